@@ -53,7 +53,7 @@ var forbidden = map[string]*regexp.Regexp{
 var stages = [][]string{
 	{
 		"render/internal/tree", "render/internal/join", "render/internal/count", "render/internal/order", "render/internal/guard",
-		"render/internal/draft", "render/internal/transfer", "render/internal/layout", "render",
+		"render/internal/transfer", "render/internal/layout", "render",
 	},
 	{
 		"summarize/internal/summaryblock", "summarize/internal/endless", "summarize/internal/trim",

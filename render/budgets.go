@@ -6,7 +6,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -114,7 +113,7 @@ func (l *Layout) sharedRun(ctx context.Context, w *guard.Watch, budget int) (*ru
 }
 
 // built returns the tree of a history mode.
-func (l *Layout) built(ctx context.Context, w *guard.Watch, mode HistoryMode) (*draft.Tree, error) {
+func (l *Layout) built(ctx context.Context, w *guard.Watch, mode HistoryMode) (*tree.Tree, error) {
 	if !w.HoldsTurn.Load() {
 		if err := l.takeTurn(ctx, w); err != nil {
 			return nil, err
@@ -125,9 +124,9 @@ func (l *Layout) built(ctx context.Context, w *guard.Watch, mode HistoryMode) (*
 }
 
 // builtLocked is built for a caller that has the turn.
-func (l *Layout) builtLocked(mode HistoryMode) *draft.Tree {
+func (l *Layout) builtLocked(mode HistoryMode) *tree.Tree {
 	if l.trees[mode] == nil {
-		l.trees[mode] = draft.Build(l.draft, draft.History(mode))
+		l.trees[mode] = l.tree.WithHistory(tree.HistoryMode(mode))
 	}
 	return l.trees[mode]
 }

@@ -279,9 +279,8 @@
 //	internal/count     the exact count of what is left, and bounds that save counting
 //	internal/order     which piece is removed next, and what is removed with it: rules 1 to 10, and required pieces
 //	internal/guard     limits on callers' code: panics, goroutines that end or never return, trees without an end
-//	internal/draft     the nodes that layout writes, and the tree that is built from them
-//	internal/transfer  a draft as JSON, in the form of prompt-tsx, and back
-//	internal/layout    elements, rendered from the root down to a draft: flex groups, shares, text that is cut
+//	internal/transfer  a tree as JSON, in the form of prompt-tsx, and back
+//	internal/layout    elements, rendered from the root down to a tree: flex groups, shares, text that is cut
 //
 // Layout handles each type of package elements in a case of builtinOf (internal/layout/kinds.go). A new element needs
 // its struct, that case and a test.
@@ -304,8 +303,8 @@
 // that may have been freed, and counts the messages again only once the rest may fit.
 //
 // Costs: layout is one pass over the tree. A text is counted at layout if an element is told what budget is left after
-// the text; otherwise it is counted when pruning first needs its count, and never if it is certain to be removed. A
-// second pass writes the tree, and each pruning that fits do not share starts with a pass. After that, each removed
+// the text; otherwise it is counted when pruning first needs its count, and never if it is certain to be removed. Each
+// pruning that fits do not share starts with a pass. After that, each removed
 // piece costs a look at the head of a sorted list on each level above it. A removed text also costs the count of a few
 // bytes where its neighbours meet, and a removed part or call its own count, as long as another of its type is
 // left and no two texts meet; other removals share some ten more passes over what is left of their message. So n pieces

@@ -10,24 +10,24 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/worded"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/transfer"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // Mistakes in a tree. Each comes in an [*ElementError] that says where.
 var (
 	// ErrOutsideMessage is the error of a text or another part outside a message.
-	ErrOutsideMessage = draft.ErrOutsideMessage
+	ErrOutsideMessage = tree.ErrOutsideMessage
 	// ErrNestedMessage is the error of a message in a message.
-	ErrNestedMessage = draft.ErrNestedMessage
+	ErrNestedMessage = tree.ErrNestedMessage
 	// ErrBreakpointPlace is the error of a cache breakpoint that is not directly in a message.
 	ErrBreakpointPlace = layout.ErrBreakpointPlace
 	// ErrToolInMessage is the error of an [elements.Tool] in a message.
-	ErrToolInMessage = draft.ErrToolInMessage
+	ErrToolInMessage = tree.ErrToolInMessage
 	// ErrDuplicateTool is the error of two tools of one name.
-	ErrDuplicateTool = draft.ErrDuplicateTool
+	ErrDuplicateTool = layout.ErrDuplicateTool
 	// ErrNilElement is the error of a nil tree, or of a nil pointer as an element.
 	ErrNilElement = layout.ErrNilElement
 	// ErrDuplicateCall is the error of a message with two tool calls of one id.

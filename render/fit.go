@@ -7,7 +7,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/count"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/order"
@@ -45,13 +44,13 @@ type phase struct {
 const wholePrompt = -1
 
 // newFitting returns a fitting of a layout. The options may differ from those of the layout.
-func newFitting(l *Layout, from *draft.Tree, o FitOptions) *fitting {
+func newFitting(l *Layout, from *tree.Tree, o FitOptions) *fitting {
 	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: &guard.Watch{}}
 	f.growth = growth{mode: o.History, all: slices.Clone(from.Expandables)}
 	if !l.layouter.Compatible {
-		f.growth.sortByPriority(from.Tree)
+		f.growth.sortByPriority(from)
 	}
-	f.prepare(tree.NewState(from.Tree))
+	f.prepare(tree.NewState(from))
 	f.removeShareless()
 	for _, id := range from.Limits {
 		f.limits = append(f.limits, limit{id: id, max: from.Extra(id).Limit})
@@ -204,7 +203,7 @@ func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree
 	}
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.state.Tree.Path(stuck),
-		Largest: largest(f.report(n).Kept()), Breakable: breakable, Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest), Tools: f.tools(tree.Latest),
+		Largest: largest(f.report(n).Kept()), Breakable: breakable, Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before), tree.Latest), Tools: f.tools(tree.Latest),
 	}
 }
 
@@ -234,7 +233,7 @@ func (f *fitting) notEmpty(ctx context.Context, r *Result) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := tree.NewState(from.Tree)
+	before := tree.NewState(from)
 	messages := join.Messages(before, tree.Latest)
 	if len(messages) == 0 {
 		return r, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -12,9 +11,8 @@ import (
 // growth holds the expandables of a fitting.
 type growth struct {
 	mode  HistoryMode
-	all   []draft.Expandable          // in the order in which they are offered tokens
-	fixed bool                        // they do not grow
-	grown map[*draft.Node]*draft.Node // the latest node that each grew to
+	all   []tree.Expandable // in the order in which they are offered tokens
+	fixed bool              // they do not grow
 }
 
 // sortByPriority sorts the expandables by the priorities on the way from the root to each, the highest first. Equal ones
@@ -29,7 +27,7 @@ func (g *growth) sortByPriority(t *tree.Tree) {
 		slices.Reverse(list)
 		return list
 	}
-	slices.SortStableFunc(g.all, func(a, b draft.Expandable) int { return slices.Compare(priorities(b.ID), priorities(a.ID)) })
+	slices.SortStableFunc(g.all, func(a, b tree.Expandable) int { return slices.Compare(priorities(b.ID), priorities(a.ID)) })
 }
 
 // offer lets the expandables in a limit, or in the whole prompt, grow into the rest of a number of tokens.
@@ -38,7 +36,7 @@ func (f *fitting) offer(ctx context.Context, limit, tokens int) error {
 		return context.Cause(ctx)
 	}
 	container := f.container(limit)
-	grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool { return isInside(f.state.Tree, e.ID, container) })
+	grows := slices.ContainsFunc(f.growth.all, func(e tree.Expandable) bool { return isInside(f.state.Tree, e.ID, container) })
 	if f.growth.fixed || !grows || f.count.Count(container) >= tokens {
 		return nil
 	}
@@ -73,51 +71,35 @@ func isInside(t *tree.Tree, id, container tree.ID) bool {
 func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 	used := f.count.Count(f.container(limit))
 	for i, e := range f.growth.all {
-		latest := f.growth.grown[e.Node]
-		if latest == nil {
-			latest = e.Node
-		}
-		if e = f.growth.all[i]; latest.RareOrZero().Largest || !isInside(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
+		if e = f.growth.all[i]; e.Largest || !isInside(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
 			continue
 		}
-		first := e.Node.RareOrZero().Used
-		grown, now, err := f.layout.layouter.Grow(ctx, f.watch, e.Node, min(tokens, layout.MaxBudget)-used+first-blankTags(f.state, e.ID))
+		grown, now, largest, err := f.layout.layouter.Grow(ctx, f.watch, f.state.Tree, e, min(tokens, layout.MaxBudget)-used+e.Used-blankTags(f.state, e.ID))
 		if err != nil {
 			return err
 		}
-		if f.growth.grown == nil {
-			f.growth.grown = map[*draft.Node]*draft.Node{}
+		f.growth.all[i].Largest = largest
+		f.replace(i, grown)
+		if err := layout.CheckTools(f.state.Tree); err != nil {
+			return err
 		}
-		f.growth.grown[e.Node] = grown
-		f.replace(e.ID, grown)
-		if len(f.state.Tree.Tools) > 0 {
-			if err := f.layout.draft.CheckTools(f.growth.grown); err != nil {
-				return err
-			}
-		}
-		if used += now - first; used >= tokens {
+		if used += now - e.Used; used >= tokens {
 			break
 		}
 	}
 	return nil
 }
 
-// replace puts the node that an expandable grew to in its place.
-func (f *fitting) replace(id tree.ID, grown *draft.Node) {
-	old := f.state.Tree
-	t, moved := draft.Replace(old, id, grown, draft.History(f.growth.mode))
-	t.Globals = f.layout.draft.Globals(nil, f.growth.grown)
+// replace puts what an expandable grew to in its place.
+func (f *fitting) replace(i int, grown *tree.Tree) {
+	old, id := f.state.Tree, f.growth.all[i].ID
+	t, moved := old.Replace(f.growth.all, i, grown, tree.HistoryMode(f.growth.mode))
 	for k := range f.limits {
 		if l := &f.limits[k]; l.id != tree.None {
 			if l.id > id && l.id < old.Nodes[id].End {
 				l.path = old.Path(l.id)
 			}
 			l.id = moved(l.id)
-		}
-	}
-	for k := range f.growth.all {
-		if e := &f.growth.all[k]; e.ID != tree.None {
-			e.ID = moved(e.ID)
 		}
 	}
 	next := tree.NewState(t)

@@ -5,12 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/count"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -23,6 +21,7 @@ import (
 type bare struct {
 	*tree.Node
 	ref
+	text  string // of a text
 	group *elements.Group
 	calls []elements.ToolCall
 	kids  []*bare
@@ -102,7 +101,7 @@ func (n *naive) trimRequired(at ref, limit int) bool {
 	for most := limit; most >= 0 && !n.layouter.Compatible; most-- {
 		kept, trimmed := n.tree, false
 		container.walk(func(b *bare) {
-			if !b.Is(tree.Trimmable) || !n.required[b.ref] || n.layouter.Tokenizer.CountText(b.Text) <= most {
+			if !b.Is(tree.Trimmable) || !n.required[b.ref] || n.layouter.Tokenizer.CountText(b.text) <= most {
 				return
 			}
 			trim := b.tree.Extra(b.id).Trim
@@ -130,8 +129,7 @@ func (n *naive) trimRequired(at ref, limit int) bool {
 func (b *bare) withText(at ref, text string, texts int) *bare {
 	c := *b
 	if b.ref == at {
-		node := *b.Node
-		node.Text, c.Node, c.texts = text, &node, texts
+		c.text, c.texts = text, texts
 	}
 	c.kids = nil
 	for _, k := range b.kids {
@@ -259,7 +257,7 @@ func (b *bare) holdsBreakpoint() bool {
 func (b *bare) blank() bool {
 	switch {
 	case b.Kind == tree.Text:
-		return tree.Blank(b.Text)
+		return tree.Blank(b.text)
 	case b.piece(), len(b.calls) > 0:
 		return false
 	}
@@ -320,7 +318,7 @@ func (n *naive) without(chosen ref) *bare {
 }
 
 func (b *bare) copyWithout(gone map[ref]bool, groups map[*elements.Group]bool) *bare {
-	c := &bare{Node: b.Node, ref: b.ref, group: b.group, texts: b.texts}
+	c := &bare{Node: b.Node, ref: b.ref, text: b.text, group: b.group, texts: b.texts}
 	for _, call := range b.calls {
 		if call.KeepWith == nil || !groups[call.KeepWith] {
 			c.calls = append(c.calls, call)
@@ -442,27 +440,30 @@ func (b *bare) tools() (tools []chat.Tool) {
 
 // fresh returns a tree of only the nodes that are left.
 func (b *bare) fresh() *tree.State {
-	t := &tree.Tree{Extras: make([]tree.Extra, 1), Names: []string{""}}
+	t := tree.New()
 	var build func(b *bare, parent tree.ID)
 	build = func(b *bare, parent tree.ID) {
-		id := tree.ID(len(t.Nodes))
-		n := *b.Node
-		n.Parent, n.Name, n.Group, n.Flags, n.Count = parent, 0, 0, n.Flags&^tree.OneText, &atomic.Int32{}
-		if n.Kind == tree.Finished {
+		n, id := *b.Node, tree.None
+		switch n.Kind {
+		case tree.Text:
+			id = t.AddText(parent, n, b.text)
+		case tree.Finished:
 			n.Kind = tree.Container
+			id = t.Add(parent, n)
+		default:
+			id = t.Add(parent, n)
 		}
-		extra := *b.tree.Extra(b.id)
+		extra := t.EnsureExtra(id)
+		*extra = *b.tree.Extra(b.id)
 		extra.Calls = b.calls
-		n.Extra = int32(len(t.Extras))
-		t.Extras = append(t.Extras, extra)
-		t.NestedMessages = t.NestedMessages || n.Kind == tree.Message && t.MessageOf(parent) != tree.None
-		t.Nodes = append(t.Nodes, n)
 		for _, k := range b.kids {
 			build(k, id)
 		}
-		t.Nodes[id].End = tree.ID(len(t.Nodes))
+		t.Close(id)
 	}
 	build(b, tree.None)
+	t = t.Finish()
+	t.Tools = nil // counted apart
 	return tree.NewState(t)
 }
 
@@ -495,6 +496,9 @@ func bareOf(s *tree.State, n tree.ID) *bare {
 
 func bareIn(t *tree.Tree, n, in tree.ID) *bare {
 	b := &bare{Node: &t.Nodes[n], ref: ref{t, in, n}, group: t.GroupOf(n), calls: t.Extra(n).Calls}
+	if b.Kind == tree.Text {
+		b.text = t.Text(n)
+	}
 	if b.Is(tree.Trimmable) {
 		b.texts = t.Extra(n).Trim.Texts()
 	}
@@ -567,19 +571,19 @@ func (n *naive) account(f *fitting) string {
 	left, given := 0, 0
 	n.tree.walk(func(b *bare) {
 		if b.Kind == tree.Text {
-			left += count(b.Text)
+			left += count(b.text)
 		}
 	})
 	var add func(t *tree.Tree)
 	add = func(t *tree.Tree) {
 		for i := range t.Nodes {
-			switch text, extra := t.Nodes[i].Text, t.Extra(tree.ID(i)); {
-			case extra.Block != nil:
+			switch extra := t.Extra(tree.ID(i)); {
+			case t.Nodes[i].Kind == tree.Finished:
 				add(extra.Block.Tree)
 			case t.Nodes[i].Kind == tree.Text && extra.Trim != nil:
 				given += count(extra.Trim.Given())
 			case t.Nodes[i].Kind == tree.Text:
-				given += count(text)
+				given += count(t.Text(tree.ID(i)))
 			}
 		}
 	}
@@ -601,7 +605,7 @@ func pieces(b *bare) []any {
 	var list []any
 	b.walk(func(b *bare) {
 		if b.piece() {
-			list = append(list, left{b.ref, b.Text})
+			list = append(list, left{b.ref, b.text})
 		}
 		for _, c := range b.calls {
 			list = append(list, b.path()+" "+c.ID)
@@ -642,7 +646,7 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 		if b.Kind == tree.Message {
 			sent += tokenizer.CountMessage(join.Message(b.fresh().At(tree.Latest), tree.Root))
 		}
-		grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool {
+		grows := slices.ContainsFunc(f.growth.all, func(e tree.Expandable) bool {
 			return b.in == tree.None && e.ID != tree.None && (isInside(f.state.Tree, e.ID, b.id) || isInside(f.state.Tree, b.id, e.ID))
 		})
 		if most := b.tree.Extra(b.id).Limit; most > 0 && most <= budget && !grows {

@@ -79,7 +79,7 @@ func (p *Piece) tokens() OutlineTokens {
 // child adds an outline for a node of a tree to that of the element around it.
 func (o *Outline) child(t *tree.Tree, n tree.ID) *Outline {
 	node, extra := &t.Nodes[n], t.Extra(n)
-	child := &Outline{Name: tree.JoinPath("", t.Names[node.Name], node.Nth)}
+	child := &Outline{Name: tree.JoinPath("", t.Name(n), t.Details[n].Nth)}
 	if node.Is(tree.HasPriority) {
 		child.Priority = new(node.Priority)
 	}
@@ -90,7 +90,7 @@ func (o *Outline) child(t *tree.Tree, n tree.ID) *Outline {
 	case tree.Message:
 		child.Role = extra.Frame.Role
 	case tree.Text:
-		if child.Text = node.Text; node.Is(tree.Cut) {
+		if child.Text = t.Text(n); node.Is(tree.Cut) {
 			child.Text = extra.Trim.Given()
 		}
 	case tree.Tool:

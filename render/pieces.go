@@ -119,7 +119,7 @@ func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) (left int) {
 	}
 	switch {
 	case dropped:
-	case p.Cut && tree.Blank(r.tree.Nodes[n].Text):
+	case p.Cut && tree.Blank(r.tree.Text(n)):
 		p.Dropped = ReasonShare
 	case p.Cut || r.trimmed[n] != nil:
 		p.Tokens, p.TrimmedFrom = left, p.Tokens

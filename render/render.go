@@ -9,7 +9,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/worded"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -171,17 +170,16 @@ func Render(ctx context.Context, root elements.Node, opts Options) (*Result, err
 
 // Layout is a tree that was laid out and can be fitted to any budget. It is safe for concurrent use.
 type Layout struct {
-	draft      *draft.Node // as it was laid out
-	layouter   *layout.Layouter
-	opts       Options
-	holdsTools bool // there may be tools in it
+	tree     *tree.Tree // as it was laid out
+	layouter *layout.Layouter
+	opts     Options
 
-	turn      chan struct{}                   // full while a fit uses the fields below
-	abandoned chan struct{}                   // closed if a fit that used them was left behind
-	trees     [draft.HistoryModes]*draft.Tree // by mode, nil until needed
-	unshared  bool                            // fits cannot share a run
-	limits    []int                           // of the tree, once there is a run
-	runs      map[int]*run                    // that fits share, by the number of limits that they keep
+	turn      chan struct{}                 // full while a fit uses the fields below
+	abandoned chan struct{}                 // closed if a fit that used them was left behind
+	trees     [tree.HistoryModes]*tree.Tree // by mode, nil until needed
+	unshared  bool                          // fits cannot share a run
+	limits    []int                         // of the tree, once there is a run
+	runs      map[int]*run                  // that fits share, by the number of limits that they keep
 }
 
 // Lay does the first step of [Render]. Elements get shares of the budget in the options.
@@ -193,23 +191,18 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if root == nil && !opts.Compatible {
 		return nil, &ElementError{Path: tree.RootPath, Err: fmt.Errorf("%w: the tree", ErrNilElement)}
 	}
-	laidOut, w, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*draft.Node, error) {
+	laidOut, _, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*tree.Tree, error) {
 		return l.Lay(ctx, w, root, opts.Budget)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Layout{draft: laidOut, layouter: l, opts: opts, holdsTools: w.HoldsTools.Load(), turn: make(chan struct{}, 1), abandoned: make(chan struct{})}, nil
+	return &Layout{tree: laidOut, layouter: l, opts: opts, turn: make(chan struct{}, 1), abandoned: make(chan struct{})}, nil
 }
 
 // Tools returns the tools in the tree, in its order; nil if there are none. Tools that an Expandable adds when it grows
 // are not among them.
-func (l *Layout) Tools() []chat.Tool {
-	if !l.holdsTools {
-		return nil
-	}
-	return l.draft.Tools(nil)
-}
+func (l *Layout) Tools() []chat.Tool { return l.tree.ToolsOf(l.tree.Tools) }
 
 // Fit does the other steps, for a budget that need not be the one that the tree was laid out for. Expandables are
 // rendered again; no other element is, so an element that would have filled a larger share stays as it is.

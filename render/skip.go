@@ -53,7 +53,7 @@ func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
 func weightOf(s *tree.State, n tree.ID) (bytes int) {
 	switch node := &s.Tree.Nodes[n]; {
 	case node.Kind == tree.Text, node.Is(tree.OneText):
-		return len(node.Text)
+		return len(s.Tree.Text(n))
 	case node.Kind == tree.Finished:
 		return bytesPerToken * s.Tree.Extra(n).Block.Tokens
 	case node.Leaf():

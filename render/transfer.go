@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/transfer"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // TransferContentType is the content type of the form that [Transfer] writes. It is that of prompt-tsx.
@@ -23,7 +23,7 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 	}
 	l.Transfer = true
 	data, _, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (data []byte, err error) {
-		var laidOut *draft.Node
+		var laidOut *tree.Tree
 		if laidOut, err = l.Lay(ctx, w, root, opts.Budget); err == nil {
 			data, err = transfer.Write(laidOut)
 		}

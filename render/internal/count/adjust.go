@@ -10,7 +10,7 @@ import (
 // a part or of a call. adjusted is false if the message must be counted again instead.
 func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) {
 	switch {
-	case c.joiner == nil || !c.totals.byNode[m].known:
+	case c.joiner == nil || !c.totals.of(m).known:
 		return 0, false
 	case ch.Call >= 0 || c.state.Tree.Nodes[ch.Node].Kind == tree.Part:
 		return c.adjustPart(ch, m)
@@ -109,7 +109,7 @@ func (c *Counter) mayKeepApart(part, m tree.ID) bool {
 // replaceText calls become, which replaces a text of a message by another one, and returns by how many tokens the
 // message becomes smaller. If adjusted is false it did nothing.
 func (c *Counter) replaceText(n, m tree.ID, become func()) (tokens int, adjusted bool) {
-	if m == tree.None || c.joiner == nil || !c.totals.byNode[m].known || c.text.seams[n].pass != c.text.seams[m].pass || c.pieces.textOf(n) == "" {
+	if m == tree.None || c.joiner == nil || !c.totals.of(m).known || c.text.seams[n].pass != c.text.seams[m].pass || c.pieces.textOf(n) == "" {
 		return 0, false
 	}
 	before, after, ok := c.text.neighbours(n, n)

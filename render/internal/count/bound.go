@@ -123,7 +123,7 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 			b.addInMessage(c, m, TypeOf(part), chat.Parts{part}, nil)
 		}
 	case node.Kind == tree.Message:
-		if b.freed += c.totals.byNode[n].tokens; !t.NestedMessages {
+		if b.freed += c.totals.of(n).tokens; !t.NestedMessages {
 			return 0
 		}
 		message = n
@@ -141,7 +141,7 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 func (b *bound) addInMessage(c *Counter, m tree.ID, of PartType, content chat.Parts, calls []chat.ToolCall) {
 	left := b.parts[m]
 	if left == nil || left.numbers[of] < 2 {
-		b.freed += c.totals.byNode[m].tokens
+		b.freed += c.totals.of(m).tokens
 		return
 	}
 	left.numbers[of]--

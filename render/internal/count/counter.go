@@ -75,10 +75,10 @@ func (c *Counter) Count(n tree.ID) int {
 // Known returns the count of a node if it is known.
 func (c *Counter) Known(n tree.ID) (tokens int, known bool) {
 	c.update()
-	if !c.totals.byNode[n].known || len(c.totals.stale) > 0 || !c.toolsKnown(n) {
+	if !c.totals.of(n).known || len(c.totals.stale) > 0 || !c.toolsKnown(n) {
 		return 0, false
 	}
-	return c.totals.byNode[n].tokens + c.toolTokens(n), true
+	return c.totals.of(n).tokens + c.toolTokens(n), true
 }
 
 // Restored records that removals were undone or repeated, as [tree.State.Rewind], PutBack and RemoveAgain do.
@@ -125,7 +125,7 @@ func (c *Counter) subtract(ch tree.Change) {
 		c.totals.invalidate(in)
 	}
 	if ch.Call < 0 {
-		c.totals.byNode[ch.Node].gone = true
+		c.totals.setGone(ch.Node, true)
 	}
 }
 
@@ -140,8 +140,8 @@ func (c *Counter) tally(n tree.ID) int {
 		return 0
 	case node.Leaf():
 		return c.PieceWithBreak(n)
-	case c.totals.byNode[n].known:
-		return c.totals.byNode[n].tokens
+	case c.totals.of(n).known:
+		return c.totals.of(n).tokens
 	}
 	total := 0
 	switch {

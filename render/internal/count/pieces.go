@@ -30,7 +30,7 @@ func (p *pieces) in(t *tree.Tree, n tree.ID) int {
 	}
 	tokens, known := t.Tokens(n)
 	if !known {
-		tokens = p.tokenizer.CountText(t.Nodes[n].Text)
+		tokens = p.tokenizer.CountText(t.Text(n))
 		t.SetTokens(n, tokens)
 	}
 	return tokens

@@ -6,7 +6,7 @@ import "github.com/promptree-go/promptree/render/internal/tree"
 // the stale messages.
 type totals struct {
 	state  *tree.State
-	byNode []total   // by node
+	others []total   // by the index of a node that is not a text
 	stale  []tree.ID // messages that changed and are not counted again yet
 	any    bool      // something was counted
 }
@@ -19,17 +19,28 @@ type total struct {
 }
 
 func newTotals(s *tree.State) totals {
-	return totals{state: s, byNode: make([]total, len(s.Tree.Nodes))}
+	return totals{state: s, others: make([]total, s.Tree.Others)}
+}
+
+// of returns the total of a node that is not a text.
+func (t *totals) of(n tree.ID) *total { return &t.others[t.state.Tree.Nodes[n].Index] }
+
+// setGone records whether the removal of a node is taken into account. That of a text is part of its parent's total.
+func (t *totals) setGone(n tree.ID, gone bool) {
+	if t.state.Tree.Nodes[n].Kind != tree.Text {
+		t.of(n).gone = gone
+	}
 }
 
 // set sets the count of a node.
 func (t *totals) set(n tree.ID, tokens int) {
-	t.byNode[n].tokens, t.byNode[n].known, t.any = tokens, true, true
+	total := t.of(n)
+	total.tokens, total.known, t.any = tokens, true, true
 }
 
 // addToAncestors adds tokens to the totals of a node's ancestors, up to one that is gone.
 func (t *totals) addToAncestors(n tree.ID, tokens int) {
-	for ; !t.byNode[n].gone && n != tree.Root; t.byNode[n].tokens += tokens {
+	for ; !t.of(n).gone && n != tree.Root; t.of(n).tokens += tokens {
 		n = t.state.Tree.Nodes[n].Parent
 	}
 }
@@ -37,9 +48,9 @@ func (t *totals) addToAncestors(n tree.ID, tokens int) {
 // adjust adds tokens to a message and its ancestors, after a change in a node of the message.
 func (t *totals) adjust(n, message tree.ID, tokens int) {
 	for ; n != message; n = t.state.Tree.Nodes[n].Parent {
-		t.byNode[n].known = false
+		t.of(n).known = false
 	}
-	t.byNode[message].tokens += tokens
+	t.of(message).tokens += tokens
 	t.addToAncestors(message, tokens)
 }
 
@@ -52,11 +63,11 @@ func (t *totals) invalidate(n tree.ID) {
 			message = up
 		}
 	}
-	counted := t.byNode[message]
+	counted := *t.of(message)
 	for ; n != message; n = t.state.Tree.Nodes[n].Parent {
-		t.byNode[n].known = false
+		t.of(n).known = false
 	}
-	t.byNode[message].known = false
+	t.of(message).known = false
 	if counted.known {
 		t.addToAncestors(message, -counted.tokens)
 		t.stale = append(t.stale, message)
@@ -65,13 +76,13 @@ func (t *totals) invalidate(n tree.ID) {
 
 // subtract subtracts a removed node outside messages from its ancestors.
 func (t *totals) subtract(n tree.ID) (tokens int) {
-	if tokens = t.byNode[n].tokens; t.state.Tree.Nodes[n].Kind == tree.Finished {
+	if tokens = t.of(n).tokens; t.state.Tree.Nodes[n].Kind == tree.Finished {
 		tokens = t.state.Tree.Extra(n).Block.Tokens
-	} else if !t.byNode[n].known {
+	} else if !t.of(n).known {
 		tokens = 0 // its count is not part of its ancestors'
 	}
 	t.addToAncestors(n, -tokens)
-	t.byNode[n].gone = true
+	t.of(n).gone = true
 	return tokens
 }
 
@@ -79,11 +90,11 @@ func (t *totals) subtract(n tree.ID) (tokens int) {
 func (t *totals) forgetAncestors(ch tree.Change, gone bool) {
 	n := ch.Node
 	if ch.Call < 0 {
-		t.byNode[n].gone = gone
+		t.setGone(n, gone)
 		n = t.state.Tree.Nodes[n].Parent
 	}
 	for ; n != tree.None; n = t.state.Tree.Nodes[n].Parent {
-		t.byNode[n].known = false
+		t.of(n).known = false
 	}
 }
 
@@ -91,13 +102,13 @@ func (t *totals) forgetAncestors(ch tree.Change, gone bool) {
 func (t *totals) takeStale() (messages []tree.ID) {
 	for _, m := range t.stale {
 		switch {
-		case t.byNode[m].known: // it was counted again already
+		case t.of(m).known: // it was counted again already
 		case t.state.Attached(m, tree.None):
 			messages = append(messages, m)
 		default:
-			for up := m; up != tree.None && !t.byNode[up].gone; {
+			for up := m; up != tree.None && !t.of(up).gone; {
 				if up = t.state.Tree.Nodes[up].Parent; up != tree.None {
-					t.byNode[up].known = false
+					t.of(up).known = false
 				}
 			}
 		}

@@ -43,8 +43,6 @@ type Element interface {
 type Watch struct {
 	// HoldsTurn reports that the stage has the turn of its layout. Other stages may be waiting for the turn.
 	HoldsTurn atomic.Bool
-	// HoldsTools reports that there may be tools in the tree.
-	HoldsTools atomic.Bool
 
 	pieces, bytes, concurrent atomic.Int64
 	endless                   atomic.Pointer[ElementError]

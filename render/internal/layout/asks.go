@@ -18,7 +18,7 @@ func (s *site) asks(n elements.Node, callers bool) bool {
 	a := asker{askingLists: s.askingLists, callers: callers, allBreaks: s.layouter.cutsAllToShare()}
 	asks := a.asks(n, 0)
 	if a.visits.Load() > maxVisits {
-		s.watch.SetEndless(s.node, fmt.Errorf("%w: it has more than %d pieces", guard.ErrEndless, maxPieces))
+		s.watch.SetEndless(s, fmt.Errorf("%w: it has more than %d pieces", guard.ErrEndless, maxPieces))
 	}
 	return asks
 }

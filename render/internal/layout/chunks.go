@@ -1,11 +1,9 @@
 package layout
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -17,28 +15,31 @@ func (s *site) onlyChunks(ctx context.Context, list elements.Nodes) (done bool, 
 	if !s.lazy || !s.inMessage || s.layouter.Transfer || s.depth == guard.MaxDepth {
 		return false, nil
 	}
-	for _, n := range list {
-		if _, ok := n.(elements.TextChunk); !ok {
-			return false, nil
-		}
+	if _, ok := list[0].(elements.TextChunk); !ok {
+		return false, nil
 	}
-	children, bytes := make([]draft.Node, len(list)), 0
+	t, nodes, texts, bytes := s.tree, len(s.tree.Nodes), len(s.tree.Texts), 0
+	t.Grow(len(list), len(list))
+	name := t.NameIndex("TextChunk")
 	for i, n := range list {
-		c := n.(elements.TextChunk)
-		text, ok := onlyText(&c)
-		if !ok || c.FlexGrow != 0 || c.FlexBasis != 0 || c.FlexReserve != (elements.Reserve{}) {
+		c, ok := n.(elements.TextChunk)
+		text, plain := onlyText(&c)
+		if !ok || !plain || c.ReportName != "" || c.FlexGrow != 0 || c.FlexBasis != 0 || c.FlexReserve != (elements.Reserve{}) {
+			t.Nodes, t.Details, t.Texts = t.Nodes[:nodes], t.Details[:nodes], t.Texts[:texts]
 			return false, nil
 		}
 		if i%1024 == 0 && ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		child := &children[i]
-		child.Name = cmp.Or(c.ReportName, "TextChunk")
-		s.become(child, text)
-		child.SetPriority(c.Priority)
-		child.SetFlag(tree.Required, c.Required)
-		bytes += len(child.Text)
+		piece := tree.Node{Flags: textElement}
+		piece.SetPriority(c.Priority)
+		piece.SetFlag(tree.Required, c.Required)
+		text = s.escaped(text)
+		details := &t.Details[t.AddText(s.id, piece, text)]
+		if details.Name = name; len(list) > 1 {
+			details.Nth = int32(i + 1)
+		}
+		bytes += len(text)
 	}
-	s.node.Adopt(children)
-	return true, s.watch.Count(s.node, len(list), bytes)
+	return true, s.watch.Count(s, len(list), bytes)
 }

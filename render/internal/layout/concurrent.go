@@ -3,6 +3,8 @@ package layout
 import (
 	"context"
 	"sync"
+
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // concurrently lays out elements, those of the caller's own types in goroutines, and waits for all of them. If elements
@@ -20,8 +22,13 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error 
 		contexts[i], cancels[i] = context.WithCancel(ctx)
 		defer cancels[i]()
 	}
+	for i := range items {
+		if items[i].own == nil {
+			items[i].own = tree.New()
+		}
+	}
 	do := func(i int) (ok bool) {
-		in := &site{}
+		in := &site{tree: items[i].own}
 		err := s.element(contexts[i], in, &items[i], lazy)
 		results[i] = outcome{in.account, err, true}
 		if err != nil {
@@ -60,7 +67,7 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error 
 		case result.err != nil:
 			return result.err
 		case !result.returned: // the element ended its goroutine
-			return s.watch.Exited(items[i].node)
+			return s.watch.Exited(s.of(&items[i]))
 		}
 		s.charge(result.account)
 	}

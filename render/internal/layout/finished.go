@@ -3,13 +3,11 @@ package layout
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/render/internal/count"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -27,7 +25,7 @@ type finished struct {
 // elements.
 func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	e, l := n.(*elements.Finished), s.layouter
-	s.node.Flags |= tree.Chunk
+	s.node().Flags |= tree.Chunk
 	s.lazy = false
 	if s.inMessage {
 		return s.render(ctx, e)
@@ -45,19 +43,26 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 			return nil, err
 		}
 		// The cached layout must not hold on to this one, so it has a site of its own.
-		separate := &site{layouter: l, watch: s.watch, askingLists: s.askingLists, node: &draft.Node{}, place: place{depth: s.depth}, account: account{budget: MaxBudget}}
+		separate := l.outermost(s.watch, tree.New(), func(bool) string { return "" }, place{depth: s.depth}, MaxBudget)
+		separate.id = separate.tree.Add(tree.None, tree.Node{})
 		if separate.contents(ctx, children) != nil {
 			return children, nil // laid out again in place, for the error's path
 		}
+		separate.tree.Close(separate.id)
 		f = &finished{tokenizer: l.Sizing.Tokenizer, compatible: l.Compatible, charged: separate.used}
-		state := tree.NewState(draft.Build(separate.node, draft.HistoryAsGiven).Tree)
+		state := tree.NewState(separate.tree.Finish())
 		f.block = &tree.Block{
 			Messages: join.Messages(state, tree.Latest), Tokens: count.New(state, l.Tokenizer).Count(tree.Root), Tree: state.Tree,
 		}
 		f.silent = len(f.block.Messages) < state.Left(tree.Root)
 		e.Kept().Store(f)
 	}
-	s.node.Finished = f.block
+	s.tree.EnsureExtra(s.id).Block = f.block
+	if s.required {
+		s.node().Kind = tree.Finished
+	} else {
+		s.tree.Append(f.block.Tree, 1, s.id)
+	}
 	s.used += f.charged
 	s.uncharged += max(0, f.block.Tokens-f.charged)
 	return nil, nil
@@ -67,21 +72,19 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 func (f *finished) countedBy(l *Layouter) *finished {
 	old := f.block.Tree
 	t := *old
-	t.Nodes, t.Extras = slices.Clone(old.Nodes), slices.Clone(old.Extras)
-	counts := make([]atomic.Int32, len(t.Nodes))
+	t.Extras, t.Texts = slices.Clone(old.Extras), slices.Clone(old.Texts)
 	block := *f.block
 	block.Tree, block.Tokens = &t, 0
 	other := &finished{block: &block, tokenizer: l.Sizing.Tokenizer, compatible: f.compatible}
 	for i := range t.Nodes {
-		id, n := tree.ID(i), &t.Nodes[i]
-		switch extra := &t.Extras[n.Extra]; n.Kind {
+		id := tree.ID(i)
+		switch extra := &t.Extras[t.Details[i].Extra]; t.Nodes[i].Kind {
 		case tree.Message:
 			if extra.Frame.Role != chat.RoleTool {
 				other.charged += frameTokens(l.Tokenizer, extra.Frame, extra.Calls)
 			}
 		case tree.Text:
-			n.Count = &counts[i]
-			t.SetTokens(id, l.Tokenizer.CountText(n.Text))
+			t.SetTokens(id, l.Tokenizer.CountText(t.Text(id)))
 			tokens, _ := t.Tokens(id)
 			other.charged += tokens
 		case tree.Part:

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // item is a node of a flattened list.
@@ -15,17 +15,21 @@ type item struct {
 	kind     kind
 	priority *int // set from outside, by a WithPriority
 	props    elements.Props
-	node     *draft.Node // that an element is laid out to
-	share    int         // of the budget, in tokens
-	noShare  bool        // it does not ask for a share
+	node     tree.ID    // of a literal, None if it has none
+	nth      int32      // among siblings of the same name
+	place    int        // of an element among its siblings, in document order
+	limit    int        // index of a TokenLimit in the tree's Limits, plus one
+	own      *tree.Tree // of an element that is not laid out in its turn
+	share    int        // of the budget, in tokens
+	noShare  bool       // it does not ask for a share
 	demand   demand
 }
 
 // readProps reads the properties of an element. The caller's own method may panic.
-func (it *item) readProps(w *guard.Watch) (err error) {
+func (it *item) readProps(s *site) (err error) {
 	if e, ok := it.element.(elements.Element); ok {
 		if it.kind.caller {
-			err = w.Call(it.node, func() { it.props = e.ElementProps() })
+			err = s.watch.Call(s.of(it), func() { it.props = e.ElementProps() })
 		} else {
 			it.props = e.ElementProps()
 		}
@@ -34,7 +38,7 @@ func (it *item) readProps(w *guard.Watch) (err error) {
 		it.props.Priority = it.priority
 	}
 	if it.props.ReportName != "" {
-		it.node.Name = it.props.ReportName
+		it.kind.name = it.props.ReportName
 	}
 	return err
 }
@@ -51,14 +55,14 @@ func listOf(n elements.Node) elements.Nodes {
 }
 
 // flatten appends the members of a list in an element, and of the lists in it, in order and without nil ones.
-func flatten(e *draft.Node, w *guard.Watch, to []item, list elements.Nodes) ([]item, error) {
+func flatten(e guard.Element, w *guard.Watch, to []item, list elements.Nodes) ([]item, error) {
 	f := flattener{element: e, watch: w, items: to}
 	err := f.add(list, 0)
 	return f.items, err
 }
 
 type flattener struct {
-	element *draft.Node
+	element guard.Element
 	watch   *guard.Watch
 	items   []item
 }

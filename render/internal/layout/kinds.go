@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/metadata"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/transfer"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -142,17 +141,17 @@ func layWrap(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error
 }
 
 func layChunk(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
-	s.node.Flags |= tree.Chunk
+	s.node().Flags |= tree.Chunk
 	return s.item.kind.children, nil
 }
 
 func layLegacy(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
-	s.node.Flags |= tree.Legacy
+	s.node().Flags |= tree.Legacy
 	return s.item.kind.children, nil
 }
 
 func layKeepWith(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	s.node.Group = n.(elements.KeepWith).Group
+	s.tree.SetGroup(s.id, n.(elements.KeepWith).Group)
 	return s.item.kind.children, nil
 }
 
@@ -161,7 +160,7 @@ func layLimit(_ context.Context, _ elements.Node, s *site) (elements.Nodes, erro
 	if k.max < 1 {
 		return nil, fmt.Errorf("a limit of %d tokens: must be 1 or more", k.max)
 	}
-	s.node.EnsureRare().Limit = k.max
+	s.tree.EnsureExtra(s.id).Limit = k.max
 	return k.children, nil
 }
 
@@ -176,7 +175,8 @@ func layList(ctx context.Context, n elements.Node, s *site) (elements.Nodes, err
 // layIfEmpty lays out both sides. Content that may not be outside a message is a mistake only on the side that is
 // taken.
 func layIfEmpty(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	s.node.IfEmpty, s.eitherSide = true, true
+	s.node().Flags |= tree.IfEmpty
+	s.eitherSide = true
 	return s.render(ctx, n)
 }
 
@@ -195,8 +195,7 @@ func layFirst(ctx context.Context, n elements.Node, s *site) (elements.Nodes, er
 // expandable lays out an element that is laid out again if there are tokens to spare.
 func (s *site) expandable(ctx context.Context, n elements.Node) (elements.Nodes, error) {
 	s.lazy = false // the tokens must be known now: it is offered them again when it grows
-	rare := s.node.EnsureRare()
-	rare.Expandable, rare.Place = n, s.place
+	s.growing = &tree.Expandable{Element: n, Place: s.place}
 	return s.value(ctx, n)
 }
 
@@ -212,17 +211,19 @@ func (s *site) value(ctx context.Context, n elements.Node) (elements.Nodes, erro
 			return listOf(version), nil
 		}
 		try := &site{
-			layouter: s.layouter, watch: s.watch, askingLists: s.askingLists, node: s.node.Like(), place: s.place,
+			layouter: s.layouter, watch: s.watch, askingLists: s.askingLists, tree: tree.New(), up: s.up, item: s.item, at: s.at, place: s.place,
 			account: account{budget: s.budget},
 		}
-		try.node.InheritPriority(s.node)
+		like := tree.Node{}
+		like.InheritPriority(s.node())
+		try.id = try.tree.Add(tree.None, like)
 		if err := try.contents(ctx, listOf(version)); err != nil {
 			return nil, err
 		}
 		if try.cost()+try.over <= s.budget {
 			s.account = try.account
-			s.node.Take(try.node)
-			s.node.EnsureRare().Largest = i == 0
+			s.tree.Take(s.id, try.tree)
+			s.growing.Largest = i == 0
 			return nil, nil
 		}
 	}
@@ -248,11 +249,11 @@ func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 	if err := s.checkPlace(nil); err != nil {
 		return err
 	}
-	rare := s.node.EnsureRare()
-	s.node.Kind, rare.Part, rare.Tokens = tree.Part, part, s.layouter.Tokenizer.CountPart(part)
-	s.uncharged += rare.Tokens
+	extra := s.tree.EnsureExtra(s.id)
+	s.node().Kind, extra.Part, extra.Tokens = tree.Part, part, s.layouter.Tokenizer.CountPart(part)
+	s.uncharged += extra.Tokens
 	s.item.props.PassPriority = false
-	items, err := flatten(s.node, s.watch, nil, children)
+	items, err := flatten(s, s.watch, nil, children)
 	for _, it := range items {
 		switch {
 		case it.kind.note:
@@ -273,9 +274,9 @@ func (s *site) checkPlace(n elements.Node) error {
 		return nil
 	}
 	if text := firstText(n); text != "" {
-		return fmt.Errorf("%w: %q", draft.ErrOutsideMessage, plaintext.Cut(text, 40))
+		return fmt.Errorf("%w: %q", tree.ErrOutsideMessage, plaintext.Cut(text, 40))
 	}
-	return draft.ErrOutsideMessage
+	return tree.ErrOutsideMessage
 }
 
 // firstText returns the text of a Text, or the first text in a text chunk; "" for anything else.
@@ -298,17 +299,17 @@ func layText(n elements.Node, s *site, _ *int, lazy bool) error {
 		return err
 	}
 	text := s.escaped(string(n.(elements.Text)))
-	return s.countText(s.addPiece(draft.Node{Kind: tree.Text, Text: text}), lazy)
+	return s.countText(s.tree.AddText(s.id, s.piece(), text), lazy)
 }
 
 func layLineBreak(n elements.Node, s *site, priority *int, _ bool) error {
 	if err := s.checkPlace(n); err != nil {
 		return err
 	}
-	piece := s.addPiece(draft.Node{Kind: tree.Text, Text: "\n"})
+	piece := s.piece()
 	piece.SetPriority(priority)
-	tokens := s.layouter.Tokenizer.CountText(piece.Text)
-	piece.SetTokens(tokens)
+	tokens := s.layouter.Tokenizer.CountText("\n")
+	s.tree.SetTokens(s.tree.AddText(s.id, piece, "\n"), tokens)
 	s.uncharged += tokens
 	return nil
 }
@@ -323,68 +324,69 @@ func layOpaque(n elements.Node, s *site, priority *int, _ bool) error {
 	if priority != nil {
 		o.Priority = priority
 	}
-	piece := s.addPiece(opaque(o))
-	piece.SetPriority(o.Priority)
-	s.uncharged += piece.Rare.Tokens
+	piece := s.piece()
+	piece.Flags &^= tree.StartsElement
+	s.uncharged += s.addOpaque(piece, o, o.Priority)
 	return nil
 }
 
-// opaque returns the node of an opaque value.
-func opaque(o elements.Opaque) draft.Node {
+// addOpaque adds an opaque value, and returns its tokens.
+func (s *site) addOpaque(piece tree.Node, o elements.Opaque, priority *int) (tokens int) {
 	o.Tokens = min(max(0, o.Tokens), math.MaxInt32)
-	return draft.Node{Kind: tree.Part, Rare: &draft.Rare{Part: o.Part(), Tokens: o.Tokens}}
+	piece.Kind = tree.Part
+	piece.SetPriority(priority)
+	extra := s.tree.EnsureExtra(s.tree.Add(s.id, piece))
+	extra.Part, extra.Tokens = o.Part(), o.Tokens
+	return o.Tokens
 }
 
 func layBreakpoint(n elements.Node, s *site, _ *int, _ bool) error {
-	if s.node.Kind != tree.Message {
+	if s.node().Kind != tree.Message {
 		return ErrBreakpointPlace
 	}
-	s.node.Add(draft.Node{Kind: tree.Breakpoint, Rare: &draft.Rare{Part: n.(elements.CacheBreakpoint).Part()}})
+	s.tree.EnsureExtra(s.tree.Add(s.id, tree.Node{Kind: tree.Breakpoint})).Part = n.(elements.CacheBreakpoint).Part()
 	return nil
 }
 
 func layReference(n elements.Node, s *site, _ *int, _ bool) error {
-	s.node.EnsureRare().Refer(n.(elements.Reference))
+	s.tree.Refer(s.id, n.(elements.Reference))
 	return nil
 }
 
 func layMetadata(n elements.Node, s *site, _ *int, _ bool) error {
-	return note(s.watch, s.node, n.(metadataElement))
+	return s.note(n.(metadataElement))
 }
 
-// note records metadata in a node.
-func note(w *guard.Watch, e *draft.Node, m metadataElement) error {
-	return w.Call(e, func() { e.Note(m.Entry()) })
+// note records metadata. A local value of the root is global.
+func (s *site) note(m metadataElement) error {
+	return s.watch.Call(s, func() {
+		entry := m.Entry()
+		s.tree.Note(s.id, entry, entry.Local && s.depth > 0)
+	})
 }
 
 func layTransferred(n elements.Node, s *site, _ *int, _ bool) error {
 	r := transfer.Reader{
 		Tokenizer: s.layouter.Tokenizer, Compatible: s.layouter.Compatible, Retransfer: s.layouter.Transfer, InMessage: s.inMessage, Escape: s.escaped,
 	}
-	e := s.node.Add(draft.Node{})
-	if !s.inMessage {
-		s.watch.HoldsTools.Store(true) // there may be tools in it
-	}
-	if err := r.Read(n.(elements.Transferred).Data, e); err != nil {
-		return inElement(e, err)
-	}
-	return nil
+	return r.Read(n.(elements.Transferred).Data, s.tree, s.id)
 }
 
-// addPiece adds a text or part, with the priority of the element around it.
-func (s *site) addPiece(piece draft.Node) *draft.Node {
-	piece.InheritPriority(s.node)
-	piece.SetFlag(tree.StartsElement, piece.Kind == tree.Text && len(s.node.Children) == 0)
-	return s.node.Add(piece)
+// piece returns a text that is not an element itself, with the priority of the element around it.
+func (s *site) piece() (piece tree.Node) {
+	piece.InheritPriority(s.node())
+	piece.SetFlag(tree.StartsElement, len(s.order) == 0)
+	return piece
 }
 
 // countText counts and charges a text, unless layout is lazy.
-func (s *site) countText(piece *draft.Node, lazy bool) error {
-	if err := s.watch.Count(s.node, 0, len(piece.Text)); err != nil || lazy {
+func (s *site) countText(n tree.ID, lazy bool) error {
+	text := s.tree.Text(n)
+	if err := s.watch.Count(s, 0, len(text)); err != nil || lazy {
 		return err
 	}
-	tokens := s.layouter.Tokenizer.CountText(piece.Text)
-	piece.SetTokens(tokens)
+	tokens := s.layouter.Tokenizer.CountText(text)
+	s.tree.SetTokens(n, tokens)
 	s.used += tokens
 	s.lines++ // for a line break before it
 	return nil

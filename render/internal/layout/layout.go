@@ -1,7 +1,8 @@
-// Package layout is the stage of the render engine that renders elements, from the root down, to a draft.
+// Package layout is the stage of the render engine that renders elements, from the root down, and writes the tree that
+// is pruned.
 //
-// [Layouter.Lay] takes a tree of elements and a budget, and returns a [draft.Node]; [Layouter.Grow] renders an
-// expandable again. Each element is told a share of the budget: siblings are divided into flex groups (share.go), and
+// [Layouter.Lay] takes a tree of elements and a budget, and returns a [tree.Tree]; [Layouter.Grow] renders an expandable
+// again. Each element is told a share of the budget: siblings are divided into flex groups (share.go), and
 // the tokens that an element takes, up to its share, are charged to its parent's account. Elements of the caller's own
 // types in one flex group render concurrently (concurrent.go), with the same result as one after the other. Layout
 // never drops anything, but it cuts text to its share (cut.go).
@@ -17,8 +18,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
+	"github.com/promptree-go/promptree/render/internal/transfer"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -37,44 +38,102 @@ type Layouter struct {
 }
 
 // Lay lays out a tree with a budget in tokens.
-func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*draft.Node, error) {
-	e := &draft.Node{Name: tree.RootPath}
+func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*tree.Tree, error) {
 	_, joins := l.Sizing.Tokenizer.(chat.Joiner)
-	s := &site{layouter: l, watch: w, node: e, askingLists: &askingLists{}, place: place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, account: account{budget: min(budget, MaxBudget)}}
-	if err := s.contents(ctx, listOf(root)); err != nil || !w.HoldsTools.Load() {
-		return e, err
+	s := l.outermost(w, tree.New(), func(bool) string { return tree.RootPath }, place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, budget)
+	s.id = s.tree.Add(tree.None, tree.Node{})
+	s.tree.SetName(s.id, tree.RootPath)
+	if err := s.contents(ctx, listOf(root)); err != nil {
+		return nil, err
 	}
-	return e, e.CheckTools(nil)
+	s.tree.Close(s.id)
+	t := s.tree.Finish()
+	return t, CheckTools(t)
 }
 
-// Grow renders an expandable again with another budget. It returns the new node, and the tokens that it takes, at most
-// the budget.
-func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, e *draft.Node, budget int) (grown *draft.Node, used int, err error) {
-	s := &site{layouter: l, watch: w, node: e.Like(), askingLists: &askingLists{}, place: e.RareOrZero().Place.(place), account: account{budget: min(budget, MaxBudget)}}
-	if _, first := e.RareOrZero().Expandable.(elements.First); first {
-		s.node.InheritPriority(e)
+// Grow renders an expandable of a tree again with another budget. It returns the tree of the new node, the tokens that it
+// takes, at most the budget, and whether it cannot grow any more.
+func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, t *tree.Tree, e tree.Expandable, budget int) (grown *tree.Tree, used int, largest bool, err error) {
+	s := l.outermost(w, tree.New(), func(numbered bool) string {
+		if numbered {
+			return t.Path(e.ID)
+		}
+		return t.PathWithoutNumbers(e.ID)
+	}, e.Place.(place), budget)
+	was := &t.Nodes[e.ID]
+	like := tree.Node{Flags: was.Flags & (tree.Required | tree.Offered)}
+	if _, first := e.Element.(elements.First); first {
+		like.InheritPriority(was)
 	}
-	children, err := s.value(ctx, e.RareOrZero().Expandable)
+	s.id = s.tree.Add(tree.None, like)
+	s.tree.SetName(s.id, t.Name(e.ID))
+	s.growing = &tree.Expandable{}
+	children, err := s.value(ctx, e.Element)
 	if err == nil {
 		err = s.contents(ctx, children)
 	}
-	return s.node, s.consumed(), err
+	if err != nil {
+		return nil, 0, false, err
+	}
+	s.tree.Close(s.id)
+	return s.tree.Finish(), s.consumed(), s.growing.Largest, nil
+}
+
+// outermost returns a site that is in no other.
+func (l *Layouter) outermost(w *guard.Watch, t *tree.Tree, at func(numbered bool) string, p place, budget int) *site {
+	return &site{layouter: l, watch: w, tree: t, at: at, askingLists: &askingLists{}, place: p, account: account{budget: min(budget, MaxBudget)}}
 }
 
 // site is the state of the layout of one element.
 type site struct {
 	layouter *Layouter
 	watch    *guard.Watch
-	node     *draft.Node // that is written
-	item     *item       // that the node is laid out from, nil for the root
+	tree     *tree.Tree                 // that is written
+	id       tree.ID                    // of the element in it
+	up       *site                      // around this one
+	item     *item                      // of up that the element is, nil if it is outermost
+	at       func(numbered bool) string // the path of an outermost one
 	place
 	account
 	askingLists *askingLists // of the whole layout
 
+	growing *tree.Expandable // of an expandable
+
 	// Reused for each element in this one.
 	items []item
+	order []tree.ID // nodes of the items, in document order
 	inner *site
 }
+
+// node returns the node of the element, until the next one is written.
+func (s *site) node() *tree.Node { return &s.tree.Nodes[s.id] }
+
+// Path implements [guard.Element].
+func (s *site) Path() string {
+	if s.item == nil {
+		return s.at(true)
+	}
+	return tree.JoinPath(s.up.Path(), s.item.kind.name, s.item.nth)
+}
+
+// PathWithoutNumbers implements [guard.Element].
+func (s *site) PathWithoutNumbers() string {
+	if s.item == nil {
+		return s.at(false)
+	}
+	return tree.JoinPath(s.up.PathWithoutNumbers(), s.item.kind.name, 0)
+}
+
+// pathOf returns the path of a node in the element.
+func (s *site) pathOf(n tree.ID) string {
+	if n == s.id {
+		return s.Path()
+	}
+	return s.tree.PathIn(s.pathOf(s.tree.Nodes[n].Parent), n)
+}
+
+// of returns the element of an item, for its path.
+func (s *site) of(it *item) guard.Element { return &site{up: s, item: it} }
 
 // innerSite returns the site for an element in this one. Elements share it one after the other, because a list may be
 // long.
@@ -131,7 +190,8 @@ func (a *account) charge(of account) {
 // consumed returns the tokens that the parent is charged: never more than the share that it offered.
 func (a *account) consumed() int { return min(a.used, a.budget) }
 
-// element lays out an element in a site of its own, whose account then has the tokens that the element took.
+// element lays out an element in a site of its own, whose account then has the tokens that the element took. The site has
+// the tree to which the element is written.
 func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -139,42 +199,59 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	if err := s.watch.Endless(); err != nil {
 		return err
 	}
-	e := it.node
-	in.layouter, in.watch, in.askingLists = s.layouter, s.watch, s.askingLists
-	in.node, in.item, in.place, in.account = e, it, s.place, account{budget: it.share}
+	parent := tree.None
+	if in.tree == s.tree {
+		parent = s.id
+	}
+	in.layouter, in.watch, in.askingLists, in.up, in.item = s.layouter, s.watch, s.askingLists, s, it
+	in.growing, in.place, in.account = nil, s.place, account{budget: it.share}
+	in.id = in.tree.Add(parent, tree.Node{})
+	in.tree.SetName(in.id, it.kind.name)
+	in.tree.Details[in.id].Nth = it.nth
+	globals := len(in.tree.Globals)
 	in.required = in.required || it.props.Required
 	in.offered = in.offered || offers(it.props.Priority)
 	in.lazy, in.noShare = lazy, s.quiet || !it.kind.caller && (s.noShare || it.noShare)
 	if in.depth++; in.depth > guard.MaxDepth {
-		return s.watch.SetEndless(e, fmt.Errorf("%w: more than %d nested elements", guard.ErrEndless, guard.MaxDepth))
+		return s.watch.SetEndless(in, fmt.Errorf("%w: more than %d nested elements", guard.ErrEndless, guard.MaxDepth))
 	}
-	if err := draft.CheckProps(&it.props); err != nil {
-		return inElement(e, err)
+	if err := tree.CheckProps(&it.props); err != nil {
+		return inElement(in, err)
 	}
+	e := in.node()
 	e.SetPriority(it.props.Priority)
 	e.SetFlag(tree.Required, it.props.Required)
+	if it.kind.caller {
+		_, shows := it.element.(elements.ShowsHistory)
+		e.SetFlag(tree.ShowsHistory, shows)
+	}
 	if s.layouter.Transfer {
-		rare := e.EnsureRare()
-		rare.Element, rare.Props = it.element, it.props
+		in.tree.EnsureExtra(in.id).Transfer = transfer.Source{Element: it.element, Props: it.props}
 	}
 	children, err := it.kind.layOut(ctx, it.element, in)
 	if err != nil {
-		return inElement(e, err)
+		return inElement(in, err)
 	}
+	e = in.node()
 	e.SetFlag(tree.PassesPriority, it.props.PassPriority && (s.layouter.Compatible || s.layouter.Transfer || !e.Is(tree.Chunk)))
 	if err := in.contents(ctx, children); err != nil {
 		return err
 	}
-	if e.IfEmpty && !s.inMessage && !s.eitherSide {
-		if wrong := e.Taken().OutsideMessage(); wrong != nil {
-			return inElement(wrong, draft.ErrOutsideMessage)
+	in.tree.Close(in.id)
+	if e = in.node(); e.Is(tree.IfEmpty) {
+		if wrong := in.outsideMessage(in.tree.Taken(in.id)); wrong != tree.None && !s.inMessage && !s.eitherSide {
+			return &guard.ElementError{Path: in.pathOf(wrong), Err: tree.ErrOutsideMessage}
+		}
+		if !s.layouter.Transfer {
+			in.tree.LeaveOut(in.id)
 		}
 	}
 	if e.Kind == tree.Message {
 		in.lines = max(0, in.lines-1) // no line break precedes the first text of a message
 	}
-	if rare := e.RareOrZero(); rare.Expandable != nil {
-		rare.Used = in.consumed()
+	if in.growing != nil {
+		in.growing.ID, in.growing.Used = in.id, in.consumed()
+		in.tree.AddExpandable(*in.growing, globals)
 	}
 	if limit := it.kind.max; limit > 0 { // it will be pruned to that
 		in.over = max(0, min(in.used+in.over, limit)-in.budget)
@@ -188,20 +265,20 @@ func (s *site) render(ctx context.Context, n elements.Node) (children elements.N
 	var template elements.Node
 	told := s.layouter.Sizing
 	told.TokenBudget = s.budget
-	if failed := s.watch.Call(s.node, func() { template, err = n.Render(ctx, told) }); failed != nil {
+	if failed := s.watch.Call(s, func() { template, err = n.Render(ctx, told) }); failed != nil {
 		return nil, failed
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
-		return nil, inElement(s.node, err)
+		return nil, inElement(s, err)
 	}
 	return listOf(template), nil
 }
 
 // inElement returns an error with the path of the element in which it happened.
-func inElement(e *draft.Node, err error) error {
+func inElement(e guard.Element, err error) error {
 	if known, ok := err.(*guard.ElementError); ok {
 		return known
 	}
@@ -213,7 +290,7 @@ func inElement(e *draft.Node, err error) error {
 func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // in a goroutine nobody else would recover it, for example a tokenizer's
-			err = guard.Panicked(s.node, p)
+			err = guard.Panicked(s, p)
 		}
 	}()
 	if len(list) == 0 {
@@ -222,12 +299,11 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	if done, err := s.onlyChunks(ctx, list); done || err != nil {
 		return err
 	}
-	items, err := flatten(s.node, s.watch, s.items[:0], list)
+	items, err := flatten(s, s.watch, s.items[:0], list)
 	if err != nil {
 		return err
 	}
-	s.items = items
-	s.node.Children = make([]draft.Node, 0, len(items))
+	s.items, s.order = items, s.order[:0]
 	lazy := s.lazy
 	if lazy && !s.quiet && slices.ContainsFunc(items, func(it item) bool { return it.kind.literal != nil }) {
 		s.quiet = !slices.ContainsFunc(items, func(it item) bool { return s.asks(it.element, true) })
@@ -238,32 +314,90 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	}
 	for i := range items {
 		it := &items[i]
+		it.node = tree.None
 		switch {
 		case it.kind.literal != nil:
-			if err := it.kind.literal(it.element, s, it.priority, lazy); err != nil {
-				return inElement(s.node, err)
+			if err := s.literal(it, lazy); err != nil {
+				return s.inLiteral(items[:i+1], err)
 			}
 			continue
 		case it.kind.caller && guard.IsNil(it.element):
-			return inElement(s.node, fmt.Errorf("%w: %T", ErrNilElement, it.element))
+			return inElement(s, fmt.Errorf("%w: %T", ErrNilElement, it.element))
 		}
-		it.node = s.node.Add(draft.Node{Name: it.kind.name})
-		if it.kind.caller {
-			_, it.node.History = it.element.(elements.ShowsHistory)
+		if it.place = len(s.order); it.kind.max > 0 {
+			s.tree.Limits = append(s.tree.Limits, tree.None) // once it is written
+			it.limit = len(s.tree.Limits)
 		}
+		s.order = append(s.order, tree.None)
 	}
-	inside := 0
+	if slices.ContainsFunc(items, func(it item) bool { return it.kind.caller }) {
+		s.number(items) // their methods may panic
+	}
 	for i := range items {
-		if items[i].node == nil {
-			continue
+		if items[i].kind.literal == nil {
+			if err := items[i].readProps(s); err != nil {
+				return err
+			}
 		}
-		if err := items[i].readProps(s.watch); err != nil {
-			return err
-		}
-		if inside != i {
-			items[inside] = items[i]
-		}
-		inside++
 	}
-	return s.groups(ctx, items[:inside])
+	s.number(items)
+	items = slices.DeleteFunc(items, func(it item) bool { return it.kind.literal != nil })
+	if err := s.groups(ctx, items); err != nil {
+		return err
+	}
+	s.tree.Order(s.id, s.order)
+	return nil
+}
+
+// literal writes a literal.
+func (s *site) literal(it *item, lazy bool) error {
+	next := tree.ID(len(s.tree.Nodes))
+	err := it.kind.literal(it.element, s, it.priority, lazy)
+	if len(s.tree.Nodes) > int(next) {
+		it.node, it.kind.name = next, s.tree.Name(next)
+		s.order = append(s.order, next)
+	}
+	return err
+}
+
+// inLiteral returns the error of the last of these items, a literal.
+func (s *site) inLiteral(items []item, err error) error {
+	if _, known := err.(*guard.ElementError); known {
+		return err
+	}
+	s.number(items)
+	if n := items[len(items)-1].node; n != tree.None {
+		return &guard.ElementError{Path: s.pathOf(n), Err: err}
+	}
+	return inElement(s, err)
+}
+
+// outsideMessage returns the first text or part in a node that is outside messages, None if there is none.
+func (s *site) outsideMessage(n tree.ID) tree.ID {
+	switch node := &s.tree.Nodes[n]; {
+	case node.Kind == tree.Message, node.Kind == tree.Tool, node.Kind == tree.Finished:
+		return tree.None
+	case node.Leaf():
+		return n
+	case node.Is(tree.IfEmpty):
+		return s.outsideMessage(s.tree.Taken(n))
+	}
+	for c := n + 1; c < s.tree.Nodes[n].End; c = s.tree.Nodes[c].End {
+		if wrong := s.outsideMessage(c); wrong != tree.None {
+			return wrong
+		}
+	}
+	return tree.None
+}
+
+// number numbers the items of a list by their names, in document order.
+func (s *site) number(items []item) {
+	for i := range items {
+		items[i].nth = 0
+	}
+	tree.Numbers(len(items), func(i int) string { return items[i].kind.name }, func(i int, nth int32) {
+		if items[i].nth = nth; items[i].node != tree.None {
+			s.tree.Details[items[i].node].Nth = nth
+		}
+	})
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/transfer"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -14,23 +13,23 @@ import (
 
 // layMessage lays out a message, and charges its tokens without content.
 func layMessage(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	rare := s.node.EnsureRare()
+	extra := s.tree.EnsureExtra(s.id)
 	switch n := n.(type) {
 	case elements.SystemMessage:
-		rare.Frame = chat.Message{Role: chat.RoleSystem, Name: n.Name}
+		extra.Frame = chat.Message{Role: chat.RoleSystem, Name: n.Name}
 	case elements.UserMessage:
-		rare.Frame = chat.Message{Role: chat.RoleUser, Name: n.Name}
+		extra.Frame = chat.Message{Role: chat.RoleUser, Name: n.Name}
 	case elements.AssistantMessage:
-		rare.Frame, rare.Calls = chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls
+		extra.Frame, extra.Calls = chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls
 	case elements.ToolMessage:
-		rare.Frame = chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}
+		extra.Frame = chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}
 	}
-	if err := s.checkMessage(rare); err != nil {
+	if err := s.checkMessage(extra); err != nil {
 		return nil, err
 	}
-	s.node.Kind, s.inMessage = tree.Message, true
-	tokens := frameTokens(s.layouter.Tokenizer, rare.Frame, rare.Calls)
-	if rare.Frame.Role == chat.RoleTool { // not charged, as in prompt-tsx
+	s.node().Kind, s.inMessage = tree.Message, true
+	tokens := frameTokens(s.layouter.Tokenizer, extra.Frame, extra.Calls)
+	if extra.Frame.Role == chat.RoleTool { // not charged, as in prompt-tsx
 		s.uncharged += tokens
 	} else {
 		s.used += tokens
@@ -39,7 +38,7 @@ func layMessage(_ context.Context, n elements.Node, s *site) (elements.Nodes, er
 }
 
 // checkMessage returns an error for a message that providers would refuse, or in a place where no message may be.
-func (s *site) checkMessage(m *draft.Rare) error {
+func (s *site) checkMessage(m *tree.Extra) error {
 	l := s.layouter
 	switch {
 	case l.Transfer && (!l.Compatible || m.Frame.Role != chat.RoleTool):
@@ -47,7 +46,7 @@ func (s *site) checkMessage(m *draft.Rare) error {
 	case l.Compatible:
 		return nil
 	case s.inMessage:
-		return draft.ErrNestedMessage
+		return tree.ErrNestedMessage
 	case len(m.Calls) < 2:
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // groups lays out sibling elements, flex group by flex group: those without FlexGrow first, then each value from high
@@ -17,11 +17,6 @@ func (s *site) groups(ctx context.Context, items []item) error {
 		return s.group(ctx, items, nil, s.lazy)
 	}
 	slices.SortStableFunc(items, func(a, b item) int { return flexOrder(a) - flexOrder(b) })
-	order := make([]int32, len(items))
-	for i, it := range items {
-		order[i] = it.node.Index()
-	}
-	s.node.EnsureRare().Order = order
 	for len(items) > 0 {
 		n := 1
 		for n < len(items) && items[n].props.FlexGrow == items[0].props.FlexGrow {
@@ -42,10 +37,31 @@ func flexOrder(it item) int {
 	return -it.props.FlexGrow
 }
 
-// group lays out the elements of one flex group; later are those of the groups after it. In the last group, elements
-// that do not ask for a share are laid out first. Those that ask share the rest, and texts among them what the others
-// of them leave.
+// group lays out the elements of one flex group; later are those of the groups after it. Elements that are laid out in
+// another order, or at the same time, are written to trees of their own, which are appended in document order.
 func (s *site) group(ctx context.Context, items, later []item, lazy bool) error {
+	if err := s.layOutGroup(ctx, items, later, lazy); err != nil || !slices.ContainsFunc(items, func(it item) bool { return it.own != nil }) {
+		return err
+	}
+	slices.SortFunc(items, func(a, b item) int { return a.place - b.place })
+	for i := range items {
+		s.written(&items[i], tree.ID(len(s.tree.Nodes)))
+		s.tree.Append(items[i].own, tree.Root, s.id)
+	}
+	return nil
+}
+
+// written records where an element was written.
+func (s *site) written(it *item, id tree.ID) {
+	s.order[it.place] = id
+	if it.limit > 0 {
+		s.tree.Limits[it.limit-1] = id
+	}
+}
+
+// layOutGroup is group without the appending. In the last group, elements that do not ask for a share are laid out first.
+// Those that ask share the rest, and texts among them what the others of them leave.
+func (s *site) layOutGroup(ctx context.Context, items, later []item, lazy bool) error {
 	s.divide(items, later)
 	if len(items) == 1 || len(later) > 0 || s.layouter.Compatible {
 		return s.layOut(ctx, items, lazy)
@@ -60,6 +76,9 @@ func (s *site) group(ctx context.Context, items, later []item, lazy bool) error 
 		return s.layOut(ctx, items, lazy)
 	}
 	slices.SortStableFunc(items, func(a, b item) int { return int(a.demand) - int(b.demand) })
+	for i := range items {
+		items[i].own = tree.New()
+	}
 	settled, rest := items[:numbers[none]], items[numbers[none]:]
 	before := s.account
 	for i := range settled {
@@ -179,8 +198,15 @@ func (s *site) layOut(ctx context.Context, items []item, lazy bool) error {
 	}
 	for i := range items {
 		in := s.innerSite()
+		in.tree = s.tree
+		if items[i].own != nil {
+			in.tree = items[i].own
+		}
 		if err := s.element(ctx, in, &items[i], lazy); err != nil {
 			return err
+		}
+		if items[i].own == nil {
+			s.written(&items[i], in.id)
 		}
 		s.charge(in.account)
 	}
@@ -198,7 +224,7 @@ func (s *site) divide(items, later []item) {
 	left := s.left()
 	reserved := 0
 	for i := range later {
-		reserved += draft.Reserved(later[i].props.FlexReserve, left)
+		reserved += tree.Reserved(later[i].props.FlexReserve, left)
 	}
 	left = max(0, s.budget-s.used-reserved)
 	sum := basisOf(items)

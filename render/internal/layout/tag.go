@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -49,9 +48,9 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 		b.WriteString(" " + a.Name + `="` + attributeEscaper.Replace(a.Value) + `"`)
 	}
 	if len(t.Children) == 0 {
-		piece := draft.Node{Kind: tree.Text, Text: b.String() + "/>", Flags: tree.StartsLine}
-		piece.InheritPriority(s.node)
-		return nil, s.countText(s.node.Add(piece), false)
+		piece := tree.Node{Flags: tree.StartsLine}
+		piece.InheritPriority(s.node())
+		return nil, s.countText(s.tree.AddText(s.id, piece, b.String()+"/>"), false)
 	}
 	s.setEnds(b.String()+">\n", "</"+t.Name+">")
 	s.escape = true
@@ -62,7 +61,7 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 func (s *site) setEnds(opening, closing string) {
 	count := s.layouter.Tokenizer.CountText
 	ends := &tree.Tag{Open: opening, Close: closing, OpenTokens: count(opening), CloseTokens: count(closing)}
-	s.node.EnsureRare().Tag = ends
+	s.tree.EnsureExtra(s.id).Tag = ends
 	s.used += ends.Tokens()
 	s.lines += ends.InMessage() - ends.Tokens()
 }
@@ -76,7 +75,7 @@ func layFence(_ context.Context, n elements.Node, s *site) (elements.Nodes, erro
 	if strings.ContainsAny(f.Language, "`\r\n") {
 		return nil, fmt.Errorf("the language %q of a fence has a backtick or a line break", f.Language)
 	}
-	items, err := flatten(s.node, s.watch, nil, f.Children)
+	items, err := flatten(s, s.watch, nil, f.Children)
 	if err != nil {
 		return nil, err
 	}

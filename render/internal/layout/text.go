@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -20,38 +19,44 @@ func layTextChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, 
 		return nil, err
 	}
 	if text, ok := onlyText(&c); ok && !s.layouter.Transfer { // most chunks: the element is the text
-		s.become(s.node, text)
-		return nil, s.countText(s.node, s.lazy)
+		s.tree.BecomeText(s.id, s.escaped(text))
+		s.node().Flags |= textElement
+		return nil, s.countText(s.id, s.lazy)
 	}
-	piece := draft.Node{Kind: tree.Text, Flags: tree.StartsLine}
-	piece.InheritPriority(s.node)
-	charged, err := s.join(&piece, c.Children)
+	text, references, charged, err := s.join(c.Children)
 	if err != nil {
 		return nil, err
 	}
-	if cuts := s.newCuts(&c, piece.Text); cuts != nil {
-		piece.EnsureRare().Trim = cuts
-		piece.SetFlag(tree.Trimmable, !s.layouter.cutsAllToShare())
-		if !s.staysWhole(&s.item.props) {
-			cuts.cut(s.budget)
-		}
-		if piece.Text = cuts.Given(); cuts.kept >= 0 {
-			piece.Text, piece.Flags = "", piece.Flags|tree.Cut
-			if !cuts.Blank(cuts.kept) || s.layouter.cutsAllToShare() {
-				piece.Text = cuts.Text(cuts.kept)
-			}
-		}
-		err = s.countText(&piece, s.lazy)
-	} else {
-		piece.Text = s.escaped(piece.Text)
-		err = s.countText(&piece, true)
-		piece.SetTokens(s.layouter.Tokenizer.CountText(piece.Text))
+	piece := tree.Node{Flags: tree.StartsLine}
+	piece.InheritPriority(s.node())
+	cuts := s.newCuts(&c, text)
+	if cuts == nil {
+		id := s.tree.AddText(s.id, piece, s.escaped(text))
+		s.tree.Refer(id, references...)
+		err = s.countText(id, true)
+		s.tree.SetTokens(id, s.layouter.Tokenizer.CountText(s.tree.Text(id)))
 		s.used += charged
 		s.lines++
+		return nil, err
 	}
-	s.node.Add(piece)
-	return nil, err
+	piece.SetFlag(tree.Trimmable, !s.layouter.cutsAllToShare())
+	if !s.staysWhole(&s.item.props) {
+		cuts.cut(s.budget)
+	}
+	if text = cuts.Given(); cuts.kept >= 0 {
+		text, piece.Flags = "", piece.Flags|tree.Cut
+		if !cuts.Blank(cuts.kept) || s.layouter.cutsAllToShare() {
+			text = cuts.Text(cuts.kept)
+		}
+	}
+	id := s.tree.AddText(s.id, piece, text)
+	s.tree.EnsureExtra(id).Trim = cuts
+	s.tree.Refer(id, references...)
+	return nil, s.countText(id, s.lazy)
 }
+
+// textElement are the flags of a text that is an element itself.
+const textElement = tree.StartsLine | tree.Element
 
 // cutsAllToShare reports whether layout cuts every text with a break to its share, as prompt-tsx does: it never trims,
 // and neither does who receives a transferred tree.
@@ -79,18 +84,12 @@ func onlyText(c *elements.TextChunk) (s string, ok bool) {
 	return string(text), ok
 }
 
-// become makes the node of an element a text.
-func (s *site) become(e *draft.Node, text string) {
-	e.Kind, e.Text = tree.Text, s.escaped(text)
-	e.Flags |= tree.StartsLine | tree.Element
-}
-
-// join joins the children of a text chunk to one text, not escaped. It returns what a chunk that is not cut is charged:
-// the sum of the tokens of each text by itself, as in prompt-tsx.
-func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, err error) {
-	items, err := flatten(s.node, s.watch, nil, children)
+// join joins the children of a text chunk to one text, not escaped. It also returns what a chunk that is not cut is
+// charged: the sum of the tokens of each text by itself, as in prompt-tsx.
+func (s *site) join(children elements.Nodes) (text string, references []elements.Reference, charged int, err error) {
+	items, err := flatten(s, s.watch, nil, children)
 	if err != nil {
-		return 0, err
+		return "", nil, 0, err
 	}
 	var b strings.Builder
 	for _, it := range items {
@@ -101,24 +100,23 @@ func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, er
 		case elements.LineBreak:
 			b.WriteByte('\n')
 		case elements.Reference:
-			piece.EnsureRare().Refer(n)
+			references = append(references, n)
 		case elements.Opaque:
-			s.node.Add(opaque(n)).SetPriority(n.Priority)
+			s.addOpaque(tree.Node{}, n, n.Priority)
 		case metadataElement:
-			if err := note(s.watch, s.node, n); err != nil {
-				return 0, err
+			if err := s.note(n); err != nil {
+				return "", nil, 0, err
 			}
 		default:
-			return 0, fmt.Errorf("a %s in a text chunk: only text, line breaks, metadata and opaque values may be in one", typeName(it.element))
+			return "", nil, 0, fmt.Errorf("a %s in a text chunk: only text, line breaks, metadata and opaque values may be in one", typeName(it.element))
 		}
 	}
-	piece.Text = b.String()
-	return charged, nil
+	return b.String(), references, charged, nil
 }
 
 // textOf returns the texts in the children of a text chunk, joined and not escaped.
 func (s *site) textOf(children elements.Nodes) (string, error) {
-	items, err := flatten(s.node, s.watch, nil, children)
+	items, err := flatten(s, s.watch, nil, children)
 	var b strings.Builder
 	for _, it := range items {
 		text, _ := literal(it.element)

@@ -3,10 +3,11 @@ package layout
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render/internal/count"
-	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -15,14 +16,13 @@ func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error
 	tool := n.(elements.Tool).Tool
 	switch {
 	case s.insideMessage():
-		return nil, draft.ErrToolInMessage
+		return nil, tree.ErrToolInMessage
 	case tool.Name == "":
 		return nil, errors.New("the Tool has no name")
 	}
-	s.watch.HoldsTools.Store(true)
-	rare := s.node.EnsureRare()
-	s.node.Kind, rare.Tool, rare.Tokens = tree.Tool, &tool, count.Tool(s.layouter.Tokenizer, tool)
-	s.used += rare.Tokens
+	extra := s.tree.EnsureExtra(s.id)
+	s.node().Kind, extra.Tool, extra.Tokens = tree.Tool, &tool, count.Tool(s.layouter.Tokenizer, tool)
+	s.used += extra.Tokens
 	s.item.props.PassPriority = false
 	return nil, nil
 }
@@ -33,10 +33,23 @@ func (s *site) insideMessage() bool {
 	if !s.layouter.Transfer {
 		return s.inMessage
 	}
-	for n := s.node.Parent; n != nil; n = n.Parent {
-		if n.Kind == tree.Message {
+	for up := s.up; up != nil; up = up.up {
+		if up.node().Kind == tree.Message {
 			return true
 		}
 	}
 	return false
+}
+
+// CheckTools returns an error if two tools of a tree have the same name.
+func CheckTools(t *tree.Tree) error {
+	seen := map[string]tree.ID{}
+	for _, n := range t.Tools {
+		name := t.Extra(n).Tool.Name
+		if first, known := seen[name]; known {
+			return &guard.ElementError{Path: t.Path(n), Err: fmt.Errorf("%w: %q is also at %s: remove one of them", ErrDuplicateTool, name, t.Path(first))}
+		}
+		seen[name] = n
+	}
+	return nil
 }

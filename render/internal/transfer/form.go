@@ -1,5 +1,5 @@
 // Package transfer writes content that was laid out as JSON, to be put into a prompt elsewhere, and reads it back. The
-// form is that of prompt-tsx. [Write] takes a draft, [Reader] adds to one. Both keep the structure, so that the content
+// form is that of prompt-tsx. [Write] takes a tree, [Reader] adds to one. Both keep the structure, so that the content
 // is pruned piece by piece there as it would be here.
 package transfer
 
@@ -12,7 +12,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -51,13 +50,27 @@ const (
 var flags = [...]struct {
 	form int
 	tree tree.Flags
-}{{flagLegacy, tree.Legacy}, {flagChunk, tree.Chunk}, {flagPass, tree.PassesPriority}}
+}{{flagLegacy, tree.Legacy}, {flagChunk, tree.Chunk}, {flagPass, tree.PassesPriority}, {flagIfEmpty, tree.IfEmpty}}
 
 // roles lists the roles by their number in the form.
 var roles = [...]chat.Role{chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool}
 
 // wrapperName is the name that prompt-tsx gives to each side of an IfEmpty, and to every element that was read back.
 const wrapperName = "LogicalWrapper"
+
+// Source is what the writer needs of a node that is to be transferred: the element, its properties, and a text or opaque
+// value as it was read.
+type Source struct {
+	Element elements.Node
+	Props   elements.Props
+	read    *node
+}
+
+// sourceOf returns the source of a node, a zero one if it has none.
+func sourceOf(t *tree.Tree, n tree.ID) Source {
+	s, _ := t.Extra(n).Transfer.(Source)
+	return s
+}
 
 // node is a node in the form, of any type.
 type node struct {
@@ -97,7 +110,7 @@ func propsOut(p elements.Props) *props {
 	out := &props{FlexBasis: p.FlexBasis, FlexGrow: p.FlexGrow, PassPriority: p.PassPriority, Priority: p.Priority}
 	switch r := p.FlexReserve; {
 	case r.Share > 0: // "/4" is a quarter
-		out.FlexReserve = fmt.Appendf(nil, `"/%v"`, draft.Divisor(r))
+		out.FlexReserve = fmt.Appendf(nil, `"/%v"`, tree.Divisor(r))
 	case r.Tokens > 0:
 		out.FlexReserve = fmt.Append(nil, r.Tokens)
 	}
@@ -125,7 +138,7 @@ func propsIn(p *props) (elements.Props, error) {
 			return in, fmt.Errorf("flexReserve: %w", err)
 		}
 	}
-	return in, draft.CheckProps(&in)
+	return in, tree.CheckProps(&in)
 }
 
 func referencesOut(references []elements.Reference) *[]json.RawMessage {

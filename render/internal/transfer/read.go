@@ -10,14 +10,13 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/count"
-	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // maxDepth is the maximum depth of a tree in transfer form.
 const maxDepth = 200
 
-// Reader reads a tree in transfer form to a draft.
+// Reader reads content in transfer form, and writes it to a tree.
 type Reader struct {
 	Tokenizer  chat.Tokenizer
 	Compatible bool                // accept everything that prompt-tsx accepts
@@ -25,11 +24,12 @@ type Reader struct {
 	InMessage  bool                // the tree is put into a message
 	Escape     func(string) string // escapes texts
 
+	tree   *tree.Tree
 	groups map[int]*elements.Group
 }
 
-// Read reads a tree into a node. Layout charges nothing for it.
-func (r Reader) Read(form []byte, to *draft.Node) error {
+// Read adds the content to a node of a tree. Layout charges nothing for it.
+func (r Reader) Read(form []byte, to *tree.Tree, parent tree.ID) error {
 	var data struct {
 		Node json.RawMessage `json:"node"`
 	}
@@ -46,8 +46,8 @@ func (r Reader) Read(form []byte, to *draft.Node) error {
 	if n.Type != typePiece {
 		return &Error{Place: "node.type", Err: fmt.Errorf("it is %d: the outermost node must be a piece, %d", n.Type, typePiece)}
 	}
-	r.groups = map[int]*elements.Group{}
-	return r.piece(to, n, "node", 0)
+	r.tree, r.groups = to, map[int]*elements.Group{}
+	return r.piece(to.Add(parent, tree.Node{}), n, "node", 0)
 }
 
 // incoming is a node whose children are not decoded yet.
@@ -68,8 +68,8 @@ func decode(raw json.RawMessage, where string) (incoming, error) {
 	return n, nil
 }
 
-// piece reads an element, at a depth in the form.
-func (r Reader) piece(e *draft.Node, n incoming, where string, depth int) error {
+// piece reads an element to a node, at a depth in the form.
+func (r Reader) piece(id tree.ID, n incoming, where string, depth int) error {
 	if depth > maxDepth {
 		return &Error{Place: where[:maxDepth] + "…", Err: fmt.Errorf("it is deeper than %d nodes", maxDepth)}
 	}
@@ -80,40 +80,38 @@ func (r Reader) piece(e *draft.Node, n incoming, where string, depth int) error 
 	if err != nil {
 		return &Error{Place: where + ".props", Err: err}
 	}
-	e.Name = wrapperName
-	e.SetPriority(in.Priority)
-	if r.Retransfer {
-		e.EnsureRare().Props = in
-	}
+	r.tree.SetName(id, wrapperName)
+	r.tree.Nodes[id].SetPriority(in.Priority)
+	r.source(id, Source{Props: in})
 	references, err := referencesIn(n.References)
 	if err != nil {
 		return &Error{Place: where + ".references", Err: err}
 	}
-	if len(references) > 0 {
-		e.EnsureRare().Refer(references...)
-	}
+	r.tree.Refer(id, references...)
+	e := &r.tree.Nodes[id]
 	switch n.Ctor {
 	case pieceImage, pieceDocument:
-		return r.media(e, n, where)
+		return r.media(id, n, in, where)
 	case pieceMessage:
 		if n.Props.Role == nil || *n.Props.Role < 0 || *n.Props.Role >= len(roles) {
 			return &Error{Place: where + ".props.role", Err: errors.New("it is not a role")}
 		}
 		if r.InMessage && !r.Compatible {
-			return &Error{Place: where, Err: draft.ErrNestedMessage}
+			return &Error{Place: where, Err: tree.ErrNestedMessage}
 		}
 		e.Kind = tree.Message
-		e.EnsureRare().Frame = chat.Message{Role: roles[*n.Props.Role], Name: n.Props.Name}
+		r.tree.EnsureExtra(id).Frame = chat.Message{Role: roles[*n.Props.Role], Name: n.Props.Name}
 		r.InMessage = true
 	case pieceOther:
 		if n.Props.Tool != nil {
-			return r.tool(e, n, where)
+			return r.tool(id, n, in, where)
 		}
 		if n.KeepWithID != nil {
 			if r.groups[*n.KeepWithID] == nil {
 				r.groups[*n.KeepWithID] = &elements.Group{}
 			}
-			e.Group, e.Name = r.groups[*n.KeepWithID], "KeepWith"
+			r.tree.SetGroup(id, r.groups[*n.KeepWithID])
+			r.tree.SetName(id, "KeepWith")
 		}
 	default:
 		return &Error{Place: where + ".ctor", Err: fmt.Errorf("unknown kind %d", n.Ctor)}
@@ -121,35 +119,38 @@ func (r Reader) piece(e *draft.Node, n incoming, where string, depth int) error 
 	if err := r.setFlags(e, n); err != nil {
 		return &Error{Place: where + ".flags", Err: err}
 	}
-	return r.children(e, n, where, depth)
+	if err := r.children(id, n, where, depth); err != nil {
+		return err
+	}
+	if r.tree.Close(id); r.tree.Nodes[id].Is(tree.IfEmpty) && !r.Retransfer {
+		r.tree.LeaveOut(id)
+	}
+	return nil
 }
 
-func (r Reader) children(e *draft.Node, n incoming, where string, depth int) error {
+func (r Reader) children(id tree.ID, n incoming, where string, depth int) error {
 	where += ".children"
 	if n.Children == nil {
 		return &Error{Place: where, Err: errors.New("it is missing: write an empty list for no children")}
 	}
-	if e.IfEmpty && len(n.Children) != 2 {
+	if r.tree.Nodes[id].Is(tree.IfEmpty) && len(n.Children) != 2 {
 		return &Error{Place: where, Err: fmt.Errorf("an IfEmpty has 2, not %d", len(n.Children))}
 	}
-	e.Children = make([]draft.Node, 0, len(n.Children))
 	for i, raw := range n.Children {
 		place := fmt.Sprintf("%s[%d]", where, i)
 		child, err := decode(raw, place)
 		if err != nil {
 			return err
 		}
-		c := e.Add(draft.Node{})
 		switch {
 		case child.Type == typePiece:
-			err = r.piece(c, child, place, depth+1)
+			err = r.piece(r.tree.Add(id, tree.Node{}), child, place, depth+1)
 		case !r.InMessage:
-			err = &Error{Place: place, Err: draft.ErrOutsideMessage}
+			err = &Error{Place: place, Err: tree.ErrOutsideMessage}
 		case child.Type == typeText:
-			c.SetFlag(tree.StartsElement, i == 0)
-			err = r.text(c, child, place)
+			err = r.text(id, child, i == 0, place)
 		case child.Type == typeOpaque:
-			err = r.opaque(c, child, place)
+			err = r.opaque(id, child, place)
 		default:
 			err = &Error{Place: place + ".type", Err: fmt.Errorf("unknown type %d", child.Type)}
 		}
@@ -157,10 +158,20 @@ func (r Reader) children(e *draft.Node, n incoming, where string, depth int) err
 			return err
 		}
 	}
+	r.number(id, len(n.Children))
 	return nil
 }
 
-func (r Reader) setFlags(e *draft.Node, n incoming) error {
+// number numbers the children of a node.
+func (r Reader) number(id tree.ID, n int) {
+	children := make([]tree.ID, 0, n)
+	for c := id + 1; int(c) < len(r.tree.Nodes); c = r.tree.Nodes[c].End {
+		children = append(children, c)
+	}
+	tree.Numbers(len(children), func(i int) string { return r.tree.Name(children[i]) }, func(i int, nth int32) { r.tree.Details[children[i]].Nth = nth })
+}
+
+func (r Reader) setFlags(e *tree.Node, n incoming) error {
 	set := 0
 	if n.Flags != nil {
 		if set = int(*n.Flags); float64(set) != *n.Flags || set < 0 || set > flagLegacy|flagChunk|flagPass|flagIfEmpty {
@@ -170,7 +181,6 @@ func (r Reader) setFlags(e *draft.Node, n incoming) error {
 	for _, f := range flags {
 		e.SetFlag(f.tree, set&f.form != 0)
 	}
-	e.IfEmpty = set&flagIfEmpty != 0
 	// An element without a priority has 0 if its props have passPriority, whatever the flags say.
 	if !e.Is(tree.HasPriority) && e.Is(tree.PassesPriority) != n.Props.PassPriority && e.Kind == tree.Container {
 		priority := tree.Unset
@@ -187,84 +197,90 @@ func (r Reader) setFlags(e *draft.Node, n incoming) error {
 }
 
 // media reads an image or a document.
-func (r Reader) media(e *draft.Node, n incoming, where string) error {
+func (r Reader) media(id tree.ID, n incoming, in elements.Props, where string) error {
 	if !r.InMessage {
-		return &Error{Place: where, Err: draft.ErrOutsideMessage}
+		return &Error{Place: where, Err: tree.ErrOutsideMessage}
 	}
-	rare := e.EnsureRare()
-	e.Kind = tree.Part
+	extra := r.tree.EnsureExtra(id)
+	r.tree.Nodes[id].Kind = tree.Part
 	switch {
 	case n.Ctor == pieceImage && n.Props.Source == nil:
 		return &Error{Place: where + ".props.src", Err: errors.New("it is missing")}
 	case n.Ctor == pieceImage:
 		image := elements.Image{Source: *n.Props.Source, Detail: chat.ImageDetail(n.Props.Detail), MediaType: n.Props.MimeType}
-		e.Name, rare.Element, rare.Part = "Image", image, image.Part()
+		r.tree.SetName(id, "Image")
+		r.source(id, Source{Element: image, Props: in})
+		extra.Part = image.Part()
 	case n.Props.Data == nil || n.Props.MediaType == nil:
 		return &Error{Place: where + ".props", Err: errors.New("data or mediaType is missing")}
 	default:
 		document := elements.Document{Data: *n.Props.Data, MediaType: *n.Props.MediaType}
-		e.Name, rare.Element, rare.Part = "Document", document, document.Part()
+		r.tree.SetName(id, "Document")
+		r.source(id, Source{Element: document, Props: in})
+		extra.Part = document.Part()
 	}
-	rare.Tokens = r.Tokenizer.CountPart(rare.Part)
+	extra.Tokens = r.Tokenizer.CountPart(extra.Part)
 	return nil
 }
 
 // tool reads the definition of a tool.
-func (r Reader) tool(e *draft.Node, n incoming, where string) error {
+func (r Reader) tool(id tree.ID, n incoming, in elements.Props, where string) error {
 	switch tool := n.Props.Tool; {
 	case r.InMessage && !r.Retransfer:
-		return &Error{Place: where, Err: draft.ErrToolInMessage}
+		return &Error{Place: where, Err: tree.ErrToolInMessage}
 	case tool.Name == "":
 		return &Error{Place: where + ".props.tool.name", Err: errors.New("it is missing")}
 	default:
-		rare := e.EnsureRare()
-		e.Kind, e.Name, rare.Tool, rare.Tokens = tree.Tool, tool.Name, tool, count.Tool(r.Tokenizer, *tool)
-		rare.Element = elements.Tool{Tool: *tool}
+		extra := r.tree.EnsureExtra(id)
+		r.tree.Nodes[id].Kind, extra.Tool, extra.Tokens = tree.Tool, tool, count.Tool(r.Tokenizer, *tool)
+		r.tree.SetName(id, tool.Name)
+		r.source(id, Source{Element: elements.Tool{Tool: *tool}, Props: in})
 		return nil
 	}
 }
 
-func (r Reader) text(c *draft.Node, n incoming, where string) error {
+// source keeps what another transfer needs.
+func (r Reader) source(id tree.ID, s Source) {
+	if r.Retransfer {
+		r.tree.EnsureExtra(id).Transfer = s
+	}
+}
+
+func (r Reader) text(parent tree.ID, n incoming, first bool, where string) error {
 	if n.Text == nil {
 		return &Error{Place: where + ".text", Err: errors.New("it is missing")}
 	}
+	var c tree.Node
 	c.SetPriority(n.Priority)
-	c.Kind, c.Text = tree.Text, r.Escape(*n.Text)
-	c.SetTokens(r.Tokenizer.CountText(c.Text))
-	if n.LineBreak != nil && *n.LineBreak {
-		c.Flags = c.Flags&^tree.StartsElement | tree.StartsLine
-	}
+	starts := n.LineBreak != nil && *n.LineBreak
+	c.SetFlag(tree.StartsLine, starts)
+	c.SetFlag(tree.StartsElement, first && !starts)
+	id := r.tree.AddText(parent, c, r.Escape(*n.Text))
+	r.tree.SetTokens(id, r.Tokenizer.CountText(r.tree.Text(id)))
 	references, err := referencesIn(n.References)
 	if err != nil {
 		return &Error{Place: where + ".references", Err: err}
 	}
-	if len(references) > 0 {
-		c.EnsureRare().Refer(references...)
-	}
-	r.keep(c, n)
+	r.tree.Refer(id, references...)
+	r.source(id, Source{read: &n.node}) // another transfer leaves out the same optional fields
 	return nil
 }
 
-// keep keeps a text or an opaque value for another transfer, which leaves out the same optional fields.
-func (r Reader) keep(c *draft.Node, n incoming) {
-	if r.Retransfer {
-		c.EnsureRare().Read = n.node
-	}
-}
-
-func (r Reader) opaque(c *draft.Node, n incoming, where string) error {
+func (r Reader) opaque(parent tree.ID, n incoming, where string) error {
 	if n.Value == nil {
 		return &Error{Place: where + ".value", Err: errors.New("it is missing")}
 	}
-	c.SetPriority(n.Priority)
 	tokens := 0
 	if n.Tokens != nil {
 		if tokens = *n.Tokens; tokens < 0 || tokens > math.MaxInt32 {
 			return &Error{Place: where + ".tokenUsage", Err: fmt.Errorf("it is %d", tokens)}
 		}
 	}
-	rare := c.EnsureRare()
-	c.Kind, rare.Part, rare.Tokens = tree.Part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
-	r.keep(c, n)
+	c := tree.Node{Kind: tree.Part}
+	c.SetPriority(n.Priority)
+	id := r.tree.Add(parent, c)
+	extra := r.tree.EnsureExtra(id)
+	extra.Part, extra.Tokens = chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
+	r.source(id, Source{read: &n.node})
 	return nil
 }

@@ -16,7 +16,15 @@ func (t *Tree) Path(n ID) string {
 
 // PathIn returns the path of a node whose parent has the given path.
 func (t *Tree) PathIn(path string, n ID) string {
-	return JoinPath(path, t.Names[t.Nodes[n].Name], t.Nodes[n].Nth)
+	return JoinPath(path, t.Name(n), t.Details[n].Nth)
+}
+
+// PathWithoutNumbers returns the path without the numbers of siblings.
+func (t *Tree) PathWithoutNumbers(n ID) string {
+	if n == None {
+		return ""
+	}
+	return JoinPath(t.PathWithoutNumbers(t.Nodes[n].Parent), t.Name(n), 0)
 }
 
 // JoinPath returns the path of the nth child of that name in an element with the given path; the path itself if name is
@@ -32,4 +40,35 @@ func JoinPath(path, name string, nth int32) string {
 		return name
 	}
 	return path + " > " + name
+}
+
+// Numbers calls set with the number of each of n siblings among those of the same name, from 1. It does not for the only
+// one of a name, or for one without a name.
+func Numbers(n int, name func(i int) string, set func(i int, nth int32)) {
+	type tally struct {
+		first int
+		n     int32
+	}
+	var byName map[string]*tally
+	last, lastName := (*tally)(nil), "" // most siblings have the same name
+	for i := range n {
+		if name(i) == "" {
+			continue
+		}
+		if last == nil || name(i) != lastName {
+			if byName == nil {
+				byName = map[string]*tally{}
+			}
+			if lastName = name(i); byName[lastName] == nil {
+				byName[lastName] = &tally{first: i}
+			}
+			last = byName[lastName]
+		}
+		if last.n++; last.n == 2 {
+			set(last.first, 1)
+		}
+		if last.n > 1 {
+			set(i, last.n)
+		}
+	}
 }

@@ -112,6 +112,9 @@ func (s *State) Blank(n ID) bool { return s.nodes[n].nonBlank == 0 }
 
 // Remove removes a node with its descendants.
 func (s *State) Remove(n ID, why Cause) {
+	if s.Log == nil {
+		s.Log = make([]Change, 0, len(s.nodes))
+	}
 	s.nodes[n].drop = Drop{Step: s.Now, Cause: why}
 	s.Log = append(s.Log, Change{n, -1})
 	s.attach(n, -1)

@@ -1,8 +1,8 @@
 // Package tree is the first stage of the render engine: the data that all other stages work on.
 //
-// A [Tree] is a laid-out prompt as an array of nodes. Package draft writes it once, and it does not change afterwards.
-// A [State] is one pruning of a tree: it records what was removed, at which step and why, and can be rewound. Several
-// states may share a tree. A [View] reads a state as it was after a step.
+// A [Tree] is a laid-out prompt as an array of nodes. Layout writes it once (write.go), and after [Tree.Finish] it does
+// not change. A [State] is one pruning of a tree: it records what was removed, at which step and why, and can be
+// rewound. Several states may share a tree. A [View] reads a state as it was after a step.
 //
 // [Node] lists the invariants of the array. The invariants of a state:
 //
@@ -12,6 +12,7 @@
 package tree
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
@@ -59,9 +60,12 @@ const (
 	Trimmable            // a text that may become shorter: its Extra has a Trim
 	Cut                  // a text that layout cut to its share: its Extra has a Trim
 	OnlyLines            // holds only texts that start on lines of their own, and line breaks
+	ShowsHistory         // an element that shows history
+	IfEmpty              // an element with two sides, of which one is left out
 )
 
-// Node is an element, a text or another part of a message.
+// Node is an element, a text or another part of a message. It holds what pruning looks at for every piece, and no
+// pointer; [Details] and the lists of [Tree] hold the rest.
 //
 // Nodes are in preorder, the order of the document. The invariants:
 //
@@ -69,21 +73,31 @@ const (
 //   - The descendants of n are n+1 up to, but not including, its End. Its first child is n+1 if that is below End; the
 //     next sibling of a node is its End.
 //   - Text, Part, Breakpoint, Tool and Finished are leaves: their End is the next node.
-//   - Only Text has a Count. Part and Breakpoint have an Extra with a Part, Message one with a Frame, Finished one with
-//     a Block, Tool one with a Tool.
+//   - Part and Breakpoint have an Extra with a Part, Message one with a Frame, Finished one with a Block, Tool one with a
+//     Tool.
 type Node struct {
-	Text     string // of a text, and of a container with OneText
-	Priority int    // if none was set: Unset, or 0 with PassesPriority
+	Priority int // if none was set: Unset, or 0 with PassesPriority
 	Parent   ID
 	End      ID
-	// Count holds the tokens of a text by itself, plus one; 0 until it is counted. Trees of one layout share it.
-	Count *atomic.Int32
-	Extra int32 // index in Tree.Extras, 0 for none
-	Group int32 // index in Tree.Groups of a KeepWith, 0 for none
-	Nth   int32 // number among siblings of the same name, from 1; 0 for the only one
-	Name  uint32
-	Flags Flags
-	Kind  Kind
+	Index    int32 // of a text: in Tree.Texts; of any other node: its number among those, below Tree.Others
+	Flags    Flags
+	Kind     Kind
+}
+
+// Details holds what pruning rarely needs of a node.
+type Details struct {
+	Name  uint32 // index in Tree.Names, that of "" for a text or part that is not an element itself
+	Nth   int32  // number among siblings of the same name, from 1; 0 for the only one
+	Extra int32  // index in Tree.Extras, 0 for none
+	Group int32  // index in Tree.Groups of a KeepWith, 0 for none
+}
+
+// CountedText is a text with its counts.
+type CountedText struct {
+	Text string
+	// tokens by itself and the fewest of them in a prompt, each plus one; 0 until it is known. Fits of one layout share
+	// them, so they are read and written atomically.
+	tokens, fewest int32
 }
 
 // Is reports whether a node has one of the flags.
@@ -105,10 +119,13 @@ type Extra struct {
 
 	Frame chat.Message // without content and calls
 	Calls []elements.ToolCall
-	Block *Block
+	Block *Block // of finished messages, required or not
 
 	Locals     elements.Metadata
 	References []elements.Reference
+
+	// Transfer is what package transfer needs of the node, nil unless the tree is to be transferred.
+	Transfer any
 }
 
 // Tag is the two ends of a tag with children, and what each counts by itself.
@@ -148,30 +165,65 @@ type Block struct {
 	Tree     *Tree // the messages are children of its root
 }
 
+// Expandable is a node that may grow.
+type Expandable struct {
+	ID      ID // None once another expandable grew in its place
+	Element elements.Node
+	Place   any  // its place in the layout, for rendering it again
+	Used    int  // tokens that its first rendering took
+	Largest bool // it is a First that shows its first version, so it need not grow
+
+	from, to int // its global metadata, in Tree.Globals
+}
+
 // Tree is a prompt that was laid out.
 type Tree struct {
-	Nodes  []Node
-	Extras []Extra // Extras[0] is that of nodes without one
-	Groups []*elements.Group
-	Names  []string
+	Nodes   []Node
+	Details []Details // by node
+	Texts   []CountedText
+	Extras  []Extra // Extras[0] is that of nodes without one
+	Groups  []*elements.Group
+	Names   []string
 
-	Limits     []ID // nodes with a limit, in the order of layout
-	Shareless  []ID // texts that layout cut to nothing
-	Tools      []ID // in document order
-	Globals    elements.Metadata
-	References []elements.Reference // in document order
+	// In the order of layout. Limits are listed level by level: first those of all siblings in document order, then those
+	// in them.
+	Limits      []ID
+	Expandables []Expandable // in the order in which their layout ended
+	Globals     elements.Metadata
 
+	// Finish sets these. Lists are in document order.
+	Shareless      []ID // texts that layout cut to nothing
+	Tools          []ID
+	References     []elements.Reference
+	Others         int  // number of nodes that are not texts
 	Grouped        int  // number of group members, and of calls linked to a group
 	Breakpoints    bool // there are cache breakpoints
 	Required       bool // something is required
+	HasHistory     bool // there are elements that show history
 	OuterChunks    bool // there is a chunk in a legacy element, or around messages
 	NestedMessages bool // there is a message in a message
 	HasLocals      bool // there is local metadata
 	HasTags        bool // there are tags with children
+
+	// Until Finish.
+	names       map[string]uint32
+	orders      map[ID][]ID // children in document order, if they were not written in it or one is left out
+	sharesTexts bool        // Texts are those of another tree, whose fits may be counting them
 }
 
 // Extra returns the extra of a node, an empty one if it has none. It must not be written to.
-func (t *Tree) Extra(n ID) *Extra { return &t.Extras[t.Nodes[n].Extra] }
+func (t *Tree) Extra(n ID) *Extra { return &t.Extras[t.Details[n].Extra] }
+
+// Text returns the text of a text, or of a container with OneText.
+func (t *Tree) Text(n ID) string {
+	if t.Nodes[n].Is(OneText) {
+		n++
+	}
+	return t.Texts[t.Nodes[n].Index].Text
+}
+
+// Name returns the name of an element as in paths; "" for a text or part that is not an element itself.
+func (t *Tree) Name(n ID) string { return t.Names[t.Details[n].Name] }
 
 // nonBlank returns how many things in a node, its children apart, are more than white space: a text, another part, each
 // call.
@@ -184,7 +236,7 @@ func (t *Tree) nonBlank(n ID) int32 {
 	case Finished:
 		return int32(len(t.Extra(n).Block.Messages))
 	case Text:
-		if Blank(node.Text) {
+		if Blank(t.Text(n)) {
 			return 0
 		}
 	}
@@ -201,22 +253,32 @@ func (t *Tree) ToolsOf(ids []ID) (tools []chat.Tool) {
 
 // GroupOf returns the group of a KeepWith, nil for anything else.
 func (t *Tree) GroupOf(n ID) *elements.Group {
-	if g := t.Nodes[n].Group; g != 0 {
+	if g := t.Details[n].Group; g != 0 {
 		return t.Groups[g]
 	}
 	return nil
 }
 
 // Tokens returns the tokens of a text by itself, and whether they are known.
-func (t *Tree) Tokens(n ID) (tokens int, known bool) {
-	c := t.Nodes[n].Count.Load()
+func (t *Tree) Tokens(n ID) (tokens int, known bool) { return load(&t.Texts[t.Nodes[n].Index].tokens) }
+
+// SetTokens records the tokens of a text by itself, unless they are too many to record.
+func (t *Tree) SetTokens(n ID, tokens int) { store(&t.Texts[t.Nodes[n].Index].tokens, tokens) }
+
+// Fewest returns the fewest tokens of a text in the prompt, and whether they are known.
+func (t *Tree) Fewest(n ID) (tokens int, known bool) { return load(&t.Texts[t.Nodes[n].Index].fewest) }
+
+// SetFewest records the fewest tokens of a text in the prompt.
+func (t *Tree) SetFewest(n ID, tokens int) { store(&t.Texts[t.Nodes[n].Index].fewest, tokens) }
+
+func load(from *int32) (tokens int, known bool) {
+	c := atomic.LoadInt32(from)
 	return int(c) - 1, c != 0
 }
 
-// SetTokens records the tokens of a text by itself, unless they are too many to record.
-func (t *Tree) SetTokens(n ID, tokens int) {
-	if c := int32(tokens + 1); int(c) == tokens+1 && c > 0 {
-		t.Nodes[n].Count.Store(c)
+func store(to *int32, tokens int) {
+	if 0 <= tokens && tokens < math.MaxInt32 {
+		atomic.StoreInt32(to, int32(tokens)+1)
 	}
 }
 

@@ -14,7 +14,7 @@ func (s *State) Text(n ID) string {
 	if t := s.Trimmed(n); t != nil {
 		return t.Text
 	}
-	return s.Tree.Nodes[n].Text
+	return s.Tree.Text(n)
 }
 
 // Trimmed returns the shorter text of a node, nil for a node that is not trimmed.

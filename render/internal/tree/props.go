@@ -1,17 +1,11 @@
-package draft
+package tree
 
 import (
-	"errors"
 	"fmt"
+	"math"
 
 	"github.com/promptree-go/promptree/elements"
 )
-
-// ErrOutsideMessage is the error of a text or another part outside a message.
-var ErrOutsideMessage = errors.New("render: text or another part is outside a message: put it in one, such as a UserMessage")
-
-// ErrNestedMessage is the error of a message in a message.
-var ErrNestedMessage = errors.New("render: a message is inside another message: put them beside each other")
 
 // CheckProps returns an error for properties that are out of range.
 func CheckProps(p *elements.Props) error {
@@ -26,4 +20,22 @@ func CheckProps(p *elements.Props) error {
 		return fmt.Errorf("a FlexReserve with a share of %v: must be from 0 to 1, such as 0.25", p.FlexReserve.Share)
 	}
 	return nil
+}
+
+// Reserved returns how many of the tokens that are left a reserve sets aside.
+func Reserved(r elements.Reserve, left int) int {
+	if r.Share > 0 {
+		return int(float64(left) / Divisor(r))
+	}
+	return min(r.Tokens, left)
+}
+
+// Divisor returns the number by which tokens are divided for a share. If that is nearly a whole number, it is rounded
+// to it, so that a seventh of 7 tokens is 1.
+func Divisor(r elements.Reserve) float64 {
+	exact := 1 / r.Share
+	if whole := math.Round(exact); math.Abs(exact-whole) < 1e-9*exact {
+		return whole
+	}
+	return exact
 }
