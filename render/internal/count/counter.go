@@ -83,11 +83,13 @@ func (c *Counter) Known(n tree.ID) (tokens int, known bool) {
 
 // Restored records that removals were undone or repeated, as [tree.State.Rewind], PutBack and RemoveAgain do.
 func (c *Counter) Restored(changes []tree.Change) {
-	for ; c.logRead < len(c.state.Log); c.logRead++ {
-		c.totals.forgetAncestors(c.state.Log[c.logRead], true)
-	}
-	for _, ch := range changes {
-		c.totals.forgetAncestors(ch, ch.Call < 0 && !c.state.Present(ch.Node))
+	if c.totals.any {
+		for ; c.logRead < len(c.state.Log); c.logRead++ {
+			c.totals.forgetAncestors(c.state.Log[c.logRead], true)
+		}
+		for _, ch := range changes {
+			c.totals.forgetAncestors(ch, ch.Call < 0 && !c.state.Present(ch.Node))
+		}
 	}
 	c.logRead = len(c.state.Log)
 	c.bound.known = false

@@ -11,11 +11,15 @@ import (
 // needed. After that, candidates are removed, and the lowest priority in those that stay may rise but never falls. So a
 // candidate is looked at again only when it is about to be chosen.
 type choice struct {
-	sorted  []candidate // by priority
-	tied    tied        // the candidates of the lowest priority, taken from sorted
-	fixed   bool        // tied is sorted, and stays so; else it is a heap
-	legacy  bool        // among equal priorities the first is chosen
-	blocked []blocked   // candidates before breakpoints, in document order: passed over until the breakpoint is removed
+	list []candidate // by priority
+	// list[first:last] are tied: the candidates of the lowest priority that are left. They are sorted if fixed is set,
+	// else a heap. Those before end are not candidates any more, or tied.
+	first, last, end int32
+	fixed            bool
+	built            bool
+	legacy           bool      // among equal priorities the first is chosen
+	steady           bool      // what is in list does not depend on what is left
+	blocked          []blocked // candidates before breakpoints, in document order: passed over until the breakpoint is removed
 }
 
 // blocked holds the candidates between a breakpoint and the previous one.
@@ -26,48 +30,37 @@ type blocked struct {
 
 // candidate is a node that may be removed next, or from which something may.
 type candidate struct {
-	priority int
-	lowest   int // priority among its children, see lowestChild
+	priority int // while it is tied, the lowest among its children, see lowestChild
 	id       tree.ID
 }
 
 func compare(a, b candidate) int {
-	switch {
-	case a.priority != b.priority:
+	if a.priority != b.priority {
 		return cmp.Compare(a.priority, b.priority)
-	case a.lowest != b.lowest:
-		return cmp.Compare(a.lowest, b.lowest)
 	}
 	return cmp.Compare(a.id, b.id)
 }
 
+// choice returns the choice in a node.
+func (o *Order) choice(n tree.ID) *choice { return &o.choices[o.tree.Nodes[n].Index] }
+
 // next returns the candidate in a node that is chosen next, None if nothing in the node may be removed.
 func (o *Order) next(n tree.ID) tree.ID {
-	c := o.choices[n]
-	if c == nil {
-		if o.tree.Nodes[n].Is(tree.Legacy) {
-			c = o.pieces(n)
-		} else {
-			c = o.children(n)
-		}
-		sort(c.sorted)
-		o.choices[n] = c
+	c := o.choice(n)
+	if !c.built {
+		o.build(c, n)
 	}
 	c.unblock(o, n)
 	for c.findTied(o) {
-		next := &c.tied[0]
+		next := &c.list[c.first]
 		if !o.state.Attached(next.id, n) || o.Held(next.id) && !o.mayShrink(next.id) {
-			if c.fixed {
-				c.tied = c.tied[1:]
-			} else {
-				c.tied.pop()
-			}
+			c.pass()
 			continue
 		}
-		if len(c.tied) > 1 && !c.fixed {
-			if lowest := o.lowestChild(next.id); lowest != next.lowest {
-				next.lowest = lowest
-				c.tied.sink(0)
+		if c.last-c.first > 1 && !c.fixed {
+			if lowest := o.lowestChild(next.id); lowest != next.priority {
+				next.priority = lowest
+				c.tied().sink(0)
 				continue
 			}
 		}
@@ -76,50 +69,94 @@ func (o *Order) next(n tree.ID) tree.ID {
 	return tree.None
 }
 
-// unblock admits the candidates before breakpoints that have been removed.
-func (c *choice) unblock(o *Order, n tree.ID) {
-	for last := len(c.blocked) - 1; last >= 0 && !o.state.Attached(c.blocked[last].breakpoint, n); last-- {
-		c.sorted = slices.Concat(c.tied, c.sorted, c.blocked[last].candidates)
-		sort(c.sorted)
-		c.tied, c.blocked = nil, c.blocked[:last]
+// tied returns the candidates of the lowest priority.
+func (c *choice) tied() heap { return heap(c.list[c.first:c.last]) }
+
+// pass passes over the first candidate.
+func (c *choice) pass() {
+	if c.fixed {
+		c.first++
+		return
+	}
+	c.last--
+	c.list[c.first], c.list[c.last] = c.list[c.last], c.list[c.first]
+	if c.first < c.last {
+		c.tied().sink(0)
 	}
 }
 
-// findTied moves the candidates of the lowest priority to tied, if that is empty. It reports whether there are
+// untie gives the candidates that were tied their priorities back, and sorts all of a list.
+func (o *Order) untie(tied, list []candidate) {
+	for i := range tied {
+		tied[i].priority = o.tree.Nodes[tied[i].id].Priority
+	}
+	o.sort(list)
+}
+
+// unblock admits the candidates before breakpoints that have been removed.
+func (c *choice) unblock(o *Order, n tree.ID) {
+	for last := len(c.blocked) - 1; last >= 0 && !o.state.Attached(c.blocked[last].breakpoint, n); last-- {
+		c.list = slices.Concat(c.tied(), c.list[c.end:], c.blocked[last].candidates)
+		o.untie(c.list[:c.last-c.first], c.list)
+		c.first, c.last, c.end, c.blocked = 0, 0, 0, c.blocked[:last]
+	}
+}
+
+// rewind makes all candidates of a choice candidates again, because something in its node came back.
+func (o *Order) rewind(c *choice) {
+	if !c.steady {
+		c.built = false
+	} else if c.end > 0 {
+		o.untie(c.list[:c.end], c.list)
+		c.first, c.last, c.end = 0, 0, 0
+	}
+}
+
+// findTied makes the candidates of the lowest priority the tied ones, if there are none. It reports whether there are
 // candidates.
 func (c *choice) findTied(o *Order) bool {
-	if len(c.tied) > 0 || len(c.sorted) == 0 {
-		return len(c.tied) > 0
+	if c.first < c.last {
+		return true
+	}
+	rest := c.list[c.end:]
+	if len(rest) == 0 {
+		return false
 	}
 	n := 1
-	for n < len(c.sorted) && c.sorted[n].priority == c.sorted[0].priority {
+	for n < len(rest) && rest[n].priority == rest[0].priority {
 		n++
 	}
-	c.tied, c.sorted, c.fixed = tied(c.sorted[:n:n]), c.sorted[n:], true
-	for i := 0; i < n && n > 1 && !c.legacy; i++ {
-		c.tied[i].lowest = o.lowestChild(c.tied[i].id)
-		c.fixed = c.fixed && o.tree.Nodes[c.tied[i].id].Leaf()
+	c.first, c.last, c.end, c.fixed = c.end, c.end+int32(n), c.end+int32(n), true
+	if n == 1 {
+		return true
+	}
+	tied := c.tied()
+	for i := range tied {
+		if !c.legacy {
+			tied[i].priority = o.lowestChild(tied[i].id)
+			c.fixed = c.fixed && o.tree.Nodes[tied[i].id].Leaf()
+		}
 	}
 	if c.fixed {
-		slices.SortFunc(c.tied, compare)
+		slices.SortFunc(tied, compare)
 	} else {
-		c.tied.order()
+		tied.order()
 	}
 	return true
 }
 
-// tied is a binary min-heap of candidates: the children of i are at 2i+1 and 2i+2.
-type tied []candidate
+// heap is a binary min-heap of candidates: the children of i are at 2i+1 and 2i+2.
+type heap []candidate
 
 // order makes it a heap.
-func (c tied) order() {
+func (c heap) order() {
 	for i := range slices.Backward(c) {
 		c.sink(i)
 	}
 }
 
 // sink moves a candidate down to its place.
-func (c tied) sink(i int) {
+func (c heap) sink(i int) {
 	moved := c[i]
 	for child := 2*i + 1; child < len(c); child = 2*i + 1 {
 		if child+1 < len(c) && compare(c[child+1], c[child]) < 0 {
@@ -133,41 +170,61 @@ func (c tied) sink(i int) {
 	c[i] = moved
 }
 
-// pop removes the first candidate.
-func (c *tied) pop() {
-	last := len(*c) - 1
-	(*c)[0] = (*c)[last]
-	if *c = (*c)[:last]; last > 0 {
-		c.sink(0)
+// build finds and sorts the candidates in a node.
+func (o *Order) build(c *choice, n tree.ID) {
+	list := c.list
+	if *c = (choice{built: true, steady: true, legacy: o.tree.Nodes[n].Is(tree.Legacy)}); c.legacy {
+		c.list = o.room(list, int(o.tree.Nodes[n].End-n))
+		o.pieces(c, n)
+	} else {
+		c.list = o.room(list, o.state.Left(n))
+		c.steady = o.required == nil && !o.breakpoints.apply(n)
+		o.children(c, n, n)
 	}
+	o.sort(c.list)
 }
 
-// children returns a choice among the children of a node. A child that passes its priority on is replaced by its own
-// children.
-func (o *Order) children(n tree.ID) *choice {
-	c := &choice{sorted: make([]candidate, 0, o.state.Left(n))}
+// room returns an empty list with a capacity, if possible the given one. Short lists share memory.
+func (o *Order) room(list []candidate, n int) []candidate {
+	const slab = 512
+	switch {
+	case cap(list) >= n:
+		return list[:0]
+	case n > slab:
+		return make([]candidate, 0, n)
+	case cap(o.free) < n:
+		o.free = make([]candidate, slab)
+	}
+	list, o.free = o.free[:0:n], o.free[n:]
+	return list
+}
+
+// children adds the children of a node in n to the choice of n. A child that passes its priority on is replaced by its
+// own children.
+func (o *Order) children(c *choice, n, in tree.ID) {
 	atBreakpoints := o.breakpoints.apply(n)
-	var gather func(in tree.ID)
-	gather = func(in tree.ID) {
-		for child := range o.state.At(tree.Latest).Children(in) {
-			node := &o.tree.Nodes[child]
-			if atBreakpoints {
-				for _, b := range o.breakpoints.in(child) {
-					c.blocked = append(c.blocked, blocked{b, slices.Clone(c.sorted)})
-					c.sorted = c.sorted[:0]
-				}
-			}
-			switch {
-			case node.Kind == tree.Breakpoint && atBreakpoints, o.Held(child) && !o.mayShrink(child):
-			case o.passes(child):
-				gather(child)
-			default:
-				c.sorted = append(c.sorted, candidate{priority: node.Priority, id: child})
+	for child := in + 1; child < o.tree.Nodes[in].End; child = o.tree.Nodes[child].End {
+		node := &o.tree.Nodes[child]
+		if node.Is(tree.PassesPriority) {
+			c.steady = false
+		}
+		if !c.steady && !o.state.Present(child) {
+			continue
+		}
+		if atBreakpoints {
+			for _, b := range o.breakpoints.in(child) {
+				c.blocked = append(c.blocked, blocked{b, slices.Clone(c.list)})
+				c.list = c.list[:0]
 			}
 		}
+		switch {
+		case node.Kind == tree.Breakpoint && atBreakpoints, o.Held(child) && !o.mayShrink(child):
+		case o.passes(child):
+			o.children(c, n, child)
+		default:
+			c.list = append(c.list, candidate{node.Priority, child})
+		}
 	}
-	gather(n)
-	return c
 }
 
 // passes reports whether a node's children compete in its place.
@@ -175,15 +232,13 @@ func (o *Order) passes(n tree.ID) bool {
 	return o.tree.Nodes[n].Is(tree.PassesPriority) && o.state.Left(n) > 0
 }
 
-// pieces returns a choice among all pieces in a node, at whatever depth.
-func (o *Order) pieces(n tree.ID) *choice {
-	c := &choice{legacy: true}
-	o.state.At(tree.Latest).Walk(n, func(n tree.ID) {
-		if o.tree.Nodes[n].Leaf() && !o.Locked(n) {
-			c.sorted = append(c.sorted, candidate{priority: o.tree.Nodes[n].Priority, id: n})
+// pieces adds all pieces in a node, at whatever depth, to its choice.
+func (o *Order) pieces(c *choice, n tree.ID) {
+	for p := n + 1; p < o.tree.Nodes[n].End; p++ {
+		if node := &o.tree.Nodes[p]; node.Leaf() && !o.Locked(p) {
+			c.list = append(c.list, candidate{node.Priority, p})
 		}
-	})
-	return c
+	}
 }
 
 // lowestChild returns the number that decides between candidates of equal priority (rule 3): the lowest priority of a

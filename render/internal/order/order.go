@@ -30,7 +30,9 @@ type Order struct {
 	breakpoints *breakpoints
 	required    []requirement // by node, nil if nothing is required
 	groups      *groups
-	choices     []*choice             // by node, nil until needed
+	choices     []choice              // by the index of a node that is not a text
+	free        []candidate           // room for candidates
+	scratch     []candidate           // for sorting
 	ranked      map[tree.ID][]tree.ID // a node's children by priority, the lowest first; some may have been removed
 }
 
@@ -38,7 +40,7 @@ type Order struct {
 func New(s *tree.State, strict bool) *Order {
 	o := &Order{
 		Strict: strict, tree: s.Tree, state: s, breakpoints: findBreakpoints(s),
-		choices: make([]*choice, len(s.Tree.Nodes)), ranked: map[tree.ID][]tree.ID{},
+		choices: make([]choice, s.Tree.Others), ranked: map[tree.ID][]tree.ID{},
 	}
 	if s.Tree.Required {
 		o.Lock(false)
@@ -105,7 +107,7 @@ func (o *Order) Rewind(to tree.Step) []tree.Change {
 			continue
 		}
 		for before = n; n != tree.None; n = o.tree.Nodes[n].Parent {
-			o.choices[n] = nil
+			o.rewind(o.choice(n))
 			delete(o.ranked, n)
 			if o.required != nil {
 				o.required[n].firstShrinkable = 0

@@ -2,14 +2,17 @@ package order
 
 import "slices"
 
-// sort sorts candidates, which are in document order, by priority. Equal ones keep their order.
-func sort(list []candidate) {
+// sort sorts candidates by priority. The order of equal ones is left to findTied.
+func (o *Order) sort(list []candidate) {
 	switch {
 	case slices.IsSortedFunc(list, compare):
 	case len(list) < radix:
 		slices.SortFunc(list, compare)
 	default:
-		radixSort(list)
+		if len(o.scratch) < len(list) {
+			o.scratch = make([]candidate, len(list))
+		}
+		radixSort(list, o.scratch[:len(list)])
 	}
 }
 
@@ -20,13 +23,13 @@ const (
 	radix     = 1 << digitBits
 )
 
-// radixSort sorts candidates digit by digit, the lowest first, in linear time.
-func radixSort(list []candidate) {
+// radixSort sorts candidates digit by digit, the lowest first, in linear time. scratch is as long as the list.
+func radixSort(list, scratch []candidate) {
 	lowest, highest := list[0].priority, list[0].priority
 	for _, c := range list {
 		lowest, highest = min(lowest, c.priority), max(highest, c.priority)
 	}
-	from, to := list, make([]candidate, len(list))
+	from, to := list, scratch
 	for shift := 0; (uint64(highest)-uint64(lowest))>>shift > 0; shift += digitBits {
 		var starts [radix + 1]int
 		at := func(c candidate) *int { return &starts[(uint64(c.priority)-uint64(lowest))>>shift%radix] }
