@@ -93,6 +93,9 @@ func (b *Builder) Text(_ tree.ID, s string, _, newLine bool) {
 	if b.more.Len() == 0 {
 		b.more.WriteString(b.first)
 	}
+	if n := len(s) + 1; b.more.Cap()-b.more.Len() < n {
+		b.more.Grow(b.more.Len() + n)
+	}
 	if newLine {
 		b.more.WriteByte('\n')
 	}

@@ -67,10 +67,14 @@ func (s *site) layOutGroup(ctx context.Context, items, later []item, lazy bool) 
 		return s.layOut(ctx, items, lazy)
 	}
 	var numbers [askingText + 1]int
+	visited := s.askingLists.visits.Load()
 	for i := range items {
 		items[i].demand = s.demandOf(&items[i])
 		items[i].noShare = items[i].demand == none
 		numbers[items[i].demand]++
+	}
+	if visited = s.askingLists.visits.Load() - visited; visited < maxPieces {
+		s.tree.Grow(int(visited), int(visited)) // about as many nodes follow
 	}
 	if numbers[none] == len(items) || numbers[asking] == len(items) {
 		return s.layOut(ctx, items, lazy)

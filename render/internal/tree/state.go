@@ -40,10 +40,9 @@ type Change struct {
 	Call int32 // index of the message's call, -1 for the node itself
 }
 
-// nodeState holds the changing data of a node.
-type nodeState struct {
-	drop Drop
-	left int32 // children that are present
+// contents says what is left in a node that is not a text.
+type contents struct {
+	children int32 // that are present
 	// nonBlank is the number of these children that hold more than white space, plus the calls that are left. For a
 	// leaf it is 1, or 0 if the leaf is blank.
 	nonBlank int32
@@ -56,35 +55,47 @@ type State struct {
 	// Log lists the removals in order.
 	Log []Change
 
-	nodes []nodeState
-	calls map[ID][]Drop // by message, if calls of it were removed
+	drops    []Drop        // by node
+	contents []contents    // by the index of a node that is not a text
+	calls    map[ID][]Drop // by message, if calls of it were removed
 
 	trimmed map[ID]*Trimmed
 }
 
 // NewState returns the state of a tree from which nothing is removed.
 func NewState(t *Tree) *State {
-	s := &State{Tree: t, nodes: make([]nodeState, len(t.Nodes))}
+	s := &State{Tree: t, drops: make([]Drop, len(t.Nodes)), contents: make([]contents, t.Others)}
 	for n := ID(len(t.Nodes) - 1); n >= Root; n-- {
-		s.nodes[n].nonBlank += t.nonBlank(n)
+		if t.Nodes[n].Kind != Text {
+			s.in(n).nonBlank += t.nonBlank(n)
+		}
 		if p := t.Nodes[n].Parent; p != None {
-			s.nodes[p].left++
+			in := s.in(p)
+			in.children++
 			if !s.Blank(n) {
-				s.nodes[p].nonBlank++
+				in.nonBlank++
 			}
 		}
 	}
 	return s
 }
 
+// in returns what is left in a node that is not a text.
+func (s *State) in(n ID) *contents { return &s.contents[s.Tree.Nodes[n].Index] }
+
 // At returns the tree as it was after a step.
 func (s *State) At(at Step) View { return View{State: s, at: at} }
 
 // Left returns the number of children that are present.
-func (s *State) Left(n ID) int { return int(s.nodes[n].left) }
+func (s *State) Left(n ID) int {
+	if s.Tree.Nodes[n].Kind == Text {
+		return 0
+	}
+	return int(s.in(n).children)
+}
 
 // Drop returns when and why a node itself was removed.
-func (s *State) Drop(n ID) Drop { return s.nodes[n].drop }
+func (s *State) Drop(n ID) Drop { return s.drops[n] }
 
 // CallDrop returns when and why a call of a message was removed.
 func (s *State) CallDrop(message ID, call int) Drop {
@@ -95,7 +106,7 @@ func (s *State) CallDrop(message ID, call int) Drop {
 }
 
 // Present reports whether a node was not removed itself. Its ancestors may have been.
-func (s *State) Present(n ID) bool { return s.nodes[n].drop.Step == 0 }
+func (s *State) Present(n ID) bool { return s.drops[n].Step == 0 }
 
 // Attached reports whether a node and its ancestors below the given one are present. None is above the root.
 func (s *State) Attached(n, ancestor ID) bool {
@@ -108,14 +119,19 @@ func (s *State) Attached(n, ancestor ID) bool {
 }
 
 // Blank reports whether nothing but white space is left of a node.
-func (s *State) Blank(n ID) bool { return s.nodes[n].nonBlank == 0 }
+func (s *State) Blank(n ID) bool {
+	if node := &s.Tree.Nodes[n]; node.Kind == Text {
+		return node.Is(WhiteSpace)
+	}
+	return s.in(n).nonBlank == 0
+}
 
 // Remove removes a node with its descendants.
 func (s *State) Remove(n ID, why Cause) {
 	if s.Log == nil {
-		s.Log = make([]Change, 0, len(s.nodes))
+		s.Log = make([]Change, 0, len(s.drops))
 	}
-	s.nodes[n].drop = Drop{Step: s.Now, Cause: why}
+	s.drops[n] = Drop{Step: s.Now, Cause: why}
 	s.Log = append(s.Log, Change{n, -1})
 	s.attach(n, -1)
 }
@@ -142,7 +158,7 @@ func (s *State) RemoveCall(message ID, call int) (removed bool) {
 // attach records in the parent of n that n was removed (by is -1) or is present again (by is 1).
 func (s *State) attach(n ID, by int32) {
 	p := s.Tree.Nodes[n].Parent
-	s.nodes[p].left += by
+	s.in(p).children += by
 	if !s.Blank(n) {
 		s.addNonBlank(p, by)
 	}
@@ -152,7 +168,7 @@ func (s *State) attach(n ID, by int32) {
 func (s *State) addNonBlank(n ID, by int32) {
 	for n != None {
 		before := s.Blank(n)
-		s.nodes[n].nonBlank += by
+		s.in(n).nonBlank += by
 		if s.Blank(n) == before || !s.Present(n) {
 			return
 		}
@@ -179,7 +195,7 @@ func (s *State) LogStep(i int) Step { return s.drop(s.Log[i]).Step }
 
 func (s *State) drop(c Change) *Drop {
 	if c.Call < 0 {
-		return &s.nodes[c.Node].drop
+		return &s.drops[c.Node]
 	}
 	return &s.calls[c.Node][c.Call]
 }

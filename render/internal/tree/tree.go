@@ -62,6 +62,7 @@ const (
 	OnlyLines            // holds only texts that start on lines of their own, and line breaks
 	ShowsHistory         // an element that shows history
 	IfEmpty              // an element with two sides, of which one is left out
+	WhiteSpace           // a text that is empty or only white space
 )
 
 // Node is an element, a text or another part of a message. It holds what pruning looks at for every piece, and no
@@ -225,20 +226,16 @@ func (t *Tree) Text(n ID) string {
 // Name returns the name of an element as in paths; "" for a text or part that is not an element itself.
 func (t *Tree) Name(n ID) string { return t.Names[t.Details[n].Name] }
 
-// nonBlank returns how many things in a node, its children apart, are more than white space: a text, another part, each
-// call.
+// nonBlank returns how many things in a node that is not a text, its children apart, are more than white space: another
+// part, each call.
 func (t *Tree) nonBlank(n ID) int32 {
-	switch node := &t.Nodes[n]; node.Kind {
+	switch t.Nodes[n].Kind {
 	case Container:
 		return 0
 	case Message:
 		return int32(len(t.Extra(n).Calls))
 	case Finished:
 		return int32(len(t.Extra(n).Block.Messages))
-	case Text:
-		if Blank(t.Text(n)) {
-			return 0
-		}
 	}
 	return 1
 }

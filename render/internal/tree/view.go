@@ -15,9 +15,9 @@ type View struct {
 // Children returns the children that were present, in order.
 func (v View) Children(n ID) iter.Seq[ID] {
 	return func(yield func(ID) bool) {
-		nodes, states := v.State.Tree.Nodes, v.State.nodes
+		nodes, drops := v.State.Tree.Nodes, v.State.drops
 		for c := n + 1; c < nodes[n].End; c = nodes[c].End {
-			if !states[c].drop.By(v.at) && !yield(c) {
+			if !drops[c].By(v.at) && !yield(c) {
 				return
 			}
 		}
@@ -34,10 +34,10 @@ func (v View) Walk(n ID, f func(ID)) {
 
 // Tools returns the tools in a node that were left, in order.
 func (v View) Tools(in ID) (left []ID) {
-	nodes, states := v.State.Tree.Nodes, v.State.nodes
+	nodes, drops := v.State.Tree.Nodes, v.State.drops
 	for _, n := range v.State.Tree.Tools {
 		up := n
-		for up > in && !states[up].drop.By(v.at) {
+		for up > in && !drops[up].By(v.at) {
 			up = nodes[up].Parent
 		}
 		if up == in {

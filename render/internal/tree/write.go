@@ -16,8 +16,15 @@ func New() *Tree {
 
 // Grow makes room for a number of nodes and texts.
 func (t *Tree) Grow(nodes, texts int) {
-	t.Nodes, t.Details = slices.Grow(t.Nodes, nodes), slices.Grow(t.Details, nodes)
-	t.Texts = slices.Grow(t.Texts, texts)
+	t.Nodes, t.Details, t.Texts = grown(t.Nodes, nodes), grown(t.Details, nodes), grown(t.Texts, texts)
+}
+
+// grown returns a list with room for n more, and for twice as many if it must be copied.
+func grown[T any](list []T, n int) []T {
+	if cap(list)-len(list) >= n {
+		return list
+	}
+	return slices.Grow(list, max(n, len(list), 8))
 }
 
 // Add writes a node, and returns its ID. Pointers to nodes and extras are valid until the next one is written.
@@ -27,21 +34,24 @@ func (t *Tree) Add(parent ID, n Node) ID {
 	if !n.Is(HasPriority) {
 		n.Priority = Unset
 	}
-	t.Nodes, t.Details = append(t.Nodes, n), append(t.Details, Details{})
+	t.Nodes, t.Details = append(grown(t.Nodes, 1), n), append(grown(t.Details, 1), Details{})
 	return id
 }
 
 // AddText writes a text.
 func (t *Tree) AddText(parent ID, n Node, text string) ID {
-	n.Kind, n.Index = Text, int32(len(t.Texts))
-	t.Texts = append(t.Texts, CountedText{Text: text})
+	n.Kind, n.Index = Text, t.addText(text)
 	return t.Add(parent, n)
 }
 
 // BecomeText makes an element without children a text.
 func (t *Tree) BecomeText(n ID, text string) {
-	t.Nodes[n].Kind, t.Nodes[n].Index = Text, int32(len(t.Texts))
-	t.Texts = append(t.Texts, CountedText{Text: text})
+	t.Nodes[n].Kind, t.Nodes[n].Index = Text, t.addText(text)
+}
+
+func (t *Tree) addText(text string) (index int32) {
+	t.Texts = append(grown(t.Texts, 1), CountedText{Text: text})
+	return int32(len(t.Texts) - 1)
 }
 
 // SetFlag sets a flag if a condition holds.
@@ -175,7 +185,7 @@ func (t *Tree) Taken(n ID) ID {
 // blank reports whether a node holds nothing but white space.
 func (t *Tree) blank(n ID) bool {
 	for end := t.Nodes[n].End; n < end; n++ {
-		if t.nonBlank(n) > 0 {
+		if t.Nodes[n].Kind == Text && !Blank(t.Text(n)) || t.Nodes[n].Kind != Text && t.nonBlank(n) > 0 {
 			return false
 		}
 	}
@@ -290,8 +300,10 @@ func (t *Tree) sum() {
 		if n.Is(Legacy) {
 			legacy = max(legacy, n.End)
 		}
-		if n.Is(Cut) && Blank(t.Text(id)) {
-			t.Shareless = append(t.Shareless, id)
+		if n.Kind == Text {
+			if n.SetFlag(WhiteSpace, Blank(t.Texts[n.Index].Text)); n.Is(Cut) && n.Is(WhiteSpace) {
+				t.Shareless = append(t.Shareless, id)
+			}
 		}
 		if d.Group != 0 {
 			t.Grouped++
