@@ -54,8 +54,21 @@ func (c *Counter) lowerBound(v tree.View, n tree.ID, lines bool) (tokens int) {
 	return tokens
 }
 
-// lowerBoundOfText returns the fewest tokens of a text, in a message of lines with the line break before it.
+// lowerBoundOfText returns the fewest tokens of a text, in a message of lines with the line break before it. It is
+// computed once for all fits of a layout.
 func (c *Counter) lowerBoundOfText(n tree.ID, lines bool) (tokens int) {
+	if c.state.Trimmed(n) != nil {
+		return c.newLowerBound(n, lines)
+	}
+	tokens, known := c.state.Tree.Fewest(n)
+	if !known {
+		tokens = c.newLowerBound(n, lines)
+		c.state.Tree.SetFewest(n, tokens)
+	}
+	return tokens
+}
+
+func (c *Counter) newLowerBound(n tree.ID, lines bool) (tokens int) {
 	s := c.state.Text(n)
 	var cutBefore, cutAfter bool // there is a safe cut at the line break before it, and after it
 	if lines {

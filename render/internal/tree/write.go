@@ -34,7 +34,10 @@ func (t *Tree) Add(parent ID, n Node) ID {
 	if !n.Is(HasPriority) {
 		n.Priority = Unset
 	}
-	t.Nodes, t.Details = append(grown(t.Nodes, 1), n), append(grown(t.Details, 1), Details{})
+	if len(t.Nodes) == cap(t.Nodes) {
+		t.Grow(1, 0)
+	}
+	t.Nodes, t.Details = append(t.Nodes, n), append(t.Details, Details{})
 	return id
 }
 
@@ -50,7 +53,10 @@ func (t *Tree) BecomeText(n ID, text string) {
 }
 
 func (t *Tree) addText(text string) (index int32) {
-	t.Texts = append(grown(t.Texts, 1), CountedText{Text: text})
+	if len(t.Texts) == cap(t.Texts) {
+		t.Grow(0, 1)
+	}
+	t.Texts = append(t.Texts, CountedText{Text: text})
 	return int32(len(t.Texts) - 1)
 }
 
