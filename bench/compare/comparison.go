@@ -22,6 +22,7 @@ func plans() []plan {
 		growthPlan(equalTree),
 		growthPlan(keepWithTree),
 		growthPlan(legacyTree),
+		budgetsPlan(),
 		stepPlan(),
 	}
 }
@@ -56,8 +57,8 @@ type lap func(ctx context.Context, n int) (cost, error)
 // cost of a number of jobs.
 type cost struct {
 	time time.Duration
-	// allocs is the number of allocations, below 0 if it is not known.
-	allocs int64
+	// allocs is the number of allocations, below 0 if it is not known, and bytes what they took.
+	allocs, bytes int64
 }
 
 // says returns a function that returns s.

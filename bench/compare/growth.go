@@ -21,7 +21,7 @@ func growthPlan(kind treeKind) plan {
 		name: "growth/" + kind.name, about: "pruning to a tenth with an empty memo: " + kind.about,
 		prepare: func(ctx context.Context, b *bench) (comparison, error) {
 			c := comparison{stretch: manyTrees}
-			for _, n := range b.sizes.growth {
+			for i, n := range b.sizes.growth {
 				p, err := newPruning(ctx, "o200k_base", kind.make(n), 0.1)
 				if err != nil {
 					return c, err
@@ -31,7 +31,12 @@ func growthPlan(kind treeKind) plan {
 					name: ours, lap: p.lap(), pieces: n,
 					note: func() string { return fmt.Sprintf("pruned from %d tokens to %d of %d", p.whole, p.kept, p.budget) },
 				}, contestant{name: count, lap: p.countLap(), pieces: n})
-				c.targets = append(c.targets, within(ours, kind.counts, count))
+				if kind.counts[i] > 0 {
+					c.targets = append(c.targets, within(ours, kind.counts[i], count))
+				}
+				if kind.bytes > 0 {
+					c.targets = append(c.targets, withinMemory(ours, kind.bytes, n)...)
+				}
 			}
 			return c, nil
 		},

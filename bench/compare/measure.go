@@ -25,8 +25,8 @@ const maxTimes = 1 << 20
 type measurement struct {
 	// times of one job, one per round. Empty if the contestant was skipped.
 	times []time.Duration
-	// allocs of one job, those of the round with the fewest; below 0 if they are not known.
-	allocs float64
+	// allocs of one job, and the bytes that they took: those of the round with the fewest; below 0 if they are not known.
+	allocs, bytes float64
 }
 
 // measure lets the contestants of a comparison run in turns: each is warmed up, then all are measured once in each
@@ -85,7 +85,7 @@ func warm(ctx context.Context, who contestant, p pace) (times int, err error) {
 func (m *measurement) add(spent cost, times int) {
 	allocs := float64(spent.allocs) / float64(times)
 	if len(m.times) == 0 || allocs < m.allocs { // concurrent allocations count too
-		m.allocs = allocs
+		m.allocs, m.bytes = allocs, float64(spent.bytes)/float64(times)
 	}
 	m.times = append(m.times, spent.time/time.Duration(times))
 }
@@ -125,6 +125,7 @@ func afresh[T any](setUp func(ctx context.Context) (T, error), job func(ctx cont
 			spent := watch.stop()
 			all.time += spent.time
 			all.allocs += spent.allocs
+			all.bytes += spent.bytes
 		}
 		return all, nil
 	}
@@ -132,19 +133,19 @@ func afresh[T any](setUp func(ctx context.Context) (T, error), job func(ctx cont
 
 // watch is a running measurement.
 type watch struct {
-	allocs uint64
-	began  time.Time
+	allocs, bytes uint64
+	began         time.Time
 }
 
 func start() watch {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return watch{allocs: m.Mallocs, began: time.Now()}
+	return watch{allocs: m.Mallocs, bytes: m.TotalAlloc, began: time.Now()}
 }
 
 func (w watch) stop() cost {
 	spent := time.Since(w.began)
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return cost{time: spent, allocs: int64(m.Mallocs - w.allocs)}
+	return cost{time: spent, allocs: int64(m.Mallocs - w.allocs), bytes: int64(m.TotalAlloc - w.bytes)}
 }

@@ -36,9 +36,7 @@ func stepPlan() plan {
 					{name: same, lap: repeated(func() error { return rendered(ctx, begun) })},
 				},
 			}
-			t := within(step, 0.15, first)
-			t.asks += ", aim 0.1×"
-			c.targets = []target{t}
+			c.targets = []target{within(step, 0.1, first)}
 			return c, nil
 		},
 	}

@@ -13,14 +13,14 @@ import (
 func (r results) print(w io.Writer, p plan, c comparison) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %s\n", p.name, p.about)
-	cells := [][]string{{"contestant", "median", "min – max", "ratio", "speed", "allocs", "target"}}
+	cells := [][]string{{"contestant", "median", "min – max", "ratio", "speed", "allocs", "bytes", "target"}}
 	notes := slices.Clone(c.notes)
 	for _, who := range c.contestants {
-		row := []string{who.name, "–", "", "", "", "", ""}
+		row := []string{who.name, "–", "", "", "", "", "", ""}
 		if m := r[who.name]; len(m.times) > 0 {
 			ratio, _ := r.ratio(who.name, c.contestants[0].name)
 			copy(row[1:], []string{
-				duration(median(m.times)), duration(slices.Min(m.times)) + " – " + duration(slices.Max(m.times)), factor(ratio), who.speed(m), who.allocs(m),
+				duration(median(m.times)), duration(slices.Min(m.times)) + " – " + duration(slices.Max(m.times)), factor(ratio), who.speed(m), who.allocs(m), who.allocated(m),
 			})
 			if who.note != nil {
 				notes = append(notes, who.name+": "+who.note())
@@ -39,7 +39,7 @@ func (r results) print(w io.Writer, p plan, c comparison) error {
 			cells = append(cells, row)
 		}
 	}
-	align(&out, cells, "lrrrrrl")
+	align(&out, cells, "lrrrrrrl")
 	for _, note := range notes {
 		fmt.Fprintf(&out, "  - %s\n", note)
 	}
@@ -62,9 +62,17 @@ func (who contestant) allocs(m measurement) string {
 	case m.allocs < 0:
 		return ""
 	case who.pieces > 0:
-		return fmt.Sprintf("%.1f/piece", m.allocs/float64(who.pieces))
+		return fmt.Sprintf("%.2f/piece", m.allocs/float64(who.pieces))
 	}
 	return fmt.Sprintf("%.0f", m.allocs)
+}
+
+// allocated returns the bytes that were allocated for each piece; "" without pieces, or if they are not known.
+func (who contestant) allocated(m measurement) string {
+	if m.allocs < 0 || who.pieces == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f/piece", m.bytes/float64(who.pieces))
 }
 
 // align writes cells in columns, aligned left (l) or right (r).

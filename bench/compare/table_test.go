@@ -34,7 +34,7 @@ func TestATableShowsMediansRatiosAndTargets(t *testing.T) {
 		},
 	}
 	r := results{
-		"ours": {times: ms(10, 9, 11.5), allocs: 0}, "ours, größer": {times: ms(0.0005), allocs: 55},
+		"ours": {times: ms(10, 9, 11.5), allocs: 0}, "ours, größer": {times: ms(0.0005), allocs: 55, bytes: 1200},
 		"peer": {times: ms(420, 400), allocs: -1}, "once": {times: ms(12_345), allocs: -1},
 	}
 	var out bytes.Buffer

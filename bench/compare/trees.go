@@ -9,26 +9,28 @@ import (
 // treeKind is a shape of tree on which pruning must scale well.
 type treeKind struct {
 	name, about string
-	// counts is the maximum cost of pruning, in counts of the whole text.
-	counts float64
+	// counts is the maximum cost of pruning trees of each size, in counts of the whole text; 0 if there is none.
+	counts [3]float64
+	// bytes is the maximum that is allocated for a piece; 0 if there is none.
+	bytes float64
 	// make builds a tree of n chunks of some ten tokens each, each of which can be pruned.
 	make func(n int) elements.Node
 }
 
 var (
-	flatTree = treeKind{"flat", "one message, each chunk with a priority of its own", 2, func(n int) elements.Node {
+	flatTree = treeKind{"flat", "one message, each chunk with a priority of its own", [3]float64{1.2, 1.2, 1.8}, 150, func(n int) elements.Node {
 		var m elements.UserMessage
 		for i, priority := range rand.New(rand.NewPCG(1, uint64(n))).Perm(n) {
 			m.Children = append(m.Children, chunk(i, new(priority)))
 		}
 		return m
 	}}
-	nestedTree = treeKind{"nested", "ten in each of ten in each of ten …, each with a priority among its siblings", 2, func(n int) elements.Node {
+	nestedTree = treeKind{"nested", "ten in each of ten in each of ten …, each with a priority among its siblings", [3]float64{1.6, 1.6, 1.8}, 200, func(n int) elements.Node {
 		r := rand.New(rand.NewPCG(2, uint64(n)))
 		next := 0
 		return elements.UserMessage{Children: nest(r, n, &next)}
 	}}
-	equalTree = treeKind{"equal", "one message, all chunks of one priority", 2, func(n int) elements.Node {
+	equalTree = treeKind{"equal", "one message, all chunks of one priority", [3]float64{1.2, 1.2, 1.8}, 150, func(n int) elements.Node {
 		var m elements.UserMessage
 		priority := new(1)
 		for i := range n {
@@ -36,7 +38,7 @@ var (
 		}
 		return m
 	}}
-	keepWithTree = treeKind{"keepWith", "one message, four chunks in a group, far from each other", 4, func(n int) elements.Node {
+	keepWithTree = treeKind{"keepWith", "one message, four chunks in a group, far from each other", [3]float64{4, 4}, 0, func(n int) elements.Node {
 		groups := make([]*elements.Group, (n+3)/4)
 		for i := range groups {
 			groups[i] = &elements.Group{}
@@ -50,7 +52,7 @@ var (
 		}
 		return m
 	}}
-	legacyTree = treeKind{"legacy", "wrappers of ten chunks, whose priorities count across all", 4, func(n int) elements.Node {
+	legacyTree = treeKind{"legacy", "wrappers of ten chunks, whose priorities count across all", [3]float64{2.5, 2.5, 2.5}, 0, func(n int) elements.Node {
 		r := rand.New(rand.NewPCG(4, uint64(n)))
 		priorities := r.Perm(n)
 		var l elements.LegacyPrioritization

@@ -85,7 +85,7 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 			})},
 			tsx,
 		},
-		targets: []target{faster(built, 300, theirs), within(ours, 2, counter)},
+		targets: []target{faster(built, 500, theirs), within(ours, 1.2, counter)},
 	}, nil
 }
 
