@@ -76,10 +76,10 @@ func (p *Piece) tokens() OutlineTokens {
 	return OutlineTokens{Kept: p.Tokens}
 }
 
-// child adds an outline for a node of a tree to that of the element around it.
-func (o *Outline) child(t *tree.Tree, n tree.ID) *Outline {
+// child adds an outline for a node of a tree, with a path, to that of the element around it.
+func (o *Outline) child(t *tree.Tree, n tree.ID, path string) *Outline {
 	node, extra := &t.Nodes[n], t.Extra(n)
-	child := &Outline{Name: tree.JoinPath("", t.Name(n), t.Details[n].Nth)}
+	child := &Outline{Name: t.EndOf(path, n)}
 	if node.Is(tree.HasPriority) {
 		child.Priority = new(node.Priority)
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/promptree-go/promptree/elements"
@@ -23,6 +24,7 @@ func (r *reporter) run(root tree.ID) *reporter {
 		}
 	}
 	whole := &Outline{}
+	r.pieces, r.refs = slices.Grow(r.pieces, len(t.Texts)), slices.Grow(r.refs, len(t.Texts))
 	r.list(root, surroundings{path: t.Path(t.Nodes[root].Parent), outline: whole})
 	r.outline = whole.Children[0]
 	r.outline.sum(r.pieces)
@@ -37,17 +39,16 @@ type reporter struct {
 	trimmed   map[tree.ID]*tree.Trimmed
 	removable map[*elements.Group]bool // groups that may be removed, with the calls linked to them
 	pieces    []Piece
-	states    []pieceState // of each piece
+	refs      []pieceRef // of each piece
 	outline   *Outline
 	sent      []*Outline // of each message that is sent
 }
 
-// pieceState holds the step at which a piece was removed, 0 if it was not, its node if it is a text or part, else None,
-// and the tokens of it that layout and the limits left.
-type pieceState struct {
-	step tree.Step
-	text tree.ID
-	left int
+// pieceRef says where a piece is in the tree: its node, None if it is in finished messages, and the index of a call of
+// that node, else -1.
+type pieceRef struct {
+	node tree.ID
+	call int
 }
 
 // surroundings says what is around a piece.
@@ -75,7 +76,7 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 	if g := r.tree.GroupOf(n); g != nil {
 		in.group = g.Name
 	}
-	in.outline = in.outline.child(r.tree, n)
+	in.outline = in.outline.child(r.tree, n, in.path)
 	locked := r.fit.order.Locked(n)
 	if node.Kind == tree.Message && in.drop.Step == 0 && !r.fit.state.At(r.at).Blank(n) {
 		r.sent = append(r.sent, in.outline)
@@ -86,8 +87,8 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 		return
 	case node.Leaf():
 		p := Piece{Kind: kindOf(node, extra), Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
-		left := r.shorten(&p, n, in.drop.Step != 0)
-		r.add(p, in, n, left)
+		r.shorten(&p, n, in.drop.Step != 0)
+		r.add(p, in, pieceRef{n, -1})
 		return
 	}
 	for i, c := range extra.Calls {
@@ -101,16 +102,16 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 		}
 		required := locked || r.fit.order.Pinned(n) && !r.removable[c.KeepWith]
 		of.outline = in.outline.call(c.ToolCall)
-		r.add(Piece{Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, of, tree.None, 0)
+		r.add(Piece{Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, of, pieceRef{n, i})
 	}
 	for c := n + 1; c < node.End; c = r.tree.Nodes[c].End {
 		r.list(c, in)
 	}
 }
 
-// shorten sets the tokens of a text that layout cut to its share, or that was trimmed, and returns those that are left.
-func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) (left int) {
-	left = p.Tokens
+// shorten sets the tokens of a text that layout cut to its share, or that was trimmed.
+func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) {
+	left := p.Tokens
 	if p.Cut = r.tree.Nodes[n].Is(tree.Cut); p.Cut {
 		p.Tokens = r.fit.layout.layouter.Tokenizer.CountText(r.tree.Extra(n).Trim.Given())
 	}
@@ -124,11 +125,10 @@ func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) (left int) {
 	case p.Cut || r.trimmed[n] != nil:
 		p.Tokens, p.TrimmedFrom = left, p.Tokens
 	}
-	return left
 }
 
-// add adds a piece, of which some tokens are left. n is the node of a text or part, else None.
-func (r *reporter) add(p Piece, in surroundings, n tree.ID, left int) {
+// add adds a piece.
+func (r *reporter) add(p Piece, in surroundings, at pieceRef) {
 	p.Path, p.Priority, p.Group = in.path, in.priority, in.group
 	if in.drop.Step == 0 {
 		p.Restored = in.drop.Restored
@@ -143,7 +143,7 @@ func (r *reporter) add(p Piece, in surroundings, n tree.ID, left int) {
 			p.DecidedBy = path
 		}
 	}
-	r.append(p, pieceState{in.drop.Step, n, left}, in.outline)
+	r.append(p, at, in.outline)
 }
 
 // chosen returns the node that was chosen at a step.
@@ -163,8 +163,8 @@ func (r *reporter) priority(n tree.ID) *int {
 }
 
 // append appends a piece to the report, and makes it the piece of an outline.
-func (r *reporter) append(p Piece, g pieceState, o *Outline) {
-	r.pieces, r.states = append(r.pieces, p), append(r.states, g)
+func (r *reporter) append(p Piece, at pieceRef, o *Outline) {
+	r.pieces, r.refs = append(r.pieces, p), append(r.refs, at)
 	o.piece = len(r.pieces)
 }
 
@@ -180,7 +180,7 @@ func (r *reporter) block(b *tree.Block, in surroundings) {
 		n := tree.ID(i + 1)
 		node := &t.Nodes[n]
 		paths[n] = t.PathIn(paths[node.Parent], n)
-		outlines[n] = outlines[node.Parent].child(t, n)
+		outlines[n] = outlines[node.Parent].child(t, n, paths[n])
 		if node.Kind == tree.Message && !whole.Blank(n) {
 			r.sent = append(r.sent, outlines[n])
 		}
@@ -190,11 +190,11 @@ func (r *reporter) block(b *tree.Block, in surroundings) {
 		}
 		if node.Leaf() {
 			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], r.fit.count.PieceIn(t, n)
-			r.append(piece, pieceState{text: tree.None}, outlines[n])
+			r.append(piece, pieceRef{tree.None, -1}, outlines[n])
 		}
 		for _, c := range t.Extra(n).Calls {
 			piece.Kind, piece.Tokens = PieceToolCall, r.fit.count.Call(c)
-			r.append(piece, pieceState{text: tree.None}, outlines[n].call(c.ToolCall))
+			r.append(piece, pieceRef{tree.None, -1}, outlines[n].call(c.ToolCall))
 		}
 	}
 }

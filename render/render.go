@@ -134,6 +134,7 @@ func (r *Result) Report() Report {
 // listing is a report and the outline with it.
 type listing struct {
 	report  Report
+	refs    []pieceRef // of its pieces
 	outline *Outline
 	sent    []*Outline // of each message that is sent
 }

@@ -36,7 +36,7 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 					f.step(tree.Root)
 				}
 				r := (&reporter{fit: f, at: at, trimmed: trimmed}).run(tree.Root)
-				all = listing{Report{tokens, r.pieces}, r.outline, r.sent}
+				all = listing{Report{tokens, r.pieces}, r.refs, r.outline, r.sent}
 			})
 			return all, nil
 		})

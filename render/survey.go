@@ -40,37 +40,66 @@ func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	if err != nil {
 		return Survey{}, err
 	}
-	report := r.Report()
+	all := r.listing()
+	report := all.report
 	report.Pieces = slices.Clone(report.Pieces)
 	for i := range report.Pieces {
-		s.setBudgets(&report.Pieces[i], s.states[i])
+		s.setBudgets(&report.Pieces[i], all.refs[i])
 	}
 	return Survey{report, s.from, s.below, s.smallest}, nil
 }
 
 // survey is a pruning as far as possible.
 type survey struct {
+	state    *tree.State
 	base     tree.Step // the last step of the limits
 	keptFrom []int     // by step after base, the budget from which on the removed pieces are kept
 	sizes    map[tree.ID][]Size
 	smallest int // smallest budget so far that the prompt fits
-	states   []pieceState
 
 	from, below int // it holds for the budgets from from up to below
 }
 
 // setBudgets sets the budgets of a piece.
-func (s *survey) setBudgets(p *Piece, g pieceState) {
+func (s *survey) setBudgets(p *Piece, at pieceRef) {
+	step := s.removedAt(at)
 	switch {
 	case p.Dropped == ReasonShare: // at any budget
-	case g.step == 0:
+	case step == 0:
 		p.KeptFrom = s.smallest
-	case g.step > s.base:
-		p.KeptFrom, p.Sizes = s.keptFrom[g.step-s.base-1], s.sizes[g.text]
-		if p.Kind == PieceText && p.Sizes == nil && g.left < max(p.Tokens, p.TrimmedFrom) {
-			p.Sizes = []Size{{p.KeptFrom, g.left}}
+	case step > s.base:
+		p.KeptFrom = s.keptFrom[step-s.base-1]
+		if p.Kind != PieceText {
+			return
+		}
+		if p.Sizes = s.sizes[at.node]; p.Sizes == nil && s.left(at.node) < max(p.Tokens, p.TrimmedFrom) {
+			p.Sizes = []Size{{p.KeptFrom, s.left(at.node)}}
 		}
 	}
+}
+
+// removedAt returns the step at which a piece was removed, 0 if it was not.
+func (s *survey) removedAt(at pieceRef) tree.Step {
+	if at.call >= 0 {
+		if step := s.state.CallDrop(at.node, at.call).Step; step > 0 {
+			return step
+		}
+	}
+	for n := at.node; n != tree.None; n = s.state.Tree.Nodes[n].Parent {
+		if step := s.state.Drop(n).Step; step > 0 {
+			return step
+		}
+	}
+	return 0
+}
+
+// left returns the tokens of a text that layout and the limits left.
+func (s *survey) left(text tree.ID) int {
+	if t := s.state.Trimmed(text); t != nil {
+		return t.Tokens
+	}
+	tokens, _ := s.state.Tree.Tokens(text)
+	return tokens
 }
 
 // survey prunes the tree of a layout, as long as the budget is one at which the limits of the fit are kept.
@@ -93,7 +122,7 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 		}
 		f := newFitting(l, from, o)
 		f.watch = w
-		s := &survey{from: 1, sizes: map[tree.ID][]Size{}}
+		s := &survey{state: f.state, from: 1, sizes: map[tree.ID][]Size{}}
 		for _, limit := range f.limits {
 			switch {
 			case limit.max <= o.Budget:
@@ -140,7 +169,6 @@ func (s *survey) prune(ctx context.Context, f *fitting) {
 		}
 		s.keptFrom = append(s.keptFrom, keptFrom)
 	}
-	s.states = (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).run(tree.Root).states
 }
 
 // cut holds the tokens of a trimmed text, and of the prompt with it. text is 0 if the text would be too short to keep.

@@ -37,10 +37,10 @@ func (t *text) updateOwnLines(before, after []tree.ID) bool {
 	return true
 }
 
-// neighbours returns the pieces before first and after last: on each side, up to and including one with a safe cut in
+// neighbours returns the pieces before first and after last, until its next call: on each side, up to and including one with a safe cut in
 // it or before it. ok is false if there are too many, or if a part is among them.
 func (t *text) neighbours(first, last tree.ID) (before, after []tree.ID, ok bool) {
-	collect := func(id tree.ID, next func(tree.ID) tree.ID) (pieces []tree.ID, whole bool) {
+	collect := func(pieces []tree.ID, id tree.ID, next func(tree.ID) tree.ID) (list []tree.ID, whole bool) {
 		for ; id >= 0 && len(pieces) < maxAdjusted; id = next(id) {
 			pieces = append(pieces, id)
 			text := t.pieces.textOf(id)
@@ -51,11 +51,12 @@ func (t *text) neighbours(first, last tree.ID) (before, after []tree.ID, ok bool
 		return pieces, id == tree.None
 	}
 	seams := t.seams
-	if before, ok = collect(seams[first].before, func(id tree.ID) tree.ID { return seams[id].before }); !ok {
+	if before, ok = collect(t.around[0][:0], seams[first].before, func(id tree.ID) tree.ID { return seams[id].before }); !ok {
 		return nil, nil, false
 	}
 	slices.Reverse(before)
-	after, ok = collect(seams[last].after, func(id tree.ID) tree.ID { return seams[id].after })
+	after, ok = collect(t.around[1][:0], seams[last].after, func(id tree.ID) tree.ID { return seams[id].after })
+	t.around[0], t.around[1] = before, after
 	return before, after, ok
 }
 
@@ -63,7 +64,8 @@ func (t *text) neighbours(first, last tree.ID) (before, after []tree.ID, ok bool
 // replaces texts. It returns how many tokens fewer they count.
 func (t *text) rejoin(before, after []tree.ID, change func()) (fewer int) {
 	seams := t.seams
-	pieces := slices.Concat(before, after)
+	pieces := append(append(t.around[2][:0], before...), after...)
+	t.around[2] = pieces
 	for i, id := range pieces {
 		fewer += t.pieces.tokensOf(id)
 		if i > 0 || len(before) == 0 {

@@ -15,9 +15,10 @@ import (
 type text struct {
 	pieces    *pieces
 	joiner    chat.Joiner
-	lineBreak int    // tokens of a line break
-	seams     []seam // by ID, those of closing ends of tags included
-	pass      int32  // number of the current pass over a message
+	lineBreak int          // tokens of a line break
+	seams     []seam       // by ID, those of closing ends of tags included
+	pass      int32        // number of the current pass over a message
+	around    [3][]tree.ID // neighbours of a removed piece: those before it, after it, all
 
 	tokens     int     // of the pieces so far, with the change at their seams
 	node       tree.ID // the piece added last

@@ -19,6 +19,17 @@ func (t *Tree) PathIn(path string, n ID) string {
 	return JoinPath(path, t.Name(n), t.Details[n].Nth)
 }
 
+// EndOf returns the end of the path of a node that is its own name and number.
+func (t *Tree) EndOf(path string, n ID) string {
+	length := len(t.Name(n))
+	if nth := t.Details[n].Nth; nth > 0 && length > 0 {
+		for length++; nth > 0; nth /= 10 {
+			length++
+		}
+	}
+	return path[len(path)-length:]
+}
+
 // PathWithoutNumbers returns the path without the numbers of siblings.
 func (t *Tree) PathWithoutNumbers(n ID) string {
 	if n == None {
@@ -33,13 +44,14 @@ func JoinPath(path, name string, nth int32) string {
 	if name == "" {
 		return path
 	}
-	if nth > 0 {
-		name += "#" + strconv.Itoa(int(nth))
-	}
+	between, number := " > ", ""
 	if path == "" || path == RootPath {
-		return name
+		path, between = "", ""
 	}
-	return path + " > " + name
+	if nth > 0 {
+		number = "#" + strconv.Itoa(int(nth))
+	}
+	return path + between + name + number
 }
 
 // Numbers calls set with the number of each of n siblings among those of the same name, from 1. It does not for the only
