@@ -84,60 +84,67 @@ func (c *Counter) count(text string) int {
 	}
 	vocab, next := c.encoding.vocab, c.encoding.next
 	tokens := 0
+	var m *merger // taken for the first new word
 	for i := 0; i < len(text); {
 		end := next(text, i)
 		if end == i+1 || vocab.find(text, i, end-i) != noToken {
 			tokens++
 		} else {
-			tokens += c.countWord(text, i, end)
+			key := c.memory.wordKey(text, i, end-i)
+			n, ok := c.memory.words.get(key)
+			if !ok {
+				if m == nil {
+					m = c.takeMerger()
+				}
+				n = m.merge(vocab, text[i:end])
+				c.memory.words.put(key, n)
+			}
+			tokens += n
 		}
 		i = end
+	}
+	if m != nil {
+		c.keepMerger(m)
 	}
 	return tokens
 }
 
-// countWord returns the number of tokens of the word from i to end, which is not a token itself.
-func (c *Counter) countWord(text string, i, end int) int {
-	memory := c.memory
-	key := memory.wordKey(text, i, end-i)
-	n, ok := memory.words.get(key)
-	if ok {
-		return n
-	}
-	if word := text[i:end]; len(word) <= maxShortWord {
-		n = c.encoding.vocab.mergeShort(word)
-	} else {
-		n = c.mergeLong(word)
-	}
-	memory.words.put(key, n)
-	return n
-}
-
-// A counter keeps a few mergers for goroutines that count long words at the same time. The garbage collector does not
-// free them, as it would those of a sync.Pool, so counting known words allocates nothing. A merger that has counted a
-// word of more than maxMergedKept bytes is dropped to free its memory.
+// A counter keeps a few mergers for goroutines that count new words at the same time. The garbage collector does not
+// free them, as it would those of a sync.Pool, so counting allocates nothing. A merger's buffers for more than
+// maxMergedKept tokens are freed.
 const (
 	keptMergers   = 4
 	maxMergedKept = 1 << 12
 )
 
-func (c *Counter) mergeLong(word string) int {
-	var m *merger
+func (c *Counter) takeMerger() *merger {
 	select {
-	case m = <-c.mergers:
+	case m := <-c.mergers:
+		return m
 	default:
-		m = &merger{}
+		return &merger{}
 	}
-	n := m.merge(c.encoding.vocab, word)
-	if len(word) <= maxMergedKept {
-		select {
-		case c.mergers <- m:
-		default:
-		}
-	}
-	return n
 }
 
-// Forget drops the counts of texts and words that the counter remembers, as if it were new. It is meant for benchmarks;
-// what is remembered is bounded without it.
-func (c *Counter) Forget() { c.memory.forget() }
+func (c *Counter) keepMerger(m *merger) {
+	if cap(m.tokens) > 2*maxMergedKept || cap(m.dead) > maxMergedKept {
+		m.tokens, m.dead = nil, nil
+	}
+	select {
+	case c.mergers <- m:
+	default:
+	}
+}
+
+// Forget drops all that the counter remembers of texts and words, as if it were new. It is meant for benchmarks; what
+// is remembered is bounded without it.
+func (c *Counter) Forget() {
+	c.memory.forget()
+	for {
+		select {
+		case <-c.mergers:
+		default:
+			return
+		}
+	}
+}

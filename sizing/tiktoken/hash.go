@@ -32,13 +32,16 @@ func spread(hash uint64, buckets, slots uint32) (bucket int, home uint32) {
 // shortHash returns the hash of n bytes, given as a number.
 func shortHash(key uint64, n int) uint64 { return (key + uint64(n)*odd) * golden }
 
-// longHash returns the hash of more than maxShort bytes.
+// longHash returns the hash of more than maxShort bytes, from their number and the first and last 16 of them. No two
+// tokens have the same.
 func longHash(s string) uint64 {
-	hash := uint64(len(s)) * golden
-	for i := 0; i+8 < len(s); i += 8 {
-		hash = mix(hash ^ word(s, i))
+	n := len(s)
+	hash := mix(word(s, 0) ^ uint64(n)*golden)
+	if n > 2*maxShort {
+		hash = mix(hash ^ word(s, 8))
+		hash = mix(hash ^ word(s, n-16))
 	}
-	return mix(hash ^ word(s, len(s)-8))
+	return mix(hash ^ word(s, n-8))
 }
 
 const (

@@ -10,68 +10,98 @@ import (
 //
 // That need not be done step by step. A sequence of tokens is the result of merging if and only if each pair of
 // neighbours in it is: merging the bytes of the two yields the two again. So the tokens are found from left to right,
-// the longest first, each checked against the one before; if none fits, the one before was wrong and is replaced by a
-// shorter one. The bytes up to a place have only one result, so no place is tried twice, and time is proportional to
-// length.
+// each checked against the one before; if none fits, the one before was wrong and is replaced by another. The bytes up
+// to a place have only one result, so no place is tried twice, and time is proportional to length.
+//
+// Any order of trying leads to the same tokens. The one to try first is what followed the last time after the same token
+// and before the same bytes: in a run of dashes, which start many tokens, 64 dashes after 64 dashes. Failing that it is
+// the longest.
 
-// merger holds the buffers for counting a long word, so that they can be reused. The zero value is ready to use.
+// merger merges words. It holds buffers, and remembers what it found out about neighbours. The zero value is ready to
+// use, with one vocabulary only.
 type merger struct {
-	tokens []token
-	dead   []uint64
+	tokens  []token
+	dead    []uint64 // a bit for each place: its tokens are known, and no token after them leads to the end
+	choices [1 << choiceBits]choice
 }
 
-// maxShortWord is the length, in bytes, of the words that are counted without a merger.
-const maxShortWord = 64
-
-// mergeShort returns the number of tokens of a word of 2 to maxShortWord bytes that is not a token itself.
-func (v *vocab) mergeShort(s string) int {
-	var (
-		tokens [maxShortWord]token
-		dead   [maxShortWord/64 + 1]uint64
-	)
-	return v.merge(s, tokens[:0], dead[:])
+// choice is what a merger remembers about the tokens at a place, given the last one before it, and the longest one
+// there or, as the start of a chain of ever shorter ones, any other.
+type choice struct {
+	last, longest token
+	fits          token // the longest that is last's neighbour, zero if there is none
+	followed      token // the one that followed last when longest was the longest there; at first the one that fits
 }
 
-// merge returns the number of tokens of a word of 2 or more bytes that is not a token itself.
+const choiceBits = 10
+
+// merge returns the number of tokens of a word.
 func (m *merger) merge(v *vocab, s string) int {
-	m.tokens = slices.Grow(m.tokens[:0], len(s))
+	m.tokens = slices.Grow(m.tokens[:0], min(len(s), maxMergedKept))
 	m.dead = slices.Grow(m.dead[:0], len(s)/64+1)[:len(s)/64+1]
 	clear(m.dead)
-	return v.merge(s, m.tokens, m.dead)
+	at, last := 0, noToken
+	for at < len(s) {
+		next := m.choice(v, s, at, last, v.longest(s, at)).followed
+		if m.isDead(at + next.len()) {
+			next = m.other(v, s, at, last, next)
+		}
+		for next == noToken {
+			m.dead[at/64] |= 1 << (at % 64)
+			wrong := last
+			at -= wrong.len()
+			m.tokens = m.tokens[:len(m.tokens)-1]
+			last = noToken
+			if len(m.tokens) > 0 {
+				last = m.tokens[len(m.tokens)-1]
+			}
+			next = m.other(v, s, at, last, wrong)
+		}
+		m.tokens = append(m.tokens, next)
+		at += next.len()
+		last = next
+	}
+	return len(m.tokens)
 }
 
-// merge finds the tokens of a word. The slice tokens must have room for len(s) tokens, and dead a bit for each place in
-// s and for its end. A bit is set if the tokens of the bytes up to that place are known but no token after them leads
-// to the end.
-func (v *vocab) merge(s string, tokens []token, dead []uint64) int {
-	var (
-		at   = 0
-		last = noToken
-		next = v.below(s, 0, len(s)+1)
-	)
-	for {
-		end := at + next.len()
-		if dead[end/64]>>(end%64)&1 == 0 && (last == noToken || v.apart(s, at, last, next)) {
-			tokens = append(tokens, next)
-			if end == len(s) {
-				return len(tokens)
-			}
-			at, last = end, next
-			next = v.below(s, at, len(s)-at+1)
-			continue
-		}
-		for next.len() == 1 {
-			dead[at/64] |= 1 << (at % 64)
-			next = last
-			at -= last.len()
-			tokens = tokens[:len(tokens)-1]
-			last = noToken
-			if len(tokens) > 0 {
-				last = tokens[len(tokens)-1]
-			}
-		}
-		next = v.below(s, at, next.len())
+func (m *merger) isDead(at int) bool { return m.dead[at/64]>>(at%64)&1 != 0 }
+
+// other returns the token to try after one that was wrong, zero if all are: a shorter one, else a longer one.
+func (m *merger) other(v *vocab, s string, at int, last, wrong token) token {
+	longest := v.longest(s, at)
+	next := m.live(v, s, at, last, v.shorter(s, at, wrong))
+	if next == noToken {
+		next = m.live(v, s, at, last, longest)
 	}
+	if next != noToken {
+		m.choice(v, s, at, last, longest).followed = next
+	}
+	return next
+}
+
+// live returns the longest token, of t and the shorter ones, that may follow last and does not lead to a dead place.
+func (m *merger) live(v *vocab, s string, at int, last, t token) token {
+	for {
+		t = m.choice(v, s, at, last, t).fits
+		if !m.isDead(at + t.len()) {
+			return t // if it is zero, at is not dead yet
+		}
+		t = v.shorter(s, at, t)
+	}
+}
+
+// choice returns what is remembered about the tokens at a place, and finds it out if nothing is. It is valid until the
+// next call.
+func (m *merger) choice(v *vocab, s string, at int, last, longest token) *choice {
+	c := &m.choices[(uint64(last)<<32|uint64(longest))*golden>>(64-choiceBits)]
+	if c.last != last || c.longest != longest {
+		t := longest
+		for t != noToken && last != noToken && !v.apart(s, at, last, t) {
+			t = v.shorter(s, at, t)
+		}
+		*c = choice{last, longest, t, t}
+	}
+	return c
 }
 
 // apart reports whether merging the bytes of two tokens, which meet at a place in s, yields the two again. It splits

@@ -42,13 +42,10 @@ func requireMerged(t *testing.T, c *Counter, word string) {
 	find := func(s string) token { return v.find(s, 0, len(s)) }
 	want := len(mergeByStep(find, word, math.MaxUint32)) - 1
 	require.Equal(t, want, (&merger{}).merge(v, word), "%q", word)
-	if len(word) <= maxShortWord {
-		require.Equal(t, want, v.mergeShort(word), "%q", word)
-	}
-	// Neither the text around a word nor the memo changes its tokens.
-	for range 2 {
-		require.Equal(t, want, c.countWord("<"+word+">", 1, len(word)+1))
-	}
+	// What was remembered of other words does not change the tokens.
+	m := c.takeMerger()
+	require.Equal(t, want, m.merge(v, word), "%q", word)
+	c.keepMerger(m)
 }
 
 func TestWordsMergeAsStepByStep(t *testing.T) {

@@ -14,7 +14,7 @@ var errTable = errors.New("tiktoken: a table of tokens is damaged")
 //
 //	256 bytes            the rank of each byte
 //	65,536 bytes         the lengths of the tokens that start with each two bytes
-//	8 bytes per rank     the halves of each token
+//	8 bytes per rank     the parts of each token
 //	2 bytes per bucket   the pilots of the short tokens
 //	12 bytes per slot    the short tokens
 //	2 bytes per bucket   the pilots of the long tokens
@@ -44,7 +44,7 @@ func readVocab(table string) (*vocab, error) {
 	v := &vocab{
 		bytes:   cut(256, 1),
 		lengths: cut(1<<16, 1),
-		halves:  cut(ranks, 8),
+		parts:   cut(ranks, 8),
 		short:   hashTable{n[1], n[2], cut(n[1], pilotSize), cut(n[2], shortSize)},
 		long:    hashTable{n[3], n[4], cut(n[3], pilotSize), cut(n[4], longSize)},
 		text:    cut(text, 1),

@@ -64,7 +64,7 @@ func tableOf(t testing.TB, tokens []string) []byte {
 	var (
 		ranks   [256]byte
 		lengths [1 << 16]byte
-		halves  []byte
+		parts   []byte
 	)
 	for rank, s := range tokens {
 		if rank < 256 {
@@ -72,11 +72,16 @@ func tableOf(t testing.TB, tokens []string) []byte {
 			ranks[s[0]] = byte(rank)
 		}
 		if len(s) < 2 {
-			halves = appendNumbers(halves, 0, 0)
+			parts = binary.LittleEndian.AppendUint64(parts, 0)
 			continue
 		}
 		seam := lastMerge(t, tokenOf, s)
-		halves = appendNumbers(halves, uint32(tokenOf(s[:seam])), uint32(tokenOf(s[seam:])))
+		shorter := len(s) - 1
+		for tokenOf(s[:shorter]) == noToken {
+			shorter--
+		}
+		parts = binary.LittleEndian.AppendUint64(parts,
+			uint64(tokenOf(s[:seam]))|uint64(tokenOf(s[seam:]))<<tokenBits|uint64(shorter)<<(2*tokenBits))
 		bit := 0
 		if len(s) <= maxShort {
 			bit = len(s) - 1
@@ -84,7 +89,7 @@ func tableOf(t testing.TB, tokens []string) []byte {
 		lengths[int(s[0])|int(s[1])<<8] |= 1 << bit
 	}
 	for _, s := range tokens {
-		for n := maxShort; n < len(s); n *= 2 {
+		for n := minHead; n < len(s); n *= 2 {
 			head := s[:n]
 			if slotOf[head] == 0 {
 				slotOf[head] = slot(newToken(0, n)) | headOnly
@@ -119,7 +124,7 @@ func tableOf(t testing.TB, tokens []string) []byte {
 	shortTable, longTable := hashed(t, short, shortSize), hashed(t, long, longSize)
 	head := appendNumbers(nil, uint32(len(tokens)), shortTable.buckets, shortTable.size, longTable.buckets, longTable.size,
 		uint32(len(text)))
-	return []byte(string(head) + string(ranks[:]) + string(lengths[:]) + string(halves) +
+	return []byte(string(head) + string(ranks[:]) + string(lengths[:]) + string(parts) +
 		shortTable.pilots + shortTable.slots + longTable.pilots + longTable.slots + string(text))
 }
 

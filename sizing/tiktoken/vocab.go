@@ -6,8 +6,9 @@ import "math/bits"
 type token uint32
 
 const (
-	rankBits = 20
-	noToken  = token(0)
+	rankBits  = 20
+	tokenBits = rankBits + 8
+	noToken   = token(0)
 )
 
 func newToken(rank uint32, length int) token { return token(rank) | token(length)<<rankBits }
@@ -22,18 +23,22 @@ type vocab struct {
 	// lengths holds the lengths of the tokens that start with each two bytes: bit n-1 is set if there is one of n
 	// bytes, for n from 2 to 8, and bit 0 if there is a longer one.
 	lengths string
-	// halves holds, by rank, the two tokens whose merge yields each token. For a single byte, and for a rank without a
-	// token, they are zero.
-	halves string
-	// short holds tokens of up to maxShort bytes, long the others. Both also hold heads: the first 8, 16, 32 and 64
+	// parts holds three things of each token, by rank: the two tokens whose merge yields it, and in the highest byte the
+	// length of the longest token that is its start. For a single byte, and for a rank without a token, all are zero.
+	parts string
+	// short holds tokens of up to maxShort bytes, long the others. Both also hold heads: the first 4, 8, 16, 32 and 64
 	// bytes of longer tokens, so that the longest token at a place is found without trying every length.
 	short, long hashTable
 	// text holds the bytes of the long tokens. A token that is the start of another shares its bytes.
 	text string
 }
 
-// maxShort is the maximum length, in bytes, of the tokens that fit an integer. Three in four do.
-const maxShort = 8
+// maxShort is the maximum length, in bytes, of the tokens that fit an integer. Three in four do. The shortest heads have
+// minHead bytes.
+const (
+	maxShort = 8
+	minHead  = 4
+)
 
 // slot is the entry for some bytes: a token, and two flags.
 type slot uint32
@@ -85,19 +90,23 @@ func (v *vocab) couldBe(s string, i, n int) bool {
 	return lengths>>(n-1)&1 != 0
 }
 
-// below returns the longest token at i that has fewer than n bytes; n is at least 2.
-func (v *vocab) below(s string, i, n int) token {
-	n--
+// longest returns the longest token at i.
+func (v *vocab) longest(s string, i int) token {
+	n := len(s) - i
 	if n == 1 {
 		return v.byte(s[i])
 	}
 	lengths := v.lengths[uint16(s[i])|uint16(s[i+1])<<8]
-	if n > maxShort && lengths&1 != 0 {
-		if t := v.longest(s, i, n); t != noToken {
+	if lengths&^(1<<minHead-2) == 0 {
+		n = min(n, minHead)
+	} else {
+		n = v.upperBound(s, i)
+	}
+	for ; n > maxShort; n-- {
+		if t := v.longSlot(s[i : i+n]).token(); t != noToken {
 			return t
 		}
 	}
-	n = min(n, maxShort)
 	key := packed(s, i, n)
 	lengths &= 1<<n - 2 // of 2 to n bytes
 	for lengths != 0 {
@@ -110,28 +119,33 @@ func (v *vocab) below(s string, i, n int) token {
 	return v.byte(s[i])
 }
 
-// longest returns the longest token at i of more than maxShort and at most n bytes, zero if there is none. A head
-// without a longer token ends the search early, so the number of steps grows with the number of bytes that match.
-func (v *vocab) longest(s string, i, n int) token {
-	most := maxShort
-	for k := maxShort; k < n; k *= 2 {
+// upperBound returns a length that no token at i exceeds: up to twice that of the longest head at i.
+func (v *vocab) upperBound(s string, i int) int {
+	most := minHead
+	for k := minHead; most == k && k < len(s)-i; k *= 2 {
 		found := slot(0)
-		if k == maxShort {
+		if k <= maxShort {
 			found = v.shortSlot(packed(s, i, k), k)
 		} else {
 			found = v.longSlot(s[i : i+k])
 		}
-		if found&lengthened == 0 {
-			break
-		}
-		most = min(2*k, n)
-	}
-	for ; most > maxShort; most-- {
-		if t := v.longSlot(s[i : i+most]).token(); t != noToken {
-			return t
+		if found&lengthened != 0 {
+			most = 2 * k
 		}
 	}
-	return noToken
+	return min(most, len(s)-i)
+}
+
+// shorter returns the longest token that is the start of the token t at i, zero if there is none.
+func (v *vocab) shorter(s string, i int, t token) token {
+	switch n := int(v.parts[8*int(t.rank())+7]); n {
+	case 0:
+		return noToken
+	case 1:
+		return v.byte(s[i])
+	default:
+		return v.find(s, i, n)
+	}
 }
 
 // shortSlot returns the slot of n bytes.
@@ -161,8 +175,13 @@ func (v *vocab) longSlot(s string) slot {
 func (v *vocab) byte(b byte) token { return newToken(uint32(v.bytes[b]), 1) }
 
 // leftOf and rightOf return the two tokens that are merged into the token of a rank.
-func (v *vocab) leftOf(rank uint32) token  { return token(uint32At(v.halves, 8*int(rank))) }
-func (v *vocab) rightOf(rank uint32) token { return token(uint32At(v.halves, 8*int(rank)+4)) }
+func (v *vocab) leftOf(rank uint32) token { return token(v.partsOf(rank) & (1<<tokenBits - 1)) }
+
+func (v *vocab) rightOf(rank uint32) token {
+	return token(v.partsOf(rank) >> tokenBits & (1<<tokenBits - 1))
+}
+
+func (v *vocab) partsOf(rank uint32) uint64 { return word(v.parts, 8*int(rank)) }
 
 // uint32At returns the 4 bytes at i as a number.
 func uint32At(s string, i int) uint32 {

@@ -47,8 +47,9 @@ func TestVocabularyIsTiktokens(t *testing.T) {
 	}
 }
 
-// The longest token below a length is found at texts that are tokens, ends or starts of tokens, and nearly tokens.
-func TestLongestTokenIsFound(t *testing.T) {
+// The longest tokens, and those next to them in length, are found at texts that are tokens, ends or starts of tokens, and
+// nearly tokens.
+func TestLongestTokenAndShorterOnesAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, name := range encodings {
 		v := newTestCounter(t, name).encoding.vocab
@@ -56,14 +57,15 @@ func TestLongestTokenIsFound(t *testing.T) {
 		for range 20_000 {
 			token := tokens[r.IntN(len(tokens))]
 			text := token[:r.IntN(len(token)+1)] + tokens[r.IntN(len(tokens))] + randomText(r) + "."
-			n := 2 + r.IntN(len(text))
-			k := min(n-1, len(text))
-			rank, ok := ranks[text[:k]]
-			for !ok {
-				k--
-				rank, ok = ranks[text[:k]]
+			text = text[:1+r.IntN(len(text))]
+			got := v.longest(text, 0)
+			for k := len(text); k > 0; k-- {
+				if rank, ok := ranks[text[:k]]; ok {
+					require.Equal(t, newToken(uint32(rank), k), got, "%s: %d bytes of %q", name, k, text)
+					got = v.shorter(text, 0, got)
+				}
 			}
-			require.Equal(t, newToken(uint32(rank), k), v.below(text, 0, n), "%s: below %d bytes of %q", name, n, text)
+			require.Equal(t, noToken, got, "%s: %q", name, text)
 		}
 	}
 }
