@@ -43,35 +43,39 @@ func Calls(calls []elements.ToolCall) []chat.ToolCall {
 	return plain
 }
 
-// Messages returns the messages that were not blank after a step.
+// Messages returns the messages that were not blank after a step. The caller may change them.
 func Messages(s *tree.State, at tree.Step) []chat.Message {
 	v := s.At(at)
-	var list []chat.Message
-	var collect func(n tree.ID)
-	collect = func(n tree.ID) {
-		switch s.Tree.Nodes[n].Kind {
+	var sent []tree.ID
+	n := 0
+	var collect func(id tree.ID)
+	collect = func(id tree.ID) {
+		switch s.Tree.Nodes[id].Kind {
 		case tree.Finished:
-			list = append(list, cloned(s.Tree.Extra(n).Block.Messages)...)
+			sent = append(sent, id)
+			n += len(s.Tree.Extra(id).Block.Messages)
 		case tree.Container:
-			for c := range v.Children(n) {
+			for c := range v.Children(id) {
 				collect(c)
 			}
 		case tree.Message:
-			if !v.Blank(n) {
-				list = append(list, Message(v, n))
+			if !v.Blank(id) {
+				sent = append(sent, id)
+				n++
 			}
 		}
 	}
 	collect(tree.Root)
-	return list
-}
-
-// cloned copies finished messages, because the caller may change them.
-func cloned(messages []chat.Message) []chat.Message {
-	list := make([]chat.Message, len(messages))
-	for i, m := range messages {
-		m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls)
-		list[i] = m
+	list := slices.Grow([]chat.Message(nil), n)
+	for _, id := range sent {
+		if s.Tree.Nodes[id].Kind == tree.Message {
+			list = append(list, Message(v, id))
+			continue
+		}
+		for _, m := range s.Tree.Extra(id).Block.Messages {
+			m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls)
+			list = append(list, m)
+		}
 	}
 	return list
 }
