@@ -44,5 +44,5 @@
 //
 // A counter remembers recent counts, so that a long conversation rendered again and again is counted once: up to 32,768
 // texts of 64 bytes or more, each as a hash of 128 bits and a number, and up to 16,384 words of more than one token;
-// 1.2 MB in all. Keep one counter and share it: it is safe for concurrent use.
+// 1.4 MB in all, with buffers. Keep one counter and share it: it is safe for concurrent use.
 package tiktoken

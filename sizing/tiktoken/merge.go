@@ -13,9 +13,9 @@ import (
 // each checked against the one before; if none fits, the one before was wrong and is replaced by another. The bytes up
 // to a place have only one result, so no place is tried twice, and time is proportional to length.
 //
-// Any order of trying leads to the same tokens. The one to try first is what followed the last time after the same token
-// and before the same bytes: in a run of dashes, which start many tokens, 64 dashes after 64 dashes. Failing that it is
-// the longest.
+// Any order of trying leads to the same tokens. The first to try is the one that followed the same token the last time
+// that the longest token at the place was the same: in a run of dashes, which start many tokens, 64 dashes after 64
+// dashes. Failing that it is the longest that fits.
 
 // merger merges words. It holds buffers, and remembers what it found out about neighbours. The zero value is ready to
 // use, with one vocabulary only.
