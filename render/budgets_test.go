@@ -146,7 +146,6 @@ func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
 	require.Greater(t, panics, 10)
 }
 
-// A report of a shared run may have to prune again, up to the step of its result.
 func TestLayoutOutlivesATokenizerThatPanicsInAReport(t *testing.T) {
 	var notes elements.Nodes
 	for i := range 100 {
@@ -165,7 +164,6 @@ func TestLayoutOutlivesATokenizerThatPanicsInAReport(t *testing.T) {
 	}
 	layout := lay()
 	low := fit(layout, 50)
-	fit(layout, 446) // rewinds the run
 	left = 1
 	require.Zero(t, low.Report())
 	left = -1

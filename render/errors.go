@@ -44,10 +44,6 @@ var (
 	ErrEndless = guard.ErrEndless
 )
 
-// ErrLeftBehind is the error of a layout that cannot be used any more, because an earlier fit was left behind: the
-// tokenizer or an element had not returned a second after the context ended. Lay the prompt out again.
-var ErrLeftBehind = errors.New("render: an earlier fit of the layout has not returned: lay the prompt out again")
-
 // ErrBudget is the error of a budget, or of another number in [Options], that is out of range.
 var ErrBudget = errors.New("render: a number is out of range")
 
@@ -104,14 +100,14 @@ func (e *TransferError) Unwrap() error { return e.Err }
 func withoutPrefix(err error) string { return worded.Unprefixed("render", err) }
 
 // guarded runs a stage of a render, and returns the engine's errors as those of this package.
-func guarded[T any](ctx context.Context, l *layout.Layouter, stage func(context.Context, *guard.Watch) (T, error)) (T, *guard.Watch, error) {
-	value, w, err := guard.Run(ctx, l.Sizing.Tokenizer, stage)
+func guarded[T any](ctx context.Context, l *layout.Layouter, stage func(context.Context, *guard.Watch) (T, error)) (T, error) {
+	value, err := guard.Run(ctx, l.Sizing.Tokenizer, stage)
 	if err = exported(err); err != nil {
 		if counting, ok := err.(*TokenizerError); ok {
 			err = fmt.Errorf("render: %w", counting)
 		}
 	}
-	return value, w, err
+	return value, err
 }
 
 // exported returns an error of the engine as one of this package, and any other as it is.

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// fitting fits a laid-out tree to one budget, or to several, if they share a pruning.
+// fitting fits a laid-out tree to one budget, or surveys it.
 type fitting struct {
 	state     *tree.State
 	order     *order.Order
@@ -44,8 +44,9 @@ type phase struct {
 const wholePrompt = -1
 
 // newFitting returns a fitting of a layout. The options may differ from those of the layout.
-func newFitting(l *Layout, from *tree.Tree, o FitOptions) *fitting {
-	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: &guard.Watch{}}
+func newFitting(l *Layout, w *guard.Watch, o FitOptions) *fitting {
+	from := l.inMode(o.History)
+	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: w}
 	f.growth = growth{mode: o.History, all: slices.Clone(from.Expandables)}
 	if !l.layouter.Compatible {
 		f.growth.sortByPriority(from)
@@ -82,7 +83,7 @@ func (f *fitting) fit(ctx context.Context, budget int) (*Result, error) {
 	if err := f.keepBudget(ctx, budget); err != nil {
 		return nil, err
 	}
-	return f.notEmpty(ctx, f.result(budget, f.count.Count(tree.Root), tree.Latest))
+	return f.notEmpty(f.result(budget))
 }
 
 // keepLimits keeps every limit, in the reverse order of layout: if tokens are left, expandables are offered them; if
@@ -97,8 +98,8 @@ func (f *fitting) keepLimits(ctx context.Context, budget int) error {
 			return err
 		}
 		f.phases = append(f.phases, phase{f.state.Now + 1, i})
-		if _, stuck := f.prune(ctx, f.limits[i].id, l.max); stuck != tree.None && !f.trimRequired(f.limits[i].id, l.max) {
-			return f.exceeded(ctx, f.limits[i].id, l.max, stuck)
+		if stuck := f.prune(ctx, f.limits[i].id, l.max); stuck != tree.None && !f.trimRequired(f.limits[i].id, l.max) {
+			return f.exceeded(f.limits[i].id, l.max, stuck)
 		}
 		f.phases = append(f.phases, phase{f.state.Now + 1, wholePrompt})
 		if ctx.Err() != nil {
@@ -114,12 +115,15 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 		return err
 	}
 	f.lockUnranked()
-	target := f.layout.opts.target(budget, f.count.Count(tree.Root))
+	target := budget
+	if f.layout.opts.LowWater != 0 {
+		target = f.layout.opts.target(budget, f.count.Count(tree.Root))
+	}
 	if f.layout.opts.Backfill {
 		f.recording, f.order.SingleTexts = &recording{}, true
 	}
-	if _, stuck := f.prune(ctx, tree.Root, target); stuck != tree.None && f.count.Count(tree.Root) > budget {
-		return f.exceeded(ctx, tree.Root, budget, stuck)
+	if stuck := f.prune(ctx, tree.Root, target); stuck != tree.None && f.count.Count(tree.Root) > budget {
+		return f.exceeded(tree.Root, budget, stuck)
 	}
 	if f.recording != nil && ctx.Err() == nil {
 		f.backfill(ctx, target)
@@ -141,7 +145,7 @@ func (f *fitting) lockUnranked() {
 // target returns how many tokens of a prompt may be left: the budget, or with a low water the rest after the number of
 // dropped tokens is rounded up to a multiple of (budget − low water).
 func (o Options) target(budget, tokens int) int {
-	if o.LowWater == 0 || tokens <= budget {
+	if tokens <= budget {
 		return budget
 	}
 	step := max(1, budget-int(o.LowWater*float64(budget)))
@@ -151,18 +155,18 @@ func (o Options) target(budget, tokens int) int {
 
 // prune removes pieces from a container, one at a time, until its exact count is at most limit, and trims the last of
 // them if it may. stuck is the node in which nothing more may be removed, None if the container fits.
-func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (trimmed trimming, stuck tree.ID) {
+func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (stuck tree.ID) {
 	f.skip(ctx, container, limit)
 	n, why := tree.None, tree.Cause(0)
 	for ctx.Err() == nil && !f.order.RemovedWithChunk(container) && f.count.Over(container, limit) {
 		if n, why, stuck = f.step(container); n == tree.None {
-			return notTrimmed, stuck
+			return stuck
 		}
 	}
-	if n == tree.None || ctx.Err() != nil {
-		return notTrimmed, tree.None
+	if n != tree.None && ctx.Err() == nil {
+		f.trim(container, limit, n, why)
 	}
-	return f.trim(container, limit, n, why), tree.None
+	return tree.None
 }
 
 // step removes one piece from a container, and returns it with the cause. If there is none, n is None and stuck is the
@@ -192,18 +196,15 @@ func (f *fitting) limitPath(at tree.Step) string {
 }
 
 // exceeded returns the error of a container in which nothing more may be removed.
-func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree.ID) error {
-	before, err := f.layout.built(ctx, f.watch, f.growth.mode)
-	if err != nil {
-		return err
-	}
+func (f *fitting) exceeded(n tree.ID, limit int, stuck tree.ID) error {
+	before := tree.NewState(f.layout.inMode(f.growth.mode))
 	breakable := ""
 	if n == tree.Root {
 		breakable = f.breakable()
 	}
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.state.Tree.Path(stuck),
-		Largest: largest(f.report(n).Kept()), Breakable: breakable, Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before), tree.Latest), Tools: f.tools(tree.Latest),
+		Largest: largest(f.report(n).Kept()), Breakable: breakable, Metadata: f.metadata(), Messages: join.Messages(before), Tools: f.tools(),
 	}
 }
 
@@ -225,16 +226,12 @@ func (f *fitting) breakable() (path string) {
 }
 
 // notEmpty returns a result, or an [*EmptyError] if pruning left none of the messages.
-func (f *fitting) notEmpty(ctx context.Context, r *Result) (*Result, error) {
+func (f *fitting) notEmpty(r *Result) (*Result, error) {
 	if len(r.Messages) > 0 || f.layout.layouter.Compatible {
 		return r, nil
 	}
-	from, err := f.layout.built(ctx, f.watch, f.growth.mode)
-	if err != nil {
-		return nil, err
-	}
-	before := tree.NewState(from)
-	messages := join.Messages(before, tree.Latest)
+	before := tree.NewState(f.layout.inMode(f.growth.mode))
+	messages := join.Messages(before)
 	if len(messages) == 0 {
 		return r, nil
 	}
@@ -248,14 +245,20 @@ func (f *fitting) notEmpty(ctx context.Context, r *Result) (*Result, error) {
 	}
 }
 
-// tools returns the tools that were left after a step, nil if none were.
-func (f *fitting) tools(at tree.Step) []chat.Tool {
-	return f.state.Tree.ToolsOf(f.state.At(at).Tools(tree.Root))
+// tools returns the tools that are left, nil if none are.
+func (f *fitting) tools() []chat.Tool {
+	return f.state.Tree.ToolsOf(f.state.At(tree.Latest).Tools(tree.Root))
+}
+
+// joins reports whether the tokenizer's counts add up.
+func (l *Layout) joins() bool {
+	_, joins := l.layouter.Tokenizer.(chat.Joiner)
+	return joins
 }
 
 // report lists the pieces in n.
 func (f *fitting) report(n tree.ID) Report {
-	return Report{Pieces: (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).run(n).pieces}
+	return Report{Pieces: (&reporter{fit: f}).run(n).pieces}
 }
 
 // largest returns the five largest pieces of a list, which it sorts.

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -663,5 +664,5 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 
 // fitting returns a new fitting with the layout's options.
 func (l *Layout) fitting() *fitting {
-	return newFitting(l, l.builtLocked(l.opts.History), FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
+	return newFitting(l, &guard.Watch{}, FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
 }

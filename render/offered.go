@@ -52,16 +52,14 @@ func (l *Layout) checkFit(o FitOptions) error {
 	return o.History.check()
 }
 
-// FitWith does what [Layout.Fit] does, with other options. Low water and backfill are those of the layout. It shares a
-// pruning with other fits only if its options are those of the layout.
+// FitWith does what [Layout.Fit] does, with other options. Low water and backfill are those of the layout.
 func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 	if err := l.checkFit(o); err != nil {
 		return nil, err
 	}
-	if o.KeepUnranked == l.opts.KeepUnranked && o.History == l.opts.History {
-		return l.Fit(ctx, o.Budget)
-	}
-	return l.validated(fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) { return l.fitAlone(ctx, w, o) }))
+	return l.validated(guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*Result, error) {
+		return newFitting(l, w, o).fit(ctx, o.Budget)
+	}))
 }
 
 // Floor returns how many tokens and which tools are left once everything that may be removed is. The tokens are the
@@ -74,7 +72,7 @@ func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, tools []c
 	if err := l.checkFit(o); err != nil {
 		return 0, nil, err
 	}
-	left, err := fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (floor, error) { return l.floor(ctx, w, o) })
+	left, err := guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (floor, error) { return l.floor(ctx, w, o) })
 	return left.tokens, left.tools, err
 }
 
@@ -85,12 +83,8 @@ type floor struct {
 }
 
 func (l *Layout) floor(ctx context.Context, w *guard.Watch, o FitOptions) (left floor, err error) {
-	from, err := l.built(ctx, w, o.History)
-	if err != nil {
-		return floor{}, err
-	}
-	f := newFitting(l, from, o)
-	f.watch, f.growth.fixed = w, true
+	f := newFitting(l, w, o)
+	f.growth.fixed = true
 	if err := f.keepLimits(ctx, o.Budget); err != nil {
 		return floor{}, err
 	}
@@ -99,5 +93,5 @@ func (l *Layout) floor(ctx context.Context, w *guard.Watch, o FitOptions) (left 
 	if ctx.Err() != nil {
 		return floor{}, context.Cause(ctx)
 	}
-	return floor{f.count.Count(tree.Root), f.tools(tree.Latest)}, nil
+	return floor{f.count.Count(tree.Root), f.tools()}, nil
 }

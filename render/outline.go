@@ -138,7 +138,7 @@ func (r *Result) Outline() *Outline {
 // counted returns the outline of a result with the counts of its messages.
 func (l *Layout) counted(r *Result) *Outline {
 	t := r.listing()
-	outline, _ := fitted(context.Background(), l, func(context.Context, *guard.Watch) (*Outline, error) {
+	outline, _ := guarded(context.Background(), l.layouter, func(context.Context, *guard.Watch) (*Outline, error) {
 		if t.outline == nil || len(t.sent) != len(r.Messages) { // the caller changed the messages
 			return t.outline, nil
 		}

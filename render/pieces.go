@@ -31,12 +31,10 @@ func (r *reporter) run(root tree.ID) *reporter {
 	return r
 }
 
-// reporter lists pieces, with the outcome of each after a step, and with the texts that were trimmed then.
+// reporter lists pieces, with the outcome of each.
 type reporter struct {
 	fit       *fitting
 	tree      *tree.Tree
-	at        tree.Step
-	trimmed   map[tree.ID]*tree.Trimmed
 	removable map[*elements.Group]bool // groups that may be removed, with the calls linked to them
 	pieces    []Piece
 	refs      []pieceRef // of each piece
@@ -65,7 +63,7 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 	node, extra := &r.tree.Nodes[n], r.tree.Extra(n)
 	drop := r.fit.state.Drop(n)
 	drop.Restored = drop.Restored || in.drop.Restored
-	if drop.By(r.at) {
+	if drop.Step > 0 {
 		in.drop = drop
 	}
 	in.drop.Restored = drop.Restored
@@ -78,7 +76,7 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 	}
 	in.outline = in.outline.child(r.tree, n, in.path)
 	locked := r.fit.order.Locked(n)
-	if node.Kind == tree.Message && in.drop.Step == 0 && !r.fit.state.At(r.at).Blank(n) {
+	if node.Kind == tree.Message && in.drop.Step == 0 && !r.fit.state.Blank(n) {
 		r.sent = append(r.sent, in.outline)
 	}
 	switch {
@@ -94,7 +92,7 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 	for i, c := range extra.Calls {
 		call, of := r.fit.state.CallDrop(n, i), in
 		of.drop.Restored = in.drop.Restored || call.Restored
-		if call.By(r.at) {
+		if call.Step > 0 {
 			of.drop = call
 		}
 		if c.KeepWith != nil {
@@ -115,14 +113,15 @@ func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) {
 	if p.Cut = r.tree.Nodes[n].Is(tree.Cut); p.Cut {
 		p.Tokens = r.fit.layout.layouter.Tokenizer.CountText(r.tree.Extra(n).Trim.Given())
 	}
-	if t := r.trimmed[n]; t != nil {
-		left = t.Tokens
+	trimmed := r.fit.state.Trimmed(n)
+	if trimmed != nil {
+		left = trimmed.Tokens
 	}
 	switch {
 	case dropped:
 	case p.Cut && tree.Blank(r.tree.Text(n)):
 		p.Dropped = ReasonShare
-	case p.Cut || r.trimmed[n] != nil:
+	case p.Cut || trimmed != nil:
 		p.Tokens, p.TrimmedFrom = left, p.Tokens
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -175,12 +176,18 @@ type Layout struct {
 	layouter *layout.Layouter
 	opts     Options
 
-	turn      chan struct{}                 // full while a fit uses the fields below
-	abandoned chan struct{}                 // closed if a fit that used them was left behind
-	trees     [tree.HistoryModes]*tree.Tree // by mode, nil until needed
-	unshared  bool                          // fits cannot share a run
-	limits    []int                         // of the tree, once there is a run
-	runs      map[int]*run                  // that fits share, by the number of limits that they keep
+	mu    sync.Mutex
+	trees [tree.HistoryModes]*tree.Tree // by mode, nil until needed
+}
+
+// inMode returns the tree of a history mode.
+func (l *Layout) inMode(mode HistoryMode) *tree.Tree {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trees[mode] == nil {
+		l.trees[mode] = l.tree.WithHistory(tree.HistoryMode(mode))
+	}
+	return l.trees[mode]
 }
 
 // Lay does the first step of [Render]. Elements get shares of the budget in the options.
@@ -192,13 +199,13 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if root == nil && !opts.Compatible {
 		return nil, &ElementError{Path: tree.RootPath, Err: fmt.Errorf("%w: the tree", ErrNilElement)}
 	}
-	laidOut, _, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*tree.Tree, error) {
+	laidOut, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*tree.Tree, error) {
 		return l.Lay(ctx, w, root, opts.Budget)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Layout{tree: laidOut, layouter: l, opts: opts, turn: make(chan struct{}, 1), abandoned: make(chan struct{})}, nil
+	return &Layout{tree: laidOut, layouter: l, opts: opts}, nil
 }
 
 // Tools returns the tools in the tree, in its order; nil if there are none. Tools that an Expandable adds when it grows
@@ -208,19 +215,10 @@ func (l *Layout) Tools() []chat.Tool { return l.tree.ToolsOf(l.tree.Tools) }
 // Fit does the other steps, for a budget that need not be the one that the tree was laid out for. Expandables are
 // rendered again; no other element is, so an element that would have filled a larger share stays as it is.
 //
-// The order of removal does not depend on the budget. So with a [chat.Joiner], and without expandables and backfill,
-// all fits share one pruning: each continues, or goes back, from where the previous one ended. Fits of one layout then
-// wait for each other.
+// Each fit prunes anew, but a text is counted only once. To learn what other budgets would keep, call [Result.Survey],
+// which prunes once for all of them.
 func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
-	if err := l.opts.checkBudget(budget); err != nil {
-		return nil, err
-	}
-	return l.validated(fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) {
-		if result, err := l.fitShared(ctx, w, budget); result != nil || err != nil {
-			return result, err
-		}
-		return l.fitAlone(ctx, w, FitOptions{budget, l.opts.KeepUnranked, l.opts.History})
-	}))
+	return l.FitWith(ctx, FitOptions{budget, l.opts.KeepUnranked, l.opts.History})
 }
 
 // validated checks a result if the options say so.

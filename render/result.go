@@ -10,35 +10,21 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// result returns the prompt as it was after a step.
-func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
-	seen := at
-	if at == f.state.Now {
-		seen = tree.Latest // the same, but faster to read
+// result returns what is left.
+func (f *fitting) result(budget int) *Result {
+	t, left := f.state.Tree, f.state.At(tree.Latest)
+	result := &Result{Messages: join.Messages(f.state), Tools: f.tools(), Tokens: f.count.Count(tree.Root), Budget: budget, Metadata: f.metadata()}
+	if len(t.References) > 0 {
+		var kept []elements.Reference
+		left.Walk(tree.Root, func(n tree.ID) { kept = append(kept, t.Extra(n).References...) })
+		result.References, result.OmittedReferences = splitReferences(t.References, kept)
 	}
-	result := &Result{Messages: join.Messages(f.state, seen), Tools: f.tools(seen), Tokens: tokens, Budget: budget, Metadata: f.metadata(seen)}
-	if len(f.state.Tree.References) > 0 {
-		var left []elements.Reference
-		f.state.At(seen).Walk(tree.Root, func(n tree.ID) { left = append(left, f.state.Tree.Extra(n).References...) })
-		result.References, result.OmittedReferences = splitReferences(f.state.Tree.References, left)
-	}
-	trimmed := f.state.AllTrimmed()
-	options := FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
+	tokens, options := result.Tokens, FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
 	result.survey = func(ctx context.Context) (*survey, error) { return f.layout.survey(ctx, options) }
 	result.listing = sync.OnceValue(func() listing {
-		all, _ := fitted(context.Background(), f.layout, func(ctx context.Context, w *guard.Watch) (all listing, err error) {
-			if err := f.layout.takeTurn(ctx, w); err != nil {
-				return all, err
-			}
-			defer f.layout.releaseTurn(w)
-			f.layout.dropRunsOnPanic(func() {
-				for at != tree.Latest && f.state.Now < at { // another fit rewound the run
-					f.step(tree.Root)
-				}
-				r := (&reporter{fit: f, at: at, trimmed: trimmed}).run(tree.Root)
-				all = listing{Report{tokens, r.pieces}, r.refs, r.outline, r.sent}
-			})
-			return all, nil
+		all, _ := guarded(context.Background(), f.layout.layouter, func(context.Context, *guard.Watch) (listing, error) {
+			r := (&reporter{fit: f}).run(tree.Root)
+			return listing{Report{tokens, r.pieces}, r.refs, r.outline, r.sent}, nil
 		})
 		return all
 	})
@@ -46,12 +32,12 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 	return result
 }
 
-// metadata returns the global values in the order of layout, then the local values of the nodes left after a step, in
+// metadata returns the global values in the order of layout, then the local values of the nodes that are left, in
 // document order.
-func (f *fitting) metadata(at tree.Step) elements.Metadata {
+func (f *fitting) metadata() elements.Metadata {
 	all := append(elements.Metadata(nil), f.state.Tree.Globals...)
 	if f.state.Tree.HasLocals {
-		f.state.At(at).Walk(tree.Root, func(n tree.ID) { all = append(all, f.state.Tree.Extra(n).Locals...) })
+		f.state.At(tree.Latest).Walk(tree.Root, func(n tree.ID) { all = append(all, f.state.Tree.Extra(n).Locals...) })
 	}
 	return all
 }

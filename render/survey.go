@@ -112,16 +112,11 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 	case !l.joins():
 		return nil, fmt.Errorf("%w: the counts of the tokenizer do not add up", ErrNoSurvey)
 	}
-	return fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*survey, error) {
-		from, err := l.built(ctx, w, o.History)
-		if err != nil {
-			return nil, err
-		}
-		if len(from.Expandables) > 0 {
+	return guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*survey, error) {
+		f := newFitting(l, w, o)
+		if len(f.growth.all) > 0 {
 			return nil, fmt.Errorf("%w: there are expandables", ErrNoSurvey)
 		}
-		f := newFitting(l, from, o)
-		f.watch = w
 		s := &survey{state: f.state, from: 1, sizes: map[tree.ID][]Size{}}
 		for _, limit := range f.limits {
 			switch {

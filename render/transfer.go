@@ -22,12 +22,11 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 		return nil, err
 	}
 	l.Transfer = true
-	data, _, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (data []byte, err error) {
+	return guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (data []byte, err error) {
 		var laidOut *tree.Tree
 		if laidOut, err = l.Lay(ctx, w, root, opts.Budget); err == nil {
 			data, err = transfer.Write(laidOut)
 		}
 		return data, err
 	})
-	return data, err
 }

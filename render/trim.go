@@ -13,29 +13,22 @@ type trimming struct {
 	was  int
 }
 
-// notTrimmed means that no text was trimmed.
-var notTrimmed = trimming{text: tree.None}
-
 // undo makes a text what it was before it was trimmed.
-func (t trimming) undo(c *count.Counter) {
-	if t.text != tree.None {
-		c.Trim(t.text, t.was)
-	}
-}
+func (t trimming) undo(c *count.Counter) { c.Trim(t.text, t.was) }
 
 // trim puts back the text whose removal brought a container within its limit, with everything removed along with it,
 // and trims the text so that the container fits. It does nothing if the text was not chosen itself, may not be trimmed,
 // or would become too short.
-func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) trimming {
+func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) {
 	text := trimmableText(f.state.Tree, n, why)
 	if text == tree.None {
-		return notTrimmed
+		return
 	}
 	t := f.whole(text)
 	f.rewind(f.state.Now - 1)
 	if f.order.BeforeBreakpoint(text) {
 		f.order.Remove(n, why)
-		return notTrimmed
+		return
 	}
 	tokens := func(i int) int {
 		if i == 0 { // nothing of the text but its mark: never kept, so it need not be counted
@@ -50,12 +43,11 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 			if f.recording != nil { // the removal was undone
 				f.recording.tokens = f.recording.tokens[:len(f.recording.tokens)-1]
 			}
-			return t
+			return
 		}
 	}
 	t.undo(f.count)
 	f.order.Remove(n, why)
-	return notTrimmed
 }
 
 // longestWithin returns the index of the longest text with which a container counts at most limit, -1 if there is none.

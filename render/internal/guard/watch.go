@@ -41,9 +41,6 @@ type Element interface {
 // Watch belongs to one call of a stage of a render. It records whose code is running, and counts the pieces and bytes
 // of the tree.
 type Watch struct {
-	// HoldsTurn reports that the stage has the turn of its layout. Other stages may be waiting for the turn.
-	HoldsTurn atomic.Bool
-
 	pieces, bytes, concurrent atomic.Int64
 	endless                   atomic.Pointer[ElementError]
 
@@ -55,10 +52,10 @@ type Watch struct {
 
 // Run runs a stage of a render on a goroutine of its own and waits until it returns, or until a second after the
 // context ended.
-func Run[T any](ctx context.Context, t chat.Tokenizer, stage func(context.Context, *Watch) (T, error)) (T, *Watch, error) {
+func Run[T any](ctx context.Context, t chat.Tokenizer, stage func(context.Context, *Watch) (T, error)) (T, error) {
 	w := &Watch{}
 	value, err := callback.Call(ctx, func(ctx context.Context) (T, error) { return stage(ctx, w) })
-	return value, w, w.explain(t, err)
+	return value, w.explain(t, err)
 }
 
 // explain returns an error that names the element or the tokenizer that kept a stage from returning.

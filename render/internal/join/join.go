@@ -43,9 +43,9 @@ func Calls(calls []elements.ToolCall) []chat.ToolCall {
 	return plain
 }
 
-// Messages returns the messages that were not blank after a step. The caller may change them.
-func Messages(s *tree.State, at tree.Step) []chat.Message {
-	v := s.At(at)
+// Messages returns the messages that are not blank. The caller may change them.
+func Messages(s *tree.State) []chat.Message {
+	v := s.At(tree.Latest)
 	var sent []tree.ID
 	n := 0
 	var collect func(id tree.ID)

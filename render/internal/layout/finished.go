@@ -52,7 +52,7 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 		f = &finished{tokenizer: l.Sizing.Tokenizer, compatible: l.Compatible, charged: separate.used}
 		state := tree.NewState(separate.tree.Finish())
 		f.block = &tree.Block{
-			Messages: join.Messages(state, tree.Latest), Tokens: count.New(state, l.Tokenizer).Count(tree.Root), Tree: state.Tree,
+			Messages: join.Messages(state), Tokens: count.New(state, l.Tokenizer).Count(tree.Root), Tree: state.Tree,
 		}
 		f.silent = len(f.block.Messages) < state.Left(tree.Root)
 		e.Kept().Store(f)

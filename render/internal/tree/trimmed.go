@@ -1,7 +1,5 @@
 package tree
 
-import "maps"
-
 // Trimmed is a text that was made shorter.
 type Trimmed struct {
 	Text   string
@@ -24,9 +22,6 @@ func (s *State) Trimmed(n ID) *Trimmed {
 	}
 	return s.trimmed[n]
 }
-
-// AllTrimmed returns all texts that are trimmed now.
-func (s *State) AllTrimmed() map[ID]*Trimmed { return maps.Clone(s.trimmed) }
 
 // Trim replaces a text by the shorter text with an index in its Trim, or, with an index out of range, by the whole
 // text.
