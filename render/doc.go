@@ -155,8 +155,8 @@
 // Each fit prunes anew. But the order of removal does not depend on the budget; only how far pruning must go does. So
 // [Result.Survey] prunes once for all budgets: it returns for every piece the budget from which on it is kept, and for a
 // text that may be trimmed its size at each budget. It needs a tokenizer whose counts add up ([chat.Joiner], which those
-// in sizing/tiktoken implement), and a tree without expandables. It takes 5 ms for 2,000 tags with trimmed text in them, half the time
-// of their render, and 20 ms for 20,000. The time grows in proportion to the pieces. Two things are counted again each
+// in sizing/tiktoken implement), and a tree without expandables. It takes 5 ms for 2,000 tags with trimmed text in them,
+// half the time of their render, and 20 ms for 20,000. The time grows in proportion to the pieces. Two things are counted again each
 // time: the list of tools if one of them is removed, and a message in which a part stood between two texts.
 //
 // # Parts of a prompt that do not change
@@ -315,5 +315,5 @@
 // are the caller's code (internal/guard). Elements of the caller's own types that share a flex group render in
 // parallel; nothing else does.
 //
-// The tree takes 64 bytes a text chunk, and a fit that prunes most of it about as much again and the text of the result.
+// The tree takes 64 bytes a text chunk, and a fit that prunes most of it some 80 more, the text of the result included.
 package render

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -264,9 +265,10 @@ func cooperates(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
 
 func TestALayoutCanBeFittedAgainAfterAFitWasLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		until, wait := make(chan struct{}), false
+		until := make(chan struct{})
+		var wait atomic.Bool
 		var joiner chat.Joiner = blocking{summing{runes}, func() {
-			if wait {
+			if wait.Load() {
 				<-until
 			}
 		}}
@@ -274,12 +276,12 @@ func TestALayoutCanBeFittedAgainAfterAFitWasLeftBehind(t *testing.T) {
 		require.NoError(t, err)
 		before, err := layout.Fit(t.Context(), plenty)
 		require.NoError(t, err)
-		wait = true
+		wait.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err = layout.Fit(ctx, 3)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		wait = false
+		wait.Store(false)
 		after, err := layout.Fit(t.Context(), plenty)
 		require.NoError(t, err)
 		require.Equal(t, before.Report(), after.Report())
