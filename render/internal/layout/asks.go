@@ -50,6 +50,9 @@ func (a *asker) asks(n elements.Node, depth int) bool {
 	case elements.WithPriority:
 		return a.asks(n.Node, depth+1)
 	}
+	if c, ok := n.(elements.TextChunk); ok && !hasBreak(&c) { // most nodes
+		return false
+	}
 	if k, ok := builtinOf(n); ok {
 		return k.asks || k.breaks && a.allBreaks || a.anyAsks(k.children, depth+1)
 	}

@@ -25,6 +25,16 @@ type item struct {
 	demand   demand
 }
 
+// anyOf reports whether a condition holds for one of the items, which are too large to be passed by value.
+func anyOf(items []item, is func(*item) bool) bool {
+	for i := range items {
+		if is(&items[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 // readProps reads the properties of an element. The caller's own method may panic.
 func (it *item) readProps(s *site) (err error) {
 	if e, ok := it.element.(elements.Element); ok {

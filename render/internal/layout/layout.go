@@ -304,9 +304,9 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 		return err
 	}
 	s.items, s.order = items, s.order[:0]
-	lazy := s.lazy
-	if lazy && !s.quiet && slices.ContainsFunc(items, func(it item) bool { return it.kind.literal != nil }) {
-		s.quiet = !slices.ContainsFunc(items, func(it item) bool { return s.asks(it.element, true) })
+	lazy, literals := s.lazy, anyOf(items, func(it *item) bool { return it.kind.literal != nil })
+	if lazy && !s.quiet && literals {
+		s.quiet = !anyOf(items, func(it *item) bool { return s.asks(it.element, true) })
 		lazy = s.quiet
 	}
 	if err := s.watch.Endless(); err != nil {
@@ -330,7 +330,7 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 		}
 		s.order = append(s.order, tree.None)
 	}
-	if slices.ContainsFunc(items, func(it item) bool { return it.kind.caller }) {
+	if anyOf(items, func(it *item) bool { return it.kind.caller }) {
 		s.number(items) // their methods may panic
 	}
 	for i := range items {
@@ -341,7 +341,9 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 		}
 	}
 	s.number(items)
-	items = slices.DeleteFunc(items, func(it item) bool { return it.kind.literal != nil })
+	if literals {
+		items = slices.DeleteFunc(items, func(it item) bool { return it.kind.literal != nil })
+	}
 	if err := s.groups(ctx, items); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // groups lays out sibling elements, flex group by flex group: those without FlexGrow first, then each value from high
 // to low.
 func (s *site) groups(ctx context.Context, items []item) error {
-	if !slices.ContainsFunc(items, func(it item) bool { return it.props.FlexGrow != items[0].props.FlexGrow }) {
+	if !anyOf(items, func(it *item) bool { return it.props.FlexGrow != items[0].props.FlexGrow }) {
 		return s.group(ctx, items, nil, s.lazy)
 	}
 	slices.SortStableFunc(items, func(a, b item) int { return flexOrder(a) - flexOrder(b) })
@@ -40,7 +40,7 @@ func flexOrder(it item) int {
 // group lays out the elements of one flex group; later are those of the groups after it. Elements that are laid out in
 // another order, or at the same time, are written to trees of their own, which are appended in document order.
 func (s *site) group(ctx context.Context, items, later []item, lazy bool) error {
-	if err := s.layOutGroup(ctx, items, later, lazy); err != nil || !slices.ContainsFunc(items, func(it item) bool { return it.own != nil }) {
+	if err := s.layOutGroup(ctx, items, later, lazy); err != nil || !anyOf(items, func(it *item) bool { return it.own != nil }) {
 		return err
 	}
 	slices.SortFunc(items, func(a, b item) int { return a.place - b.place })
