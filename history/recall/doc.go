@@ -45,8 +45,8 @@
 //		  - A pattern is a regular expression of package [regexp]. It has at most 1,000 bytes, and repetitions with
 //	    counts that are not large.
 //
-// Each match is shown with its role, the name of the tool, the places where most of the words stand together, and the
-// call that reads from there. An answer says how many older entries match, and holds the call that shows them. A call
+// Each match is shown with its role, the name of the tool, the places of the word that occurs least there, first those
+// near which the others stand, and the call that reads from the first. An answer says how many older entries match, and holds the call that shows them. A call
 // searches at most 32 MiB and begins no further entry after 2 seconds; its answer then holds the call that goes on.
 // Calls of these two tools and their results are not searched.
 //

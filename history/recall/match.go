@@ -119,34 +119,33 @@ func (ws words) matches(text string) bool {
 	return !slices.ContainsFunc(ws, func(t term) bool { _, ok := t.next(folded, 0); return !ok })
 }
 
-// places returns the places near which most of the words stand.
+// places returns the places of the word that occurs least, first those near which most of the others stand.
 func (ws words) places(text string) (best []span) {
 	type hit struct {
 		span
-		term, words int
+		words int // near it
 	}
-	var hits []hit
+	var rarest []hit
 	folded := fold(text)
-	for i, t := range ws {
-		at, ok := t.next(folded, 0)
-		for n := 0; ok && n < maxHits; n++ {
-			hits = append(hits, hit{at, i, 0})
-			at, ok = t.next(folded, at.to)
+	for _, t := range ws {
+		var hits []hit
+		for at, ok := t.next(folded, 0); ok && len(hits) < maxHits; at, ok = t.next(folded, at.to) {
+			hits = append(hits, hit{at, 0})
+		}
+		if rarest == nil || len(hits) < len(rarest) {
+			rarest = hits
 		}
 	}
-	slices.SortFunc(hits, func(a, b hit) int { return cmp.Compare(a.from, b.from) })
-	for i := range hits {
-		seen := map[int]bool{}
-		for _, h := range hits[i:] {
-			if h.from > hits[i].from+near {
-				break
+	for i, h := range rarest {
+		around := folded[max(0, h.from-near):min(len(folded), h.to+near)]
+		for _, t := range ws {
+			if _, ok := t.next(around, 0); ok {
+				rarest[i].words++
 			}
-			seen[h.term] = true
 		}
-		hits[i].words = len(seen)
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.words, a.words) })
-	for _, h := range hits {
+	slices.SortStableFunc(rarest, func(a, b hit) int { return cmp.Compare(b.words, a.words) })
+	for _, h := range rarest {
 		if len(best) < maxPlaces && !slices.ContainsFunc(best, func(b span) bool { return max(h.from-b.from, b.from-h.from) <= near }) {
 			best = append(best, h.span)
 		}

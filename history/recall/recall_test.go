@@ -323,14 +323,16 @@ func TestLookUpsAreNotFound(t *testing.T) {
 }
 
 func TestTheBestPlacesOfALongEntryAreShown(t *testing.T) {
-	filler := strings.Repeat("Nothing is here to see.\n", 400)
-	text := filler + "The key hangs at the gate.\n" + filler + "We deploy on Monday.\n" + filler + "The deploy key is K-7.\n" + filler
+	filler := strings.Repeat("The key is not here.\n", 400)
+	nothing := strings.Repeat("Nothing.\n", 100)
+	text := filler + nothing + "We deploy on Monday.\n" + nothing + filler + "The deploy key is K-7.\n" + filler
 	s := sessionOf(t, chat.UserMessage(text))
-	got := search(t, recall.Tools{Session: s}, "deploy key")
-	best, key, deploy := strings.Index(got, "The deploy key is K-7."), strings.Index(got, "The key hangs"), strings.Index(got, "We deploy on")
+	got := search(t, recall.Tools{Session: s}, "key deploy")
+	best, deploy := strings.Index(got, "The deploy key is K-7."), strings.Index(got, "We deploy on Monday")
 	require.Positive(t, best)
-	require.Greater(t, key, best)
 	require.Greater(t, deploy, best)
+	call := regexp.MustCompile(`read_session\((.*)\)`).FindStringSubmatch(got)
+	require.Contains(t, ask(t, recall.Tools{Session: s, MaxBytes: 1000}, history.ReadTool, call[1]).Text(), "K-7")
 	for line := range strings.Lines(got) {
 		if at, shown, ok := strings.Cut(line, ": "); ok && at[0] <= '9' {
 			require.Contains(t, text, strings.TrimSuffix(shown, "\n"))

@@ -83,10 +83,9 @@ func (p *page) add(s said, find finder) {
 	width, call, shown := p.limit/8, Range{Entry: s.entry.ID}, s.text+"\n"
 	if len(s.text) > width {
 		places := find.places(s.text)
-		call.From, shown = len(s.text), ""
+		call.From, shown = excerpt(s.text, places[0], width).from, ""
 		for _, place := range places {
 			cut := excerpt(s.text, place, width)
-			call.From = min(call.From, cut.from)
 			shown += fmt.Sprintf("%d: %s\n", cut.from, s.text[cut.from:cut.to])
 		}
 	}
