@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // MinBytes is the lower limit of [Tools].MaxBytes, and the size to which MaxTokens reduces an answer at most.
@@ -169,14 +170,17 @@ func callOf(tool string, arguments any) string {
 
 // describe returns what an entry is, in words. Tool is the name of the tool whose result it is, "" if it is not known.
 func describe(e entry.Entry, tool string) string {
-	switch e.Kind() {
-	case entry.KindTool:
-		if tool != "" {
-			return "result of " + tool
-		}
-		return "tool result"
-	case entry.KindUser, entry.KindAssistant:
-		return string(e.Message().Role) + " message"
+	what, m := string(e.Type()), e.Message()
+	switch {
+	case e.Kind() == entry.KindTool && tool != "":
+		what = "result of " + tool
+	case e.Kind() == entry.KindTool:
+		what = "tool result"
+	case m.Role != "":
+		what = string(m.Role) + " message"
 	}
-	return string(e.Type())
+	for i, c := range m.ToolCalls {
+		what += []string{" calling ", ", "}[min(i, 1)] + c.Name
+	}
+	return plaintext.OneLine(what, 64)
 }

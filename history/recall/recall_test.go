@@ -293,7 +293,7 @@ result of look, 6 bytes: read_session({"entry":"e4"})
 quay 1
 result of ask, 6 bytes: read_session({"entry":"e3"})
 quay 2
-assistant message, 48 bytes: read_session({"entry":"e2"})
+assistant message calling look, ask, 48 bytes: read_session({"entry":"e2"})
 The quay I look for.
 look({"at":"quay"})
 ask({})

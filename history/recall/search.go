@@ -89,7 +89,7 @@ func (p *page) add(s said, find finder) {
 			shown += fmt.Sprintf("%d: %s\n", cut.from, s.text[cut.from:cut.to])
 		}
 	}
-	block := fmt.Sprintf("%s, %d bytes: %s\n%s", plaintext.OneLine(s.what, 128), len(s.text), callOf(history.ReadTool, call), strings.ToValidUTF8(shown, ""))
+	block := fmt.Sprintf("%s, %d bytes: %s\n%s", s.what, len(s.text), callOf(history.ReadTool, call), strings.ToValidUTF8(shown, ""))
 	p.blocks, p.ids, p.size = append(p.blocks, block), append(p.ids, s.entry.ID), p.size+len(block)
 }
 
