@@ -57,7 +57,7 @@ var stages = [][]string{
 	},
 	{
 		"summarize/internal/summaryblock", "summarize/internal/endless", "summarize/internal/trim",
-		"summarize/policy", "summarize/internal/breadcrumb", "summarize/prompts", "summarize/checkpoints", "summarize/internal/failure", "summarize/internal/guard", "summarize/event",
+		"summarize/policy", "summarize/internal/breadcrumb", "summarize/prompts", "summarize/checkpoints", "summarize/internal/failure", "summarize/internal/guard", "summarize/internal/index", "summarize/event",
 		"summarize/internal/journal", "summarize/internal/plan", "summarize/internal/write", "summarize/internal/place", "summarize",
 	},
 }

@@ -36,6 +36,7 @@ func TestAnInvalidPolicyIsRefusedByTheNameOfTheField(t *testing.T) {
 		{"Replace.Share above 1", policy.Policy{Replace: policy.Replace{Share: 20}}, "Policy.Replace.Share is 20"},
 		{"Replace.Share that is not a number", policy.Policy{Replace: policy.Replace{Share: math.NaN()}}, "Policy.Replace.Share is NaN"},
 		{"Max below 0", policy.Policy{Replace: policy.Replace{Max: -1}}, "Policy.Replace.Max is -1"},
+		{"Index below 0", policy.Policy{Replace: policy.Replace{Index: -1}}, "Policy.Replace.Index is -1"},
 		{"Max too small for a summary", policy.Policy{Replace: policy.Replace{Max: 99}}, "Policy.Replace.Max is 99"},
 		{"Cut.Share as large as the trigger's Ratio", policy.Policy{
 			Trigger: policy.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.5},

@@ -25,6 +25,8 @@ type Plan struct {
 	// Room is the maximum number of tokens for the replacement, and Words the part of it for the summary's own words.
 	Room  int `json:"room"`
 	Words int `json:"words"`
+	// Index is the maximum number of tokens for the index that stands beside the replacement; 0 for none.
+	Index int `json:"index,omitempty"`
 	// Mode is the only mode in which the summary may be requested; "" leaves the choice to the policy.
 	Mode string `json:"mode,omitempty"`
 	// Instructions by the user who asked for the compaction.

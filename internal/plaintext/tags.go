@@ -23,11 +23,14 @@ const (
 	CompactionTag = "conversation-compaction"
 )
 
-// Marks of the replacement of a history: its tag, and the start of the tag of the pointer to the transcript.
+// Marks of the replacement of a history: its tag, the start of the tag of the pointer to the transcript, and the tag of
+// the index.
 const (
 	SummaryOpen    = "<" + SummaryTag + ">"
 	SummaryClose   = "</" + SummaryTag + ">"
 	TranscriptOpen = "<transcript "
+	IndexTag       = "history-index"
+	IndexOpen      = "<" + IndexTag + ">"
 )
 
 // ownTags matches the tags with which summarising wraps histories and summaries, in requests and replacements. The
@@ -36,7 +39,7 @@ const (
 var ownTags = MatchTags(
 	SummaryTag, "transcript", PreviousHistoryTag, "user-messages", "user-message", "plan", "todo", "skills", "skill", "agent",
 	"read-files", "modified-files", "conversation-start",
-	ConversationTag, HistoryTag, "user", "assistant", PreviousSummaryTag, "additional-context", CompactionTag, DraftTag, PinnedTag,
+	ConversationTag, HistoryTag, IndexTag, "user", "assistant", PreviousSummaryTag, "additional-context", CompactionTag, DraftTag, PinnedTag,
 )
 
 // MatchTags returns an expression that matches opening and closing tags of these names. Its group is the text after the

@@ -145,6 +145,13 @@ type Replace struct {
 	// Max is the most tokens that the messages may take, 100 or more. Defaults to 10,000. With a small budget and a
 	// long breadcrumb they may take more: there is always room for 100 tokens of words.
 	Max int
+	// Index is the most tokens of an index that stands beside the messages, in a message of its own: the names (paths,
+	// identifiers, numbers) that the prompt no longer shows, each with an entry of the session that has it. They are
+	// ranked by how many messages name them, the assistant's counting three times, divided by the age of the newest of
+	// these in messages. A compaction then reads the newest 4,000 messages of the path, or those with the newest 8 MiB of
+	// text. An index takes at most a quarter as many tokens as the messages may, and there is none if there is no room.
+	// 0 for no index, the default.
+	Index int
 	// ReadTool is the agent's tool that reads files; the breadcrumb names it if the agent has it. Otherwise the
 	// breadcrumb names the first of the agent's tools whose name says that it reads files.
 	ReadTool string
@@ -207,7 +214,7 @@ func (p Policy) Validate() error {
 		notBelow0("Clear.Behind", p.Clear.Behind), notBelow0("Clear.Idle", p.Clear.Idle),
 		notBelow0("Clear.Rule.KeepStale", p.Clear.Rule.KeepStale), notBelow0("Clear.Rule.Arguments", p.Clear.Rule.Arguments),
 		notBelow0("Clear.CostFactor", p.Clear.CostFactor), notBelow0("Clear.Loss", p.Clear.Loss),
-		notBelow0("Branch.Reserve", p.Branch.Reserve), notBelow0("Overflow.Attempts", p.Overflow.Attempts),
+		notBelow0("Replace.Index", p.Replace.Index), notBelow0("Branch.Reserve", p.Branch.Reserve), notBelow0("Overflow.Attempts", p.Overflow.Attempts),
 		share("Background.Wait", p.Background.Wait), share("Background.Apply", p.Background.Apply),
 		share("Clear.Share", p.Clear.Share), share("Cut.Share", p.Cut.Share), share("Replace.Share", p.Replace.Share), share("Replace.Pinned", p.Replace.Pinned),
 		share("Cut.Limits.Results", p.Cut.Limits.Results), share("Cut.Limits.Arguments", p.Cut.Limits.Arguments),

@@ -5,8 +5,10 @@ package place
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
@@ -14,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/index"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/internal/write"
 )
@@ -45,6 +48,9 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 		}
 	}
 	view, err := p.Journal.Session.ViewWith(ctx, compaction)
+	if err == nil && j.Plan.Index > 0 {
+		view, err = p.index(ctx, j, &compaction, view)
+	}
 	if err != nil {
 		return none, err
 	}
@@ -98,6 +104,17 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 		}
 	}
 	return found, nil
+}
+
+// index adds the index to a compaction, if it names anything, and returns the view with it.
+func (p *Placer) index(ctx context.Context, j *write.Attempt, c *entry.Compaction, view history.View) (history.View, error) {
+	prompt := slices.Concat(j.Material.System, view.Messages())
+	message, ok, err := index.Message(ctx, p.Journal.Session, c.FirstKept, prompt, j.Plan.Index, j.Target.Tokenizer)
+	if err != nil || !ok {
+		return view, err
+	}
+	c.Messages = append(slices.Clone(c.Messages), message)
+	return p.Journal.Session.ViewWith(ctx, *c)
 }
 
 // Prompt is the prompt that a compaction is put in place for.

@@ -480,8 +480,16 @@ func (m *Planner) Sizing() elements.Sizing {
 	return elements.Sizing{PromptBudget: window, TokenBudget: m.Target.Budget, Tokenizer: m.Target.Tokenizer}
 }
 
-// room returns the most tokens of a replacement, by the policy.
-func (m *Planner) room(budget int) int {
+// room returns the most tokens of a replacement and its index, by the policy.
+func (m *Planner) room(budget int) int { return clamp.Sum(m.summaryRoom(budget), m.indexRoom(budget)) }
+
+// indexRoom returns the most tokens of the index.
+func (m *Planner) indexRoom(budget int) int {
+	return min(m.Policy.Replace.Index, m.summaryRoom(budget)/4)
+}
+
+// summaryRoom returns the most tokens of a replacement without its index.
+func (m *Planner) summaryRoom(budget int) int {
 	return min(clamp.Share(m.Policy.Replace.Share, budget), m.Policy.Replace.Max)
 }
 

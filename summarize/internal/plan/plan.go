@@ -60,7 +60,8 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		Background: d.Do == policy.ActStart, Until: time.Now().Add(m.Policy.Ask.TimeLimit), Preamble: preamble.Digest,
 		Pinned: clamp.Share(m.Policy.Replace.Pinned, s.Budget),
 	}
-	wanted := max(m.room(s.Budget), frame+policy.MinWords)
+	wanted := max(m.summaryRoom(s.Budget), frame+policy.MinWords)
+	indexed := wanted + m.indexRoom(s.Budget)
 	excess := m.excess(s, d) // must go too, or the condition would hold again at once
 	for {
 		plan.FirstKept = point.FirstKept
@@ -71,7 +72,7 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 			return Planned{}, err
 		}
 		later, more := point.Later()
-		if room-excess >= wanted || !more && room >= frame+policy.MinWords {
+		if room-excess >= indexed || !more && room >= frame+policy.MinWords {
 			for _, t := range plan.Thinking { // it stays in the view
 				replaces -= guard.Counted(m.Target.Tokenizer.CountPart(t))
 			}
@@ -79,13 +80,14 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 				return Planned{}, fmt.Errorf("%w: %d tokens of history would be covered, and a summary takes %d at least", failure.ErrNothingToCompact, replaces, frame+policy.MinWords)
 			}
 			plan.Room = min(room, wanted, replaces-1)
+			plan.Index = min(room, indexed, replaces-1) - plan.Room
 			plan.Words = plan.Room - frame - 4 // joined texts, and a line count that grew, may take more tokens
 			break
 		}
 		if !more {
 			return Planned{}, fmt.Errorf("%w: %d tokens are left, and a summary takes %d at least", failure.ErrNoRoom, max(0, room), frame+policy.MinWords)
 		}
-		for dropped := point.Tokens - later.Tokens; dropped < clamp.Sum(wanted, excess-room); dropped = point.Tokens - later.Tokens {
+		for dropped := point.Tokens - later.Tokens; dropped < clamp.Sum(indexed, excess-room); dropped = point.Tokens - later.Tokens {
 			next, ok := later.Later() // still too much is kept, so this cut need not be rendered
 			if !ok {
 				break

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/index"
 	"github.com/promptree-go/promptree/summarize/internal/journal"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -90,7 +91,7 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	}
 	m := &j.Material
 	*m = policy.Material{
-		Before: policy.Before{Previous: view.Compacted}, Staying: policy.Staying{Kept: history.UnitMessages(point.Kept())},
+		Before: policy.Before{Previous: index.Without(view.Compacted)}, Staying: policy.Staying{Kept: history.UnitMessages(point.Kept())},
 		Wishes: policy.Wishes{Instructions: planned.Instructions}, AgentRequest: policy.AgentRequest{Tools: t.Tools},
 		Sizes: policy.Sizes{Tokenizer: t.Tokenizer, Room: planned.Room, Words: planned.Words, ResultTokens: p.Ask.SimpleResult},
 	}

@@ -1,0 +1,94 @@
+package summarize_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+const indexOpen = "<history-index>"
+
+// compactedWith returns a fixture whose session was compacted once, with an index of at most the given tokens.
+func compactedWith(t *testing.T, s *history.Session, index int) compacttest.Fixture {
+	t.Helper()
+	d := compacttest.Of(t, s, compacttest.Overflowing()...)
+	d.Policy.Replace.Index = index
+	d.Always(models.SaySummary("The build failed in file-2.go."))
+	_, err := d.Render(t.Context(), prompt(d.Session))
+	require.NoError(t, err)
+	return d
+}
+
+func TestAnIndexStandsBesideTheSummary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	d := compactedWith(t, opened(t, path), 100)
+	c := compacttest.Compactions(d.Session)[0]
+	require.Len(t, c.Messages, 2)
+	text := c.Messages[1].Text()
+	require.True(t, strings.HasPrefix(text, indexOpen), text)
+	require.Contains(t, text, "file-1.go")
+	require.NotContains(t, text, "file-2.go", "the summary shows it")
+	require.NotContains(t, text, "file-6.go", "the tail shows it")
+	require.LessOrEqual(t, quarter{}.CountMessage(c.Messages[1]), 100)
+	require.NotContains(t, c.Text, "file-1.go")
+
+	shown := compacttest.ViewOf(t, d.Session).Messages()
+	require.NoError(t, d.Session.Close())
+	require.Equal(t, shown, compacttest.ViewOf(t, opened(t, path)).Messages(), "a session that is opened again shows the same bytes")
+}
+
+func TestAnIndexTakesNothingFromTheSummary(t *testing.T) {
+	plan := func(index int) (p entry.Plan) {
+		for _, e := range entries(t, compactedWith(t, &history.Session{}, index).Session) {
+			if found, ok := e.Body.(entry.Plan); ok {
+				p = found
+			}
+		}
+		return p
+	}
+	without, with := plan(0), plan(100)
+	require.Zero(t, without.Index)
+	require.Equal(t, 100, with.Index)
+	require.Equal(t, []int{without.Room, without.Words}, []int{with.Room, with.Words})
+	require.Equal(t, with.Room/4, plan(100_000).Index, "at most a quarter of the summary's room")
+}
+
+func TestWithoutRoomForAnIndexThereIsNone(t *testing.T) {
+	for rule, room := range map[string]policy.Replace{
+		"the summary may take all that is left":        {Index: 100, Share: 1, Max: compacttest.Budget},
+		"a quarter of the summary's room fits no name": {Index: 100, Max: 100},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			d := compacttest.New(t, compacttest.Overflowing()...)
+			d.Policy.Replace.Index, d.Policy.Replace.Share, d.Policy.Replace.Max = room.Index, room.Share, room.Max
+			d.Always(models.SaySummary("The build failed."))
+			_, err := d.Render(t.Context(), prompt(d.Session))
+			require.NoError(t, err)
+			require.Len(t, compacttest.Compactions(d.Session)[0].Messages, 1)
+		})
+	}
+}
+
+func TestTheNextSummaryIsNotAskedForWithTheIndex(t *testing.T) {
+	d := compactedWith(t, &history.Session{}, 100)
+	d.Say(compacttest.Rounds(11, 16, compacttest.RoundTokens)...)
+	_, err := d.Render(t.Context(), prompt(d.Session))
+	require.NoError(t, err)
+	all := compacttest.Compactions(d.Session)
+	require.Len(t, all, 2)
+	require.Contains(t, compacttest.Text(all[1].Messages), "file-11.go")
+	for _, r := range d.Requests() {
+		require.NotContains(t, compacttest.Text(r.Messages), indexOpen)
+	}
+	require.Equal(t, 1, strings.Count(compacttest.Text(d.Messages()), indexOpen), "the prompt has one index")
+	require.NoError(t, chat.Validate(d.Messages()))
+}
