@@ -23,7 +23,7 @@ func IDs() func() string {
 }
 
 // Session returns an empty session in memory whose entries get the ids e1, e2, and so on.
-func Session() *history.Session { return session(history.Options{}) }
+func Session() *history.Session { return session(history.Options{IDs: IDs()}) }
 
 // Clock advances by a second each time it is read, and can be set to a later time. It is safe for concurrent use.
 type Clock struct {
@@ -51,13 +51,18 @@ func (c *Clock) Set(to time.Time) {
 	}
 }
 
-// Replay returns a session as [Session] does, with a fixed id and a clock.
+// Replay returns a session with a fixed id and a clock, whose agent has the tools of package recall. The ids of its
+// entries are as long as usual ones, because prompts hold them.
 func Replay(c *Clock) *history.Session {
-	return session(history.Options{Header: entry.Header{ID: "replay"}, Now: c.Now})
+	next := IDs()
+	ids := func() string {
+		id := next()
+		return "01m877yn5t1xkfqvq8j4"[:max(0, 20-len(id))] + id
+	}
+	return session(history.Options{Header: entry.Header{ID: "replay"}, Now: c.Now, Recall: true, IDs: ids})
 }
 
 func session(o history.Options) *history.Session {
-	o.IDs = IDs()
 	s, err := history.New(context.Background(), &storage.Memory{}, o)
 	if err != nil {
 		panic(err) // an empty store in memory never fails

@@ -53,7 +53,7 @@ func bundled(t *testing.T, args ...string) (dir string, runs []Run) {
 
 // The session has a recorded compaction, and the policy compacts in this window too.
 func TestEachCompactionHasABundle(t *testing.T) {
-	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "700", "testdata/report.jsonl")
+	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "800", "testdata/report.jsonl")
 	for _, r := range runs {
 		require.Equal(t, 1, r.Bundles)
 		require.Len(t, r.Compactions, 1)
@@ -107,7 +107,7 @@ func TestARecordedCompactionHasABundleForEachPolicy(t *testing.T) {
 }
 
 func TestMinMessagesLeavesOutShortCompactions(t *testing.T) {
-	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "700", "-min-messages", "1000", "testdata/report.jsonl")
+	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "800", "-min-messages", "1000", "testdata/report.jsonl")
 	for _, r := range runs {
 		require.Zero(t, r.Bundles)
 		require.Len(t, r.Compactions, 1)
@@ -116,7 +116,7 @@ func TestMinMessagesLeavesOutShortCompactions(t *testing.T) {
 }
 
 func TestTwoSessionsOfOneNameHaveFoldersOfTheirOwn(t *testing.T) {
-	dir, _ := bundled(t, "-policy", "copilot-chat", "-window", "700", "testdata/report.jsonl", "testdata/report.jsonl")
+	dir, _ := bundled(t, "-policy", "copilot-chat", "-window", "800", "testdata/report.jsonl", "testdata/report.jsonl")
 	for _, name := range []string{"001-report", "002-report"} {
 		require.DirExists(t, filepath.Join(dir, name))
 	}

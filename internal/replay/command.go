@@ -42,7 +42,8 @@ type options struct {
 	bundles     string
 	minMessages int
 	biller      *biller // nil without prices
-	check       bool    // check the cost model, request by request, instead of replaying
+	recall      bool
+	check       bool // check the cost model, request by request, instead of replaying
 	sessions    []string
 }
 
@@ -56,8 +57,10 @@ done: the tokens it sends, the share that a cache would serve, each compaction. 
 
 	promptree replay -window 64000 session.jsonl
 	promptree replay -prices claude-opus-4-5 -policy frugal,stagewise -window 64000,200000 session.jsonl
+	promptree replay -recall -window 32000 session.jsonl
 
-The second shows dollars too, and ends with a table of all runs; -check shows how far the dollars can be trusted. The exit code
+The second shows dollars too, and ends with a table of all runs; -check shows how far the dollars can be trusted. The third shows
+how much of what answers need again a prompt still shows, and how far away the rest is. The exit code
 is 1 if a policy did not reach the end of a session. The flags:
 `)
 	names := flags.String("policy", all, "policies to compare, separated by commas, or all")
@@ -77,6 +80,7 @@ is 1 if a policy did not reach the end of a session. The flags:
 	losses := flags.String("loss", "",
 		"dollars that a compaction's loss is worth to the policy frugal, separated by commas; a run for each (default the policy's own)")
 	summary := flags.Int("summary", 0, "maximum tokens of a summary, the same for all policies (default each policy's own)")
+	flags.BoolVar(&o.recall, "recall", false, "show where the facts stand that answers need again (with -prices it is always shown)")
 	flags.BoolVar(&o.check, "check", false, "with -prices: check the cost model against the recorded usage, request by request, instead of replaying")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err

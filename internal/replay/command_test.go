@@ -102,7 +102,7 @@ func TestTheFiguresOfARunAreConsistent(t *testing.T) {
 }
 
 func TestAPolicyIsGivenTheNameOfTheLastModelOrTheOneInTheFlag(t *testing.T) {
-	args := []string{"-window", "600", "-policy", "a3s,copilot-chat", "testdata/report.jsonl"}
+	args := []string{"-window", "800", "-policy", "a3s,copilot-chat", "testdata/report.jsonl"}
 	unnamed, _ := ranJSON(t, program.ExitOK, args...)
 	named, _ := ranJSON(t, program.ExitOK, append([]string{"-model-name", "claude-opus-4-5"}, args...)...)
 	for i, r := range named {

@@ -29,7 +29,7 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 			return err
 		}
 	}
-	r := &replayer{tokenizer: tokenizer, policies: o.policies, modelName: o.modelName, progress: progress, biller: o.biller}
+	r := &replayer{tokenizer: tokenizer, policies: o.policies, modelName: o.modelName, progress: progress, biller: o.biller, recall: o.recall}
 	if o.check {
 		b, err := checkAll(sources, o)
 		if err == nil {
@@ -212,10 +212,14 @@ func (p *printer) session(runs []*Run) error {
 
 // sums prints the sums over all sessions, except in JSON, in which each object is a run.
 func (p *printer) sums(sessions int, runs []*Run) error {
-	if p.format == formatText {
-		return p.front(fmt.Sprintf("all %s sessions", number(sessions)), runs)
+	if p.format != formatText {
+		return nil
 	}
-	return nil
+	title := fmt.Sprintf("all %s sessions", number(sessions))
+	if err := p.text(recallText(title, runs, true)); err != nil {
+		return err
+	}
+	return p.front(title, runs)
 }
 
 // front prints a table that compares runs, if there are at least two to compare.

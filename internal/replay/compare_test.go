@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/internal/test/golden"
 )
 
-// printed runs the program and returns its output.
-func printed(t *testing.T, args ...string) string {
+// outputOf runs the program and returns its output.
+func outputOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, program.ExitOK, Main(t.Context(), args, &stdout, &stderr), stderr.String())
@@ -24,15 +24,15 @@ func printed(t *testing.T, args ...string) string {
 func TestSessionsWindowsAndLossesAreComparedInOneTable(t *testing.T) {
 	args := []string{"-window", "900,2000", "-policy", "frugal,stagewise", "-loss", "0,0.3", "-prices", "input=5000,read=500,write=6250,output=25000", "-summary-prices",
 		"claude-haiku-4-5", "-summary", "100", "testdata/report.jsonl", "../../history/importer/testdata/formats/pi-tree.jsonl"}
-	text := printed(t, args...)
+	text := outputOf(t, args...)
 	golden.Equal(t, "front.golden", text[strings.LastIndex(text, "all 2 sessions"):])
 }
 
 func TestACheckShowsEachRequest(t *testing.T) {
 	args := []string{"-check", "-prices", "claude-opus-4-5", "-ttl", "10m", "-format"}
-	text := printed(t, append(args, formatText, generatedSession)...)
+	text := outputOf(t, append(args, formatText, generatedSession)...)
 	require.Contains(t, text, "foretells the reads of 334 of ")
-	lines := strings.Split(printed(t, append(args, formatJSON, generatedSession)...), "\n")
+	lines := strings.Split(outputOf(t, append(args, formatJSON, generatedSession)...), "\n")
 	outcomes, off := map[string]int{}, 0.0
 	for _, line := range lines[:len(lines)-1] {
 		var row struct {

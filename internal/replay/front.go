@@ -4,7 +4,7 @@ import "fmt"
 
 // costs returns the dollars of a run including its look-backs, and how many edits are look-backs.
 func (r *Run) costs() (dollars float64, edits int) {
-	return r.Bill.Kept + r.Lookbacks.Dollars, r.Lookbacks.Edits
+	return r.Bill.Kept + r.Recall.Dollars, r.Recall.Edits
 }
 
 // markFront sets Front for each run of a session that is on the Pareto front: no other is at least as good in both
@@ -45,7 +45,10 @@ func sumOf(runs []*Run) (sums []*Run) {
 			i, places[k] = len(sums), len(sums)
 			sums = append(sums, &Run{Policy: r.Policy, Window: r.Window})
 			if r.Bill != nil {
-				sums[i].Bill, sums[i].Lookbacks = &Bill{}, &Lookbacks{}
+				sums[i].Bill = &Bill{}
+			}
+			if r.Recall != nil {
+				sums[i].Recall = &Recall{}
 			}
 		}
 		sums[i].plus(r)
@@ -54,27 +57,30 @@ func sumOf(runs []*Run) (sums []*Run) {
 	return sums
 }
 
-// plus adds the figures of a run that [frontTable] shows.
+// plus adds the figures of a run that [frontTable] and [recallText] show.
 func (r *Run) plus(other *Run) {
 	r.Compactions = append(r.Compactions, other.Compactions...)
 	if other.Ended != "" {
 		r.Ended = other.Ended
 	}
-	if other.Bill == nil {
-		return
+	r.Requests += other.Requests
+	if other.Bill != nil {
+		r.Bill.plus(*other.Bill)
 	}
-	r.Bill.plus(*other.Bill)
-	r.Lookbacks.plus(*other.Lookbacks)
+	if other.Recall != nil {
+		r.Recall.plus(*other.Recall)
+	}
 }
 
 // frontTable returns a table that compares runs.
 func frontTable(runs []*Run) grid {
-	g := grid{{"policy", "window", "compactions", "total R", "total P", "edits", "identifiers", "survived", "front"}}
+	g := grid{{"policy", "window", "compactions", "total R", "total P", "edits", "answers", "shown", "front"}}
 	for _, r := range runs {
 		total, edits := r.costs()
+		c := r.Recall
 		g = append(g, []string{
-			r.Policy, number(r.Window), number(len(r.Compactions)), fmt.Sprintf("%.2f", total), fmt.Sprintf("%.2f", r.Bill.Pinned+r.Lookbacks.Dollars),
-			number(edits), number(r.Lookbacks.Identifiers), share(r.Lookbacks.Survived, r.Lookbacks.NeededLater), map[bool]string{true: "*"}[r.Front],
+			r.Policy, number(r.Window), number(len(r.Compactions)), fmt.Sprintf("%.2f", total), fmt.Sprintf("%.2f", r.Bill.Pinned+r.Recall.Dollars),
+			number(edits), number(r.Recall.Answers), share(c.Tail+c.Summary+c.Index, c.Needed), map[bool]string{true: "*"}[r.Front],
 		})
 	}
 	return g

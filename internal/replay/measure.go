@@ -47,8 +47,8 @@ type Run struct {
 	Events map[string]int `json:"events,omitempty"`
 	// Bill is nil without prices.
 	Bill *Bill `json:"bill,omitempty"`
-	// Lookbacks is nil without prices.
-	Lookbacks *Lookbacks `json:"lookbacks,omitempty"`
+	// Recall is nil without -recall and prices.
+	Recall *Recall `json:"recall,omitempty"`
 	// Front reports whether the run is on the Pareto front of its session: no run in any window is at least as good in
 	// both dollars, look-backs included, and look-backs of edits, and better in one.
 	Front bool `json:"front,omitempty"`
@@ -101,8 +101,7 @@ type measuring struct {
 	meter     *meter
 	run       *Run
 	biller    *biller           // nil without prices
-	lookbacks *lookbackFinder   // nil without prices
-	said      int               // messages of the path that lookbacks has
+	recall    *recallFinder     // nil without -recall and prices
 	latest    string            // the last measured compaction
 	taken     func() []finished // the compactions that finished since the last call
 }
@@ -137,34 +136,16 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 	}
 	r.LeftOut += max(0, all-tokens)
 
-	made, err = m.newCompactions(ctx, step.Number, step.Line, tokens)
-	if err == nil && m.lookbacks != nil {
-		if len(made) > 0 {
-			m.lookbacks.compacted()
-		}
-		err = m.findLookbacks(ctx, rendered.Messages, tokens, step.Answer)
+	if made, err = m.newCompactions(ctx, step.Number, step.Line, tokens); err != nil || m.recall == nil {
+		return made, usage, err
 	}
-	return made, usage, err
-}
-
-// findLookbacks adds the messages since the last request to m.lookbacks, and counts the look-backs in the answer to
-// this request.
-func (m *measuring) findLookbacks(ctx context.Context, request []chat.Message, tokens int, answer chat.Message) error {
-	n := 0
 	for e, err := range m.session.PathTo(ctx, "") {
 		if err != nil {
-			return err
+			return made, usage, err
 		}
-		if e.Type() != entry.TypeMessage {
-			continue
-		}
-		if n++; n > m.said {
-			m.lookbacks.add(e.Message())
-		}
+		m.recall.add(e)
 	}
-	m.said = n
-	m.lookbacks.answer(m.run.Lookbacks, request, tokens, answer)
-	return nil
+	return made, usage, m.recall.answer(ctx, r.Recall, promptOf(rendered.Messages, view.Compacted), tokens, step.Answer)
 }
 
 // placed is a compaction in the session, and the requests for its summary, if known.

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/program/sessionfile"
@@ -76,6 +77,7 @@ type replayer struct {
 	bundles     *bundles // nil without -bundles
 	progress    *progress
 	biller      *biller          // nil without prices
+	recall      bool             // measure recall without prices too
 	check       *Check           // of the recording, nil if it has no usage
 	page        *record.Recorder // nil without -page
 	recordedRun *Run             // made in another window, nil if there is none yet
@@ -199,7 +201,10 @@ func (r *replayer) begin(s source, policy string) *Run {
 		RequestsIn: s.requests, Compactions: []Compaction{},
 	}
 	if r.biller != nil {
-		run.Bill, run.Lookbacks = &Bill{}, &Lookbacks{}
+		run.Bill = &Bill{}
+	}
+	if r.recall || r.biller != nil {
+		run.Recall = &Recall{}
 	}
 	return run
 }
@@ -212,7 +217,10 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 	measure.session, measure.tokenizer, measure.run = session, r.tokenizer, run
 	if r.biller != nil {
 		biller := *r.biller
-		measure.biller, measure.lookbacks = &biller, newLookbackFinder(r.tokenizer, &biller)
+		measure.biller = &biller
+	}
+	if run.Recall != nil {
+		measure.recall = newRecallFinder(r.tokenizer, measure.biller, session, recall.Tools{Session: session, MaxTokens: r.budget / 8, Tokenizer: r.tokenizer}.Answer)
 	}
 	var failed error // from the agent, not from the session
 	opts.TurnOver = func() error {

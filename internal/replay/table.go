@@ -38,6 +38,9 @@ func text(runs []*Run) string {
 	totals.write(&b)
 
 	b.WriteString(bills(runs))
+	if recall := recallText("recall", runs, false); recall != "" {
+		b.WriteString("\n" + recall)
+	}
 	made := grid{{"compactions", "request", "line", "before", "after", "stand-in", "covered", "kept", "reason", "mode"}}
 	for _, r := range runs {
 		for _, c := range r.Compactions {
@@ -86,7 +89,6 @@ func bills(runs []*Run) string {
 			dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted))
 	}
 	costs := grid{{"dollars", "total", "pinned", "read", "written", "input", "output", "summaries", "of recorded"}}
-	lookbacks := grid{{"look-backs", "edits", "of", "identifiers", "shown", "survived", "dollars", "total with", "pinned with", "of recorded"}}
 	for _, r := range runs {
 		if r.Bill == nil {
 			return ""
@@ -95,25 +97,58 @@ func bills(runs []*Run) string {
 		for _, sum := range []float64{r.Bill.Kept, r.Bill.Pinned, r.Bill.Read, r.Bill.Written, r.Bill.Input, r.Bill.Output, r.Bill.Summaries} {
 			row = append(row, fmt.Sprintf("%.2f", sum))
 		}
-		ofRecorded := func(dollars float64) string {
-			if recordedDollars == 0 {
-				return "-"
-			}
-			return fmt.Sprintf("%.1f%%", 100*dollars/recordedDollars)
-		}
-		costs = append(costs, append(row, ofRecorded(r.Bill.Kept)))
-		l := r.Lookbacks
-		lookbacks = append(lookbacks, []string{
-			r.Policy, number(l.Edits), number(l.Checkable), number(l.Identifiers), share(l.Shown, l.Needed), share(l.Survived, l.NeededLater),
-			fmt.Sprintf("%.2f", l.Dollars), fmt.Sprintf("%.2f", r.Bill.Kept+l.Dollars), fmt.Sprintf("%.2f", r.Bill.Pinned+l.Dollars),
-			ofRecorded(r.Bill.Kept + l.Dollars),
-		})
+		costs = append(costs, append(row, share(r.Bill.Kept, recordedDollars)))
 	}
 	b.WriteByte('\n')
 	costs.write(&b)
-	b.WriteByte('\n')
-	lookbacks.write(&b)
 	return b.String()
+}
+
+// recallNote says what the summaries of a replay are.
+const recallNote = "where the facts stand that answers need again. The summaries are digests made without a model;\n" +
+	"those that real models write keep two to four times as much of what leaves the tail."
+
+// recallText returns a table of where the facts stand that answers need, with the windows if byWindow, and with dollars
+// if there are prices; "" if that was not measured.
+func recallText(title string, runs []*Run, byWindow bool) string {
+	if len(runs) == 0 || runs[0].Recall == nil {
+		return ""
+	}
+	head := []string{"recall"}
+	if byWindow {
+		head = append(head, "window")
+	}
+	head = append(head, "needed", "tail", "summary", "index", "one look-up", "further", "not in log", "answers", "per 100", "edits", "of")
+	priced := runs[0].Bill != nil
+	if priced {
+		head = append(head, "dollars", "an answer", "total with", "pinned with")
+	}
+	g := grid{head}
+	for _, r := range runs {
+		c, row := r.Recall, []string{r.Policy}
+		if byWindow {
+			row = append(row, number(r.Window))
+		}
+		row = append(row, number(c.Needed), share(c.Tail, c.Needed), share(c.Summary, c.Needed), share(c.Index, c.Needed), share(c.OneLookUp, c.Needed),
+			share(c.Further, c.Needed), number(c.NotInLog), number(c.Answers), each(100*float64(c.Answers), r.Requests, 1), number(c.Edits), number(c.Checkable))
+		if priced {
+			row = append(row, fmt.Sprintf("%.2f", c.Dollars), each(c.Dollars, c.Answers, 3), fmt.Sprintf("%.2f", r.Bill.Kept+c.Dollars),
+				fmt.Sprintf("%.2f", r.Bill.Pinned+c.Dollars))
+		}
+		g = append(g, row)
+	}
+	var b strings.Builder
+	b.WriteString(title + ": " + recallNote + "\n\n")
+	g.write(&b)
+	return b.String()
+}
+
+// each formats a sum divided by a number, "-" if the number is 0.
+func each(sum float64, n, digits int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(sum/float64(n), 'f', digits, 64)
 }
 
 func dollars(d float64) string { return fmt.Sprintf("$%.2f", d) }
@@ -174,7 +209,7 @@ func numberOrDash(n int) string {
 }
 
 // share formats a part of a whole in per cent, "-" if the whole is 0.
-func share(part, whole int) string {
+func share[T int | float64](part, whole T) string {
 	if whole == 0 {
 		return "-"
 	}

@@ -37,6 +37,11 @@
 // cleared earlier, together with long texts in old arguments. The cheapest model is asked for the summary: the agent's
 // own by a fork of its request, which reads the cache, or a model of [summarize.Compactor.Models] with prices.
 //
+// Beside the summary stands an index of up to 1,000 tokens: the names that the prompt no longer shows, each with an entry
+// that has it (Index of [policy.Replace]). In three sessions that were replayed in a window of 32,000 tokens the prompt
+// then showed 31% to 44% of the facts that agents needed again and that it did not show without one, and sessions cost
+// 0.995 to 1.025 times as much, with what had to be looked up.
+//
 // # How prices change it
 //
 // The cache's lifetime makes little difference while the agent works. With a lifetime of 5 minutes the cache is cold

@@ -47,7 +47,7 @@ func PolicyAt(loss float64) policy.Policy {
 		},
 		Cut:      history.Cut{Tokens: kept, Share: 0.2},
 		Ask:      policy.Ask{Prompts: []policy.Prompt{fork, prompt}, Cheapest: true, SimpleResult: 400},
-		Replace:  policy.Replace{Max: 4_000},
+		Replace:  policy.Replace{Max: 4_000, Index: 1_000},
 		Overflow: policy.Overflow{LastResort: policy.ResortTruncate},
 	}
 }
