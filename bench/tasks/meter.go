@@ -49,6 +49,7 @@ func (m *meter) counted(req chat.Request, r chat.Response) (u chat.Usage) {
 			u.CacheRead += tokens
 		}
 	}
+	u.CacheWrite = u.Input - u.CacheRead
 	m.last = req.Messages
 	return u
 }

@@ -21,8 +21,8 @@ import (
 // offline is the name of the scripted model ([reader]).
 const offline = "offline"
 
-// open returns the model of a name.
-func open(ctx context.Context, name string, window int, tokenizer chat.Tokenizer) (chat.Model, error) {
+// modelOf returns the model of a name.
+func modelOf(ctx context.Context, name string, tokenizer chat.Tokenizer) (chat.Model, error) {
 	key := func(variable string) (string, error) {
 		if v := os.Getenv(variable); v != "" {
 			return v, nil
@@ -31,7 +31,7 @@ func open(ctx context.Context, name string, window int, tokenizer chat.Tokenizer
 	}
 	switch {
 	case name == offline:
-		return reader{tokenizer, window}, nil
+		return reader{tokenizer}, nil
 	case strings.HasPrefix(name, "claude"):
 		k, err := key("ANTHROPIC_API_KEY")
 		return &anthropic.Model{

@@ -1,215 +1,127 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
-
-	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// task is a task whose result can be checked.
+// fate is what happened to the words of a decisive fact, from the view of the model.
+type fate string
+
+const (
+	intact  fate = "shown"   // they are in the prompt
+	clipped fate = "clipped" // cut out of the middle of a result, or left out of a preview
+	cleared fate = "cleared" // replaced by a placeholder
+	covered fate = "covered" // replaced by a summary
+)
+
+// task is a task that depends on a fact that is said once. The user then talks on, and lets the model read reports, until
+// the fact has met its fate, and asks it to open a door, whose code the fact tells. All else tells codes of similar doors.
 type task struct {
-	name  string
-	asked []string // the messages of the user, one a turn
-	tools []function
-	// solved reports whether the task is done, given the last answer of each turn.
-	solved func(answers []string) bool
-	steps  int // the maximum
+	name   string
+	about  fate     // of the fact when the door is to be opened
+	window int      // least context window, in tokens
+	door   string   // to be opened
+	number int      // in its name
+	code   string   // that opens it
+	facts  []string // the codes that must be known, in the order in which they are said
+	draws  []string // what draw returns, one a call
+	failed bool     // the draws are errors
+	turns  []turn   // the last asks to open the door
+	rand   *rand.Rand
 }
 
-// function is a tool.
-type function struct {
-	chat.Tool
-	reads bool // it returns the same result each time, so a second call with the same arguments is a look-back
-	call  func(args arguments) (result string, err error)
+// turn is a message of the user. If said is set, it is the answer to it, and the model is not asked.
+type turn struct{ asked, said string }
+
+// taskNames are the names of all tasks.
+var taskNames = []string{"once", "attempts", "decision", "remark", "cleared", "clipped"}
+
+const letters = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+
+// code returns an invented code.
+func code(r *rand.Rand) string {
+	b := make([]byte, 4)
+	for i := range b {
+		b[i] = letters[r.IntN(len(letters))]
+	}
+	return fmt.Sprintf("%s-%04d", b, r.IntN(10_000))
 }
 
-// arguments of a call.
-type arguments struct {
-	Page  int    `json:"page"`
-	Step  int    `json:"step"`
-	Word  string `json:"word"`
-	Path  string `json:"path"`
-	Value int    `json:"value"`
-	Words string `json:"words"`
-}
-
-// functionOf returns a tool whose parameters are fields of arguments, all required.
-func functionOf(name, description string, reads bool, call func(arguments) (string, error), parameters ...string) function {
-	properties := map[string]any{}
-	for _, p := range parameters {
-		kind := "string"
-		if p == "page" || p == "step" || p == "value" {
-			kind = "integer"
+// newTask returns a task, generated from a seed, for a context window.
+func newTask(name string, seed uint64, window int) task {
+	r := rand.New(rand.NewPCG(seed, uint64(slices.Index(taskNames, name))))
+	t := task{name: name, about: covered, rand: r, number: 50_000 + r.IntN(40_000), code: code(r)}
+	t.door = fmt.Sprintf("Harbour-%d", t.number)
+	t.facts = []string{t.code}
+	first := "Read the reports up to number 1, one at a time. Then say OK."
+	draw := turn{asked: "Draw for " + t.door + ": call draw once, which answers only this once. Then say only OK."}
+	open := "Open " + t.door + " with its code."
+	switch name {
+	case "once":
+		t.draws = []string{"The code of " + t.door + " is " + t.code + ". It is not shown again."}
+	case "attempts":
+		tried := []string{code(r), code(r), code(r)}
+		for i, c := range tried {
+			t.draws = append(t.draws, fmt.Sprintf("Attempt %d of %d on %s with %s failed. Never try that again.", i+1, len(tried), t.door, c))
 		}
-		properties[p] = map[string]string{"type": kind}
+		options := append([]string{t.code}, tried...)
+		r.Shuffle(len(options), func(i, j int) { options[i], options[j] = options[j], options[i] })
+		t.facts, t.failed = tried, true
+		draw.asked = "Draw for " + t.door + ": call draw three times; each call tries a code. Then say only OK."
+		open = "Open " + t.door + ". One of " + strings.Join(options, ", ") + " opens it. The others were tried before and break it if they are tried again."
+	case "decision":
+		first += " The code of " + t.door + " is " + code(r) + " until I say otherwise."
+		draw = turn{asked: "Some remarks. " + t.prose(800) + "And " + t.door + " now takes " + t.code + ". " + t.prose(400) + "Say only OK."}
+		open = "Open " + t.door + " with the code that it now takes."
+	case "remark":
+		draw = turn{asked: "What do you make of the reports so far?", said: t.prose(800) + "I saw that the code of " + t.door + " is " + t.code + ". " + t.prose(400)}
+	case "cleared":
+		t.about, t.window = cleared, 80_000 // policies that clear keep up to 40,000 tokens of output
+		t.draws = []string{"All doors.\n" + t.prose(1500) + "The code of " + t.door + " is " + t.code + ".\n" + t.prose(1500)}
+	case "clipped":
+		t.about, t.window = clipped, 48_000 // in a smaller window some policies compact at once
+		t.draws = []string{t.export(max(100_000, window*5/2))}
 	}
-	schema, err := json.Marshal(map[string]any{"type": "object", "properties": properties, "required": append([]string{}, parameters...)})
-	if err != nil {
-		panic(err)
-	}
-	return function{chat.Tool{Name: name, Description: description, Parameters: schema}, reads, call}
+	t.turns = []turn{{asked: first}, draw, {asked: open + " If you do not know it, look it up; if you cannot, say so, and do not guess."}}
+	return t
 }
 
-// tasks returns all tasks, generated from a seed. Their lengths are those in README.md times size.
-func tasks(seed uint64, size float64) []task {
-	n := func(length int) int { return max(2, int(float64(length)*size)) }
-	return []task{repository(seed, n(40)), plan(seed, n(200)), recall(seed, n(300))}
+// distractor returns a sentence about another door, mostly of a similar name.
+func (t task) distractor() string {
+	door := fmt.Sprintf("Harbour-%d", t.number+1+t.rand.IntN(99))
+	say := []string{"The code of %s is %s. ", "Attempt 1 of 3 on %s with %s failed. ", "And %s now takes %s. "}[t.rand.IntN(3)]
+	about := code(t.rand)
+	if t.rand.IntN(4) == 0 {
+		about = append(t.facts, t.code)[t.rand.IntN(len(t.facts)+1)]
+		about = about[:5] + fmt.Sprintf("%04d", (number(about[5:])+1+t.rand.IntN(9999))%10_000) // never the same
+	}
+	return fmt.Sprintf(say, door, about)
 }
 
-// noise returns a meaningless text.
-func noise(r *rand.Rand, words int) string {
-	vocabulary := []string{"lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit", "sed", "eiusmod", "tempor", "magna"}
+// prose returns distractors of about that many bytes.
+func (t task) prose(bytes int) string {
 	var b strings.Builder
-	for i := range words {
-		if i > 0 {
-			b.WriteByte(' ')
+	for b.Len() < bytes {
+		b.WriteString(t.distractor())
+		if b.Len()%7 == 0 {
+			b.WriteByte('\n')
 		}
-		b.WriteString(vocabulary[r.IntN(len(vocabulary))])
 	}
 	return b.String()
 }
 
-// word returns an invented word.
-func word(r *rand.Rand) string {
-	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
-	var b strings.Builder
-	for range 3 {
-		b.WriteByte(consonants[r.IntN(len(consonants))])
-		b.WriteByte(vowels[r.IntN(len(vowels))])
-	}
-	return b.String()
-}
-
-// repository is the task of correcting the settings of modules that differ from their specification.
-func repository(seed uint64, modules int) task {
-	r := rand.New(rand.NewPCG(seed, 1))
-	want, have := make([]int, modules), make([]int, modules)
-	texts := make([]string, modules)
-	var spec strings.Builder
-	for i := range modules {
-		want[i], have[i] = 100+r.IntN(900), r.IntN(100)
-		texts[i] = noise(r, 60)
-		fmt.Fprintf(&spec, "The setting of module_%d.txt must be %d. %s\n", i, want[i], noise(r, 8))
-	}
-	wrong := func() int {
-		for i := range want {
-			if want[i] != have[i] {
-				return i
-			}
+// export returns JSON in one line, with the door in the middle of its neighbours.
+func (t task) export(bytes int) string {
+	var rows []string
+	for i, n := 0, bytes/50; i <= n; i++ {
+		is := code(t.rand)
+		if i == n/2 {
+			is = t.code
 		}
-		return -1
+		rows = append(rows, fmt.Sprintf(`{"door":"Harbour-%d","code":%q,"since":%d}`, t.number-n/2+i, is, t.rand.IntN(4000)))
 	}
-	read := func(a arguments) (string, error) {
-		if a.Path == "spec.txt" {
-			return spec.String(), nil
-		}
-		var i int
-		if _, err := fmt.Sscanf(a.Path, "module_%d.txt", &i); err != nil || i < 0 || i >= modules {
-			return "", fmt.Errorf("there is no file %q", a.Path)
-		}
-		return fmt.Sprintf("module_%d.txt:\n%s\nsetting = %d\n%s\n", i, texts[i], have[i], texts[i]), nil
-	}
-	set := func(a arguments) (string, error) {
-		var i int
-		if _, err := fmt.Sscanf(a.Path, "module_%d.txt", &i); err != nil || i < 0 || i >= modules {
-			return "", fmt.Errorf("there is no file %q", a.Path)
-		}
-		have[i] = a.Value
-		return fmt.Sprintf("The setting of module_%d.txt is %d now.", i, a.Value), nil
-	}
-	test := func(arguments) (string, error) {
-		if i := wrong(); i >= 0 {
-			return fmt.Sprintf("FAIL: module_%d.txt: the setting is not what spec.txt says.", i), nil
-		}
-		return "PASS", nil
-	}
-	return task{
-		name: "repository",
-		asked: []string{"The tests of this repository fail. spec.txt says what each setting must be. Read it, run the tests, read the file that " +
-			"fails before you set it, and go on until they pass. Then say that you are done."},
-		tools: []function{
-			functionOf("read_file", "Reads spec.txt, or a file such as module_3.txt.", true, read, "path"),
-			functionOf("set", "Sets the setting of a file.", false, set, "path", "value"),
-			functionOf("run_tests", "Runs the tests, up to the first that fails.", false, test),
-		},
-		solved: func([]string) bool { return wrong() < 0 },
-		steps:  8 * modules,
-	}
-}
-
-// plan is the task of following a plan of many steps, written on pages.
-func plan(seed uint64, steps int) task {
-	const stepsOfPage = 20
-	r := rand.New(rand.NewPCG(seed, 2))
-	words := make([]string, steps)
-	for i := range words {
-		words[i] = word(r)
-	}
-	done, missteps := 0, 0
-	read := func(a arguments) (string, error) {
-		from := (a.Page - 1) * stepsOfPage
-		if a.Page < 1 || from >= steps {
-			return "", fmt.Errorf("there is no page %d: the plan has %d", a.Page, (steps+stepsOfPage-1)/stepsOfPage)
-		}
-		var b strings.Builder
-		for i := from; i < min(from+stepsOfPage, steps); i++ {
-			fmt.Fprintf(&b, "step %d: the word is %s\n", i+1, words[i])
-		}
-		return b.String(), nil
-	}
-	do := func(a arguments) (string, error) {
-		switch {
-		case a.Step != done+1:
-			return "", fmt.Errorf("step %d is next", done+1)
-		case a.Word != words[done]:
-			missteps++
-			return "", fmt.Errorf("%q is not the word of step %d", a.Word, a.Step)
-		}
-		done++
-		return fmt.Sprintf("step %d is done. %s", done, noise(r, 60)), nil
-	}
-	return task{
-		name: "plan",
-		asked: []string{fmt.Sprintf("Follow the plan. It has %d steps on %d pages, %d a page. Do each step in order, with its word. Then say that you are done.",
-			steps, (steps+stepsOfPage-1)/stepsOfPage, stepsOfPage)},
-		tools: []function{
-			functionOf("read_plan", "Reads a page of the plan, from 1 on.", true, read, "page"),
-			functionOf("do", "Does a step with its word.", false, do, "step", "word"),
-		},
-		solved: func([]string) bool { return done == steps && missteps == 0 },
-		steps:  3 * steps,
-	}
-}
-
-// recall is the task of answering, after many rounds, a question about the user's first message and one result of a
-// tool.
-func recall(seed uint64, pages int) task {
-	r := rand.New(rand.NewPCG(seed, 3))
-	slot, colours := word(r)+fmt.Sprint(r.IntN(9000)), make([]string, pages)
-	for i := range colours {
-		colours[i] = word(r)
-	}
-	wanted := 2
-	read := func(a arguments) (string, error) {
-		if a.Page < 1 || a.Page > pages {
-			return "", fmt.Errorf("there is no page %d: the book has %d", a.Page, pages)
-		}
-		return fmt.Sprintf("Page %d. Its colour is %s. %s", a.Page, colours[a.Page-1], noise(r, 60)), nil
-	}
-	return task{
-		name: "recall",
-		asked: []string{
-			fmt.Sprintf("The key lies in slot %s. Keep that in mind. Now read the book, which has %d pages, a page at a time and in order. Then say that you are done.", slot, pages),
-			fmt.Sprintf("In which slot lies the key, and what is the colour of page %d?", wanted),
-		},
-		tools: []function{functionOf("read_page", "Reads a page of the book, from 1 on.", true, read, "page")},
-		solved: func(answers []string) bool {
-			last := answers[len(answers)-1]
-			return strings.Contains(last, slot) && strings.Contains(last, colours[wanted-1])
-		},
-		steps: 2*pages + 20,
-	}
+	return `{"doors":[` + strings.Join(rows, ",") + `]}`
 }
