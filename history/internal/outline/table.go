@@ -1,116 +1,71 @@
 package outline
 
 import (
+	"encoding/csv"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 )
 
+const name = ` *"?[\pL_#%][\pL\d_ .#%/()$:-]{0,59}"?`
+
 var (
-	// bordered matches a header between pipes with its border: Markdown, psql, mysql.
-	bordered = regexp.MustCompile(`^(?:[+-]+\n)?.*\|.*\n[-+|: ]*--[-+|: ]*\n`)
-	// capitals matches a header of at least three columns, as kubectl and docker write it.
-	capitals   = regexp.MustCompile(`^[A-Z%][^a-z\n]*(?: {2,}[A-Z%][^a-z\n]*){2,}\n`)
-	columnName = regexp.MustCompile(`^"?[\pL_#%][\pL\d_ .#%/()$:-]{0,59}"?$`)
-	datum      = regexp.MustCompile(`^"?[-+]?[$€]?\.?\d`) // a number, a date, a time
-	wide       = regexp.MustCompile(` {2,}`)
+	// framed matches a header between pipes with its border: Markdown, psql, mysql.
+	framed = regexp.MustCompile(`^(?:[+-]+\n)?.*\|.*\n[-+|: ]*--[-+|: ]*\n`)
+	// named matches a header of names, and its first separator.
+	named = regexp.MustCompile(`^(?:` + name + `)?([\t,;])(?:` + name + `[\t,;])*` + name + `\r?\n`)
+	datum = regexp.MustCompile(`^\s*[-+]?[$€]?\.?\d`) // a number, a date, a time
 )
 
-// ofTable outlines a table with a header and at least three rows, each on one line and with as many fields as the header.
-// The last may have fewer. If neither a border nor capitals show that it is one, the names must look like names, and a
-// column must have numbers, dates or times, or there must be four columns.
-func ofTable(text string, limit int) []line {
-	switch {
-	case bordered.MatchString(text):
-		return ofRows(text, "|", true, limit)
-	case capitals.MatchString(text):
-		return ofRows(text, "  ", true, limit)
+// ofTable outlines a table with a header and at least three rows, each with as many fields as the header. The last may
+// have fewer. If no border shows that it is one, the names must look like names, and the rows must have four columns or
+// a number, a date or a time.
+func ofTable(text string, limit int) []string {
+	r := csv.NewReader(strings.NewReader(text))
+	r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord, r.Comma = true, -1, true, '|'
+	sure := framed.MatchString(text)
+	if header := named.FindStringSubmatch(text); !sure && header == nil {
+		return nil
+	} else if !sure {
+		r.Comma = rune(header[1][0])
 	}
-	for _, separator := range []string{"\t", ",", ";"} {
-		if lines := ofRows(text, separator, false, limit); lines != nil {
-			return lines
-		}
-	}
-	return nil
-}
-
-// ofRows outlines a text as a table with a separator. Sure says that it is one, if all rows are alike.
-func ofRows(text, separator string, sure bool, limit int) []line {
 	var (
-		columns []*shape
-		digits  []int // by column, fields that begin with digits
-		rows    int
-		ragged  bool
-		lines   = []line{{}}
-		last    [2]string
-		facts   = newFacts(limit)
+		columns, rows, full, dated int // full rows have a field for each column
+		lines                      = []string{"", ""}
+		facts                      = newFacts(limit)
 	)
-	for row := range strings.Lines(text) {
-		if row = strings.TrimRight(row, " \r\n"); strings.Trim(row, "-+|:= ") == "" { // a border, or nothing
+	for {
+		start := r.InputOffset()
+		fields, err := r.Read()
+		if err != nil { // the end: lazy quotes are never wrong
+			break
+		}
+		row := strings.TrimSpace(text[start:r.InputOffset()])
+		if strings.Trim(row, "-+|:= ") == "" { // a border
 			continue
 		}
-		fields := split(row, separator)
-		if columns == nil {
-			for i, name := range fields {
-				if !sure && !columnName.MatchString(name) && (i > 0 || name != "") {
-					return nil
-				}
-				columns = append(columns, &shape{name: name})
-			}
-			digits = make([]int, len(columns))
-			lines = append(lines, line{rank: 1, text: "  header: " + cut(row, 2*facts.width)})
+		if columns == 0 {
+			columns, lines[1] = len(fields), "  header: "+cut(row, 2*facts.width)
 			continue
 		}
-		if ragged || len(columns) < 2 {
+		if rows > full {
 			return nil
 		}
-		if ragged = len(fields) != len(columns); !ragged {
-			rows++
-			for i, field := range fields {
-				columns[i].add(cut(field, facts.width))
-				if datum.MatchString(field) {
-					digits[i]++
-				}
-			}
+		if rows++; len(fields) == columns {
+			full++
 		}
-		if failed(row) {
-			facts.add(fmt.Sprintf("row %d: ", rows), row, 1)
+		if slices.ContainsFunc(fields, datum.MatchString) {
+			dated++
 		}
 		if rows == 1 {
-			lines = append(lines, line{rank: 2, text: "  first: " + cut(row, facts.width)})
+			lines = append(lines, "  first: "+cut(row, facts.width))
 		}
-		last = [2]string{last[1], row}
+		facts.row(fmt.Sprintf("row %d: ", rows), row, failed(row))
 	}
-	if rows < 3 || !sure && len(columns) < 4 && slices.Max(digits) <= rows*9/10 {
+	if full < 3 || !sure && columns < 4 && dated <= full*9/10 {
 		return nil
 	}
-	lines[0].text = fmt.Sprintf("table, %d rows, %d columns", rows, len(columns))
-	for _, row := range last {
-		lines = append(lines, line{rank: 2, text: "  last: " + cut(row, facts.width)})
-	}
-	lines = append(lines, facts.lines...)
-	for _, column := range columns {
-		lines = append(lines, line{rank: 3, text: "  " + cut(column.name+": "+column.String(), 2*facts.width)})
-	}
-	return lines
-}
-
-// split returns the fields of a row, without the blanks around them. A separator in quotes is none, except a pipe.
-func split(row, separator string) (fields []string) {
-	if separator == "  " {
-		return wide.Split(row, -1)
-	}
-	if separator == "|" && row[0] == '|' {
-		row = strings.TrimSuffix(row[1:], "|")
-	}
-	start, quoted := 0, false
-	for i := range len(row) {
-		if row[i] == '"' {
-			quoted = !quoted && separator != "|"
-		} else if row[i] == separator[0] && !quoted {
-			fields, start = append(fields, strings.TrimSpace(row[start:i])), i+1
-		}
-	}
-	return append(fields, strings.TrimSpace(row[start:]))
+	lines[0] = fmt.Sprintf("table, %d rows", full)
+	return append(lines, facts.all()...)
 }
