@@ -1,6 +1,8 @@
 package count
 
 import (
+	"slices"
+
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -35,7 +37,7 @@ func (r *reader) Part(p chat.Part) {
 // joined counts a message by its frame, its pieces and their seams.
 func (c *Counter) joined(n tree.ID) int {
 	view := c.state.At(tree.Latest)
-	c.reader = reader{texts: c.reader.texts[:0]}
+	c.reader = reader{texts: slices.Grow(c.reader.texts[:0], c.state.Left(n))}
 	join.Content(view, n, &c.reader)
 	m := join.Frame(view, n)
 	m.Content = c.reader.frame.Parts()

@@ -43,39 +43,30 @@ func Calls(calls []elements.ToolCall) []chat.ToolCall {
 	return plain
 }
 
-// Messages returns the messages that are not blank. The caller may change them.
+// Messages returns the messages that are not blank.
 func Messages(s *tree.State) []chat.Message {
 	v := s.At(tree.Latest)
-	var sent []tree.ID
-	n := 0
-	var collect func(id tree.ID)
-	collect = func(id tree.ID) {
-		switch s.Tree.Nodes[id].Kind {
+	list := make([]chat.Message, 0, s.Tree.Messages)
+	var collect func(n tree.ID)
+	collect = func(n tree.ID) {
+		switch s.Tree.Nodes[n].Kind {
 		case tree.Finished:
-			sent = append(sent, id)
-			n += len(s.Tree.Extra(id).Block.Messages)
+			for _, m := range s.Tree.Extra(n).Block.Messages { // cloned, because the caller may change them
+				m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls)
+				list = append(list, m)
+			}
 		case tree.Container:
-			for c := range v.Children(id) {
+			for c := range v.Children(n) {
 				collect(c)
 			}
 		case tree.Message:
-			if !v.Blank(id) {
-				sent = append(sent, id)
-				n++
+			if !v.Blank(n) {
+				list = append(list, Message(v, n))
 			}
 		}
 	}
-	collect(tree.Root)
-	list := slices.Grow([]chat.Message(nil), n)
-	for _, id := range sent {
-		if s.Tree.Nodes[id].Kind == tree.Message {
-			list = append(list, Message(v, id))
-			continue
-		}
-		for _, m := range s.Tree.Extra(id).Block.Messages {
-			m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls)
-			list = append(list, m)
-		}
+	if collect(tree.Root); len(list) == 0 {
+		return nil
 	}
 	return list
 }

@@ -197,6 +197,7 @@ type Tree struct {
 	Tools          []ID
 	References     []elements.Reference
 	Others         int  // number of nodes that are not texts
+	Messages       int  // number of messages, finished ones included
 	Grouped        int  // number of group members, and of calls linked to a group
 	Breakpoints    bool // there are cache breakpoints
 	Required       bool // something is required

@@ -108,7 +108,7 @@ func (t *Tree) NameIndex(name string) uint32 {
 func (t *Tree) EnsureExtra(n ID) *Extra {
 	if t.Details[n].Extra == 0 {
 		t.Details[n].Extra = int32(len(t.Extras))
-		t.Extras = append(t.Extras, Extra{})
+		t.Extras = append(grown(t.Extras, 1), Extra{})
 	}
 	return &t.Extras[t.Details[n].Extra]
 }
@@ -293,6 +293,7 @@ func (t *Tree) sum() {
 		}
 		switch n.Kind {
 		case Message:
+			t.Messages++
 			t.NestedMessages = t.NestedMessages || id < message
 			message = max(message, n.End)
 		case Breakpoint:
@@ -329,7 +330,10 @@ func (t *Tree) sumExtra(kind Kind, e *Extra) {
 	t.References = append(t.References, e.References...)
 	t.HasLocals = t.HasLocals || e.Locals != nil
 	t.HasTags = t.HasTags || e.Tag != nil
-	t.Breakpoints = t.Breakpoints || kind == Finished && e.Block.Tree.Breakpoints
+	if kind == Finished {
+		t.Messages += len(e.Block.Messages)
+		t.Breakpoints = t.Breakpoints || e.Block.Tree.Breakpoints
+	}
 }
 
 // requireCalled requires the tools that messages call.
