@@ -105,7 +105,7 @@ func bills(runs []*Run) string {
 }
 
 // recallNote says what the summaries of a replay are.
-const recallNote = "where the facts stand that answers need again. The summaries are digests made without a model;\n" +
+const recallNote = "where the facts stand that answers need again. All summaries but recorded ones are digests made without a model;\n" +
 	"those that real models write keep two to four times as much of what leaves the tail."
 
 // recallText returns a table of where the facts stand that answers need, with the windows if byWindow, and with dollars
