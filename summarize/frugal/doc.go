@@ -39,8 +39,8 @@
 //
 // Beside the summary stands an index of up to 1,000 tokens: the names that the prompt no longer shows, each with an entry
 // that has it (Index of [policy.Replace]). In three sessions that were replayed in a window of 32,000 tokens the prompt
-// then showed 31% to 44% of the facts that agents needed again and that it did not show without one, and sessions cost
-// 0.995 to 1.025 times as much, with what had to be looked up.
+// then showed 33% to 44% of the facts that agents needed again and that it did not show without one, and sessions cost
+// 0.996 to 1.024 times as much, with what had to be looked up.
 //
 // # How prices change it
 //
