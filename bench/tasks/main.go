@@ -186,8 +186,7 @@ func settingOf(ctx context.Context, o options) (setting, error) {
 
 // wilson returns the interval of Wilson's score for k of n, at 95%, in percent.
 func wilson(k, n int) (low, high float64) {
-	const z = 1.96
-	p, m := float64(k)/float64(n), float64(n)
+	p, m, z := float64(k)/float64(n), float64(n), 1.96
 	middle, half := p+z*z/(2*m), z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
 	return 100 * (middle - half) / (1 + z*z/m), 100 * (middle + half) / (1 + z*z/m)
 }
@@ -223,6 +222,10 @@ func printTable(outcomes []outcome, o options, w io.Writer) error {
 			count(&better, paired && r.Solved && !won)
 			count(&worse, paired && !r.Solved && won)
 		}
+		dollars := "-"
+		if sum.Dollars > 0 {
+			dollars = fmt.Sprintf("%.3f", sum.Dollars)
+		}
 		outcome := fmt.Sprintf("not tested: %s\t\t\t", sum.Fate)
 		if tested > 0 {
 			low, high := wilson(solved, tested)
@@ -231,8 +234,8 @@ func printTable(outcomes []outcome, o options, w io.Writer) error {
 		if left := len(runs) - tested; tested > 0 && left > 0 {
 			sum.Err = fmt.Sprintf("%d not tested: %s. ", left, sum.Fate) + sum.Err
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d%%\t%d\t%.3f\t%d\t%s\n", runs[0].Task, sum.Policy, outcome,
-			sum.Mistakes, sum.LookBacks, sum.Steps, sum.Input, 100*sum.Cached/max(1, sum.Input), sum.Output, sum.Dollars, sum.Compactions, sum.Err)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d%%\t%d\t%s\t%d\t%s\n", runs[0].Task, sum.Policy, outcome,
+			sum.Mistakes, sum.LookBacks, sum.Steps, sum.Input, 100*sum.Cached/max(1, sum.Input), sum.Output, dollars, sum.Compactions, sum.Err)
 	}
 	return t.Flush()
 }

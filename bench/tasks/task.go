@@ -54,8 +54,7 @@ func code(r *rand.Rand) string {
 func newTask(name string, seed uint64, window int) task {
 	r := rand.New(rand.NewPCG(seed, uint64(slices.Index(taskNames, name))))
 	t := task{name: name, about: covered, rand: r, number: 50_000 + r.IntN(40_000), code: code(r)}
-	t.door = fmt.Sprintf("Harbour-%d", t.number)
-	t.facts = []string{t.code}
+	t.door, t.facts = fmt.Sprintf("Harbour-%d", t.number), []string{t.code}
 	first := "Read the reports up to number 1, one at a time. Then say OK."
 	draw := turn{asked: "Draw for " + t.door + ": call draw once, which answers only this once. Then say only OK."}
 	open := "Open " + t.door + " with its code."
