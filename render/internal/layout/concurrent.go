@@ -21,8 +21,6 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error 
 	for i := range items {
 		contexts[i], cancels[i] = context.WithCancel(ctx)
 		defer cancels[i]()
-	}
-	for i := range items {
 		if items[i].own == nil {
 			items[i].own = tree.New()
 		}

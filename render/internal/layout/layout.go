@@ -135,15 +135,6 @@ func (s *site) pathOf(n tree.ID) string {
 // of returns the element of an item, for its path.
 func (s *site) of(it *item) guard.Element { return &site{up: s, item: it} }
 
-// innerSite returns the site for an element in this one. Elements share it one after the other, because a list may be
-// long.
-func (s *site) innerSite() *site {
-	if s.inner == nil {
-		s.inner = &site{}
-	}
-	return s.inner
-}
-
 // place says what is around an element.
 type place struct {
 	depth     int

@@ -200,8 +200,11 @@ func (s *site) layOut(ctx context.Context, items []item, lazy bool) error {
 	if callers >= 2 {
 		return s.concurrently(ctx, items, lazy)
 	}
+	if s.inner == nil {
+		s.inner = &site{}
+	}
 	for i := range items {
-		in := s.innerSite()
+		in := s.inner
 		in.tree = s.tree
 		if items[i].own != nil {
 			in.tree = items[i].own

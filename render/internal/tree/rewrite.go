@@ -71,12 +71,19 @@ func (w *rewriter) add(n, parent ID, in surroundings) {
 	if w.from.Nodes[n].Kind == Finished && node.Kind == Container {
 		w.to.Append(w.from.Extra(n).Block.Tree, 1, id)
 	}
-	if !node.Leaf() {
-		for c := range w.from.inOrder(n) {
+	if node.Leaf() {
+		return
+	}
+	if order, ok := w.from.orders[n]; ok {
+		for _, c := range order {
 			w.add(c, id, in)
 		}
-		w.to.Close(id)
+	} else {
+		for c := n + 1; c < w.from.Nodes[n].End; c = w.from.Nodes[c].End {
+			w.add(c, id, in)
+		}
 	}
+	w.to.Close(id)
 }
 
 // require decides whether a node is required, and whether finished messages are one node.
@@ -98,25 +105,6 @@ func (w *rewriter) require(n ID, node *Node, in surroundings) surroundings {
 		}
 	}
 	return in
-}
-
-// inOrder yields the children of a node in document order.
-func (t *Tree) inOrder(n ID) func(yield func(ID) bool) {
-	return func(yield func(ID) bool) {
-		if order, ok := t.orders[n]; ok {
-			for _, c := range order {
-				if !yield(c) {
-					return
-				}
-			}
-			return
-		}
-		for c := n + 1; c < t.Nodes[n].End; c = t.Nodes[c].End {
-			if !yield(c) {
-				return
-			}
-		}
-	}
 }
 
 // ranksMessages reports whether a message in n, or an element between n and a message, has a priority.
