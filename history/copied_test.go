@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/checksum"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -123,7 +124,7 @@ func lineAs(kind entry.Type, id, parent, body string) storage.Line {
 	if parent != "" {
 		parentField = fmt.Sprintf(`"parent":%q,`, parent)
 	}
-	l.Data = fmt.Appendf(nil, `{"type":%q,"id":%q,%s"time":"2026-01-02T03:04:05Z",%q:%s}`, kind, id, parentField, kind, body)
+	l.Data = checksum.Add(fmt.Appendf(nil, `{"type":%q,"id":%q,%s"time":"2026-01-02T03:04:05Z",%q:%s}`, kind, id, parentField, kind, body))
 	return l
 }
 
@@ -147,7 +148,7 @@ func TestALineWithADanglingReferenceIsNamed(t *testing.T) {
 		{"a parent that is the entry itself", []storage.Line{userLine("e1", ""), userLine("e2", "e2"), userLine("e3", "e2")}, 3, "e1: | e2: | e3:"},
 		{"two entries that are each other's parents", []storage.Line{userLine("e1", "e2"), userLine("e2", "e1")}, 2, "e1: | e2:"},
 		{"a parent that is the header", []storage.Line{userLine("e1", "S"), userLine("e2", "e1")}, 2, "e1: | e2:"},
-		{"a duplicate of the first entry", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e1", "e2")}, 0, "e1: | e2:"},
+		{"a duplicate of the first entry", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e1", "e2")}, 4, "e1: | e2:"},
 		{"the first kept entry is missing", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), compaction("e3", "e2", `"firstKept":"e9"`), userLine("e4", "e3")}, 4, "S | e4:"},
 		{"the last covered entry is missing", []storage.Line{userLine("e1", ""), compaction("e3", "e1", `"lastCovered":"e9"`), userLine("e4", "e3")}, 3, "S | e4:"},
 		{"the first kept entry comes after the compaction", []storage.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e3"`), userLine("e3", "e2")}, 3, "S | e3:"},

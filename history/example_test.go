@@ -112,7 +112,7 @@ func ExampleSession_Recovered() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "session.jsonl")
-	torn := `{"type":"session","version":3,"id":"S","time":"2026-01-02T03:04:05Z"}` + "\n" + `{"type":"mess`
+	torn := `{"type":"session","version":4,"id":"S","time":"2026-01-02T03:04:05Z","crc":"175d6321"}` + "\n" + `{"type":"mess`
 	if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
 		log.Fatal(err)
 	}
@@ -303,10 +303,10 @@ func ExampleRead_salvage() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "session.jsonl")
-	lines := `{"type":"session","version":3,"id":"S","time":"2026-01-02T03:04:05Z"}
-{"type":"message","id":"e1","message":{"role":"user","content":[{"type":"text","text":"Hello."}]}}
+	lines := `{"type":"session","version":4,"id":"S","time":"2026-01-02T03:04:05Z","crc":"175d6321"}
+{"type":"message","id":"e1","message":{"role":"user","content":[{"type":"text","text":"Hello."}]},"crc":"481951dd"}
 {"type":"mess@@@@@@@@@@@@@@@
-{"type":"message","id":"e3","parent":"e2","message":{"role":"user","content":[{"type":"text","text":"Still there?"}]}}
+{"type":"message","id":"e3","parent":"e2","message":{"role":"user","content":[{"type":"text","text":"Still there?"}]},"crc":"fc637015"}
 `
 	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
 		log.Fatal(err)

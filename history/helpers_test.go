@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sealed"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render"
 )
@@ -250,7 +251,7 @@ func opened(t testing.TB, path string) *history.Session {
 func file(t testing.TB, lines ...string) string {
 	t.Helper()
 	path := tempFile(t)
-	require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(sealed.Log(strings.Join(lines, "\n"))), 0o600))
 	return path
 }
 

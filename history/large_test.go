@@ -18,7 +18,9 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/checksum"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sealed"
 )
 
 // largeEnv makes the log of the large test one gigabyte.
@@ -37,6 +39,7 @@ func writeLarge(t testing.TB, path string, size int64) int {
 	for written < size {
 		n++
 		id, call := fmt.Sprint("e", n), fmt.Sprint("call_", n-n%2)
+		start := b.Len()
 		fmt.Fprintf(&b, `{"type":"message","id":%q,%s"time":"2026-01-02T03:04:05.123456789Z","message":`, id, parent)
 		switch {
 		case n%100 == 1:
@@ -48,7 +51,9 @@ func writeLarge(t testing.TB, path string, size int64) int {
 		default:
 			fmt.Fprintf(&b, `{"role":"tool","content":[{"type":"text","text":%q}],"toolCallId":%q}}`, strings.Repeat(text, 13), call)
 		}
-		b.WriteByte('\n')
+		sum := checksum.Add(bytes.Clone(b.Bytes()[start:]))
+		b.Truncate(start)
+		b.Write(append(sum, '\n'))
 		parent = fmt.Sprintf(`"parent":%q,`, id)
 		if b.Len() > 1<<20 {
 			written += int64(b.Len())
@@ -127,7 +132,7 @@ func TestALineLongerThanTheLimitIsNotReadIntoMemory(t *testing.T) {
 	if os.Getenv(largeEnv) != "" {
 		size, maxLine = 100<<20, 64<<20 // the default
 	}
-	long := `{"type":"custom","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","custom":{"name":"` + strings.Repeat("x", size) + `"}}`
+	long := sealed.Line(`{"type":"custom","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","custom":{"name":"` + strings.Repeat("x", size) + `"}}`)
 	after := strings.Replace(welcome, `"e2"`, `"e3"`, 1)
 	limit := func(max int64) history.Options {
 		return history.Options{IDs: numbered.IDs(), File: storage.FileOptions{MaxLine: max}}
@@ -253,7 +258,7 @@ func TestANewSessionHasTheHeaderOfItsOptions(t *testing.T) {
 
 func TestACorruptLineOfAStoreThatIsNotAFileIsNamed(t *testing.T) {
 	store := &storage.Memory{}
-	_, err := store.Append(t.Context(), 0, storage.Line{ID: "S", Kind: storage.KindHeader, Data: []byte(header)}, storage.Line{ID: "e1", Kind: string(entry.TypeCustom), Data: []byte("{}")})
+	_, err := store.Append(t.Context(), 0, storage.Line{ID: "S", Kind: storage.KindHeader, Data: []byte(header)}, storage.Line{ID: "e1", Kind: string(entry.TypeCustom), Data: []byte(sealed.Line(`{"id":"e1"}`))})
 	require.NoError(t, err)
 	_, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.EqualError(t, err, "storage: line 2: it has no type; set Options.Salvage to skip it")

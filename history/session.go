@@ -94,7 +94,8 @@ func New(ctx context.Context, store storage.Store, o Options) (*Session, error) 
 }
 
 // Verify reads everything in a store and returns an error for each line that is wrong: lines that cannot be read, ids
-// that occur twice, entries whose parent does not precede them. The second result is an error of the store itself.
+// that occur twice, entries whose parent does not precede them. The second result is an error of the store itself, or an
+// [*entry.FormatError] for a log of another version.
 func Verify(ctx context.Context, store storage.Store) ([]*storage.CorruptError, error) {
 	return log.Verify(ctx, store)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,12 +21,13 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sealed"
 )
 
-const (
-	header  = `{"type":"session","version":3,"id":"S","time":"2026-01-02T03:04:05Z"}`
-	hello   = `{"type":"message","id":"e1","time":"2026-01-02T03:04:06Z","message":{"role":"user","content":[{"type":"text","text":"hello"}]}}`
-	welcome = `{"type":"message","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","message":{"role":"assistant","content":[{"type":"text","text":"welcome"}]}}`
+var (
+	header  = sealed.Line(`{"type":"session","version":4,"id":"S","time":"2026-01-02T03:04:05Z"}`)
+	hello   = sealed.Line(`{"type":"message","id":"e1","time":"2026-01-02T03:04:06Z","message":{"role":"user","content":[{"type":"text","text":"hello"}]}}`)
+	welcome = sealed.Line(`{"type":"message","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","message":{"role":"assistant","content":[{"type":"text","text":"welcome"}]}}`)
 )
 
 // everything returns a conversation with every field and every kind of part in it.
@@ -190,11 +192,8 @@ func TestATornLastLineIsSetAside(t *testing.T) {
 	}{
 		{"cut within a line", welcome[:len(welcome)/2]},
 		{"cut after one byte", "{"},
-		{"cut before the line break", welcome},
+		{"cut within the checksum", welcome[:len(welcome)-1]},
 		{"garbage without a line break", "\x00\x00\x00\x00"},
-		{"garbage with a line break", "\x00\x00\x00\x00\n"},
-		{"a cut line with a line break", welcome[:40] + "\n"},
-		{"an empty line", "\n"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			whole := header + "\n" + hello + "\n"
@@ -224,6 +223,72 @@ func TestATornLastLineIsSetAside(t *testing.T) {
 	}
 }
 
+// A line break shows that a line was acknowledged.
+func TestALastLineWithALineBreakThatCannotBeReadIsDamage(t *testing.T) {
+	for _, tt := range []struct{ rule, last, says string }{
+		{"garbage", "\x00\x00\x00\x00", "invalid character"},
+		{"a cut line", welcome[:40], "unexpected end"},
+		{"an empty line", "", "unexpected end"},
+		{"a changed byte", strings.Replace(welcome, "welcome", "welcame", 1), "its checksum is not that of its bytes"},
+		{"a lost checksum", welcome[:strings.Index(welcome, `,"crc"`)] + "}", "it does not end in a checksum"},
+		{"a byte that is not UTF-8", sealed.Line(strings.Replace(welcome, "welcome", "wel\xffome", 1)), "not valid UTF-8"},
+		{"an id that an entry has", hello, `a second entry with the id "e1"`},
+		{"an id that an entry of the path has", sealed.Line(strings.Replace(hello, `"id":"e1"`, `"id":"e1","parent":"e1"`, 1)), `a second entry with the id "e1"`},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			for _, before := range []string{header + "\n" + hello + "\n", header + "\n" + hello + "\n" + strings.ReplaceAll(welcome, "e2", "e3") + "\n"} {
+				before = sealed.Log(before)
+				path := tempFile(t)
+				require.NoError(t, os.WriteFile(path, []byte(before+tt.last+"\n"), 0o600))
+				line := strings.Count(before, "\n") + 1
+				for _, open := range []func(string, history.Options) (*history.Session, error){history.Open, history.Read} {
+					_, err := open(path, history.Options{})
+					requireCorrupt(t, err, path, line)
+					require.ErrorContains(t, err, tt.says)
+					require.ErrorContains(t, err, fmt.Sprintf("line %d, from byte %d on: ", line, len(before)))
+				}
+				store, err := storage.ReadFile(path, storage.FileOptions{})
+				require.NoError(t, err)
+				wrong, err := history.Verify(t.Context(), store)
+				require.NoError(t, err)
+				require.Len(t, wrong, 1)
+				requireCorrupt(t, wrong[0], path, line)
+				require.ErrorContains(t, wrong[0], tt.says)
+				require.EqualValues(t, len(before), wrong[0].Byte)
+				require.Equal(t, before+tt.last+"\n", content(t, path))
+				require.NoFileExists(t, path+".torn")
+
+				s, err := history.Open(path, history.Options{Salvage: true})
+				require.NoError(t, err)
+				equal(t, wrong, s.Skipped())
+				require.Equal(t, line-2, count(t, s))
+				require.NoError(t, s.Close())
+			}
+		})
+	}
+}
+
+// A line that has its checksum was written whole.
+func TestALastLineThatLacksOnlyItsLineBreakIsKept(t *testing.T) {
+	whole := header + "\n" + hello + "\n" + welcome
+	path := file(t, whole)
+	reader, err := history.Read(path, history.Options{})
+	require.NoError(t, err)
+	equal(t, &storage.Recovery{Line: 3, Whole: true}, reader.Recovered())
+	require.Equal(t, "e2", reader.Leaf())
+	require.Equal(t, 3, lineCount(t, reader))
+	require.Equal(t, whole, content(t, path), "reading changes nothing")
+
+	s := opened(t, path)
+	equal(t, &storage.Recovery{Line: 3, Whole: true}, s.Recovered())
+	require.Equal(t, whole+"\n", content(t, path))
+	require.NoFileExists(t, path+".torn")
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("again")))
+	require.NoError(t, reader.Refresh(t.Context()))
+	equal(t, all(t, s), all(t, reader))
+	require.Equal(t, 4, lineCount(t, reader))
+}
+
 func TestEachTornEndIsSavedToAFileOfItsOwn(t *testing.T) {
 	path := file(t, header, hello, "")
 	for _, side := range []string{path + ".torn", path + ".torn.1", path + ".torn.2"} {
@@ -243,7 +308,7 @@ func TestATornHeaderIsSetAside(t *testing.T) {
 	}{
 		{"one byte", "{"},
 		{"half", header[:len(header)/2]},
-		{"all but the line break", header},
+		{"all but the end of its checksum", header[:len(header)-1]},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := file(t, tt.torn)
@@ -316,7 +381,7 @@ func TestALogThatCannotBeReadIsNotChanged(t *testing.T) {
 		{"JSON that is not a session", []string{`{"type":"module"}`, ""}, 1, `"module"`},
 		{"JSON without a line break that is not a session", []string{`{"type":"module"}`}, 1, "header of a session"},
 		{"a session that lost its header", []string{hello, welcome, ""}, 1, `"message"`},
-		{"a newer format", []string{strings.Replace(header, `"version":3`, `"version":4`, 1), `{"new":true}`, ""}, 1, "format 4, this version reads 3"},
+		{"a newer format", []string{strings.Replace(header, `"version":4`, `"version":5`, 1), `{"new":true}`, ""}, 1, "format 5, this version reads 4"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := file(t, tt.lines...)
@@ -444,7 +509,7 @@ func TestAnUnreadableBodyIsAnErrorOnlyIfItIsNeeded(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), user))
 	require.NoError(t, s.Compact(t.Context(), summary("so far", "e3")))
 	require.NoError(t, s.Close())
-	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(content(t, path), `"type":"text"`, `"type":"smell"`, 1)), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(sealed.Log(strings.Replace(content(t, path), `"type":"text"`, `"type":"smell"`, 1))), 0o600))
 	before := content(t, path)
 	s = opened(t, path)
 	require.Equal(t, before, content(t, path))
@@ -538,6 +603,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		data = []byte(sealed.Log(string(data)))
 		path := file(t, string(data))
 		reader, readErr := history.Read(path, history.Options{})
 		require.Equal(t, string(data), content(t, path))
@@ -550,7 +616,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		torn := 0
-		if r := s.Recovered(); r != nil {
+		if r := s.Recovered(); r != nil && !r.Whole {
 			torn = int(r.Bytes)
 			require.Equal(t, string(data[len(data)-torn:]), content(t, path+".torn"))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sealed"
 )
 
 // ids lists the ids of entries.
@@ -311,7 +312,7 @@ func TestUnknownEntriesAreCopiedUnchanged(t *testing.T) {
 	to := opened(t, path)
 	_, err := to.Add(t.Context(), all(t, from)...)
 	require.NoError(t, err)
-	require.Contains(t, content(t, path), "\n"+line+"\n")
+	require.Contains(t, content(t, path), "\n"+sealed.Line(line)+"\n")
 	equal(t, all(t, from), all(t, to))
 	require.Equal(t, "l-7", to.Leaf())
 }

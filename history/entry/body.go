@@ -251,7 +251,7 @@ type Usage struct {
 // Unknown is an entry of a type that this version does not know. It is kept, and written back unchanged.
 type Unknown struct {
 	Kind Type
-	// Line as it is in the log, without the line break.
+	// Line as it is in the log, without its checksum and the line break.
 	Line json.RawMessage
 }
 

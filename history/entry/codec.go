@@ -11,19 +11,21 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/checksum"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // FormatVersion is the version of the log's format, which is in its header. A log of another version is not read. A new
 // type of entry does not raise it, because an older version keeps such entries as they are. A new field of an existing
 // type does, because an older version refuses a line with a field that it would lose; but not before the first release.
-const FormatVersion = 3
+const FormatVersion = 4
 
 // headerLine is the first line of a log.
 type headerLine struct {
 	Type    Type `json:"type"`
 	Version int  `json:"version"`
 	Header
+	CRC string `json:"crc,omitempty"`
 }
 
 // headLine holds the fields that every entry's line starts with.
@@ -57,9 +59,11 @@ type line struct {
 	Refusal        *Refusal        `json:"refusal,omitempty"`
 	Erasure        *Erasure        `json:"erasure,omitempty"`
 	Pin            *Pin            `json:"pin,omitempty"`
+	CRC            string          `json:"crc,omitempty"`
 }
 
-// Encode returns the entry as a line, without the line break. [CheckDepth] says whether it can be read back everywhere.
+// Encode returns the entry as a line, without the line break, which ends in its checksum: the field "crc" with the CRC-32C
+// of the bytes before it. [CheckDepth] says whether it can be read back everywhere.
 func (e Entry) Encode() ([]byte, error) {
 	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Redacted: e.Redacted}
 	switch b := e.Body.(type) {
@@ -104,7 +108,7 @@ func (e Entry) Encode() ([]byte, error) {
 	case Pin:
 		l.Pin = &b
 	case Unknown:
-		return b.Line, nil
+		return checksum.Add(slices.Clip(b.Line)), nil
 	default:
 		return nil, fmt.Errorf("unknown body type %T: use a value, not a pointer, of one of package history's types", b)
 	}
@@ -117,7 +121,7 @@ func encoded(line any, visit func(*visitor)) ([]byte, error) {
 	if err != nil {
 		return nil, unencodable(err, visit)
 	}
-	return data, nil
+	return checksum.Add(data), nil
 }
 
 // validJSON encodes a value that may hold JSON from elsewhere. Bytes in it that are not UTF-8 become U+FFFD, as in all
@@ -149,9 +153,12 @@ func (e *Entry) UnmarshalJSON(line []byte) error {
 }
 
 // Decode returns the entry of a line, given without its line break. An entry of an unknown type becomes an [Unknown].
-// An unknown field is an error, because its content would be lost unnoticed: the line is damaged, or of another
-// version.
+// A wrong checksum is an error, and so is an unknown field, because its content would be lost unnoticed: the line is
+// damaged, or of another version.
 func Decode(raw []byte) (Entry, error) {
+	if err := checkSum(raw); err != nil {
+		return Entry{}, err
+	}
 	var l line
 	if err := plainjson.Unmarshal(raw, &l); err != nil {
 		var all struct { // the fields that lines of every type have
@@ -188,12 +195,24 @@ func Decode(raw []byte) (Entry, error) {
 				return Entry{}, fmt.Errorf("a %s that holds a %s", l.Type, t)
 			}
 		}
-		e.Body = Unknown{Kind: l.Type, Line: bytes.Clone(raw)}
+		e.Body = Unknown{Kind: l.Type, Line: checksum.Cut(raw)}
 	}
 	if err != nil {
 		return Entry{}, err
 	}
 	return e, nil
+}
+
+// checkSum returns an error unless a line is UTF-8 and ends in its checksum. If the line is not JSON, the error says where.
+func checkSum(raw []byte) error {
+	err := checksum.Check(raw)
+	switch {
+	case err != nil && !json.Valid(raw):
+		return json.Unmarshal(raw, new(json.RawMessage))
+	case err == nil && !utf8.Valid(raw):
+		return errors.New("it is not valid UTF-8")
+	}
+	return err
 }
 
 // checkRoles returns an error if a message has an unknown role.
@@ -291,16 +310,28 @@ func (h Header) Encode() ([]byte, error) {
 	return encoded(headerLine{Type: TypeSession, Version: FormatVersion, Header: h}, func(v *visitor) { v.header(h) })
 }
 
-// DecodeHeader returns the header that the first line of a log holds.
+// FormatError is returned for the header of a log whose format is not that of this version. Nothing of such a log can be
+// read, and it is not damaged.
+type FormatError struct{ Version int }
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("the session has format %d, this version reads %d", e.Version, FormatVersion)
+}
+
+// DecodeHeader returns the header that the first line of a log holds. The error is a [*FormatError] for a log of another
+// version.
 func DecodeHeader(body []byte) (Header, error) {
 	var h headerLine
+	sum := checkSum(body)
 	switch err := json.Unmarshal(body, &h); {
 	case err != nil:
 		return Header{}, fmt.Errorf("it is not the header of a session: %w", err)
 	case h.Type != TypeSession:
 		return Header{}, fmt.Errorf(`it is not the header of a session: its type is %q, not "session"`, h.Type)
-	case h.Version != FormatVersion:
-		return Header{}, fmt.Errorf("the session has format %d, this version reads %d", h.Version, FormatVersion)
+	case h.Version != FormatVersion && !errors.Is(sum, checksum.ErrWrong): // the checksum of another version may have another form
+		return Header{}, &FormatError{h.Version}
+	case sum != nil:
+		return Header{}, sum
 	}
 	return h.Header, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sealed"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -62,6 +63,7 @@ func TestUnknownEntriesAreWrittenBackUnchanged(t *testing.T) {
 		`{"type":"smell","id":"s","parent":"e1","time":"2026-01-02T03:04:05Z","smell": {"deep":[1.0]} }`,
 		`{"later":true,"type":"later","id":"s","message":"by another meaning"}`,
 	} {
+		raw := sealed.Line(raw)
 		e, err := entry.Decode([]byte(raw))
 		require.NoError(t, err)
 		require.IsType(t, entry.Unknown{}, e.Body)

@@ -3,7 +3,7 @@
 //
 //	session.Add(ctx, entry.Entry{Body: entry.Shell{Command: "go vet", Output: out, ExitCode: 1}})
 //
-// Each entry is one line of JSON ([Entry.Encode], [Decode]). [FormatVersion] is the version of the format; an entry of
+// Each entry is one line of JSON ([Entry.Encode], [Decode]), which ends in its checksum. [FormatVersion] is the version of the format; an entry of
 // a type that a later version wrote is an [Unknown], and is written back unchanged. [CheckDepth] refuses a line that
 // other programs could not read.
 //

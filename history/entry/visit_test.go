@@ -226,6 +226,6 @@ func lines(store *storage.Memory) func(func(string) bool) {
 	}
 }
 
-var timeOf = regexp.MustCompile(`"time":"[^"]*"`)
+var timeOf = regexp.MustCompile(`"time":"[^"]*"|,"crc":"\w+"`)
 
 func withoutTime(line string) string { return timeOf.ReplaceAllString(line, "") }

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-const headerData = `{"type":"session","version":3,"id":"S","time":"2026-01-02T03:04:05Z"}`
+const headerData = `{"type":"session","version":4,"id":"S","time":"2026-01-02T03:04:05Z"}`
 
 func header() storage.Line {
 	return storage.Line{ID: "S", Kind: storage.KindHeader, Data: []byte(headerData)}

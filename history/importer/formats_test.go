@@ -161,7 +161,7 @@ func TestEveryValueIsInARecordTheHeaderOrANote(t *testing.T) {
 // structural are the fields for types, ids, links and times. Records hold their values in another form.
 var structural = []string{
 	"type", "role", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "id", "messageId", "output_tokens", "ttl",
-	"timestamp", "time",
+	"timestamp", "time", "crc",
 }
 
 // collect calls a function for each text and number in a JSON value, with its path.

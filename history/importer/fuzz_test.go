@@ -66,7 +66,7 @@ func FuzzAnthropic(f *testing.F) {
 }
 
 func FuzzPromptree(f *testing.F) {
-	fuzzFormat(f, "promptree.jsonl", `{"type":"session","version":3,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n")
+	fuzzFormat(f, "promptree.jsonl", `{"type":"session","version":4,"id":"a","time":"2026-04-01T07:00:00Z","crc":"ed78cc27"}`+"\n")
 }
 
 func fuzzFormat(f *testing.F, name, first string) {
@@ -183,7 +183,7 @@ func TestARecordingTakesASmallMultipleOfItsLengthInMemory(t *testing.T) {
 		{"Codex items", fill(`{"timestamp":"a","type":"a","payload":{}}`+"\n", `{"type":"reasoning","encrypted_content":"a"}`+"\n", "")},
 		{"chat lines", fill("", `{"role":"user","content":"a"}`+"\n", "")},
 		{"chat messages", fill("[", `{"role":"user"},`, `{"role":"user"}]`)},
-		{"promptree lines", fill(`{"type":"session","version":3,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n", `{"type":"b","id":"a"}`+"\n", "")},
+		{"promptree lines", fill(`{"type":"session","version":4,"id":"a","time":"2026-04-01T07:00:00Z","crc":"ed78cc27"}`+"\n", `{"type":"b","id":"a"}`+"\n", "")},
 		{"unreadable lines", fill(header+"\n", "x\n", "")},
 		{"fields of an object", fill(header+"\n"+`{"type":"message",`, `"a":0,`, `"message":{"role":"user","content":""}}`)},
 		{"nested lists", fill(header+"\n"+`{"type":"a","a":`, "[", "")},

@@ -1,10 +1,11 @@
 package importer
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/checksum"
 )
 
 // ownReader reads the logs of package history, version [entry.FormatVersion]: a header, then one entry per line.
@@ -15,10 +16,11 @@ type ownReader struct {
 
 func (p *ownReader) line(number int, o *object, raw []byte) error {
 	if !p.begun {
-		if v := o.count("version"); o.err != nil || v != entry.FormatVersion {
-			return errors.Join(o.err, fmt.Errorf("the session has format %d, this version reads %d", v, entry.FormatVersion))
+		o.count("version")
+		if _, err := entry.DecodeHeader(raw); o.err != nil || err != nil {
+			return cmp.Or(o.err, err)
 		}
-		p.rec.Header, p.begun = entry.Header{From: o.text("id"), Time: o.time("time"), Data: clone(raw)}, true
+		p.rec.Header, p.begun = entry.Header{From: o.text("id"), Time: o.time("time"), Data: checksum.Cut(raw)}, true
 		return o.err
 	}
 	var e entry.Entry

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/test/sealed"
 )
 
 func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
@@ -23,7 +24,7 @@ func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
 		{"pi starts with a header", `{"type":"session","id":"a"}`, importer.FormatPi},
 		{"pi starts with a header of any version", `{"type":"session","version":1,"id":"a","timestamp":"2026-01-01T00:00:00Z"}`, importer.FormatPi},
 		{"oh-my-pi may start with a title", `{"type":"title","v":1,"title":"","pad":" "}`, importer.FormatPi},
-		{"promptree's header has a time and no timestamp", `{"type":"session","version":3,"id":"a","time":"2026-01-01T00:00:00Z"}`, importer.FormatPromptree},
+		{"promptree's header has a time and no timestamp", sealed.Line(`{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`), importer.FormatPromptree},
 		{"Claude Code names the session", `{"type":"permission-mode","sessionId":"a"}`, importer.FormatClaudeCode},
 		{"Claude Code names the leaf of a summary", `{"type":"summary","summary":"a","leafUuid":"b"}`, importer.FormatClaudeCode},
 		{"Codex wraps each line in a payload", `{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{}}`, importer.FormatCodex},
@@ -49,7 +50,7 @@ func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
 func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
 	claude := `{"type":"summary","summary":"a","leafUuid":"b"}` + "\n"
 	codex := `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
-	own := `{"type":"session","version":3,"id":"a","time":"2026-01-01T00:00:00Z"}` + "\n"
+	own := sealed.Line(`{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`) + "\n"
 	tests := []struct {
 		name, give string
 		line       int
@@ -72,9 +73,9 @@ func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
 		{"a document: torn", "[\n{\"role\":\"user\"},\n", 2, "unexpected end of JSON input"},
 		{"a document: neither message nor request", "{\n\"a\": 1\n}", 1, "the document is neither a message nor a request"},
 		{"a document: a list of something else", "[\n1]", 1, "part 0: expected an object, found a number"},
-		{"promptree: a later version", `{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 4, this version reads 3"},
-		{"promptree: a missing parent", own + `{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`, 2, `its parent "c" is missing`},
-		{"promptree: a message without a body", own + `{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`, 2, "a message without a body"},
+		{"promptree: a later version", `{"type":"session","version":5,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 5, this version reads 4"},
+		{"promptree: a missing parent", own + sealed.Line(`{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`), 2, `its parent "c" is missing`},
+		{"promptree: a message without a body", own + sealed.Line(`{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`), 2, "a message without a body"},
 		{"pi: a duplicate id", header + "\n" + `{"type":"a","id":"b","parentId":null}` + "\n" + `{"type":"a","id":"b","parentId":null}`, 3, `the id "b" is already used by line 2`},
 	}
 	for _, tt := range tests {

@@ -77,6 +77,7 @@ type File struct {
 	unsaved bool       // something was written but not forced
 	timer   *time.Timer
 	torn    int64 // number of bytes after the last complete line
+	unended bool  // the last complete line lacks its line break
 	broken  error // why nothing can be written any more
 
 	mu       sync.RWMutex // guards the fields below, never held for long
@@ -87,7 +88,7 @@ type File struct {
 
 // OpenFile opens the file for writing and creates it if it is missing; an empty file becomes a log. A torn end, as a
 // crash leaves it, is ignored; before the first Append it is moved to a new file, of the same name with ".torn", or
-// ".torn.1" and so on if that is taken. While the log is open, a file of the same name with ".writer" names the
+// ".torn.1" and so on if that is taken ([Recovery]). While the log is open, a file of the same name with ".writer" names the
 // process. The error is a [*LockedError] if another writer has the log open, and a [*CorruptError] if it is not a
 // session. Files that are refused, and files beside the log that promptree did not create, are left as they are.
 func OpenFile(path string, o FileOptions) (f *File, err error) {
@@ -185,7 +186,7 @@ func (f *File) End(ctx context.Context) (Position, error) {
 		end = 0 // the writer undid the append that ended there
 	}
 	if err == nil {
-		end, err = f.wholeLines(end, size)
+		end, err = lastBreak(f.file, end, size)
 	}
 	if err != nil {
 		return 0, f.readError(err)

@@ -153,24 +153,7 @@ func (f *File) corrupt(at int64, err error) error {
 	if countErr != nil {
 		return f.readError(errors.Join(err, countErr))
 	}
-	return &CorruptError{Path: f.path, Line: n + 1, Err: err}
-}
-
-// wholeLines returns the end of the last complete line between two offsets; a line must end at from. Lines at the end
-// that are not JSON count as torn too, except for the header.
-func (f *File) wholeLines(from, to int64) (int64, error) {
-	end, err := lastBreak(f.file, from, to)
-	lines := fileLines{file: f.file, max: f.options.MaxLine}
-	for err == nil && end > from {
-		var raw []byte
-		var start int64
-		raw, start, err = lines.previous(end)
-		if _, long := errors.AsType[*LineTooLongError](err); long || start == 0 || err == nil && json.Valid(raw) {
-			return end, nil
-		}
-		end = start
-	}
-	return end, err
+	return &CorruptError{Path: f.path, Line: n + 1, Byte: at, Err: err}
 }
 
 // lastBreak returns the offset after the last line break between two offsets, and from if there is none.

@@ -21,7 +21,7 @@ func TestALineIsParsedWhateverTheOrderOfItsFields(t *testing.T) {
 			require.Equal(t, storage.Line{ID: "e2", Parent: "e1", Kind: "custom", Data: []byte(raw)}, line)
 		})
 	}
-	header, err := storage.ParseLine([]byte(`{"type":"session","version":3,"id":"S"}`))
+	header, err := storage.ParseLine([]byte(`{"type":"session","version":4,"id":"S"}`))
 	require.NoError(t, err)
 	require.Equal(t, "S", header.ID)
 	require.Equal(t, storage.KindHeader, header.Kind)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/promptree-go/promptree/internal/checksum"
 )
 
 // CorruptError is returned for a line of a log that cannot be read. The log is left as it is.
@@ -16,6 +18,8 @@ type CorruptError struct {
 	Path string
 	// Line number, from 1.
 	Line int
+	// Byte is the offset at which the line starts, if the log is a file.
+	Byte int64
 	Err  error
 }
 
@@ -23,17 +27,21 @@ func (e *CorruptError) Error() string {
 	if e.Path == "" {
 		return fmt.Sprintf("storage: line %d: %v", e.Line, e.Err)
 	}
-	return fmt.Sprintf("storage: %s: line %d: %v", e.Path, e.Line, e.Err)
+	return fmt.Sprintf("storage: %s: line %d, from byte %d on: %v", e.Path, e.Line, e.Byte, e.Err)
 }
 
 // Unwrap returns what is wrong with the line.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// Recovery describes a torn end that was found on opening, as a crash in the middle of a write leaves it.
+// Recovery describes what was found after the last line break on opening: a torn end, as a crash in the middle of a write
+// leaves it, or a whole line. A line that ends in a line break is never torn: if it cannot be read, it is damaged.
 type Recovery struct {
 	// Line at which the log was torn, from 1.
 	Line int
-	// Bytes is the number of bytes that were cut off.
+	// Whole is set if the line has its checksum: it lacks only its line break, and is kept. A log that is open for writing
+	// is given the line break.
+	Whole bool
+	// Bytes is the number of bytes that were cut off, 0 for a whole line.
 	Bytes int64
 	// SavedTo is the file to which the bytes were moved, "" if nothing was changed because the log is only read.
 	SavedTo string
@@ -49,14 +57,20 @@ func (f *File) open(readOnly bool) (err error) {
 	if err == nil {
 		f.end, err = lastBreak(f.file, 0, size)
 	}
+	if rest := size - f.end; err == nil && 0 < rest && rest <= f.options.MaxLine {
+		line := make([]byte, rest)
+		_, err = io.ReadFull(io.NewSectionReader(f.file, f.end, rest), line)
+		if err == nil && checksum.Check(line) == nil {
+			f.unended, f.file = true, &withBreak{f.file, size}
+			size++
+			f.end = size
+		}
+	}
 	if err == nil {
 		err = f.checkHeader(size)
 	}
 	if err == nil && !readOnly {
 		err = f.finishReplacing()
-	}
-	if err == nil {
-		f.end, err = f.wholeLines(0, size)
 	}
 	if err != nil {
 		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {
@@ -64,14 +78,42 @@ func (f *File) open(readOnly bool) (err error) {
 		}
 		return fmt.Errorf("storage: reading %s: %w", f.path, err)
 	}
-	if f.torn = size - f.end; f.torn > 0 {
+	if f.torn = size - f.end; f.torn > 0 || f.unended {
 		lines, err := countLines(context.Background(), f.file, 0, f.end)
 		if err != nil {
 			return fmt.Errorf("storage: reading %s: %w", f.path, err)
 		}
 		f.recovery = &Recovery{Line: lines + 1, Bytes: f.torn}
+		if f.unended {
+			f.recovery = &Recovery{Line: lines, Whole: true}
+		}
 	}
 	return nil
+}
+
+// withBreak is a file that is read as if the line break followed that its last line lacks.
+type withBreak struct {
+	DiskFile
+	at int64
+}
+
+func (w *withBreak) Size() (int64, error) {
+	size, err := w.DiskFile.Size()
+	if size == w.at {
+		size++
+	}
+	return size, err
+}
+
+func (w *withBreak) ReadAt(p []byte, at int64) (int, error) {
+	n, err := w.DiskFile.ReadAt(p, at)
+	if n < len(p) && at+int64(n) == w.at && errors.Is(err, io.EOF) {
+		p[n] = '\n'
+		if n++; n == len(p) {
+			err = nil
+		}
+	}
+	return n, err
 }
 
 // checkHeader returns an error unless the file starts with the header of a session, whole or torn, so that a
@@ -155,8 +197,8 @@ func tornHeader(raw []byte) bool {
 	return bytes.HasPrefix(raw, start) || bytes.HasPrefix(start, raw)
 }
 
-// Mend moves a torn end out of the log now; otherwise the first Append does. Call it once everything before the torn
-// end is known to be readable. It does nothing if there is no torn end.
+// Mend moves a torn end out of the log now, and gives a whole last line its line break; otherwise the first Append does.
+// Call it once everything before is known to be readable. It does nothing if the log ends in a line break.
 func (f *File) Mend() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -164,11 +206,22 @@ func (f *File) Mend() error {
 }
 
 func (f *File) setAside() error {
-	if f.torn == 0 || f.broken != nil {
+	if f.torn == 0 && !f.unended || f.broken != nil {
 		return f.broken
 	}
 	if err := f.checkPath(); err != nil {
 		return err
+	}
+	if f.unended {
+		_, err := f.file.WriteAt([]byte("\n"), f.end-1)
+		if err == nil {
+			err = f.file.Sync()
+		}
+		if err != nil {
+			return fmt.Errorf("storage: ending the last line of %s: %w", f.path, err)
+		}
+		f.unended = false
+		return nil
 	}
 	path, err := saveTorn(f.options.Disk, f.path, io.NewSectionReader(f.file, f.end, f.torn))
 	if err == nil {

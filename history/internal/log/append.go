@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/checksum"
 )
 
 // isStored reports whether the entry of a node is still in the store. A writer removes a line that it could not write
@@ -394,7 +395,7 @@ func isOpaque(p chat.Part) bool {
 // place moves to the entry's parent, and checks its id.
 func (a *adding) place(ctx context.Context, e *entry.Entry, root bool) error {
 	if u, ok := e.Body.(entry.Unknown); ok {
-		line, err := entry.Decode(u.Line)
+		line, err := entry.Decode(checksum.Add(slices.Clip(u.Line)))
 		head, headErr := storage.ParseLine(u.Line)
 		switch {
 		case err != nil || headErr != nil:

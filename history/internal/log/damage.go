@@ -21,13 +21,24 @@ func missing(err error) bool {
 	return ok
 }
 
+// ofOtherFormat reports whether an error is an [*entry.FormatError]: such a log is not damaged, and there is nothing to
+// salvage.
+func ofOtherFormat(err error) bool {
+	_, ok := errors.AsType[*entry.FormatError](err)
+	return ok
+}
+
 // noParent returns the error of a line whose parent is not before it.
 func noParent(id string) error {
 	return worded.Errorf(&storage.NoEntryError{ID: id}, "its parent %q is not before it", id)
 }
 
+// secondEntry returns the error of a line whose id an earlier line has.
+func secondEntry(id string) error { return fmt.Errorf("a second entry with the id %q", id) }
+
 // Verify reads everything in a store and returns an error for each line that is wrong: lines that cannot be read, ids
-// that occur twice, entries whose parent does not precede them. The second result is an error of the store itself.
+// that occur twice, entries whose parent does not precede them. The second result is an error of the store itself, or an
+// [*entry.FormatError].
 func Verify(ctx context.Context, store storage.Store) ([]*storage.CorruptError, error) {
 	var list []*storage.CorruptError
 	err := examine(ctx, store, func(_ storage.Stored, _ string, wrong *storage.CorruptError) {
@@ -79,7 +90,14 @@ func (x *examination) resume(ctx context.Context, store storage.Store, visit fun
 			err = examineLine(s, x.known)
 		}
 		if err != nil {
-			visit(s, x.before, &storage.CorruptError{Path: pathOf(store), Line: x.lines, Err: err})
+			wrong := &storage.CorruptError{Path: pathOf(store), Line: x.lines, Err: err}
+			if wrong.Path != "" {
+				wrong.Byte = int64(s.At)
+			}
+			if ofOtherFormat(err) {
+				return wrong
+			}
+			visit(s, x.before, wrong)
 			if !missing(err) {
 				continue
 			}
@@ -108,7 +126,7 @@ func examineLine(s storage.Stored, known map[string]bool) error {
 	case e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent:
 		return fmt.Errorf("the line holds the %s %q with parent %q, not the %s %q with parent %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
 	case known[s.ID]:
-		return fmt.Errorf("a second entry with the id %q", s.ID)
+		return secondEntry(s.ID)
 	case s.Parent != "" && !known[s.Parent]:
 		return noParent(s.Parent)
 	}

@@ -91,8 +91,11 @@ func (l *Log) Open(ctx context.Context, store storage.Store, o Options) error {
 		l.end = end
 		l.path, err = l.reader().open(ctx, end, "")
 	}
+	if err == nil {
+		err = l.reader().checkLeaf(ctx, l.path)
+	}
 	if err != nil {
-		if _, corrupt := errors.AsType[*storage.CorruptError](err); corrupt {
+		if _, corrupt := errors.AsType[*storage.CorruptError](err); corrupt && !ofOtherFormat(err) {
 			err = fmt.Errorf("%w; set Options.Salvage to skip it", err)
 		}
 		return err

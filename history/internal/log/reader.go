@@ -66,7 +66,7 @@ func (r *Reader) corrupt(ctx context.Context, at storage.Position, err error) er
 	}
 	c := &storage.CorruptError{Err: err}
 	if f, ok := unwrapped(r.store).(interface{ Path() string }); ok {
-		c.Path = f.Path()
+		c.Path, c.Byte = f.Path(), int64(at)
 	}
 	if counter, ok := unwrapped(r.store).(storage.LineCounter); ok {
 		count := func(from storage.Position) (int, error) {
@@ -181,6 +181,7 @@ func (r *Reader) extended(ctx context.Context, p Path, before storage.Position, 
 	slices.Reverse(nodes)
 	p.Nodes = nil
 	read, reached := 0, false
+	seen := map[string]storage.Position{}
 	child := storage.Position(-1) // the node whose parent comes next
 	if len(nodes) > 0 {
 		child = nodes[len(nodes)-1].At
@@ -196,6 +197,10 @@ func (r *Reader) extended(ctx context.Context, p Path, before storage.Position, 
 		if read += len(s.Data); read <= r.cache.most/4 { // the newest entries are used first
 			r.keep(s.At, e, len(s.Data))
 		}
+		if later, again := seen[e.ID]; again {
+			return Path{}, r.corrupt(ctx, later, secondEntry(e.ID))
+		}
+		seen[e.ID] = s.At
 		n := newNode(e, s.At)
 		nodes = append(nodes, n)
 		p.before, child = s.Parent, s.At
@@ -209,6 +214,40 @@ func (r *Reader) extended(ctx context.Context, p Path, before storage.Position, 
 	slices.Reverse(nodes)
 	p.Nodes = nodes
 	return p, nil
+}
+
+// checkLeaf returns an error if an earlier entry has the id of the last entry of a store, to which the path leads. It
+// searches the store only if the line before does not show that the entry belongs where it is.
+func (r *Reader) checkLeaf(ctx context.Context, p Path) error {
+	leaf, parent := p.Last(), p.before
+	if n := len(p.Nodes); n > 1 {
+		parent = p.Nodes[n-2].ID
+		if p.Nodes[n-2].At+1 == leaf.At {
+			return nil
+		}
+	}
+	if _, salvaged := r.store.(*salvagedStore); salvaged || leaf.ID == "" {
+		return nil
+	}
+	for s, err := range r.store.Back(ctx, leaf.At, "") {
+		if err != nil {
+			return err
+		}
+		e, err := r.load(ctx, leaf)
+		if b, ok := e.Body.(entry.Branch); err != nil || s.ID == parent || ok && s.ID == b.From {
+			return err
+		}
+		break
+	}
+	for _, err := range r.store.Back(ctx, leaf.At, leaf.ID) {
+		if missing(err) {
+			return nil
+		} else if err == nil {
+			err = r.corrupt(ctx, leaf.At, secondEntry(leaf.ID))
+		}
+		return err
+	}
+	return nil
 }
 
 // pathTo returns the path to an entry before a position, which may be on another path.
