@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sealed"
 )
 
 // asProgram is the environment variable that makes the test binary run as the program.
@@ -132,7 +134,7 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	damaged := file(t, "damaged.jsonl", strings.Join(lines, ""))
 	stdout, stderr = ran(t, program.ExitFailed, "verify", damaged, whole)
 	require.Contains(t, stderr, damaged+":5: ")
-	require.Contains(t, stderr, damaged+":6: its parent ")
+	require.Regexp(t, regexp.QuoteMeta(damaged)+`:6: from byte \d+ on: its parent `, stderr)
 	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, no damage\n")
 
 	torn := file(t, "torn.jsonl", log+`{"type":"mess`)
@@ -140,9 +142,23 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	require.Contains(t, stdout, "22 lines, no damage")
 	require.Equal(t, torn+":23: 13 bytes of a half-written line; opening the session sets them aside\n", stderr)
 
+	unended := file(t, "unended.jsonl", strings.TrimSuffix(log, "\n"))
+	stdout, stderr = ran(t, program.ExitOK, "verify", unended)
+	require.Contains(t, stdout, "22 lines, no damage")
+	require.Equal(t, unended+":22: the line is whole but for its line feed; opening the session for writing adds it\n", stderr)
+
+	changed := file(t, "changed.jsonl", log[:len(log)-30]+"#"+log[len(log)-29:])
+	_, stderr = ran(t, program.ExitFailed, "verify", changed)
+	require.Regexp(t, regexp.QuoteMeta(changed)+`:22: from byte \d+ on: .`, stderr, "its line feed shows that the last line was acknowledged")
+
+	later := file(t, "later.jsonl", sealed.Log(strings.Replace(log, `"version":4`, `"version":5`, 1)))
+	stdout, stderr = ran(t, program.ExitUsage, "verify", later)
+	require.Empty(t, stdout, "it is not damaged")
+	require.Contains(t, stderr, later+": the session has format 5, this version reads 4\n")
+
 	empty := file(t, "empty.jsonl", "")
 	_, stderr = ran(t, program.ExitFailed, "verify", empty)
-	require.Contains(t, stderr, empty+":1: there is no header of a session\n")
+	require.Contains(t, stderr, empty+":1: from byte 0 on: there is no header of a session\n")
 
 	_, stderr = ran(t, program.ExitFailed, "verify", tree)
 	require.Contains(t, stderr, "convert it with promptree import")

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/program/sessionfile"
@@ -23,8 +24,8 @@ parent does not come before them. It changes nothing; - is the standard input. F
 	promptree verify session.jsonl
 	session.jsonl: 1,003 lines, no damage
 
-A half-written last line is not damage: it was never acknowledged, and opening the session sets it aside. The exit code is 1 if a line
-is damaged.
+A last line without a line feed is not damage, but noted: half-written, it was never acknowledged, and opening the session sets it
+aside; whole by its checksum, it is kept. The exit code is 1 if a line is damaged, and 2 for a log of another format.
 `
 
 // errDamaged is returned for a damaged log, after the damage was printed.
@@ -68,7 +69,9 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 	}
 	defer store.Close()
 	wrong, err := history.Verify(ctx, store)
-	if err != nil {
+	if other, ok := errors.AsType[*entry.FormatError](err); ok {
+		return program.UsageError{Err: fmt.Errorf("%s: %w", path, other)}
+	} else if err != nil {
 		return err
 	}
 	lines, err := store.Count(ctx, 0)
@@ -76,9 +79,7 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 		return err
 	}
 	printDamage(stderr, path, wrong...)
-	if r := store.Recovered(); r != nil {
-		fmt.Fprintf(stderr, "%s:%d: %d bytes of a half-written line; opening the session sets them aside\n", path, r.Line, r.Bytes)
-	}
+	printTorn(stderr, path, store.Recovered())
 	if len(wrong) > 0 {
 		fmt.Fprintf(stdout, "%s: %d of %d lines are damaged\n", path, len(wrong), lines)
 		return errDamaged
@@ -87,11 +88,21 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 	return err
 }
 
+// printTorn prints what was found after the last line break of a log, if anything was.
+func printTorn(stderr io.Writer, path string, r *storage.Recovery) {
+	switch {
+	case r != nil && r.Whole:
+		fmt.Fprintf(stderr, "%s:%d: the line is whole but for its line feed; opening the session for writing adds it\n", path, r.Line)
+	case r != nil:
+		fmt.Fprintf(stderr, "%s:%d: %d bytes of a half-written line; opening the session sets them aside\n", path, r.Line, r.Bytes)
+	}
+}
+
 // printDamage prints what is wrong with the lines of a file, in order. If the first line is among them, the file may be
 // another program's.
 func printDamage(stderr io.Writer, path string, wrong ...*storage.CorruptError) {
 	for _, w := range wrong {
-		fmt.Fprintf(stderr, "%s:%d: %v\n", path, w.Line, w.Err)
+		fmt.Fprintf(stderr, "%s:%d: from byte %d on: %v\n", path, w.Line, w.Byte, w.Err)
 	}
 	if len(wrong) > 0 && wrong[0].Line == 1 {
 		fmt.Fprintf(stderr, "%s: if this is not a session of promptree, convert it with promptree import\n", path)
