@@ -196,7 +196,7 @@
 // # Erasure
 //
 // [Session.Erase] erases the content of entries for good, with the word for word copies in compactions, clearings and
-// plans, and its text file, and lists the summaries that cover it. [Session.Remove] removes a session.
+// plans, and its text file, and lists the summaries that cover it and the folders of their checkpoints. [Session.Remove] removes a session.
 //
 // # Reading the source
 //

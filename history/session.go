@@ -246,10 +246,12 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.l
 // empty if that would be longer. Arguments of calls become {}; thinking, images, documents, opaque parts and data are
 // removed.
 //
-// Word for word copies in later compactions, clearings, branch summaries and plans are erased too: whole lines of a
-// text, and runs of 32 bytes or more. A summary describes what it covers in its own words and is not changed; those
+// Word for word copies in later compactions, clearings, branch summaries, plans and lists of things to do are erased too:
+// whole lines of a text, and runs of 32 bytes or more, also within JSON. So are text files ([storage.Texter]). A summary describes what it covers in its own words and is not changed; those
 // that cover what is erased are listed in [entry.Erasure.Summaries], so erase them too if they must not reveal it.
-// Checkpoint files, redactions and what was sent to models are outside the session and stay.
+// Checkpoint files stay too: [entry.Erasure.Folders] lists their folders, each of which checkpoints.Folder.Erase erases.
+// What was sent to models stays where it went, and below the store traces may stay on disk: its page says which
+// ([storage.File], [storage.Memory], package postgres).
 //
 // The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the
 // entries. Other sessions that have the store open show what was erased until they refresh. If Erase fails halfway it

@@ -124,6 +124,8 @@ type Compaction struct {
 	Unseen bool `json:"unseen,omitempty"`
 	// Title describes the summary in one line, for people.
 	Title string `json:"title,omitempty"`
+	// Checkpoints is the folder in which the summary is written to a file too (package checkpoints). "" for none.
+	Checkpoints string `json:"checkpoints,omitempty"`
 	// Retained holds what later compactions need from before this one. history.Session.Add fills it in.
 	Retained Retained `json:"retained,omitzero"`
 	Summary

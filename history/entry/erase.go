@@ -1,8 +1,8 @@
 package entry
 
 import (
-	"bytes"
 	"encoding/json"
+	"index/suffixarray"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -110,16 +110,14 @@ func erasedParts(parts chat.Parts) chat.Parts {
 
 // Copies finds word for word copies of the texts of some bodies in others.
 type Copies struct {
-	texts []string
-	lines map[string]bool // whole lines
-	at    map[string]copied
+	texts []byte             // each with a byte after it that is in no text
+	lines map[string]bool    // whole lines
+	keys  map[string]bool    // all keys of the texts
+	index *suffixarray.Index // of texts, nil until it is needed
 }
 
-// copied is the place in texts at which a key first occurs.
-type copied struct{ text, at int }
-
-// runSize is the number of consecutive bytes that make a copy wherever they occur; each such run contains a key of
-// keySize bytes at a multiple of keySize. A whole line of at least lineSize bytes is a copy too.
+// runSize is the number of consecutive bytes that make a copy wherever they occur; each such run contains a key: keySize
+// bytes at a multiple of keySize of a text. A whole line of at least lineSize bytes is a copy too.
 const (
 	runSize  = 32
 	keySize  = runSize / 2
@@ -127,9 +125,9 @@ const (
 )
 
 // NewCopies returns a finder of copies that knows no text yet.
-func NewCopies() *Copies { return &Copies{lines: map[string]bool{}, at: map[string]copied{}} }
+func NewCopies() *Copies { return &Copies{lines: map[string]bool{}, keys: map[string]bool{}} }
 
-// Add records the texts of a body.
+// Add records the texts of a body, and the texts in its JSON.
 func (c *Copies) Add(body Body) {
 	for _, text := range textsOf(body) {
 		for line := range strings.Lines(text) {
@@ -138,29 +136,18 @@ func (c *Copies) Add(body Body) {
 			}
 		}
 		for i := 0; i+keySize <= len(text); i += keySize {
-			if _, known := c.at[text[i:i+keySize]]; !known {
-				c.at[text[i:i+keySize]] = copied{len(c.texts), i}
-			}
+			c.keys[text[i:i+keySize]] = true
 		}
-		c.texts = append(c.texts, text)
+		c.texts, c.index = append(append(c.texts, text...), 0xff), nil
 	}
 }
 
-// run returns the start and end of the copy that contains the key at a place in a text, and false if there is none.
-func (c *Copies) run(text string, at int) (start, end int, ok bool) {
-	from, ok := c.at[text[at:at+keySize]]
-	if !ok {
-		return 0, 0, false
+// isRun reports whether a text of runSize bytes is in one of the texts.
+func (c *Copies) isRun(text string) bool {
+	if c.index == nil {
+		c.index = suffixarray.New(c.texts)
 	}
-	source := c.texts[from.text]
-	start, end = at, at+keySize
-	for i := from.at; i > 0 && start > 0 && source[i-1] == text[start-1]; i-- {
-		start--
-	}
-	for i := from.at + keySize; i < len(source) && end < len(text) && source[i] == text[end]; i++ {
-		end++
-	}
-	return start, end, end-start >= runSize
+	return len(c.index.Lookup([]byte(text), 1)) > 0
 }
 
 // Without returns a body without its copies, and reports whether it had any.
@@ -169,30 +156,30 @@ func (c *Copies) Without(body Body) (Body, bool) {
 	v := &visitor{
 		show: func(p Passage) string { return c.cut(p.Text) },
 		value: func(_ string, value []byte) []byte {
-			cut := c.cut(string(value))
-			if cut == string(value) {
+			if !c.inJSON(value) {
 				return value
 			}
+			changed = true
 			return nil
 		},
 		changed: func(string) { changed = true },
 	}
 	switch b := body.(type) {
 	case Compaction:
-		before, had := b.Thinking, b.Data
+		before := b.Thinking
 		b = v.body(b).(Compaction)
-		changed = changed || len(before) != len(b.Thinking) || !bytes.Equal(had, b.Data)
-		return b, changed
+		return b, changed || len(before) != len(b.Thinking)
 	case Plan:
 		before := b.Thinking
 		b = v.body(b).(Plan)
 		return b, changed || len(before) != len(b.Thinking)
-	case BranchSummary, PlanEnd:
-		return v.body(body), changed
+	case BranchSummary, PlanEnd, Todos:
+		body = v.body(body)
+		return body, changed
 	case Clearing:
 		list := func(of []Cleared, instead func(string) string) []Cleared {
 			return each(of, "", func(_ string, o *Cleared) {
-				if c.cut(o.Text) != o.Text {
+				if c.inJSON([]byte(o.Text)) {
 					o.Text, changed = instead(o.Text), true
 				}
 			})
@@ -204,17 +191,32 @@ func (c *Copies) Without(body Body) (Body, bool) {
 	return body, false
 }
 
-// cut returns a text without its copies.
+// cut returns a text without its copies. What is left when they are cut may be a copy in its turn.
 func (c *Copies) cut(text string) string {
+	for {
+		left := c.cutOnce(text)
+		if left == text || len(left) > len(text) {
+			return text
+		}
+		text = left
+	}
+}
+
+func (c *Copies) cutOnce(text string) string {
 	gone := make([]bool, len(text))
 	found := false
+	tried := 0 // the first run that was not looked for
 	for i := 0; i+keySize <= len(text); i++ {
-		if start, end, ok := c.run(text, i); ok {
-			found = true
-			for k := start; k < end; k++ {
-				gone[k] = true
+		if !c.keys[text[i:i+keySize]] {
+			continue
+		}
+		for tried = max(tried, i+keySize-runSize); tried <= i && tried+runSize <= len(text); tried++ {
+			if c.isRun(text[tried : tried+runSize]) {
+				found = true
+				for k := tried; k < tried+runSize; k++ {
+					gone[k] = true
+				}
 			}
-			i = end - keySize
 		}
 	}
 	at := 0
@@ -246,19 +248,34 @@ func (c *Copies) cut(text string) string {
 	return strings.ToValidUTF8(left.String(), "")
 }
 
-// textsOf returns the texts of a body.
+// inJSON reports whether a JSON value holds a copy, as it is or in one of its strings.
+func (c *Copies) inJSON(value []byte) bool {
+	found := c.cut(string(value)) != string(value)
+	v := &visitor{show: func(p Passage) string {
+		found = found || c.cut(p.Text) != p.Text
+		return p.Text
+	}}
+	v.json("", value)
+	return found
+}
+
+// textsOf returns the texts of a body: its JSON as it is, and the strings in it that may hold a run.
 func textsOf(body Body) []string {
 	var texts []string
-	v := &visitor{
-		show: func(p Passage) string {
-			texts = append(texts, p.Text)
-			return p.Text
-		},
-		value: func(_ string, value []byte) []byte {
-			texts = append(texts, string(value))
-			return value
-		},
+	show := func(p Passage) string {
+		texts = append(texts, p.Text)
+		return p.Text
 	}
+	inside := &visitor{show: func(p Passage) string {
+		if len(p.Text) >= runSize {
+			texts = append(texts, p.Text)
+		}
+		return p.Text
+	}}
+	v := &visitor{show: show, value: func(path string, value []byte) []byte {
+		texts = append(texts, string(value))
+		return inside.json(path, value)
+	}}
 	v.body(body)
 	return texts
 }

@@ -162,10 +162,13 @@ type Cleared struct {
 type Erasure struct {
 	// Entries lists the ids of the entries whose content was erased.
 	Entries []string `json:"entries"`
-	// Copies lists the compactions, clearings and plans from which word for word copies of that content were erased
-	// too.
+	// Copies lists the compactions, clearings, branch summaries, plans and lists of things to do from which word for word
+	// copies of that content were erased too.
 	Copies []string `json:"copies,omitempty"`
 	// Summaries lists the compactions and branch summaries that cover the erased entries. Their words may still reveal
 	// the content.
 	Summaries []string `json:"summaries,omitempty"`
+	// Folders lists the folders of the checkpoints of the compactions in these lists ([Compaction.Checkpoints]). The files
+	// in them were not changed: package checkpoints erases them.
+	Folders []string `json:"folders,omitempty"`
 }

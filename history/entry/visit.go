@@ -270,8 +270,8 @@ func common(name string) bool {
 // tools and in entries of unknown types. Empty texts are not passed.
 //
 // Values that hold a session together are never passed: ids, types, roles and times; the names of tools, models,
-// policies, fields and parts of the application; levels, states and counts; digests, media types and signatures; and
-// thinking that is encrypted.
+// policies, fields and parts of the application; levels, states and counts; digests, media types and signatures;
+// thinking that is encrypted; and the folder of checkpoints.
 type Passage struct {
 	// Text that is about to be written.
 	Text string

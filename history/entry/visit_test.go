@@ -86,7 +86,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 	hidden := map[entry.Type][]string{
 		entry.TypeMessage:        inMessages(""),
 		entry.TypeCustomMessage:  {".content.cacheType", ".name"},
-		entry.TypeCompaction:     append(inMessages(".messages"), ".firstKept", ".lastCovered", ".mode", ".model", ".plan"),
+		entry.TypeCompaction:     append(inMessages(".messages"), ".checkpoints", ".firstKept", ".lastCovered", ".mode", ".model", ".plan"),
 		entry.TypeBranchSummary:  {".from"},
 		entry.TypeBranch:         {".from"},
 		entry.TypeCustom:         {".name"},
@@ -101,7 +101,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		entry.TypePlanEnd:        {".errorType", ".finished.model", ".finished.request", ".outcome", ".plan"},
 		entry.TypeRefusal:        {".model"},
 		entry.TypePin:            {".id"},
-		entry.TypeErasure:        {".copies", ".entries", ".summaries"},
+		entry.TypeErasure:        {".copies", ".entries", ".folders", ".summaries"},
 		"later":                  {"", ".id", ".parent", ".redacted"},
 	}
 	index := regexp.MustCompile(`\[\d+\]`)

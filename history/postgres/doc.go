@@ -22,6 +22,14 @@
 //
 // Appended lines are as durable as the database's synchronous_commit says.
 //
+// # Erasure
+//
+// [history.Session.Erase] and Remove update and delete rows. Below them the old rows stay on disk: as dead tuples in the
+// tables and in their TOAST tables until VACUUM (FULL) promptree_lines, promptree_sessions has rewritten them; in the
+// write-ahead log until its segments are recycled, which takes a CHECKPOINT and, where they are archived, removing the
+// archive; on standbys until they have replayed that; and in backups. Free blocks of the file system are outside of
+// PostgreSQL: fstrim discards them.
+//
 // # Poolers
 //
 // No statement is prepared by name, nothing is set for a connection, and no lock outlives its transaction, so PgBouncer

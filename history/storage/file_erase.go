@@ -28,7 +28,10 @@ const (
 	replacementSuffix = ".erasing"
 )
 
-// Replace overwrites the data of lines, padded with spaces to the length of the old data.
+// Replace overwrites the data of lines in the file, padded with spaces to the length of the old data. What lies below the
+// file keeps the old data: file systems that write elsewhere than over it, as on flash and copy-on-write do, snapshots and
+// backups. Removing the snapshots and discarding free blocks (fstrim, or deleting the key of an encrypted disk) removes
+// that. A torn end of the log that was moved to another file stays there until Remove.
 func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 	if len(lines) == 0 {
 		return nil

@@ -8,7 +8,8 @@ import (
 )
 
 // Memory is a [Store] in memory. The zero value is empty. Its positions are line numbers. Several sessions may
-// share it.
+// share it. What Replace overwrites is garbage of the process until its memory is used again; pages that were swapped out
+// stay in the swap space.
 type Memory struct {
 	mu     sync.RWMutex
 	lines  []Line           // only appended to

@@ -27,7 +27,7 @@ import (
 )
 
 // Folder is a folder with the summaries of one session: 001-title.md and so on, and index.md, which counts and lists
-// them. A checkpoint is never changed, replaced or deleted. The index is rewritten.
+// them. A checkpoint is never changed, replaced or deleted, unless it is erased ([Folder.Erase]). The index is rewritten.
 //
 // A Folder is safe for concurrent use. Several values and processes may use one folder, because writers lock the file
 // .checkpoints.lock, which is never removed. A file named .new- and a number is being written, or was left by a writer
@@ -105,6 +105,45 @@ func (f *Folder) Index(ctx context.Context, s *history.Session) error {
 	}
 	return f.index(ctx, s, list)
 }
+
+// Erase replaces the checkpoints of compactions, given by the ids of their entries, by files without their titles and
+// texts, and writes the index. Call it after [history.Session.Erase], for each folder of the erasure, with its entries,
+// copies and, if their words must go too, summaries. What a file system keeps of removed files stays on the disk. If it
+// fails halfway it can be called again.
+func (f *Folder) Erase(ctx context.Context, s *history.Session, compactions ...string) error {
+	if _, err := os.Stat(f.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	release, err := f.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	list, _, err := f.list()
+	if err != nil {
+		return err
+	}
+	for i, p := range list {
+		if !slices.ContainsFunc(compactions, func(id string) bool { return comment.Replace(id) == p.Compaction }) {
+			continue
+		}
+		list[i].Title, list[i].Path = erased, filepath.Join(f.Dir, fmt.Sprintf("%03d-erased.md", p.Number))
+		if slices.ContainsFunc(list, func(o Checkpoint) bool { return o.Path == list[i].Path && o.Compaction != p.Compaction }) {
+			return foreign(list[i].Path)
+		}
+		err := writeFile(list[i].Path, fmt.Sprintf("# %s\n\n%s%s -->\n", erased, compactionMark, p.Compaction), os.Rename)
+		if err == nil && p.Path != list[i].Path {
+			err = os.Remove(p.Path)
+		}
+		if err != nil {
+			return fmt.Errorf("checkpoints: erasing checkpoint %d: %w", p.Number, err)
+		}
+	}
+	return f.index(ctx, s, slices.CompactFunc(list, func(a, b Checkpoint) bool { return a == b }))
+}
+
+// erased is the title of a checkpoint that was erased.
+const erased = "[erased]"
 
 // compactionMark comes before the compaction's id in a file.
 const compactionMark = "<!-- compaction "

@@ -85,3 +85,38 @@ func TestCheckpointThatCannotBeWrittenIsAnError(t *testing.T) {
 	_, err := (&checkpoints.Folder{Dir: file}).Add(t.Context(), numbered.Session(), "e1", "x", "x")
 	require.Error(t, err)
 }
+
+func TestACheckpointIsErased(t *testing.T) {
+	folder := &checkpoints.Folder{Dir: filepath.Join(t.TempDir(), "checkpoints")}
+	s := numbered.Session()
+	require.NoError(t, folder.Erase(t.Context(), s, "e1"), "no folder")
+	say := func(text string) string {
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(text)))
+		return s.Leaf()
+	}
+	compact := func(kept, title string) {
+		require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: kept, Title: title, Checkpoints: folder.Dir}))
+		_, err := folder.Add(t.Context(), s, s.Leaf(), title, "Text of "+title)
+		require.NoError(t, err)
+	}
+	say("Nothing.")
+	compact(say("Begin."), "The start")
+	secret := say("Ann Miller, 12 High Street, 555-0199")
+	compact(say("Go on."), "Ann Miller")
+	erasure, err := s.Erase(t.Context(), secret)
+	require.NoError(t, err)
+	require.Len(t, erasure.Summaries, 1)
+	require.Equal(t, []string{folder.Dir}, erasure.Folders)
+	for range 2 { // the second time it changes nothing
+		require.NoError(t, folder.Erase(t.Context(), s, erasure.Summaries...))
+		files, err := filepath.Glob(filepath.Join(folder.Dir, "*.md"))
+		require.NoError(t, err)
+		require.Len(t, files, 3)
+		for _, file := range files {
+			require.NotContains(t, file, "miller")
+			require.NotContains(t, compacttest.Content(t, file), "Miller")
+		}
+		require.Contains(t, compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), "2. [\\[erased\\]](002-erased.md)")
+		require.Contains(t, compacttest.Content(t, filepath.Join(folder.Dir, "001-the-start.md")), "Text of The start")
+	}
+}

@@ -126,6 +126,15 @@ func (e *eraser) visit(line storage.Stored, found entry.Entry) error {
 		}
 	}
 	was := found.Body
+	if c, ok := was.(entry.Compaction); ok && c.Checkpoints != "" {
+		defer func() {
+			e := &e.erasure
+			listed := slices.Contains(slices.Concat(e.Entries, e.Copies, e.Summaries), found.ID)
+			if listed && !slices.Contains(e.Folders, c.Checkpoints) {
+				e.Folders = append(e.Folders, c.Checkpoints)
+			}
+		}()
+	}
 	switch {
 	case slices.Contains(e.erasure.Entries, found.ID):
 		found.Body = entry.Erased(was)

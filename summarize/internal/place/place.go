@@ -33,6 +33,9 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 		Plan: j.ID, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
 		Mode: string(d.Prompt.Mode), Model: d.Model, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: m.Files, Data: j.Supplied.Data},
 	}
+	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
+		compaction.Checkpoints = p.Checkpoints.Dir
+	}
 	if h := j.Supplied; h.Summary != nil {
 		compaction.Summary = *h.Summary
 		compaction.Text = d.Text
