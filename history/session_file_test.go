@@ -641,3 +641,23 @@ func FuzzOpen(f *testing.F) {
 		equal(t, before, readable(again))
 	})
 }
+
+// What is written in the meantime does not keep a reader busy.
+func TestASnapshotEndsWhereTheFileEnded(t *testing.T) {
+	path := file(t, header, hello, "")
+	store, err := storage.ReadFile(path, storage.FileOptions{Snapshot: true})
+	require.NoError(t, err)
+	s, err := history.New(t.Context(), store, history.Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		require.Equal(t, "e1", e.ID)
+		require.NoError(t, opened(t, path).Append(t.Context(), chat.UserMessage("more")))
+	}
+	require.NoError(t, s.Refresh(t.Context()))
+	require.Equal(t, 1, count(t, s))
+	wrong, err := history.Verify(t.Context(), store)
+	require.NoError(t, err)
+	require.Empty(t, wrong)
+}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,8 +13,10 @@ import (
 	"os"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/program/sessionfile"
 )
@@ -25,37 +29,122 @@ OpenAI or Anthropic as JSON, and detects the format. For example:
 	promptree import -o session.jsonl ~/.claude/projects/app/1c2d.jsonl
 	promptree import recording.jsonl | promptree verify -
 
-Content that has no place in a session is noted on the standard error. The flags:
+Content that has no place in a session is noted on the standard error. A log of promptree is copied. The flags:
 `
 
-const salvageUsage = "leave out unreadable lines, such as the half-written end after a crash, and entries that follow them, with a note for each"
+const salvageUsage = "leave out lines that cannot be read, with a note for each; then the exit code is 1"
 
-// session is a recording as a session in memory.
+// session is a log of promptree, or a recording of another format as a session in memory.
 type session struct {
 	*history.Session
-	store *storage.Memory
-	notes []importer.Note
+	path    string
+	notes   []importer.Note
+	torn    *storage.Recovery
+	skipped []*storage.CorruptError
+	remove  func() // of a copy of the standard input
 }
 
-// load reads a recording of any format.
+// close closes the session. It returns an error if lines were left out.
+func (s *session) close() error {
+	err := s.Close()
+	s.remove()
+	left := len(s.skipped)
+	for _, n := range s.notes {
+		if n.Kind == importer.Unreadable {
+			left += n.Count
+		}
+	}
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%s: %d lines cannot be read and were left out", s.path, left)
+	}
+	return err
+}
+
+// load reads a recording of any format. The caller closes the session.
 func load(ctx context.Context, path string, salvage bool) (*session, error) {
-	r, err := sessionfile.Read(path, importer.Options{SkipUnreadable: salvage})
-	// The format is detected from line 1, so salvage does not help there.
-	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage {
-		return nil, program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
-	} else if err != nil {
+	s := &session{path: path, remove: func() {}}
+	if path == sessionfile.Stdin {
+		spooled, remove, err := spool(ctx)
+		if err != nil {
+			return nil, err
+		}
+		path, s.remove = spooled, remove
+	}
+	var err error
+	if store := ownLog(ctx, path); store != nil {
+		err = s.open(ctx, store, salvage)
+	} else {
+		err = s.convert(ctx, path, salvage)
+	}
+	if err != nil {
+		s.remove()
 		return nil, err
 	}
-	s := &session{store: &storage.Memory{}}
-	if s.Session, err = history.New(ctx, s.store, history.Options{Header: r.Header}); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	return s, nil
+}
+
+// ownLog opens a log of promptree, as it is now. It returns nil for any other file.
+func ownLog(ctx context.Context, path string) *storage.File {
+	if f, err := sessionfile.Open(path); err != nil { // not a regular file
+		return nil
+	} else if f.Close() != nil {
+		return nil
+	}
+	store, err := storage.ReadFile(path, storage.FileOptions{Snapshot: true})
+	if err != nil {
+		return nil
+	}
+	for line, err := range store.Read(ctx, 0) {
+		var head struct{ Time *string } // which the headers of pi's sessions lack
+		if err != nil || json.Unmarshal(line.Data, &head) != nil || head.Time != nil {
+			return store
+		}
+		break
+	}
+	_ = store.Close() // it is only read
+	return nil
+}
+
+// open opens a log, and refuses one with damage unless salvage is set.
+func (s *session) open(ctx context.Context, store *storage.File, salvage bool) error {
+	var err error
+	if !salvage {
+		var wrong []*storage.CorruptError
+		if wrong, err = history.Verify(ctx, store); len(wrong) > 0 {
+			err = fmt.Errorf("%s:%d: from byte %d on: %w (-salvage leaves out unreadable lines)", s.path, wrong[0].Line, wrong[0].Byte, wrong[0].Err)
+		}
+	}
+	if err == nil {
+		s.Session, err = history.New(ctx, store, history.Options{Salvage: salvage})
+	}
+	if other, ok := errors.AsType[*entry.FormatError](err); ok {
+		err = fmt.Errorf("%s: %w", s.path, other)
+	}
+	if err != nil {
+		return program.UsageError{Err: errors.Join(err, store.Close())}
+	}
+	s.skipped, s.torn = s.Skipped(), s.Recovered()
+	return nil
+}
+
+// convert makes a session in memory of a recording.
+func (s *session) convert(ctx context.Context, path string, salvage bool) error {
+	r, err := sessionfile.ReadAs(s.path, path, importer.Options{SkipUnreadable: salvage})
+	// The format is detected from line 1, so salvage does not help there.
+	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage {
+		return program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
+	} else if err != nil {
+		return err
+	}
+	if s.Session, err = history.New(ctx, &storage.Memory{}, history.Options{Header: r.Header}); err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
 	}
 	refused, err := r.AppendTo(ctx, s.Session)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", s.path, err)
 	}
 	s.notes = append(r.Notes, refused...)
-	return s, nil
+	return nil
 }
 
 func importing(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -76,9 +165,9 @@ func importing(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		err = s.save(ctx, *out)
 	}
 	if err == nil {
-		s.note(stderr, paths[0], false)
+		s.note(stderr, false)
 	}
-	return err
+	return cmp.Or(err, s.close())
 }
 
 // save writes the log of a session to a new file.
@@ -100,15 +189,19 @@ func (s *session) save(ctx context.Context, path string) error {
 	return nil
 }
 
-// note prints what the importer could not place in an entry, or only the lines that it could not read.
-func (s *session) note(stderr io.Writer, path string, unreadable bool) {
+// note prints which lines could not be read, and unless unreadable is set, what the importer could not place in an entry.
+func (s *session) note(stderr io.Writer, unreadable bool) {
+	for _, w := range s.skipped {
+		fmt.Fprintf(stderr, "%s:%d: %s: from byte %d on: %v\n", s.path, w.Line, importer.Unreadable, w.Byte, w.Err)
+	}
+	printTorn(stderr, s.path, s.torn)
 	for _, n := range s.notes {
 		if !unreadable || n.Kind == importer.Unreadable {
 			times := ""
 			if n.Count > 1 {
 				times = fmt.Sprintf(" (%d times)", n.Count)
 			}
-			fmt.Fprintf(stderr, "%s:%d: %s: %s%s\n", path, n.Line, n.Kind, n.What, times)
+			fmt.Fprintf(stderr, "%s:%d: %s: %s%s\n", s.path, n.Line, n.Kind, n.What, times)
 		}
 	}
 }
@@ -116,16 +209,44 @@ func (s *session) note(stderr io.Writer, path string, unreadable bool) {
 // write writes the log of a session.
 func (s *session) write(ctx context.Context, w io.Writer) error {
 	b := bufio.NewWriter(w)
-	for line, err := range s.store.Read(ctx, 0) {
+	header, err := s.Header().Encode()
+	if err != nil {
+		return err
+	}
+	b.Write(append(header, '\n')) // Flush returns an error
+	for e, err := range s.Entries(ctx) {
 		if err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if u, ok := e.Body.(entry.Unknown); ok {
+			if u.Line, err = follow(u.Line, e.Parent); err != nil {
+				return err
+			}
+			e.Body = u
 		}
-		if _, err := b.Write(append(line.Data, '\n')); err != nil {
+		line, err := e.Encode()
+		if err != nil {
+			return err
+		}
+		if _, err := b.Write(append(line, '\n')); err != nil {
 			return err
 		}
 	}
 	return b.Flush()
+}
+
+// follow returns the line of an entry of an unknown type with another parent, if the one that it has was left out.
+func follow(line json.RawMessage, parent string) (json.RawMessage, error) {
+	if l, err := storage.ParseLine(line); err != nil || l.Parent == parent {
+		return line, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return nil, err
+	}
+	delete(fields, "parent")
+	if quoted, err := json.Marshal(parent); err == nil && parent != "" {
+		fields["parent"] = quoted
+	}
+	return plainjson.Marshal(fields)
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/internal/test/sealed"
 )
@@ -82,7 +85,7 @@ func TestTheHelpOfEachCommandHasAnExample(t *testing.T) {
 }
 
 func TestUsageErrorsAreOneLineAndExitCode2(t *testing.T) {
-	torn := file(t, "torn.jsonl", imported(t, tree)+`{"type":"mess`)
+	torn := file(t, "torn.jsonl", imported(t, tree)+"{nothing\n")
 	notes := file(t, "notes.txt", "no session at all")
 	there := file(t, "there.jsonl", "")
 	for _, tt := range []struct {
@@ -101,7 +104,7 @@ func TestUsageErrorsAreOneLineAndExitCode2(t *testing.T) {
 		{"a log that is a folder", []string{"verify", t.TempDir()}, "is a directory"},
 		{"a folder", []string{"import", t.TempDir()}, "is a directory"},
 		{"a file that is not a session", []string{"import", notes}, "notes.txt: importer: line 1"},
-		{"an unreadable line", []string{"show", torn}, "torn.jsonl: importer: line 23: "},
+		{"an unreadable line", []string{"show", torn}, "torn.jsonl:23: from byte "},
 		{"an unknown entry", []string{"show", "-entry", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
 		{"a view at an unknown entry", []string{"show", "-view", "-at", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
 		{"a window without a view", []string{"show", "-window", "5", tree}, "-window and -at need -view"},
@@ -233,18 +236,67 @@ func TestEveryFormatIsImportedWithoutDamage(t *testing.T) {
 
 func TestSalvageLeavesOutUnreadableLines(t *testing.T) {
 	torn := file(t, "torn.jsonl", imported(t, tree)+"{nothing\n")
-	stdout, stderr := ran(t, program.ExitOK, "import", "-salvage", torn)
+	stdout, stderr := ran(t, program.ExitFailed, "import", "-salvage", torn)
 	require.Equal(t, 22, strings.Count(stdout, "\n"))
 	require.Contains(t, stderr, torn+":23: unreadable: ")
-	require.NotContains(t, stderr, "(1 times)")
-	_, stderr = ran(t, program.ExitOK, "show", "-salvage", torn)
-	require.Contains(t, stderr, torn+":23: unreadable: ")
+	require.Contains(t, stderr, torn+": 1 lines cannot be read and were left out\n")
+	for _, command := range []string{"show", "page"} {
+		_, stderr = ran(t, program.ExitFailed, command, "-salvage", torn)
+		require.Contains(t, stderr, torn+":23: unreadable: ")
+	}
+	pi := file(t, "pi.jsonl", compacttest.Content(t, tree)+"{nothing\n")
+	stdout, stderr = ran(t, program.ExitFailed, "import", "-salvage", pi)
+	require.Equal(t, 22, strings.Count(stdout, "\n"))
+	require.Contains(t, stderr, ": 1 lines cannot be read and were left out\n")
+}
+
+// All lines but the bad one are kept, whatever follows it.
+func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "whole.jsonl")
+	s, err := history.Open(path, history.Options{})
+	require.NoError(t, err)
+	for n := range 10 {
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("ask ", n)), chat.AssistantMessage("well"), chat.UserMessage("and"), chat.AssistantMessage("so")))
+	}
+	_, err = s.Add(t.Context(), entry.Entry{Body: entry.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q,"later":1}`, s.Leaf())}})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	lines := strings.SplitAfter(compacttest.Content(t, path), "\n")
+	for _, bad := range []int{1, 2, 11, 21, 41} {
+		changed := slices.Clone(lines)
+		changed[bad-1] = "?" + changed[bad-1][1:]
+		from := file(t, "damaged.jsonl", strings.Join(changed, ""))
+		to := filepath.Join(t.TempDir(), "salvaged.jsonl")
+		_, stderr := ran(t, program.ExitFailed, "import", "-salvage", "-o", to, from)
+		require.Contains(t, stderr, fmt.Sprintf("%s:%d: unreadable: from byte ", from, bad))
+		verified, _ := ran(t, program.ExitOK, "verify", to)
+		require.Contains(t, verified, fmt.Sprint(42-min(1, bad-1), " lines, no damage"), "the header is made anew")
+		want, _ := ran(t, program.ExitFailed, "show", "-salvage", from)
+		got, _ := ran(t, program.ExitOK, "show", to)
+		require.Equal(t, want, got)
+		require.Equal(t, 41-min(1, bad-1), strings.Count(got, "\n"))
+		_, stderr = ran(t, program.ExitUsage, "show", from)
+		require.Contains(t, stderr, fmt.Sprintf("%s:%d: from byte ", from, bad), "as verify says")
+	}
+	later := file(t, "later.jsonl", sealed.Log(strings.Replace(strings.Join(lines, ""), `"version":4`, `"version":5`, 1)))
+	for _, command := range []string{"show", "import", "page"} {
+		_, stderr := ran(t, program.ExitUsage, command, "-salvage", later)
+		require.Contains(t, stderr, later+": the session has format 5, this version reads 4\n")
+	}
+}
+
+// A torn end is no damage in any command.
+func TestATornEndIsNoted(t *testing.T) {
+	torn := file(t, "torn.jsonl", imported(t, tree)+`{"type":"mess`)
+	for _, command := range []string{"show", "import", "page", "verify"} {
+		_, stderr := ran(t, program.ExitOK, command, torn)
+		require.Contains(t, stderr, torn+":23: 13 bytes of a half-written line; opening the session sets them aside\n")
+	}
 }
 
 func TestErrorsNameSalvageOnlyIfItHelps(t *testing.T) {
 	log := imported(t, tree)
 	for _, test := range []struct{ name, command, text, want string }{
-		{"a torn end", "show", log + `{"type":"mess`, "(-salvage leaves out"},
 		{"a bad line", "import", log + "{nothing\n", "(-salvage leaves out"},
 		{"a bad line of a replay", "replay", log + "{nothing\n", "(promptree import -salvage leaves out"},
 		{"another format", "show", "hello\n", ""},

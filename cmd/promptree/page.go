@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -33,7 +34,7 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	out := flags.String("o", sessionfile.Stdin, "write the page to this file; - is the standard output")
 	model := flags.String("prices", "", "use this model's published prices for requests whose cost is not in the log")
 	hide := flags.Bool("hide", false, "replace all texts by their lengths and digests")
-	salvage := flags.Bool("salvage", false, "leave out lines that cannot be read, with a note for each")
+	salvage := flags.Bool("salvage", false, salvageUsage)
 	paths, err := parse(flags, pageUsage, args, stdout, false)
 	if err != nil {
 		return err
@@ -48,8 +49,9 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.note(stderr, paths[0], true)
+	s.note(stderr, true)
 	log, err := record.Session(ctx, s.Session, tiktoken.O200k(), prices)
+	left := s.close()
 	if err != nil {
 		return fmt.Errorf("%s: %w", paths[0], err)
 	}
@@ -61,11 +63,11 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if *out == sessionfile.Stdin {
-		return write(stdout)
+		return cmp.Or(write(stdout), left)
 	}
 	f, err := os.Create(*out)
 	if err != nil {
 		return program.UsageError{Err: err}
 	}
-	return errors.Join(write(f), f.Close())
+	return cmp.Or(errors.Join(write(f), f.Close()), left)
 }

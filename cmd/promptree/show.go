@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,7 +70,7 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.note(stderr, paths[0], true)
+	s.note(stderr, true)
 	var b bytes.Buffer
 	switch {
 	case v.asked:
@@ -79,11 +80,12 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	default:
 		err = s.tree(ctx, &b)
 	}
-	if err != nil {
-		return noEntry(paths[0], err)
+	if err == nil {
+		_, err = visible.Writer(stdout).Write(b.Bytes())
+	} else {
+		err = noEntry(paths[0], err)
 	}
-	_, err = visible.Writer(stdout).Write(b.Bytes())
-	return err
+	return cmp.Or(err, s.close())
 }
 
 // noEntry adds the file's name to an error, and advice to the error for an unknown id.
@@ -96,26 +98,27 @@ func noEntry(path string, err error) error {
 
 // entry prints one line of the log.
 func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
-	for line, err := range s.store.Read(ctx, 0) {
-		if err != nil {
-			return err
-		}
-		if line.ID == id {
-			return json.Indent(b, append(line.Data, '\n'), "", "  ")
-		}
+	e, err := s.Entry(ctx, id)
+	if err != nil {
+		return err
 	}
-	return &storage.NoEntryError{ID: id}
+	line, err := e.Encode()
+	if err != nil {
+		return err
+	}
+	return json.Indent(b, append(line, '\n'), "", "  ")
 }
 
 // tree prints a line for each entry. If an entry has several successors, the one on the path to the leaf comes last, at
 // the same depth. The others, which the session left, come before it and are indented.
 func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
-	after := map[string][]entry.Entry{}
+	type item struct{ id, text string }
+	after := map[string][]item{} // by parent
 	for e, err := range s.Entries(ctx) {
 		if err != nil {
 			return err
 		}
-		after[e.Parent] = append(after[e.Parent], e)
+		after[e.Parent] = append(after[e.Parent], item{e.ID, describe(e)})
 	}
 	toLeaf := map[string]bool{}
 	for e, err := range s.Back(ctx, "") {
@@ -125,17 +128,17 @@ func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 		toLeaf[e.ID] = true
 	}
 	type placed struct {
-		entry.Entry
+		item
 		depth int
 	}
 	var todo []placed // a stack
 	push := func(id string, depth int) {
 		list := after[id]
-		slices.SortStableFunc(list, func(a, b entry.Entry) int {
+		slices.SortStableFunc(list, func(a, b item) int {
 			switch {
-			case toLeaf[a.ID]:
+			case toLeaf[a.id]:
 				return 1
-			case toLeaf[b.ID]:
+			case toLeaf[b.id]:
 				return -1
 			}
 			return 0
@@ -153,11 +156,11 @@ func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 		e := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		mark := " "
-		if e.ID == s.Leaf() {
+		if e.id == s.Leaf() {
 			mark = ">"
 		}
-		fmt.Fprintf(b, "%s%s %s  %s\n", mark, strings.Repeat("│ ", e.depth), e.ID, describe(e.Entry))
-		push(e.ID, e.depth)
+		fmt.Fprintf(b, "%s%s %s  %s\n", mark, strings.Repeat("│ ", e.depth), e.id, e.text)
+		push(e.id, e.depth)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 		defer remove()
 		file, path = spooled, "standard input"
 	}
-	store, err := storage.ReadFile(file, storage.FileOptions{})
+	store, err := storage.ReadFile(file, storage.FileOptions{Snapshot: true})
 	if damage, ok := errors.AsType[*storage.CorruptError](err); ok { // such as a file that is empty
 		printDamage(stderr, path, damage)
 		return errDamaged

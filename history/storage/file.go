@@ -36,6 +36,9 @@ type FileOptions struct {
 	// NoTexts keeps no texts of long entries beside the log ([Texter]). Off by default, and always on with a Disk of your
 	// own.
 	NoTexts bool
+	// Snapshot ends a file that is only read where it ended when it was opened: [File.End] does not look for what was
+	// appended since. Off by default.
+	Snapshot bool
 	// Disk that holds the file. Defaults to that of the operating system.
 	Disk Disk
 }
@@ -178,7 +181,7 @@ func (f *File) state(ctx context.Context) (int64, error) {
 // since.
 func (f *File) End(ctx context.Context) (Position, error) {
 	end, err := f.state(ctx)
-	if err != nil || !f.ReadOnly() {
+	if err != nil || !f.ReadOnly() || f.options.Snapshot {
 		return Position(end), err
 	}
 	size, err := f.file.Size()

@@ -28,15 +28,27 @@ func Open(path string) (io.ReadCloser, error) {
 
 // Read reads a session in any format from a file, or from the standard input for [Stdin]. The error is a
 // [program.UsageError] that begins with the path, followed by the number of the line if one line is wrong.
-func Read(path string, o importer.Options) (*importer.Recording, error) {
+func Read(path string, o importer.Options) (*importer.Recording, error) { return ReadAs(path, path, o) }
+
+// ReadAs acts as [Read], and names the file otherwise in errors. A file that is being written is read as far as it goes
+// when it is opened.
+func ReadAs(name, path string, o importer.Options) (*importer.Recording, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := o.Read(f)
+	in := io.Reader(f)
+	if file, ok := f.(*os.File); ok {
+		info, err := file.Stat()
+		if err != nil {
+			return nil, program.UsageError{Err: err}
+		}
+		in = io.LimitReader(file, info.Size())
+	}
+	r, err := o.Read(in)
 	if err != nil {
-		return nil, program.UsageError{Err: fmt.Errorf("%s: %w", path, err)}
+		return nil, program.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	return r, nil
 }
