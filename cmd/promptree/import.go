@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -70,13 +71,11 @@ func load(ctx context.Context, path string, salvage bool) (*session, error) {
 		}
 		path, s.remove = spooled, remove
 	}
-	var err error
+	read := s.convert
 	if store := ownLog(ctx, path); store != nil {
-		err = s.open(ctx, store, salvage)
-	} else {
-		err = s.convert(ctx, path, salvage)
+		read = func(ctx context.Context, _ string, salvage bool) error { return s.open(ctx, store, salvage) }
 	}
-	if err != nil {
+	if err := read(ctx, path, salvage); err != nil {
 		s.remove()
 		return nil, err
 	}
@@ -85,11 +84,6 @@ func load(ctx context.Context, path string, salvage bool) (*session, error) {
 
 // ownLog opens a log of promptree, as it is now. It returns nil for any other file.
 func ownLog(ctx context.Context, path string) *storage.File {
-	if f, err := sessionfile.Open(path); err != nil { // not a regular file
-		return nil
-	} else if f.Close() != nil {
-		return nil
-	}
 	store, err := storage.ReadFile(path, storage.FileOptions{Snapshot: true})
 	if err != nil {
 		return nil
@@ -240,13 +234,12 @@ func follow(line json.RawMessage, parent string) (json.RawMessage, error) {
 	if l, err := storage.ParseLine(line); err != nil || l.Parent == parent {
 		return line, err
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(line, &fields); err != nil {
+	var fields map[string]any
+	in := json.NewDecoder(bytes.NewReader(line))
+	in.UseNumber()
+	err := in.Decode(&fields)
+	if fields["parent"] = parent; err != nil {
 		return nil, err
-	}
-	delete(fields, "parent")
-	if quoted, err := json.Marshal(parent); err == nil && parent != "" {
-		fields["parent"] = quoted
 	}
 	return plainjson.Marshal(fields)
 }
