@@ -292,6 +292,7 @@ func TestATornEndIsNoted(t *testing.T) {
 		_, stderr := ran(t, program.ExitOK, command, torn)
 		require.Contains(t, stderr, torn+":23: 13 bytes of a half-written line; opening the session sets them aside\n")
 	}
+	ran(t, program.ExitOK, "replay", "-policy", "copilot-chat", torn)
 }
 
 func TestErrorsNameSalvageOnlyIfItHelps(t *testing.T) {

@@ -35,7 +35,7 @@ const MaxLine = 64 << 20
 // Options configure how a recording is read. The zero value refuses what it cannot read.
 type Options struct {
 	// SkipUnreadable skips lines that cannot be read, with a [Note] for each ([Unreadable]). The first line must be
-	// readable, because it shows the format. A JSON document of several lines is read whole or not at all. Off by
+	// readable, because it shows the format. A torn end of a log of promptree is skipped in any case. A JSON document of several lines is read whole or not at all. Off by
 	// default.
 	SkipUnreadable bool
 	// MaxLine is the maximum length of a line in bytes. Defaults to [MaxLine].
@@ -92,6 +92,7 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if err != nil {
 		return nil, lines.wrap(unknownFormat(err))
 	}
+	_, own := f.(*ownReader)
 	for o := first; err != io.EOF; o, err = lines.object() {
 		bad, isLine := errors.AsType[*LineError](err)
 		if err == nil {
@@ -105,7 +106,7 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 			}
 		}
 		switch {
-		case isLine && opts.SkipUnreadable && lines.number > 1:
+		case isLine && (opts.SkipUnreadable || own && lines.torn) && lines.number > 1: // a log's torn end was never acknowledged
 			b.unreadable(bad)
 		case isLine:
 			return nil, bad

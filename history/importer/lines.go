@@ -17,6 +17,7 @@ type lineReader struct {
 	number  int    // of the line read last, from 1
 	buf     []byte // that line
 	tooLong bool   // whether that line is longer; it was skipped
+	torn    bool   // whether that line is the last, has no line feed and cannot be read
 }
 
 // object returns the object on the next line that is not blank, and io.EOF at the end.
@@ -36,6 +37,7 @@ func (l *lineReader) object() (*object, error) {
 		case whole:
 			return nil, l.wrap(err)
 		default:
+			l.torn = true
 			return nil, l.wrap(fmt.Errorf("the last line has no line feed, it may be torn: %w", err))
 		}
 	}
