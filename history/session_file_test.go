@@ -661,3 +661,31 @@ func TestASnapshotEndsWhereTheFileEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, wrong)
 }
+
+func TestALogOfAnotherFormatIsNeitherSalvagedNorDamaged(t *testing.T) {
+	other := sealed.Line(strings.Replace(header, `"version":4`, `"version":5`, 1))
+	path := file(t, other, hello, "")
+	before := content(t, path)
+	for _, open := range []func(string, history.Options) (*history.Session, error){history.Open, history.Read} {
+		for _, salvage := range []bool{false, true} {
+			_, err := open(path, history.Options{Salvage: salvage})
+			format, ok := errors.AsType[*entry.FormatError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, 5, format.Version)
+			require.NotContains(t, err.Error(), "Options.Salvage", "it does not help")
+			require.Equal(t, before, content(t, path))
+		}
+	}
+	store, err := storage.ReadFile(path, storage.FileOptions{})
+	require.NoError(t, err)
+	wrong, err := history.Verify(t.Context(), store)
+	require.ErrorAs(t, err, new(*entry.FormatError))
+	require.Empty(t, wrong)
+
+	damaged := strings.Replace(header, `"version":4`, `"version":5`, 1) // by a flipped bit, as the checksum shows
+	require.NoError(t, os.WriteFile(path, []byte(damaged+"\n"+hello+"\n"), 0o600))
+	s, err := history.Open(path, history.Options{Salvage: true})
+	require.NoError(t, err)
+	require.Equal(t, 1, count(t, s))
+	require.NoError(t, s.Close())
+}
