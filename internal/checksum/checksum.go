@@ -5,8 +5,9 @@ package checksum
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"hash/crc32"
 )
 
@@ -27,7 +28,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // field appends the field of a checksum, and the end of the line.
 func field(to, before []byte) []byte {
-	return fmt.Appendf(to, start+`%08x"}`, crc32.Checksum(before, castagnoli))
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(before, castagnoli))
+	return append(hex.AppendEncode(append(to, start...), sum[:]), `"}`...)
 }
 
 // Add returns a line with its checksum, as the last field of its object, which must have others. It may change what lies
