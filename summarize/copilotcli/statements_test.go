@@ -1044,7 +1044,7 @@ func TestStatements(t *testing.T) {
 				require.Zero(t, only(d, event.Done).Checkpoint)
 				require.Equal(t, "started done/conversation-compaction", compacttest.Kinds(*d.Heard))
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"internal/place/place.go", "if p.Checkpoints != nil && j.Policy", "if j.Policy")},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/place/place.go", "if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {\n\t\tpoint, err", "if j.Policy.Replace.Checkpoints {\n\t\tpoint, err")},
 		},
 		{
 			Says: "after going back the index counts the checkpoints of the branch that was left apart",
