@@ -181,8 +181,8 @@ func (r *Reader) extended(ctx context.Context, p Path, before storage.Position, 
 	slices.Reverse(nodes)
 	p.Nodes = nil
 	read, reached := 0, false
-	seen := map[string]storage.Position{}
-	child := storage.Position(-1) // the node whose parent comes next
+	var seen map[string]storage.Position // by id, once the ids do not fall from one entry to its parent
+	child := storage.Position(-1)        // the node whose parent comes next
 	if len(nodes) > 0 {
 		child = nodes[len(nodes)-1].At
 	}
@@ -197,10 +197,18 @@ func (r *Reader) extended(ctx context.Context, p Path, before storage.Position, 
 		if read += len(s.Data); read <= r.cache.most/4 { // the newest entries are used first
 			r.keep(s.At, e, len(s.Data))
 		}
-		if later, again := seen[e.ID]; again {
-			return Path{}, r.corrupt(ctx, later, secondEntry(e.ID))
+		if seen == nil && len(nodes) > 0 && e.ID >= nodes[len(nodes)-1].ID {
+			seen = map[string]storage.Position{}
+			for _, n := range nodes {
+				seen[n.ID] = n.At
+			}
 		}
-		seen[e.ID] = s.At
+		if seen != nil {
+			if later, again := seen[e.ID]; again {
+				return Path{}, r.corrupt(ctx, later, secondEntry(e.ID))
+			}
+			seen[e.ID] = s.At
+		}
 		n := newNode(e, s.At)
 		nodes = append(nodes, n)
 		p.before, child = s.Parent, s.At
