@@ -138,14 +138,6 @@ func checkView(t *testing.T, session *history.Session, leaf string) {
 	require.NoError(t, chat.Validate(append(messages, chat.UserMessage("And now?"))), leaf)
 }
 
-// bytesTokenizer counts one token per byte of text.
-type bytesTokenizer struct{}
-
-func (bytesTokenizer) CountText(text string) int       { return len(text) }
-func (bytesTokenizer) CountPart(chat.Part) int         { return 1 }
-func (bytesTokenizer) CountMessage(m chat.Message) int { return len(m.Text()) }
-func (bytesTokenizer) CountTools([]chat.Tool) int      { return 0 }
-
 func TestASessionMadeFromARecordingIsReadAsPromptrees(t *testing.T) {
 	for name := range formats {
 		t.Run(name, func(t *testing.T) {
