@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/internal/checksum"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -54,21 +56,48 @@ func (c promptree) fill(ctx context.Context, p *place, first, count, messages in
 	if err != nil {
 		return err
 	}
-	var lines int
-	if err := p.QueryRow(ctx, "SELECT count(*) FROM "+template).Scan(&lines); err != nil {
+	return p.copyLines(ctx, sessionName(first), sessionName(first+count-1))
+}
+
+// copyLines copies the lines of the template to sessions, all sessions' first lines first, as they would have been
+// appended. Each has texts of its own, so each line gets a checksum of its own.
+func (p *place) copyLines(ctx context.Context, first, last string) error {
+	type session struct {
+		id   any
+		name string
+	}
+	rows, err := p.Query(ctx, "SELECT session, name FROM promptree_sessions WHERE name BETWEEN $1 AND $2 ORDER BY session", first, last)
+	if err != nil {
 		return err
 	}
-	for at := 0; at < lines; at += chunk(count) {
-		_, err := p.Exec(ctx, `
-			INSERT INTO promptree_lines (session, at, id, parent, kind, data)
-			SELECT s.session, t.at, t.id, t.parent, t.kind, convert_to(replace(convert_from(t.data, 'UTF8'), $1, s.name), 'UTF8')
-			FROM `+template+` AS t, promptree_sessions AS s WHERE t.at BETWEEN $2 AND $3 AND s.name BETWEEN $4 AND $5 ORDER BY t.at, s.session`,
-			templateName, at, at+chunk(count)-1, sessionName(first), sessionName(first+count-1))
-		if err != nil {
-			return err
-		}
+	sessions, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s session, err error) { return s, row.Scan(&s.id, &s.name) })
+	if err != nil {
+		return err
 	}
-	return nil
+	type line struct {
+		at                     int64
+		id, parent, kind, data []byte
+	}
+	if rows, err = p.Query(ctx, "SELECT at, id, parent, kind, data FROM "+template+" ORDER BY at"); err != nil {
+		return err
+	}
+	lines, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l line, err error) {
+		return l, row.Scan(&l.at, &l.id, &l.parent, &l.kind, &l.data)
+	})
+	if err != nil {
+		return err
+	}
+	n := 0
+	_, err = p.CopyFrom(ctx, pgx.Identifier{"promptree_lines"}, []string{"session", "at", "id", "parent", "kind", "data"}, pgx.CopyFromFunc(func() ([]any, error) {
+		if n == len(lines)*len(sessions) {
+			return nil, nil
+		}
+		l, s := lines[n/len(sessions)], sessions[n%len(sessions)]
+		n++
+		data := checksum.Add(bytes.ReplaceAll(checksum.Cut(l.data), []byte(templateName), []byte(s.name)))
+		return []any{s.id, l.at, l.id, l.parent, l.kind, data}, nil
+	}))
+	return err
 }
 
 // template creates the session that others are copied from, and compacts it as it grows.

@@ -51,6 +51,3 @@ func text(session string, size int) string {
 	at := rand.IntN(len(pool) - size)
 	return session + " " + pool[at:at+size]
 }
-
-// chunk returns the number of messages of each session that one statement copies.
-func chunk(sessions int) int { return max(1, 20_000/sessions) }
