@@ -168,3 +168,27 @@ func TestTheLastResortSaysWhereTheOldestMessagesAre(t *testing.T) {
 		require.Regexp(t, `^\[\d+ messages of this conversation left out here, from read_session\(\{"entry":"`+first+`"\}\) on\]$`, r.Messages[1].Text(), "%s", resort)
 	}
 }
+
+func TestWhatASystemCutsOfTheUsersMessagesHasItsHandleBehind(t *testing.T) {
+	for name, mark := range map[string]string{"copilot-cli": "truncated>...", "a3s": "cut here ...]"} {
+		t.Run(name, func(t *testing.T) {
+			d := recalled(t, chat.UserMessage("Begin. "+words(1500)))
+			first := d.Session.Leaf()
+			d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))
+			d.Say(rounds(1, 2, roundTokens/2)...)
+			d.Say(chat.AssistantMessage("Done."), chat.UserMessage("And now?"))
+			d.Policy = policies.All()[name]
+			d.Policy.Trigger = policy.Trigger{{On: policy.OnDemand}}
+			d.Policy.Cut.Tokens, d.Policy.Cut.Messages = 1, 0
+			d.Always(models.Say("# Work\n\n<summary>" + words(120) + "</summary>"))
+			d.Messages()
+			_, err := d.Compact(t.Context(), "")
+			require.NoError(t, err)
+			got := text(compactions(d.Session)[0].Messages)
+			_, behind, cut := strings.Cut(got, mark)
+			require.True(t, cut, got)
+			at := strings.Index(behind, `[read_session({"entry":"`+first+`"})]`)
+			require.True(t, at >= 0 && at < 7000, "%d in %s", at, behind)
+		})
+	}
+}

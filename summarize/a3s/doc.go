@@ -42,6 +42,7 @@
 //   - Output is cleared when the threshold is reached, by an entry of the session, and stays cleared. The prefix of the
 //     prompt changes then and at no other time, so the provider's cache is lost once for each clearing and once for
 //     each compaction.
+//   - Behind a placeholder and behind a cut message stands how the agent reads the rest ([history.Session.Handle]), if it can.
 //   - A first message of the user that takes more than a quarter of the room for the summary is cut in its middle, with
 //     a mark: kept whole, it could leave no room for a summary at all. What the agent said at the start becomes text in
 //     the summary's message, because everything in a replacement is a user message.

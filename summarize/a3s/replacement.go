@@ -49,15 +49,18 @@ func Replacement(m policy.Material) elements.Node {
 // minClip is the fewest tokens to which a message is cut. A shorter one is not worth showing.
 const minClip = 24
 
-// clipMessage cuts the middle of the text of a message that takes more than that many tokens, with a mark. If there is
-// no room for text, or no text, the message stays as it is.
+// clipMessage cuts the middle of the text of a message that takes more than that many tokens, with a mark
+// and the handle behind it. If there is no room for text, or no text, the message stays as it is.
 func clipMessage(m policy.Material, said chat.Message, tokens int) chat.Message {
 	if m.Tokenizer == nil || m.Room <= 0 {
 		return said
 	}
-	size, text := m.Tokenizer.CountMessage(said), said.Text()
-	if room := tokens - size + m.Tokenizer.CountText(text); size > tokens && room >= minClip && text != "" {
-		content := chat.Parts{chat.Text(prompts.Clip(m, text, room))}
+	size, text, behind := m.Tokenizer.CountMessage(said), said.Text(), ""
+	if handle := m.HandleOf(said); handle != "" {
+		behind = "\n[" + handle + "]"
+	}
+	if room := tokens - size + m.Tokenizer.CountText(text) - m.Tokenizer.CountText(behind); size > tokens && room >= minClip && text != "" {
+		content := chat.Parts{chat.Text(prompts.Clip(m, text, room) + behind)}
 		for _, p := range said.Content {
 			if _, isText := p.(chat.Text); !isText {
 				content = append(content, p)

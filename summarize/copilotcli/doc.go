@@ -163,5 +163,6 @@
 // request for a summary forbids tools, which the agent's requests do not, and after the first compaction it begins
 // differently: do not count on the cache for it. After a compaction the agent sees only the summary and the newest
 // round of its own work, and has to look up what else it needs. If the session is in a file, a pointer to it follows
-// the summary in each prompt ([policy.Replace].NoBreadcrumb leaves it out).
+// the summary in each prompt ([policy.Replace].NoBreadcrumb leaves it out), and behind a copy that is cut, or the line that
+// says how many are left out, stands how the agent reads the rest ([history.Session.Handle]).
 package copilotcli

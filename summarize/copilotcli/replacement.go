@@ -52,16 +52,16 @@ func (CompactedSession) Replacement(m policy.Material) elements.Node {
 
 // users returns copies of the user messages that are covered, within the tokens that the other parts leave.
 func users(m policy.Material) elements.Node {
-	var texts []string
+	var texts, handles []string
 	for _, message := range m.Said {
 		text, notes := plaintext.Content(message)
 		if text = strings.Trim(strings.Join(append([]string{text}, notes...), "\n"), "\n"); text != "" {
-			texts = append(texts, text)
+			texts, handles = append(texts, text), append(handles, m.HandleOf(message))
 		}
 	}
 	return el.Func(func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		for characters := 30_000; characters > 0 && len(texts) > 0; {
-			list := copies(texts, m.SaidLeft, characters)
+			list := copies(texts, handles, m.SaidLeft, characters)
 			tokens := s.CountText(list) + 4 // joined to the other parts, they may take more
 			if tokens <= s.TokenBudget {
 				return textblock.Ranked{Text: list}.Node(), nil
@@ -73,8 +73,9 @@ func users(m policy.Material) elements.Node {
 }
 
 // copies returns copies of texts that take at most the given characters, by the rules of [CompactedSession]. Missing is
-// the number of texts that are missing after the first.
-func copies(texts []string, missing, characters int) string {
+// the number of texts that are missing after the first. Behind a cut text stands its handle, and behind the note of texts
+// that are left out that of the first of them.
+func copies(texts, handles []string, missing, characters int) string {
 	share, most, first := (characters-1)/5, 16, 3 // for the oldest, the newest, the oldest
 	if len(texts) == 1 || len(texts) <= 20 && utf8.RuneCountInString(strings.Join(texts, "")) <= characters {
 		share, most = 0, 20
@@ -88,11 +89,20 @@ func copies(texts []string, missing, characters int) string {
 	oldest := whole(slices.All(rest), share, first)
 	missing += len(rest) - len(oldest)
 	var list []string
-	for i, text := range slices.Concat(oldest, newest) {
-		if i == len(oldest) && missing > 0 {
-			list = append(list, fmt.Sprintf("... %d messages of the user omitted ...", missing))
+	add := func(text string, at int, cut bool) {
+		if list = append(list, text); cut && at < len(handles) && handles[at] != "" {
+			list = append(list, "["+handles[at]+"]")
 		}
-		list = append(list, plaintext.Tagged("user-message", plaintext.Untagged(text)))
+	}
+	for i, text := range slices.Concat(oldest, newest) {
+		at := i
+		if i >= len(oldest) {
+			at = len(texts) - len(newest) + i - len(oldest)
+		}
+		if i == len(oldest) && missing > 0 {
+			add(fmt.Sprintf("... %d messages of the user omitted ...", missing), len(oldest), len(rest) > len(oldest))
+		}
+		add(plaintext.Tagged("user-message", plaintext.Untagged(text)), at, text != texts[at])
 	}
 	return plaintext.Tagged("user-messages", strings.Join(list, "\n"))
 }

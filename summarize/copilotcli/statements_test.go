@@ -909,7 +909,7 @@ func TestStatements(t *testing.T) {
 				statements.Change(replacement, "share, most, first := (characters-1)/5, 16, 3", "share, most, first := (characters-1)/5, 16, 4"),
 				statements.Change(replacement, "characters-share, most)", "characters, most)"),
 				statements.Change(replacement, "missing += len(rest) - len(oldest)", "missing += len(rest)"),
-				statements.Change(replacement, "			list = append(list, fmt.Sprintf(\"... %d messages of the user omitted ...\", missing))\n", "			_ = fmt.Sprint(missing)\n"),
+				statements.Change(replacement, "			add(fmt.Sprintf(\"... %d messages of the user omitted ...\", missing), len(oldest), len(rest) > len(oldest))\n", "			_ = missing\n"),
 			},
 		},
 		{

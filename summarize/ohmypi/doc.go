@@ -154,6 +154,7 @@
 //     the entries between.
 //   - A history that is larger than the model takes in is summarised in segments, each with the notes on those before it,
 //     unless [Handoff].Packs is set. One text takes at most a quarter of a request.
+//   - Behind a placeholder stands how the agent reads the output ([history.Session.Handle]), if it can.
 //   - After the summary comes a pointer to the transcript, if the session is in a file. It takes about 70 tokens in
 //     each prompt ([policy.Replace].NoBreadcrumb leaves it out).
 //

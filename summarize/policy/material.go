@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"reflect"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -44,11 +45,23 @@ type Covering struct {
 	// Said holds the user's own messages that are not shown any more after the compaction, in order. Those of earlier
 	// compactions are among them; messages that the application or a shell said in the user's place are not.
 	Said []chat.Message
+	// SaidHandles says for each of Said how the agent reads it ([history.Session.Handle]); nil if it cannot.
+	SaidHandles []string
 	// SaidLeft is how many messages are missing between the first of Said and the second: of more than 1,000 messages,
 	// only the first and the newest are known.
 	SaidLeft int
 	// Files that were read and modified in the covered history and in the history that was compacted before.
 	Files entry.Files
+}
+
+// HandleOf returns the handle of one of the user's own messages, "" if it has none.
+func (c Covering) HandleOf(said chat.Message) string {
+	for i, handle := range c.SaidHandles {
+		if reflect.DeepEqual(c.Said[i], said) {
+			return handle
+		}
+	}
+	return ""
 }
 
 // Staying holds what the agent is shown beside the summary, or may look up.

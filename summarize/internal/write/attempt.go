@@ -179,7 +179,7 @@ func (j *Attempt) readPath(ctx context.Context, s *history.Session, shown map[st
 	}
 	for _, e := range said {
 		if !shown[e.ID] {
-			m.Said = append(m.Said, e.Message())
+			m.Said, m.SaidHandles = append(m.Said, e.Message()), append(m.SaidHandles, s.Handle(e, 0, 0))
 		}
 	}
 	latest, err := s.Resolve(ctx, retained.Latest[entry.TypeCompaction], retained.Latest[entry.TypeTodos])

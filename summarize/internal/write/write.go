@@ -259,7 +259,7 @@ func (w *Writer) continued(ctx context.Context, j Attempt, summary string) (Atte
 	}
 	// The next segment needs only the words of this summary.
 	m.Summary, m.Room, m.Reminder = words, math.MaxInt32, ""
-	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head, m.Pinned = policy.Breadcrumb{}, policy.Workspace{}, entry.Files{}, nil, 0, nil, nil
+	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidHandles, m.SaidLeft, m.Head, m.Pinned = policy.Breadcrumb{}, policy.Workspace{}, entry.Files{}, nil, nil, 0, nil, nil
 	stand, err := j.replacement(ctx, m)
 	if err != nil {
 		return j, err
