@@ -6,7 +6,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -33,7 +32,7 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 	f, kept := e.Kept().Load().(*finished)
 	kept = kept && f.compatible == l.Compatible
 	switch {
-	case kept && counting.MayKeep(f.tokenizer) && counting.MayKeep(l.Sizing.Tokenizer) && f.tokenizer == l.Sizing.Tokenizer:
+	case kept && l.keepsCounts && f.tokenizer == l.Sizing.Tokenizer:
 	case kept && !f.silent:
 		f = f.countedBy(l)
 		e.Kept().Store(f)

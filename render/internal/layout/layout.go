@@ -18,6 +18,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/transfer"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -35,10 +36,13 @@ type Layouter struct {
 	KeepUnranked bool
 	// Transfer says that the tree is content that is to be transferred.
 	Transfer bool
+
+	keepsCounts bool // counts by Sizing.Tokenizer may be kept
 }
 
 // Lay lays out a tree with a budget in tokens.
 func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*tree.Tree, error) {
+	l.keepsCounts = counting.MayKeep(l.Sizing.Tokenizer)
 	_, joins := l.Sizing.Tokenizer.(chat.Joiner)
 	s := l.outermost(w, tree.New(), func(bool) string { return tree.RootPath }, place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, budget)
 	s.id = s.tree.Add(tree.None, tree.Node{})
