@@ -47,7 +47,7 @@ type looking struct {
 // output is a tool result, or the arguments of a call.
 type output struct {
 	entry, first entry.Entry // its entry, and the first of its round
-	handle       string
+	in           *openRound
 	round        int
 	call         chat.ToolCall
 	content      chat.Parts // nil for arguments
@@ -67,12 +67,12 @@ func (l *looking) add(round *openRound) {
 	m := round.Assistant.Message()
 	if l.Arguments > 0 {
 		for _, c := range m.ToolCalls {
-			l.push(output{entry: first, first: first, handle: l.handles.ofShown(round, first), round: n, call: c, tokens: sizeUpTo(l.t, c.Arguments, l.Keep)})
+			l.push(output{entry: first, first: first, in: round, round: n, call: c, tokens: sizeUpTo(l.t, c.Arguments, l.Keep)})
 		}
 	}
 	for _, e := range round.sentResults() {
 		result := e.Message()
-		o := output{entry: e, first: first, handle: l.handles.ofShown(round, e), round: n, content: result.Content, failed: result.IsError, done: round.isCleared(e.ID) && !round.isPreview(e.ID)}
+		o := output{entry: e, first: first, in: round, round: n, content: result.Content, failed: result.IsError, done: round.isCleared(e.ID) && !round.isPreview(e.ID)}
 		for _, c := range m.ToolCalls {
 			if c.ID == result.ToolCallID {
 				o.call = c
@@ -144,7 +144,7 @@ func (l *looking) clearable() Clearable {
 
 // clearResult clears a result if its placeholder is smaller, and returns the number of tokens saved.
 func (l *looking) clearResult(c *Clearable, o output) int {
-	text := l.Placeholder(ClearedOutput{Entry: o.entry.ID, Tool: o.call.Name, Tokens: o.tokens, Handle: o.handle})
+	text := l.Placeholder(ClearedOutput{Entry: o.entry.ID, Tool: o.call.Name, Tokens: o.tokens, Handle: l.handles.ofShown(o.in, o.entry)})
 	placeholder := l.t.CountText(text)
 	saved := o.tokens - placeholder
 	if saved <= 0 || o.tokens < l.Least || float64(o.tokens) < float64(l.LeastPlaceholders)*float64(placeholder) || sendable.Blank(text) {
@@ -164,7 +164,7 @@ func (l *looking) clearArguments(c *Clearable, o output) int {
 		if n < l.Arguments {
 			return text
 		}
-		return leftOutNote(strconv.Itoa(n)+" tokens", o.handle)
+		return leftOutNote(strconv.Itoa(n)+" tokens", l.handles.ofShown(o.in, o.entry))
 	}
 	text, err := mapStrings(o.call.Arguments, note)
 	if err != nil {

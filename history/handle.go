@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// The names of the tools by which an agent reads and searches its session, and pins entries: those of package recall. A session opened
-// with [Options.Recall] names them where something is left out of a prompt.
+// The names of the tools by which an agent reads and searches its session, and pins entries: those of package recall. A
+// session opened with [Options.Recall] names them where something is left out of a prompt.
 const (
 	ReadTool   = "read_session"
 	SearchTool = "search_session"

@@ -39,13 +39,12 @@ func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 	for _, e := range round.sentResults() {
 		m := e.Message()
 		tool := round.tool(m.ToolCallID)
-		handle := sn.handles().of(e, 0, 0)
-		if handle == "" || round.isCleared(e.ID) || IsLookUp(tool) || never(r.Never, tool) || !onlyText(m.Content) {
+		if round.isCleared(e.ID) || IsLookUp(tool) || never(r.Never, tool) || !onlyText(m.Content) {
 			continue
 		}
 		text := e.Text()
 		total := t.CountText(text)
-		if total <= r.Above {
+		if total <= r.Above || sn.handles().of(e, 0, 0) == "" {
 			continue
 		}
 		preview := r.preview(t, sn.handles(), e, text, total)

@@ -85,7 +85,7 @@ func (c *choice) pass() {
 	}
 }
 
-// untie gives the candidates that were tied their priorities back, and sorts all of a list.
+// untie restores the priorities of the candidates that were tied, and sorts all of a list.
 func (o *Order) untie(tied, list []candidate) {
 	for i := range tied {
 		tied[i].priority = o.tree.Nodes[tied[i].id].Priority
