@@ -239,11 +239,11 @@ func (b *filler) pair(messages []tree.ID, by int) {
 			continue
 		}
 		extra := b.state.Tree.Extra(n)
-		sent := []chat.Message{extra.Frame}
+		sent := []chat.Message(nil)
 		if extra.Block != nil {
 			sent = extra.Block.Messages
 		} else {
-			sent[0].ToolCalls = join.Calls(b.state.At(tree.Latest).Calls(n))
+			sent = []chat.Message{join.Frame(b.state.At(tree.Latest), n)}
 		}
 		for _, m := range sent {
 			for _, c := range m.ToolCalls {

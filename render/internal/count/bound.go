@@ -145,7 +145,7 @@ func (b *bound) addInMessage(c *Counter, m tree.ID, of PartType, content chat.Pa
 		return
 	}
 	left.numbers[of]--
-	frame := c.state.Tree.Extra(m).Frame
+	frame := *c.state.Tree.Extra(m).Frame
 	frame.Content, frame.ToolCalls = content, calls
 	one := c.pieces.tokenizer.CountMessage(frame)
 	frame.Content, frame.ToolCalls = slices.Concat(content, content), slices.Concat(calls, calls)

@@ -26,7 +26,7 @@ func Message(v tree.View, n tree.ID) chat.Message {
 
 // Frame returns a message without content.
 func Frame(v tree.View, n tree.ID) chat.Message {
-	m := v.State.Tree.Extra(n).Frame
+	m := *v.State.Tree.Extra(n).Frame
 	m.ToolCalls = Calls(v.Calls(n))
 	return m
 }
@@ -47,12 +47,14 @@ func Calls(calls []elements.ToolCall) []chat.ToolCall {
 func Messages(s *tree.State) []chat.Message {
 	v := s.At(tree.Latest)
 	list := make([]chat.Message, 0, s.Tree.Messages)
+	var parts slab[chat.Part]
+	var calls slab[chat.ToolCall]
 	var collect func(n tree.ID)
 	collect = func(n tree.ID) {
 		switch s.Tree.Nodes[n].Kind {
 		case tree.Finished:
 			for _, m := range s.Tree.Extra(n).Block.Messages { // cloned, because the caller may change them
-				m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls)
+				m.Content, m.ToolCalls = parts.clone(m.Content), calls.clone(m.ToolCalls)
 				list = append(list, m)
 			}
 		case tree.Container:
@@ -69,6 +71,23 @@ func Messages(s *tree.State) []chat.Message {
 		return nil
 	}
 	return list
+}
+
+// slab makes copies of short lists, many in one array. The zero value is ready to use.
+type slab[T any] []T
+
+// clone returns a copy of a list.
+func (s *slab[T]) clone(list []T) []T {
+	if list == nil {
+		return nil
+	}
+	const together = 64
+	if cap(*s)-len(*s) < len(list) {
+		*s = make([]T, 0, max(len(list), together))
+	}
+	from := len(*s)
+	*s = append(*s, list...)
+	return slices.Clip((*s)[from:])
 }
 
 // Builder is a [Reader] that builds the content of a message. The zero value is ready to use.

@@ -80,7 +80,7 @@ func (f *finished) countedBy(l *Layouter) *finished {
 		switch extra := &t.Extras[t.Details[i].Extra]; t.Nodes[i].Kind {
 		case tree.Message:
 			if extra.Frame.Role != chat.RoleTool {
-				other.charged += frameTokens(l.Tokenizer, extra.Frame, extra.Calls)
+				other.charged += frameTokens(l.Tokenizer, *extra.Frame, extra.Calls)
 			}
 		case tree.Text:
 			t.SetTokens(id, l.Tokenizer.CountText(t.Text(id)))

@@ -16,19 +16,19 @@ func layMessage(_ context.Context, n elements.Node, s *site) (elements.Nodes, er
 	extra := s.tree.EnsureExtra(s.id)
 	switch n := n.(type) {
 	case elements.SystemMessage:
-		extra.Frame = chat.Message{Role: chat.RoleSystem, Name: n.Name}
+		extra.Frame = &chat.Message{Role: chat.RoleSystem, Name: n.Name}
 	case elements.UserMessage:
-		extra.Frame = chat.Message{Role: chat.RoleUser, Name: n.Name}
+		extra.Frame = &chat.Message{Role: chat.RoleUser, Name: n.Name}
 	case elements.AssistantMessage:
-		extra.Frame, extra.Calls = chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls
+		extra.Frame, extra.Calls = &chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls
 	case elements.ToolMessage:
-		extra.Frame = chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}
+		extra.Frame = &chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}
 	}
 	if err := s.checkMessage(extra); err != nil {
 		return nil, err
 	}
 	s.node().Kind, s.inMessage = tree.Message, true
-	tokens := frameTokens(s.layouter.Tokenizer, extra.Frame, extra.Calls)
+	tokens := frameTokens(s.layouter.Tokenizer, *extra.Frame, extra.Calls)
 	if extra.Frame.Role == chat.RoleTool { // not charged, as in prompt-tsx
 		s.uncharged += tokens
 	} else {

@@ -100,7 +100,7 @@ func (r Reader) piece(id tree.ID, n incoming, where string, depth int) error {
 			return &Error{Place: where, Err: tree.ErrNestedMessage}
 		}
 		e.Kind = tree.Message
-		r.tree.EnsureExtra(id).Frame = chat.Message{Role: roles[*n.Props.Role], Name: n.Props.Name}
+		r.tree.EnsureExtra(id).Frame = &chat.Message{Role: roles[*n.Props.Role], Name: n.Props.Name}
 		r.InMessage = true
 	case pieceOther:
 		if n.Props.Tool != nil {

@@ -118,7 +118,7 @@ type Extra struct {
 	Limit int // of a TokenLimit, 0 for none
 	Tag   *Tag
 
-	Frame chat.Message // without content and calls
+	Frame *chat.Message // without content and calls; it does not change
 	Calls []elements.ToolCall
 	Block *Block // of finished messages, required or not
 
