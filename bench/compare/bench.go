@@ -20,10 +20,11 @@ type sizes struct {
 	session     int    // maximum bytes of the session's text; 0 means all
 	chunks      int    // chunks of prompt-tsx's benchmark
 	budgets     int    // chunks of the tree that is fitted to many budgets
+	hostile     int    // bytes of the shorter texts without words
 }
 
 var fullSizes = sizes{
-	growth: [3]int{1_000, 10_000, 100_000}, rounds: 1_000, roundTokens: 200, chunks: sampleLines, budgets: 3_000,
+	growth: [3]int{1_000, 10_000, 100_000}, rounds: 1_000, roundTokens: 200, chunks: sampleLines, budgets: 3_000, hostile: 1 << 20,
 }
 
 // bench is the state shared by the comparisons of a run.

@@ -16,6 +16,8 @@ func plans() []plan {
 	return []plan{
 		countPlan("o200k_base"),
 		countPlan("cl100k_base"),
+		goroutinesPlan(),
+		hostilePlan(),
 		promptTSXPlan(),
 		growthPlan(flatTree),
 		growthPlan(nestedTree),

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 func tiny(only string) options {
 	return options{
 		noNode: true, only: regexp.MustCompile(only), session: generatedSession, pace: pace{rounds: 1},
-		sizes: sizes{growth: [3]int{5, 10, 100}, rounds: 30, roundTokens: 100, session: 2000, chunks: 100, budgets: 100},
+		sizes: sizes{growth: [3]int{5, 10, 100}, rounds: 30, roundTokens: 100, session: 2000, chunks: 100, budgets: 100, hostile: 4096},
 	}
 }
 
