@@ -58,7 +58,8 @@ func main() { program.Main(run) }
 type options struct {
 	dir, session, transcript string
 	page, policy, model      string
-	prices                   sizing.Prices // of the model
+	summaryModel             string
+	prices, summaryPrices    sizing.Prices // of the models
 	window                   int
 	json, noBreadcrumb       bool
 	recall                   bool
@@ -75,7 +76,7 @@ func (o options) about() string {
 
 // The default windows, in tokens.
 const (
-	surveyWindow = 9_000
+	surveyWindow = 16_000
 	replayWindow = 128_000
 )
 
@@ -89,6 +90,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.window, "window", 0, fmt.Sprintf("context window in tokens (default %d, %d with -session)", surveyWindow, replayWindow))
 	flags.StringVar(&o.policy, "policy", "", "compaction policy: "+strings.Join(policies.Names(), ", ")+" (default "+copilotchat.Name+", only if a prompt does not fit)")
 	flags.StringVar(&o.model, "prices", "claude-opus-4-5", "price the run as this model's (published prices)")
+	flags.StringVar(&o.summaryModel, "summary-prices", "claude-haiku-4-5", "price the summaries as this model's")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a round, and one with totals")
 	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what happens without it")
 	flags.BoolVar(&o.recall, "recall", false, "look things up with the tools of package recall instead of those for files")
@@ -99,6 +101,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var err error
 	if o.prices, err = sizing.PublishedPrices().Of(o.model); err != nil {
 		return o, program.UsageError{Err: fmt.Errorf("-prices: %w", err)}
+	}
+	if o.summaryPrices, err = sizing.PublishedPrices().Of(o.summaryModel); err != nil {
+		return o, program.UsageError{Err: fmt.Errorf("-summary-prices: %w", err)}
 	}
 	if _, err := policies.Named(cmp.Or(o.policy, copilotchat.Name)); err != nil {
 		return o, program.UsageError{Err: fmt.Errorf("-policy: %w", err)}
@@ -222,7 +227,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		t.head(title)
 		out = t
 	}
-	sum := totals{Transcript: session.Path(), Model: o.model}
+	sum := totals{Transcript: session.Path(), Model: o.model, SummaryModel: o.summaryModel}
 	sum.Answer, sum.Costs, err = job(session, func(r agent.Round) {
 		sum.add(r)
 		out.round(r)
@@ -255,8 +260,10 @@ func surveyFolder(ctx context.Context, o options, session *history.Session, toke
 	defer tools.Close()
 	model := &survey{}
 	worker := &agent.Agent{
-		Model: model, Summarizer: models.Offline{Tokenizer: tokenizer}, Session: session, Tools: tools,
-		Tokenizer: tokenizer, Window: window, Policy: o.compactBy(), Prices: o.prices, Pace: o.pace, OnRound: onRound, Recorder: recorder,
+		Model:      agent.Foretold(model, &agent.Forecast{Tokenizer: tokenizer, Prices: o.prices}),
+		Summarizer: agent.Foretold(models.Offline{Tokenizer: tokenizer}, &agent.Forecast{Tokenizer: tokenizer, Prices: o.summaryPrices}),
+		Session:    session, Tools: tools, Context: agent.Context(tools),
+		Tokenizer: tokenizer, Window: window, Policy: o.compactBy(), Prices: o.prices, SummaryPrices: o.summaryPrices, Pace: o.pace, OnRound: onRound, Recorder: recorder,
 	}
 	if o.recall {
 		worker.Recall = &recall.Tools{}

@@ -26,16 +26,21 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 	if err != nil {
 		return agent.Costs{}, err
 	}
-	meter := agent.Meter{Prices: o.prices}
+	meter := agent.Meter{Prices: o.prices, SummaryPrices: o.summaryPrices}
+	forecast := agent.Forecast{Tokenizer: tokenizer, Prices: o.prices}
+	summarizer := agent.Foretold(models.Offline{Tokenizer: tokenizer}, &agent.Forecast{Tokenizer: tokenizer, Prices: o.summaryPrices})
+	policy := o.compactBy()
+	policy.Ask.Names = append([]string{agent.Summarizer}, policy.Ask.Names...)
 	var mu sync.Mutex // events may come from the background
 	var compacted []event.Event
 	compactor := &summarize.Compactor{
-		Session: session, Policy: o.compactBy(),
-		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens, Prices: o.prices},
+		Session: session, Policy: policy,
+		Models: map[string]summarize.Target{agent.Summarizer: {Model: summarizer, Prices: o.summaryPrices}},
+		Target: summarize.Target{Model: summarizer, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens, Prices: o.prices},
 		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			meter.AddEvent(e, tokenizer)
+			meter.AddEvent(e)
 			if e.Kind == event.Done {
 				compacted = append(compacted, e)
 			}
@@ -57,11 +62,6 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 		if err != nil {
 			return meter.Costs(), fmt.Errorf("%s: line %d: %w", o.session, step.Line, err)
 		}
-		if recorder != nil {
-			if err := recorder.Step(ctx, compactor, rendered, chat.Response{Message: step.Answer}); err != nil {
-				return meter.Costs(), fmt.Errorf("%s: line %d: %w", o.session, step.Line, err)
-			}
-		}
 		if err := chat.Validate(rendered.Messages); err != nil {
 			return meter.Costs(), fmt.Errorf("%s: line %d: the prompt breaks a provider's rule: %w", o.session, step.Line, err)
 		}
@@ -69,11 +69,17 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 		if at.IsZero() { // as if no time had passed
 			at = time.Unix(1, 0)
 		}
+		answer := chat.Response{Message: step.Answer, Usage: forecast.Usage(rendered.Messages, nil, step.Answer, at)}
+		if recorder != nil {
+			if err := recorder.Step(ctx, compactor, rendered, answer); err != nil {
+				return meter.Costs(), fmt.Errorf("%s: line %d: %w", o.session, step.Line, err)
+			}
+		}
 		if err := compactor.Wait(ctx); err != nil { // so that every run is the same
 			return meter.Costs(), err
 		}
 		mu.Lock()
-		err = meter.AddRequest(ctx, session, tokenizer, rendered, chat.Response{Message: step.Answer}, nil, at)
+		err = meter.AddRequest(ctx, session, tokenizer, rendered.Tokens, 0, answer.Usage, at)
 		made := compacted
 		compacted = nil
 		mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/history"
 )
 
@@ -27,7 +28,7 @@ type survey struct {
 // Sizes of the plan.
 const (
 	surveyFiles = 6   // files to read
-	surveySteps = 18  // steps of a survey, at least
+	surveySteps = 40  // steps of a survey, at least
 	readLines   = 100 // lines read in one step
 )
 
@@ -42,6 +43,9 @@ func (s *survey) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	if err := ctx.Err(); err != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
+	req.Messages = slices.DeleteFunc(slices.Clone(req.Messages), func(m chat.Message) bool {
+		return m.Role == chat.RoleUser && strings.HasPrefix(m.Text(), "<"+agent.ContextTag)
+	})
 	last := req.Messages[len(req.Messages)-1]
 	switch {
 	case recalling(req.Messages):

@@ -27,8 +27,9 @@ type totals struct {
 	Dropped     int    `json:"dropped"` // pieces, over all rounds
 	Transcript  string `json:"transcript"`
 	Answer      string `json:"answer,omitempty"`
-	// Model whose prices the costs are based on.
-	Model string `json:"pricesOf"`
+	// Models whose prices the costs are based on.
+	Model        string `json:"pricesOf"`
+	SummaryModel string `json:"summaryPricesOf"`
 	agent.Costs
 }
 
@@ -68,7 +69,10 @@ func (t table) end(sum totals) {
 	}
 	fmt.Fprintf(t.w, "\n%d rounds, %d compactions, %d tokens sent, at most %d of %d; transcript: %s\n",
 		sum.Rounds, sum.Compactions, sum.Sent, sum.Peak, sum.Budget, sum.Transcript)
-	fmt.Fprintf(t.w, "by the prices of %s: %v\n", sum.Model, sum.Costs)
+	if sum.Needed > sum.Budget {
+		fmt.Fprintf(t.w, "without compaction the largest prompt has %d tokens: it does not fit in %d\n", sum.Needed, sum.Budget)
+	}
+	fmt.Fprintf(t.w, "by the prices of %s, summaries by those of %s: %v\n", sum.Model, sum.SummaryModel, sum.Costs)
 }
 
 // bar returns a bar that is as full as the budget.

@@ -28,5 +28,5 @@ func TestASurveyPrintsItsTable(t *testing.T) {
 	require.NotContains(t, got, "compacted")
 
 	golden.Equal(t, "survey.golden", got)
-	require.Regexp(t, `\n\d+ rounds, \d+ compactions, \d+ tokens sent, at most \d+ of \d+; transcript: .*t\.jsonl\nby the prices of claude-opus-4-5: \$0\.\d+, of which \$0\.\d+ for summaries; \$0\.\d+ if nothing had been compacted\n$`, stdout.String())
+	require.Regexp(t, `\n\d+ rounds, \d+ compactions, \d+ tokens sent, at most \d+ of \d+; transcript: .*t\.jsonl\nwithout compaction the largest prompt has \d+ tokens: it does not fit in \d+\nby the prices of claude-opus-4-5, summaries by those of claude-haiku-4-5: \$\d+\.\d+, of which \$0\.\d+ for summaries(; saved \d+% of \$\d+\.\d+, the cost without compaction)?\n$`, stdout.String())
 }

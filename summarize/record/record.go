@@ -96,9 +96,11 @@ func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, tar
 	switch e.Kind {
 	case event.Done:
 		done := inspect.Compaction{Before: e.TokensBefore, After: e.TokensAfter, Reason: string(e.Reason), Why: e.Why, Mode: string(e.Mode), Model: e.Model}
-		if e.Model == "" || e.Model == target.Name {
-			done.Dollars = target.Prices.Of(e.Usage).Total()
+		prices := target.Prices
+		if other, named := c.Models[e.Model]; named && e.Model != target.Name {
+			prices = other.Prices
 		}
+		done.Dollars = prices.Of(e.Usage).Total()
 		found, err := c.Session.Entry(ctx, e.Entry)
 		if err != nil {
 			return fmt.Errorf("record: reading compaction %s: %w", e.Entry, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,9 @@ type Agent struct {
 	Session *history.Session
 	// Tools that the model may call.
 	Tools *Tools
+	// Context is shown at the end of each prompt, where it may change from round to round without breaking the provider's
+	// cache. Its text begins with the tag [ContextTag]. None by default.
+	Context elements.Node
 	// Recall, if set, holds further tools, by which the model reads and searches the session.
 	Recall *recall.Tools
 	// Tokenizer of the model. It is not needed if Calibrated is set.
@@ -45,8 +49,8 @@ type Agent struct {
 	// Policy of compaction. If the provider refuses a request as too large, the history is compacted even if the policy
 	// has no condition for it.
 	Policy policy.Policy
-	// Prices of the model, for policies that decide by cost and for Costs. None by default.
-	Prices sizing.Prices
+	// Prices of the model, for policies that decide by cost and for Costs, and those of Summarizer. None by default.
+	Prices, SummaryPrices sizing.Prices
 	// Pace is a pause after each round, for people who watch. None by default.
 	Pace time.Duration
 	// Stream is called with each piece of the model's answer as it arrives; see [chat.Request]. Summaries are not
@@ -74,7 +78,7 @@ type Round struct {
 	Number int
 	// Did describes the model's answer in a few words.
 	Did string
-	// Tokens of the prompt, at most Budget.
+	// Tokens of the prompt with its tools, at most Budget.
 	Tokens, Budget int
 	// Usage as the model reported it; zero if it did not.
 	Usage chat.Usage
@@ -188,7 +192,7 @@ func (a *Agent) retarget(ctx context.Context) error {
 		a.compactor.Observers = append(a.compactor.Observers, a.Recorder)
 	}
 	if a.Summarizer != nil {
-		a.compactor.Models = map[string]summarize.Target{summarizer: {Model: a.Summarizer}}
+		a.compactor.Models = map[string]summarize.Target{Summarizer: {Model: a.Summarizer, Prices: a.SummaryPrices}}
 	}
 	return nil
 }
@@ -201,8 +205,8 @@ func (a *Agent) tokenizer() chat.Tokenizer {
 	return a.Tokenizer
 }
 
-// summarizer is the name of the model that writes summaries.
-const summarizer = "summarizer"
+// Summarizer is the name of the model that writes summaries.
+const Summarizer = "summarizer"
 
 // policy returns the policy with this agent's additions.
 func (a *Agent) policy() policy.Policy {
@@ -216,7 +220,7 @@ func (a *Agent) policy() policy.Policy {
 	p.Overflow.Attempts = max(p.Overflow.Attempts, maxRefusals)
 	p.Ask.Attempts = max(p.Ask.Attempts, 4) // for failures that may pass
 	if a.Summarizer != nil {
-		p.Ask.Names = append([]string{summarizer}, p.Ask.Names...)
+		p.Ask.Names = append([]string{Summarizer}, p.Ask.Names...)
 	}
 	return p
 }
@@ -230,39 +234,27 @@ func (a *Agent) onEvent(e event.Event) {
 	if e.Kind == event.Done {
 		a.compacted = append(a.compacted, e)
 	}
-	a.meter.AddEvent(e, a.tokenizer())
+	a.meter.Prices, a.meter.SummaryPrices = a.Prices, a.SummaryPrices
+	a.meter.AddEvent(e)
 	a.mu.Unlock()
 	if a.OnCompaction != nil {
 		a.OnCompaction(e)
 	}
 }
 
-// prompt returns the model's prompt. The excerpts and the hints have priorities and are pruned first, the excerpts
-// before the hints; after that the history is compacted.
+// prompt returns the model's prompt.
 func (a *Agent) prompt() elements.Node {
 	return el.Prompt(
-		el.System(el.Priority(1000),
-			el.Text(instructions, el.Required),
-			el.Ranked(el.Priority(20), el.Each(hints, func(h string) el.Node { return el.Text(h) })),
-		),
+		el.System(el.Priority(1000), el.Text(instructions, el.Required)),
 		history.Conversation{Session: a.Session, Props: el.Props(el.Priority(700), el.Grow(1))},
-		el.User(el.Priority(900), el.Grow(2),
-			Excerpts{Props: el.Props(el.Priority(10), el.Grow(1)), Tools: a.Tools},
-		),
 		history.TurnStart{Session: a.Session, Props: el.Props(el.Priority(900), el.Grow(2))},
 		history.TurnRounds{Session: a.Session, Props: el.Props(el.Priority(899), el.Grow(2))},
+		a.Context,
 	)
 }
 
 const instructions = `You survey a folder of files. Work in small steps, with the tools you are given, and answer from
 what they return. Say what you do before you do it.`
-
-var hints = []string{
-	"Start with an overview: list_files with the path \".\" lists the whole folder.",
-	"read_file takes a line offset and a limit; read large files in parts.",
-	"search takes a regular expression; without a path it looks through the whole folder.",
-	"Calls that do not depend on each other can be made in one step.",
-}
 
 // report adds up a round's cost and calls OnRound.
 func (a *Agent) report(ctx context.Context, answer steps.Answer) error {
@@ -270,17 +262,30 @@ func (a *Agent) report(ctx context.Context, answer steps.Answer) error {
 	a.mu.Lock()
 	compacted := a.compacted
 	a.compacted = nil
+	tools := a.tokenizer().CountTools(a.compactor.Current().Tools)
 	a.meter.Prices = a.Prices
-	err := a.meter.AddRequest(ctx, a.Session, a.tokenizer(), result, answer.Response, a.compactor.Current().Tools, time.Now())
+	err := a.meter.AddRequest(ctx, a.Session, a.tokenizer(), result.Tokens+tools, a.changing(result.Messages), answer.Response.Usage, time.Now())
 	a.mu.Unlock()
 	if a.rounds++; a.OnRound == nil || err != nil {
 		return err
 	}
+	for i := range compacted { // sizes of requests, like those of the round
+		compacted[i].TokensBefore += tools
+		compacted[i].TokensAfter += tools
+	}
 	a.OnRound(Round{
-		Number: a.rounds, Did: Describe(answer.Message()), Tokens: result.Tokens, Budget: result.Budget, Usage: answer.Response.Usage,
+		Number: a.rounds, Did: Describe(answer.Message()), Tokens: result.Tokens + tools, Budget: result.Budget + tools, Usage: answer.Response.Usage,
 		Dropped: len(result.Report().Dropped()), Compactions: compacted,
 	})
 	return nil
+}
+
+// changing returns the tokens of the message with hints and excerpts.
+func (a *Agent) changing(sent []chat.Message) int {
+	if n := len(sent); n > 0 && strings.HasPrefix(sent[n-1].Text(), "<"+ContextTag) {
+		return a.tokenizer().CountMessage(sent[n-1])
+	}
+	return 0
 }
 
 func wait(ctx context.Context, pace time.Duration) error {

@@ -182,7 +182,7 @@ func TestExcerptsRenderWithinTheirShare(t *testing.T) {
 	tools := toolsOf(t, big(t), "")
 	counter := tokenizer(t)
 	before := 0
-	for _, budget := range []int{200, 300, 500, 700, 900, 1500} {
+	for _, budget := range []int{110, 180, 250, 310, 600} {
 		result, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{
 			Excerpts{Props: elements.Props{Priority: new(10), FlexGrow: 1}, Tools: tools},
 			elements.Text("What is in these files?"),
@@ -211,10 +211,11 @@ func TestExcerptsRenderWithinTheirShare(t *testing.T) {
 func TestExcerptsAreDroppedFirst(t *testing.T) {
 	session := &history.Session{}
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("First."), chat.AssistantMessage("I did the first."), chat.UserMessage("Second.")))
-	a := &Agent{Session: session, Tools: toolsOf(t, big(t), "")}
+	tools := toolsOf(t, big(t), "")
+	a := &Agent{Session: session, Tools: tools, Context: Context(tools)}
 	counter := tokenizer(t)
 	whole, withoutExcerpts, withoutHints := false, false, false
-	budget := 1400
+	budget := 700
 	for ; ; budget-- {
 		result, err := render.Render(t.Context(), a.prompt(), render.Options{Budget: budget, Tokenizer: counter})
 		if exceeded, ok := errors.AsType[*render.BudgetExceededError](err); ok {

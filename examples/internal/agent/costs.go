@@ -8,7 +8,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/replay/prefix"
-	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/event"
 )
@@ -19,22 +18,60 @@ type Costs struct {
 	Spent     float64 `json:"dollars"`
 	Summaries float64 `json:"summaryDollars"`
 	// Whole is the cost that the requests would have had if nothing had been compacted or cleared and the window were
-	// unlimited.
-	Whole float64 `json:"uncompactedDollars"`
+	// unlimited. Needed is the size of the largest of them then, with its tools, in tokens.
+	Whole  float64 `json:"uncompactedDollars"`
+	Needed int     `json:"uncompactedTokens"`
 }
 
-// String returns a text such as "$0.12, of which $0.01 for summaries; $0.30 if nothing had been compacted".
+// String returns a text such as "$0.12, of which $0.01 for summaries". It says what was saved only if something was.
 func (c Costs) String() string {
-	return fmt.Sprintf("$%.4f, of which $%.4f for summaries; $%.4f if nothing had been compacted", c.Spent, c.Summaries, c.Whole)
+	text := fmt.Sprintf("$%.4f, of which $%.4f for summaries", c.Spent, c.Summaries)
+	if c.Whole > c.Spent*1.005 {
+		text += fmt.Sprintf("; saved %.0f%% of $%.4f, the cost without compaction", 100*(1-c.Spent/c.Whole), c.Whole)
+	}
+	return text
+}
+
+// Forecast predicts the usage of requests that nobody reports: from our own count and the messages that a request
+// shares with the one before it. It is not safe for concurrent use.
+type Forecast struct {
+	Tokenizer chat.Tokenizer
+	Prices    sizing.Prices
+
+	last  prefix.Prefix
+	cache sizing.PromptCache
+}
+
+// Usage returns the usage of a request that is answered at a time.
+func (f *Forecast) Usage(messages []chat.Message, tools []chat.Tool, answer chat.Message, at time.Time) chat.Usage {
+	f.last.Tokenizer = f.Tokenizer
+	overhead := f.Tokenizer.CountTools(tools)
+	n, held := f.last.Whole(messages)
+	if held += overhead; n == 0 || f.cache.Expired(at) {
+		held = 0
+	}
+	usage := f.Prices.Foretell(sizing.Planned{Input: f.last.Send(messages) + overhead, Cached: held, Output: f.Tokenizer.CountMessage(answer)})
+	f.cache = sizing.PromptCache{Prices: f.Prices, Usage: usage, Sent: sizing.Sent{Time: at}}
+	return usage
+}
+
+// Foretold returns a model that reports the predicted usage of each request if its own reports none.
+func Foretold(model chat.Model, f *Forecast) chat.Model {
+	return chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+		answer, err := model.Generate(ctx, req)
+		if err == nil && answer.Usage.Input == 0 {
+			answer.Usage = f.Usage(req.Messages, req.Tools, answer.Message, time.Now())
+		}
+		return answer, err
+	})
 }
 
 // Meter adds up the cost of requests. It is not safe for concurrent use.
 type Meter struct {
-	// Prices of the model.
-	Prices sizing.Prices
+	// Prices of the model, and of the one that writes summaries.
+	Prices, SummaryPrices sizing.Prices
 
 	costs       Costs
-	prefix      prefix.Prefix      // the last request
 	uncompacted sizing.PromptCache // the last request if nothing had been compacted
 	leaf        string             // the last entry that is counted
 	messages    int                // tokens of all messages
@@ -44,27 +81,18 @@ type Meter struct {
 // Costs returns the cost of the requests so far.
 func (m *Meter) Costs() Costs { return m.costs }
 
-// AddRequest adds a request that was answered at a time. If the provider reported no usage, it is predicted from our
-// own count and the part that the request shares with the one before it.
-func (m *Meter) AddRequest(ctx context.Context, s *history.Session, t chat.Tokenizer, sent *render.Result, answer chat.Response, tools []chat.Tool, at time.Time) error {
-	counted, usage := sent.Tokens+t.CountTools(tools), answer.Usage
-	if usage.Input == 0 {
-		m.prefix.Tokenizer = t
-		n, held := m.prefix.Whole(sent.Messages)
-		m.prefix.Send(sent.Messages)
-		if held += counted - sent.Tokens; n == 0 || m.uncompacted.Expired(at) {
-			held = 0
-		}
-		usage = m.Prices.Foretell(sizing.Planned{Input: counted, Cached: held, Output: t.CountMessage(answer.Message)})
-	}
+// AddRequest adds a request that was answered at a time. counted is its size by our own count, with its tools, and
+// changing that of its end, which no cache holds.
+func (m *Meter) AddRequest(ctx context.Context, s *history.Session, t chat.Tokenizer, counted, changing int, usage chat.Usage, at time.Time) error {
 	m.costs.Spent += m.Prices.Of(usage).Total()
-
 	if err := m.countMessages(ctx, s, t, counted); err != nil {
 		return err
 	}
+	needed := max(counted, m.messages+m.overhead)
+	m.costs.Needed = max(m.costs.Needed, needed)
 	scale := float64(usage.Input) / float64(max(1, counted)) // from our tokens to the provider's
 	whole := m.Prices.Foretell(sizing.Planned{
-		Input: max(usage.Input, int(scale*float64(m.messages+m.overhead))), Cached: m.uncompacted.Holds(sizing.Shared{}, at), Output: usage.Output,
+		Input: max(usage.Input, int(scale*float64(needed))), Cached: max(0, m.uncompacted.Holds(sizing.Shared{}, at)-int(scale*float64(changing))), Output: usage.Output,
 	})
 	m.costs.Whole += m.Prices.Of(whole).Total()
 	m.uncompacted = sizing.PromptCache{Prices: m.Prices, Usage: whole, Sent: sizing.Sent{Time: at}}
@@ -99,16 +127,15 @@ func (m *Meter) countMessages(ctx context.Context, s *history.Session, t chat.To
 	return nil
 }
 
-// AddEvent adds the cost of a compaction. If no usage was reported, it is that of the summary and of the whole prompt,
-// read by a model whose cache holds none of it.
-func (m *Meter) AddEvent(e event.Event, t chat.Tokenizer) {
-	usage := e.Usage
-	if e.Kind == event.Done && usage.Input == 0 {
-		usage = chat.Usage{Input: e.TokensBefore, Output: t.CountText(e.Summary)}
-	}
+// AddEvent adds the cost of a compaction, as the model that wrote the summary reported it.
+func (m *Meter) AddEvent(e event.Event) {
 	switch e.Kind {
 	case event.Done, event.Failed, event.Cancelled, event.Discarded, event.Dropped:
-		cost := m.Prices.Of(usage).Total()
+		prices := m.Prices
+		if e.Model == Summarizer {
+			prices = m.SummaryPrices
+		}
+		cost := prices.Of(e.Usage).Total()
 		m.costs.Summaries += cost
 		m.costs.Spent += cost
 	}
