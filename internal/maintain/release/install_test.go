@@ -81,7 +81,9 @@ func TestAModuleIsInstalledAndUsedAsReleased(t *testing.T) {
 			user.run(t, "go", "build", "-o", "program", ".")
 			output := user.run(t, "./program")
 			if m.dir == "." {
-				require.Contains(t, output, "2 messages, 62 of 80 tokens\n")
+				readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
+				require.NoError(t, err)
+				require.Contains(t, string(readme), "```text\n"+output)
 				user.env = append(user.env, "GOBIN="+user.dir)
 				user.run(t, "go", "install", m.path+"/cmd/promptree@"+testVersion)
 				require.Contains(t, user.run(t, "./promptree", "-h"), "Usage: promptree COMMAND")
