@@ -240,10 +240,14 @@ func TestSalvageLeavesOutUnreadableLines(t *testing.T) {
 	require.Equal(t, 22, strings.Count(stdout, "\n"))
 	require.Contains(t, stderr, torn+":23: unreadable: ")
 	require.Contains(t, stderr, torn+": 1 lines cannot be read and were left out\n")
-	for _, command := range []string{"show", "page"} {
+	for _, command := range []string{"show", "page", "replay"} {
 		_, stderr = ran(t, program.ExitFailed, command, "-salvage", torn)
 		require.Contains(t, stderr, torn+":23: unreadable: ")
+		require.Contains(t, stderr, torn+": 1 lines cannot be read and were left out\n")
 	}
+	whole, _ := ran(t, program.ExitOK, "replay", file(t, "whole.jsonl", imported(t, tree)))
+	replayed, _ := ran(t, program.ExitFailed, "replay", "-salvage", torn)
+	require.Equal(t, strings.SplitN(whole, "\n", 2)[1], strings.SplitN(replayed, "\n", 2)[1])
 	pi := file(t, "pi.jsonl", compacttest.Content(t, tree)+"{nothing\n")
 	stdout, stderr = ran(t, program.ExitFailed, "import", "-salvage", pi)
 	require.Equal(t, 22, strings.Count(stdout, "\n"))
@@ -274,12 +278,13 @@ func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
 		want, _ := ran(t, program.ExitFailed, "show", "-salvage", from)
 		got, _ := ran(t, program.ExitOK, "show", to)
 		require.Equal(t, want, got)
+		ran(t, program.ExitFailed, "replay", "-salvage", "-policy", "copilot-chat", from)
 		require.Equal(t, 41-min(1, bad-1), strings.Count(got, "\n"))
 		_, stderr = ran(t, program.ExitUsage, "show", from)
 		require.Contains(t, stderr, fmt.Sprintf("%s:%d: from byte ", from, bad), "as verify says")
 	}
 	later := file(t, "later.jsonl", sealed.Log(strings.Replace(strings.Join(lines, ""), `"version":4`, `"version":5`, 1)))
-	for _, command := range []string{"show", "import", "page"} {
+	for _, command := range []string{"show", "import", "page", "replay"} {
 		_, stderr := ran(t, program.ExitUsage, command, "-salvage", later)
 		require.Contains(t, stderr, later+": the session has format 5, this version reads 4\n")
 	}
@@ -299,7 +304,7 @@ func TestErrorsNameSalvageOnlyIfItHelps(t *testing.T) {
 	log := imported(t, tree)
 	for _, test := range []struct{ name, command, text, want string }{
 		{"a bad line", "import", log + "{nothing\n", "(-salvage leaves out"},
-		{"a bad line of a replay", "replay", log + "{nothing\n", "(promptree import -salvage leaves out"},
+		{"a bad line of a replay", "replay", log + "{nothing\n", "(-salvage leaves out"},
 		{"another format", "show", "hello\n", ""},
 		{"an empty file", "import", "", ""},
 		{"an empty file of a replay", "replay", "", ""},

@@ -34,7 +34,7 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	out := flags.String("o", sessionfile.Stdin, "write the page to this file; - is the standard output")
 	model := flags.String("prices", "", "use this model's published prices for requests whose cost is not in the log")
 	hide := flags.Bool("hide", false, "replace all texts by their lengths and digests")
-	salvage := flags.Bool("salvage", false, salvageUsage)
+	salvage := flags.Bool("salvage", false, sessionfile.SalvageUsage)
 	paths, err := parse(flags, pageUsage, args, stdout, false)
 	if err != nil {
 		return err
@@ -45,13 +45,13 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return program.UsageError{Err: fmt.Errorf("-prices: %w", err)}
 		}
 	}
-	s, err := load(ctx, paths[0], *salvage)
+	s, err := sessionfile.Load(ctx, paths[0], *salvage, &folders)
 	if err != nil {
 		return err
 	}
-	s.note(stderr, true)
+	s.Note(stderr, true)
 	log, err := record.Session(ctx, s.Session, tiktoken.O200k(), prices)
-	left := s.close()
+	left := s.Close()
 	if err != nil {
 		return fmt.Errorf("%s: %w", paths[0], err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/program/sessionfile"
 	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -51,7 +52,7 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.BoolVar(&v.asked, "view", false, "show the messages that a model sees")
 	flags.StringVar(&v.at, "at", "", "with -view: at the entry with this id (default the leaf)")
 	flags.IntVar(&v.window, "window", 0, "with -view: in this many tokens (default no limit)")
-	salvage := flags.Bool("salvage", false, salvageUsage)
+	salvage := flags.Bool("salvage", false, sessionfile.SalvageUsage)
 	paths, err := parse(flags, showUsage, args, stdout, false)
 	switch {
 	case err != nil:
@@ -66,11 +67,12 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return program.UsageError{Err: err}
 	}
-	s, err := load(ctx, paths[0], *salvage)
+	loaded, err := sessionfile.Load(ctx, paths[0], *salvage, &folders)
 	if err != nil {
 		return err
 	}
-	s.note(stderr, true)
+	loaded.Note(stderr, true)
+	s := session{loaded}
 	var b bytes.Buffer
 	switch {
 	case v.asked:
@@ -85,7 +87,7 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	} else {
 		err = noEntry(paths[0], err)
 	}
-	return cmp.Or(err, s.close())
+	return cmp.Or(err, s.Close())
 }
 
 // noEntry adds the file's name to an error, and advice to the error for an unknown id.
@@ -96,8 +98,11 @@ func noEntry(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
+// session is a session that is shown.
+type session struct{ *sessionfile.Session }
+
 // entry prints one line of the log.
-func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
+func (s session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 	e, err := s.Entry(ctx, id)
 	if err != nil {
 		return err
@@ -111,7 +116,7 @@ func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 
 // tree prints a line for each entry. If an entry has several successors, the one on the path to the leaf comes last, at
 // the same depth. The others, which the session left, come before it and are indented.
-func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
+func (s session) tree(ctx context.Context, b *bytes.Buffer) error {
 	type item struct{ id, text string }
 	after := map[string][]item{} // by parent
 	for e, err := range s.Entries(ctx) {
@@ -208,17 +213,18 @@ func messageText(m chat.Message) string {
 }
 
 // view prints the messages that a model sees.
-func (s *session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Writer) error {
+func (s session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Writer) error {
 	if v.at != "" {
 		if err := s.Branch(ctx, v.at); err != nil {
 			return err
 		}
 	}
+	of := s.Session.Session
 	prompt := func(droppable bool) elements.Node {
 		p := func(priority int) elements.Props { return elements.Props{Priority: &priority} }
 		return elements.Nodes{
-			history.Conversation{Session: s.Session, Droppable: droppable, Props: p(700)}, history.TurnStart{Session: s.Session, Props: p(900)},
-			history.TurnRounds{Session: s.Session, Droppable: droppable, Props: p(899)},
+			history.Conversation{Session: of, Droppable: droppable, Props: p(700)}, history.TurnStart{Session: of, Props: p(900)},
+			history.TurnRounds{Session: of, Droppable: droppable, Props: p(899)},
 		}
 	}
 	options := render.Options{Budget: math.MaxInt32, Tokenizer: tiktoken.O200k()}

@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
@@ -53,7 +51,7 @@ func verify(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	file := path
 	if path == sessionfile.Stdin {
-		spooled, remove, err := spool(ctx)
+		spooled, remove, err := sessionfile.Spool(ctx, &folders)
 		if err != nil {
 			return err
 		}
@@ -79,23 +77,13 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 		return err
 	}
 	printDamage(stderr, path, wrong...)
-	printTorn(stderr, path, store.Recovered())
+	sessionfile.PrintTorn(stderr, path, store.Recovered())
 	if len(wrong) > 0 {
 		fmt.Fprintf(stdout, "%s: %d of %d lines are damaged\n", path, len(wrong), lines)
 		return errDamaged
 	}
 	_, err = fmt.Fprintf(stdout, "%s: %d lines, no damage\n", path, lines)
 	return err
-}
-
-// printTorn prints what was found after the last line break of a log, if anything was.
-func printTorn(stderr io.Writer, path string, r *storage.Recovery) {
-	switch {
-	case r != nil && r.Whole:
-		fmt.Fprintf(stderr, "%s:%d: the line is whole but for its line feed; opening the session for writing adds it\n", path, r.Line)
-	case r != nil:
-		fmt.Fprintf(stderr, "%s:%d: %d bytes of a half-written line; opening the session sets them aside\n", path, r.Line, r.Bytes)
-	}
 }
 
 // printDamage prints what is wrong with the lines of a file, in order. If the first line is among them, the file may be
@@ -107,26 +95,4 @@ func printDamage(stderr io.Writer, path string, wrong ...*storage.CorruptError) 
 	if len(wrong) > 0 && wrong[0].Line == 1 {
 		fmt.Fprintf(stderr, "%s: if this is not a session of promptree, convert it with promptree import\n", path)
 	}
-}
-
-// spool copies the standard input to a temporary file, because a log is read from both ends.
-func spool(ctx context.Context) (path string, remove func(), err error) {
-	dir, undo, err := folders.Make("", "promptree-")
-	if err != nil {
-		return "", nil, err
-	}
-	remove = func() { _ = undo() } // a temporary folder
-	path = filepath.Join(dir, "session.jsonl")
-	f, err := os.Create(path)
-	if err == nil {
-		_, err = io.Copy(f, os.Stdin)
-		err = errors.Join(err, f.Close())
-	}
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		remove()
-	}
-	return path, remove, err
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/program/sessionfile"
 	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -43,6 +44,7 @@ type options struct {
 	minMessages int
 	biller      *biller // nil without prices
 	recall      bool
+	salvage     bool // leave out lines that cannot be read
 	check       bool // check the cost model, request by request, instead of replaying
 	sessions    []string
 }
@@ -82,6 +84,7 @@ is 1 if a policy did not reach the end of a session. The flags:
 	summary := flags.Int("summary", 0, "maximum tokens of a summary, the same for all policies (default each policy's own)")
 	flags.BoolVar(&o.recall, "recall", false, "show where the facts stand that answers need again (with -prices it is always shown)")
 	flags.BoolVar(&o.check, "check", false, "with -prices: check the cost model against the recorded usage, request by request, instead of replaying")
+	flags.BoolVar(&o.salvage, "salvage", false, sessionfile.SalvageUsage)
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
@@ -155,7 +158,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		err = program.UsageError{Err: err}
 	default:
-		err = compare(ctx, o, stdout, progress)
+		err = compare(ctx, o, stdout, stderr, progress)
 	}
 	return program.Report(ctx, name, err, stderr)
 }

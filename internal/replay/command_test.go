@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -295,7 +296,7 @@ func TestAnInterruptEndsTheReplayAndPrintsTheRequestsSoFar(t *testing.T) {
 	for _, after := range []int{1, 100, whole + 150} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var stdout bytes.Buffer
-		require.ErrorIs(t, compare(ctx, o, &stdout, &progress{w: &stopper{left: after, cancel: cancel}}), context.Canceled)
+		require.ErrorIs(t, compare(ctx, o, &stdout, io.Discard, &progress{w: &stopper{left: after, cancel: cancel}}), context.Canceled)
 		cancel()
 		lines := slices.Collect(strings.Lines(stdout.String()))
 		require.Regexp(t, `^(recorded|copilot-chat): interrupted after request \d+ of \d+\n$`, lines[len(lines)-1])

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,17 +19,26 @@ import (
 
 // compare runs what the options ask for on each session. It reads all sessions before it replays the first, so that a
 // wrong name is reported at once.
-func compare(ctx context.Context, o options, stdout io.Writer, progress *progress) error {
+func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress *progress) (err error) {
 	tokenizer, err := tiktoken.New(encoding)
 	if err != nil {
 		return err
 	}
 	sources := make([]source, len(o.sessions))
+	var left []error
 	for i, path := range o.sessions {
-		if sources[i], err = open(i+1, path); err != nil {
+		if o.salvage {
+			var without error
+			sources[i], without, err = salvage(ctx, i+1, path, stderr)
+			left = append(left, without)
+		} else {
+			sources[i], err = open(i+1, path)
+		}
+		if err != nil {
 			return err
 		}
 	}
+	defer func() { err = cmp.Or(err, errors.Join(left...)) }()
 	r := &replayer{tokenizer: tokenizer, policies: o.policies, modelName: o.modelName, progress: progress, biller: o.biller, recall: o.recall}
 	if o.check {
 		b, err := checkAll(sources, o)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -37,12 +38,28 @@ type source struct {
 func open(number int, path string) (source, error) {
 	r, err := sessionfile.Read(path, importer.Options{})
 	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 {
-		err = program.UsageError{Err: fmt.Errorf("%w (promptree import -salvage leaves out lines that cannot be read)", err)}
+		err = program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
 	}
 	if err != nil {
 		return source{}, err
 	}
 	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, nil
+}
+
+// salvage reads a recorded session without the lines that cannot be read, which it prints. left is an error that says how
+// many they are, nil if there are none.
+func salvage(ctx context.Context, number int, path string, stderr io.Writer) (s source, left, err error) {
+	var copies program.Folders
+	loaded, err := sessionfile.Load(ctx, path, true, &copies)
+	if err != nil {
+		return source{}, nil, err
+	}
+	loaded.Note(stderr, true)
+	r, err := loaded.Recording(ctx)
+	if left = loaded.Close(); err != nil {
+		return source{}, nil, err
+	}
+	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, left, nil
 }
 
 // modelName returns the name of the last model that the session names, "" if it names none.

@@ -1,0 +1,241 @@
+package sessionfile
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/program"
+)
+
+// SalvageUsage says what the flag -salvage of a command does.
+const SalvageUsage = "leave out lines that cannot be read, with a note for each; then the exit code is 1"
+
+// Session is a log of promptree, or a recording of another format as a session in memory.
+type Session struct {
+	*history.Session
+	path      string
+	recording *importer.Recording // nil for a log of promptree
+	notes     []importer.Note
+	torn      *storage.Recovery
+	skipped   []*storage.CorruptError
+	remove    func() // of a copy of the standard input
+}
+
+// Close closes the session. It returns an error if lines were left out.
+func (s *Session) Close() error {
+	err := s.Session.Close()
+	s.remove()
+	left := len(s.skipped)
+	for _, n := range s.notes {
+		if n.Kind == importer.Unreadable {
+			left += n.Count
+		}
+	}
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%s: %d lines cannot be read and were left out", s.path, left)
+	}
+	return err
+}
+
+// Load reads a recording of any format. With salvage set, lines that cannot be read are left
+// out; otherwise they are an error. The caller closes the session.
+func Load(ctx context.Context, path string, salvage bool, folders *program.Folders) (*Session, error) {
+	s := &Session{path: path, remove: func() {}}
+	if path == Stdin {
+		spooled, remove, err := Spool(ctx, folders)
+		if err != nil {
+			return nil, err
+		}
+		path, s.remove = spooled, remove
+	}
+	read := s.convert
+	if store := ownLog(ctx, path); store != nil {
+		read = func(ctx context.Context, _ string, salvage bool) error { return s.open(ctx, store, salvage) }
+	}
+	if err := read(ctx, path, salvage); err != nil {
+		s.remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+// ownLog opens a log of promptree, as it is now. It returns nil for any other file.
+func ownLog(ctx context.Context, path string) *storage.File {
+	store, err := storage.ReadFile(path, storage.FileOptions{Snapshot: true})
+	if err != nil {
+		return nil
+	}
+	for line, err := range store.Read(ctx, 0) {
+		var head struct{ Time *string } // which the headers of pi's sessions lack
+		if err != nil || json.Unmarshal(line.Data, &head) != nil || head.Time != nil {
+			return store
+		}
+		break
+	}
+	_ = store.Close() // it is only read
+	return nil
+}
+
+// open opens a log, and refuses one with damage unless salvage is set.
+func (s *Session) open(ctx context.Context, store *storage.File, salvage bool) error {
+	var err error
+	if !salvage {
+		var wrong []*storage.CorruptError
+		if wrong, err = history.Verify(ctx, store); len(wrong) > 0 {
+			err = fmt.Errorf("%s:%d: from byte %d on: %w (-salvage leaves out unreadable lines)", s.path, wrong[0].Line, wrong[0].Byte, wrong[0].Err)
+		}
+	}
+	if err == nil {
+		s.Session, err = history.New(ctx, store, history.Options{Salvage: salvage})
+	}
+	if other, ok := errors.AsType[*entry.FormatError](err); ok {
+		err = fmt.Errorf("%s: %w", s.path, other)
+	}
+	if err != nil {
+		return program.UsageError{Err: errors.Join(err, store.Close())}
+	}
+	s.skipped, s.torn = s.Skipped(), s.Recovered()
+	return nil
+}
+
+// convert makes a session in memory of a recording.
+func (s *Session) convert(ctx context.Context, path string, salvage bool) error {
+	r, err := ReadAs(s.path, path, importer.Options{SkipUnreadable: salvage})
+	// The format is detected from line 1, so salvage does not help there.
+	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage {
+		return program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
+	} else if err != nil {
+		return err
+	}
+	if s.Session, err = history.New(ctx, &storage.Memory{}, history.Options{Header: r.Header}); err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	refused, err := r.AppendTo(ctx, s.Session)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	s.recording, s.notes = r, append(r.Notes, refused...)
+	return nil
+}
+
+// Recording returns what was read as a recording. The lines of a log of promptree are numbered as if what was left out
+// had not been there.
+func (s *Session) Recording(ctx context.Context) (*importer.Recording, error) {
+	if s.recording != nil {
+		return s.recording, nil
+	}
+	var log bytes.Buffer
+	if err := s.Write(ctx, &log); err != nil {
+		return nil, err
+	}
+	r, err := importer.Options{}.Read(&log)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.path, err)
+	}
+	return r, err
+}
+
+// Note prints which lines could not be read, and unless unreadable is set, what the importer could not place in an entry.
+func (s *Session) Note(stderr io.Writer, unreadable bool) {
+	for _, w := range s.skipped {
+		fmt.Fprintf(stderr, "%s:%d: %s: from byte %d on: %v\n", s.path, w.Line, importer.Unreadable, w.Byte, w.Err)
+	}
+	PrintTorn(stderr, s.path, s.torn)
+	for _, n := range s.notes {
+		if !unreadable || n.Kind == importer.Unreadable {
+			times := ""
+			if n.Count > 1 {
+				times = fmt.Sprintf(" (%d times)", n.Count)
+			}
+			fmt.Fprintf(stderr, "%s:%d: %s: %s%s\n", s.path, n.Line, n.Kind, n.What, times)
+		}
+	}
+}
+
+// PrintTorn prints what was found after the last line break of a log, if anything was.
+func PrintTorn(stderr io.Writer, path string, r *storage.Recovery) {
+	switch {
+	case r != nil && r.Whole:
+		fmt.Fprintf(stderr, "%s:%d: the line is whole but for its line feed; opening the session for writing adds it\n", path, r.Line)
+	case r != nil:
+		fmt.Fprintf(stderr, "%s:%d: %d bytes of a half-written line; opening the session sets them aside\n", path, r.Line, r.Bytes)
+	}
+}
+
+// Spool copies the standard input to a temporary file, because a log is read from both ends.
+func Spool(ctx context.Context, folders *program.Folders) (path string, remove func(), err error) {
+	dir, undo, err := folders.Make("", "promptree-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = undo() } // a temporary folder
+	path = filepath.Join(dir, "session.jsonl")
+	f, err := os.Create(path)
+	if err == nil {
+		_, err = io.Copy(f, os.Stdin)
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		remove()
+	}
+	return path, remove, err
+}
+
+// Write writes the log of a session.
+func (s *Session) Write(ctx context.Context, w io.Writer) error {
+	b := bufio.NewWriter(w)
+	header, err := s.Header().Encode()
+	if err != nil {
+		return err
+	}
+	b.Write(append(header, '\n')) // Flush returns an error
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		if u, ok := e.Body.(entry.Unknown); ok {
+			if u.Line, err = follow(u.Line, e.Parent); err != nil {
+				return err
+			}
+			e.Body = u
+		}
+		line, err := e.Encode()
+		if err != nil {
+			return err
+		}
+		if _, err := b.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+// follow returns the line of an entry of an unknown type with another parent, if the one that it has was left out.
+func follow(line json.RawMessage, parent string) (json.RawMessage, error) {
+	if l, err := storage.ParseLine(line); err != nil || l.Parent == parent {
+		return line, err
+	}
+	var fields map[string]any
+	in := json.NewDecoder(bytes.NewReader(line))
+	in.UseNumber()
+	err := in.Decode(&fields)
+	if fields["parent"] = parent; err != nil {
+		return nil, err
+	}
+	return plainjson.Marshal(fields)
+}
