@@ -104,7 +104,7 @@ func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.N
 	turns := sn.shown()
 	list := newFinisher(sn, c.Limits, s)
 	for _, m := range sn.compacted {
-		list.nodes = append(list.nodes, &elements.Finished{Messages: []chat.Message{m}})
+		list.nodes = append(list.nodes, &elements.Finished{Props: reportedAs("summary"), Messages: []chat.Message{m}})
 	}
 	for _, t := range turns[:max(0, len(turns)-1)] {
 		at := list.reserve()
@@ -172,7 +172,7 @@ func (f *finisher) round(r *openRound) {
 	made := f.kept(&r.shown)
 	if made == nil {
 		messages, cut := f.handles.round(r, f.limits, f.sizing)
-		made = f.fresh(&r.shown, !cut, messages...)
+		made = f.fresh(&r.shown, "round", !cut, messages...)
 	}
 	if f.rank++; made.messages != nil {
 		f.nodes = append(f.nodes, made.ranked)
@@ -194,7 +194,7 @@ func (f *finisher) opening(at int, t *openTurn) {
 			messages = append(messages, m)
 		}
 		_, shell := t.start.Body.(entry.Shell) // only the output of a shell command may be cut
-		made = f.fresh(t.opening, !shell, messages...)
+		made = f.fresh(t.opening, "turn", !shell, messages...)
 	}
 	if made.messages != nil {
 		f.nodes[at] = made.ranked
@@ -218,11 +218,14 @@ func (f *finisher) kept(m *memo) *finished {
 	return f.ranked(m, last.whole, last.messages)
 }
 
-// fresh makes an element from messages.
-func (f *finisher) fresh(m *memo, whole bool, messages ...chat.Message) *finished {
+// reportedAs returns the properties of an element that reports call by a name.
+func reportedAs(name string) elements.Props { return elements.Props{ReportName: name} }
+
+// fresh makes an element from messages. In reports the start of a turn is called a turn, and what follows it its rounds.
+func (f *finisher) fresh(m *memo, name string, whole bool, messages ...chat.Message) *finished {
 	var element *elements.Finished
 	if len(messages) > 0 {
-		element = &elements.Finished{Messages: messages}
+		element = &elements.Finished{Props: reportedAs(name), Messages: messages}
 	}
 	return f.ranked(m, whole, element)
 }

@@ -254,7 +254,7 @@ func TestTheReportNamesTheElements(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, r.Report().Dropped())
 	for _, p := range r.Report().Dropped() {
-		require.True(t, strings.HasPrefix(p.Path, "Conversation > Finished"), p.Path)
+		require.True(t, strings.HasPrefix(p.Path, "Conversation > round"), p.Path)
 		require.Equal(t, render.ReasonChunk, p.Dropped)
 	}
 }

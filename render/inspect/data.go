@@ -10,8 +10,10 @@ import (
 type prompt struct {
 	Name   string `json:"name"`
 	Model  string `json:"model,omitempty"`
-	Budget int    `json:"budget"`
-	Tokens int    `json:"tokens"`
+	Budget int    `json:"budget"` // the tokens, if it was not rendered for one
+	// NoBudget is set if it was not.
+	NoBudget bool `json:"noBudget,omitempty"`
+	Tokens   int  `json:"tokens"`
 	// Rates of a request of this size, nil if no prices are known.
 	Rates *sizing.Rates `json:"rates,omitempty"`
 	// Root is the node of the whole prompt.

@@ -32,6 +32,8 @@ type Request struct {
 	Tokenizer chat.Tokenizer
 	// Tools that are declared beside the prompt. Tools in the prompt ([elements.Tool]) are part of the result.
 	Tools []chat.Tool
+	// NoBudget says that the prompt was not rendered for a budget: the page shows none. Off by default.
+	NoBudget bool
 	// Prices from which the page computes the cost of the request if no cache serves it. None by default.
 	Prices sizing.Prices
 }

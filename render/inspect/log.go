@@ -97,7 +97,10 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 	if outline == nil {
 		outline = outlineOf(r)
 	}
-	to := prompt{Name: r.Name, Model: r.Model, Budget: r.Result.Budget, Tokens: r.Result.Tokens}
+	to := prompt{Name: r.Name, Model: r.Model, Budget: r.Result.Budget, NoBudget: r.NoBudget, Tokens: r.Result.Tokens}
+	if r.NoBudget {
+		to.Budget = max(1, to.Tokens)
+	}
 	if to.Name == "" {
 		to.Name = fmt.Sprint("prompt ", len(l.prompts)+1)
 	}

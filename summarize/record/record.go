@@ -162,7 +162,7 @@ func key(m chat.Message) string {
 func oneLine(m chat.Message) string {
 	var texts []string
 	for _, c := range m.ToolCalls {
-		texts = append(texts, c.Name+" "+c.Arguments)
+		texts = append(texts, c.Name+" "+telling(c.Arguments))
 	}
 	if len(texts) == 0 {
 		texts = []string{m.Text()}
@@ -173,6 +173,29 @@ func oneLine(m chat.Message) string {
 		line = append(line[:limit], '…')
 	}
 	return string(line)
+}
+
+// telling returns the arguments of a call with the one first by which people know the call: a path, a command, a pattern.
+func telling(arguments string) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(arguments), &fields) != nil {
+		return arguments
+	}
+	for _, name := range []string{"path", "file_path", "filePath", "filename", "command", "cmd", "pattern", "query", "url"} {
+		var value string
+		if json.Unmarshal(fields[name], &value) != nil || value == "" {
+			continue
+		}
+		if delete(fields, name); len(fields) == 0 {
+			return value
+		}
+		rest, err := json.Marshal(fields)
+		if err != nil {
+			return arguments
+		}
+		return value + " " + string(rest)
+	}
+	return arguments
 }
 
 // Write writes the page of the steps so far. Without steps the error is [inspect.ErrNoPrompts].

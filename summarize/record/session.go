@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -19,24 +20,24 @@ import (
 // is a step. It shows what the session's view was before the message, and the compactions and clearings since the last
 // step.
 //
-// System messages and tools are not in a log, so they are missing. Tokens are those of the messages, counted by the
-// tokenizer, and the budget of each step is the size of the largest prompt. Dollars are those that were recorded, or
-// else computed from the prices. A request is a cache break if the provider reported nothing cached although it had the
-// request before. The errors are those of the session and of the tokenizer.
+// System messages, tools and budgets are not in a log, so they are missing. Tokens are those of the messages, counted by
+// the tokenizer. Dollars are those that were recorded, or else computed from the prices. A request is a cache break if
+// the provider reported nothing cached although it had the request before. The errors are those of the session and of
+// the tokenizer.
 //
-// Session renders each step twice. A session of 500 requests takes some seconds.
+// The log holds each different text of the session once, as the page does; the session itself is read one view at a
+// time. A session of 500 requests takes some seconds.
 func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, prices sizing.Prices) (*inspect.Log, error) {
-	w := walk{session: s, tokenizer: t, prices: prices, budget: math.MaxInt32, usage: map[string]entry.Usage{}}
-	peak := 1
-	err := w.steps(ctx, func(step inspect.Step) error {
-		peak = max(peak, step.Result.Tokens)
-		return nil
-	})
-	if err != nil {
-		return nil, err
+	w := walk{session: s, tokenizer: t, prices: prices, usage: map[string]entry.Usage{}}
+	for e, err := range s.PathTo(ctx, "") { // first, because an answer's usage comes after it
+		if err != nil {
+			return nil, fmt.Errorf("record: entry %s: %w", e.ID, err)
+		}
+		if body, is := e.Body.(entry.Usage); is {
+			w.usage[cmp.Or(body.Of, e.Parent)] = body
+		}
 	}
 	log := new(inspect.Log)
-	w.budget = peak
 	return log, w.steps(ctx, func(step inspect.Step) error { return log.Add(ctx, step) })
 }
 
@@ -45,8 +46,7 @@ type walk struct {
 	session   *history.Session
 	tokenizer chat.Tokenizer
 	prices    sizing.Prices
-	budget    int
-	usage     map[string]entry.Usage // by the answer's entry; complete after the first call of steps
+	usage     map[string]entry.Usage // by the answer's entry
 	model     string
 	next      inspect.Step // collects what happened since the last step
 	last      inspect.Step
@@ -54,7 +54,6 @@ type walk struct {
 
 // steps calls add with each step.
 func (w *walk) steps(ctx context.Context, add func(inspect.Step) error) error {
-	w.model, w.next, w.last = "", inspect.Step{}, inspect.Step{}
 	for e, err := range w.session.PathTo(ctx, "") {
 		if err == nil {
 			err = w.entry(ctx, e, add)
@@ -71,12 +70,6 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 	switch body := e.Body.(type) {
 	case entry.ModelChange:
 		w.model = body.Model
-	case entry.Usage:
-		of := body.Of
-		if of == "" {
-			of = e.Parent
-		}
-		w.usage[of] = body
 	case entry.Compaction:
 		before, after, err := viewsAround(ctx, w.session, e)
 		w.next.Compactions = append(w.next.Compactions, inspect.Compaction{
@@ -97,7 +90,7 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 		}
 		usage := w.usage[e.ID]
 		step := w.next
-		step.Request = inspect.Request{Result: result, Model: w.model, Tokenizer: w.tokenizer, Prices: w.prices}
+		step.Request = inspect.Request{Result: result, Model: w.model, Tokenizer: w.tokenizer, Prices: w.prices, NoBudget: true}
 		step.At, step.Did, step.Usage, step.Dollars = e.Time, oneLine(body.Message), usage.Usage, usage.Cost
 		if step.Dollars == 0 {
 			step.Dollars = w.prices.Of(usage.Usage).Total()
@@ -132,7 +125,7 @@ func (w *walk) render(ctx context.Context, at string) (*render.Result, error) {
 	}
 	prompt := elements.Nodes{history.Conversation{Session: w.session}, history.TurnStart{Session: w.session}, history.TurnRounds{Session: w.session}}
 	return render.Render(history.WithView(ctx, w.session, view), prompt, render.Options{
-		Budget: w.budget, PromptBudget: math.MaxInt32, Tokenizer: w.tokenizer,
+		Budget: math.MaxInt32, Tokenizer: w.tokenizer,
 	})
 }
 

@@ -41,7 +41,9 @@ export type Rates = { Input: number; CacheRead: number; CacheWrite: number; Outp
 export type Prompt = {
   name: string;
   model?: string;
+  /** budget is the number of tokens that it was rendered for; if noBudget is set, that it has. */
   budget: number;
+  noBudget?: boolean;
   tokens: number;
   rates?: Rates;
   root: number;

@@ -144,8 +144,8 @@ function Facts({ tree }: { tree: Tree }) {
     <dl class="facts">
       {page.prompts.length > 1 && <Fact name="Prompt" value={p.name} />}
       {p.model && <Fact name="Model" value={p.model} />}
-      <Fact name="Used" value={number(p.tokens)} note={`${percent(p.tokens, p.budget)} of the budget`} />
-      <Fact name="Budget" value={number(p.budget)} note="tokens" />
+      <Fact name="Used" value={number(p.tokens)} note={p.noBudget ? "tokens; the budget is not known" : `tokens, ${percent(p.tokens, p.budget)} of the budget`} />
+      {!p.noBudget && <Fact name="Budget" value={number(p.budget)} note="tokens" />}
       <Fact name="Joins and frames" value={number(p.tokens - keptTokens)} note="tokens of roles, tags and line breaks" />
       {p.toolTokens ? <Fact name="Tools beside it" value={number(p.toolTokens)} note="tokens" /> : null}
       {cost ? <Fact name="Cost" value={dollars(cost)} note="if nothing is cached" /> : null}

@@ -19,7 +19,8 @@ export type StepFacts = {
   step: Step;
   tokens: Record<Kind, number>;
   total: number;
-  budget: number;
+  /** budget is undefined if it is not known. */
+  budget?: number;
   /** cached is the number of tokens that the cache served, or that the prompt has in common with the previous one. */
   cached: number;
   /** asked is the number of tokens of the whole prompt: the provider's count, or ours. */
@@ -72,7 +73,7 @@ export function factsOfSteps(): StepFacts[] {
       step,
       tokens,
       total,
-      budget: p.budget + (p.toolTokens ?? 0),
+      budget: p.noBudget ? undefined : p.budget + (p.toolTokens ?? 0),
       cached,
       asked,
       reported,

@@ -103,7 +103,7 @@ function Totals({ steps, onSelect }: { steps: StepFacts[]; onSelect: (step: numb
         {model && <Fact name="Model" value={model} />}
         <Fact name="Steps" value={number(steps.length)} />
         <Fact name="Sent" value={number(sent)} note="tokens in all" />
-        <Fact name="Peak" value={number(steps[peak].total)} note={`${percent(steps[peak].total, steps[peak].budget)} of the budget`} />
+        <Fact name="Peak" value={number(steps[peak].total)} note={steps[peak].budget === undefined ? "tokens" : `tokens, ${percent(steps[peak].total, steps[peak].budget!)} of the budget`} />
         <Fact name={steps.some((t) => t.reported) ? "Cached" : "In common with the previous step"} value={percent(cached, steps.reduce((sum, t) => sum + t.asked, 0))} />
         {last.sum > 0 && <Fact name="Cost" value={dollars(last.sum)} note={steps.some((t) => t.estimated) ? "estimated from prices" : "as reported"} />}
       </dl>
@@ -175,7 +175,7 @@ function StepDetails({ steps, at, onOpen }: { steps: StepFacts[]; at: number; on
       <dl>
         <dt>Prompt</dt>
         <dd>
-          {number(t.total)} of {number(t.budget)} ({percent(t.total, t.budget)})
+          {number(t.total)}{t.budget === undefined ? " tokens" : ` of ${number(t.budget)} (${percent(t.total, t.budget)})`}
         </dd>
         {kinds
           .filter((k) => t.tokens[k] > 0)

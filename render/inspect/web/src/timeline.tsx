@@ -86,7 +86,7 @@ export function Timeline({ steps, selected, onSelect }: Props) {
           ...[...kinds].reverse().map((k) => ({ stroke: ink, width: 0.5, fill: colour(k), points: { show: false } })),
         ],
       },
-      [numbers, steps.map((t) => t.budget), ...[...stacked].reverse()],
+      [numbers, steps.map((t) => t.budget ?? null), ...[...stacked].reverse()],
       box.current!,
     );
     const cost = new uPlot(
@@ -133,10 +133,12 @@ export function Timeline({ steps, selected, onSelect }: Props) {
                 {kindWords[k]}
               </span>
             ))}
-          <span>
-            <i class="dash accent" />
-            budget
-          </span>
+          {steps.some((t) => t.budget !== undefined) && (
+            <span>
+              <i class="dash accent" />
+              budget
+            </span>
+          )}
           <span>▼ compaction</span>
           <span>▽ clearing</span>
           <span>✕ cache break</span>
