@@ -2,6 +2,7 @@ package summarize_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,6 +137,13 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 			tree := prompt(d.Session)
 			return append(elements.Nodes{tree[0], elements.UserMessage{Children: elements.Nodes{elements.Text("retrieved")}}}, tree[1:]...)
 		}, sizing.ChangeMessages, "context in front of the history"},
+		{"the last message may change from step to step", func(d fixture) elements.Node {
+			ending := func(text string) elements.Node {
+				return append(prompt(d.Session), elements.UserMessage{Children: elements.Nodes{elements.Text(strings.Repeat(text, 2000))}})
+			}
+			send(d, ending("now "))
+			return ending("then ")
+		}, sizing.ChangeNone, ""},
 		{"a clearing causes no event, since the compactor made it", func(d fixture) elements.Node {
 			d.Policy.Clear = a3s.Policy().Clear
 			d.Policy.Clear.Rule.Keep, d.Policy.Clear.Always = 1, true

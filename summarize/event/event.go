@@ -67,7 +67,7 @@ const (
 	// Usage: a prompt is about to be returned; Breakdown is its size.
 	Usage Kind = "usage"
 	// CacheBroken: the start of a prompt changed although nothing was compacted or cleared, so the provider cannot
-	// read it from its cache. Needs a target with prices.
+	// read it from its cache. The last message of a prompt may change. Needs a target with prices.
 	CacheBroken Kind = "cache break"
 )
 

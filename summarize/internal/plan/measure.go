@@ -270,10 +270,16 @@ func (m *Planner) foretell(s *Rendered) {
 	}
 	whole := shared
 	whole.Change = sizing.ChangeNone
-	if lost := cache.Holds(whole, m.Now) - held; lost > 0 && !m.Ledger.Cleared && shared.Change != sizing.ChangeUnknown {
+	if lost := cache.Holds(whole, m.Now) - held; lost > 0 && !m.Ledger.Cleared && shared.Change != sizing.ChangeUnknown && !endsIn(cache.Sent, shared) {
 		r := prices.At(input)
 		s.Broken = event.CacheBreak{Change: shared.Change, Messages: shared.Messages, Until: shared.Until, Tokens: lost, Dollars: float64(lost) * (r.CacheWrite - r.CacheRead) / 1e6}
 	}
+}
+
+// endsIn reports whether the request before shares all but its last message. An application may end its prompts with a
+// message that changes from step to step: all in front of it is read from the cache.
+func endsIn(before sizing.Sent, shared sizing.Shared) bool {
+	return before.Marks[len(before.Marks)-1].Messages-shared.Messages <= 1 && shared.Messages > before.System
 }
 
 // fillRelief sets how many tokens a compaction and a clearing would save, if a condition needs them.

@@ -91,6 +91,7 @@ export function List(p: Props) {
       ref={box}
       id={p.id}
       class="list"
+      style={{ maxHeight: `${Math.max(1, p.length) * rowHeight + 2}px` }}
       role={p.role}
       tabIndex={0}
       aria-label={p.label}

@@ -31,7 +31,7 @@ export type StepFacts = {
   /** lost is the number of tokens of the previous prompt that a cache cannot serve, lostDollars their cost. */
   lost: number;
   lostDollars: number;
-  /** broke says that tokens were lost although nothing was compacted or cleared. */
+  /** broke says that more than the last message was lost although nothing was compacted or cleared. */
   broke: boolean;
   /** dollars is the cost of the step with its compactions, sum that of all steps up to it. */
   dollars: number;
@@ -68,6 +68,8 @@ export function factsOfSteps(): StepFacts[] {
     let dollars = step.dollars ?? (r ? (cached * read + (asked - cached) * write) / 1e6 : 0);
     for (const c of step.compactions ?? []) dollars += c.dollars ?? 0;
     sum += dollars;
+    // The end of a prompt may change from step to step: that breaks nothing.
+    const tail = before?.messages.length ? page.messages[before.messages[before.messages.length - 1]].tokens ?? 0 : 0;
     const changed = (step.compactions?.length ?? 0) > 0 || !!step.cleared;
     return {
       step,
@@ -80,7 +82,7 @@ export function factsOfSteps(): StepFacts[] {
       estimated: !step.dollars && r !== undefined,
       lost: gone,
       lostDollars: step.break?.dollars ?? (gone * Math.max(0, write - read)) / 1e6,
-      broke: step.break !== undefined || (gone > 0 && !changed),
+      broke: step.break !== undefined || (gone > tail && !changed),
       dollars,
       sum,
     };

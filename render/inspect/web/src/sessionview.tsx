@@ -20,8 +20,8 @@ export function SessionView({ steps, selected, onSelect, onOpen }: Props) {
   const most = Math.max(...steps.map((t) => t.total));
   return (
     <>
-      <Totals steps={steps} onSelect={onSelect} />
       <Timeline steps={steps} selected={selected} onSelect={onSelect} />
+      <Totals steps={steps} onSelect={onSelect} />
       <div class="body">
         <div class="views">
           <p>

@@ -28,6 +28,7 @@ export function Timeline({ steps, selected, onSelect }: Props) {
     const peak = Math.max(1, ...steps.map((t) => t.total));
     const numbers = steps.map((_, i) => i + 1);
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line }, font: "12px system-ui, sans-serif" };
+    const byStep = { ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000] };
     const marks = (labels: boolean) => (u: uPlot) => {
       const g = u.ctx;
       const ratio = devicePixelRatio || 1;
@@ -79,7 +80,7 @@ export function Timeline({ steps, selected, onSelect }: Props) {
       {
         ...common(260, true),
         scales: { x: { time: false }, y: { range: (_u, _min, max) => [0, Math.min(max * 1.03, peak * 1.5)] } }, // a budget far above is off the chart
-        axes: [axis, { ...axis, size: 70, values: (_u, ticks) => ticks.map(number) }],
+        axes: [byStep, { ...axis, size: 70, values: (_u, ticks) => ticks.map(number) }],
         series: [
           {},
           { stroke: accent, dash: [8, 4], width: 1.5, points: { show: false } },
@@ -94,7 +95,7 @@ export function Timeline({ steps, selected, onSelect }: Props) {
         ...common(130, false),
         scales: { x: { time: false }, y: { range: [0, 100] }, dollars: { range: (_u, _min, max) => [0, max * 1.05] } },
         axes: [
-          axis,
+          byStep,
           { ...axis, size: 70, values: (_u, ticks) => ticks.map((t) => `${t}%`) },
           ...(paid ? [{ ...axis, scale: "dollars", side: 1 as const, size: 60, grid: { show: false }, values: (_u: uPlot, ticks: number[]) => ticks.map(dollars) }] : []),
         ],
