@@ -465,8 +465,8 @@ func (l *Log) has(ctx context.Context, r *Reader, id string) (bool, error) {
 				continue
 			}
 			taken[line.ID] = true
-			taken[line.Parent] = true // the parent's line may be unreadable
-			if err != nil {           // a damaged line may hold the id
+			taken[line.Parent] = true                           // the parent's line may be unreadable
+			if err != nil || checksum.Check(line.Data) != nil { // a damaged line, or two in one, may hold the id
 				for text := range bytes.SplitSeq(line.Data, []byte{'"'}) {
 					if len(text) <= entry.MaxID {
 						taken[string(text)] = true

@@ -100,7 +100,7 @@ func (r *Reader) search(ctx context.Context, before storage.Position, ids map[st
 		if line.At >= before || len(ids) == 0 {
 			break
 		}
-		if err != nil && lost == nil {
+		if err != nil && lost == nil && line.At > 0 { // a log with a damaged header is only read to salvage it
 			lost = r.corrupt(ctx, line.At, err)
 		}
 		if err != nil || line.At == 0 || !ids[line.ID] {
