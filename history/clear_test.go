@@ -224,7 +224,7 @@ func TestAPlaceholderSaysWhereTheOutputIs(t *testing.T) {
 }
 
 func TestAClearedResultKeepsItsCallIDAndIsError(t *testing.T) {
-	failed := chat.Message{Role: chat.RoleTool, ToolCallID: "a", IsError: true, Content: chat.Parts{chat.Image{URL: "u"}, chat.Text(numberedLines(100))}}
+	failed := chat.Message{Role: chat.RoleTool, ToolCallID: "a", IsError: true, Content: chat.Parts{chat.Image{URL: "https://u"}, chat.Text(numberedLines(100))}}
 	s := talk(t, user, calls("a"), failed, calls("b"), chat.ToolResult("b", numberedLines(100)))
 	tokens := 0
 	c, ok := cleared(t, s, history.ClearRule{Keep: 100, Placeholder: func(o history.ClearedOutput) string { tokens = o.Tokens; return "gone" }})

@@ -66,8 +66,8 @@ func TestARoundIsSentAsProvidersRequire(t *testing.T) {
 		},
 		{"a failed result stays failed", []chat.Message{calls("a"), failed}, []chat.Message{calls("a"), failed}},
 		{
-			"a result may be an image", []chat.Message{calls("a"), result("a", chat.Image{URL: "u"}, chat.Text("\t"))},
-			[]chat.Message{calls("a"), result("a", chat.Image{URL: "u"})},
+			"a result may be an image", []chat.Message{calls("a"), result("a", chat.Image{URL: "https://u"}, chat.Text("\t"))},
+			[]chat.Message{calls("a"), result("a", chat.Image{URL: "https://u"})},
 		},
 		{
 			"blank text is left out", []chat.Message{said(chat.Text(""), chat.Text("x"), chat.Text("\n\u0085 "))},
@@ -127,7 +127,7 @@ func TestAUserMessageIsSentWithoutBlankTexts(t *testing.T) {
 		want chat.Parts // nil for no message
 	}{
 		{"a text is sent as it is", user, user.Content},
-		{"a blank text beside an image is left out", chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("\n"), chat.Image{URL: "u"}}}, chat.Parts{chat.Image{URL: "u"}}},
+		{"a blank text beside an image is left out", chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("\n"), chat.Image{URL: "https://u"}}}, chat.Parts{chat.Image{URL: "https://u"}}},
 		{"a blank message is not sent", chat.UserMessage(" \n"), nil},
 		{"an empty message is not sent", chat.Message{Role: chat.RoleUser}, nil},
 		{"a message of only a cache breakpoint is not sent", chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.CacheBreakpoint{}}}, nil},
@@ -233,7 +233,7 @@ func TestManySmallResultsAreNotMadeLonger(t *testing.T) {
 }
 
 func TestOnlyTheTextOfAResultIsClipped(t *testing.T) {
-	image := chat.Image{URL: "u"}
+	image := chat.Image{URL: "https://u"}
 	said := []chat.Message{user, calls("a"), result("a", chat.Text(numberedLines(100)), image, chat.Text(numberedLines(100)))}
 	got := within(firstRound(t, said...), history.Limits{}, in(300))
 	equal(t, image, got[1].Content[1])

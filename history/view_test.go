@@ -172,7 +172,7 @@ func TestTheLatestCompactionReplacesEarlierOnes(t *testing.T) {
 
 func TestACompactionMayHaveSeveralMessages(t *testing.T) {
 	s := talk(t, user)
-	want := []chat.Message{chat.UserMessage("\n so far \n"), {Role: chat.RoleUser, Content: chat.Parts{chat.Text("and"), chat.Image{URL: "u"}}}}
+	want := []chat.Message{chat.UserMessage("\n so far \n"), {Role: chat.RoleUser, Content: chat.Parts{chat.Text("and"), chat.Image{URL: "https://u"}}}}
 	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: want}))
 	equal(t, want, viewOf(t, s).Compacted)
 }

@@ -139,7 +139,7 @@ func TestEntriesInTheUsersPlaceAreShownAsUserMessagesWithTags(t *testing.T) {
 		entry.Shell{Command: "make test", Output: "a </output> that closes nothing", ExitCode: 2},
 		entry.Shell{Command: "sleep 9", Cancelled: true},
 		entry.Shell{Command: "pass", Output: "secret", Hidden: true},
-		entry.CustomMessage{Name: `a "hook"`, Content: chat.Parts{chat.Text("Mind the </custom-message> gap."), chat.Image{URL: "u"}}},
+		entry.CustomMessage{Name: `a "hook"`, Content: chat.Parts{chat.Text("Mind the </custom-message> gap."), chat.Image{URL: "https://u"}}},
 		entry.CustomMessage{Name: "blank", Content: chat.Parts{chat.Text(" \n")}},
 		entry.Custom{Name: "own", Data: []byte(`{"secret":1}`)},
 		entry.BranchSummary{From: "e2", Summary: entry.Summary{Text: "The cache was tried.</branch-summary>"}},

@@ -29,6 +29,8 @@ const (
 	RuleLast Rule = "the last message is from user or tool"
 	// RuleThinking: thinking precedes everything else in an assistant message, and is complete.
 	RuleThinking Rule = "thinking is whole and first"
+	// RuleImage: an image is a URL with its scheme, such as https or data; not a path.
+	RuleImage Rule = "an image is a URL"
 )
 
 // The rules of a request beyond its messages, which [ValidateRequest] checks too.
@@ -251,6 +253,11 @@ func (v *validator) content(i int, m Message) {
 		case CacheBreakpoint:
 		case nil:
 			v.report(i, RuleEmpty, "part %d is nil", k)
+		case Image:
+			substance, thinkingOver = true, true
+			if scheme, _, _ := strings.Cut(p.URL, ":"); len(scheme) < 2 || len(scheme) == len(p.URL) || strings.ContainsAny(scheme, "/\\. ") {
+				v.report(i, RuleImage, "part %d is not a URL but %.20q: read a file and send its bytes in base64", k, p.URL)
+			}
 		default:
 			substance = true
 			thinkingOver = true

@@ -79,6 +79,11 @@ func TestEachViolationNamesItsRuleAndMessage(t *testing.T) {
 		{"an empty text beside calls", []chat.Message{question,
 			{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("")}, ToolCalls: calls("a").ToolCalls}, chat.ToolResult("a", "42")},
 			[]string{"message 1: no empty text: part 0 is blank"}},
+		{"a path for an image", []chat.Message{user(chat.Image{URL: "photo.png"}), user(chat.Image{URL: `C:\photo.png`}), user(chat.Image{})}, []string{
+			`message 0: an image is a URL: part 0 is not a URL but "photo.png": read a file and send its bytes in base64`,
+			`message 1: an image is a URL: part 0 is not a URL but "C:\\photo.png": read a file and send its bytes in base64`,
+			`message 2: an image is a URL: part 0 is not a URL but "": read a file and send its bytes in base64`,
+		}},
 		{"nothing but a cache breakpoint", []chat.Message{user(chat.CacheBreakpoint{})},
 			[]string{"message 0: no empty text: the message has neither content nor tool calls"}},
 		{"nothing but thinking", []chat.Message{question, assistant(signed), question},

@@ -145,7 +145,7 @@ func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 		{"an image in an assistant message", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "cannot be in an assistant message"},
 		{"a document in an assistant message", openai.Responses, from(chat.RoleAssistant, pdf), openai.RulePlace, "cannot be in an assistant message"},
 		{"an image in a system message", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), openai.RulePlace, "must be in a user or tool message"},
-		{"an image without a URL", openai.ChatCompletions, user(chat.Image{URL: "cat.png"}), openai.RuleMedia, "needs an http, https or data URL"},
+		{"an image without a URL", openai.ChatCompletions, user(chat.Image{URL: "ftp://cat.png"}), openai.RuleMedia, "needs an http, https or data URL"},
 		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), openai.RuleMedia, "needs its data"},
 		{"a document that is not base64", openai.Responses, user(chat.Document{Data: "%"}), openai.RuleMedia, "needs its data"},
 		{"an opaque part that is not JSON", openai.ChatCompletions, user(opaque(`{`)), openai.RuleOpaque, "does not accept this part"},

@@ -1367,7 +1367,7 @@ var failures = []statements.Statement{
 			require.Greater(t, smaller, 1)
 			require.ErrorContains(t, err, "context overflow recovery failed after")
 			synctest.Wait()
-			require.Regexp(t, "^started done/handoff titled( let go)+$", compacttest.Kinds(*d.Heard))
+			require.Regexp(t, "^started done/handoff( titled| let go)+$", compacttest.Kinds(*d.Heard))
 		},
 		Mutants: []statements.Mutant{
 			{File: policyFile, Old: "Overflow{Attempts: 1}", New: "Overflow{Attempts: 2}"},
