@@ -103,7 +103,7 @@
 // # Step 7: compaction
 //
 // A compactor renders the same prompt, and has a model summarise old history if the prompt does not fit. The session
-// keeps every word:
+// keeps every word. This model, which needs no network, only writes summaries:
 //
 //	compactor := &summarize.Compactor{
 //		Session: session,
@@ -116,8 +116,10 @@
 // # Step 8: an agent
 //
 // A step of an agent renders, compacts, asks the model, retries after failures that may pass, recovers if the provider
-// refuses the request as too large, and appends the answer. You run the tools and append their results:
+// refuses the request as too large, and appends the answer. The compactor's target is now a model that answers, such as
+// one of package render/openai. You run the tools and append their results:
 //
+//	compactor.Target.Model = model
 //	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
 //	for {
 //		answer, err := steps.Step(ctx)

@@ -263,13 +263,14 @@ func Example_step8Agent() {
 	prompt := el.Prompt(history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session})
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  summarize.Target{Model: model, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 100_000, ContextWindow: 128_000, Tools: tools},
+		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 1000, Tools: tools},
 		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()
 	if err := session.Append(ctx, chat.UserMessage("How late is it?")); err != nil {
 		log.Fatal(err)
 	}
+	compactor.Target.Model = model
 	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
 	for {
 		answer, err := steps.Step(ctx)

@@ -18,7 +18,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// Offline is a [chat.Model] that needs neither a network nor a language model. Its summary is a digest of the messages:
+// Offline is a [chat.Model] that needs neither a network nor a language model. It only writes summaries: it answers
+// nothing else, so an agent needs another model beside it. Its summary is a digest of the messages:
 // what the user said, the files that calls name, a line for each tool call, and errors. The digest is pruned to the
 // limit that the request names, or else to 2,000 tokens. A digest of a digest keeps its lines.
 type Offline struct {
@@ -284,9 +285,22 @@ func (d *digest) last(text string) {
 	}
 }
 
-// pack renders the digest within a limit of tokens. It cuts each line to limit bytes, which take about a quarter of the
-// tokens, so that at least one line fits.
-func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) {
+// errNoLine is returned if a digest has no line that fits.
+var errNoLine = errors.New("no line fits")
+
+// pack renders the digest within a limit of tokens. It cuts each line to limit bytes, which usually take a quarter of
+// the tokens, and to half of that as often as no line fits.
+func (o Offline) pack(ctx context.Context, d digest, limit int) (text string, err error) {
+	for length := limit; length > 0; length /= 2 {
+		if text, err = o.packed(ctx, d, limit, length); !errors.Is(err, errNoLine) {
+			break
+		}
+	}
+	return text, err
+}
+
+// packed is pack with lines of at most length bytes.
+func (o Offline) packed(ctx context.Context, d digest, limit, length int) (string, error) {
 	var content elements.Nodes
 	for i, s := range sections {
 		if len(d.lines[i]) == 0 {
@@ -300,7 +314,7 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 		group := &elements.Group{Name: s.title}
 		title := elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}}}
 		for k, line := range d.lines[i] {
-			text := elements.Nodes{elements.Text("- " + plaintext.Cut(plaintext.Untagged(line), limit))}
+			text := elements.Nodes{elements.Text("- " + plaintext.Cut(plaintext.Untagged(line), length))}
 			if k == lastDropped {
 				lines[k] = elements.KeepWith{Props: elements.Props{Priority: new(len(lines))}, Group: group, Children: elements.Nodes{elements.TextChunk{Children: text}}}
 			} else {
@@ -315,7 +329,7 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 	prompt := elements.UserMessage{Children: content}
 	result, err := render.Render(ctx, prompt, render.Options{Budget: limit, Tokenizer: o.Tokenizer})
 	if _, empty := errors.AsType[*render.EmptyError](err); empty || err == nil && len(result.Messages) == 0 {
-		return "", fmt.Errorf("no line fits in %d tokens", limit)
+		return "", fmt.Errorf("%w in %d tokens", errNoLine, limit)
 	}
 	if err != nil {
 		return "", err

@@ -185,3 +185,18 @@ func TestOfflineReturnsTheErrorOfACancelledContext(t *testing.T) {
 	_, err := models.Offline{Tokenizer: quarter{}}.Generate(ctx, chat.Request{Messages: append(sessiontest.Workday(), ask(100))})
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+func TestALineThatIsTooLongIsCut(t *testing.T) {
+	counter := tiktoken.O200k()
+	for name, said := range map[string]string{"words": strings.Repeat("word and another ", 60), "no words": strings.Repeat("a9f3e1c7", 80), "emoji": strings.Repeat("👩‍👩‍👧", 80)} {
+		for _, limit := range []int{20, 48, 96} {
+			answer, err := models.Offline{Tokenizer: counter}.Generate(t.Context(), chat.Request{Messages: []chat.Message{
+				chat.UserMessage(said), chat.AssistantMessage(said), chat.UserMessage(fmt.Sprintf("Summarise. There is room for %d tokens.", limit)),
+			}})
+			require.NoError(t, err, "%s in %d", name, limit)
+			text := answer.Message.Text()
+			require.LessOrEqual(t, counter.CountText(text), limit)
+			require.Contains(t, text, "\n- ", "a title and a line")
+		}
+	}
+}
