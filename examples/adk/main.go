@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 
 	"google.golang.org/adk/v2/agent"
@@ -30,14 +31,18 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/program"
 	count "github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 )
 
-func main() { program.Main(run) }
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
 
 // options are the values of the command line.
 type options struct {
@@ -48,12 +53,18 @@ type options struct {
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("adk", flag.ContinueOnError)
-	program.Usage(flags, "Usage: adk [flags] QUESTION")
+	flags.SetOutput(io.Discard) // run prints the error
 	flags.StringVar(&o.model, "model", "gemini-flash-latest", "name of the model")
 	flags.StringVar(&o.session, "session", "session.jsonl", "file of a new or existing conversation")
 	flags.StringVar(&o.dir, "dir", ".", "folder whose files the agent reads")
 	flags.IntVar(&o.window, "window", 1_000_000, "context window of the model, in tokens")
-	if err := program.Parse(flags, args, stdout); err != nil {
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Usage: adk [flags] QUESTION")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+	}
+	if err != nil {
 		return o, err
 	}
 	o.question = strings.Join(flags.Args(), " ")
@@ -66,9 +77,22 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// run runs the program and returns the exit code.
+// run runs the program and returns the exit code: 0 answered, 1 failed, 2 a flag is wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return program.Run(ctx, "adk", args, stdout, stderr, parse, answer)
+	o, err := parse(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	code := 2
+	if err == nil {
+		code = 1
+		err = answer(ctx, o, stdout, stderr)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "adk: %v\n", err)
+		return code
+	}
+	return 0
 }
 
 // answer has the agent answer the question.
