@@ -23,7 +23,7 @@ import (
 func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, error) {
 	a := appender{
 		session: s, records: map[string]*Record{}, ids: map[string]string{}, after: map[string]string{},
-		cuts: map[string]string{}, made: map[string]bool{}, tried: map[string]int{},
+		cuts: map[string]string{}, made: map[string]bool{}, tried: map[string]int{}, own: r.Format == FormatPromptree,
 	}
 	for i := range r.Records {
 		a.records[r.Records[i].ID] = &r.Records[i]
@@ -56,6 +56,7 @@ type appender struct {
 	batch   []entry.Entry
 	lines   []int // of the records in the batch
 	begun   bool  // a record of the tree was added
+	own     bool  // usage has records of its own
 	notes   []Note
 }
 
@@ -94,7 +95,7 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 	if err := a.add(ctx, rec.Line, e); err != nil {
 		return err
 	}
-	if rec.Usage != (chat.Usage{}) || rec.Cost != 0 {
+	if !a.own && (rec.Usage != (chat.Usage{}) || rec.Cost != 0) {
 		id, err := a.free(ctx, rec.ID+".usage")
 		if err != nil {
 			return err

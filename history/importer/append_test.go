@@ -196,6 +196,10 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 				if want := body(t, rec.Body); rec.Type() != entry.TypeCompaction { // FirstKept may move from a result to its call
 					assert.JSONEq(t, want, body(t, got.Body), rec.ID)
 				}
+				if _, alone := rec.Body.(entry.Usage); !alone {
+					assert.Equal(t, rec.Usage, got.Usage, rec.ID)
+					assert.Equal(t, rec.Cost, got.Cost, rec.ID)
+				}
 				assert.Equal(t, rec.Usage, usage[rec.ID].Usage, rec.ID)
 				assert.Equal(t, rec.Cost, usage[rec.ID].Cost, rec.ID)
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/checksum"
 )
@@ -33,7 +34,15 @@ func (p *ownReader) line(number int, o *object, raw []byte) error {
 	return p.add(Record{Line: number, Recorded: string(e.Type()), Entry: e})
 }
 
+// finish gives each answer the usage that an entry of its own records.
 func (p *ownReader) finish() error {
 	p.rec.Leaf = p.tip
+	for _, r := range p.rec.Records {
+		if u, is := r.Body.(entry.Usage); is {
+			if answer := p.get(cmp.Or(u.Of, r.Parent)); answer != nil && answer.Message().Role == chat.RoleAssistant && answer.Usage == (chat.Usage{}) {
+				answer.Usage, answer.Cost = u.Usage, u.Cost
+			}
+		}
+	}
 	return nil
 }

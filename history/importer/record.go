@@ -37,7 +37,8 @@ type Record struct {
 	Line int
 	// Recorded is the recorder's name for it, such as "message" or "event_msg.turn_aborted".
 	Recorded string
-	// Usage that the provider reported with an assistant message, zero if none was recorded.
+	// Usage that the provider reported with an assistant message, zero if none was recorded. In a log of promptree an
+	// entry of its own has it too.
 	Usage chat.Usage
 	// Cost in US dollars that the recorder computed for Usage, 0 if it is not known.
 	Cost float64

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/internal/test/extremes"
@@ -123,6 +124,39 @@ func TestAPolicyIsGivenTheNameOfTheLastModelOrTheOneInTheFlag(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "claude-opus-4-5", (&replayer{}).answeredBy(s))
 	require.Equal(t, "other", (&replayer{modelName: "other"}).answeredBy(s))
+}
+
+// Usage is an entry of its own there.
+func TestAnImportedSessionIsReplayedLikeTheRecording(t *testing.T) {
+	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
+	require.NoError(t, err)
+	if extremes.All() {
+		files = append(files, generatedSession, recordedSession)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			sessiontest.Needs(t, file)
+			t.Parallel()
+			recording := sessiontest.Read(t, file)
+			imported := filepath.Join(t.TempDir(), "imported.jsonl")
+			session, err := history.Open(imported, history.Options{Header: recording.Header, File: storage.FileOptions{Sync: storage.SyncNever}})
+			require.NoError(t, err)
+			_, err = recording.AppendTo(t.Context(), session)
+			require.NoError(t, err)
+			require.NoError(t, session.Close())
+			replayed := func(file string) []Run {
+				runs, _ := ranJSON(t, program.ExitOK, "-prices", "claude-opus-4-5", "-policy", "frugal", file)
+				for i := range runs {
+					runs[i].Session, runs[i].Format = "", ""
+					for k := range runs[i].Compactions {
+						runs[i].Compactions[k].Line = 0 // the usage has lines of its own
+					}
+				}
+				return runs
+			}
+			require.Equal(t, replayed(file), replayed(imported))
+		})
+	}
 }
 
 func TestEveryFormatIsReplayed(t *testing.T) {
