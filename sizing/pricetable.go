@@ -68,9 +68,11 @@ var anthropicPrices = []struct {
 }{
 	{"claude-opus-4-5", 5, 0.50, 4096, "2026-09-23"},
 	{"claude-opus-4-6", 5, 0.50, 4096, "2026-09-23"},
+	{"claude-opus-4-7", 5, 0.50, 2048, "2026-11-24"},
 	{"claude-opus-4-8", 5, 0.50, 1024, "2026-09-23"},
 	{"claude-opus-5", 5, 0.50, 512, "2026-09-23"},
 	{"claude-opus-5-5", 4, 0.20, 0, "2026-09-23"},
+	{"claude-sonnet-4-5", 3, 0.30, 1024, "2026-11-24"},
 	{"claude-sonnet-4-6", 3, 0.30, 1024, "2026-09-23"},
 	{"claude-sonnet-5", 2, 0.20, 1024, "2026-10-01"},
 	{"claude-sonnet-5-5", 2, 0.20, 0, "2026-10-01"},
@@ -90,6 +92,11 @@ const (
 // GPT-5.6 on for 30, and charge for writes from then on. Google names no lifetime for its implicit cache. The price of
 // GPT-6.1 for a write of 12 hours is not in its row.
 var otherPrices = PriceTable{
+	// OpenAI's page does not list it any more; this one names what others pay for it.
+	{Model: "gpt-5.3-codex", Date: "2026-11-24", Source: "https://raw.githubusercontent.com/github/docs/main/data/tables/copilot/models-and-pricing.yml", Prices: Prices{
+		Rates:    Rates{Input: 1.75, CacheRead: 0.175, Output: 14},
+		Lifetime: 5 * time.Minute, LeastCached: 1024,
+	}},
 	{Model: "gpt-5.4", Date: "2026-06-04", Source: openaiSource, Prices: Prices{
 		Rates:     Rates{Input: 2.50, CacheRead: 0.25, Output: 15},
 		LongInput: longOpenAI, LongRates: Rates{Input: 5, CacheRead: 0.50, Output: 22.50},

@@ -20,7 +20,9 @@ import (
 // the model's long lifetime, all writes have the price of long writes.
 func pricesNamed(name string, lifetime time.Duration) (p sizing.Prices, err error) {
 	if !strings.Contains(name, "=") {
-		p, err = sizing.PublishedPrices().Of(name)
+		if p, err = sizing.PublishedPrices().Of(name); err != nil {
+			err = fmt.Errorf("the prices of model %q are unknown: give them as input=3,read=0.3,write=3.75,output=15, in dollars a million tokens", name)
+		}
 	} else {
 		p, err = listedPrices(name)
 	}
