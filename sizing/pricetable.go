@@ -92,7 +92,7 @@ const (
 // GPT-5.6 on for 30, and charge for writes from then on. Google names no lifetime for its implicit cache. The price of
 // GPT-6.1 for a write of 12 hours is not in its row.
 var otherPrices = PriceTable{
-	// OpenAI's page does not list it any more; this one names what others pay for it.
+	// These are the prices that GitHub lists for it; they were not compared with OpenAI's own page.
 	{Model: "gpt-5.3-codex", Date: "2026-11-24", Source: "https://raw.githubusercontent.com/github/docs/main/data/tables/copilot/models-and-pricing.yml", Prices: Prices{
 		Rates:    Rates{Input: 1.75, CacheRead: 0.175, Output: 14},
 		Lifetime: 5 * time.Minute, LeastCached: 1024,
