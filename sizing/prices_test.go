@@ -128,7 +128,12 @@ func TestPricesAreFoundByTheNamesOfAModel(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, opus, got, name)
 	}
-	for _, name := range []string{"", "claude-opus-4", "claude-opus-4-5-fast", "claude-opus-4-50", "gpt-5.4-nano", "gpt-5", "o200k_base"} {
+	for name, input := range map[string]float64{"gpt-5": 1.25, "gpt-5-2025-08-07": 1.25, "gpt-4o": 2.50, "gpt-4o-2024-05-13": 5, "gpt-4o-2024-11-20": 2.50} {
+		got, err := table.Of(name)
+		require.NoError(t, err)
+		require.Equal(t, input, got.Input, name)
+	}
+	for _, name := range []string{"", "claude-opus-4", "claude-opus-4-5-fast", "claude-opus-4-50", "gpt-5.4-nano", "gpt-5-pro", "o200k_base"} {
 		_, err := table.Of(name)
 		var unknown *sizing.UnknownPricesError
 		require.ErrorAs(t, err, &unknown)

@@ -52,6 +52,13 @@ func PublishedPrices() PriceTable {
 			Lifetime: 5 * time.Minute, LongLifetime: time.Hour, LeastCached: r.least,
 		}})
 	}
+	for _, r := range openaiPrices {
+		prices := Prices{Rates: Rates{Input: r.input, CacheRead: r.read, Output: r.output}}
+		if r.read > 0 {
+			prices.Lifetime, prices.LeastCached = 5*time.Minute, 1024
+		}
+		table = append(table, PriceRow{Model: r.model, Date: "2026-07-02", Source: openaiListing, Prices: prices})
+	}
 	return append(table, otherPrices...)
 }
 
@@ -77,6 +84,48 @@ var anthropicPrices = []struct {
 	{"claude-sonnet-5", 2, 0.20, 1024, "2026-10-01"},
 	{"claude-sonnet-5-5", 2, 0.20, 0, "2026-10-01"},
 	{"claude-haiku-4-5", 1, 0.10, 4096, "2026-09-23"},
+}
+
+// openaiListing is a public listing that copies the prices of OpenAI's own pages. OpenAI's page of prices does not show its
+// earlier models.
+const openaiListing = "https://github.com/anomalyco/models.dev/tree/dev/providers/openai/models"
+
+// openaiPrices are those of OpenAI's earlier models that sizing/tiktoken knows the window of. A model without a price for
+// cached input has no cache.
+var openaiPrices = []struct {
+	model               string
+	input, read, output float64
+}{
+	{"gpt-3.5-turbo", 0.50, 0, 1.50},
+	{"gpt-4", 30, 0, 60},
+	{"gpt-4-turbo", 10, 0, 30},
+	{"gpt-4.1", 2, 0.50, 8},
+	{"gpt-4.1-mini", 0.40, 0.10, 1.60},
+	{"gpt-4.1-nano", 0.10, 0.025, 0.40},
+	{"gpt-4o", 2.50, 1.25, 10},
+	{"gpt-4o-2024-05-13", 5, 0, 15},
+	{"gpt-4o-mini", 0.15, 0.075, 0.60},
+	{"gpt-5", 1.25, 0.125, 10},
+	{"gpt-5-chat-latest", 1.25, 0.125, 10},
+	{"gpt-5-codex", 1.25, 0.125, 10},
+	{"gpt-5-mini", 0.25, 0.025, 2},
+	{"gpt-5-nano", 0.05, 0.005, 0.40},
+	{"gpt-5.1", 1.25, 0.125, 10},
+	{"gpt-5.1-chat-latest", 1.25, 0.125, 10},
+	{"gpt-5.1-codex", 1.25, 0.125, 10},
+	{"gpt-5.1-codex-max", 1.25, 0.125, 10},
+	{"gpt-5.1-codex-mini", 0.25, 0.025, 2},
+	{"gpt-5.2", 1.75, 0.175, 14},
+	{"gpt-5.2-chat-latest", 1.75, 0.175, 14},
+	{"gpt-5.2-codex", 1.75, 0.175, 14},
+	{"o1", 15, 7.50, 60},
+	{"o1-pro", 150, 0, 600},
+	{"o3", 2, 0.50, 8},
+	{"o3-deep-research", 10, 2.50, 40},
+	{"o3-mini", 1.10, 0.55, 4.40},
+	{"o3-pro", 20, 0, 80},
+	{"o4-mini", 1.10, 0.275, 4.40},
+	{"o4-mini-deep-research", 2, 0.50, 8},
 }
 
 const (
