@@ -10,7 +10,8 @@ import (
 
 // openAI reads a message of OpenAI's chat completions. Calls of functions and custom tools are read, and those of the
 // form before tools: the results of those name a function and not a call, and belong to its last call. A refusal, audio
-// and a file given by id are kept as they are. The field reasoning_content, which other makers add, is thinking.
+// and a file given by id are kept as they are. The fields reasoning_content and reasoning, which other makers
+// add, are thinking with the name of the field as its signature, as render/openai sends it back.
 func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pending) error {
 	role := o.text("role")
 	m := chat.Message{Role: chat.Role(role)}
@@ -21,8 +22,11 @@ func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pen
 		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return c.add(r)
 	case role == "assistant":
-		if text := o.optionalText("reasoning_content"); text != "" {
-			m.Content = append(m.Content, chat.Thinking{Text: text})
+		for _, field := range []string{"reasoning_content", "reasoning"} {
+			if text := o.optionalText(field); text != "" {
+				m.Content = append(m.Content, chat.Thinking{Text: text, Signature: field})
+				break
+			}
 		}
 	case role == "tool":
 		m.ToolCallID = o.text("tool_call_id")

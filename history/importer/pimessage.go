@@ -56,6 +56,7 @@ func (p *piReader) body(role string, r *Record, o *object, raw []byte, notes *pe
 	case "assistant":
 		m.Role = chat.RoleAssistant
 		if err = piContent(&m, o, notes); err == nil {
+			signThinking(&m, o)
 			r.Usage, r.Cost, err = piUsage.read(o, notes)
 		}
 	case "toolResult":
@@ -185,6 +186,21 @@ func piThinking(o *object) chat.Part {
 		return chat.Thinking{Encrypted: signature}
 	}
 	return chat.Thinking{Text: text, Signature: signature}
+}
+
+// signThinking gives thinking of a Chat Completions server the signature that pi itself gives it later: the field in which
+// it came, and goes back. Earlier versions of pi wrote none. An answer that was cut off is left as it is.
+func signThinking(m *chat.Message, o *object) {
+	reason := o.peek("stopReason")
+	if o.peek("api") != "openai-completions" || reason == "aborted" || reason == "error" {
+		return
+	}
+	for i, p := range m.Content {
+		if t, ok := p.(chat.Thinking); ok && t.Signature == "" && t.Encrypted == "" {
+			t.Signature = "reasoning_content"
+			m.Content[i] = t
+		}
+	}
 }
 
 func piToolCall(o *object) chat.ToolCall {

@@ -375,3 +375,21 @@ func TestReadReturnsTheReadersError(t *testing.T) {
 	_, isLine := errors.AsType[*importer.LineError](err)
 	assert.False(t, isLine, "the line is not the cause")
 }
+
+func TestThinkingThatAServerShowedInAFieldGoesBackInIt(t *testing.T) {
+	for name, tt := range map[string]struct{ log, want string }{
+		"pi, of a version that wrote no signature":  {session(message(`"role":"assistant","api":"openai-completions","content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"a"}]`)), "reasoning_content"},
+		"pi, with the field that it wrote":          {session(message(`"role":"assistant","api":"openai-completions","content":[{"type":"thinking","thinking":"Hm.","thinkingSignature":"reasoning"},{"type":"text","text":"a"}]`)), "reasoning"},
+		"pi, of an answer that was cut off":         {session(message(`"role":"assistant","api":"openai-completions","stopReason":"aborted","content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"a"}]`)), ""},
+		"pi, of another API":                        {session(message(`"role":"assistant","api":"anthropic-messages","content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"a"}]`)), ""},
+		"OpenAI's messages, as DeepSeek has them":   {`[{"role":"user","content":"q"},{"role":"assistant","content":"a","reasoning_content":"Hm."}]`, "reasoning_content"},
+		"OpenAI's messages, as OpenRouter has them": {`[{"role":"user","content":"q"},{"role":"assistant","content":"a","reasoning":"Hm."}]`, "reasoning"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := importer.Read(strings.NewReader(tt.log))
+			require.NoError(t, err)
+			m := said(r)
+			require.Contains(t, m[len(m)-1].Content, chat.Part(chat.Thinking{Text: "Hm.", Signature: tt.want}))
+		})
+	}
+}

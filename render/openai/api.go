@@ -1,6 +1,11 @@
 package openai
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/internal/modelname"
+)
 
 // API is one of OpenAI's two APIs for conversations.
 type API string
@@ -26,18 +31,46 @@ type Options struct {
 	// Breakpoints sends cache breakpoints as prompt_cache_breakpoint, which GPT-5.6 and later accept. Without it they
 	// are left out: OpenAI's other models cache prefixes by themselves. Off by default.
 	Breakpoints bool
+	// Thinking says which thinking Chat Completions sends back. Defaults to [ThinkingShown].
+	Thinking Thinking
 }
 
+// Thinking says which thinking is sent back to a server that showed it in a field of its own (reasoning_content or
+// reasoning).
+type Thinking string
+
+const (
+	// ThinkingShown sends back what the server showed, in the field in which it came.
+	ThinkingShown Thinking = ""
+	// ThinkingOnCalls does so too, and in a conversation with thinking sends the field, empty, with calls whose thinking is
+	// gone, since some servers refuse calls without it.
+	ThinkingOnCalls Thinking = "calls"
+	// ThinkingNone sends none, for servers that refuse the field.
+	ThinkingNone Thinking = "none"
+)
+
 // OptionsFor returns the options for a model by its name, as OpenAI documents them: "developer" for reasoning models
-// (o1 and later, GPT-5 and later), cache breakpoints for GPT-5.6 and later. For any other name it returns the zero
-// value.
+// (o1 and later, GPT-5 and later), cache breakpoints for GPT-5.6 and later; and ThinkingOnCalls for models of DeepSeek
+// and Kimi, which refuse calls without their thinking. For any other name it returns the zero value.
 func OptionsFor(model string) Options {
 	o := Options{Developer: reasons(model)}
+	if slices.ContainsFunc(needThinking, func(pattern string) bool { return modelname.Fits(pattern, model) }) {
+		o.Thinking = ThinkingOnCalls
+	}
 	if v, ok := gptVersion(model); ok && !v.less(version{5, 6}) {
 		o.Breakpoints = true
 	}
 	return o
 }
+
+// needThinking are the names of models that refuse calls without their thinking:
+//
+//   - DeepSeek's: https://api-docs.deepseek.com/guides/thinking_mode
+//   - Kimi, as reported in https://github.com/openai/openai-agents-python/issues/2669
+//
+// GLM asks for it and does not insist (https://docs.z.ai/guides/capabilities/thinking-mode), and so does Qwen
+// (https://www.alibabacloud.com/help/en/model-studio/deep-thinking).
+var needThinking = []string{"deepseek*", "kimi-*"}
 
 // reasons reports whether OpenAI lists a model among its reasoning models.
 func reasons(model string) bool {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -17,8 +18,8 @@ import (
 //
 // What the API has no equivalent for:
 //
-//   - Thinking from a server's own field (reasoning_content, as local servers have it) is sent back in that field. Any
-//     other thinking is left out: OpenAI's models think anew in each round.
+//   - Thinking that a server showed in a field of its own (reasoning_content, as DeepSeek and local servers have it) is
+//     sent back: see [Thinking]. Any other thinking is left out: OpenAI's models think anew in each round.
 //   - Images and documents of a tool's result, which may hold text only, follow in a user message after all results of
 //     the round.
 //   - There is no flag for a tool's failure: the result says so in words, and is sent as it is.
@@ -59,6 +60,9 @@ func temperature(t *float64) param.Opt[float64] {
 // chatMessages converts valid messages for Chat Completions.
 func chatMessages(messages []chat.Message, o Options) []sdk.ChatCompletionMessageParamUnion {
 	c := chatWriter{options: o}
+	if o.Thinking == ThinkingOnCalls {
+		c.onCalls = shownField(messages)
+	}
 	if o.Breakpoints {
 		c.marks = ChatCompletions.breakpoints(messages)
 	}
@@ -74,6 +78,7 @@ func chatMessages(messages []chat.Message, o Options) []sdk.ChatCompletionMessag
 
 type chatWriter struct {
 	options Options
+	onCalls string // the field that calls without thinking have, empty; "" for none
 	marks   map[position]string
 	out     []sdk.ChatCompletionMessageParamUnion
 	media   []sdk.ChatCompletionContentPartUnionParam // images and documents in the results of this round
@@ -93,7 +98,7 @@ func (c *chatWriter) message(i int, m chat.Message) {
 	case chat.RoleSystem:
 		out = c.system(i, m)
 	case chat.RoleAssistant:
-		out = assistant(m)
+		out = c.assistant(m)
 	case chat.RoleTool:
 		out = c.tool(i, m)
 	default:
@@ -235,7 +240,7 @@ func mediaIntro(callID string) string {
 // followsText replaces the text of a result that has none.
 const followsText = "(It follows in the next user message.)"
 
-func assistant(m chat.Message) sdk.ChatCompletionMessageParamUnion {
+func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUnion {
 	var out sdk.ChatCompletionAssistantMessageParam
 	out.Name = optional(m.Name)
 	var list []sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion
@@ -262,37 +267,40 @@ func assistant(m chat.Message) sdk.ChatCompletionMessageParamUnion {
 	for _, call := range m.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, chatCall(call))
 	}
-	if extra := reasoningFields(m); len(extra) > 0 {
+	if extra := c.reasoningFields(m); len(extra) > 0 {
 		out.SetExtraFields(extra)
 	}
 	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &out}
 }
 
 // reasoningFields returns the fields in which a server that shows its thinking expects it back.
-func reasoningFields(m chat.Message) map[string]any {
-	var fields map[string]any
+func (c *chatWriter) reasoningFields(m chat.Message) map[string]any {
+	fields := map[string]any{}
 	for _, p := range m.Content {
-		t, ok := p.(chat.Thinking)
-		if !ok || !isReasoningField(t.Signature) {
-			continue
+		if t, ok := p.(chat.Thinking); ok && isReasoningField(t.Signature) && c.options.Thinking != ThinkingNone {
+			before, _ := fields[t.Signature].(string)
+			fields[t.Signature] = before + t.Text
 		}
-		if fields == nil {
-			fields = map[string]any{}
-		}
-		before, _ := fields[t.Signature].(string)
-		fields[t.Signature] = before + t.Text
+	}
+	if c.onCalls != "" && len(fields) == 0 && len(m.ToolCalls) > 0 {
+		fields[c.onCalls] = ""
 	}
 	return fields
 }
 
-func isReasoningField(name string) bool {
-	for _, field := range reasoningFieldNames {
-		if name == field {
-			return true
+// shownField returns the field of the last thinking that a server showed; "" if there is none.
+func shownField(messages []chat.Message) string {
+	for _, m := range slices.Backward(messages) {
+		for _, p := range m.Content {
+			if t, ok := p.(chat.Thinking); ok && isReasoningField(t.Signature) {
+				return t.Signature
+			}
 		}
 	}
-	return false
+	return ""
 }
+
+func isReasoningField(name string) bool { return slices.Contains(reasoningFieldNames[:], name) }
 
 // reasoningFieldNames are the fields in which servers other than OpenAI's return thinking: DeepSeek, vLLM and llama.cpp
 // use the first, OpenRouter and newer vLLM the second.

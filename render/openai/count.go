@@ -14,7 +14,7 @@ import (
 // Counter returns a tokenizer that counts messages as they are sent to an API, using a tokenizer such as that of
 // package sizing/tiktoken. It differs from the latter where [ChatRequest] and [ItemsRequest] change a message:
 //
-//   - thinking that is left out counts 0;
+//   - thinking that no server takes back counts 0; what [ThinkingNone] leaves out counts all the same;
 //   - encrypted reasoning counts by the length of its encrypted form, for which OpenAI gives no rule. The estimate is
 //     that of OpenAI's own Codex: three quarters of the length, less 650 bytes, at 4 bytes a token;
 //   - an opaque part that only stores fields or the place of an item counts 0;

@@ -125,6 +125,40 @@ func TestThinkingOfALocalServerIsSentBackInItsField(t *testing.T) {
 	}
 }
 
+func TestThinkingGoesBackAsItsModelNeedsIt(t *testing.T) {
+	conversation := []chat.Message{
+		question,
+		{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "Let me count.", Signature: "reasoning_content"}}, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "count", Arguments: "{}"}}},
+		chat.ToolResult("c1", "42"),
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c2", Name: "count", Arguments: "{}"}}}, // of a model that shows no thinking
+		chat.ToolResult("c2", "43"),
+	}
+	for name, tt := range map[string]struct {
+		model        string
+		options      *openai.Options
+		first, later string // the JSON of the field; "" if it is not sent
+	}{
+		"it is sent back to any server that showed it":                  {"glm-5.1", nil, `"Let me count."`, ""},
+		"DeepSeek's calls have the field, empty where thinking is gone": {"deepseek/deepseek-v4-pro", nil, `"Let me count."`, `""`},
+		"so have Kimi's":                    {"kimi-k2.6", nil, `"Let me count."`, `""`},
+		"none is sent if the switch is off": {"deepseek-reasoner", &openai.Options{Thinking: openai.ThinkingNone}, "", ""},
+		"the switch is on for any model":    {"local", &openai.Options{Thinking: openai.ThinkingOnCalls}, `"Let me count."`, `""`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, always(reply{noUsage: true, items: []item{message("", "43")}}))
+			m := s.model(openai.ChatCompletions, tt.model)
+			m.Options = tt.options
+			_, err := m.Generate(t.Context(), chat.Request{Messages: conversation, Tools: []chat.Tool{countTool}})
+			require.NoError(t, err)
+			require.Equal(t, tt.first, s.last(t).Get("messages.1.reasoning_content").Raw)
+			require.Equal(t, tt.later, s.last(t).Get("messages.3.reasoning_content").Raw)
+			_, err = m.Generate(t.Context(), chat.Request{Messages: conversation[3:], Tools: []chat.Tool{countTool}})
+			require.NoError(t, err)
+			require.False(t, s.last(t).Get("messages.0.reasoning_content").Exists(), "a conversation without thinking")
+		})
+	}
+}
+
 func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 	s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
 	ask := func(m *openai.Model, r chat.Request) gjson.Result {
