@@ -14,7 +14,7 @@ import (
 
 // FileTools maps the names of the agent's tools to functions that return the files that a call reads and modifies. A
 // call finds its tool by its exact name, or else ignoring case, separators and the name of a server: Read is read,
-// MultiEdit is multi_edit, and so is mcp__files__multi_edit. [DefaultFileTools] knows the tools of the usual agents;
+// MultiEdit is multi_edit, and so are mcp__files__multi_edit and files_multi_edit. [DefaultFileTools] knows the tools of the usual agents;
 // add your own:
 //
 //	tools := history.DefaultFileTools()
@@ -26,9 +26,9 @@ type FileTools map[string]FileTool
 // them, and need not be JSON.
 type FileTool func(arguments string) entry.Files
 
-// DefaultFileTools returns a new map of the tools that read, write and edit files in Claude Code, Codex, pi, oh-my-pi,
-// Copilot, stagewise and the usual tool servers, by their names and arguments there. The files of apply_patch, also if
-// it is run as a shell command, are those that the patch names.
+// DefaultFileTools returns a new map of the tools that read, write and edit files in the usual agents and tool servers, by
+// their names and arguments there: those of Claude Code, Codex, Copilot, Gemini CLI, Cursor, Cline, Roo, opencode, goose,
+// pi and others. The files of a patch, also if it is run as a shell command, are those that it names.
 func DefaultFileTools() FileTools {
 	tools := FileTools{}
 	set := func(tool FileTool, kinds ...toolname.Kind) {
@@ -40,6 +40,7 @@ func DefaultFileTools() FileTools {
 	}
 	set(Reads(toolname.Paths()...), toolname.Read)
 	set(Modifies(toolname.Paths()...), toolname.Write, toolname.Create, toolname.Delete, toolname.Edit)
+	set(edits, toolname.Editor)
 	set(patches, toolname.Patch)
 	set(func(arguments string) entry.Files {
 		if toolname.IsPatch(arguments) {
@@ -50,6 +51,15 @@ func DefaultFileTools() FileTools {
 	return tools
 }
 
+// edits returns the file of a tool that its argument command tells what to do.
+func edits(arguments string) entry.Files {
+	files := named(arguments, toolname.Paths())
+	if slices.Equal(named(arguments, []string{"command"}), []string{"view"}) {
+		return entry.Files{Read: files}
+	}
+	return entry.Files{Modified: files}
+}
+
 // patches returns the files that a patch in a call's arguments modifies, or else those that the arguments name.
 func patches(arguments string) entry.Files {
 	if files := toolname.Patched(arguments); len(files) > 0 {
@@ -58,30 +68,47 @@ func patches(arguments string) entry.Files {
 	return entry.Files{Modified: named(arguments, toolname.Paths())}
 }
 
-// Reads returns a tool that reads the files named by the given arguments, each a text or a list of texts.
+// Reads returns a tool that reads the files named by the given arguments, each a text or a list of texts, there or in a
+// list of objects, such as a list of edits.
 func Reads(arguments ...string) FileTool {
 	return func(text string) entry.Files { return entry.Files{Read: named(text, arguments)} }
 }
 
-// Modifies returns a tool that modifies the files named by the given arguments, each a text or a list of texts.
+// Modifies returns a tool that modifies the files named by the given arguments, as [Reads] finds them.
 func Modifies(arguments ...string) FileTool {
 	return func(text string) entry.Files { return entry.Files{Modified: named(text, arguments)} }
 }
 
-// named returns the texts in these arguments.
+// named returns the texts in these arguments, each once, and then those in the objects of a list.
 func named(text string, arguments []string) []string {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) != nil {
 		return nil // the model was cut off, or wrote no JSON
 	}
 	var paths []string
+	add := func(more ...string) {
+		for _, path := range more {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
 	for _, name := range arguments {
 		var one string
 		var more []string
 		if json.Unmarshal(object[name], &one) == nil {
-			paths = append(paths, one)
+			add(one)
 		} else if json.Unmarshal(object[name], &more) == nil {
-			paths = append(paths, more...)
+			add(more...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		var items []json.RawMessage
+		_ = json.Unmarshal(object[name], &items) // or it is not a list
+		for _, item := range items {
+			if len(item) > 0 && item[0] == '{' {
+				add(named(string(item), arguments)...)
+			}
 		}
 	}
 	return paths

@@ -163,6 +163,18 @@ func TestFileToolsMatchTheNamesOfOtherAgents(t *testing.T) {
 		{"Bash", `{"command":"cat a.go"}`, "", ""},
 		{"shell", `{"command":["apply_patch","*** Begin Patch\n*** Update File: a.go\n*** End Patch"]}`, "", "a.go"},
 		{"Grep", `{"pattern":"x","path":"a.go"}`, "", ""},
+		{"replace", `{"file_path":"a.go","old_string":"x"}`, "", "a.go"},
+		{"read_many_files", `{"paths":["a.go","b.go"]}`, "a.go b.go", ""},
+		{"text_editor", `{"command":"view","path":"a.go"}`, "a.go", ""},
+		{"developer__text_editor", `{"command":"str_replace","path":"a.go","old_str":"x"}`, "", "a.go"},
+		{"patch", `{"patchText":"*** Begin Patch\n*** Update File: a.go\n*** End Patch"}`, "", "a.go"},
+		{"write_to_file", `{"path":"a.go","content":"x"}`, "", "a.go"},
+		{"replace_in_file", `{"path":"a.go","diff":""}`, "", "a.go"},
+		{"apply_diff", `{"path":"a.go","diff":""}`, "", "a.go"},
+		{"filesystem_read_file", `{"path":"a.go"}`, "a.go", ""},
+		{"multi_replace_string_in_file", `{"replacements":[{"filePath":"a.go"},{"filePath":"b.go"},{"filePath":"a.go"}]}`, "", "a.go b.go"},
+		{"edit", `{"path":"a.go","edits":[{"oldText":"x","newText":"y"}]}`, "", "a.go"},
+		{"todo_write", `{"path":"a.go"}`, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := session(tt.name, tt.arguments)
@@ -182,6 +194,7 @@ func TestReadsAndModifiesFindTheFilesInArguments(t *testing.T) {
 		{"paths are a list", `{"path":["a","b"]}`, []string{"a", "b"}},
 		{"another argument names the file", `{"file":"a"}`, []string{"a"}},
 		{"both arguments are given", `{"file":"a","path":"b"}`, []string{"b", "a"}},
+		{"a list of objects names files", `{"path":"a","edits":[{"path":"b"},{"path":"a"},1,"c"]}`, []string{"a", "b"}},
 		{"neither argument is given", `{"dir":"a"}`, nil},
 		{"the path is a number", `{"path":1}`, nil},
 		{"a list of numbers", `{"path":[1]}`, nil},

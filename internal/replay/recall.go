@@ -3,7 +3,6 @@ package replay
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -245,7 +244,7 @@ func (f *recallFinder) answer(ctx context.Context, r *Recall, p prompt, tokens i
 	}
 	checkable, edit := false, false
 	for _, c := range answer.ToolCalls {
-		for line := range linesOf(oldText(c)) {
+		for line := range linesOf(toolname.Replaced(c.Name, c.Arguments)) {
 			at, known := f.lines[line]
 			checkable = checkable || known
 			if known && !strings.Contains(visible, line) {
@@ -347,24 +346,4 @@ func (f *recallFinder) price(r *Recall, tokens int, missing map[int]bool) {
 	brought = min(brought, sourcesTokens)
 	r.Dollars += p.Of(p.Foretell(sizing.Planned{Input: input + brought, Cached: input, Output: askTokens})).Total()
 	f.carried += brought
-}
-
-// oldText returns the text that an edit replaces, "" for any other call.
-func oldText(c chat.ToolCall) string {
-	edits := map[string]bool{}
-	for _, name := range toolname.Names(toolname.Edit) {
-		edits[name] = true
-	}
-	if is, _ := toolname.Find(edits, c.Name); !is {
-		return ""
-	}
-	var arguments struct {
-		OldText   string `json:"oldText"`
-		OldString string `json:"old_string"`
-		OldStr    string `json:"old_str"`
-	}
-	if json.Unmarshal([]byte(c.Arguments), &arguments) != nil {
-		return ""
-	}
-	return arguments.OldText + arguments.OldString + arguments.OldStr
 }

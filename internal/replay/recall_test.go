@@ -116,6 +116,9 @@ func TestEditsAndLossesAreLookedUpOnceAChange(t *testing.T) {
 	}{
 		{"an edit of a line that is shown", source, edit("func parse line of text in error"), Recall{Checkable: 1}},
 		{"an edit of a line that is not shown", "", edit("func parse line of text in error"), Recall{Edits: 1, Checkable: 1}},
+		{"a patch of a line that is not shown", "", chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{
+			ID: "e", Name: "apply_patch", Arguments: `{"input":"*** Begin Patch\n*** Update File: a.go\n@@\n-func parse line of text in error\n+x\n*** End Patch"}`,
+		}}}, Recall{Edits: 1, Checkable: 1}},
 		{"an edit of a line that nobody said", "", edit("type another struct {"), Recall{}},
 		{"an edit of a line too short to count", "", edit("return nil"), Recall{}},
 		{"a name that is not shown", "", chat.AssistantMessage("It is parseWord."), Recall{Needed: 1, Further: 1, Answers: 1}},

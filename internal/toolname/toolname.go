@@ -3,10 +3,7 @@
 package toolname
 
 import (
-	"encoding/json"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -22,64 +19,45 @@ func Fold(name string) string {
 }
 
 // Find returns the value for the tool that a call names: the value of exactly this name, else the first, in the order of
-// the keys, whose folded name is the same, else the value for the name without its server's name.
+// the keys, whose folded name is the same, else the value for the name without its server's name: "read_file" for
+// "mcp__files__read_file", "files.read_file", "functions/read_file" and "files_read_file".
 func Find[T any, M ~map[string]T](tools M, name string) (tool T, ok bool) {
-	if tool, ok = tools[name]; ok || name == "" {
-		return tool, ok
-	}
-	folded, found := Fold(name), ""
-	for key, value := range tools {
-		if (!ok || key < found) && Fold(key) == folded {
-			tool, found, ok = value, key, true
+	folded := map[string]string{} // the first key of each folded name
+	for key := range tools {
+		if first, ok := folded[Fold(key)]; !ok || key < first {
+			folded[Fold(key)] = key
 		}
 	}
-	if short := withoutServer(name); !ok && short != name {
-		return Find(tools, short)
-	}
-	return tool, ok
-}
-
-// patched matches a line that names a file, in the form of Codex or of a unified diff.
-var patched = regexp.MustCompile(`(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)[ \t\r]*$|^\+\+\+ (?:b/)?([^\t\r\n]+)`)
-
-// Patched returns the files that a patch in the arguments of a call names, each once, in order. The arguments are the
-// patch itself, or JSON with the patch in one of its strings.
-func Patched(arguments string) []string {
-	var value any
-	if json.Unmarshal([]byte(arguments), &value) != nil { // plain text, or JSON that was cut off
-		value = strings.ReplaceAll(arguments, `\n`, "\n")
-		if strings.HasPrefix(strings.TrimSpace(arguments), "*** ") {
-			value = arguments
+	for _, name := range withoutServer(name) {
+		if tool, ok = tools[name]; ok {
+			return tool, ok
+		}
+		if key, ok := folded[Fold(name)]; ok {
+			return tools[key], true
 		}
 	}
-	var files []string
-	var walk func(any)
-	walk = func(value any) {
-		switch value := value.(type) {
-		case string:
-			if i := strings.Index(value, "*** Begin Patch"); i > 0 {
-				value = value[i:] // after the shell's command
-			}
-			for _, m := range patched.FindAllStringSubmatch(value, -1) {
-				if file := m[1] + m[2]; file != "/dev/null" && !slices.Contains(files, file) {
-					files = append(files, file)
-				}
-			}
-		case []any:
-			for _, one := range value {
-				walk(one)
-			}
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(value)) {
-				walk(value[key])
-			}
-		}
-	}
-	walk(value)
-	return files
+	return tool, false
 }
 
-// IsPatch reports whether the arguments of a shell call hold a patch in the form of Codex that names files.
-func IsPatch(arguments string) bool {
-	return strings.Contains(arguments, "apply_patch") && strings.Contains(arguments, "*** Begin Patch") && len(Patched(arguments)) > 0
+// withoutServer returns the names that a name may stand for, the longest first: itself, and what follows the name of a
+// server. After a single separator at least two words must be left, because "todo_write" writes no file.
+func withoutServer(name string) []string {
+	names := []string{name}
+	if i := strings.LastIndex(name, "__"); i > 0 && i+2 < len(name) {
+		name = name[i+2:]
+		names = append(names, name)
+	}
+	if i := strings.LastIndexAny(name, "./:"); i > 0 && i+1 < len(name) {
+		name = name[i+1:]
+		names = append(names, name)
+	}
+	for i := 1; i < len(name); i++ {
+		if rest := name[i:]; strings.ContainsRune("_-", rune(name[i-1])) && severalWords.MatchString(rest) {
+			names = append(names, rest)
+		}
+	}
+	return names
 }
+
+// severalWords matches a name of at least two words: read_file, read-file or readFile.
+var severalWords = regexp.MustCompile(`\pL\d*(?:[_-]\pL|\p{Lu})`)

@@ -1,9 +1,6 @@
 package toolname
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Kind is the purpose of a tool.
 type Kind int
@@ -15,6 +12,7 @@ const (
 	Create      // a new file
 	Delete      // a file
 	Edit        // parts of a file
+	Editor      // of files, by its argument command: view, create or an edit
 	Patch       // files, by a text that names them
 	Shell
 	Lint
@@ -24,27 +22,46 @@ const (
 	Todo
 )
 
-// names are the names of the tools of Claude Code, Codex, pi and oh-my-pi, Copilot, stagewise and common MCP servers, by
-// kind. Names that are equal once folded are listed once.
+// names are the names of the tools of Claude Code, Codex, Gemini CLI, pi and oh-my-pi, Copilot, Cursor, Windsurf, Cline,
+// Roo, opencode, goose, crush, Zed, Amp, Droid, Kimi, OpenHands, SWE-agent, stagewise and common MCP servers, by kind.
+// Names that are equal once folded are listed once.
 var names = map[Kind][]string{
 	Read: {
 		"read", "read_file", "view", "view_file", "cat", "open_file", "fs_read", "read_text_file", "file_read", "read_file_contents",
-		"get_file_contents",
+		"get_file_contents", "read_many_files", "read_multiple_files",
 	},
-	Write:  {"write", "write_file", "fs_write"},
-	Create: {"create", "create_file"},
+	Write:  {"write", "write_file", "write_to_file", "fs_write", "save_file"},
+	Create: {"create", "create_file", "create_new_file"},
 	Delete: {"delete", "delete_file"},
-	Edit:   {"edit", "edit_file", "multi_edit", "str_replace", "str_replace_editor", "replace_string_in_file", "notebook_edit", "search_replace"},
-	Patch:  {"apply_patch"},
+	Edit: {
+		"edit", "edit_file", "multi_edit", "replace", "replace_in_file", "replace_file_content", "multi_replace_file_content",
+		"str_replace", "str_replace_file", "replace_string_in_file", "multi_replace_string_in_file", "insert_edit_into_file", "notebook_edit",
+		"edit_notebook_file", "search_replace", "search_and_replace", "insert_content", "apply_diff", "edit_existing_file",
+	},
+	Editor: {"text_editor", "file_editor", "str_replace_editor", "str_replace_based_edit_tool"},
+	Patch:  {"apply_patch", "patch"},
 	Shell: {
 		"bash", "shell", "exec", "exec_command", "local_shell", "run_in_terminal", "execute_command", "execute_shell_command", "run_shell_command",
-		"run_terminal_cmd", "bash_execution",
+		"run_terminal_cmd", "run_command", "execute_bash", "bash_execution", "terminal", "powershell", "launch_process",
 	},
 	Lint:   {"lint", "get_linting_diagnostics", "get_errors"},
-	Ask:    {"ask", "ask_user", "ask_user_question", "ask_user_questions"},
-	Search: {"search", "grep", "grep_search", "glob", "find", "web_search"},
+	Ask:    {"ask", "ask_user", "ask_user_question", "ask_user_questions", "ask_followup_question"},
+	Search: {"search", "grep", "grep_search", "glob", "find", "web_search", "search_files", "search_file_content", "file_search"},
 	List:   {"ls", "list", "list_dir", "list_files", "list_directory"},
-	Todo:   {"todo_write", "update_plan"},
+	Todo:   {"todo_write", "update_plan", "write_todos", "update_todo_list"},
+}
+
+// kinds are the kinds of the tools, by name.
+var kinds = byName(names)
+
+func byName(names map[Kind][]string) map[string]Kind {
+	kinds := map[string]Kind{}
+	for kind, list := range names {
+		for _, name := range list {
+			kinds[name] = kind
+		}
+	}
+	return kinds
 }
 
 // Names returns the names of the tools of a kind.
@@ -52,27 +69,14 @@ func Names(k Kind) []string { return slices.Clone(names[k]) }
 
 // Is reports whether a name is that of a tool of a kind.
 func Is(name string, k Kind) bool {
-	listed := func(name string) bool {
-		return slices.ContainsFunc(names[k], func(known string) bool { return Fold(known) == Fold(name) })
-	}
-	return listed(name) || listed(withoutServer(name))
+	kind, ok := Find(kinds, name)
+	return ok && kind == k
 }
 
 // Paths returns the names of arguments that hold paths of files.
 func Paths() []string {
 	return []string{
-		"path", "file_path", "filePath", "file", "filename", "relative_path", "target_file", "notebook_path", "absolute_path", "paths", "files",
+		"path", "file_path", "filePath", "file", "filename", "relative_path", "target_file", "notebook_path", "absolute_path", "AbsolutePath",
+		"TargetFile", "paths", "file_paths", "files", "include",
 	}
-}
-
-// withoutServer returns a tool's name without its server's name: "read_file" for "mcp__files__read_file",
-// "files.read_file" and "functions/read_file". A name without a server's name is returned as it is.
-func withoutServer(name string) string {
-	if i := strings.LastIndex(name, "__"); i > 0 && i+2 < len(name) {
-		return name[i+2:]
-	}
-	if i := strings.LastIndexAny(name, "./:"); i > 0 && i+1 < len(name) {
-		return name[i+1:]
-	}
-	return name
 }

@@ -141,6 +141,7 @@ func TestEachToolCallHasItsLine(t *testing.T) {
 		{"Claude Code's tools", slices.Concat(compacttest.ToolUse("Read", `{"file_path":"a.go"}`, ""), compacttest.ToolUse("MultiEdit", `{"file_path":"b.go","edits":[{},{}]}`, ""), compacttest.ToolUse("Write", `{"file_path":"c.go"}`, ""),
 			compacttest.ToolUse("Bash", `{"command":"ls","description":"List files"}`, ""), compacttest.ToolUse("Grep", `{"pattern":"x"}`, ""), compacttest.ToolUse("LS", `{"path":"d"}`, ""), compacttest.ToolUse("TodoWrite", `{"todos":[{},{}]}`, "")),
 			strings.ReplaceAll("[read: a.go]\n[edited: b.go (2 edits)]\n[wrote: c.go]\n[shell: List files]\n[searched: \"x\"]\n[looked in: d]\n[listed what is to be done: 2 items]", "\n", "\n</assistant>\n<assistant>\n")},
+		{"an editor says what it did", slices.Concat(compacttest.ToolUse("text_editor", `{"command":"view","path":"a.go"}`, ""), compacttest.ToolUse("str_replace_editor", `{"command":"create","path":"b.go"}`, ""), compacttest.ToolUse("developer__text_editor", `{"command":"str_replace","path":"c.go"}`, "")), "[read: a.go] [created: b.go] [edited: c.go]"},
 		{"a patch names its files", compacttest.ToolUse("apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@\n*** Add File: b.go\n*** End Patch"}`, "Success."), "[edited: a.go, b.go]"},
 		{"a lint that is clean", compacttest.ToolUse("lint", `{"paths":["a.go"]}`, "No linting errors found."), "[lint: a.go → clean]"},
 		{"a lint without problems", compacttest.ToolUse("lint", `{}`, "0 errors, 0 warnings"), "[lint: all → clean]"},

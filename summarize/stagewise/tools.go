@@ -100,7 +100,7 @@ func DefaultToolLines() ToolLines {
 	for kind, line := range map[toolname.Kind]ToolLine{
 		toolname.Read: argumentLine("read: $path", ""), toolname.Write: writeLine, toolname.Create: argumentLine("created: $path", ""),
 		toolname.Delete: argumentLine("deleted: $path", ""), toolname.Edit: argumentLine("edited: $path", " ($edits)"),
-		toolname.Patch: patchLine, toolname.Shell: shellLine,
+		toolname.Editor: editorLine, toolname.Patch: patchLine, toolname.Shell: shellLine,
 		toolname.Lint: lintLine, toolname.Ask: askLine, toolname.Search: searchLine,
 		toolname.List: argumentLine("looked in: $path", ""), toolname.Todo: todoLine,
 	} {
@@ -157,6 +157,12 @@ func argumentLine(format, more string) ToolLine {
 func writeLine(c Call) string {
 	created := strings.Contains(fields(c.Result)["message"], "created") && !c.Failed
 	return map[bool]string{false: "wrote", true: "created"}[created] + argumentLine(": $path", "")(c)
+}
+
+// editorLine names the file that an editor shows, makes or edits, as its command says.
+func editorLine(c Call) string {
+	done := cmp.Or(map[string]string{"view": "read", "create": "created", "write": "wrote"}[c.Argument("command")], "edited")
+	return argumentLine(done+": $path", "")(c)
 }
 
 // copyLine names a file or folder and where it was copied or moved to.

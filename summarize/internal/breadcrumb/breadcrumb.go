@@ -81,20 +81,24 @@ var (
 )
 
 // Find returns the tool with which the agent reads files: the preferred one if it is declared, else the first that
-// reads files by its name. The example is a call of it with the arguments in its schema, in which {path}, {from} and
-// {to} stand for values that [Text] fills in; it is "" if the schema has no argument for a path.
+// reads files by its name, if possible one whose schema shows how. The example is a call of it with the arguments in its
+// schema, in which {path}, {from} and {to} stand for values that [Text] fills in; it is "" if the schema has no argument
+// for a path.
 func Find(tools []chat.Tool, preferred string) (name, example string, ok bool) {
-	at := slices.IndexFunc(tools, func(t chat.Tool) bool { return preferred != "" && t.Name == preferred })
-	if at < 0 {
-		at = slices.IndexFunc(tools, func(t chat.Tool) bool {
-			folded := toolname.Fold(t.Name)
-			return toolname.Is(t.Name, toolname.Read) || strings.HasSuffix(folded, "readfile") || strings.HasSuffix(folded, "readtextfile")
-		})
+	for _, t := range tools {
+		if preferred != "" && t.Name == preferred {
+			return t.Name, exampleOf(t), true
+		}
 	}
-	if at < 0 {
-		return "", "", false
+	for _, t := range tools {
+		if !toolname.Is(t.Name, toolname.Read) && !toolname.Is(t.Name, toolname.Editor) {
+			continue
+		}
+		if shown := exampleOf(t); !ok || example == "" && shown != "" {
+			name, example, ok = t.Name, shown, true
+		}
 	}
-	return tools[at].Name, exampleOf(tools[at]), true
+	return name, example, ok
 }
 
 // exampleOf returns a call that reads some lines of a file, "" if the tool's schema does not show how.
@@ -127,6 +131,9 @@ func exampleOf(tool chat.Tool) string {
 		return ""
 	}
 	arguments := []string{fmt.Sprintf("%q: %s", path, pathPlaceholder)}
+	if toolname.Is(tool.Name, toolname.Editor) {
+		arguments = slices.Insert(arguments, 0, `"command": "view"`)
+	}
 	if start := find(startParameters, "integer", "number"); start != "" {
 		arguments = append(arguments, fmt.Sprintf("%q: %s", start, fromPlaceholder))
 		if limit := find(limitParameters, "integer", "number"); limit != "" {
