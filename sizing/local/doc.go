@@ -1,4 +1,4 @@
-// Package local asks a local model server for a model's context window:
+// Package local asks a local model server for a model's context window, and for the tokens of a request:
 //
 //	tokens, err := local.Server{URL: "http://localhost:11434", Model: "qwen3:8b"}.ContextWindow(ctx)
 //	if err != nil {
@@ -20,4 +20,13 @@
 // The answers show which server it is. Any other server is asked like vLLM.
 //
 // A call costs one to five requests, none of which runs a model. Ask again after the server has reloaded the model.
+//
+// [Server.CountTokens] sends a whole request and returns the server's own count of it. It asks, in this order:
+//
+//   - llama.cpp: POST /v1/chat/completions/input_tokens; in versions without it, POST /apply-template, then POST
+//     /tokenize for the text.
+//   - vLLM, SGLang: POST /tokenize with messages and tools. Older versions of SGLang take only a text there, and answer
+//     with status 400 or 422.
+//
+// Ollama and LM Studio have nothing of the kind.
 package local

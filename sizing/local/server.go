@@ -65,13 +65,10 @@ func (e *UnknownError) Is(target error) bool { return target == sizing.ErrUnknow
 // server does not report it, and a [*chat.TransientError] if a retry may help: no connection, or status 408, 425, 429
 // or 500 and above, as while a model loads. If the context ends, the error is the context's cause.
 func (s Server) ContextWindow(ctx context.Context) (int, error) {
-	root, err := url.Parse(s.URL)
-	if err != nil || root.Host == "" || root.Scheme != "http" && root.Scheme != "https" {
-		return 0, errors.New("local: Server.URL is not an http or https URL")
+	a, err := s.asking()
+	if err != nil {
+		return 0, err
 	}
-	root.RawQuery, root.Fragment = "", ""
-	root.Path = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(root.Path, "/"), "/v1"), "/")
-	a := &asking{Server: s, root: root}
 	for _, ask := range []func(context.Context) (int, error){a.lmStudio, a.llamaCpp, a.ollama, a.listed} {
 		if n, err := ask(ctx); !errors.Is(err, errOther) {
 			return n, err
@@ -83,10 +80,20 @@ func (s Server) ContextWindow(ctx context.Context) (int, error) {
 // errOther is returned if an answer is not from the product whose API was called.
 var errOther = errors.New("local: another server")
 
-// asking is the state of one call of ContextWindow.
+// asking is the state of one call of a Server's methods.
 type asking struct {
 	Server
 	root *url.URL
+}
+
+func (s Server) asking() (*asking, error) {
+	root, err := url.Parse(s.URL)
+	if err != nil || root.Host == "" || root.Scheme != "http" && root.Scheme != "https" {
+		return nil, errors.New("local: Server.URL is not an http or https URL")
+	}
+	root.RawQuery, root.Fragment = "", ""
+	root.Path = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(root.Path, "/"), "/v1"), "/")
+	return &asking{Server: s, root: root}, nil
 }
 
 // place returns the URL as errors show it.
