@@ -15,6 +15,9 @@ type Props struct {
 	// Required keeps the element and everything in it from being pruned. If the required pieces do not fit, the render
 	// fails with an error that says how many tokens they take.
 	Required bool
+	// Category says what the element's content is, for the breakdown of a prompt's tokens (render.Breakdown). It holds for
+	// everything in the element that has no category of its own, and has no other effect. Unset by default.
+	Category Category
 	// FlexGrow is the element's flex group. Siblings without one are laid out first, then each group from the highest
 	// value down, with the budget that is left. It does not affect the order of pruning. 0 is unset; it is never
 	// negative.

@@ -175,6 +175,7 @@
 //	pieces       list of objects with the fields below
 //	path         names of the elements from the root to the piece's, joined by " > ", such as "User > file#2"
 //	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
+//	category     instructions, skills, tools, files, history or other; missing if none was set on or around it
 //	priority     the one that decided, a number; missing if there is none, which is the highest
 //	decidedBy    path of the element that was chosen for removal, if it is another
 //	group        name of the group that the piece belongs to

@@ -141,6 +141,8 @@ type BudgetExceededError struct {
 	Breakable string
 	// Metadata of the elements that were left.
 	Metadata elements.Metadata
+	// Breakdown says where the tokens that are needed are.
+	Breakdown Breakdown
 	// Messages of the prompt before anything was pruned.
 	Messages []chat.Message
 	// Tools that are left.

@@ -204,7 +204,7 @@ func (f *fitting) exceeded(n tree.ID, limit int, stuck tree.ID) error {
 	}
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.state.Tree.Path(stuck),
-		Largest: largest(f.report(n).Kept()), Breakable: breakable, Metadata: f.metadata(), Messages: join.Messages(before), Tools: f.tools(),
+		Largest: largest(f.report(n).Kept()), Breakable: breakable, Metadata: f.metadata(), Breakdown: f.breakdown(n), Messages: join.Messages(before), Tools: f.tools(),
 	}
 }
 

@@ -88,6 +88,10 @@ func (g *grower) props() elements.Props {
 		p.FlexReserve = pick(g, elements.Reserve{Tokens: 1 + g.r.IntN(40)}, elements.Reserve{Share: 1 / float64(2+g.r.IntN(5))})
 	}
 	p.Required = g.required && g.chance(0.04)
+	p.Category = elements.Category(p.FlexGrow) // some elements have one
+	if p.Priority != nil && *p.Priority > 3 {
+		p.Category = elements.CategoryOther
+	}
 	return p
 }
 

@@ -54,6 +54,7 @@ type surroundings struct {
 	path     string
 	priority *int // of the nearest element that has one
 	group    string
+	category elements.Category
 	drop     tree.Drop
 	outline  *Outline
 }
@@ -74,6 +75,7 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 	if g := r.tree.GroupOf(n); g != nil {
 		in.group = g.Name
 	}
+	in.category = within(in.category, node)
 	in.outline = in.outline.child(r.tree, n, in.path)
 	locked := r.fit.order.Locked(n)
 	if node.Kind == tree.Message && in.drop.Step == 0 && !r.fit.state.Blank(n) {
@@ -84,6 +86,9 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 		r.block(extra.Block, in)
 		return
 	case node.Leaf():
+		if node.Kind == tree.Tool {
+			in.category = elements.CategoryTools
+		}
 		p := Piece{Kind: kindOf(node, extra), Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
 		r.shorten(&p, n, in.drop.Step != 0)
 		r.add(p, in, pieceRef{n, -1})
@@ -128,7 +133,7 @@ func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) {
 
 // add adds a piece.
 func (r *reporter) add(p Piece, in surroundings, at pieceRef) {
-	p.Path, p.Priority, p.Group = in.path, in.priority, in.group
+	p.Path, p.Priority, p.Group, p.Category = in.path, in.priority, in.group, in.category
 	if in.drop.Step == 0 {
 		p.Restored = in.drop.Restored
 	} else {
@@ -183,7 +188,7 @@ func (r *reporter) block(b *tree.Block, in surroundings) {
 		if node.Kind == tree.Message && !whole.Blank(n) {
 			r.sent = append(r.sent, outlines[n])
 		}
-		piece := Piece{Path: paths[n], Priority: in.priority, Group: in.group, Required: true}
+		piece := Piece{Path: paths[n], Priority: in.priority, Group: in.group, Category: in.category, Required: true}
 		if node.Is(tree.HasPriority) {
 			piece.Priority = new(node.Priority)
 		}

@@ -131,6 +131,16 @@ func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options,
 	} else {
 		require.Equal(t, sum, r.Tokens, at)
 	}
+	where := r.Breakdown()
+	require.Equal(t, r.Tokens, where.Total(), at)
+	for _, tokens := range []int{where.Instructions, where.Skills, where.Files, where.History, where.Other} {
+		require.GreaterOrEqual(t, tokens, 0, at)
+	}
+	if len(r.Tools) == 0 {
+		require.LessOrEqual(t, where.Tools, max(0, where.Total()), at)
+	} else {
+		require.GreaterOrEqual(t, where.Tools, opts.Tokenizer.CountTools(r.Tools), at)
+	}
 	for _, mark := range g.must {
 		require.Contains(t, text.String(), mark, at)
 	}

@@ -118,6 +118,7 @@ type Result struct {
 	OmittedReferences []elements.Reference
 
 	listing     func() listing
+	breakdown   func() Breakdown
 	outlineOnce func() *Outline
 	survey      func(context.Context) (*survey, error)
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"regexp"
 	"strconv"
+
+	"github.com/promptree-go/promptree/elements"
 )
 
 // Reason says why a piece was dropped.
@@ -43,6 +45,9 @@ type Piece struct {
 	// Path of the element that holds the piece.
 	Path string    `json:"path"`
 	Kind PieceKind `json:"kind"`
+	// Category of the element that the piece is in, and [elements.CategoryTools] for a tool; unset for any other piece
+	// without one, which [Breakdown] counts as [elements.CategoryOther].
+	Category elements.Category `json:"category,omitempty"`
 	// Priority that decided: for a dropped piece, that of the element that was chosen, else the piece's own. If that
 	// has none, it is the priority of the nearest element around it that has one. Nil is the highest.
 	Priority *int `json:"priority,omitempty"`

@@ -21,12 +21,21 @@ func (f *fitting) result(budget int) *Result {
 	}
 	tokens, options := result.Tokens, FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
 	result.survey = func(ctx context.Context) (*survey, error) { return f.layout.survey(ctx, options) }
+	var counting sync.Mutex // guards the fitting's counter
 	result.listing = sync.OnceValue(func() listing {
+		counting.Lock()
+		defer counting.Unlock()
 		all, _ := guarded(context.Background(), f.layout.layouter, func(context.Context, *guard.Watch) (listing, error) {
 			r := (&reporter{fit: f}).run(tree.Root)
 			return listing{Report{tokens, r.pieces}, r.refs, r.outline, r.sent}, nil
 		})
 		return all
+	})
+	result.breakdown = sync.OnceValue(func() Breakdown {
+		counting.Lock()
+		defer counting.Unlock()
+		b, _ := guarded(context.Background(), f.layout.layouter, func(context.Context, *guard.Watch) (Breakdown, error) { return f.breakdown(tree.Root), nil })
+		return b
 	})
 	result.outlineOnce = sync.OnceValue(func() *Outline { return f.layout.counted(result) })
 	return result

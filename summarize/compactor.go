@@ -427,7 +427,7 @@ func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Resul
 		w.c.emit(ctx, event.Event{
 			Kind: event.Usage, Reason: s.Occasion,
 			Size: event.Size{
-				Compacted: len(s.View.Compacted) > 0, Breakdown: w.breakdown(ctx, s.Result.Messages, plan.Declared(w.target, s.Result.Tools)),
+				Compacted: len(s.View.Compacted) > 0, Breakdown: plan.Breakdown(ctx, w.target, s.Result),
 				MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens, Base: s.Base,
 			},
 		})
@@ -435,20 +435,18 @@ func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Resul
 	return s.Result
 }
 
-// breakdown returns the tokens of a request, or the zero value if the tokenizer fails.
-func (w *walker) breakdown(ctx context.Context, messages []chat.Message, tools []chat.Tool) event.Breakdown {
-	b, _ := guard.Value(ctx, guard.NameTokenizer, func() event.Breakdown {
-		b := event.Breakdown{Tools: guard.Counted(w.target.Tokenizer.CountTools(tools))}
-		for _, m := range messages {
-			if m.Role == chat.RoleSystem {
-				b.System += guard.Counted(w.target.Tokenizer.CountMessage(m))
-			} else {
-				b.Conversation += guard.Counted(w.target.Tokenizer.CountMessage(m))
-			}
-		}
-		return b
-	})
-	return b
+// Breakdown returns where the tokens of the last prompt are, with the tools that are declared beside it: what fills the
+// window of the running session. It is zero before the first prompt, and if the tokenizer fails. [render.Result.Report]
+// lists the pieces, each with its category.
+func (c *Compactor) Breakdown(ctx context.Context) render.Breakdown {
+	target := c.Current()
+	c.inner.mu.Lock()
+	last := c.inner.sent.result
+	c.inner.mu.Unlock()
+	if last == nil {
+		return render.Breakdown{}
+	}
+	return plan.Breakdown(ctx, target, last)
 }
 
 // explain records a decision with its outcome for [Compactor.Explain].

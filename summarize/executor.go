@@ -65,7 +65,7 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 		Cut: event.Cut{Covered: plan.Covered, Kept: plan.Kept, Over: plan.Over},
 		Size: event.Size{
 			MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,
-			Breakdown: w.breakdown(ctx, s.PromptMessages(), s.PromptTools(w.target)),
+			Breakdown: s.Breakdown(ctx, w.target),
 		},
 	})
 	return id, nil

@@ -203,7 +203,7 @@ func (w *walker) resort(ctx context.Context, s *plan.Rendered, why error) (*rend
 	}
 	w.c.emit(ctx, event.Event{
 		Kind: s.Resort.Event, Reason: s.Occasion,
-		Size: event.Size{MessagesBefore: len(s.Over.Messages), MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed, TokensAfter: result.Tokens, Base: s.Base},
+		Size: event.Size{MessagesBefore: len(s.Over.Messages), MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed, TokensAfter: result.Tokens, Base: s.Base, Breakdown: plan.Breakdown(ctx, w.target, result)},
 		Err:  why,
 	})
 	return result, nil

@@ -183,7 +183,9 @@ func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {
 		t.Helper()
 		e := told[len(told)-1]
 		require.Equal(t, event.Usage, e.Kind)
-		require.Equal(t, r.Tokens, e.Breakdown.System+e.Breakdown.Conversation)
+		require.Equal(t, r.Tokens, e.Breakdown.Other+e.Breakdown.History)
+		require.Positive(t, e.Breakdown.History)
+		require.Equal(t, e.Breakdown, d.Breakdown(t.Context()), "in one call, for the running session")
 		require.Equal(t, r.Tokens, e.TokensAfter)
 		require.Equal(t, quarter{}.CountTools(d.Target.Tools), e.Breakdown.Tools)
 		n := 0

@@ -148,7 +148,11 @@ var literals = map[string]struct{ built, literal elements.Node }{
 	"Iff":       {el.Iff(true, func() el.Node { return el.Text("a") }), chunk("a")},
 	"Iff not":   {el.Iff(false, func() el.Node { panic("it is made only if it is needed") }), nil},
 	"Each":      {el.Each([]string{"a", "b"}, func(s string) el.Node { return el.Text(s) }), elements.Nodes{chunk("a"), chunk("b")}},
-	"Func":      {el.Func(value, el.Priority(3)), named{elements.Props{Priority: new(3), ReportName: "Func"}}},
+	"User with a category": {
+		el.User(el.Category(elements.CategoryFiles), el.Text("a")),
+		elements.UserMessage{Props: elements.Props{Category: elements.CategoryFiles}, Children: elements.Nodes{chunk("a")}},
+	},
+	"Func": {el.Func(value, el.Priority(3)), named{elements.Props{Priority: new(3), ReportName: "Func"}}},
 	"Props": {
 		named{el.Props(el.Priority(3), el.PassPriority, el.ReserveShare(0.25))},
 		named{elements.Props{Priority: new(3), PassPriority: true, FlexReserve: elements.Reserve{Share: 0.25}}},

@@ -80,6 +80,11 @@ var Required = Property{name: "Required", home: anywhere, set: func(p *elements.
 // PassPriority sets [elements.Props].PassPriority: the element's children compete as if they stood in its place.
 var PassPriority = Property{name: "PassPriority", home: anywhere, set: func(p *elements.Props) { p.PassPriority = true }}
 
+// Category sets [elements.Props].Category: what the element's content counts as in a breakdown of the prompt's tokens.
+func Category(c elements.Category) Property {
+	return property("Category", func(p *elements.Props) { p.Category = c })
+}
+
 // Grow sets [elements.Props].FlexGrow: siblings without it are laid out first, then those with the highest, and so on
 // down.
 func Grow(n int) Property {

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/statements"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
@@ -1261,7 +1262,7 @@ func TestStatements(t *testing.T) {
 
 		// Events.
 		{
-			Says: "an event says how many tokens of each request system, conversation and tools take, truncated or not",
+			Says: "an event says how many tokens of each request history, tools and the rest take, truncated or not",
 			Check: func(t *testing.T) {
 				for tokens, kinds := range map[int]string{20_000: "", 80_000: "done", 105_000: "truncated"} {
 					d := filled(t, tokens)
@@ -1273,18 +1274,18 @@ func TestStatements(t *testing.T) {
 					got := settled(d)
 					require.Equal(t, kinds != "", strings.Contains(compacttest.Kinds(*d.Heard), kinds) && kinds != "")
 					e := (*used)[len(*used)-1]
-					require.Equal(t, event.Breakdown{
-						System:       compacttest.Count(d.Target.Tokenizer, got[:1]),
-						Conversation: compacttest.Count(d.Target.Tokenizer, got[1:]),
-						Tools:        1000,
+					require.Equal(t, render.Breakdown{
+						Other:   compacttest.Count(d.Target.Tokenizer, got[:1]),
+						History: compacttest.Count(d.Target.Tokenizer, got[1:]),
+						Tools:   1000,
 					}, e.Breakdown)
 					require.Equal(t, []int{window, len(got), compacttest.Count(d.Target.Tokenizer, got)}, []int{e.Base, e.MessagesAfter, e.TokensAfter})
 					require.Len(t, *used, 2)
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"compactor.go", "Breakdown: w.breakdown(ctx, s.Result.Messages, plan.Declared(w.target, s.Result.Tools))", "Breakdown: w.breakdown(ctx, s.Result.Messages, plan.Declared(policy.Target{}, nil))"),
-				statements.Change(engine+"compactor.go", "\t\t\t\tb.System += guard.Counted(", "\t\t\t\tb.Conversation += guard.Counted("),
+				statements.Change(engine+"compactor.go", "Breakdown: plan.Breakdown(ctx, w.target, s.Result)", "Breakdown: s.Result.Breakdown()"),
+				statements.Change(engine+"internal/plan/breakdown.go", "\t\t\t\t\tb.Other += guard.Counted(", "\t\t\t\t\tb.History += guard.Counted("),
 				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens,", "MessagesAfter: len(s.Result.Messages),"),
 				statements.Change(engine+"compactor.go", "	return w.recordSent(ctx, s), nil\n}\n\nfunc outcomeOfError", "	return s.Result, nil\n}\n\nfunc outcomeOfError"),
 			},
@@ -1316,11 +1317,11 @@ func TestStatements(t *testing.T) {
 				e := only(d, event.Started)
 				require.Equal(t, []int{len(before), 30_000, window}, []int{e.MessagesBefore, e.TokensBefore, e.Base})
 				system := compacttest.Quarter{}.CountMessage(before[0])
-				require.Equal(t, event.Breakdown{System: system, Conversation: 30_000 - system}, e.Breakdown)
+				require.Equal(t, render.Breakdown{Other: system, History: 30_000 - system}, e.Breakdown)
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"executor.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,", "MessagesBefore: len(s.PromptMessages()), Base: s.Base,"),
-				statements.Change(engine+"executor.go", "Breakdown: w.breakdown(ctx, s.PromptMessages(), s.PromptTools(w.target)),", ""),
+				statements.Change(engine+"executor.go", "Breakdown: s.Breakdown(ctx, w.target),", ""),
 				statements.Change(engine+"executor.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,\n", "TokensBefore: s.PromptTokens(), Base: s.Base,\n"),
 			},
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
@@ -101,16 +102,6 @@ func (b CacheBreak) Why() string {
 	return fmt.Sprintf("%s (%d tokens are not read from the cache, which costs $%.4f)", what, b.Tokens, b.Dollars)
 }
 
-// Breakdown is the size of a request in tokens, by our own count.
-type Breakdown struct {
-	System       int `json:"system"`
-	Conversation int `json:"conversation"`
-	Tools        int `json:"tools"`
-}
-
-// Total returns the tokens of the request.
-func (b Breakdown) Total() int { return b.System + b.Conversation + b.Tools }
-
 // Event reports a step of a compaction. Fields that do not apply are zero.
 type Event struct {
 	Kind Kind `json:"kind"`
@@ -161,9 +152,10 @@ type Size struct {
 	MessagesAfter  int `json:"messagesAfter,omitempty"`
 	TokensBefore   int `json:"tokensBefore,omitempty"`
 	TokensAfter    int `json:"tokensAfter,omitempty"`
-	// Breakdown is the size of the prompt that is about to be sent, in a [Usage], or of the prompt before the
-	// compaction, in a [Started].
-	Breakdown Breakdown `json:"breakdown,omitzero"`
+	// Breakdown says where the tokens of the prompt with its tools are: of the one that is about to be sent, in a [Usage],
+	// a [Truncated] and a [LetGo], of the one before the compaction, in a [Started], and of the one after it, in a [Done].
+	// In an event that was written with other categories, those count to Other.
+	Breakdown render.Breakdown `json:"breakdown,omitzero"`
 	// Base that limits are compared with, in tokens.
 	Base int `json:"base,omitempty"`
 	// Compacted reports whether the prompt shows a replacement of compacted history, in a [Usage].
@@ -251,9 +243,12 @@ func (e Event) LogValue() slog.Value {
 	number("messagesAfter", e.MessagesAfter)
 	number("tokensBefore", e.TokensBefore)
 	number("tokensAfter", e.TokensAfter)
-	number("systemTokens", e.Breakdown.System)
-	number("conversationTokens", e.Breakdown.Conversation)
+	number("instructionTokens", e.Breakdown.Instructions)
+	number("skillTokens", e.Breakdown.Skills)
 	number("toolTokens", e.Breakdown.Tools)
+	number("fileTokens", e.Breakdown.Files)
+	number("historyTokens", e.Breakdown.History)
+	number("otherTokens", e.Breakdown.Other)
 	number("base", e.Base)
 	text("change", string(e.Break.Change))
 	number("lostTokens", e.Break.Tokens)

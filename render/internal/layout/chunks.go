@@ -31,7 +31,7 @@ func (s *site) onlyChunks(ctx context.Context, list elements.Nodes) (done bool, 
 		if i%1024 == 0 && ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		piece := tree.Node{Flags: textElement}
+		piece := tree.Node{Flags: textElement, Category: c.Category}
 		piece.SetPriority(c.Priority)
 		piece.SetFlag(tree.Required, c.Required)
 		text = s.escaped(text)

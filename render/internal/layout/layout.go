@@ -65,7 +65,7 @@ func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, t *tree.Tree, e tre
 		return t.PathWithoutNumbers(e.ID)
 	}, e.Place.(place), budget)
 	was := &t.Nodes[e.ID]
-	like := tree.Node{Flags: was.Flags & (tree.Required | tree.Offered)}
+	like := tree.Node{Flags: was.Flags & (tree.Required | tree.Offered), Category: was.Category}
 	if _, first := e.Element.(elements.First); first {
 		like.InheritPriority(was)
 	}
@@ -216,9 +216,12 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	e := in.node()
 	e.SetPriority(it.props.Priority)
 	e.SetFlag(tree.Required, it.props.Required)
+	e.Category = it.props.Category
 	if it.kind.caller {
 		_, shows := it.element.(elements.ShowsHistory)
-		e.SetFlag(tree.ShowsHistory, shows)
+		if e.SetFlag(tree.ShowsHistory, shows); shows && e.Category == elements.CategoryUnset {
+			e.Category = elements.CategoryHistory
+		}
 	}
 	if s.layouter.Transfer {
 		in.tree.EnsureExtra(in.id).Transfer = transfer.Source{Element: it.element, Props: it.props}

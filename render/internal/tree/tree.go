@@ -83,6 +83,7 @@ type Node struct {
 	Index    int32 // of a text: in Tree.Texts; of any other node: its number among those, below Tree.Others
 	Flags    Flags
 	Kind     Kind
+	Category elements.Category // that was set on the element
 }
 
 // Details holds what pruning rarely needs of a node.

@@ -88,6 +88,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 	e.TokensAfter = compaction.TokensAfter
 	if result != nil {
 		e.MessagesBefore, e.MessagesAfter = at.Messages, len(result.Messages)
+		e.Breakdown = plan.Breakdown(ctx, at.Measurer.Target, result)
 	}
 	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
 		point, err := guard.Call(context.WithoutCancel(ctx), "Checkpoints", p.Timeout, func(ctx context.Context) (checkpoints.Checkpoint, error) {

@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+// Breakdown returns where the tokens of a prompt are, with the tools that the target declares beside it; the zero value if
+// the tokenizer fails. What a last resort put into a prompt, or left of it without rendering it, is history; its system
+// messages have no category.
+func Breakdown(ctx context.Context, t policy.Target, r *render.Result) render.Breakdown {
+	return withTools(ctx, t, r.Tools, func() render.Breakdown {
+		b := r.Breakdown()
+		if b == (render.Breakdown{}) {
+			b.Tools = guard.Counted(t.Tokenizer.CountTools(r.Tools))
+			for _, m := range r.Messages {
+				if m.Role == chat.RoleSystem {
+					b.Other += guard.Counted(t.Tokenizer.CountMessage(m))
+				}
+			}
+		}
+		b.History += r.Tokens - b.Total()
+		return b
+	})
+}
+
+// Breakdown returns where the tokens of the prompt are, with the tools that the target declares beside it; of what is
+// needed if the prompt does not fit.
+func (s *Rendered) Breakdown(ctx context.Context, t policy.Target) render.Breakdown {
+	switch {
+	case s.Over != nil:
+		return withTools(ctx, t, s.Over.Tools, func() render.Breakdown { return s.Over.Breakdown })
+	case s.Result != nil:
+		return Breakdown(ctx, t, s.Result)
+	}
+	return render.Breakdown{}
+}
+
+// withTools adds the target's tools, unless some are left in the prompt.
+func withTools(ctx context.Context, t policy.Target, left []chat.Tool, of func() render.Breakdown) render.Breakdown {
+	b, _ := guard.Value(ctx, guard.NameTokenizer, func() render.Breakdown {
+		b := of()
+		if len(left) == 0 {
+			b.Tools += ToolTokens(t)
+		}
+		return b
+	})
+	return b
+}
