@@ -29,7 +29,7 @@
 // A model sees messages, what the user ran in a shell ([entry.Shell]), what the application says in the user's place
 // ([entry.CustomMessage]) and what was done on a branch that was left ([entry.BranchSummary]). It does not see the
 // others, such as an [entry.Label], an [entry.Todos] or the [entry.Usage] of a request; [Session.Latest] finds the
-// newest of a kind. An entry of a kind that a later version wrote is kept as it is.
+// newest of a kind, and [Session.Customs] the newest [entry.Custom] of each name. An entry of a kind that a later version wrote is kept as it is.
 //
 // # The tree
 //
@@ -80,6 +80,8 @@
 //		history.TurnStart{Session: session},    // what the user asks now
 //		history.TurnRounds{Session: session},   // what the agent has done about it
 //	)
+//
+// [Compacted] shows the summaries apart from the turns, for a prompt with something in between.
 //
 // [WithView] sets the view that they show: the one at the leaf when a render began, or the one that a compaction would
 // show before it is made ([Session.ViewWith]). An element of your own that shows a session takes its view from

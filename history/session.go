@@ -315,6 +315,13 @@ func (s *Session) Latest(ctx context.Context, of entry.Type) (entry.Entry, bool,
 	return s.log.Latest(ctx, of)
 }
 
+// Customs returns the newest [entry.Custom] of each name that begins with a prefix, on the path to an entry, the leaf for
+// "", in the order in which they were added. An entry without data ends its name, so it is not returned. A compaction
+// retains the newest 256 names, so what is stored by name outlives compactions, without reading what they cover.
+func (s *Session) Customs(ctx context.Context, id, prefix string) ([]entry.Entry, error) {
+	return s.log.Customs(ctx, id, prefix)
+}
+
 // Ancestor returns the last entry that the paths to two entries share, "" if they share none. For either, "" means the
 // leaf.
 func (s *Session) Ancestor(ctx context.Context, a, b string) (string, error) {

@@ -49,7 +49,7 @@ func TestACompactedSessionRetainsTheSameAsOneThatWasNever(t *testing.T) {
 		say(message(chat.UserMessage(fmt.Sprint("question ", i))), message(calls(call, call+"b")), message(done(call)))
 		switch {
 		case i < 40:
-			say(entry.Preamble{Digest: fmt.Sprint("d", i)})
+			say(entry.Preamble{Digest: fmt.Sprint("d", i)}, entry.Custom{Name: fmt.Sprint("k", i%30), Data: []byte("1")})
 		case i < 130:
 			say(entry.Refusal{Model: fmt.Sprint("m", i), Limit: i})
 		case i == 131:

@@ -81,6 +81,15 @@ func (v View) shown() *snapshot {
 	return sn
 }
 
+// Leaf returns the id of the entry that the view ends with, shown or not, "" for a view of an empty session. For a view
+// that was not made by a session it is [View.Newest].
+func (v View) Leaf() string {
+	if v.snapshot == nil {
+		return v.Newest()
+	}
+	return v.snapshot.path.Last().ID
+}
+
 // Newest returns the id of the newest entry that is shown, "" if none is.
 func (v View) Newest() string {
 	if len(v.Turns) == 0 {

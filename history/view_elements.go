@@ -21,11 +21,20 @@ var ErrNoSession = errors.New("history: the element has no Session")
 type Conversation struct {
 	elements.Props
 	Session *Session
+	// TurnsOnly leaves the summaries out, because a [Compacted] before it shows them. Off by default.
+	TurnsOnly bool
 	// Droppable lets rounds be pruned, the oldest first, each whole; a user message is pruned after its rounds, and the
 	// replacement of compacted turns last. Off by default.
 	Droppable bool
 	// Limits of a round.
 	Limits Limits
+}
+
+// Compacted shows only what stands for the turns that were compacted, for a prompt that has something to say between the
+// summary and the turns that are kept, such as what was loaded. A [Conversation] that is TurnsOnly follows. It is required.
+type Compacted struct {
+	elements.Props
+	Session *Session
 }
 
 // TurnStart shows the user message that started the current turn, or whatever else started it. It is required.
@@ -54,6 +63,12 @@ func (c Conversation) ElementProps() elements.Props {
 }
 
 // ElementProps returns the properties, with Required.
+func (c Compacted) ElementProps() elements.Props {
+	c.Props.Required = true
+	return c.Props
+}
+
+// ElementProps returns the properties, with Required.
 func (r TurnStart) ElementProps() elements.Props {
 	r.Props.Required = true
 	return r.Props
@@ -70,6 +85,12 @@ func (c Conversation) ShowsHistory() {}
 
 // IgnoresBudget marks the element as one whose size does not depend on its budget.
 func (c Conversation) IgnoresBudget() {}
+
+// ShowsHistory marks the element as one that shows history, which a compaction can shorten.
+func (c Compacted) ShowsHistory() {}
+
+// IgnoresBudget marks the element as one whose size does not depend on its budget.
+func (c Compacted) IgnoresBudget() {}
 
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
 func (r TurnStart) ShowsHistory() {}
@@ -97,14 +118,18 @@ func snapshotFor(ctx context.Context, s *Session, limits Limits, parts viewParts
 
 // Render shows the turns before the last.
 func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
-	sn, err := snapshotFor(ctx, c.Session, c.Limits, partConversation)
+	parts := partConversation | partCompacted
+	if c.TurnsOnly {
+		parts = partConversation
+	}
+	sn, err := snapshotFor(ctx, c.Session, c.Limits, parts)
 	if err != nil {
 		return nil, err
 	}
 	turns := sn.shown()
 	list := newFinisher(sn, c.Limits, s)
-	for _, m := range sn.compacted {
-		list.nodes = append(list.nodes, &elements.Finished{Props: reportedAs("summary"), Messages: []chat.Message{m}})
+	if !c.TurnsOnly {
+		list.nodes = sn.summaries()
 	}
 	for _, t := range turns[:max(0, len(turns)-1)] {
 		at := list.reserve()
@@ -114,6 +139,23 @@ func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.N
 		list.opening(at, t)
 	}
 	return list.nodes, nil
+}
+
+// Render shows what stands for compacted turns.
+func (c Compacted) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
+	sn, err := snapshotFor(ctx, c.Session, Limits{}, partCompacted)
+	if err != nil {
+		return nil, err
+	}
+	return sn.summaries(), nil
+}
+
+// summaries returns the messages that stand for compacted turns.
+func (sn *snapshot) summaries() (nodes elements.Nodes) {
+	for _, m := range sn.compacted {
+		nodes = append(nodes, &elements.Finished{Props: reportedAs("summary"), Messages: []chat.Message{m}})
+	}
+	return nodes
 }
 
 // Render shows the current turn's user message.

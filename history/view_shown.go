@@ -10,7 +10,7 @@ import (
 // safe for concurrent use, and are of use once the prompt is laid out.
 //
 // An element counts once it is rendered, whether its messages are pruned afterwards or not. [Conversation] shows the
-// compacted messages and all turns but the last, [TurnStart] and [TurnRounds] their parts of the last turn, and an
+// compacted messages, unless it is TurnsOnly, and all turns but the last, [Compacted] the former, [TurnStart] and [TurnRounds] their parts of the last turn, and an
 // element that calls [ViewIn] everything. An element that reads the session by itself, or takes another view of it from
 // a [WithView] of its own, does not count.
 type Shown struct {
@@ -23,12 +23,13 @@ type Shown struct {
 type viewParts = uint32
 
 const (
-	partConversation viewParts = 1 << iota // compacted messages, and all turns but the last
+	partConversation viewParts = 1 << iota // all turns but the last
 	partStart                              // of the last turn
 	partRounds                             // of the last turn
+	partCompacted                          // what replaces compacted turns
 	partOther                              // of the view of another session
 
-	wholeView = partConversation | partStart | partRounds
+	wholeView = partCompacted | partConversation | partStart | partRounds
 )
 
 // shownKey is the context key for what records the parts that are shown.
@@ -56,7 +57,7 @@ func (s *Shown) record(session *Session, sn *snapshot, parts viewParts) {
 // that yield no message are passed over, such as a turn's start that says nothing.
 func (s *Shown) Last() bool {
 	has := s.view.parts()
-	for _, part := range [...]viewParts{partRounds, partStart, partConversation} {
+	for _, part := range [...]viewParts{partRounds, partStart, partConversation, partCompacted} {
 		if has&part != 0 {
 			return s.parts.Load()&part != 0
 		}
@@ -84,8 +85,11 @@ func (sn *snapshot) parts() (has viewParts) {
 		}
 		turns = turns[:last]
 	}
-	if len(sn.compacted) > 0 || slices.ContainsFunc(turns, (*openTurn).says) {
+	if slices.ContainsFunc(turns, (*openTurn).says) {
 		has |= partConversation
+	}
+	if len(sn.compacted) > 0 {
+		has |= partCompacted
 	}
 	return has
 }
@@ -121,6 +125,12 @@ func ViewIn(ctx context.Context, s *Session) (View, error) {
 		return View{}, err
 	}
 	return sn.view(), nil
+}
+
+// LookIn returns the view that [ViewIn] returns, for an element that shows nothing of the session itself, but depends on
+// what others show of it. For [Shown], it shows nothing.
+func LookIn(ctx context.Context, s *Session) (View, error) {
+	return ViewIn(context.WithValue(ctx, shownKey{}, nil), s)
 }
 
 // snapshotIn returns the snapshot of the view that [ViewIn] returns, and records that parts of it are shown.

@@ -68,6 +68,11 @@ func TestShownTellsTheLastMessageFromTheWholeView(t *testing.T) {
 	none := func(*history.Session) elements.Node { return elements.Nodes{} }
 	all := func(s *history.Session) elements.Node { return prompt(s) }
 	own := func(s *history.Session) elements.Node { return viewing{session: s} }
+	turns := func(s *history.Session) elements.Node { return history.Conversation{Session: s, TurnsOnly: true} }
+	apart := func(s *history.Session) elements.Node {
+		return elements.Nodes{history.Compacted{Session: s}, turns(s), both(s)}
+	}
+	looking := func(s *history.Session) elements.Node { return lookingOn{s} }
 	for _, tt := range []struct {
 		rule        string
 		session     func(testing.TB) *history.Session
@@ -85,6 +90,10 @@ func TestShownTellsTheLastMessageFromTheWholeView(t *testing.T) {
 		{"the rounds of a turn without rounds show nothing", started, turnRounds, false, false},
 		{"the conversation shows the compaction", replaced, conversation, true, true},
 		{"an empty turn shows nothing of a compaction", replaced, both, false, false},
+		{"turns alone show nothing of a compaction", replaced, turns, false, false},
+		{"the compaction apart from the turns is whole", replaced, apart, true, true},
+		{"turns apart from the compaction are whole", rounds, apart, true, true},
+		{"an element that calls LookIn shows nothing", rounds, looking, false, false},
 		{"a turn without a start needs no TurnStart", unasked, turnRounds, true, true},
 		{"a turn that sends nothing is passed over", hidden, conversation, true, true},
 		{"a turn that sends nothing does not show the last message", hidden, both, false, false},
@@ -199,4 +208,12 @@ func TestShownIsSafeForConcurrentUse(t *testing.T) {
 	require.True(t, shown.Last())
 	require.True(t, shown.Whole())
 	require.True(t, shown.Other())
+}
+
+// lookingOn looks at what others show of a session.
+type lookingOn struct{ session *history.Session }
+
+func (l lookingOn) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
+	_, err := history.LookIn(ctx, l.session)
+	return nil, err
 }

@@ -31,6 +31,8 @@ type Retained struct {
 	Latest map[Type]Ref `json:"latest,omitempty"`
 	// Pins holds the newest 64 pinned entries, in the order in which they were pinned.
 	Pins []Ref `json:"pins,omitempty"`
+	// Custom holds the newest [Custom] entry of each name, in the order in which they were added, the newest 256.
+	Custom []NamedRef `json:"custom,omitempty"`
 	// Preambles holds the newest 16 by their digests.
 	Preambles map[string]Ref `json:"preambles,omitempty"`
 	// Models holds what was learnt of the newest 64 models ([Memory]).
@@ -43,6 +45,12 @@ type Ref struct {
 	// At is the entry's position in its store, 0 if that is not known. It is a hint: in a copied session the entry is
 	// elsewhere.
 	At storage.Position `json:"at,omitempty"`
+}
+
+// NamedRef refers to the newest [Custom] entry of a name.
+type NamedRef struct {
+	Name string `json:"name"`
+	Ref
 }
 
 // Message returns the message of a [Message] entry, and the zero value for every other entry.
@@ -174,10 +182,12 @@ type Branch struct {
 	From string `json:"from,omitempty"`
 }
 
-// Custom holds data that the application stores in the session for itself.
+// Custom holds data that the application stores in the session for itself. history.Session.Customs returns the newest of
+// each name, also from before a compaction.
 type Custom struct {
-	// Name of the part of the application that it is from.
-	Name string          `json:"name"`
+	// Name of the part of the application that it is from, and of what in it the data is about.
+	Name string `json:"name"`
+	// Data of any form. An entry without data ends its name.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 

@@ -16,6 +16,7 @@ const (
 	mostCalls     = 1000
 	mostPreambles = 16
 	mostPins      = 64
+	mostCustom    = 256
 )
 
 // collector gathers what a compaction retains.
@@ -24,7 +25,7 @@ type collector struct{ entry.Retained }
 // collectorOf returns a collector with a copy of what a compaction retains.
 func collectorOf(c entry.Retained) collector {
 	c.Head, c.Clearings, c.Said = slices.Clone(c.Head), slices.Clone(c.Clearings), slices.Clone(c.Said)
-	c.Pins = slices.Clone(c.Pins)
+	c.Pins, c.Custom = slices.Clone(c.Pins), slices.Clone(c.Custom)
 	c.Calls = slices.Clone(c.Calls)
 	c.Latest, c.Preambles = maps.Clone(c.Latest), maps.Clone(c.Preambles)
 	return collector{c}
@@ -47,6 +48,9 @@ func (c *collector) place(p Path) {
 	}
 	for k, r := range c.Latest {
 		c.Latest[k] = at(r)
+	}
+	for i, r := range c.Custom {
+		c.Custom[i].Ref = at(r.Ref)
 	}
 	for k, r := range c.Preambles {
 		c.Preambles[k] = at(r)
@@ -98,6 +102,11 @@ func (c *collector) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 		if !b.Off {
 			c.Pins = newest(append(c.Pins, b.Ref), mostPins)
 		}
+	case entry.Custom:
+		c.Custom = slices.DeleteFunc(c.Custom, func(r entry.NamedRef) bool { return r.Name == b.Name })
+		if len(b.Data) > 0 {
+			c.Custom = newest(append(c.Custom, entry.NamedRef{Name: b.Name, Ref: ref}), mostCustom)
+		}
 	case entry.Preamble:
 		delete(c.Preambles, b.Digest)
 		if len(c.Preambles) == mostPreambles { // the new one is kept, whatever the positions of the others
@@ -112,7 +121,7 @@ func (c *collector) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 func bounded(c entry.Retained) entry.Retained {
 	c.Head = c.Head[:min(len(c.Head), MostHead)]
 	c.Clearings, c.Calls, c.Models = newest(c.Clearings, MostHead), newest(c.Calls, mostCalls), newest(c.Models, entry.MaxModels)
-	c.Pins = newest(c.Pins, mostPins)
+	c.Pins, c.Custom = newest(c.Pins, mostPins), newest(c.Custom, mostCustom)
 	if more := len(c.Said) - mostSaid; more > 0 {
 		c.Said = slices.Delete(c.Said, 1, 1+more)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
@@ -224,6 +225,56 @@ func (r *Reader) latest(ctx context.Context, n Node, of entry.Type) (entry.Entry
 		}
 	}
 	return entry.Entry{}, false, nil
+}
+
+// Customs returns the newest custom entry of each name that begins with a prefix. See history.Session.Customs.
+func (l *Log) Customs(ctx context.Context, id, prefix string) ([]entry.Entry, error) {
+	r, p, err := l.At(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var list []entry.Entry // the newest first
+	seen := map[string]bool{}
+	for _, n := range slices.Backward(p.Nodes) {
+		if n.compaction != nil {
+			before, err := r.customsBefore(ctx, n, prefix, seen)
+			slices.Reverse(list)
+			return append(before, list...), err
+		}
+		if n.Kind != entry.KindCustom {
+			continue
+		}
+		e, err := r.load(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if b, _ := e.Body.(entry.Custom); strings.HasPrefix(b.Name, prefix) && !seen[b.Name] {
+			seen[b.Name] = true
+			if len(b.Data) > 0 {
+				list = append(list, e)
+			}
+		}
+	}
+	slices.Reverse(list)
+	return list, nil
+}
+
+// customsBefore returns what a compaction retains of the custom entries whose names begin with a prefix, without those
+// that were seen after it.
+func (r *Reader) customsBefore(ctx context.Context, n Node, prefix string, seen map[string]bool) ([]entry.Entry, error) {
+	var list []entry.Entry
+	for _, ref := range n.compaction.Retained.Custom {
+		if !strings.HasPrefix(ref.Name, prefix) || seen[ref.Name] {
+			continue
+		}
+		e, _, err := r.lookUp(ctx, n.At, ref.Ref)
+		if b, _ := e.Body.(entry.Custom); err == nil && b.Name == ref.Name && len(b.Data) > 0 {
+			list = append(list, e)
+		} else if err != nil && !missing(err) { // else the entry was erased, or Retained is wrong
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // Ancestor returns the last entry that the paths to two entries share, "" if they share none. See
