@@ -16,15 +16,25 @@ import (
 type Check struct {
 	// Requests is the number of requests with recorded usage, except the first and those after a compaction.
 	Requests int `json:"requests"`
-	// Exact counts the requests whose reads were foretold exactly, Expired those of them whose cache had expired.
-	Exact   int `json:"exact"`
-	Expired int `json:"expired"`
+	// Exact counts the requests whose reads were foretold exactly, or to the step in which the provider counts them.
+	// Expired counts those of them whose cache had expired, Outlived those whose cache was kept for longer than the
+	// provider promises.
+	Exact    int `json:"exact"`
+	Expired  int `json:"expired"`
+	Outlived int `json:"outlived"`
 	// Restarts read nothing although the cache had not expired. Others differ from the forecast in another way.
 	Restarts int `json:"restarts"`
 	Others   int `json:"others"`
-	// Recorded is the cost of all requests by their recorded usage, in dollars. Kept is their cost by the model if the
-	// restarts are known, Pinned if there had been none.
+	// Long is the share of the tokens written to the cache that were written for the longer of its lifetimes.
+	Long float64 `json:"longWrites"`
+	// NoCache reports whether the usage has no cache figures although the prices have a cache, as some proxies report
+	// it. Nothing can be checked then.
+	NoCache bool `json:"noCacheFigures,omitempty"`
+	// Recorded is the cost of all requests by their recorded usage, in dollars. Kept is their cost by the model if it is
+	// known where the cache was kept and where it was lost, Pinned if its lifetime alone decided. Replayed is the cost
+	// of the recorded run of a replay, 0 if there was none.
 	Recorded float64 `json:"recordedDollars"`
+	Replayed float64 `json:"replayedDollars,omitempty"`
 	Kept     float64 `json:"keptDollars"`
 	Pinned   float64 `json:"pinnedDollars"`
 	// MeanError and LargestError are differences of one request between its recorded cost and that of the model with
@@ -36,9 +46,16 @@ type Check struct {
 	Fixed  int     `json:"fixedTokens,omitempty"`
 	Factor float64 `json:"factor,omitempty"`
 
-	checked  []checkedRequest
-	restarts map[int]bool // by the line of the answer
+	// Failed says why dollars of this session cannot be trusted, "" if they can.
+	Failed string `json:"failed,omitempty"`
+
+	checked            []checkedRequest
+	step               int          // reads are multiples of it
+	restarts, outlived map[int]bool // by the line of the answer
 }
+
+// tolerance is the largest error of the cost model, as a share of what the recorded usage costs.
+const tolerance = 0.02
 
 // checkedRequest is a request with recorded usage.
 type checkedRequest struct {
@@ -53,61 +70,119 @@ type checkedRequest struct {
 
 // The outcomes of a checked request.
 const (
-	outcomeFirst   = "first" // of the session, or after a compaction: nothing is foretold
-	outcomeExact   = "exact"
-	outcomeExpired = "expired" // exact, and the cache had expired
-	outcomeRestart = "restart"
-	outcomeOther   = "other"
+	outcomeFirst    = "first" // of the session, or after a compaction: nothing is foretold
+	outcomeExact    = "exact"
+	outcomeExpired  = "expired"  // exact, and the cache had expired
+	outcomeOutlived = "outlived" // exact, but the cache should have expired
+	outcomeRestart  = "restart"
+	outcomeOther    = "other"
 )
 
-// check compares the cost model with a recording.
+// check compares the cost model with a recording. The lifetime of what a request wrote to the cache is the one that its
+// usage says.
 func check(r *importer.Recording, prices sizing.Prices) *Check {
-	c := &Check{restarts: map[int]bool{}}
-	compacted := true // nothing is foretold of the first request either
+	c := &Check{step: 1, restarts: map[int]bool{}, outlived: map[int]bool{}}
+	path := r.Path(r.Leaf)
+	c.caching(path, prices)
 	kept, pinned := sizing.PromptCache{Prices: prices}, sizing.PromptCache{Prices: prices}
-	for _, rec := range r.Path(r.Leaf) {
+	compacted := true // nothing is foretold of the first request either
+	for _, rec := range path {
 		if rec.Compaction().Messages != nil {
 			compacted = true
 		}
 		if rec.Usage.Input == 0 {
 			continue
 		}
-		holds := func(cache sizing.PromptCache) int {
-			if compacted {
-				return 0
-			}
-			return cache.Holds(sizing.Shared{}, rec.Time)
-		}
 		asForetold := func(held int) chat.Usage {
 			planned := prices.Foretell(sizing.Planned{Input: rec.Usage.Input, Cached: held, Output: rec.Usage.Output})
 			planned.CacheWriteLong = min(rec.Usage.CacheWriteLong, planned.CacheWrite)
 			return planned
 		}
-		q := checkedRequest{line: rec.Line, time: rec.Time, usage: rec.Usage, foretold: holds(kept), recorded: prices.Of(rec.Usage).Total()}
-		reads := q.foretold
-		switch {
-		case compacted:
+		q := checkedRequest{line: rec.Line, time: rec.Time, usage: rec.Usage, recorded: prices.Of(rec.Usage).Total()}
+		reads, clock := rec.Usage.CacheRead, rec.Usage.CacheRead
+		if !compacted {
+			q.foretold, clock = c.holds(kept, rec.Time), c.holds(pinned, rec.Time)
+			q.outcome, reads = c.outcome(kept, rec, q.foretold)
+		} else {
 			q.outcome = outcomeFirst
-		case q.foretold != rec.Usage.CacheRead && rec.Usage.CacheRead == 0:
-			q.outcome, reads = outcomeRestart, 0
-			c.restarts[rec.Line] = true
-		case q.foretold != rec.Usage.CacheRead:
-			q.outcome = outcomeOther
-		case kept.Expired(rec.Time):
-			q.outcome = outcomeExpired
-		default:
-			q.outcome = outcomeExact
 		}
-		q.kept, q.pinned = prices.Of(asForetold(reads)).Total(), prices.Of(asForetold(holds(pinned))).Total()
+		q.kept, q.pinned = prices.Of(asForetold(reads)).Total(), prices.Of(asForetold(clock)).Total()
+		if c.NoCache {
+			q.kept, q.pinned = q.recorded, q.recorded
+		}
 		c.add(q)
 		kept.Sent, kept.Usage = sizing.Sent{Time: rec.Time}, rec.Usage
-		pinned.Sent, pinned.Usage = kept.Sent, asForetold(holds(pinned))
+		pinned.Sent, pinned.Usage = kept.Sent, asForetold(clock)
 		compacted = false
 	}
 	if len(c.checked) > 0 {
 		c.MeanError /= float64(len(c.checked))
 	}
+	c.judge(c.Kept)
 	return c
+}
+
+// caching sets what the usage of all requests says about the provider's cache.
+func (c *Check) caching(path []importer.Record, prices sizing.Prices) {
+	read, written, long, requests := 0, 0, 0, 0
+	steps := map[int]bool{128: true, 64: true} // OpenAI counts reads in steps of 128 tokens, DeepSeek of 64
+	for _, rec := range path {
+		if u := rec.Usage; u.Input > 0 {
+			requests++
+			read, written, long = read+u.CacheRead, written+u.CacheWrite, long+u.CacheWriteLong
+			for step := range steps {
+				steps[step] = steps[step] && u.CacheRead%step == 0
+			}
+		}
+	}
+	c.NoCache = requests > 1 && read+written == 0 && prices.Lifetime > 0
+	if written > 0 {
+		c.Long = float64(long) / float64(written)
+	}
+	for step, all := range steps {
+		if all && read > 0 {
+			c.step = max(c.step, step)
+		}
+	}
+}
+
+// holds returns the tokens that a cache holds of the next request, as the provider reports them.
+func (c *Check) holds(cache sizing.PromptCache, at time.Time) int {
+	held := cache.Holds(sizing.Shared{}, at)
+	return held - held%c.step
+}
+
+// outcome returns the outcome of a request of which reads are foretold, and the reads if it is known where the cache was
+// lost and where it was kept.
+func (c *Check) outcome(cache sizing.PromptCache, rec importer.Record, foretold int) (outcome string, reads int) {
+	read := rec.Usage.CacheRead
+	lasting := cache
+	lasting.Sent.Time = rec.Time // as if the request before had just been sent
+	switch expired := cache.Expired(rec.Time); {
+	case read == foretold && expired:
+		return outcomeExpired, read
+	case read == foretold:
+		return outcomeExact, read
+	case read == 0:
+		c.restarts[rec.Line] = true
+		return outcomeRestart, 0
+	case expired && read == c.holds(lasting, rec.Time):
+		c.outlived[rec.Line] = true
+		return outcomeOutlived, read
+	}
+	return outcomeOther, foretold
+}
+
+// judge sets Failed if the cost by the model is not what the recorded usage costs.
+func (c *Check) judge(modelled float64) {
+	off := modelled/c.Recorded - 1
+	switch {
+	case c.Failed != "":
+	case c.NoCache:
+		c.Failed = "the recorded usage has no cache figures, so what it cost is unknown"
+	case c.Recorded > 0 && math.Abs(off) > tolerance:
+		c.Failed = fmt.Sprintf("the recorded usage costs %s, and %s by the cost model (%+.1f%%)", dollars(c.Recorded), dollars(modelled), 100*off)
+	}
 }
 
 // add counts a request. Until the last is added, MeanError is the sum of the errors.
@@ -122,6 +197,9 @@ func (c *Check) add(q checkedRequest) {
 	case outcomeExpired:
 		c.Exact++
 		c.Expired++
+	case outcomeOutlived:
+		c.Exact++
+		c.Outlived++
 	case outcomeRestart:
 		c.Restarts++
 	case outcomeOther:
@@ -138,17 +216,33 @@ func (c *Check) add(q checkedRequest) {
 // text says for people how far the model can be trusted.
 func (c *Check) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Recorded usage costs %s. The cost model foretells the reads of %s of %s requests to the token (the cache had expired for %s); "+
-		"%s restarted, %s read something else.\n",
-		dollars(c.Recorded), number(c.Exact), number(c.Requests), number(c.Expired), number(c.Restarts), number(c.Others))
-	fmt.Fprintf(&b, "By the model they cost %s with the restarts (R) (%+.2f%%; a request is off by $%.5f on average, by $%.4f at most), "+
-		"and %s without them, pinned (P).\n",
-		dollars(c.Kept), 100*(c.Kept/c.Recorded-1), c.MeanError, c.LargestError, dollars(c.Pinned))
+	if c.Failed != "" {
+		fmt.Fprintf(&b, "The check failed, so no dollars: %s. -unchecked shows them.\n", c.Failed)
+	}
+	if !c.NoCache {
+		fmt.Fprintf(&b, "Recorded usage costs %s. The cost model foretells the reads of %s of %s requests to the %s (the cache had expired for %s, and outlived its time for %s); "+
+			"%s restarted, %s read something else.\n",
+			dollars(c.Recorded), number(c.Exact), number(c.Requests), c.unit(), number(c.Expired), number(c.Outlived), number(c.Restarts), number(c.Others))
+		fmt.Fprintf(&b, "By the model they cost %s with the restarts (R) (%+.2f%%; a request is off by $%.5f on average, by $%.4f at most), "+
+			"and %s without them, pinned (P).\n",
+			dollars(c.Kept), 100*(c.Kept/c.Recorded-1), c.MeanError, c.LargestError, dollars(c.Pinned))
+	}
+	if c.Long > 0 {
+		fmt.Fprintf(&b, "%.0f%% of what was written to the cache was written for the longer lifetime.\n", 100*c.Long)
+	}
 	if c.Factor > 0 {
 		fmt.Fprintf(&b, "Tokens are the recorded model's: %.3f for each token of %s, and %s in each request that the recording does not have.\n",
 			c.Factor, encoding, number(c.Fixed))
 	}
 	return b.String()
+}
+
+// unit says how exactly the provider reports reads.
+func (c *Check) unit() string {
+	if c.step == 1 {
+		return "token"
+	}
+	return fmt.Sprintf("step of %d tokens", c.step)
 }
 
 // checkedRow is a request in JSON.

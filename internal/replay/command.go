@@ -45,6 +45,7 @@ type options struct {
 	biller      *biller // nil without prices
 	recall      bool
 	salvage     bool // leave out lines that cannot be read
+	unchecked   bool // show dollars although the check failed
 	check       bool // check the cost model, request by request, instead of replaying
 	sessions    []string
 }
@@ -76,7 +77,8 @@ is 1 if a policy did not reach the end of a session. The flags:
 	prices := flags.String("prices", "",
 		"prices of tokens: the name of a model, or input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million (default none)")
 	summaryPrices := flags.String("summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
-	lifetime := flags.Duration("ttl", 0, "with -prices: lifetime of the provider's cache (default the model's)")
+	lifetime := flags.Duration("ttl", 0, "with -prices: lifetime of the provider's cache (default what the recording asked for, else the model's)")
+	flags.BoolVar(&o.unchecked, "unchecked", false, "show dollars of sessions whose recorded usage the cost model does not reproduce within 2% too")
 	carry := flags.Float64("carry", 0,
 		"with -prices: compact once carrying the history has cost this many times what compacting costs, in place of the policies' own triggers")
 	losses := flags.String("loss", "",

@@ -39,7 +39,7 @@ func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress 
 		}
 	}
 	defer func() { err = cmp.Or(err, errors.Join(left...)) }()
-	r := &replayer{tokenizer: tokenizer, policies: o.policies, modelName: o.modelName, progress: progress, biller: o.biller, recall: o.recall}
+	r := &replayer{tokenizer: tokenizer, policies: o.policies, modelName: o.modelName, progress: progress, biller: o.biller, recall: o.recall, unchecked: o.unchecked}
 	if o.check {
 		b, err := checkAll(sources, o)
 		if err == nil {
@@ -118,7 +118,7 @@ func replayAll(ctx context.Context, r *replayer, sources []source, o options, st
 		}
 	}
 	if len(sources) > 1 {
-		if err := out.sums(len(sources), sumOf(all)); err != nil {
+		if err := out.sums(len(sources), all); err != nil {
 			return err
 		}
 	}
@@ -130,6 +130,9 @@ func (r *replayer) windows(ctx context.Context, s source, windows []int, out *pr
 	if r.biller != nil {
 		var err error
 		if r, err = r.priced(ctx, s); err != nil {
+			return nil, err
+		}
+		if r.never, err = r.uncompacted(ctx, s); err != nil && !errors.Is(err, errEnded) {
 			return nil, err
 		}
 	}
@@ -164,13 +167,24 @@ func (r *replayer) windows(ctx context.Context, s source, windows []int, out *pr
 // session replays one session under each policy. The error is errEnded if a policy did not reach the end of the
 // session; the other policies still run.
 func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed error) {
+	defer func() {
+		if r.biller != nil && r.biller.check != nil && r.biller.check.Failed != "" && !r.unchecked {
+			for _, run := range runs {
+				run.withoutDollars()
+			}
+		}
+	}()
 	if s.compacted() || r.biller != nil {
 		run, err := r.replayRecorded(ctx, s)
 		runs = append(runs, run)
 		if failed = err; err != nil && !errors.Is(err, errEnded) {
 			return runs, err
 		}
-		r.setUncompacted(s, run)
+		r.setUncompacted(run)
+		if run.Check != nil && run.Bill != nil && err == nil {
+			run.Check.Replayed = run.Bill.Kept
+			run.Check.judge(run.Bill.Kept)
+		}
 	}
 	for _, p := range r.policies {
 		run, err := r.replay(ctx, s, p)
@@ -181,7 +195,7 @@ func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed e
 		if err != nil && !errors.Is(err, errEnded) {
 			return runs, err
 		}
-		r.setUncompacted(s, run)
+		r.setUncompacted(run)
 	}
 	return runs, failed
 }
@@ -226,10 +240,21 @@ func (p *printer) sums(sessions int, runs []*Run) error {
 		return nil
 	}
 	title := fmt.Sprintf("all %s sessions", number(sessions))
-	if err := p.text(recallText(title, runs, true)); err != nil {
+	if err := p.text(recallText(title, sumOf(runs), true)); err != nil {
 		return err
 	}
-	return p.front(title, runs)
+	var priced []*Run
+	names := map[string]bool{}
+	for _, r := range runs {
+		if r.Bill != nil {
+			priced = append(priced, r)
+			names[r.Session] = true
+		}
+	}
+	if len(names) < sessions {
+		title = fmt.Sprintf("the %s of %s sessions with dollars", number(len(names)), number(sessions))
+	}
+	return p.front(title, sumOf(priced))
 }
 
 // front prints a table that compares runs, if there are at least two to compare.

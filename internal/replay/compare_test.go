@@ -22,16 +22,16 @@ func outputOf(t *testing.T, args ...string) string {
 }
 
 func TestSessionsWindowsAndLossesAreComparedInOneTable(t *testing.T) {
-	args := []string{"-window", "900,2000", "-policy", "frugal,stagewise", "-loss", "0,0.3", "-prices", "input=5000,read=500,write=6250,output=25000", "-summary-prices",
+	args := []string{"-window", "900,2000", "-policy", "frugal,stagewise", "-loss", "0,0.3", "-unchecked", "-prices", "input=5000,read=500,write=6250,output=25000", "-summary-prices",
 		"claude-haiku-4-5", "-summary", "100", "testdata/report.jsonl", "../../history/importer/testdata/formats/pi-tree.jsonl"}
 	text := outputOf(t, args...)
 	golden.Equal(t, "front.golden", text[strings.LastIndex(text, "all 2 sessions"):])
 }
 
 func TestACheckShowsEachRequest(t *testing.T) {
-	args := []string{"-check", "-prices", "claude-opus-4-5", "-ttl", "10m", "-format"}
+	args := []string{"-check", "-prices", "claude-opus-4-5", "-format"}
 	text := outputOf(t, append(args, formatText, generatedSession)...)
-	require.Contains(t, text, "foretells the reads of 334 of ")
+	require.Contains(t, text, "foretells the reads of 335 of ")
 	lines := strings.Split(outputOf(t, append(args, formatJSON, generatedSession)...), "\n")
 	outcomes, off := map[string]int{}, 0.0
 	for _, line := range lines[:len(lines)-1] {
@@ -48,9 +48,9 @@ func TestACheckShowsEachRequest(t *testing.T) {
 			require.Equal(t, row.Read, row.Foretold)
 		}
 	}
-	require.Equal(t, 334, outcomes[outcomeExact]+outcomes[outcomeExpired])
+	require.Equal(t, 335, outcomes[outcomeExact]+outcomes[outcomeExpired]+outcomes[outcomeOutlived])
 	s := opened(t, generatedSession)
-	b, err := billerFor("claude-opus-4-5", "", 600e9)
+	b, err := billerFor("claude-opus-4-5", "", 0)
 	require.NoError(t, err)
 	c := check(s.recording, b.prices)
 	require.InDelta(t, c.Kept-c.Recorded, off, 1e-9, "the errors of the requests add up")

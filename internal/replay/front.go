@@ -2,6 +2,14 @@ package replay
 
 import "fmt"
 
+// withoutDollars removes what cannot be trusted if the check failed.
+func (r *Run) withoutDollars() {
+	r.Bill = nil
+	if r.Recall != nil {
+		r.Recall.Dollars = 0
+	}
+}
+
 // costs returns the dollars of a run including its look-backs, and how many edits are look-backs.
 func (r *Run) costs() (dollars float64, edits int) {
 	return r.Bill.Kept + r.Recall.Dollars, r.Recall.Edits
@@ -44,9 +52,7 @@ func sumOf(runs []*Run) (sums []*Run) {
 		if !ok {
 			i, places[k] = len(sums), len(sums)
 			sums = append(sums, &Run{Policy: r.Policy, Window: r.Window})
-			if r.Bill != nil {
-				sums[i].Bill = &Bill{}
-			}
+			sums[i].Bill = &Bill{}
 			if r.Recall != nil {
 				sums[i].Recall = &Recall{}
 			}
@@ -64,7 +70,10 @@ func (r *Run) plus(other *Run) {
 		r.Ended = other.Ended
 	}
 	r.Requests += other.Requests
-	if other.Bill != nil {
+	if other.Bill == nil {
+		r.Bill = nil // the dollars of one session are unknown
+	}
+	if r.Bill != nil {
 		r.Bill.plus(*other.Bill)
 	}
 	if other.Recall != nil {

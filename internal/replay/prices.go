@@ -10,36 +10,19 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 // pricesNamed returns the prices of a model, or those of a list such as
-// "input=5,read=0.5,write=6.25,output=25,least=4096". A lifetime above 0 replaces that of the model's cache. If it is
-// the model's long lifetime, all writes have the price of long writes.
-func pricesNamed(name string, lifetime time.Duration) (p sizing.Prices, err error) {
-	if !strings.Contains(name, "=") {
-		if p, err = sizing.PublishedPrices().Of(name); err != nil {
-			err = fmt.Errorf("the prices of model %q are unknown: give them as input=3,read=0.3,write=3.75,output=15, in dollars a million tokens", name)
-		}
-	} else {
-		p, err = listedPrices(name)
+// "input=5,read=0.5,write=6.25,output=25,least=4096", which a flag gives.
+func pricesNamed(flag, name string) (p sizing.Prices, err error) {
+	if strings.Contains(name, "=") {
+		p, err = listedPrices(flag, name)
+	} else if p, err = sizing.PublishedPrices().Of(name); err != nil {
+		err = fmt.Errorf("the prices of model %q are unknown: give them by %s input=3,read=0.3,write=3.75,output=15, in dollars a million tokens", name, flag)
 	}
-	switch {
-	case err != nil:
-		return p, err
-	case lifetime < 0:
-		return p, fmt.Errorf("-ttl is %v: set a time above 0", lifetime)
-	case lifetime > 0 && lifetime == p.LongLifetime:
-		for _, r := range []*sizing.Rates{&p.Rates, &p.LongRates} {
-			r.CacheWrite = cmp.Or(r.CacheWriteLong, r.CacheWrite)
-		}
-	}
-	if lifetime > 0 {
-		p.Lifetime, p.LongLifetime = lifetime, 0
-	}
-	return p, p.Validate()
+	return p, cmp.Or(err, p.Validate())
 }
 
 // billerFor returns the biller that the flags ask for, nil without prices.
@@ -50,18 +33,21 @@ func billerFor(prices, summaries string, lifetime time.Duration) (*biller, error
 		}
 		return nil, nil
 	}
-	b := &biller{}
+	if lifetime < 0 {
+		return nil, fmt.Errorf("-ttl is %v: set a time above 0", lifetime)
+	}
+	b := &biller{lifetime: lifetime}
 	var err error
-	if b.prices, err = pricesNamed(prices, lifetime); err != nil {
+	if b.prices, err = pricesNamed("-prices", prices); err != nil {
 		return nil, err
 	}
 	if b.summaries = b.prices; summaries != "" {
-		b.summaries, err = pricesNamed(summaries, 0)
+		b.summaries, err = pricesNamed("-summary-prices", summaries)
 	}
 	return b, err
 }
 
-func listedPrices(list string) (sizing.Prices, error) {
+func listedPrices(flag, list string) (sizing.Prices, error) {
 	p := sizing.Prices{Lifetime: 5 * time.Minute}
 	rates := map[string]*float64{"input": &p.Input, "read": &p.CacheRead, "write": &p.CacheWrite, "output": &p.Output}
 	for _, pair := range strings.Split(list, ",") {
@@ -75,7 +61,7 @@ func listedPrices(list string) (sizing.Prices, error) {
 			err = errors.New("the names are input, read, write, output and least")
 		}
 		if err != nil {
-			return p, fmt.Errorf("-prices: %q: %w", pair, err)
+			return p, fmt.Errorf("%s: %q: %w", flag, pair, err)
 		}
 	}
 	return p, nil
@@ -147,10 +133,32 @@ func (b *Bill) plus(other Bill) {
 type biller struct {
 	prices    sizing.Prices
 	summaries sizing.Prices // of the model that writes summaries
+	lifetime  time.Duration // of the cache, in place of those that the recording asked for; 0 for these
 	fixed     int           // tokens of the system prompt and the tools, which the recording does not have
-	restarts  map[int]bool  // by line
-	usage     bool          // the recording has usage, so an answer without usage was cancelled
-	last      time.Time     // of the last request
+	check     *Check        // of the recording, nil if it has no usage
+
+	begun bool          // a request was sent
+	sent  time.Time     // of the last request
+	long  float64       // share of the latest writes that were for the longer lifetime
+	kept  time.Duration // how long the cache keeps the last request
+}
+
+// planning returns the prices that a policy is given: of the lifetime that the requests ask for.
+func (b *biller) planning() sizing.Prices {
+	p, lifetime := b.prices, b.lifetime
+	if lifetime == 0 && b.check != nil && b.check.Long > 0.5 {
+		lifetime = p.LongLifetime
+	}
+	if lifetime == 0 {
+		return p
+	}
+	if lifetime == p.LongLifetime {
+		for _, r := range []*sizing.Rates{&p.Rates, &p.LongRates} {
+			r.CacheWrite = cmp.Or(r.CacheWriteLong, r.CacheWrite)
+		}
+	}
+	p.Lifetime, p.LongLifetime = lifetime, 0
+	return p
 }
 
 // summarizer returns the prices of the model that writes summaries, the zero value if they are the agent's.
@@ -165,22 +173,24 @@ func (b *biller) summarizer() sizing.Prices {
 // the tokens of the answer. It returns the usage that the provider would have reported, less the tokens that the
 // recording does not have.
 func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answered int) chat.Usage {
-	if b.usage && step.Usage.Input == 0 {
+	if b.check != nil && step.Usage.Input == 0 {
 		return chat.Usage{}
 	}
 	if common > 0 {
 		common += b.fixed
 	}
-	if b.last.IsZero() || step.Time.Sub(b.last) > b.prices.Lifetime {
-		common = 0
+	expired := step.Time.Sub(b.sent) > b.kept
+	if !b.begun { // the cache may hold the system prompt of another session
+		common, expired = step.Usage.CacheRead, false
 	}
-	b.last = step.Time
-	planned := sizing.Planned{Input: tokens + b.fixed, Cached: common, Output: answered}
-	bill.Pinned += b.prices.Of(b.prices.Foretell(planned)).Total()
-	if b.restarts[step.Line] {
-		planned.Cached = 0
+	b.writes(step)
+	pinned, kept := !expired, !expired
+	if b.check != nil {
+		common -= common % b.check.step
+		kept = !b.check.restarts[step.Line] && (kept || b.lifetime == 0 && b.check.outlived[step.Line])
 	}
-	usage := b.prices.Foretell(planned)
+	bill.Pinned += b.prices.Of(b.usage(tokens, common, answered, pinned)).Total()
+	usage := b.usage(tokens, common, answered, kept)
 	cost := b.prices.Of(usage)
 	bill.Kept += cost.Total()
 	bill.Read += cost.CacheRead
@@ -190,7 +200,36 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	usage.Input -= b.fixed
 	fixed := min(b.fixed, usage.CacheRead)
 	usage.CacheRead, usage.CacheWrite = usage.CacheRead-fixed, max(0, usage.CacheWrite-b.fixed+fixed)
+	usage.CacheWriteLong = min(usage.CacheWriteLong, usage.CacheWrite)
 	return usage
+}
+
+// writes records when a request is sent and for how long the cache keeps it.
+func (b *biller) writes(step stepping.Step) {
+	b.begun, b.sent, b.kept = true, step.Time, b.prices.Lifetime
+	switch written := step.Usage.CacheWrite; {
+	case b.lifetime > 0 && b.lifetime == b.prices.LongLifetime:
+		b.long = 1
+	case b.lifetime > 0:
+		b.kept = b.lifetime
+	case written > 0:
+		b.long = float64(step.Usage.CacheWriteLong) / float64(written)
+	}
+	if b.long > 0 {
+		b.kept = max(b.kept, b.prices.LongLifetime)
+	}
+}
+
+// usage returns the usage that the provider would report for a request, with what the recording does not have. The
+// cache holds the common tokens, or nothing.
+func (b *biller) usage(tokens, common, answered int, held bool) chat.Usage {
+	planned := sizing.Planned{Input: tokens + b.fixed, Output: answered}
+	if held {
+		planned.Cached = common
+	}
+	u := b.prices.Foretell(planned)
+	u.CacheWriteLong = int(math.Round(b.long * float64(u.CacheWrite)))
+	return u
 }
 
 // calls adds the cost of the requests for summaries. The prefix that they share with the agent's last request is read
@@ -206,37 +245,8 @@ func (b *biller) calls(bill *Bill, c Calls) {
 }
 
 // setUncompacted sets what the session of a run with prices would have cost without compactions.
-func (r *replayer) setUncompacted(s source, run *Run) {
-	if r.biller == nil {
-		return
+func (r *replayer) setUncompacted(run *Run) {
+	if run.Bill != nil && r.never != nil {
+		run.Bill.Uncompacted, run.Bill.PinnedUncompacted = r.never.Kept, r.never.Pinned
 	}
-	run.Bill.Uncompacted = r.uncompacted(s, true) + run.Bill.Output
-	run.Bill.PinnedUncompacted = r.uncompacted(s, false) + run.Bill.Output
-}
-
-// uncompacted returns the cost of a session without compactions and answers. A request is cold if the cache has expired
-// or, with restarts, if the recorded request read nothing.
-func (r *replayer) uncompacted(s source, restarts bool) (dollars float64) {
-	input, cached := r.biller.fixed, 0
-	answers := stepping.Answering()
-	var last time.Time
-	for _, rec := range s.recording.Path(s.recording.Leaf) {
-		if rec.Type() == entry.TypeCompaction {
-			continue
-		}
-		answered := answers(rec)
-		m, shown := rec.Shown()
-		if !shown {
-			continue
-		}
-		if answered && (rec.Usage.Input > 0 || !r.biller.usage) {
-			if expired := rec.Time.Sub(last) > r.biller.prices.Lifetime; expired || restarts && r.biller.restarts[rec.Line] {
-				cached = 0
-			}
-			dollars += r.biller.prices.Of(r.biller.prices.Foretell(sizing.Planned{Input: input, Cached: cached})).Total()
-			cached, last = input, rec.Time
-		}
-		input += r.tokenizer.CountMessage(m)
-	}
-	return dollars
 }

@@ -19,32 +19,44 @@ func TestPricesAreNamedOrListed(t *testing.T) {
 	opus, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 	require.NoError(t, err)
 	listed := sizing.Prices{Rates: sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, Output: 25}, Lifetime: 5 * time.Minute, LeastCached: 4096}
+	for name, want := range map[string]sizing.Prices{"claude-opus-4-5": opus, "input=5,read=0.5,write=6.25,output=25,least=4096": listed} {
+		got, err := pricesNamed("-prices", name)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for name, want := range map[string]string{
+		"gpt-9":   `the prices of model "gpt-9" are unknown: give them by -prices input=3,read=0.3,write=3.75,output=15, in dollars a million tokens`,
+		"input=x": `-prices: "input=x"`, "in=5": "the names are input, read, write, output and least", "input=-5": "Prices.Rates.Input is -5",
+	} {
+		_, err := pricesNamed("-prices", name)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = billerFor("claude-opus-4-5", "gpt-9", 0)
+	require.ErrorContains(t, err, "by -summary-prices input=3")
+	_, err = billerFor("claude-opus-4-5", "", -1)
+	require.ErrorContains(t, err, "-ttl is -1ns")
+}
+
+func TestAPolicyIsGivenThePricesOfTheLifetimeThatTheRequestsAskFor(t *testing.T) {
+	opus, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	require.NoError(t, err)
 	half, hour := opus, opus
 	half.Lifetime, half.LongLifetime = 30*time.Minute, 0
 	hour.Lifetime, hour.LongLifetime, hour.CacheWrite = time.Hour, 0, opus.CacheWriteLong
 	for _, tt := range []struct {
 		name     string
 		lifetime time.Duration
+		check    *Check
 		want     sizing.Prices
 	}{
-		{"claude-opus-4-5", 0, opus},
-		{"input=5,read=0.5,write=6.25,output=25,least=4096", 0, listed},
-		{"claude-opus-4-5", time.Hour, hour},
-		{"claude-opus-4-5", 30 * time.Minute, half},
+		{"the model's", 0, nil, opus},
+		{"the recording's", 0, &Check{Long: 0.6}, hour},
+		{"the recording's, mostly short", 0, &Check{Long: 0.4}, opus},
+		{"the longer one of -ttl", time.Hour, nil, hour},
+		{"another one of -ttl", 30 * time.Minute, &Check{Long: 1}, half},
 	} {
-		got, err := pricesNamed(tt.name, tt.lifetime)
-		require.NoError(t, err)
-		require.Equal(t, tt.want, got)
+		require.Equal(t, tt.want, (&biller{prices: opus, lifetime: tt.lifetime, check: tt.check}).planning(), tt.name)
 	}
-	for name, want := range map[string]string{
-		"gpt-9": `the prices of model "gpt-9" are unknown`, "input=x": `-prices: "input=x"`, "in=5": "the names are input, read, write, output and least",
-		"input=-5": "Prices.Rates.Input is -5",
-	} {
-		_, err := pricesNamed(name, 0)
-		require.ErrorContains(t, err, want)
-	}
-	_, err = pricesNamed("claude-opus-4-5", -1)
-	require.ErrorContains(t, err, "-ttl is -1ns")
 }
 
 func TestTokensAreFittedWithAStraightLine(t *testing.T) {
@@ -82,19 +94,25 @@ func TestARequestReadsItsSharedPrefixFromTheCacheAndWritesTheRest(t *testing.T) 
 		{"a shared prefix is read", nil, time.Minute, million, Bill{Kept: 0.5 + 6.25 + 25, Pinned: 0.5 + 6.25 + 25, Read: 0.5, Written: 6.25, Output: 25}},
 		{"a shared prefix is read with the fixed tokens before it", func(b *biller) { b.fixed = million }, time.Minute, million, Bill{Kept: 32.25, Pinned: 32.25, Read: 1, Written: 6.25, Output: 25}},
 		{"after the lifetime nothing is read", nil, time.Hour, million, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
-		{"within a longer lifetime the prefix is read", func(b *biller) { b.prices.Lifetime = time.Hour }, time.Hour, million, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
-		{"a restart reads nothing", func(b *biller) { b.restarts = map[int]bool{7: true} }, time.Minute, million, Bill{Kept: 37.5, Pinned: 31.75, Written: 12.5, Output: 25}},
+		{"within the longer lifetime that the last request asked for the prefix is read", func(b *biller) { b.kept = time.Hour }, time.Hour, million, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
+		{"a restart reads nothing", func(b *biller) { b.check.restarts[7] = true }, time.Minute, million, Bill{Kept: 37.5, Pinned: 31.75, Written: 12.5, Output: 25}},
+		{"what the recorded cache kept for longer is read", func(b *biller) { b.check.outlived[7] = true }, time.Hour, million, Bill{Kept: 31.75, Pinned: 37.5, Read: 0.5, Written: 6.25, Output: 25}},
+		{"but not with a lifetime of -ttl", func(b *biller) { b.check.outlived[7], b.lifetime = true, time.Minute }, time.Hour, million, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
+		{"reads are counted in the provider's steps", nil, time.Minute, million + 27, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
+		{"writes for the longer lifetime have their price", func(b *biller) { b.long = 1 }, time.Minute, million, Bill{Kept: 35.5, Pinned: 35.5, Read: 0.5, Written: 10, Output: 25}},
+		{"the first request reads what it was recorded to read", func(b *biller) { b.begun = false }, time.Hour, 0, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
 		{"a prefix that changed is written", nil, time.Minute, 0, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			b := biller{prices: prices, summaries: prices, usage: true, last: at}
+			check := &Check{step: 64, restarts: map[int]bool{}, outlived: map[int]bool{}}
+			b := biller{prices: prices, summaries: prices, check: check, begun: true, sent: at, kept: prices.Lifetime}
 			if tt.change != nil {
 				tt.change(&b)
 			}
 			var bill Bill
-			step := stepping.Step{Line: 7, Time: at.Add(tt.after), Usage: chat.Usage{Input: 1}}
+			step := stepping.Step{Line: 7, Time: at.Add(tt.after), Usage: chat.Usage{Input: 1, CacheRead: million}}
 			usage := b.request(&bill, step, 2*million, tt.common, million)
-			require.Equal(t, chat.Usage{Input: 2 * million, CacheRead: usage.CacheRead, CacheWrite: 2*million - usage.CacheRead, Output: million},
+			require.Equal(t, chat.Usage{Input: 2 * million, CacheRead: usage.CacheRead, CacheWrite: 2*million - usage.CacheRead, CacheWriteLong: int(b.long) * usage.CacheWrite, Output: million},
 				usage, "without the fixed tokens")
 			require.InDelta(t, tt.want.Kept, bill.Kept, 1e-9)
 			require.InDelta(t, tt.want.Pinned, bill.Pinned, 1e-9)

@@ -95,7 +95,8 @@ type replayer struct {
 	progress    *progress
 	biller      *biller          // nil without prices
 	recall      bool             // measure recall without prices too
-	check       *Check           // of the recording, nil if it has no usage
+	unchecked   bool             // show dollars although the check failed
+	never       *Bill            // of the session if nothing is compacted, nil without prices
 	page        *record.Recorder // nil without -page
 	recordedRun *Run             // made in another window, nil if there is none yet
 }
@@ -118,7 +119,7 @@ func (r *replayer) replay(ctx context.Context, s source, p policy.Policy) (run *
 	l := newLive(p, session, stepping.Prompt(session), m, run.AnsweredBy, r.budget, r.window)
 	l.page = r.page
 	if r.biller != nil {
-		l.compactor.Target.Prices = r.biller.prices
+		l.compactor.Target.Prices = r.biller.planning()
 		if prices := r.biller.summarizer(); prices != (sizing.Prices{}) { // whatever the name of the model that the policy asks
 			l.compactor.Models = map[string]policy.Target{}
 			names := p.Ask.Names
@@ -148,7 +149,9 @@ func (r *replayer) replayRecorded(ctx context.Context, s source) (*Run, error) {
 		again.Window, again.Budget = run.Window, run.Budget
 		return &again, nil
 	}
-	run.Check = r.check
+	if r.biller != nil {
+		run.Check = r.biller.check
+	}
 	clock := numbered.NewClock(s.recording.Header.Time)
 	session := numbered.Replay(clock)
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
@@ -182,14 +185,23 @@ func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
 	if len(reported) == 0 {
 		return &p, nil
 	}
-	p.check = check(s.recording, b.prices)
-	b.restarts, b.usage = p.check.restarts, true
+	b.check = check(s.recording, b.prices)
 	if fixed, factor, ok := fit(counted, reported); ok {
 		b.fixed = int(fixed)
 		p.tokenizer = scaled{r.tokenizer, factor}
-		p.check.Fixed, p.check.Factor = b.fixed, factor
+		b.check.Fixed, b.check.Factor = b.fixed, factor
 	}
 	return &p, nil
+}
+
+// uncompacted returns the cost of a session of which nothing is compacted or cleared, in an unlimited window.
+func (r *replayer) uncompacted(ctx context.Context, s source) (*Bill, error) {
+	run := &Run{Policy: "uncompacted", RequestsIn: s.requests, Bill: &Bill{}}
+	clock := numbered.NewClock(s.recording.Header.Time)
+	session := numbered.Replay(clock)
+	measure := measuring{meter: r.meter(), taken: func() []finished { return nil }}
+	err := r.steps(ctx, s, run, session, clock, measure, unlimited{r.tokenizer, stepping.Prompt(session)}, stepping.Options{})
+	return run.Bill, err
 }
 
 // inWindow returns a replayer with a window. The tokens that the recording does not have count against the window.

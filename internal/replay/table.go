@@ -84,14 +84,14 @@ func bills(runs []*Run) string {
 			b.WriteString("\n" + r.Check.text())
 		}
 	}
-	if bill := runs[0].Bill; bill != nil {
+	if bill := runs[0].Bill; bill != nil && bill.Uncompacted > 0 {
 		fmt.Fprintf(&b, "\nIf nothing were compacted, in an unlimited window, the session would cost %s with the restarts, %s without.\n",
 			dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted))
 	}
 	costs := grid{{"dollars", "total", "pinned", "read", "written", "input", "output", "summaries", "of recorded"}}
 	for _, r := range runs {
 		if r.Bill == nil {
-			return ""
+			return b.String()
 		}
 		row := []string{r.Policy}
 		for _, sum := range []float64{r.Bill.Kept, r.Bill.Pinned, r.Bill.Read, r.Bill.Written, r.Bill.Input, r.Bill.Output, r.Bill.Summaries} {
