@@ -2,7 +2,6 @@ package sizing
 
 import (
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,8 +18,10 @@ import (
 //
 // It learns two things. First, the tokens of an answer are reported with it. From then on that message counts as
 // exactly that many, unless later reports show that it takes another number when it is sent back, as with reasoning
-// that stays with the provider. Second, the difference between a request and the one before it is the cost of the
-// messages added in between. From these differences it estimates, by recursive least squares (regression.go), how many
+// that stays with the provider. Second, the difference between a request and an earlier one with the same beginning is the
+// cost of the messages added in between, less that of the messages replaced. It learns from a difference as soon as at
+// least twice as much was added as replaced, so a last message that changes with each request does no harm. From these
+// differences it estimates, by recursive least squares (regression.go), how many
 // of the provider's tokens a token of the base, a letter, a digit, a symbol, a message and a tool call take. Before the
 // first observation, it counts a tenth more than the base.
 //
@@ -46,7 +47,7 @@ type Calibrated struct {
 	fit      regression
 	reported reportedOutputs
 	errors   errorRecord
-	last     *observed // the request that was observed last
+	last     *observed // the observed request with which later ones are compared
 	smallest *observed // the request with the fewest tokens in its messages, since the tools last changed
 }
 
@@ -54,11 +55,11 @@ var _ chat.Tokenizer = (*Calibrated)(nil)
 
 // observed is a request whose usage was reported.
 type observed struct {
-	messages []messageKey
-	tools    messageKey
-	input    int
-	known    float64  // tokens of the messages that were reported with an answer
-	rest     features // the features of its other messages and its tools
+	keys  []messageKey // of its messages
+	xs    []features   // of its messages
+	tools messageKey
+	extra features // of its tools
+	input int
 }
 
 // CountText counts a text.
@@ -98,20 +99,17 @@ func (c *Calibrated) CountTools(tools []chat.Tool) int {
 	return round(c.fit.estimate(x))
 }
 
-// CountRequest counts a whole request. A request that continues the last observed one counts as the reported tokens of
-// that one plus the new messages. Any other is the sum of its messages and tools, and of the tokens that the provider
-// is known to add to each request.
+// CountRequest counts a whole request. A request that continues an observed one counts as the reported tokens of that one
+// plus the new messages, less those that it replaces. Any other is the sum of its messages and tools, and of the tokens
+// that the provider is known to add to each request.
 func (c *Calibrated) CountRequest(req chat.Request) int {
-	o := requestOf(req)
+	o := c.requestOf(req)
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	repeated := c.repeated(&o)
-	o.rest = o.rest.plus(c.sum(&o, repeated, c.messagesFeatures(req.Messages[repeated:])))
-	tokens := o.known + c.fit.estimate(o.rest)
-	if repeated > 0 {
-		return round(float64(c.last.input) + tokens)
+	if d, continues := c.since(&o); continues {
+		return round(float64(c.last.input) + c.size(d.added) - c.size(d.replaced))
 	}
-	return round(c.overhead() + tokens + c.fit.estimate(c.toolFeatures(req.Tools)))
+	return round(c.overhead() + c.size(o.total()))
 }
 
 // Observe learns from the usage that was reported with the response to a request. A response without usage changes
@@ -120,24 +118,22 @@ func (c *Calibrated) Observe(req chat.Request, response chat.Response) {
 	if response.Usage.Input <= 0 {
 		return
 	}
-	o := requestOf(req)
+	o := c.requestOf(req)
 	o.input = response.Usage.Input
 	answer := c.messageFeatures(response.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	repeated := c.repeated(&o)
-	xs := c.messagesFeatures(req.Messages[repeated:])
-	if repeated > 0 {
-		c.learn(o.messages[repeated:], xs, float64(o.input-c.last.input))
-		o.known, o.rest = c.last.known, c.last.rest
-	} else {
-		o.rest = c.toolFeatures(req.Tools)
+	d, continues := c.since(&o)
+	enough := c.size(d.added) >= 2*c.size(d.replaced)
+	if continues && enough {
+		c.learn(d, float64(o.input-c.last.input))
 	}
-	o.rest = o.rest.plus(c.sum(&o, repeated, xs))
-	if c.smallest == nil || c.smallest.tools != o.tools || c.size(&o) < c.size(c.smallest) {
+	if !continues || enough {
+		c.last = &o
+	}
+	if c.smallest == nil || c.smallest.tools != o.tools || c.size(o.total()) < c.size(c.smallest.total()) {
 		c.smallest = &o
 	}
-	c.last = &o
 	if output := float64(response.Usage.Output); response.Message.Role == chat.RoleAssistant && c.plausible(output, answer) {
 		c.reported.put(keyOf(response.Message), output)
 		if c.errors.trustReports() {
@@ -180,36 +176,58 @@ func (s withMargin) CountPart(part chat.Part) int     { return s.more(s.of.Count
 func (s withMargin) CountMessage(m chat.Message) int  { return s.more(s.of.CountMessage(m)) }
 func (s withMargin) CountTools(tools []chat.Tool) int { return s.more(s.of.CountTools(tools)) }
 
-// requestOf returns the keys of a request's messages and tools, without counts.
-func requestOf(req chat.Request) observed {
-	o := observed{messages: make([]messageKey, len(req.Messages)), tools: keyOfTools(req.Tools)}
+// requestOf returns the messages and tools of a request.
+func (c *Calibrated) requestOf(req chat.Request) observed {
+	o := observed{
+		keys: make([]messageKey, len(req.Messages)), xs: make([]features, len(req.Messages)),
+		tools: keyOfTools(req.Tools), extra: c.toolFeatures(req.Tools),
+	}
 	for i, m := range req.Messages {
-		o.messages[i] = keyOf(m)
+		o.keys[i], o.xs[i] = keyOf(m), c.messageFeatures(m)
 	}
 	return o
 }
 
-// repeated returns the number of messages with which a request repeats the whole of the request that was observed last,
-// or 0 if it does not.
-func (c *Calibrated) repeated(o *observed) int {
-	if c.last == nil || c.last.tools != o.tools || len(c.last.messages) > len(o.messages) ||
-		!slices.Equal(c.last.messages, o.messages[:len(c.last.messages)]) {
-		return 0
-	}
-	return len(c.last.messages)
+// part is a part of a request: messages, and the features of whatever else there is.
+type part struct {
+	keys  []messageKey
+	xs    []features
+	extra features
 }
 
-// sum adds the known tokens of a request's messages from index repeated on, whose features are xs, to o.known. It
-// returns the features of the other messages.
-func (c *Calibrated) sum(o *observed, repeated int, xs []features) (rest features) {
-	for i, x := range xs {
-		if tokens, known := c.message(o.messages[repeated+i], x); known {
-			o.known += tokens
+func (o *observed) total() part { return part{o.keys, o.xs, o.extra} }
+
+// from returns the messages from index i on.
+func (o *observed) from(i int) part { return part{keys: o.keys[i:], xs: o.xs[i:]} }
+
+// difference is what was added to a request, and what was replaced in it.
+type difference struct{ added, replaced part }
+
+// since returns the difference between a request and the last one, and whether it continues that: whether it has the
+// same tools and begins with the same messages, of which less than half were replaced.
+func (c *Calibrated) since(o *observed) (d difference, continues bool) {
+	if c.last == nil || c.last.tools != o.tools {
+		return d, false
+	}
+	same := 0
+	for same < min(len(o.keys), len(c.last.keys)) && o.keys[same] == c.last.keys[same] {
+		same++
+	}
+	d = difference{added: o.from(same), replaced: c.last.from(same)}
+	return d, same > 0 && 2*c.size(d.replaced) < float64(c.last.input)
+}
+
+// sum returns the tokens of a part that are known from reports, and the features of its other messages.
+func (c *Calibrated) sum(p part) (known float64, rest features) {
+	rest = p.extra
+	for i, x := range p.xs {
+		if tokens, reported := c.message(p.keys[i], x); reported {
+			known += tokens
 		} else {
 			rest = rest.plus(x)
 		}
 	}
-	return rest
+	return known, rest
 }
 
 // message returns the tokens of a message, and whether they were reported.
@@ -220,21 +238,14 @@ func (c *Calibrated) message(key messageKey, x features) (tokens float64, known 
 	return c.fit.estimate(x), false
 }
 
-// learn updates the weights from the tokens that some messages take in all: the difference between two requests.
-func (c *Calibrated) learn(keys []messageKey, xs []features, tokens float64) {
-	if tokens <= 0 || len(keys) == 0 {
+// learn updates the weights from the tokens that a difference takes.
+func (c *Calibrated) learn(d difference, tokens float64) {
+	if tokens <= 0 || len(d.added.keys) == 0 {
 		return // something other than these messages has changed
 	}
-	var all, rest features
-	known := 0.0
-	for i, x := range xs {
-		all = all.plus(x)
-		if t, ok := c.reported.get(keys[i]); ok {
-			known += t
-		} else {
-			rest = rest.plus(x)
-		}
-	}
+	all, rest, known := c.reports(d.added)
+	replaced, other, reported := c.reports(d.replaced)
+	all, rest, known = all.minus(replaced), rest.minus(other), known-reported
 	c.errors.add(known+c.fit.estimate(rest), c.fit.estimate(all), tokens)
 	switch {
 	case !c.errors.trustReports():
@@ -242,6 +253,20 @@ func (c *Calibrated) learn(keys []messageKey, xs []features, tokens float64) {
 	case tokens > known:
 		c.fit.learn(rest, tokens-known)
 	}
+}
+
+// reports returns the features of a part's messages, those of the messages whose tokens were not reported, and the tokens
+// of the others.
+func (c *Calibrated) reports(p part) (all, rest features, known float64) {
+	for i, x := range p.xs {
+		all = all.plus(x)
+		if t, ok := c.reported.get(p.keys[i]); ok {
+			known += t
+		} else {
+			rest = rest.plus(x)
+		}
+	}
+	return all, rest, known
 }
 
 // plausible reports whether an answer's reported tokens may be those that the message takes when it is sent back:
@@ -258,10 +283,13 @@ func (c *Calibrated) overhead() float64 {
 	if c.smallest == nil {
 		return 0
 	}
-	return max(0, float64(c.smallest.input)-c.size(c.smallest))
+	return max(0, float64(c.smallest.input)-c.size(c.smallest.total()))
 }
 
-// size returns the tokens of a request's messages and tools.
-func (c *Calibrated) size(o *observed) float64 { return o.known + c.fit.estimate(o.rest) }
+// size returns the tokens of a part.
+func (c *Calibrated) size(p part) float64 {
+	known, rest := c.sum(p)
+	return known + c.fit.estimate(rest)
+}
 
 func round(tokens float64) int { return max(0, clamp.Int(math.Round(tokens))) }

@@ -81,6 +81,44 @@ func TestCalibratedLearnsTokensPerTextAndPerRequest(t *testing.T) {
 	}
 }
 
+// An agent that shows its state in the last message, and takes it out again in the next request.
+func TestCalibratedLearnsWhereTheLastMessageChanges(t *testing.T) {
+	for _, state := range []int{1, 100, 1000} { // a short one, one about as long as a round, one as long as ten
+		p := provider{perByte: 0.4, overhead: 300}
+		counter, plain := &sizing.Calibrated{}, &sizing.Calibrated{}
+		untaught := counter.Margin()
+		_, _, whole := talk(p, plain, 60, 1)
+		for i := 1; i <= len(whole.Messages); i += 2 {
+			last := chat.UserMessage(strings.Repeat(fmt.Sprintf("state of step %d, ", i), state/4+1))
+			req := chat.Request{Messages: append(whole.Messages[:i:i], last)}
+			response := chat.Response{Message: chat.AssistantMessage("Done."), Usage: chat.Usage{Input: p.input(req), Output: 6}}
+			if i < len(whole.Messages) {
+				response = chat.Response{Message: whole.Messages[i], Usage: chat.Usage{Input: p.input(req), Output: int(p.message(whole.Messages[i]))}}
+			}
+			counter.Observe(req, response)
+		}
+		text := chat.UserMessage(strings.Repeat("some words of text, ", 50))
+		require.InEpsilon(t, p.message(text), counter.CountMessage(text), 0.05, "state of %d words", state)
+		require.Less(t, counter.Margin(), 0.6*untaught, "state of %d words", state)
+		next := chat.Request{Messages: append(whole.Messages[:len(whole.Messages):len(whole.Messages)], chat.UserMessage("another state"))}
+		require.InEpsilon(t, p.input(next), counter.CountRequest(next), 0.02, "a request that replaces the last message")
+	}
+}
+
+func TestCalibratedLearnsNothingFromARequestOfAnotherKind(t *testing.T) {
+	counter := &sizing.Calibrated{}
+	talk(provider{perByte: 0.3}, counter, 20, 1)
+	text := chat.UserMessage(strings.Repeat("some words of text, ", 50))
+	before := counter.CountMessage(text)
+	for _, messages := range [][]chat.Message{
+		{chat.UserMessage("What is the weather like?")},
+		{chat.UserMessage("What is the weather like?"), chat.UserMessage("And tomorrow?"), chat.UserMessage("And then?")},
+	} {
+		counter.Observe(chat.Request{Messages: messages, Tools: []chat.Tool{{Name: fmt.Sprint("tool", len(messages))}}}, chat.Response{Usage: chat.Usage{Input: 9_000}})
+		require.Equal(t, before, counter.CountMessage(text))
+	}
+}
+
 func TestCalibratedCountsATenthMoreBeforeTheFirstObservation(t *testing.T) {
 	counter := &sizing.Calibrated{Base: bytesTokenizer{}}
 	require.Equal(t, 0, counter.CountText(""))

@@ -107,14 +107,6 @@ func (c *Calibrated) messageFeatures(m chat.Message) features {
 	return f
 }
 
-func (c *Calibrated) messagesFeatures(messages []chat.Message) []features {
-	xs := make([]features, len(messages))
-	for i, m := range messages {
-		xs[i] = c.messageFeatures(m)
-	}
-	return xs
-}
-
 func (c *Calibrated) toolFeatures(tools []chat.Tool) features {
 	var f features
 	switch {

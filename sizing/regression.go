@@ -31,6 +31,14 @@ func (f features) plus(g features) features {
 	return f
 }
 
+func (f features) minus(g features) features {
+	for i := range f.x {
+		f.x[i] -= g.x[i]
+	}
+	f.fixed -= g.fixed
+	return f
+}
+
 // The prior, for any provider before its first report: the weight of each feature, its uncertainty, and the largest
 // weight allowed. A token of one current tokenizer is 0.9 to 1.4 tokens of another. A message adds a few tokens for its
 // frame, and a tool call some tens for its name, id and structure.
