@@ -116,6 +116,25 @@ func TestOnlyTheJournalOfTheEngineOfCompactionWritesToASession(t *testing.T) {
 	require.Positive(t, seen)
 }
 
+// A program that a user copies can import nothing internal.
+func TestExamplesImportNothingInternal(t *testing.T) {
+	quoted := regexp.MustCompile(`"github\.com/promptree-go/promptree/[^"]*"`)
+	seen := 0
+	require.NoError(t, filepath.WalkDir("examples", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		require.NotContains(t, filepath.ToSlash(path), "/internal/")
+		source, err := os.ReadFile(path)
+		for _, name := range quoted.FindAllString(string(source), -1) {
+			seen++
+			require.NotContains(t, name, "internal", path)
+		}
+		return err
+	}))
+	require.Greater(t, seen, 50)
+}
+
 // ourPath returns the path of a package within the module, and whether it belongs to the module.
 func ourPath(name string) (string, bool) {
 	path, ok := strings.CutPrefix(name, module+"/")

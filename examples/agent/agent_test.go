@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -77,7 +77,7 @@ func runJSON(t *testing.T, args ...string) outcome {
 		sum.Peak = max(sum.Peak, round.Tokens)
 		sum.Dropped += round.Dropped
 	}
-	require.Equal(t, code == program.ExitOK, o.totals.Rounds > 0, "only a finished run has totals")
+	require.Equal(t, code == folderagent.ExitOK, o.totals.Rounds > 0, "only a finished run has totals")
 	return o
 }
 
@@ -100,7 +100,7 @@ func said(t *testing.T, transcript string) []chat.Message {
 
 func TestSurveyPrunesCompactsAndFindsTheDetail(t *testing.T) {
 	o := runJSON(t, "-dir", "../..")
-	require.Equal(t, program.ExitOK, o.code, o.stderr)
+	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 	require.Empty(t, o.stderr)
 	require.GreaterOrEqual(t, len(o.rounds), 15)
 	require.Positive(t, o.totals.Compactions)
@@ -123,7 +123,7 @@ func TestAPageShowsEachRound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "run.html")
 			o := runJSON(t, append(args, "-page", file)...)
-			require.Equal(t, program.ExitOK, o.code, o.stderr)
+			require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 			page, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.Equal(t, o.totals.Rounds, strings.Count(string(page), `,"explain":"`))
@@ -158,7 +158,7 @@ func TestASurveyFindsTheDetailInSmallAndLargeWindows(t *testing.T) {
 			t.Run(name+" in "+window, func(t *testing.T) {
 				t.Parallel()
 				o := runJSON(t, "-dir", "../..", "-policy", name, "-window", window)
-				require.Equal(t, program.ExitOK, o.code, o.stderr)
+				require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 				require.Regexp(t, `^The SHA-256 of \S+ is [0-9a-f]{64}\.$`, o.totals.Answer)
 			})
 		}
@@ -167,7 +167,7 @@ func TestASurveyFindsTheDetailInSmallAndLargeWindows(t *testing.T) {
 
 func TestCompactionPaysInTheDemonstration(t *testing.T) {
 	o := runJSON(t, "-dir", "../..")
-	require.Equal(t, program.ExitOK, o.code, o.stderr)
+	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 	require.Less(t, o.totals.Spent, 0.8*o.totals.Whole)
 	require.Greater(t, o.totals.Needed, 2*o.totals.Budget, "without compaction it does not fit")
 	require.Less(t, o.totals.Summaries, o.totals.Spent/4)
@@ -180,7 +180,7 @@ func TestASurveyFindsTheDetailWithLookUps(t *testing.T) {
 			var stderr bytes.Buffer
 			transcript := filepath.Join(t.TempDir(), "t.jsonl")
 			code := run(t.Context(), []string{"-dir", "../..", "-policy", name, "-recall", "-no-breadcrumb", "-transcript", transcript}, io.Discard, &stderr)
-			require.Equal(t, program.ExitOK, code, stderr.String())
+			require.Equal(t, folderagent.ExitOK, code, stderr.String())
 			messages := said(t, transcript)
 			require.True(t, slices.ContainsFunc(messages, func(m chat.Message) bool {
 				return len(m.ToolCalls) > 0 && m.ToolCalls[0].Name == history.SearchTool
@@ -192,7 +192,7 @@ func TestASurveyFindsTheDetailWithLookUps(t *testing.T) {
 
 func TestSurveyFailsWithoutTheBreadcrumb(t *testing.T) {
 	o := runJSON(t, "-dir", "../..", "-no-breadcrumb")
-	require.Equal(t, program.ExitFailed, o.code)
+	require.Equal(t, folderagent.ExitFailed, o.code)
 	require.Contains(t, o.stderr, "it said: I no longer have the SHA-256 of")
 	require.Contains(t, o.stderr, "nothing says where to look it up")
 	require.Equal(t, 1, strings.Count(o.stderr, "\n"))
@@ -215,7 +215,7 @@ func TestASurveyFinishesInOtherFolders(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := runJSON(t, "-dir", folder(t, test.files))
-			require.Equal(t, program.ExitOK, o.code, o.stderr)
+			require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 			require.GreaterOrEqual(t, len(o.rounds), 15)
 			require.NoError(t, chat.Validate(append(said(t, o.transcript), chat.UserMessage("Thanks."))))
 		})
@@ -236,7 +236,7 @@ func folder(t *testing.T, files map[string]string) string {
 
 func TestASurveyOfAnEmptyFolderFails(t *testing.T) {
 	o := runJSON(t, "-dir", t.TempDir())
-	require.Equal(t, program.ExitFailed, o.code)
+	require.Equal(t, folderagent.ExitFailed, o.code)
 	require.Contains(t, o.stderr, "there are no files to survey")
 	require.Equal(t, 1, strings.Count(o.stderr, "\n"))
 }
@@ -244,7 +244,7 @@ func TestASurveyOfAnEmptyFolderFails(t *testing.T) {
 func TestATranscriptInTheFolderIsNotSurveyed(t *testing.T) {
 	dir := folder(t, map[string]string{"a.txt": "one two\n"})
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, program.ExitOK, run(t.Context(), []string{"-dir", dir, "-transcript", filepath.Join(dir, "t.jsonl")}, &stdout, &stderr), stderr.String())
+	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-dir", dir, "-transcript", filepath.Join(dir, "t.jsonl")}, &stdout, &stderr), stderr.String())
 	require.Contains(t, stdout.String(), "The SHA-256 of a.txt is ")
 }
 
@@ -279,7 +279,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a missing folder", []string{"-dir", in("missing")}, "missing"},
 		{"a folder that is a file", []string{"-dir", in("notes.txt")}, "notes.txt"},
 		{"a missing session", []string{"-session", in("missing.jsonl")}, "missing.jsonl"},
-		{"a session that is a folder", []string{"-session", dir}, "is a directory"},
+		{"a session that is a folder", []string{"-session", dir}, "is not a regular file"},
 		{"a session of an unknown format", []string{"-session", in("notes.txt")}, "notes.txt: importer: line 1"},
 		{"a malformed session", []string{"-session", in("torn.jsonl")}, "torn.jsonl: importer: line 2"},
 		{"a transcript in use", []string{"-transcript", in("used.jsonl")}, "already holds a session"},
@@ -292,7 +292,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			require.Equal(t, program.ExitUsage, run(t.Context(), test.args, &stdout, &stderr))
+			require.Equal(t, folderagent.ExitUsage, run(t.Context(), test.args, &stdout, &stderr))
 			require.Contains(t, stderr.String(), test.want)
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 			require.Empty(t, stdout.String())
@@ -331,7 +331,7 @@ func TestBadInputFoundWhileRunningIsOneLineAndExitCode2(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := runJSON(t, test.args...)
-			require.Equal(t, program.ExitUsage, o.code)
+			require.Equal(t, folderagent.ExitUsage, o.code)
 			require.Regexp(t, test.want, o.stderr)
 			require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
 		})
@@ -345,13 +345,13 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestAFailureToWriteOutputIsReported(t *testing.T) {
 	var stderr bytes.Buffer
-	require.Equal(t, program.ExitFailed, run(t.Context(), []string{"-session", smallSession, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
+	require.Equal(t, folderagent.ExitFailed, run(t.Context(), []string{"-session", smallSession, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
 	require.Contains(t, stderr.String(), "no space left on device")
 }
 
 func TestHelpGoesToTheStandardOutput(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, program.ExitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
+	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "-window")
 	require.Empty(t, stderr.String())
 }
@@ -369,7 +369,7 @@ func TestReplayStaysWithinEveryWindow(t *testing.T) {
 				t.Run("in "+window, func(t *testing.T) {
 					t.Parallel()
 					o := runJSON(t, "-session", file, "-window", window)
-					require.Equal(t, program.ExitOK, o.code, o.stderr)
+					require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 					require.Len(t, o.rounds, asked)
 					if window != "128000" && window != "200000" { // in which the generated session has room
 						require.Positive(t, o.totals.Compactions)
@@ -420,11 +420,11 @@ func TestEveryFormatAndTheTranscriptOfAReplayAreReplayed(t *testing.T) {
 			want, asked := recorded(t, file)
 			require.NotZero(t, asked)
 			o := runJSON(t, "-session", file)
-			require.Equal(t, program.ExitOK, o.code, o.stderr)
+			require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 			require.Empty(t, cmp.Diff(want, encoded(t, said(t, o.transcript))))
 
 			again := runJSON(t, "-session", o.transcript)
-			require.Equal(t, program.ExitOK, again.code, again.stderr)
+			require.Equal(t, folderagent.ExitOK, again.code, again.stderr)
 			require.Equal(t, o.rounds, again.rounds)
 		})
 	}
@@ -432,12 +432,12 @@ func TestEveryFormatAndTheTranscriptOfAReplayAreReplayed(t *testing.T) {
 
 func TestATranscriptWithCompactionsIsReplayed(t *testing.T) {
 	o := runJSON(t, "-dir", "../..")
-	require.Equal(t, program.ExitOK, o.code, o.stderr)
+	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 	require.Positive(t, o.totals.Compactions)
 	want := encoded(t, said(t, o.transcript))
 	for _, window := range []string{"4000", "6000", "128000"} {
 		again := runJSON(t, "-session", o.transcript, "-window", window)
-		require.Equal(t, program.ExitOK, again.code, again.stderr)
+		require.Equal(t, folderagent.ExitOK, again.code, again.stderr)
 		require.Len(t, again.rounds, len(o.rounds))
 		require.Equal(t, window != "128000", again.totals.Compactions > 0)
 		require.Empty(t, cmp.Diff(want, encoded(t, said(t, again.transcript))))
@@ -448,7 +448,7 @@ func TestATranscriptWithCompactionsIsReplayed(t *testing.T) {
 func TestASessionWithoutMessagesIsReplayed(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"s.jsonl": `{"type":"session","id":"a"}` + "\n"}), "s.jsonl")
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, program.ExitOK, run(t.Context(), []string{"-session", path}, &stdout, &stderr))
+	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-session", path}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "\n0 rounds, 0 compactions")
 	require.Empty(t, stderr.String())
 }
@@ -456,13 +456,13 @@ func TestASessionWithoutMessagesIsReplayed(t *testing.T) {
 func TestEveryPolicyIsAccepted(t *testing.T) {
 	for _, name := range policies.Names() {
 		o := runJSON(t, "-session", "../../history/importer/testdata/formats/pi-tree.jsonl", "-policy", name)
-		require.Equal(t, program.ExitOK, o.code, o.stderr)
+		require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 		require.Positive(t, o.totals.Spent)
 		require.Positive(t, o.totals.Whole)
 	}
 	for flag, want := range map[string]string{"-policy": "use one of a3s, copilot-chat", "-prices": `the prices of model "best" are unknown`} {
 		o := runJSON(t, flag, "best")
-		require.Equal(t, program.ExitUsage, o.code)
+		require.Equal(t, folderagent.ExitUsage, o.code)
 		require.Contains(t, o.stderr, want)
 	}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/examples/internal/agent"
-	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/examples/folderagent"
 )
 
 // cancelling is a writer that interrupts the program after some lines.
@@ -42,7 +41,7 @@ func interrupted(t *testing.T, rounds int, args ...string) (transcript string, p
 	transcript = filepath.Join(t.TempDir(), "transcript.jsonl")
 	out := &cancelling{lines: rounds, cancel: cancel}
 	var stderr bytes.Buffer
-	require.Equal(t, program.ExitInterrupted, run(ctx, append(args, "-json", "-transcript", transcript), out, &stderr))
+	require.Equal(t, folderagent.ExitInterrupted, run(ctx, append(args, "-json", "-transcript", transcript), out, &stderr))
 	require.Equal(t, "agent: interrupted; transcript: "+transcript+"\n", stderr.String())
 	return transcript, out.Bytes()
 }
@@ -78,7 +77,7 @@ func TestInterruptBeforeTheFirstRound(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, program.ExitInterrupted, run(ctx, []string{"-dir", "../..", "-json"}, &stdout, &stderr))
+	require.Equal(t, folderagent.ExitInterrupted, run(ctx, []string{"-dir", "../..", "-json"}, &stdout, &stderr))
 	require.Empty(t, stdout.String())
 	require.Contains(t, stderr.String(), "agent: interrupted; transcript: ")
 }
@@ -97,7 +96,7 @@ func requireEndsWith(t *testing.T, transcript string, printed []byte, rounds int
 	open := map[string]bool{}
 	for _, m := range messages {
 		if m.Role == chat.RoleAssistant {
-			got = append(got, agent.Describe(m))
+			got = append(got, folderagent.Describe(m))
 		}
 		for _, c := range m.ToolCalls {
 			open[c.ID] = true
@@ -137,7 +136,7 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	}
 	require.NoError(t, lines.Err())
 	require.Error(t, cmd.Wait())
-	require.Equal(t, program.ExitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
+	require.Equal(t, folderagent.ExitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
 	require.Equal(t, "agent: interrupted; transcript: "+transcript+"\n", stderr.String())
 	requireEndsWith(t, transcript, printed, rounds)
 }

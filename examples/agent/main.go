@@ -34,13 +34,9 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/recall"
-	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/sessionfile"
-	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
@@ -52,7 +48,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
-func main() { program.Main(run) }
+func main() { folderagent.Main(run) }
 
 // options are the values of the command line.
 type options struct {
@@ -95,28 +91,26 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what happens without it")
 	flags.BoolVar(&o.recall, "recall", false, "look things up with the tools of package recall instead of those for files")
 	flags.DurationVar(&o.pace, "pace", 0, "time to wait after each round, such as 300ms")
-	if err := program.Parse(flags, args, stdout); err != nil {
-		return o, program.UsageError{Err: err}
+	if err := folderagent.Parse(flags, args, stdout); err != nil {
+		return o, err
 	}
 	var err error
 	if o.prices, err = sizing.PublishedPrices().Of(o.model); err != nil {
-		return o, program.UsageError{Err: fmt.Errorf("-prices: %w", err)}
+		return o, folderagent.UsageError{Err: fmt.Errorf("-prices: %w", err)}
 	}
 	if o.summaryPrices, err = sizing.PublishedPrices().Of(o.summaryModel); err != nil {
-		return o, program.UsageError{Err: fmt.Errorf("-summary-prices: %w", err)}
+		return o, folderagent.UsageError{Err: fmt.Errorf("-summary-prices: %w", err)}
 	}
 	if _, err := policies.Named(cmp.Or(o.policy, copilotchat.Name)); err != nil {
-		return o, program.UsageError{Err: fmt.Errorf("-policy: %w", err)}
+		return o, folderagent.UsageError{Err: fmt.Errorf("-policy: %w", err)}
 	}
 	given := false
 	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "window" })
 	switch {
-	case flags.NArg() > 0:
-		return o, program.UsageError{Err: fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
 	case given && o.window <= 0:
-		return o, program.UsageError{Err: fmt.Errorf("-window is %d: want a number of tokens, 1 or more", o.window)}
+		return o, folderagent.UsageError{Err: fmt.Errorf("-window is %d: want a number of tokens, 1 or more", o.window)}
 	case o.pace < 0:
-		return o, program.UsageError{Err: fmt.Errorf("-pace is %v: want a duration of 0 or more", o.pace)}
+		return o, folderagent.UsageError{Err: fmt.Errorf("-pace is %v: want a duration of 0 or more", o.pace)}
 	case !given && o.session != "":
 		o.window = replayWindow
 	case !given:
@@ -127,10 +121,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
+	stdout, stderr = folderagent.VisibleWriter(stdout), folderagent.VisibleWriter(stderr)
 	o, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return program.ExitOK
+		return folderagent.ExitOK
 	}
 	transcript := ""
 	out := &noting{Writer: stdout}
@@ -160,12 +154,12 @@ func (n *noting) Write(data []byte) (int, error) {
 // report prints an error in one line and returns the exit code.
 func report(ctx context.Context, err error, transcript string, stderr io.Writer) int {
 	if err == nil {
-		return program.ExitOK
+		return folderagent.ExitOK
 	}
 	if _, tooSmall := errors.AsType[*render.BudgetExceededError](err); tooSmall {
-		err = program.UsageError{Err: fmt.Errorf("the -window is too small (tool definitions and a tenth of it are kept free): %w", err)}
+		err = folderagent.UsageError{Err: fmt.Errorf("the -window is too small (tool definitions and a tenth of it are kept free): %w", err)}
 	}
-	code, text := program.Outcome(ctx, err)
+	code, text := folderagent.Outcome(ctx, err)
 	if transcript != "" {
 		text += "; transcript: " + transcript
 	}
@@ -181,7 +175,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		recorder = new(record.Recorder)
 		page, wrong := os.Create(o.page)
 		if wrong != nil {
-			return "", program.UsageError{Err: wrong}
+			return "", folderagent.UsageError{Err: wrong}
 		}
 		defer func() {
 			if err == nil {
@@ -190,35 +184,35 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 			err = errors.Join(err, page.Close())
 		}()
 	}
-	var job func(session *history.Session, onRound func(agent.Round)) (answer string, costs agent.Costs, err error)
+	var job func(session *history.Session, onRound func(folderagent.Round)) (answer string, costs folderagent.Costs, err error)
 	var title string
 	window := sizing.Window{Tokens: o.window, Answer: min(tiktoken.ReplyPriming, o.window-1)}
 	if o.session != "" {
-		recording, err := sessionfile.Read(o.session, importer.Options{})
+		recording, err := readRecording(o.session)
 		if err != nil {
 			return "", err
 		}
 		title = fmt.Sprintf("Replay of %s in a window of %d tokens. Summaries are offline digests.", o.session, o.window)
-		job = func(session *history.Session, onRound func(agent.Round)) (string, agent.Costs, error) {
+		job = func(session *history.Session, onRound func(folderagent.Round)) (string, folderagent.Costs, error) {
 			costs, err := replay(ctx, o, recording, session, tokenizer, window, recorder, onRound)
 			return "", costs, err
 		}
 	} else {
 		if _, err := os.ReadDir(o.dir); err != nil {
-			return "", program.UsageError{Err: err}
+			return "", folderagent.UsageError{Err: err}
 		}
 		title = "The model is scripted and the summaries are offline digests; the results of the tools are real."
-		job = func(session *history.Session, onRound func(agent.Round)) (string, agent.Costs, error) {
+		job = func(session *history.Session, onRound func(folderagent.Round)) (string, folderagent.Costs, error) {
 			return surveyFolder(ctx, o, session, tokenizer, window, recorder, onRound)
 		}
 	}
-	session, err := agent.OpenSession(o.transcript, o.recall)
+	session, err := folderagent.OpenSession(o.transcript, o.recall)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	if session.Leaf() != "" {
-		return "", program.UsageError{Err: fmt.Errorf("%s already holds a session: name another file", o.transcript)}
+		return "", folderagent.UsageError{Err: fmt.Errorf("%s already holds a session: name another file", o.transcript)}
 	}
 
 	var out printer = lines{json.NewEncoder(stdout)}
@@ -228,7 +222,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		out = t
 	}
 	sum := totals{Transcript: session.Path(), Model: o.model, SummaryModel: o.summaryModel}
-	sum.Answer, sum.Costs, err = job(session, func(r agent.Round) {
+	sum.Answer, sum.Costs, err = job(session, func(r folderagent.Round) {
 		sum.add(r)
 		out.round(r)
 	})
@@ -252,17 +246,17 @@ func (o options) compactBy() policy.Policy {
 }
 
 // surveyFolder runs the survey with the scripted model, and checks its answer.
-func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) (answer string, costs agent.Costs, err error) {
-	tools, err := agent.NewTools(o.dir, session.Path())
+func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(folderagent.Round)) (answer string, costs folderagent.Costs, err error) {
+	tools, err := folderagent.NewTools(o.dir, session.Path())
 	if err != nil {
-		return "", costs, program.UsageError{Err: err}
+		return "", costs, folderagent.UsageError{Err: err}
 	}
 	defer tools.Close()
 	model := &survey{}
-	worker := &agent.Agent{
-		Model:      agent.Foretold(model, &agent.Forecast{Tokenizer: tokenizer, Prices: o.prices}),
-		Summarizer: agent.Foretold(models.Offline{Tokenizer: tokenizer}, &agent.Forecast{Tokenizer: tokenizer, Prices: o.summaryPrices}),
-		Session:    session, Tools: tools, Context: agent.Context(tools),
+	worker := &folderagent.Agent{
+		Model:      folderagent.Foretold(model, &folderagent.Forecast{Tokenizer: tokenizer, Prices: o.prices}),
+		Summarizer: folderagent.Foretold(models.Offline{Tokenizer: tokenizer}, &folderagent.Forecast{Tokenizer: tokenizer, Prices: o.summaryPrices}),
+		Session:    session, Tools: tools, Context: folderagent.Context(tools),
 		Tokenizer: tokenizer, Window: window, Policy: o.compactBy(), Prices: o.prices, SummaryPrices: o.summaryPrices, Pace: o.pace, OnRound: onRound, Recorder: recorder,
 	}
 	if o.recall {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/examples/folderagent"
 )
 
 func TestAPipeIsRefusedWithoutWaiting(t *testing.T) {
@@ -18,7 +18,7 @@ func TestAPipeIsRefusedWithoutWaiting(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, flag := range []string{"-session", "-transcript", "-dir"} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, program.ExitUsage, run(t.Context(), []string{flag, pipe}, &stdout, &stderr), flag)
+		require.Equal(t, folderagent.ExitUsage, run(t.Context(), []string{flag, pipe}, &stdout, &stderr), flag)
 		require.Contains(t, stderr.String(), pipe, flag)
 	}
 }

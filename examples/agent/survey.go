@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 )
 
@@ -44,7 +44,7 @@ func (s *survey) Generate(ctx context.Context, req chat.Request) (chat.Response,
 		return chat.Response{}, context.Cause(ctx)
 	}
 	req.Messages = slices.DeleteFunc(slices.Clone(req.Messages), func(m chat.Message) bool {
-		return m.Role == chat.RoleUser && strings.HasPrefix(m.Text(), "<"+agent.ContextTag)
+		return m.Role == chat.RoleUser && strings.HasPrefix(m.Text(), "<"+folderagent.ContextTag)
 	})
 	last := req.Messages[len(req.Messages)-1]
 	switch {

@@ -6,14 +6,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/promptree-go/promptree/examples/internal/agent"
-	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // printer prints a run, round by round.
 type printer interface {
-	round(agent.Round)
+	round(folderagent.Round)
 	end(totals)
 }
 
@@ -30,10 +29,10 @@ type totals struct {
 	// Models whose prices the costs are based on.
 	Model        string `json:"pricesOf"`
 	SummaryModel string `json:"summaryPricesOf"`
-	agent.Costs
+	folderagent.Costs
 }
 
-func (t *totals) add(r agent.Round) {
+func (t *totals) add(r folderagent.Round) {
 	t.Rounds = r.Number
 	t.Compactions += len(r.Compactions)
 	t.Sent += r.Tokens
@@ -55,7 +54,7 @@ func (t table) head(title string) {
 	fmt.Fprintf(t.w, "%5s  %-*s  %-*s  %15s  %7s\n", "round", didWidth, "did", barWidth, "budget", "tokens", "dropped")
 }
 
-func (t table) round(r agent.Round) {
+func (t table) round(r folderagent.Round) {
 	for _, c := range r.Compactions {
 		fmt.Fprintf(t.w, "       compacted: needed %d tokens, takes %d (%d steps summarised, %d kept, %s mode)\n",
 			c.TokensBefore, c.TokensAfter, c.Covered, c.Kept, c.Mode)
@@ -83,7 +82,7 @@ func bar(tokens, budget int) string {
 
 // fit cuts a text to its column, and escapes line breaks in it.
 func fit(s string) string {
-	s = visible.Line(s)
+	s = folderagent.Visible(strings.Join(strings.Fields(s), " "))
 	if r := []rune(s); len(r) > didWidth {
 		return string(r[:didWidth-1]) + "…"
 	}
@@ -108,7 +107,7 @@ type compactionLine struct {
 	Mode   policy.Mode `json:"mode"`
 }
 
-func (l lines) round(r agent.Round) {
+func (l lines) round(r folderagent.Round) {
 	line := roundLine{Round: r.Number, Did: r.Did, Tokens: r.Tokens, Budget: r.Budget, Dropped: r.Dropped}
 	for _, c := range r.Compactions {
 		line.Compactions = append(line.Compactions, compactionLine{Before: c.TokensBefore, After: c.TokensAfter, Mode: c.Mode})

@@ -1,13 +1,13 @@
-package agent
+package folderagent
 
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/replay/prefix"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/event"
 )
@@ -38,19 +38,30 @@ type Forecast struct {
 	Tokenizer chat.Tokenizer
 	Prices    sizing.Prices
 
-	last  prefix.Prefix
-	cache sizing.PromptCache
+	last   []chat.Message
+	counts []int // of each message in last
+	cache  sizing.PromptCache
 }
 
 // Usage returns the usage of a request that is answered at a time.
 func (f *Forecast) Usage(messages []chat.Message, tools []chat.Tool, answer chat.Message, at time.Time) chat.Usage {
-	f.last.Tokenizer = f.Tokenizer
-	overhead := f.Tokenizer.CountTools(tools)
-	n, held := f.last.Whole(messages)
-	if held += overhead; n == 0 || f.cache.Expired(at) {
-		held = 0
+	shared := 0
+	for shared < min(len(messages), len(f.last)) && reflect.DeepEqual(messages[shared], f.last[shared]) {
+		shared++
 	}
-	usage := f.Prices.Foretell(sizing.Planned{Input: f.last.Send(messages) + overhead, Cached: held, Output: f.Tokenizer.CountMessage(answer)})
+	counts := append([]int(nil), f.counts[:shared]...)
+	sent := sizing.Planned{Input: f.Tokenizer.CountTools(tools), Output: f.Tokenizer.CountMessage(answer)}
+	for i, m := range messages {
+		if i == shared && shared > 0 && !f.cache.Expired(at) {
+			sent.Cached = sent.Input
+		}
+		if i >= shared {
+			counts = append(counts, f.Tokenizer.CountMessage(m))
+		}
+		sent.Input += counts[i]
+	}
+	f.last, f.counts = messages, counts
+	usage := f.Prices.Foretell(sent)
 	f.cache = sizing.PromptCache{Prices: f.Prices, Usage: usage, Sent: sizing.Sent{Time: at}}
 	return usage
 }

@@ -1,4 +1,4 @@
-package agent
+package folderagent
 
 import (
 	"context"

@@ -1,16 +1,14 @@
-package agent
+package folderagent
 
 import (
 	"os"
 	"path/filepath"
 
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/program"
 )
 
 // OpenSession opens a session's file, by default a new one in a temporary folder. Recall says that the agent has the
-// tools of package recall. If the file cannot be opened, the
-// error is a [program.UsageError].
+// tools of package recall. If the file cannot be opened, the error is a [UsageError].
 func OpenSession(path string, recall bool) (*history.Session, error) {
 	if path == "" {
 		dir, err := os.MkdirTemp("", "promptree-")
@@ -21,7 +19,7 @@ func OpenSession(path string, recall bool) (*history.Session, error) {
 	}
 	session, err := history.Open(path, history.Options{Recall: recall})
 	if err != nil {
-		return nil, program.UsageError{Err: err}
+		return nil, UsageError{Err: err}
 	}
 	return session, nil
 }

@@ -1,4 +1,4 @@
-package agent
+package folderagent
 
 import (
 	"bufio"
@@ -19,7 +19,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/program/regular"
 )
 
 // Tools work on the files of one folder and on the transcript.
@@ -187,9 +186,9 @@ func (t *Tools) read(name string) ([]byte, error) {
 	var err error
 	if t.transcript != "" && filepath.Clean(name) == t.transcript {
 		most = maxTranscript
-		f, err = regular.Open(t.transcript)
+		f, err = openFile(t.transcript, os.Stat, os.Open)
 	} else {
-		f, err = regular.OpenIn(t.root, filepath.FromSlash(name))
+		f, err = openFile(filepath.FromSlash(name), t.root.Stat, t.root.Open)
 	}
 	if err != nil {
 		return nil, err
@@ -205,6 +204,16 @@ func (t *Tools) read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a text file", name)
 	}
 	return data, nil
+}
+
+// openFile opens a regular file. Opening a pipe or a device may wait.
+func openFile(name string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) (*os.File, error) {
+	if info, err := stat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file: name another", name)
+	}
+	return open(name)
 }
 
 // lines returns lines of a file, starting at offset, from 1, and the number of all lines.

@@ -31,10 +31,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
@@ -47,7 +46,7 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // Google's SDK logs the errors that it returns
-	program.Main(run)
+	folderagent.Main(run)
 }
 
 // options are the values of the command line.
@@ -74,29 +73,27 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.page, "page", "", "write a page of the run to this file, even if the run fails")
 	flags.IntVar(&o.window, "window", 0, "context window in tokens (default the model's, or the one that a server of your own reports)")
 	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("maximum tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
-	if err := program.Parse(flags, args, stdout); err != nil {
-		return o, program.UsageError{Err: err}
+	if err := folderagent.Parse(flags, args, stdout); err != nil {
+		return o, err
 	}
 	var err error
 	if o.policy, err = policies.Named(*policy); err != nil {
-		return o, program.UsageError{Err: fmt.Errorf("-policy: %w", err)}
+		return o, folderagent.UsageError{Err: fmt.Errorf("-policy: %w", err)}
 	}
 	if o.prices != "" {
 		if _, err := sizing.PublishedPrices().Of(o.prices); err != nil {
-			return o, program.UsageError{Err: fmt.Errorf("-prices: %w", err)}
+			return o, folderagent.UsageError{Err: fmt.Errorf("-prices: %w", err)}
 		}
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	switch {
-	case flags.NArg() > 0:
-		return o, program.UsageError{Err: fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
 	case o.task == "":
-		return o, program.UsageError{Err: errors.New(`-task is missing: say what the agent should do, such as -task "What is in this folder?"`)}
+		return o, folderagent.UsageError{Err: errors.New(`-task is missing: say what the agent should do, such as -task "What is in this folder?"`)}
 	case given["window"] && o.window <= 0:
-		return o, program.UsageError{Err: fmt.Errorf("-window is %d: want a number of tokens, 1 or more", o.window)}
+		return o, folderagent.UsageError{Err: fmt.Errorf("-window is %d: want a number of tokens, 1 or more", o.window)}
 	case given["answer"] && o.answer <= 0:
-		return o, program.UsageError{Err: fmt.Errorf("-answer is %d: want a number of tokens, 1 or more", o.answer)}
+		return o, folderagent.UsageError{Err: fmt.Errorf("-answer is %d: want a number of tokens, 1 or more", o.answer)}
 	}
 	return o, nil
 }
@@ -105,7 +102,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return program.ExitOK
+		return folderagent.ExitOK
 	}
 	out := newTerminal(stdout, stderr)
 	session := ""
@@ -118,9 +115,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // report prints the outcome and the path of the session in one line, and returns the exit code.
 func report(ctx context.Context, err error, session string, out *terminal) int {
 	if _, tooSmall := errors.AsType[*render.BudgetExceededError](err); tooSmall {
-		err = program.UsageError{Err: fmt.Errorf("the window is too small: %w", err)}
+		err = folderagent.UsageError{Err: fmt.Errorf("the window is too small: %w", err)}
 	}
-	code, text := program.Outcome(ctx, err)
+	code, text := folderagent.Outcome(ctx, err)
 	text = cmp.Or(text, "done")
 	if session != "" {
 		text += "; session: " + session
@@ -140,7 +137,7 @@ func writePage(o options, r *record.Recorder) error {
 		return err
 	}
 	if err := os.WriteFile(o.page, page.Bytes(), 0o600); err != nil {
-		return program.UsageError{Err: err}
+		return folderagent.UsageError{Err: err}
 	}
 	return nil
 }
@@ -152,9 +149,9 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		return "", err
 	}
 	if _, err := os.ReadDir(o.dir); err != nil {
-		return "", program.UsageError{Err: err}
+		return "", folderagent.UsageError{Err: err}
 	}
-	session, err := agent.OpenSession(o.session, false)
+	session, err := folderagent.OpenSession(o.session, false)
 	if err != nil {
 		return "", err
 	}
@@ -169,17 +166,17 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if err != nil {
 		return path, err
 	}
-	tools, err := agent.NewTools(o.dir, path)
+	tools, err := folderagent.NewTools(o.dir, path)
 	if err != nil {
-		return path, program.UsageError{Err: err}
+		return path, folderagent.UsageError{Err: err}
 	}
 	defer tools.Close()
 	if err := begin(ctx, session, o.model, out); err != nil {
 		return path, err
 	}
 	prices, unpriced := sizing.PublishedPrices().Of(cmp.Or(o.prices, chosen.name))
-	worker := &agent.Agent{
-		Model: model, ModelName: chosen.name, Session: session, Tools: tools,
+	worker := &folderagent.Agent{
+		Model: model, ModelName: chosen.name, Session: session, Tools: tools, Context: folderagent.Context(tools),
 		Tokenizer: model.tokenizer, Calibrated: model.calibrated, Window: window, MaxTokens: answer,
 		Policy: o.policy, Prices: prices, Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
 	}
@@ -197,7 +194,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		out.note("  Cost: %v; -prices names a model whose prices apply.", unpriced)
 	}
 	if err != nil && model.refusesKey(err) {
-		err = program.UsageError{Err: fmt.Errorf("the key is refused: check %s: %w", strings.Join(chosen.keys, " and "), err)}
+		err = folderagent.UsageError{Err: fmt.Errorf("the key is refused: check %s: %w", strings.Join(chosen.keys, " and "), err)}
 	}
 	return path, err
 }
@@ -213,7 +210,7 @@ func (o options) room(known int) (sizing.Window, int, error) {
 	}
 	window := sizing.Window{Tokens: tokens, Answer: answer + tiktoken.ReplyPriming}
 	if _, err := window.Effective(); err != nil {
-		return window, 0, program.UsageError{Err: fmt.Errorf("-answer %d and -window %d: %w", answer, tokens, err)}
+		return window, 0, folderagent.UsageError{Err: fmt.Errorf("-answer %d and -window %d: %w", answer, tokens, err)}
 	}
 	return window, answer, nil
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/program"
 )
 
 // asProgram is the environment variable that makes the test binary run as the program.
@@ -112,7 +112,7 @@ func TestTheAgentFinishesItsTaskWithEveryAPI(t *testing.T) {
 				"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-session", path, "-window", "8000", "-prices", "claude-opus-4-5",
 				"-task", task, "-page", page,
 			}, &stdout, &stderr)
-			require.Equal(t, program.ExitOK, code, "%s\n%q", stderr.String(), s.refused)
+			require.Equal(t, folderagent.ExitOK, code, "%s\n%q", stderr.String(), s.refused)
 			answers, streamed, summaries := s.seen(t)
 			require.Equal(t, 14, answers, "a list, twelve pairs of files, and the answer")
 			require.Positive(t, summaries)
@@ -155,7 +155,7 @@ func TestASessionContinuesWithAnyModel(t *testing.T) {
 			asked++
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{"-model", w.model, "-dir", dir, "-session", path, "-window", "60000", "-task", task}, &stdout, &stderr)
-			require.Equal(t, program.ExitOK, code, "%s: %s", w.name, stderr.String())
+			require.Equal(t, folderagent.ExitOK, code, "%s: %s", w.name, stderr.String())
 			require.Contains(t, stdout.String(), "The password is xyzzy42.")
 			require.Equal(t, asked > 1, strings.Contains(stderr.String(), "The session continues where it ended"))
 			s.seen(t)
@@ -183,7 +183,7 @@ func TestASmallerWindowIsLearntFromARefusal(t *testing.T) {
 			s.window = 8_000
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-window", "16000", "-task", task}, &stdout, &stderr)
-			require.Equal(t, program.ExitOK, code, stderr.String())
+			require.Equal(t, folderagent.ExitOK, code, stderr.String())
 			require.Contains(t, stdout.String(), "The password is xyzzy42.")
 			require.NotEmpty(t, s.refused)
 			require.LessOrEqual(t, len(s.refused), 6)
@@ -224,7 +224,7 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 		var stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = stdout, &stderr
 		require.Error(t, cmd.Run())
-		require.Equal(t, program.ExitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
+		require.Equal(t, folderagent.ExitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
 		lines := strings.Split(stderr.String(), "\n")
 		require.Equal(t, []string{"live: interrupted; session: " + path, ""}, lines[len(lines)-2:])
 		require.NotContains(t, stderr.String(), "Error context canceled", "no SDK writes in between")
@@ -240,7 +240,7 @@ func TestARefusedKeyIsAnErrorInOneLine(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-window", "60000", "-task", task, "-session", path}, &stdout, &stderr)
-			require.Equal(t, program.ExitUsage, code, stderr.String())
+			require.Equal(t, folderagent.ExitUsage, code, stderr.String())
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 			require.Contains(t, stderr.String(), "the key is refused: check ")
 			require.Contains(t, stderr.String(), w.keyOf)
@@ -285,7 +285,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 			t.Setenv("OPENAI_BASE_URL", s.URL)
 			t.Setenv("TMPDIR", t.TempDir())
 			var stdout, stderr bytes.Buffer
-			require.Equal(t, program.ExitUsage, run(t.Context(), test.args, &stdout, &stderr), stderr.String())
+			require.Equal(t, folderagent.ExitUsage, run(t.Context(), test.args, &stdout, &stderr), stderr.String())
 			require.Empty(t, stdout.String())
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 			require.Contains(t, stderr.String(), test.want)
@@ -296,7 +296,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 
 func TestHelpGoesToTheStandardOutput(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, program.ExitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
+	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "-model")
 	require.Empty(t, stderr.String())
 }
@@ -318,7 +318,7 @@ func TestControlCharactersAreEscapedAndNotesHaveTheirOwnLine(t *testing.T) {
 func TestControlCharactersInArgumentsAreEscaped(t *testing.T) {
 	for _, args := range [][]string{{"-no\x1b[2J"}, {"-task", "x", "-model", "\x1b[2J\u202e"}, {"-task", "x", "-model", "openai:x", "-base-url", "http://localhost", "-window", "9000", "-dir", "none\x1b\u202e"}} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, program.ExitUsage, run(t.Context(), args, &stdout, &stderr))
+		require.Equal(t, folderagent.ExitUsage, run(t.Context(), args, &stdout, &stderr))
 		require.Contains(t, stderr.String(), `\u`)
 		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
 	}
@@ -344,13 +344,13 @@ func TestAServerWithoutAKnownModelIsAskedForItsWindow(t *testing.T) {
 		return run(t.Context(), []string{"-model", "openai:local:8b", "-base-url", own.URL, "-dir", shelf(t, 24), "-task", task}, &stdout, &stderr), stderr.String()
 	}
 	code, said := work()
-	require.Equal(t, program.ExitOK, code, said)
+	require.Equal(t, folderagent.ExitOK, code, said)
 	_, _, summaries := s.seen(t)
 	require.Positive(t, summaries, "of the window that the server told")
 
 	models = `{"data":[{"id":"local:8b"}]}`
 	code, said = work()
-	require.Equal(t, program.ExitUsage, code)
+	require.Equal(t, folderagent.ExitUsage, code)
 	require.Contains(t, said, "-window is missing")
 	require.Contains(t, said, "does not report the context window of model")
 }

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/render/openai"
@@ -78,17 +78,17 @@ type served struct {
 	refusesKey func(error) bool
 }
 
-// choose returns the provider and the key for -model. If the user can fix an error, it is a program.UsageError.
+// choose returns the provider and the key for -model. If the user can fix an error, it is a folderagent.UsageError.
 func choose(model, address string) (wanted, error) {
 	kind, name, _ := strings.Cut(model, ":")
 	p, known := providers[kind]
 	switch {
 	case model == "":
-		return wanted{}, program.UsageError{Err: fmt.Errorf("-model is missing: want %s", modelUsage)}
+		return wanted{}, folderagent.UsageError{Err: fmt.Errorf("-model is missing: want %s", modelUsage)}
 	case !known:
-		return wanted{}, program.UsageError{Err: fmt.Errorf("there is no provider %q: want -model %s", kind, modelUsage)}
+		return wanted{}, folderagent.UsageError{Err: fmt.Errorf("there is no provider %q: want -model %s", kind, modelUsage)}
 	case name == "":
-		return wanted{}, program.UsageError{Err: fmt.Errorf("-model %s names no model: want %s", model, modelUsage)}
+		return wanted{}, folderagent.UsageError{Err: fmt.Errorf("-model %s names no model: want %s", model, modelUsage)}
 	}
 	w := wanted{provider: p, name: name, address: address}
 	for _, variable := range p.keys {
@@ -101,7 +101,7 @@ func choose(model, address string) (wanted, error) {
 	}
 	switch {
 	case w.key == "" && w.address == "":
-		return wanted{}, program.UsageError{Err: fmt.Errorf("%s needs a key: set %s (a server of your own, named with -base-url, may need none)",
+		return wanted{}, folderagent.UsageError{Err: fmt.Errorf("%s needs a key: set %s (a server of your own, named with -base-url, may need none)",
 			model, strings.Join(p.keys, " or "))}
 	case w.key == "":
 		w.key = "none"
@@ -140,7 +140,7 @@ func openOpenAI(ctx context.Context, w wanted) (served, error) {
 	} else if w.address != "" && w.tokens == 0 {
 		own := local.Server{URL: w.address, Model: w.name, Header: http.Header{"Authorization": {"Bearer " + w.key}}}
 		if s.window, err = own.ContextWindow(ctx); err != nil {
-			return served{}, program.UsageError{Err: fmt.Errorf("-window is missing: %w", err)}
+			return served{}, folderagent.UsageError{Err: fmt.Errorf("-window is missing: %w", err)}
 		}
 	}
 	if exact, err := tiktoken.ForModel(w.name); err == nil {

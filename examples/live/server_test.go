@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
+
+	"github.com/promptree-go/promptree/examples/folderagent"
 )
 
 // server is a provider on a local port: a mind behind a protocol. It refuses a wrong key, a conversation that breaks
@@ -200,6 +202,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, why := s.protocol.read(body)
+	if n := len(a.turns); n > 1 && strings.HasPrefix(a.turns[n-1].text, "<"+folderagent.ContextTag) && strings.HasSuffix(a.turns[n-1].text, "</"+folderagent.ContextTag+">") {
+		a.turns = a.turns[:n-1] // what the agent shows at the end of each request; a request for a summary goes on after it
+	}
 	if why == "" {
 		why = a.judge()
 	}

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/examples/internal/agent"
-	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/summarize/event"
 )
 
@@ -26,7 +25,7 @@ type terminal struct {
 }
 
 func newTerminal(text, notes io.Writer) *terminal {
-	return &terminal{text: visible.Writer(text), notes: visible.Writer(notes)}
+	return &terminal{text: folderagent.VisibleWriter(text), notes: folderagent.VisibleWriter(notes)}
 }
 
 // say prints a piece of the model's answer. Calls are printed with their round, see [terminal.round].
@@ -65,7 +64,7 @@ func (t *terminal) line(format string, args ...any) {
 }
 
 // round prints what a round did, and its tokens.
-func (t *terminal) round(r agent.Round) {
+func (t *terminal) round(r folderagent.Round) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.thinking = false

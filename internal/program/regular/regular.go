@@ -12,17 +12,10 @@ import (
 var ErrNotRegular = errors.New("not a regular file: name another")
 
 // Open opens a regular file for reading, without waiting. It follows symbolic links.
-func Open(name string) (*os.File, error) { return open(name, os.Stat, os.OpenFile) }
-
-// OpenIn opens a regular file as [Open] does, within a folder that no link leads out of.
-func OpenIn(root *os.Root, name string) (*os.File, error) {
-	return open(name, root.Stat, root.OpenFile)
-}
-
-func open(name string, stat func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, error) {
+func Open(name string) (*os.File, error) {
 	// Opening a pipe or a device may have side effects, so look first. The flag and the second look cover one that
 	// takes the file's place in between.
-	info, err := stat(name)
+	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +26,7 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	if !info.Mode().IsRegular() {
 		return nil, notRegular
 	}
-	f, err := openFile(name, os.O_RDONLY|dontWait, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|dontWait, 0)
 	if err != nil {
 		return nil, err
 	}
