@@ -25,6 +25,7 @@ var imports = map[string][]string{
 	"history/entry":   {"elements/chat", "sizing", "history/storage", "history/internal/sendable"},
 	"history/storage": {},
 	"history/recall":  {"elements/chat", "history"},
+	"sources":         {"elements", "history"},
 	"summarize":       {"elements", "sizing", "render", "history"},
 
 	"summarize/policy":              {"elements", "sizing", "history"},

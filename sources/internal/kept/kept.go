@@ -1,0 +1,154 @@
+// Package kept keeps what an agent has loaded as entries of its session, and says what of it a prompt must show.
+package kept
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plainjson"
+)
+
+// Most is the largest number of items that [Fit] keeps, so that a session retains them all ([history.Session.Customs]).
+const Most = 64
+
+// Store holds the items of one kind in a session. Each is a custom entry of its own, so writers in several processes do
+// not undo each other's changes.
+type Store struct {
+	Session *history.Session
+	// Kind begins the names of the entries. None begins with another.
+	Kind string
+}
+
+// Item is something that was loaded.
+type Item struct {
+	// Name of the item, unique in its store.
+	Name string `json:"-"`
+	// Text that is shown, "" if the caller makes it from the name.
+	Text string `json:"text,omitempty"`
+	// Call is the id of the call whose result shows the item, "" if there was none.
+	Call string `json:"call,omitempty"`
+
+	used int // items used later have higher numbers
+}
+
+// Change is a change to a store.
+type Change struct {
+	Keep []Item   // added, or replaced
+	Use  []string // names of items that were used
+	End  []string // names of items that are no longer kept
+}
+
+func (s Store) item(name string) string { return s.Kind + "/" + name }
+func (s Store) use(name string) string  { return s.Kind + " used/" + name }
+
+// Write writes a change, all or nothing.
+func (s Store) Write(ctx context.Context, c Change) error {
+	if s.Session == nil {
+		return history.ErrNoSession
+	}
+	var entries []entry.Entry
+	add := func(name string, data json.RawMessage) {
+		entries = append(entries, entry.Entry{Body: entry.Custom{Name: name, Data: data}})
+	}
+	for _, name := range c.End {
+		add(s.item(name), nil)
+		add(s.use(name), nil)
+	}
+	for _, i := range c.Keep {
+		data, err := plainjson.Marshal(i)
+		if err != nil {
+			return err
+		}
+		add(s.item(i.Name), data)
+	}
+	for _, name := range c.Use {
+		add(s.use(name), json.RawMessage("true"))
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	_, err := s.Session.Add(ctx, entries...)
+	return err
+}
+
+// Items returns the items on the path to an entry, the leaf for "", in the order in which they were kept.
+func (s Store) Items(ctx context.Context, id string) ([]Item, error) {
+	if s.Session == nil {
+		return nil, history.ErrNoSession
+	}
+	entries, err := s.Session.Customs(ctx, id, s.Kind)
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	used := map[string]int{}
+	for n, e := range entries {
+		b, _ := e.Body.(entry.Custom)
+		if name, ok := strings.CutPrefix(b.Name, s.use("")); ok {
+			used[name] = n
+		} else if name, ok := strings.CutPrefix(b.Name, s.item("")); ok {
+			i := Item{used: n}
+			if json.Unmarshal(b.Data, &i) == nil {
+				i.Name = name
+				items = append(items, i)
+			}
+		}
+	}
+	for n := range items {
+		items[n].used = max(items[n].used, used[items[n].Name])
+	}
+	return items, nil
+}
+
+// Fit divides items, by leaving out the longest unused until the others take at most limit, and there are at most
+// [Most]. Both results have the order of the items.
+func Fit(items []Item, limit int, size func(Item) int) (fit, over []Item) {
+	byUse := slices.Clone(items)
+	slices.SortFunc(byUse, func(a, b Item) int { return b.used - a.used })
+	in, left := map[string]bool{}, limit
+	for _, i := range byUse {
+		if left -= size(i); left < 0 || len(in) == Most {
+			break
+		}
+		in[i.Name] = true
+	}
+	for _, i := range items {
+		if in[i.Name] {
+			fit = append(fit, i)
+		} else {
+			over = append(over, i)
+		}
+	}
+	return fit, over
+}
+
+// Shown reports whether a view shows a text in the result of a call. A result of a round whose results take more than
+// half of the prompt's budget does not count, because it may be cut ([history.Limits]).
+func Shown(v history.View, s elements.Sizing, call, text string) bool {
+	for _, t := range v.Turns {
+		for _, r := range t.Rounds {
+			for _, e := range r.Results {
+				if m := e.Message(); call != "" && m.ToolCallID == call && strings.Contains(m.Text(), text) {
+					return whole(r, s)
+				}
+			}
+		}
+	}
+	return false
+}
+
+func whole(r history.Round, s elements.Sizing) bool {
+	if s.Tokenizer == nil || len(r.Results) == 1 {
+		return true
+	}
+	tokens := 0
+	for _, e := range r.Results {
+		tokens += s.Tokenizer.CountMessage(e.Message())
+	}
+	return tokens <= s.PromptBudget/2
+}

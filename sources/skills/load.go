@@ -1,0 +1,303 @@
+package skills
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/sources/internal/kept"
+)
+
+// ToolName is the name of the tool that loads skills and lets them go.
+const ToolName = "load_skill"
+
+const (
+	toolDescription = `Load the instructions of a skill, or a file of its folder that they name. What was loaded stays in sight, whatever is summarised later; let go of it when you no longer need it. ` +
+		`A long file is loaded in parts; each part ends with the call that loads the next.`
+
+	toolSchema = `{"type":"object","properties":{` +
+		`"skill":{"type":"string","description":"name of the skill"},` +
+		`"file":{"type":"string","description":"path in the skill's folder; its instructions if left out"},` +
+		`"from":{"type":"integer","description":"first byte; 0 if left out"},` +
+		`"off":{"type":"boolean","description":"true to let go of the skill, or of the file if one is given"}},"required":["skill"]}`
+
+	defaultFile = 256 << 10
+	// blindPart is the length of a part, in bytes, if nothing was rendered before, so that no budget is known.
+	blindPart = 16 << 10
+	// leastPart is the smallest part, in tokens, however small the budget is.
+	leastPart = 100
+)
+
+// ArgumentError says why something cannot be loaded, and what to do.
+type ArgumentError struct{ Reason string }
+
+func (e *ArgumentError) Error() string { return "skills: " + e.Reason }
+
+func wrong(format string, args ...any) error { return &ArgumentError{fmt.Sprintf(format, args...)} }
+
+// request holds the arguments of the tool.
+type request struct {
+	Skill string `json:"skill"`
+	File  string `json:"file,omitempty"`
+	From  int    `json:"from,omitempty"`
+	Off   bool   `json:"off,omitempty"`
+}
+
+// item returns the name of what is loaded.
+func (r request) item() string {
+	name := r.Skill + "/" + r.File
+	if r.From > 0 {
+		name += "@" + strconv.Itoa(r.From)
+	}
+	return name
+}
+
+// Tool returns the tool that loads skills, which [Loaded] declares.
+func (s *Skills) Tool() chat.Tool {
+	return chat.Tool{Name: ToolName, Description: toolDescription, Parameters: json.RawMessage(toolSchema)}
+}
+
+// Answer returns the result of a call, and false if it is not a call of [ToolName]. What is wrong with the arguments or
+// a file, the result says to the model. The error is that of the session, of the context or of OnLetGo.
+func (s *Skills) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
+	if call.Name != ToolName {
+		return chat.Message{}, false, nil
+	}
+	var r request
+	text := ""
+	if json.Unmarshal([]byte(call.Arguments), &r) != nil {
+		err = wrong("the arguments are not an object of the tool's schema: write texts in quotes and numbers without")
+	} else {
+		text, err = s.do(ctx, r, call.ID)
+	}
+	mistake, isMistake := errors.AsType[*ArgumentError](err)
+	if isMistake {
+		text, err = mistake.Reason, nil
+	}
+	result = chat.ToolResult(call.ID, text)
+	result.IsError = isMistake
+	return result, true, err
+}
+
+// Load loads the instructions of a skill as if the agent had asked for them, for instance because the user named it.
+// [Loaded] shows them. The error is an [*ArgumentError] if there is no such skill, or it cannot be read.
+func (s *Skills) Load(ctx context.Context, skill string) error {
+	_, err := s.do(ctx, request{Skill: skill}, "")
+	return err
+}
+
+// LetGo lets go of all that was loaded of a skill. If nothing was, it does nothing.
+func (s *Skills) LetGo(ctx context.Context, skill string) error {
+	_, err := s.do(ctx, request{Skill: skill, Off: true}, "")
+	return err
+}
+
+// do answers a request of a call, or of the application if the call has no id.
+func (s *Skills) do(ctx context.Context, r request, call string) (string, error) {
+	if err := s.check(); err != nil {
+		return "", err
+	}
+	items, err := s.store().Items(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	if r.Off {
+		return s.letGo(ctx, r, items)
+	}
+	r.File = path.Clean(cmp.Or(r.File, bodyFile))
+	sizing := s.latest()
+	list := s.List()
+	at := slices.IndexFunc(list, func(sk Skill) bool { return sk.Name == r.Skill })
+	if at < 0 {
+		return "", wrong("there is no skill %q: give a name from the list of skills", plaintext.OneLine(plaintext.Outside(r.Skill), mostName))
+	}
+	text, err := s.block(list[at], r, sizing)
+	if err != nil {
+		return "", err
+	}
+	change := kept.Change{}
+	if body := (request{Skill: r.Skill, File: bodyFile}).item(); body != r.item() && slices.ContainsFunc(items, func(i kept.Item) bool { return i.Name == body }) {
+		change.Use = append(change.Use, body) // the instructions that name the file
+	}
+	if old := slices.IndexFunc(items, func(i kept.Item) bool { return i.Name == r.item() && i.Text == text }); old >= 0 {
+		seen, err := s.seen(ctx, items, old, sizing)
+		if err != nil {
+			return "", err
+		}
+		if seen {
+			change.Use = append(change.Use, r.item())
+			return "It is loaded and unchanged: see its text above.", s.store().Write(ctx, change)
+		}
+	}
+	change.Keep = []kept.Item{{Name: r.item(), Text: text, Call: call}}
+	if err := s.store().Write(ctx, change); err != nil {
+		return "", err
+	}
+	gone, err := s.makeRoom(ctx, sizing)
+	if err == nil && len(gone) > 0 {
+		text += "\n(To make room, this was let go: " + plaintext.Outside(plaintext.OneLine(strings.Join(gone, ", "), 200)) + ")"
+	}
+	return text, err
+}
+
+// seen reports whether the prompt shows an item.
+func (s *Skills) seen(ctx context.Context, items []kept.Item, at int, sizing elements.Sizing) (bool, error) {
+	view, err := s.Session.View(ctx)
+	if err != nil {
+		return false, err
+	}
+	fit, _ := s.fit(items, sizing)
+	i := items[at]
+	return kept.Shown(view, sizing, i.Call, i.Text) || slices.ContainsFunc(fit, func(f kept.Item) bool { return f.Name == i.Name }), nil
+}
+
+// makeRoom lets go of the longest unused items that do not fit, and returns their names.
+func (s *Skills) makeRoom(ctx context.Context, sizing elements.Sizing) ([]string, error) {
+	items, err := s.store().Items(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	_, over := s.fit(items, sizing)
+	return s.end(ctx, over, false, sizing)
+}
+
+// letGo lets go of what was loaded of a skill, or of one of its files.
+func (s *Skills) letGo(ctx context.Context, r request, items []kept.Item) (string, error) {
+	gone := slices.DeleteFunc(items, func(i kept.Item) bool {
+		skill, file := parts(i.Name)
+		return skill != r.Skill || r.File != "" && file != path.Clean(r.File)
+	})
+	names, err := s.end(ctx, gone, true, s.latest())
+	if err == nil && len(names) == 0 {
+		return "Nothing of it is loaded.", nil
+	}
+	return "It is let go.", err
+}
+
+// end lets go of items, and returns their names.
+func (s *Skills) end(ctx context.Context, items []kept.Item, asked bool, sizing elements.Sizing) ([]string, error) {
+	var names []string
+	for _, i := range items {
+		names = append(names, i.Name)
+	}
+	if err := s.store().Write(ctx, kept.Change{End: names}); err != nil || s.OnLetGo == nil {
+		return names, err
+	}
+	for _, i := range items {
+		gone := LetGo{Asked: asked}
+		gone.Skill, gone.File = parts(i.Name)
+		if sizing.Tokenizer != nil {
+			gone.Tokens = sizing.Tokenizer.CountText(i.Text)
+		}
+		if err := callback.Do(ctx, func(context.Context) error { s.OnLetGo(gone); return nil }); err != nil {
+			return names, fmt.Errorf("skills: Skills.OnLetGo: %w", err)
+		}
+	}
+	return names, nil
+}
+
+// parts returns the skill and the file of an item.
+func parts(item string) (skill, file string) {
+	skill, file, _ = strings.Cut(item, "/")
+	if at := strings.LastIndexByte(file, '@'); at >= 0 {
+		if _, err := strconv.Atoi(file[at+1:]); err == nil {
+			file = file[:at]
+		}
+	}
+	return skill, file
+}
+
+// block returns a file of a skill, or a part of it, as it is shown: between tags that it cannot close.
+func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, error) {
+	limit := s.MaxFile
+	if limit <= 0 {
+		limit = defaultFile
+	}
+	text, err := readText(sk.in, sk.Folder, r.File, limit, false)
+	if err != nil {
+		return "", wrong("%s of skill %s cannot be loaded: %v", plaintext.Outside(plaintext.OneLine(r.File, 200)), sk.Name, err)
+	}
+	if r.File == bodyFile {
+		if _, body, ok := cutMatter(text); ok {
+			text = body
+		}
+	}
+	text = strings.TrimSpace(plaintext.Outside(text))
+	if r.From < 0 || r.From > len(text) {
+		return "", wrong("from must be from 0 to %d, the length of the text", len(text))
+	}
+	for r.From > 0 && r.From < len(text) && !utf8.RuneStart(text[r.From]) {
+		r.From--
+	}
+	tail := ""
+	if r.File == bodyFile {
+		tail = listing(sk, sizing.PromptBudget/16)
+	}
+	write := func(end int) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "<skill name=%q file=\"%s\">\n%s", sk.Name, html.EscapeString(plaintext.PathLine(r.File)), text[r.From:end])
+		if end < len(text) {
+			next, _ := json.Marshal(request{Skill: sk.Name, File: r.File, From: end})
+			fmt.Fprintf(&b, "\n[bytes %d-%d of %d: the next part is loaded by %s(%s)]", r.From, end, len(text), ToolName, next)
+		}
+		return b.String() + tail + "\n</skill>"
+	}
+	return write(s.partEnd(text, r.From, sizing, write)), nil
+}
+
+// partEnd returns where the part of a text from an offset on ends, so that it fits, at the end of a line if one is near.
+func (s *Skills) partEnd(text string, from int, sizing elements.Sizing, write func(end int) string) int {
+	align := func(end int) int {
+		for end < len(text) && end > from && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		if line := strings.LastIndexByte(text[from:end], '\n'); end < len(text) && line > (end-from)/2 {
+			end = from + line + 1
+		}
+		_, size := utf8.DecodeRuneInString(text[from:])
+		return max(end, from+size)
+	}
+	if sizing.Tokenizer == nil {
+		return align(min(len(text), from+blindPart))
+	}
+	room := max(s.room(sizing), leastPart)
+	fits := func(length int) bool { return sizing.Tokenizer.CountText(write(align(from+length))) <= room }
+	high := min(len(text)-from, 16*room) // a longer text is not counted
+	if high < len(text)-from || !fits(high) {
+		return align(from + max(1, mostThat(1, high, fits)))
+	}
+	return len(text)
+}
+
+// listing names the files of a skill, within limit bytes, or 1,000 if that is 0. It is "" if the skill has no others.
+func listing(sk Skill, limit int) string {
+	files, all := filesOf(sk)
+	text := ""
+	for _, f := range files {
+		next := plaintext.Outside(plaintext.PathLine(f))
+		if len(text)+len(next) > cmp.Or(limit, 1000) {
+			all = false
+			break
+		}
+		text += ", " + next
+	}
+	if text == "" {
+		return ""
+	}
+	if !all {
+		text += ", and more"
+	}
+	return "\n(Files of the skill, which " + ToolName + " loads: " + text[2:] + ")"
+}

@@ -1,0 +1,276 @@
+package skills
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/sources/internal/kept"
+)
+
+// Skills are the skills of one agent, and what it has loaded of them. Set the fields before use. It is safe for
+// concurrent use and must not be copied.
+type Skills struct {
+	// Session that holds what was loaded.
+	Session *history.Session
+	// Folders that hold the folders of skills, the most important first: of two skills with one name that of the first
+	// folder counts. Take them from [os.Root.FS], so that no symbolic link leads out of them.
+	Folders []fs.FS
+	// Allow, if set, reports whether the agent may see and load a skill. By default it may load all.
+	Allow func(Skill) bool
+	// CatalogueShare is the part of the prompt's budget that the catalogue may take, up to 1. Defaults to 0.05.
+	CatalogueShare float64
+	// LoadedShare is the part of the prompt's budget that what was loaded may take, up to 1. Defaults to 0.25.
+	LoadedShare float64
+	// MaxFile is the size of the largest file that is read, in bytes. Defaults to 256 KiB.
+	MaxFile int64
+	// OnLetGo, if set, is called when something that was loaded is no longer kept.
+	OnLetGo func(LetGo)
+
+	mu     sync.Mutex
+	found  *found          // nil if the folders were not read yet
+	sizing elements.Sizing // of the latest render
+}
+
+// LetGo says what is no longer kept.
+type LetGo struct {
+	// Skill and File, a path in its folder; part of it if it was loaded in parts.
+	Skill, File string
+	// Tokens that it took, 0 if nothing was rendered before.
+	Tokens int
+	// Asked reports that the agent or the application asked for it. Otherwise it had to make room.
+	Asked bool
+}
+
+// Skill describes a skill, as its front matter says.
+type Skill struct {
+	// Name of the skill, at most 64 letters, digits and hyphens.
+	Name string
+	// Description of what it does and when to use it, at most 1,024 characters.
+	Description string
+	// License, Compatibility, AllowedTools and Metadata are optional.
+	License, Compatibility, AllowedTools string
+	Metadata                             map[string]string
+	// Folder of the skill, a path in one of [Skills].Folders.
+	Folder string
+
+	in fs.FS
+}
+
+// Note says why a skill was left out, or how it departs from the specification.
+type Note struct {
+	// Path of the skill's folder or file, in one of [Skills].Folders.
+	Path string
+	// Text says what is wrong.
+	Text string
+}
+
+// String returns the path and the text.
+func (n Note) String() string { return n.Path + ": " + n.Text }
+
+// List returns the skills in the order of the folders, and by name in each. The folders are read the first time, and
+// after [Skills.Refresh].
+func (s *Skills) List() []Skill { return s.read().skills }
+
+// Notes returns what was wrong with skills when the folders were read.
+func (s *Skills) Notes() []Note { return s.read().notes }
+
+// Refresh lets the folders be read again, which may change the catalogue, and so break the provider's cache.
+func (s *Skills) Refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found = nil
+}
+
+// Catalogue lists the skills, a line each, within [Skills].CatalogueShare. Place it in a message, usually the system's.
+// It shows nothing if there are no skills.
+//
+// If the lines do not fit, descriptions are cut to one length; below 60 bytes, the last skills of the list are left out,
+// and a line says how many. Give it a priority, and the system message too, and pruning takes single lines, the last
+// skill's first.
+type Catalogue struct {
+	elements.Props
+	Skills *Skills
+}
+
+// ElementProps returns the properties, with the category of skills.
+func (c Catalogue) ElementProps() elements.Props { return inCategory(c.Props) }
+
+// IgnoresBudget marks the element as one whose size does not depend on its share of the budget.
+func (c Catalogue) IgnoresBudget() {}
+
+// Loaded declares the tool that loads skills, and shows what was loaded and is shown by no result of the tool: because
+// that was compacted or cleared, or the application loaded it. Place it between [history.Compacted] and
+// [history.Conversation], where it changes only when something is compacted, cleared or let go. It is required, takes at
+// most [Skills].LoadedShare, and shows nothing if there are no skills.
+type Loaded struct {
+	elements.Props
+	Skills *Skills
+}
+
+// ElementProps returns the properties, with Required and the category of skills.
+func (l Loaded) ElementProps() elements.Props {
+	l.Props.Required = true
+	return inCategory(l.Props)
+}
+
+// IgnoresBudget marks the element as one whose size does not depend on its share of the budget.
+func (l Loaded) IgnoresBudget() {}
+
+func inCategory(p elements.Props) elements.Props {
+	if p.Category == elements.CategoryUnset {
+		p.Category = elements.CategorySkills
+	}
+	return p
+}
+
+const (
+	catalogueHead = "Skills are instructions for kinds of tasks. Before a task that one is for, load it with " + ToolName + "."
+	loadedHead    = "What was loaded of skills earlier in this conversation:"
+
+	leastDescription = 60 // bytes
+)
+
+// Render shows the catalogue.
+func (c Catalogue) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
+	if err := c.Skills.check(); err != nil {
+		return nil, err
+	}
+	lines := catalogue(c.Skills.List(), clamp.Share(share(c.Skills.CatalogueShare, 0.05), s.PromptBudget), s.Tokenizer)
+	ranked := make([]textblock.Ranked, len(lines))
+	for i, line := range lines {
+		ranked[i] = textblock.Ranked{Text: line, Priority: len(lines) - i}
+	}
+	return textblock.List(elements.Props{}, "skills", ranked), nil
+}
+
+// catalogue returns the lines of the catalogue, within limit tokens.
+func catalogue(list []Skill, limit int, t chat.Tokenizer) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	lines := func(n, length int) []string {
+		out := []string{catalogueHead}
+		for _, sk := range list[:n] {
+			out = append(out, "- "+sk.Name+": "+plaintext.OneLine(plaintext.Outside(sk.Description), length))
+		}
+		if n < len(list) {
+			out = append(out, fmt.Sprintf("(%d more skills are not listed)", len(list)-n))
+		}
+		return out
+	}
+	fits := func(lines []string) bool {
+		tokens := 8 // of the tags
+		for _, line := range lines {
+			tokens += t.CountText(line + "\n")
+		}
+		return tokens <= limit
+	}
+	longest := leastDescription
+	for _, sk := range list {
+		longest = max(longest, len(sk.Description))
+	}
+	if length := mostThat(leastDescription, longest, func(n int) bool { return fits(lines(len(list), n)) }); length >= leastDescription {
+		return lines(len(list), length)
+	}
+	return lines(max(0, mostThat(0, len(list)-1, func(n int) bool { return fits(lines(n, leastDescription)) })), leastDescription)
+}
+
+// mostThat returns the largest number from low to high for which a condition holds that holds for all smaller ones,
+// and low-1 if it holds for none.
+func mostThat(low, high int, holds func(int) bool) int {
+	if holds(high) {
+		return high
+	}
+	for low--; high-low > 1; {
+		if middle := low + (high-low)/2; holds(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// Render declares the tool, and shows what was loaded.
+func (l Loaded) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
+	if err := l.Skills.check(); err != nil {
+		return nil, err
+	}
+	l.Skills.mu.Lock()
+	l.Skills.sizing = s
+	l.Skills.mu.Unlock()
+	view, err := history.LookIn(ctx, l.Skills.Session)
+	if err != nil {
+		return nil, err
+	}
+	items, err := l.Skills.store().Items(ctx, view.Leaf())
+	if err != nil || len(items) == 0 && len(l.Skills.List()) == 0 {
+		return nil, err
+	}
+	nodes := elements.Nodes{elements.Tool{Tool: l.Skills.Tool()}}
+	fit, over := l.Skills.fit(items, s)
+	var blocks elements.Nodes
+	for _, i := range fit {
+		if !kept.Shown(view, s, i.Call, i.Text) {
+			blocks = append(blocks, textblock.Line(i.Text))
+		}
+	}
+	if len(over) > 0 {
+		names := make([]string, len(over))
+		for n, i := range over {
+			names[n] = i.Name
+		}
+		text := plaintext.OneLine(strings.Join(names, ", "), 200)
+		blocks = append(blocks, textblock.Line("(loaded too, but without room at present: "+plaintext.Outside(text)+")"))
+	}
+	if len(blocks) > 0 {
+		nodes = append(nodes, elements.UserMessage{Children: append(elements.Nodes{textblock.Line(loadedHead)}, blocks...)})
+	}
+	return nodes, nil
+}
+
+func (s *Skills) check() error {
+	if s == nil || s.Session == nil {
+		return fmt.Errorf("skills: the element has no Skills with a Session: %w", history.ErrNoSession)
+	}
+	return nil
+}
+
+func (s *Skills) store() kept.Store { return kept.Store{Session: s.Session, Kind: "promptree skills"} }
+
+// fit divides items by the share of what was loaded.
+func (s *Skills) fit(items []kept.Item, sizing elements.Sizing) (fit, over []kept.Item) {
+	if sizing.Tokenizer == nil {
+		return kept.Fit(items, kept.Most, func(kept.Item) int { return 1 })
+	}
+	return kept.Fit(items, s.room(sizing), func(i kept.Item) int { return sizing.Tokenizer.CountText(i.Text) })
+}
+
+// room returns the tokens for the texts of what was loaded.
+func (s *Skills) room(sizing elements.Sizing) int {
+	return clamp.Share(share(s.LoadedShare, 0.25), sizing.PromptBudget) - sizing.Tokenizer.CountText(loadedHead) - 8
+}
+
+// latest returns the sizing of the latest render.
+func (s *Skills) latest() elements.Sizing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sizing
+}
+
+// share returns a share of a budget, limited to 1, or its default.
+func share(given, otherwise float64) float64 {
+	if given > 0 {
+		return min(given, 1)
+	}
+	return otherwise
+}
