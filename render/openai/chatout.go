@@ -245,6 +245,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 	out.Name = optional(m.Name)
 	var list []sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion
 	lists := false
+	extra := c.reasoningFields(m)
 	for _, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text:
@@ -252,9 +253,14 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 				OfText: textPart(string(p), "", false),
 			})
 		case chat.Opaque:
-			if at, _ := ChatCompletions.placeOf(m.Role, p); at == asContent {
+			switch at, o := ChatCompletions.placeOf(m.Role, p); at {
+			case asContent:
 				lists = true
 				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](p.Value))
+			case asFields:
+				for key, value := range o.without("type") {
+					extra[key] = value
+				}
 			}
 		}
 	}
@@ -267,7 +273,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 	for _, call := range m.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, chatCall(call))
 	}
-	if extra := c.reasoningFields(m); len(extra) > 0 {
+	if len(extra) > 0 {
 		out.SetExtraFields(extra)
 	}
 	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &out}
@@ -307,14 +313,23 @@ func isReasoningField(name string) bool { return slices.Contains(reasoningFieldN
 var reasoningFieldNames = [...]string{"reasoning_content", "reasoning"}
 
 func chatCall(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
-	if objectOf([]byte(call.Signature)).text("type") == customCall {
+	kept := objectOf([]byte(call.Signature))
+	if kept.text("type") == customCall {
 		return sdk.ChatCompletionMessageToolCallUnionParam{OfCustom: &sdk.ChatCompletionMessageCustomToolCallParam{
 			ID: call.ID, Custom: sdk.ChatCompletionMessageCustomToolCallCustomParam{Name: call.Name, Input: call.Arguments},
 		}}
 	}
-	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
+	out := sdk.ChatCompletionMessageFunctionToolCallParam{
 		ID: call.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.Name, Arguments: call.Arguments},
-	}}
+	}
+	if kept.text("type") == chatFields {
+		extra := map[string]any{}
+		for key, value := range kept.without("type") {
+			extra[key] = value
+		}
+		out.SetExtraFields(extra)
+	}
+	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &out}
 }
 
 // customCall is the type of a call whose arguments are free text and not JSON.

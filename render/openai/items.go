@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
@@ -286,9 +287,7 @@ func (a *assistantWriter) flush() {
 // belongs.
 func (a *assistantWriter) storedFields(kept object) object {
 	item := object{}
-	for key, value := range kept {
-		item[key] = value
-	}
+	maps.Copy(item, kept)
 	if item[followsKey] != nil && !a.ids[item.text(followsKey)] {
 		delete(item, "id")
 	}
@@ -301,6 +300,9 @@ const followsKey = "follows"
 
 func (a *assistantWriter) call(call chat.ToolCall) {
 	kept := objectOf([]byte(call.Signature))
+	if kept.text("type") == chatFields {
+		kept = nil
+	}
 	item := a.storedFields(kept)
 	custom := item.text("type") == customCall
 	item.set("call_id", call.ID)

@@ -58,28 +58,38 @@ func isObject(item responses.ResponseOutputItemUnion) bool {
 }
 
 func messageOfItems(output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) chat.Message {
+	items := make([]json.RawMessage, len(output))
+	for i, item := range output {
+		items[i] = json.RawMessage(item.RawJSON())
+	}
+	return messageOf(items, ids)
+}
+
+// messageOf returns the assistant message that consists of these items.
+func messageOf(items []json.RawMessage, ids *chat.CallIDs) chat.Message {
 	r := itemReader{m: chat.Message{Role: chat.RoleAssistant}}
 	last := -1 // the last item that is not a call
-	for i, item := range output {
-		if !isCall(item.Type) {
+	for i, raw := range items {
+		o := objectOf(raw)
+		if !isCall(o.text("type")) {
 			last = i
-		} else if o := objectOf([]byte(item.RawJSON())); o != nil {
+		} else {
 			r.calls = append(r.calls, callOf(o))
 		}
 	}
 	r.calls = ids.Calls(r.calls)
-	for i, item := range output {
-		o := objectOf([]byte(item.RawJSON()))
-		switch {
+	for i, raw := range items {
+		o := objectOf(raw)
+		switch kind := o.text("type"); {
 		case o == nil:
-		case item.Type == "reasoning":
-			r.reasoning(o, item.RawJSON())
-		case item.Type == "message":
+		case kind == "reasoning":
+			r.reasoning(o, string(raw))
+		case kind == "message":
 			r.message(o)
-		case isCall(item.Type):
+		case isCall(kind):
 			r.call(o, i < last)
 		default:
-			r.opaque(json.RawMessage(item.RawJSON()))
+			r.opaque(raw)
 		}
 	}
 	return r.m
@@ -181,19 +191,14 @@ func (r *itemReader) message(o object) {
 
 // kept returns an item without these fields. Its id is kept only after reasoning, where it is needed.
 func (r *itemReader) kept(o object, without ...string) object {
-	kept := object{}
-	for key, value := range o {
-		kept[key] = value
-	}
-	for _, key := range without {
-		delete(kept, key)
-	}
+	kept := o.without(without...)
 	kept.drop("status", `"completed"`, "null")
 	kept.drop("phase", "null")
-	if r.follows != "" {
-		kept.set(followsKey, r.follows)
-	} else {
+	switch {
+	case r.follows == "":
 		delete(kept, "id")
+	case kept["id"] != nil:
+		kept.set(followsKey, r.follows)
 	}
 	return kept
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -40,6 +41,15 @@ func (o object) drop(key string, values ...string) {
 	}
 }
 
+// without returns the object without these fields.
+func (o object) without(keys ...string) object {
+	kept := maps.Clone(o)
+	for _, key := range keys {
+		delete(kept, key)
+	}
+	return kept
+}
+
 func (o object) raw() json.RawMessage {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -65,6 +75,7 @@ const (
 	asItem                 // an item of its own; for Chat Completions, reasoning that it does not accept
 	asHead                 // the fields of the message item to which the following texts belong
 	asCall                 // the place of a call that is among the message's tool calls
+	asFields               // fields of an assistant message of Chat Completions
 )
 
 // Heads and places of calls store fields of a message item or a call of the Responses API that [chat.Message] has no
@@ -85,6 +96,11 @@ func (a API) placeOf(role chat.Role, part chat.Opaque) (place, object) {
 	}
 	if role == chat.RoleAssistant {
 		switch kind {
+		case chatFields:
+			if a == ChatCompletions {
+				return asFields, o
+			}
+			return nowhere, nil
 		case "message":
 			if o["role"] == nil {
 				return asHead, o
