@@ -24,21 +24,34 @@ const StopPause chat.StopReason = "pauseTurn"
 // An answer that was cut off may end within a call; its arguments are kept as far as they came.
 func Response(m *sdk.Message) chat.Response {
 	r := chat.Response{
-		Message: chat.Message{Role: chat.RoleAssistant},
 		Usage: usage(m.Usage.InputTokens, m.Usage.OutputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens,
 			m.Usage.CacheCreation.Ephemeral1hInputTokens),
 		StopReason: stopReason(m.StopReason),
 	}
+	r.Message, _ = assistantOf(m.Content)
+	for _, b := range m.Content {
+		if b.Type == typeCompaction {
+			r.Usage = r.Usage.Plus(compactionUsage(m))
+			break
+		}
+	}
+	return r
+}
+
+// assistantOf returns the message that consists of these blocks, and the breakpoints that calls at its end carry. Blocks
+// of an answer carry none.
+func assistantOf(blocks []sdk.ContentBlockUnion) (m chat.Message, after chat.Parts) {
+	m.Role = chat.RoleAssistant
 	lastNonCall := -1
-	for i, b := range m.Content {
+	for i, b := range blocks {
 		if b.Type != typeToolUse {
 			lastNonCall = i
 		}
 	}
-	thinkingFirst, compacted := true, false
+	thinkingFirst := true
 	var ids chat.CallIDs
-	add := func(p chat.Part) { r.Message.Content = append(r.Message.Content, p) }
-	for i, b := range m.Content {
+	add := func(p ...chat.Part) { m.Content = append(m.Content, p...) }
+	for i, b := range blocks {
 		switch b.Type {
 		case typeThinking, typeRedacted:
 			t := chat.Thinking{Text: b.Thinking, Signature: b.Signature, Encrypted: b.Data}
@@ -53,24 +66,33 @@ func Response(m *sdk.Message) chat.Response {
 			if c := textCitations(b); c.Value != nil {
 				add(c)
 			}
+			add(markOf(b)...)
 		case typeToolUse:
 			id := ids.Next(b.ID)
-			r.Message.ToolCalls = append(r.Message.ToolCalls, chat.ToolCall{
+			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{
 				ID: id, Name: b.Name, Arguments: string(b.Input), Signature: callerSignature(b),
 			})
 			if i < lastNonCall {
 				add(placeMark(id))
+				add(markOf(b)...)
+			} else {
+				after = append(after, markOf(b)...)
 			}
 		default:
-			if b.Type == typeCompaction && !compacted {
-				compacted = true
-				r.Usage = r.Usage.Plus(compactionUsage(m))
-			}
 			add(chat.Opaque{Value: json.RawMessage(b.RawJSON())})
 		}
 		thinkingFirst = false
 	}
-	return r
+	return m, after
+}
+
+// markOf returns the breakpoint that a block carries, if any.
+func markOf(b sdk.ContentBlockUnion) chat.Parts {
+	var fields block
+	if json.Unmarshal([]byte(b.RawJSON()), &fields) != nil {
+		return nil
+	}
+	return fields.mark()
 }
 
 func stopReason(s sdk.StopReason) chat.StopReason {
