@@ -56,6 +56,18 @@ func MatchTags(names ...string) *regexp.Regexp {
 // unchanged.
 func Untagged(text string) string { return ownTags.ReplaceAllString(text, `<\$1`) }
 
+// leftOut matches the beginning of a line that reads as promptree's mark for something left out or cut.
+var leftOut = regexp.MustCompile(`(?m)^([^\S\n]*)(\[[^\n]*(?:left out|cut) here)`)
+
+// Unmarked escapes lines that read as promptree's marks for what was left out, whose handles agents follow, with a
+// backslash before the [. A text that is escaped already is unchanged.
+func Unmarked(text string) string { return leftOut.ReplaceAllString(text, `$1\$2`) }
+
+var attributes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;", "\t", "&#9;")
+
+// Attribute escapes the value of an attribute of a tag.
+func Attribute(value string) string { return attributes.Replace(value) }
+
 // Tagged returns a text between tags, each on a line of its own.
 func Tagged(tag, text string) string { return "<" + tag + ">\n" + text + "\n</" + tag + ">" }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -28,8 +29,6 @@ func nameOfTag(t elements.Tag) string {
 	return t.Name
 }
 
-var attributeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;", "\t", "&#9;")
-
 // layTag lays out a tag: its two ends around its children, or one text if it has none.
 func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	t := n.(elements.Tag)
@@ -45,7 +44,7 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 		if !isTagName(a.Name) {
 			return nil, fmt.Errorf("%q is not an attribute name in the tag %s: use letters, digits and -_.:, and start with a letter or _", a.Name, t.Name)
 		}
-		b.WriteString(" " + a.Name + `="` + attributeEscaper.Replace(a.Value) + `"`)
+		b.WriteString(" " + a.Name + `="` + plaintext.Attribute(a.Value) + `"`)
 	}
 	if len(t.Children) == 0 {
 		piece := tree.Node{Flags: tree.StartsLine}
