@@ -18,6 +18,7 @@ type builder struct {
 	bad   int             // unreadable lines with a note of their own
 	made  int             // ids that were made up
 	tip   string          // the record that was added last and is not aside
+	skip  bool            // leave out what cannot be read
 }
 
 type noteKey struct {
@@ -56,6 +57,26 @@ func (b *builder) madeUp() string {
 			return id
 		}
 	}
+}
+
+// take calls a function that reads a line. If it returns an error, what it added is removed, and with skip set the line is
+// left out with a note.
+func (b *builder) take(number int, skip bool, read func() error) error {
+	records, notes, tip := len(b.rec.Records), len(b.rec.Notes), b.tip
+	err := read()
+	if err == nil {
+		return nil
+	}
+	bad, ok := errors.AsType[*LineError](err)
+	if !ok {
+		bad = &LineError{Line: number, Err: err}
+	}
+	b.drop(records, notes, tip)
+	if !skip {
+		return bad
+	}
+	b.unreadable(bad)
+	return nil
 }
 
 // drop removes all but the first records and notes, and restores the tip.

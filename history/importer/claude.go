@@ -2,8 +2,11 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -32,6 +35,10 @@ func newClaude(b *builder) *claudeReader {
 		builder: b, after: map[string]string{}, answer: map[string]string{}, tail: map[string]string{},
 		message: map[string]string{}, labels: map[int]entry.Custom{},
 	}
+}
+
+func (c *claudeReader) link(o *object) (id, parent string) {
+	return o.peek("uuid"), cmp.Or(o.peek("parentUuid"), o.peek("logicalParentUuid"))
 }
 
 func (c *claudeReader) line(number int, o *object, raw []byte) error {
@@ -112,9 +119,15 @@ func (c *claudeReader) entry(r Record, uuid string, o *object, raw []byte, notes
 	if o.err != nil {
 		return o.err
 	}
+	if !slices.Contains(claudeTypes, custom.Name[:strings.IndexByte(custom.Name+".", '.')]) {
+		notes.add(Unknown, r.Recorded)
+	}
 	r.Body = custom
 	return c.follow(r, uuid)
 }
+
+// claudeTypes are the types of lines in the tree.
+var claudeTypes = []string{"user", "assistant", "system", "attachment", "progress"}
 
 // said reads a message.
 func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending) error {

@@ -81,6 +81,11 @@ func (c *codexReader) line(number int, o *object, raw []byte) error {
 		r.Body = custom
 		return c.event(r, what, payload)
 	}
+	switch r.Recorded {
+	case "session_meta", "state", "world_state": // the first of another session that this one continues
+	default:
+		c.note(number, Unknown, r.Recorded)
+	}
 	r.Body = custom
 	return c.add(r)
 }
@@ -93,6 +98,9 @@ func (c *codexReader) item(r Record, what string, o *object, raw []byte, item js
 	}
 	switch {
 	case i.role == "":
+		if what != "ghost_snapshot" && what != "other" {
+			notes.add(Unknown, r.Recorded+"."+what)
+		}
 		r.Recorded, r.Body = r.Recorded+"."+what, entry.Custom{Name: r.Recorded + "." + what, Data: clone(raw)}
 		return c.add(r)
 	case i.role == chat.RoleSystem: // the prompt renders it anew

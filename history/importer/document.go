@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -111,8 +112,28 @@ func (d *document) read(f *chatReader) error {
 	})
 }
 
-// isChat reports whether an object is a message or a request.
-func isChat(o *object) bool { return o.is("messages", kindList) || o.is("role", kindText) }
+// isChat reports whether an object is a message or a request. The role of its first message tells.
+func isChat(o *object) bool {
+	if o.is("messages", kindList) {
+		m := firstOf(o, "messages")
+		return m == nil || isChatRole(m)
+	}
+	return isChatRole(o)
+}
+
+func isChatRole(o *object) bool {
+	return slices.Contains([]string{"user", "assistant", "system", "developer", "tool", "function"}, o.peek("role"))
+}
+
+// firstOf returns the first object of a list of an object, nil if there is none.
+func firstOf(o *object, list string) *object {
+	var first *object
+	_ = eachObject(o.fields[list], func(item *object, _ json.RawMessage) error { // errors are reported when the list is read
+		first = item
+		return io.EOF
+	})
+	return first
+}
 
 // valueOffset returns where the value of a field starts in an object, that of the last field of the name.
 func valueOffset(whole json.RawMessage, name string) int {

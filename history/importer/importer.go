@@ -74,6 +74,9 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 		opts.MaxLine = MaxLine
 	}
 	lines := &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: opts.MaxLine, readOn: opts.SkipUnreadable}
+	if start, _ := lines.r.Peek(len(databaseStart)); string(start) == databaseStart {
+		return nil, &LineError{Line: 1, Err: errDatabase}
+	}
 	first, err := lines.object()
 	if bad, ok := errors.AsType[*LineError](err); ok {
 		if !startsDocument(lines) {
@@ -88,30 +91,37 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 		return nil, err
 	}
 	b := newBuilder()
+	b.skip = opts.SkipUnreadable
 	f, err := detect(first, b)
 	if err != nil {
 		return nil, lines.wrap(unknownFormat(err))
 	}
 	_, own := f.(*ownReader)
+	tree, linked := f.(linker)
+	var held []heldLine
 	for o := first; err != io.EOF; o, err = lines.object() {
 		bad, isLine := errors.AsType[*LineError](err)
-		if err == nil {
-			records, notes, tip := len(b.rec.Records), len(b.rec.Notes), b.tip
-			err := f.line(lines.number, o, bytes.TrimSpace(lines.buf))
-			if bad, isLine = errors.AsType[*LineError](err); err != nil && !isLine {
-				bad, isLine = &LineError{Line: lines.number, Err: err}, true
-			}
-			if err != nil {
-				b.drop(records, notes, tip)
-			}
-		}
-		switch {
-		case isLine && (opts.SkipUnreadable || own && lines.torn) && lines.number > 1: // a log's torn end was never acknowledged
+		mayskip := (b.skip || own && lines.torn) && lines.number > 1 // a log's torn end was never acknowledged
+		switch raw := bytes.TrimSpace(lines.buf); {
+		case err == nil && linked:
+			id, parent := tree.link(o)
+			held = append(held, heldLine{number: lines.number, o: o, raw: bytes.Clone(raw), id: id, parent: parent})
+		case err == nil:
+			err = b.take(lines.number, mayskip, func() error { return f.line(lines.number, o, raw) })
+		case isLine && mayskip:
 			b.unreadable(bad)
-		case isLine:
-			return nil, bad
-		case err != nil:
+			err = nil
+		}
+		if err != nil && err != io.EOF {
 			return nil, err
+		}
+	}
+	for l := range parentsFirst(held) {
+		if err := b.take(l.number, b.skip && l.number > 1, func() error { return f.line(l.number, l.o, l.raw) }); err != nil {
+			return nil, err
+		}
+		if *l = (heldLine{number: l.number, late: l.late}); l.late {
+			b.note(l.number, Reordered, "a line before the one that it follows")
 		}
 	}
 	if err := f.finish(); err != nil {
@@ -146,10 +156,15 @@ func detect(o *object, b *builder) (format, error) {
 	return nil, fmt.Errorf("the first line is of type %q", clip(typ))
 }
 
-// unknownFormat returns an error that lists how a recording may start.
+// unknownFormat returns an error that lists what a recording may be.
 func unknownFormat(err error) error {
-	return fmt.Errorf("unknown format: expected a session of pi, Claude Code, Codex or promptree, or the messages of OpenAI or Anthropic as JSON: %w", err)
+	return fmt.Errorf("unknown format: tried sessions of promptree, pi, oh-my-pi, Claude Code and Codex, and messages of OpenAI and Anthropic as JSON: %w", err)
 }
+
+// databaseStart is how a SQLite database starts.
+const databaseStart = "SQLite format 3\x00"
+
+var errDatabase = errors.New("a SQLite database, as newer versions of opencode, goose and crush keep their sessions in, is not read: export the session as JSON (opencode export, goose session export)")
 
 // clip shortens a name that is quoted in an error or a note.
 func clip(s string) string {

@@ -29,7 +29,7 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 		line int
 		want string // suffix of the error
 	}{
-		{"nothing", "", 1, `or the messages of OpenAI or Anthropic as JSON: there is nothing to read`},
+		{"nothing", "", 1, `and messages of OpenAI and Anthropic as JSON: there is nothing to read`},
 		{"blank lines only", "\n \n", 1, "there is nothing to read"},
 		{"not JSON", "hello\n", 1, "invalid character 'h' looking for beginning of value"},
 		{"no header", hello + "\n", 1, `the first line is of type "message"`},

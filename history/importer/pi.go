@@ -16,6 +16,9 @@ const (
 	piTitle   = "title"
 )
 
+// piVersion is the latest version of pi's format that is known.
+const piVersion = 3
+
 // piReader reads the sessions of pi (badlogic/pi-mono, versions 1 to 3 of its format) and oh-my-pi (can1357/oh-my-pi,
 // version 3): a header of type "session", before which oh-my-pi may write a line of type "title", then one entry per
 // line. In version 1 entries have no ids and each follows the one before; since version 2 they are a tree.
@@ -23,6 +26,13 @@ type piReader struct {
 	*builder
 	order []string // ids of the lines, starting with the header's: version 1 refers to the first kept entry by its index
 	begun bool
+}
+
+func (p *piReader) link(o *object) (id, parent string) {
+	if o.peek("type") == piSession {
+		return "", ""
+	}
+	return o.peek("id"), o.peek("parentId")
 }
 
 func (p *piReader) line(number int, o *object, raw []byte) error {
@@ -43,12 +53,20 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 		}
 		p.rec.Header = entry.Header{From: id, Time: o.time("timestamp"), Data: clone(raw)}
 		p.order, p.begun = append(p.order, ""), true
-		return nil
+		if version := o.count("version"); version > piVersion {
+			p.note(number, Later, fmt.Sprint("version ", version))
+		}
+		return o.err
 	case !p.begun:
 		return fmt.Errorf(`expected the header, found a line of type %q`, clip(typ))
 	}
 	r := Record{Line: number, Recorded: typ}
 	r.ID, r.Parent = o.optionalText("id"), p.tip
+	if p.has(r.ID) {
+		p.note(number, Repeated, "id")
+		r.ID, r.Aside, r.Body = "", true, entry.Custom{Name: typ, Data: clone(raw)}
+		return p.add(r)
+	}
 	var notes pending
 	linked := r.ID != ""
 	if parent := o.optionalText("parentId"); linked {
@@ -126,7 +144,10 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 		}
 		r.Body = entry.Usage{Model: o.optionalText("model"), Usage: usage, Cost: cost}
 		notes.rest("model_usage", o)
+	case "session_info":
+		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	default:
+		notes.add(Unknown, r.Recorded)
 		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	}
 	return o.err

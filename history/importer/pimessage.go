@@ -74,7 +74,10 @@ func (p *piReader) body(role string, r *Record, o *object, raw []byte, notes *pe
 		return entry.CustomMessage{Name: role, Content: m.Content}, err
 	case "branchSummary", "compactionSummary":
 		return entry.CustomMessage{Name: role, Content: summaryMessage(o.text("summary")).Content}, o.err
-	default: // the prompt renders the developer's words anew
+	case "developer": // the prompt renders the developer's words anew
+		return entry.Custom{Name: role, Data: clone(raw)}, nil
+	default:
+		notes.add(Unknown, "message."+role)
 		return entry.Custom{Name: role, Data: clone(raw)}, nil
 	}
 	return entry.Message{Message: m}, err

@@ -68,6 +68,12 @@ const (
 	Moved NoteKind = "moved"
 	// Unlinked: the record that it follows is missing. It was attached to the one before it.
 	Unlinked NoteKind = "unlinked"
+	// Reordered: a line came before the one that it follows. It was read after it.
+	Reordered NoteKind = "reordered"
+	// Unknown: a line or part of a type that this version does not know. It is kept for the record only.
+	Unknown NoteKind = "unknown"
+	// Later: a later version of the recorder wrote it than those that are known, so that something may be missing.
+	Later NoteKind = "later version"
 	// Refused: the session accepted an entry only as a [entry.Custom] named "refused", see [Recording.AppendTo].
 	Refused NoteKind = "refused"
 	// Unreadable: a line that could not be read was skipped because of [Options].

@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/sealed"
 )
 
@@ -76,7 +79,6 @@ func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
 		{"promptree: a later version", `{"type":"session","version":5,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 5, this version reads 4"},
 		{"promptree: a missing parent", own + sealed.Line(`{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`), 2, `its parent "c" is missing`},
 		{"promptree: a message without a body", own + sealed.Line(`{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`), 2, "a message without a body"},
-		{"pi: a duplicate id", header + "\n" + `{"type":"a","id":"b","parentId":null}` + "\n" + `{"type":"a","id":"b","parentId":null}`, 3, `the id "b" is already used by line 2`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -88,6 +90,97 @@ func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
 			assert.True(t, strings.HasSuffix(err.Error(), tt.want), "the error is %v", err)
 		})
 	}
+}
+
+// claudeLine returns a line of Claude Code's with one block.
+func claudeLine(uuid, parent, role, block string) string {
+	return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%q,"sessionId":"s","message":{"role":%q,"id":"msg-%s","content":[%s]}}`, role, uuid, parent, role, uuid, block)
+}
+
+func TestALineMayComeBeforeTheOneThatItFollows(t *testing.T) {
+	lines := []string{
+		claudeLine("u1", "", "user", `{"type":"text","text":"ask"}`),
+		claudeLine("u2", "u1", "assistant", `{"type":"tool_use","id":"c","name":"Read","input":{}}`),
+		claudeLine("u3", "u2", "user", `{"type":"tool_result","tool_use_id":"c","content":"found"}`),
+		claudeLine("u4", "u3", "assistant", `{"type":"text","text":"done"}`),
+	}
+	read := func(order ...int) *importer.Recording {
+		var text strings.Builder
+		for _, n := range order {
+			text.WriteString(lines[n] + "\n")
+		}
+		got, err := importer.Read(strings.NewReader(text.String()))
+		require.NoError(t, err)
+		return got
+	}
+	want := said(read(0, 1, 2, 3))
+	require.Len(t, want, 4)
+	for _, order := range [][]int{{0, 2, 1, 3}, {2, 1, 3, 0}, {3, 2, 1, 0}, {0, 3, 2, 1}} {
+		got := read(order...)
+		require.Equal(t, want, said(got), order)
+		require.Equal(t, "u4", got.Leaf)
+		require.NotEmpty(t, got.Notes)
+		for _, n := range got.Notes {
+			require.Equal(t, importer.Reordered, n.Kind)
+		}
+		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
+		require.NoError(t, err)
+		refused, err := got.AppendTo(t.Context(), s)
+		require.NoError(t, err)
+		require.Empty(t, refused)
+	}
+}
+
+func TestLinesThatFollowEachOtherAreRead(t *testing.T) {
+	text := claudeLine("u1", "u2", "user", `{"type":"text","text":"ask"}`) + "\n" + claudeLine("u2", "u1", "assistant", `{"type":"text","text":"done"}`)
+	got, err := importer.Read(strings.NewReader(text))
+	require.NoError(t, err)
+	require.Len(t, said(got), 2)
+	require.Equal(t, importer.Unlinked, got.Notes[0].Kind)
+}
+
+func TestOddLinesAreNoted(t *testing.T) {
+	hello := `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"hello"}}`
+	for _, c := range []struct {
+		rule, give string
+		want       importer.Note
+	}{
+		{"a line that is there twice", session(hello, hello), importer.Note{Line: 3, Count: 1, Kind: importer.Repeated, What: "id"}},
+		{"a type that nobody knows", session(hello, `{"type":"later","id":"b","parentId":"a"}`), importer.Note{Line: 3, Count: 1, Kind: importer.Unknown, What: "later"}},
+		{"a role that nobody knows", session(hello, `{"type":"message","id":"b","parentId":"a","message":{"role":"critic"}}`), importer.Note{Line: 3, Count: 1, Kind: importer.Unknown, What: "message.critic"}},
+		{"a later version of pi", `{"type":"session","version":9,"id":"s"}` + "\n" + hello, importer.Note{Line: 1, Count: 1, Kind: importer.Later, What: "version 9"}},
+		{"a type of Claude Code that nobody knows", claudeLine("a", "", "user", `{"type":"text","text":"hello"}`) + "\n" + `{"type":"later","uuid":"b","parentUuid":"a"}`, importer.Note{Line: 2, Count: 1, Kind: importer.Unknown, What: "later"}},
+		{"an item of Codex that nobody knows", `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n" +
+			`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}` + "\n" +
+			`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"later"}}`, importer.Note{Line: 3, Count: 1, Kind: importer.Unknown, What: "response_item.later"}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(c.give))
+			require.NoError(t, err)
+			require.Equal(t, []importer.Note{c.want}, got.Notes)
+			require.Equal(t, []chat.Message{chat.UserMessage("hello")}, said(got))
+		})
+	}
+}
+
+func TestAFileOfAnUnknownKindIsAnErrorThatNamesWhatWasTried(t *testing.T) {
+	for _, c := range []struct{ name, give, want string }{
+		{"a list of things without roles", "{\n\"messages\": [\n{\"author\": \"a\"}\n]\n}", "the document is neither a message nor a request"},
+		{"messages of another role", `{"role":"agent","content":"a"}`, "neither a type nor messages"},
+		{"a pi session without its first line", `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"a"}}`, `the first line is of type "message"`},
+		{"Antigravity's steps", `{"type":"PLANNER_RESPONSE","step":1}`, `the first line is of type "PLANNER_RESPONSE"`},
+		{"a text", "hello", "invalid character 'h'"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, skip := range []bool{false, true} {
+				_, err := importer.Options{SkipUnreadable: skip}.Read(strings.NewReader(c.give))
+				require.ErrorContains(t, err, "unknown format: tried sessions of promptree, pi, oh-my-pi, Claude Code")
+				require.ErrorContains(t, err, c.want)
+			}
+		})
+	}
+	_, err := importer.Read(strings.NewReader("SQLite format 3\x00\x10\x00"))
+	require.EqualError(t, err, "importer: line 1: a SQLite database, as newer versions of opencode, goose and crush keep their sessions in, is not read: export the session as JSON (opencode export, goose session export)")
 }
 
 func TestUnreadableLinesAreSkippedOnlyOnRequest(t *testing.T) {
