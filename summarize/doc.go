@@ -18,7 +18,8 @@
 //   - A [policy.Policy], which says when to compact and how. Package summarize/policies has six; take one as it is or change
 //     its fields.
 //
-// Package summarize/agent renders the prompt, asks the model and appends its answer, in one call.
+// Package summarize/agent renders the prompt, asks the model and appends its answer, in one call. Package
+// summarize/mirror does it for messages that stay in a list of the application's.
 //
 // # Five steps
 //

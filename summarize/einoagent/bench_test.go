@@ -1,0 +1,46 @@
+package einoagent_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/schema"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+// A request and its round of tools, in a conversation of many messages.
+func BenchmarkRequest(b *testing.B) {
+	for _, with := range []bool{false, true} {
+		for _, n := range []int{500, 5000} {
+			b.Run(fmt.Sprintf("promptree=%v/messages=%d", with, n), func(b *testing.B) {
+				compactor := compactorOn(b, &history.Session{})
+				compactor.Target.Budget = 10_000_000
+				var handlers []adk.ChatModelAgentMiddleware
+				if with {
+					handlers = append(handlers, middlewareOn(b, compactor))
+				}
+				m := &scripted{}
+				m.answer = func(i int, _ request) (*schema.Message, error) {
+					if i == 1 {
+						b.ResetTimer()
+					}
+					if i > b.N {
+						b.StopTimer()
+						return says("done"), nil
+					}
+					return reads(fmt.Sprintf("f%d.go", i)), nil
+				}
+				config := &adk.ChatModelAgentConfig{Name: "a", Model: m, Handlers: handlers}
+				a := agentFrom(b, config, readTool(b, nil))
+				var input []*schema.Message
+				for i := range n / 2 {
+					input = append(input, schema.UserMessage(content(fmt.Sprintf("u%d", i))), says(content(fmt.Sprintf("a%d", i))))
+				}
+				require.NoError(b, run(b, a, false, append(input, schema.UserMessage(question))...).err)
+			})
+		}
+	}
+}

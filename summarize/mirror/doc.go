@@ -1,0 +1,53 @@
+// Package mirror compacts conversations whose messages belong to somebody else: an application, a framework or the loop
+// around a provider's SDK. The owner keeps its list. Before each request it passes the list to a [Mirror], which keeps a
+// [history.Session] in step with it, compacts the session by its policy, and returns the list to send instead.
+//
+//	compactor := &summarize.Compactor{
+//		Session: session, // of history.Open
+//		Policy:  copilotchat.Policy(),
+//		Target:  summarize.Target{Model: model, Tokenizer: tokenizer, Budget: 100_000},
+//	}
+//	defer compactor.Close()
+//	m := mirror.New(compactor)
+//	for {
+//		fitted, err := m.Fit(ctx, mirror.Request[chat.Message]{System: system, Messages: list, Tools: tools})
+//		if err != nil {
+//			return err
+//		}
+//		answer := ask(fitted.Messages) // instead of list
+//		list = append(list, answer)
+//		...
+//	}
+//
+// A list of another type needs two functions, [Mirror.From] and [Mirror.To], that convert messages.
+//
+// # What it does
+//
+// [Mirror.Fit] compares the list with what the session holds:
+//
+//   - New messages at the end are appended to the session.
+//   - If messages were edited, inserted, removed or cut off, the session continues on a new branch from the last message
+//     before the change, with the rest of the list. What the list no longer has stays in the session, on the branch that
+//     was left.
+//   - So it is if the application compacts its list itself: its summary is a message like any other.
+//
+// Then it renders the prompt, and the policy decides whether to compact. The list itself is never changed, nor anything
+// that its messages hold. A message that is sent as it was said is the owner's own, not a copy that was converted there
+// and back.
+//
+// After a restart the first call compares the list with the session by content: what the session has is not appended
+// again. The same holds in a store to which several processes write, whenever another one has appended something.
+//
+// # Messages that no session can hold
+//
+// Leading system messages are rendered anew in each prompt and not recorded. A system message within the list, and a
+// result without its call, are recorded as the application's ([entry.CustomMessage]), and the model sees them as user
+// messages. A call without an id, or with the id of another call of its message, gets one in the session. A call without
+// a result is answered by a note that it was interrupted.
+//
+// # What it costs
+//
+// For each call, a hash of each message of the list and of each message sent: less than a microsecond for a message of a
+// kilobyte. Only new and changed messages are converted, laid out, counted and written; the session is read only at the
+// first call, and where a list was changed. bench/scale/README.md has figures.
+package mirror

@@ -1,0 +1,326 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/callback"
+)
+
+// record is what is remembered of a message of the list.
+type record struct {
+	identity uint64
+	digests  []uint64 // of what it was converted to
+	first    string   // the id of the first of its entries; "" if it has none, or in a partial list
+}
+
+// converted is a message of the list as messages of a session.
+type converted struct {
+	record
+	messages []chat.Message
+}
+
+func (m *Mirror[M]) convert(list []M, identities []uint64) ([]converted, error) {
+	out := make([]converted, len(list))
+	for i, e := range list {
+		messages, err := m.From(e)
+		if err != nil {
+			return nil, fmt.Errorf("mirror: Mirror.From: %w", err)
+		}
+		out[i] = converted{record{identity: identities[i]}, messages}
+		for _, c := range messages {
+			out[i].digests = append(out[i].digests, digest(c))
+		}
+	}
+	return out, nil
+}
+
+// attempts is how often the session is brought in step while other processes write to it.
+const attempts = 5
+
+// record brings the session in step with a list.
+func (m *Mirror[M]) record(ctx context.Context, list []M) (err error) {
+	ctx, done := callback.Outlive(ctx)
+	defer done()
+	identities := m.identities(list)
+	for range attempts {
+		if err = m.notice(ctx); err == nil {
+			err = m.follow(ctx, list, identities)
+		}
+		if err == nil {
+			return nil
+		}
+		m.inStep = false
+		if _, conflict := errors.AsType[*storage.ConflictError](err); !conflict {
+			break
+		}
+		if failed := m.Compactor.Session.Refresh(ctx); failed != nil {
+			return fmt.Errorf("mirror: reading what others said: %w", failed)
+		}
+	}
+	return fmt.Errorf("mirror: bringing the session in step with the messages: %w", err)
+}
+
+// notice finds out whether something else was said in the session, by another process or by the application itself.
+func (m *Mirror[M]) notice(ctx context.Context) error {
+	s := m.Compactor.Session
+	if s.Shared() {
+		if err := s.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	for e, err := range s.Back(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if e.ID == m.leaf {
+			break
+		}
+		if e.Kind().Said() {
+			m.inStep = false
+			break
+		}
+	}
+	m.leaf = s.Leaf()
+	return nil
+}
+
+// follow makes the path of the session that of a list.
+func (m *Mirror[M]) follow(ctx context.Context, list []M, identities []uint64) error {
+	n, err := m.lead(list, identities)
+	if err != nil {
+		return err
+	}
+	list, identities = list[n:], identities[n:]
+	if !m.inStep {
+		m.records = nil
+	}
+	k := 0
+	for ; k < min(len(list), len(m.records)); k++ {
+		if m.records[k].identity == identities[k] {
+			continue
+		}
+		now, err := m.convert(list[k:k+1], identities[k:])
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(now[0].digests, m.records[k].digests) {
+			break
+		}
+		m.records[k].identity = identities[k]
+	}
+	changed := m.records[k:]
+	switch {
+	case m.Partial && (!m.inStep || len(changed) > 0):
+		return m.align(ctx, list, identities)
+	case !m.inStep:
+		return m.find(ctx, list, identities)
+	}
+	m.records = m.records[:k:k]
+	if i := slices.IndexFunc(changed, func(r record) bool { return r.first != "" }); i >= 0 {
+		if err := m.branchBefore(ctx, changed[i].first); err != nil {
+			return err
+		}
+	}
+	news, err := m.convert(list[k:], identities[k:])
+	if err != nil {
+		return err
+	}
+	return m.append(ctx, news)
+}
+
+// lead returns the number of leading system messages of a list, and sets what depends on them.
+func (m *Mirror[M]) lead(list []M, identities []uint64) (int, error) {
+	if n := len(m.leading); n < len(list) && n < len(m.head) && slices.Equal(m.head, identities[:n+1]) {
+		return n, nil
+	}
+	m.leading, m.system = nil, nil
+	for i := range list {
+		c, err := m.convert(list[i:i+1], identities[i:])
+		if err != nil {
+			return 0, err
+		}
+		messages := c[0].messages
+		if len(messages) == 0 || slices.ContainsFunc(messages, func(m chat.Message) bool { return m.Role != chat.RoleSystem }) {
+			break
+		}
+		m.leading, m.system = append(m.leading, c[0].record), append(m.system, messages...)
+	}
+	n := len(m.leading)
+	m.head = slices.Clone(identities[:min(n+1, len(list))])
+	return n, nil
+}
+
+// branchBefore makes the session continue before an entry. A compaction in front of it stays.
+func (m *Mirror[M]) branchBefore(ctx context.Context, id string) error {
+	e, err := m.Compactor.Session.Entry(ctx, id)
+	if err != nil {
+		return err
+	}
+	return m.Compactor.Session.Branch(ctx, e.Parent)
+}
+
+// find finds out what of a list the session has from its start, makes it continue there, and appends the rest.
+func (m *Mirror[M]) find(ctx context.Context, list []M, identities []uint64) error {
+	all, err := m.convert(list, identities)
+	if err != nil {
+		return err
+	}
+	var bodies []entry.Body
+	var open []chat.ToolCall
+	for _, c := range all {
+		for _, message := range c.messages {
+			bodies = append(bodies, admit(message, &open))
+		}
+	}
+	var ids []string // of the entries that hold the first messages
+	other := ""      // the entry after these
+	for e, err := range mirrored(m.Compactor.Session.PathTo(ctx, "")) {
+		if err != nil {
+			return err
+		}
+		if len(ids) == len(bodies) || !says(e, bodies[len(ids)]) {
+			other = e.ID
+			break
+		}
+		ids = append(ids, e.ID)
+	}
+	for _, c := range all {
+		n := len(c.messages)
+		if n > len(ids) {
+			break
+		}
+		if n > 0 {
+			c.first = ids[0]
+		}
+		m.records, ids = append(m.records, c.record), ids[n:]
+	}
+	if len(ids) > 0 { // part of a message
+		other = ids[0]
+	}
+	if other != "" {
+		if err := m.branchBefore(ctx, other); err != nil {
+			return err
+		}
+	}
+	return m.append(ctx, all[len(m.records):])
+}
+
+// The names of custom messages that hold messages of the list: system messages, and results without a call.
+const (
+	systemName = "system"
+	resultName = "result without its call"
+)
+
+// mirrored returns those entries that hold messages of the list.
+func mirrored(entries iter.Seq2[entry.Entry, error]) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
+		for e, err := range entries {
+			if (err != nil || shown(e.Body).Role != "") && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// shown returns a body as a message: that of a custom message has its name as role. Others have none.
+func shown(b entry.Body) chat.Message {
+	switch b := b.(type) {
+	case entry.Message:
+		return b.Message
+	case entry.CustomMessage:
+		if b.Name == systemName || b.Name == resultName {
+			return chat.Message{Role: chat.Role(b.Name), Content: b.Content}
+		}
+	}
+	return chat.Message{}
+}
+
+// admit returns what the session holds of a message, and updates the calls that are open.
+func admit(m chat.Message, open *[]chat.ToolCall) entry.Body {
+	switch m.Role {
+	case chat.RoleSystem:
+		return entry.CustomMessage{Name: systemName, Content: m.Content}
+	case chat.RoleAssistant:
+		m = chat.WithCallIDs(m)
+		*open = slices.Clone(m.ToolCalls)
+	case chat.RoleTool:
+		at := slices.IndexFunc(*open, func(c chat.ToolCall) bool { return c.ID == m.ToolCallID })
+		if at < 0 { // the call came without an id, or with that of another
+			unnamed := givenID(m.ToolCallID) != "" || m.Name == ""
+			at = slices.IndexFunc(*open, func(c chat.ToolCall) bool { return givenID(c.ID) == "" && (unnamed || m.Name == c.Name) })
+		}
+		if at < 0 {
+			return entry.CustomMessage{Name: resultName, Content: m.Content}
+		}
+		if givenID(m.ToolCallID) == "" {
+			m.Name = ""
+		}
+		m.ToolCallID = (*open)[at].ID
+		*open = slices.Delete(*open, at, at+1)
+	}
+	return entry.Message{Message: m}
+}
+
+// says reports whether an entry holds a message. Of what was redacted only the role and the calls are compared.
+func says(e entry.Entry, b entry.Body) bool {
+	had, now := shown(e.Body), shown(b)
+	if len(e.Redacted) > 0 {
+		return sameCalls(had, now)
+	}
+	return digest(had) == digest(now)
+}
+
+func sameCalls(a, b chat.Message) bool {
+	return a.Role == b.Role && givenID(a.ToolCallID) == givenID(b.ToolCallID) && len(a.ToolCalls) == len(b.ToolCalls)
+}
+
+// append appends messages of the list, and then other entries.
+func (m *Mirror[M]) append(ctx context.Context, list []converted, others ...entry.Entry) error {
+	s := m.Compactor.Session
+	open, err := m.open(ctx)
+	if err != nil {
+		return err
+	}
+	var entries []entry.Entry
+	for _, c := range list {
+		for _, message := range c.messages {
+			entries = append(entries, entry.Entry{Body: admit(message, &open)})
+		}
+	}
+	added, err := s.Add(ctx, append(entries, others...)...)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		if len(c.messages) > 0 {
+			c.first, added = added[0].ID, added[len(c.messages):]
+		}
+		m.records = append(m.records, c.record)
+	}
+	m.inStep, m.leaf = true, s.Leaf()
+	return nil
+}
+
+// open returns the calls of the last assistant message on the session's path that have no result.
+func (m *Mirror[M]) open(ctx context.Context) ([]chat.ToolCall, error) {
+	answered := map[string]bool{}
+	for e, err := range m.Compactor.Session.Back(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		switch said := e.Message(); said.Role {
+		case chat.RoleTool:
+			answered[said.ToolCallID] = true
+		case chat.RoleAssistant:
+			return slices.DeleteFunc(slices.Clone(said.ToolCalls), func(c chat.ToolCall) bool { return answered[c.ID] }), nil
+		}
+	}
+	return nil, nil
+}

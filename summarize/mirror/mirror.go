@@ -1,0 +1,296 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Mirror keeps a session in step with a list of messages of type M that somebody else owns. Set the fields before the
+// first call. Calls must not overlap.
+type Mirror[M any] struct {
+	// Compactor of the session. Its target's tools are set to those of each request. The mirror closes neither it nor the
+	// session.
+	Compactor *summarize.Compactor
+	// Prompt that shows the session. The system prompt comes before it. Defaults to the conversation alone:
+	// [history.Conversation], [history.TurnStart] and [history.TurnRounds].
+	Prompt elements.Node
+	// From converts a message. One that holds several, such as the results of parallel calls, is converted to several; one
+	// that holds nothing to none.
+	From func(M) ([]chat.Message, error)
+	// To converts messages that are sent otherwise than they were said: summaries, cleared or cut results, what the list
+	// does not have. They follow each other in the prompt.
+	To func([]chat.Message) ([]M, error)
+	// Version, if set, returns a message's id and version, which must change with its content, or "" for a message that has
+	// none. Messages with the same one in one list are told apart by their content. Defaults to a hash of the content.
+	Version func(M) string
+	// Partial says that a list may be less than the conversation: only new messages, its end, or questions and answers
+	// without the rounds of tools. What the session has besides stays. Messages are then the same if their role, texts,
+	// calls, images and documents are. Off by default: the conversation is what the list has.
+	Partial bool
+
+	step[M]
+	reported string // the leaf up to which Fitted.Entries were returned
+
+	// What the session has of the list.
+	inStep  bool           // whether records describe its path
+	leaf    string         // of the session, when that was last known
+	records []record       // of the messages after the leading system messages
+	leading []record       // of these
+	system  []chat.Message // what they were converted to
+	head    []uint64       // the identities of these and of the next message
+}
+
+// step is what the last request was made of.
+type step[M any] struct {
+	list     []M
+	prompt   elements.Node
+	separate bool           // it begins with a system message that is not in the list
+	sent     *render.Result // what it was rendered to
+	made     map[uint64][]M // what To returned, by a hash of what it was made from
+}
+
+// New returns a mirror of a list of [chat.Message].
+func New(c *summarize.Compactor) *Mirror[chat.Message] {
+	return &Mirror[chat.Message]{
+		Compactor: c,
+		From:      func(m chat.Message) ([]chat.Message, error) { return []chat.Message{m}, nil },
+		To:        func(list []chat.Message) ([]chat.Message, error) { return list, nil },
+	}
+}
+
+// Request is what an application is about to send.
+type Request[M any] struct {
+	// System is the system prompt, if it is not in Messages. It counts towards the budget.
+	System string
+	// Messages is the conversation so far.
+	Messages []M
+	// Tools of the agent.
+	Tools []chat.Tool
+}
+
+// Fitted is what to send instead.
+type Fitted[M any] struct {
+	// Messages within the budget, valid for the providers. The system prompt of [Request.System] is not among them.
+	Messages []M
+	// Compacted reports whether the session was compacted since the last call: a summary that is new stands for old
+	// messages.
+	Compacted bool
+	// Entries that the session gained since the last call, oldest first. A session in a file, or in another
+	// [storage.Store], has stored them already; an application may note them with its own messages, for example to show a
+	// compaction.
+	Entries []entry.Entry
+	// Result is the prompt as it was rendered, the system prompt included.
+	Result *render.Result
+}
+
+// Fit brings the session in step with a list, compacts it if the policy says so, and returns what to send instead of the
+// list.
+//
+// If the context ends, what is new in the list is recorded all the same. The errors are those of From and To, of the
+// session and of [summarize.Compactor.Render]; after one, the next call goes on where this one failed.
+func (m *Mirror[M]) Fit(ctx context.Context, req Request[M]) (Fitted[M], error) {
+	if err := m.check(); err != nil {
+		return Fitted[M]{}, err
+	}
+	if err := m.record(ctx, req.Messages); err != nil {
+		return Fitted[M]{}, err
+	}
+	m.list = req.Messages
+	target := m.Compactor.Current()
+	if len(req.Tools) != len(target.Tools) || len(req.Tools) > 0 && !reflect.DeepEqual(req.Tools, target.Tools) {
+		target.Tools = slices.Clone(req.Tools)
+		if err := m.Compactor.Retarget(ctx, target); err != nil {
+			return Fitted[M]{}, err
+		}
+	}
+	prompt := elements.Nodes{}
+	system := m.system
+	if m.separate = strings.TrimSpace(req.System) != ""; m.separate {
+		system = append([]chat.Message{chat.SystemMessage(req.System)}, system...)
+	}
+	for _, s := range system {
+		if strings.TrimSpace(s.Text()) != "" {
+			prompt = append(prompt, elements.Message(elements.Props{Required: true}, s))
+		}
+	}
+	if m.prompt = append(prompt, m.Prompt); m.Prompt == nil {
+		s := m.Compactor.Session
+		m.prompt = append(prompt, history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s})
+	}
+	result, err := m.Compactor.RenderOrWait(ctx, m.prompt)
+	if err != nil {
+		return Fitted[M]{}, fmt.Errorf("mirror: composing the prompt: %w", err)
+	}
+	return m.fitted(ctx, result)
+}
+
+// Refit returns a smaller prompt after the provider refused the one before as too large; see
+// [summarize.Compactor.Recover]. Any other error ([summarize.Recoverable]) is returned as it is.
+func (m *Mirror[M]) Refit(ctx context.Context, refused error) (Fitted[M], error) {
+	if err := m.check(); err != nil {
+		return Fitted[M]{}, err
+	}
+	result, err := m.Compactor.Recover(ctx, m.prompt, refused, "")
+	if err != nil {
+		return Fitted[M]{}, err
+	}
+	return m.fitted(ctx, result)
+}
+
+// Answered records the usage that the provider reported for the last prompt, which policies and prices need, and with it
+// the answer, if it is given: then nothing is lost if the process ends before the next call. Otherwise the answer is
+// recorded when it is in the list.
+//
+// If another process has said something in the meantime, nothing is recorded, and the error is a
+// [*storage.ConflictError].
+func (m *Mirror[M]) Answered(ctx context.Context, usage chat.Usage, answer ...M) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if m.sent == nil {
+		return errors.New("mirror: no prompt was answered: call Fit first")
+	}
+	ctx, done := callback.Outlive(ctx)
+	defer done()
+	err := m.notice(ctx)
+	if err == nil && !m.inStep {
+		err = &storage.ConflictError{}
+	}
+	if err == nil {
+		var said []converted
+		if said, err = m.convert(answer, m.identities(answer)); err == nil {
+			err = m.append(ctx, said, entry.Entry{Body: m.Compactor.Usage(m.sent, chat.Response{Usage: usage}, "")})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("mirror: recording the answer: %w", err)
+	}
+	return nil
+}
+
+// EndTurn compacts after a turn if the policy says so. The list, if it is not nil, is recorded first. What a policy says
+// in the user's place after a turn is left out, because nobody would answer it. A compaction that fails is no error here:
+// the next Fit compacts or fails.
+func (m *Mirror[M]) EndTurn(ctx context.Context, list []M) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if list != nil {
+		if err := m.record(ctx, list); err != nil {
+			return err
+		}
+	}
+	s := m.Compactor.Session
+	before := s.Leaf()
+	goOn, err := m.Compactor.AfterTurn(ctx, m.prompt)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !goOn || s.Leaf() == before:
+		return nil
+	}
+	said, err := s.Entry(ctx, s.Leaf())
+	if err == nil {
+		err = s.Branch(ctx, said.Parent)
+	}
+	if m.leaf = s.Leaf(); err != nil {
+		return fmt.Errorf("mirror: %w", err)
+	}
+	return nil
+}
+
+func (m *Mirror[M]) check() error {
+	switch {
+	case m.Compactor == nil || m.Compactor.Session == nil:
+		return errors.New("mirror: there is no session: set Mirror.Compactor, and its Session")
+	case m.From == nil || m.To == nil:
+		return errors.New("mirror: messages cannot be converted: set Mirror.From and Mirror.To, or use New")
+	}
+	return nil
+}
+
+// fitted converts a rendered prompt and finds what the session gained.
+func (m *Mirror[M]) fitted(ctx context.Context, result *render.Result) (f Fitted[M], err error) {
+	m.sent, f.Result = result, result
+	if f.Messages, err = m.compose(result.Messages); err != nil {
+		return Fitted[M]{}, err
+	}
+	s := m.Compactor.Session
+	gained := s.PathTo(ctx, "")
+	if m.reported != "" {
+		gained = s.Abandoned(ctx, s.Leaf(), m.reported)
+	}
+	for e, err := range gained {
+		if err != nil {
+			return Fitted[M]{}, fmt.Errorf("mirror: reading what the session gained: %w", err)
+		}
+		f.Entries = append(f.Entries, e)
+		f.Compacted = f.Compacted || e.Type() == entry.TypeCompaction
+	}
+	m.reported = s.Leaf()
+	return f, nil
+}
+
+// compose returns a prompt as messages of the owner's type: those of the list where they are sent as they were said.
+func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
+	if m.separate {
+		messages = messages[1:]
+	}
+	records := slices.Concat(m.leading, m.records)
+	said := make(map[uint64]int, len(records)) // the last record by its first digest
+	for i, r := range records[:min(len(records), len(m.list))] {
+		if len(r.digests) > 0 {
+			said[r.digests[0]] = i
+		}
+	}
+	digests := make([]uint64, len(messages))
+	for i, c := range messages {
+		digests[i] = digest(c)
+	}
+	made, from := map[uint64][]M{}, 0 // messages before from are in out
+	convert := func(to int) error {
+		if from == to {
+			return nil
+		}
+		run := digests[from:to]
+		key := hashOf(&run)
+		list, ok := m.made[key]
+		if !ok {
+			if list, err = m.To(messages[from:to]); err != nil {
+				return fmt.Errorf("mirror: Mirror.To: %w", err)
+			}
+		}
+		out, made[key] = append(out, list...), list
+		return nil
+	}
+	for i := range messages {
+		at, ok := said[digests[i]]
+		if !ok || i < from {
+			continue
+		}
+		if n := len(records[at].digests); n <= len(digests)-i && slices.Equal(records[at].digests, digests[i:i+n]) {
+			if err := convert(i); err != nil {
+				return nil, err
+			}
+			out, from = append(out, m.list[at]), i+n
+		}
+	}
+	if err := convert(len(messages)); err != nil {
+		return nil, err
+	}
+	m.made = made
+	return out, nil
+}

@@ -1,0 +1,469 @@
+package mirror_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
+	"github.com/promptree-go/promptree/summarize/mirror"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// compactorOn returns a compactor whose summaries are digests made without a model.
+func compactorOn(t testing.TB, s *history.Session, budget int) *summarize.Compactor {
+	c := &summarize.Compactor{
+		Session: s, Policy: a3s.Policy(),
+		Target: summarize.Target{Model: models.Offline{Tokenizer: sizingtest.Quarter{}}, Tokenizer: sizingtest.Quarter{}, Budget: budget},
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+const plenty = 100_000 // tokens
+
+// script makes messages from words: u1 is the user's, a1 an answer, c1 an answer that calls a tool, r1 its result, and s1
+// a system message.
+func script(words string) (list []chat.Message) {
+	for _, w := range strings.Fields(words) {
+		switch w[0] {
+		case 'u':
+			list = append(list, chat.UserMessage(w))
+		case 's':
+			list = append(list, chat.SystemMessage(w))
+		case 'a':
+			list = append(list, chat.AssistantMessage(w))
+		case 'c':
+			m := chat.AssistantMessage(w)
+			m.ToolCalls = []chat.ToolCall{{ID: "call_" + w[1:], Name: "read", Arguments: "{}"}}
+			list = append(list, m)
+		case 'r':
+			list = append(list, chat.ToolResult("call_"+w[1:], w))
+		}
+	}
+	return list
+}
+
+// path returns the messages on a session's path in the notation of script.
+func path(t testing.TB, s *history.Session) string {
+	t.Helper()
+	var list []string
+	for e, err := range s.PathTo(t.Context(), "") {
+		require.NoError(t, err)
+		switch b := e.Body.(type) {
+		case entry.Message:
+			list = append(list, b.Text())
+		case entry.CustomMessage:
+			list = append(list, chat.Message{Content: b.Content}.Text())
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// said returns the number of messages of a session on all branches.
+func said(t testing.TB, s *history.Session) (n int) {
+	t.Helper()
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		if e.Type() == entry.TypeMessage || e.Type() == entry.TypeCustomMessage {
+			n++
+		}
+	}
+	return n
+}
+
+func texts(list []chat.Message) string {
+	var words []string
+	for _, m := range list {
+		words = append(words, m.Text())
+	}
+	return strings.Join(words, " ")
+}
+
+func TestTheSessionFollowsWhatTheOwnerDoesToItsList(t *testing.T) {
+	for _, c := range []struct {
+		name, before, after string
+		added               int    // messages
+		sent                string // what is sent, if it is not the list
+	}{
+		{"appends", "u1 a1", "u1 a1 u2", 1, ""},
+		{"leaves as it is", "u1 a1 u2", "u1 a1 u2", 0, ""},
+		{"edits in place", "u1 a1 u2", "u1 a9 u2", 2, ""},
+		{"edits the last", "u1 a1 u2", "u1 a1 u9", 1, ""},
+		{"edits the first", "u1 a1 u2", "u9 a1 u2", 3, ""},
+		{"cuts off", "u1 a1 u2 a2 u3", "u1", 0, ""},
+		{"cuts off and goes on", "u1 a1 u2 a2 u3", "u1 a1 u9", 1, ""},
+		{"removes from the start", "u1 a1 u2 a2 u3", "u2 a2 u3", 3, ""},
+		{"removes from the middle", "u1 a1 u2 a2 u3", "u1 a1 u3", 1, ""},
+		{"inserts", "u1 a1 u3", "u1 a1 u2 u3", 2, ""},
+		{"summarises itself", "u1 a1 u2 a2 u3", "u1-2 u3", 2, ""},
+		{"repeats a message", "u1 a1", "u1 a1 u1 a1 u1", 3, ""},
+		{"begins anew", "u1 a1", "u5", 1, ""},
+		{"empties and begins anew", "u1 a1 u2", "u1", 0, ""},
+		{"adds a result", "u1 c1", "u1 c1 r1", 1, ""},
+		{"drops the call of a result", "u1 c1 r1", "u1 r1", 1, `u1 <custom-message name="result without its call"> r1 </custom-message>`},
+		{"drops a result", "u1 c1 r1 u2", "u1 c1 u2", 1, "u1 c1 (no result: the call was interrupted) u2"},
+		{"changes the system prompt", "s1 u1 a1 u2", "s2 s3 u1 a1 u2", 0, ""},
+		{"adds a system prompt", "u1 a1 u2", "s1 u1 a1 u2", 0, ""},
+		{"says something as the system later", "u1 a1 u2", "u1 a1 s2 u2", 2, `u1 a1 <custom-message name="system"> s2 </custom-message> u2`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, restarts := range []bool{false, true} {
+				s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
+				require.NoError(t, err)
+				m := mirror.New(compactorOn(t, s, plenty))
+				_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script(c.before)})
+				require.NoError(t, err)
+				before := said(t, s)
+				if restarts {
+					m = mirror.New(compactorOn(t, s, plenty))
+				}
+				for range 2 {
+					fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script(c.after)})
+					require.NoError(t, err)
+					sent := c.sent
+					if sent == "" {
+						sent = c.after
+					}
+					require.Equal(t, sent, strings.Join(strings.Fields(texts(fitted.Messages)), " "))
+					require.Equal(t, strings.TrimLeft(regexp.MustCompile(`^(s\d ?)*`).ReplaceAllString(c.after, ""), " "), path(t, s))
+					require.Equal(t, c.added, said(t, s)-before, "restarts %v", restarts)
+				}
+			}
+		})
+	}
+}
+
+func TestAPartialListAddsToTheConversation(t *testing.T) {
+	for _, c := range []struct {
+		name, session, list, path string
+	}{
+		{"only the new message", "u1 a1", "u2", "u1 a1 u2"},
+		{"questions and answers", "u1 c1 r1 a1", "u1 a1 u2", "u1 c1 r1 a1 u2"},
+		{"the end", "u1 a1 u2 c2 r2 a2", "a2 u3", "u1 a1 u2 c2 r2 a2 u3"},
+		{"asked again before the answer", "u1 a1 u2 c2 r2", "u2", "u1 a1 u2 c2 r2"},
+		{"edited", "u1 a1 u2 a2 u3 a3", "u1 a1 u4", "u1 a1 u4"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &history.Session{}
+			require.NoError(t, s.Append(t.Context(), script(c.session)...))
+			m := mirror.New(compactorOn(t, s, plenty))
+			m.Partial = true
+			for range 2 {
+				fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script(c.list)})
+				require.NoError(t, err)
+				require.Equal(t, c.path, path(t, s))
+				require.Equal(t, c.path, texts(fitted.Messages))
+			}
+		})
+	}
+}
+
+func TestTheSystemPromptAndToolsOfARequestCountAndAreNotSentTwice(t *testing.T) {
+	s := &history.Session{}
+	m := mirror.New(compactorOn(t, s, plenty))
+	tools := []chat.Tool{{Name: "read", Description: "Reads."}}
+	m.Prompt = elements.Nodes{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text("House rules.")}},
+		history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s},
+	}
+	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{System: "You read.", Messages: script("u1"), Tools: tools})
+	require.NoError(t, err)
+	require.Equal(t, "House rules. u1", texts(fitted.Messages))
+	require.Equal(t, "You read. House rules. u1", texts(fitted.Result.Messages))
+	require.Equal(t, tools, m.Compactor.Current().Tools)
+}
+
+func TestAnswersAndUsageAreRecordedOnce(t *testing.T) {
+	s := &history.Session{}
+	m := mirror.New(compactorOn(t, s, plenty))
+	require.Error(t, m.Answered(t.Context(), chat.Usage{}))
+	_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1")})
+	require.NoError(t, err)
+	require.NoError(t, m.Answered(t.Context(), chat.Usage{Input: 7}, script("a1")...))
+	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1 a1 u2")})
+	require.NoError(t, err)
+	require.Equal(t, "u1 a1 u2", path(t, s))
+	require.Equal(t, 3, said(t, s))
+	var kinds []entry.Type
+	for _, e := range fitted.Entries {
+		kinds = append(kinds, e.Type())
+	}
+	require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeUsage, entry.TypeMessage}, kinds, "since the last call")
+	usage, ok, err := s.Latest(t.Context(), entry.TypeUsage)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, 7, usage.Body.(entry.Usage).Usage.Input)
+
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("from elsewhere")))
+	var conflict *storage.ConflictError
+	require.ErrorAs(t, m.Answered(t.Context(), chat.Usage{}, script("a2")...), &conflict)
+	_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1 a1 u2 a2 u3")})
+	require.NoError(t, err)
+	require.Equal(t, "u1 a1 u2 a2 u3", path(t, s))
+}
+
+func TestARefusedPromptIsMadeSmaller(t *testing.T) {
+	m := mirror.New(compactorOn(t, &history.Session{}, plenty))
+	var list []chat.Message
+	for n := range 40 {
+		list = append(list, chat.UserMessage(fmt.Sprintf("question %d %s", n, strings.Repeat("abc ", 200))), chat.AssistantMessage("yes"))
+	}
+	list = append(list, chat.UserMessage("last"))
+	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{System: "You answer.", Messages: list})
+	require.NoError(t, err)
+	require.Len(t, fitted.Messages, len(list))
+	refused := &chat.ContextLimitError{Limit: 5000, Tokens: 9000, Err: errors.New("too large")}
+	smaller, err := m.Refit(t.Context(), refused)
+	require.NoError(t, err)
+	require.Less(t, smaller.Result.Tokens, 5000)
+	require.Equal(t, "last", smaller.Messages[len(smaller.Messages)-1].Text())
+	other := errors.New("another error")
+	_, err = m.Refit(t.Context(), other)
+	require.ErrorIs(t, err, other)
+}
+
+func TestWhatAPolicySaysInTheUsersPlaceAfterATurnIsLeftOut(t *testing.T) {
+	s := &history.Session{}
+	compactor := compactorOn(t, s, 1000)
+	compactor.Policy.Continue = "Go on."
+	m := mirror.New(compactor)
+	list := script("u1")
+	for n := 0; ; n++ {
+		require.Less(t, n, 20)
+		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
+		require.NoError(t, err)
+		require.NotContains(t, texts(fitted.Messages), "Go on.")
+		list = append(list, chat.AssistantMessage(strings.Repeat("abc ", 100)))
+		require.NoError(t, m.EndTurn(t.Context(), list))
+		if fitted.Compacted {
+			break
+		}
+		list = append(list, chat.UserMessage(strings.Repeat("abc ", 50)))
+	}
+	require.Equal(t, texts(list), path(t, s))
+}
+
+func TestMessagesWhoseVersionIsTheSameAreNotRead(t *testing.T) {
+	type message struct {
+		id      string
+		version int
+		text    string
+	}
+	read := 0
+	m := &mirror.Mirror[*message]{
+		Compactor: compactorOn(t, &history.Session{}, plenty),
+		From: func(m *message) ([]chat.Message, error) {
+			read++
+			return []chat.Message{chat.UserMessage(m.text)}, nil
+		},
+		To: func([]chat.Message) ([]*message, error) {
+			return nil, errors.New("nothing is sent otherwise than it was said")
+		},
+		Version: func(m *message) string {
+			if m.id == "" {
+				return ""
+			}
+			return fmt.Sprint(m.id, "/", m.version)
+		},
+	}
+	list := []*message{{"x", 1, "one"}, {"x", 1, "two"}, {"", 0, "three"}, {"y", 1, "four"}}
+	fit := func() string {
+		fitted, err := m.Fit(t.Context(), mirror.Request[*message]{Messages: list})
+		require.NoError(t, err)
+		require.Equal(t, list, fitted.Messages)
+		read, list = 0, slices.Clone(list)
+		return path(t, m.Compactor.Session)
+	}
+	require.Equal(t, "one two three four", fit())
+	list = append(list, &message{"z", 1, "five"})
+	_, err := m.Fit(t.Context(), mirror.Request[*message]{Messages: list})
+	require.NoError(t, err)
+	require.Equal(t, 1, read)
+	list[0], list[1] = list[1], list[0] // with the same id and version
+	require.Equal(t, "two one three four five", fit())
+	list[3] = &message{"y", 2, "edited"}
+	require.Equal(t, "two one three edited five", fit())
+	list[2] = &message{"", 0, "without an id"}
+	require.Equal(t, "two one without an id edited five", fit())
+}
+
+func TestNothingUnchangedIsConvertedAgain(t *testing.T) {
+	from, to := 0, 0
+	m := mirror.New(compactorOn(t, &history.Session{}, 2000))
+	m.From = func(c chat.Message) ([]chat.Message, error) { from++; return []chat.Message{c}, nil }
+	m.To = func(list []chat.Message) ([]chat.Message, error) { to++; return list, nil }
+	var list []chat.Message
+	compacted := 0
+	for n := range 60 {
+		from, to = 0, 0
+		list = append(list, chat.UserMessage(fmt.Sprint("question ", n)), chat.AssistantMessage(strings.Repeat("abc ", 50)), chat.UserMessage("and?"))
+		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
+		require.NoError(t, err)
+		if n > 0 {
+			require.Equal(t, 3, from)
+		}
+		if fitted.Compacted {
+			compacted++
+		} else {
+			require.Zero(t, to)
+		}
+	}
+	require.Positive(t, compacted)
+}
+
+func TestAHostsOwnMessageIsSentAsItIs(t *testing.T) {
+	type message struct {
+		chat.Message
+		mark any // what no chat.Message has
+	}
+	m := &mirror.Mirror[*message]{
+		Compactor: compactorOn(t, &history.Session{}, plenty),
+		From:      func(m *message) ([]chat.Message, error) { return []chat.Message{m.Message}, nil },
+		To: func(list []chat.Message) (out []*message, err error) {
+			for _, c := range list {
+				out = append(out, &message{c, "made"})
+			}
+			return out, nil
+		},
+	}
+	var list []*message
+	for _, c := range script("s1 u1 c1 r1 a1 u2") {
+		list = append(list, &message{c, map[string]any{"extra": 1.5}})
+	}
+	list[2].ToolCalls = append(list[2].ToolCalls, chat.ToolCall{ID: "call_lost", Name: "read", Arguments: "{}"})
+	fitted, err := m.Fit(t.Context(), mirror.Request[*message]{Messages: list})
+	require.NoError(t, err)
+	require.Len(t, fitted.Messages, 7)
+	for i, at := range []int{0, 1, 2, 3, -1, 4, 5} {
+		if at < 0 {
+			require.Equal(t, "made", fitted.Messages[i].mark)
+			continue
+		}
+		require.Same(t, list[at], fitted.Messages[i])
+	}
+	list[4].mark = map[string]any{"extra": 2} // which the session does not hold
+	before := said(t, m.Compactor.Session)
+	_, err = m.Fit(t.Context(), mirror.Request[*message]{Messages: list})
+	require.NoError(t, err)
+	require.Equal(t, before, said(t, m.Compactor.Session))
+}
+
+func TestCallsWithoutIDsAreAnsweredByTheirResults(t *testing.T) {
+	call := func(name string) chat.ToolCall { return chat.ToolCall{Name: name, Arguments: "{}"} }
+	result := func(id, name, text string) chat.Message {
+		m := chat.ToolResult(id, text)
+		m.Name = name
+		return m
+	}
+	for _, c := range []struct {
+		name    string
+		calls   []chat.ToolCall
+		results []chat.Message
+	}{
+		{"in order", []chat.ToolCall{call("a"), call("a")}, []chat.Message{result("", "", "of 0"), result("", "", "of 1")}},
+		{"by name", []chat.ToolCall{call("a"), call("b")}, []chat.Message{result("", "b", "of 1"), result("", "a", "of 0")}},
+		{"the same id twice", []chat.ToolCall{{ID: "x", Name: "a", Arguments: "{}"}, {ID: "x", Name: "b", Arguments: "{}"}}, []chat.Message{result("x", "", "of 0"), result("x", "", "of 1")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &history.Session{}
+			list := append(script("u1"), chat.Message{Role: chat.RoleAssistant, ToolCalls: c.calls})
+			for _, results := range [][]chat.Message{nil, c.results[:1], c.results} {
+				for range 2 { // the second time after a restart
+					m := mirror.New(compactorOn(t, s, plenty))
+					fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: slices.Concat(list, results)})
+					require.NoError(t, err)
+					require.NoError(t, chat.Validate(fitted.Result.Messages))
+					require.Equal(t, 2+len(results), said(t, s))
+				}
+			}
+			view, err := s.View(t.Context())
+			require.NoError(t, err)
+			shown := view.Messages()
+			for i, call := range shown[1].ToolCalls {
+				require.Equal(t, call.ID, shown[2+i].ToolCallID)
+				require.Equal(t, fmt.Sprint("of ", i), shown[2+i].Text())
+			}
+		})
+	}
+}
+
+func TestACompactionBeforeWhatWasEditedStays(t *testing.T) {
+	s := &history.Session{}
+	m := mirror.New(compactorOn(t, s, 1000))
+	var list []chat.Message
+	for n := 0; ; n++ {
+		require.Less(t, n, 30)
+		list = append(list, chat.UserMessage(fmt.Sprint("question ", n)))
+		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
+		require.NoError(t, err)
+		list = append(list, chat.AssistantMessage(strings.Repeat("abc ", 60)))
+		if fitted.Compacted {
+			break
+		}
+	}
+	_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("next"))})
+	require.NoError(t, err)
+	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("edited"))})
+	require.NoError(t, err)
+	require.Less(t, len(fitted.Messages), len(list))
+	require.False(t, fitted.Compacted)
+	require.Equal(t, texts(list)+" edited", path(t, s))
+}
+
+func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
+	store := &storage.Memory{}
+	key := regexp.MustCompile(`sk-\w+`)
+	list := []chat.Message{chat.UserMessage("my key is sk-1"), chat.AssistantMessage("thanks for sk-1"), chat.UserMessage("go on")}
+	for range 2 { // the second time after a restart
+		s, err := history.New(t.Context(), store, history.Options{Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") }})
+		require.NoError(t, err)
+		fitted, err := mirror.New(compactorOn(t, s, plenty)).Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
+		require.NoError(t, err)
+		require.Equal(t, "my key is [key] thanks for [key] go on", texts(fitted.Messages))
+		require.Equal(t, 3, said(t, s))
+	}
+}
+
+func TestMistakesAreErrors(t *testing.T) {
+	_, err := (&mirror.Mirror[int]{}).Fit(t.Context(), mirror.Request[int]{})
+	require.ErrorContains(t, err, "set Mirror.Compactor")
+	_, err = (&mirror.Mirror[int]{Compactor: compactorOn(t, &history.Session{}, 1)}).Fit(t.Context(), mirror.Request[int]{})
+	require.ErrorContains(t, err, "set Mirror.From")
+	m := mirror.New(compactorOn(t, &history.Session{}, plenty))
+	broken := errors.New("broken")
+	m.From = func(chat.Message) ([]chat.Message, error) { return nil, broken }
+	_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1")})
+	require.ErrorIs(t, err, broken)
+}
+
+func TestAMessageOfWhichTheSessionHasAPartIsRecordedWhole(t *testing.T) {
+	s := &history.Session{}
+	calls := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "a", Arguments: "{}"}, {ID: "2", Name: "a", Arguments: "{}"}}}
+	results := []chat.Message{chat.ToolResult("1", "r1"), chat.ToolResult("2", "r2")}
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("u1"), calls, results[0])) // and then the process died
+	m := &mirror.Mirror[[]chat.Message]{
+		Compactor: compactorOn(t, s, plenty),
+		From:      func(list []chat.Message) ([]chat.Message, error) { return list, nil },
+		To:        func(list []chat.Message) ([][]chat.Message, error) { return [][]chat.Message{list}, nil },
+	}
+	list := [][]chat.Message{{chat.UserMessage("u1")}, {calls}, results}
+	for range 2 {
+		fitted, err := m.Fit(t.Context(), mirror.Request[[]chat.Message]{Messages: list})
+		require.NoError(t, err)
+		require.Equal(t, list, fitted.Messages)
+		require.Equal(t, "u1  r1 r2", path(t, s))
+	}
+}
