@@ -9,8 +9,8 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// Calibrated is a [chat.Tokenizer] for models whose provider publishes none, such as Claude and Gemini. It counts with
-// the tokenizer of another model and corrects the count by the usage that the provider reports:
+// Calibrated is a [chat.Tokenizer] for models whose provider publishes none, such as Claude, or whose vocabulary is not at
+// hand. It counts with the tokenizer of another model and corrects the count by the usage that the provider reports:
 //
 //	counter := &sizing.Calibrated{Base: o200k}
 //	response, err := model.Generate(ctx, request)
@@ -148,6 +148,13 @@ func (c *Calibrated) Margin() float64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.errors.margin()
+}
+
+// Observed reports whether usage was observed. Until then the counts are estimates.
+func (c *Calibrated) Observed() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.last != nil
 }
 
 // Learns returns true: the counts change when an answer is observed.

@@ -14,7 +14,8 @@
 //     place and its thought signature for the next request.
 //   - [Validate] reports each rule of the API that a request breaks; [Repair] repairs what it can and reports the
 //     changes. A [Model] repairs each request, because histories that other providers' models have written need it.
-//   - [Tokenizer] estimates the tokens of texts and images, and [Model.CountTokens] asks Gemini.
+//   - [Tokenizer] estimates the tokens of texts and images, [Counter] counts texts exactly by a file of yours, and
+//     [Model.CountTokens] asks Gemini.
 //   - [NewClient] creates a client that refuses redirects to other servers.
 //
 // # Errors

@@ -10,9 +10,9 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Tokenizer counts by the rules that Google publishes. Google publishes no tokenizer for Gemini's texts, so their
-// tokens are estimated; [sizing.Calibrated] improves the estimate, and [Model.CountTokens] asks Gemini. The zero value
-// is ready to use.
+// Tokenizer counts by the rules that Google publishes. Texts count exactly with the vocabulary of Gemma 3, which Google
+// publishes and you give: see [Counter]. Without it they are estimated; [sizing.Calibrated] improves the estimate, and
+// [Model.CountTokens] asks Gemini. The zero value is ready to use.
 type Tokenizer struct {
 	// Text counts texts. Defaults to Google's rule of thumb, a token per 4 characters.
 	Text chat.Tokenizer

@@ -1,0 +1,71 @@
+package chattemplate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
+)
+
+// toolJSON returns a tool as templates are given it.
+func toolJSON(t chat.Tool) string {
+	fields := []string{`"name": ` + quoted(t.Name)}
+	if t.Description != "" {
+		fields = append(fields, `"description": `+quoted(t.Description))
+	}
+	if s := t.Schema(); s != nil {
+		fields = append(fields, `"parameters": `+spacedJSON(string(s)))
+	}
+	return `{"type": "function", "function": {` + strings.Join(fields, ", ") + `}}`
+}
+
+// quoted returns a text as Python writes it in JSON.
+func quoted(text string) string {
+	line, err := plainjson.Marshal(text)
+	if err != nil {
+		return `"` + text + `"`
+	}
+	return strings.NewReplacer(`\\`, `\\`, `\u2028`, "\u2028", `\u2029`, "\u2029").Replace(string(line))
+}
+
+// spacedJSON returns a JSON text as templates write it, in the form of Python's json.dumps: a space after each colon and
+// comma and no other white space. A text that is not JSON is returned as it is.
+func spacedJSON(text string) string {
+	if !json.Valid([]byte(text)) {
+		return text
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var b strings.Builder
+	writeValue(&b, d)
+	return b.String()
+}
+
+// writeValue writes the next value of a valid text.
+func writeValue(b *strings.Builder, d *json.Decoder) {
+	token, _ := d.Token()
+	switch token := token.(type) {
+	case json.Delim:
+		b.WriteString(token.String())
+		for i := 0; d.More(); i++ {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			if token == '{' {
+				writeValue(b, d)
+				b.WriteString(": ")
+			}
+			writeValue(b, d)
+		}
+		end, _ := d.Token()
+		fmt.Fprint(b, end)
+	case string:
+		b.WriteString(quoted(token))
+	case nil:
+		b.WriteString("null")
+	default: // a number or a boolean
+		fmt.Fprint(b, token)
+	}
+}
