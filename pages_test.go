@@ -89,6 +89,36 @@ func blocksOf(t *testing.T, fset *token.FileSet, dir string) (blocks []string) {
 	return blocks
 }
 
+func TestLongPagesKeepTheirLimitOfWords(t *testing.T) {
+	for dir, most := range map[string]int{"render": 2300, "history": 1400} {
+		require.LessOrEqual(t, len(strings.Fields(parsed(t, dir+"/doc.go").Doc.Text())), most, dir)
+	}
+}
+
+func TestTablesOfFieldsAreComplete(t *testing.T) {
+	for name, path := range map[string]string{"Cut": "history/cut.go", "Condition": "summarize/policy/trigger.go"} {
+		fields := 0
+		for _, d := range parsed(t, path).Decls {
+			declared, ok := d.(*ast.GenDecl)
+			if !ok || declared.Tok != token.TYPE || declared.Specs[0].(*ast.TypeSpec).Name.Name != name {
+				continue
+			}
+			for _, field := range declared.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List {
+				fields++
+				require.Regexp(t, `(?m)^\t`+field.Names[0].Name+` {2,}\S`, declared.Doc.Text(), name)
+			}
+		}
+		require.Positive(t, fields, name)
+	}
+}
+
+func parsed(t *testing.T, path string) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+	require.NoError(t, err)
+	return file
+}
+
 // harmless matches errors that come only from checking a block without the rest of its program.
 var harmless = regexp.MustCompile(`^undefined: \w+$|^declared and not used|not used$|^no new variables|^missing return$|^too many return values`)
 

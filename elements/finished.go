@@ -8,7 +8,7 @@ import (
 )
 
 // Finished is a list of past messages that do not change any more, kept or dropped together like a [Chunk], such as a
-// round of a conversation. Use the same pointer in every prompt that shows the messages: their layout and count are
+// round of a conversation. (What is finished is the messages, not the turn.) Use the same pointer in every prompt that shows the messages: their layout and count are
 // computed once and stored in it. So a long conversation costs little more than its new messages.
 //
 // Do not change the messages or anything that they hold after the first render. A Finished may be placed wherever a

@@ -19,8 +19,8 @@ type Props struct {
 	// everything in the element that has no category of its own, and has no other effect. Unset by default.
 	Category Category
 	// FlexGrow is the element's flex group. Siblings without one are laid out first, then each group from the highest
-	// value down, with the budget that is left. It does not affect the order of pruning. 0 is unset; it is never
-	// negative.
+	// value down, with the budget that is left. The name is that of prompt-tsx: it is an order, not a weight or a size, and
+	// does not affect the order of pruning. 0 is unset; it is never negative.
 	FlexGrow int
 	// FlexBasis is the element's weight in the sharing of its group's budget. Defaults to 1.
 	FlexBasis float64

@@ -17,6 +17,16 @@ import (
 // for word. The zero value keeps the newest message or round and nothing else. Each field moves the cut further back,
 // or limits it; they may be combined.
 //
+//	field            what it does
+//	Tokens           keeps older entries as long as what is kept has at most so many tokens
+//	Share            the same, for a part of the prompt's budget; the smaller of the two applies
+//	Messages         keeps older entries until so many messages are kept; Tokens and Share come first
+//	Rounds           the same, for rounds; if both are set, both numbers must be reached
+//	First            keeps so many messages at the start of the path in addition
+//	ToolBoundary     keeps the newest round while one of its calls has no result
+//	SinceCompaction  keeps nothing from before the latest compaction
+//	Limits           says how rounds are shown, and so how they are counted
+//
 // These hold for every rule:
 //
 //  1. Only what the view shows counts: what the latest compaction on the path covers is not covered again, and what was

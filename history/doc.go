@@ -4,7 +4,7 @@
 //   - [Session.Append], for what the user, the model and the tools say.
 //   - The elements [Conversation], [TurnStart] and [TurnRounds], which show it in a prompt.
 //
-// A [Session] is a conversation that is only ever appended to, in memory or in a file of one JSON object a line:
+// A session is only ever appended to. In a file it is one JSON object a line:
 //
 //	session, err := history.Open("session.jsonl", history.Options{})
 //	if err != nil {
@@ -15,8 +15,7 @@
 //
 // An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([storage.FileOptions] can
 // trade that for speed). A line that a crash cut short is moved to a separate file by the next Open. A second writer
-// gets a [*storage.LockedError] that names the first; readers are always let in. If the file is removed, renamed or
-// replaced meanwhile, Append fails with [storage.ErrMoved]. Only erasure rewrites what was said ([Session.Erase]), so
+// gets a [*storage.LockedError] that names the first; readers are always let in. Only erasure rewrites what was said, so
 // the file is also the transcript in which an agent looks up what a compaction left out.
 //
 // # What is kept
@@ -29,7 +28,7 @@
 // A model sees messages, what the user ran in a shell ([entry.Shell]), what the application says in the user's place
 // ([entry.CustomMessage]) and what was done on a branch that was left ([entry.BranchSummary]). It does not see the
 // others, such as an [entry.Label], an [entry.Todos] or the [entry.Usage] of a request; [Session.Latest] finds the
-// newest of a kind, and [Session.Customs] the newest [entry.Custom] of each name. An entry of a kind that a later version wrote is kept as it is.
+// newest of a kind.
 //
 // # The tree
 //
@@ -46,9 +45,8 @@
 //	summary := summarise(session.Abandoned(ctx, old, id))
 //	session.Add(ctx, entry.Entry{Parent: id, Body: entry.BranchSummary{From: old, Summary: entry.Summary{Text: summary}}})
 //
-// [Session.PathTo] returns the entries from the root to one, and [Turns] splits such a path into turns: a turn is a
-// user message, or what takes its place, and the rounds that answer it; a round is one assistant message and the
-// results of its calls.
+// [Turns] splits a path ([Session.PathTo]) into turns: a turn is a user message, or what takes its place, and the rounds
+// that answer it; a round is one assistant message and the results of its calls.
 //
 //	for turn, err := range history.Turns(session.PathTo(ctx, "")) { … }
 //
@@ -61,16 +59,12 @@
 //	entries  e1 user  e2 assistant  e3 user  e4 assistant  e5 compaction, first kept e3  e6 user
 //	view     the compaction's messages         e3 user  e4 assistant                     e6 user
 //
-// If the model must continue its thinking, the compaction holds that too, and it is put before the first assistant
-// message ([entry.Compaction].Thinking).
-//
 // An [entry.Clearing] replaces old tool output, or old arguments of tool calls, by placeholders in what is shown from
-// there on. It is an entry as well and holds the text of each placeholder; a branch from before it shows the old output
-// again.
+// there on; a branch from before it shows the old output again.
 //
 // The same path always has the same view: a session that is opened again shows the same bytes, and a branch from before
 // a compaction is not affected by it. A compaction names the entry at which it cuts, so it may take its time: what was
-// said in the meantime is kept, and if that entry is gone the compaction is dropped with a [*entry.BoundaryError].
+// said in the meantime is kept.
 //
 // Three elements show the view in a prompt:
 //
@@ -81,32 +75,23 @@
 //		history.TurnRounds{Session: session},   // what the agent has done about it
 //	)
 //
-// [Compacted] shows the summaries apart from the turns, for a prompt with something in between.
-//
-// [WithView] sets the view that they show: the one at the leaf when a render began, or the one that a compaction would
-// show before it is made ([Session.ViewWith]). An element of your own that shows a session takes its view from
-// [ViewIn].
+// [Compacted] shows the summaries apart from the turns, for a prompt with something in between. [WithView] sets the view
+// that the elements show.
 //
 // The elements are required unless Droppable is set: history that does not fit is an error, which package summarize
-// answers with a compaction, and is never lost silently. It compacts droppable history too, and leaves it out only as
-// a last resort. What they show obeys the providers' rules at any budget; see
-// [Round.Messages].
-//
-// What they show is cached from one render to the next for the same budget and tokenizer, unless the tokenizer learns,
-// so that a step of an agent costs only what it added.
+// answers with a compaction, and is never lost silently. What they show obeys the providers' rules at any budget
+// ([Round.Messages]), and is cached from one render to the next, so that a step of an agent costs only what it added.
 //
 // # Where it may be cut
 //
 // A [Cut] is a rule that says where a view is cut in two: what is older is summarised, what is newer is kept word for
-// word. Its fields may be combined. A cut is between units ([View.Units]): the start of a turn is a unit, and so is a
-// round. A call is never separated from its result, and what is kept is never empty:
+// word. Its page lists its fields, which may be combined. A call is never separated from its result, and what is kept is
+// never empty:
 //
 //	view, err := session.View(ctx)
 //	point, err := history.Cut{Tokens: 20_000}.Find(ctx, view, s) // the newest 20,000 tokens are kept
 //	summary := summarise(point.Covered())
 //	err = session.Compact(ctx, entry.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
-//
-// [CutPoint.Later] returns the next cut, which keeps less, and [Cut.Earliest] the one that keeps the most.
 //
 // Package summarize does this whenever a prompt does not fit.
 //
@@ -122,8 +107,6 @@
 //     and reports what it did.
 //   - A [PreviewRule] finds new output that is large, to be shown as a preview from its first request on.
 //
-// [FileTools] returns the files that were read and modified on a path, compacted or not.
-//
 // # What is left out can be read again
 //
 // Whatever is left out of what an agent sees leaves a mark with its size and its handle ([Session.Handle]): the call that
@@ -133,12 +116,9 @@
 //	[output of 640 tokens left out here: /logs/s.jsonl.texts/0c1….txt]
 //
 // If the agent has the tools of package recall, open the session with [Options.Recall], and marks name them. Otherwise a
-// session in a file keeps the texts of long entries beside it, in a folder of the log's name with ".texts": one file an
-// entry, in lines that tools for files can read. They are written before an entry is acknowledged, erased with it, and hold
-// what the log holds, redacted as it is. [storage.FileOptions].NoTexts turns them off; [Session.WriteTexts] writes missing
-// ones. A session in memory without the tools has no handles.
-//
-// [Session.Pin] keeps an entry word for word through compactions.
+// session in a file keeps the texts of long entries beside it, in a folder of the log's name with ".texts", where tools
+// for files can read them ([storage.FileOptions].NoTexts turns that off). A session in memory without the tools has no
+// handles. [Session.Pin] keeps an entry word for word through compactions.
 //
 // # Secrets
 //
@@ -151,33 +131,25 @@
 //	})
 //
 // It sees everything that people, models, tools and the application say, including data and arguments; [entry.Passage]
-// lists the exceptions. The original text is neither in the log nor in anything that is made from the session: views,
-// plans and summaries. [entry.Entry.Redacted] lists the places.
+// lists the exceptions. The original text is neither in the log nor in anything that is made from the session.
 //
 // # Sessions of other agents
 //
-// Package importer reads what pi and oh-my-pi, Claude Code and the Codex CLI recorded, and lists of messages of OpenAI
-// and Anthropic, into a session.
+// Package importer reads what other agents recorded into a session.
 //
 // # Where it is kept
 //
 // A [storage.Store] keeps the lines of a session: a [storage.File], a [storage.Memory], or one of your own, for which
 // package historytest has tests. Module history/postgres keeps sessions in PostgreSQL, so that any replica of a service
-// serves any of them. A log is opened from its end back to what the newest compaction keeps, and nothing else is read,
-// so that a session of a million entries opens as fast as one of a thousand. Each compaction retains what later
-// ones need of what is before it ([entry.Compaction.Retained]). In memory a session holds what it shows; recently read entries
-// are in a [Cache] of 64 MiB that all sessions of the process share ([Options.Cache]). Older entries are read from the
-// store on demand, which is why most methods take a context and return an error.
+// serves any of them. A log is opened from its end back to what the newest compaction keeps, so a session of a million
+// entries opens as fast as one of a thousand. Older entries are read from the store on demand; recently read ones
+// are in a [Cache] that all sessions of the process share.
 //
-// If a store of your own panics, returns an impossible value, or has not returned a second after the context ended, the
-// error is a [*storage.StoreError]. The functions of [Options] are guarded in the same way ([*CallbackError],
-// [*entry.RedactError]).
+// If a store or a function of yours panics or never returns, the error names it ([*storage.StoreError],
+// [*CallbackError], [*entry.RedactError]).
 //
 // A line that cannot be read is a [*storage.CorruptError] that names it, returned when the line is needed. [Verify]
 // reads everything and lists what is wrong; [Options.Salvage] opens the log without the lines that cannot be read.
-//
-// Ids of entries are 20 characters that sort by time, half of them random, so that two writers do not choose the same
-// one. [Options.IDs] and [Options.Now] replace the sources, for tests and replays.
 //
 // # Several writers
 //
@@ -188,28 +160,11 @@
 //		err = session.Refresh(ctx) // and look at what was said
 //	}
 //
-// Messages are added directly after the last entry that the session has read, or not at all. Labels, usage, plans,
-// clearings and the like are added after whatever was appended in the meantime, and so is a compaction, unless its
-// entry is gone.
-//
-// [Session.Claim] claims work, such as running an [entry.Plan]. If the store is a [storage.Leaser], other processes see
-// the claim, and see within 9 seconds that its process has died.
+// Messages are added directly after the last entry that the session has read, or not at all. Everything else is added
+// after whatever was appended in the meantime; so is a compaction, unless its entry is gone ([*entry.BoundaryError]). [Session.Claim] claims work, such as running an [entry.Plan].
 //
 // # Erasure
 //
-// [Session.Erase] erases the content of entries for good, with the word for word copies in compactions, clearings and
-// plans, and its text file, and lists the summaries that cover it and the folders of their checkpoints. [Session.Remove] removes a session.
-//
-// # Reading the source
-//
-// Below this package, storage keeps the lines, entry says what they hold, and internal/log reads and appends them:
-// paths, what a compaction retains, erasure, damaged logs, the guard around a store of your own. Files here are
-// named for what they are part of:
-//
-//	session    the log's face: one call of internal/log for each method
-//	view_*     what a model sees: turns, rounds, the elements that show them
-//	cut_*      where a view may be cut, and the units that cuts work on, for package summarize too
-//	clear*, clip, preview, truncate, fileops
-//	           less without a model, and the files that tools touched
-//	handle     the marks of what is left out
+// [Session.Erase] erases the content of entries for good, with the word for word copies of it, and lists the summaries
+// that cover it. [Session.Remove] removes a session.
 package history

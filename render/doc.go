@@ -13,7 +13,8 @@
 //   - A tokenizer, which counts: one of sizing/tiktoken, or a [sizing.Calibrated]. Share one among all renders.
 //
 // [Render] describes its steps. [Result.Report] lists every piece with its path, its tokens and whether it was kept.
-// [Result.Outline] is the same as a tree, with sums and texts; [Outline.Fold] and [Compare] print it.
+// [Result.Outline] is the same as a tree, with sums and texts; [Outline.Fold] and [Compare] print it. A module for each
+// provider sends the messages: render/openai, render/anthropic and render/gemini.
 //
 // # The rules of pruning
 //
@@ -59,8 +60,7 @@
 // the message on. So prune tools with a low water, or give them priorities that remove them before anything else
 // changes.
 //
-// A render counts each tool once at layout and their list once, and a few times more if tools are removed. 200
-// definitions that the counter of sizing/tiktoken counts in 15 ms took 31 ms, and up to 88 ms if some were removed.
+// A render counts each tool and their list once, and the list a few times more if tools are removed.
 //
 // # Trimming
 //
@@ -133,19 +133,17 @@
 //
 // Once a conversation that grows by a round a step is over its budget, each step drops a little more of its beginning.
 // The beginning then never repeats, and the provider's prompt cache serves nothing. [Options.LowWater] prunes in larger
-// steps: the number of dropped tokens is rounded up to a multiple of the budget less its low water, and so stays the
-// same for many renders. On a droppable conversation in a window of 32,000 tokens with a low water of 0.7, growing by
-// 500 tokens a step, 128 of the 136 steps over the budget repeated the whole previous prompt up to the end of its
-// conversation; without a low water none did. The price is room: after a cut up to 30% of the window is empty.
+// steps, so that the same tokens are dropped in many renders. On a droppable conversation in a window of 32,000 tokens
+// with a low water of 0.7, growing by 500 tokens a step, 128 of the 136 steps over the budget repeated the previous
+// prompt up to the end of its conversation; without a low water none did. The price is room: after a cut up to 30% of
+// the window is empty.
 //
 // # Backfill
 //
 // If the last piece removed was a large one, it leaves room in which smaller pieces, removed before it, would fit.
-// [Options.Backfill] puts them back, those of the highest priority first; the report says which. A piece in a chunk or
-// a group comes back with all of it, and a tool call only with its result. Backfill counts each piece, also those that
-// are certain to be removed, and the prompt each time that an estimate does not say whether a piece fits; it ends
-// after a hundred pieces that did not. 10,000 droppable messages took 0.9 to 1.8 times a fit without it, 10,000 lines
-// of one message two to five times.
+// [Options.Backfill] puts them back, those of the highest priority first, and the report says which. It ends after a
+// hundred pieces that did not fit. 10,000 droppable messages took 0.9 to 1.8 times a fit without it, 10,000 lines of one
+// message two to five times.
 //
 // # Other budgets
 //
@@ -154,10 +152,7 @@
 //
 // Each fit prunes anew. But the order of removal does not depend on the budget; only how far pruning must go does. So
 // [Result.Survey] prunes once for all budgets: it returns for every piece the budget from which on it is kept, and for a
-// text that may be trimmed its size at each budget. It needs a tokenizer whose counts add up ([chat.Joiner], which those
-// in sizing/tiktoken implement), and a tree without expandables. It takes 5 ms for 2,000 tags with trimmed text in them,
-// half the time of their render, and 20 ms for 20,000. The time grows in proportion to the pieces. Two things are counted again each
-// time: the list of tools if one of them is removed, and a message in which a part stood between two texts.
+// text that may be trimmed its size at each budget. It takes about half as long as the render.
 //
 // # Parts of a prompt that do not change
 //
@@ -165,45 +160,6 @@
 // [elements.Finished] is laid out and counted once, and if it is required, it is one piece in all later renders. The
 // elements of package history use it. For another tokenizer, or one that has learned since ([sizing.Calibrated]), it is
 // only counted again.
-//
-// # Reports as JSON
-//
-// [Report.WriteJSON] writes an object with the pieces in document order. Numbers are tokens unless the table says
-// otherwise. Only tokens, pieces, path and kind are always present.
-//
-//	tokens       of the messages and tools as they are sent
-//	pieces       list of objects with the fields below
-//	path         names of the elements from the root to the piece's, joined by " > ", such as "User > file#2"
-//	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
-//	category     instructions, skills, tools, files, history or other; missing if none was set on or around it
-//	priority     the one that decided, a number; missing if there is none, which is the highest
-//	decidedBy    path of the element that was chosen for removal, if it is another
-//	group        name of the group that the piece belongs to
-//	tokens       of what is left of the piece by itself, or if it was dropped, of all of it
-//	trimmedFrom  tokens before it was trimmed
-//	cut          true if layout trimmed it to its share
-//	required     true if it could not have been dropped
-//	restored     true if it had been dropped and was put back
-//	dropped      priority, chunk, group, emptied or share; missing if it was kept
-//	limit        path of the TokenLimit for which it was dropped; missing if it was dropped for the whole prompt
-//	keptFrom     budget from which on it is kept, in a survey
-//	sizes        list of objects with a budget and the tokens of a text from that budget on, in a survey
-//	budget       in sizes
-//
-// [Outline.WriteJSON] writes a tree of objects. Only tokens is always present:
-//
-//	name      of the element as in paths
-//	tag       opening end of a tag
-//	role      of a message: system, user, assistant or tool
-//	priority  that the element was given
-//	tokens    object with the tokens of its pieces: kept, trimmed and dropped
-//	kept      in tokens: of the pieces that are left
-//	trimmed   in tokens: removed by trimming
-//	dropped   in tokens: of the pieces that were dropped
-//	counted   tokens of a message as it is sent; for the root, of messages and tools
-//	piece     object of the report, for a piece
-//	text      of a piece as it was given
-//	children  list of such objects, in document order
 //
 // # Trees from elsewhere
 //
@@ -213,51 +169,9 @@
 //
 // # Measuring a prompt of your own
 //
-// In a benchmark, share the counter among renders, as the program should: a counter remembers the words it has counted.
-//
-//	func BenchmarkPrompt(b *testing.B) {
-//		options := render.Options{Budget: 20_000, Tokenizer: tiktoken.O200k()}
-//		for b.Loop() {
-//			if _, err := render.Render(b.Context(), prompt(files, question), options); err != nil {
-//				b.Fatal(err)
-//			}
-//		}
-//	}
-//
-// Eight files of 84 kB in all take 0.3 ms like this, and 2.2 ms if each render has a new counter. The time includes
-// what your own elements look up: give them the results beforehand, or measure the lookups separately. To measure
-// rounds of a conversation, append to one session: rounds that were shown before are not laid out again.
-//
-// # Providers
-//
-// A module for each provider sends the messages of a result: render/openai, render/anthropic and render/gemini. Before
-// a request is sent, messages are changed to what the provider accepts, and each change is reported:
-//
-//	                                       Chat Completions               OpenAI Responses
-//	parallel calls and results             yes                            yes
-//	a tool's failure                       in its words                   in its words
-//	images and documents in results        in a user message after them   yes
-//	images and documents of the assistant  to a user message              to a user message
-//	thinking                               of servers that show it        encrypted, in its place
-//	thinking of another provider           left out                       left out
-//	cache breakpoints                      GPT-5.6 and later              GPT-5.6 and later
-//	system messages                        in place                       in place
-//	names of participants                  yes                            left out
-//	opaque parts                           OpenAI's                       OpenAI's
-//	counting                               exact text, images by formula  the same, and its endpoint
-//
-//	                                       Anthropic                         Gemini
-//	parallel calls and results             yes                               yes; a call without a result is left out
-//	a tool's failure                       flag; only text                   flag
-//	images and documents in results        yes                               yes; beside them before Gemini 3
-//	images and documents of the assistant  to a user message                 yes
-//	thinking                               signed or redacted, in its place  thought signatures, in their place
-//	thinking of another provider           left out where its form differs   sent as a thought's text
-//	cache breakpoints                      the four that help most           left out: prefixes are cached anyway
-//	system messages                        gathered in front                 first ones in front, later ones as user text
-//	names of participants                  left out                          a user's before the text
-//	opaque parts                           Anthropic's                       Gemini's
-//	counting                               its endpoint, images by formula   its endpoint, images by formula
+// In a benchmark, share the tokenizer among renders, as the program should: it remembers the words that it has counted.
+// Eight files of 84 kB in all take 0.3 ms then, and 2.2 ms if each render has a new one. What your own elements look up
+// is in the time, too. For a conversation, append to one session: rounds that were shown before are not laid out again.
 //
 // # Mistakes that are errors
 //
@@ -268,53 +182,4 @@
 // If an element renders itself or a list holds itself, the tree does not end: [ErrEndless]. If an element or a
 // tokenizer panics, ends its goroutine, or has not returned a second after the context ended, the error names it. In
 // the last case the render ends and leaves its goroutine behind.
-//
-// # Reading the source
-//
-// A render is a pipeline of packages, each of which imports only those before it:
-//
-//	internal/tree      the laid-out prompt as an array of nodes, and what is left of it: removal, and its undoing
-//	internal/join      messages from pieces: where texts meet, and where line breaks go
-//	internal/count     the exact count of what is left, and bounds that save counting
-//	internal/order     which piece is removed next, and what is removed with it: rules 1 to 10, and required pieces
-//	internal/guard     limits on callers' code: panics, goroutines that end or never return, trees without an end
-//	internal/transfer  a tree as JSON, in the form of prompt-tsx, and back
-//	internal/layout    elements, rendered from the root down to a tree: flex groups, shares, text that is cut
-//
-// Layout handles each type of package elements in a case of builtinOf (internal/layout/kinds.go). A new element needs
-// its struct, that case and a test.
-//
-// Package render itself is built on them:
-//
-//	fit.go       keeps the limits and the budget
-//	grow.go      grows expandables
-//	skip.go      removes pieces without counting them, as long as the rest is certainly too large
-//	trim.go      shortens the last text that would be removed
-//	backfill.go  puts pieces back
-//	offered.go   fits with other requirements
-//	survey.go    finds the budget from which on each piece is kept
-//	report.go    reports
-//
-// A removal works like this: fitting.step asks order for the next piece, and order removes it from the tree's state,
-// with everything that is removed along with it. The state's log lists them. When the counter is next asked, it reads
-// the log. It subtracts the tokens of removed texts, tags and whole messages. For everything else it adds up the most
-// that may have been freed, and counts the messages again only once the rest may fit.
-//
-// Costs: layout is one pass over the tree. A text is counted at layout if an element is told what budget is left after
-// the text; otherwise it is counted when pruning first needs its count, and never if it is certain to be removed. Each
-// fit starts with a pass. After that, each removed
-// piece costs a look at the head of a sorted list on each level above it. A removed text also costs the count of a few
-// bytes where its neighbours meet, and a removed part or call its own count, as long as another of its type is
-// left and no two texts meet; other removals share some ten more passes over what is left of their message. So n pieces
-// take n·(depth + log n).
-//
-// With a tokenizer that is not a [chat.Joiner], each of these passes counts the whole message: 10 to 32 times for a
-// message of 1,000 to 10,000 pieces, in the tests. The same holds for any tokenizer if a message is inside another
-// ([Options.Compatible]).
-//
-// Layout and fitting each run on a goroutine of their own, for which the caller waits, because elements and tokenizers
-// are the caller's code (internal/guard). Elements of the caller's own types that share a flex group render in
-// parallel; nothing else does.
-//
-// The tree takes 64 bytes a text chunk, and a fit that prunes most of it some 80 more, the text of the result included.
 package render

@@ -151,7 +151,20 @@ func (l *Layout) counted(r *Result) *Outline {
 	return outline
 }
 
-// WriteJSON writes the outline as JSON, in the form described on the package's page.
+// WriteJSON writes the outline as a tree of JSON objects. Only tokens is always present:
+//
+//	name      of the element as in paths
+//	tag       opening end of a tag
+//	role      of a message: system, user, assistant or tool
+//	priority  that the element was given
+//	tokens    object with the tokens of its pieces: kept, trimmed and dropped
+//	kept      in tokens: of the pieces that are left
+//	trimmed   in tokens: removed by trimming
+//	dropped   in tokens: of the pieces that were dropped
+//	counted   tokens of a message as it is sent; for the root, of messages and tools
+//	piece     object as in Report.WriteJSON, for a piece
+//	text      of a piece as it was given
+//	children  list of such objects, in document order
 func (o *Outline) WriteJSON(w io.Writer) error { return writeJSON(w, o) }
 
 // Fold returns a table for people of the elements down to a depth, 0 for the root alone. A line has the kept, trimmed

@@ -122,8 +122,28 @@ func (r Report) filter(want func(Piece) bool) []Piece {
 	return list
 }
 
-// WriteJSON writes the report as JSON, in the form described on the package's page. Unlike [json.Marshal] it does not
-// escape the > of paths.
+// WriteJSON writes the report as a JSON object with the pieces in document order. Numbers are tokens unless the table
+// says otherwise. Only tokens, pieces, path and kind are always present. Unlike [json.Marshal] it does not escape the >
+// of paths.
+//
+//	tokens       of the messages and tools as they are sent
+//	pieces       list of objects with the fields below
+//	path         names of the elements from the root to the piece's, joined by " > ", such as "User > file#2"
+//	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
+//	category     instructions, skills, tools, files, history or other; missing if none was set on or around it
+//	priority     the one that decided, a number; missing if there is none, which is the highest
+//	decidedBy    path of the element that was chosen for removal, if it is another
+//	group        name of the group that the piece belongs to
+//	tokens       of what is left of the piece by itself, or if it was dropped, of all of it
+//	trimmedFrom  tokens before it was trimmed
+//	cut          true if layout trimmed it to its share
+//	required     true if it could not have been dropped
+//	restored     true if it had been dropped and was put back
+//	dropped      priority, chunk, group, emptied or share; missing if it was kept
+//	limit        path of the TokenLimit for which it was dropped; missing if it was dropped for the whole prompt
+//	keptFrom     budget from which on it is kept, in a survey
+//	sizes        list of objects with a budget and the tokens of a text from that budget on, in a survey
+//	budget       in sizes
 func (r Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
 
 func writeJSON(w io.Writer, v any) error {

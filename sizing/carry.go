@@ -1,7 +1,7 @@
 package sizing
 
-// Carry describes the choice between sending a history on with the next request and compacting it first. All fields are
-// tokens by the provider's count.
+// Carry describes the choice between carrying a history, which is to send all of it again with the next request, and
+// compacting it first. All fields are tokens by the provider's count.
 type Carry struct {
 	// Input of the request without the compaction.
 	Input int

@@ -86,7 +86,7 @@ func Category(c elements.Category) Property {
 }
 
 // Grow sets [elements.Props].FlexGrow: siblings without it are laid out first, then those with the highest, and so on
-// down.
+// down. It is an order: nothing grows by n, and the order of pruning stays the same.
 func Grow(n int) Property {
 	return property("Grow", func(p *elements.Props) { p.FlexGrow = n })
 }

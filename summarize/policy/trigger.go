@@ -36,6 +36,23 @@ const (
 // Condition is one reason to compact. Ratio, Reserve and Cap are limits: the condition holds as soon as the smallest of
 // those that are set is reached. Without limits it holds whenever its occasion comes. It never holds if a compaction
 // would save nothing, that is if a summary may take as many tokens as the history that it would cover.
+//
+//	field         unit                  what it does
+//	On            occasion              says when the condition is looked at
+//	Ratio         part of the window    limit: so much is used
+//	Reserve       tokens                limit: so much stays free
+//	ReserveShare  part of the window    raises Reserve to this
+//	Cap           tokens                limit: so much is used
+//	Above         yes or no             the condition holds above its limits, not at them
+//	Cold          part of the window    is added to Ratio if the prompt cache counts as cold
+//	Jitter        part of the window    moves Ratio up or down by at most this, for each session by another part
+//	CostFactor    compactions           waits until carrying the history has cost as much as so many
+//	Loss          dollars               is added to the cost of a compaction, for CostFactor
+//	Messages      messages              waits until the session shows so many
+//	Background    yes or no             the agent goes on while the summary is made
+//	Env           name                  an environment variable that sets Ratio instead
+//
+// Carrying a history is sending it again with each request, which costs its tokens as input each time.
 type Condition struct {
 	// On is the occasion. Defaults to [OnRender].
 	On Occasion
