@@ -22,7 +22,17 @@ OpenAI or Anthropic as JSON, and detects the format. For example:
 	promptree import -o session.jsonl ~/.claude/projects/app/1c2d.jsonl
 	promptree import recording.jsonl | promptree verify -
 
-Content that has no place in a session is noted on the standard error. A log of promptree is copied. The flags:
+What a session cannot hold as it is recorded is noted on the standard error, as FILE:LINE: KIND: WHAT, for the first of several. The kinds:
+
+	no place    a field has no equivalent and was left out
+	empty       a part that holds nothing was left out
+	repeated    it repeats what another line says and was left out
+	moved       parts of a line became messages of their own, in another order
+	unlinked    the line that it follows is missing, so it follows the one before it
+	refused     no valid entry could be made of it; it is kept as data that no model sees
+	unreadable  the line cannot be read and was left out (-salvage)
+
+A log of promptree is copied. The flags:
 `
 
 func importing(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/golden"
@@ -82,6 +83,28 @@ func TestTheHelpOfEachCommandHasAnExample(t *testing.T) {
 	}
 	_, stderr := ran(t, program.ExitUsage)
 	require.Equal(t, all, stderr)
+}
+
+func TestTheHelpExplainsWhatIsPrinted(t *testing.T) {
+	for command, words := range map[string][]string{
+		"show":   {">", "│", "id", "kind", "text"},
+		"import": {string(importer.NoPlace), string(importer.Empty), string(importer.Repeated), string(importer.Moved), string(importer.Unlinked), string(importer.Refused), string(importer.Unreadable)},
+	} {
+		help, _ := ran(t, program.ExitOK, command, "-h")
+		for _, word := range words {
+			require.Regexp(t, `(?m)^\t`+word+` {2,}\S`, help, command)
+		}
+	}
+}
+
+func TestACompactionSaysWhatItKeeps(t *testing.T) {
+	for want, c := range map[string]entry.Compaction{
+		"keeps from a: so far":         {FirstKept: "a", Summary: entry.Summary{Text: "so far"}},
+		"keeps what follows b: so far": {LastCovered: "b", Summary: entry.Summary{Text: "so far"}},
+		"keeps nothing: so far":        {Summary: entry.Summary{Text: "so far"}},
+	} {
+		require.Contains(t, describe(entry.Entry{Body: c}), want)
+	}
 }
 
 func TestUsageErrorsAreOneLineAndExitCode2(t *testing.T) {

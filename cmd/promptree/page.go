@@ -25,6 +25,10 @@ The session may be in any format that import reads; - is the standard input. For
 
 	promptree page -o session.html session.jsonl
 
+Its list has a row for each request: ▼ if the history was compacted before it, ▽ cleared, ✕ if the provider's cache was broken; what the
+model answered; the tokens of the prompt; and the share of it that the provider read from its cache, or if it reported none, that begins
+as the request before. The chart has the same by kinds of text, with the cost of all requests so far.
+
 The page shows what happened; promptree replay -page shows what a policy would have done. A log has no system messages or tools, so
 the page has none. Tokens are counted in o200k_base. The flags:
 `

@@ -27,15 +27,26 @@ import (
 
 const showUsage = `Usage: promptree show [flags] FILE
 
-Shows a session in any format that import reads; - is the standard input. Without flags it prints a tree: a line for each entry, with
-its id, its kind and its beginning. Entries that the session left by going back are indented. > marks the leaf. For example:
+Shows a session in any format that import reads; - is the standard input. Without flags it prints a tree: a line for each entry. For
+example:
 
 	promptree show session.jsonl
 	promptree show -entry e17 session.jsonl
 	promptree show -view -window 32000 session.jsonl
 
 -view shows the messages that a model sees. With -window they are shortened as in a prompt of that size. If they still do not fit, the
-oldest are left out, with a note: an agent would compact here. Tokens are counted in o200k_base. The flags:
+oldest are left out, with a note: an agent would compact here. Tokens are counted in o200k_base.
+
+A line of the tree has these columns:
+
+	>      marks the leaf, the entry at which the session goes on
+	│      an entry that the session left by going back, indented
+	id     of the entry, for -entry and -at
+	kind   user, assistant or tool, if it is a message; else what it is, such as shell, label, usage, compaction or custom
+	text   its beginning, with calls in brackets; of a usage, the tokens of a request by the provider's count: read (in), of these
+	       read from its cache, and written (out); of a compaction, the first entry that is kept word for word, and the summary
+
+-view prints each message with its role and its tokens, and the sum. The flags:
 `
 
 // view holds the flags of -view.
@@ -180,7 +191,14 @@ func describe(e entry.Entry) string {
 	case entry.Message:
 		kind, text = string(body.Role), messageText(body.Message)
 	case entry.Compaction:
-		text = fmt.Sprintf("keeps from %s: %s", body.FirstKept, body.Text)
+		keeps := "keeps nothing"
+		switch {
+		case body.FirstKept != "":
+			keeps = "keeps from " + body.FirstKept
+		case body.LastCovered != "":
+			keeps = "keeps what follows " + body.LastCovered
+		}
+		text = keeps + ": " + body.Text
 	case entry.Usage:
 		if text = fmt.Sprintf("%d in, %d from the cache, %d out", body.Input, body.CacheRead, body.Output); body.Usage == (chat.Usage{}) {
 			text = fmt.Sprintf("%d by our count, none reported", body.Counted)

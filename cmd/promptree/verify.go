@@ -22,8 +22,9 @@ parent does not come before them. It changes nothing; - is the standard input. F
 	promptree verify session.jsonl
 	session.jsonl: 1,003 lines, no damage
 
-A last line without a line feed is not damage, but noted: half-written, it was never acknowledged, and opening the session sets it
-aside; whole by its checksum, it is kept. The exit code is 1 if a line is damaged, and 2 for a log of another format.
+A damaged line is printed as FILE:LINE, the byte at which it begins, and what is wrong. A last line without a line feed is not damage, but
+noted: half-written, it was never acknowledged, and opening the session sets it aside; whole by its checksum, it is kept. The exit code
+is 1 if a line is damaged, and 2 for a log of another format.
 `
 
 // errDamaged is returned for a damaged log, after the damage was printed.
