@@ -39,7 +39,7 @@ func TestASessionIsShownStepByStep(t *testing.T) {
 	if *update {
 		p.capture("../../../docs/run.png")
 	}
-	require.Regexp(t, `▼ \d+ compactions\. step \d+: [\d,]+ to [\d,]+`, eval[string](p, `document.querySelector("section.summary").textContent`))
+	require.Regexp(t, `▼ \d+ compactions\. Tokens of the prompt before and after: step \d+: [\d,]+ to [\d,]+`, eval[string](p, `document.querySelector("section.summary").textContent`))
 	details := func() string { return eval[string](p, `document.querySelector(".details").textContent`) }
 	require.Regexp(t, `Compacted from [\d,]+ to [\d,]+ tokens`, details())
 	require.Regexp(t, `Covered messages \(\d+\)`, details())

@@ -19,6 +19,13 @@ export function Order({ tree, fit, list, selected, onSelect }: Props) {
           ? `Pieces are dropped in this order as the budget gets smaller. ${number(gone)} of ${number(list.length)} steps are needed at ${number(fit.budget)} tokens. The ten below the line are next, from →1 on.`
           : "The dropped pieces, by priority. The order in which they were dropped is not known."}
       </p>
+      <div class="row head" aria-hidden="true">
+        <span class="rank">no.</span>
+        <span class="sign" />
+        <span class="name">piece</span>
+        <span class="size">tokens</span>
+        {list.some((e) => e.keptFrom > 0) && <span class="from">in budgets</span>}
+      </div>
       <List
         id="order"
         label="Drop order"

@@ -29,6 +29,13 @@ export function SessionView({ steps, selected, onSelect, onOpen }: Props) {
               <input type="checkbox" checked={only} onChange={(e) => setOnly(e.currentTarget.checked)} /> Only steps with a compaction, a clearing or a cache break
             </label>
           </p>
+          <div class="row head" aria-hidden="true">
+            <span class="rank">step</span>
+            <span class="marks" />
+            <span class="name">the model's answer</span>
+            <span class="size">tokens</span>
+            <span class="size priority">{steps.some((t) => t.reported) ? "cached" : "in common"}</span>
+          </div>
           <List
             id="steps"
             label="Steps"
@@ -109,7 +116,7 @@ function Totals({ steps, onSelect }: { steps: StepFacts[]; onSelect: (step: numb
       </dl>
       <section class="summary" aria-label="Summary">
         <p>
-          <b>▼ {count(compactions.length, "compaction")}.</b>{" "}
+          <b>▼ {count(compactions.length, "compaction")}.</b> {compactions.length > 0 && "Tokens of the prompt before and after: "}
           {compactions.slice(0, 8).map(({ c, i }, n) => (
             <span key={n}>
               {n > 0 && "; "}
