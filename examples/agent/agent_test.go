@@ -165,6 +165,18 @@ func TestASurveyFindsTheDetailInSmallAndLargeWindows(t *testing.T) {
 	}
 }
 
+// The mark of a cleared result names the transcript, although there is no summary.
+func TestASurveyFindsADetailThatWasCleared(t *testing.T) {
+	files := map[string]string{}
+	for _, name := range []string{"a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt"} {
+		files[name] = strings.Repeat("A line of "+name+" has a few words more than the one that stands before it, so that it is long.\n", 1000)
+	}
+	o := runJSON(t, "-dir", folder(t, files), "-policy", "oh-my-pi", "-window", "200000")
+	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
+	require.Zero(t, o.totals.Compactions)
+	require.Greater(t, len(o.rounds), 45, "it looks the detail up")
+}
+
 func TestCompactionPaysInTheDemonstration(t *testing.T) {
 	o := runJSON(t, "-dir", "../..")
 	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)

@@ -104,6 +104,7 @@ func (s *survey) prepare(listing string) error {
 
 var (
 	summaryPath = regexp.MustCompile(`<transcript path=("(?:[^"\\]|\\.)*")`)
+	clearedPath = regexp.MustCompile(`\bentry \S+ of (.+?)\]`) // in the mark of a result that was cleared
 	matchLine   = regexp.MustCompile(`(?m):(\d+): `)
 )
 
@@ -119,7 +120,7 @@ func recalling(messages []chat.Message) bool {
 }
 
 // recall answers from the messages or, if they lack the detail, looks it up: by a tool for that if there is one, or else
-// in the transcript that the summary names.
+// in the transcript that the summary or the mark of a cleared result names.
 func (s *survey) recall(req chat.Request) (chat.Response, error) {
 	messages := req.Messages
 	sum := regexp.MustCompile(regexp.QuoteMeta(s.first) + `: \d+ lines, \d+ words, \d+ bytes, sha256 ([0-9a-f]{64})`)
@@ -131,6 +132,8 @@ func (s *survey) recall(req chat.Request) (chat.Response, error) {
 		}
 		if found := summaryPath.FindStringSubmatch(text); found != nil {
 			transcript, _ = strconv.Unquote(found[1])
+		} else if found := clearedPath.FindStringSubmatch(text); found != nil && m.Role == chat.RoleTool {
+			transcript = found[1]
 		}
 		if transcript != "" && m.Role == chat.RoleTool && strings.HasPrefix(text, transcript+":") {
 			searched = text
