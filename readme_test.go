@@ -36,7 +36,7 @@ func TestReadmeProgramsRunAsPasted(t *testing.T) {
 	require.Len(t, programs, 2)
 	require.Equal(t, fenced(t, "README.md", "text")[0], pasted(t, programs[0], ""))
 	question := "Why does the build fail? " + strings.Repeat("It says a great deal. ", 60) + "\n"
-	shown := regexp.MustCompile(`\d+`).FindAllString(pasted(t, programs[1], strings.Repeat(question, 12)), -1)
+	shown := regexp.MustCompile(`\d+`).FindAllString(pasted(t, programs[1], strings.Repeat(question+"\n", 12)), -1)
 	require.Equal(t, []string{"2", "4", "6"}, shown[:3])
 	require.NotEqual(t, "24", shown[11], "nothing was compacted")
 }

@@ -79,6 +79,18 @@ func TestAStepNeedsSomethingThatWasSaidAndARenderDoesNot(t *testing.T) {
 	})
 }
 
+func TestAStepThatHasNothingToAnswerSaysSo(t *testing.T) {
+	for name, messages := range map[string][]chat.Message{
+		"the user's message is blank":   {chat.UserMessage("Hello."), chat.AssistantMessage("Hi."), chat.UserMessage(" \n")},
+		"the assistant has spoken last": {chat.UserMessage("Hello."), chat.AssistantMessage("Hi.")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFixture(t, messages...)
+			require.ErrorContains(t, stepOf(t, d, prompt(d.Session)), "append what the user says, which is not shown if it is blank")
+		})
+	}
+}
+
 func TestAPromptWhoseOnlyUserMessageWasPrunedIsRefused(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t, chat.UserMessage("Hello."))

@@ -315,6 +315,9 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 		Messages: result.Messages, Tools: tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
 	}
 	if err := chat.ValidateRequest(req); err != nil {
+		if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == chat.RoleAssistant {
+			err = fmt.Errorf("%w: append what the user says, which is not shown if it is blank, before the step", err)
+		}
 		return chat.Response{}, fmt.Errorf("the prompt cannot be sent: %w", err)
 	}
 	return again(ctx, a, func() (chat.Response, error) {
