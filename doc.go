@@ -13,7 +13,7 @@
 //   - elements/chat: messages, parts, tool calls and the Model interface, as plain data.
 //   - render/openai, render/anthropic, render/gemini: models, each in a module of its own.
 //
-// The tutorial grows one prompt from a string to an agent. Each step is an example below, to run and to copy.
+// The tutorial grows one prompt from a string to an agent. Each step is an example, to run and to copy.
 //
 // # Step 1: a string
 //
@@ -139,7 +139,7 @@
 //
 // # Recipes
 //
-// The other examples below are recipes: retrieval that fills the remaining tokens, files with their tests, few-shot
-// examples that are dropped first, many tools, cheap summaries, a switch of models, and resuming a session. The
-// directory examples has whole programs.
+// More examples are recipes: retrieval that fills the remaining tokens, files with their tests, few-shot examples that are
+// dropped first, many tools, cheap summaries, a switch of models, and resuming a session. go doc prints no examples: they
+// are in example_test.go and recipes_test.go of the module. The directory examples has whole programs.
 package promptree

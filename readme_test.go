@@ -113,6 +113,63 @@ func TestTheTutorialShowsTestedCode(t *testing.T) {
 	}
 }
 
+// Whoever pastes the steps with a session one after the other into a program has an agent.
+func TestTheTutorialsStepsRunOneAfterTheOther(t *testing.T) {
+	page, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	_, steps, ok := strings.Cut(string(page), "// # Step 6: ")
+	require.True(t, ok)
+	blocks := regexp.MustCompile(`(?m)(?:^//\t.*\n)+`).FindAllString(steps, -1)
+	require.Len(t, blocks, 4)
+	for i := range blocks {
+		blocks[i] = strings.ReplaceAll(blocks[i], "//\t", "")
+	}
+	program, err := format.Source([]byte(`package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+func main() {
+	ctx, tokenizer, session := context.Background(), tiktoken.O200k(), &history.Session{}
+	for range 200 {
+		if err := session.Append(ctx, chat.UserMessage("What is new?"), chat.AssistantMessage("Nothing is new.")); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := session.Append(ctx, chat.UserMessage("How late is it?")); err != nil {
+		log.Fatal(err)
+	}
+	model := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		if last := req.Messages[len(req.Messages)-1]; last.Role == chat.RoleTool {
+			return chat.Response{Message: chat.AssistantMessage("It is " + last.Text() + ".")}, nil
+		}
+		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "call_1", Name: "time", Arguments: "{}"}}}}, nil
+	})
+	run := func(chat.ToolCall) string { return "noon" }
+` + blocks[0] + `
+	_, err := render.Render(ctx, prompt, render.Options{Budget: 1000, Tokenizer: tokenizer})
+` + blocks[1] + blocks[2] + `
+	fmt.Println(result.Tokens <= 1000)
+` + blocks[3] + `}
+`))
+	require.NoError(t, err)
+	require.Regexp(t, `^it takes \d+ tokens and has 1000\ntrue\nIt is noon\.\n$`, pasted(t, string(program), ""))
+}
+
 // unindent removes the indentation of each line.
 func unindent(s string) string {
 	var b strings.Builder
