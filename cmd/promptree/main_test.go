@@ -97,6 +97,13 @@ func TestTheHelpExplainsWhatIsPrinted(t *testing.T) {
 	}
 }
 
+func TestAnEmptySessionIsNamed(t *testing.T) {
+	path := file(t, "empty.json", "[]")
+	stdout, stderr := ran(t, program.ExitOK, "show", path)
+	require.Empty(t, stdout)
+	require.Equal(t, path+": the session is empty\n", stderr)
+}
+
 func TestACompactionSaysWhatItKeeps(t *testing.T) {
 	for want, c := range map[string]entry.Compaction{
 		"keeps from a: so far":         {FirstKept: "a", Summary: entry.Summary{Text: "so far"}},

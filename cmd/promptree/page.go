@@ -46,7 +46,7 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var prices sizing.Prices
 	if *model != "" {
 		if prices, err = sizing.PublishedPrices().Of(*model); err != nil {
-			return program.UsageError{Err: fmt.Errorf("-prices: %w", err)}
+			return program.UsageError{Err: fmt.Errorf("-prices: the prices of model %q are not known: name another, such as claude-opus-4-5, or leave the flag out", *model)}
 		}
 	}
 	s, err := sessionfile.Load(ctx, paths[0], *salvage, &folders)

@@ -91,7 +91,9 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case *e != "":
 		err = s.entry(ctx, &b, *e)
 	default:
-		err = s.tree(ctx, &b)
+		if err = s.tree(ctx, &b); err == nil && b.Len() == 0 {
+			fmt.Fprintf(stderr, "%s: the session is empty\n", paths[0])
+		}
 	}
 	if err == nil {
 		_, err = visible.Writer(stdout).Write(b.Bytes())
