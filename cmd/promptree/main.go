@@ -7,10 +7,10 @@
 //	promptree show session.jsonl
 //	promptree import -o session.jsonl recording.jsonl
 //	promptree page -o session.html session.jsonl
-//	promptree replay -prices claude-opus-4-5 session.jsonl
-//	promptree replay -recall session.jsonl
+//	promptree replay session.jsonl
 //
-// replay -recall says where the facts stand that an agent needs again after a compaction, and needs no prices.
+// replay says for each compaction policy what the session would have cost, and what prompts would still have shown of what
+// the agent needed again.
 //
 // With -h, each command prints its usage and flags. A file named - is the standard input. Results go to the standard
 // output, everything else to the standard error.

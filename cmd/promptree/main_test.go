@@ -359,7 +359,7 @@ func TestCommandsReadTheStandardInput(t *testing.T) {
 		{[]string{"verify", "-"}, "standard input: 22 lines, no damage\n"},
 		{[]string{"show", "-"}, "> c9  custom  todo\n"},
 		{[]string{"import", "-"}, `"type":"session"`},
-		{[]string{"replay", "-policy", "copilot-chat", "-"}, "-: promptree, 2 requests\n"},
+		{[]string{"replay", "-policy", "copilot-chat", "-"}, "-: promptree, 2 requests to claude-opus-4-5\n"},
 	} {
 		out, err := process(t, log, tt.args...).Output()
 		require.NoError(t, err, tt.args)

@@ -46,7 +46,7 @@ func everyPolicy(t *testing.T) []policy.Policy {
 func bundled(t *testing.T, args ...string) (dir string, runs []Run) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "new", "bundles")
-	runs, stderr := ranJSON(t, program.ExitOK, append([]string{"-bundles", dir}, args...)...)
+	runs, stderr := ranJSON(t, program.ExitOK, append([]string{"-prices", "none", "-bundles", dir}, args...)...)
 	require.Empty(t, stderr)
 	return dir, runs
 }
@@ -63,22 +63,22 @@ func TestEachCompactionHasABundle(t *testing.T) {
 
 func TestARecordedCompactionHasABundleForEachPolicy(t *testing.T) {
 	s := opened(t, generatedSession)
-	r := replayerOf(t, 200_000)
-	r.policies = everyPolicy(t)
+	require.NoError(t, s.priced(t.Context(), options{prices: pricing{agent: noPrices}}))
+	policies := everyPolicy(t)
 	dir := t.TempDir()
-	var err error
-	r.bundles, err = newBundles(dir, 0)
+	written, err := newBundles(dir, 0)
 	require.NoError(t, err)
-	run, err := r.replayRecorded(t.Context(), s)
+	c := &comparison{options: options{policies: policies, windows: []int{200_000}}, bundles: written}
+	run, err := c.recorded(t.Context(), &s, 200_000)
 	require.NoError(t, err)
-	require.Equal(t, 2*len(r.policies), run.Bundles)
+	require.Equal(t, 2*len(policies), run.Bundles)
 	var summaries []string
 	for _, rec := range s.recording.Path(s.recording.Leaf) {
 		if text := rec.Compaction().Text; text != "" {
 			summaries = append(summaries, text)
 		}
 	}
-	for _, p := range r.policies {
+	for _, p := range policies {
 		at := 0
 		for i, summary := range summaries {
 			folder := filepath.Join(dir, "001-generated", "recorded-"+p.Name, fmt.Sprintf("compaction-%03d", i+1))

@@ -2,247 +2,38 @@ package replay
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
-	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize/replay"
 )
 
-// Check compares the cost model with the usage that a session recorded. For each request the model foretells the tokens
-// read from the cache, from the usage of the request before it and the time between them.
-type Check struct {
-	// Requests is the number of requests with recorded usage, except the first and those after a compaction.
-	Requests int `json:"requests"`
-	// Exact counts the requests whose reads were foretold exactly, or to the step in which the provider counts them.
-	// Expired counts those of them whose cache had expired, Outlived those whose cache was kept for longer than the
-	// provider promises.
-	Exact    int `json:"exact"`
-	Expired  int `json:"expired"`
-	Outlived int `json:"outlived"`
-	// Restarts read nothing although the cache had not expired. Others differ from the forecast in another way.
-	Restarts int `json:"restarts"`
-	Others   int `json:"others"`
-	// Long is the share of the tokens written to the cache that were written for the longer of its lifetimes.
-	Long float64 `json:"longWrites"`
-	// NoCache reports whether the usage has no cache figures although the prices have a cache, as some proxies report
-	// it. Nothing can be checked then.
-	NoCache bool `json:"noCacheFigures,omitempty"`
-	// Recorded is the cost of all requests by their recorded usage, in dollars. Kept is their cost by the model if it is
-	// known where the cache was kept and where it was lost, Pinned if its lifetime alone decided. Replayed is the cost
-	// of the recorded run of a replay, 0 if there was none.
-	Recorded float64 `json:"recordedDollars"`
-	Replayed float64 `json:"replayedDollars,omitempty"`
-	Kept     float64 `json:"keptDollars"`
-	Pinned   float64 `json:"pinnedDollars"`
-	// MeanError and LargestError are differences of one request between its recorded cost and that of the model with
-	// restarts.
-	MeanError    float64 `json:"meanErrorDollars"`
-	LargestError float64 `json:"largestErrorDollars"`
-	// Fixed is the number of tokens in each request that the recording does not have, such as the system prompt and the
-	// tools. Factor is how many tokens of the recorded model one of ours is. Both are 0 if unknown.
-	Fixed  int     `json:"fixedTokens,omitempty"`
-	Factor float64 `json:"factor,omitempty"`
-
-	// Failed says why dollars of this session cannot be trusted, "" if they can.
-	Failed string `json:"failed,omitempty"`
-
-	checked            []checkedRequest
-	step               int          // reads are multiples of it
-	restarts, outlived map[int]bool // by the line of the answer
-}
-
-// tolerance is the largest error of the cost model, as a share of what the recorded usage costs.
-const tolerance = 0.02
-
-// checkedRequest is a request with recorded usage.
-type checkedRequest struct {
-	line     int
-	time     time.Time
-	usage    chat.Usage
-	foretold int // tokens read from the cache, without knowing of restarts
-	outcome  string
-
-	recorded, kept, pinned float64 // dollars
-}
-
-// The outcomes of a checked request.
-const (
-	outcomeFirst    = "first" // of the session, or after a compaction: nothing is foretold
-	outcomeExact    = "exact"
-	outcomeExpired  = "expired"  // exact, and the cache had expired
-	outcomeOutlived = "outlived" // exact, but the cache should have expired
-	outcomeRestart  = "restart"
-	outcomeOther    = "other"
-)
-
-// check compares the cost model with a recording. The lifetime of what a request wrote to the cache is the one that its
-// usage says.
-func check(r *importer.Recording, prices sizing.Prices) *Check {
-	c := &Check{step: 1, restarts: map[int]bool{}, outlived: map[int]bool{}}
-	path := r.Path(r.Leaf)
-	c.caching(path, prices)
-	kept, pinned := sizing.PromptCache{Prices: prices}, sizing.PromptCache{Prices: prices}
-	compacted := true // nothing is foretold of the first request either
-	for _, rec := range path {
-		if rec.Compaction().Messages != nil {
-			compacted = true
-		}
-		if rec.Usage.Input == 0 {
-			continue
-		}
-		asForetold := func(held int) chat.Usage {
-			planned := prices.Foretell(sizing.Planned{Input: rec.Usage.Input, Cached: held, Output: rec.Usage.Output})
-			planned.CacheWriteLong = min(rec.Usage.CacheWriteLong, planned.CacheWrite)
-			return planned
-		}
-		q := checkedRequest{line: rec.Line, time: rec.Time, usage: rec.Usage, recorded: prices.Of(rec.Usage).Total()}
-		reads, clock := rec.Usage.CacheRead, rec.Usage.CacheRead
-		if !compacted {
-			q.foretold, clock = c.holds(kept, rec.Time), c.holds(pinned, rec.Time)
-			q.outcome, reads = c.outcome(kept, rec, q.foretold)
-		} else {
-			q.outcome = outcomeFirst
-		}
-		q.kept, q.pinned = prices.Of(asForetold(reads)).Total(), prices.Of(asForetold(clock)).Total()
-		if c.NoCache {
-			q.kept, q.pinned = q.recorded, q.recorded
-		}
-		c.add(q)
-		kept.Sent, kept.Usage = sizing.Sent{Time: rec.Time}, rec.Usage
-		pinned.Sent, pinned.Usage = kept.Sent, asForetold(clock)
-		compacted = false
-	}
-	if len(c.checked) > 0 {
-		c.MeanError /= float64(len(c.checked))
-	}
-	c.judge(c.Kept)
-	return c
-}
-
-// caching sets what the usage of all requests says about the provider's cache.
-func (c *Check) caching(path []importer.Record, prices sizing.Prices) {
-	read, written, long, requests := 0, 0, 0, 0
-	steps := map[int]bool{128: true, 64: true} // OpenAI counts reads in steps of 128 tokens, DeepSeek of 64
-	for _, rec := range path {
-		if u := rec.Usage; u.Input > 0 {
-			requests++
-			read, written, long = read+u.CacheRead, written+u.CacheWrite, long+u.CacheWriteLong
-			for step := range steps {
-				steps[step] = steps[step] && u.CacheRead%step == 0
-			}
-		}
-	}
-	c.NoCache = requests > 1 && read+written == 0 && prices.Lifetime > 0
-	if written > 0 {
-		c.Long = float64(long) / float64(written)
-	}
-	for step, all := range steps {
-		if all && read > 0 {
-			c.step = max(c.step, step)
-		}
-	}
-}
-
-// holds returns the tokens that a cache holds of the next request, as the provider reports them.
-func (c *Check) holds(cache sizing.PromptCache, at time.Time) int {
-	held := cache.Holds(sizing.Shared{}, at)
-	return held - held%c.step
-}
-
-// outcome returns the outcome of a request of which reads are foretold, and the reads if it is known where the cache was
-// lost and where it was kept.
-func (c *Check) outcome(cache sizing.PromptCache, rec importer.Record, foretold int) (outcome string, reads int) {
-	read := rec.Usage.CacheRead
-	lasting := cache
-	lasting.Sent.Time = rec.Time // as if the request before had just been sent
-	switch expired := cache.Expired(rec.Time); {
-	case read == foretold && expired:
-		return outcomeExpired, read
-	case read == foretold:
-		return outcomeExact, read
-	case read == 0:
-		c.restarts[rec.Line] = true
-		return outcomeRestart, 0
-	case expired && read == c.holds(lasting, rec.Time):
-		c.outlived[rec.Line] = true
-		return outcomeOutlived, read
-	}
-	return outcomeOther, foretold
-}
-
-// judge sets Failed if the cost by the model is not what the recorded usage costs.
-func (c *Check) judge(modelled float64) {
-	off := modelled/c.Recorded - 1
-	switch {
-	case c.Failed != "":
-	case c.NoCache:
-		c.Failed = "the recorded usage has no cache figures, so what it cost is unknown"
-	case c.Recorded > 0 && math.Abs(off) > tolerance:
-		c.Failed = fmt.Sprintf("the recorded usage costs %s, and %s by the cost model (%+.1f%%)", dollars(c.Recorded), dollars(modelled), 100*off)
-	}
-}
-
-// add counts a request. Until the last is added, MeanError is the sum of the errors.
-func (c *Check) add(q checkedRequest) {
-	c.checked = append(c.checked, q)
-	if q.outcome != outcomeFirst {
-		c.Requests++
-	}
-	switch q.outcome {
-	case outcomeExact:
-		c.Exact++
-	case outcomeExpired:
-		c.Exact++
-		c.Expired++
-	case outcomeOutlived:
-		c.Exact++
-		c.Outlived++
-	case outcomeRestart:
-		c.Restarts++
-	case outcomeOther:
-		c.Others++
-	}
-	c.Recorded += q.recorded
-	c.Kept += q.kept
-	c.Pinned += q.pinned
-	off := math.Abs(q.kept - q.recorded)
-	c.MeanError += off
-	c.LargestError = max(c.LargestError, off)
-}
-
-// text says for people how far the model can be trusted.
-func (c *Check) text() string {
+// checkText says how far the cost model can be trusted.
+func checkText(c *replay.Check) string {
 	var b strings.Builder
-	if c.Failed != "" {
-		fmt.Fprintf(&b, "The check failed, so no dollars: %s. -unchecked shows them.\n", c.Failed)
-	}
 	if !c.NoCache {
+		unit := "token"
+		if c.Step > 1 {
+			unit = fmt.Sprintf("step of %d tokens", c.Step)
+		}
 		fmt.Fprintf(&b, "Recorded usage costs %s. The cost model foretells the reads of %s of %s requests to the %s (the cache had expired for %s, and outlived its time for %s); "+
 			"%s restarted, %s read something else.\n",
-			dollars(c.Recorded), number(c.Exact), number(c.Requests), c.unit(), number(c.Expired), number(c.Outlived), number(c.Restarts), number(c.Others))
+			dollars(c.Recorded), number(c.Exact), number(c.Requests), unit, number(c.Expired), number(c.Outlived), number(c.Restarts), number(c.Others))
 		fmt.Fprintf(&b, "By the model they cost %s with the restarts (R) (%+.2f%%; a request is off by $%.5f on average, by $%.4f at most), "+
-			"and %s without them, pinned (P).\n",
-			dollars(c.Kept), 100*(c.Kept/c.Recorded-1), c.MeanError, c.LargestError, dollars(c.Pinned))
+			"and %s without them, pinned (P). Replayed as recorded they cost %s.\n",
+			dollars(c.Kept), 100*(c.Kept/c.Recorded-1), c.MeanError, c.LargestError, dollars(c.Pinned), dollars(c.Replayed))
 	}
 	if c.Long > 0 {
 		fmt.Fprintf(&b, "%.0f%% of what was written to the cache was written for the longer lifetime.\n", 100*c.Long)
 	}
 	if c.Factor > 0 {
-		fmt.Fprintf(&b, "Tokens are the recorded model's: %.3f for each token of %s, and %s in each request that the recording does not have.\n",
-			c.Factor, encoding, number(c.Fixed))
+		fmt.Fprintf(&b, "Tokens are the recorded model's: %.3f for each of o200k_base, and %s in each request that the recording does not have.\n",
+			c.Factor, number(c.Fixed))
+	}
+	if c.Failed != "" {
+		fmt.Fprintf(&b, "The check failed: %s.\n", c.Failed)
 	}
 	return b.String()
-}
-
-// unit says how exactly the provider reports reads.
-func (c *Check) unit() string {
-	if c.step == 1 {
-		return "token"
-	}
-	return fmt.Sprintf("step of %d tokens", c.step)
 }
 
 // checkedRow is a request in JSON.
@@ -258,30 +49,40 @@ type checkedRow struct {
 	Outcome  string  `json:"outcome"`
 	Recorded float64 `json:"recordedDollars"`
 	Kept     float64 `json:"keptDollars"`
-	Pinned   float64 `json:"pinnedDollars"`
 	Error    float64 `json:"errorDollars"`
 }
 
-// rows returns a row for each request.
-func (c *Check) rows(session string) (rows []checkedRow) {
-	for i, q := range c.checked {
+// checkedRows returns a row for each request with recorded usage.
+func checkedRows(s source, c *replay.Check) (rows []checkedRow) {
+	prices := s.session.Prices
+	for rec, foretold := range c.Foretold() {
+		u, charged, kept := rec.Usage, prices.Of(rec.Usage).Total(), prices.Of(foretold).Total()
 		rows = append(rows, checkedRow{
-			Session: session, Request: i + 1, Line: q.line, Time: q.time.UTC().Format(time.RFC3339), Input: q.usage.Input, Output: q.usage.Output,
-			Read: q.usage.CacheRead, Foretold: q.foretold, Outcome: q.outcome, Recorded: q.recorded, Kept: q.kept, Pinned: q.pinned, Error: q.kept - q.recorded,
+			Session: s.path, Request: len(rows) + 1, Line: rec.Line, Time: rec.Time.UTC().Format(time.RFC3339), Input: u.Input, Output: u.Output,
+			Read: u.CacheRead, Foretold: foretold.CacheRead, Outcome: c.Outcome(rec.Line), Recorded: charged, Kept: kept, Error: kept - charged,
 		})
 	}
 	return rows
 }
 
-// table returns a table with a row for each request.
-func (c *Check) table() grid {
-	g := grid{{"request", "line", "time", "input", "output", "read", "foretold", "outcome", "recorded", "R", "P", "R - recorded"}}
-	for _, r := range c.rows("") {
-		row := []string{number(r.Request), number(r.Line), r.Time, number(r.Input), number(r.Output), number(r.Read), number(r.Foretold), r.Outcome}
-		for _, dollars := range []float64{r.Recorded, r.Kept, r.Pinned} {
-			row = append(row, fmt.Sprintf("%.4f", dollars))
-		}
-		g = append(g, append(row, fmt.Sprintf("%+.4f", r.Error)))
+// checkTable returns a table with a row for each request.
+func checkTable(rows []checkedRow) table {
+	t := table{columns: []column{
+		{"request", "number of the request with recorded usage"},
+		{"line", "of the recording with the answer"},
+		{"time", "of the answer"},
+		{"input", "tokens, as reported"},
+		{"output", "tokens, as reported"},
+		{"read", "tokens read from the cache, as reported"},
+		{"foretold", "tokens read by the cost model, which knows where the cache was kept and lost"},
+		{"outcome", "first: nothing is foretold; exact; expired: nothing read, as foretold; outlived: read although it should have expired; restart: nothing read; other"},
+		{"recorded", "dollars of the reported usage"},
+		{"model", "dollars by the cost model"},
+		{"error", "the difference"},
+	}}
+	for _, r := range rows {
+		t.add(number(r.Request), number(r.Line), r.Time, number(r.Input), number(r.Output), number(r.Read), number(r.Foretold), r.Outcome,
+			fmt.Sprintf("%.4f", r.Recorded), fmt.Sprintf("%.4f", r.Kept), fmt.Sprintf("%+.4f", r.Error))
 	}
-	return g
+	return t
 }

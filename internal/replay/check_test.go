@@ -33,7 +33,7 @@ func claudeCode(t *testing.T, answers int, every time.Duration, usage func(n, in
 		require.NoError(t, err)
 		lines, parent = append(lines, string(data)), id
 	}
-	input, common := fixedTokens+instructions, 0
+	input, common := fixedTokens, 0
 	for n := range answers {
 		question := fmt.Sprintf("Question %d: %s", n, strings.Repeat("what is this? ", 100+7*n))
 		answer := strings.Repeat("It is that. ", 50+3*n)
@@ -105,7 +105,7 @@ func TestReadsAreComparedInTheStepsInWhichTheProviderCountsThem(t *testing.T) {
 	require.Equal(t, c.Requests, c.Exact)
 	require.InDelta(t, c.Recorded, c.Kept, 1e-9)
 	require.InEpsilon(t, c.Recorded, runs[0].Bill.Kept, 0.01)
-	require.Contains(t, outputOf(t, args...), "to the step of 128 tokens")
+	require.Contains(t, outputOf(t, append([]string{"-details"}, args...)...), "to the step of 128 tokens")
 }
 
 func TestNoDollarsAreShownIfTheCheckFails(t *testing.T) {
@@ -117,7 +117,7 @@ func TestNoDollarsAreShownIfTheCheckFails(t *testing.T) {
 		return cached(n, input+n%2*20_000, common)
 	})
 	for file, why := range map[string]string{uncached: "no cache figures", dear: "by the cost model", foreign: "by the cost model"} {
-		args := []string{"-prices", "claude-opus-4-5", "-window", "32000,64000", "-policy", "frugal,a3s", file}
+		args := []string{"-prices", "claude-opus-4-5", "-window", "20000,25000", "-policy", "frugal,a3s", file}
 		runs, _ := ranJSON(t, program.ExitOK, args...)
 		require.Contains(t, runs[0].Check.Failed, why)
 		for _, r := range runs {
@@ -125,12 +125,12 @@ func TestNoDollarsAreShownIfTheCheckFails(t *testing.T) {
 			require.Zero(t, r.Recall.Dollars)
 		}
 		text := outputOf(t, args...)
-		require.Contains(t, text, "The check failed, so no dollars: "+runs[0].Check.Failed)
-		require.NotContains(t, text, "total")
-		require.Contains(t, outputOf(t, append([]string{"-unchecked"}, args...)...), "total")
+		require.Contains(t, text, "the check failed: no dollars: "+runs[0].Check.Failed)
+		require.NotContains(t, text, "never compacting")
+		require.Contains(t, outputOf(t, append([]string{"-unchecked"}, args...)...), "never compacting")
 	}
 	good := claudeCode(t, 20, time.Minute, cached)
-	text := outputOf(t, "-prices", "claude-opus-4-5", "-window", "64000", "-policy", "frugal,a3s", good, uncached)
+	text := outputOf(t, "-details", "-prices", "claude-opus-4-5", "-window", "64000", "-policy", "frugal,a3s", good, uncached)
 	require.Contains(t, text, "the 1 of 2 sessions with dollars")
 }
 

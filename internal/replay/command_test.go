@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -33,9 +32,12 @@ import (
 // recordedSession is a real session, which may lie in a folder shared/ beside the repository.
 const recordedSession = "../../../shared/sessions/pi-before-compaction.jsonl"
 
+// generatedSession is a long session that its own agent compacted twice.
+const generatedSession = "../../history/importer/testdata/generated.jsonl"
+
 func counter(t testing.TB) *tiktoken.Counter {
 	t.Helper()
-	c, err := tiktoken.New(encoding)
+	c, err := tiktoken.New("o200k_base")
 	require.NoError(t, err)
 	return c
 }
@@ -70,7 +72,7 @@ func TestTheFiguresOfARunAreConsistent(t *testing.T) {
 			t.Parallel()
 			policies, err := policiesNamed(test.policies)
 			require.NoError(t, err)
-			runs, stderr := ranJSON(t, program.ExitOK, "-window", test.window, "-policy", test.policies, test.file)
+			runs, stderr := ranJSON(t, program.ExitOK, "-prices", "none", "-window", test.window, "-policy", test.policies, test.file)
 			require.Empty(t, stderr)
 			names := []string{recorded}
 			for _, p := range policies {
@@ -78,9 +80,10 @@ func TestTheFiguresOfARunAreConsistent(t *testing.T) {
 			}
 			for i, r := range runs {
 				require.Equal(t, names[i], r.Policy)
-				require.Equal(t, r.RequestsIn, r.Requests)
-				require.Less(t, r.Cached, r.Sent)
-				require.LessOrEqual(t, r.Sent, r.Peak*r.Requests)
+				q := r.Requests
+				require.Equal(t, r.RequestsIn, q.Number)
+				require.Less(t, q.Cached, q.Tokens)
+				require.LessOrEqual(t, q.Tokens, q.Largest*q.Number)
 				request := 0
 				for _, c := range r.Compactions {
 					require.GreaterOrEqual(t, c.Request, request, "in order")
@@ -91,12 +94,12 @@ func TestTheFiguresOfARunAreConsistent(t *testing.T) {
 				}
 				if r.Policy == recorded {
 					require.Len(t, r.Compactions, 2)
-					require.Zero(t, r.Calls)
+					require.Zero(t, r.Summaries)
 					continue
 				}
-				require.LessOrEqual(t, r.Peak, r.Budget)
-				require.GreaterOrEqual(t, r.Calls.Number, len(r.Compactions))
-				require.LessOrEqual(t, r.Calls.Cached, r.Calls.Sent)
+				require.LessOrEqual(t, q.Largest, r.Budget)
+				require.GreaterOrEqual(t, r.Summaries.Number, len(r.Compactions))
+				require.LessOrEqual(t, r.Summaries.Cached, r.Summaries.Tokens)
 			}
 			require.Len(t, runs, len(names))
 		})
@@ -115,15 +118,15 @@ func TestAPolicyIsGivenTheNameOfTheLastModelOrTheOneInTheFlag(t *testing.T) {
 		}
 		require.Equal(t, "claude-opus-4-5", r.AnsweredBy)
 		if r.Policy == "copilot-chat" { // it tells models of this name not to call tools
-			require.Greater(t, r.Calls.Sent, unnamed[i].Calls.Sent)
+			require.Greater(t, r.Summaries.Tokens, unnamed[i].Summaries.Tokens)
 		} else {
-			require.Equal(t, r.Calls, unnamed[i].Calls)
+			require.Equal(t, r.Summaries, unnamed[i].Summaries)
 		}
 	}
 	s, err := open(1, generatedSession)
 	require.NoError(t, err)
-	require.Equal(t, "claude-opus-4-5", (&replayer{}).answeredBy(s))
-	require.Equal(t, "other", (&replayer{modelName: "other"}).answeredBy(s))
+	require.NoError(t, s.priced(t.Context(), options{}))
+	require.Equal(t, "claude-opus-4-5", s.model)
 }
 
 // Usage is an entry of its own there.
@@ -138,6 +141,7 @@ func TestAnImportedSessionIsReplayedLikeTheRecording(t *testing.T) {
 			sessiontest.Needs(t, file)
 			t.Parallel()
 			recording := sessiontest.Read(t, file)
+			require.NotEmpty(t, recording.Records)
 			imported := filepath.Join(t.TempDir(), "imported.jsonl")
 			session, err := history.Open(imported, history.Options{Header: recording.Header, File: storage.FileOptions{Sync: storage.SyncNever}})
 			require.NoError(t, err)
@@ -145,7 +149,7 @@ func TestAnImportedSessionIsReplayedLikeTheRecording(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, session.Close())
 			replayed := func(file string) []Run {
-				runs, _ := ranJSON(t, program.ExitOK, "-prices", "claude-opus-4-5", "-policy", "frugal", file)
+				runs, _ := ranJSON(t, program.ExitOK, "-prices", "claude-opus-4-5", "-unchecked", "-policy", "frugal", file)
 				for i := range runs {
 					runs[i].Session, runs[i].Format = "", ""
 					for k := range runs[i].Compactions {
@@ -168,8 +172,8 @@ func TestEveryFormatIsReplayed(t *testing.T) {
 	var replayed []string
 	for _, r := range runs {
 		if r.Policy == "copilot-chat" {
-			require.Positive(t, r.Requests)
-			require.Equal(t, r.RequestsIn, r.Requests)
+			require.Positive(t, r.Requests.Number)
+			require.Equal(t, r.RequestsIn, r.Requests.Number)
 			replayed = append(replayed, r.Session)
 		}
 	}
@@ -213,7 +217,7 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 	require.NotEmpty(t, listed(t, dir))
 	for _, r := range runs {
 		require.Empty(t, r.Ended, r.Policy)
-		require.Equal(t, 40, r.Requests, r.Policy)
+		require.Equal(t, 40, r.Requests.Number, r.Policy)
 		require.NotEmpty(t, r.Compactions, r.Policy)
 		require.Positive(t, r.Bundles, r.Policy)
 	}
@@ -221,10 +225,10 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 
 func TestAPageShowsEachRequestOfAReplay(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "run.html")
-	runs, _ := ranJSON(t, program.ExitOK, "-policy", "a3s", "-window", "64000", "-page", page, generatedSession)
+	runs, _ := ranJSON(t, program.ExitOK, "-prices", "none", "-policy", "a3s", "-window", "64000", "-page", page, generatedSession)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Equal(t, runs[len(runs)-1].Requests, strings.Count(string(text), `,"explain":"`))
+	require.Equal(t, runs[len(runs)-1].Requests.Number, strings.Count(string(text), `,"explain":"`))
 	require.Contains(t, string(text), `"compactions":[{`)
 }
 
@@ -255,22 +259,24 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"prices of an unknown model", []string{"-prices", "gpt-9", good}, `the prices of model "gpt-9" are unknown`},
 		{"a page of several policies", []string{"-page", filepath.Join(t.TempDir(), "run.html"), good}, "-page shows one replay"},
 		{"a page in a folder that does not exist", []string{"-page", filepath.Join(missing, "run.html"), "-policy", "a3s", good}, "missing.jsonl"},
-		{"a lifetime without prices", []string{"-ttl", "5m", good}, "-summary-prices and -ttl need -prices"},
-		{"the carry rule without prices", []string{"-carry", "1", good}, "-carry needs prices: set -prices"},
+		{"a lifetime without prices", []string{"-ttl", "5m", "-prices", "none", good}, "-ttl needs prices, and -prices is none"},
+		{"a lifetime below 0", []string{"-ttl", "-5m", good}, "-ttl is -5m0s"},
+		{"summaries of an unknown model", []string{"-summary-prices", "gpt-9", good}, "by -summary-prices input=3"},
+		{"the carry rule without prices", []string{"-carry", "1", good}, `good.jsonl: -carry needs prices, and those of the session's model "" are unknown: give them by -prices input=3`},
 		{"a negative factor of the carry rule", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},
-		{"a check without prices", []string{"-check", good}, "-check needs prices: set -prices"},
+		{"a check without prices", []string{"-check", "-prices", "none", good}, "-check needs prices, and -prices is none"},
 		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check needs recorded usage"},
 		{"an unknown format", []string{"-format", "xml", good}, `-format: unknown format "xml": name text or json`},
 		{"a summary that is too short", []string{"-summary", "99", good}, "-summary is 99: set 100 tokens or more"},
 		{"one bad window of two", []string{"-window", "64000,", good}, `-window: "" is not a number`},
 		{"bundles of two windows", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-window", "64000,128000", good}, "-bundles takes one window"},
-		{"a window that the system prompt fills", []string{"-prices", "claude-opus-4-5", "-window", "2000", generatedSession}, "-window is 2000: the system prompt"},
+		{"a window that the system prompt fills", []string{"-prices", "claude-opus-4-5", "-window", "2000", generatedSession}, "generated.jsonl: replay: the context window is 2000: the system prompt"},
 		{"a session that does not exist", []string{missing}, "missing.jsonl"},
 		{"a session that does not exist, among others", []string{good, missing}, "missing.jsonl"},
 		{"a session that is a folder", []string{t.TempDir()}, "is a directory"},
 		{"a session in an unknown format", []string{notes}, "notes.txt: importer: line 1"},
 		{"a broken session", []string{torn}, "torn.jsonl: importer: line 2"},
-		{"a recorded result without its call", []string{orphan}, "orphan.jsonl: line 2: "},
+		{"a recorded result without its call", []string{orphan}, "orphan.jsonl: replay: the session cannot be replayed: line 2: "},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -283,11 +289,11 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 }
 
 func TestAPolicyThatCannotContinueSaysWhereAndTheOthersAreReplayed(t *testing.T) {
-	runs, stderr := ranJSON(t, program.ExitFailed, "-window", "300", "-policy", "a3s,frugal", generatedSession)
+	runs, stderr := ranJSON(t, program.ExitFailed, "-prices", "none", "-window", "300", "-policy", "a3s,frugal", generatedSession)
 	require.Len(t, runs, 1+2)
 	require.Empty(t, runs[0].Ended, "the window does not limit the recorded run")
 	for _, r := range runs[1:] {
-		require.Less(t, r.Requests, r.RequestsIn)
+		require.Less(t, r.Requests.Number, r.RequestsIn)
 		require.Regexp(t, `^at request \d+, line \d+: `, r.Ended)
 	}
 	require.Equal(t, "promptree replay: a policy did not reach the end of its session\n", stderr)
@@ -296,14 +302,14 @@ func TestAPolicyThatCannotContinueSaysWhereAndTheOthersAreReplayed(t *testing.T)
 func TestASessionWithoutMessagesHasARunWithoutRequests(t *testing.T) {
 	runs, _ := ranJSON(t, program.ExitOK, "-policy", "copilot-chat", written(t, "s.jsonl", `{"type":"session","id":"a"}`))
 	require.Len(t, runs, 1)
-	require.Zero(t, runs[0].Requests)
+	require.Zero(t, runs[0].Requests.Number)
 	require.NotNil(t, runs[0].Compactions, "an empty list in JSON")
 }
 
 func TestHelpListsTheFlagsOnStdout(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-help"}, &stdout, &stderr))
-	for _, flag := range []string{"-policy", "-window", "-model-name", "-format", "-check", "-bundles", "-min-messages"} {
+	for _, flag := range []string{"-policy", "-window", "-model-name", "-format", "-details", "-check", "-bundles", "-min-messages"} {
 		require.Contains(t, stdout.String(), flag)
 	}
 	require.Empty(t, stderr.String())
@@ -324,7 +330,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 }
 
 func TestAnInterruptEndsTheReplayAndPrintsTheRequestsSoFar(t *testing.T) {
-	o, err := parse([]string{"-window", "16000", "-policy", "copilot-chat", generatedSession}, nil)
+	o, err := parse([]string{"-window", "16000", "-policy", "copilot-chat", "-prices", "none", generatedSession}, nil)
 	require.NoError(t, err)
 	whole := stepping.Requests(opened(t, generatedSession).recording)
 	for _, after := range []int{1, 100, whole + 150} {
@@ -332,9 +338,8 @@ func TestAnInterruptEndsTheReplayAndPrintsTheRequestsSoFar(t *testing.T) {
 		var stdout bytes.Buffer
 		require.ErrorIs(t, compare(ctx, o, &stdout, io.Discard, &progress{w: &stopper{left: after, cancel: cancel}}), context.Canceled)
 		cancel()
-		lines := slices.Collect(strings.Lines(stdout.String()))
-		require.Regexp(t, `^(recorded|copilot-chat): interrupted after request \d+ of \d+\n$`, lines[len(lines)-1])
-		require.Equal(t, after > whole, strings.Contains(stdout.String(), "\ncopilot-chat"), "a policy that did not begin has no row")
+		require.Regexp(t, `(?m)^(recorded|copilot-chat) +interrupted after request \d+ of \d+$`, stdout.String())
+		require.Equal(t, after > whole, strings.Contains(stdout.String(), "\ncopilot-chat"), "a policy that did not begin has no line")
 	}
 }
 
@@ -344,6 +349,31 @@ func TestAnInterruptBeforeTheFirstRequestPrintsOneLine(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, program.ExitInterrupted, Main(ctx, []string{generatedSession}, &stdout, &stderr))
 	require.Equal(t, "promptree replay: interrupted\n", stderr.String())
+}
+
+var talk = []string{
+	`{"type":"session","version":3,"id":"s"}`,
+	`{"type":"message","id":"2","parentId":null,"message":{"role":"user","content":"one"}}`,
+	`{"type":"message","id":"3","parentId":"2","message":{"role":"assistant","content":[{"type":"text","text":"two"}]}}`,
+	`{"type":"message","id":"4","parentId":"3","message":{"role":"user","content":"three"}}`,
+	`{"type":"message","id":"5","parentId":"4","message":{"role":"assistant","content":[{"type":"text","text":"four"}]}}`,
+	`{"type":"message","id":"6","parentId":"5","message":{"role":"user","content":"five"}}`,
+	`{"type":"message","id":"7","parentId":"6","message":{"role":"assistant","content":[{"type":"text","text":"six"}]}}`,
+}
+
+// written writes a file of lines and returns its path.
+func written(t testing.TB, name string, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	return path
+}
+
+func opened(t testing.TB, path string) source {
+	t.Helper()
+	s, err := open(1, path)
+	require.NoError(t, err)
+	return s
 }
 
 func TestTheProgramPrintsOnlyItsTableWithoutATerminal(t *testing.T) {
@@ -359,7 +389,7 @@ func TestTheProgramPrintsOnlyItsTableWithoutATerminal(t *testing.T) {
 	require.NoError(t, cmd.Run())
 	require.Empty(t, stderr.String())
 	require.Contains(t, stdout.String(), "talk.jsonl: pi, 3 requests\n")
-	require.Regexp(t, `(?m)^copilot-chat +3 +75 `, stdout.String())
+	require.Contains(t, stdout.String(), "The largest request takes 35 tokens")
 
 	cmd = exec.CommandContext(t.Context(), binary, "-nonsense")
 	require.Error(t, cmd.Run())

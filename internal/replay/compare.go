@@ -11,19 +11,49 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render/inspect"
-	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
+	"github.com/promptree-go/promptree/summarize/replay"
 )
+
+// recorded is the policy's name in the run of the session as its own agent compacted it.
+const recorded = "recorded"
+
+// Run is one policy on one session.
+type Run struct {
+	Session string          `json:"session"`
+	Format  importer.Format `json:"format"`
+	*replay.Result
+	// Front reports whether the run is on the Pareto front of its session: no run in any window is at least as good in
+	// both dollars, look-backs included, and look-backs of edits, and better in one.
+	Front bool `json:"front,omitempty"`
+	// Bundles counts the bundles written.
+	Bundles int `json:"bundles,omitempty"`
+
+	made      int     // compactions so far
+	charged   float64 // what the recorded usage costs, 0 if unknown
+	uncharged bool    // of a sum: it is unknown for a session
+}
+
+// errEnded is the error of a policy that could not continue. Its run says why.
+var errEnded = errors.New("a policy did not reach the end of its session")
+
+// comparison replays sessions under policies.
+type comparison struct {
+	options  options
+	bundles  *bundles         // nil without -bundles
+	page     *record.Recorder // nil without -page
+	progress *progress
+	out      *printer
+}
 
 // compare runs what the options ask for on each session. It reads all sessions before it replays the first, so that a
 // wrong name is reported at once.
 func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress *progress) (err error) {
-	tokenizer, err := tiktoken.New(encoding)
-	if err != nil {
-		return err
-	}
 	sources := make([]source, len(o.sessions))
 	var left []error
 	for i, path := range o.sessions {
@@ -39,51 +69,54 @@ func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress 
 		}
 	}
 	defer func() { err = cmp.Or(err, errors.Join(left...)) }()
-	r := &replayer{tokenizer: tokenizer, policies: o.policies, modelName: o.modelName, progress: progress, biller: o.biller, recall: o.recall, unchecked: o.unchecked}
 	if o.check {
-		b, err := checkAll(sources, o)
-		if err == nil {
-			_, err = stdout.Write(b.Bytes())
-		}
-		return err
+		return checkAll(ctx, sources, o, stdout)
 	}
-	if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
+	c := &comparison{options: o, progress: progress, out: &printer{format: o.format, details: o.details, to: stdout}}
+	if c.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
 		return program.UsageError{Err: err}
 	}
 	if o.page == "" {
-		return replayAll(ctx, r, sources, o, stdout)
+		return c.all(ctx, sources)
 	}
-	return withPage(o, r, func() error { return replayAll(ctx, r, sources, o, stdout) })
+	return c.withPage(func() error { return c.all(ctx, sources) })
 }
 
 // withPage calls replay, and writes a page of the steps that it made, if any.
-func withPage(o options, r *replayer, replay func() error) error {
-	page, err := os.Create(o.page)
+func (c *comparison) withPage(replay func() error) error {
+	page, err := os.Create(c.options.page)
 	if err != nil {
 		return program.UsageError{Err: err}
 	}
-	r.page = new(record.Recorder)
+	c.page = new(record.Recorder)
 	err = replay()
-	title := fmt.Sprintf("%s under %s in a window of %d tokens", filepath.Base(o.sessions[0]), o.policies[0].Name, o.windows[0])
-	if writeErr := r.page.Write(page, inspect.Options{Title: title}); !errors.Is(writeErr, inspect.ErrNoPrompts) {
+	title := fmt.Sprintf("%s under %s", filepath.Base(c.options.sessions[0]), c.options.policies[0].Name)
+	if writeErr := c.page.Write(page, inspect.Options{Title: title}); !errors.Is(writeErr, inspect.ErrNoPrompts) {
 		err = errors.Join(err, writeErr)
 	}
 	return errors.Join(err, page.Close())
 }
 
 // checkAll compares the cost model with the usage that each session recorded.
-func checkAll(sources []source, o options) (*bytes.Buffer, error) {
+func checkAll(ctx context.Context, sources []source, o options, stdout io.Writer) error {
 	var b bytes.Buffer
 	for i, s := range sources {
-		c := check(s.recording, o.biller.prices)
-		if len(c.checked) == 0 {
-			return nil, program.UsageError{Err: fmt.Errorf("%s: -check needs recorded usage, and the session has none", s.path)}
+		if err := s.priced(ctx, o); err != nil {
+			return err
 		}
+		c, err := s.session.Check(ctx)
+		if err != nil {
+			return s.wrong(ctx, err)
+		}
+		if c == nil {
+			return program.UsageError{Err: fmt.Errorf("%s: -check needs recorded usage, and the session has none", s.path)}
+		}
+		rows := checkedRows(s, c)
 		if o.format == formatJSON {
 			enc := json.NewEncoder(&b)
-			for _, row := range c.rows(s.path) {
+			for _, row := range rows {
 				if err := enc.Encode(row); err != nil {
-					return nil, err
+					return err
 				}
 			}
 			continue
@@ -91,23 +124,27 @@ func checkAll(sources []source, o options) (*bytes.Buffer, error) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s: %s\n", s.path, c.text())
-		c.table().write(&b)
+		fmt.Fprintf(&b, "%s: %s\n", s.path, checkText(c))
+		checkTable(rows).write(&b)
 	}
-	return &b, nil
+	_, err := stdout.Write(b.Bytes())
+	return err
 }
 
-// replayAll replays the sessions in each window under each policy, and prints each session once it is replayed.
-func replayAll(ctx context.Context, r *replayer, sources []source, o options, stdout io.Writer) error {
-	defer r.progress.clear()
-	out := &printer{format: o.format, to: stdout}
+// all replays the sessions in each window under each policy, and prints each session once it is replayed.
+func (c *comparison) all(ctx context.Context, sources []source) error {
+	defer c.progress.clear()
 	var all []*Run
 	var failed error
-	for _, s := range sources {
-		runs, err := r.windows(ctx, s, o.windows, out)
-		r.progress.clear()
+	for i := range sources {
+		s := &sources[i]
+		if err := s.priced(ctx, c.options); err != nil {
+			return err
+		}
+		runs, err := c.session(ctx, s)
+		c.progress.clear()
 		all = append(all, runs...)
-		if printErr := out.session(runs); printErr != nil {
+		if printErr := c.out.session(s, runs); printErr != nil {
 			return printErr
 		}
 		if errors.Is(err, errEnded) {
@@ -118,120 +155,152 @@ func replayAll(ctx context.Context, r *replayer, sources []source, o options, st
 		}
 	}
 	if len(sources) > 1 {
-		if err := out.sums(len(sources), all); err != nil {
+		if err := c.out.sums(len(sources), all); err != nil {
 			return err
 		}
 	}
 	return failed
 }
 
-// windows replays one session in each window. The error is errEnded if a policy did not reach the end of the session.
-func (r *replayer) windows(ctx context.Context, s source, windows []int, out *printer) (runs []*Run, failed error) {
-	if r.biller != nil {
-		var err error
-		if r, err = r.priced(ctx, s); err != nil {
-			return nil, err
-		}
-		if r.never, err = r.uncompacted(ctx, s); err != nil && !errors.Is(err, errEnded) {
-			return nil, err
-		}
+// session replays one session in each window. The error is errEnded if a policy did not reach the end of the session;
+// the others still run.
+func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, failed error) {
+	windows := c.options.windows
+	if len(windows) == 0 {
+		windows = []int{s.window}
 	}
-	replayers := make([]*replayer, len(windows))
-	for i, window := range windows {
-		var err error
-		if replayers[i], err = r.inWindow(window, s); err != nil {
-			return nil, err
+	var own *Run
+	for _, window := range windows {
+		var inWindow []*Run
+		add := func(run *Run, err error) error {
+			if run != nil {
+				inWindow = append(inWindow, run)
+			}
+			if err == nil && run.Ended != "" {
+				failed = errEnded
+			}
+			return err
 		}
-	}
-	for i, r := range replayers {
-		if i > 0 {
-			r.recordedRun = runs[0]
+		err := error(nil)
+		if own != nil {
+			again, result := *own, *own.Result
+			again.Result = &result
+			result.ContextWindow = window
+			err = add(&again, nil)
+		} else if s.compacted() || s.session.Prices != (replay.Session{}).Prices {
+			own, err = c.recorded(ctx, s, window)
+			err = add(own, err)
 		}
-		inWindow, err := r.session(ctx, s)
+		for _, p := range c.options.policies {
+			if err == nil {
+				err = add(c.run(ctx, s, p, window))
+			}
+		}
 		runs = append(runs, inWindow...)
-		r.progress.clear()
-		if printErr := out.window(inWindow); printErr != nil {
+		c.progress.clear()
+		if printErr := c.out.window(s, inWindow); printErr != nil {
 			return runs, printErr
 		}
-		if failed == nil || err != nil && !errors.Is(err, errEnded) {
-			failed = err
-		}
-		if err != nil && !errors.Is(err, errEnded) {
-			break
+		if err != nil {
+			return runs, err
 		}
 	}
 	markFront(runs)
 	return runs, failed
 }
 
-// session replays one session under each policy. The error is errEnded if a policy did not reach the end of the
-// session; the other policies still run.
-func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed error) {
-	defer func() {
-		if r.biller != nil && r.biller.check != nil && r.biller.check.Failed != "" && !r.unchecked {
-			for _, run := range runs {
-				run.withoutDollars()
+// recorded replays a session as its own agent compacted it.
+func (c *comparison) recorded(ctx context.Context, s *source, window int) (*Run, error) {
+	run := &Run{Session: s.path, Format: s.recording.Format}
+	o := c.replayOptions(window, recorded, s)
+	o.Step = func(ctx context.Context, step replay.Step) error {
+		c.progress.at(recorded, step.Number, s.requests)
+		return c.writeRecordedBundles(ctx, s, run, step)
+	}
+	var err error
+	run.Result, err = s.session.Recorded(ctx, o)
+	return c.made(ctx, s, run, err)
+}
+
+// run replays a session under a policy.
+func (c *comparison) run(ctx context.Context, s *source, p policy.Policy, window int) (*Run, error) {
+	run := &Run{Session: s.path, Format: s.recording.Format}
+	o := c.replayOptions(window, p.Name, s)
+	var asked *asking
+	if c.bundles != nil {
+		tokenizer, err := s.session.Tokenizer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		asked = newAsking(tokenizer)
+		o.Model, o.Observers = asked, append(o.Observers, summarize.OnEvent(asked.hear))
+	}
+	o.Step = func(ctx context.Context, step replay.Step) error {
+		c.progress.at(p.Name, step.Number, s.requests)
+		if c.page != nil && step.Rendered != nil {
+			if err := c.page.Step(ctx, step.Compactor, step.Rendered, step.Response); err != nil {
+				return err
 			}
 		}
-	}()
-	if s.compacted() || r.biller != nil {
-		run, err := r.replayRecorded(ctx, s)
-		runs = append(runs, run)
-		if failed = err; err != nil && !errors.Is(err, errEnded) {
-			return runs, err
-		}
-		r.setUncompacted(run)
-		if run.Check != nil && run.Bill != nil && err == nil {
-			run.Check.Replayed = run.Bill.Kept
-			run.Check.judge(run.Bill.Kept)
-		}
+		return c.writeBundles(ctx, s, run, step, asked)
 	}
-	for _, p := range r.policies {
-		run, err := r.replay(ctx, s, p)
-		runs = append(runs, run)
-		if err != nil {
-			failed = err
-		}
-		if err != nil && !errors.Is(err, errEnded) {
-			return runs, err
-		}
-		r.setUncompacted(run)
+	if c.page != nil {
+		o.Observers = append(o.Observers, c.page)
 	}
-	return runs, failed
+	var err error
+	run.Result, err = replay.Run(ctx, s.session, p, o)
+	return c.made(ctx, s, run, err)
+}
+
+func (c *comparison) replayOptions(window int, policy string, s *source) replay.Options {
+	c.progress.at(policy, 0, s.requests)
+	return replay.Options{ContextWindow: window, AnsweredBy: c.options.modelName, Recall: c.options.recall, Unchecked: c.options.unchecked}
+}
+
+// made returns a run, nil if there are no figures, and its error.
+func (c *comparison) made(ctx context.Context, s *source, run *Run, err error) (*Run, error) {
+	if run.Result == nil {
+		return nil, s.wrong(ctx, err)
+	}
+	if check, failed := s.session.Check(context.WithoutCancel(ctx)); failed == nil && check != nil && !check.NoCache {
+		run.charged = check.Recorded
+	}
+	return run, s.wrong(ctx, err)
 }
 
 // printer prints runs in a format, as soon as they are made.
 type printer struct {
-	format string
-	to     io.Writer
-	begun  bool // something was printed
+	format  string
+	details bool
+	to      io.Writer
+	begun   bool // something was printed
 }
 
 // window prints the runs in one window, in the text format only.
-func (p *printer) window(runs []*Run) error {
-	if p.format != formatText {
+func (p *printer) window(s *source, runs []*Run) error {
+	if p.format != formatText || len(runs) == 0 {
 		return nil
 	}
-	return p.text(text(runs))
+	if err := p.text(words(s, runs)); err != nil || !p.details {
+		return err
+	}
+	return p.text(details(runs))
 }
 
 // session prints the runs of a session in all windows.
-func (p *printer) session(runs []*Run) error {
-	switch {
-	case p.format == formatJSON:
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		for _, run := range runs {
-			if err := enc.Encode(run); err != nil {
-				return err
-			}
-		}
-		return p.write(&b)
-	case len(runs) > 0:
-		return p.front(runs[0].Session, runs)
+func (p *printer) session(s *source, runs []*Run) error {
+	if p.format != formatJSON {
+		return p.front(s.path, runs)
 	}
-	return nil
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for _, run := range runs {
+		if err := enc.Encode(run); err != nil {
+			return err
+		}
+	}
+	return p.write(&b)
 }
 
 // sums prints the sums over all sessions, except in JSON, in which each object is a run.
@@ -240,9 +309,6 @@ func (p *printer) sums(sessions int, runs []*Run) error {
 		return nil
 	}
 	title := fmt.Sprintf("all %s sessions", number(sessions))
-	if err := p.text(recallText(title, sumOf(runs), true)); err != nil {
-		return err
-	}
 	var priced []*Run
 	names := map[string]bool{}
 	for _, r := range runs {
@@ -250,6 +316,12 @@ func (p *printer) sums(sessions int, runs []*Run) error {
 			priced = append(priced, r)
 			names[r.Session] = true
 		}
+	}
+	if err := p.text(wordsOfSums(sessions, len(names), sumOf(priced))); err != nil || !p.details {
+		return err
+	}
+	if err := p.text(recallText(title, sumOf(runs), true)); err != nil {
+		return err
 	}
 	if len(names) < sessions {
 		title = fmt.Sprintf("the %s of %s sessions with dollars", number(len(names)), number(sessions))
@@ -265,13 +337,10 @@ func (p *printer) front(title string, runs []*Run) error {
 			n++
 		}
 	}
-	if n < 2 {
+	if n < 2 || !p.details {
 		return nil
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: dollars with look-backs; * none is as cheap with as few edit look-backs\n\n", title)
-	frontTable(runs).write(&b)
-	return p.text(b.String())
+	return p.text(title + ": all runs\n\n" + frontTable(runs).text())
 }
 
 // text prints a piece of text, with an empty line before all but the first.

@@ -22,10 +22,10 @@ func outputOf(t *testing.T, args ...string) string {
 }
 
 func TestSessionsWindowsAndLossesAreComparedInOneTable(t *testing.T) {
-	args := []string{"-window", "900,2000", "-policy", "frugal,stagewise", "-loss", "0,0.3", "-unchecked", "-prices", "input=5000,read=500,write=6250,output=25000", "-summary-prices",
+	args := []string{"-details", "-window", "900,2000", "-policy", "frugal,stagewise", "-loss", "0,0.3", "-unchecked", "-prices", "input=5000,read=500,write=6250,output=25000", "-summary-prices",
 		"claude-haiku-4-5", "-summary", "100", "testdata/report.jsonl", "../../history/importer/testdata/formats/pi-tree.jsonl"}
 	text := outputOf(t, args...)
-	golden.Equal(t, "front.golden", text[strings.LastIndex(text, "all 2 sessions"):])
+	golden.Equal(t, "front.golden", text[strings.Index(text, "all 2 sessions"):])
 }
 
 func TestACheckShowsEachRequest(t *testing.T) {
@@ -44,16 +44,16 @@ func TestACheckShowsEachRequest(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(line), &row))
 		outcomes[row.Outcome]++
 		off += row.Error
-		if row.Outcome == outcomeExact {
+		if row.Outcome == "exact" {
 			require.Equal(t, row.Read, row.Foretold)
 		}
 	}
-	require.Equal(t, 335, outcomes[outcomeExact]+outcomes[outcomeExpired]+outcomes[outcomeOutlived])
+	require.Equal(t, 335, outcomes["exact"]+outcomes["expired"]+outcomes["outlived"])
 	s := opened(t, generatedSession)
-	b, err := billerFor("claude-opus-4-5", "", 0)
+	require.NoError(t, s.priced(t.Context(), options{}))
+	c, err := s.session.Check(t.Context())
 	require.NoError(t, err)
-	c := check(s.recording, b.prices)
 	require.InDelta(t, c.Kept-c.Recorded, off, 1e-9, "the errors of the requests add up")
-	require.Len(t, c.checked, len(lines)-1)
+	require.Len(t, checkedRows(s, c), len(lines)-1)
 	require.LessOrEqual(t, c.MeanError, c.LargestError)
 }

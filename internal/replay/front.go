@@ -1,14 +1,10 @@
 package replay
 
-import "fmt"
+import (
+	"fmt"
 
-// withoutDollars removes what cannot be trusted if the check failed.
-func (r *Run) withoutDollars() {
-	r.Bill = nil
-	if r.Recall != nil {
-		r.Recall.Dollars = 0
-	}
-}
+	"github.com/promptree-go/promptree/summarize/replay"
+)
 
 // costs returns the dollars of a run including its look-backs, and how many edits are look-backs.
 func (r *Run) costs() (dollars float64, edits int) {
@@ -47,50 +43,84 @@ func sumOf(runs []*Run) (sums []*Run) {
 	}
 	places := map[key]int{}
 	for _, r := range runs {
-		k := key{r.Policy, r.Window}
+		k := key{r.Policy, r.ContextWindow}
 		i, ok := places[k]
 		if !ok {
 			i, places[k] = len(sums), len(sums)
-			sums = append(sums, &Run{Policy: r.Policy, Window: r.Window})
-			sums[i].Bill = &Bill{}
+			sum := &Run{Result: &replay.Result{Policy: r.Policy, ContextWindow: r.ContextWindow, Bill: &replay.Bill{}}}
 			if r.Recall != nil {
-				sums[i].Recall = &Recall{}
+				sum.Recall = &replay.Recall{}
 			}
+			sums = append(sums, sum)
 		}
 		sums[i].plus(r)
+	}
+	for _, sum := range sums {
+		if sum.uncharged {
+			sum.charged = 0
+		}
 	}
 	markFront(sums)
 	return sums
 }
 
-// plus adds the figures of a run that [frontTable] and [recallText] show.
+// plus adds the figures of a run that [frontTable], [recallText] and [wordsOfSums] show.
 func (r *Run) plus(other *Run) {
 	r.Compactions = append(r.Compactions, other.Compactions...)
 	if other.Ended != "" {
 		r.Ended = other.Ended
 	}
-	r.Requests += other.Requests
+	r.Requests.Number += other.Requests.Number
+	r.charged, r.uncharged = r.charged+other.charged, r.uncharged || other.charged == 0
 	if other.Bill == nil {
 		r.Bill = nil // the dollars of one session are unknown
 	}
 	if r.Bill != nil {
-		r.Bill.plus(*other.Bill)
+		r.Bill.Kept += other.Bill.Kept
+		r.Bill.Pinned += other.Bill.Pinned
+		r.Bill.Uncompacted += other.Bill.Uncompacted
 	}
 	if other.Recall != nil {
-		r.Recall.plus(*other.Recall)
+		addRecall(r.Recall, *other.Recall)
 	}
 }
 
+// addRecall adds the recall of another run.
+func addRecall(r *replay.Recall, other replay.Recall) {
+	r.Needed += other.Needed
+	r.Tail += other.Tail
+	r.Summary += other.Summary
+	r.Index += other.Index
+	r.OneLookUp += other.OneLookUp
+	r.Further += other.Further
+	r.NotInLog += other.NotInLog
+	r.Answers += other.Answers
+	r.Edits += other.Edits
+	r.Checkable += other.Checkable
+	r.Dollars += other.Dollars
+}
+
 // frontTable returns a table that compares runs.
-func frontTable(runs []*Run) grid {
-	g := grid{{"policy", "window", "compactions", "total R", "total P", "edits", "answers", "shown", "front"}}
+func frontTable(runs []*Run) table {
+	t := table{columns: []column{
+		{"policy", "of package summarize, or recorded: as the session's own agent compacted it"},
+		{"window", "context window in tokens; it does not limit the recorded run"},
+		{"compactions", "compactions made"},
+		{"total R", "dollars, restarts and look-backs included"},
+		{"total P", "dollars without the restarts"},
+		{"edits", "answers with an edit of text that the prompt no longer shows"},
+		{"answers", "answers with a fact that the prompt no longer shows"},
+		{"shown", "share of the needed facts that the prompts show"},
+		{"front", "* if no other run is as cheap with as few such edits"},
+	}}
 	for _, r := range runs {
 		total, edits := r.costs()
 		c := r.Recall
-		g = append(g, []string{
-			r.Policy, number(r.Window), number(len(r.Compactions)), fmt.Sprintf("%.2f", total), fmt.Sprintf("%.2f", r.Bill.Pinned+r.Recall.Dollars),
-			number(edits), number(r.Recall.Answers), share(c.Tail+c.Summary+c.Index, c.Needed), map[bool]string{true: "*"}[r.Front],
-		})
+		t.add(r.Policy, number(r.ContextWindow), number(len(r.Compactions)), fmt.Sprintf("%.2f", total), fmt.Sprintf("%.2f", r.Bill.Pinned+c.Dollars),
+			number(edits), number(c.Answers), share(shown(c), c.Needed), map[bool]string{true: "*"}[r.Front])
 	}
-	return g
+	return t
 }
+
+// shown returns how many needed facts a run's requests show.
+func shown(c *replay.Recall) int { return c.Tail + c.Summary + c.Index }

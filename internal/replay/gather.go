@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -17,64 +18,140 @@ import (
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/replay"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-// writeBundles writes a bundle for each compaction that was made before a request of a run. A recorded compaction has a
-// bundle for each policy: the requests that the policy would have made there, beside the summary of the recorded model.
-func (r *replayer) writeBundles(ctx context.Context, s source, run *Run, session *history.Session, made []placed) error {
-	if r.bundles == nil {
+// writeBundles writes a bundle for each compaction that a policy made before a step.
+func (c *comparison) writeBundles(ctx context.Context, s *source, run *Run, step replay.Step, asked *asking) error {
+	if c.bundles == nil {
 		return nil
 	}
-	for i, w := range made {
-		e := w.entry
-		messages, first, kept, err := covered(ctx, session, e, r.tokenizer)
+	for i, e := range step.Compactions {
+		b, ok, err := c.bundleOf(ctx, s, run, step.Session, e)
 		if err != nil {
 			return err
 		}
-		if len(messages) < r.bundles.min {
-			continue
-		}
-		previous, err := previousSummary(ctx, session, e)
-		if err != nil {
-			return err
-		}
-		b := bundle{meta: metadata{
-			Session: s.path, Format: run.Format, Policy: run.Policy, OutputBy: run.Model,
-			Compaction: len(run.Compactions) - len(made) + i + 1, FirstCovered: first, FirstKept: kept, Covered: len(messages),
-			Leak: leak(e.Compaction().Text),
-		}}
-		b.meta.Characters.PreviousSummary = chars(previous)
-		if b.history, err = r.serialised(ctx, previous, messages); err != nil {
-			return err
-		}
-		if run.Policy != recorded {
-			b.asked, b.output, b.meta.Mode = inOrder(w.asked), e.Compaction().Text, e.Compaction().Mode
-			if err := r.bundles.write(s.number, run.Policy, b); err != nil {
+		if exchanges := asked.next(); ok {
+			b.meta.Policy, b.meta.OutputBy, b.meta.Compaction = step.Compactor.Policy.Name, modelOffline, run.made+i+1
+			b.asked, b.output, b.meta.Mode = inOrder(exchanges), e.Compaction().Text, e.Compaction().Mode
+			if err := c.bundles.write(s.number, b.meta.Policy, b); err != nil {
 				return err
 			}
 			run.Bundles++
-			continue
 		}
-		for _, p := range r.policies {
-			asked, err := r.wouldAsk(ctx, p, r.answeredBy(s), session, e)
+	}
+	run.made += len(step.Compactions)
+	return nil
+}
+
+// writeRecordedBundles writes for each recorded compaction before a step a bundle for each policy: the requests that the
+// policy would have made there, beside the summary of the recorded model.
+func (c *comparison) writeRecordedBundles(ctx context.Context, s *source, run *Run, step replay.Step) error {
+	if c.bundles == nil {
+		return nil
+	}
+	for i, e := range step.Compactions {
+		b, ok, err := c.bundleOf(ctx, s, run, step.Session, e)
+		if err != nil {
+			return err
+		}
+		for _, p := range c.options.policies {
+			if !ok {
+				break
+			}
+			asked, err := c.wouldAsk(ctx, p, s, step.Session, e)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 			b := b
 			b.asked, b.output = inOrder(asked), e.Compaction().Text
-			b.meta.Policy, b.meta.OutputBy = p.Name, recorded
+			b.meta.Policy, b.meta.OutputBy, b.meta.Compaction = p.Name, recorded, run.made+i+1
 			if len(asked) == 0 && err != nil {
 				b.meta.NotAsked = program.OneLine(err)
 			}
-			if err := r.bundles.write(s.number, recorded+"-"+p.Name, b); err != nil {
+			if err := c.bundles.write(s.number, recorded+"-"+p.Name, b); err != nil {
 				return err
 			}
 			run.Bundles++
 		}
 	}
+	run.made += len(step.Compactions)
 	return nil
+}
+
+// bundleOf returns the bundle of a compaction without its requests, and false if it covers too few messages.
+func (c *comparison) bundleOf(ctx context.Context, s *source, run *Run, session *history.Session, e entry.Entry) (b bundle, ok bool, err error) {
+	messages, first, kept, err := covered(ctx, session, e)
+	if err != nil || len(messages) < c.bundles.min {
+		return b, false, err
+	}
+	previous, err := previousSummary(ctx, session, e)
+	if err != nil {
+		return b, false, err
+	}
+	b.meta = metadata{
+		Session: s.path, Format: run.Format, FirstCovered: first, FirstKept: kept, Covered: len(messages), Leak: leak(e.Compaction().Text),
+	}
+	b.meta.Characters.PreviousSummary = chars(previous)
+	tokenizer, err := s.session.Tokenizer(ctx)
+	if err == nil {
+		b.history, err = serialised(ctx, tokenizer, previous, messages)
+	}
+	return b, true, err
+}
+
+// modelOffline is the name of the model that writes summaries: a digest, which needs no network.
+const modelOffline = "offline"
+
+// exchange is a request for a summary and its response or error.
+type exchange struct {
+	request  chat.Request
+	response chat.Response
+	err      error
+}
+
+// asking is a model that keeps the requests for summaries.
+type asking struct {
+	chat.Model
+	mu   sync.Mutex
+	last []exchange   // since the last compaction ended
+	done [][]exchange // of the compactions that were made, since the last call of next
+}
+
+func newAsking(t chat.Tokenizer) *asking { return &asking{Model: models.Offline{Tokenizer: t}} }
+
+// Generate passes a request on.
+func (a *asking) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	response, err := a.Model.Generate(ctx, req)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last = append(a.last, exchange{req, response, err})
+	return response, err
+}
+
+func (a *asking) hear(e event.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch e.Kind {
+	case event.Done:
+		a.done, a.last = append(a.done, a.last), nil
+	case event.Failed, event.Cancelled, event.Discarded, event.Dropped:
+		a.last = nil
+	}
+}
+
+// next returns the requests of the next compaction.
+func (a *asking) next() (list []exchange) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.done) > 0 {
+		list, a.done = a.done[0], a.done[1:]
+	}
+	return list
 }
 
 // inOrder sorts exchanges in an order that is the same in each run, although some were made at the same time: a request
@@ -124,32 +201,44 @@ const promptRoom = 20_000
 
 // wouldAsk returns the requests that a policy would have made at a recorded compaction. The policy compacts the session
 // as it was then, and keeps only the first message that the compaction kept. The window is large enough for the whole
-// history in one request. name is that of the agent's model.
-func (r *replayer) wouldAsk(ctx context.Context, p policy.Policy, name string, session *history.Session, e entry.Entry) ([]exchange, error) {
+// history in one request.
+func (c *comparison) wouldAsk(ctx context.Context, p policy.Policy, s *source, session *history.Session, e entry.Entry) ([]exchange, error) {
 	upTo, err := sessionUpTo(ctx, session, e)
 	if err != nil {
 		return nil, err
 	}
-	prompt := stepping.Prompt(upTo)
-	rendered, err := unlimited{r.tokenizer, prompt}.request(ctx)
+	tokenizer, err := s.session.Tokenizer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := r.meter()
-	budget := max(r.budget, rendered.Tokens)
-	c := &summarize.Compactor{
-		Session: upTo, Policy: p,
-		Target: policy.Target{Model: m, Name: name, Tokenizer: r.tokenizer, Budget: budget, ContextWindow: budget + promptRoom},
-	}
-	defer c.Close()
-	c.Policy.Off, c.Policy.Cut = true, history.Cut{} // only Compact below compacts
-	// A summary of more than half the history would be refused.
-	c.Policy.Replace.Max = max(100, min(cmp.Or(c.Policy.Replace.Max, 10_000), rendered.Tokens/2))
-	if _, err := c.Render(ctx, prompt); err != nil {
+	prompt := stepping.Prompt(upTo)
+	rendered, err := render.Render(ctx, prompt, render.Options{Budget: math.MaxInt32, Tokenizer: tokenizer})
+	if err != nil {
 		return nil, err
 	}
-	_, err = c.Compact(ctx, "")
-	return m.taken(), err
+	asked := newAsking(tokenizer)
+	budget := rendered.Tokens
+	if len(c.options.windows) > 0 {
+		budget = max(budget, c.options.windows[0])
+	}
+	for i := range p.Ask.Prompts {
+		p.Ask.Prompts[i].Title = nil
+	}
+	compactor := &summarize.Compactor{
+		Session: upTo, Policy: p,
+		Target: policy.Target{
+			Model: asked, Name: cmp.Or(c.options.modelName, s.model), Tokenizer: tokenizer, Budget: budget, ContextWindow: budget + promptRoom,
+		},
+	}
+	defer compactor.Close()
+	compactor.Policy.Off, compactor.Policy.Cut = true, history.Cut{} // only Compact below compacts
+	// A summary of more than half the history would be refused.
+	compactor.Policy.Replace.Max = max(100, min(cmp.Or(p.Replace.Max, 10_000), rendered.Tokens/2))
+	if _, err := compactor.Render(ctx, prompt); err != nil {
+		return nil, err
+	}
+	_, err = compactor.Compact(ctx, "")
+	return asked.last, err
 }
 
 // sessionUpTo returns a session in memory that ends with the first message that a compaction kept.
@@ -186,9 +275,9 @@ func previousSummary(ctx context.Context, s *history.Session, e entry.Entry) (pr
 }
 
 // serialised returns messages as text: what was said in full, and a line for each tool call.
-func (r *replayer) serialised(ctx context.Context, previous string, messages []chat.Message) (string, error) {
+func serialised(ctx context.Context, t chat.Tokenizer, previous string, messages []chat.Message) (string, error) {
 	tree := elements.UserMessage{Children: elements.Nodes{stagewise.CompactHistory{Messages: messages, Previous: previous}}}
-	rendered, err := render.Render(ctx, tree, render.Options{Budget: math.MaxInt32, Tokenizer: r.tokenizer})
+	rendered, err := render.Render(ctx, tree, render.Options{Budget: math.MaxInt32, Tokenizer: t})
 	if err != nil || len(rendered.Messages) == 0 {
 		return "", err
 	}
@@ -197,7 +286,7 @@ func (r *replayer) serialised(ctx context.Context, previous string, messages []c
 
 // covered returns the messages that a compaction summarised, the index of the first of them among all messages of the
 // session, and the index of the first message that was kept.
-func covered(ctx context.Context, s *history.Session, e entry.Entry, t chat.Tokenizer) (messages []chat.Message, first, kept int, err error) {
+func covered(ctx context.Context, s *history.Session, e entry.Entry) (messages []chat.Message, first, kept int, err error) {
 	view, err := s.ViewAt(ctx, e.Parent)
 	if err != nil {
 		return nil, 0, 0, err

@@ -37,7 +37,7 @@ func withLosses(list []policy.Policy, losses string) ([]policy.Policy, error) {
 }
 
 // policiesNamed returns the policies that a flag names, separated by commas, or all of them in the order of their
-// names. They ask for no titles.
+// names.
 func policiesNamed(names string) (list []policy.Policy, err error) {
 	wanted := policies.Names()
 	if names != all {
@@ -47,9 +47,6 @@ func policiesNamed(names string) (list []policy.Policy, err error) {
 		p, err := policies.Named(name)
 		if err != nil {
 			return nil, fmt.Errorf("-policy: unknown policy %q: name some of %s, or %s", name, strings.Join(policies.Names(), ", "), all)
-		}
-		for i := range p.Ask.Prompts {
-			p.Ask.Prompts[i].Title = nil // when a title is asked for differs from run to run
 		}
 		list = append(list, p)
 	}

@@ -28,13 +28,13 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, every: 100 * time.Millisecond}
 }
 
-// at shows that a request of a run is being made.
-func (p *progress) at(run *Run, request int) {
+// at shows how many requests of a policy's run were made.
+func (p *progress) at(policy string, made, of int) {
 	if p == nil || p.line && time.Since(p.shown) < p.every {
 		return
 	}
 	p.shown, p.line = time.Now(), true
-	fmt.Fprintf(p.w, "\r\x1b[K%s: request %d of %d", run.Policy, request, run.RequestsIn)
+	fmt.Fprintf(p.w, "\r\x1b[K%s: request %d of %d", policy, made, of)
 }
 
 // clear removes the line, before something else is printed.

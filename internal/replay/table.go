@@ -10,98 +10,116 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/replay"
 )
 
-// text returns the runs of one session as a table for people.
-func text(runs []*Run) string {
-	if len(runs) == 0 {
-		return ""
-	}
-	first := runs[0]
+// details returns the figures of the runs in one window as tables for people.
+func details(runs []*Run) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s requests\n", first.Session, first.Format, number(first.RequestsIn))
-	fmt.Fprintf(&b, "window %s tokens, of which messages may take %s; summaries: %s; answers: %s\n\n",
-		number(first.Window), number(first.Budget),
-		firstName(runs, func(r *Run) string { return r.Model }), firstName(runs, func(r *Run) string { return r.AnsweredBy }))
-
-	totals := grid{{"policy", "requests", "sent", "cached", "peak", "compactions", "model calls", "asked", "asked cached", "answered", "left out", "pieces dropped"}}
 	for _, r := range runs {
+		if r.Check != nil {
+			b.WriteString(checkText(r.Check) + "\n")
+		}
+	}
+	fmt.Fprintf(&b, "tokens; messages may take %s of the window\n\n", number(runs[0].Budget))
+	totals := table{columns: []column{
+		{"policy", "of package summarize, or recorded: as the session's own agent compacted it, which the window does not limit"},
+		{"requests", "rendered requests"},
+		{"sent", "tokens of all requests"},
+		{"cached", "share of them in a prefix shared with the request before"},
+		{"peak", "tokens of the largest request"},
+		{"compactions", "compactions made"},
+		{"calls", "requests for summaries, refused and failed ones included; unknown for recorded, as the next three"},
+		{"asked", "tokens of these requests"},
+		{"asked cached", "share of them in a prefix shared with the agent's last request"},
+		{"answered", "tokens of their answers"},
+		{"left out", "tokens of the history, over all requests, neither sent nor summarised"},
+		{"dropped", "pieces of the prompts that were dropped, over all requests"},
+	}}
+	for _, r := range runs {
+		q, calls := r.Requests, r.Summaries
 		row := []string{
-			r.Policy, number(r.Requests), number(r.Sent), share(r.Cached, r.Sent), number(r.Peak), number(len(r.Compactions)),
-			number(r.Calls.Number), number(r.Calls.Sent), share(r.Calls.Cached, r.Calls.Sent), number(r.Calls.Answered), number(r.LeftOut), number(r.DroppedPieces),
+			r.Policy, number(q.Number), number(q.Tokens), share(q.Cached, q.Tokens), number(q.Largest), number(len(r.Compactions)),
+			number(calls.Number), number(calls.Tokens), share(calls.Cached, calls.Tokens), number(calls.Answered), number(r.LeftOut), number(r.DroppedPieces),
 		}
 		if r.Policy == recorded { // the requests for its summaries are unknown
 			row[6], row[7], row[8], row[9] = "-", "-", "-", "-"
 		}
-		totals = append(totals, row)
+		totals.add(row...)
 	}
 	totals.write(&b)
-
 	b.WriteString(bills(runs))
 	if recall := recallText("recall", runs, false); recall != "" {
 		b.WriteString("\n" + recall)
 	}
-	made := grid{{"compactions", "request", "line", "before", "after", "stand-in", "covered", "kept", "reason", "mode"}}
+	b.WriteString(compactions(runs))
+	return b.String()
+}
+
+// compactions returns a table with a row for each compaction, and the other events of the compactors.
+func compactions(runs []*Run) string {
+	var b strings.Builder
+	made := table{columns: []column{
+		{"compactions", "the policy"},
+		{"request", "number of the first request after it"},
+		{"line", "of the recording with the answer to that request"},
+		{"before", "tokens of the prompt before it"},
+		{"after", "tokens of the prompt after it, with what was said since a summary in the background was begun"},
+		{"replaced by", "tokens of the messages that stand for the history: summary, index, first messages"},
+		{"covered", "messages no longer shown word for word"},
+		{"kept", "messages that still are"},
+		{"reason", "the occasion; background: while the agent went on"},
+		{"mode", "the prompt that was used"},
+	}}
 	for _, r := range runs {
 		for _, c := range r.Compactions {
-			made = append(made, []string{
-				r.Policy, number(c.Request), numberOrDash(c.Line), numberOrDash(c.TokensBefore), numberOrDash(c.TokensAfter), number(c.StandIn),
-				number(c.Covered), number(c.Kept), reason(c), c.Mode,
-			})
+			made.add(r.Policy, number(c.Request), numberOrDash(c.Line), numberOrDash(c.TokensBefore), numberOrDash(c.TokensAfter), number(c.StandIn),
+				number(c.Covered), number(c.Kept), reason(c), c.Mode)
 		}
 	}
-	if len(made) > 1 {
+	if len(made.rows) > 0 {
 		b.WriteByte('\n')
 		made.write(&b)
 	}
+	written := 0
 	for _, r := range runs {
 		if events := otherEvents(r.Events); events != "" {
 			fmt.Fprintf(&b, "\n%s: %s\n", r.Policy, events)
 		}
-	}
-	written := 0
-	for _, r := range runs {
 		written += r.Bundles
 	}
 	if written > 0 {
 		fmt.Fprintf(&b, "\n%s bundles written\n", number(written))
 	}
-	for _, r := range runs {
-		if r.Ended != "" {
-			fmt.Fprintf(&b, "\n%s: %s\n", r.Policy, r.Ended)
-		}
-	}
 	return b.String()
 }
 
-// bills returns tables of what the runs cost, after the check of the cost model; "" without prices.
+// bills returns a table of what the runs cost, "" without prices.
 func bills(runs []*Run) string {
-	var b strings.Builder
-	var recordedDollars float64
-	for _, r := range runs {
-		if r.Check != nil {
-			recordedDollars = r.Check.Recorded
-			b.WriteString("\n" + r.Check.text())
-		}
-	}
-	if bill := runs[0].Bill; bill != nil && bill.Uncompacted > 0 {
-		fmt.Fprintf(&b, "\nIf nothing were compacted, in an unlimited window, the session would cost %s with the restarts, %s without.\n",
-			dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted))
-	}
-	costs := grid{{"dollars", "total", "pinned", "read", "written", "input", "output", "summaries", "of recorded"}}
+	t := table{columns: []column{
+		{"dollars", "the policy"},
+		{"total", "with the restarts where they were recorded: requests that read nothing from the cache before it expired"},
+		{"pinned", "without them"},
+		{"read", "part of the total: reads from the cache"},
+		{"written", "part of the total: writes to the cache"},
+		{"input", "part of the total: other input"},
+		{"output", "part of the total: answers"},
+		{"summaries", "part of the total: requests for summaries; unknown for recorded"},
+		{"of recorded", "total as a share of what the recorded usage costs, recorded summaries left out"},
+	}}
 	for _, r := range runs {
 		if r.Bill == nil {
-			return b.String()
+			return ""
 		}
 		row := []string{r.Policy}
 		for _, sum := range []float64{r.Bill.Kept, r.Bill.Pinned, r.Bill.Read, r.Bill.Written, r.Bill.Input, r.Bill.Output, r.Bill.Summaries} {
 			row = append(row, fmt.Sprintf("%.2f", sum))
 		}
-		costs = append(costs, append(row, share(r.Bill.Kept, recordedDollars)))
+		t.add(append(row, share(r.Bill.Kept, r.charged))...)
 	}
-	b.WriteByte('\n')
-	costs.write(&b)
-	return b.String()
+	bill := runs[0].Bill
+	return fmt.Sprintf("\nIf nothing were compacted, in an unlimited window, the session would cost %s with the restarts, %s without.\n\n%s",
+		dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted), t.text())
 }
 
 // recallNote says what the summaries of a replay are.
@@ -114,33 +132,48 @@ func recallText(title string, runs []*Run, byWindow bool) string {
 	if len(runs) == 0 || runs[0].Recall == nil {
 		return ""
 	}
-	head := []string{"recall"}
+	t := table{columns: []column{{"recall", "the policy"}}}
 	if byWindow {
-		head = append(head, "window")
+		t.columns = append(t.columns, column{"window", "context window in tokens"})
 	}
-	head = append(head, "needed", "tail", "summary", "index", "one look-up", "further", "not in log", "answers", "per 100", "edits", "of")
-	priced := runs[0].Bill != nil
+	t.columns = append(t.columns,
+		column{"needed", "facts that answers need and that nothing said since the view last changed; each counts once a change"},
+		column{"tail", "share that the request shows in what was said"},
+		column{"summary", "share that only the summary shows"},
+		column{"index", "share that only the index beside the summary shows"},
+		column{"one look-up", "share that one search or read of the session shows"},
+		column{"further", "share that stands in the log, further away"},
+		column{"not in log", "their number; it must be 0"},
+		column{"answers", "answers with a fact that the request does not show"},
+		column{"per 100", "of these for each 100 requests"},
+		column{"edits", "answers with an edit whose old text has a line that was said before and is not shown"},
+		column{"of", "answers with an edit of a line that was said before"},
+	)
+	priced := true
+	for _, r := range runs {
+		priced = priced && r.Bill != nil
+	}
 	if priced {
-		head = append(head, "dollars", "an answer", "total with", "pinned with")
+		t.columns = append(t.columns,
+			column{"dollars", "of these look-backs: one more request each, the tokens that it brings back, and carrying them until the next compaction"},
+			column{"an answer", "dollars for each of the answers"},
+			column{"total with", "total with these dollars"},
+			column{"pinned with", "pinned total with these dollars"})
 	}
-	g := grid{head}
 	for _, r := range runs {
 		c, row := r.Recall, []string{r.Policy}
 		if byWindow {
-			row = append(row, number(r.Window))
+			row = append(row, number(r.ContextWindow))
 		}
 		row = append(row, number(c.Needed), share(c.Tail, c.Needed), share(c.Summary, c.Needed), share(c.Index, c.Needed), share(c.OneLookUp, c.Needed),
-			share(c.Further, c.Needed), number(c.NotInLog), number(c.Answers), each(100*float64(c.Answers), r.Requests, 1), number(c.Edits), number(c.Checkable))
+			share(c.Further, c.Needed), number(c.NotInLog), number(c.Answers), each(100*float64(c.Answers), r.Requests.Number, 1), number(c.Edits), number(c.Checkable))
 		if priced {
 			row = append(row, fmt.Sprintf("%.2f", c.Dollars), each(c.Dollars, c.Answers, 3), fmt.Sprintf("%.2f", r.Bill.Kept+c.Dollars),
 				fmt.Sprintf("%.2f", r.Bill.Pinned+c.Dollars))
 		}
-		g = append(g, row)
+		t.add(row...)
 	}
-	var b strings.Builder
-	b.WriteString(title + ": " + recallNote + "\n\n")
-	g.write(&b)
-	return b.String()
+	return title + ": " + recallNote + "\n\n" + t.text()
 }
 
 // each formats a sum divided by a number, "-" if the number is 0.
@@ -151,20 +184,16 @@ func each(sum float64, n, digits int) string {
 	return strconv.FormatFloat(sum/float64(n), 'f', digits, 64)
 }
 
-func dollars(d float64) string { return fmt.Sprintf("$%.2f", d) }
-
-// firstName returns the first name that is not empty, "-" if all are.
-func firstName(runs []*Run, name func(*Run) string) string {
-	for _, r := range runs {
-		if n := name(r); n != "" {
-			return n
-		}
+// dollars formats dollars: with cents, or with four digits below a dollar.
+func dollars(d float64) string {
+	if d < 1 {
+		return fmt.Sprintf("$%.4f", d)
 	}
-	return "-"
+	return fmt.Sprintf("$%.2f", d)
 }
 
 // reason returns the occasion of a compaction, and whether it was made in the background.
-func reason(c Compaction) string {
+func reason(c replay.Compaction) string {
 	switch {
 	case c.Reason == "":
 		return "-"
@@ -175,10 +204,10 @@ func reason(c Compaction) string {
 }
 
 // otherEvents lists the events that the tables do not show, such as clearings and refused summaries.
-func otherEvents(events map[string]int) string {
+func otherEvents(events map[event.Kind]int) string {
 	var list []string
 	for _, kind := range slices.Sorted(maps.Keys(events)) {
-		switch event.Kind(kind) {
+		switch kind {
 		case event.Started, event.Answered, event.Done, event.Ready:
 		default:
 			list = append(list, fmt.Sprintf("%s %d times", kind, events[kind]))
@@ -216,34 +245,58 @@ func share[T int | float64](part, whole T) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }
 
-// grid is a table of text. Columns of numbers are aligned right, the first column and those of words left.
-type grid [][]string
+// table is a table of text with a legend. Columns of numbers are aligned right, the first column and those of words left.
+type table struct {
+	columns []column
+	rows    [][]string
+}
 
-func (g grid) write(b io.StringWriter) {
-	widths := make([]int, len(g[0]))
-	for _, row := range g {
+type column struct{ name, meaning string }
+
+func (t *table) add(row ...string) { t.rows = append(t.rows, row) }
+
+// text returns the table, and a line that says what each column is.
+func (t table) text() string {
+	var b strings.Builder
+	t.write(&b)
+	return b.String()
+}
+
+func (t table) write(b io.StringWriter) {
+	head, width := make([]string, len(t.columns)), 0
+	for i, c := range t.columns {
+		head[i], width = c.name, max(width, len(c.name))
+	}
+	widths := make([]int, len(head))
+	all := append([][]string{head}, t.rows...)
+	for _, row := range all {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for _, row := range g {
+	write := func(line string) { _, _ = b.WriteString(strings.TrimRight(line, " ") + "\n") } // into memory
+	for _, row := range all {
 		var line strings.Builder
 		for i, cell := range row {
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 			switch {
 			case i == 0:
 				line.WriteString(cell + pad)
-			case g.words(i):
+			case t.words(i):
 				line.WriteString("  " + cell + pad)
 			default:
 				line.WriteString("  " + pad + cell)
 			}
 		}
-		_, _ = b.WriteString(strings.TrimRight(line.String(), " ") + "\n") // into memory
+		write(line.String())
+	}
+	write("")
+	for _, c := range t.columns {
+		write(fmt.Sprintf("  %-*s  %s", width, c.name, c.meaning))
 	}
 }
 
 // words reports whether a column holds anything but numbers below its head.
-func (g grid) words(column int) bool {
-	return slices.ContainsFunc(g[1:], func(row []string) bool { return strings.Trim(row[column], "0123456789,.%-+") != "" })
+func (t table) words(column int) bool {
+	return slices.ContainsFunc(t.rows, func(row []string) bool { return strings.Trim(row[column], "0123456789,.%-+") != "" })
 }

@@ -10,15 +10,11 @@ import (
 	"github.com/promptree-go/promptree/internal/test/golden"
 )
 
-// generatedSession is a long session that its own agent compacted twice.
-const generatedSession = "../../history/importer/testdata/generated.jsonl"
-
 func TestTablesForPeople(t *testing.T) {
 	for name, args := range map[string][]string{
-		"48000":   {"-window", "48000"},
-		"64000":   {"-window", "64000", "-policy", "stagewise"},
-		"dollars": {"-window", "64000", "-policy", "copilot-chat", "-prices", "claude-opus-4-5", "-ttl", "10m", "-summary-prices", "claude-haiku-4-5"},
-		"carry":   {"-window", "64000", "-policy", "stagewise", "-prices", "claude-opus-4-5", "-ttl", "10m", "-carry", "0.5"},
+		"words":   {"-window", "64000", "-policy", "stagewise,frugal"},
+		"details": {"-details", "-window", "64000", "-policy", "copilot-chat", "-summary-prices", "claude-haiku-4-5"},
+		"tokens":  {"-details", "-window", "48000", "-prices", "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -201,10 +201,13 @@ func cutPlace(before []importer.Record, id string) string {
 	return before[at].ID
 }
 
+// Instructions is the system prompt of the agent in a replay.
+const Instructions = "You are a coding agent."
+
 // Prompt returns the prompt of the agent in a replay: a line of instructions and the session.
 func Prompt(s *history.Session) elements.Node {
 	return elements.Nodes{
-		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(Instructions)}},
 		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
 		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
 		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // printed are the results of tools, by the name and the arguments of a call.
@@ -124,10 +124,10 @@ func TestEditsAndLossesAreLookedUpOnceAChange(t *testing.T) {
 		{"a name that is not shown", "", chat.AssistantMessage("It is parseWord."), Recall{Needed: 1, Further: 1, Answers: 1}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			b, err := billerFor("claude-opus-4-5", "", 0)
+			prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 			require.NoError(t, err)
 			f := tell(t, nil, source+"parseWord")
-			f.biller = b
+			f.biller = &biller{prices: prices}
 			f.compacts()
 			ask := func() (r Recall) {
 				require.NoError(t, f.answer(t.Context(), &r, prompt{tail: tt.shown}, 10_000, tt.answer))
@@ -146,37 +146,4 @@ func TestEditsAndLossesAreLookedUpOnceAChange(t *testing.T) {
 			require.Equal(t, tt.want.Edits+tt.want.Answers, got.Edits+got.Answers, "a compaction covers it")
 		})
 	}
-}
-
-func TestRecallIsMeasuredWithoutPrices(t *testing.T) {
-	args := []string{"-recall", "-window", "900,2000", "-policy", "frugal,stagewise", "testdata/report.jsonl", "../../history/importer/testdata/formats/pi-tree.jsonl"}
-	text := outputOf(t, args...)
-	require.Contains(t, text, "recall: "+recallNote)
-	require.NotContains(t, text, "dollars")
-	require.Contains(t, text[strings.LastIndex(text, "all 2 sessions"):], "900")
-	runs, _ := ranJSON(t, 0, args...)
-	for _, r := range runs {
-		c := r.Recall
-		require.Equal(t, c.Needed, c.Tail+c.Summary+c.Index+c.OneLookUp+c.Further+c.NotInLog)
-		require.Zero(t, c.NotInLog)
-		require.Zero(t, c.Dollars)
-	}
-}
-
-func TestLossesAreForThePolicyFrugalAlone(t *testing.T) {
-	list, err := policiesNamed("a3s,frugal")
-	require.NoError(t, err)
-	list, err = withLosses(list, "0,0.3")
-	require.NoError(t, err)
-	require.Len(t, list, 3)
-	require.Equal(t, "frugal 0.3", list[2].Name)
-	require.InDelta(t, 0.3, list[2].Trigger[0].Loss, 0)
-	for losses, want := range map[string]string{"x": "not an amount of dollars", "-1": "not an amount of dollars"} {
-		_, err = withLosses(list, losses)
-		require.ErrorContains(t, err, want)
-	}
-	list, err = policiesNamed("a3s")
-	require.NoError(t, err)
-	_, err = withLosses(list, "0")
-	require.ErrorContains(t, err, "does not name it")
 }

@@ -8,16 +8,6 @@ import (
 	"github.com/promptree-go/promptree/internal/replay/prefix"
 )
 
-// modelOffline is the name of the model that writes summaries: a digest, which needs no network.
-const modelOffline = "offline"
-
-// exchange is a request for a summary and its response or error.
-type exchange struct {
-	request  chat.Request
-	response chat.Response
-	err      error
-}
-
 // meter is a model that measures the requests to another model.
 type meter struct {
 	chat.Model
@@ -28,8 +18,7 @@ type meter struct {
 	background bool             // the latest compaction is made in the background
 	rendering  bool             // a request of the agent is being rendered and is not sent yet
 	early      [][]chat.Message // background requests for summaries made while rendering
-	calls      Calls
-	exchanges  []exchange // since the last call of taken
+	calls      Requests
 }
 
 // Generate measures a request and passes it on.
@@ -40,7 +29,8 @@ func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	}
 	m.mu.Lock()
 	m.calls.Number++
-	m.calls.Sent += sent
+	m.calls.Tokens += sent
+	m.calls.Largest = max(m.calls.Largest, sent)
 	if m.background && m.rendering {
 		m.early = append(m.early, req.Messages)
 	} else {
@@ -48,13 +38,13 @@ func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	}
 	m.mu.Unlock()
 	response, err := m.Model.Generate(ctx, req)
+	if err != nil {
+		return response, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil {
-		m.calls.Answered += m.tokenizer.CountMessage(response.Message)
-	}
-	m.exchanges = append(m.exchanges, exchange{req, response, err})
-	return response, err
+	m.calls.Answered += m.tokenizer.CountMessage(response.Message)
+	return response, nil
 }
 
 // compactionBegins is called when a compaction begins.
@@ -95,16 +85,7 @@ func (m *meter) whole(request []chat.Message) (tokens int) {
 	return tokens
 }
 
-// taken returns the exchanges since the last call.
-func (m *meter) taken() []exchange {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := m.exchanges
-	m.exchanges = nil
-	return list
-}
-
-func (m *meter) total() Calls {
+func (m *meter) total() Requests {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.calls

@@ -6,10 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 // written writes a file of lines and returns its path.
@@ -24,15 +27,16 @@ func written(t testing.TB, name string, lines ...string) string {
 	return path
 }
 
-func opened(t testing.TB, path string) source {
+func opened(t testing.TB, path string) *Session {
 	t.Helper()
-	s, err := open(1, path)
-	require.NoError(t, err)
-	return s
+	return &Session{Recording: sessiontest.Read(t, path)}
 }
 
-func replayerOf(t testing.TB, budget int) *replayer {
-	return &replayer{tokenizer: counter(t), wholeWindow: budget, window: budget, budget: budget}
+func counter(t testing.TB) chat.Tokenizer {
+	t.Helper()
+	c, err := tiktoken.New(encoding)
+	require.NoError(t, err)
+	return c
 }
 
 // Tokens of messages.
@@ -53,16 +57,17 @@ var talk = []string{
 }
 
 func TestASessionThatFitsIsMeasured(t *testing.T) {
-	run, err := replayerOf(t, 1000).replay(t.Context(), opened(t, written(t, "s.jsonl", talk...)), copilotchat.Policy())
+	result, err := Run(t.Context(), opened(t, written(t, "s.jsonl", talk...)), copilotchat.Policy(), Options{ContextWindow: 1003})
 	require.NoError(t, err)
-	want := &Run{
-		Format: "pi", Policy: "copilot-chat", Model: modelOffline, Window: 1000, Budget: 1000, Requests: 3, RequestsIn: 3,
-		Sent:        3*instructions + (1+3+5)*word,
-		Cached:      2*instructions + (1+3)*word, // each request after the first begins with the one before
-		Peak:        instructions + 5*word,
-		Compactions: []Compaction{}, Events: map[string]int{},
+	want := &Result{
+		Policy: "copilot-chat", ContextWindow: 1003, Budget: 1000, RequestsIn: 3,
+		Requests: Requests{
+			Number: 3, Tokens: 3*instructions + (1+3+5)*word, Largest: instructions + 5*word,
+			Cached: 2*instructions + (1+3)*word, // each request after the first begins with the one before
+		},
+		Compactions: []Compaction{}, Events: map[event.Kind]int{},
 	}
-	require.Empty(t, cmp.Diff(want, run, cmpopts.IgnoreFields(Run{}, "Session")))
+	require.Empty(t, cmp.Diff(want, result))
 }
 
 func TestARecordedCompactionIsMeasured(t *testing.T) {
@@ -72,18 +77,18 @@ func TestARecordedCompactionIsMeasured(t *testing.T) {
 		`{"type":"message","id":"8","parentId":"7","message":{"role":"assistant","content":[{"type":"text","text":"six"}]}}`,
 	)
 	s := opened(t, written(t, "s.jsonl", lines...))
-	require.True(t, s.compacted())
-	run, err := replayerOf(t, 20).replayRecorded(t.Context(), s) // the window does not limit it
+	result, err := s.Recorded(t.Context(), Options{ContextWindow: 23}) // the window does not limit it
 	require.NoError(t, err)
 	last := instructions + standIn + 3*word // three, four, five
-	want := &Run{
-		Format: "pi", Policy: recorded, Window: 20, Budget: 20, Requests: 3, RequestsIn: 3,
-		Sent:   2*instructions + (1+3)*word + last,
-		Cached: 2*instructions + word, // after the compaction only the instructions
-		Peak:   last,
+	want := &Result{
+		Policy: "recorded", ContextWindow: 23, Budget: 20, RequestsIn: 3,
+		Requests: Requests{
+			Number: 3, Tokens: 2*instructions + (1+3)*word + last, Largest: last,
+			Cached: 2*instructions + word, // after the compaction only the instructions
+		},
 		Compactions: []Compaction{{
 			Request: 3, Line: 8, TokensBefore: 900, TokensAfter: last, StandIn: standIn, Covered: 2, Kept: 2, KeptTokens: 2 * word,
 		}},
 	}
-	require.Empty(t, cmp.Diff(want, run, cmpopts.IgnoreFields(Run{}, "Session")))
+	require.Empty(t, cmp.Diff(want, result))
 }

@@ -6,69 +6,56 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Run holds the results of one policy on one session. All tokens are counted by one tokenizer, except the TokensBefore
-// of a recorded compaction, which its recorder wrote.
-type Run struct {
-	Session string          `json:"session"`
-	Format  importer.Format `json:"format"`
-	// Policy is the name of the policy, or "recorded" for the session as its own agent sent it.
+// Result holds the figures of one policy on one session. All tokens are counted by one tokenizer
+// ([Session.Tokenizer]), except the TokensBefore of a recorded compaction, which its recorder wrote.
+type Result struct {
+	// Policy is the name of the policy, or "recorded".
 	Policy string `json:"policy"`
-	// Model wrote the summaries; "" for the recorded run.
-	Model string `json:"model,omitempty"`
 	// AnsweredBy is the name of the answering model that the policy was given, "" if unknown.
 	AnsweredBy string `json:"answeredBy,omitempty"`
-	// Window is the window that was asked for. Budget is the part of it that the messages may take, without the tokens
-	// that the recording does not have. They do not limit the recorded run.
-	Window int `json:"windowTokens"`
-	Budget int `json:"budgetTokens"`
-	// Requests counts the rendered requests, RequestsIn those that the session has.
-	Requests   int `json:"requests"`
-	RequestsIn int `json:"requestsInSession"`
-	// Sent counts the tokens of all requests, Cached those in a prefix shared with the request before, Peak those of
-	// the largest request.
-	Sent   int `json:"sentTokens"`
-	Cached int `json:"cachedTokens"`
-	Peak   int `json:"peakTokens"`
-	// LeftOut counts the tokens of the history, over all requests, that were neither sent nor summarised: cut, pruned
-	// or dropped.
-	LeftOut int `json:"leftOutTokens"`
-	// DroppedPieces counts the dropped pieces of the prompts, over all requests.
-	DroppedPieces int `json:"droppedPieces"`
-	// Calls are the requests for summaries.
-	Calls       Calls        `json:"modelCalls"`
+	// ContextWindow is the window that was asked for. Budget is the part of it that the messages may take, without the
+	// tokens that the recording does not have. They do not limit the recorded run.
+	ContextWindow int `json:"windowTokens"`
+	Budget        int `json:"budgetTokens"`
+	// RequestsIn counts the requests that the session has, Requests those that were made.
+	RequestsIn int      `json:"requestsInSession"`
+	Requests   Requests `json:"requests"`
+	// Summaries are the requests for summaries, including those that were refused or failed. They are unknown for the
+	// recorded run.
+	Summaries   Requests     `json:"summaries"`
 	Compactions []Compaction `json:"compactions"`
+	// LeftOut counts the tokens of the history, over all requests, that were neither sent nor summarised: cut, pruned
+	// or dropped. DroppedPieces counts the dropped pieces of the prompts.
+	LeftOut       int `json:"leftOutTokens"`
+	DroppedPieces int `json:"droppedPieces"`
 	// Events counts the compactor's events by kind, without [event.Usage].
-	Events map[string]int `json:"events,omitempty"`
-	// Bill is nil without prices.
+	Events map[event.Kind]int `json:"events,omitempty"`
+	// Bill is nil without prices, and if the check failed.
 	Bill *Bill `json:"bill,omitempty"`
-	// Recall is nil without -recall and prices.
+	// Recall is nil unless it was asked for or there are prices.
 	Recall *Recall `json:"recall,omitempty"`
-	// Front reports whether the run is on the Pareto front of its session: no run in any window is at least as good in
-	// both dollars, look-backs included, and look-backs of edits, and better in one.
-	Front bool `json:"front,omitempty"`
 	// Check compares the cost model with the recorded usage. It is set for the recorded run, if there are prices and
 	// usage.
 	Check *Check `json:"check,omitempty"`
-	// Bundles counts the bundles written.
-	Bundles int `json:"bundles,omitempty"`
-	// Ended says why the run ended before the session did, "" if it did not.
+	// Ended says why the replay ended before the session did, "" if it did not.
 	Ended string `json:"ended,omitempty"`
 }
 
-// Calls sums up the requests for summaries.
-type Calls struct {
+// Requests sums up requests.
+type Requests struct {
 	Number int `json:"number"`
-	// Sent counts the tokens of the requests, Cached those in a prefix shared with the agent's last request, Answered
-	// those of the answers.
-	Sent     int `json:"sentTokens"`
+	// Tokens of the requests, and of the Largest. Cached counts those in a prefix shared with the agent's request
+	// before, Answered those of the answers to requests for summaries.
+	Tokens   int `json:"tokens"`
+	Largest  int `json:"largestTokens"`
 	Cached   int `json:"cachedTokens"`
-	Answered int `json:"answeredTokens"`
+	Answered int `json:"answeredTokens,omitempty"`
 }
 
 // Compaction describes a compaction of a run.
@@ -99,20 +86,20 @@ type measuring struct {
 	session   *history.Session
 	tokenizer chat.Tokenizer
 	meter     *meter
-	run       *Run
-	biller    *biller           // nil without prices
-	recall    *recallFinder     // nil without -recall and prices
-	latest    string            // the last measured compaction
-	taken     func() []finished // the compactions that finished since the last call
+	result    *Result
+	biller    *biller              // nil without prices
+	recall    *recallFinder        // nil if recall is not measured
+	latest    string               // the last measured compaction
+	taken     func() []event.Event // the compactions that finished since the last call
 }
 
 // request measures a request. It returns the compactions that were made before it and, with prices, the usage that the
 // provider would have reported.
-func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made []placed, usage chat.Usage, err error) {
+func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made []entry.Entry, usage chat.Usage, err error) {
 	whole := m.meter.whole(rendered.Messages)
 	tokens, cached := m.meter.sends(rendered.Messages)
-	r := m.run
-	r.Requests = step.Number
+	r := m.result
+	r.Requests.Number = step.Number
 	if m.biller != nil {
 		answered := step.Usage.Output
 		if step.Usage.Input == 0 {
@@ -120,9 +107,9 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 		}
 		usage = m.biller.request(r.Bill, step, tokens, whole, answered)
 	}
-	r.Sent += tokens
-	r.Cached += cached
-	r.Peak = max(r.Peak, tokens)
+	r.Requests.Tokens += tokens
+	r.Requests.Cached += cached
+	r.Requests.Largest = max(r.Requests.Largest, tokens)
 	r.DroppedPieces += len(rendered.Report().Dropped())
 	view, err := m.session.View(ctx)
 	if err != nil {
@@ -148,37 +135,28 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 	return made, usage, m.recall.answer(ctx, r.Recall, promptOf(rendered.Messages, view.Compacted), tokens, step.Answer)
 }
 
-// placed is a compaction in the session, and the requests for its summary, if known.
-type placed struct {
-	entry entry.Entry
-	asked []exchange
-}
-
 // newCompactions measures the compactions since its last call and returns them. number, line and tokens are those of
 // the request after them; line and tokens are 0 after the last request.
-func (m *measuring) newCompactions(ctx context.Context, number, line, tokens int) ([]placed, error) {
+func (m *measuring) newCompactions(ctx context.Context, number, line, tokens int) ([]entry.Entry, error) {
 	entries, err := m.newEntries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	done := m.taken()
-	made := make([]placed, len(entries))
 	for i, e := range entries {
 		c, err := m.compaction(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		made[i].entry = e
 		if i < len(done) {
-			made[i].asked = done[i].asked
-			c.Reason, c.Background = done[i].event.Reason, done[i].event.Background
+			c.Reason, c.Background = done[i].Reason, done[i].Background
 		}
 		if c.Request, c.Line = number, line; c.TokensAfter == 0 {
 			c.TokensAfter = tokens
 		}
-		m.run.Compactions = append(m.run.Compactions, c)
+		m.result.Compactions = append(m.result.Compactions, c)
 	}
-	return made, nil
+	return entries, nil
 }
 
 // newEntries returns the compactions on the path since its last call.

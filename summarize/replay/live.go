@@ -10,13 +10,12 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/record"
 )
 
 // agent makes the requests of a run.
@@ -29,6 +28,8 @@ type agent interface {
 	answered(ctx context.Context) error
 	// turnOver is called after an answer without tool calls.
 	turnOver(ctx context.Context) error
+	// compactor returns the compactor of an agent that follows a policy, else nil.
+	compactor() *summarize.Compactor
 }
 
 // unlimited is an agent that sends the whole session, without a window.
@@ -44,52 +45,45 @@ func (u unlimited) request(ctx context.Context) (*render.Result, error) {
 func (unlimited) reported(*render.Result, chat.Response) {}
 func (unlimited) answered(context.Context) error         { return nil }
 func (unlimited) turnOver(context.Context) error         { return nil }
+func (unlimited) compactor() *summarize.Compactor        { return nil }
 
 // live is an agent that follows a policy. Its compactor has to be closed.
 type live struct {
-	compactor *summarize.Compactor
-	prompt    elements.Node
-	meter     *meter
-	window    int
+	own    *summarize.Compactor
+	prompt elements.Node
+	meter  *meter
+	window int
 
 	usage *entry.Usage // of the last request, until it is appended after the answer
 
-	page     *record.Recorder // nil without -page
-	rendered *render.Result   // the last request
-	response chat.Response    // to the last request
-
 	mu     sync.Mutex
-	events map[string]int
-	done   []finished // since the last call of taken
-}
-
-// finished is a compaction that was appended, and the requests for its summary.
-type finished struct {
-	event event.Event
-	asked []exchange
+	events map[event.Kind]int
+	done   []event.Event // of compactions, since the last call of taken
 }
 
 // newLive returns an agent that compacts a session by a policy. Jitter is off, because it depends on the session's
-// random id and two replays would differ. The agent is not told to continue after a compaction, because the recording
-// continues by itself.
-func newLive(p policy.Policy, session *history.Session, prompt elements.Node, m *meter, name string, budget, window int) *live {
+// random id and two replays would differ; so are titles, because when one is asked for differs too. The agent is not told
+// to continue after a compaction, because the recording continues by itself.
+func newLive(p policy.Policy, r *running, m *meter) *live {
 	p.Continue = ""
-	p.Trigger = slices.Clone(p.Trigger)
+	p.Trigger, p.Ask.Prompts = slices.Clone(p.Trigger), slices.Clone(p.Ask.Prompts)
 	for i := range p.Trigger {
 		p.Trigger[i].Jitter = 0
 	}
-	l := &live{prompt: prompt, meter: m, window: window, events: map[string]int{}}
-	l.compactor = &summarize.Compactor{
-		Session: session, Policy: p, Observers: []summarize.Observer{summarize.OnEvent(l.hear)},
-		Target: policy.Target{Model: m, Name: name, Tokenizer: m.tokenizer, Budget: budget, ContextWindow: window},
+	for i := range p.Ask.Prompts {
+		p.Ask.Prompts[i].Title = nil
+	}
+	l := &live{prompt: stepping.Prompt(r.session), meter: m, window: r.window, events: map[event.Kind]int{}}
+	l.own = &summarize.Compactor{
+		Session: r.session, Policy: p, Observers: append([]summarize.Observer{summarize.OnEvent(l.hear)}, r.options.Observers...),
+		Target: policy.Target{Model: m, Name: r.answeredBy, Tokenizer: r.tokenizer, Budget: r.result.Budget, ContextWindow: r.window},
 	}
 	return l
 }
 
+func (l *live) compactor() *summarize.Compactor { return l.own }
+
 func (l *live) hear(e event.Event) {
-	if l.page != nil {
-		l.page.Event(context.Background(), e)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Kind {
@@ -98,61 +92,51 @@ func (l *live) hear(e event.Event) {
 	case event.Started:
 		l.meter.compactionBegins(e.Background)
 	case event.Done:
-		l.done = append(l.done, finished{e, l.meter.taken()})
-	case event.Failed, event.Cancelled, event.Discarded, event.Dropped:
-		l.meter.taken()
+		l.done = append(l.done, e)
 	}
-	l.events[string(e.Kind)]++
+	l.events[e.Kind]++
 }
 
 // request renders the prompt. If it does not fit and the policy acts on refusals, request recovers as from a provider's
 // refusal.
 func (l *live) request(ctx context.Context) (*render.Result, error) {
 	if l.usage != nil {
-		if _, err := l.compactor.Session.Add(ctx, entry.Entry{Body: *l.usage}); err != nil {
+		if _, err := l.own.Session.Add(ctx, entry.Entry{Body: *l.usage}); err != nil {
 			return nil, err
 		}
 		l.usage = nil
 	}
 	l.meter.renderBegins()
-	rendered, err := l.compactor.Render(ctx, l.prompt)
-	recovers := len(l.compactor.Policy.Trigger.For(policy.OnContextLimit)) > 0
+	rendered, err := l.own.Render(ctx, l.prompt)
+	recovers := len(l.own.Policy.Trigger.For(policy.OnContextLimit)) > 0
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok && recovers && ctx.Err() == nil {
-		return l.compactor.Recover(ctx, l.prompt, &chat.ContextLimitError{Limit: l.window, Tokens: over.Needed, Err: err}, "")
+		return l.own.Recover(ctx, l.prompt, &chat.ContextLimitError{Limit: l.window, Tokens: over.Needed, Err: err}, "")
 	}
 	return rendered, err
 }
 
 // reported keeps the usage until the answer is in the session.
 func (l *live) reported(rendered *render.Result, response chat.Response) {
-	l.rendered, l.response = rendered, response
 	if response.Usage.Input > 0 {
-		reported := l.compactor.Usage(rendered, response, "")
+		reported := l.own.Usage(rendered, response, "")
 		l.usage = &reported
 	}
 }
 
 // answered waits for a summary in the background: in a replay a summary takes no longer than the agent's request.
-func (l *live) answered(ctx context.Context) error {
-	if l.page != nil {
-		if err := l.page.Step(ctx, l.compactor, l.rendered, l.response); err != nil {
-			return err
-		}
-	}
-	return l.compactor.Wait(ctx)
-}
+func (l *live) answered(ctx context.Context) error { return l.own.Wait(ctx) }
 
 func (l *live) turnOver(ctx context.Context) error {
-	if _, err := l.compactor.AfterTurn(ctx, l.prompt); err != nil {
+	if _, err := l.own.AfterTurn(ctx, l.prompt); err != nil {
 		if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request reports it
 			return err
 		}
 	}
-	return l.compactor.Wait(ctx)
+	return l.own.Wait(ctx)
 }
 
 // taken returns the compactions that were appended since the last call.
-func (l *live) taken() []finished {
+func (l *live) taken() []event.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.done
@@ -161,7 +145,7 @@ func (l *live) taken() []finished {
 }
 
 // heard returns the number of events of each kind.
-func (l *live) heard() map[string]int {
+func (l *live) heard() map[event.Kind]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.events)

@@ -45,21 +45,6 @@ type Recall struct {
 	Dollars float64 `json:"dollars"`
 }
 
-// plus adds the recall of another run.
-func (r *Recall) plus(other Recall) {
-	r.Needed += other.Needed
-	r.Tail += other.Tail
-	r.Summary += other.Summary
-	r.Index += other.Index
-	r.OneLookUp += other.OneLookUp
-	r.Further += other.Further
-	r.NotInLog += other.NotInLog
-	r.Answers += other.Answers
-	r.Edits += other.Edits
-	r.Checkable += other.Checkable
-	r.Dollars += other.Dollars
-}
-
 const (
 	sourceTokens  = 2_000 // at most, of one message that is looked up
 	sourcesTokens = 6_000 // at most, of all messages that are looked up for one answer
@@ -333,7 +318,7 @@ func (f *recallFinder) price(r *Recall, tokens int, missing map[int]bool) {
 	if f.biller == nil {
 		return
 	}
-	p, input := f.biller.prices, tokens+f.biller.fixed
+	p, input := f.biller.planning(), tokens+f.biller.fixed
 	r.Dollars += p.Reading(input, f.carried)
 	if len(missing) == 0 {
 		return

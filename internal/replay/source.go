@@ -1,0 +1,86 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/program/sessionfile"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
+	"github.com/promptree-go/promptree/summarize/replay"
+)
+
+// source is a session to replay.
+type source struct {
+	number    int // on the command line, from 1
+	path      string
+	recording *importer.Recording
+	requests  int
+	session   *replay.Session // with the prices, once priced
+	model     string          // the last that the session names, "" if it names none
+	window    int             // of that model
+	known     bool            // the window is not just assumed
+}
+
+// open reads a recorded session.
+func open(number int, path string) (source, error) {
+	r, err := sessionfile.Read(path, importer.Options{})
+	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 {
+		err = program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
+	}
+	if err != nil {
+		return source{}, err
+	}
+	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, nil
+}
+
+// salvage reads a recorded session without the lines that cannot be read, which it prints. left is an error that says how
+// many they are, nil if there are none.
+func salvage(ctx context.Context, number int, path string, stderr io.Writer) (s source, left, err error) {
+	var copies program.Folders
+	loaded, err := sessionfile.Load(ctx, path, true, &copies)
+	if err != nil {
+		return source{}, nil, err
+	}
+	loaded.Note(stderr, true)
+	r, err := loaded.Recording(ctx)
+	if left = loaded.Close(); err != nil {
+		return source{}, nil, err
+	}
+	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, left, nil
+}
+
+// priced sets the session to replay, with the prices that the flags name.
+func (s *source) priced(ctx context.Context, o options) error {
+	s.session = &replay.Session{Recording: s.recording}
+	name, _, _, err := s.session.Model(ctx)
+	if err == nil {
+		s.session, err = o.prices.session(s.recording, name)
+	}
+	if err == nil {
+		s.model, s.window, s.known, err = s.session.Model(ctx)
+	}
+	return s.wrong(ctx, err)
+}
+
+// wrong returns an error of a replay as one of the session, unless it was interrupted.
+func (s *source) wrong(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return program.UsageError{Err: fmt.Errorf("%s: %w", s.path, err)}
+}
+
+// compacted reports whether the session's own agent compacted it.
+func (s *source) compacted() bool {
+	for _, rec := range s.recording.Path(s.recording.Leaf) {
+		if rec.Type() == entry.TypeCompaction {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,234 @@
+package replay
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Check compares the cost model with the usage that a session recorded. For each request the model foretells the tokens
+// read from the cache, from the usage of the request before it and the time between them.
+type Check struct {
+	// Requests is the number of requests with recorded usage, except the first and those after a compaction.
+	Requests int `json:"requests"`
+	// Exact counts the requests whose reads were foretold exactly, or to the step in which the provider counts them.
+	// Expired counts those of them whose cache had expired, Outlived those whose cache was kept for longer than the
+	// provider promises.
+	Exact    int `json:"exact"`
+	Expired  int `json:"expired"`
+	Outlived int `json:"outlived"`
+	// Restarts read nothing although the cache had not expired. Others differ from the forecast in another way.
+	Restarts int `json:"restarts"`
+	Others   int `json:"others"`
+	// Long is the share of the tokens written to the cache that were written for the longer of its lifetimes.
+	Long float64 `json:"longWrites"`
+	// NoCache reports whether the usage has no cache figures although the prices have a cache, as some proxies report
+	// it. Nothing can be checked then.
+	NoCache bool `json:"noCacheFigures,omitempty"`
+	// Recorded is the cost of all requests by their recorded usage, in dollars. Kept is their cost by the model if it is
+	// known where the cache was kept and where it was lost, Pinned if its lifetime alone decided. Replayed is the cost
+	// of the recorded run of a replay, 0 if there was none.
+	Recorded float64 `json:"recordedDollars"`
+	Replayed float64 `json:"replayedDollars,omitempty"`
+	Kept     float64 `json:"keptDollars"`
+	Pinned   float64 `json:"pinnedDollars"`
+	// MeanError and LargestError are differences of one request between its recorded cost and that of the model with
+	// restarts.
+	MeanError    float64 `json:"meanErrorDollars"`
+	LargestError float64 `json:"largestErrorDollars"`
+	// Fixed is the number of tokens in each request that the recording does not have, such as the system prompt and the
+	// tools. Factor is how many tokens of the recorded model one of ours is. Both are 0 if unknown.
+	Fixed  int     `json:"fixedTokens,omitempty"`
+	Factor float64 `json:"factor,omitempty"`
+
+	// Failed says why dollars of this session cannot be trusted, "" if they can.
+	Failed string `json:"failed,omitempty"`
+
+	// Step is the number of tokens of which the reads are multiples: 128 or 64 if the provider counts them so, else 1.
+	Step int `json:"stepTokens"`
+
+	checked            []checkedRequest
+	restarts, outlived map[int]bool // by the line of the answer
+}
+
+// tolerance is the largest error of the cost model, as a share of what the recorded usage costs.
+const tolerance = 0.02
+
+// checkedRequest is a request with recorded usage.
+type checkedRequest struct {
+	record   importer.Record
+	foretold chat.Usage // if it is known where the cache was kept and where it was lost
+	outcome  string
+}
+
+// The outcomes of a checked request.
+const (
+	outcomeFirst    = "first" // of the session, or after a compaction: nothing is foretold
+	outcomeExact    = "exact"
+	outcomeExpired  = "expired"  // exact, and the cache had expired
+	outcomeOutlived = "outlived" // exact, but the cache should have expired
+	outcomeRestart  = "restart"
+	outcomeOther    = "other"
+)
+
+// check compares the cost model with a recording. The lifetime of what a request wrote to the cache is the one that its
+// usage says.
+func check(r *importer.Recording, prices sizing.Prices) *Check {
+	c := &Check{Step: 1, restarts: map[int]bool{}, outlived: map[int]bool{}}
+	path := r.Path(r.Leaf)
+	c.caching(path, prices)
+	kept, pinned := sizing.PromptCache{Prices: prices}, sizing.PromptCache{Prices: prices}
+	compacted := true // nothing is foretold of the first request either
+	for _, rec := range path {
+		if rec.Compaction().Messages != nil {
+			compacted = true
+		}
+		if rec.Usage.Input == 0 {
+			continue
+		}
+		asForetold := func(held int) chat.Usage {
+			planned := prices.Foretell(sizing.Planned{Input: rec.Usage.Input, Cached: held, Output: rec.Usage.Output})
+			planned.CacheWriteLong = min(rec.Usage.CacheWriteLong, planned.CacheWrite)
+			return planned
+		}
+		q := checkedRequest{record: rec, outcome: outcomeFirst}
+		reads, clock := rec.Usage.CacheRead, rec.Usage.CacheRead
+		if !compacted {
+			clock = c.holds(pinned, rec.Time)
+			q.outcome, reads = c.outcome(kept, rec)
+		}
+		q.foretold = asForetold(reads)
+		byTime := asForetold(clock)
+		if c.NoCache {
+			q.foretold, byTime = rec.Usage, rec.Usage
+		}
+		c.add(q, prices.Of(rec.Usage).Total(), prices.Of(q.foretold).Total(), prices.Of(byTime).Total())
+		kept.Sent, kept.Usage = sizing.Sent{Time: rec.Time}, rec.Usage
+		pinned.Sent, pinned.Usage = kept.Sent, byTime
+		compacted = false
+	}
+	if len(c.checked) > 0 {
+		c.MeanError /= float64(len(c.checked))
+	}
+	c.judge(c.Kept)
+	return c
+}
+
+// caching sets what the usage of all requests says about the provider's cache.
+func (c *Check) caching(path []importer.Record, prices sizing.Prices) {
+	read, written, long, requests := 0, 0, 0, 0
+	steps := map[int]bool{128: true, 64: true} // OpenAI counts reads in steps of 128 tokens, DeepSeek of 64
+	for _, rec := range path {
+		if u := rec.Usage; u.Input > 0 {
+			requests++
+			read, written, long = read+u.CacheRead, written+u.CacheWrite, long+u.CacheWriteLong
+			for step := range steps {
+				steps[step] = steps[step] && u.CacheRead%step == 0
+			}
+		}
+	}
+	c.NoCache = requests > 1 && read+written == 0 && prices.Lifetime > 0
+	if written > 0 {
+		c.Long = float64(long) / float64(written)
+	}
+	for step, all := range steps {
+		if all && read > 0 {
+			c.Step = max(c.Step, step)
+		}
+	}
+}
+
+// holds returns the tokens that a cache holds of the next request, as the provider reports them.
+func (c *Check) holds(cache sizing.PromptCache, at time.Time) int {
+	held := cache.Holds(sizing.Shared{}, at)
+	return held - held%c.Step
+}
+
+// outcome returns the outcome of a request, and its reads if it is known where the cache was lost and where it was kept.
+func (c *Check) outcome(cache sizing.PromptCache, rec importer.Record) (outcome string, reads int) {
+	read, foretold := rec.Usage.CacheRead, c.holds(cache, rec.Time)
+	lasting := cache
+	lasting.Sent.Time = rec.Time // as if the request before had just been sent
+	switch expired := cache.Expired(rec.Time); {
+	case read == foretold && expired:
+		return outcomeExpired, read
+	case read == foretold:
+		return outcomeExact, read
+	case read == 0:
+		c.restarts[rec.Line] = true
+		return outcomeRestart, 0
+	case expired && read == c.holds(lasting, rec.Time):
+		c.outlived[rec.Line] = true
+		return outcomeOutlived, read
+	}
+	return outcomeOther, foretold
+}
+
+// judge sets Failed if the cost by the model is not what the recorded usage costs.
+func (c *Check) judge(modelled float64) {
+	off := modelled/c.Recorded - 1
+	switch {
+	case c.Failed != "":
+	case c.NoCache:
+		c.Failed = "the recorded usage has no cache figures, so what it cost is unknown"
+	case c.Recorded > 0 && math.Abs(off) > tolerance:
+		c.Failed = fmt.Sprintf("the recorded usage costs $%.4g, and $%.4g by the cost model (%+.1f%%)", c.Recorded, modelled, 100*off)
+	}
+}
+
+// add counts a request. Until the last is added, MeanError is the sum of the errors.
+func (c *Check) add(q checkedRequest, recorded, kept, pinned float64) {
+	c.checked = append(c.checked, q)
+	if q.outcome != outcomeFirst {
+		c.Requests++
+	}
+	switch q.outcome {
+	case outcomeExact:
+		c.Exact++
+	case outcomeExpired:
+		c.Exact++
+		c.Expired++
+	case outcomeOutlived:
+		c.Exact++
+		c.Outlived++
+	case outcomeRestart:
+		c.Restarts++
+	case outcomeOther:
+		c.Others++
+	}
+	c.Recorded += recorded
+	c.Kept += kept
+	c.Pinned += pinned
+	off := math.Abs(kept - recorded)
+	c.MeanError += off
+	c.LargestError = max(c.LargestError, off)
+}
+
+// Foretold returns the requests with recorded usage: the record of each answer, and the usage by the cost model, which
+// knows where the cache was kept and where it was lost.
+func (c *Check) Foretold() iter.Seq2[importer.Record, chat.Usage] {
+	return func(yield func(importer.Record, chat.Usage) bool) {
+		for _, q := range c.checked {
+			if !yield(q.record, q.foretold) {
+				return
+			}
+		}
+	}
+}
+
+// Outcome says in a word how the request with an answer at a line was foretold: "first" (of the session, or after a
+// compaction: nothing is foretold), "exact", "expired" and "outlived" (exact too), "restart" or "other"; "" for any other
+// line.
+func (c *Check) Outcome(line int) string {
+	for _, q := range c.checked {
+		if q.record.Line == line {
+			return q.outcome
+		}
+	}
+	return ""
+}

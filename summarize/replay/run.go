@@ -1,0 +1,247 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/replay/prefix"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+// Options say how a session is replayed.
+type Options struct {
+	// ContextWindow of the model in tokens, the system prompt and the tools included. Defaults to that of the session's
+	// own model ([Session.Model]).
+	ContextWindow int
+	// AnsweredBy is the name of the answering model that the policy is given, because some policies treat some models
+	// differently. Defaults to the last that the session names.
+	AnsweredBy string
+	// Model writes the summaries. Defaults to digests made without a model.
+	Model chat.Model
+	// Recall measures recall without prices too. With prices it is always measured.
+	Recall bool
+	// Unchecked keeps the dollars if the check of the cost model failed.
+	Unchecked bool
+	// Observers hear of the compactor's work.
+	Observers []summarize.Observer
+	// Step is called after each request, before its answer is in the session, and once more at the end if there were
+	// compactions after the last request. An error ends the replay.
+	Step func(context.Context, Step) error
+}
+
+// Step is a request of a replay.
+type Step struct {
+	// Number of the request, from 1, and Line of the recording with its answer; 0 after the last request.
+	Number, Line int
+	// Session as the agent has it, and Compactor, which is nil if the session's own compactions are replayed.
+	Session   *history.Session
+	Compactor *summarize.Compactor
+	// Rendered is the request, nil after the last. Response is the recorded answer; with prices its usage is the one that
+	// the provider would have reported.
+	Rendered *render.Result
+	Response chat.Response
+	// Compactions that were put in place since the last step.
+	Compactions []entry.Entry
+}
+
+// Run replays a session under a policy. If the policy could not continue, [Result].Ended says why, and the error is nil.
+// The error is that of the session or the options, or the context's cause; then too the result has the figures so far,
+// if there are any.
+//
+// The replay waits for a summary in the background after each request: the summarising model takes no longer than the
+// agent's. Jitter, titles and [policy.Policy.Continue] are off, so that the same replay gives the same figures. If the
+// policy acts on refusals, a request that does not fit is refused as a provider would.
+func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *Result, err error) {
+	r, err := newReplay(ctx, s, p.Name, o)
+	if err != nil {
+		return nil, err
+	}
+	model := o.Model
+	if model == nil {
+		model = models.Offline{Tokenizer: r.tokenizer}
+	}
+	m := &meter{Model: model, tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}
+	l := newLive(p, r, m)
+	if r.biller != nil {
+		l.own.Target.Prices = r.biller.planning()
+		if prices := r.biller.summarizer; prices != (sizing.Prices{}) { // whatever the name of the model that the policy asks
+			l.own.Models = map[string]policy.Target{}
+			names := p.Ask.Names
+			if p.Ask.Cheapest {
+				names = []string{"summarizer"}
+			}
+			for _, name := range names {
+				l.own.Models[name] = policy.Target{Model: m, Prices: prices}
+			}
+		}
+	}
+	r.result.AnsweredBy = r.answeredBy
+	defer func() {
+		err = errors.Join(err, l.own.Close())
+		result.Summaries, result.Events = m.total(), l.heard()
+		if result.Bill != nil {
+			r.biller.summaries(result.Bill, result.Summaries)
+		}
+		r.withhold()
+	}()
+	return r.result, r.steps(ctx, l, m, l.taken, stepping.Options{})
+}
+
+// Recorded replays a session as its own agent compacted it, in an unlimited window. The result has the policy
+// "recorded".
+func (s *Session) Recorded(ctx context.Context, o Options) (*Result, error) {
+	r, err := newReplay(ctx, s, "recorded", o)
+	if err != nil {
+		return nil, err
+	}
+	if r.biller != nil {
+		r.result.Check = r.biller.check
+	}
+	defer r.withhold()
+	m := &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}
+	return r.result, r.steps(ctx, unlimited{r.tokenizer, stepping.Prompt(r.session)}, m, func() []event.Event { return nil }, stepping.Options{Compactions: true})
+}
+
+// running is a replay that is being made.
+type running struct {
+	*basis
+	options    Options
+	recording  *importer.Recording
+	answeredBy string
+	window     int // without the tokens that the recording does not have
+	clock      *numbered.Clock
+	session    *history.Session
+	result     *Result
+}
+
+func newReplay(ctx context.Context, s *Session, policy string, o Options) (*running, error) {
+	b, err := s.basis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clock := numbered.NewClock(s.Recording.Header.Time)
+	r := &running{basis: b, options: o, recording: s.Recording, answeredBy: cmp.Or(o.AnsweredBy, b.model), clock: clock, session: numbered.Replay(clock)}
+	window := o.ContextWindow
+	if window == 0 {
+		window, _ = windowOf(b.model, b.largest)
+	}
+	r.window = window
+	r.result = &Result{Policy: policy, RequestsIn: stepping.Requests(s.Recording), ContextWindow: window, Compactions: []Compaction{}}
+	if b.biller != nil {
+		r.window -= b.biller.fixed
+		r.result.Bill = &Bill{Uncompacted: b.never.Kept, PinnedUncompacted: b.never.Pinned}
+	}
+	if o.Recall || b.biller != nil {
+		r.result.Recall = &Recall{}
+	}
+	if r.result.Budget = r.window - tiktoken.ReplyPriming; r.result.Budget < 1 {
+		return nil, fmt.Errorf("replay: the context window is %d: the system prompt and the tools take %d tokens, and an answer begins with %d: set a larger one",
+			window, window-r.window, tiktoken.ReplyPriming)
+	}
+	return r, nil
+}
+
+// withhold removes the dollars if the check failed.
+func (r *running) withhold() {
+	if r.biller == nil || r.biller.check == nil || r.biller.check.Failed == "" || r.options.Unchecked {
+		return
+	}
+	r.result.Bill, r.result.Recall.Dollars = nil, 0
+}
+
+// steps makes and measures each request of a session, at its recorded time.
+func (r *running) steps(ctx context.Context, a agent, m *meter, taken func() []event.Event, opts stepping.Options) error {
+	measure := measuring{session: r.session, tokenizer: r.tokenizer, meter: m, result: r.result, taken: taken}
+	if r.biller != nil {
+		biller := *r.biller
+		measure.biller = &biller
+	}
+	if r.result.Recall != nil {
+		tools := recall.Tools{Session: r.session, MaxTokens: r.result.Budget / 8, Tokenizer: r.tokenizer}
+		measure.recall = newRecallFinder(r.tokenizer, measure.biller, r.session, tools.Answer)
+	}
+	var failed error // from the agent, not from the session
+	opts.TurnOver = func() error {
+		failed = a.turnOver(ctx)
+		return failed
+	}
+	line := 0
+	ended := func(number int, err error) error {
+		if ctx.Err() != nil {
+			return r.interrupted(ctx)
+		}
+		r.result.Ended = fmt.Sprintf("at request %d, line %d: %s", number, line, program.OneLine(err))
+		return nil
+	}
+	for step, err := range stepping.Steps(ctx, r.recording, r.session, opts) {
+		switch {
+		case ctx.Err() != nil:
+			return r.interrupted(ctx)
+		case failed != nil:
+			return ended(r.result.Requests.Number, failed)
+		case err != nil:
+			return badSession(ctx, err)
+		}
+		line = step.Line
+		r.clock.Set(step.Time)
+		rendered, err := a.request(ctx)
+		if err == nil {
+			err = chat.Validate(rendered.Messages)
+		}
+		if err != nil || ctx.Err() != nil {
+			return ended(step.Number, err)
+		}
+		made, usage, err := measure.request(ctx, step, rendered)
+		response := chat.Response{Message: step.Answer, Usage: usage}
+		a.reported(rendered, response)
+		if err == nil {
+			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: a.compactor(), Rendered: rendered, Response: response, Compactions: made})
+		}
+		if err == nil {
+			err = a.answered(ctx)
+		}
+		if ctx.Err() != nil {
+			return r.interrupted(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return r.interrupted(ctx)
+	}
+	made, err := measure.newCompactions(ctx, r.result.Requests.Number+1, 0, 0)
+	if err != nil || len(made) == 0 {
+		return err
+	}
+	return r.called(ctx, Step{Compactor: a.compactor(), Compactions: made})
+}
+
+func (r *running) called(ctx context.Context, s Step) error {
+	if r.options.Step == nil {
+		return nil
+	}
+	s.Session = r.session
+	return r.options.Step(ctx, s)
+}
+
+func (r *running) interrupted(ctx context.Context) error {
+	r.result.Ended = fmt.Sprintf("interrupted after request %d of %d", r.result.Requests.Number, r.result.RequestsIn)
+	return context.Cause(ctx)
+}
