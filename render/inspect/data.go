@@ -26,6 +26,8 @@ type prompt struct {
 	// Tools are the nodes of tools that are declared beside the prompt, ToolTokens the count of their list.
 	Tools      []int `json:"tools,omitempty"`
 	ToolTokens int   `json:"toolTokens,omitempty"`
+	// Breakdown says where the tokens of the prompt and of Tools are, nil if that is not known.
+	Breakdown *render.Breakdown `json:"breakdown,omitempty"`
 	// From, Below and Least are those of the survey. Unknown says why there is none.
 	From    int    `json:"from,omitempty"`
 	Below   int    `json:"below,omitempty"`

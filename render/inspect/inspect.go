@@ -32,6 +32,9 @@ type Request struct {
 	Tokenizer chat.Tokenizer
 	// Tools that are declared beside the prompt. Tools in the prompt ([elements.Tool]) are part of the result.
 	Tools []chat.Tool
+	// Breakdown says where the tokens of the prompt and of Tools are. Defaults to the result's own, with Tools if there is a
+	// Tokenizer.
+	Breakdown render.Breakdown
 	// NoBudget says that the prompt was not rendered for a budget: the page shows none. Off by default.
 	NoBudget bool
 	// Prices from which the page computes the cost of the request if no cache serves it. None by default.

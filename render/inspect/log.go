@@ -134,6 +134,15 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 		}
 		to.Tools = append(to.Tools, encoded(&l.nodes, node{Name: t.Name, Text: l.text(t.Description), Piece: p}))
 	}
+	where := r.Breakdown
+	if where == (render.Breakdown{}) {
+		if where = r.Result.Breakdown(); where != (render.Breakdown{}) {
+			where.Tools += to.ToolTokens
+		}
+	}
+	if where != (render.Breakdown{}) {
+		to.Breakdown = &where
+	}
 	if rates := r.Prices.At(to.Tokens + to.ToolTokens); rates != (sizing.Rates{}) {
 		to.Rates = &rates
 	}

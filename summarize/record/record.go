@@ -71,7 +71,7 @@ func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *ren
 		return fmt.Errorf("record: %w", err)
 	}
 	step := inspect.Step{
-		Request: inspect.Request{Result: result, Model: target.Name, Tokenizer: target.Tokenizer, Tools: target.Tools, Prices: target.Prices},
+		Request: inspect.Request{Result: result, Model: target.Name, Tokenizer: target.Tokenizer, Tools: target.Tools, Prices: target.Prices, Breakdown: c.Breakdown(ctx)},
 		At:      now, Did: oneLine(response.Message), Usage: response.Usage, Dollars: target.Prices.Of(response.Usage).Total(),
 	}
 	explained := c.Explain(ctx)

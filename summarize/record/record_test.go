@@ -19,9 +19,11 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
@@ -57,6 +59,7 @@ func says(t *testing.T, r *record.Recorder, c *summarize.Compactor, text string)
 // page is the data of a page.
 type page struct {
 	Texts    []string
+	Prompts  []struct{ Breakdown render.Breakdown }
 	Messages []struct{ Parts []struct{ Text int } }
 	Steps    []struct {
 		Did         int
@@ -125,6 +128,28 @@ func TestACompactionIsShownWithTheMessagesThatItCovers(t *testing.T) {
 		}
 	}
 	require.Greater(t, words, 4, "messages of the session are among the covered")
+}
+
+func TestThePageSaysWhereTheTokensAreAsTheEventsDo(t *testing.T) {
+	r, c := recorded(t)
+	c.Target.Tools = []chat.Tool{{Name: "read", Description: "reads a file"}}
+	var events []render.Breakdown
+	c.Observers = append(c.Observers, summarize.OnEvent(func(e event.Event) {
+		if e.Kind == event.Usage {
+			events = append(events, e.Breakdown)
+		}
+	}))
+	for i := range 5 {
+		says(t, r, c, fmt.Sprintf("message %d", i))
+	}
+	p := pageOf(t, r)
+	require.Len(t, p.Prompts, 5)
+	for i, step := range p.Prompts {
+		require.Equal(t, events[i], step.Breakdown)
+		require.Positive(t, step.Breakdown.History)
+		require.Positive(t, step.Breakdown.Tools)
+	}
+	require.Positive(t, finishedPage(t, c.Session, sizing.Prices{}).Prompts[4].Breakdown.History)
 }
 
 func TestAFailedCompactionIsANote(t *testing.T) {

@@ -118,6 +118,7 @@ func TestThePageSaysWhatWasDroppedFirstAndWhichBudgetWouldKeepIt(t *testing.T) {
 		}
 	}
 	summary := eval[string](p, `document.querySelector(".summary").textContent`)
+	require.Regexp(t, fmt.Sprintf(`Where the tokens are: other %d,%03d \(99%%\), tools \d+ \(1%%\)\.`, result.Breakdown().Other/1000, result.Breakdown().Other%1000), summary)
 	require.Regexp(t, `Dropped first: <file path="[^"]+">. It was dropped because priority \d+ was the lowest`, summary)
 	whole := first.KeptFrom
 	if n := len(first.Sizes); n > 0 {

@@ -44,6 +44,7 @@ func TestASessionIsShownStepByStep(t *testing.T) {
 	require.Regexp(t, `Compacted from [\d,]+ to [\d,]+ tokens`, details())
 	require.Regexp(t, `Covered messages \(\d+\)`, details())
 	require.Contains(t, details(), "conversation-summary")
+	require.Regexp(t, `Where the tokens are: (history|other|tools) [\d,]+ \(\d+%\), `, details())
 	eval[bool](p, `(document.querySelector("#steps").focus(), true)`)
 	p.press(kb.Home)
 	require.Contains(t, details(), "Step 1")

@@ -38,6 +38,8 @@ export type Message = { role: string; tokens?: number; parts: Part[] };
 
 export type Rates = { Input: number; CacheRead: number; CacheWrite: number; Output: number };
 
+export type Breakdown = { instructions: number; skills: number; tools: number; files: number; history: number; other: number };
+
 export type Prompt = {
   name: string;
   model?: string;
@@ -53,6 +55,8 @@ export type Prompt = {
   counted?: boolean;
   tools?: number[];
   toolTokens?: number;
+  /** breakdown says where the tokens of the prompt and of its tools are. */
+  breakdown?: Breakdown;
   from?: number;
   below?: number;
   least?: number;

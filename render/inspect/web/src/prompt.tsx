@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { page, snippet, text } from "./data";
+import { page, snippet, text, type Prompt } from "./data";
 import { Budget } from "./budget";
 import { Details } from "./details";
 import { dollars, number, percent } from "./format";
@@ -164,6 +164,18 @@ export function Fact({ name, value, note }: { name: string; value: string; note?
   );
 }
 
+/** Where says in a sentence where the tokens of a prompt are, the most first. */
+export function Where({ prompt }: { prompt: Prompt }) {
+  const parts = Object.entries(prompt.breakdown ?? {}).filter(([, n]) => n > 0);
+  const whole = parts.reduce((sum, [, n]) => sum + n, 0);
+  if (whole === 0) return null;
+  return (
+    <p class="where">
+      <b>Where the tokens are:</b> {parts.sort((a, b) => b[1] - a[1]).map(([name, n]) => `${name} ${number(n)} (${percent(n, whole)})`).join(", ")}.
+    </p>
+  );
+}
+
 /** Summary says in sentences what was dropped first, why, and which budget would keep it. */
 function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Drop[]; onSelect: (node: number) => void; onBudget: (budget: number) => void }) {
   const fit = useMemo(() => new Fit(tree, tree.prompt.budget), [tree]);
@@ -184,6 +196,7 @@ function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Drop[];
   const cutNote = cut.length > 0 && <>{cut.length > 1 ? `${number(cut.length)} texts were cut to their shares` : <>{link(cut[0])} was cut to its share</>} of the budget at layout. </>;
   return (
     <section class="summary" aria-label="Summary">
+      <Where prompt={tree.prompt} />
       {fit.droppedPieces === 0 ? (
         <p>
           <b>

@@ -4,7 +4,7 @@ import { Text } from "./details";
 import { count, dollars, number, percent, tokens } from "./format";
 import { List } from "./list";
 import { difference, MessageView, where } from "./messages";
-import { Fact } from "./prompt";
+import { Fact, Where } from "./prompt";
 import { kinds, kindWords, type StepFacts } from "./session";
 import { Timeline } from "./timeline";
 
@@ -218,6 +218,7 @@ function StepDetails({ steps, at, onOpen }: { steps: StepFacts[]; at: number; on
           </>
         )}
       </dl>
+      <Where prompt={page.prompts[s.prompt]} />
       {s.explain && (
         <>
           <h3>Decision</h3>
