@@ -68,6 +68,7 @@ func NewSent(at time.Time, t chat.Tokenizer, messages []chat.Message, tools []ch
 
 // toolSet returns the digest of tools, the same in any order.
 func toolSet(tools []chat.Tool) string {
+	tools = chat.Undeferred(tools)
 	each := make([]string, len(tools))
 	for i, t := range tools {
 		each[i] = newDigest([]chat.Tool{t}).short()

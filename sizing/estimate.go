@@ -74,10 +74,11 @@ func (e Estimator) CountMessage(m chat.Message) int {
 	return clamp.Sum(e.tokens(chars), tokens)
 }
 
-// CountTools estimates the definitions of tools by the characters of their JSON.
+// CountTools estimates the definitions of tools by the characters of their JSON, without deferred ones, which the model
+// does not see.
 func (e Estimator) CountTools(tools []chat.Tool) int {
 	chars := 0
-	for _, t := range tools {
+	for _, t := range chat.Undeferred(tools) {
 		chars += utf8.RuneCountInString(t.Name) + utf8.RuneCountInString(t.Description) + utf8.RuneCount(t.Parameters) +
 			len(`{"name":"","description":"","parameters":}`)
 	}
@@ -188,7 +189,7 @@ type digest struct {
 
 func newDigest(tools []chat.Tool) *digest {
 	d := &digest{hash: sha256.New()}
-	for _, t := range tools {
+	for _, t := range chat.Undeferred(tools) { // deferred ones are not in the prefix that a provider caches
 		// The schema is hashed as text because it need not be JSON.
 		line, err := json.Marshal([]string{t.Name, t.Description, string(t.Parameters)})
 		d.write(line, err)

@@ -113,7 +113,7 @@ func (c *Calibrated) toolFeatures(tools []chat.Tool) features {
 	case c.Base != nil:
 		f.x[featureText] = float64(c.Base.CountTools(tools))
 	default:
-		for _, t := range tools {
+		for _, t := range chat.Undeferred(tools) {
 			f.x[featureText] += c.baseText(t.Name) + c.baseText(t.Description) + c.baseText(string(t.Parameters))
 		}
 	}
@@ -181,7 +181,7 @@ func keyOf(m chat.Message) messageKey {
 
 func keyOfTools(tools []chat.Tool) messageKey {
 	k := newKeyHash()
-	for _, t := range tools {
+	for _, t := range chat.Undeferred(tools) {
 		k.texts(t.Name, t.Description, string(t.Parameters))
 	}
 	return k.key()

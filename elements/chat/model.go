@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -110,6 +111,18 @@ type Tool struct {
 	Description string `json:"description,omitempty"`
 	// Parameters is the JSON schema of the arguments. Nil, or null, means that the tool takes none.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
+	// Deferred keeps the definition from the model until the provider's own search finds it, so it hardly counts towards
+	// the prompt ([Undeferred]). Anthropic has such a search, and OpenAI in Responses; the other adapters declare the tool as
+	// any other. Off by default.
+	Deferred bool `json:"deferred,omitempty"`
+}
+
+// Undeferred returns the tools whose definitions the model sees from the start: those that are not deferred.
+func Undeferred(tools []Tool) []Tool {
+	if !slices.ContainsFunc(tools, func(t Tool) bool { return t.Deferred }) {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Deferred })
 }
 
 // Schema returns the schema of the parameters without white space around it, nil if there is none.

@@ -38,7 +38,7 @@ const (
 // too.
 var ownTags = MatchTags(
 	SummaryTag, "transcript", PreviousHistoryTag, "user-messages", "user-message", "plan", "todo", "skills", "skill", "agent",
-	"read-files", "modified-files", "conversation-start",
+	"read-files", "modified-files", "conversation-start", "tool-definition",
 	ConversationTag, HistoryTag, IndexTag, "user", "assistant", PreviousSummaryTag, "additional-context", CompactionTag, DraftTag, PinnedTag,
 )
 

@@ -32,6 +32,8 @@ const toolsTokens = 9
 // For simple tools the count has been right to the token. It is a few tokens too high if the conversation has a system
 // message, and misses what the form does not show, such as bounds and defaults; the budget's margin covers that.
 // Parameters that the form cannot show ($ref, allOf), or that are not a JSON schema, count as their JSON text.
+//
+// Of deferred tools only the names count, in the descriptions of the namespaces in which render/openai declares them.
 func (c *Counter) CountTools(tools []chat.Tool) int {
 	if len(tools) == 0 {
 		return 0
@@ -44,6 +46,10 @@ func toolsText(tools []chat.Tool) string {
 	var w typeWriter
 	w.WriteString("namespace functions {\n\n")
 	for _, tool := range tools {
+		if tool.Deferred {
+			w.WriteString(tool.Name + ", ")
+			continue
+		}
 		w.comment(tool.Description, 0)
 		w.WriteString("type " + tool.Name + " = (")
 		w.parameters(tool.Parameters)

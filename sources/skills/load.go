@@ -128,7 +128,7 @@ func (s *Skills) do(ctx context.Context, r request, call string) (string, error)
 		return "", err
 	}
 	change := kept.Change{}
-	if body := (request{Skill: r.Skill, File: bodyFile}).item(); body != r.item() && slices.ContainsFunc(items, func(i kept.Item) bool { return i.Name == body }) {
+	if body := (request{Skill: r.Skill, File: bodyFile}).item(); body != r.item() && kept.Has(items, body) {
 		change.Use = append(change.Use, body) // the instructions that name the file
 	}
 	if old := slices.IndexFunc(items, func(i kept.Item) bool { return i.Name == r.item() && i.Text == text }); old >= 0 {
@@ -160,7 +160,7 @@ func (s *Skills) seen(ctx context.Context, items []kept.Item, at int, sizing ele
 	}
 	fit, _ := s.fit(items, sizing)
 	i := items[at]
-	return kept.Shown(view, sizing, i.Call, i.Text) || slices.ContainsFunc(fit, func(f kept.Item) bool { return f.Name == i.Name }), nil
+	return kept.Shown(view, sizing, i.Call, i.Text) || kept.Has(fit, i.Name), nil
 }
 
 // makeRoom lets go of the longest unused items that do not fit, and returns their names.

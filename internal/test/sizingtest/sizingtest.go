@@ -28,7 +28,7 @@ func (q Quarter) CountMessage(m chat.Message) int { return CountMessage(q, m) }
 // CountTools counts definitions of tools.
 func (q Quarter) CountTools(tools []chat.Tool) int {
 	n := 0
-	for _, t := range tools {
+	for _, t := range chat.Undeferred(tools) {
 		n += q.CountText(t.Name + t.Description + string(t.Parameters))
 	}
 	return n

@@ -105,6 +105,16 @@ func (s Store) Items(ctx context.Context, id string) ([]Item, error) {
 	return items, nil
 }
 
+// Has reports whether an item has a name.
+func Has(items []Item, name string) bool {
+	return slices.ContainsFunc(items, func(i Item) bool { return i.Name == name })
+}
+
+// Latest returns the item that was used last. There must be one.
+func Latest(items []Item) Item {
+	return slices.MaxFunc(items, func(a, b Item) int { return a.used - b.used })
+}
+
 // Fit divides items, by leaving out the longest unused until the others take at most limit, and there are at most
 // [Most]. Both results have the order of the items.
 func Fit(items []Item, limit int, size func(Item) int) (fit, over []Item) {

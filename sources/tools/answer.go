@@ -1,0 +1,255 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/sources/internal/kept"
+	"github.com/promptree-go/promptree/sources/skills"
+)
+
+// The names of the tools by which the model searches for tools, and calls those that it has found.
+const (
+	SearchTool = "search_tools"
+	CallTool   = "call_tool"
+)
+
+const (
+	searchDescription = `Search for further tools by what they do. Search before you say that something cannot be done. `
+	searchByCall      = `Call what was found by ` + CallTool + `.`
+	searchDeclared    = `What was found can be called from the next step on.`
+
+	searchSchema = `{"type":"object","properties":{` +
+		`"query":{"type":"string","description":"words for what the tool does, or its name"},` +
+		`"limit":{"type":"integer","description":"how many at most; 5 if left out"}},"required":["query"]}`
+
+	callDescription = `Call a tool that ` + SearchTool + ` has found.`
+
+	callSchema = `{"type":"object","properties":{` +
+		`"name":{"type":"string","description":"name of the tool"},` +
+		`"arguments":{"type":"object","description":"its arguments, as its definition says"}},"required":["name","arguments"]}`
+
+	usualHits, mostHits = 5, 20
+	mostQuery           = 1000 // bytes
+)
+
+// idle returns the tools that are declared before anything is found: with the names of as many tools as fit.
+func (d *Deferred) idle(s elements.Sizing) []chat.Tool {
+	how, list := searchByCall, []chat.Tool{{Name: CallTool, Description: callDescription, Parameters: json.RawMessage(callSchema)}}
+	if d.Way == Declared {
+		how, list = searchDeclared, nil
+	}
+	with := func(n int) []chat.Tool {
+		text := searchDescription + how
+		names := make([]string, n)
+		for i, t := range d.Tools[:n] {
+			names[i] = nameOf(t.Name)
+		}
+		if n > 0 {
+			text += " There are: " + strings.Join(names, ", ")
+			if more := len(d.Tools) - n; more > 0 {
+				text += fmt.Sprintf(", and %d more", more)
+			}
+			text += "."
+		}
+		return append([]chat.Tool{{Name: SearchTool, Description: text, Parameters: json.RawMessage(searchSchema)}}, list...)
+	}
+	limit := int(share(d.IdleShare, 0.05) * float64(s.PromptBudget))
+	low, high := 0, len(d.Tools)+1 // low names fit, or are none; high do not fit
+	for high-low > 1 {
+		if middle := low + (high-low)/2; s.Tokenizer.CountTools(with(middle)) <= limit {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return with(low)
+}
+
+// ArgumentError says what is wrong with a call, and what to do.
+type ArgumentError struct{ Reason string }
+
+func (e *ArgumentError) Error() string { return "tools: " + e.Reason }
+
+func wrong(format string, args ...any) error { return &ArgumentError{fmt.Sprintf(format, args...)} }
+
+// Answer returns the result of a call, and false if it is not a call of [SearchTool], of [CallTool] or of one of the
+// tools. A tool is run by [Deferred].Run. What is wrong with the arguments, the result says to the model. The error is
+// that of Run, of the session, of the context or of OnChange.
+func (d *Deferred) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
+	if call.Name == SearchTool {
+		text, err := d.search(ctx, call)
+		return resultOf(call, text, err)
+	}
+	inner, ok, err := d.Resolve(call)
+	if !ok {
+		return chat.Message{}, false, nil
+	}
+	if err != nil {
+		return resultOf(call, "", err)
+	}
+	if d.Run == nil {
+		return chat.Message{}, true, errors.New("tools: Deferred.Run is not set: set what runs the tools, or run what Resolve returns")
+	}
+	if err := d.use(ctx, inner); err != nil {
+		return chat.Message{}, true, err
+	}
+	result, err = callback.Call(ctx, func(ctx context.Context) (chat.Message, error) { return d.Run(ctx, inner) })
+	if callback.Misbehaved(err) {
+		err = fmt.Errorf("tools: Deferred.Run: %w", err)
+	}
+	result.Role, result.ToolCallID = chat.RoleTool, call.ID
+	return result, true, err
+}
+
+// resultOf returns the result of a call, with a mistake in it as text.
+func resultOf(call chat.ToolCall, text string, err error) (chat.Message, bool, error) {
+	mistake, isMistake := errors.AsType[*ArgumentError](err)
+	if isMistake {
+		text, err = mistake.Reason, nil
+	}
+	result := chat.ToolResult(call.ID, text)
+	result.IsError = isMistake
+	return result, true, err
+}
+
+// Resolve returns the call of a tool that a call of the model means, and false if it means none of the tools: of what
+// [CallTool] names, with the arguments given there, or of a tool by its own name. The error is an [*ArgumentError] if
+// there is no such tool, or the arguments do not fit its schema. Use it to run tools otherwise than by [Deferred].Run.
+func (d *Deferred) Resolve(call chat.ToolCall) (inner chat.ToolCall, ok bool, err error) {
+	inner = call
+	if call.Name == CallTool {
+		var r struct {
+			Name      string
+			Arguments json.RawMessage
+		}
+		if json.Unmarshal([]byte(call.Arguments), &r) != nil {
+			return inner, true, wrong(`the arguments are not an object of the form {"name":"…","arguments":{…}}`)
+		}
+		if text := ""; json.Unmarshal(r.Arguments, &text) == nil && r.Arguments[0] == '"' { // an object as a text
+			r.Arguments = json.RawMessage(text)
+		}
+		inner = chat.ToolCall{ID: call.ID, Name: r.Name, Arguments: string(r.Arguments)}
+		if d.tool(r.Name) == nil {
+			return inner, true, wrong("there is no tool %q here: find its name by %s", nameOf(r.Name), SearchTool)
+		}
+	}
+	tool := d.tool(inner.Name)
+	if tool == nil {
+		return call, false, nil
+	}
+	if strings.TrimSpace(inner.Arguments) == "" || strings.TrimSpace(inner.Arguments) == "null" {
+		inner.Arguments = "{}"
+	}
+	return inner, true, fits(*tool, inner.Arguments)
+}
+
+// use records that a tool was called. Where it was never found, for instance by the provider's own search, it is from now
+// on.
+func (d *Deferred) use(ctx context.Context, call chat.ToolCall) error {
+	items, err := d.items(ctx, "")
+	if err != nil {
+		return err
+	}
+	if kept.Has(items, call.Name) {
+		return d.store().Write(ctx, kept.Change{Use: []string{call.Name}})
+	}
+	return d.change(ctx, kept.Change{Keep: []kept.Item{{Name: call.Name, Call: call.ID}}}, d.latest())
+}
+
+// search answers a call of [SearchTool], and keeps what it finds.
+func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, error) {
+	var r struct {
+		Query string
+		Limit int
+	}
+	switch {
+	case json.Unmarshal([]byte(call.Arguments), &r) != nil:
+		return "", wrong("the arguments are not an object of the tool's schema: write texts in quotes and numbers without")
+	case len(r.Query) > mostQuery || strings.TrimSpace(r.Query) == "":
+		return "", wrong("give a query of a few words")
+	case r.Limit <= 0:
+		r.Limit = usualHits
+	}
+	if err := d.check(); err != nil {
+		return "", err
+	}
+	s := d.latest()
+	items, err := d.items(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	fit, _ := d.fit(items, s)
+	hits := rank(d.documents(), r.Query)
+	all := len(hits)
+	hits = hits[:min(all, r.Limit, mostHits)]
+	change, lines, left := kept.Change{}, []string{}, 0
+	for _, hit := range hits {
+		size := 0
+		if s.Tokenizer != nil && hit.tool != nil {
+			size = d.size(*hit.tool, s)
+		}
+		switch found := len(change.Keep); {
+		case hit.tool == nil:
+			lines = append(lines, hit.line)
+		case kept.Has(fit, hit.name):
+			change.Use = append(change.Use, hit.name)
+			lines = append(lines, nameOf(hit.name)+" was found before: see its definition.")
+		case found > 0 && left < size: // what is found at once has room together
+			lines = append(lines, lineOf(*hit.tool)+" (no room for its definition: search for it alone)")
+		default:
+			if found == 0 && s.Tokenizer != nil {
+				left = d.room(s)
+			}
+			left -= size
+			change.Keep = append(change.Keep, kept.Item{Name: hit.name, Call: call.ID})
+			if d.Way == ByCall {
+				lines = append(lines, d.block(*hit.tool, s))
+			} else {
+				lines = append(lines, lineOf(*hit.tool))
+			}
+		}
+	}
+	if err := d.change(ctx, change, s); err != nil {
+		return "", err
+	}
+	if all == 0 {
+		return "Nothing matches: use other words for what the tool does.", nil
+	}
+	head := fmt.Sprintf("%d of %d that match, the best first.", len(hits), all)
+	if len(change.Keep) > 0 {
+		head += map[Way]string{ByCall: " Call them by " + CallTool + ".", Declared: " They can be called from the next step on."}[d.Way]
+	}
+	return head + "\n" + strings.Join(lines, "\n"), nil
+}
+
+// lineOf returns a tool on a line.
+func lineOf(t chat.Tool) string {
+	return plaintext.Outside(plaintext.OneLine(t.Name+": "+t.Description, 160))
+}
+
+// documents returns what the search finds.
+func (d *Deferred) documents() []document {
+	var docs []document
+	for i, t := range d.Tools {
+		doc := newDocument(t.Name, t.Description)
+		doc.tool = &d.Tools[i]
+		docs = append(docs, doc)
+	}
+	if d.Skills == nil {
+		return docs
+	}
+	for _, sk := range d.Skills.List() {
+		doc := newDocument(sk.Name, sk.Description)
+		doc.line = fmt.Sprintf("skill %s, which %s loads: %s", sk.Name, skills.ToolName, plaintext.Outside(plaintext.OneLine(sk.Description, 160)))
+		docs = append(docs, doc)
+	}
+	return docs
+}

@@ -1,0 +1,303 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/sources/internal/kept"
+	"github.com/promptree-go/promptree/sources/skills"
+)
+
+// Way says how the model calls tools that it has found.
+type Way int
+
+// The ways.
+const (
+	// ByCall shows what was found as text, and the model calls it by [CallTool]. What is declared never changes, so the
+	// provider's cache stays valid.
+	ByCall Way = iota
+	// Declared declares what was found, from the next request on. Each time, the provider reads the whole prompt anew.
+	Declared
+	// Native leaves the search to the provider ([chat.Tool].Deferred): Anthropic, and OpenAI's Responses.
+	Native
+)
+
+// Deferred are tools of which the model sees only those that it has found. Set the fields before use. It is safe for
+// concurrent use and must not be copied.
+type Deferred struct {
+	// Session that holds what was found.
+	Session *history.Session
+	// Tools in any number, each with a unique name. The order matters only for equal matches.
+	Tools []chat.Tool
+	// Way of calling tools. Defaults to [ByCall].
+	Way Way
+	// Run runs a tool. The arguments fit its schema, and the call's id is that of the call that the model made. The result
+	// becomes its answer.
+	Run func(ctx context.Context, call chat.ToolCall) (chat.Message, error)
+	// Skills, if set, are found by the search too.
+	Skills *skills.Skills
+	// IdleShare is the part of the prompt's budget that the declarations of [SearchTool] and [CallTool] take, with as many
+	// names of tools as fit, up to 1. Defaults to 0.05.
+	IdleShare float64
+	// FoundShare is the part of the prompt's budget that definitions of found tools may take, up to 1. Defaults to 0.1.
+	FoundShare float64
+	// OnChange, if set, is called when tools were found or let go.
+	OnChange func(Change)
+
+	mu     sync.Mutex
+	sizing elements.Sizing // of the latest render
+}
+
+// Change says which tools were found, or let go to make room.
+type Change struct {
+	Found, LetGo []string
+	// Tokens of the definitions that were found, 0 if nothing was rendered before.
+	Tokens int
+	// Reread is the number of tokens that the provider has to read again because of tools that are declared: the input of
+	// the latest request of which the session holds the usage. It is 0 unless the way is [Declared]. What it costs in
+	// dollars, the compactor's event says (event.CacheBroken).
+	Reread int
+}
+
+// Found declares the tools by which the model searches and calls, and shows the definitions that were found and are
+// shown by no result: because that was compacted or cleared. Place it between [history.Compacted] and
+// [history.Conversation]. It is required, and shows nothing if there are no tools.
+type Found struct {
+	elements.Props
+	Deferred *Deferred
+}
+
+// ElementProps returns the properties, with Required and the category of tools.
+func (f Found) ElementProps() elements.Props {
+	f.Props.Required = true
+	if f.Props.Category == elements.CategoryUnset {
+		f.Props.Category = elements.CategoryTools
+	}
+	return f.Props
+}
+
+// IgnoresBudget marks the element as one whose size does not depend on its share of the budget.
+func (f Found) IgnoresBudget() {}
+
+const foundHead = "Definitions of tools that were found earlier in this conversation:"
+
+// Render declares tools, and shows definitions.
+func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
+	d := f.Deferred
+	if d == nil || d.Session == nil {
+		return nil, fmt.Errorf("tools: the element has no Deferred with a Session: %w", history.ErrNoSession)
+	}
+	if err := d.check(); err != nil || len(d.Tools) == 0 {
+		return nil, err
+	}
+	d.mu.Lock()
+	d.sizing = s
+	d.mu.Unlock()
+	view, err := history.LookIn(ctx, d.Session)
+	if err != nil {
+		return nil, err
+	}
+	items, err := d.items(ctx, view.Leaf())
+	if err != nil {
+		return nil, err
+	}
+	if d.Way == Native {
+		return d.native(view, items, s), nil
+	}
+	var nodes elements.Nodes
+	for _, t := range d.idle(s) {
+		nodes = append(nodes, elements.Tool{Tool: t})
+	}
+	fit, _ := d.fit(items, s)
+	var blocks elements.Nodes
+	for _, i := range fit {
+		tool := d.tool(i.Name)
+		if d.Way == Declared {
+			nodes = append(nodes, elements.Tool{Tool: *tool})
+		} else if block := d.block(*tool, s); !kept.Shown(view, s, i.Call, block) {
+			blocks = append(blocks, textblock.Line(block))
+		}
+	}
+	if len(blocks) > 0 {
+		nodes = append(nodes, elements.UserMessage{Children: append(elements.Nodes{textblock.Line(foundHead)}, blocks...)})
+	}
+	return nodes, nil
+}
+
+// native declares all tools as deferred, but those that were called and to which the view holds no reference any more,
+// because the provider's search was compacted.
+func (d *Deferred) native(view history.View, items []kept.Item, s elements.Sizing) elements.Nodes {
+	referred := map[string]bool{}
+	for _, t := range view.Turns {
+		for _, r := range t.Rounds {
+			for _, p := range r.Assistant.Message().Content {
+				if o, ok := p.(chat.Opaque); ok {
+					for _, i := range items {
+						quoted, _ := json.Marshal(i.Name)
+						referred[i.Name] = referred[i.Name] || strings.Contains(string(o.Value), string(quoted))
+					}
+				}
+			}
+		}
+	}
+	fit, _ := d.fit(items, s)
+	nodes := make(elements.Nodes, len(d.Tools))
+	for n, t := range d.Tools {
+		t.Deferred = referred[t.Name] || !kept.Has(fit, t.Name)
+		nodes[n] = elements.Tool{Tool: t}
+	}
+	return nodes
+}
+
+// check returns an error for tools that cannot be told apart.
+func (d *Deferred) check() error {
+	seen := map[string]bool{SearchTool: true, CallTool: true}
+	for _, t := range d.Tools {
+		if t.Name == "" || seen[t.Name] {
+			return fmt.Errorf("tools: a deferred tool has the name %q: give each a name of its own, other than %s and %s", t.Name, SearchTool, CallTool)
+		}
+		seen[t.Name] = true
+	}
+	return nil
+}
+
+// tool returns the tool with a name, nil if there is none.
+func (d *Deferred) tool(name string) *chat.Tool {
+	if at := slices.IndexFunc(d.Tools, func(t chat.Tool) bool { return t.Name == name }); at >= 0 {
+		return &d.Tools[at]
+	}
+	return nil
+}
+
+func (d *Deferred) store() kept.Store { return kept.Store{Session: d.Session, Kind: "promptree tools"} }
+
+// items returns the found tools that there are still, in the order in which they were found.
+func (d *Deferred) items(ctx context.Context, id string) ([]kept.Item, error) {
+	items, err := d.store().Items(ctx, id)
+	return slices.DeleteFunc(items, func(i kept.Item) bool { return d.tool(i.Name) == nil }), err
+}
+
+// fit divides found tools by their share of the budget.
+func (d *Deferred) fit(items []kept.Item, s elements.Sizing) (fit, over []kept.Item) {
+	if s.Tokenizer == nil {
+		return kept.Fit(items, kept.Most, func(kept.Item) int { return 1 })
+	}
+	size := func(i kept.Item) int { return d.size(*d.tool(i.Name), s) }
+	room := d.room(s)
+	if d.Way != ByCall && len(items) > 0 { // the model must be able to call any tool, however large its definition
+		room = max(room, size(kept.Latest(items)))
+	}
+	return kept.Fit(items, room, size)
+}
+
+// size returns the tokens of a tool that was found.
+func (d *Deferred) size(t chat.Tool, s elements.Sizing) int {
+	if d.Way == ByCall {
+		return s.Tokenizer.CountText(d.block(t, s))
+	}
+	t.Deferred = false
+	return s.Tokenizer.CountTools([]chat.Tool{t})
+}
+
+func (d *Deferred) room(s elements.Sizing) int {
+	return clamp.Share(share(d.FoundShare, 0.1), s.PromptBudget) - s.Tokenizer.CountText(foundHead) - 8
+}
+
+// latest returns the sizing of the latest render.
+func (d *Deferred) latest() elements.Sizing {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sizing
+}
+
+func share(given, otherwise float64) float64 {
+	if given > 0 {
+		return min(given, 1)
+	}
+	return otherwise
+}
+
+// block returns the definition of a tool as text, between tags that it cannot close. Where it has more tokens than all
+// found tools may have, its middle is cut out.
+func (d *Deferred) block(t chat.Tool, s elements.Sizing) string {
+	body := plaintext.Outside(strings.TrimSpace(t.Description))
+	if schema := t.Schema(); schema != nil {
+		body = strings.TrimSpace(body + "\n" + schemaText(schema))
+	}
+	write := func(body string) string {
+		return "<tool-definition name=\"" + html.EscapeString(nameOf(t.Name)) + "\">\n" + body + "\n</tool-definition>"
+	}
+	if s.Tokenizer != nil {
+		if room := max(d.room(s), 100); s.Tokenizer.CountText(write(body)) > room {
+			body = history.Clip(s.Tokenizer, body, room-s.Tokenizer.CountText(write(""))-4, 0.8)
+		}
+	}
+	return write(body)
+}
+
+// schemaText returns a schema as text that forges nothing, and is the same JSON: what is replaced is in strings only.
+func schemaText(schema json.RawMessage) string {
+	text := string(schema)
+	if plaintext.Outside(text) != text {
+		text = plaintext.Outside(inStrings.Replace(text))
+	}
+	return text
+}
+
+var inStrings = strings.NewReplacer("<", `\u003c`, "[... ", `\u005b... `, " left out here", `\u0020left out here`)
+
+// nameOf returns the name of a tool on a line.
+func nameOf(name string) string { return plaintext.Outside(plaintext.OneLine(name, 128)) }
+
+// change writes what was found or let go, and calls OnChange.
+func (d *Deferred) change(ctx context.Context, c kept.Change, s elements.Sizing) error {
+	if err := d.store().Write(ctx, c); err != nil {
+		return err
+	}
+	items, err := d.items(ctx, "")
+	if err != nil {
+		return err
+	}
+	fit, over := d.fit(items, s)
+	done := Change{}
+	for _, i := range over {
+		done.LetGo = append(done.LetGo, i.Name)
+	}
+	for _, i := range c.Keep {
+		if kept.Has(fit, i.Name) {
+			done.Found = append(done.Found, i.Name)
+			if s.Tokenizer != nil {
+				done.Tokens += d.size(*d.tool(i.Name), s)
+			}
+		}
+	}
+	if err := d.store().Write(ctx, kept.Change{End: done.LetGo}); err != nil || d.OnChange == nil || len(done.Found)+len(done.LetGo) == 0 {
+		return err
+	}
+	if d.Way == Declared {
+		latest, _, err := d.Session.Latest(ctx, entry.TypeUsage)
+		if err != nil {
+			return err
+		}
+		usage, _ := latest.Body.(entry.Usage)
+		done.Reread = cmp.Or(usage.Input, usage.Counted)
+	}
+	if err := callback.Do(ctx, func(context.Context) error { d.OnChange(done); return nil }); err != nil {
+		return fmt.Errorf("tools: Deferred.OnChange: %w", err)
+	}
+	return nil
+}
