@@ -2,6 +2,7 @@ package tiktoken
 
 import (
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing/internal/memo"
 )
 
 // Encoder turns a text into tokens, treating special tokens as plain text. *tiktoken.Tiktoken of tiktoken-go is one. It
@@ -14,5 +15,5 @@ type Encoder interface {
 // encoder's speed, and messages, images and tools as a [Counter] does. It is not a [chat.Joiner], because it is not
 // known where the encoder's counts add up.
 func Adapt(encoder Encoder) chat.Tokenizer {
-	return struct{ chat.Tokenizer }{&Counter{encoder: encoder, images: defaultImages, memory: newMemory()}}
+	return struct{ chat.Tokenizer }{&Counter{encoder: encoder, images: defaultImages, memory: memo.New()}}
 }

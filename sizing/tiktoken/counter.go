@@ -1,6 +1,10 @@
 package tiktoken
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/sizing/internal/memo"
+)
 
 // Counter counts tokens in one of OpenAI's encodings. It is safe for concurrent use. Make one with
 // [ForModel], [O200k] or another of this package's functions.
@@ -8,7 +12,7 @@ type Counter struct {
 	encoding *encoding
 	encoder  Encoder // used if there is no encoding
 	images   imageRate
-	memory   *memory
+	memory   *memo.Memory
 	mergers  chan *merger // idle ones
 }
 
@@ -55,21 +59,21 @@ func ForModel(model string) (*Counter, error) {
 }
 
 func newCounter(e *encoding, images imageRate) *Counter {
-	return &Counter{encoding: e, images: images, memory: newMemory(), mergers: make(chan *merger, keptMergers)}
+	return &Counter{encoding: e, images: images, memory: memo.New(), mergers: make(chan *merger, keptMergers)}
 }
 
 // CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as plain text, and each byte
 // that is not UTF-8 counts as U+FFFD, which replaces it on the way to OpenAI. An empty text is 0 tokens.
 func (c *Counter) CountText(text string) int {
-	if len(text) < textMemoMin {
+	if len(text) < memo.TextMin {
 		return c.count(text)
 	}
 	memory := c.memory
-	key := memory.textKey(text)
-	n, ok := memory.texts().get(key)
+	key := memory.TextKey(text)
+	n, ok := memory.Texts().Get(key)
 	if !ok {
 		n = c.count(text)
-		memory.texts().put(key, n)
+		memory.Texts().Put(key, n)
 	}
 	return n
 }
@@ -82,7 +86,7 @@ func (c *Counter) count(text string) int {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
-	vocab, next := c.encoding.vocab, c.encoding.next
+	vocab, next := c.encoding.vocab, c.encoding.pattern.Next
 	tokens := 0
 	var m *merger // taken for the first new word
 	for i := 0; i < len(text); {
@@ -90,14 +94,14 @@ func (c *Counter) count(text string) int {
 		if end == i+1 || vocab.find(text, i, end-i) != noToken {
 			tokens++
 		} else {
-			key := c.memory.wordKey(text, i, end-i)
-			n, ok := c.memory.words.get(key)
+			key := c.memory.WordKey(text, i, end-i)
+			n, ok := c.memory.Words.Get(key)
 			if !ok {
 				if m == nil {
 					m = c.takeMerger()
 				}
 				n = m.merge(vocab, text[i:end])
-				c.memory.words.put(key, n)
+				c.memory.Words.Put(key, n)
 			}
 			tokens += n
 		}
@@ -139,7 +143,7 @@ func (c *Counter) keepMerger(m *merger) {
 // Forget drops all that the counter remembers of texts and words, as if it were new. It is meant for benchmarks; what
 // is remembered is bounded without it.
 func (c *Counter) Forget() {
-	c.memory.forget()
+	c.memory.Forget()
 	for {
 		select {
 		case <-c.mergers:

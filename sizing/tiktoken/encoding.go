@@ -3,6 +3,8 @@ package tiktoken
 import (
 	_ "embed" // for the tables
 	"fmt"
+
+	"github.com/promptree-go/promptree/sizing/internal/split"
 )
 
 // UnknownEncodingError is returned for a name that is not an encoding's.
@@ -15,31 +17,23 @@ func (e *UnknownEncodingError) Error() string {
 // encoding turns a text into tokens: it splits the text into words and merges each word from its bytes. It never
 // changes once it is made.
 type encoding struct {
-	vocab *vocab
-	rules
-}
-
-// rules say how an encoding splits texts.
-type rules struct {
-	// next returns the end of the word that starts at i, which is below len(text). The text is valid UTF-8.
-	next func(text string, i int) int
-	// safeCut reports whether no word holds both characters, and neither changes where the other's word ends.
-	safeCut func(before, after rune) bool
+	vocab   *vocab
+	pattern split.Pattern
 }
 
 // Each encoding names its table in a function of its own, so that a program links the tables of those that it uses.
 
-func o200kBase() *encoding  { return newEncoding(o200kTable, rules{o200k, o200kCut}) }
-func cl100kBase() *encoding { return newEncoding(cl100kTable, rules{cl100k, cl100kCut}) }
-func p50kBase() *encoding   { return newEncoding(p50kTable, rules{gpt3, gpt3Cut}) }
-func r50kBase() *encoding   { return newEncoding(r50kTable, rules{gpt3, gpt3Cut}) }
+func o200kBase() *encoding  { return newEncoding(o200kTable, split.O200k) }
+func cl100kBase() *encoding { return newEncoding(cl100kTable, split.Cl100k) }
+func p50kBase() *encoding   { return newEncoding(p50kTable, split.GPT2) }
+func r50kBase() *encoding   { return newEncoding(r50kTable, split.GPT2) }
 
-func newEncoding(table string, rules rules) *encoding {
+func newEncoding(table string, pattern split.Pattern) *encoding {
 	vocab, err := readVocab(table)
 	if err != nil {
 		panic(err) // unreachable: the tables are linked in and tested
 	}
-	return &encoding{vocab, rules}
+	return &encoding{vocab, pattern}
 }
 
 // The tables of the encodings.

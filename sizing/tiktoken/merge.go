@@ -3,6 +3,8 @@ package tiktoken
 import (
 	"math"
 	"slices"
+
+	"github.com/promptree-go/promptree/sizing/internal/hash"
 )
 
 // By definition, a word is counted by merging its bytes: of all pairs of neighbours that form a token, the one of the
@@ -93,7 +95,7 @@ func (m *merger) live(v *vocab, s string, at int, last, t token) token {
 // choice returns what is remembered about the tokens at a place, and finds it out if nothing is. It is valid until the
 // next call.
 func (m *merger) choice(v *vocab, s string, at int, last, longest token) *choice {
-	c := &m.choices[(uint64(last)<<32|uint64(longest))*golden>>(64-choiceBits)]
+	c := &m.choices[(uint64(last)<<32|uint64(longest))*hash.Golden>>(64-choiceBits)]
 	if c.last != last || c.longest != longest {
 		t := longest
 		for t != noToken && last != noToken && !v.apart(s, at, last, t) {

@@ -4,11 +4,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode/utf8"
+	"unicode"
 
 	pkoukk "github.com/pkoukk/tiktoken-go"
 	tiktoken_loader "github.com/pkoukk/tiktoken-go-loader"
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/sizing/internal/split"
 )
 
 // The encodings and their patterns, from OpenAI's tiktoken.
@@ -27,7 +29,7 @@ const gpt3Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]
 var encodings = []string{"o200k_base", "cl100k_base", "p50k_base", "r50k_base"}
 
 // newer reports whether a character is in another class here than in Go's tables, by which tiktoken-go goes.
-func newer(r rune) bool { return r >= utf8.RuneSelf && classOf(r) != classByGo(r) }
+func newer(r rune) bool { return unicode.Is(unicode.Cn, r) && split.ClassOf(r) != split.Symbol }
 
 // oracles count with tiktoken-go, each encoding loaded once.
 var oracles = func() map[string]func() (*pkoukk.Tiktoken, error) {

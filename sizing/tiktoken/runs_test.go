@@ -111,7 +111,7 @@ func BenchmarkRuns(b *testing.B) {
 				c := newTestCounter(b, name)
 				least := make([]time.Duration, len(kind.units)+1) // the last is the prose's
 				measure := func(i int, text string) {
-					c.memory.words.forget()
+					c.memory.Words.Forget()
 					start := time.Now()
 					c.count(text)
 					if d := time.Since(start); least[i] == 0 || d < least[i] {

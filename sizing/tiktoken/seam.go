@@ -2,6 +2,7 @@ package tiktoken
 
 import (
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing/internal/split"
 )
 
 var _ chat.Joiner = (*Counter)(nil)
@@ -20,52 +21,8 @@ var _ chat.Joiner = (*Counter)(nil)
 // The encodings of GPT-3 do not treat line breaks separately. There a cut is safe after a letter or a number as above,
 // and after any other character that is not white space if a letter, a number or white space follows, except between '
 // and a letter.
-func (c *Counter) SafeCut(before, after rune) bool { return c.encoding.safeCut(before, after) }
-
-func cl100kCut(before, after rune) bool {
-	next := classOf(after)
-	switch classOf(before) {
-	case lower, upper, caseless:
-		return next&letter == 0
-	case number:
-		return next != number
-	case newline:
-		return next&white == 0
-	case mark, symbol:
-		return next&(number|space) != 0
-	default:
-		return false
-	}
-}
-
-func o200kCut(before, after rune) bool {
-	next := classOf(after)
-	switch classOf(before) {
-	case lower, upper, caseless:
-		return next&(letter|mark) == 0 && after != '\''
-	case number:
-		return next != number
-	case newline:
-		return next&white == 0 && after != '/'
-	case mark, symbol:
-		return next&(number|space) != 0
-	default:
-		return false
-	}
-}
-
-func gpt3Cut(before, after rune) bool {
-	next := classOf(after)
-	switch classOf(before) {
-	case lower, upper, caseless:
-		return next&letter == 0
-	case number:
-		return next != number
-	case mark, symbol:
-		return next&rest == 0 && (before != '\'' || next&letter == 0)
-	default:
-		return false
-	}
+func (c *Counter) SafeCut(before, after rune) bool {
+	return c.encoding.pattern.Cut(before, after) == split.Safe
 }
 
 // CountFrame counts a message without its text: the result of [Counter.CountMessage] less the tokens of the text parts.

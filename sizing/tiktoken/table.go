@@ -1,6 +1,10 @@
 package tiktoken
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/promptree-go/promptree/sizing/internal/hash"
+)
 
 //go:generate go test -run ^TestTheTablesHoldTiktokensTokens$ -update
 
@@ -29,7 +33,7 @@ func readVocab(table string) (*vocab, error) {
 	}
 	var n [6]uint32
 	for i := range n {
-		n[i] = uint32At(table, 4*i)
+		n[i] = hash.Uint32(table, 4*i)
 	}
 	ranks, text := n[0], n[5]
 	rest, fits := table[head:], ranks >= 256 && ranks < 1<<rankBits

@@ -13,6 +13,8 @@ import (
 
 	tiktoken_loader "github.com/pkoukk/tiktoken-go-loader"
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/sizing/internal/hash"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of tokens")
@@ -106,9 +108,9 @@ func tableOf(t testing.TB, tokens []string) []byte {
 	)
 	for _, s := range slices.Backward(slices.Sorted(maps.Keys(slotOf))) {
 		if len(s) <= maxShort {
-			key := packed(s, 0, len(s))
+			key := hash.Packed(s, 0, len(s))
 			content := binary.LittleEndian.AppendUint64(nil, key)
-			short = append(short, entry{shortHash(key, len(s)), appendNumbers(content, uint32(slotOf[s]))})
+			short = append(short, entry{hash.Short(key, len(s)), appendNumbers(content, uint32(slotOf[s]))})
 			continue
 		}
 		if !strings.HasPrefix(after, s) {
@@ -116,8 +118,8 @@ func tableOf(t testing.TB, tokens []string) []byte {
 			text = append(text, s...)
 		}
 		after = s
-		hash := longHash(s)
-		long = append(long, entry{hash, appendNumbers(nil, uint32(slotOf[s]), uint32(hash)>>offsetBits<<offsetBits|offset)})
+		h := hash.Long(s)
+		long = append(long, entry{h, appendNumbers(nil, uint32(slotOf[s]), uint32(h)>>offsetBits<<offsetBits|offset)})
 	}
 	require.Less(t, len(text), 1<<offsetBits)
 

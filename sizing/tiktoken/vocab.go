@@ -1,6 +1,10 @@
 package tiktoken
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/promptree-go/promptree/sizing/internal/hash"
+)
 
 // token is a token of a vocabulary: its rank, and in the higher bits its length in bytes. Zero is not a token.
 type token uint32
@@ -36,7 +40,7 @@ type vocab struct {
 // maxShort is the maximum length, in bytes, of the tokens that fit an integer. Three in four do. The shortest heads have
 // minHead bytes.
 const (
-	maxShort = 8
+	maxShort = hash.MaxShort
 	minHead  = 4
 )
 
@@ -74,9 +78,9 @@ func (v *vocab) find(s string, i, n int) token {
 	case n > maxShort:
 		return v.longSlot(s[i : i+n]).token()
 	case i+8 <= len(s):
-		return v.shortSlot(word(s, i)&mask(n), n).token()
+		return v.shortSlot(hash.Word(s, i)&hash.Mask(n), n).token()
 	default:
-		return v.shortSlot(packed(s, i, n), n).token()
+		return v.shortSlot(hash.Packed(s, i, n), n).token()
 	}
 }
 
@@ -107,11 +111,11 @@ func (v *vocab) longest(s string, i int) token {
 			return t
 		}
 	}
-	key := packed(s, i, n)
+	key := hash.Packed(s, i, n)
 	lengths &= 1<<n - 2 // of 2 to n bytes
 	for lengths != 0 {
 		n = bits.Len8(lengths)
-		if t := v.shortSlot(key&mask(n), n).token(); t != noToken {
+		if t := v.shortSlot(key&hash.Mask(n), n).token(); t != noToken {
 			return t
 		}
 		lengths &^= 1 << (n - 1)
@@ -125,7 +129,7 @@ func (v *vocab) upperBound(s string, i int) int {
 	for k := minHead; most == k && k < len(s)-i; k *= 2 {
 		found := slot(0)
 		if k <= maxShort {
-			found = v.shortSlot(packed(s, i, k), k)
+			found = v.shortSlot(hash.Packed(s, i, k), k)
 		} else {
 			found = v.longSlot(s[i : i+k])
 		}
@@ -150,20 +154,20 @@ func (v *vocab) shorter(s string, i int, t token) token {
 
 // shortSlot returns the slot of n bytes.
 func (v *vocab) shortSlot(key uint64, n int) slot {
-	at := shortSize * v.short.slot(shortHash(key, n))
+	at := shortSize * v.short.slot(hash.Short(key, n))
 	p := v.short.slots[at : at+shortSize]
-	if found := slot(uint32At(p, 8)); word(p, 0) == key && found.key().len() == n {
+	if found := slot(hash.Uint32(p, 8)); hash.Word(p, 0) == key && found.key().len() == n {
 		return found
 	}
 	return 0
 }
 
-// longSlot returns the slot of more than maxShort bytes.
+// longSlot returns the slot of more than maxShort bytes. No two tokens have the same hash.
 func (v *vocab) longSlot(s string) slot {
-	hash := longHash(s)
-	p := word(v.long.slots, longSize*v.long.slot(hash))
+	h := hash.Long(s)
+	p := hash.Word(v.long.slots, longSize*v.long.slot(h))
 	found, where := slot(p), uint32(p>>32)
-	if found.key().len() != len(s) || (where^uint32(hash))>>offsetBits != 0 {
+	if found.key().len() != len(s) || (where^uint32(h))>>offsetBits != 0 {
 		return 0
 	}
 	if at := int(where & (1<<offsetBits - 1)); v.text[at:at+len(s)] != s {
@@ -181,36 +185,4 @@ func (v *vocab) rightOf(rank uint32) token {
 	return token(v.partsOf(rank) >> tokenBits & (1<<tokenBits - 1))
 }
 
-func (v *vocab) partsOf(rank uint32) uint64 { return word(v.parts, 8*int(rank)) }
-
-// uint32At returns the 4 bytes at i as a number.
-func uint32At(s string, i int) uint32 {
-	s = s[i : i+4]
-	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
-}
-
-// word returns the 8 bytes at i as a number.
-func word(s string, i int) uint64 {
-	s = s[i : i+8]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// mask returns the bits of the first n bytes of a word, 1 to 8.
-func mask(n int) uint64 { return ^uint64(0) >> (uint(64-8*n) & 63) }
-
-// packed returns the n bytes at i as a number, 1 to 8.
-func packed(s string, i, n int) uint64 {
-	switch {
-	case i+8 <= len(s):
-		return word(s, i) & mask(n)
-	case len(s) >= 8:
-		return word(s, len(s)-8) >> (uint(8*(i+8-len(s))) & 63) & mask(n)
-	default:
-		key := uint64(0)
-		for k := n - 1; k >= 0; k-- {
-			key = key<<8 | uint64(s[i+k])
-		}
-		return key
-	}
-}
+func (v *vocab) partsOf(rank uint32) uint64 { return hash.Word(v.parts, 8*int(rank)) }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/sizing/internal/hash"
 )
 
 func TestVocabularyIsTiktokens(t *testing.T) {
@@ -38,7 +40,7 @@ func TestVocabularyIsTiktokens(t *testing.T) {
 			size, at int
 		}{{v.short.slots, shortSize, 8}, {v.long.slots, longSize, 0}} {
 			for i := 0; i < len(table.slots); i += table.size {
-				if slot(uint32At(table.slots, i+table.at)).token() != noToken {
+				if slot(hash.Uint32(table.slots, i+table.at)).token() != noToken {
 					held++
 				}
 			}

@@ -1,16 +1,16 @@
 // Asks OpenAI's tiktoken, of which this is its own build for JavaScript, for what the package and its tests need.
 //
-// First, the classes of all characters, to tables/classes.bin: a pattern that is one class finds all characters of the class in a text
-// of all characters.
+// First, the classes of all characters, to ../tables/classes.bin: a pattern that is one class finds all characters of the class in a
+// text of all characters. And those of \p{P} and \p{S}, to ../tables/punctuation.bin: where runs of them start and end.
 //
 // The file is a table in two stages: the number of each block of 128 characters, then the blocks, a byte a character.
 import { get_encoding, Tiktoken } from "tiktoken";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 
 const BLOCK = 128;
 const LIMIT = 0x110000;
 
-// The bits are those of type class in split.go.
+// The bits are those of type Class.
 const patterns = [
   ["\\p{Ll}+", 1],
   ["[\\p{Lu}\\p{Lt}]+", 2],
@@ -54,9 +54,14 @@ for (let c = 0; c < LIMIT; c += BLOCK) {
   index.push(blocks.get(key).number);
 }
 if (blocks.size > 256) throw new Error(`${blocks.size} blocks do not fit a byte`);
-writeFileSync("../../tables/classes.bin", Buffer.concat([Uint8Array.from(index), ...[...blocks.values()].map((b) => b.block)]));
+writeFileSync("../tables/classes.bin", Buffer.concat([Uint8Array.from(index), ...[...blocks.values()].map((b) => b.block)]));
 
-// Second, what it counts in random texts, to testdata/tiktoken.json. Every character of some blocks is drawn that Unicode
+const punctuation = new Set([...charactersOf("[\\p{P}\\p{S}]+")].map((c) => c.codePointAt(0)));
+const bounds = [];
+for (let c = 0; c < LIMIT; c++) if (punctuation.has(c) !== punctuation.has(c - 1)) bounds.push(c);
+writeFileSync("../tables/punctuation.bin", Buffer.from(Uint32Array.from(bounds).buffer));
+
+// Second, what it counts in random texts, to the testdata of package tiktoken. Every character of some blocks is drawn that Unicode
 // has had since version 15.1 or 16, for no other implementation may know them.
 let state = 1;
 const random = (n) => {
@@ -83,5 +88,4 @@ for (let i = 0; i < 400; i++) {
   const tokens = Object.fromEntries(encodings.map(([name, e]) => [name, e.encode_ordinary(text).length]));
   cases.push({ text, tokens });
 }
-mkdirSync("../../testdata", { recursive: true });
-writeFileSync("../../testdata/tiktoken.json", "[\n" + cases.map((c) => JSON.stringify(c)).join(",\n") + "\n]\n");
+writeFileSync("../../../tiktoken/testdata/tiktoken.json", "[\n" + cases.map((c) => JSON.stringify(c)).join(",\n") + "\n]\n");

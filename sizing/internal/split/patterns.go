@@ -1,57 +1,12 @@
-package tiktoken
+package split
 
-import (
-	_ "embed" // for the table of classes
-	"unicode"
-	"unicode/utf8"
-)
-
-// class is the class of a character for a splitter. Classes are bits, so that a set of them is a sum.
-type class uint8
-
-const (
-	lower    class = 1 << iota // \p{Ll}
-	upper                      // \p{Lu} and \p{Lt}
-	caseless                   // \p{Lm} and \p{Lo}
-	mark                       // \p{M}
-	number                     // \p{N}
-	space                      // \s, except the two line breaks
-	newline                    // \r and \n
-	symbol                     // everything else
-
-	letter = lower | upper | caseless // \p{L}
-	white  = space | newline          // \s
-	rest   = symbol | mark            // [^\s\p{L}\p{N}]
-	head   = upper | caseless | mark  // may start a word of o200k
-	tail   = lower | caseless | mark  // may end a word of o200k
-)
-
-//go:generate sh -c "cd internal/classes && npm ci && node generate.mjs"
-
-// classTable holds the classes of all characters in two stages: for each classBlock characters the index of their
-// block, then the blocks, with one byte for each character. The classes are those of Unicode 16, as in OpenAI's own
-// tiktoken, from which internal/classes reads them.
-//
-//go:embed tables/classes.bin
-var classTable string
-
-const classBlock = 128
-
-// classOf returns the class of a character. An invalid one counts as U+FFFD.
-func classOf(r rune) class {
-	if r < 0 || r > unicode.MaxRune {
-		r = unicode.ReplacementChar
-	}
-	const blocks = (unicode.MaxRune + 1) / classBlock
-	block := int(classTable[r/classBlock])
-	return class(classTable[blocks+block*classBlock+int(r%classBlock)])
-}
+import "unicode/utf8"
 
 // The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do; each quotes the expression
 // that it follows. Every function returns the end of the word that starts at i.
 
 // at returns the class of the character at i and its length in bytes; class 0 at the end of the text.
-func at(s string, i int) (class, int) {
+func at(s string, i int) (Class, int) {
 	if i >= len(s) {
 		return 0, 0
 	}
@@ -59,11 +14,11 @@ func at(s string, i int) (class, int) {
 		return c, 1
 	}
 	r, n := utf8.DecodeRuneInString(s[i:])
-	return classOf(r), n
+	return ClassOf(r), n
 }
 
 // run returns the end of the run of characters from i on that are of these classes.
-func run(s string, i int, set class) int {
+func run(s string, i int, set Class) int {
 	for {
 		c, n := at(s, i)
 		if c&set == 0 {
@@ -164,7 +119,7 @@ func cased(s string, i int) (end int, whole bool) {
 	return end, false
 }
 
-// gpt3 follows
+// gpt2 follows
 //
 //	's|'t|'re|'ve|'m|'ll|'d
 //	 ?\p{L}+
@@ -172,7 +127,7 @@ func cased(s string, i int) (end int, whole bool) {
 //	 ?[^\s\p{L}\p{N}]+
 //	\s+(?!\S)
 //	\s+
-func gpt3(s string, i int) int {
+func gpt2(s string, i int) int {
 	if n := contraction(s, i); n > 0 && lowerCase(s[i:i+n]) {
 		return i + n
 	}
@@ -180,7 +135,7 @@ func gpt3(s string, i int) int {
 	if s[i] == ' ' {
 		start++
 	}
-	for _, set := range [...]class{letter, number, rest} {
+	for _, set := range [...]Class{letter, number, rest} {
 		if end := run(s, start, set); end > start {
 			return end
 		}

@@ -1,12 +1,12 @@
-package tiktoken
+package split
 
 // Most texts are mostly ASCII, in which a byte is a character and the end of a word is easy to find. The splitters in
 // this file handle the words that are all ASCII, and leave the others to the general splitters, with which they agree.
 
 // ascii maps the bytes that are a character by themselves to their classes; the others have none.
-var ascii = func() (classes [256]class) {
+var ascii = func() (classes [256]Class) {
 	for b := range rune(128) {
-		classes[b] = classOf(b)
+		classes[b] = ClassOf(b)
 	}
 	return classes
 }()
@@ -15,7 +15,7 @@ var ascii = func() (classes [256]class) {
 func beyondASCII(s string, i int) bool { return i < len(s) && s[i] >= 128 }
 
 // runASCII returns the end of the run of bytes from i on that are of these classes.
-func runASCII(s string, i int, set class) int {
+func runASCII(s string, i int, set Class) int {
 	for i < len(s) && ascii[s[i]]&set != 0 {
 		i++
 	}
@@ -26,7 +26,7 @@ func runASCII(s string, i int, set class) int {
 func o200k(s string, i int) int {
 	start := i
 	c := ascii[s[i]]
-	if c&(space|symbol) != 0 && i+1 < len(s) {
+	if c&(space|Symbol) != 0 && i+1 < len(s) {
 		start++
 		c = ascii[s[start]]
 	}
@@ -61,7 +61,7 @@ func cl100k(s string, i int) int {
 	}
 	start := i
 	c := ascii[s[i]]
-	if c&(space|symbol) != 0 && i+1 < len(s) {
+	if c&(space|Symbol) != 0 && i+1 < len(s) {
 		start++
 		c = ascii[s[start]]
 	}
@@ -96,7 +96,7 @@ func otherASCII(s string, i int, slashes bool) int {
 	if s[i] == ' ' {
 		start++
 	}
-	end := runASCII(s, start, symbol)
+	end := runASCII(s, start, Symbol)
 	if beyondASCII(s, end) {
 		return 0
 	}
