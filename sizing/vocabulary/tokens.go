@@ -1,0 +1,78 @@
+package vocabulary
+
+import "github.com/promptree-go/promptree/sizing/internal/hash"
+
+// tokens holds the tokens of a vocabulary, by their bytes.
+type tokens struct {
+	slots   []slot
+	text    string // the bytes of those that do not fit a slot
+	longest int    // in bytes
+}
+
+// slot is a token: its bytes as a number, or their hash; where in the text its bytes start, if they do not fit; its id
+// and its length. A slot of length 0 is free.
+type slot struct {
+	key       uint64
+	at        uint32
+	idAndSize uint32
+}
+
+const (
+	sizeBits = 32 - idBits
+	maxSize  = 1<<sizeBits - 1
+)
+
+func (s slot) id() uint32 { return s.idAndSize >> sizeBits }
+func (s slot) size() int  { return int(s.idAndSize & maxSize) }
+
+// noToken is the id of bytes that are not a token.
+const noToken = ^uint32(0)
+
+func newTokens(n int) *tokens { return &tokens{slots: make([]slot, n+n/2+1)} }
+
+// put adds a token of 1 to maxSize bytes; more than MaxShort are appended to text.
+func (t *tokens) put(text []byte, token string, id uint32) []byte {
+	key := keyOf(token, 0, len(token))
+	i := t.home(key)
+	for t.slots[i].size() != 0 {
+		if i++; i == len(t.slots) {
+			i = 0
+		}
+	}
+	t.slots[i] = slot{key, uint32(len(text)), id<<sizeBits | uint32(len(token))}
+	t.longest = max(t.longest, len(token))
+	if len(token) > hash.MaxShort {
+		text = append(text, token...)
+	}
+	return text
+}
+
+// find returns the id of the token of the n bytes at i, noToken if they are not one.
+func (t *tokens) find(s string, i, n int) uint32 {
+	if n > t.longest || n == 0 {
+		return noToken
+	}
+	key := keyOf(s, i, n)
+	for at := t.home(key); ; {
+		slot := &t.slots[at]
+		size := slot.size()
+		if size == 0 {
+			return noToken
+		}
+		if slot.key == key && size == n && (n <= hash.MaxShort || t.text[slot.at:int(slot.at)+n] == s[i:i+n]) {
+			return slot.id()
+		}
+		if at++; at == len(t.slots) {
+			at = 0
+		}
+	}
+}
+
+func keyOf(s string, i, n int) uint64 {
+	if n <= hash.MaxShort {
+		return hash.Packed(s, i, n)
+	}
+	return hash.Long(s[i : i+n])
+}
+
+func (t *tokens) home(key uint64) int { return int((hash.Mix(key) >> 32) * uint64(len(t.slots)) >> 32) }
