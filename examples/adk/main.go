@@ -73,8 +73,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, errors.New("ask a question, such as \"What is in this folder?\" (-help lists the flags)")
 	case o.window < 1000:
 		return o, fmt.Errorf("-window is %d: want 1000 or more", o.window)
+	case os.Getenv("GOOGLE_API_KEY") == "":
+		return o, errors.New("there is no key: set GOOGLE_API_KEY")
 	}
-	return o, nil
+	_, err = os.ReadDir(o.dir)
+	return o, err
 }
 
 // run runs the program and returns the exit code: 0 answered, 1 failed, 2 a flag is wrong.
@@ -89,7 +92,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = answer(ctx, o, stdout, stderr)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "adk: %v\n", err)
+		fmt.Fprintf(stderr, "adk: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 		return code
 	}
 	return 0

@@ -80,9 +80,16 @@ func TestAConversationOutgrowsItsWindowBreaksOffAndContinues(t *testing.T) {
 }
 
 func TestInvalidFlagsAreUsageErrors(t *testing.T) {
-	for _, args := range [][]string{{}, {"-window", "10", "a"}, {"-nonsense"}} {
+	for want, args := range map[string][]string{
+		"ask a question": {}, "-window is 10": {"-window", "10", "a"}, "-nonsense": {"-nonsense"}, "none": {"-dir", "none", "a"}, "set GOOGLE_API_KEY": {"a"},
+	} {
+		t.Setenv("GOOGLE_API_KEY", "any")
+		if want == "set GOOGLE_API_KEY" {
+			t.Setenv("GOOGLE_API_KEY", "")
+		}
 		var out, problems bytes.Buffer
 		require.Equal(t, 2, run(t.Context(), args, &out, &problems), "%q", args)
-		require.NotEmpty(t, problems.String())
+		require.Contains(t, problems.String(), want)
+		require.Equal(t, 1, strings.Count(problems.String(), "\n"), problems.String())
 	}
 }

@@ -70,8 +70,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, errors.New("ask a question, such as \"What is in this folder?\" (-help lists the flags)")
 	case o.window < 1000:
 		return o, fmt.Errorf("-window is %d: want 1000 or more", o.window)
+	case os.Getenv("OPENAI_API_KEY") == "" && o.baseURL == "":
+		return o, errors.New("there is no key: set OPENAI_API_KEY, or -base-url for a server that needs none")
 	}
-	return o, nil
+	_, err = os.ReadDir(o.dir)
+	return o, err
 }
 
 // run runs the program and returns the exit code: 0 answered, 1 failed, 2 a flag is wrong.
@@ -86,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = answer(ctx, o, stdout, stderr)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "eino: %v\n", err)
+		fmt.Fprintf(stderr, "eino: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 		return code
 	}
 	return 0

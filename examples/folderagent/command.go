@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 	"unicode"
 )
 
@@ -30,10 +31,14 @@ func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
 
 // Main calls run with the arguments and streams of the process, and exits with the code that it returns. An interrupt
-// (Ctrl-C, or SIGTERM) ends the context of run; a second one ends the process.
+// (Ctrl-C, or SIGTERM) ends the context of run; a second one, or 2 seconds, end the process.
 func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() {
+		stop()
+		time.Sleep(2 * time.Second) // run may wait for the standard input
+		os.Exit(ExitInterrupted)
+	})
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

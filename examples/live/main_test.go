@@ -267,6 +267,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"an unknown provider", []string{"-model", "acme:one", "-task", task}, `there is no provider "acme"`},
 		{"no provider", []string{"-model", "gpt-4o", "-task", task}, `there is no provider "gpt-4o"`},
 		{"a provider without a name", []string{"-model", "gemini:", "-task", task}, "names no model"},
+		{"an address without its protocol", append(model, "-base-url", "localhost:8080"), `the base URL is "localhost:8080"`},
 		{"no task", []string{"-model", "openai:gpt-4o"}, "-task is missing"},
 		{"an unknown flag", append(model, "-bogus"), "-bogus"},
 		{"an argument", append(model, "more"), `unexpected argument "more"`},

@@ -100,6 +100,8 @@ func choose(model, address string) (wanted, error) {
 		w.address = os.Getenv(p.address)
 	}
 	switch {
+	case w.address != "" && !strings.HasPrefix(w.address, "http://") && !strings.HasPrefix(w.address, "https://"):
+		return wanted{}, folderagent.UsageError{Err: fmt.Errorf("the base URL is %q: want one such as http://localhost:8080/v1", w.address)}
 	case w.key == "" && w.address == "":
 		return wanted{}, folderagent.UsageError{Err: fmt.Errorf("%s needs a key: set %s (a server of your own, named with -base-url, may need none)",
 			model, strings.Join(p.keys, " or "))}
