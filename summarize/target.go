@@ -19,7 +19,7 @@ type Target = policy.Target
 func checkTarget(t policy.Target) error {
 	switch {
 	case t.Model == nil:
-		return fmt.Errorf("summarize: Target.Model is not set: set the agent's model, or a models.Offline, which needs no network")
+		return fmt.Errorf("summarize: Target.Model is not set: set the agent's model, or a models.Offline, which needs no network but writes summaries only")
 	case t.Tokenizer == nil:
 		return fmt.Errorf("summarize: Target.Tokenizer is not set: %w", render.ErrNoTokenizer)
 	case t.Budget < 1:

@@ -324,7 +324,7 @@ func (o Offline) packed(ctx context.Context, d digest, limit, length int) (strin
 		content = append(content, elements.Wrap{Props: elements.Props{Priority: new(s.priority)}, Children: elements.Nodes{title, lines}})
 	}
 	if len(content) == 0 {
-		return "", errors.New("there is nothing to digest")
+		return "", errors.New("there is nothing to digest: an Offline only writes summaries of a history, so an agent needs another model")
 	}
 	prompt := elements.UserMessage{Children: content}
 	result, err := render.Render(ctx, prompt, render.Options{Budget: limit, Tokenizer: o.Tokenizer})
