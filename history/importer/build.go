@@ -2,11 +2,13 @@ package importer
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 )
 
@@ -19,6 +21,8 @@ type builder struct {
 	made  int             // ids that were made up
 	tip   string          // the record that was added last and is not aside
 	skip  bool            // leave out what cannot be read
+	doc   *document       // the document that is read, nil for lines
+	model string          // that was named last
 }
 
 type noteKey struct {
@@ -26,8 +30,62 @@ type noteKey struct {
 	what   string
 }
 
-func newBuilder() *builder {
-	return &builder{index: map[string]int{}, notes: map[noteKey]int{}}
+func newBuilder(opts Options) *builder {
+	return &builder{index: map[string]int{}, notes: map[noteKey]int{}, skip: opts.SkipUnreadable}
+}
+
+// say adds a message after the parent of a record, with data.
+func (b *builder) say(r Record, m chat.Message, data json.RawMessage) error {
+	r.Body = entry.Message{Message: m, Data: data}
+	return b.add(r)
+}
+
+// keep adds what is kept for the record only, noted aside.
+func (b *builder) keep(r Record, raw json.RawMessage) error {
+	r.ID, r.Aside, r.Body = "", true, entry.Custom{Name: r.Recorded, Data: clone(raw)}
+	return b.add(r)
+}
+
+// answeredBy adds that another model answers from here on, if it is another, and returns the record with it as its parent.
+func (b *builder) answeredBy(r Record, provider, model string) (Record, error) {
+	if model == "" || model == b.model {
+		return r, nil
+	}
+	change := Record{Line: r.Line, Recorded: "model", Sidechain: r.Sidechain, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}
+	change.Body = entry.ModelChange{Provider: provider, Model: model}
+	if err := b.add(change); err != nil {
+		return r, err
+	}
+	b.model, r.Parent = model, b.tip
+	return r, nil
+}
+
+// each calls f for each object of a required list of a whole recording, with its line. Those that cannot be read are left
+// out with a note if skip is set.
+func (b *builder) each(o *object, number int, list string, skip bool, f func(line int, o *object, raw json.RawMessage) error) error {
+	raw := o.field(list, kindList)
+	if o.err != nil {
+		return o.err
+	}
+	err := eachOffset(raw, func(item *object, raw json.RawMessage, offset int) error {
+		line := number
+		if b.doc != nil {
+			line = b.doc.lineOf(list, offset)
+		}
+		return b.take(line, skip, func() error {
+			if err := f(line, item, raw); err != nil {
+				return err
+			}
+			return item.err
+		})
+	})
+	if bad, ok := errors.AsType[*LineError](err); ok {
+		return bad
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", list, err)
+	}
+	return nil
 }
 
 // add adds a record. If it has no id, it gets one from its place. Its parent must have been added before.
@@ -46,6 +104,12 @@ func (b *builder) add(r Record) error {
 	if !r.Aside {
 		b.tip = r.ID
 	}
+	return nil
+}
+
+// finish ends the conversation at the record that was added last.
+func (b *builder) finish() error {
+	b.rec.Leaf = b.tip
 	return nil
 }
 

@@ -1,8 +1,8 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -20,16 +20,12 @@ type chatReader struct{ *builder }
 
 func newChat(b *builder) *chatReader { return &chatReader{builder: b} }
 
+// line reads a message, or a request.
 func (c *chatReader) line(number int, o *object, raw []byte) error {
-	return c.read(o, raw, func(int) int { return number })
-}
-
-// read reads a message, or a request; at returns the line of an offset in its list of messages.
-func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) int) error {
 	if !o.is("messages", kindList) {
-		return c.message(at(0), c.tip, o, raw)
+		return c.message(number, c.tip, o, raw)
 	}
-	messages := o.fields["messages"]
+	messages := &object{fields: map[string]json.RawMessage{"messages": o.fields["messages"]}}
 	delete(o.fields, "messages")
 	c.decide(requestFormat(o))
 	var notes pending
@@ -39,7 +35,7 @@ func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) in
 	}
 	parent := ""
 	if settings := o.remainder(); settings != nil {
-		r := Record{Line: at(0), Recorded: "request"}
+		r := Record{Line: number, Recorded: "request"}
 		r.Body = entry.Custom{Name: r.Recorded, Data: settings}
 		if err := c.add(r); err != nil {
 			return err
@@ -47,10 +43,9 @@ func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) in
 		parent = c.tip
 	}
 	answer := ""
-	err = eachOffset(messages, func(m *object, raw json.RawMessage, offset int) error {
-		line := at(offset)
+	err = c.each(messages, number, "messages", c.skip && c.doc != nil, func(line int, m *object, raw json.RawMessage) error {
 		if err := c.message(line, parent, m, raw); err != nil {
-			return &LineError{Line: line, Err: err}
+			return err
 		}
 		parent = c.tip
 		if m, ok := c.get(c.tip).Body.(entry.Message); ok && m.Role == chat.RoleAssistant {
@@ -58,16 +53,13 @@ func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) in
 		}
 		return nil
 	})
-	if bad, ok := errors.AsType[*LineError](err); ok {
-		return bad
-	}
 	if err != nil {
-		return fmt.Errorf("messages: %w", err)
+		return err
 	}
 	if r := c.get(answer); r != nil && r.Usage == (chat.Usage{}) { // usage logged with the request belongs to its answer
 		r.Usage = usage
 	}
-	c.noteAll(at(0), notes)
+	c.noteAll(number, notes)
 	return nil
 }
 
@@ -146,15 +138,29 @@ func chatUsage(o *object, notes *pending) (chat.Usage, error) {
 		return chat.Usage{}, nil
 	}
 	u, err := parseObject(o.fields["usage"])
+	if err == nil && u.is("input_tokens_details", kindObject) { // of the responses API
+		delete(o.fields, "usage")
+		details := u.object("input_tokens_details")
+		usage := chat.Usage{Input: u.count("input_tokens"), Output: u.count("output_tokens"), CacheRead: details.count("cached_tokens")}
+		if u.err = cmp.Or(u.err, details.err); u.err != nil {
+			return usage, fmt.Errorf("usage: %w", u.err)
+		}
+		notes.rest("usage.input_tokens_details", details)
+		notes.rest("usage", u)
+		return usage, nil
+	}
 	if err != nil || !u.given("prompt_tokens") {
 		usage, _, err := anthropicUsage.read(o, notes)
 		return usage, err
 	}
 	delete(o.fields, "usage")
-	usage := chat.Usage{Input: u.count("prompt_tokens"), Output: u.count("completion_tokens")}
+	usage := chat.Usage{
+		Input: u.count("prompt_tokens"), Output: u.count("completion_tokens"),
+		CacheRead: u.count("cache_read_input_tokens"), CacheWrite: u.count("cache_creation_input_tokens"), // as LiteLLM has them
+	}
 	if u.is("prompt_tokens_details", kindObject) {
 		details := u.object("prompt_tokens_details")
-		usage.CacheRead = details.count("cached_tokens")
+		usage.CacheRead = max(usage.CacheRead, details.count("cached_tokens"))
 		if u.err == nil {
 			u.err = details.err
 		}

@@ -25,9 +25,9 @@ func startsDocument(lines *lineReader) bool {
 }
 
 // readDocument reads a recording that is one JSON document whose first line was read.
-func readDocument(lines *lineReader) (*Recording, error) {
-	first := lines.number
-	data := append(bytes.Clone(lines.buf), '\n')
+func readDocument(lines *lineReader, opts Options) (*Recording, error) {
+	d := &document{line: lines.number, first: lines.number}
+	d.data = append(bytes.Clone(lines.buf), '\n')
 	for {
 		_, err := lines.next()
 		if err == io.EOF {
@@ -36,80 +36,87 @@ func readDocument(lines *lineReader) (*Recording, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(data)+len(lines.buf) > lines.max {
+		if len(d.data)+len(lines.buf) > lines.max {
 			return nil, lines.wrap(fmt.Errorf("the document is longer than %d bytes", lines.max))
 		}
-		data = append(append(data, lines.buf...), '\n')
+		d.data = append(append(d.data, lines.buf...), '\n')
 	}
-	d := document{data: data, line: first}
-	b := newBuilder()
-	f := newChat(b)
-	if err := d.read(f); err != nil {
-		if bad, ok := errors.AsType[*LineError](err); ok {
-			return nil, bad
+	if n := validPrefix(d.data); n < len(d.data) {
+		return nil, &LineError{Line: d.lineAt(n), Err: errors.New("invalid UTF-8")}
+	}
+	items, err := d.items()
+	if err == nil && len(items) == 0 { // an empty list of messages
+		b := newBuilder(opts)
+		f := newChat(b)
+		_ = f.finish() // returns no error
+		return b.recording()
+	}
+	if err != nil {
+		return nil, &LineError{Line: d.line, Err: unknownFormat(err)}
+	}
+	b := newBuilder(opts)
+	b.doc = d
+	f, err := detect(items[0].o, b)
+	if err != nil {
+		return nil, &LineError{Line: items[0].number, Err: unknownFormat(err)}
+	}
+	next := 0
+	return b.read(f, items[0], func() (item, error) {
+		if next++; next == len(items) {
+			return item{}, io.EOF
 		}
-		return nil, &LineError{Line: d.line, Err: err}
-	}
-	if err := f.finish(); err != nil {
-		return nil, err
-	}
-	return b.recording()
+		return items[next], nil
+	})
 }
 
 // document counts the lines of a document up to the offset requested last.
 type document struct {
-	data []byte
-	at   int
-	line int // of that offset
+	data        []byte
+	at          int
+	line, first int // of that offset, and of the document
+	list        string
+	start       int // of that list
 }
 
-// lineAt returns the line of an offset, which must not decrease from call to call.
-func (d *document) lineAt(offset int) int {
-	if offset > d.at {
-		d.line += bytes.Count(d.data[d.at:offset], []byte("\n"))
-		d.at = offset
-	}
-	return d.line
-}
-
-func (d *document) read(f *chatReader) error {
-	if n := validPrefix(d.data); n < len(d.data) {
-		return &LineError{Line: d.lineAt(n), Err: errors.New("invalid UTF-8")}
-	}
+// items returns the objects of a list, or the document itself.
+func (d *document) items() ([]item, error) {
 	var whole json.RawMessage
 	if err := json.Unmarshal(d.data, &whole); err != nil {
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			d.lineAt(max(0, int(syntax.Offset)-1))
 		}
-		return unknownFormat(err)
+		return nil, err
 	}
 	start := bytes.Index(d.data, whole[:1])
-	if whole[0] == '[' {
-		return eachOffset(whole, func(o *object, raw json.RawMessage, offset int) error {
-			line := d.lineAt(start + offset)
-			if !isChat(o) {
-				return &LineError{Line: line, Err: unknownFormat(errors.New("an item of the list is neither a message nor a request"))}
-			}
-			if err := f.line(line, o, raw); err != nil {
-				return &LineError{Line: line, Err: err}
-			}
-			return nil
-		})
+	if whole[0] != '[' {
+		o, err := parseObject(whole)
+		return []item{{number: d.lineAt(start), o: o, raw: whole}}, err
 	}
-	o, err := parseObject(whole)
-	if err != nil {
-		return err
-	}
-	if !isChat(o) {
-		return unknownFormat(errors.New("the document is neither a message nor a request"))
-	}
-	list := start + valueOffset(whole, "messages")
-	return f.read(o, whole, func(offset int) int {
-		if offset == 0 {
-			return d.line
-		}
-		return d.lineAt(list + offset)
+	var items []item
+	err := eachOffset(whole, func(o *object, raw json.RawMessage, offset int) error {
+		items = append(items, item{number: d.lineAt(start + offset), o: o, raw: raw})
+		return nil
 	})
+	return items, err
+}
+
+// lineAt returns the line of an offset.
+func (d *document) lineAt(offset int) int {
+	if offset < d.at {
+		d.at, d.line = 0, d.first
+	}
+	d.line += bytes.Count(d.data[d.at:offset], []byte("\n"))
+	d.at = offset
+	return d.line
+}
+
+// lineOf returns the line of an offset in a list of the document.
+func (d *document) lineOf(list string, offset int) int {
+	if d.list != list {
+		d.list = list
+		d.start = bytes.IndexByte(d.data, '{') + valueOffset(d.data, list)
+	}
+	return d.lineAt(d.start + offset)
 }
 
 // isChat reports whether an object is a message or a request. The role of its first message tells.
@@ -128,6 +135,9 @@ func isChatRole(o *object) bool {
 // firstOf returns the first object of a list of an object, nil if there is none.
 func firstOf(o *object, list string) *object {
 	var first *object
+	if !o.is(list, kindList) {
+		return nil
+	}
 	_ = eachObject(o.fields[list], func(item *object, _ json.RawMessage) error { // errors are reported when the list is read
 		first = item
 		return io.EOF
@@ -136,7 +146,7 @@ func firstOf(o *object, list string) *object {
 }
 
 // valueOffset returns where the value of a field starts in an object, that of the last field of the name.
-func valueOffset(whole json.RawMessage, name string) int {
+func valueOffset(whole []byte, name string) int {
 	dec := json.NewDecoder(bytes.NewReader(whole))
 	at := 0
 	_, _ = dec.Token() // the object is valid

@@ -65,6 +65,36 @@ func FuzzAnthropic(f *testing.F) {
 	fuzzFormat(f, "anthropic-lines.jsonl", `{"system":"a","messages":[]}`+"\n")
 }
 
+func FuzzGemini(f *testing.F) {
+	f.Add(fixture(f, "gemini.json"))
+	fuzzFormat(f, "gemini-lines.jsonl", `{"sessionId":"a","projectHash":"b"}`+"\n")
+}
+
+func FuzzSWEAgent(f *testing.F) {
+	f.Add(fixture(f, "swe-agent.json"))
+	f.Add(fixture(f, "mini-swe-agent.json"))
+	f.Fuzz(check)
+}
+
+func FuzzOpenHands(f *testing.F) {
+	f.Add(fixture(f, "openhands-old.json"))
+	fuzzFormat(f, "openhands.jsonl", `{"id":"a","source":"user","kind":"PauseEvent"}`+"\n")
+}
+
+func FuzzCopilot(f *testing.F) {
+	fuzzFormat(f, "copilot.jsonl", `{"type":"session.start","id":"a","timestamp":"2026-05-01T10:00:00Z","parentId":null,"data":{}}`+"\n")
+}
+
+func FuzzOpencode(f *testing.F) {
+	f.Add(fixture(f, "opencode.json"))
+	f.Fuzz(check)
+}
+
+func FuzzGoose(f *testing.F) {
+	f.Add(fixture(f, "goose.json"))
+	fuzzFormat(f, "goose-lines.jsonl", `{"working_dir":"/","description":"a"}`+"\n")
+}
+
 func FuzzPromptree(f *testing.F) {
 	fuzzFormat(f, "promptree.jsonl", `{"type":"session","version":4,"id":"a","time":"2026-04-01T07:00:00Z","crc":"ed78cc27"}`+"\n")
 }

@@ -24,6 +24,20 @@ const (
 	FormatOpenAI Format = "openai-chat"
 	// FormatAnthropic is a list of messages as Anthropic's messages API takes it.
 	FormatAnthropic Format = "anthropic-messages"
+	// FormatGemini is a chat of Gemini CLI.
+	FormatGemini Format = "gemini-cli"
+	// FormatSWEAgent is a trajectory of SWE-agent.
+	FormatSWEAgent Format = "swe-agent"
+	// FormatMiniSWEAgent is a trajectory of mini-swe-agent.
+	FormatMiniSWEAgent Format = "mini-swe-agent"
+	// FormatOpenHands is a list of events of OpenHands.
+	FormatOpenHands Format = "openhands"
+	// FormatCopilot is a session of the GitHub Copilot CLI.
+	FormatCopilot Format = "copilot-cli"
+	// FormatOpencode is an export of opencode.
+	FormatOpencode Format = "opencode"
+	// FormatGoose is an export or an earlier session of goose.
+	FormatGoose Format = "goose"
 	// FormatPromptree is a session of package history.
 	FormatPromptree Format = "promptree"
 )
@@ -82,7 +96,7 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 		if !startsDocument(lines) {
 			return nil, lines.wrap(unknownFormat(bad.Err))
 		}
-		return readDocument(lines)
+		return readDocument(lines, opts)
 	}
 	if err == io.EOF {
 		return nil, &LineError{Line: 1, Err: unknownFormat(errors.New("there is nothing to read"))}
@@ -90,37 +104,56 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder()
-	b.skip = opts.SkipUnreadable
+	b := newBuilder(opts)
 	f, err := detect(first, b)
 	if err != nil {
 		return nil, lines.wrap(unknownFormat(err))
 	}
+	return b.read(f, item{number: lines.number, o: first, raw: bytes.TrimSpace(lines.buf)}, func() (item, error) {
+		o, err := lines.object()
+		return item{number: lines.number, o: o, raw: bytes.TrimSpace(lines.buf), torn: lines.torn}, err
+	})
+}
+
+// item is an object on a line, or one of a list.
+type item struct {
+	number int // of its line
+	o      *object
+	raw    []byte // valid until the next is read
+	torn   bool   // whether it could not be read, and is the last
+}
+
+// read reads a recording from its first item on. next returns the items after it, and [io.EOF] at the end.
+func (b *builder) read(f format, at item, next func() (item, error)) (*Recording, error) {
 	_, own := f.(*ownReader)
 	tree, linked := f.(linker)
 	var held []heldLine
-	for o := first; err != io.EOF; o, err = lines.object() {
+	var err error
+	for first := true; err != io.EOF; at, err = next() {
 		bad, isLine := errors.AsType[*LineError](err)
-		mayskip := (b.skip || own && lines.torn) && lines.number > 1 // a log's torn end was never acknowledged
-		switch raw := bytes.TrimSpace(lines.buf); {
+		mayskip := !first && (b.skip || own && at.torn) // a log's torn end was never acknowledged
+		first = false
+		switch {
 		case err == nil && linked:
-			id, parent := tree.link(o)
-			held = append(held, heldLine{number: lines.number, o: o, raw: bytes.Clone(raw), id: id, parent: parent})
+			id, parent := tree.link(at.o)
+			at.raw = bytes.Clone(at.raw)
+			held = append(held, heldLine{item: at, id: id, parent: parent, mayskip: mayskip})
 		case err == nil:
-			err = b.take(lines.number, mayskip, func() error { return f.line(lines.number, o, raw) })
+			err = b.take(at.number, mayskip, func() error { return f.line(at.number, at.o, at.raw) })
 		case isLine && mayskip:
 			b.unreadable(bad)
 			err = nil
 		}
-		if err != nil && err != io.EOF {
+		if err != nil {
 			return nil, err
 		}
 	}
 	for l := range parentsFirst(held) {
-		if err := b.take(l.number, b.skip && l.number > 1, func() error { return f.line(l.number, l.o, l.raw) }); err != nil {
+		if err := b.take(l.number, l.mayskip, func() error { return f.line(l.number, l.o, l.raw) }); err != nil {
 			return nil, err
 		}
-		if *l = (heldLine{number: l.number, late: l.late}); l.late {
+		l.item = item{number: l.number}
+		if l.late {
 			b.note(l.number, Reordered, "a line before the one that it follows")
 		}
 	}
@@ -135,8 +168,28 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 func detect(o *object, b *builder) (format, error) {
 	typ := o.peek("type")
 	switch {
+	case o.is("sessionId", kindText) && o.is("projectHash", kindText):
+		b.rec.Format = FormatGemini
+		return &geminiReader{builder: b, latest: map[string]*geminiMessage{}, answered: map[string]bool{}}, nil
+	case isMini(o):
+		b.rec.Format = FormatMiniSWEAgent
+		return &sweReader{chatReader: newChat(b), list: "messages", calls: map[string]bool{}}, nil
+	case isOpencode(o):
+		b.rec.Format = FormatOpencode
+		return &opencodeReader{builder: b, first: map[string]string{}}, nil
+	case isGoose(o):
+		b.rec.Format = FormatGoose
+		return &gooseReader{builder: b}, nil
+	case isOpenHands(o), openHandsList(o) != "":
+		return newOpenHands(b), nil
+	case isSWE(o):
+		b.rec.Format = FormatSWEAgent
+		return &sweReader{chatReader: newChat(b), list: "history", calls: map[string]bool{}}, nil
 	case isChat(o):
 		return newChat(b), nil
+	case isCopilot(o):
+		b.rec.Format = FormatCopilot
+		return newCopilot(b), nil
 	case typ == piSession && o.is("id", kindText) && o.is("version", kindNumber) && o.given("time") && !o.given("timestamp"):
 		b.rec.Format = FormatPromptree
 		return &ownReader{builder: b}, nil
@@ -151,14 +204,14 @@ func detect(o *object, b *builder) (format, error) {
 		return newClaude(b), nil
 	}
 	if typ == "" {
-		return nil, errors.New("the first line has neither a type nor messages")
+		return nil, errors.New("its first object has neither a type nor messages")
 	}
-	return nil, fmt.Errorf("the first line is of type %q", clip(typ))
+	return nil, fmt.Errorf("its first object is of type %q", clip(typ))
 }
 
 // unknownFormat returns an error that lists what a recording may be.
 func unknownFormat(err error) error {
-	return fmt.Errorf("unknown format: tried sessions of promptree, pi, oh-my-pi, Claude Code and Codex, and messages of OpenAI and Anthropic as JSON: %w", err)
+	return fmt.Errorf("unknown format: tried sessions of promptree, pi, oh-my-pi, Claude Code, Codex, Copilot CLI, Gemini CLI, opencode, goose, OpenHands, SWE-agent and mini-swe-agent, and messages of OpenAI and Anthropic as JSON: %w", err)
 }
 
 // databaseStart is how a SQLite database starts.

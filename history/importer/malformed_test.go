@@ -32,9 +32,9 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 		{"nothing", "", 1, `and messages of OpenAI and Anthropic as JSON: there is nothing to read`},
 		{"blank lines only", "\n \n", 1, "there is nothing to read"},
 		{"not JSON", "hello\n", 1, "invalid character 'h' looking for beginning of value"},
-		{"no header", hello + "\n", 1, `the first line is of type "message"`},
-		{"no type", "\n{}\n", 2, "the first line has neither a type nor messages"},
-		{"a header without id", `{"type":"session"}`, 1, `the first line is of type "session"`},
+		{"no header", hello + "\n", 1, `its first object is of type "message"`},
+		{"no type", "\n{}\n", 2, "its first object has neither a type nor messages"},
+		{"a header without id", `{"type":"session"}`, 1, `its first object is of type "session"`},
 		{"a title and no header", `{"type":"title","v":1,"title":"a","pad":" "}` + "\n" + hello, 2, `expected the header, found a line of type "message"`},
 		{"a torn header", `{"type":"sess`, 1, "the last line has no line feed, it may be torn: byte 13: unexpected end of JSON input"},
 

@@ -123,19 +123,25 @@ func (o *object) compact(name string) string {
 	return b.String()
 }
 
-// time returns an optional time in RFC 3339 or in milliseconds since 1970. Any other value is left unread.
+// time returns an optional time in RFC 3339, in UTC if it has no zone, or in milliseconds since 1970, or in seconds if that
+// would be before September 2001. Any other value is left unread.
 func (o *object) time(name string) time.Time {
 	var t time.Time
 	var err error
 	switch raw := o.fields[name]; {
 	case o.is(name, kindText):
-		t, err = time.Parse(time.RFC3339, o.peek(name))
+		if t, err = time.Parse(time.RFC3339, o.peek(name)); err != nil {
+			t, err = time.Parse("2006-01-02T15:04:05", o.peek(name)) // as Python writes it
+		}
 	case o.is(name, kindNumber):
-		var ms int64
-		if ms, err = strconv.ParseInt(string(raw), 10, 64); err == nil && (ms < 0 || ms > maxMillis) {
+		var n float64
+		if n, err = strconv.ParseFloat(string(raw), 64); err == nil && (n < 0 || n > maxMillis) {
 			err = strconv.ErrRange
 		}
-		t = time.UnixMilli(ms)
+		if n < minMillis {
+			n *= 1000
+		}
+		t = time.UnixMilli(int64(n))
 	default:
 		return time.Time{}
 	}
@@ -148,6 +154,9 @@ func (o *object) time(name string) time.Time {
 
 // maxMillis is the end of the year 9999, the last that RFC 3339 can write.
 const maxMillis = 253402300799999
+
+// minMillis is the least number of milliseconds that is not taken for seconds.
+const minMillis = 1e12
 
 // rest returns the names of the fields that were not read and are not null, in order.
 func (o *object) rest() []string {

@@ -10,10 +10,9 @@ type linker interface {
 
 // heldLine is a line that is read when all others are known.
 type heldLine struct {
-	number     int
-	o          *object
-	raw        []byte
+	item
 	id, parent string
+	mayskip    bool
 	late       bool // it comes before the line that it follows
 }
 

@@ -92,11 +92,6 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 	return nil
 }
 
-func (p *piReader) finish() error {
-	p.rec.Leaf = p.tip
-	return nil
-}
-
 // entry reads the content of an entry. Fields without an equivalent go into its data, or else the whole line does.
 func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error {
 	switch r.Recorded {

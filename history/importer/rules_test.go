@@ -74,7 +74,7 @@ func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
 		{"a document: a message of a request", "{\n\"model\": \"a\",\n\"messages\": [\n{\"role\": \"user\"},\n{\"role\": \"critic\"}\n]}", 5, `unknown role "critic"`},
 		{"a document: invalid JSON", "{\n\"messages\": [\n{\"role\" \"user\"}\n]}", 3, "invalid character '\"' after object key"},
 		{"a document: torn", "[\n{\"role\":\"user\"},\n", 2, "unexpected end of JSON input"},
-		{"a document: neither message nor request", "{\n\"a\": 1\n}", 1, "the document is neither a message nor a request"},
+		{"a document: neither message nor request", "{\n\"a\": 1\n}", 1, "its first object has neither a type nor messages"},
 		{"a document: a list of something else", "[\n1]", 1, "part 0: expected an object, found a number"},
 		{"promptree: a later version", `{"type":"session","version":5,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 5, this version reads 4"},
 		{"promptree: a missing parent", own + sealed.Line(`{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`), 2, `its parent "c" is missing`},
@@ -165,16 +165,16 @@ func TestOddLinesAreNoted(t *testing.T) {
 
 func TestAFileOfAnUnknownKindIsAnErrorThatNamesWhatWasTried(t *testing.T) {
 	for _, c := range []struct{ name, give, want string }{
-		{"a list of things without roles", "{\n\"messages\": [\n{\"author\": \"a\"}\n]\n}", "the document is neither a message nor a request"},
+		{"a list of things without roles", "{\n\"messages\": [\n{\"author\": \"a\"}\n]\n}", "its first object has neither a type nor messages"},
 		{"messages of another role", `{"role":"agent","content":"a"}`, "neither a type nor messages"},
-		{"a pi session without its first line", `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"a"}}`, `the first line is of type "message"`},
-		{"Antigravity's steps", `{"type":"PLANNER_RESPONSE","step":1}`, `the first line is of type "PLANNER_RESPONSE"`},
+		{"a pi session without its first line", `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"a"}}`, `its first object is of type "message"`},
+		{"Antigravity's steps", `{"type":"PLANNER_RESPONSE","step":1}`, `its first object is of type "PLANNER_RESPONSE"`},
 		{"a text", "hello", "invalid character 'h'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, skip := range []bool{false, true} {
 				_, err := importer.Options{SkipUnreadable: skip}.Read(strings.NewReader(c.give))
-				require.ErrorContains(t, err, "unknown format: tried sessions of promptree, pi, oh-my-pi, Claude Code")
+				require.ErrorContains(t, err, "unknown format: tried sessions of promptree, pi, oh-my-pi, Claude Code, Codex, Copilot CLI, Gemini CLI")
 				require.ErrorContains(t, err, c.want)
 			}
 		})

@@ -1,0 +1,213 @@
+package importer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+)
+
+// gooseReader reads the sessions of goose (block/goose): what `goose session export` writes as JSON (versions 1.10 and
+// later), and the lines of earlier versions: what is known of the session, then its messages. Usage is recorded only for
+// the session as a whole.
+type gooseReader struct {
+	*builder
+	hidden bool // a message was hidden from the model: a compaction covers it
+}
+
+func (g *gooseReader) line(number int, o *object, raw []byte) error {
+	if o.is("role", kindText) {
+		return g.message(number, o, raw)
+	}
+	messages := o.is("conversation", kindList)
+	list := &object{fields: map[string]json.RawMessage{"conversation": o.raw("conversation")}}
+	model := struct {
+		Provider_name string
+		Model_config  struct{ Model_name string }
+	}{}
+	_ = json.Unmarshal(raw, &model) // or it names none
+	g.rec.Header = entry.Header{From: o.peek("id"), Time: o.time("created_at"), Data: o.remainder()}
+	if _, err := g.answeredBy(Record{Line: number, Recorded: "session"}, model.Provider_name, model.Model_config.Model_name); err != nil || !messages {
+		return err
+	}
+	return g.each(list, number, "conversation", g.skip, g.message)
+}
+
+func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
+	r := Record{Line: line, Recorded: o.text("role"), Entry: entry.Entry{Parent: g.tip, Time: o.time("created")}}
+	if id := o.peek("id"); id != "" && !g.has(id) {
+		r.ID = id
+		delete(o.fields, "id")
+	}
+	m := chat.Message{Role: chat.Role(r.Recorded)}
+	if o.err == nil && m.Role != chat.RoleUser && m.Role != chat.RoleAssistant {
+		return fmt.Errorf("unknown role %q", clip(r.Recorded))
+	}
+	var results []chat.Message
+	var kept []json.RawMessage
+	var notes pending
+	o.each("content", func(p *object, raw json.RawMessage) error {
+		switch typ := p.text("type"); {
+		case p.err != nil:
+		case typ == "text":
+			appendText(&m, p.text("text"), "content.text", &notes)
+		case typ == "image":
+			mediaType, data := p.text("mimeType"), p.text("data")
+			m.Content = append(m.Content, media(mediaType, data))
+		case typ == "thinking":
+			m.Content = append(m.Content, chat.Thinking{Text: p.text("thinking"), Signature: p.optionalText("signature")})
+		case typ == "redactedThinking":
+			m.Content = append(m.Content, chat.Thinking{Encrypted: p.text("data")})
+		case (typ == "toolRequest" || typ == "frontendToolRequest") && m.Role == chat.RoleAssistant:
+			return g.request(&m, p, &notes)
+		case typ == "toolResponse" && m.Role == chat.RoleUser:
+			result, err := g.response(p, &notes)
+			results = append(results, result)
+			return err
+		default: // for the user only
+			kept = append(kept, clone(raw))
+			switch typ {
+			case "toolConfirmationRequest", "actionRequired", "systemNotification", "conversationCompacted", "contextLengthExceeded", "summarizationRequested":
+			default:
+				notes.add(Unknown, "content."+typ)
+			}
+			return nil
+		}
+		notes.rest("content", p)
+		return p.err
+	})
+	shown, covered := g.audience(o)
+	if o.err != nil {
+		return o.err
+	}
+	for _, result := range results {
+		part := r
+		part.ID = ""
+		if err := g.say(part, result, nil); err != nil {
+			return err
+		}
+		r.Parent = g.tip
+	}
+	g.noteAll(line, notes)
+	data := o.remainder()
+	switch {
+	case len(m.Content) == 0 && len(m.ToolCalls) == 0 && (len(results) > 0 || len(kept) > 0):
+	case g.hidden && covered && m.Role == chat.RoleUser:
+		g.hidden = false
+		r.Body = entry.Compaction{Messages: []chat.Message{m}, Summary: entry.Summary{Text: m.Text(), Data: data}}
+		if err := g.add(r); err != nil {
+			return err
+		}
+	default:
+		if err := g.say(r, m, data); err != nil {
+			return err
+		}
+	}
+	g.hidden = g.hidden || !shown
+	for _, raw := range kept {
+		if err := g.keep(Record{Line: line, Recorded: "content", Entry: entry.Entry{Parent: g.tip, Time: r.Time}}, raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// audience reports whether the model was shown a message to the end, and whether only the model was.
+func (g *gooseReader) audience(o *object) (shown, only bool) {
+	m := struct{ AgentVisible, UserVisible *bool }{}
+	_ = json.Unmarshal(o.fields["metadata"], &m) // or both see it
+	shown = m.AgentVisible == nil || *m.AgentVisible
+	return shown, shown && m.UserVisible != nil && !*m.UserVisible
+}
+
+// request reads a call. One that the model wrote wrongly has an error in place of its name.
+func (g *gooseReader) request(m *chat.Message, p *object, notes *pending) error {
+	c := chat.ToolCall{ID: p.text("id"), Arguments: "{}", Signature: p.optionalText("thoughtSignature")}
+	call := p.object("toolCall")
+	if call.is("value", kindObject) {
+		value := call.object("value")
+		c.Name = value.text("name")
+		if arguments := value.compact("arguments"); arguments != "" {
+			c.Arguments = arguments
+		}
+		if value.err != nil {
+			return fmt.Errorf("toolCall: %w", value.err)
+		}
+		notes.rest("content.toolCall.value", value)
+	} else {
+		c.Name, c.Arguments = "invalid", inputJSON(call.optionalText("error"))
+	}
+	delete(call.fields, "status")
+	notes.rest("content.toolCall", call)
+	m.ToolCalls = append(m.ToolCalls, c)
+	notes.rest("content", p)
+	if p.err == nil {
+		p.err = call.err
+	}
+	return p.err
+}
+
+// response reads a result: its content, in earlier versions a list alone, or the error.
+func (g *gooseReader) response(p *object, notes *pending) (chat.Message, error) {
+	m := chat.Message{Role: chat.RoleTool, ToolCallID: p.text("id")}
+	result := p.object("toolResult")
+	if p.err != nil {
+		return m, p.err
+	}
+	list := result
+	if result.is("value", kindObject) {
+		list = result.object("value")
+		m.IsError = list.flag("isError")
+		list.fields["value"] = list.raw("content")
+		if list.given("structuredContent") {
+			notes.add(Repeated, "content.toolResult.structuredContent")
+			delete(list.fields, "structuredContent")
+		}
+	}
+	switch {
+	case result.peek("status") == "error", result.is("error", kindText):
+		m.IsError = true
+		appendText(&m, result.optionalText("error"), "content.toolResult.error", notes)
+	case list.fields["value"] != nil:
+		list.each("value", func(c *object, raw json.RawMessage) error {
+			switch typ := c.text("type"); {
+			case typ == "text":
+				appendText(&m, c.text("text"), "content.toolResult.text", notes)
+			case typ == "image":
+				mediaType, data := c.text("mimeType"), c.text("data")
+				m.Content = append(m.Content, media(mediaType, data))
+			case typ == "resource" && c.is("resource", kindObject):
+				resource := c.object("resource")
+				m.Content = append(m.Content, chat.Text(resource.optionalText("text")+resource.optionalText("blob")))
+				notes.rest("content.toolResult.resource", resource)
+			default:
+				m.Content = append(m.Content, chat.Opaque{Value: raw})
+				return c.err
+			}
+			notes.rest("content.toolResult", c)
+			return c.err
+		})
+		delete(list.fields, "value")
+	}
+	delete(result.fields, "status")
+	notes.rest("content.toolResult", result)
+	if list != result {
+		notes.rest("content.toolResult.value", list)
+	}
+	notes.rest("content", p)
+	if list.err != nil {
+		return m, fmt.Errorf("toolResult: %w", list.err)
+	}
+	return m, p.err
+}
+
+func isGoose(o *object) bool {
+	if o.is("working_dir", kindText) && !o.is("role", kindText) {
+		return o.is("conversation", kindList) || o.given("description") || o.given("message_count") || o.given("total_tokens")
+	}
+	if !o.is("role", kindText) || !o.is("created", kindNumber) || !o.is("content", kindList) {
+		return false
+	}
+	return o.fields["content"] != nil
+}

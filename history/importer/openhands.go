@@ -1,0 +1,467 @@
+package importer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+)
+
+// openHandsReader reads the events of OpenHands, one a line or in a list: those of its SDK (OpenHands/software-agent-sdk,
+// version 1), which have a kind and form a tree, and those of versions 0.9 to 0.62, which have an action or an observation.
+// The calls of one answer, each an event, are put together. Events that the model is not shown are noted aside.
+type openHandsReader struct {
+	*builder
+	after   map[string]string // by event: the record that the next one follows
+	order   []string          // ids of the events
+	answers map[string]string // by id of a response: the answer
+	calls   map[string]string // by event: the id of its call; and ids of calls
+}
+
+func newOpenHands(b *builder) *openHandsReader {
+	b.rec.Format = FormatOpenHands
+	return &openHandsReader{builder: b, after: map[string]string{}, answers: map[string]string{}, calls: map[string]string{}}
+}
+
+func isOpenHands(o *object) bool {
+	return o.is("kind", kindText) && o.is("source", kindText) && o.given("id") ||
+		(o.is("action", kindText) || o.is("observation", kindText)) && (o.given("args") || o.given("extras") || o.given("source")) && !o.given("response")
+}
+
+func (h *openHandsReader) link(o *object) (id, parent string) {
+	if !o.is("kind", kindText) {
+		return "", ""
+	}
+	return o.peek("id"), o.peek("parent_id")
+}
+
+// openHandsList is the field that holds the events of a whole recording, such as a line of an evaluation.
+func openHandsList(o *object) string {
+	for _, list := range []string{"history", "trajectory"} {
+		if o.is(list, kindList) {
+			if first := firstOf(o, list); first != nil && isOpenHands(first) {
+				return list
+			}
+		}
+	}
+	return ""
+}
+
+func (h *openHandsReader) line(number int, o *object, raw []byte) error {
+	if list := openHandsList(o); list != "" {
+		events := &object{fields: map[string]json.RawMessage{list: o.raw(list)}}
+		h.rec.Header = entry.Header{From: o.peek("instance_id"), Data: o.remainder()}
+		return h.each(events, number, list, h.skip, func(line int, o *object, raw json.RawMessage) error { return h.event(line, o, raw) })
+	}
+	return h.event(number, o, raw)
+}
+
+func (h *openHandsReader) event(number int, o *object, raw []byte) error {
+	r := Record{Line: number, Entry: entry.Entry{Parent: h.tip, Time: o.time("timestamp")}}
+	id := o.peek("id")
+	if id == "" {
+		id = string(o.fields["id"]) // a number in earlier versions
+	}
+	if _, twice := h.after[id]; twice && id != "" {
+		h.note(number, Repeated, "id")
+		return h.keep(Record{Line: number, Recorded: "event", Entry: r.Entry}, raw)
+	}
+	if parent := o.peek("parent_id"); parent == "__root__" {
+		r.Parent = ""
+	} else if parent != "" {
+		var ok bool
+		if r.Parent, ok = h.after[parent]; !ok {
+			h.note(number, Unlinked, "parent_id")
+			r.Parent = h.tip
+		}
+	}
+	if h.rec.Header.Time.IsZero() {
+		h.rec.Header.Time = r.Time
+	}
+	var notes pending
+	read := h.earlier
+	if o.is("kind", kindText) {
+		read = h.current
+	}
+	parent := r.Parent
+	tip := h.tip
+	if err := read(r, id, o, raw, &notes); err != nil {
+		return err
+	}
+	h.after[id] = parent
+	if h.tip != tip {
+		h.after[id] = h.tip
+	} else if answer := h.calls["answer "+id]; answer != "" {
+		h.after[id] = answer
+	}
+	h.order = append(h.order, id)
+	h.noteAll(number, notes)
+	return nil
+}
+
+// call adds a call to the answer of its response, or starts one. What of the event was not read is in the data of the
+// answer, or noted.
+func (h *openHandsReader) call(r Record, id, response string, m chat.Message, o *object, notes *pending) error {
+	c := m.ToolCalls[0]
+	h.calls[id], h.calls["call "+c.ID] = c.ID, c.ID
+	if before := h.get(h.answers[response]); response != "" && before != nil {
+		whole := before.Body.(entry.Message)
+		whole.ToolCalls = append(whole.ToolCalls, c)
+		before.Body = whole
+		h.calls["answer "+id] = h.tip
+		notes.rest("", o)
+		return nil
+	}
+	if err := h.say(r, m, o.remainder()); err != nil {
+		return err
+	}
+	h.answers[response] = h.tip
+	return nil
+}
+
+// current reads an event of the SDK.
+func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, notes *pending) error {
+	r.Recorded = o.text("kind")
+	if !h.has(id) {
+		r.ID = id
+	}
+	source := o.optionalText("source")
+	m := chat.Message{Role: chat.RoleTool}
+	switch r.Recorded {
+	case "SystemPromptEvent":
+		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
+		return h.add(r)
+	case "MessageEvent":
+		said := o.object("llm_message")
+		if m.Role = chat.Role(said.optionalText("role")); m.Role != chat.RoleAssistant {
+			m.Role = chat.RoleUser
+		}
+		if err := openHandsThoughts(&m, said, notes); err != nil {
+			return err
+		}
+		openHandsContent(&m, said, "content", notes)
+		if o.err == nil {
+			o.err = said.err
+		}
+		notes.rest("llm_message", said)
+		openHandsContent(&m, o, "extended_content", notes)
+	case "ActionEvent":
+		m.Role = chat.RoleAssistant
+		if err := openHandsThoughts(&m, o, notes); err != nil {
+			return err
+		}
+		openHandsContent(&m, o, "thought", notes)
+		call := o.object("tool_call")
+		c := chat.ToolCall{ID: o.text("tool_call_id"), Name: o.text("tool_name")}
+		if call.is("function", kindObject) { // of the first versions
+			call = call.object("function")
+		}
+		if c.Arguments = call.optionalText("arguments"); c.Arguments == "" {
+			c.Arguments = "{}"
+		}
+		if o.err != nil || call.err != nil {
+			return cmp.Or(o.err, call.err)
+		}
+		delete(o.fields, "action") // the same as the arguments
+		delete(call.fields, "id")
+		delete(call.fields, "name")
+		notes.rest("tool_call", call)
+		m.ToolCalls = []chat.ToolCall{c}
+		response := o.peek("llm_response_id")
+		return h.call(r, id, response, m, o, notes)
+	case "ObservationEvent":
+		result := o.object("observation")
+		m.ToolCallID, m.IsError = o.text("tool_call_id"), result.flag("is_error")
+		openHandsContent(&m, result, "content", notes)
+		if len(m.Content) == 0 { // of the first versions
+			openHandsContent(&m, result, "output", notes)
+		}
+		if o.err == nil {
+			o.err = result.err
+		}
+		o.put("observation", result.remainder())
+		openHandsContent(&m, o, "extended_content", notes)
+	case "UserRejectObservation":
+		m.ToolCallID, m.IsError = o.text("tool_call_id"), true
+		appendText(&m, o.optionalText("rejection_reason"), "rejection_reason", notes)
+	case "AgentErrorEvent":
+		m.ToolCallID, m.IsError = o.text("tool_call_id"), true
+		appendText(&m, o.text("error"), "error", notes)
+	case "Condensation":
+		var forgotten struct {
+			IDs []string `json:"forgotten_event_ids"`
+		}
+		if err := json.Unmarshal(raw, &forgotten); err != nil {
+			return err
+		}
+		return h.condensed(r, o, raw, forgotten.IDs)
+	default:
+		return h.keep(r, raw)
+	}
+	if o.err != nil {
+		return o.err
+	}
+	if m.Role == chat.RoleTool && h.calls["call "+m.ToolCallID] == "" {
+		notes.add(Unlinked, "tool_call_id")
+		m = chat.Message{Role: chat.RoleUser, Content: m.Content}
+	}
+	o.put("source", mustText(source))
+	return h.say(r, m, o.remainder())
+}
+
+// openHandsThoughts reads thinking: blocks of Anthropic's, or a text, and an item of OpenAI's responses API.
+func openHandsThoughts(m *chat.Message, o *object, notes *pending) error {
+	text := o.optionalText("reasoning_content")
+	if o.is("thinking_blocks", kindList) && len(compacted(o.fields["thinking_blocks"])) > 2 {
+		b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": o.raw("thinking_blocks")}}, notes)
+		if err != nil {
+			return fmt.Errorf("thinking_blocks: %w", err)
+		}
+		m.Content = append(m.Content, b.message.Content...)
+		if text != "" {
+			notes.add(Repeated, "reasoning_content")
+		}
+	} else if text != "" {
+		m.Content = append(m.Content, chat.Thinking{Text: text})
+	}
+	if item := o.raw("responses_reasoning_item"); item != nil {
+		var i struct {
+			Summary          []string
+			EncryptedContent string `json:"encrypted_content"`
+		}
+		if err := json.Unmarshal(item, &i); err != nil {
+			return fmt.Errorf("responses_reasoning_item: %w", err)
+		}
+		if text == "" {
+			for n, s := range i.Summary {
+				text += "\n\n"[:min(n, 1)*2] + s
+			}
+			m.Content = append(m.Content, chat.Thinking{Text: text, Encrypted: i.EncryptedContent})
+		} else {
+			m.Content[len(m.Content)-1] = chat.Thinking{Text: text, Encrypted: i.EncryptedContent}
+		}
+		notes.add(NoPlace, "responses_reasoning_item.id")
+	}
+	return o.err
+}
+
+// openHandsContent reads a text, or a list of texts and images.
+func openHandsContent(m *chat.Message, o *object, field string, notes *pending) {
+	if o.is(field, kindText) {
+		appendText(m, o.text(field), field, notes)
+		return
+	}
+	if !o.given(field) {
+		return
+	}
+	o.each(field, func(p *object, raw json.RawMessage) error {
+		switch typ := p.text("type"); {
+		case p.err != nil:
+		case typ == "text":
+			appendText(m, p.text("text"), field+".text", notes)
+			delete(p.fields, "cache_prompt")
+		case typ == "image" && p.is("image_urls", kindList):
+			var urls []string
+			if err := json.Unmarshal(p.raw("image_urls"), &urls); err != nil {
+				return fmt.Errorf("image_urls: %w", err)
+			}
+			for _, url := range urls {
+				m.Content = append(m.Content, chat.Image{URL: url})
+			}
+			delete(p.fields, "cache_prompt")
+		default:
+			m.Content = append(m.Content, chat.Opaque{Value: raw})
+			return p.err
+		}
+		notes.rest(field, p)
+		return p.err
+	})
+}
+
+// condensed adds a compaction that keeps what follows the last forgotten event.
+func (h *openHandsReader) condensed(r Record, o *object, raw []byte, forgotten []string) error {
+	summary := o.peek("summary")
+	if summary == "" || len(forgotten) == 0 {
+		return h.keep(r, raw)
+	}
+	gone := map[string]bool{} // events, and their records
+	for _, id := range forgotten {
+		gone[id], gone[h.after[id]] = true, true
+	}
+	kept := ""
+	for i := len(h.order) - 1; i >= 0 && !gone[h.order[i]]; i-- {
+		if record := h.after[h.order[i]]; !gone[record] {
+			kept = record
+		}
+	}
+	r.Body = entry.Compaction{FirstKept: kept, Messages: []chat.Message{summaryMessage(summary)}, Summary: entry.Summary{Text: summary, Data: clone(raw)}}
+	return h.add(r)
+}
+
+// openHandsEvent is what of an event of the versions before the SDK tells what it is.
+type openHandsEvent struct {
+	Action, Observation, Source string
+	Cause                       *int
+	Content                     string
+	Args                        map[string]json.RawMessage
+	Extras                      map[string]json.RawMessage
+	ToolCallMetadata            *struct {
+		FunctionName  string          `json:"function_name"`
+		ToolCallID    string          `json:"tool_call_id"`
+		ModelResponse json.RawMessage `json:"model_response"`
+	} `json:"tool_call_metadata"`
+}
+
+// earlier reads an event of the versions before the SDK.
+func (h *openHandsReader) earlier(r Record, id string, o *object, raw []byte, notes *pending) error {
+	var e openHandsEvent
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return err
+	}
+	arg := func(from map[string]json.RawMessage, name string) (text string) {
+		_ = json.Unmarshal(from[name], &text) // or it is not a text
+		return text
+	}
+	images := func(m *chat.Message, from map[string]json.RawMessage) {
+		var urls []string
+		_ = json.Unmarshal(from["image_urls"], &urls) // or there are none
+		for _, url := range urls {
+			m.Content = append(m.Content, chat.Image{URL: url})
+		}
+	}
+	r.Recorded = e.Action + e.Observation
+	m := chat.Message{Role: chat.RoleUser}
+	switch {
+	case e.Action == "system":
+		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
+		return h.add(r)
+	case e.Action == "condensation":
+		return h.forgot(r, e.Args, raw)
+	case e.Action == "message" && (e.Source == "user" || e.ToolCallMetadata == nil):
+		if e.Source == "agent" {
+			m.Role = chat.RoleAssistant
+		}
+		appendText(&m, arg(e.Args, "content"), "args.content", notes)
+		images(&m, e.Args)
+		delete(e.Args, "content")
+		delete(e.Args, "image_urls")
+		o.fields["args"], _ = json.Marshal(e.Args) // maps of JSON always encode
+		return h.say(r, m, o.remainder())
+	case e.Action != "" && e.ToolCallMetadata != nil:
+		return h.answered(r, id, o, e, notes)
+	case e.Action != "" && e.Source == "agent" && openHandsTools[e.Action]:
+		m.Role = chat.RoleAssistant
+		appendText(&m, arg(e.Args, "thought"), "args.thought", notes)
+		delete(e.Args, "thought")
+		arguments, _ := json.Marshal(e.Args) // maps of JSON always encode
+		m.ToolCalls = []chat.ToolCall{{ID: "call-" + id, Name: e.Action, Arguments: compacted(arguments)}}
+		delete(o.fields, "args")
+		return h.call(r, id, "", m, o, notes)
+	case e.Observation != "":
+		m = chat.Message{Role: chat.RoleTool, IsError: e.Observation == "error" || e.Observation == "user_rejected"}
+		if e.Cause != nil {
+			m.ToolCallID = h.calls[fmt.Sprint(*e.Cause)]
+		}
+		if e.ToolCallMetadata != nil && h.calls["call "+e.ToolCallMetadata.ToolCallID] != "" {
+			m.ToolCallID = e.ToolCallMetadata.ToolCallID
+		}
+		if m.ToolCallID == "" || h.calls["result "+m.ToolCallID] != "" {
+			return h.keep(r, raw)
+		}
+		h.calls["result "+m.ToolCallID] = id
+		appendText(&m, e.Content, "content", notes)
+		images(&m, e.Extras)
+		if o.given("tool_call_metadata") {
+			notes.add(Repeated, "tool_call_metadata")
+			delete(o.fields, "tool_call_metadata")
+		}
+		delete(o.fields, "content")
+		return h.say(r, m, o.remainder())
+	}
+	return h.keep(r, raw)
+}
+
+// openHandsTools are the actions that versions before tool calls wrote without one.
+var openHandsTools = map[string]bool{
+	"run": true, "run_ipython": true, "read": true, "write": true, "edit": true, "browse": true, "browse_interactive": true,
+	"delegate": true, "finish": true, "think": true, "call_tool_mcp": true, "task_tracking": true,
+}
+
+// forgot reads a condensation: the events from one to another, or those of a list, are forgotten.
+func (h *openHandsReader) forgot(r Record, args map[string]json.RawMessage, raw []byte) error {
+	var a struct {
+		IDs     []int `json:"forgotten_event_ids"`
+		From    *int  `json:"forgotten_events_start_id"`
+		To      *int  `json:"forgotten_events_end_id"`
+		Summary json.RawMessage
+	}
+	whole, _ := json.Marshal(args) // maps of JSON always encode
+	if err := json.Unmarshal(whole, &a); err != nil {
+		return fmt.Errorf("args: %w", err)
+	}
+	var ids []string
+	for _, id := range a.IDs {
+		ids = append(ids, fmt.Sprint(id))
+	}
+	if a.To != nil {
+		ids = append(ids, fmt.Sprint(*a.To))
+	}
+	return h.condensed(r, &object{fields: args}, raw, ids)
+}
+
+// answered reads a call with the response that made it, which holds the whole answer.
+func (h *openHandsReader) answered(r Record, id string, o *object, e openHandsEvent, notes *pending) error {
+	m := chat.Message{Role: chat.RoleAssistant}
+	response, err := parseObject(e.ToolCallMetadata.ModelResponse)
+	if err != nil {
+		return fmt.Errorf("tool_call_metadata: model_response: %w", err)
+	}
+	c := chat.ToolCall{ID: e.ToolCallMetadata.ToolCallID, Name: e.ToolCallMetadata.FunctionName}
+	if r.Usage, err = chatUsage(response, notes); err != nil {
+		return err
+	}
+	response.each("choices", func(choice *object, _ json.RawMessage) error {
+		said := choice.object("message")
+		if choice.err != nil {
+			return choice.err
+		}
+		if len(m.Content) > 0 {
+			return nil
+		}
+		if err := openHandsThoughts(&m, said, notes); err != nil {
+			return err
+		}
+		openHandsContent(&m, said, "content", notes)
+		if said.is("tool_calls", kindList) {
+			said.each("tool_calls", func(call *object, _ json.RawMessage) error {
+				if call.peek("id") == c.ID {
+					f := call.object("function")
+					c.Arguments = f.optionalText("arguments")
+				}
+				return call.err
+			})
+		}
+		return said.err
+	})
+	if response.err != nil {
+		return fmt.Errorf("tool_call_metadata: model_response: %w", response.err)
+	}
+	if c.Arguments == "" {
+		arguments, _ := json.Marshal(e.Args) // maps of JSON always encode
+		c.Arguments = compacted(arguments)
+	}
+	m.ToolCalls = []chat.ToolCall{c}
+	answer := response.peek("id")
+	if h.get(h.answers[answer]) == nil || answer == "" {
+		if r, err = h.answeredBy(r, "", response.peek("model")); err != nil {
+			return err
+		}
+	}
+	notes.add(Repeated, "tool_call_metadata")
+	for _, read := range []string{"tool_call_metadata", "args", "id", "source"} {
+		delete(o.fields, read)
+	}
+	return h.call(r, id, answer, m, o, notes)
+}

@@ -1,0 +1,213 @@
+package importer
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+)
+
+// sweReader reads the trajectories of SWE-agent (versions 0.6 to 1.1) and mini-swe-agent (versions 1 and 2), one JSON
+// document each, whose messages are OpenAI's with additions: the list history, or messages. What else is in the document is
+// in one [entry.Custom] before them, with the totals of usage. SWE-agent records neither times nor usage of answers.
+type sweReader struct {
+	*chatReader
+	list  string
+	calls map[string]bool
+}
+
+func (s *sweReader) line(number int, o *object, _ []byte) error {
+	list := &object{fields: map[string]json.RawMessage{s.list: o.raw(s.list)}}
+	r := Record{Line: number, Recorded: "trajectory"}
+	model := sweModel(o)
+	if format := o.peek("trajectory_format"); format != "" && format != "mini-swe-agent-1" && format != "mini-swe-agent-1.1" {
+		s.note(number, Later, clip(format))
+	}
+	if s.list == "history" && o.given("trajectory") { // the same steps, with what each model was asked
+		delete(o.fields, "trajectory")
+		s.note(number, Repeated, "trajectory")
+	}
+	if data := o.remainder(); data != nil {
+		r.Body = entry.Custom{Name: r.Recorded, Data: data}
+		if err := s.add(r); err != nil {
+			return err
+		}
+	}
+	if _, err := s.answeredBy(Record{Line: number, Entry: entry.Entry{Parent: s.tip}}, "", model); err != nil {
+		return err
+	}
+	return s.each(list, number, s.list, s.skip, s.message)
+}
+
+// sweModel returns the name of the model in the configuration of a trajectory.
+func sweModel(o *object) string {
+	var info struct {
+		Config struct{ Model struct{ Model_name string } }
+	}
+	var replay string
+	var config struct {
+		Agent struct{ Model struct{ Name string } }
+	}
+	_ = json.Unmarshal(o.fields["info"], &info) // or there is none
+	_ = json.Unmarshal(o.fields["replay_config"], &replay)
+	_ = json.Unmarshal([]byte(replay), &config)
+	return info.Config.Model.Model_name + config.Agent.Model.Name
+}
+
+func (s *sweReader) message(line int, o *object, raw json.RawMessage) error {
+	r := Record{Line: line, Recorded: o.peek("role"), Entry: entry.Entry{Parent: s.tip}}
+	var notes pending
+	r, err := s.extra(r, o, &notes)
+	if err != nil {
+		return err
+	}
+	defer func() { s.noteAll(line, notes) }()
+	switch {
+	case o.peek("object") == "response": // of the responses API
+		return s.response(r, o, &notes)
+	case o.peek("type") == "function_call_output":
+		return s.item(r, o, raw, &notes)
+	case r.Recorded == "exit": // how the run ended
+		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
+		return s.add(r)
+	case r.Recorded == "tool" && o.is("tool_call_ids", kindList):
+		var ids []string
+		if json.Unmarshal(o.fields["tool_call_ids"], &ids) != nil || len(ids) != 1 {
+			return fmt.Errorf("tool_call_ids: expected one id, found %s", clip(string(o.fields["tool_call_ids"])))
+		}
+		delete(o.fields, "tool_call_ids")
+		o.fields["tool_call_id"], _ = json.Marshal(ids[0]) // strings always encode
+		if !s.calls[ids[0]] {
+			notes.add(Unlinked, "tool_call_ids")
+			delete(o.fields, "tool_call_id")
+			o.fields["role"] = json.RawMessage(`"user"`)
+		}
+	}
+	if o.is("tool_calls", kindText) { // version 1.0 wrote some as Python does
+		notes.add(NoPlace, "tool_calls")
+		delete(o.fields, "tool_calls")
+	}
+	var thinking chat.Message
+	if blocks := o.raw("thinking_blocks"); blocks != nil && kind(blocks) == kindList {
+		if o.given("reasoning_content") {
+			notes.add(Repeated, "reasoning_content")
+			delete(o.fields, "reasoning_content")
+		}
+		b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": blocks}}, &notes)
+		if err != nil {
+			return fmt.Errorf("thinking_blocks: %w", err)
+		}
+		thinking = b.message
+	}
+	if o.is("tool_calls", kindList) {
+		if o.fields["tool_calls"], err = textArguments(o.fields["tool_calls"]); err != nil {
+			return fmt.Errorf("tool_calls: %w", err)
+		}
+	}
+	if err := s.openAI(r, o, raw, &notes); err != nil {
+		return err
+	}
+	if m, ok := s.get(s.tip).Body.(entry.Message); ok {
+		m.Content = append(thinking.Content, m.Content...)
+		said := s.get(s.tip)
+		said.Body, said.Usage = m, r.Usage
+		for _, c := range m.ToolCalls {
+			s.calls[c.ID] = true
+		}
+	}
+	return nil
+}
+
+// textArguments returns calls whose arguments are texts, as the API has them; SWE-agent may write an object.
+func textArguments(calls json.RawMessage) (json.RawMessage, error) {
+	var list []map[string]json.RawMessage
+	if err := json.Unmarshal(calls, &list); err != nil {
+		return nil, err
+	}
+	for _, call := range list {
+		var f map[string]json.RawMessage
+		if json.Unmarshal(call["function"], &f) == nil && len(f["arguments"]) > 0 && kind(f["arguments"]) == kindObject {
+			f["arguments"], _ = json.Marshal(compacted(f["arguments"])) // texts and maps of JSON always encode
+			call["function"], _ = json.Marshal(f)
+		}
+	}
+	return json.Marshal(list)
+}
+
+// extra reads the field of that name, in which mini-swe-agent has the time, the cost and the provider's response.
+func (s *sweReader) extra(r Record, o *object, notes *pending) (Record, error) {
+	if !o.is("extra", kindObject) {
+		return r, nil
+	}
+	e := o.object("extra")
+	r.Time, r.Cost = e.time("timestamp"), e.amount("cost")
+	if e.err == nil && e.is("response", kindObject) {
+		response := e.object("response")
+		var err error
+		if r.Usage, err = chatUsage(response, notes); err != nil {
+			return r, err
+		}
+		if r, err = s.answeredBy(r, "", response.peek("model")); err != nil {
+			return r, err
+		}
+		notes.add(Repeated, "extra.response")
+	}
+	if e.err != nil {
+		return r, fmt.Errorf("extra: %w", e.err)
+	}
+	o.put("extra", e.remainder())
+	return r, nil
+}
+
+// response reads an answer of OpenAI's responses API.
+func (s *sweReader) response(r Record, o *object, notes *pending) error {
+	if r.Usage == (chat.Usage{}) {
+		var err error
+		if r.Usage, err = chatUsage(o, notes); err != nil {
+			return err
+		}
+	}
+	r, err := s.answeredBy(r, "", o.peek("model"))
+	if err != nil {
+		return err
+	}
+	r.Recorded = "response"
+	m := chat.Message{Role: chat.RoleAssistant}
+	o.each("output", func(item *object, raw json.RawMessage) error {
+		what := item.peek("type")
+		p, err := codexItem(what, item, raw, notes)
+		if err == nil && p.role == "" {
+			p = opaqueItem(raw)
+		}
+		m.Content, m.ToolCalls = append(m.Content, p.content...), append(m.ToolCalls, p.calls...)
+		return err
+	})
+	if o.err != nil {
+		return o.err
+	}
+	return s.say(r, m, o.remainder())
+}
+
+// item reads a result of OpenAI's responses API.
+func (s *sweReader) item(r Record, o *object, raw json.RawMessage, notes *pending) error {
+	r.Recorded = o.peek("type")
+	extra := o.raw("extra")
+	p, err := codexItem(r.Recorded, o, raw, notes)
+	if err != nil {
+		return err
+	}
+	return s.say(r, chat.Message{Role: p.role, Content: p.content, ToolCallID: p.callID, IsError: p.isError}, extra)
+}
+
+// isSWE reports whether an object is a trajectory of SWE-agent.
+func isSWE(o *object) bool {
+	first := firstOf(o, "history")
+	return first != nil && isChatRole(first)
+}
+
+// isMini reports whether an object is a trajectory of mini-swe-agent.
+func isMini(o *object) bool {
+	return strings.HasPrefix(o.peek("trajectory_format"), "mini-swe-agent") || o.is("messages", kindList) && o.is("info", kindObject) && strings.Contains(string(o.fields["info"]), `"mini_version"`)
+}
