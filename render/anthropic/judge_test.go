@@ -136,6 +136,10 @@ func judgeTools(r request) error {
 			return fmt.Errorf("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i)
 		case seen[name]:
 			return fmt.Errorf("tools: Tool names must be unique.")
+		case t["type"] == "tool_search_tool_bm25_20251119":
+			if t["defer_loading"] != nil || schema != nil {
+				return fmt.Errorf("tools.%d.tool_search_tool_bm25: Extra inputs are not permitted", i)
+			}
 		case schema == nil:
 			return fmt.Errorf("tools.%d.custom.input_schema: Field required", i)
 		case schema["type"] != "object":
@@ -194,6 +198,9 @@ func judgeRoles(r request) error {
 func judgeBlocks(r request) error {
 	deferred := map[string]bool{}
 	for _, t := range r.Tools {
+		if t["defer_loading"] == true && t["cache_control"] != nil {
+			return fmt.Errorf("Tool '%v' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.", t["name"])
+		}
 		if t["defer_loading"] == true {
 			deferred[fmt.Sprint(t["name"])] = true
 		}
@@ -288,6 +295,13 @@ func judgeBlock(role string, b block, deferred map[string]bool) error {
 			return fmt.Errorf("search_result blocks can only be in user messages")
 		}
 	case "server_tool_use", "web_search_tool_result", "tool_search_tool_result", "code_execution_tool_result":
+		found, _ := b["content"].(map[string]any)
+		references, _ := found["tool_references"].([]any)
+		for _, r := range references {
+			if name := fmt.Sprint(r.(map[string]any)["tool_name"]); !deferred[name] {
+				return fmt.Errorf("Tool reference '%v' not found in available tools", name)
+			}
+		}
 		if role != "assistant" {
 			return fmt.Errorf("%s blocks can only be in assistant messages", kind)
 		}

@@ -21,15 +21,19 @@ const (
 	typeToolResult = "tool_result"
 	typeReference  = "tool_reference"
 	typeCompaction = "compaction"
+	// typeSearchResult is the type of what the API's own search for tools has found.
+	typeSearchResult = "tool_search_tool_result"
 	// typeCitations is not a type of the API: [Response] stores under it the citations of the preceding text.
 	typeCitations = "citations"
 )
 
 // opaqueBlock holds the fields of an opaque part that this package reads.
 type opaqueBlock struct {
-	Type         string `json:"type"`
-	ID           string `json:"id"`
-	ToolUseID    string `json:"tool_use_id"`
+	Type         string          `json:"type"`
+	ID           string          `json:"id"`
+	ToolUseID    string          `json:"tool_use_id"`
+	ToolName     string          `json:"tool_name"`
+	Content      json.RawMessage `json:"content"`
 	CacheControl *struct {
 		TTL string `json:"ttl"`
 	} `json:"cache_control"`

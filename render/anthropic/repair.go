@@ -14,7 +14,7 @@ import (
 //
 //   - An unknown role becomes the user's ("developer" becomes the system's). Calls and answers on messages that cannot
 //     hold them are removed.
-//   - A stale tool_search is removed, call and result.
+//   - A stale tool_search is removed, call and result; so is one of the API's own that found a tool that is not declared.
 //   - Results move to their calls. A call without one gets a failed result that says so; a result without its call
 //     becomes a user message. Ids and names of calls are made valid, and arguments that are not an object become the
 //     field "arguments" of one.

@@ -193,7 +193,7 @@ func (r *repairer) paused() bool {
 	for n, it := range r.items {
 		messages[n] = it.m
 	}
-	_, paused := serverTools(messages)
+	_, paused := serverTools(messages, r.tools)
 	return paused
 }
 

@@ -24,6 +24,10 @@ func TestAStaleToolSearchIsRemovedWithItsResult(t *testing.T) {
 	}{
 		{"a search that is not declared is removed with its result", ask(search(chat.Text("found"))...), []chat.Message{question}},
 		{"a search answered with references is removed, declared or not", tools(ask(search(reference)...), declared...), []chat.Message{question}},
+		{"a search answered with references to deferred tools stays", tools(ask(search(reference)...), append([]chat.Tool{deferred("rename")}, declared...)...), nil},
+		{"the API's own stays while what it found is declared", tools(ask(question, assistant(searched("rename")...), question), deferred("rename")), nil},
+		{"the API's own is removed with its result when a tool that it found is gone", tools(ask(question, assistant(searched("rename")...), question), counting...),
+			[]chat.Message{question, chat.AssistantMessage("Found."), question}},
 		{"a search that is declared and answered in words stays", tools(ask(search(chat.Text("found"))...), declared...), search(chat.Text("found"))},
 		{"calls beside it stay", ask(question, both, answers[0], answers[1]),
 			[]chat.Message{question, {Role: chat.RoleAssistant, ToolCalls: both.ToolCalls[1:]}, answers[1]}},

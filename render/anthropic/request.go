@@ -21,6 +21,7 @@ import (
 //     one "1h", the maximum; without one the API decides.
 //   - The block of a [Compaction], which a compactor keeps beside a summary in words, becomes the first message,
 //     because the API does not show the model any message before it. Of several blocks only the last is sent.
+//   - Deferred tools ([chat.Tool].Deferred) are sent with defer_loading, and the API's own search by BM25 after the tools.
 //   - Opaque parts are sent with every string and number as written. The SDK removes white space between them, and
 //     writes <, > and & as JSON escapes.
 //
@@ -96,6 +97,7 @@ type writer struct {
 
 func (w *writer) tools(tools []chat.Tool) []sdk.ToolUnionParam {
 	var out []sdk.ToolUnionParam
+	deferred, control := false, w.plan.control(blockKey{kind: blockTool, message: chat.RequestIndex})
 	for i, t := range tools {
 		schema := t.Schema()
 		if schema == nil {
@@ -105,10 +107,17 @@ func (w *writer) tools(tools []chat.Tool) []sdk.ToolUnionParam {
 		if t.Description != "" {
 			tool.Description = sdk.String(t.Description)
 		}
-		if i == len(tools)-1 {
-			tool.CacheControl = w.plan.control(blockKey{kind: blockTool, message: chat.RequestIndex})
+		if t.Deferred {
+			deferred, tool.DeferLoading = true, sdk.Bool(true)
+		}
+		if i == len(tools)-1 && !deferred {
+			tool.CacheControl = control
 		}
 		out = append(out, sdk.ToolUnionParam{OfTool: tool})
+	}
+	if deferred { // the API refuses cache_control on a deferred tool
+		search := &sdk.ToolSearchToolBm25_20251119Param{Type: sdk.ToolSearchToolBm25_20251119TypeToolSearchToolBm25_20251119, CacheControl: control}
+		out = append(out, sdk.ToolUnionParam{OfToolSearchToolBm25_20251119: search})
 	}
 	return out
 }

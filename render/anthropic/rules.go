@@ -60,9 +60,8 @@ const (
 	RuleCacheCount chat.Rule = "at most four cache breakpoints"
 	// RuleCacheOrder: in the order tools, system, messages, no breakpoint of an hour comes after one of five minutes.
 	RuleCacheOrder chat.Rule = "longer cache lifetimes come first"
-	// RuleToolSearch: a client's own tool_search is called only if it is declared, and no call is answered with
-	// references to tools. The API looks for the referenced tools among deferred ones, and a [chat.Tool] cannot be
-	// deferred.
+	// RuleToolSearch: a client's own tool_search is called only if it is declared, and calls are answered only with
+	// references to tools that are declared as deferred, among which the API looks for them.
 	RuleToolSearch chat.Rule = "no stale tool_search"
 )
 
@@ -84,7 +83,7 @@ func Validate(req chat.Request) error { return validate(req, 0) }
 // validate is Validate for a model that accepts at most this number of images. 0 is the lowest limit of any model.
 func validate(req chat.Request, images int) error {
 	v := validator{maxImages: images}
-	unpaired, paused := serverTools(req.Messages)
+	unpaired, paused := serverTools(req.Messages, req.Tools)
 	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
 		v.violations = slices.DeleteFunc(err.Violations, func(b chat.Violation) bool { return paused && b.Rule == chat.RuleLast })
 	}
@@ -219,9 +218,13 @@ func isObject(text string) bool {
 type callKey struct{ message, call int }
 
 // staleSearches returns the calls that the API would refuse: those of a tool_search that is not declared, and those
-// answered with references to tools.
+// answered with references to tools that are not deferred.
 func staleSearches(req chat.Request) map[callKey]bool {
 	declared := slices.ContainsFunc(req.Tools, func(t chat.Tool) bool { return t.Name == toolSearch })
+	isStale := func(p chat.Part) bool {
+		b := serverBlock(p)
+		return b.Type == typeReference && !slices.ContainsFunc(req.Tools, func(t chat.Tool) bool { return t.Deferred && t.Name == b.ToolName })
+	}
 	stale := map[callKey]bool{}
 	open := map[string]callKey{}
 	for i, m := range req.Messages {
@@ -234,20 +237,11 @@ func staleSearches(req chat.Request) map[callKey]bool {
 				stale[callKey{i, k}] = true
 			}
 		}
-		if key, ok := open[m.ToolCallID]; ok && m.Role == chat.RoleTool && slices.ContainsFunc(m.Content, isToolReference) {
+		if key, ok := open[m.ToolCallID]; ok && m.Role == chat.RoleTool && slices.ContainsFunc(m.Content, isStale) {
 			stale[key] = true
 		}
 	}
 	return stale
-}
-
-func isToolReference(p chat.Part) bool {
-	o, ok := p.(chat.Opaque)
-	if !ok {
-		return false
-	}
-	b, _ := parseOpaque(o)
-	return b.Type == typeReference
 }
 
 func (v *validator) message(i int, m chat.Message) {

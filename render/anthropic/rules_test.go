@@ -88,6 +88,17 @@ func found(id string) chat.Part {
 	return opaque(`{"type":"web_search_tool_result","tool_use_id":"` + id + `","content":[]}`)
 }
 
+// searched returns a search of the API's own that found a tool.
+func searched(tool string) []chat.Part {
+	return []chat.Part{
+		opaque(`{"type":"server_tool_use","id":"srv","name":"tool_search_tool_bm25","input":{"query":"x"}}`),
+		opaque(`{"type":"tool_search_tool_result","tool_use_id":"srv","content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"` + tool + `"}]}}`),
+		chat.Text("Found."),
+	}
+}
+
+func deferred(name string) chat.Tool { return chat.Tool{Name: name, Deferred: true} }
+
 func picture(width, height int) chat.Part { return chat.Image{URL: imagetest.PNG(width, height)} }
 
 func search(result ...chat.Part) []chat.Message {
@@ -169,6 +180,7 @@ var breaches = []struct {
 	{name: "a call required without tools", rule: chat.RuleToolChoice, request: chat.Request{Messages: []chat.Message{question}, ToolChoice: chat.ToolChoiceRequired}, refused: "only be specified while providing tools",
 		raw: `{"model":"m","max_tokens":1,"tool_choice":{"type":"any"},"messages":[{"role":"user","content":[{"type":"text","text":"?"}]}]}`},
 	{name: "references to deferred tools", rule: anthropic.RuleToolSearch, request: ask(search(opaque(`{"type":"tool_reference","tool_name":"rename"}`))...), refused: "not found in available tools"},
+	{name: "a search that found a tool that is gone", rule: anthropic.RuleServerTool, request: tools(ask(question, assistant(searched("rename")...), question), deferred("count")), refused: "not found in available tools"},
 	{name: "text that is not UTF-8", rule: anthropic.RuleUTF8, request: ask(chat.UserMessage("a\xff")), refused: "not valid JSON",
 		raw: "{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\xff\"}]}]}"},
 	{name: "thinking that is not UTF-8", rule: anthropic.RuleUTF8, request: ask(question, assistant(chat.Thinking{Text: "\xff", Signature: sign("\xff")}, chat.Text("42")), question), refused: "Invalid `signature`"},

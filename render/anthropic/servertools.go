@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,8 +21,8 @@ type unpairedBlock struct {
 }
 
 // serverTools returns the unpaired blocks, and reports whether the last message leaves a call open, with which the API
-// then goes on.
-func serverTools(messages []chat.Message) (unpaired []unpairedBlock, paused bool) {
+// then goes on. The API's own search for tools counts as unpaired if it found a tool that is no longer declared.
+func serverTools(messages []chat.Message, tools []chat.Tool) (unpaired []unpairedBlock, paused bool) {
 	open := map[string]unpairedBlock{}
 	called := map[string]bool{} // since the last user message
 	last := chat.Role("")
@@ -49,7 +50,12 @@ func serverTools(messages []chat.Message) (unpaired []unpairedBlock, paused bool
 					called[b.ID] = true
 					open[b.ID] = unpairedBlock{i, k, fmt.Sprintf("part %d: the call %q has no result", k, b.ID)}
 				case b.isResult():
-					if _, ok := open[b.ToolUseID]; !ok {
+					call, ok := open[b.ToolUseID]
+					if lost := b.lost(tools); ok && lost != "" {
+						detail := fmt.Sprintf("the search %q found the tool %q, which is not declared", b.ToolUseID, lost)
+						call.detail = detail
+						unpaired = append(unpaired, call, unpairedBlock{i, k, detail})
+					} else if !ok {
 						unpaired = append(unpaired, unpairedBlock{i, k, fmt.Sprintf("part %d: there is no call %q before the result", k, b.ToolUseID)})
 					}
 					delete(open, b.ToolUseID)
@@ -87,6 +93,24 @@ func (b opaqueBlock) isResult() bool {
 	return b.Type != typeToolResult && strings.HasSuffix(b.Type, "_"+typeToolResult)
 }
 
+// lost returns the first tool that a search found and that is not declared, "" if there is none.
+func (b opaqueBlock) lost(tools []chat.Tool) string {
+	var found struct {
+		References []struct {
+			ToolName string `json:"tool_name"`
+		} `json:"tool_references"`
+	}
+	if b.Type != typeSearchResult || json.Unmarshal(b.Content, &found) != nil {
+		return ""
+	}
+	for _, r := range found.References {
+		if !slices.ContainsFunc(tools, func(t chat.Tool) bool { return t.Name == r.ToolName }) {
+			return r.ToolName
+		}
+	}
+	return ""
+}
+
 // serverTools removes unpaired blocks, and the messages that become empty.
 func (r *repairer) serverTools() {
 	for {
@@ -94,7 +118,7 @@ func (r *repairer) serverTools() {
 		for n, it := range r.items {
 			messages[n] = it.m
 		}
-		unpaired, _ := serverTools(messages)
+		unpaired, _ := serverTools(messages, r.tools)
 		if len(unpaired) == 0 {
 			return
 		}

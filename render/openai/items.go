@@ -26,6 +26,7 @@ import (
 //   - There is no flag for a tool's failure: the result says so in words, and is sent as it is.
 //   - A document has no name, so it is sent under one that fits its type. Names of participants are not sent.
 //   - Cache breakpoints: see [Options].
+//   - Deferred tools ([chat.Tool].Deferred) are sent in namespaces with the API's own search for tools.
 //   - A tool choice is not sent if there are no tools, and a tool without parameters takes an empty object. No tool is
 //     strict, because a strict schema has a narrower form.
 //
@@ -341,18 +342,4 @@ func reasoningItem(t chat.Thinking) (json.RawMessage, string) {
 		item.set("encrypted_content", t.Encrypted)
 	}
 	return item.raw(), item.text("id")
-}
-
-func itemTools(tools []chat.Tool) []responses.ToolUnionParam {
-	var out []responses.ToolUnionParam
-	for _, t := range tools {
-		schema := t.Schema()
-		if schema == nil {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		f := responses.FunctionToolParam{Name: t.Name, Description: optional(t.Description), Strict: param.NewOpt(false)}
-		f.SetExtraFields(map[string]any{"parameters": schema})
-		out = append(out, responses.ToolUnionParam{OfFunction: &f})
-	}
-	return out
 }
