@@ -283,3 +283,12 @@ func ExampleCalibrated() {
 	// the next request: 327
 	// of which the answer takes: 9
 }
+
+func TestACalibratedSaysWhetherItObservedUsage(t *testing.T) {
+	var c sizing.Calibrated
+	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Hello!")}}
+	c.Observe(req, chat.Response{})
+	require.False(t, c.Observed(), "a response without usage")
+	c.Observe(req, chat.Response{Usage: chat.Usage{Input: 9}})
+	require.True(t, c.Observed())
+}

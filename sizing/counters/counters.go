@@ -1,0 +1,108 @@
+package counters
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/modelname"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/chattemplate"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/sizing/vocabulary"
+)
+
+// Vocabulary is a vocabulary that you have.
+type Vocabulary struct {
+	*vocabulary.Vocabulary
+	// Models are patterns for the names of the models that use it, such as "qwen3*". A * stands for anything; a path or
+	// tag around the name, capitals and dots make no difference. Without patterns, any model is taken to use it.
+	Models []string
+	// Template of the models. Defaults to that of [chattemplate.ForModel].
+	Template chattemplate.Template
+}
+
+// Kind says how good counts are.
+type Kind string
+
+// The kinds of counts.
+const (
+	// Exact: texts and messages count as the model reads them. Images and documents are estimated, and so are tools with
+	// OpenAI and with templates that list none (Llama 3, DeepSeek-V3).
+	Exact Kind = "exact"
+	// Calibrated: estimated, and corrected by usage that was observed.
+	Calibrated Kind = "calibrated"
+	// Estimated: no usage was observed yet.
+	Estimated Kind = "estimated"
+)
+
+// Counter is the best counter of a model.
+type Counter struct {
+	// Tokenizer counts. It is Calibrated, if that is set.
+	Tokenizer chat.Tokenizer
+	// Reason says in a few words which counter it is.
+	Reason string
+	// Calibrated learns from usage: call its Observe. It is nil if the counter is exact.
+	Calibrated *sizing.Calibrated
+	// Overhead is the number of tokens of a request besides its messages and tools, which belong in
+	// [sizing.Window.Answer]. A Calibrated learns it instead, and it is 0.
+	Overhead int
+}
+
+// Kind says how good the counts are now.
+func (c Counter) Kind() Kind {
+	switch {
+	case c.Calibrated == nil:
+		return Exact
+	case c.Calibrated.Observed():
+		return Calibrated
+	}
+	return Estimated
+}
+
+// For returns the best counter of a model. Of the vocabularies, the first that the model uses is taken.
+func For(model string, have ...Vocabulary) Counter {
+	i := slices.IndexFunc(have, func(v Vocabulary) bool { return v.Vocabulary != nil && v.uses(model) })
+	if i >= 0 {
+		return have[i].counter(model)
+	}
+	if exact, err := tiktoken.ForModel(model); err == nil {
+		return Counter{Tokenizer: exact, Reason: "OpenAI's encoding", Overhead: tiktoken.ReplyPriming}
+	}
+	return learning(tiktoken.O200k(), "OpenAI's o200k_base, corrected by reported usage: no vocabulary of this model was given")
+}
+
+func (v Vocabulary) uses(model string) bool {
+	return len(v.Models) == 0 || slices.ContainsFunc(v.Models, func(pattern string) bool { return modelname.Fits(pattern, model) })
+}
+
+// counter returns the counter of a model that uses the vocabulary.
+func (v Vocabulary) counter(model string) Counter {
+	template, assumed := v.Template, false
+	if template == "" {
+		template, assumed = chattemplate.ForModel(model)
+	}
+	if template == "" {
+		return learning(v.Counter(vocabulary.Options{}), "the model's vocabulary for texts; its chat template is not known, and learnt from reported usage")
+	}
+	for _, token := range template.Tokens() {
+		if _, ok := v.Added(token); !ok {
+			return learning(v.Counter(vocabulary.Options{}),
+				fmt.Sprintf("the vocabulary for texts; it has no %s, so the chat template of %s is not its own: what is written around texts is learnt from reported usage", token, template))
+		}
+	}
+	counter := v.Counter(vocabulary.Options{Template: template})
+	if assumed {
+		return learning(counter, fmt.Sprintf("the model's vocabulary for texts; for messages the chat template of %s, corrected by reported usage", template))
+	}
+	return Counter{
+		Tokenizer: counter, Reason: fmt.Sprintf("the model's vocabulary and the chat template of %s", template),
+		Overhead: template.Overhead(counter.CountText),
+	}
+}
+
+// learning returns a counter that corrects another by reported usage.
+func learning(base chat.Tokenizer, reason string) Counter {
+	c := &sizing.Calibrated{Base: base}
+	return Counter{Tokenizer: c, Reason: reason, Calibrated: c}
+}
