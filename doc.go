@@ -6,8 +6,8 @@
 //
 //   - elements/el: constructors to write a prompt with; elements has the structs that they return.
 //   - render: turns a tree into messages within a budget, and reports what was dropped.
-//   - sizing: budgets, prices and estimates; sizing/tiktoken has exact counters, and sizing/local asks local servers
-//     for their context windows.
+//   - sizing: budgets, prices and estimates; sizing/counters picks the best counter of a model, and sizing/local asks
+//     local servers for their context windows.
 //   - history: conversations in an append-only log, and the elements that show them.
 //   - summarize: compacts a conversation that overflows its window; summarize/agent makes one request of an agent.
 //   - elements/chat: messages, parts, tool calls and the Model interface, as plain data.
@@ -140,6 +140,7 @@
 // # Recipes
 //
 // More examples are recipes: retrieval that fills the remaining tokens, files with their tests, few-shot examples that are
-// dropped first, many tools, cheap summaries, a switch of models, and resuming a session. go doc prints no examples: they
-// are in example_test.go and recipes_test.go of the module. The directory examples has whole programs.
+// dropped first, many tools, cheap summaries, a switch of models, resuming a session, and a model on a server of your own.
+// go doc prints no examples: they are in example_test.go and recipes_test.go of the module. The directory examples has
+// whole programs.
 package promptree

@@ -4,16 +4,26 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/vocabularytest"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/chattemplate"
+	"github.com/promptree-go/promptree/sizing/counters"
+	"github.com/promptree-go/promptree/sizing/local"
+	"github.com/promptree-go/promptree/sizing/vocabulary"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -210,4 +220,89 @@ func Example_recipeResume() {
 	fmt.Println(len(resumed), "messages, the same as before:", reflect.DeepEqual(first, resumed))
 	// Output:
 	// 7 messages, the same as before: true
+}
+
+// localModel stands for a model on a server of your own, reached through render/openai. Like vLLM it refuses a request
+// that is larger than its window, by the model's own vocabulary and chat template.
+type localModel struct {
+	models.Offline    // writes the summaries
+	window            int
+	count             func(string) int
+	requests, refused int
+	largest           int
+}
+
+func (m *localModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	tokens := chattemplate.Qwen3.CountRequest(m.count, req) + req.MaxTokens
+	m.requests++
+	m.largest = max(m.largest, tokens)
+	if tokens > m.window {
+		m.refused++
+		return chat.Response{}, &chat.ContextLimitError{Limit: m.window, Tokens: tokens}
+	}
+	if req.MaxTokens == localAnswer { // a step of the agent
+		answer := chat.AssistantMessage("The answer is that " + strings.Repeat("and that ", 20))
+		return chat.Response{Message: answer, Usage: chat.Usage{Input: tokens - req.MaxTokens, Output: m.count(answer.Text())}}, nil
+	}
+	return m.Offline.Generate(ctx, req)
+}
+
+// localAnswer is the maximum of an answer, in tokens.
+const localAnswer = 200
+
+// tokenizerFile returns the path of a small tokenizer.json, in place of the one that was published with the model.
+func tokenizerFile() string {
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("promptree-%d-tokenizer.json", os.Getpid()))
+	if err := os.WriteFile(path, vocabularytest.JSON(chattemplate.Qwen3.Tokens()...), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	return path
+}
+
+// A server of your own says how large its window is, and the tokenizer.json of its model counts exactly. So prompts fill
+// a small window, and none is refused.
+func Example_recipeLocalModel() {
+	const name = "qwen3:8b"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/models" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprintf(w, `{"data":[{"id":%q,"max_model_len":2000}]}`, name) // as vLLM answers
+	}))
+	defer server.Close()
+	file := tokenizerFile()
+	defer os.Remove(file)
+	qwen, err := vocabulary.Open(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	counter := counters.For(name, counters.Vocabulary{Vocabulary: qwen})
+	tokens, err := local.Server{URL: server.URL, Model: name}.ContextWindow(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	budget, err := sizing.Window{Tokens: tokens, Answer: localAnswer + counter.Overhead}.Budget(0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	model := &localModel{window: tokens, count: counter.Tokenizer.CountText, Offline: models.Offline{Tokenizer: counter.Tokenizer}}
+	session := &history.Session{}
+	compactor := &summarize.Compactor{
+		Session: session, Policy: copilotcli.Policy(),
+		Target: summarize.Target{Model: model, Name: name, Tokenizer: counter.Tokenizer, Budget: budget, ContextWindow: tokens},
+	}
+	defer compactor.Close()
+	steps := &agent.Agent{Compactor: compactor, Prompt: conversation(session), MaxTokens: localAnswer}
+	for range 60 {
+		if err := session.Append(ctx, chat.UserMessage("What is the answer to that, and what is it of?")); err != nil {
+			log.Fatal(err)
+		}
+		if _, err := steps.Step(ctx); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(counter.Kind(), "counts:", model.refused, "of", model.requests, "requests refused; the largest takes", model.largest, "of", tokens)
+	// Output:
+	// exact counts: 0 of 61 requests refused; the largest takes 1961 of 2000
 }

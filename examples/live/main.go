@@ -11,6 +11,8 @@
 //
 //	go run ./examples/live -model openai:qwen3 -base-url http://localhost:8080/v1 -task "…"
 //
+// -tokenizer names the file tokenizer.json that was published with the model; then tokens are counted exactly.
+//
 // The answer is printed as it arrives; notes go to standard error, and at the end the cost of the requests, with and
 // without compaction. -policy, one of the six, says when to compact; the same model writes the summaries. The session
 // is stored in a file; -session names one, and continues it if it exists, whichever model wrote it.
@@ -37,7 +39,9 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/counters"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/sizing/vocabulary"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -52,6 +56,7 @@ func main() {
 // options are the values of the command line.
 type options struct {
 	model, baseURL, dir, task, session, page string
+	tokenizer                                string // path of the model's tokenizer.json
 	policy                                   policy.Policy
 	prices                                   string // name of the model whose prices apply
 	window, answer                           int
@@ -71,6 +76,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.task, "task", "", "task of the agent")
 	flags.StringVar(&o.session, "session", "", "file of a new or existing session (default a new one in a temporary folder)")
 	flags.StringVar(&o.page, "page", "", "write a page of the run to this file, even if the run fails")
+	flags.StringVar(&o.tokenizer, "tokenizer", "", "count tokens by this tokenizer.json of the model (Gemma 3's for Gemini)")
 	flags.IntVar(&o.window, "window", 0, "context window in tokens (default the model's, or the one that a server of your own reports)")
 	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("maximum tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
 	if err := folderagent.Parse(flags, args, stdout); err != nil {
@@ -148,6 +154,13 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if err != nil {
 		return "", err
 	}
+	if o.tokenizer != "" {
+		v, err := vocabulary.Open(o.tokenizer)
+		if err != nil {
+			return "", folderagent.UsageError{Err: fmt.Errorf("-tokenizer: %w", err)}
+		}
+		chosen.vocabularies = []counters.Vocabulary{{Vocabulary: v}}
+	}
 	if _, err := os.ReadDir(o.dir); err != nil {
 		return "", folderagent.UsageError{Err: err}
 	}
@@ -162,7 +175,10 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if err != nil {
 		return path, err
 	}
-	window, answer, err := o.room(model.window)
+	if o.tokenizer != "" {
+		out.note("  Counts are %s.", model.counts)
+	}
+	window, answer, err := o.room(model.window, model.overhead)
 	if err != nil {
 		return path, err
 	}
@@ -199,8 +215,8 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	return path, err
 }
 
-// room returns the window and the maximum tokens of an answer.
-func (o options) room(known int) (sizing.Window, int, error) {
+// room returns the window and the maximum tokens of an answer. overhead is what a request takes besides its messages.
+func (o options) room(known, overhead int) (sizing.Window, int, error) {
 	tokens, answer := known, o.answer
 	if o.window > 0 {
 		tokens = o.window
@@ -208,7 +224,7 @@ func (o options) room(known int) (sizing.Window, int, error) {
 	if answer == 0 {
 		answer = max(1, min(defaultAnswer, tokens/4))
 	}
-	window := sizing.Window{Tokens: tokens, Answer: answer + tiktoken.ReplyPriming}
+	window := sizing.Window{Tokens: tokens, Answer: answer + max(overhead, tiktoken.ReplyPriming)}
 	if _, err := window.Effective(); err != nil {
 		return window, 0, folderagent.UsageError{Err: fmt.Errorf("-answer %d and -window %d: %w", answer, tokens, err)}
 	}

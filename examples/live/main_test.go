@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -354,4 +355,61 @@ func TestAServerWithoutAKnownModelIsAskedForItsWindow(t *testing.T) {
 	require.Equal(t, folderagent.ExitUsage, code)
 	require.Contains(t, said, "-window is missing")
 	require.Contains(t, said, "does not report the context window of model")
+}
+
+// tokenizerJSON is a tokenizer.json with a token for each of some letters, and the special tokens of Qwen3's template.
+const tokenizerJSON = `{
+	"added_tokens": [
+		{"id": 256, "content": "<|im_start|>", "special": true}, {"id": 257, "content": "<|im_end|>", "special": true},
+		{"id": 258, "content": "<tool_call>", "special": false}, {"id": 259, "content": "</tool_call>", "special": false}
+	],
+	"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
+	"model": {"type": "BPE", "vocab": {%s}, "merges": []}
+}`
+
+// writeTokenizer writes tokenizerJSON with a token for each byte, and returns its path.
+func writeTokenizer(t *testing.T) string {
+	t.Helper()
+	var vocab []string
+	next := rune(0x100)
+	for b := range 256 {
+		r := rune(b)
+		if b <= ' ' || b >= 0x7F && b <= 0xA0 || b == 0xAD {
+			r, next = next, next+1
+		}
+		vocab = append(vocab, fmt.Sprintf("%s: %d", strconv.Quote(string(r)), b))
+	}
+	path := filepath.Join(t.TempDir(), "tokenizer.json")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, tokenizerJSON, strings.Join(vocab, ", ")), 0o600))
+	return path
+}
+
+func TestAModelIsCountedByItsOwnTokenizer(t *testing.T) {
+	for _, test := range []struct {
+		model, key string
+		p          protocol
+		says       string
+	}{
+		{"openai:qwen3:8b", "OPENAI_API_KEY", chatCompletions{}, "Counts are exact: the model's vocabulary and the chat template of Qwen3."},
+		{"openai:phi4", "OPENAI_API_KEY", chatCompletions{}, "Counts are estimated: the model's vocabulary for texts; its chat template is not known"},
+		{"gemini:gemini-test", "GEMINI_API_KEY", geminiAPI{}, "Counts are estimated: the model's vocabulary for texts"},
+	} {
+		t.Run(test.model, func(t *testing.T) {
+			setKey(t, test.key, goodKey)
+			s := newServer(t, test.p, mind{})
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), []string{"-model", test.model, "-base-url", s.URL, "-window", "60000", "-dir", shelf(t, 4), "-task", task,
+				"-tokenizer", writeTokenizer(t)}, &stdout, &stderr)
+			require.Equal(t, folderagent.ExitOK, code, stderr.String())
+			require.Contains(t, stderr.String(), test.says)
+		})
+	}
+}
+
+func TestATokenizerThatCannotBeReadIsOneLineAndExitCode2(t *testing.T) {
+	setKey(t, "OPENAI_API_KEY", goodKey)
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"-model", "openai:m", "-task", task, "-tokenizer", filepath.Join(t.TempDir(), "none.json")}, &stdout, &stderr)
+	require.Equal(t, folderagent.ExitUsage, code)
+	require.Regexp(t, `^live: -tokenizer: .*none\.json.*\n$`, stderr.String())
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/counters"
 	"github.com/promptree-go/promptree/sizing/local"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -60,6 +61,8 @@ type wanted struct {
 	name, key, address string
 	// tokens of -window, 0 if it is not set.
 	tokens int
+	// vocabularies has that of -tokenizer, if it is set.
+	vocabularies []counters.Vocabulary
 	// session is an id of the conversation.
 	session string
 	// mended is called with the changes made to a conversation so that the model accepts it.
@@ -72,6 +75,10 @@ type served struct {
 	// tokenizer, if it is exact; else calibrated, which learns.
 	tokenizer  chat.Tokenizer
 	calibrated *sizing.Calibrated
+	// counts says how good the tokenizer's counts are. overhead is the number of tokens of a request that it does not
+	// count.
+	counts   string
+	overhead int
 	// window in tokens, 0 if unknown.
 	window int
 	// refusesKey reports whether an error means that the key is invalid.
@@ -120,8 +127,15 @@ func (w wanted) open(ctx context.Context) (served, error) {
 	return s, err
 }
 
-// base returns the tokenizer for models without an exact one.
-func base() chat.Tokenizer { return tiktoken.O200k() }
+// countBy sets the tokenizer of a model: the best there is, counting what the API sends.
+func (s *served) countBy(best counters.Counter, sent func(chat.Tokenizer) chat.Tokenizer) {
+	s.counts, s.overhead = fmt.Sprintf("%s: %s", best.Kind(), best.Reason), best.Overhead
+	if best.Calibrated == nil {
+		s.tokenizer = sent(best.Tokenizer)
+	} else {
+		s.calibrated = &sizing.Calibrated{Base: sent(best.Calibrated.Base)}
+	}
+}
 
 // openOpenAI opens a model of OpenAI, or of a server that speaks one of its APIs.
 func openOpenAI(ctx context.Context, w wanted) (served, error) {
@@ -145,11 +159,7 @@ func openOpenAI(ctx context.Context, w wanted) (served, error) {
 			return served{}, folderagent.UsageError{Err: fmt.Errorf("-window is missing: %w", err)}
 		}
 	}
-	if exact, err := tiktoken.ForModel(w.name); err == nil {
-		s.tokenizer = openai.Counter(w.api, exact)
-		return s, nil
-	}
-	s.calibrated = &sizing.Calibrated{Base: openai.Counter(w.api, base())}
+	s.countBy(counters.For(w.name, w.vocabularies...), func(t chat.Tokenizer) chat.Tokenizer { return openai.Counter(w.api, t) })
 	return s, nil
 }
 
@@ -158,19 +168,20 @@ func openAnthropic(_ context.Context, w wanted) (served, error) {
 	if w.address != "" {
 		options = append(options, anthropicoption.WithBaseURL(w.address))
 	}
-	return served{
+	s := served{
 		Model: &anthropic.Model{
 			Client: anthropicsdk.NewClient(options...), Name: w.name,
 			OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) },
 			// Each request begins with the one before, which is read from the cache.
 			Adjust: func(p *anthropicsdk.MessageNewParams) { p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam() },
 		},
-		calibrated: &sizing.Calibrated{Base: base()},
 		refusesKey: func(err error) bool {
 			said, ok := errors.AsType[*anthropicsdk.Error](err)
 			return ok && said.StatusCode == http.StatusUnauthorized
 		},
-	}, nil
+	}
+	s.countBy(counters.For(w.name, w.vocabularies...), func(t chat.Tokenizer) chat.Tokenizer { return t })
+	return s, nil
 }
 
 func openGemini(ctx context.Context, w wanted) (served, error) {
@@ -180,11 +191,10 @@ func openGemini(ctx context.Context, w wanted) (served, error) {
 	if err != nil {
 		return served{}, err
 	}
-	return served{
+	s := served{
 		Model: &gemini.Model{
 			Client: client, Name: w.name, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) },
 		},
-		calibrated: &sizing.Calibrated{Base: gemini.Tokenizer{Text: base()}},
 		refusesKey: func(err error) bool {
 			said, ok := errors.AsType[genai.APIError](err)
 			if !ok {
@@ -197,5 +207,7 @@ func openGemini(ctx context.Context, w wanted) (served, error) {
 			}
 			return said.Code == http.StatusUnauthorized
 		},
-	}, nil
+	}
+	s.countBy(counters.For(w.name, w.vocabularies...), gemini.Counter)
+	return s, nil
 }
