@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render/inspect"
+	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
@@ -171,23 +172,22 @@ func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, faile
 	}
 	var own *Run
 	for _, window := range windows {
-		var inWindow []*Run
+		first := len(runs)
 		add := func(run *Run, err error) error {
 			if run != nil {
-				inWindow = append(inWindow, run)
+				runs = append(runs, run)
 			}
 			if err == nil && run.Ended != "" {
 				failed = errEnded
 			}
 			return err
 		}
-		err := error(nil)
+		var err error
 		if own != nil {
 			again, result := *own, *own.Result
-			again.Result = &result
-			result.ContextWindow = window
+			again.Result, result.ContextWindow = &result, window
 			err = add(&again, nil)
-		} else if s.compacted() || s.session.Prices != (replay.Session{}).Prices {
+		} else if s.compacted() || s.session.Prices != (sizing.Prices{}) {
 			own, err = c.recorded(ctx, s, window)
 			err = add(own, err)
 		}
@@ -196,9 +196,8 @@ func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, faile
 				err = add(c.run(ctx, s, p, window))
 			}
 		}
-		runs = append(runs, inWindow...)
 		c.progress.clear()
-		if printErr := c.out.window(s, inWindow); printErr != nil {
+		if printErr := c.out.window(s, runs[first:]); printErr != nil {
 			return runs, printErr
 		}
 		if err != nil {
@@ -215,7 +214,7 @@ func (c *comparison) recorded(ctx context.Context, s *source, window int) (*Run,
 	o := c.replayOptions(window, recorded, s)
 	o.Step = func(ctx context.Context, step replay.Step) error {
 		c.progress.at(recorded, step.Number, s.requests)
-		return c.writeRecordedBundles(ctx, s, run, step)
+		return c.writeBundles(ctx, s, run, step, nil)
 	}
 	var err error
 	run.Result, err = s.session.Recorded(ctx, o)

@@ -25,61 +25,51 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-// writeBundles writes a bundle for each compaction that a policy made before a step.
+// writeBundles writes a bundle for each compaction that was made before a step. A recorded compaction, of which asked is
+// nil, has a bundle for each policy: the requests that the policy would have made there, beside the summary of the
+// recorded model.
 func (c *comparison) writeBundles(ctx context.Context, s *source, run *Run, step replay.Step, asked *asking) error {
 	if c.bundles == nil {
 		return nil
 	}
-	for i, e := range step.Compactions {
+	for _, e := range step.Compactions {
+		run.made++
 		b, ok, err := c.bundleOf(ctx, s, run, step.Session, e)
 		if err != nil {
 			return err
 		}
-		if exchanges := asked.next(); ok {
-			b.meta.Policy, b.meta.OutputBy, b.meta.Compaction = step.Compactor.Policy.Name, modelOffline, run.made+i+1
-			b.asked, b.output, b.meta.Mode = inOrder(exchanges), e.Compaction().Text, e.Compaction().Mode
-			if err := c.bundles.write(s.number, b.meta.Policy, b); err != nil {
+		write := func(name string, exchanges []exchange) error {
+			b.asked = inOrder(exchanges)
+			run.Bundles++
+			return c.bundles.write(s.number, name, b)
+		}
+		if asked != nil {
+			b.meta.Policy, b.meta.OutputBy, b.meta.Mode = step.Compactor.Policy.Name, modelOffline, e.Compaction().Mode
+			if exchanges := asked.next(); ok {
+				err = write(b.meta.Policy, exchanges)
+			}
+			if err != nil {
 				return err
 			}
-			run.Bundles++
-		}
-	}
-	run.made += len(step.Compactions)
-	return nil
-}
-
-// writeRecordedBundles writes for each recorded compaction before a step a bundle for each policy: the requests that the
-// policy would have made there, beside the summary of the recorded model.
-func (c *comparison) writeRecordedBundles(ctx context.Context, s *source, run *Run, step replay.Step) error {
-	if c.bundles == nil {
-		return nil
-	}
-	for i, e := range step.Compactions {
-		b, ok, err := c.bundleOf(ctx, s, run, step.Session, e)
-		if err != nil {
-			return err
+			continue
 		}
 		for _, p := range c.options.policies {
 			if !ok {
 				break
 			}
-			asked, err := c.wouldAsk(ctx, p, s, step.Session, e)
+			exchanges, why := c.wouldAsk(ctx, p, s, step.Session, e)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			b := b
-			b.asked, b.output = inOrder(asked), e.Compaction().Text
-			b.meta.Policy, b.meta.OutputBy, b.meta.Compaction = p.Name, recorded, run.made+i+1
-			if len(asked) == 0 && err != nil {
-				b.meta.NotAsked = program.OneLine(err)
+			b.meta.Policy, b.meta.OutputBy, b.meta.NotAsked = p.Name, recorded, ""
+			if len(exchanges) == 0 && why != nil {
+				b.meta.NotAsked = program.OneLine(why)
 			}
-			if err := c.bundles.write(s.number, recorded+"-"+p.Name, b); err != nil {
+			if err := write(recorded+"-"+p.Name, exchanges); err != nil {
 				return err
 			}
-			run.Bundles++
 		}
 	}
-	run.made += len(step.Compactions)
 	return nil
 }
 
@@ -94,8 +84,9 @@ func (c *comparison) bundleOf(ctx context.Context, s *source, run *Run, session 
 		return b, false, err
 	}
 	b.meta = metadata{
-		Session: s.path, Format: run.Format, FirstCovered: first, FirstKept: kept, Covered: len(messages), Leak: leak(e.Compaction().Text),
+		Session: s.path, Format: run.Format, Compaction: run.made, FirstCovered: first, FirstKept: kept, Covered: len(messages), Leak: leak(e.Compaction().Text),
 	}
+	b.output = e.Compaction().Text
 	b.meta.Characters.PreviousSummary = chars(previous)
 	tokenizer, err := s.session.Tokenizer(ctx)
 	if err == nil {

@@ -21,7 +21,7 @@ func details(runs []*Run) string {
 			b.WriteString(checkText(r.Check) + "\n")
 		}
 	}
-	fmt.Fprintf(&b, "tokens; messages may take %s of the window\n\n", number(runs[0].Budget))
+	fmt.Fprintf(&b, "tokens; messages may take %s of the window\n\n", number(runs[len(runs)-1].Budget))
 	totals := table{columns: []column{
 		{"policy", "of package summarize, or recorded: as the session's own agent compacted it, which the window does not limit"},
 		{"requests", "rendered requests"},

@@ -3,11 +3,13 @@ package replay
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/summarize/replay"
 )
 
 func TestTablesForPeople(t *testing.T) {
@@ -23,5 +25,32 @@ func TestTablesForPeople(t *testing.T) {
 			require.Empty(t, stderr.String())
 			golden.Equal(t, "generated-"+name+".golden", stdout.String())
 		})
+	}
+}
+
+func TestTheWindowAndThePricesAreThoseOfTheSessionsOwnModelAndAnEqualWindowIsSaid(t *testing.T) {
+	text := outputOf(t, "-policy", "a3s,stagewise", claudeCode(t, 10, time.Minute, cached))
+	require.Contains(t, text, "10 requests to claude-opus-4-5\nwindow: 200,000 tokens, that of claude-opus-4-5\ndollars: the recorded usage costs $")
+	require.Contains(t, text, "In this window all policies do the same: nothing. The largest request takes ")
+	require.Contains(t, text, "such as -window 9000.\nThe session costs $")
+	require.NotContains(t, outputOf(t, "-window", "9000", "-policy", "a3s,stagewise", claudeCode(t, 10, time.Minute, cached)), "all policies do the same")
+	text = outputOf(t, written(t, "talk.jsonl", talk...))
+	require.Contains(t, text, "window: 128,000 tokens, assumed: -window sets another\nno dollars: the session names no model: give prices by -prices input=3")
+	text = outputOf(t, "-prices", "none", claudeCode(t, 10, time.Minute, cached))
+	require.Contains(t, text, "no dollars, as asked")
+}
+
+func TestALineSaysWhatAPolicySavesOrCosts(t *testing.T) {
+	run := func(kept, look, charged, never float64) *Run {
+		return &Run{charged: charged, Result: &replay.Result{Bill: &replay.Bill{Kept: kept, Uncompacted: never}, Recall: &replay.Recall{Dollars: look}}}
+	}
+	for want, r := range map[string]*Run{
+		"saves 55% of what was recorded ($42.60 → $19.06), saves 79% of never compacting":           run(18, 1.06, 42.60, 91.51),
+		"costs 5% more than was recorded ($42.60 → $44.82), saves 51% of never compacting":          run(44.82, 0, 42.60, 91.51),
+		"costs as much as what was recorded ($42.60 → $42.61), costs 1% more than never compacting": run(42.61, 0, 42.60, 42.18),
+		"saves 50% of never compacting ($2.00 → $1.00)":                                             run(1, 0, 0, 2),
+		"costs $0.5000": run(0.25, 0.25, 0, 0),
+	} {
+		require.Equal(t, want, money(r))
 	}
 }

@@ -13,11 +13,8 @@ import (
 // Name of the policy.
 const Name = "frugal"
 
-// DefaultLoss is the loss of [Policy], in dollars.
-const DefaultLoss = 0.10
-
-// Policy returns the policy with the loss [DefaultLoss], a new value each time.
-func Policy() policy.Policy { return PolicyAt(DefaultLoss) }
+// Policy returns the policy with a loss of 0, with which sessions are cheapest, a new value each time.
+func Policy() policy.Policy { return PolicyAt(0) }
 
 // PolicyAt returns the policy for a loss, in dollars: the average cost to you when the agent, after a compaction, no
 // longer sees what the summary left out. With 0 sessions are cheapest, and with 0.30 agents remember more. The loss is

@@ -71,7 +71,7 @@ func TestAHigherLossCompactsLessOften(t *testing.T) {
 	memory, most := steps(t, frugal.PolicyAt(1), prices, 120)
 	require.Greater(t, thrift, memory)
 	require.Less(t, least, most)
-	require.Equal(t, frugal.PolicyAt(frugal.DefaultLoss).Trigger, frugal.Policy().Trigger)
+	require.Equal(t, frugal.PolicyAt(0).Trigger, frugal.Policy().Trigger)
 	require.Error(t, frugal.PolicyAt(-1).Validate())
 }
 

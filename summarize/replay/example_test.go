@@ -31,7 +31,7 @@ func ExampleRun() {
 	mine := frugal.Policy()
 	mine.Name = "mine"
 	mine.Trigger = policy.Trigger{{Ratio: 0.5, Background: true}, {On: policy.OnBudgetExceeded}}
-	mine.Cut.Tokens = 2_000
+	mine.Clear = policy.Clear{}
 	for _, p := range []policy.Policy{mine, frugal.Policy()} {
 		result, err := replay.Run(ctx, session, p, replay.Options{ContextWindow: 64_000})
 		if err != nil {
@@ -41,8 +41,8 @@ func ExampleRun() {
 			result.Policy, len(result.Compactions), result.Bill.Kept, result.Bill.Uncompacted)
 	}
 	// Output:
-	// mine compacts 4 times and costs $1.6; never compacting costs $3.0
-	// frugal compacts 1 times and costs $1.9; never compacting costs $3.0
+	// mine compacts 5 times and costs $1.9; never compacting costs $3.0
+	// frugal compacts 1 times and costs $1.8; never compacting costs $3.0
 }
 
 // recorded returns the messages of an agent that reads sixty files, as OpenAI's API has them.

@@ -92,3 +92,22 @@ func TestARecordedCompactionIsMeasured(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, result))
 }
+
+func TestTheWindowOfASessionIsThatOfItsModelUnlessARequestWasLarger(t *testing.T) {
+	for _, tt := range []struct {
+		model           string
+		largest, window int
+		known           bool
+	}{
+		{"claude-opus-4-5", 150_000, 200_000, true},
+		{"anthropic/claude-opus-4.5", 0, 200_000, true},
+		{"claude-opus-4-5", 210_000, 1_000_000, false},
+		{"gpt-4.1", 0, 1_047_576, true},
+		{"a model of my own", 100_000, 128_000, false},
+		{"", 2_000_000, 2_000_000, false},
+	} {
+		window, known := windowOf(tt.model, tt.largest)
+		require.Equal(t, tt.window, window, tt.model)
+		require.Equal(t, tt.known, known, tt.model)
+	}
+}
