@@ -99,6 +99,9 @@ func TestTheRecordedSessionOpens(t *testing.T) {
 	p := openRun(t, 1280, 1000, "-session", recorded)
 	p.picture("recorded")
 	require.Contains(t, eval[string](p, `document.querySelector(".facts").textContent`), "484")
+	steps := eval[string](p, `document.querySelector("#steps").textContent`)
+	require.Contains(t, steps, " …/src/", "the end of a path")
+	require.NotContains(t, steps, "/Users/")
 	t.Logf("painted after %.0f ms", p.painted())
 	require.Less(t, eval[int](p, `document.documentElement.outerHTML.length`), 10_000_000)
 }

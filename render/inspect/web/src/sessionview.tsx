@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { page, snippet, text, type Compaction } from "./data";
 import { Text } from "./details";
-import { count, dollars, number, percent, tokens } from "./format";
+import { count, dollars, endOfPaths, number, percent, tokens } from "./format";
 import { List } from "./list";
 import { difference, MessageView, where } from "./messages";
 import { Fact, Where } from "./prompt";
@@ -59,7 +59,7 @@ export function SessionView({ steps, selected, onSelect, onOpen }: Props) {
                       <span aria-hidden="true">{marks(t)}</span>
                       <span class="spoken">{words(t)}</span>
                     </span>
-                    <span class="name">{snippet(t.step.did, 80)}</span>
+                    <span class="name">{endOfPaths(snippet(t.step.did, 200))}</span>
                     <span class="bar" aria-hidden="true">
                       <i style={{ width: `${(100 * t.total) / most}%` }} />
                     </span>

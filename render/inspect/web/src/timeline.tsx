@@ -126,6 +126,7 @@ export function Timeline({ steps, selected, onSelect }: Props) {
       />
       <figcaption>
         <span class="legend">
+          <span>tokens at each step:</span>
           {kinds
             .filter((k) => steps.some((t) => t.tokens[k] > 0))
             .map((k) => (
