@@ -16,8 +16,10 @@ import (
 
 const importUsage = `Usage: promptree import [flags] FILE
 
-Converts a recording to a session of promptree. It reads sessions of pi, oh-my-pi, Claude Code, Codex and promptree, and messages of
-OpenAI or Anthropic as JSON, and detects the format. For example:
+Converts a recording to a session of promptree, and detects the format. It reads sessions of Claude Code, Codex, Copilot CLI (its
+events.jsonl), Gemini CLI, goose (what "goose session export" writes as JSON, and the lines of earlier versions), opencode ("opencode
+export"), OpenHands (a list of events, or a folder with a file for each), SWE-agent, mini-swe-agent, pi, oh-my-pi and promptree, and
+messages of OpenAI or Anthropic as JSON. Databases are not read. For example:
 
 	promptree import -o session.jsonl ~/.claude/projects/app/1c2d.jsonl
 	promptree import recording.jsonl | promptree verify -

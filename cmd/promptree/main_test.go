@@ -264,6 +264,61 @@ func TestEveryFormatIsImportedWithoutDamage(t *testing.T) {
 	}
 }
 
+func TestEveryCommandReadsWhatImportReads(t *testing.T) {
+	files, err := filepath.Glob(formats + "*.json*")
+	require.NoError(t, err)
+	for _, from := range files {
+		for _, command := range [][]string{{"show"}, {"show", "-view"}, {"page"}, {"replay", "-policy", "copilot-chat"}} {
+			stdout, stderr := ran(t, program.ExitOK, append(command, "-salvage", from)...)
+			require.NotEmpty(t, stdout)
+			require.NotContains(t, stderr, "unreadable")
+		}
+	}
+	chat := strings.Replace(compacttest.Content(t, formats+"gemini.json"), `"type": "gemini", "content": "Only`, `"type": 7, "content": "Only`, 1)
+	damaged := file(t, "chat.json", chat)
+	for _, command := range []string{"import", "show", "page", "replay"} {
+		_, stderr := ran(t, program.ExitUsage, command, damaged)
+		require.Contains(t, stderr, damaged+": importer: line 40: type: expected a text, found a number (-salvage leaves out unreadable lines)\n")
+		_, stderr = ran(t, program.ExitFailed, command, "-salvage", damaged)
+		require.Contains(t, stderr, damaged+":40: unreadable: ")
+		require.Contains(t, stderr, damaged+": 1 lines cannot be read and were left out\n")
+	}
+}
+
+// OpenHands keeps each event in a file of its own.
+func TestAFolderOfEventsIsASession(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "events"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "base_state.json"), []byte("{}"), 0o600))
+	events := slices.Collect(strings.Lines(compacttest.Content(t, formats+"openhands.jsonl")))
+	for i, line := range events {
+		line = strings.ReplaceAll(strings.TrimSpace(line), `,"kind"`, ",\n\"kind\"")
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "events", fmt.Sprintf("%d.json", i)), []byte(line), 0o600))
+	}
+	want, _ := ran(t, program.ExitOK, "show", formats+"openhands.jsonl")
+	for _, path := range []string{folder, filepath.Join(folder, "events")} {
+		got, _ := ran(t, program.ExitOK, "show", path)
+		require.Equal(t, want, got)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "events", "10.json"), []byte("{"), 0o600))
+	_, stderr := ran(t, program.ExitUsage, "show", folder)
+	require.Contains(t, stderr, folder+": importer: line 11: ")
+}
+
+func TestALineBeforeItsParentIsReplayed(t *testing.T) {
+	line := func(uuid, parent, role, block string) string {
+		return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%q,"sessionId":"s","message":{"role":%q,"content":[%s]}}`+"\n", role, uuid, parent, role, block)
+	}
+	path := file(t, "claude.jsonl", line("u1", "", "user", `{"type":"text","text":"ask"}`)+
+		line("u3", "u2", "user", `{"type":"tool_result","tool_use_id":"c","content":"found"}`)+
+		line("u2", "u1", "assistant", `{"type":"tool_use","id":"c","name":"Read","input":{}}`)+line("u4", "u3", "assistant", `{"type":"text","text":"done"}`))
+	stdout, _ := ran(t, program.ExitOK, "show", "-view", path)
+	require.Regexp(t, `\n4 messages, `, stdout)
+	_, stderr := ran(t, program.ExitOK, "import", path)
+	require.Equal(t, path+":2: reordered: a line before the one that it follows\n", stderr)
+	ran(t, program.ExitOK, "replay", "-policy", "copilot-chat", path)
+}
+
 func TestSalvageLeavesOutUnreadableLines(t *testing.T) {
 	torn := file(t, "torn.jsonl", imported(t, tree)+"{nothing\n")
 	stdout, stderr := ran(t, program.ExitFailed, "import", "-salvage", torn)

@@ -72,12 +72,16 @@ func (b *builder) each(o *object, number int, list string, skip bool, f func(lin
 		if b.doc != nil {
 			line = b.doc.lineOf(list, offset)
 		}
-		return b.take(line, skip, func() error {
+		err := b.take(line, skip, func() error {
 			if err := f(line, item, raw); err != nil {
 				return err
 			}
 			return item.err
 		})
+		if err == nil {
+			item.err = nil // it was left out
+		}
+		return err
 	})
 	if bad, ok := errors.AsType[*LineError](err); ok {
 		return bad

@@ -32,7 +32,24 @@
 //     or request per line; the form with functions in place of tools too. Items of the responses API are read
 //     only as Codex writes them.
 //   - [FormatAnthropic]: messages of Anthropic's messages API, version 2023-06-01, in the same ways.
+//   - [FormatCopilot]: the events.jsonl of the GitHub Copilot CLI, versions 0.0.369 to 1.0. What a subagent says is a
+//     sidechain. A user's message is read as the model was shown it, with what the agent added. Only versions that
+//     record the event assistant.usage record usage.
+//   - [FormatGemini]: the chats of Gemini CLI, versions 0.1 to 0.49: a JSON document, or lines with changes and rewinds,
+//     which become branches. Thoughts are the summaries that it records.
+//   - [FormatGoose]: what `goose session export` writes as JSON (block/goose, versions 1.10 and later) and the lines of
+//     versions before. A message that only the model was shown, after one that is hidden from it, is a compaction. Usage
+//     is recorded only for the session as a whole, in the header.
+//   - [FormatOpencode]: what `opencode export` writes (anomalyco/opencode, versions 0.5 to 1.4).
+//   - [FormatOpenHands]: the events of OpenHands, one a line or in a list, of its SDK 1.0, which record no usage, and of
+//     versions 0.9 to 0.62; also a line of an evaluation with such a list in history. A condensation becomes a compaction
+//     that keeps what follows the last forgotten event.
+//   - [FormatSWEAgent] and [FormatMiniSWEAgent]: the trajectories of SWE-agent, versions 0.6 to 1.1, of which the history
+//     is read, and of mini-swe-agent, versions 1 and 2. SWE-agent records neither times nor the usage of an answer. Where a
+//     command is in the text of an answer and its output in a user's message, it stays so.
 //   - [FormatPromptree]: logs of package history.
+//
+// The databases in which newer versions of opencode, goose and crush keep their sessions are not read: export a session.
 //
 // # Conversion
 //
@@ -43,6 +60,12 @@
 // {"input":…}.
 //
 // Usage counts cached tokens as input, as [chat.Usage] does, even if a recorder counts them separately.
+//
+// Parents are resolved over the whole recording: a line may come before the one that it follows. Such lines, lines that
+// repeat another, types that are not known and versions that are later than those named above are noted.
+//
+// The name of a model that the recorder notes with an answer is an [entry.ModelChange] before the first answer of that
+// model, in the formats whose lines have no field of their own for a change.
 //
 // Messages are returned as they were recorded, even if no provider would accept them: an answer that was cut off may be
 // empty or leave its calls unanswered, and results may come in another order than their calls. The history's view

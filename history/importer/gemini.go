@@ -127,6 +127,9 @@ func (g *geminiReader) add(m *geminiMessage) error {
 		return err
 	}
 	r := Record{Line: m.number, Recorded: o.text("type"), Entry: entry.Entry{Parent: m.last, Time: o.time("timestamp")}}
+	if o.err != nil {
+		return o.err
+	}
 	if !g.has(m.id) {
 		r.ID = m.id
 	}

@@ -49,8 +49,8 @@ const MaxLine = 64 << 20
 // Options configure how a recording is read. The zero value refuses what it cannot read.
 type Options struct {
 	// SkipUnreadable skips lines that cannot be read, with a [Note] for each ([Unreadable]). The first line must be
-	// readable, because it shows the format. A torn end of a log of promptree is skipped in any case. A JSON document of
-	// several lines is read whole or not at all. Off by default.
+	// readable, because it shows the format. A torn end of a log of promptree is skipped in any case. Of a JSON document
+	// messages are skipped; one that is not valid JSON is not read. Off by default.
 	SkipUnreadable bool
 	// MaxLine is the maximum length of a line in bytes. Defaults to [MaxLine].
 	MaxLine int

@@ -107,6 +107,12 @@ func openAIPart(m *chat.Message, o *object, raw json.RawMessage, notes *pending)
 			return fmt.Errorf("image_url: %w", image.err)
 		}
 		notes.rest("content.image_url", image)
+	case m.Role == chat.RoleTool && o.is("text", kindText): // tool_output and others, as exports name it
+		appendText(m, o.text("text"), "content."+typ, notes)
+	case m.Role == chat.RoleTool && o.is("output", kindText):
+		appendText(m, o.text("output"), "content."+typ, notes)
+	case m.Role == chat.RoleTool && o.is("content", kindText):
+		appendText(m, o.text("content"), "content."+typ, notes)
 	default:
 		m.Content = append(m.Content, chat.Opaque{Value: raw})
 		return nil

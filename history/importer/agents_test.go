@@ -1,0 +1,182 @@
+package importer_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/storage"
+)
+
+// agents are the sessions of agents whose messages, calls and results are counted here by hand.
+var agents = map[string]struct{ messages, calls, results, images, thinking int }{
+	"gemini.json":         {6, 3, 2, 0, 1},
+	"gemini-lines.jsonl":  {6, 1, 1, 2, 1},
+	"swe-agent.json":      {6, 2, 2, 0, 1},
+	"swe-agent-old.json":  {3, 0, 0, 0, 0},
+	"mini-swe-agent.json": {5, 2, 2, 0, 2},
+	"openhands.jsonl":     {6, 2, 2, 1, 2},
+	"openhands-old.json":  {7, 3, 3, 2, 1},
+	"copilot.jsonl":       {7, 3, 3, 2, 2},
+	"opencode.json":       {6, 3, 2, 2, 1},
+	"goose.json":          {7, 2, 2, 2, 2},
+	"goose-lines.jsonl":   {4, 1, 1, 0, 0},
+}
+
+func TestEachMessageCallAndResultOfAnAgentIsRead(t *testing.T) {
+	for name, want := range agents {
+		t.Run(name, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(string(fixture(t, name))))
+			require.NoError(t, err)
+			have := agents[""]
+			open := map[string]bool{}
+			for _, r := range got.Path(got.Leaf) {
+				m := r.Message()
+				if m.Role == "" {
+					continue
+				}
+				have.messages++
+				for _, c := range m.ToolCalls {
+					have.calls++
+					require.True(t, json.Valid([]byte(c.Arguments)), c.Arguments)
+					open[c.ID] = true
+				}
+				if m.Role == chat.RoleTool {
+					have.results++
+					require.True(t, open[m.ToolCallID], m.ToolCallID)
+				}
+				for _, p := range m.Content {
+					switch p.(type) {
+					case chat.Image:
+						have.images++
+					case chat.Thinking:
+						have.thinking++
+					}
+				}
+			}
+			require.Equal(t, want, have)
+			s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
+			require.NoError(t, err)
+			refused, err := got.AppendTo(t.Context(), s)
+			require.NoError(t, err)
+			require.Empty(t, refused)
+		})
+	}
+}
+
+// Lines that name the one before them may come in any order after the first, and twice.
+func TestTheLinesOfATreeMayComeInAnyOrderAndTwice(t *testing.T) {
+	for _, name := range []string{"copilot.jsonl", "openhands.jsonl"} {
+		t.Run(name, func(t *testing.T) {
+			lines := slices.Collect(strings.Lines(string(fixture(t, name))))
+			if name == "openhands.jsonl" {
+				for i := 1; i < len(lines); i++ {
+					lines[i] = strings.Replace(lines[i], `{`, fmt.Sprintf(`{"parent_id":"v%d",`, i), 1)
+				}
+			}
+			want, err := importer.Read(strings.NewReader(strings.Join(lines, "")))
+			require.NoError(t, err)
+			first, rest := lines[0], slices.Clone(lines[1:])
+			slices.Reverse(rest)
+			got, err := importer.Read(strings.NewReader(first + strings.Join(rest, "")))
+			require.NoError(t, err)
+			require.Equal(t, said(want), said(got))
+			require.Equal(t, want.Leaf, got.Leaf)
+			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Reordered }))
+
+			doubled := slices.Insert(slices.Clone(lines), 3, lines[2])
+			got, err = importer.Read(strings.NewReader(strings.Join(doubled, "")))
+			require.NoError(t, err)
+			require.Equal(t, said(want), said(got))
+			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Repeated && n.Line == 4 }))
+		})
+	}
+}
+
+// A message that cannot be read is left out of a document, too.
+func TestAnUnreadableMessageOfADocumentIsSkippedOnRequest(t *testing.T) {
+	for name, damage := range map[string][2]string{
+		"gemini.json":         {`"type": "gemini", "content": "Only`, `"type": 7, "content": "Only`},
+		"swe-agent-old.json":  {`"role": "assistant"`, `"role": "critic"`},
+		"mini-swe-agent.json": {`{"role": "user"`, `{"role": "critic"`},
+		"openhands-old.json":  {`"action": "message", "args": {"content": "It is`, `"action": "message", "cause": "x", "args": {"content": "It is`},
+		"opencode.json":       {`"id": "msg_5", "sessionID": "ses_1", "role": "user"`, `"id": "msg_5", "sessionID": "ses_1", "role": "critic"`},
+		"goose.json":          {`{"type": "text", "text": "Do."}`, `{"type": "text", "text": 7}`},
+		"openai.json":         {`"role": "user"`, `"role": "critic"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := string(fixture(t, name))
+			require.Contains(t, whole, damage[0])
+			i := strings.LastIndex(whole, damage[0])
+			text := whole[:i] + damage[1] + whole[i+len(damage[0]):]
+			_, err := importer.Read(strings.NewReader(text))
+			var bad *importer.LineError
+			require.ErrorAs(t, err, &bad)
+			line := 1 + strings.Count(text[:i], "\n")
+			require.InDelta(t, line, bad.Line, 1)
+			want, err := importer.Read(strings.NewReader(whole))
+			require.NoError(t, err)
+			got, err := importer.Options{SkipUnreadable: true}.Read(strings.NewReader(text))
+			require.NoError(t, err)
+			require.Len(t, said(got), len(said(want))-1)
+			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Unreadable && n.Line == bad.Line }))
+		})
+	}
+}
+
+func TestAnAnswerOfAnEarlierOpencodeIsOneForEachRequest(t *testing.T) {
+	step := func(text, tool string) string {
+		return fmt.Sprintf(`{"type":"step-start"},{"type":"text","text":%q},{"type":"tool","callID":%q,"tool":"read","state":{"status":"completed","input":{},"output":"x","title":"","metadata":{}}},
+			{"type":"step-finish","cost":0.5,"tokens":{"input":5,"output":9,"reasoning":2,"cache":{"read":3,"write":1}}}`, text, tool)
+	}
+	got, err := importer.Read(strings.NewReader(`{"info":{"id":"s"},"messages":[{"info":{"id":"m","role":"assistant","cost":1,"tokens":{"input":10,"output":18,"reasoning":4,"cache":{"read":6,"write":2}}},"parts":[` + step("one", "a") + "," + step("two", "b") + `]}]}`))
+	require.NoError(t, err)
+	var answers []string
+	for _, r := range got.Records {
+		if m := r.Message(); m.Role == chat.RoleAssistant {
+			answers = append(answers, m.Text())
+			require.Len(t, m.ToolCalls, 1)
+			require.Equal(t, chat.Usage{Input: 9, Output: 9, CacheRead: 3, CacheWrite: 1}, r.Usage, "its output counts the thinking")
+			require.InDelta(t, 0.5, r.Cost, 0)
+		}
+	}
+	require.Equal(t, []string{"one", "two"}, answers)
+}
+
+func TestAResultOfAnExportIsText(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"ls","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"c","content":[{"type":"tool_output","output":"a.go"}]}]}`))
+	require.NoError(t, err)
+	require.Equal(t, "a.go", said(got)[2].Text())
+}
+
+func TestALineOfAnEvaluationOfOpenHandsIsASession(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(`{"instance_id":"i","history":` + strings.ReplaceAll(string(fixture(t, "openhands-old.json")), "\n", " ") + `}`))
+	require.NoError(t, err)
+	want, err := importer.Read(strings.NewReader(string(fixture(t, "openhands-old.json"))))
+	require.NoError(t, err)
+	require.Equal(t, importer.FormatOpenHands, got.Format)
+	require.Equal(t, said(want), said(got))
+}
+
+func TestAGeminiChatGoneBackIsABranch(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(string(fixture(t, "gemini-lines.jsonl"))))
+	require.NoError(t, err)
+	children := map[string]int{}
+	for _, r := range got.Records {
+		if r.Message().Role == chat.RoleUser {
+			children[r.Parent]++
+		}
+	}
+	require.Equal(t, 2, children["n2"])
+	for _, m := range said(got) {
+		require.NotContains(t, m.Text(), "Draw it.")
+	}
+}
