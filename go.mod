@@ -3,6 +3,7 @@ module github.com/promptree-go/promptree
 go 1.26
 
 require (
+	github.com/dlclark/regexp2 v1.10.0
 	github.com/google/go-cmp v0.7.0
 	github.com/pkoukk/tiktoken-go v0.1.8
 	github.com/pkoukk/tiktoken-go-loader v0.0.2
@@ -11,7 +12,4 @@ require (
 	golang.org/x/sys v0.47.0
 )
 
-require (
-	github.com/dlclark/regexp2 v1.10.0 // indirect
-	github.com/google/uuid v1.3.0 // indirect
-)
+require github.com/google/uuid v1.3.0 // indirect

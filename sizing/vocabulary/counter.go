@@ -131,7 +131,9 @@ func (w *work) words(text string, patterns []split.Pattern) (n int) {
 	v := w.vocabulary
 	for i := 0; i < len(text); {
 		end := next(text, i)
-		if id := v.tokens.find(text, i, end-i); id == noToken {
+		if v.byteLevel && end == i+1 && v.bytes[text[i]] != noToken {
+			n++
+		} else if id := v.tokens.find(text, i, end-i); id == noToken {
 			n += w.remembered(text, i, end)
 		} else if v.ignoreMerges {
 			n++

@@ -164,19 +164,20 @@ func (s *stages) prefixed(text string, atStart bool) string {
 // joins reports whether counts of texts add up at cuts.
 func (s *stages) joins() bool { return s.prefix == never }
 
-// cut returns what becomes of a text's words if it is cut between two characters.
+// cut reports whether a text may be cut between two characters without a change to its words.
 func (s *stages) cut(before, after rune) bool {
 	if s.spaces {
 		before, after = spaced(before), spaced(after)
 	}
-	if s.compose {
-		if !standsAlone(after) {
-			return false
-		}
-		if !standsAlone(before) {
-			// It may have become part of a letter, a mark or a symbol.
-			return split.Cuts(s.words, 'a', after) == split.Safe && split.Cuts(s.words, 'あ', after) == split.Safe &&
-				split.Cuts(s.words, '\u0301', after) == split.Safe && split.Cuts(s.words, '≠', after) == split.Safe
+	if s.compose && !standsAlone(after) {
+		return false
+	}
+	if s.compose && !standsAlone(before) {
+		// It may have become a letter, a mark or a symbol with what is before it.
+		for _, composite := range "aあ\u0301≠" {
+			if split.Cuts(s.words, composite, after) != split.Safe {
+				return false
+			}
 		}
 	}
 	return split.Cuts(s.words, before, after) == split.Safe

@@ -32,8 +32,8 @@ func newTokens(n int) *tokens { return &tokens{slots: make([]slot, n+n/2+1)} }
 
 // put adds a token of 1 to maxSize bytes; more than MaxShort are appended to text.
 func (t *tokens) put(text []byte, token string, id uint32) []byte {
-	key := keyOf(token, 0, len(token))
-	i := t.home(key)
+	key, h := keyOf(token, 0, len(token))
+	i := t.home(h)
 	for t.slots[i].size() != 0 {
 		if i++; i == len(t.slots) {
 			i = 0
@@ -52,8 +52,8 @@ func (t *tokens) find(s string, i, n int) uint32 {
 	if n > t.longest || n == 0 {
 		return noToken
 	}
-	key := keyOf(s, i, n)
-	for at := t.home(key); ; {
+	key, h := keyOf(s, i, n)
+	for at := t.home(h); ; {
 		slot := &t.slots[at]
 		size := slot.size()
 		if size == 0 {
@@ -68,11 +68,14 @@ func (t *tokens) find(s string, i, n int) uint32 {
 	}
 }
 
-func keyOf(s string, i, n int) uint64 {
+// keyOf returns the key of n bytes and their hash.
+func keyOf(s string, i, n int) (key, h uint64) {
 	if n <= hash.MaxShort {
-		return hash.Packed(s, i, n)
+		key = hash.Packed(s, i, n)
+		return key, hash.Short(key, n)
 	}
-	return hash.Long(s[i : i+n])
+	key = hash.Long(s[i : i+n])
+	return key, key
 }
 
-func (t *tokens) home(key uint64) int { return int((hash.Mix(key) >> 32) * uint64(len(t.slots)) >> 32) }
+func (t *tokens) home(h uint64) int { return int((h >> 32) * uint64(len(t.slots)) >> 32) }

@@ -59,6 +59,11 @@ var published = map[string]Pattern{
 	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`:       llama3,
 	// Qwen 2 to 3
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: qwen2,
+	// Qwen 3.5
+	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: qwen35,
+	// Kimi K2
+	`[\p{Han}]+|` + notHan + `*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+` + contractions + `|` + notHan + `+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*` +
+		contractions + `|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: kimi,
 	// Mistral Nemo
 	words + `|` + capitals + `|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`: tekken,
 	// gpt-oss, Llama 4, phi-4-mini
@@ -75,6 +80,7 @@ var published = map[string]Pattern{
 const (
 	words        = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`
 	capitals     = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*`
+	notHan       = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]`
 	contractions = `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`
 )
 
@@ -82,6 +88,8 @@ const (
 var (
 	llama3     = Pattern{Next: cl100kLongS, Cut: cl100kCut}
 	qwen2      = Pattern{Next: oneNumber(cl100kLongS), Cut: oneNumberCut(cl100kCut)}
+	qwen35     = Pattern{Next: oneNumber(cl100kMarks), Cut: oneNumberCut(marksCut)}
+	kimi       = Pattern{Next: kimiNext, Cut: kimiCut}
 	tekken     = Pattern{Next: oneNumber(noContraction), Cut: oneNumberCut(tekkenCut)}
 	o200kLongS = Pattern{Next: o200kOrLongS, Cut: o200kCut}
 )

@@ -19,13 +19,17 @@ func at(s string, i int) (Class, int) {
 
 // run returns the end of the run of characters from i on that are of these classes.
 func run(s string, i int, set Class) int {
-	for {
-		c, n := at(s, i)
+	for i < len(s) {
+		c, n := ascii[s[i]], 1
+		if c == 0 {
+			c, n = at(s, i)
+		}
 		if c&set == 0 {
-			return i
+			break
 		}
 		i += n
 	}
+	return i
 }
 
 // cl100kWide follows
@@ -70,21 +74,10 @@ func cl100kWide(s string, i int) int {
 //	\s+(?!\S)
 //	\s+
 func o200kWide(s string, i int) int {
-	c, n := at(s, i)
-	if c&(newline|number) == 0 {
-		start := i
-		if c&(space|rest) != 0 {
-			start += n
-		}
-		end, whole := cased(s, start)
-		if c == mark && !whole {
-			end = i + n // then the mark is not a prefix but a word, by the first line
-		}
-		if end > start || c == mark {
-			return end + contraction(s, end)
-		}
+	if end := o200kLetters(s, i, s); end > i {
+		return end
 	}
-	if c == number {
+	if c, _ := at(s, i); c == number {
 		return threeNumbers(s, i)
 	}
 	if end := symbols(s, i); end > i {
@@ -94,6 +87,27 @@ func o200kWide(s string, i int) int {
 		return end
 	}
 	return lines(s, i)
+}
+
+// o200kLetters matches the first two lines of o200k, and returns i if they do not match. The letters are those of a
+// text that starts as s does and may end before it.
+func o200kLetters(s string, i int, letters string) int {
+	c, n := at(s, i)
+	if c&(newline|number) != 0 {
+		return i
+	}
+	start := i
+	if c&(space|rest) != 0 {
+		start += n
+	}
+	end, whole := cased(letters, start)
+	if c == mark && !whole {
+		end = i + n // then the mark is not a prefix but a word, by the first line
+	}
+	if end > start || c == mark {
+		return end + contraction(s, end)
+	}
+	return i
 }
 
 // cased returns the end of the letters from i on that the first line of o200k matches, and true; else the end of those

@@ -67,6 +67,129 @@ func oneNumberCut(cut func(before, after rune) Cut) func(before, after rune) Cut
 	}
 }
 
+// cl100kMarks follows the expression of cl100k with marks among the letters: [\p{L}\p{M}] in place of \p{L}, and
+// [^\s\p{L}\p{M}\p{N}].
+func cl100kMarks(s string, i int) int {
+	if end := cl100kLongS(s, i); isASCII(s, i, end) {
+		return end
+	}
+	if s[i] == '\'' {
+		if hasLongS(s, i) {
+			return i + len(longS)
+		}
+		if n := contraction(s, i); n > 0 {
+			return i + n
+		}
+	}
+	c, n := at(s, i)
+	start := i
+	if c&(space|Symbol) != 0 {
+		start += n
+	}
+	if c&(newline|number) == 0 {
+		if end := run(s, start, letter|mark); end > start {
+			return end
+		}
+	}
+	if c == number {
+		return threeNumbers(s, i)
+	}
+	start = i
+	if s[i] == ' ' {
+		start++
+	}
+	if end := run(s, start, Symbol); end > start {
+		return run(s, end, newline)
+	}
+	return lines(s, i)
+}
+
+// isASCII reports whether a word and the byte after it are ASCII.
+func isASCII(s string, i, end int) bool {
+	for _, b := range []byte(s[i:min(end+1, len(s))]) {
+		if b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func marksCut(before, after rune) Cut {
+	next := ClassOf(after)
+	switch ClassOf(before) {
+	case lower, upper, caseless, mark:
+		return safeIf(next&(letter|mark) == 0)
+	default:
+		return cl100kCut(before, after)
+	}
+}
+
+// kimiNext follows the expression of o200k without slashes after symbols, in which runs of Han characters are words and
+// not letters of others.
+func kimiNext(s string, i int) int {
+	if end := o200kOrLongS(s, i); ascii[s[end-1]]&letter != 0 && isASCII(s, i, end) {
+		return end
+	}
+	if end := others(s, i, func(r rune) bool { return !isHan(r) }); end > i {
+		return end
+	}
+	_, n := at(s, i)
+	letters := run(s, i+n, letter|mark)
+	letters = others(s[:letters], i, isHan)
+	if end := o200kLetters(s, i, s[:letters]); end > i {
+		if hasLongS(s, end) && end == uncontracted(s, i, end) {
+			end += len(longS)
+		}
+		return end
+	}
+	if isNumber(runeAt(s, i)) {
+		return threeNumbers(s, i)
+	}
+	if end := symbols(s, i); end > i {
+		return run(s, end, newline)
+	}
+	return lines(s, i)
+}
+
+func runeAt(s string, i int) rune {
+	r, _ := utf8.DecodeRuneInString(s[i:])
+	return r
+}
+
+func kimiCut(before, after rune) Cut {
+	next, c := ClassOf(after), ClassOf(before)
+	switch {
+	case isHan(before): // one that is not a letter may also be among symbols or numbers
+		return safeIf(c&letter != 0 && !isHan(after))
+	case isHan(after) && next&letter != 0:
+		return safeIf(c != space)
+	case c == newline:
+		return safeIf(next&white == 0)
+	default:
+		return o200kCut(before, after)
+	}
+}
+
+// han holds the first and last characters of \p{Han}, of Unicode 16.
+var han = [...][2]rune{
+	{0x2E80, 0x2E99}, {0x2E9B, 0x2EF3}, {0x2F00, 0x2FD5}, {0x3005, 0x3005}, {0x3007, 0x3007}, {0x3021, 0x3029}, {0x3038, 0x303B},
+	{0x3400, 0x4DBF}, {0x4E00, 0x9FFF}, {0xF900, 0xFA6D}, {0xFA70, 0xFAD9}, {0x16FE2, 0x16FE3}, {0x16FF0, 0x16FF1}, {0x20000, 0x2A6DF},
+	{0x2A700, 0x2B739}, {0x2B740, 0x2B81D}, {0x2B820, 0x2CEA1}, {0x2CEB0, 0x2EBE0}, {0x2EBF0, 0x2EE5D}, {0x2F800, 0x2FA1D},
+	{0x30000, 0x3134A}, {0x31350, 0x323AF},
+}
+
+func isHan(r rune) bool {
+	if r < han[0][0] {
+		return false
+	}
+	for _, bounds := range han {
+		if r <= bounds[1] {
+			return r >= bounds[0]
+		}
+	}
+	return false
+}
+
 // tekkenCut is o200kCut without contractions.
 func tekkenCut(before, after rune) Cut {
 	if after == '\'' && ClassOf(before)&letter != 0 {
