@@ -117,7 +117,7 @@ func (s *Skills) do(ctx context.Context, r request, call string) (string, error)
 		return s.letGo(ctx, r, items)
 	}
 	r.File = path.Clean(cmp.Or(r.File, bodyFile))
-	sizing := s.latest()
+	sizing := s.sizing.Get()
 	list := s.List()
 	at := slices.IndexFunc(list, func(sk Skill) bool { return sk.Name == r.Skill })
 	if at < 0 {
@@ -179,7 +179,7 @@ func (s *Skills) letGo(ctx context.Context, r request, items []kept.Item) (strin
 		skill, file := parts(i.Name)
 		return skill != r.Skill || r.File != "" && file != path.Clean(r.File)
 	})
-	names, err := s.end(ctx, gone, true, s.latest())
+	names, err := s.end(ctx, gone, true, s.sizing.Get())
 	if err == nil && len(names) == 0 {
 		return "Nothing of it is loaded.", nil
 	}

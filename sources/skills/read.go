@@ -143,23 +143,24 @@ func (f *found) add(in fs.FS, dir string, err error) {
 	if err == nil {
 		text, err = readText(in, dir, bodyFile, mostMatter, true)
 	}
-	var m matter
+	var matter map[string]any
 	if err == nil {
 		head, _, ok := cutMatter(text)
 		if !ok {
 			err = fmt.Errorf("it does not begin with front matter between lines of --- within %d bytes", mostMatter)
 		} else {
-			m, err = f.parse(file, head)
+			matter, err = f.parse(file, head)
 		}
 	}
-	if err == nil && strings.TrimSpace(m.Description) == "" {
+	name, description := textOf(matter["name"]), textOf(matter["description"])
+	if err == nil && description == "" {
 		err = errors.New("it has no description")
 	}
 	if err != nil {
 		f.note(file, "left out: %v", err)
 		return
 	}
-	name, folder := strings.TrimSpace(m.Name), path.Base(dir)
+	folder := path.Base(dir)
 	if name != folder {
 		f.note(file, "the name %q differs from the folder's", plaintext.OneLine(name, 100))
 	}
@@ -169,14 +170,20 @@ func (f *found) add(in fs.FS, dir string, err error) {
 			return
 		}
 	}
-	if utf8.RuneCountInString(m.Description) > mostDescription {
+	if utf8.RuneCountInString(description) > mostDescription {
 		f.note(file, "the description has more than %d characters", mostDescription)
-		m.Description = string([]rune(m.Description)[:mostDescription])
+		description = string([]rune(description)[:mostDescription])
 	}
-	f.skills = append(f.skills, Skill{
-		Name: name, Description: m.Description, License: m.License, Compatibility: m.Compatibility, AllowedTools: m.allowed(), Metadata: m.metadata(),
-		Folder: dir, in: in,
-	})
+	f.skills = append(f.skills, Skill{Name: name, Description: description, Matter: matter, Folder: dir, in: in})
+}
+
+// textOf returns a field of front matter as text, "" for one that is a list or has fields itself.
+func textOf(field any) string {
+	switch field.(type) {
+	case nil, []any, map[string]any:
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprint(field))
 }
 
 // valid reports whether a name is one by the specification.
@@ -190,57 +197,28 @@ func valid(name string) bool {
 	return n > 0 && n <= mostName && !strings.HasPrefix(name, "-") && !strings.HasSuffix(name, "-") && !strings.Contains(name, "--")
 }
 
-// matter is the front matter of a skill.
-type matter struct {
-	Name, Description, License, Compatibility string
-	AllowedTools                              yaml.Node `yaml:"allowed-tools"`
-	Metadata                                  yaml.Node
-}
-
-func (m matter) allowed() string {
-	var list []string
-	if m.AllowedTools.Decode(&list) == nil && len(list) > 0 { // not by the specification, but common
-		return strings.Join(list, " ")
-	}
-	return m.AllowedTools.Value
-}
-
-func (m matter) metadata() map[string]string {
-	values := map[string]string{}
-	if m.Metadata.Decode(&values) != nil || len(values) == 0 {
-		return nil
-	}
-	return values
-}
-
 // plain matches a line of front matter with a value that is not in quotes.
 var plain = regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z-]*):[ \t]+([^\s"'|>\[{&*!#].*)$`)
 
 // parse reads front matter. Values with a colon, which YAML does not allow without quotes, are read as they stand.
-func (f *found) parse(file, head string) (m matter, err error) {
+func (f *found) parse(file, head string) (matter map[string]any, err error) {
 	defer func() { // whatever a parser makes of hostile text, it is that skill's mistake
 		if p := recover(); p != nil {
 			err = fmt.Errorf("its front matter cannot be read: %v", p)
 		}
 	}()
-	err = yaml.Unmarshal([]byte(head), &m)
-	if typed := (*yaml.TypeError)(nil); errors.As(err, &typed) { // the other fields are read
-		f.note(file, "front matter: %s", plaintext.OneLine(typed.Error(), 300))
-		return m, nil
-	}
-	if err == nil {
-		return m, nil
+	if err = yaml.Unmarshal([]byte(head), &matter); err == nil {
+		return matter, nil
 	}
 	quoted := plain.ReplaceAllStringFunc(head, func(line string) string {
 		parts := plain.FindStringSubmatch(line)
 		return parts[1] + ": '" + strings.ReplaceAll(strings.TrimSpace(parts[2]), "'", "''") + "'"
 	})
-	m = matter{}
-	if yaml.Unmarshal([]byte(quoted), &m) != nil {
-		return matter{}, fmt.Errorf("its front matter is not YAML: %s", plaintext.OneLine(err.Error(), 300))
+	if yaml.Unmarshal([]byte(quoted), &matter) != nil {
+		return nil, fmt.Errorf("its front matter is not YAML: %s", plaintext.OneLine(err.Error(), 300))
 	}
 	f.note(file, "front matter: put values with a colon in quotes")
-	return m, nil
+	return matter, nil
 }
 
 // cutMatter divides a text into its front matter and what follows.

@@ -10,7 +10,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/sources/internal/kept"
@@ -36,8 +35,8 @@ type Skills struct {
 	OnLetGo func(LetGo)
 
 	mu     sync.Mutex
-	found  *found          // nil if the folders were not read yet
-	sizing elements.Sizing // of the latest render
+	found  *found // nil if the folders were not read yet
+	sizing kept.Sizing
 }
 
 // LetGo says what is no longer kept.
@@ -56,9 +55,9 @@ type Skill struct {
 	Name string
 	// Description of what it does and when to use it, at most 1,024 characters.
 	Description string
-	// License, Compatibility, AllowedTools and Metadata are optional.
-	License, Compatibility, AllowedTools string
-	Metadata                             map[string]string
+	// Matter is the front matter, as YAML decodes it: with license, compatibility, metadata, allowed-tools and fields that the
+	// specification does not know.
+	Matter map[string]any
 	// Folder of the skill, a path in one of [Skills].Folders.
 	Folder string
 
@@ -144,7 +143,7 @@ func (c Catalogue) Render(_ context.Context, s elements.Sizing) (elements.Node, 
 	if err := c.Skills.check(); err != nil {
 		return nil, err
 	}
-	lines := catalogue(c.Skills.List(), clamp.Share(share(c.Skills.CatalogueShare, 0.05), s.PromptBudget), s.Tokenizer)
+	lines := catalogue(c.Skills.List(), kept.Share(c.Skills.CatalogueShare, 0.05, s), s.Tokenizer)
 	ranked := make([]textblock.Ranked, len(lines))
 	for i, line := range lines {
 		ranked[i] = textblock.Ranked{Text: line, Priority: len(lines) - i}
@@ -205,9 +204,7 @@ func (l Loaded) Render(ctx context.Context, s elements.Sizing) (elements.Node, e
 	if err := l.Skills.check(); err != nil {
 		return nil, err
 	}
-	l.Skills.mu.Lock()
-	l.Skills.sizing = s
-	l.Skills.mu.Unlock()
+	l.Skills.sizing.Set(s)
 	view, err := history.LookIn(ctx, l.Skills.Session)
 	if err != nil {
 		return nil, err
@@ -257,20 +254,5 @@ func (s *Skills) fit(items []kept.Item, sizing elements.Sizing) (fit, over []kep
 
 // room returns the tokens for the texts of what was loaded.
 func (s *Skills) room(sizing elements.Sizing) int {
-	return clamp.Share(share(s.LoadedShare, 0.25), sizing.PromptBudget) - sizing.Tokenizer.CountText(loadedHead) - 8
-}
-
-// latest returns the sizing of the latest render.
-func (s *Skills) latest() elements.Sizing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sizing
-}
-
-// share returns a share of a budget, limited to 1, or its default.
-func share(given, otherwise float64) float64 {
-	if given > 0 {
-		return min(given, 1)
-	}
-	return otherwise
+	return kept.Share(s.LoadedShare, 0.25, sizing) - sizing.Tokenizer.CountText(loadedHead) - 8
 }

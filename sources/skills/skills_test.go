@@ -327,7 +327,9 @@ func TestABrokenSkillIsANote(t *testing.T) {
 		{"another name than the folder's", "pdf", "---\nname: other\ndescription: D\n---\n", "differs", "other: D"},
 		{"a name that is none", "pdf", "---\nname: My PDF\ndescription: D\n---\n", "differs", "pdf: D"},
 		{"a name and a folder that are none", "My PDF", "---\nname: My PDF\ndescription: D\n---\n", "left out: a name has", ""},
-		{"a list for a text", "pdf", "---\nname: pdf\nlicense: [a]\ndescription: D\n---\n", "cannot unmarshal", "pdf: D"},
+		{"a list for a text", "pdf", "---\nname: pdf\nlicense: [a]\ndescription: D\n---\n", "", "pdf: D"},
+		{"a list for the description", "pdf", "---\nname: pdf\ndescription: [D]\n---\n", "no description", ""},
+		{"a number for a text", "1", "---\nname: 1\ndescription: 2\n---\n", "", "1: 2"},
 		{"a description that is too long", "pdf", "---\nname: pdf\ndescription: " + long[:2000] + "\n---\n", "more than 1024", "pdf: " + long[:1024]},
 		{"no description", "pdf", "---\nname: pdf\n---\n", "no description", ""},
 		{"no front matter", "pdf", "# PDF\n", "does not begin with front matter", ""},
@@ -359,12 +361,12 @@ func TestABrokenSkillIsANote(t *testing.T) {
 
 func TestOptionalFieldsAreRead(t *testing.T) {
 	text := "---\nname: pdf\ndescription: D\nlicense: MIT\ncompatibility: Go\nmetadata:\n  author: me\n  version: \"1.0\"\nallowed-tools: %s\n---\n"
-	for _, tools := range []string{"Read Bash(git:*)", `["Read", "Bash(git:*)"]`} {
-		a := newAgent(t, nil, fstest.MapFS{"pdf/SKILL.md": {Data: fmt.Appendf(nil, text, tools)}})
-		require.Empty(t, a.known.Notes())
-		got := a.known.List()[0]
-		require.Equal(t, []string{"MIT", "Go", "Read Bash(git:*)", "me", "1.0"}, []string{got.License, got.Compatibility, got.AllowedTools, got.Metadata["author"], got.Metadata["version"]})
-	}
+	a := newAgent(t, nil, fstest.MapFS{"pdf/SKILL.md": {Data: fmt.Appendf(nil, text, "Read Bash(git:*)")}})
+	require.Empty(t, a.known.Notes())
+	require.Equal(t, map[string]any{
+		"name": "pdf", "description": "D", "license": "MIT", "compatibility": "Go", "allowed-tools": "Read Bash(git:*)",
+		"metadata": map[string]any{"author": "me", "version": "1.0"},
+	}, a.known.List()[0].Matter)
 }
 
 func TestOfTwoSkillsWithOneNameTheFirstFoldersCounts(t *testing.T) {

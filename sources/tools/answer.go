@@ -61,7 +61,7 @@ func (d *Deferred) idle(s elements.Sizing) []chat.Tool {
 		}
 		return append([]chat.Tool{{Name: SearchTool, Description: text, Parameters: json.RawMessage(searchSchema)}}, list...)
 	}
-	limit := int(share(d.IdleShare, 0.05) * float64(s.PromptBudget))
+	limit := kept.Share(d.IdleShare, 0.05, s)
 	low, high := 0, len(d.Tools)+1 // low names fit, or are none; high do not fit
 	for high-low > 1 {
 		if middle := low + (high-low)/2; s.Tokenizer.CountTools(with(middle)) <= limit {
@@ -161,7 +161,7 @@ func (d *Deferred) use(ctx context.Context, call chat.ToolCall) error {
 	if kept.Has(items, call.Name) {
 		return d.store().Write(ctx, kept.Change{Use: []string{call.Name}})
 	}
-	return d.change(ctx, kept.Change{Keep: []kept.Item{{Name: call.Name, Call: call.ID}}}, d.latest())
+	return d.change(ctx, kept.Change{Keep: []kept.Item{{Name: call.Name, Call: call.ID}}}, d.sizing.Get())
 }
 
 // search answers a call of [SearchTool], and keeps what it finds.
@@ -181,7 +181,7 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 	if err := d.check(); err != nil {
 		return "", err
 	}
-	s := d.latest()
+	s := d.sizing.Get()
 	items, err := d.items(ctx, "")
 	if err != nil {
 		return "", err

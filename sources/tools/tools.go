@@ -8,14 +8,12 @@ import (
 	"html"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
-	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/sources/internal/kept"
@@ -58,8 +56,7 @@ type Deferred struct {
 	// OnChange, if set, is called when tools were found or let go.
 	OnChange func(Change)
 
-	mu     sync.Mutex
-	sizing elements.Sizing // of the latest render
+	sizing kept.Sizing
 }
 
 // Change says which tools were found, or let go to make room.
@@ -104,9 +101,7 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 	if err := d.check(); err != nil || len(d.Tools) == 0 {
 		return nil, err
 	}
-	d.mu.Lock()
-	d.sizing = s
-	d.mu.Unlock()
+	d.sizing.Set(s)
 	view, err := history.LookIn(ctx, d.Session)
 	if err != nil {
 		return nil, err
@@ -214,21 +209,7 @@ func (d *Deferred) size(t chat.Tool, s elements.Sizing) int {
 }
 
 func (d *Deferred) room(s elements.Sizing) int {
-	return clamp.Share(share(d.FoundShare, 0.1), s.PromptBudget) - s.Tokenizer.CountText(foundHead) - 8
-}
-
-// latest returns the sizing of the latest render.
-func (d *Deferred) latest() elements.Sizing {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.sizing
-}
-
-func share(given, otherwise float64) float64 {
-	if given > 0 {
-		return min(given, 1)
-	}
-	return otherwise
+	return kept.Share(d.FoundShare, 0.1, s) - s.Tokenizer.CountText(foundHead) - 8
 }
 
 // block returns the definition of a tool as text, between tags that it cannot close. Where it has more tokens than all

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
@@ -161,4 +163,32 @@ func whole(r history.Round, s elements.Sizing) bool {
 		tokens += s.Tokenizer.CountMessage(e.Message())
 	}
 	return tokens <= s.PromptBudget/2
+}
+
+// Sizing holds the sizing of the latest render, by which what is loaded later is measured.
+type Sizing struct {
+	mu   sync.Mutex
+	last elements.Sizing
+}
+
+// Set records the sizing of a render.
+func (s *Sizing) Set(last elements.Sizing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = last
+}
+
+// Get returns the sizing of the latest render, without a Tokenizer before the first.
+func (s *Sizing) Get() elements.Sizing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// Share returns the tokens of a share of a prompt's budget, up to all of it, or of its default if none is given.
+func Share(given, otherwise float64, s elements.Sizing) int {
+	if given > 0 {
+		otherwise = min(given, 1)
+	}
+	return clamp.Share(otherwise, s.PromptBudget)
 }
