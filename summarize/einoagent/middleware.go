@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/model"
@@ -14,11 +12,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/callback"
-	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/internal/framework"
+	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
 // Options configures the middleware.
@@ -43,26 +38,48 @@ type Conversation struct {
 	Prompt elements.Node
 }
 
-// New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. It holds no state of a run, so agents that run
-// in parallel may share it, each with its own session.
-func New(o Options) (adk.ChatModelAgentMiddleware, error) {
+// New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. Agents that run in parallel may share it, each with
+// its own session.
+func New(o Options) (adk.ChatModelAgentMiddleware, error) { return newMiddleware(o, messageForm()) }
+
+func newMiddleware[M adk.MessageType](o Options, f form[M]) (adk.TypedChatModelAgentMiddleware[M], error) {
 	if (o.Compactor == nil) == (o.Choose == nil) {
 		return nil, errors.New("einoagent: set either Options.Compactor, for one conversation, or Options.Choose, for several")
 	}
-	return &middleware{BaseChatModelAgentMiddleware: &adk.BaseChatModelAgentMiddleware{}, options: o}, nil
+	return &middleware[M]{TypedBaseChatModelAgentMiddleware: &adk.TypedBaseChatModelAgentMiddleware[M]{}, options: o, form: f}, nil
 }
 
-type middleware struct {
-	*adk.BaseChatModelAgentMiddleware
-	options Options
+// form is how messages of a type are read and written.
+type form[M any] struct {
+	from  func(M) ([]chat.Message, error)
+	to    func([]chat.Message) ([]M, error)
+	list  func([]M) []M // in the order and without the data in which lists of the same messages may differ
+	usage func(M) chat.Usage
+	calls func(*callIDs, M) M // an answer or a chunk of one, with an id in each call
 }
+
+type middleware[M adk.MessageType] struct {
+	*adk.TypedBaseChatModelAgentMiddleware[M]
+	options Options
+	form    form[M]
+	own     run[M] // of Options.Compactor
+}
+
+// run is the mirror of a run's conversation.
+type run[M any] struct{ mirror *mirror.Mirror[M] }
+
+// Context keys of a middleware: its current run, and the step of it.
+type (
+	runKey  struct{ m any }
+	stepKey struct{ m any }
+)
 
 // conversation returns the conversation of the run that a context belongs to.
-func (m *middleware) conversation(ctx context.Context) (Conversation, error) {
-	c := Conversation{m.options.Compactor, m.options.Prompt}
-	if m.options.Choose != nil {
+func (o Options) conversation(ctx context.Context) (Conversation, error) {
+	c := Conversation{o.Compactor, o.Prompt}
+	if o.Choose != nil {
 		var err error
-		if c, err = m.options.Choose(ctx); err != nil {
+		if c, err = o.Choose(ctx); err != nil {
 			return c, fmt.Errorf("einoagent: Options.Choose: %w", err)
 		}
 	}
@@ -72,244 +89,155 @@ func (m *middleware) conversation(ctx context.Context) (Conversation, error) {
 	case c.Compactor.Session == nil:
 		return c, errors.New("einoagent: the compactor has no session: set Compactor.Session")
 	}
-	n, _ := ctx.Value(nestedKey{m}).(*nested)
-	if c = n.within(c); c.Prompt == nil {
-		c.Prompt = framework.Whole(c.Compactor.Session)
-	}
 	return c, nil
 }
 
-// stepKey is the context key of a middleware's current step.
-type stepKey struct{ m *middleware }
+// mirror returns the mirror of the conversation that a context belongs to.
+func (m *middleware[M]) mirror(ctx context.Context) (*mirror.Mirror[M], error) {
+	c, err := m.options.conversation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, _ := ctx.Value(nestedKey{m}).(*nested)
+	c = n.within(c)
+	r, _ := ctx.Value(runKey{m}).(*run[M])
+	switch {
+	case c.Compactor == m.options.Compactor:
+		r = &m.own
+	case r == nil:
+		r = &run[M]{}
+	}
+	if r.mirror == nil || r.mirror.Compactor != c.Compactor {
+		r.mirror = &mirror.Mirror[M]{Compactor: c.Compactor, From: m.form.from, To: m.form.to, Partial: true}
+	}
+	r.mirror.Prompt = c.Prompt
+	return r.mirror, nil
+}
+
+// BeforeAgent gives the run a mirror of its own.
+func (m *middleware[M]) BeforeAgent(ctx context.Context, agent *adk.ChatModelAgentContext) (context.Context, *adk.ChatModelAgentContext, error) {
+	return context.WithValue(ctx, runKey{m}, &run[M]{}), agent, nil
+}
 
 // step is one request and its answer.
-type step struct {
-	compactor *summarize.Compactor
-	prompt    elements.Node
-	leading   int // number of messages of the agent's instruction
-	result    *render.Result
-	messages  []*schema.Message // the result's messages, converted
-	leaf      string            // the session's leaf when the prompt was rendered
-	recovered bool              // messages differ from the agent's state, because a request was refused
+type step[M any] struct {
+	mirror   *mirror.Mirror[M]
+	messages []M // to send
 }
 
-func (m *middleware) step(ctx context.Context) *step {
-	s, _ := ctx.Value(stepKey{m}).(*step)
-	return s
-}
-
-// compose converts a rendered prompt and marks its messages.
-func (s *step) compose(result *render.Result) error {
-	messages, err := prompt(result.Messages)
-	if err != nil {
-		return err
-	}
-	session := s.compactor.Session
-	s.result, s.leaf = result, session.Leaf()
-	for i, e := range messages {
-		prefix := ""
-		if i < s.leading {
-			prefix = instructionMark
-		}
-		messages[i] = marked(e, prefix, session.Header().ID, s.leaf)
-	}
-	s.messages = messages
-	return nil
-}
-
-// promptTree returns the prompt with the agent's instruction before it, and the number of messages of the instruction.
-func promptTree(instruction []*schema.Message, prompt elements.Node) (elements.Node, int, error) {
-	list := elements.Nodes{}
-	for _, e := range instruction {
-		c, err := FromEino(e)
-		if err != nil {
-			return nil, 0, err
-		}
-		if strings.TrimSpace(c.Text()) == "" {
-			continue // an empty instruction
-		}
-		list = append(list, elements.Message(elements.Props{Required: true}, c))
-	}
-	return append(list, prompt), len(list), nil
-}
-
-// BeforeModelRewriteState records new messages, renders the prompt, which may compact the session, and makes the
-// rendered messages the agent's.
-func (m *middleware) BeforeModelRewriteState(ctx context.Context, agent *adk.ChatModelAgentState, _ *adk.ModelContext) (context.Context, *adk.ChatModelAgentState, error) {
-	c, err := m.conversation(ctx)
-	if err != nil {
-		return ctx, nil, err
-	}
-	session := c.Compactor.Session
-	now := splitState(agent.Messages, session.Header().ID)
-	if err := record(ctx, session, now, toolNames(agent.Messages)); err != nil {
+// BeforeModelRewriteState records new messages and renders the prompt, which may compact the session. The agent's own
+// messages stay as they are.
+func (m *middleware[M]) BeforeModelRewriteState(ctx context.Context, agent *adk.TypedChatModelAgentState[M], _ *adk.TypedModelContext[M]) (context.Context, *adk.TypedChatModelAgentState[M], error) {
+	s := &step[M]{}
+	var err error
+	if s.mirror, err = m.mirror(ctx); err != nil {
 		return ctx, nil, err
 	}
 	tools, err := fromEinoTools(agent.ToolInfos)
-	if err == nil {
-		err = framework.Retarget(ctx, c.Compactor, tools)
-	}
 	if err != nil {
 		return ctx, nil, err
 	}
-	s := &step{compactor: c.Compactor}
-	if s.prompt, s.leading, err = promptTree(now.instruction, c.Prompt); err != nil {
-		return ctx, nil, err
-	}
-	result, err := c.Compactor.RenderOrWait(ctx, s.prompt)
-	if err == nil {
-		err = s.compose(result)
-	}
+	fitted, err := s.mirror.Fit(ctx, mirror.Request[M]{Messages: m.form.list(agent.Messages), Tools: tools})
 	if err != nil {
-		return ctx, nil, fmt.Errorf("einoagent: composing the prompt: %w", err)
+		return ctx, nil, fmt.Errorf("einoagent: %w", err)
 	}
-	composed := *agent
-	composed.Messages = slices.Clip(s.messages)
-	return context.WithValue(ctx, stepKey{m}, s), &composed, nil
+	s.messages = fitted.Messages
+	return context.WithValue(ctx, stepKey{m}, s), agent, nil
 }
 
-// WrapModel makes a smaller request if the model refuses one as too large.
-func (m *middleware) WrapModel(ctx context.Context, inner model.BaseChatModel, _ *adk.ModelContext) (model.BaseChatModel, error) {
-	s := m.step(ctx)
+// WrapModel sends the prompt instead of the agent's messages, and a smaller one if the model refuses it as too large.
+func (m *middleware[M]) WrapModel(ctx context.Context, inner model.BaseModel[M], _ *adk.TypedModelContext[M]) (model.BaseModel[M], error) {
+	s, _ := ctx.Value(stepKey{m}).(*step[M])
 	if s == nil {
 		return inner, nil
 	}
-	return &retryingModel{inner: inner, step: s}, nil
+	return &fittingModel[M]{inner, s, m.form}, nil
 }
 
-// retryingModel asks its inner model again with a smaller prompt if the request is too large.
-type retryingModel struct {
-	inner model.BaseChatModel
-	step  *step
+// fittingModel sends the prompt of a step to its inner model.
+type fittingModel[M adk.MessageType] struct {
+	inner model.BaseModel[M]
+	step  *step[M]
+	form  form[M]
 }
 
-// Generate implements [model.BaseChatModel].
-func (r *retryingModel) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
-	answer, err := askWithRecovery(ctx, r.step, input, func(messages []*schema.Message) (*schema.Message, error) {
-		return r.inner.Generate(ctx, messages, opts...)
-	})
-	if err != nil || answer == nil {
+// Generate implements [model.BaseModel].
+func (f *fittingModel[M]) Generate(ctx context.Context, _ []M, opts ...model.Option) (M, error) {
+	answer, err := ask(ctx, f.step, func(messages []M) (M, error) { return f.inner.Generate(ctx, messages, opts...) })
+	if err != nil {
 		return answer, err
 	}
-	return new(callIDs).chunk(answer), nil
+	return f.form.calls(new(callIDs), answer), nil
 }
 
-// Stream implements [model.BaseChatModel].
-func (r *retryingModel) Stream(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
-	answer, err := askWithRecovery(ctx, r.step, input, func(messages []*schema.Message) (*startedStream, error) {
-		reader, err := r.inner.Stream(ctx, messages, opts...)
+// Stream implements [model.BaseModel].
+func (f *fittingModel[M]) Stream(ctx context.Context, _ []M, opts ...model.Option) (*schema.StreamReader[M], error) {
+	var first M
+	var end error
+	reader, err := ask(ctx, f.step, func(messages []M) (*schema.StreamReader[M], error) {
+		reader, err := f.inner.Stream(ctx, messages, opts...)
 		if err != nil {
 			return nil, err
 		}
-		first, err := reader.Recv() // some models refuse a request only here
-		if summarize.Recoverable(err) {
+		if first, end = reader.Recv(); summarize.Recoverable(end) { // some models refuse a request only here
 			reader.Close()
-			return nil, err
+			return nil, end
 		}
-		return &startedStream{first, err, reader}, nil
+		return reader, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return answer.whole(), nil
-}
-
-// startedStream is a stream whose first chunk was read.
-type startedStream struct {
-	first  *schema.Message
-	err    error
-	reader *schema.StreamReader[*schema.Message]
-}
-
-// whole returns the stream from its first chunk on.
-func (b *startedStream) whole() *schema.StreamReader[*schema.Message] {
-	out, in := schema.Pipe[*schema.Message](0)
+	out, in := schema.Pipe[M](0)
 	go func() {
 		defer in.Close()
-		defer b.reader.Close()
+		defer reader.Close()
 		ids := &callIDs{}
-		for chunk, err := b.first, b.err; err != io.EOF; chunk, err = b.reader.Recv() {
-			if err == nil && chunk != nil {
-				chunk = ids.chunk(chunk)
+		for chunk, err := first, end; err != io.EOF; chunk, err = reader.Recv() {
+			if err == nil {
+				chunk = f.form.calls(ids, chunk)
 			}
 			if in.Send(chunk, err) || err != nil {
 				return
 			}
 		}
 	}()
-	return out
+	return out, nil
 }
 
-// askWithRecovery asks for an answer, and asks again with a smaller prompt while the request is too large.
-func askWithRecovery[T any](ctx context.Context, s *step, input []*schema.Message, ask func([]*schema.Message) (T, error)) (T, error) {
-	if s.recovered { // eino retries a request that was made smaller before
-		input = s.messages
-	}
+// ask asks for an answer, and asks again with a smaller prompt while the request is too large.
+func ask[M, T any](ctx context.Context, s *step[M], ask func([]M) (T, error)) (T, error) {
 	for {
-		answer, err := ask(input)
+		answer, err := ask(s.messages)
 		if !summarize.Recoverable(err) || ctx.Err() != nil {
 			return answer, err
 		}
-		result, err := s.compactor.Recover(ctx, s.prompt, err, "")
-		if err == nil {
-			err = s.compose(result)
-		}
+		smaller, err := s.mirror.Refit(ctx, err)
 		if err != nil {
 			return answer, fmt.Errorf("einoagent: asking with a smaller prompt: %w", err)
 		}
-		s.recovered, input = true, s.messages
+		s.messages = smaller.Messages
 	}
 }
 
 // AfterModelRewriteState records the answer and the usage that the provider reported.
-func (m *middleware) AfterModelRewriteState(ctx context.Context, agent *adk.ChatModelAgentState, _ *adk.ModelContext) (context.Context, *adk.ChatModelAgentState, error) {
-	s := m.step(ctx)
+func (m *middleware[M]) AfterModelRewriteState(ctx context.Context, agent *adk.TypedChatModelAgentState[M], _ *adk.TypedModelContext[M]) (context.Context, *adk.TypedChatModelAgentState[M], error) {
+	s, _ := ctx.Value(stepKey{m}).(*step[M])
 	if s == nil || len(agent.Messages) == 0 {
 		return ctx, agent, nil
 	}
-	last := len(agent.Messages) - 1
-	answer := agent.Messages[last]
-	said, err := body(answer, nil)
-	if err != nil {
-		return ctx, nil, err
+	answer := agent.Messages[len(agent.Messages)-1:]
+	if err := s.mirror.Answered(ctx, m.form.usage(answer[0]), m.form.list(answer)...); err != nil {
+		return ctx, nil, fmt.Errorf("einoagent: %w", err)
 	}
-	session := s.compactor.Session
-	write, done := callback.Outlive(ctx) // record even if the run is cancelled
-	defer done()
-	if err := logOf(session).Unchanged(write, s.leaf); err != nil {
-		return ctx, nil, fmt.Errorf("einoagent: recording the answer: %w", err)
-	}
-	entries := []entry.Entry{{Body: said}, {Body: s.compactor.Usage(s.result, chat.Response{Usage: usageOf(answer)}, "")}}
-	if _, err := session.Add(write, entries...); err != nil {
-		return ctx, nil, fmt.Errorf("einoagent: recording the answer: %w", err)
-	}
-	after := *agent
-	if s.recovered {
-		after.Messages = slices.Clone(s.messages)
-	} else {
-		after.Messages = slices.Clone(agent.Messages[:last])
-	}
-	after.Messages = append(after.Messages, marked(answer, "", session.Header().ID, session.Leaf()))
-	return ctx, &after, nil
+	return ctx, agent, nil
 }
 
 // AfterAgent records the last messages, and compacts after the turn if the policy says so.
-func (m *middleware) AfterAgent(ctx context.Context, agent *adk.ChatModelAgentState) (context.Context, error) {
-	c, err := m.conversation(ctx)
-	if err != nil {
-		return ctx, err
+func (m *middleware[M]) AfterAgent(ctx context.Context, agent *adk.TypedChatModelAgentState[M]) (context.Context, error) {
+	mirror, err := m.mirror(ctx)
+	if err == nil {
+		err = mirror.EndTurn(ctx, m.form.list(agent.Messages))
 	}
-	session := c.Compactor.Session
-	now := splitState(agent.Messages, session.Header().ID)
-	if now.base == "" {
-		return ctx, nil // no model was asked
-	}
-	if err := record(ctx, session, now, toolNames(agent.Messages)); err != nil {
-		return ctx, err
-	}
-	node, _, err := promptTree(now.instruction, c.Prompt)
-	if err != nil {
-		return ctx, err
-	}
-	return ctx, framework.AfterTurn(ctx, c.Compactor, node)
+	return ctx, err
 }

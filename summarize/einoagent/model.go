@@ -160,7 +160,7 @@ func partialResponse(chunks []*schema.Message) chat.Response {
 
 // response converts an answer.
 func response(answer *schema.Message) (chat.Response, error) {
-	said := without(answer, idKey, markKey)
+	said := without(answer, idKey)
 	said.Role, said.ResponseMeta = schema.Assistant, nil
 	said.ToolCalls = withoutIndex(said.ToolCalls)
 	m, err := FromEino(said)

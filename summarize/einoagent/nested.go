@@ -24,7 +24,7 @@ type nested struct {
 }
 
 // nestedKey is the context key of a middleware's current tool call.
-type nestedKey struct{ m *middleware }
+type nestedKey struct{ m any }
 
 // within returns the conversation of a run inside the tool call. The argument is the conversation that it would have
 // outside. On a nil receiver it returns the argument.
@@ -58,20 +58,21 @@ func (n *nested) end() {
 }
 
 // call returns the context for a tool call.
-func (m *middleware) call(ctx context.Context) (context.Context, *nested, error) {
-	c, err := m.conversation(ctx)
+func (m *middleware[M]) call(ctx context.Context) (context.Context, *nested, error) {
+	c, err := m.options.conversation(ctx)
 	if err != nil {
 		return ctx, nil, err
 	}
-	n := &nested{outer: []*history.Session{c.Compactor.Session}}
-	if enclosing, _ := ctx.Value(nestedKey{m}).(*nested); enclosing != nil {
+	enclosing, _ := ctx.Value(nestedKey{m}).(*nested)
+	n := &nested{outer: []*history.Session{enclosing.within(c).Compactor.Session}}
+	if enclosing != nil {
 		n.outer = append(n.outer, enclosing.outer...)
 	}
 	return context.WithValue(ctx, nestedKey{m}, n), n, nil
 }
 
 // WrapInvokableToolCall keeps the messages of agents that run in a tool out of the conversation.
-func (m *middleware) WrapInvokableToolCall(_ context.Context, next adk.InvokableToolCallEndpoint, _ *adk.ToolContext) (adk.InvokableToolCallEndpoint, error) {
+func (m *middleware[M]) WrapInvokableToolCall(_ context.Context, next adk.InvokableToolCallEndpoint, _ *adk.ToolContext) (adk.InvokableToolCallEndpoint, error) {
 	return func(ctx context.Context, arguments string, opts ...tool.Option) (string, error) {
 		ctx, n, err := m.call(ctx)
 		if err != nil {
@@ -83,7 +84,7 @@ func (m *middleware) WrapInvokableToolCall(_ context.Context, next adk.Invokable
 }
 
 // WrapEnhancedInvokableToolCall does what WrapInvokableToolCall does.
-func (m *middleware) WrapEnhancedInvokableToolCall(_ context.Context, next adk.EnhancedInvokableToolCallEndpoint, _ *adk.ToolContext) (adk.EnhancedInvokableToolCallEndpoint, error) {
+func (m *middleware[M]) WrapEnhancedInvokableToolCall(_ context.Context, next adk.EnhancedInvokableToolCallEndpoint, _ *adk.ToolContext) (adk.EnhancedInvokableToolCallEndpoint, error) {
 	return func(ctx context.Context, argument *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
 		ctx, n, err := m.call(ctx)
 		if err != nil {
@@ -96,7 +97,7 @@ func (m *middleware) WrapEnhancedInvokableToolCall(_ context.Context, next adk.E
 
 // WrapStreamableToolCall does what WrapInvokableToolCall does. It does not stop background work when the call returns,
 // because the stream may be read later; the work ends by itself.
-func (m *middleware) WrapStreamableToolCall(_ context.Context, next adk.StreamableToolCallEndpoint, _ *adk.ToolContext) (adk.StreamableToolCallEndpoint, error) {
+func (m *middleware[M]) WrapStreamableToolCall(_ context.Context, next adk.StreamableToolCallEndpoint, _ *adk.ToolContext) (adk.StreamableToolCallEndpoint, error) {
 	return func(ctx context.Context, arguments string, opts ...tool.Option) (*schema.StreamReader[string], error) {
 		ctx, _, err := m.call(ctx)
 		if err != nil {
@@ -107,7 +108,7 @@ func (m *middleware) WrapStreamableToolCall(_ context.Context, next adk.Streamab
 }
 
 // WrapEnhancedStreamableToolCall does what WrapStreamableToolCall does.
-func (m *middleware) WrapEnhancedStreamableToolCall(_ context.Context, next adk.EnhancedStreamableToolCallEndpoint, _ *adk.ToolContext) (adk.EnhancedStreamableToolCallEndpoint, error) {
+func (m *middleware[M]) WrapEnhancedStreamableToolCall(_ context.Context, next adk.EnhancedStreamableToolCallEndpoint, _ *adk.ToolContext) (adk.EnhancedStreamableToolCallEndpoint, error) {
 	return func(ctx context.Context, argument *schema.ToolArgument, opts ...tool.Option) (*schema.StreamReader[*schema.ToolResult], error) {
 		ctx, _, err := m.call(ctx)
 		if err != nil {

@@ -6,8 +6,9 @@ import (
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/schema"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/recall"
-	"github.com/promptree-go/promptree/summarize/internal/framework"
+	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
 // RecallTools returns the tools of package recall, by which the agent reads and searches what its prompt no longer
@@ -15,13 +16,13 @@ import (
 // [history.Options].Recall. An answer takes an eighth of the budget at most. An agent that runs in a tool of another
 // reads the conversation of that one.
 func RecallTools(o Options) ([]tool.BaseTool, error) {
-	if err := framework.CheckRecall(o.Compactor); err != nil {
-		return nil, err
+	if c := o.Compactor; c != nil && c.Session != nil && !c.Session.Recall() {
+		return nil, recall.ErrUnmarked
 	}
 	infos, err := toEinoTools(recall.Tools{}.Declared())
 	var list []tool.BaseTool
 	for _, info := range infos {
-		list = append(list, &lookUp{info, &middleware{options: o}})
+		list = append(list, &lookUp{info, o})
 	}
 	return list, err
 }
@@ -29,7 +30,7 @@ func RecallTools(o Options) ([]tool.BaseTool, error) {
 // lookUp is a tool of package recall.
 type lookUp struct {
 	info *schema.ToolInfo
-	of   *middleware // which knows the conversation
+	of   Options
 }
 
 // Info implements [tool.InvokableTool].
@@ -41,6 +42,6 @@ func (l *lookUp) InvokableRun(ctx context.Context, arguments string, _ ...tool.O
 	if err != nil {
 		return "", err
 	}
-	result, err := framework.LookUp(ctx, c.Compactor, l.info.Name, arguments)
+	result, err := mirror.New(c.Compactor).LookUp(ctx, chat.ToolCall{Name: l.info.Name, Arguments: arguments})
 	return result.Text(), err
 }

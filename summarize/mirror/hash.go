@@ -119,19 +119,25 @@ func (h *hasher) number(n uint64) {
 func digest(m chat.Message) uint64 {
 	var h hasher
 	h.SetSeed(seed)
-	id := givenID(m.ToolCallID)
-	if m.Role == chat.RoleTool && id == "" {
-		m.Name = "" // it says which call is answered
+	if m.Role == chat.RoleTool {
+		m.Name = "" // no prompt shows it
 	}
-	h.texts(string(m.Role), m.Name, id)
+	h.texts(string(m.Role), m.Name, givenID(m.ToolCallID))
 	h.write(reflect.ValueOf(m.IsError), 0)
 	h.number(uint64(len(m.ToolCalls)))
 	for _, c := range m.ToolCalls {
 		h.texts(givenID(c.ID), c.Name, c.Arguments, c.Signature)
 	}
-	for _, p := range m.Content {
-		switch p := p.(type) {
+	for i := 0; i < len(m.Content); i++ {
+		switch p := m.Content[i].(type) {
 		case chat.Text:
+			for ; i+1 < len(m.Content); i++ { // a prompt shows adjacent texts as one
+				next, ok := m.Content[i+1].(chat.Text)
+				if !ok {
+					break
+				}
+				p += "\n" + next
+			}
 			h.texts("text", string(p))
 		case chat.Opaque:
 			var b bytes.Buffer

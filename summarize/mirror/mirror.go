@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render"
@@ -181,11 +182,12 @@ func (m *Mirror[M]) Answered(ctx context.Context, usage chat.Usage, answer ...M)
 	return nil
 }
 
-// EndTurn compacts after a turn if the policy says so. The list, if it is not nil, is recorded first. What a policy says
+// EndTurn compacts after a turn if the policy says so. The list, if it is not nil, is recorded first. Before the first Fit
+// there is nothing to do. What a policy says
 // in the user's place after a turn is left out, because nobody would answer it. A compaction that fails is no error here:
 // the next Fit compacts or fails.
 func (m *Mirror[M]) EndTurn(ctx context.Context, list []M) error {
-	if err := m.check(); err != nil {
+	if err := m.check(); err != nil || m.sent == nil {
 		return err
 	}
 	if list != nil {
@@ -210,6 +212,15 @@ func (m *Mirror[M]) EndTurn(ctx context.Context, list []M) error {
 		return fmt.Errorf("mirror: %w", err)
 	}
 	return nil
+}
+
+// LookUp answers a call of a tool of package recall, by which the model reads what the list to send leaves out. An answer
+// takes an eighth of the budget at most. The session must have been opened with [history.Options].Recall.
+func (m *Mirror[M]) LookUp(ctx context.Context, call chat.ToolCall) (chat.Message, error) {
+	target := m.Compactor.Current()
+	tools := recall.Tools{Session: m.Compactor.Session, MaxTokens: target.Budget / 8, Tokenizer: target.Tokenizer}
+	result, _, err := tools.Answer(ctx, call)
+	return result, err
 }
 
 func (m *Mirror[M]) check() error {

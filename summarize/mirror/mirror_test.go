@@ -340,7 +340,10 @@ func TestAHostsOwnMessageIsSentAsItIs(t *testing.T) {
 		},
 	}
 	var list []*message
-	for _, c := range script("s1 u1 c1 r1 a1 u2") {
+	said := script("s1 u1 c1 r1 a1 u2")
+	said[1].Content = append(said[1].Content, chat.Text("in two parts"), chat.Image{URL: "https://example.com/a.png"}, chat.Text("and one more"))
+	said[3].Name = "read"
+	for _, c := range said {
 		list = append(list, &message{c, map[string]any{"extra": 1.5}})
 	}
 	list[2].ToolCalls = append(list[2].ToolCalls, chat.ToolCall{ID: "call_lost", Name: "read", Arguments: "{}"})
@@ -355,10 +358,10 @@ func TestAHostsOwnMessageIsSentAsItIs(t *testing.T) {
 		require.Same(t, list[at], fitted.Messages[i])
 	}
 	list[4].mark = map[string]any{"extra": 2} // which the session does not hold
-	before := said(t, m.Compactor.Session)
+	before := path(t, m.Compactor.Session)
 	_, err = m.Fit(t.Context(), mirror.Request[*message]{Messages: list})
 	require.NoError(t, err)
-	require.Equal(t, before, said(t, m.Compactor.Session))
+	require.Equal(t, before, path(t, m.Compactor.Session))
 }
 
 func TestCallsWithoutIDsAreAnsweredByTheirResults(t *testing.T) {

@@ -1,0 +1,94 @@
+package einoagent
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// idKey is the key of eino's own id in a message's Extra.
+const idKey = "_eino_msg_id"
+
+// messageForm is the form of [schema.Message].
+func messageForm() form[*schema.Message] {
+	return form[*schema.Message]{
+		from: func(m *schema.Message) ([]chat.Message, error) {
+			said := without(m, idKey)
+			if m.Role == schema.Tool && m.Name == "" {
+				said.Name, said.ToolName = m.ToolName, ""
+			}
+			c, err := FromEino(said)
+			return []chat.Message{c}, err
+		},
+		to: prompt, list: conversation, usage: usageOf, calls: (*callIDs).chunk,
+	}
+}
+
+// conversation returns messages without the data of their responses, which no model needs, with the name of the tool in
+// each result, and with the results of parallel calls in the order of the calls. eino has them in the order in which they
+// finished.
+func conversation(messages []*schema.Message) []*schema.Message {
+	list := make([]*schema.Message, len(messages))
+	var calls []schema.ToolCall // of the last message that is no result
+	call := func(m *schema.Message) int {
+		return slices.IndexFunc(calls, func(c schema.ToolCall) bool { return c.ID == m.ToolCallID })
+	}
+	from := 0 // of the results that follow it
+	for i, m := range messages {
+		switch c := *m; {
+		case m.Role != schema.Tool:
+			if calls, from = m.ToolCalls, i+1; m.ResponseMeta != nil || len(calls) > 0 {
+				c.ResponseMeta, c.ToolCalls = nil, withoutIndex(calls)
+				m = &c
+			}
+		case m.ToolName == "" && call(m) >= 0:
+			c.ToolName = calls[call(m)].Function.Name
+			m = &c
+		}
+		list[i] = m
+		if m.Role == schema.Tool {
+			slices.SortStableFunc(list[from:i+1], func(a, b *schema.Message) int { return call(a) - call(b) })
+		}
+	}
+	return list
+}
+
+// withoutIndex returns calls without their index in a stream, and sets the type "function", which eino assumes if there
+// is none.
+func withoutIndex(calls []schema.ToolCall) []schema.ToolCall {
+	list := cloned(calls)
+	for i := range list {
+		list[i].Index, list[i].Type = nil, cmp.Or(list[i].Type, "function")
+	}
+	return list
+}
+
+// prompt converts messages for a model of eino. Empty messages are dropped, and empty results get a placeholder.
+func prompt(messages []chat.Message) ([]*schema.Message, error) {
+	list := make([]*schema.Message, 0, len(messages))
+	called := map[string]string{}
+	for _, m := range messages {
+		e, err := toEino(m)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range m.ToolCalls {
+			called[c.ID] = c.Name
+		}
+		empty := e.Content == "" && len(e.MultiContent)+len(e.UserInputMultiContent)+len(e.AssistantGenMultiContent)+len(e.ToolCalls) == 0
+		switch {
+		case empty && e.Role == schema.Tool:
+			e.Content = "(no output)"
+		case empty:
+			continue
+		}
+		if e.Role == schema.Tool && e.ToolName == "" {
+			e.Name, e.ToolName = "", cmp.Or(e.Name, called[e.ToolCallID])
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
