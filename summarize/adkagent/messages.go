@@ -52,6 +52,7 @@ func FromADK(contents []*genai.Content) ([]chat.Message, error) {
 type reader struct {
 	messages   []chat.Message
 	unanswered []chat.ToolCall // of the last assistant message
+	named      bool            // results have the names of their tools
 }
 
 // content converts the next content.
@@ -162,6 +163,9 @@ func samePart(p *genai.Part, ours chat.Part) (bool, error) {
 // response converts a function response to a tool message.
 func (r *reader) response(f *genai.FunctionResponse) (chat.Message, error) {
 	m := chat.Message{Role: chat.RoleTool, ToolCallID: r.answered(f)}
+	if r.named {
+		m.Name = f.Name
+	}
 	text, failed, err := resultText(f.Response)
 	if err != nil {
 		return m, fmt.Errorf("the response to %q: %w", f.Name, err)

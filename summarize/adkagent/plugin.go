@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"google.golang.org/adk/v2/agent"
@@ -16,12 +15,8 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/callback"
-	"github.com/promptree-go/promptree/internal/callid"
-	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/internal/framework"
+	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
 // Options configures the plugin.
@@ -67,9 +62,16 @@ func New(o Options) (*plugin.Plugin, error) {
 // callbacks holds the plugin's callbacks and the steps of runs in progress.
 type callbacks struct {
 	options Options
+	own     conversation // of Options.Compactor
 
 	mu    sync.Mutex
 	steps map[requestKey]*step
+}
+
+// conversation is a conversation with the mirror of adk's contents.
+type conversation struct {
+	*mirror.Mirror[*genai.Content]
+	model string // of the last request
 }
 
 // requestKey identifies an agent's requests within a run.
@@ -80,35 +82,79 @@ func keyOf(ctx agent.ReadonlyContext) requestKey {
 }
 
 // conversation returns the conversation of a request, and reports whether there is one.
-func (p *callbacks) conversation(ctx agent.ReadonlyContext) (Conversation, bool, error) {
-	c := Conversation{p.options.Compactor, p.options.Prompt}
-	if p.options.Choose != nil {
+func (o Options) conversation(ctx agent.ReadonlyContext) (Conversation, bool, error) {
+	c := Conversation{o.Compactor, o.Prompt}
+	if o.Choose != nil {
 		var err error
-		if c, err = p.options.Choose(ctx); err != nil {
+		if c, err = o.Choose(ctx); err != nil {
 			return c, false, fmt.Errorf("adkagent: Options.Choose: %w", err)
 		}
-	} else if ctx.AgentName() != p.options.Agent {
+	} else if ctx.AgentName() != o.Agent {
 		return c, false, nil
 	}
-	switch {
-	case c.Compactor == nil:
-		return c, false, nil
-	case c.Compactor.Session == nil:
+	if c.Compactor != nil && c.Compactor.Session == nil {
 		return c, false, errors.New("adkagent: the compactor has no session: set Compactor.Session")
-	case c.Prompt == nil:
-		c.Prompt = framework.Whole(c.Compactor.Session)
 	}
-	return c, true, nil
+	return c, c.Compactor != nil, nil
+}
+
+// of returns the conversation with its mirror. before is the agent's last step in the run, or nil.
+func (p *callbacks) of(c Conversation, before *step) *conversation {
+	s := &conversation{}
+	switch {
+	case c.Compactor == p.options.Compactor:
+		s = &p.own
+	case before != nil && before.Compactor == c.Compactor:
+		s = before.conversation
+	}
+	if s.Mirror == nil {
+		s.Mirror = &mirror.Mirror[*genai.Content]{Compactor: c.Compactor, From: fromContent, To: s.to, Partial: true}
+	}
+	return s
+}
+
+// fromContent converts a content, with the names of tools in results.
+func fromContent(c *genai.Content) ([]chat.Message, error) {
+	r := reader{named: true}
+	err := r.content(c)
+	return r.messages, err
+}
+
+// to converts a part of a prompt.
+func (c *conversation) to(messages []chat.Message) ([]*genai.Content, error) {
+	messages = messages[len(systems(messages)):]
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	// Gemini's rules hold for whole prompts, which begin and end with a message of the user.
+	around := append([]chat.Message{chat.UserMessage(".")}, messages...)
+	last := messages[len(messages)-1].Role == chat.RoleAssistant
+	if last {
+		around = append(around, chat.UserMessage("."))
+	}
+	_, contents, err := prompt(around, c.model)
+	if err != nil {
+		return nil, fmt.Errorf("adkagent: %w", err)
+	}
+	if last {
+		contents = contents[:len(contents)-1]
+	}
+	return contents[1:], nil
+}
+
+// systems returns the system messages at the start of a prompt.
+func systems(messages []chat.Message) []chat.Message {
+	n := slices.IndexFunc(messages, func(m chat.Message) bool { return m.Role != chat.RoleSystem })
+	if n < 0 {
+		n = len(messages)
+	}
+	return messages[:n]
 }
 
 // step is one request and its answer.
 type step struct {
-	compactor *summarize.Compactor
-	prompt    elements.Node
-	model     string
-	result    *render.Result
-	leaf      string // the session's leaf when the prompt was rendered
-	ended     bool   // the answer called no tool
+	*conversation
+	ended bool // the answer called no tool
 }
 
 func (p *callbacks) step(ctx agent.ReadonlyContext) *step {
@@ -119,38 +165,44 @@ func (p *callbacks) step(ctx agent.ReadonlyContext) *step {
 
 // beforeModel records new messages, renders the prompt, which may compact the session, and puts it into the request.
 func (p *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
-	c, has, err := p.conversation(ctx)
+	c, has, err := p.options.conversation(ctx)
 	if err != nil || !has {
 		return nil, err
 	}
 	if req.Config == nil {
 		req.Config = &genai.GenerateContentConfig{}
 	}
+	s := &step{conversation: p.of(c, p.step(ctx))}
+	s.model, s.Prompt = req.Model, c.Prompt
 	said, continued := withoutContinue(req.Contents)
-	if err := record(ctx, c.Compactor.Session, said); err != nil {
-		return nil, err
+	if continued {
+		if log := c.Compactor.Session; c.Prompt == nil {
+			c.Prompt = elements.Nodes{history.Conversation{Session: log}, history.TurnStart{Session: log}, history.TurnRounds{Session: log}}
+		}
+		s.Prompt = elements.Nodes{c.Prompt, elements.Message(elements.Props{Required: true}, chat.UserMessage(continueText))}
 	}
 	tools, err := fromADKTools(req.Config.Tools)
-	if err == nil {
-		err = framework.Retarget(ctx, c.Compactor, tools)
-	}
 	if err != nil {
 		return nil, err
 	}
 	if m, ok := c.Compactor.Current().Model.(*adkModel); ok {
 		m.declared.Store(&declared{tools, slices.Clone(req.Config.Tools)})
 	}
-	s := &step{compactor: c.Compactor, model: req.Model}
-	if s.prompt, err = promptTree(req.Config.SystemInstruction, c.Prompt, continued); err != nil {
-		return nil, err
+	system := ""
+	if i := req.Config.SystemInstruction; i != nil {
+		of, err := FromADK([]*genai.Content{{Role: genai.RoleUser, Parts: i.Parts}})
+		if err != nil {
+			return nil, fmt.Errorf("adkagent: the instruction: %w", err)
+		}
+		for _, m := range of {
+			system += m.Text()
+		}
 	}
-	result, err := c.Compactor.RenderOrWait(ctx, s.prompt)
-	if err == nil {
-		err = s.compose(result, req)
-	}
+	fitted, err := s.Fit(ctx, mirror.Request[*genai.Content]{System: system, Messages: said, Tools: tools})
 	if err != nil {
-		return nil, fmt.Errorf("adkagent: composing the prompt: %w", err)
+		return nil, fmt.Errorf("adkagent: %w", err)
 	}
+	s.compose(fitted, req)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.steps[keyOf(ctx)] = s
@@ -173,95 +225,15 @@ func withoutContinue(contents []*genai.Content) ([]*genai.Content, bool) {
 	return contents[:n-1], true
 }
 
-// record appends to a session those contents that it does not have yet.
-func record(ctx context.Context, s *history.Session, said []*genai.Content) error {
-	messages, err := FromADK(said)
-	if err != nil {
-		return err
-	}
-	bodies := make([]entry.Body, len(messages))
-	for i, m := range messages {
-		bodies[i] = entry.Message{Message: m}
-	}
-	write, done := callback.Outlive(ctx) // record even if the run is cancelled
-	defer done()
-	known, err := logOf(s).Align(write, "", bodies)
-	if err != nil {
-		return fmt.Errorf("adkagent: comparing the conversation with the session: %w", err)
-	}
-	if err := reuseCallIDs(write, s, messages, known); err != nil {
-		return err
-	}
-	if err := s.Append(write, messages[known:]...); err != nil {
-		return fmt.Errorf("adkagent: recording new messages: %w", err)
-	}
-	return nil
-}
-
-// logOf returns a session as a log of adk's contents. Their calls have an id only if the provider gave one, so two
-// ids that were made up here may belong to the same call.
-func logOf(s *history.Session) framework.Log {
-	return framework.Log{Session: s, SameCall: func(had, said string) bool { return callid.IsNew(had) && callid.IsNew(said) }}
-}
-
-// reuseCallIDs sets the call ids of new tool results to the ids that the session has for those calls.
-func reuseCallIDs(ctx context.Context, s *history.Session, messages []chat.Message, known int) error {
-	if known == len(messages) || known == 0 || messages[known].Role != chat.RoleTool {
-		return nil
-	}
-	last := known - 1
-	for last > 0 && messages[last].Role == chat.RoleTool {
-		last--
-	}
-	for e, err := range s.Back(ctx, "") {
-		if err != nil {
-			return fmt.Errorf("adkagent: finding the calls that were answered: %w", err)
-		}
-		had := e.Message()
-		if had.Role != chat.RoleAssistant {
-			continue
-		}
-		for i := known; i < len(messages) && messages[i].Role == chat.RoleTool; i++ {
-			k := slices.IndexFunc(messages[last].ToolCalls, func(c chat.ToolCall) bool { return c.ID == messages[i].ToolCallID })
-			if k >= 0 && k < len(had.ToolCalls) {
-				messages[i].ToolCallID = had.ToolCalls[k].ID
-			}
-		}
-		return nil
-	}
-	return nil
-}
-
-// promptTree returns the prompt with adk's instruction before it.
-func promptTree(instruction *genai.Content, prompt elements.Node, continued bool) (elements.Node, error) {
-	list := elements.Nodes{}
-	if instruction != nil {
-		var r reader
-		if err := r.content(&genai.Content{Role: genai.RoleUser, Parts: instruction.Parts}); err != nil {
-			return nil, fmt.Errorf("adkagent: the instruction: %w", err)
-		}
-		for _, m := range r.messages {
-			if m.Role = chat.RoleSystem; strings.TrimSpace(m.Text()) != "" {
-				list = append(list, elements.Message(elements.Props{Required: true}, m))
-			}
+// compose puts a prompt into a request. System messages of [Conversation].Prompt join adk's instruction.
+func (s *step) compose(fitted mirror.Fitted[*genai.Content], req *model.LLMRequest) {
+	req.Contents = fitted.Messages
+	if list := systems(fitted.Result.Messages); len(list) > 1 {
+		req.Config.SystemInstruction = &genai.Content{Role: genai.RoleUser}
+		for _, m := range list {
+			req.Config.SystemInstruction.Parts = append(req.Config.SystemInstruction.Parts, genai.NewPartFromText(m.Text()))
 		}
 	}
-	list = append(list, prompt)
-	if continued {
-		list = append(list, elements.Message(elements.Props{Required: true}, chat.UserMessage(continueText)))
-	}
-	return list, nil
-}
-
-// compose puts a rendered prompt into a request.
-func (s *step) compose(result *render.Result, req *model.LLMRequest) error {
-	instruction, contents, err := prompt(result.Messages, s.model)
-	if err != nil {
-		return err
-	}
-	s.result, s.leaf = result, s.compactor.Session.Leaf()
-	req.Contents, req.Config.SystemInstruction = contents, instruction
-	return nil
 }
 
 // onModelError makes a smaller request if the model refused one as too large.
@@ -270,7 +242,7 @@ func (p *callbacks) onModelError(ctx agent.Context, req *model.LLMRequest, refus
 	if s == nil {
 		return nil, nil
 	}
-	m, ok := s.compactor.Current().Model.(*adkModel)
+	m, ok := s.Compactor.Current().Model.(*adkModel)
 	if !ok {
 		return nil, nil // the target's model does not take requests of adk
 	}
@@ -278,13 +250,11 @@ func (p *callbacks) onModelError(ctx agent.Context, req *model.LLMRequest, refus
 		if !summarize.Recoverable(refused) || ctx.Err() != nil {
 			return nil, refused
 		}
-		result, err := s.compactor.Recover(ctx, s.prompt, refused, "")
-		if err == nil {
-			err = s.compose(result, req)
-		}
+		smaller, err := s.Refit(ctx, refused)
 		if err != nil {
 			return nil, fmt.Errorf("adkagent: asking with a smaller prompt: %w", err)
 		}
+		s.compose(smaller, req)
 		var answer *model.LLMResponse
 		if answer, refused = ask(ctx, m.llm, req); refused == nil {
 			return answer, nil
@@ -312,24 +282,11 @@ func (p *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 	if s == nil || err != nil || answer == nil || answer.Partial || answer.Content == nil {
 		return nil, nil
 	}
-	said, err := FromADK([]*genai.Content{{Role: genai.RoleModel, Parts: answer.Content.Parts}})
-	if err != nil || len(said) == 0 {
-		return nil, err
+	said := &genai.Content{Role: genai.RoleModel, Parts: answer.Content.Parts}
+	if err := s.Answered(ctx, usageOf(answer.UsageMetadata), said); err != nil {
+		return nil, fmt.Errorf("adkagent: %w", err)
 	}
-	session := s.compactor.Session
-	write, done := callback.Outlive(ctx) // record even if the run is cancelled
-	defer done()
-	if err := logOf(session).Unchanged(write, s.leaf); err != nil {
-		return nil, fmt.Errorf("adkagent: recording the answer: %w", err)
-	}
-	entries := []entry.Entry{
-		{Body: entry.Message{Message: said[0]}},
-		{Body: s.compactor.Usage(s.result, chat.Response{Usage: usageOf(answer.UsageMetadata)}, "")},
-	}
-	if _, err := session.Add(write, entries...); err != nil {
-		return nil, fmt.Errorf("adkagent: recording the answer: %w", err)
-	}
-	s.leaf, s.ended = session.Leaf(), len(said[0].ToolCalls) == 0
+	s.ended = !slices.ContainsFunc(said.Parts, func(p *genai.Part) bool { return p != nil && p.FunctionCall != nil })
 	return nil, nil
 }
 
@@ -347,6 +304,6 @@ func (p *callbacks) afterRun(ctx agent.InvocationContext) {
 	}
 	p.mu.Unlock()
 	for _, s := range over {
-		_ = framework.AfterTurn(ctx, s.compactor, s.prompt)
+		_ = s.EndTurn(ctx, nil)
 	}
 }

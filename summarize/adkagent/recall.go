@@ -9,19 +9,19 @@ import (
 	"google.golang.org/adk/v2/tool"
 	"google.golang.org/adk/v2/tool/functiontool"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/internal/plainjson"
-	"github.com/promptree-go/promptree/summarize/internal/framework"
+	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
 // RecallTools returns the tools of package recall, by which the agent reads and searches what its prompt no longer
 // shows. Add them to the agent's tools. The options are those of the plugin; sessions must be opened with
 // [history.Options].Recall. An answer takes an eighth of the budget at most.
 func RecallTools(o Options) ([]tool.Tool, error) {
-	if err := framework.CheckRecall(o.Compactor); err != nil {
-		return nil, err
+	if c := o.Compactor; c != nil && c.Session != nil && !c.Session.Recall() {
+		return nil, recall.ErrUnmarked
 	}
-	p := &callbacks{options: o}
 	var list []tool.Tool
 	for _, d := range (recall.Tools{}).Declared() {
 		var schema jsonschema.Schema
@@ -29,7 +29,7 @@ func RecallTools(o Options) ([]tool.Tool, error) {
 			return nil, err
 		}
 		lookUp := func(ctx agent.Context, arguments map[string]any) (string, error) {
-			c, has, err := p.conversation(ctx)
+			c, has, err := o.conversation(ctx)
 			if err != nil || !has {
 				return "this agent has no session to read", err
 			}
@@ -37,7 +37,7 @@ func RecallTools(o Options) ([]tool.Tool, error) {
 			if err != nil {
 				return "", err
 			}
-			result, err := framework.LookUp(ctx, c.Compactor, d.Name, string(data))
+			result, err := mirror.New(c.Compactor).LookUp(ctx, chat.ToolCall{Name: d.Name, Arguments: string(data)})
 			if err == nil && result.IsError {
 				err = errors.New(result.Text())
 			}

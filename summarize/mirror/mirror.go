@@ -31,8 +31,9 @@ type Mirror[M any] struct {
 	// From converts a message. One that holds several, such as the results of parallel calls, is converted to several; one
 	// that holds nothing to none.
 	From func(M) ([]chat.Message, error)
-	// To converts messages that are sent otherwise than they were said: summaries, cleared or cut results, what the list
-	// does not have. They follow each other in the prompt.
+	// To converts messages that follow each other in a prompt, but not as they were said: summaries, cleared or cut results,
+	// what the list does not have. Calls are there with all their results. What it returns may be sent more than once, and
+	// must not be changed.
 	To func([]chat.Message) ([]M, error)
 	// Version, if set, returns a message's id and version, which must change with its content, or "" for a message that has
 	// none. Messages with the same one in one list are told apart by their content. Defaults to a hash of the content.
@@ -287,16 +288,24 @@ func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
 		out, made[key] = append(out, list...), list
 		return nil
 	}
-	for i := range messages {
-		at, ok := said[digests[i]]
-		if !ok || i < from {
-			continue
+	for i := 0; i < len(messages); {
+		own, next := []M(nil), i // the messages of the list that hold a message, or a round with all its results
+		for next == i || next < len(messages) && messages[next].Role == chat.RoleTool {
+			at, ok := said[digests[next]]
+			if !ok || !slices.Equal(records[at].digests, digests[next:min(next+len(records[at].digests), len(digests))]) {
+				own = nil
+				break
+			}
+			own, next = append(own, m.list[at]), next+len(records[at].digests)
 		}
-		if n := len(records[at].digests); n <= len(digests)-i && slices.Equal(records[at].digests, digests[i:i+n]) {
+		if own != nil {
 			if err := convert(i); err != nil {
 				return nil, err
 			}
-			out, from = append(out, m.list[at]), i+n
+			out, from, i = append(out, own...), next, next
+			continue
+		}
+		for i++; i < len(messages) && messages[i].Role == chat.RoleTool; i++ {
 		}
 	}
 	if err := convert(len(messages)); err != nil {
