@@ -2,6 +2,7 @@ package einoagent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -221,19 +222,19 @@ func plain(m chat.Message) *schema.Message {
 		case chat.Image:
 			if m.Role == chat.RoleAssistant {
 				image := &schema.MessageOutputImage{}
-				imageSlot{common: &image.MessagePartCommon}.put(p)
+				imageSlot(&image.MessagePartCommon, nil).put(p)
 				e.AssistantGenMultiContent = append(e.AssistantGenMultiContent, schema.MessageOutputPart{Type: schema.ChatMessagePartTypeImageURL, Image: image})
 				continue
 			}
 			image := &schema.MessageInputImage{}
-			imageSlot{&image.MessagePartCommon, &image.Detail}.put(p)
+			imageSlot(&image.MessagePartCommon, &image.Detail).put(p)
 			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeImageURL, Image: image})
 		case chat.Document:
 			if m.Role == chat.RoleAssistant {
 				continue // eino has no files in answers
 			}
 			file := &schema.MessageInputFile{}
-			fileSlot{&file.MessagePartCommon}.put(p)
+			fileSlot(&file.MessagePartCommon).put(p)
 			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeFileURL, File: file})
 		}
 	}
@@ -256,11 +257,26 @@ func calls(calls []chat.ToolCall, rest []schema.ToolCall) []schema.ToolCall {
 	return list
 }
 
-// slot is a field of eino's message that corresponds to a part. Method take returns the part and leaves a mark, and put
-// replaces the mark by a part.
-type slot interface {
-	take() chat.Part
-	put(p chat.Part) bool
+// slot is a field of eino's message that corresponds to a part: the part, and a function that puts another one of the
+// same type in its place.
+type slot struct {
+	part chat.Part
+	put  func(chat.Part) bool
+}
+
+// take puts a mark in the place of the part, and returns it.
+func (s slot) take() chat.Part {
+	switch s.part.(type) {
+	case chat.Text:
+		s.put(chat.Text(takenMark))
+	case chat.Thinking:
+		s.put(chat.Thinking{Text: takenMark})
+	case chat.Image:
+		s.put(chat.Image{URL: takenMark})
+	case chat.Document:
+		s.put(chat.Document{Data: takenMark})
+	}
+	return s.part
 }
 
 // slots returns the slots of a message that hold something, in the order of the parts.
@@ -270,74 +286,57 @@ func slots(m *schema.Message) []slot {
 		p := &m.MultiContent[i]
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			list = append(list, textSlot{&p.Text})
+			list = append(list, textSlot(&p.Text))
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.ImageURL != nil && p.ImageURL.URL != "":
-			list = append(list, legacyImageSlot{&p.ImageURL.URL, &p.ImageURL.MIMEType, &p.ImageURL.Detail})
+			list = append(list, legacyImageSlot(p.ImageURL))
 		}
 	}
 	for i := range m.UserInputMultiContent {
 		p := &m.UserInputMultiContent[i]
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			list = append(list, textSlot{&p.Text})
+			list = append(list, textSlot(&p.Text))
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(&p.Image.MessagePartCommon):
-			list = append(list, imageSlot{&p.Image.MessagePartCommon, &p.Image.Detail})
+			list = append(list, imageSlot(&p.Image.MessagePartCommon, &p.Image.Detail))
 		case p.Type == schema.ChatMessagePartTypeFileURL && p.File != nil && p.File.Base64Data != nil && p.File.URL == nil:
-			list = append(list, fileSlot{&p.File.MessagePartCommon})
+			list = append(list, fileSlot(&p.File.MessagePartCommon))
 		}
 	}
 	for i := range m.AssistantGenMultiContent {
 		p := &m.AssistantGenMultiContent[i]
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			list = append(list, textSlot{&p.Text})
+			list = append(list, textSlot(&p.Text))
 		case p.Type == schema.ChatMessagePartTypeReasoning && p.Reasoning != nil && p.Reasoning.Text != "":
-			list = append(list, thoughtSlot{&p.Reasoning.Text, p.Reasoning.Signature})
+			list = append(list, thoughtSlot(&p.Reasoning.Text, p.Reasoning.Signature))
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(&p.Image.MessagePartCommon):
-			list = append(list, imageSlot{common: &p.Image.MessagePartCommon})
+			list = append(list, imageSlot(&p.Image.MessagePartCommon, nil))
 		}
 	}
 	if m.Content != "" && m.Content != repeatedMark {
-		list = append([]slot{textSlot{&m.Content}}, list...)
+		list = append([]slot{textSlot(&m.Content)}, list...)
 	}
 	if m.ReasoningContent != "" && m.ReasoningContent != repeatedMark {
-		list = append([]slot{thoughtSlot{&m.ReasoningContent, ""}}, list...)
+		list = append([]slot{thoughtSlot(&m.ReasoningContent, "")}, list...)
 	}
 	return list
 }
 
-type textSlot struct{ text *string }
-
-func (t textSlot) take() chat.Part {
-	p := chat.Text(*t.text)
-	*t.text = takenMark
-	return p
+func textSlot(text *string) slot {
+	return slot{chat.Text(*text), func(p chat.Part) bool {
+		t, ok := p.(chat.Text)
+		*text = string(t)
+		return ok
+	}}
 }
 
-func (t textSlot) put(p chat.Part) bool {
-	text, ok := p.(chat.Text)
-	*t.text = string(text)
-	return ok
-}
-
-type thoughtSlot struct {
-	text      *string
-	signature string
-}
-
-func (t thoughtSlot) take() chat.Part {
-	p := chat.Thinking{Text: *t.text, Signature: t.signature}
-	if p.Signature == "" {
-		p.Signature = reasoningField // unsigned thinking is not shown
-	}
-	*t.text = takenMark
-	return p
-}
-
-func (t thoughtSlot) put(p chat.Part) bool {
-	thought, ok := p.(chat.Thinking)
-	*t.text = thought.Text
-	return ok
+func thoughtSlot(text *string, signature string) slot {
+	// Unsigned thinking is not shown.
+	return slot{chat.Thinking{Text: *text, Signature: cmp.Or(signature, reasoningField)}, func(p chat.Part) bool {
+		thought, ok := p.(chat.Thinking)
+		*text = thought.Text
+		return ok
+	}}
 }
 
 // located reports whether a part has either a URL or inline data, not both, so that a [chat.Image] can hold it without
@@ -359,69 +358,49 @@ func inline(url string) (mediaType, data string, ok bool) {
 	return mediaType, data, ok && isData && is64 && mediaType != "" && !strings.Contains(mediaType, ";")
 }
 
-type imageSlot struct {
-	common *schema.MessagePartCommon
-	detail *schema.ImageURLDetail // nil in answers
-}
-
-func (i imageSlot) take() chat.Part {
-	p := chat.Image{}
-	if c := i.common; c.Base64Data != nil {
-		p.URL = "data:" + c.MIMEType + ";base64," + *c.Base64Data
-	} else {
-		p.URL, p.MediaType = *c.URL, c.MIMEType
+// imageSlot is the slot of an image, whose detail is nil in answers.
+func imageSlot(c *schema.MessagePartCommon, detail *schema.ImageURLDetail) slot {
+	var image chat.Image
+	if c.Base64Data != nil {
+		image.URL = "data:" + c.MIMEType + ";base64," + *c.Base64Data
+	} else if c.URL != nil {
+		image.URL, image.MediaType = *c.URL, c.MIMEType
 	}
-	i.common.Base64Data, i.common.MIMEType, i.common.URL = nil, "", new(takenMark)
-	if i.detail != nil {
-		p.Detail = chat.ImageDetail(*i.detail)
-		*i.detail = ""
+	if detail == nil {
+		detail = new(schema.ImageURLDetail)
 	}
-	return p
+	image.Detail = chat.ImageDetail(*detail)
+	return slot{image, func(p chat.Part) bool {
+		image, ok := p.(chat.Image)
+		if mediaType, data, ok := inline(image.URL); ok {
+			c.URL, c.Base64Data, c.MIMEType = nil, &data, mediaType
+		} else {
+			c.URL, c.Base64Data, c.MIMEType = &image.URL, nil, image.MediaType
+		}
+		*detail = schema.ImageURLDetail(image.Detail)
+		return ok
+	}}
 }
 
-func (i imageSlot) put(p chat.Part) bool {
-	image, ok := p.(chat.Image)
-	if mediaType, data, ok := inline(image.URL); ok {
-		i.common.URL, i.common.Base64Data, i.common.MIMEType = nil, &data, mediaType
-	} else {
-		i.common.URL, i.common.MIMEType = &image.URL, image.MediaType
+// legacyImageSlot is the slot of an image in the deprecated MultiContent.
+func legacyImageSlot(i *schema.ChatMessageImageURL) slot {
+	return slot{chat.Image{URL: i.URL, Detail: chat.ImageDetail(i.Detail), MediaType: i.MIMEType}, func(p chat.Part) bool {
+		image, ok := p.(chat.Image)
+		i.URL, i.Detail, i.MIMEType = image.URL, schema.ImageURLDetail(image.Detail), image.MediaType
+		return ok
+	}}
+}
+
+func fileSlot(c *schema.MessagePartCommon) slot {
+	var document chat.Document
+	if c.Base64Data != nil {
+		document = chat.Document{Data: *c.Base64Data, MediaType: c.MIMEType}
 	}
-	if i.detail != nil {
-		*i.detail = schema.ImageURLDetail(image.Detail)
-	}
-	return ok
-}
-
-// legacyImageSlot is an image in the deprecated MultiContent.
-type legacyImageSlot struct {
-	url, mediaType *string
-	detail         *schema.ImageURLDetail
-}
-
-func (l legacyImageSlot) take() chat.Part {
-	p := chat.Image{URL: *l.url, Detail: chat.ImageDetail(*l.detail), MediaType: *l.mediaType}
-	*l.url, *l.detail, *l.mediaType = takenMark, "", ""
-	return p
-}
-
-func (l legacyImageSlot) put(p chat.Part) bool {
-	image, ok := p.(chat.Image)
-	*l.url, *l.detail, *l.mediaType = image.URL, schema.ImageURLDetail(image.Detail), image.MediaType
-	return ok
-}
-
-type fileSlot struct{ common *schema.MessagePartCommon }
-
-func (f fileSlot) take() chat.Part {
-	p := chat.Document{Data: *f.common.Base64Data, MediaType: f.common.MIMEType}
-	f.common.Base64Data, f.common.MIMEType = new(takenMark), ""
-	return p
-}
-
-func (f fileSlot) put(p chat.Part) bool {
-	document, ok := p.(chat.Document)
-	f.common.Base64Data, f.common.MIMEType = &document.Data, document.MediaType
-	return ok
+	return slot{document, func(p chat.Part) bool {
+		document, ok := p.(chat.Document)
+		c.Base64Data, c.MIMEType = &document.Data, document.MediaType
+		return ok
+	}}
 }
 
 // hasMedia reports whether the rest of a message holds media that a model is sent.
@@ -532,24 +511,23 @@ type restJSON struct {
 	Type    string          `json:"type"`
 	Message *schema.Message `json:"message"`
 	// Extras holds the Extras that are not empty, by their index in extras(Message).
-	Extras map[int]json.RawMessage `json:"extras,omitempty"`
+	Extras map[int]value `json:"extras,omitempty"`
 }
 
 func encodeRest(rest *schema.Message) (json.RawMessage, error) {
 	out := restJSON{Type: opaqueType, Message: rest}
-	for i, extra := range extras(rest) {
-		if len(*extra) == 0 {
+	for i, values := range extras(rest) {
+		if len(*values) == 0 {
 			continue
 		}
-		value, err := encodeValue(*extra)
-		if err != nil {
+		if out.Extras == nil {
+			out.Extras = map[int]value{}
+		}
+		var err error
+		if out.Extras[i], err = encode(*values); err != nil {
 			return nil, err
 		}
-		if out.Extras == nil {
-			out.Extras = map[int]json.RawMessage{}
-		}
-		out.Extras[i] = value
-		*extra = nil
+		*values = nil
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -580,16 +558,14 @@ func splitRest(m chat.Message) (*schema.Message, chat.Message, error) {
 		if err != nil {
 			return nil, m, unreadable(m, err)
 		}
-		for k, extra := range extras(in.Message) {
-			value, ok := in.Extras[k]
-			if !ok {
-				continue
+		for k, values := range extras(in.Message) {
+			if of, ok := in.Extras[k]; ok {
+				decoded, err := of.decode()
+				if err != nil {
+					return nil, m, unreadable(m, err)
+				}
+				*values, _ = decoded.(map[string]any)
 			}
-			decoded, err := decodeValue(value)
-			if err != nil {
-				return nil, m, unreadable(m, err)
-			}
-			*extra, _ = decoded.(map[string]any)
 		}
 		m.Content = slices.Delete(slices.Clone(m.Content), i, i+1)
 		return in.Message, m, nil

@@ -7,7 +7,6 @@ import (
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/tool"
-	"github.com/cloudwego/eino/schema"
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
@@ -71,49 +70,38 @@ func (m *middleware[M]) call(ctx context.Context) (context.Context, *nested, err
 	return context.WithValue(ctx, nestedKey{m}, n), n, nil
 }
 
-// WrapInvokableToolCall keeps the messages of agents that run in a tool out of the conversation.
-func (m *middleware[M]) WrapInvokableToolCall(_ context.Context, next adk.InvokableToolCallEndpoint, _ *adk.ToolContext) (adk.InvokableToolCallEndpoint, error) {
-	return func(ctx context.Context, arguments string, opts ...tool.Option) (string, error) {
+// inside returns a tool call in which agents with the same middleware get a conversation of their own. If it ends when the
+// call returns, so does their background work.
+func inside[M adk.MessageType, A, R any](m *middleware[M], ends bool, next func(context.Context, A, ...tool.Option) (R, error)) func(context.Context, A, ...tool.Option) (R, error) {
+	return func(ctx context.Context, arguments A, opts ...tool.Option) (result R, err error) {
 		ctx, n, err := m.call(ctx)
 		if err != nil {
-			return "", err
+			return result, err
 		}
-		defer n.end()
+		if ends {
+			defer n.end()
+		}
 		return next(ctx, arguments, opts...)
-	}, nil
+	}
+}
+
+// WrapInvokableToolCall keeps the messages of agents that run in a tool out of the conversation.
+func (m *middleware[M]) WrapInvokableToolCall(_ context.Context, next adk.InvokableToolCallEndpoint, _ *adk.ToolContext) (adk.InvokableToolCallEndpoint, error) {
+	return inside(m, true, next), nil
 }
 
 // WrapEnhancedInvokableToolCall does what WrapInvokableToolCall does.
 func (m *middleware[M]) WrapEnhancedInvokableToolCall(_ context.Context, next adk.EnhancedInvokableToolCallEndpoint, _ *adk.ToolContext) (adk.EnhancedInvokableToolCallEndpoint, error) {
-	return func(ctx context.Context, argument *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
-		ctx, n, err := m.call(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer n.end()
-		return next(ctx, argument, opts...)
-	}, nil
+	return inside(m, true, next), nil
 }
 
 // WrapStreamableToolCall does what WrapInvokableToolCall does. It does not stop background work when the call returns,
 // because the stream may be read later; the work ends by itself.
 func (m *middleware[M]) WrapStreamableToolCall(_ context.Context, next adk.StreamableToolCallEndpoint, _ *adk.ToolContext) (adk.StreamableToolCallEndpoint, error) {
-	return func(ctx context.Context, arguments string, opts ...tool.Option) (*schema.StreamReader[string], error) {
-		ctx, _, err := m.call(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return next(ctx, arguments, opts...)
-	}, nil
+	return inside(m, false, next), nil
 }
 
 // WrapEnhancedStreamableToolCall does what WrapStreamableToolCall does.
 func (m *middleware[M]) WrapEnhancedStreamableToolCall(_ context.Context, next adk.EnhancedStreamableToolCallEndpoint, _ *adk.ToolContext) (adk.EnhancedStreamableToolCallEndpoint, error) {
-	return func(ctx context.Context, argument *schema.ToolArgument, opts ...tool.Option) (*schema.StreamReader[*schema.ToolResult], error) {
-		ctx, _, err := m.call(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return next(ctx, argument, opts...)
-	}, nil
+	return inside(m, false, next), nil
 }
