@@ -1,6 +1,9 @@
-// Package einoagent is a middleware for agents of eino (github.com/cloudwego/eino, v0.9). It keeps the conversation in
+// Package einoagent is a middleware for agents of eino (github.com/cloudwego/eino). It keeps the conversation in
 // a [history.Session], composes each prompt from a tree of elements that fits a token budget, and compacts the
-// conversation when it no longer fits.
+// conversation when it no longer fits. It is written for eino v0.9.21; name that version, because @latest is an older one:
+//
+//	go get github.com/cloudwego/eino@v0.9.21
+//	go get github.com/promptree-go/promptree/summarize/einoagent
 //
 //	session, err := history.Open("session.jsonl", history.Options{})
 //	...
@@ -18,7 +21,22 @@
 //		Handlers: []adk.ChatModelAgentMiddleware{middleware},
 //	})
 //
-// Tools, streaming, interrupts, checkpoints, sub-agents and retries work as before.
+// Tools, streaming, interrupts, checkpoints, sub-agents and retries work as before. For agents of
+// [schema.AgenticMessage] use [NewAgentic] and [AgenticModel].
+//
+// # Beside eino's own middlewares
+//
+//	                         eino's summarization, reduction   this package
+//	acts at                  a number of tokens or messages    any policy: part of the window, cost, overflow
+//	counts                   4 characters a token by default   exact for known models, tools included
+//	keeps word for word      the user's last messages          a tail cut at a round, what was pinned, the index
+//	the agent waits          for each summary                  not if the policy summarises in the background
+//	a failed summary         ends the run, after Retry and     leaves all as it was; tried again after a pause
+//	                         Failover if they are set
+//	a refused request        ends the run                      is made smaller and sent again
+//	old tool output          cleared; large output to a file   cleared once, so that the cache holds; previews
+//	what was left out        is gone, unless a file holds it   stays in the session; two tools read and search it
+//	after a restart          what the application kept         the session, from a file or a database
 //
 // # What it does
 //
@@ -28,7 +46,7 @@
 //   - It renders the prompt: the agent's instruction, then the tree of [Options].Prompt. The instruction and the tools
 //     count towards the budget.
 //   - It compacts the session if the policy says so.
-//   - It replaces the agent's messages by the rendered prompt.
+//   - It sends the rendered prompt. The agent's own messages stay as they are.
 //
 // After the request it appends the answer and the usage that the model reported.
 //
@@ -43,8 +61,7 @@
 //
 // You may pass only the new message, as with runner.Query(ctx, question): the session has the rest. If your application
 // keeps the conversation itself, it may still pass all of it, with or without the rounds of tools, or only its end. The
-// middleware finds the messages that the session already has by eino's message ids, or else by role, text and calls,
-// and appends only new ones:
+// middleware finds the messages that the session already has by role, text and calls, and appends only new ones:
 //
 //   - If the conversation was edited or shortened, the session continues from the last message that both have. What
 //     came after that message remains in the session as another branch.
@@ -89,11 +106,11 @@
 //
 // # What it costs
 //
-// With 500 messages in the prompt, the middleware takes 2 to 4 ms of processor time for a request, in proportion to the
-// messages (BenchmarkRequest). Each request writes twice to the session, and each write is synced to disk unless
-// [storage.FileOptions] says otherwise. The first request of a run reads as many messages from the session as the run
-// was passed. A summary costs a request to a model. Memory and checkpoints hold the prompt rather than the whole
-// conversation.
+// With 500 messages in the prompt, the middleware takes 2 ms of processor time for a request, in proportion to the
+// messages (BenchmarkRequest). Only new messages are converted, laid out and counted. Each request writes twice to the
+// session, and each write is synced to disk unless [storage.FileOptions] says otherwise. The first request of a run reads
+// as many messages from the session as the run was passed. A summary costs a request to a model. Checkpoints hold the
+// agent's messages, as they do without the middleware.
 //
 // bench/eino/README.md compares this with eino's summarization and reduction on a recorded session.
 //
@@ -117,6 +134,7 @@
 // the user's place after a turn ([policy.Policy.Continue]). That text is dropped, because eino's loop has ended by
 // then.
 //
-// Tools for a model's own search (DeferredToolInfos) are passed on but not counted. Agents of [schema.AgenticMessage]
-// are not supported.
+// Tools for a model's own search (DeferredToolInfos) are passed on but not counted. Of the calls in an agentic message,
+// those that the provider runs itself stay where they are, and yours come after them when a message is restored from the
+// session.
 package einoagent

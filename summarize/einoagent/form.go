@@ -28,29 +28,48 @@ func messageForm() form[*schema.Message] {
 }
 
 // conversation returns messages without the data of their responses, which no model needs, with the name of the tool in
-// each result, and with the results of parallel calls in the order of the calls. eino has them in the order in which they
-// finished.
+// each result, and with results in the order of their calls.
 func conversation(messages []*schema.Message) []*schema.Message {
 	list := make([]*schema.Message, len(messages))
 	var calls []schema.ToolCall // of the last message that is no result
-	call := func(m *schema.Message) int {
-		return slices.IndexFunc(calls, func(c schema.ToolCall) bool { return c.ID == m.ToolCallID })
-	}
-	from := 0 // of the results that follow it
 	for i, m := range messages {
 		switch c := *m; {
 		case m.Role != schema.Tool:
-			if calls, from = m.ToolCalls, i+1; m.ResponseMeta != nil || len(calls) > 0 {
+			if calls = m.ToolCalls; m.ResponseMeta != nil || len(calls) > 0 {
 				c.ResponseMeta, c.ToolCalls = nil, withoutIndex(calls)
 				m = &c
 			}
-		case m.ToolName == "" && call(m) >= 0:
-			c.ToolName = calls[call(m)].Function.Name
-			m = &c
+		case m.ToolName == "":
+			if k := slices.IndexFunc(calls, func(c schema.ToolCall) bool { return c.ID == m.ToolCallID }); k >= 0 {
+				c.ToolName = calls[k].Function.Name
+				m = &c
+			}
 		}
 		list[i] = m
-		if m.Role == schema.Tool {
-			slices.SortStableFunc(list[from:i+1], func(a, b *schema.Message) int { return call(a) - call(b) })
+	}
+	return inOrder(list, func(m *schema.Message) (ids []string) {
+		for _, c := range m.ToolCalls {
+			ids = append(ids, c.ID)
+		}
+		return ids
+	}, func(m *schema.Message) (string, bool) { return m.ToolCallID, m.Role == schema.Tool })
+}
+
+// inOrder returns messages with the results of parallel calls in the order of the calls. eino has them in the order in
+// which they finished.
+func inOrder[M any](messages []M, calls func(M) []string, answers func(M) (string, bool)) []M {
+	list := slices.Clone(messages)
+	from := 0 // of the results that follow the last message that is none
+	for i, m := range list {
+		if _, ok := answers(m); !ok {
+			from = i + 1
+		} else if from > 0 && i > from {
+			ids := calls(list[from-1])
+			at := func(m M) int {
+				id, _ := answers(m)
+				return slices.Index(ids, id)
+			}
+			slices.SortStableFunc(list[from:i+1], func(a, b M) int { return at(a) - at(b) })
 		}
 	}
 	return list

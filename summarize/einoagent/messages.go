@@ -288,7 +288,7 @@ func slots(m *schema.Message) []slot {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
 			list = append(list, textSlot(&p.Text))
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.ImageURL != nil && p.ImageURL.URL != "":
-			list = append(list, legacyImageSlot(p.ImageURL))
+			list = append(list, legacyImageSlot(&p.ImageURL.URL, &p.ImageURL.MIMEType, &p.ImageURL.Detail))
 		}
 	}
 	for i := range m.UserInputMultiContent {
@@ -383,10 +383,10 @@ func imageSlot(c *schema.MessagePartCommon, detail *schema.ImageURLDetail) slot 
 }
 
 // legacyImageSlot is the slot of an image in the deprecated MultiContent.
-func legacyImageSlot(i *schema.ChatMessageImageURL) slot {
-	return slot{chat.Image{URL: i.URL, Detail: chat.ImageDetail(i.Detail), MediaType: i.MIMEType}, func(p chat.Part) bool {
+func legacyImageSlot(url, mediaType *string, detail *schema.ImageURLDetail) slot {
+	return slot{chat.Image{URL: *url, Detail: chat.ImageDetail(*detail), MediaType: *mediaType}, func(p chat.Part) bool {
 		image, ok := p.(chat.Image)
-		i.URL, i.Detail, i.MIMEType = image.URL, schema.ImageURLDetail(image.Detail), image.MediaType
+		*url, *detail, *mediaType = image.URL, schema.ImageURLDetail(image.Detail), image.MediaType
 		return ok
 	}}
 }

@@ -167,32 +167,38 @@ func response(answer *schema.Message) (chat.Response, error) {
 	if err != nil {
 		return chat.Response{}, err
 	}
-	return chat.Response{Message: chat.WithCallIDs(m), Usage: usageOf(answer), StopReason: stopOf(answer)}, nil
+	reason := ""
+	if answer.ResponseMeta != nil {
+		reason = answer.ResponseMeta.FinishReason
+	}
+	return chat.Response{Message: chat.WithCallIDs(m), Usage: usageOf(answer), StopReason: stopReason(reason, len(answer.ToolCalls) > 0)}, nil
 }
 
 func usageOf(m *schema.Message) chat.Usage {
-	if m.ResponseMeta == nil || m.ResponseMeta.Usage == nil {
+	if m.ResponseMeta == nil {
 		return chat.Usage{}
 	}
-	u := m.ResponseMeta.Usage
+	return tokenUsage(m.ResponseMeta.Usage)
+}
+
+func tokenUsage(u *schema.TokenUsage) chat.Usage {
+	if u == nil {
+		return chat.Usage{}
+	}
 	return chat.Usage{
 		Input: u.PromptTokens, Output: u.CompletionTokens,
 		CacheRead: u.PromptTokenDetails.CachedTokens, CacheWrite: u.PromptTokenDetails.CacheWriteTokens,
 	}
 }
 
-// stopOf returns the stop reason of an answer. Its patterns cover the names that providers use.
-func stopOf(m *schema.Message) chat.StopReason {
-	reason := ""
-	if m.ResponseMeta != nil {
-		reason = m.ResponseMeta.FinishReason
-	}
+// stopReason returns the stop reason of an answer. Its patterns cover the names that providers use.
+func stopReason(reason string, calls bool) chat.StopReason {
 	switch {
 	case cutOff.MatchString(reason):
 		return chat.StopMaxTokens
 	case filtered.MatchString(reason):
 		return chat.StopFiltered
-	case len(m.ToolCalls) > 0:
+	case calls:
 		return chat.StopToolCalls
 	}
 	return chat.StopEnd

@@ -1,0 +1,362 @@
+package einoagent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize/internal/modelerr"
+)
+
+// NewAgentic returns the middleware for agents of [schema.AgenticMessage], whose blocks the provider's own tools write
+// too. It is otherwise that of [New].
+func NewAgentic(o Options) (adk.TypedChatModelAgentMiddleware[*schema.AgenticMessage], error) {
+	return newMiddleware(o, form[*schema.AgenticMessage]{
+		from: fromAgentic, to: toAgentic, usage: agenticUsage, calls: withAgenticIDs,
+		list: func(list []*schema.AgenticMessage) []*schema.AgenticMessage {
+			return inOrder(list, agenticCalls, agenticAnswers)
+		},
+	})
+}
+
+// AgenticModel returns a model of [schema.AgenticMessage] as a [chat.Model], like [Model]. Streamed answers arrive in one
+// piece.
+func AgenticModel(m model.AgenticModel) chat.Model { return agenticModel{m} }
+
+type agenticModel struct{ inner model.AgenticModel }
+
+// Generate implements [chat.Model].
+func (m agenticModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	if ctx.Err() != nil {
+		return chat.Response{}, context.Cause(ctx)
+	}
+	messages, err := toAgentic(req.Messages)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	options, err := optionsOf(req)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	answer, err := m.inner.Generate(ctx, messages, options...)
+	if err != nil {
+		return chat.Response{}, modelerr.Convert(ctx, "einoagent", err)
+	}
+	said, err := fromAgentic(answer)
+	if err != nil || len(said) != 1 {
+		return chat.Response{}, cmp.Or(err, emptyAnswer())
+	}
+	if req.Stream != nil {
+		req.Stream(chat.Text(said[0].Text()))
+	}
+	reason := ""
+	if r := answer.ResponseMeta; r != nil && r.ClaudeExtension != nil {
+		reason = r.ClaudeExtension.StopReason
+	} else if r != nil && r.GeminiExtension != nil {
+		reason = r.GeminiExtension.FinishReason
+	} else if r != nil && r.OpenAIExtension != nil && r.OpenAIExtension.IncompleteDetails != nil {
+		reason = r.OpenAIExtension.IncompleteDetails.Reason
+	}
+	return chat.Response{Message: chat.WithCallIDs(said[0]), Usage: agenticUsage(answer), StopReason: stopReason(reason, len(said[0].ToolCalls) > 0)}, nil
+}
+
+func agenticUsage(m *schema.AgenticMessage) chat.Usage {
+	if m.ResponseMeta == nil {
+		return chat.Usage{}
+	}
+	return tokenUsage(m.ResponseMeta.TokenUsage)
+}
+
+// agenticCalls returns the ids of the calls of a message.
+func agenticCalls(m *schema.AgenticMessage) (ids []string) {
+	for _, b := range m.ContentBlocks {
+		if b != nil && b.FunctionToolCall != nil {
+			ids = append(ids, b.FunctionToolCall.CallID)
+		}
+	}
+	return ids
+}
+
+// agenticAnswers returns the id of the call that a message answers, and whether it answers one.
+func agenticAnswers(m *schema.AgenticMessage) (string, bool) {
+	if len(m.ContentBlocks) == 1 && m.ContentBlocks[0] != nil && m.ContentBlocks[0].FunctionToolResult != nil {
+		return m.ContentBlocks[0].FunctionToolResult.CallID, true
+	}
+	return "", false
+}
+
+// withAgenticIDs returns an answer in which each call has an id.
+func withAgenticIDs(ids *callIDs, m *schema.AgenticMessage) *schema.AgenticMessage {
+	out := *m
+	out.ContentBlocks = cloned(m.ContentBlocks)
+	for i, b := range out.ContentBlocks {
+		if b != nil && b.FunctionToolCall != nil && b.FunctionToolCall.CallID == "" && b.FunctionToolCall.Name != "" {
+			block, call := *b, *b.FunctionToolCall
+			call.CallID, block.FunctionToolCall = ids.Next(""), &call
+			out.ContentBlocks[i] = &block
+		}
+	}
+	return &out
+}
+
+// fromAgentic converts a message: texts, images, inline files, reasoning, calls, and the results of calls, each of which
+// becomes a message of its own. What remains of a block is an opaque part after it.
+func fromAgentic(m *schema.AgenticMessage) (list []chat.Message, err error) {
+	if m == nil {
+		return nil, errors.New("einoagent: the message is nil")
+	}
+	said := chat.Message{Role: chat.Role(m.Role)}
+	for _, b := range m.ContentBlocks {
+		if b == nil {
+			continue
+		}
+		rest := *b
+		rest.StreamingMeta = nil
+		if r := b.FunctionToolResult; r != nil {
+			result := chat.Message{Role: chat.RoleTool, Name: r.Name, ToolCallID: r.CallID}
+			for _, c := range r.Content {
+				if c == nil {
+					continue
+				}
+				of := schema.ContentBlock{UserInputText: c.Text, UserInputImage: c.Image, UserInputAudio: c.Audio, UserInputVideo: c.Video, UserInputFile: c.File, Extra: c.Extra}
+				if result.Content, err = appendBlock(result.Content, of, false); err != nil {
+					return nil, err
+				}
+			}
+			list = append(list, result)
+			continue
+		}
+		if c := b.FunctionToolCall; c != nil && m.Role == schema.AgenticRoleTypeAssistant {
+			said.ToolCalls = append(said.ToolCalls, chat.ToolCall{ID: c.CallID, Name: c.Name, Arguments: c.Arguments})
+			if rest.FunctionToolCall = nil; len(rest.Extra) == 0 {
+				continue
+			}
+		}
+		if said.Content, err = appendBlock(said.Content, rest, m.Role == schema.AgenticRoleTypeAssistant); err != nil {
+			return nil, err
+		}
+	}
+	if len(said.Content)+len(said.ToolCalls) > 0 {
+		list = append(list, said)
+	}
+	return list, nil
+}
+
+// appendBlock appends a block of an answer or of another message as a part, and what remains of it as an opaque part.
+func appendBlock(parts chat.Parts, b schema.ContentBlock, answer bool) (chat.Parts, error) {
+	was, tokens := b, 0 // which the tokenizer estimates
+	if b.Type == schema.ContentBlockTypeFunctionToolCall {
+		tokens = 1 // nothing of it is shown to the model
+	}
+	if s := blockSlots(&b); len(s) > 0 {
+		tokens = 1
+		parts = append(parts, s[0].take())
+		if plain := block(s[0].part, answer); plain != nil {
+			if plain.Type = was.Type; reflect.DeepEqual(*plain, was) {
+				return parts, nil
+			}
+		}
+	}
+	value, err := encodeBlock(b)
+	if err != nil {
+		return nil, fmt.Errorf("einoagent: a block of type %q: %w", b.Type, err)
+	}
+	return append(parts, chat.Opaque{Value: value, Tokens: tokens}), nil
+}
+
+// blockSlots returns the slot of a block, if it has one.
+func blockSlots(b *schema.ContentBlock) []slot {
+	switch {
+	case b.UserInputText != nil:
+		b.UserInputText = new(*b.UserInputText)
+		return []slot{textSlot(&b.UserInputText.Text)}
+	case b.AssistantGenText != nil:
+		b.AssistantGenText = new(*b.AssistantGenText)
+		return []slot{textSlot(&b.AssistantGenText.Text)}
+	case b.Reasoning != nil:
+		b.Reasoning = new(*b.Reasoning)
+		return []slot{thoughtSlot(&b.Reasoning.Text, b.Reasoning.Signature)}
+	case b.UserInputImage != nil && (b.UserInputImage.Base64Data == "" || b.UserInputImage.MIMEType != ""):
+		i := new(*b.UserInputImage)
+		b.UserInputImage = i
+		common := &schema.MessagePartCommon{MIMEType: i.MIMEType, URL: &i.URL}
+		if i.Base64Data != "" {
+			common.Base64Data = &i.Base64Data
+		}
+		s := imageSlot(common, &i.Detail)
+		return []slot{{s.part, func(p chat.Part) bool {
+			ok := s.put(p)
+			i.URL, i.Base64Data, i.MIMEType = deref(common.URL), deref(common.Base64Data), common.MIMEType
+			return ok
+		}}}
+	case b.UserInputFile != nil && b.UserInputFile.Base64Data != "":
+		f := new(*b.UserInputFile)
+		b.UserInputFile = f
+		return []slot{{chat.Document{Data: f.Base64Data, MediaType: f.MIMEType}, func(p chat.Part) bool {
+			d, ok := p.(chat.Document)
+			f.Base64Data, f.MIMEType = d.Data, d.MediaType
+			return ok
+		}}}
+	}
+	return nil
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// blockType is the type of the opaque part that holds what remains of a block.
+const blockType = "eino block"
+
+type blockJSON struct {
+	Type  string               `json:"type"`
+	Block *schema.ContentBlock `json:"block"`
+	Extra *value               `json:"extra,omitempty"` // of the block
+	Gob   []byte               `json:"gob,omitempty"`   // the block, if JSON does not return it as it was
+}
+
+func encodeBlock(b schema.ContentBlock) (json.RawMessage, error) {
+	out := blockJSON{Type: blockType, Block: &b}
+	if len(b.Extra) > 0 {
+		extra, err := encode(b.Extra)
+		if err != nil {
+			return nil, err
+		}
+		b.Extra, out.Extra = nil, &extra
+	}
+	data, err := json.Marshal(out)
+	back := blockJSON{}
+	if err == nil && json.Unmarshal(data, &back) == nil && reflect.DeepEqual(back.Block, &b) {
+		return data, nil
+	}
+	var g bytes.Buffer
+	if err := gob.NewEncoder(&g).Encode(&b); err != nil {
+		return nil, fmt.Errorf("register the types of its values with schema.RegisterName: %w", err)
+	}
+	out.Block, out.Gob = nil, g.Bytes()
+	return json.Marshal(out)
+}
+
+// decodeBlock returns what remained of a block, or nil if the part is something else.
+func decodeBlock(o chat.Opaque) (b *schema.ContentBlock, err error) {
+	var in blockJSON
+	if json.Unmarshal(o.Value, &in) != nil || in.Type != blockType {
+		return nil, nil
+	}
+	if b = in.Block; in.Gob != nil {
+		b = &schema.ContentBlock{}
+		err = gob.NewDecoder(bytes.NewReader(in.Gob)).Decode(b)
+	}
+	if err == nil && b != nil && in.Extra != nil {
+		var extra any
+		extra, err = in.Extra.decode()
+		b.Extra, _ = extra.(map[string]any)
+	}
+	return b, err
+}
+
+// toAgentic converts messages. What eino cannot express, such as a cache breakpoint, is left out.
+func toAgentic(messages []chat.Message) ([]*schema.AgenticMessage, error) {
+	var list []*schema.AgenticMessage
+	called := map[string]string{}
+	for _, m := range messages {
+		e := &schema.AgenticMessage{Role: schema.AgenticRoleType(m.Role)}
+		if m.Role == chat.RoleTool {
+			e.Role = schema.AgenticRoleTypeUser
+		}
+		for i, p := range m.Content {
+			if o, ok := p.(chat.Opaque); ok {
+				b, err := decodeBlock(o)
+				if err != nil {
+					return nil, fmt.Errorf("einoagent: the opaque part of a message of %s cannot be read: %w", m.Role, err)
+				}
+				if b == nil {
+					continue
+				}
+				if s := blockSlots(b); len(s) > 0 && i > 0 && s[0].put(m.Content[i-1]) { // the part before it is of this block
+					e.ContentBlocks = e.ContentBlocks[:len(e.ContentBlocks)-1]
+				}
+				e.ContentBlocks = append(e.ContentBlocks, b)
+				continue
+			}
+			if b := block(p, m.Role == chat.RoleAssistant); b != nil {
+				e.ContentBlocks = append(e.ContentBlocks, b)
+			}
+		}
+		for _, c := range m.ToolCalls {
+			called[c.ID] = c.Name
+			call := schema.NewContentBlock(&schema.FunctionToolCall{CallID: c.ID, Name: c.Name, Arguments: c.Arguments})
+			for i, b := range e.ContentBlocks { // what remained of a call's block
+				if b.Type == call.Type && b.FunctionToolCall == nil {
+					call.Extra = b.Extra
+					e.ContentBlocks = append(e.ContentBlocks[:i:i], e.ContentBlocks[i+1:]...)
+					break
+				}
+			}
+			e.ContentBlocks = append(e.ContentBlocks, call)
+		}
+		if m.Role == chat.RoleTool {
+			r := &schema.FunctionToolResult{CallID: m.ToolCallID, Name: cmp.Or(called[m.ToolCallID], m.Name)}
+			for _, b := range e.ContentBlocks {
+				c := &schema.FunctionToolResultContentBlock{Text: b.UserInputText, Image: b.UserInputImage, Audio: b.UserInputAudio, Video: b.UserInputVideo, File: b.UserInputFile, Extra: b.Extra}
+				switch {
+				case c.Text != nil:
+					c.Type = schema.FunctionToolResultContentBlockTypeText
+				case c.Image != nil:
+					c.Type = schema.FunctionToolResultContentBlockTypeImage
+				case c.Audio != nil:
+					c.Type = schema.FunctionToolResultContentBlockTypeAudio
+				case c.Video != nil:
+					c.Type = schema.FunctionToolResultContentBlockTypeVideo
+				default:
+					c.Type = schema.FunctionToolResultContentBlockTypeFile
+				}
+				r.Content = append(r.Content, c)
+			}
+			e.ContentBlocks = []*schema.ContentBlock{schema.NewContentBlock(r)}
+		}
+		if len(e.ContentBlocks) > 0 {
+			list = append(list, e)
+		}
+	}
+	return list, nil
+}
+
+// block converts a part of an answer or of another message, or returns nil.
+func block(p chat.Part, answer bool) *schema.ContentBlock {
+	switch p := p.(type) {
+	case chat.Text:
+		if answer {
+			return schema.NewContentBlock(&schema.AssistantGenText{Text: string(p)})
+		}
+		return schema.NewContentBlock(&schema.UserInputText{Text: string(p)})
+	case chat.Thinking:
+		r := &schema.Reasoning{Text: p.Text, Signature: p.Signature}
+		if p.Signature == reasoningField {
+			r.Signature = ""
+		}
+		return schema.NewContentBlock(r)
+	case chat.Image:
+		i := &schema.UserInputImage{Detail: schema.ImageURLDetail(p.Detail), URL: p.URL, MIMEType: p.MediaType}
+		if mediaType, data, ok := inline(p.URL); ok {
+			i.URL, i.Base64Data, i.MIMEType = "", data, mediaType
+		}
+		return schema.NewContentBlock(i)
+	case chat.Document:
+		return schema.NewContentBlock(&schema.UserInputFile{Base64Data: p.Data, MIMEType: p.MediaType})
+	}
+	return nil
+}

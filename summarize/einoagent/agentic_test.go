@@ -1,0 +1,168 @@
+package einoagent_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/schema"
+	"github.com/cloudwego/eino/schema/openai"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/einoagent"
+)
+
+// scriptedAgentic is a model of agentic messages whose answers a function returns.
+type scriptedAgentic struct {
+	answer   func(n int, messages []*schema.AgenticMessage) (*schema.AgenticMessage, error)
+	requests [][]*schema.AgenticMessage
+}
+
+func (s *scriptedAgentic) Generate(_ context.Context, messages []*schema.AgenticMessage, _ ...model.Option) (*schema.AgenticMessage, error) {
+	s.requests = append(s.requests, messages)
+	return s.answer(len(s.requests)-1, messages)
+}
+
+func (s *scriptedAgentic) Stream(ctx context.Context, messages []*schema.AgenticMessage, opts ...model.Option) (*schema.StreamReader[*schema.AgenticMessage], error) {
+	answer, err := s.Generate(ctx, messages, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return schema.StreamReaderFromArray([]*schema.AgenticMessage{answer}), nil
+}
+
+// thinks returns an answer of several blocks, which calls the tool read for each file.
+func thinks(files ...string) *schema.AgenticMessage {
+	m := &schema.AgenticMessage{Role: schema.AgenticRoleTypeAssistant, ContentBlocks: []*schema.ContentBlock{
+		schema.NewContentBlock(&schema.Reasoning{Text: "What is there?", Signature: "signed"}),
+		schema.NewContentBlock(&schema.ServerToolCall{Name: "web_search", CallID: "srv_1", Arguments: map[string]any{"query": "linker"}}),
+		schema.NewContentBlock(&schema.AssistantGenText{Text: "I look.", OpenAIExtension: &openai.AssistantGenTextExtension{Refusal: &openai.OutputRefusal{Reason: "no"}}}),
+	}, ResponseMeta: &schema.AgenticResponseMeta{TokenUsage: &schema.TokenUsage{PromptTokens: 100, CompletionTokens: 10}}}
+	for _, f := range files {
+		call := schema.NewContentBlock(&schema.FunctionToolCall{CallID: "call_" + f, Name: "read", Arguments: fmt.Sprintf(`{"path":%q}`, f)})
+		call.Extra = map[string]any{"thought_signature": []byte("signed " + f)}
+		m.ContentBlocks = append(m.ContentBlocks, call)
+	}
+	return m
+}
+
+func agenticAgent(t testing.TB, c *summarize.Compactor, m model.AgenticModel) *adk.TypedRunner[*schema.AgenticMessage] {
+	t.Helper()
+	middleware, err := einoagent.NewAgentic(einoagent.Options{Compactor: c})
+	require.NoError(t, err)
+	config := &adk.TypedChatModelAgentConfig[*schema.AgenticMessage]{
+		Name: "coder", Description: "works", Instruction: instruction, Model: m, MaxIterations: 1000,
+		Handlers: []adk.TypedChatModelAgentMiddleware[*schema.AgenticMessage]{middleware},
+	}
+	config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
+	a, err := adk.NewTypedChatModelAgent(t.Context(), config)
+	require.NoError(t, err)
+	return adk.NewTypedRunner(adk.TypedRunnerConfig[*schema.AgenticMessage]{Agent: a})
+}
+
+func runAgentic(t testing.TB, r *adk.TypedRunner[*schema.AgenticMessage], text string) {
+	t.Helper()
+	events := r.Run(t.Context(), []*schema.AgenticMessage{schema.UserAgenticMessage(text)})
+	for event, ok := events.Next(); ok; event, ok = events.Next() {
+		require.NoError(t, event.Err)
+	}
+}
+
+func TestAnAgentOfAgenticMessagesFinishesItsRunsAcrossCompactions(t *testing.T) {
+	session, path := opened(t)
+	m := &scriptedAgentic{answer: func(n int, _ []*schema.AgenticMessage) (*schema.AgenticMessage, error) {
+		if n%21 == 20 {
+			m := thinks()
+			m.ContentBlocks = m.ContentBlocks[2:]
+			return m, nil
+		}
+		return thinks(fmt.Sprintf("a%d.go", n), fmt.Sprintf("b%d.go", n)), nil
+	}}
+	runAgentic(t, agenticAgent(t, compactorOn(t, session), m), question)
+	require.Equal(t, "1 users, 21 answers, 40 results, compacted", counts(t, session))
+	require.NoError(t, session.Close())
+
+	session = compacttest.Opened(t, path) // another process, which is passed only the new question
+	runAgentic(t, agenticAgent(t, compactorOn(t, session), m), "and now?")
+	require.Equal(t, "2 users, 42 answers, 80 results, compacted", counts(t, session))
+	for _, request := range m.requests {
+		require.Equal(t, schema.AgenticRoleTypeSystem, request[0].Role)
+		open := map[string]bool{}
+		for _, e := range request {
+			for _, b := range e.ContentBlocks {
+				if b.FunctionToolCall != nil {
+					open[b.FunctionToolCall.CallID] = true
+					require.NotEmpty(t, b.Extra["thought_signature"], "extras are sent back")
+				}
+				if r := b.FunctionToolResult; r != nil {
+					require.True(t, open[r.CallID])
+					require.Equal(t, "read", r.Name)
+					delete(open, r.CallID)
+				}
+			}
+		}
+		require.Empty(t, open)
+	}
+	all := fmt.Sprint(m.requests[41])
+	require.Contains(t, all, "and now?")
+	require.Contains(t, all, "linker", "a call that the provider answers itself")
+}
+
+func TestAgenticMessagesAreRestoredFromASession(t *testing.T) {
+	session := &history.Session{}
+	first := thinks("a.go")
+	user := schema.UserAgenticMessage("look")
+	user.ContentBlocks = append(user.ContentBlocks,
+		schema.NewContentBlock(&schema.UserInputImage{Base64Data: "AAAA", MIMEType: "image/png"}),
+		schema.NewContentBlock(&schema.UserInputImage{URL: "https://example.com/a.png", Detail: schema.ImageURLDetailLow}),
+		schema.NewContentBlock(&schema.UserInputFile{Base64Data: "AAAA", MIMEType: "application/pdf", Name: "a.pdf"}),
+		schema.NewContentBlock(&schema.UserInputAudio{URL: "https://example.com/a.mp3"}),
+	)
+	m := &scriptedAgentic{answer: func(n int, _ []*schema.AgenticMessage) (*schema.AgenticMessage, error) {
+		if n == 0 {
+			return first, nil
+		}
+		return &schema.AgenticMessage{Role: schema.AgenticRoleTypeAssistant, ContentBlocks: []*schema.ContentBlock{schema.NewContentBlock(&schema.AssistantGenText{Text: "done"})}}, nil
+	}}
+	compactor := compactorOn(t, session)
+	compactor.Target.Budget = 100_000
+	r := agenticAgent(t, compactor, m)
+	events := r.Run(t.Context(), []*schema.AgenticMessage{user})
+	for event, ok := events.Next(); ok; event, ok = events.Next() {
+		require.NoError(t, event.Err)
+	}
+	runAgentic(t, r, "again") // without what was said before
+	sent := m.requests[2]
+	require.Len(t, sent, 6)
+	require.Equal(t, user.ContentBlocks, sent[1].ContentBlocks)
+	require.ElementsMatch(t, first.ContentBlocks, sent[2].ContentBlocks)
+	require.Equal(t, content("a.go"), sent[3].ContentBlocks[0].FunctionToolResult.Content[0].Text.Text)
+}
+
+func TestAModelOfAgenticMessagesWritesSummaries(t *testing.T) {
+	inner := &scriptedAgentic{answer: func(int, []*schema.AgenticMessage) (*schema.AgenticMessage, error) {
+		m := thinks("a.go")
+		m.ContentBlocks[3].FunctionToolCall.CallID = ""
+		return m, nil
+	}}
+	streamed := ""
+	answer, err := einoagent.AgenticModel(inner).Generate(t.Context(), chat.Request{
+		Messages: []chat.Message{chat.SystemMessage("s"), chat.UserMessage("u")}, MaxTokens: 100,
+		Stream: func(d chat.Delta) { streamed += string(d.(chat.Text)) },
+	})
+	require.NoError(t, err)
+	require.Equal(t, "I look.", answer.Message.Text())
+	require.Equal(t, "I look.", streamed)
+	require.NotEmpty(t, answer.Message.ToolCalls[0].ID)
+	require.Equal(t, chat.StopToolCalls, answer.StopReason)
+	require.Equal(t, chat.Usage{Input: 100, Output: 10}, answer.Usage)
+	require.Equal(t, "s u", strings.Join([]string{inner.requests[0][0].ContentBlocks[0].UserInputText.Text, inner.requests[0][1].ContentBlocks[0].UserInputText.Text}, " "))
+}
