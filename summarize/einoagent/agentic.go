@@ -110,7 +110,7 @@ func withAgenticIDs(ids *callIDs, m *schema.AgenticMessage) *schema.AgenticMessa
 }
 
 // fromAgentic converts a message: texts, images, inline files, reasoning, calls, and the results of calls, each of which
-// becomes a message of its own. What remains of a block is an opaque part after it.
+// becomes a message of its own.
 func fromAgentic(m *schema.AgenticMessage) (list []chat.Message, err error) {
 	if m == nil {
 		return nil, errors.New("einoagent: the message is nil")
@@ -152,20 +152,17 @@ func fromAgentic(m *schema.AgenticMessage) (list []chat.Message, err error) {
 	return list, nil
 }
 
-// appendBlock appends a block of an answer or of another message as a part, and what remains of it as an opaque part.
+// appendBlock appends a block of an answer or of another message as a part. If that is not all of it, an opaque part after
+// it holds the block.
 func appendBlock(parts chat.Parts, b schema.ContentBlock, answer bool) (chat.Parts, error) {
-	was, tokens := b, 0 // which the tokenizer estimates
-	if b.Type == schema.ContentBlockTypeFunctionToolCall {
-		tokens = 1 // nothing of it is shown to the model
-	}
-	if s := blockSlots(&b); len(s) > 0 {
-		tokens = 1
-		parts = append(parts, s[0].take())
-		if plain := block(s[0].part, answer); plain != nil {
-			if plain.Type = was.Type; reflect.DeepEqual(*plain, was) {
-				return parts, nil
-			}
+	p, tokens := part(&b), 0 // which the tokenizer estimates
+	if p != nil {
+		plain := block(p, answer)
+		if parts, plain.Type, tokens = append(parts, p), b.Type, 1; reflect.DeepEqual(*plain, b) {
+			return parts, nil
 		}
+	} else if b.Type == schema.ContentBlockTypeFunctionToolCall {
+		tokens = 1 // the call is elsewhere
 	}
 	value, err := encodeBlock(b)
 	if err != nil {
@@ -174,51 +171,26 @@ func appendBlock(parts chat.Parts, b schema.ContentBlock, answer bool) (chat.Par
 	return append(parts, chat.Opaque{Value: value, Tokens: tokens}), nil
 }
 
-// blockSlots returns the slot of a block, if it has one.
-func blockSlots(b *schema.ContentBlock) []slot {
+// part returns what [chat.Message] can hold of a block, or nil.
+func part(b *schema.ContentBlock) chat.Part {
 	switch {
 	case b.UserInputText != nil:
-		b.UserInputText = new(*b.UserInputText)
-		return []slot{textSlot(&b.UserInputText.Text)}
+		return chat.Text(b.UserInputText.Text)
 	case b.AssistantGenText != nil:
-		b.AssistantGenText = new(*b.AssistantGenText)
-		return []slot{textSlot(&b.AssistantGenText.Text)}
+		return chat.Text(b.AssistantGenText.Text)
 	case b.Reasoning != nil:
-		b.Reasoning = new(*b.Reasoning)
-		return []slot{thoughtSlot(&b.Reasoning.Text, b.Reasoning.Signature)}
-	case b.UserInputImage != nil && (b.UserInputImage.Base64Data == "" || b.UserInputImage.MIMEType != ""):
-		i := new(*b.UserInputImage)
-		b.UserInputImage = i
-		common := &schema.MessagePartCommon{MIMEType: i.MIMEType, URL: &i.URL}
-		if i.Base64Data != "" {
-			common.Base64Data = &i.Base64Data
-		}
-		s := imageSlot(common, &i.Detail)
-		return []slot{{s.part, func(p chat.Part) bool {
-			ok := s.put(p)
-			i.URL, i.Base64Data, i.MIMEType = deref(common.URL), deref(common.Base64Data), common.MIMEType
-			return ok
-		}}}
+		return thinking(b.Reasoning.Text, b.Reasoning.Signature)
+	case b.UserInputImage != nil && b.UserInputImage.Base64Data != "" && b.UserInputImage.MIMEType != "":
+		return imageOf(schema.MessagePartCommon{Base64Data: &b.UserInputImage.Base64Data, MIMEType: b.UserInputImage.MIMEType}, b.UserInputImage.Detail)
+	case b.UserInputImage != nil:
+		return imageOf(schema.MessagePartCommon{URL: &b.UserInputImage.URL, MIMEType: b.UserInputImage.MIMEType}, b.UserInputImage.Detail)
 	case b.UserInputFile != nil && b.UserInputFile.Base64Data != "":
-		f := new(*b.UserInputFile)
-		b.UserInputFile = f
-		return []slot{{chat.Document{Data: f.Base64Data, MediaType: f.MIMEType}, func(p chat.Part) bool {
-			d, ok := p.(chat.Document)
-			f.Base64Data, f.MIMEType = d.Data, d.MediaType
-			return ok
-		}}}
+		return chat.Document{Data: b.UserInputFile.Base64Data, MediaType: b.UserInputFile.MIMEType}
 	}
 	return nil
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-// blockType is the type of the opaque part that holds what remains of a block.
+// blockType is the type of the opaque part that holds a block.
 const blockType = "eino block"
 
 type blockJSON struct {
@@ -250,7 +222,7 @@ func encodeBlock(b schema.ContentBlock) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// decodeBlock returns what remained of a block, or nil if the part is something else.
+// decodeBlock returns the block that a part holds, or nil if the part is something else.
 func decodeBlock(o chat.Opaque) (b *schema.ContentBlock, err error) {
 	var in blockJSON
 	if json.Unmarshal(o.Value, &in) != nil || in.Type != blockType {
@@ -286,10 +258,11 @@ func toAgentic(messages []chat.Message) ([]*schema.AgenticMessage, error) {
 				if b == nil {
 					continue
 				}
-				if s := blockSlots(b); len(s) > 0 && i > 0 && s[0].put(m.Content[i-1]) { // the part before it is of this block
-					e.ContentBlocks = e.ContentBlocks[:len(e.ContentBlocks)-1]
+				if p := part(b); p == nil {
+					e.ContentBlocks = append(e.ContentBlocks, b)
+				} else if i > 0 && m.Content[i-1] == p { // else it was changed since
+					e.ContentBlocks[len(e.ContentBlocks)-1] = b
 				}
-				e.ContentBlocks = append(e.ContentBlocks, b)
 				continue
 			}
 			if b := block(p, m.Role == chat.RoleAssistant); b != nil {

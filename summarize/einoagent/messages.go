@@ -27,14 +27,8 @@ const reasoningField = "reasoning_content"
 // of it.
 const originalKey = "_promptree_message"
 
-// takenMark replaces, in the rest, a text that became a part.
-const takenMark = "-"
-
-// repeatedMark replaces, in the rest, a text that repeats the texts of a list of parts. Some models of eino do that.
-const repeatedMark = "\x00repeats its parts"
-
 // FromEino converts a message of eino. Texts, images, inline files, reasoning and tool calls become parts and calls. If
-// anything remains, an opaque part at the end holds it, so that [ToEino] restores the message. Only StreamingMeta is
+// that is not all, an opaque part at the end holds the message, so that [ToEino] restores it. Only StreamingMeta is
 // lost, which eino does not keep either. Values in an Extra keep their types; a value whose type is neither basic nor
 // registered with [schema.RegisterName] is an error.
 //
@@ -46,17 +40,11 @@ func FromEino(m *schema.Message) (chat.Message, error) {
 	if c, ok := original(m); ok {
 		return c, nil
 	}
+	c := parts(m)
 	rest := detached(m)
-	c := chat.Message{Role: chat.Role(m.Role), Name: m.Name, ToolCallID: m.ToolCallID}
-	c.Content = takeParts(rest)
-	for i, call := range m.ToolCalls {
-		c.ToolCalls = append(c.ToolCalls, chat.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
-		rest.ToolCalls[i].Function = schema.FunctionCall{}
-	}
-	if reflect.DeepEqual(plain(c), detached(m)) {
+	if reflect.DeepEqual(plain(c), rest) {
 		return c, nil
 	}
-	rest.Role, rest.Name, rest.ToolCallID = "", "", ""
 	value, err := encodeRest(rest)
 	if err != nil {
 		return chat.Message{}, fmt.Errorf("einoagent: a message of %s: %w", m.Role, err)
@@ -104,78 +92,103 @@ func equal(a, b chat.Message) bool {
 
 // toEino converts what eino can express of a message.
 func toEino(m chat.Message) (*schema.Message, error) {
-	rest, others, err := splitRest(m)
-	if err != nil || rest == nil {
+	was, others, err := splitRest(m)
+	if err != nil || was == nil {
 		return plain(others), err
 	}
-	rest.Role, rest.Name, rest.ToolCallID = schema.RoleType(m.Role), m.Name, m.ToolCallID
-	rest.ToolCalls = calls(m.ToolCalls, rest.ToolCalls)
-	if fillSlots(rest, others.Content) {
-		return rest, nil
+	if equal(parts(was), others) {
+		return was, nil
 	}
-	said := plain(others) // the content was changed after FromEino
-	rest.Content, rest.ReasoningContent = said.Content, said.ReasoningContent
-	rest.MultiContent, rest.UserInputMultiContent, rest.AssistantGenMultiContent = nil, said.UserInputMultiContent, said.AssistantGenMultiContent
-	return rest, nil
+	said := plain(others) // the message was changed after FromEino
+	said.ToolCalls, said.ToolName, said.Extra, said.ResponseMeta = calls(m.ToolCalls, was.ToolCalls), was.ToolName, was.Extra, was.ResponseMeta
+	return said, nil
 }
 
-// fillSlots puts parts back where takeParts took them, and reports whether they fit there.
-func fillSlots(rest *schema.Message, parts chat.Parts) bool {
-	list := slots(rest)
-	if len(list) != len(parts) {
-		return false
-	}
-	for i, p := range list {
-		if !p.put(parts[i]) {
-			return false
+// parts converts a message as far as [chat.Message] has an equivalent.
+func parts(m *schema.Message) chat.Message {
+	c := chat.Message{Role: chat.Role(m.Role), Name: m.Name, ToolCallID: m.ToolCallID}
+	text, thought := "", "" // in lists, which some models repeat in Content and ReasoningContent
+	say := func(s string) {
+		if s != "" {
+			text += s
+			c.Content = append(c.Content, chat.Text(s))
 		}
 	}
-	text, thought := textAndReasoning(rest)
-	if rest.Content == repeatedMark {
-		rest.Content = text
-	}
-	if rest.ReasoningContent == repeatedMark {
-		rest.ReasoningContent = thought
-	}
-	return true
-}
-
-// takeParts moves the parts out of a message and leaves marks in their slots.
-func takeParts(m *schema.Message) (list chat.Parts) {
-	text, thought := textAndReasoning(m)
-	if text != "" && m.Content == text {
-		m.Content = repeatedMark
-	}
-	if thought != "" && m.ReasoningContent == thought {
-		m.ReasoningContent = repeatedMark
-	}
-	for _, p := range slots(m) {
-		list = append(list, p.take())
-	}
-	return list
-}
-
-// textAndReasoning returns the text and the reasoning in a message's lists of parts.
-func textAndReasoning(m *schema.Message) (text, thought string) {
 	for _, p := range m.MultiContent {
-		if p.Type == schema.ChatMessagePartTypeText {
-			text += p.Text
+		switch {
+		case p.Type == schema.ChatMessagePartTypeText:
+			say(p.Text)
+		case p.Type == schema.ChatMessagePartTypeImageURL && p.ImageURL != nil && p.ImageURL.URL != "":
+			c.Content = append(c.Content, chat.Image{URL: p.ImageURL.URL, Detail: chat.ImageDetail(p.ImageURL.Detail), MediaType: p.ImageURL.MIMEType})
 		}
 	}
 	for _, p := range m.UserInputMultiContent {
-		if p.Type == schema.ChatMessagePartTypeText {
-			text += p.Text
+		switch {
+		case p.Type == schema.ChatMessagePartTypeText:
+			say(p.Text)
+		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(p.Image.MessagePartCommon):
+			c.Content = append(c.Content, imageOf(p.Image.MessagePartCommon, p.Image.Detail))
+		case p.Type == schema.ChatMessagePartTypeFileURL && p.File != nil && p.File.Base64Data != nil && p.File.URL == nil:
+			c.Content = append(c.Content, chat.Document{Data: *p.File.Base64Data, MediaType: p.File.MIMEType})
 		}
 	}
 	for _, p := range m.AssistantGenMultiContent {
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText:
-			text += p.Text
-		case p.Type == schema.ChatMessagePartTypeReasoning && p.Reasoning != nil:
+			say(p.Text)
+		case p.Type == schema.ChatMessagePartTypeReasoning && p.Reasoning != nil && p.Reasoning.Text != "":
 			thought += p.Reasoning.Text
+			c.Content = append(c.Content, thinking(p.Reasoning.Text, p.Reasoning.Signature))
+		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(p.Image.MessagePartCommon):
+			c.Content = append(c.Content, imageOf(p.Image.MessagePartCommon, ""))
 		}
 	}
-	return text, thought
+	if m.Content != "" && m.Content != text {
+		c.Content = append(chat.Parts{chat.Text(m.Content)}, c.Content...)
+	}
+	if m.ReasoningContent != "" && m.ReasoningContent != thought {
+		c.Content = append(chat.Parts{thinking(m.ReasoningContent, "")}, c.Content...)
+	}
+	for _, call := range m.ToolCalls {
+		c.ToolCalls = append(c.ToolCalls, chat.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+	}
+	return c
+}
+
+// thinking returns a thought. Unsigned thinking is not shown.
+func thinking(text, signature string) chat.Thinking {
+	return chat.Thinking{Text: text, Signature: cmp.Or(signature, reasoningField)}
+}
+
+// located reports whether a part has either a URL or inline data, not both, so that a [chat.Image] can hold it without
+// loss.
+func located(c schema.MessagePartCommon) bool {
+	if c.Base64Data != nil {
+		return c.URL == nil && c.MIMEType != "" && !strings.ContainsAny(c.MIMEType, ";,")
+	}
+	return c.URL != nil
+}
+
+func imageOf(c schema.MessagePartCommon, detail schema.ImageURLDetail) chat.Image {
+	if c.Base64Data != nil {
+		return chat.Image{URL: "data:" + c.MIMEType + ";base64," + *c.Base64Data, Detail: chat.ImageDetail(detail)}
+	}
+	return chat.Image{URL: *c.URL, MediaType: c.MIMEType, Detail: chat.ImageDetail(detail)}
+}
+
+func common(i chat.Image) schema.MessagePartCommon {
+	if mediaType, data, ok := inline(i.URL); ok {
+		return schema.MessagePartCommon{Base64Data: &data, MIMEType: mediaType}
+	}
+	return schema.MessagePartCommon{URL: &i.URL, MIMEType: i.MediaType}
+}
+
+// inline returns the media type and the data of a base64 data URL.
+func inline(url string) (mediaType, data string, ok bool) {
+	head, data, ok := strings.Cut(url, ",")
+	mediaType, isData := strings.CutPrefix(head, "data:")
+	mediaType, is64 := strings.CutSuffix(mediaType, ";base64")
+	return mediaType, data, ok && isData && is64 && mediaType != "" && !strings.Contains(mediaType, ";")
 }
 
 // original returns the message that ToEino kept in the Extra, unless eino's message was changed since.
@@ -221,21 +234,15 @@ func plain(m chat.Message) *schema.Message {
 			}
 		case chat.Image:
 			if m.Role == chat.RoleAssistant {
-				image := &schema.MessageOutputImage{}
-				imageSlot(&image.MessagePartCommon, nil).put(p)
-				e.AssistantGenMultiContent = append(e.AssistantGenMultiContent, schema.MessageOutputPart{Type: schema.ChatMessagePartTypeImageURL, Image: image})
+				e.AssistantGenMultiContent = append(e.AssistantGenMultiContent, schema.MessageOutputPart{Type: schema.ChatMessagePartTypeImageURL, Image: &schema.MessageOutputImage{MessagePartCommon: common(p)}})
 				continue
 			}
-			image := &schema.MessageInputImage{}
-			imageSlot(&image.MessagePartCommon, &image.Detail).put(p)
-			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeImageURL, Image: image})
+			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeImageURL, Image: &schema.MessageInputImage{MessagePartCommon: common(p), Detail: schema.ImageURLDetail(p.Detail)}})
 		case chat.Document:
 			if m.Role == chat.RoleAssistant {
 				continue // eino has no files in answers
 			}
-			file := &schema.MessageInputFile{}
-			fileSlot(&file.MessagePartCommon).put(p)
-			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeFileURL, File: file})
+			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeFileURL, File: &schema.MessageInputFile{MessagePartCommon: schema.MessagePartCommon{Base64Data: &p.Data, MIMEType: p.MediaType}}})
 		}
 	}
 	return e
@@ -255,152 +262,6 @@ func calls(calls []chat.ToolCall, rest []schema.ToolCall) []schema.ToolCall {
 		list = append(list, call)
 	}
 	return list
-}
-
-// slot is a field of eino's message that corresponds to a part: the part, and a function that puts another one of the
-// same type in its place.
-type slot struct {
-	part chat.Part
-	put  func(chat.Part) bool
-}
-
-// take puts a mark in the place of the part, and returns it.
-func (s slot) take() chat.Part {
-	switch s.part.(type) {
-	case chat.Text:
-		s.put(chat.Text(takenMark))
-	case chat.Thinking:
-		s.put(chat.Thinking{Text: takenMark})
-	case chat.Image:
-		s.put(chat.Image{URL: takenMark})
-	case chat.Document:
-		s.put(chat.Document{Data: takenMark})
-	}
-	return s.part
-}
-
-// slots returns the slots of a message that hold something, in the order of the parts.
-func slots(m *schema.Message) []slot {
-	var list []slot
-	for i := range m.MultiContent {
-		p := &m.MultiContent[i]
-		switch {
-		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			list = append(list, textSlot(&p.Text))
-		case p.Type == schema.ChatMessagePartTypeImageURL && p.ImageURL != nil && p.ImageURL.URL != "":
-			list = append(list, legacyImageSlot(&p.ImageURL.URL, &p.ImageURL.MIMEType, &p.ImageURL.Detail))
-		}
-	}
-	for i := range m.UserInputMultiContent {
-		p := &m.UserInputMultiContent[i]
-		switch {
-		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			list = append(list, textSlot(&p.Text))
-		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(&p.Image.MessagePartCommon):
-			list = append(list, imageSlot(&p.Image.MessagePartCommon, &p.Image.Detail))
-		case p.Type == schema.ChatMessagePartTypeFileURL && p.File != nil && p.File.Base64Data != nil && p.File.URL == nil:
-			list = append(list, fileSlot(&p.File.MessagePartCommon))
-		}
-	}
-	for i := range m.AssistantGenMultiContent {
-		p := &m.AssistantGenMultiContent[i]
-		switch {
-		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			list = append(list, textSlot(&p.Text))
-		case p.Type == schema.ChatMessagePartTypeReasoning && p.Reasoning != nil && p.Reasoning.Text != "":
-			list = append(list, thoughtSlot(&p.Reasoning.Text, p.Reasoning.Signature))
-		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(&p.Image.MessagePartCommon):
-			list = append(list, imageSlot(&p.Image.MessagePartCommon, nil))
-		}
-	}
-	if m.Content != "" && m.Content != repeatedMark {
-		list = append([]slot{textSlot(&m.Content)}, list...)
-	}
-	if m.ReasoningContent != "" && m.ReasoningContent != repeatedMark {
-		list = append([]slot{thoughtSlot(&m.ReasoningContent, "")}, list...)
-	}
-	return list
-}
-
-func textSlot(text *string) slot {
-	return slot{chat.Text(*text), func(p chat.Part) bool {
-		t, ok := p.(chat.Text)
-		*text = string(t)
-		return ok
-	}}
-}
-
-func thoughtSlot(text *string, signature string) slot {
-	// Unsigned thinking is not shown.
-	return slot{chat.Thinking{Text: *text, Signature: cmp.Or(signature, reasoningField)}, func(p chat.Part) bool {
-		thought, ok := p.(chat.Thinking)
-		*text = thought.Text
-		return ok
-	}}
-}
-
-// located reports whether a part has either a URL or inline data, not both, so that a [chat.Image] can hold it without
-// loss.
-func located(c *schema.MessagePartCommon) bool {
-	if c.Base64Data != nil {
-		return c.URL == nil && c.MIMEType != "" && !strings.ContainsAny(c.MIMEType, ";,")
-	}
-	return c.URL != nil && (*c.URL == takenMark || !isInline(*c.URL))
-}
-
-func isInline(url string) bool { _, _, ok := inline(url); return ok }
-
-// inline returns the media type and the data of a base64 data URL.
-func inline(url string) (mediaType, data string, ok bool) {
-	head, data, ok := strings.Cut(url, ",")
-	mediaType, isData := strings.CutPrefix(head, "data:")
-	mediaType, is64 := strings.CutSuffix(mediaType, ";base64")
-	return mediaType, data, ok && isData && is64 && mediaType != "" && !strings.Contains(mediaType, ";")
-}
-
-// imageSlot is the slot of an image, whose detail is nil in answers.
-func imageSlot(c *schema.MessagePartCommon, detail *schema.ImageURLDetail) slot {
-	var image chat.Image
-	if c.Base64Data != nil {
-		image.URL = "data:" + c.MIMEType + ";base64," + *c.Base64Data
-	} else if c.URL != nil {
-		image.URL, image.MediaType = *c.URL, c.MIMEType
-	}
-	if detail == nil {
-		detail = new(schema.ImageURLDetail)
-	}
-	image.Detail = chat.ImageDetail(*detail)
-	return slot{image, func(p chat.Part) bool {
-		image, ok := p.(chat.Image)
-		if mediaType, data, ok := inline(image.URL); ok {
-			c.URL, c.Base64Data, c.MIMEType = nil, &data, mediaType
-		} else {
-			c.URL, c.Base64Data, c.MIMEType = &image.URL, nil, image.MediaType
-		}
-		*detail = schema.ImageURLDetail(image.Detail)
-		return ok
-	}}
-}
-
-// legacyImageSlot is the slot of an image in the deprecated MultiContent.
-func legacyImageSlot(url, mediaType *string, detail *schema.ImageURLDetail) slot {
-	return slot{chat.Image{URL: *url, Detail: chat.ImageDetail(*detail), MediaType: *mediaType}, func(p chat.Part) bool {
-		image, ok := p.(chat.Image)
-		*url, *detail, *mediaType = image.URL, schema.ImageURLDetail(image.Detail), image.MediaType
-		return ok
-	}}
-}
-
-func fileSlot(c *schema.MessagePartCommon) slot {
-	var document chat.Document
-	if c.Base64Data != nil {
-		document = chat.Document{Data: *c.Base64Data, MediaType: c.MIMEType}
-	}
-	return slot{document, func(p chat.Part) bool {
-		document, ok := p.(chat.Document)
-		c.Base64Data, c.MIMEType = &document.Data, document.MediaType
-		return ok
-	}}
 }
 
 // hasMedia reports whether the rest of a message holds media that a model is sent.
@@ -512,10 +373,15 @@ type restJSON struct {
 	Message *schema.Message `json:"message"`
 	// Extras holds the Extras that are not empty, by their index in extras(Message).
 	Extras map[int]value `json:"extras,omitempty"`
+	// First reports that the first text of the parts is the message's Content, which is left out of it.
+	First bool `json:"first,omitempty"`
 }
 
 func encodeRest(rest *schema.Message) (json.RawMessage, error) {
-	out := restJSON{Type: opaqueType, Message: rest}
+	out := restJSON{Type: opaqueType, Message: rest, First: firstText(parts(rest)) == rest.Content}
+	if out.First {
+		rest.Content = ""
+	}
 	for i, values := range extras(rest) {
 		if len(*values) == 0 {
 			continue
@@ -567,10 +433,21 @@ func splitRest(m chat.Message) (*schema.Message, chat.Message, error) {
 				*values, _ = decoded.(map[string]any)
 			}
 		}
-		m.Content = slices.Delete(slices.Clone(m.Content), i, i+1)
+		if m.Content = slices.Delete(slices.Clone(m.Content), i, i+1); in.First {
+			in.Message.Content = firstText(m)
+		}
 		return in.Message, m, nil
 	}
 	return nil, m, nil
+}
+
+func firstText(m chat.Message) string {
+	for _, p := range m.Content {
+		if t, ok := p.(chat.Text); ok {
+			return string(t)
+		}
+	}
+	return ""
 }
 
 func unreadable(m chat.Message, err error) error {

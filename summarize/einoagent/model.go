@@ -117,7 +117,7 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 
 // sendDeltas passes on the texts, reasoning and calls of a chunk.
 func sendDeltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
-	for _, p := range takeParts(detached(chunk)) {
+	for _, p := range parts(chunk).Content {
 		switch p := p.(type) {
 		case chat.Thinking:
 			to(chat.Thinking{Text: p.Text})
