@@ -1,6 +1,5 @@
-// Package replay replays recorded sessions as if they were happening, and shows what each compaction policy would have
-// done and what that would have cost. Both `promptree replay` and bench/replay run it. The README of bench/replay says
-// how to use it and how to read its output.
+// Package replay is the command `promptree replay`, which bench/replay runs too: the flags and the text around package
+// summarize/replay. The README of bench/replay says how to use it and how to read its output.
 package replay
 
 import (

@@ -36,6 +36,7 @@ func TestTheWindowAndThePricesAreThoseOfTheSessionsOwnModelAndAnEqualWindowIsSai
 	require.NotContains(t, outputOf(t, "-window", "9000", "-policy", "a3s,stagewise", claudeCode(t, 10, time.Minute, cached)), "all policies do the same")
 	text = outputOf(t, written(t, "talk.jsonl", talk...))
 	require.Contains(t, text, "window: 128,000 tokens, assumed: -window sets another\nno dollars: the session names no model: give prices by -prices input=3")
+	require.Contains(t, text, "The largest request takes 35 tokens.\nThe session is too small to compare them.\n")
 	text = outputOf(t, "-prices", "none", claudeCode(t, 10, time.Minute, cached))
 	require.Contains(t, text, "no dollars, as asked")
 }

@@ -79,8 +79,12 @@ func allEqual(runs []*Run) string {
 		return ""
 	}
 	r := runs[len(runs)-1]
-	text := fmt.Sprintf("In this window all policies do the same: nothing. The largest request takes %s tokens.\nSet a smaller one to compare them, such as -window %d.\n",
-		number(largest), max(1000, (r.ContextWindow-r.Budget+largest/2+999)/1000*1000))
+	text := fmt.Sprintf("In this window all policies do the same: nothing. The largest request takes %s tokens.\n", number(largest))
+	if largest >= 2_000 { // half of it holds the policies' own prompts
+		text += fmt.Sprintf("Set a smaller one to compare them, such as -window %d.\n", (r.ContextWindow-r.Budget+largest/2+999)/1000*1000)
+	} else {
+		text += "The session is too small to compare them.\n"
+	}
 	if r.Bill != nil {
 		text += fmt.Sprintf("The session costs %s.\n", dollars(r.Bill.Kept))
 	}
