@@ -192,7 +192,8 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		if err != nil {
 			return "", err
 		}
-		title = fmt.Sprintf("Replay of %s in a window of %d tokens. Summaries are offline digests.", o.session, o.window)
+		title = fmt.Sprintf("Replay of %s in a window of %d tokens. Summaries are offline digests.\n"+
+			"Tokens are our own count, without the recording's system prompt and tools; promptree replay fits them to the recorded usage.", o.session, o.window)
 		job = func(session *history.Session, onRound func(folderagent.Round)) (string, folderagent.Costs, error) {
 			costs, err := replay(ctx, o, recording, session, tokenizer, window, recorder, onRound)
 			return "", costs, err
