@@ -9,6 +9,7 @@
 //   - sizing: budgets, prices and estimates; sizing/counters picks the best counter of a model, and sizing/local asks
 //     local servers for their context windows.
 //   - history: conversations in an append-only log, and the elements that show them.
+//   - sources/instructions, sources/skills, sources/tools: AGENTS.md files, skills, and tools found by a search, as elements.
 //   - summarize: compacts a conversation that overflows its window; summarize/agent makes one request of an agent.
 //   - elements/chat: messages, parts, tool calls and the Model interface, as plain data.
 //   - render/openai, render/anthropic, render/gemini: models, each in a module of its own.
@@ -140,7 +141,7 @@
 // # Recipes
 //
 // More examples are recipes: retrieval that fills the remaining tokens, files with their tests, few-shot examples that are
-// dropped first, many tools, cheap summaries, a switch of models, resuming a session, and a model on a server of your own.
-// go doc prints no examples: they are in example_test.go and recipes_test.go of the module. The directory examples has
-// whole programs.
+// dropped first, many tools, instruction files with skills and tools that the model finds, cheap summaries, a switch of
+// models, resuming a session, and a model on a server of your own. go doc prints no examples: they are in example_test.go
+// and recipes_test.go of the module. The directory examples has whole programs.
 package promptree

@@ -2,7 +2,10 @@ package promptree_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"testing/fstest"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -22,8 +26,12 @@ import (
 	"github.com/promptree-go/promptree/sizing/counters"
 	"github.com/promptree-go/promptree/sizing/local"
 	"github.com/promptree-go/promptree/sizing/vocabulary"
+	"github.com/promptree-go/promptree/sources/instructions"
+	"github.com/promptree-go/promptree/sources/skills"
+	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -305,4 +313,99 @@ func Example_recipeLocalModel() {
 	fmt.Println(counter.Kind(), "counts:", model.refused, "of", model.requests, "requests refused; the largest takes", model.largest, "of", tokens)
 	// Output:
 	// exact counts: 0 of 61 requests refused; the largest takes 1961 of 2000
+}
+
+// Folders of a project. A program opens them with os.OpenRoot, and uses the FS of the root.
+var (
+	project = fstest.MapFS{
+		"AGENTS.md":     {Data: []byte("Run the tests before you say that you are done. The style is in @docs/style.md")},
+		"docs/style.md": {Data: []byte("Short sentences.")},
+	}
+	skillFolder = fstest.MapFS{
+		"release/SKILL.md": {Data: []byte("---\nname: release\ndescription: How to make a release.\n---\nTag it, then push the tag.")},
+	}
+)
+
+// Instruction files, skills and tools are found rather than written. As elements they are counted, within shares of the
+// budget, and what was loaded is there after each compaction and restart. The scripted model loads a skill, and finds and
+// calls one of 200 tools of 42,000 tokens.
+func Example_recipeFoundContext() {
+	session := &history.Session{}
+	run := func(_ context.Context, call chat.ToolCall) (chat.Message, error) {
+		return chat.ToolResult(call.ID, call.Name+" is done"), nil
+	}
+	known := &skills.Skills{Session: session, Folders: []fs.FS{skillFolder}}
+	more := &tools.Deferred{Session: session, Tools: manyTools(200), Run: run, Skills: known} // its search finds skills too
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent."), skills.Catalogue{Skills: known}),
+		el.User(&instructions.Files{FS: project}),
+		el.Tool(chat.Tool{Name: "read_file", Description: "Reads a file."}), // always declared
+		history.Compacted{Session: session}, skills.Loaded{Skills: known}, tools.Found{Deferred: more},
+		history.Conversation{Session: session, TurnsOnly: true}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+	)
+	compactor := &summarize.Compactor{
+		Session: session, Policy: copilotchat.Policy(),
+		Target: summarize.Target{Model: modelThatFinds(), Tokenizer: tokenizer, Budget: 8000},
+	}
+	defer compactor.Close()
+	err := session.Append(ctx, chat.UserMessage("Release version 2."))
+	for steps := (&agent.Agent{Compactor: compactor, Prompt: prompt}); err == nil; {
+		var answer agent.Answer
+		if answer, err = steps.Step(ctx); err != nil || len(answer.Open) == 0 && !answer.GoOn {
+			break
+		}
+		for _, call := range answer.Open {
+			result, ok, failed := known.Answer(ctx, call)
+			if !ok && failed == nil {
+				result, ok, failed = more.Answer(ctx, call)
+			}
+			if !ok && failed == nil {
+				result, failed = run(ctx, call) // a tool that is always declared
+			}
+			err = errors.Join(err, failed, session.Append(ctx, result))
+		}
+	}
+	where := compactor.Breakdown(ctx)
+	fmt.Println(err, where.Instructions > 0, where.Skills > 0, where.Tools < 8000/10, where.Total() == where.Instructions+where.Skills+where.Tools+where.History+where.Other)
+	// Output:
+	// <skill name="release" file="SKILL.md">
+	// Tag it, then push the tag.
+	// </skill>
+	// 2 of 2 that match, the best first. Call them by call_tool.
+	// <tool-definition name="push_tag">
+	// Pushes a tag to the server.
+	// {"type":"object","properties":{"tag":{"type":"string"}},"required":["tag"]}
+	// </tool-definition>
+	// skill release, which load_skill loads: How to make a release.
+	// push_tag is done
+	// <nil> true true true true
+}
+
+// manyTools returns tools, of which one pushes tags.
+func manyTools(n int) []chat.Tool {
+	list := []chat.Tool{{Name: "push_tag", Description: "Pushes a tag to the server.", Parameters: json.RawMessage(`{"type":"object","properties":{"tag":{"type":"string"}},"required":["tag"]}`)}}
+	for i := range n - 1 {
+		list = append(list, chat.Tool{Name: fmt.Sprint("tool_", i), Description: strings.Repeat("It does one thing, and does it well. ", 20), Parameters: json.RawMessage(`{"type":"object"}`)})
+	}
+	return list
+}
+
+// modelThatFinds returns a model that makes these calls, one a step, and then says that it is done.
+func modelThatFinds() chat.Model {
+	calls := []chat.ToolCall{
+		{ID: "1", Name: skills.ToolName, Arguments: `{"skill":"release"}`},
+		{ID: "2", Name: tools.SearchTool, Arguments: `{"query":"push a tag"}`},
+		{ID: "3", Name: tools.CallTool, Arguments: `{"name":"push_tag","arguments":{"tag":"v2"}}`},
+	}
+	return chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		if last := req.Messages[len(req.Messages)-1]; last.Role == chat.RoleTool {
+			fmt.Println(last.Text())
+		}
+		if len(calls) == 0 {
+			return chat.Response{Message: chat.AssistantMessage("Version 2 is out.")}, nil
+		}
+		next := calls[0]
+		calls = calls[1:]
+		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{next}}}, nil
+	})
 }

@@ -36,6 +36,8 @@ type Agent struct {
 	// Context is shown at the end of each prompt, where it may change from round to round without breaking the provider's
 	// cache. Its text begins with the tag [ContextTag]. None by default.
 	Context elements.Node
+	// Sources is what the agent finds rather than is given. None by default.
+	Sources Sources
 	// Recall, if set, holds further tools, by which the model reads and searches the session.
 	Recall *recall.Tools
 	// Tokenizer of the model. It is not needed if Calibrated is set.
@@ -133,7 +135,11 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 			}
 		}
 		for _, call := range answer.Open {
-			if err := a.Session.Append(ctx, a.Tools.Run(ctx, call)); err != nil {
+			result, err := a.Sources.answer(ctx, call, a.Tools)
+			if err == nil {
+				err = a.Session.Append(ctx, result)
+			}
+			if err != nil {
 				return "", err
 			}
 		}
@@ -179,6 +185,9 @@ func (a *Agent) retarget(ctx context.Context) error {
 	target := summarize.Target{
 		Model: a.Model, Name: a.ModelName, Tokenizer: a.tokenizer(), ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
 		Prices: a.Prices,
+	}
+	if a.Sources.inPrompt() {
+		target.Tools = nil
 	}
 	var err error
 	if target.Budget, err = a.Window.Budget(target.Tokenizer.CountTools(target.Tools)); err != nil {
@@ -245,15 +254,17 @@ func (a *Agent) onEvent(e event.Event) {
 // prompt returns the model's prompt.
 func (a *Agent) prompt() elements.Node {
 	return el.Prompt(
-		el.System(el.Priority(1000), el.Text(instructions, el.Required)),
-		history.Conversation{Session: a.Session, Props: el.Props(el.Priority(700), el.Grow(1))},
+		el.System(el.Priority(1000), el.Text(task, el.Required), a.Sources.catalogue()),
+		a.Sources.front(a.Tools.Definitions()),
+		a.Sources.loaded(a.Session),
+		history.Conversation{Session: a.Session, TurnsOnly: true, Props: el.Props(el.Priority(700), el.Grow(1))},
 		history.TurnStart{Session: a.Session, Props: el.Props(el.Priority(900), el.Grow(2))},
 		history.TurnRounds{Session: a.Session, Props: el.Props(el.Priority(899), el.Grow(2))},
 		a.Context,
 	)
 }
 
-const instructions = `You survey a folder of files. Work in small steps, with the tools you are given, and answer from
+const task = `You survey a folder of files. Work in small steps, with the tools you are given, and answer from
 what they return. Say what you do before you do it.`
 
 // report adds up a round's cost and calls OnRound.

@@ -17,6 +17,9 @@
 // without compaction. -policy, one of the six, says when to compact; the same model writes the summaries. The session
 // is stored in a file; -session names one, and continues it if it exists, whichever model wrote it.
 //
+// With -instructions the folder's instruction files stand in the prompt, with -skills the model may load the skills of a
+// folder, and with -deferred it finds the tools by a search.
+//
 // Exit codes: 0 answered, 1 the model or its server failed, 2 a flag, a key, a file or the window is invalid, 130
 // interrupted.
 package main
@@ -29,10 +32,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
 	"strings"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
@@ -42,6 +47,9 @@ import (
 	"github.com/promptree-go/promptree/sizing/counters"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/sizing/vocabulary"
+	"github.com/promptree-go/promptree/sources/instructions"
+	"github.com/promptree-go/promptree/sources/skills"
+	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -60,6 +68,8 @@ type options struct {
 	policy                                   policy.Policy
 	prices                                   string // name of the model whose prices apply
 	window, answer                           int
+	skills                                   string // folder
+	instructions, deferred                   bool
 }
 
 // defaultAnswer is the default of -answer, in tokens; in a small window it is a quarter of that.
@@ -75,6 +85,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.dir, "dir", ".", "folder that the agent reads")
 	flags.StringVar(&o.task, "task", "", "task of the agent")
 	flags.StringVar(&o.session, "session", "", "file of a new or existing session (default a new one in a temporary folder)")
+	flags.BoolVar(&o.instructions, "instructions", false, "show the folder's instruction files, such as AGENTS.md, with their imports")
+	flags.StringVar(&o.skills, "skills", "", "folder of skills that the model may load")
+	flags.BoolVar(&o.deferred, "deferred", false, "let the model find its tools by a search, instead of declaring them")
 	flags.StringVar(&o.page, "page", "", "write a page of the run to this file, even if the run fails")
 	flags.StringVar(&o.tokenizer, "tokenizer", "", "count tokens by this tokenizer.json of the model (Gemma 3's for Gemini)")
 	flags.IntVar(&o.window, "window", 0, "context window in tokens (default the model's, or the one that a server of your own reports)")
@@ -148,6 +161,39 @@ func writePage(o options, r *record.Recorder) error {
 	return nil
 }
 
+// sources opens what the flags name for the agent to find. The function closes the folders.
+func (o options) sources(session *history.Session, own *folderagent.Tools) (s folderagent.Sources, end func(), err error) {
+	var roots []*os.Root
+	end = func() {
+		for _, root := range roots {
+			root.Close()
+		}
+	}
+	open := func(dir string) fs.FS {
+		root, failed := os.OpenRoot(dir)
+		if failed != nil {
+			err = folderagent.UsageError{Err: failed}
+			return nil
+		}
+		roots = append(roots, root)
+		return root.FS()
+	}
+	if o.instructions {
+		s.Instructions = &instructions.Files{FS: open(o.dir)}
+	}
+	if o.skills != "" {
+		s.Skills = &skills.Skills{Session: session, Folders: []fs.FS{open(o.skills)}}
+	}
+	if o.deferred {
+		run := func(ctx context.Context, call chat.ToolCall) (chat.Message, error) { return own.Run(ctx, call), nil }
+		s.Deferred = &tools.Deferred{Session: session, Tools: own.Definitions(), Run: run, Skills: s.Skills}
+	}
+	if err != nil {
+		end()
+	}
+	return s, end, err
+}
+
 // work runs the agent on its task, and returns the path of the session.
 func work(ctx context.Context, o options, out *terminal) (path string, err error) {
 	chosen, err := choose(o.model, o.baseURL)
@@ -182,17 +228,22 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if err != nil {
 		return path, err
 	}
-	tools, err := folderagent.NewTools(o.dir, path)
+	own, err := folderagent.NewTools(o.dir, path)
 	if err != nil {
 		return path, folderagent.UsageError{Err: err}
 	}
-	defer tools.Close()
+	defer own.Close()
 	if err := begin(ctx, session, o.model, out); err != nil {
 		return path, err
 	}
+	sources, closeSources, err := o.sources(session, own)
+	if err != nil {
+		return path, err
+	}
+	defer closeSources()
 	prices, unpriced := sizing.PublishedPrices().Of(cmp.Or(o.prices, chosen.name))
 	worker := &folderagent.Agent{
-		Model: model, ModelName: chosen.name, Session: session, Tools: tools, Context: folderagent.Context(tools),
+		Model: model, ModelName: chosen.name, Session: session, Tools: own, Context: folderagent.Context(own), Sources: sources,
 		Tokenizer: model.tokenizer, Calibrated: model.calibrated, Window: window, MaxTokens: answer,
 		Policy: o.policy, Prices: prices, Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
 	}

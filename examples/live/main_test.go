@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -142,6 +143,48 @@ func TestTheAgentFinishesItsTaskWithEveryAPI(t *testing.T) {
 			require.NoError(t, chat.Validate(append(messages, chat.UserMessage("Thanks."))))
 		})
 	}
+}
+
+// What was found outlives the compactions, in the same bytes: the front of each request is one and the same.
+func TestFoundContextIsInEachRequest(t *testing.T) {
+	dir, folder := shelf(t, 24), t.TempDir()
+	for name, text := range map[string]string{
+		filepath.Join(dir, "AGENTS.md"):      "Read each book.\n",
+		filepath.Join(folder, "a/SKILL.md"):  "---\nname: a\ndescription: How to read.\n---\nFrom left to right.",
+		filepath.Join(folder, "b/README.md"): "This is no skill.",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	for name, test := range map[string]struct {
+		flags []string
+		front string
+		tools int
+	}{
+		"instructions": {[]string{"-instructions"}, "<instructions path=\"AGENTS.md\">\nRead each book.\n</instructions>", 4},
+		"skills":       {[]string{"-skills", folder}, "", 5},
+		"tools":        {[]string{"-deferred"}, "", 2},
+		"all":          {[]string{"-deferred", "-skills", folder, "-instructions"}, "<instructions path=\"AGENTS.md\">\nRead each book.\n</instructions>", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			setKey(t, ways[0].keyOf, goodKey)
+			s := newServer(t, ways[0].protocol, mind{deferred: strings.Contains(strings.Join(test.flags, " "), "-deferred")})
+			s.window = 8_000
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"-model", ways[0].model, "-base-url", s.URL, "-dir", dir, "-window", "8000", "-task", task, "-session", filepath.Join(t.TempDir(), "s.jsonl")}, test.flags...)
+			require.Equal(t, folderagent.ExitOK, run(t.Context(), args, &stdout, &stderr), "%s\n%q", stderr.String(), s.refused)
+			require.Contains(t, stdout.String(), "The password is xyzzy42.")
+			_, _, summaries := s.seen(t)
+			require.Positive(t, summaries)
+			if test.front != "" {
+				for front := range s.fronts {
+					require.True(t, strings.HasPrefix(front, test.front), front)
+				}
+			}
+			require.Equal(t, map[int]bool{test.tools: true}, s.tools, "the declared tools never change")
+		})
+	}
+	require.Equal(t, folderagent.ExitUsage, run(t.Context(), []string{"-model", "openai:gpt-4o", "-base-url", "http://localhost:1", "-task", task, "-skills", filepath.Join(dir, "none")}, io.Discard, io.Discard))
 }
 
 // Each model is sent the messages of the others in a form that it accepts.

@@ -30,14 +30,16 @@ type server struct {
 	refused   []string // reasons
 	streamed  int      // streamed answers
 	summaries int
-	largest   int // size of the largest request, in tokens
+	largest   int             // size of the largest request, in tokens
+	fronts    map[string]bool // the beginnings of the conversations
+	tools     map[int]bool    // numbers of tools that were declared
 }
 
 const goodKey = "a good key"
 
 func newServer(t *testing.T, p protocol, m mind) *server {
 	t.Helper()
-	s := &server{protocol: p, mind: m}
+	s := &server{protocol: p, mind: m, fronts: map[string]bool{}, tools: map[int]bool{}}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
@@ -139,7 +141,8 @@ type toolCall struct{ id, name, arguments string }
 // mind looks for a password in the files of a folder: it lists them, reads two at a time, and says what it found. It
 // knows only the results of the tools.
 type mind struct {
-	hangAt int // number of the answer that never ends; 0 for none
+	hangAt   int  // number of the answer that never ends; 0 for none
+	deferred bool // the tools are called by call_tool
 
 	answers  int
 	files    []string
@@ -170,7 +173,11 @@ func (m *mind) answer(a asked, over <-chan struct{}) said {
 		s.hang = over
 	}
 	call := func(name, path string) {
-		s.calls = append(s.calls, toolCall{fmt.Sprintf("call_%d_%d", m.answers, len(s.calls)), name, fmt.Sprintf(`{"path":%q}`, path)})
+		arguments := fmt.Sprintf(`{"path":%q}`, path)
+		if m.deferred {
+			name, arguments = "call_tool", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments)
+		}
+		s.calls = append(s.calls, toolCall{fmt.Sprintf("call_%d_%d", m.answers, len(s.calls)), name, arguments})
 	}
 	switch {
 	case last.role == "user" && m.files == nil:
@@ -225,7 +232,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if last := a.turns[len(a.turns)-1]; last.role == "user" && strings.Contains(last.text, "<summary>") {
 		a.mayCall = false // a fork of the agent's request, which allows what that did
 	}
-	if !a.mayCall {
+	if a.mayCall {
+		s.fronts[strings.Split(a.turns[0].text, task)[0]], s.tools[a.tools] = true, true
+	} else {
 		s.summaries++
 	}
 	answer := s.mind.answer(a, r.Context().Done())
