@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -50,7 +51,7 @@ func (c *copilotReader) line(number int, o *object, raw []byte) error {
 	}
 	var ok bool
 	if r.Parent, ok = c.after[parent]; !ok && parent != "" {
-		r.Parent = c.tipOf()
+		r.Parent = c.rec.Leaf
 		c.note(number, Unlinked, "parentId")
 	}
 	main, id, agent := r.Parent, r.ID, d.peek("parentToolCallId")
@@ -87,9 +88,7 @@ func (c *copilotReader) line(number int, o *object, raw []byte) error {
 	return nil
 }
 
-// tipOf returns the last record of the conversation.
-func (c *copilotReader) tipOf() string { return c.rec.Leaf }
-
+// event reads an event; agent is the call of the subagent that it is of, "" for none.
 func (c *copilotReader) event(r *Record, agent string, d *object, raw []byte, notes *pending) (err error) {
 	switch r.Recorded {
 	case "session.start":
@@ -102,10 +101,8 @@ func (c *copilotReader) event(r *Record, agent string, d *object, raw []byte, no
 			return err
 		}
 	case "session.model_change":
-		r.Body = entry.ModelChange{Model: d.optionalText("newModel")}
-		c.model = d.peek("newModel")
-		if m := r.Body.(entry.ModelChange); m.Model != "" {
-			c.model = m.Model
+		if c.model = d.optionalText("newModel"); c.model != "" {
+			r.Body = entry.ModelChange{Model: c.model}
 			notes.rest("session.model_change", d)
 			return c.add(*r)
 		}
@@ -188,15 +185,12 @@ func (c *copilotReader) answer(r *Record, agent string, d *object, notes *pendin
 	if d.given("toolRequests") {
 		d.each("toolRequests", func(t *object, _ json.RawMessage) error {
 			call := chat.ToolCall{ID: t.text("toolCallId"), Name: t.text("name")}
-			switch {
-			case t.peek("type") == "custom" && t.is("arguments", kindText), t.is("arguments", kindText):
+			if t.is("arguments", kindText) { // of a tool that takes a text
 				if call.Arguments = t.text("arguments"); !json.Valid([]byte(call.Arguments)) {
 					call.Arguments = inputJSON(call.Arguments)
 				}
-			default:
-				if call.Arguments = t.compact("arguments"); call.Arguments == "" {
-					call.Arguments = "{}"
-				}
+			} else {
+				call.Arguments = cmp.Or(t.compact("arguments"), "{}")
 			}
 			c.calls[call.ID] = agent
 			m.ToolCalls = append(m.ToolCalls, call)
@@ -204,9 +198,7 @@ func (c *copilotReader) answer(r *Record, agent string, d *object, notes *pendin
 			return t.err
 		})
 	}
-	request := d.peek("apiCallId")
-	id := d.optionalText("messageId")
-	model := d.peek("model")
+	request, id, model := d.peek("apiCallId"), d.peek("messageId"), d.peek("model")
 	if d.err != nil {
 		return d.err
 	}
@@ -222,7 +214,6 @@ func (c *copilotReader) answer(r *Record, agent string, d *object, notes *pendin
 			return err
 		}
 	}
-	d.put("messageId", mustText(id))
 	if err := c.say(*r, m, d.remainder()); err != nil {
 		return err
 	}
@@ -236,15 +227,6 @@ func (c *copilotReader) answer(r *Record, agent string, d *object, notes *pendin
 	}
 	c.answers["message "+id] = answer.ID
 	return nil
-}
-
-// mustText returns a text as JSON, nil for "".
-func mustText(s string) json.RawMessage {
-	if s == "" {
-		return nil
-	}
-	raw, _ := json.Marshal(s) // texts always encode
-	return raw
 }
 
 // usage reads what a request took. It belongs to the answer of the same request, or else to the last answer without

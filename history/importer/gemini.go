@@ -1,8 +1,11 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -83,12 +86,8 @@ func (g *geminiReader) message(number int, o *object, raw json.RawMessage, befor
 			same = nil
 		}
 	}
-	for i := len(g.path) - 1; same != nil && before == nil; i-- {
-		if i < 0 { // it was rewound
-			same = nil
-		} else if g.path[i] == same {
-			break
-		}
+	if before == nil && !slices.Contains(g.path, same) { // it was rewound
+		same = nil
 	}
 	if same != nil {
 		same.raw = clone(raw)
@@ -146,12 +145,7 @@ func (g *geminiReader) add(m *geminiMessage) error {
 	var results []chat.Message
 	if o.given("thoughts") {
 		o.each("thoughts", func(t *object, _ json.RawMessage) error {
-			text := t.optionalText("subject")
-			if description := t.optionalText("description"); text != "" && description != "" {
-				text += "\n" + description
-			} else {
-				text += description
-			}
+			text := strings.TrimSpace(t.optionalText("subject") + "\n" + t.optionalText("description"))
 			t.time("timestamp")
 			said.Content = append(said.Content, chat.Thinking{Text: text})
 			notes.rest("thoughts", t)
@@ -174,10 +168,7 @@ func (g *geminiReader) add(m *geminiMessage) error {
 	}
 	if o.given("toolCalls") {
 		o.each("toolCalls", func(call *object, _ json.RawMessage) error {
-			c := chat.ToolCall{ID: call.text("id"), Name: call.text("name"), Arguments: call.compact("args")}
-			if c.Arguments == "" {
-				c.Arguments = "{}"
-			}
+			c := chat.ToolCall{ID: call.text("id"), Name: call.text("name"), Arguments: cmp.Or(call.compact("args"), "{}")}
 			status := call.optionalText("status")
 			result := chat.Message{Role: chat.RoleTool, ToolCallID: c.ID, IsError: status == "error" || status == "cancelled"}
 			call.time("timestamp")
@@ -191,12 +182,9 @@ func (g *geminiReader) add(m *geminiMessage) error {
 			if err != nil {
 				return err
 			}
-			for i := range said.ToolCalls {
-				if said.ToolCalls[i].ID == c.ID { // the content has it too
-					c.Signature = said.ToolCalls[i].Signature
-					said.ToolCalls = append(said.ToolCalls[:i], said.ToolCalls[i+1:]...)
-					break
-				}
+			if i := slices.IndexFunc(said.ToolCalls, func(other chat.ToolCall) bool { return other.ID == c.ID }); i >= 0 { // the content has it too
+				c.Signature = said.ToolCalls[i].Signature
+				said.ToolCalls = slices.Delete(said.ToolCalls, i, i+1)
 			}
 			said.ToolCalls = append(said.ToolCalls, c)
 			if given {
@@ -228,7 +216,7 @@ func (g *geminiReader) add(m *geminiMessage) error {
 		m.last = g.tip
 	}
 	for _, result := range results {
-		if g.answered[m.last+"\x00"+result.ToolCallID] || g.answered[result.ToolCallID] {
+		if g.answered[result.ToolCallID] {
 			notes.add(Repeated, "functionResponse")
 			continue
 		}
@@ -295,12 +283,9 @@ func geminiPart(m *chat.Message, p *object, raw json.RawMessage, notes *pending)
 		notes.rest("content.inlineData", d)
 	case p.is("functionCall", kindObject) && m.Role == chat.RoleAssistant:
 		c := p.object("functionCall")
-		call := chat.ToolCall{ID: c.text("id"), Name: c.text("name"), Arguments: c.compact("args"), Signature: signature}
+		call := chat.ToolCall{ID: c.text("id"), Name: c.text("name"), Arguments: cmp.Or(c.compact("args"), "{}"), Signature: signature}
 		if c.err != nil {
 			return fmt.Errorf("functionCall: %w", c.err)
-		}
-		if call.Arguments == "" {
-			call.Arguments = "{}"
 		}
 		m.ToolCalls = append(m.ToolCalls, call)
 	default:

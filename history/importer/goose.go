@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -60,9 +61,9 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 		case typ == "redactedThinking":
 			m.Content = append(m.Content, chat.Thinking{Encrypted: p.text("data")})
 		case (typ == "toolRequest" || typ == "frontendToolRequest") && m.Role == chat.RoleAssistant:
-			return g.request(&m, p, &notes)
+			return gooseRequest(&m, p, &notes)
 		case typ == "toolResponse" && m.Role == chat.RoleUser:
-			result, err := g.response(p, &notes)
+			result, err := gooseResponse(p, &notes)
 			results = append(results, result)
 			return err
 		default: // for the user only
@@ -77,7 +78,7 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 		notes.rest("content", p)
 		return p.err
 	})
-	shown, covered := g.audience(o)
+	shown, covered := gooseAudience(o)
 	if o.err != nil {
 		return o.err
 	}
@@ -113,24 +114,21 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 	return nil
 }
 
-// audience reports whether the model was shown a message to the end, and whether only the model was.
-func (g *gooseReader) audience(o *object) (shown, only bool) {
+// gooseAudience reports whether the model was shown a message to the end, and whether only the model was.
+func gooseAudience(o *object) (shown, only bool) {
 	m := struct{ AgentVisible, UserVisible *bool }{}
 	_ = json.Unmarshal(o.fields["metadata"], &m) // or both see it
 	shown = m.AgentVisible == nil || *m.AgentVisible
 	return shown, shown && m.UserVisible != nil && !*m.UserVisible
 }
 
-// request reads a call. One that the model wrote wrongly has an error in place of its name.
-func (g *gooseReader) request(m *chat.Message, p *object, notes *pending) error {
-	c := chat.ToolCall{ID: p.text("id"), Arguments: "{}", Signature: p.optionalText("thoughtSignature")}
+// gooseRequest reads a call. One that the model wrote wrongly has an error in place of its name.
+func gooseRequest(m *chat.Message, p *object, notes *pending) error {
+	c := chat.ToolCall{ID: p.text("id"), Signature: p.optionalText("thoughtSignature")}
 	call := p.object("toolCall")
 	if call.is("value", kindObject) {
 		value := call.object("value")
-		c.Name = value.text("name")
-		if arguments := value.compact("arguments"); arguments != "" {
-			c.Arguments = arguments
-		}
+		c.Name, c.Arguments = value.text("name"), cmp.Or(value.compact("arguments"), "{}")
 		if value.err != nil {
 			return fmt.Errorf("toolCall: %w", value.err)
 		}
@@ -148,8 +146,8 @@ func (g *gooseReader) request(m *chat.Message, p *object, notes *pending) error 
 	return p.err
 }
 
-// response reads a result: its content, in earlier versions a list alone, or the error.
-func (g *gooseReader) response(p *object, notes *pending) (chat.Message, error) {
+// gooseResponse reads a result: its content, in earlier versions a list alone, or the error.
+func gooseResponse(p *object, notes *pending) (chat.Message, error) {
 	m := chat.Message{Role: chat.RoleTool, ToolCallID: p.text("id")}
 	result := p.object("toolResult")
 	if p.err != nil {
@@ -202,12 +200,10 @@ func (g *gooseReader) response(p *object, notes *pending) (chat.Message, error) 
 	return m, p.err
 }
 
+// isGoose reports whether an object is an export, what is known of a session, or one of its messages.
 func isGoose(o *object) bool {
 	if o.is("working_dir", kindText) && !o.is("role", kindText) {
 		return o.is("conversation", kindList) || o.given("description") || o.given("message_count") || o.given("total_tokens")
 	}
-	if !o.is("role", kindText) || !o.is("created", kindNumber) || !o.is("content", kindList) {
-		return false
-	}
-	return o.fields["content"] != nil
+	return o.is("role", kindText) && o.is("created", kindNumber) && o.is("content", kindList)
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -92,14 +93,14 @@ func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 		case typ == "text" && !p.is("ignored", kindBoolean):
 			appendText(&step.message, p.text("text"), "parts.text", &notes)
 		case typ == "reasoning" && role == "assistant":
-			c.thinking(step, p, &notes)
+			opencodeThinking(step, p, &notes)
 		case typ == "tool" && role == "assistant":
-			return c.tool(step, p, &notes)
+			return opencodeTool(step, p, &notes)
 		case typ == "file" && (strings.HasPrefix(p.peek("mime"), "image/") || p.peek("mime") == "application/pdf"):
 			p.raw("source")
 			step.message.Content = append(step.message.Content, opencodeFile(p))
 		case typ == "step-finish":
-			if err := c.finished(step, p, &notes); err != nil {
+			if err := opencodeFinished(step, p, &notes); err != nil {
 				return err
 			}
 			steps = append(steps, opencodeStep{message: chat.Message{Role: chat.RoleAssistant}})
@@ -135,7 +136,7 @@ func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 	}
 	last := &steps[len(steps)-1]
 	if !last.metered && role == "assistant" && len(steps) == 1 {
-		if err := c.finished(last, info, &notes); err != nil {
+		if err := opencodeFinished(last, info, &notes); err != nil {
 			return err
 		}
 	}
@@ -170,7 +171,6 @@ func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 		return c.add(r)
 	}
 	for i, step := range steps {
-		step.message.Content = append(chat.Parts(nil), step.message.Content...)
 		r.Usage, r.Cost = step.usage, step.cost
 		if err := c.say(r, step.message, data); err != nil {
 			return err
@@ -203,8 +203,8 @@ func (c *opencodeReader) tailOf() string {
 	return c.first[tail]
 }
 
-// thinking reads a thought. The signature is in the metadata of its provider.
-func (c *opencodeReader) thinking(step *opencodeStep, p *object, notes *pending) {
+// opencodeThinking reads a thought. The signature is in the metadata of its provider.
+func opencodeThinking(step *opencodeStep, p *object, notes *pending) {
 	var metadata map[string]struct{ Signature, RedactedData, ReasoningEncryptedContent string }
 	_ = json.Unmarshal(p.fields["metadata"], &metadata) // or it has none
 	t := chat.Thinking{Text: p.text("text")}
@@ -221,17 +221,14 @@ func (c *opencodeReader) thinking(step *opencodeStep, p *object, notes *pending)
 	step.message.Content = append(step.message.Content, t)
 }
 
-// tool reads a call with its result.
-func (c *opencodeReader) tool(step *opencodeStep, p *object, notes *pending) error {
+// opencodeTool reads a call with its result.
+func opencodeTool(step *opencodeStep, p *object, notes *pending) error {
 	call := chat.ToolCall{ID: p.text("callID"), Name: p.text("tool")}
 	state := p.object("state")
 	if p.err != nil {
 		return p.err
 	}
-	call.Arguments = state.compact("input")
-	if call.Arguments == "" {
-		call.Arguments = "{}"
-	}
+	call.Arguments = cmp.Or(state.compact("input"), "{}")
 	step.message.ToolCalls = append(step.message.ToolCalls, call)
 	result := chat.Message{Role: chat.RoleTool, ToolCallID: call.ID}
 	switch status := state.text("status"); status {
@@ -263,9 +260,9 @@ func opencodeFile(p *object) chat.Part {
 	return chat.Image{URL: url, MediaType: mediaType}
 }
 
-// finished reads the usage and cost of a step, or of an answer. Versions before 1.3 count thinking as output, too; then
+// opencodeFinished reads the usage and cost of a step, or of an answer. Versions before 1.3 count thinking as output, too; then
 // it is in the total once.
-func (c *opencodeReader) finished(step *opencodeStep, p *object, notes *pending) error {
+func opencodeFinished(step *opencodeStep, p *object, notes *pending) error {
 	if !p.is("tokens", kindObject) {
 		return nil
 	}

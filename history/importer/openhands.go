@@ -17,12 +17,13 @@ type openHandsReader struct {
 	after   map[string]string // by event: the record that the next one follows
 	order   []string          // ids of the events
 	answers map[string]string // by id of a response: the answer
-	calls   map[string]string // by event: the id of its call; and ids of calls
+	calls   map[string]string // by event: the id of its call
+	open    map[string]bool   // by id of a call: whether it has no result
 }
 
 func newOpenHands(b *builder) *openHandsReader {
 	b.rec.Format = FormatOpenHands
-	return &openHandsReader{builder: b, after: map[string]string{}, answers: map[string]string{}, calls: map[string]string{}}
+	return &openHandsReader{builder: b, after: map[string]string{}, answers: map[string]string{}, calls: map[string]string{}, open: map[string]bool{}}
 }
 
 func isOpenHands(o *object) bool {
@@ -85,16 +86,13 @@ func (h *openHandsReader) event(number int, o *object, raw []byte) error {
 	if o.is("kind", kindText) {
 		read = h.current
 	}
-	parent := r.Parent
 	tip := h.tip
 	if err := read(r, id, o, raw, &notes); err != nil {
 		return err
 	}
-	h.after[id] = parent
-	if h.tip != tip {
+	h.after[id] = r.Parent
+	if h.tip != tip || h.calls[id] != "" { // of a call that was added to an answer
 		h.after[id] = h.tip
-	} else if answer := h.calls["answer "+id]; answer != "" {
-		h.after[id] = answer
 	}
 	h.order = append(h.order, id)
 	h.noteAll(number, notes)
@@ -105,12 +103,14 @@ func (h *openHandsReader) event(number int, o *object, raw []byte) error {
 // answer, or noted.
 func (h *openHandsReader) call(r Record, id, response string, m chat.Message, o *object, notes *pending) error {
 	c := m.ToolCalls[0]
-	h.calls[id], h.calls["call "+c.ID] = c.ID, c.ID
+	h.calls[id], h.open[c.ID] = c.ID, true
 	if before := h.get(h.answers[response]); response != "" && before != nil {
 		whole := before.Body.(entry.Message)
 		whole.ToolCalls = append(whole.ToolCalls, c)
 		before.Body = whole
-		h.calls["answer "+id] = h.tip
+		for _, same := range []string{"id", "source", "llm_response_id"} {
+			delete(o.fields, same)
+		}
 		notes.rest("", o)
 		return nil
 	}
@@ -127,7 +127,6 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 	if !h.has(id) {
 		r.ID = id
 	}
-	source := o.optionalText("source")
 	m := chat.Message{Role: chat.RoleTool}
 	switch r.Recorded {
 	case "SystemPromptEvent":
@@ -158,9 +157,7 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 		if call.is("function", kindObject) { // of the first versions
 			call = call.object("function")
 		}
-		if c.Arguments = call.optionalText("arguments"); c.Arguments == "" {
-			c.Arguments = "{}"
-		}
+		c.Arguments = cmp.Or(call.optionalText("arguments"), "{}")
 		if o.err != nil || call.err != nil {
 			return cmp.Or(o.err, call.err)
 		}
@@ -203,19 +200,20 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 	if o.err != nil {
 		return o.err
 	}
-	if m.Role == chat.RoleTool && h.calls["call "+m.ToolCallID] == "" {
+	if m.Role == chat.RoleTool && !h.open[m.ToolCallID] {
 		notes.add(Unlinked, "tool_call_id")
 		m = chat.Message{Role: chat.RoleUser, Content: m.Content}
 	}
-	o.put("source", mustText(source))
+	delete(h.open, m.ToolCallID)
 	return h.say(r, m, o.remainder())
 }
 
 // openHandsThoughts reads thinking: blocks of Anthropic's, or a text, and an item of OpenAI's responses API.
 func openHandsThoughts(m *chat.Message, o *object, notes *pending) error {
 	text := o.optionalText("reasoning_content")
-	if o.is("thinking_blocks", kindList) && len(compacted(o.fields["thinking_blocks"])) > 2 {
-		b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": o.raw("thinking_blocks")}}, notes)
+	blocks := o.raw("thinking_blocks")
+	if blocks != nil && compacted(blocks) != "[]" {
+		b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": blocks}}, notes)
 		if err != nil {
 			return fmt.Errorf("thinking_blocks: %w", err)
 		}
@@ -364,13 +362,13 @@ func (h *openHandsReader) earlier(r Record, id string, o *object, raw []byte, no
 		if e.Cause != nil {
 			m.ToolCallID = h.calls[fmt.Sprint(*e.Cause)]
 		}
-		if e.ToolCallMetadata != nil && h.calls["call "+e.ToolCallMetadata.ToolCallID] != "" {
+		if e.ToolCallMetadata != nil && h.open[e.ToolCallMetadata.ToolCallID] {
 			m.ToolCallID = e.ToolCallMetadata.ToolCallID
 		}
-		if m.ToolCallID == "" || h.calls["result "+m.ToolCallID] != "" {
+		if !h.open[m.ToolCallID] {
 			return h.keep(r, raw)
 		}
-		h.calls["result "+m.ToolCallID] = id
+		delete(h.open, m.ToolCallID)
 		appendText(&m, e.Content, "content", notes)
 		images(&m, e.Extras)
 		if o.given("tool_call_metadata") {
@@ -460,8 +458,7 @@ func (h *openHandsReader) answered(r Record, id string, o *object, e openHandsEv
 		}
 	}
 	notes.add(Repeated, "tool_call_metadata")
-	for _, read := range []string{"tool_call_metadata", "args", "id", "source"} {
-		delete(o.fields, read)
-	}
+	delete(o.fields, "tool_call_metadata")
+	delete(o.fields, "args")
 	return h.call(r, id, answer, m, o, notes)
 }
