@@ -47,5 +47,8 @@
 // of UTF-8 text, each within its skill's folder; symbolic links in a skill's folder are not followed, and sizes and
 // numbers are bounded. A file that is saved while it is read is read as it was, as it is, or not at all.
 //
+// The session holds the texts of what was loaded twice, in the result and in a custom entry
+// ([history.Session.Customs]): to erase one, erase both.
+//
 // Whoever can write to the folders tells the agent what to do. Show it only folders that its user trusts.
 package skills

@@ -80,7 +80,7 @@ func (s *Skills) Answer(ctx context.Context, call chat.ToolCall) (result chat.Me
 	if json.Unmarshal([]byte(call.Arguments), &r) != nil {
 		err = wrong("the arguments are not an object of the tool's schema: write texts in quotes and numbers without")
 	} else {
-		text, err = s.do(ctx, r, call.ID)
+		text, err = s.guarded(ctx, r, call.ID)
 	}
 	mistake, isMistake := errors.AsType[*ArgumentError](err)
 	if isMistake {
@@ -94,14 +94,23 @@ func (s *Skills) Answer(ctx context.Context, call chat.ToolCall) (result chat.Me
 // Load loads the instructions of a skill as if the agent had asked for them, for instance because the user named it.
 // [Loaded] shows them. The error is an [*ArgumentError] if there is no such skill, or it cannot be read.
 func (s *Skills) Load(ctx context.Context, skill string) error {
-	_, err := s.do(ctx, request{Skill: skill}, "")
+	_, err := s.guarded(ctx, request{Skill: skill}, "")
 	return err
 }
 
 // LetGo lets go of all that was loaded of a skill. If nothing was, it does nothing.
 func (s *Skills) LetGo(ctx context.Context, skill string) error {
-	_, err := s.do(ctx, request{Skill: skill, Off: true}, "")
+	_, err := s.guarded(ctx, request{Skill: skill, Off: true}, "")
 	return err
+}
+
+// guarded calls do. If a function of the caller's panics or does not return, the error says so.
+func (s *Skills) guarded(ctx context.Context, r request, call string) (string, error) {
+	text, err := callback.Call(ctx, func(ctx context.Context) (string, error) { return s.do(ctx, r, call) })
+	if callback.Misbehaved(err) {
+		err = fmt.Errorf("skills: Allow, OnLetGo, a folder or a tokenizer: %w", err)
+	}
+	return text, err
 }
 
 // do answers a request of a call, or of the application if the call has no id.
@@ -201,9 +210,7 @@ func (s *Skills) end(ctx context.Context, items []kept.Item, asked bool, sizing 
 		if sizing.Tokenizer != nil {
 			gone.Tokens = sizing.Tokenizer.CountText(i.Text)
 		}
-		if err := callback.Do(ctx, func(context.Context) error { s.OnLetGo(gone); return nil }); err != nil {
-			return names, fmt.Errorf("skills: Skills.OnLetGo: %w", err)
-		}
+		s.OnLetGo(gone)
 	}
 	return names, nil
 }

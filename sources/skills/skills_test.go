@@ -278,7 +278,11 @@ func TestTheApplicationLoadsAndLetsGo(t *testing.T) {
 	require.ErrorIs(t, (&skills.Skills{}).Load(t.Context(), "a"), history.ErrNoSession)
 	a.known.OnLetGo = func(skills.LetGo) { panic("no") }
 	require.NoError(t, a.known.Load(t.Context(), "skill-01"))
-	require.ErrorContains(t, a.known.LetGo(t.Context(), "skill-01"), "skills: Skills.OnLetGo: it panicked: no")
+	require.ErrorContains(t, a.known.LetGo(t.Context(), "skill-01"), "skills: Allow, OnLetGo, a folder or a tokenizer: it panicked: no")
+	a.known = &skills.Skills{Session: a.known.Session, Folders: []fs.FS{nil}}
+	_, ok, err := a.known.Answer(t.Context(), chat.ToolCall{ID: "1", Name: skills.ToolName, Arguments: `{"skill":"a"}`})
+	require.True(t, ok)
+	require.ErrorContains(t, err, "a folder or a tokenizer: it panicked")
 }
 
 func TestALongFileIsLoadedInParts(t *testing.T) {

@@ -85,7 +85,10 @@ func wrong(format string, args ...any) error { return &ArgumentError{fmt.Sprintf
 // that of Run, of the session, of the context or of OnChange.
 func (d *Deferred) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
 	if call.Name == SearchTool {
-		text, err := d.search(ctx, call)
+		text, err := callback.Call(ctx, func(ctx context.Context) (string, error) { return d.search(ctx, call) })
+		if callback.Misbehaved(err) {
+			err = fmt.Errorf("tools: a tokenizer or a folder of skills: %w", err)
+		}
 		return resultOf(call, text, err)
 	}
 	inner, ok, err := d.Resolve(call)
@@ -151,15 +154,17 @@ func (d *Deferred) Resolve(call chat.ToolCall) (inner chat.ToolCall, ok bool, er
 	return inner, true, fits(*tool, inner.Arguments)
 }
 
-// use records that a tool was called. Where it was never found, for instance by the provider's own search, it is from now
-// on.
+// use records that a tool was called. One that only the provider's own search has found counts as found from now on.
 func (d *Deferred) use(ctx context.Context, call chat.ToolCall) error {
 	items, err := d.items(ctx, "")
 	if err != nil {
 		return err
 	}
-	if kept.Has(items, call.Name) {
+	switch {
+	case kept.Has(items, call.Name):
 		return d.store().Write(ctx, kept.Change{Use: []string{call.Name}})
+	case d.Way != Native:
+		return nil
 	}
 	return d.change(ctx, kept.Change{Keep: []kept.Item{{Name: call.Name, Call: call.ID}}}, d.sizing.Get())
 }

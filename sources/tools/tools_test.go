@@ -187,6 +187,8 @@ func TestWhatWasFoundIsShownOnceAndTheToolsNeverChange(t *testing.T) {
 	require.Equal(t, `deploy{"path":"a"}`, a.call(tools.CallTool, `{"name":"deploy","arguments":{"path":"a"}}`).Text())
 	require.Contains(t, a.search("deploy a service"), "deploy was found before: see its definition.")
 	check("Begin.")
+	require.Equal(t, `mcp__jira__do_007{"path":"a"}`, a.call(tools.CallTool, `{"name":"mcp__jira__do_007","arguments":{"path":"a"}}`).Text(), "a tool whose name is known need not be found")
+	require.True(t, strings.HasPrefix(text(a.render(8000).Messages), prefix), "and that changes nothing before")
 	a.compact()
 	check("(the summary)")
 	behind := text(a.render(8000).Messages)
@@ -346,7 +348,8 @@ func TestErrorsOfTheCallersFunctionsNameThem(t *testing.T) {
 		return err
 	}
 	a.more.OnChange = func(tools.Change) { panic("no") }
-	require.ErrorContains(t, answer(), "tools: Deferred.OnChange: it panicked: no")
+	_, _, err := a.more.Answer(t.Context(), chat.ToolCall{ID: "x", Name: tools.SearchTool, Arguments: `{"query":"f"}`})
+	require.ErrorContains(t, err, "tools: Deferred.OnChange: it panicked: no")
 	a.more.OnChange = nil
 	own := errors.New("mine")
 	a.more.Run = func(context.Context, chat.ToolCall) (chat.Message, error) { return chat.Message{}, own }
@@ -359,7 +362,7 @@ func TestErrorsOfTheCallersFunctionsNameThem(t *testing.T) {
 		_, err := render.Render(t.Context(), tools.Found{Deferred: &tools.Deferred{Session: a.more.Session, Tools: list}}, render.Options{Budget: 100, Tokenizer: quarter})
 		require.ErrorContains(t, err, "give each a name of its own")
 	}
-	_, err := render.Render(t.Context(), tools.Found{}, render.Options{Budget: 100, Tokenizer: quarter})
+	_, err = render.Render(t.Context(), tools.Found{}, render.Options{Budget: 100, Tokenizer: quarter})
 	require.ErrorIs(t, err, history.ErrNoSession)
 }
 

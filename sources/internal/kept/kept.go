@@ -15,8 +15,9 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Most is the largest number of items that [Fit] keeps, so that a session retains them all ([history.Session.Customs]).
-const Most = 64
+// Most is the largest number of items that [Fit] keeps. Each has up to two names, of which a session retains 256
+// ([history.Session.Customs]); those of two stores leave a quarter to the application.
+const Most = 48
 
 // Store holds the items of one kind in a session. Each is a custom entry of its own, so writers in several processes do
 // not undo each other's changes.
