@@ -28,7 +28,7 @@
 //   - New messages at the end are appended to the session.
 //   - If messages were edited, inserted, removed or cut off, the session continues on a new branch from the last message
 //     before the change, with the rest of the list. What the list no longer has stays in the session, on the branch that
-//     was left.
+//     was left. A compaction stays in force if the messages that it covers did not change.
 //   - So it is if the application compacts its list itself: its summary is a message like any other.
 //
 // Then it renders the prompt, and the policy decides whether to compact. The list itself is never changed, nor anything

@@ -157,13 +157,31 @@ func (m *Mirror[M]) lead(list []M, identities []uint64) (int, error) {
 	return n, nil
 }
 
-// branchBefore makes the session continue before an entry. A compaction in front of it stays.
+// branchBefore makes the session continue before an entry. The newest compaction stays if what it covers does.
 func (m *Mirror[M]) branchBefore(ctx context.Context, id string) error {
-	e, err := m.Compactor.Session.Entry(ctx, id)
+	s := m.Compactor.Session
+	before, compacted, err := s.Latest(ctx, entry.TypeCompaction)
 	if err != nil {
 		return err
 	}
-	return m.Compactor.Session.Branch(ctx, e.Parent)
+	e, err := s.Entry(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := s.Branch(ctx, e.Parent); err != nil || !compacted {
+		return err
+	}
+	after, _, err := s.Latest(ctx, entry.TypeCompaction)
+	if err != nil || after.ID == before.ID {
+		return err
+	}
+	c := before.Compaction()
+	c.Plan, c.Retained = "", entry.Retained{} // of the other branch
+	err = s.Compact(ctx, c)
+	if _, left := errors.AsType[*entry.BoundaryError](err); left {
+		return nil
+	}
+	return err
 }
 
 // find finds out what of a list the session has from its start, makes it continue there, and appends the rest.

@@ -250,7 +250,7 @@ func (m *Mirror[M]) fitted(ctx context.Context, result *render.Result) (f Fitted
 			return Fitted[M]{}, fmt.Errorf("mirror: reading what the session gained: %w", err)
 		}
 		f.Entries = append(f.Entries, e)
-		f.Compacted = f.Compacted || e.Type() == entry.TypeCompaction
+		f.Compacted = f.Compacted || e.Type() == entry.TypeCompaction && e.Compaction().Plan != "" // else it was taken along
 	}
 	m.reported = s.Leaf()
 	return f, nil

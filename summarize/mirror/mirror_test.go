@@ -403,7 +403,7 @@ func TestCallsWithoutIDsAreAnsweredByTheirResults(t *testing.T) {
 	}
 }
 
-func TestACompactionBeforeWhatWasEditedStays(t *testing.T) {
+func TestACompactionStaysIfWhatItCoversWasNotEdited(t *testing.T) {
 	s := &history.Session{}
 	m := mirror.New(compactorOn(t, s, 1000))
 	var list []chat.Message
@@ -417,13 +417,21 @@ func TestACompactionBeforeWhatWasEditedStays(t *testing.T) {
 			break
 		}
 	}
-	_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("next"))})
+	for _, edited := range [][]chat.Message{
+		append(slices.Clone(list), chat.UserMessage("next")),
+		append(slices.Clone(list), chat.UserMessage("another question")),               // after the compaction
+		append(slices.Clone(list[:len(list)-2]), chat.UserMessage("another question")), // before it, and kept by it
+	} {
+		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: edited})
+		require.NoError(t, err)
+		require.Less(t, len(fitted.Messages), len(edited))
+		require.False(t, fitted.Compacted)
+		require.Equal(t, texts(edited), path(t, s))
+	}
+	list[0] = chat.UserMessage("what was covered")
+	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("next"))})
 	require.NoError(t, err)
-	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("edited"))})
-	require.NoError(t, err)
-	require.Less(t, len(fitted.Messages), len(list))
-	require.False(t, fitted.Compacted)
-	require.Equal(t, texts(list)+" edited", path(t, s))
+	require.True(t, fitted.Compacted)
 }
 
 func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
