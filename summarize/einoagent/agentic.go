@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/model"
@@ -128,7 +129,7 @@ func fromAgentic(m *schema.AgenticMessage) (list []chat.Message, err error) {
 				if c == nil {
 					continue
 				}
-				of := schema.ContentBlock{UserInputText: c.Text, UserInputImage: c.Image, UserInputAudio: c.Audio, UserInputVideo: c.Video, UserInputFile: c.File, Extra: c.Extra}
+				of := schema.ContentBlock{Type: schema.ContentBlockType(inputType + c.Type), UserInputText: c.Text, UserInputImage: c.Image, UserInputAudio: c.Audio, UserInputVideo: c.Video, UserInputFile: c.File, Extra: c.Extra}
 				if result.Content, err = appendBlock(result.Content, of, false); err != nil {
 					return nil, err
 				}
@@ -189,6 +190,9 @@ func part(b *schema.ContentBlock) chat.Part {
 	}
 	return nil
 }
+
+// inputType is what types of blocks begin with that an application passes, but not those in results of tools.
+const inputType = "user_input_"
 
 // blockType is the type of the opaque part that holds a block.
 const blockType = "eino block"
@@ -285,18 +289,7 @@ func toAgentic(messages []chat.Message) ([]*schema.AgenticMessage, error) {
 			r := &schema.FunctionToolResult{CallID: m.ToolCallID, Name: cmp.Or(called[m.ToolCallID], m.Name)}
 			for _, b := range e.ContentBlocks {
 				c := &schema.FunctionToolResultContentBlock{Text: b.UserInputText, Image: b.UserInputImage, Audio: b.UserInputAudio, Video: b.UserInputVideo, File: b.UserInputFile, Extra: b.Extra}
-				switch {
-				case c.Text != nil:
-					c.Type = schema.FunctionToolResultContentBlockTypeText
-				case c.Image != nil:
-					c.Type = schema.FunctionToolResultContentBlockTypeImage
-				case c.Audio != nil:
-					c.Type = schema.FunctionToolResultContentBlockTypeAudio
-				case c.Video != nil:
-					c.Type = schema.FunctionToolResultContentBlockTypeVideo
-				default:
-					c.Type = schema.FunctionToolResultContentBlockTypeFile
-				}
+				c.Type = schema.FunctionToolResultContentBlockType(strings.TrimPrefix(string(b.Type), inputType))
 				r.Content = append(r.Content, c)
 			}
 			e.ContentBlocks = []*schema.ContentBlock{schema.NewContentBlock(r)}

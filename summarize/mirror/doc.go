@@ -48,6 +48,18 @@
 // # What it costs
 //
 // For each call, a hash of each message of the list and of each message sent: less than a microsecond for a message of a
-// kilobyte. Only new and changed messages are converted, laid out, counted and written; the session is read only at the
-// first call, and where a list was changed. bench/scale/README.md has figures.
+// kilobyte. Only new and changed messages are converted, laid out, counted and written. The session is read at the first
+// call, after others wrote to it, and not otherwise. bench/scale/README.md has figures.
+//
+// # What goes wrong
+//
+//   - [*summarize.FailedError]: the prompt does not fit and could not be compacted.
+//   - A provider refuses a request as too large: ask for a smaller one by [Mirror.Refit].
+//   - [*summarize.RecoveryError]: it refuses the request however small it is made.
+//   - [*storage.ConflictError], of [Mirror.Answered]: another process said something while the model answered.
+//
+// A message that no session can hold, such as a call in a user message, is an error of [Mirror.Fit]. Let [Mirror.From]
+// convert such messages to others.
+//
+// The pages of summarize/einoagent and summarize/adkagent show what a mirror takes in a framework.
 package mirror
