@@ -2,6 +2,8 @@ package replay
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +41,19 @@ func TestTheWindowAndThePricesAreThoseOfTheSessionsOwnModelAndAnEqualWindowIsSai
 	require.Contains(t, text, "The largest request takes 35 tokens.\nThe session is too small to compare them.\n")
 	text = outputOf(t, "-prices", "none", claudeCode(t, 10, time.Minute, cached))
 	require.Contains(t, text, "no dollars, as asked")
+}
+
+func TestAnotherCostByTheRecorderIsSaid(t *testing.T) {
+	lines := slices.Clone(talk)
+	for i := range lines {
+		lines[i] = strings.Replace(lines[i], `"role":"assistant",`, `"role":"assistant","model":"claude-opus-4-5","usage":{"input":20000,"output":9,"cost":{"total":0.05}},`, 1)
+	}
+	const said = "but its recorder computed $0.1500: other prices"
+	s := opened(t, written(t, "dear.jsonl", lines...))
+	run := &Run{Result: &replay.Result{Check: &replay.Check{Recorded: 0.3, Replayed: 0.3}, Bill: &replay.Bill{}}}
+	require.Contains(t, dollarsHold(&s, []*Run{run}), said)
+	run.Check.Recorded = 0.15
+	require.NotContains(t, dollarsHold(&s, []*Run{run}), "but its recorder")
 }
 
 func TestALineSaysWhatAPolicySavesOrCosts(t *testing.T) {

@@ -49,7 +49,11 @@ func dollarsHold(s *source, runs []*Run) string {
 		case c.Failed != "":
 			return "the check failed, so do not trust the dollars: " + c.Failed
 		default:
-			return fmt.Sprintf("dollars: the recorded usage costs %s, and %s by the cost model (%+.1f%%)", dollars(c.Recorded), dollars(c.Replayed), 100*(c.Replayed/c.Recorded-1))
+			text := fmt.Sprintf("dollars: the recorded usage costs %s, and %s by the cost model (%+.1f%%)", dollars(c.Recorded), dollars(c.Replayed), 100*(c.Replayed/c.Recorded-1))
+			if own := s.ownCost(); own > 0 && math.Abs(c.Recorded/own-1) > 0.02 {
+				text += fmt.Sprintf("\nbut its recorder computed %s: other prices, or several models, which -prices does not know", dollars(own))
+			}
+			return text
 		}
 	}
 	switch {
@@ -61,6 +65,17 @@ func dollarsHold(s *source, runs []*Run) string {
 		return "no dollars: the session names no model: give prices by " + pricesExample
 	}
 	return "no dollars, as asked"
+}
+
+// ownCost returns the dollars that the recorder computed for the requests of a session, 0 if it did not for each.
+func (s *source) ownCost() (sum float64) {
+	for _, rec := range s.recording.Path(s.recording.Leaf) {
+		if rec.Usage.Input > 0 && rec.Cost == 0 {
+			return 0
+		}
+		sum += rec.Cost
+	}
+	return sum
 }
 
 // allEqual says so if no policy changed anything in a window.

@@ -103,6 +103,7 @@ func TestTheWindowOfASessionIsThatOfItsModelUnlessARequestWasLarger(t *testing.T
 		{"anthropic/claude-opus-4.5", 0, 200_000, true},
 		{"claude-opus-4-5", 210_000, 1_000_000, false},
 		{"gpt-4.1", 0, 1_047_576, true},
+		{"gemini-3-pro-preview", 0, 1_048_576, true},
 		{"a model of my own", 100_000, 128_000, false},
 		{"", 2_000_000, 2_000_000, false},
 	} {

@@ -203,10 +203,12 @@ func (s *Session) Model(ctx context.Context) (name string, window int, known boo
 	return b.model, window, known, nil
 }
 
-// The context windows of Claude: the usual one, and the one that requests may ask for.
+// The context windows of Claude, the usual one and the one that requests may ask for, and the input limit of Gemini 2 and 3
+// (https://ai.google.dev/gemini-api/docs/models).
 const (
 	claudeWindow     = 200_000
 	claudeLongWindow = 1_000_000
+	geminiWindow     = 1_048_576
 )
 
 // windowOf returns the context window of a model that took a request of a number of tokens, and whether it is known.
@@ -217,6 +219,8 @@ func windowOf(model string, largest int) (window int, known bool) {
 		window, known = w.Tokens, true
 	} else if strings.HasPrefix(name, "claude-") {
 		window, known = claudeWindow, true
+	} else if strings.HasPrefix(name, "gemini-2") || strings.HasPrefix(name, "gemini-3") {
+		window, known = geminiWindow, true
 	}
 	if largest > window {
 		window, known = max(claudeLongWindow, largest), false
