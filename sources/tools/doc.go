@@ -41,7 +41,8 @@
 //
 // What was found is kept in the session, by custom entries: it outlives compactions and restarts. When the result that
 // shows a definition is compacted or cleared, [Found] shows it, behind the summary. With Native, a tool that was called is
-// declared like any other once the search that found it was compacted.
+// declared like any other once the search that found it was compacted. What the provider's search brings into its context
+// is not counted beforehand; the usage that it reports is.
 //
 // # What goes wrong
 //
