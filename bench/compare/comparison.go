@@ -16,6 +16,7 @@ func plans() []plan {
 	return []plan{
 		countPlan("o200k_base"),
 		countPlan("cl100k_base"),
+		vocabularyPlan(),
 		goroutinesPlan(),
 		hostilePlan(),
 		promptTSXPlan(),

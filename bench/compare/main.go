@@ -36,6 +36,7 @@ type options struct {
 	noNode        bool
 	only          *regexp.Regexp
 	session, text string
+	vocabulary    string
 	pace          pace
 	sizes         sizes
 }
@@ -50,6 +51,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.noNode, "no-node", false, "leave out the contestants that need Node")
 	flags.IntVar(&o.pace.rounds, "rounds", o.pace.rounds, "number of times that each contestant is measured")
 	flags.StringVar(&o.session, "session", "", "recorded session to count (default the one in ../shared, or the generated one)")
+	flags.StringVar(&o.vocabulary, "vocabulary", "", "tokenizer.json of a model to count with (default none)")
 	flags.StringVar(&o.text, "text", "",
 		"text of prompt-tsx's benchmark, its src/base/test/renderer.test.tsx (default a generated one of its shape)")
 	if err := program.Parse(flags, args, stdout); err != nil {

@@ -14,7 +14,7 @@ package chat
 // have another count later, so that counts are not kept; they are not kept either for a type that is not comparable.
 // Estimates() bool reports whether counts are only estimates.
 type Tokenizer interface {
-	// CountText counts a text on its own, treating special tokens as plain text.
+	// CountText counts a text on its own. Whether special tokens in it are plain text is the implementation's to say.
 	CountText(text string) int
 	// CountPart counts one part of a message's content.
 	CountPart(part Part) int

@@ -123,6 +123,11 @@ func composed(text string) string {
 	}
 	var segment []rune
 	for i < len(text) {
+		if text[i] < utf8.RuneSelf {
+			before = i
+			i++
+			continue
+		}
 		r, n := utf8.DecodeRuneInString(text[i:])
 		if f.standsAlone(r) {
 			before = i

@@ -46,6 +46,14 @@ const jobs = {
 		};
 	},
 
+	// Counts a text with Hugging Face's library and a tokenizer.json.
+	async countWithFile({ file, text }) {
+		const tokenizer = require('tokenizers').Tokenizer.fromFile(file);
+		const s = readFileSync(text, 'utf8');
+		const count = async () => (await tokenizer.encode(s, null, { addSpecialTokens: false })).getLength();
+		return { result: await count(), run: times => timed(times, count) };
+	},
+
 	// Renders one user message of chunks with prompt-tsx.
 	async promptTSX({ chunks, budget, ...table }) {
 		const tsx = require('@vscode/prompt-tsx');
