@@ -3,9 +3,6 @@ package callid
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
-	"fmt"
 	"strings"
 )
 
@@ -19,15 +16,6 @@ const (
 
 // New returns a random id of 31 characters. Tests make it deterministic by testing/cryptotest.
 func New() string { return prefix + rand.Text()[:length] }
-
-// Of returns an id of that form which is the same for the same texts.
-func Of(texts ...string) string {
-	h := sha256.New()
-	for _, text := range texts {
-		fmt.Fprintf(h, "%d:%s", len(text), text)
-	}
-	return prefix + base32.StdEncoding.EncodeToString(h.Sum(nil))[:length]
-}
 
 // IsNew reports whether an id has the form of those that [New] returns. No provider's ids have that form.
 func IsNew(id string) bool {

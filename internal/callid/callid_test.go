@@ -39,9 +39,3 @@ func TestIsNewKnowsIDsByTheirForm(t *testing.T) {
 		require.False(t, callid.IsNew(id), id)
 	}
 }
-
-func TestTheIDOfTextsIsAlwaysTheSame(t *testing.T) {
-	require.Equal(t, callid.Of("a", "b"), callid.Of("a", "b"))
-	require.NotEqual(t, callid.Of("a", "b"), callid.Of("ab"))
-	require.True(t, callid.IsNew(callid.Of("a")))
-}

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"google.golang.org/genai"
@@ -21,15 +20,17 @@ import (
 // holds them; the config may be nil. It is the inverse of [Request]: what that wrote is read so that it writes the same
 // contents again.
 //
-//   - A model's content is an assistant message, read as by [Response]. A call without an id gets one that is the same
-//     each time it is read, and is not sent.
+//   - A model's content is an assistant message, read as by [Response]: a call without an id gets one that is not sent,
+//     another one each time it is read.
 //   - Each function response is a tool message: the text of its output or its error. Any other object is the text of
-//     its JSON. Media beside it, as [Request] writes it for legacy models, is part of it.
+//     its JSON. Media beside it, as [Request] writes it for legacy models, is part of it. A response without an id
+//     answers the first call of its name before it that is open. If its call is not among the contents, the message
+//     has the function's name, and the response's id, if any.
 //   - Other content is a user message. A part for which package chat has no place is a [chat.Opaque].
 //
-// A function response that answers no call, and content of another role, is an error that names it.
+// Content of another role is an error that names it.
 func ReadContents(contents []*genai.Content, config *genai.GenerateContentConfig) (chat.Request, error) {
-	r := reader{seen: map[string]int{}}
+	var r reader
 	if config != nil {
 		if err := r.config(config); err != nil {
 			return chat.Request{}, err
@@ -48,8 +49,7 @@ func ReadContents(contents []*genai.Content, config *genai.GenerateContentConfig
 
 type reader struct {
 	request chat.Request
-	seen    map[string]int // how many equal calls without an id were read
-	open    []chat.ToolCall
+	open    []chat.ToolCall // without a response so far
 }
 
 func (r *reader) config(config *genai.GenerateContentConfig) error {
@@ -85,7 +85,7 @@ func (r *reader) config(config *genai.GenerateContentConfig) error {
 func (r *reader) content(c *genai.Content) error {
 	switch c.Role {
 	case genai.RoleModel:
-		m, err := fromContent(r.withIDs(c), "")
+		m, err := fromContent(c, "")
 		if err != nil {
 			return err
 		}
@@ -119,33 +119,18 @@ func (r *reader) content(c *genai.Content) error {
 	return nil
 }
 
-// withIDs returns a model's content in which every call has an id.
-func (r *reader) withIDs(c *genai.Content) *genai.Content {
-	out := &genai.Content{Role: c.Role, Parts: slices.Clone(c.Parts)}
-	for i, p := range out.Parts {
-		if p == nil || p.FunctionCall == nil || p.FunctionCall.ID != "" {
-			continue
-		}
-		args, _ := plainjson.Marshal(p.FunctionCall.Args) // fromContent reports what JSON cannot hold
-		key := callid.Of(p.FunctionCall.Name, string(args), string(p.ThoughtSignature))
-		part, call := *p, *p.FunctionCall
-		call.ID = callid.Of(key, strconv.Itoa(r.seen[key]))
-		r.seen[key]++
-		part.FunctionCall, out.Parts[i] = &call, &part
-	}
-	return out
-}
-
 // result reads a function response, and takes the call that it answers: the one with its id, else the first of its name.
 func (r *reader) result(f *genai.FunctionResponse) (chat.Message, error) {
 	place := slices.IndexFunc(r.open, func(c chat.ToolCall) bool {
 		return f.ID != "" && c.ID == f.ID || f.ID == "" && c.Name == f.Name && callid.IsNew(c.ID)
 	})
+	m := chat.Message{Role: chat.RoleTool}
 	if place < 0 {
-		return chat.Message{}, fmt.Errorf("the response of %q answers no call of the content before it", f.Name)
+		m.ToolCallID, m.Name = f.ID, f.Name
+	} else {
+		m.ToolCallID = r.open[place].ID
+		r.open = slices.Delete(slices.Clone(r.open), place, place+1)
 	}
-	m := chat.Message{Role: chat.RoleTool, ToolCallID: r.open[place].ID}
-	r.open = slices.Delete(slices.Clone(r.open), place, place+1)
 	output, plain := f.Response["output"].(string)
 	if failure, failed := f.Response["error"].(string); failed {
 		output, plain, m.IsError = failure, true, true

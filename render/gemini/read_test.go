@@ -45,8 +45,6 @@ func FuzzRead(f *testing.F) {
 		wrote, again, read := throughTheSDK(t, req, o)
 		require.Empty(t, cmp.Diff(wrote, again))
 		require.NoError(t, gemini.Validate(read, o))
-		_, _, second := throughTheSDK(t, req, o)
-		require.Empty(t, cmp.Diff(read, second), "the same contents are read in the same way")
 	})
 }
 
@@ -92,17 +90,15 @@ func TestCallsWithoutIDsAreAnsweredInOrder(t *testing.T) {
 		{Role: chat.RoleTool, ToolCallID: calls[0].ID, Content: chat.Parts{chat.Text(`{"result":1}`)}},
 		{Role: chat.RoleTool, ToolCallID: calls[1].ID, Content: chat.Parts{chat.Text("no")}, IsError: true},
 	}, read.Messages[2:])
+	alone, err := gemini.ReadContents(contents[2:], nil)
+	require.NoError(t, err)
+	require.Equal(t, chat.Message{Role: chat.RoleTool, Name: "look", Content: chat.Parts{chat.Text("no")}, IsError: true}, alone.Messages[1], "without its call")
 	_, back, err := gemini.Contents(read.Messages, gemini.Options{})
 	require.NoError(t, err)
 	require.Empty(t, back[1].Parts[0].FunctionCall.ID, "ids that were made are not sent")
 }
 
 func TestWhatCannotBeReadIsAnErrorThatNamesIt(t *testing.T) {
-	for want, c := range map[string]*genai.Content{
-		`gemini: content 0 cannot be read: its role is "critic"`:                                            {Role: "critic"},
-		`gemini: content 0 cannot be read: the response of "look" answers no call of the content before it`: {Role: genai.RoleUser, Parts: []*genai.Part{genai.NewPartFromFunctionResponse("look", nil)}},
-	} {
-		_, err := gemini.ReadContents([]*genai.Content{c}, nil)
-		require.ErrorContains(t, err, want)
-	}
+	_, err := gemini.ReadContents([]*genai.Content{{Role: "critic"}}, nil)
+	require.ErrorContains(t, err, `gemini: content 0 cannot be read: its role is "critic"`)
 }
