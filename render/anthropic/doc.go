@@ -12,6 +12,8 @@
 //   - [Request] converts a request to the SDK's types, and [Response] converts an answer back. Every block keeps its
 //     place for the next request: thinking and its signatures, calls between other blocks, blocks that only the API
 //     understands.
+//   - [ReadRequest] reads a request that a loop on the SDK holds, so that package summarize/mirror can compact its
+//     conversation: its example is such a loop.
 //   - [Validate] reports each rule of the API that a request breaks; [Repair] repairs what it can and reports the
 //     changes. A [Model] repairs each request, because histories that other providers' models have written need it.
 //   - [Vision] counts the tokens of images, and [Model.CountTokens] asks Anthropic for those of a request. There is no

@@ -12,6 +12,8 @@
 //
 //   - [Request] converts a request to the SDK's types, and [Response] converts an answer back. Every part keeps its
 //     place and its thought signature for the next request.
+//   - [ReadContents] reads what a loop on the SDK holds, so that package summarize/mirror can compact its conversation:
+//     its example is such a loop.
 //   - [Validate] reports each rule of the API that a request breaks; [Repair] repairs what it can and reports the
 //     changes. A [Model] repairs each request, because histories that other providers' models have written need it.
 //   - [Tokenizer] estimates the tokens of texts and images, [Counter] counts texts exactly by a file of yours, and

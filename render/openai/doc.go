@@ -24,6 +24,8 @@
 //   - [ChatRequest] and [ItemsRequest] convert a request to the SDK's types, for Chat Completions and for Responses,
 //     and [ChatResponse] and [ItemsResponse] convert an answer back. Their comments list what an API has no equivalent
 //     for.
+//   - [ReadChat] and [ReadItems] read a request that a loop on the SDK holds, so that package summarize/mirror can compact
+//     its conversation: their examples are such loops.
 //   - [Validate] reports each rule of an API that a request breaks; [Repair] repairs what it can and reports the
 //     changes. A [Model] repairs each request, because histories that other providers' models have written need it.
 //   - [Counter] counts messages as they are sent, using a tokenizer such as that of package sizing/tiktoken, and

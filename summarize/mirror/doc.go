@@ -19,7 +19,9 @@
 //		...
 //	}
 //
-// A list of another type needs two functions, [Mirror.From] and [Mirror.To], that convert messages.
+// A list of another type needs two functions, [Mirror.From] and [Mirror.To], that convert messages. A loop on the SDK of
+// OpenAI, Anthropic or Google needs neither: ReadChat, ReadItems, ReadRequest and ReadContents of render's packages read
+// its whole request, and their examples are such loops.
 //
 // # What it does
 //

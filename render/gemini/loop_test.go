@@ -1,0 +1,156 @@
+package gemini_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render/gemini"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
+	"github.com/promptree-go/promptree/summarize/mirror"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+const loopModel = "gemini-3-pro-preview"
+
+// loop is an agent on the SDK alone, but for one line: the contents are fitted before they are sent.
+func loop(ctx context.Context, client *genai.Client, m *mirror.Mirror[chat.Message], questions ...string) ([]*genai.Content, error) {
+	config := &genai.GenerateContentConfig{
+		SystemInstruction: genai.NewContentFromText("You count files.", genai.RoleUser),
+		Tools:             []*genai.Tool{{FunctionDeclarations: []*genai.FunctionDeclaration{{Name: "count"}}}},
+	}
+	var contents []*genai.Content
+	for _, question := range questions {
+		contents = append(contents, genai.NewContentFromText(question, genai.RoleUser))
+		for {
+			fitted, err := fit(ctx, m, contents, config)
+			if err != nil {
+				return contents, err
+			}
+			answer, err := client.Models.GenerateContent(ctx, loopModel, fitted, config) // was: contents
+			if err != nil {
+				return contents, err
+			}
+			contents = append(contents, answer.Candidates[0].Content)
+			var results []*genai.Part
+			for _, call := range answer.FunctionCalls() {
+				result := genai.NewPartFromFunctionResponse(call.Name, map[string]any{"output": strings.Repeat("main.go greeting.go ", 40)})
+				result.FunctionResponse.ID = call.ID
+				results = append(results, result)
+			}
+			if len(results) == 0 {
+				break
+			}
+			contents = append(contents, genai.NewContentFromParts(results, genai.RoleUser))
+		}
+	}
+	return contents, nil
+}
+
+// fit returns contents that fit the budget.
+func fit(ctx context.Context, m *mirror.Mirror[chat.Message], contents []*genai.Content, config *genai.GenerateContentConfig) ([]*genai.Content, error) {
+	read, err := gemini.ReadContents(contents, config)
+	if err != nil {
+		return nil, err
+	}
+	fitted, err := m.Fit(ctx, mirror.Request[chat.Message]{Messages: read.Messages, Tools: read.Tools})
+	if err != nil {
+		return nil, err
+	}
+	_, sent, err := gemini.Contents(fitted.Messages, gemini.OptionsFor(loopModel))
+	return sent, err
+}
+
+// newMirror returns a mirror of a session in memory, and the function that closes its compactor.
+func newMirror(session *history.Session, budget int) (*mirror.Mirror[chat.Message], func() error) {
+	compactor := &summarize.Compactor{
+		Session: session,
+		Policy:  a3s.Policy(),
+		Target:  policy.Target{Model: models.Offline{Tokenizer: sizing.Estimator{}}, Tokenizer: sizing.Estimator{}, Budget: budget},
+	}
+	return mirror.New(compactor), compactor.Close
+}
+
+// A loop on the SDK whose conversation is compacted.
+func ExampleReadContents() {
+	asked, shown := 0, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request struct{ Contents []any }
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		shown = len(request.Contents)
+		part := `{"text": "There are 42."}`
+		if asked++; asked%2 == 1 {
+			part = `{"functionCall": {"name": "count", "args": {}}, "thoughtSignature": "c2lnbmVk"}`
+		}
+		fmt.Fprintf(w, `{"candidates": [{"content": {"role": "model", "parts": [%s]}, "finishReason": "STOP"}]}`, part)
+	}))
+	defer server.Close()
+	client, err := gemini.NewClient(context.Background(), &genai.ClientConfig{
+		APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: server.URL},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, closed := newMirror(&history.Session{}, 2500) // one of history.Open is there after a restart
+	defer closed()
+	contents, err := loop(context.Background(), client, m, strings.Fields(strings.Repeat("Count! ", 20))...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d contents in the loop, %d in the last request\n", len(contents), shown)
+	// Output:
+	// 80 contents in the loop, 10 in the last request
+}
+
+func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
+	asked := 0
+	a := newAPI(t, func(object) []string {
+		asked++
+		words := fmt.Sprintf(`{"text": %q}`, strings.Repeat("It says much. ", 20))
+		if asked%3 != 0 {
+			words += `, {"functionCall": {"name": "count", "args": {}}, "thoughtSignature": "c2lnbmVk"}, {"functionCall": {"name": "count", "args": {"n": 2}}}`
+		}
+		return []string{fmt.Sprintf(`{"candidates": [{"content": {"role": "model", "parts": [%s]}, "finishReason": "STOP"}]}`, words)}
+	})
+	session := &history.Session{}
+	m, closed := newMirror(session, 6000)
+	t.Cleanup(func() { require.NoError(t, closed()) })
+	contents, err := loop(t.Context(), a.client(t), m, strings.Fields(strings.Repeat("Count! ", 25))...)
+	require.NoError(t, err)
+	require.Equal(t, 75, asked)
+	for _, body := range a.bodies {
+		require.Less(t, len(body), 6000*8)
+	}
+	read, err := gemini.ReadContents(contents, nil)
+	require.NoError(t, err)
+	require.NoError(t, m.EndTurn(t.Context(), read.Messages))
+	view, err := session.View(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, view.Compacted)
+	var kept []chat.Message
+	for e, err := range session.PathTo(t.Context(), "") {
+		require.NoError(t, err)
+		if m := e.Message(); m.Role != "" {
+			kept = append(kept, m)
+		}
+	}
+	require.Len(t, kept, len(read.Messages))
+	for i, m := range kept {
+		require.Equal(t, read.Messages[i].Role, m.Role)
+		require.Equal(t, read.Messages[i].Content, m.Content)
+		require.Len(t, m.ToolCalls, len(read.Messages[i].ToolCalls))
+	}
+}
