@@ -38,25 +38,49 @@ func (c *Compactor) MemoryPressure(ctx context.Context) (Compacted, error) {
 	return c.demanded(ctx, policy.OnMemoryPressure, "")
 }
 
-func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructions string) (Compacted, error) {
+// Demand returns the numbers by which [Compactor.Compact] would decide now: [policy.Measurement.Relief] is what it would
+// save at least. The errors are [ErrNoPrompt] and [ErrBusy], as of Compact.
+func (c *Compactor) Demand(ctx context.Context) (policy.Measurement, error) {
+	w, ctx, err := c.onDemand(ctx, policy.OnDemand)
+	if err != nil {
+		return policy.Measurement{}, err
+	}
+	defer w.release()
+	now, err := w.measure(ctx, policy.OnDemand)
+	if err != nil {
+		return policy.Measurement{}, err
+	}
+	return now.Measurement, nil
+}
+
+// onDemand returns a walker of the last prompt, which the caller releases.
+func (c *Compactor) onDemand(ctx context.Context, on policy.Occasion) (*walker, context.Context, error) {
 	w, ctx, err := c.begin(ctx, nil)
 	if err != nil {
-		return Compacted{}, err
+		return nil, ctx, err
 	}
 	c.inner.mu.Lock()
 	w.prompt = c.inner.prompt
 	c.inner.mu.Unlock()
 	if w.prompt == nil {
-		return Compacted{}, ErrNoPrompt
+		return nil, ctx, ErrNoPrompt
 	}
 	if len(w.policy.Trigger.For(on)) == 0 {
 		if on != policy.OnDemand {
-			return Compacted{}, ErrNotAsked
+			return nil, ctx, ErrNotAsked
 		}
 		w.policy.Trigger = append(policy.Trigger{{On: policy.OnDemand}}, w.policy.Trigger...)
 	}
 	if !w.tryAcquire() {
-		return Compacted{}, ErrBusy
+		return nil, ctx, ErrBusy
+	}
+	return w, ctx, nil
+}
+
+func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructions string) (Compacted, error) {
+	w, ctx, err := c.onDemand(ctx, on)
+	if err != nil {
+		return Compacted{}, err
 	}
 	defer w.release()
 	if on == policy.OnDemand && c.Hooks.Interrupt != nil {

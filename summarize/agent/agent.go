@@ -22,7 +22,8 @@
 //   - It asks the model. After a transient failure it waits and tries again.
 //   - If the provider refuses the request as too large, it asks again as [summarize.Compactor.Recover] says, with a
 //     smaller request.
-//   - It answers the calls of the tools of package recall, if it offers them ([Agent].Recall).
+//   - It answers the calls of the tools of package recall, if it offers them ([Agent].Recall), and compacts when the model
+//     asks for it ([Agent].Compact).
 //   - It appends the answer, these results, and the usage that the provider reported.
 //   - When the turn is over, it compacts the session if the policy says so.
 //
@@ -42,6 +43,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,6 +85,9 @@ type Agent struct {
 	// the budget. Their calls are answered by the step. Session defaults to the compactor's. MaxTokens defaults to an
 	// eighth of the budget, and less if one answer of the model has more than two such calls. Off by default.
 	Recall *recall.Tools
+	// Compact, if set, is the tool by which the model asks for a compaction. It is declared like those of Recall, and its
+	// calls are answered by the step. Off by default.
+	Compact *CompactTool
 	// Stream, if set, is called with each piece of an answer as it arrives. If an answer fails halfway and is requested
 	// again, it streams from the start again; OnRetry is called in between.
 	Stream func(chat.Delta)
@@ -106,10 +111,10 @@ type Answer struct {
 	// Result is the rendered prompt, or nil if none was rendered.
 	Result *render.Result
 	// Entry is the id of the answer's entry in the session, or "" if the answer was not appended. It is set together
-	// with an error only if the session could not be read for a call of [Agent].Recall, or if the context ended after
+	// with an error only if the session could not be read for a call of [Agent].Recall or Compact, or if the context ended after
 	// the append, in the work that follows a turn.
 	Entry string
-	// Open holds the calls that the caller answers: all but those of [Agent].Recall. Results holds the entries of the
+	// Open holds the calls that the caller answers: all but those of [Agent].Recall and Compact. Results holds the entries of the
 	// results of those.
 	Open    []chat.ToolCall
 	Results []entry.Entry
@@ -157,6 +162,11 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	prompt, err := a.offer(ctx)
 	if err != nil {
 		return answer, err
+	}
+	if a.Compact != nil {
+		if _, err := a.compactTool().Run(ctx, prompt); err != nil {
+			return answer, err
+		}
 	}
 	var refused error
 	for {
@@ -229,27 +239,39 @@ func newest(ctx context.Context, s *history.Session) (string, error) {
 	return "", nil
 }
 
-// offer returns the prompt of a step in which the tools of Recall are declared: by the target, or by the prompt if the
-// target has no tools.
+// offered returns the tools that the step answers itself.
+func (a *Agent) offered() []chat.Tool {
+	var tools []chat.Tool
+	if a.Recall != nil {
+		tools = append(tools, a.Recall.Declared()...)
+	}
+	if a.Compact != nil {
+		tools = append(tools, a.Compact.Declared()...)
+	}
+	return tools
+}
+
+// offer returns the prompt of a step in which the tools that it answers are declared: by the target, or by the prompt if
+// the target has no tools.
 func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
-	session, target := a.Compactor.Session, a.Compactor.Current()
+	session, target, offered := a.Compactor.Session, a.Compactor.Current(), a.offered()
 	switch {
-	case a.Recall == nil || session == nil || target.Tokenizer == nil: // the compactor returns the error
+	case len(offered) == 0 || session == nil || target.Tokenizer == nil: // the compactor returns the error
 		return a.Prompt, nil
-	case !session.Recall():
+	case a.Recall != nil && !session.Recall():
 		return nil, fmt.Errorf("agent: Agent.Recall: %w", recall.ErrUnmarked)
-	case slices.ContainsFunc(target.Tools, func(t chat.Tool) bool { return t.Name == history.ReadTool }):
+	case slices.ContainsFunc(target.Tools, func(t chat.Tool) bool { return t.Name == offered[0].Name }):
 		return a.Prompt, nil
 	}
 	if len(target.Tools) == 0 {
 		prompt := elements.Nodes{a.Prompt}
-		for _, tool := range a.Recall.Declared() {
+		for _, tool := range offered {
 			prompt = append(prompt, elements.Tool{Props: elements.Props{Required: true}, Tool: tool})
 		}
 		return prompt, nil
 	}
 	own := target.Tools
-	target.Tools = append(slices.Clone(own), a.Recall.Declared()...)
+	target.Tools = append(slices.Clone(own), offered...)
 	err := guard(ctx, internal.NameTokenizer, func() {
 		target.Budget -= target.Tokenizer.CountTools(target.Tools) - target.Tokenizer.CountTools(own)
 	})
@@ -259,29 +281,23 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 	return a.Prompt, a.Compactor.Retarget(ctx, target)
 }
 
-// lookUp returns the results of the calls of Recall, and sets the other calls of the answer.
+// compactTool returns the tool with the agent's compactor as default.
+func (a *Agent) compactTool() CompactTool {
+	tool := *a.Compact
+	tool.Compactor = cmp.Or(tool.Compactor, a.Compactor)
+	return tool
+}
+
+// lookUp returns the results of the calls that the step answers, and sets the other calls of the answer.
 func (a *Agent) lookUp(ctx context.Context, answer *Answer) (results []entry.Entry, err error) {
 	answer.Open = answer.Response.Message.ToolCalls
-	if a.Recall == nil || len(answer.Open) == 0 {
+	if a.Recall == nil && a.Compact == nil || len(answer.Open) == 0 {
 		return nil, nil
-	}
-	tools := *a.Recall
-	if tools.Session == nil {
-		tools.Session = a.Compactor.Session
-	}
-	if tools.MaxTokens == 0 {
-		tools.MaxTokens, tools.Tokenizer = answer.Result.Budget/max(8, 4*len(answer.Open)), a.Compactor.Current().Tokenizer
 	}
 	calls := answer.Open
 	answer.Open = nil
 	for _, call := range calls {
-		var result chat.Message
-		var ok bool
-		var failed error
-		err := guard(ctx, internal.NameTokenizer, func() { result, ok, failed = tools.Answer(ctx, call) })
-		if err == nil {
-			err = failed
-		}
+		result, ok, err := a.answer(ctx, call, answer.Result.Budget/max(8, 4*len(calls)))
 		if err != nil {
 			return results, fmt.Errorf("agent: answering a call of %s: %w", call.Name, err)
 		}
@@ -293,6 +309,29 @@ func (a *Agent) lookUp(ctx context.Context, answer *Answer) (results []entry.Ent
 	}
 	answer.GoOn = len(answer.Open) == 0
 	return results, nil
+}
+
+// answer returns the result of a call that the step answers, of at most this number of tokens unless Recall says
+// otherwise, and false for another call.
+func (a *Agent) answer(ctx context.Context, call chat.ToolCall, tokens int) (result chat.Message, ok bool, err error) {
+	if a.Compact != nil {
+		if result, ok, err = a.compactTool().Answer(ctx, call); ok || err != nil {
+			return result, ok, err
+		}
+	}
+	if a.Recall == nil {
+		return result, false, nil
+	}
+	tools := *a.Recall
+	if tools.Session == nil {
+		tools.Session = a.Compactor.Session
+	}
+	if tools.MaxTokens == 0 {
+		tools.MaxTokens, tools.Tokenizer = tokens, a.Compactor.Current().Tokenizer
+	}
+	var failed error
+	err = guard(ctx, internal.NameTokenizer, func() { result, ok, failed = tools.Answer(ctx, call) })
+	return result, ok, cmp.Or(err, failed)
 }
 
 // render renders the prompt, smaller than a refused one. It retries if the prompt needs a summary and making that fails
