@@ -142,6 +142,6 @@
 //
 // More examples are recipes: retrieval that fills the remaining tokens, files with their tests, few-shot examples that are
 // dropped first, many tools, instruction files with skills and tools that the model finds, cheap summaries, a switch of
-// models, resuming a session, and a model on a server of your own. go doc prints no examples: they are in example_test.go
-// and recipes_test.go of the module. The directory examples has whole programs.
+// models, resuming a session, a model on a server of your own, and sub-agents. go doc prints no examples: they are in
+// example_test.go and recipes_test.go of the module. The directory examples has whole programs.
 package promptree

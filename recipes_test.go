@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/vocabularytest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -408,4 +409,94 @@ func modelThatFinds() chat.Model {
 		calls = calls[1:]
 		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{next}}}, nil
 	})
+}
+
+// A sub-agent has a session of its own, which names its parent's, and a quarter of its budget. The parent is told the
+// answer and where the whole of it can be read. What both cost is in their sessions.
+func Example_recipeSubAgent() {
+	dir, err := os.MkdirTemp("", "promptree")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	prices := sizing.Prices{Rates: sizing.Rates{Input: 1, Output: 5}} // dollars for a million tokens
+	says := func(m chat.Message, usage chat.Usage) (chat.Response, error) {
+		return chat.Response{Message: m, Usage: usage}, nil
+	}
+	parentModel := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		if last := req.Messages[len(req.Messages)-1]; last.Role == chat.RoleTool {
+			return says(chat.AssistantMessage("Done: "+last.Text()), chat.Usage{Input: 3000, Output: 40})
+		}
+		ask := chat.ToolCall{ID: "call_1", Name: "research", Arguments: `{"task":"Which file reads the flags?"}`}
+		return says(chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{ask}}, chat.Usage{Input: 2000, Output: 60})
+	})
+	childModel := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		return says(chat.AssistantMessage("cmd/main.go reads them."), chat.Usage{Input: 900, Output: 100})
+	})
+	start := func(name string, header entry.Header, model chat.Model, budget int, task string) (*agent.Agent, func()) {
+		session, err := history.Open(filepath.Join(dir, name), history.Options{Header: header})
+		if err == nil {
+			err = session.Append(ctx, chat.UserMessage(task))
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		compactor := &summarize.Compactor{
+			Session: session, Policy: copilotcli.Policy(),
+			Target: summarize.Target{Model: model, Name: "example", Tokenizer: tokenizer, Budget: budget, Prices: prices},
+		}
+		return &agent.Agent{Compactor: compactor, Prompt: conversation(session)}, func() { compactor.Close(); session.Close() }
+	}
+	spent := func(session *history.Session) (dollars float64) {
+		for e, err := range session.Entries(ctx) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			if usage, ok := e.Body.(entry.Usage); ok {
+				dollars += usage.Cost
+			}
+		}
+		return dollars
+	}
+
+	parent, stop := start("parent.jsonl", entry.Header{}, parentModel, 8000, "Where are flags read?")
+	defer stop()
+	session := parent.Compactor.Session
+	costs := 0.0
+	research := func(call chat.ToolCall) chat.Message {
+		child, stop := start("child.jsonl", entry.Header{From: session.Header().ID}, childModel, parent.Compactor.Current().Budget/4, call.Arguments)
+		defer stop()
+		answer, err := child.Step(ctx) // until no call is open, if it has tools
+		if err != nil {
+			log.Fatal(err)
+		}
+		own := child.Compactor.Session
+		said, err := own.Entry(ctx, answer.Entry)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("the child names its parent:", own.Header().From == session.Header().ID)
+		costs += spent(own)
+		return chat.ToolResult(call.ID, answer.Message().Text()+" The whole of it: "+strings.ReplaceAll(own.Handle(said, 0, 0), said.ID, "e1"))
+	}
+	for {
+		answer, err := parent.Step(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, call := range answer.Open {
+			if err := session.Append(ctx, research(call)); err != nil {
+				log.Fatal(err)
+			}
+		}
+		if len(answer.Open) == 0 {
+			fmt.Println(strings.ReplaceAll(answer.Message().Text(), dir+string(filepath.Separator), ""))
+			break
+		}
+	}
+	fmt.Printf("parent $%.4f, child $%.4f\n", spent(session), costs)
+	// Output:
+	// the child names its parent: true
+	// Done: cmd/main.go reads them. The whole of it: entry e1 of child.jsonl
+	// parent $0.0055, child $0.0014
 }
