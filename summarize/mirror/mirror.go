@@ -107,6 +107,9 @@ func (m *Mirror[M]) Fit(ctx context.Context, req Request[M]) (Fitted[M], error) 
 	if err := m.check(); err != nil {
 		return Fitted[M]{}, err
 	}
+	if m.sent == nil && m.reported == "" {
+		m.reported = m.Compactor.Session.Leaf()
+	}
 	if err := m.record(ctx, req.Messages); err != nil {
 		return Fitted[M]{}, err
 	}
@@ -184,9 +187,8 @@ func (m *Mirror[M]) Answered(ctx context.Context, usage chat.Usage, answer ...M)
 }
 
 // EndTurn compacts after a turn if the policy says so. The list, if it is not nil, is recorded first. Before the first Fit
-// there is nothing to do. What a policy says
-// in the user's place after a turn is left out, because nobody would answer it. A compaction that fails is no error here:
-// the next Fit compacts or fails.
+// there is nothing to do. What a policy says in the user's place after a turn is left out, because nobody would answer it.
+// A compaction that fails is no error here: the next Fit compacts or fails.
 func (m *Mirror[M]) EndTurn(ctx context.Context, list []M) error {
 	if err := m.check(); err != nil || m.sent == nil {
 		return err

@@ -428,8 +428,14 @@ func TestACompactionStaysIfWhatItCoversWasNotEdited(t *testing.T) {
 		require.False(t, fitted.Compacted)
 		require.Equal(t, texts(edited), path(t, s))
 	}
+	m = mirror.New(compactorOn(t, s, 1000)) // after a restart
+	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(slices.Clone(list), chat.UserMessage("next"))})
+	require.NoError(t, err)
+	require.Less(t, len(fitted.Messages), len(list))
+	require.False(t, fitted.Compacted, "before")
+	require.Less(t, len(fitted.Entries), 8, "what this call added")
 	list[0] = chat.UserMessage("what was covered")
-	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("next"))})
+	fitted, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("next"))})
 	require.NoError(t, err)
 	require.True(t, fitted.Compacted)
 }
