@@ -27,8 +27,8 @@ func (b Breakdown) Total() int {
 	return b.Instructions + b.Skills + b.Tools + b.Files + b.History + b.Other
 }
 
-// Add adds tokens to a category.
-func (b *Breakdown) Add(c elements.Category, tokens int) { *b.of(c) += tokens }
+// add adds tokens to a category.
+func (b *Breakdown) add(c elements.Category, tokens int) { *b.of(c) += tokens }
 
 // of returns the field of a category.
 func (b *Breakdown) of(c elements.Category) *int {
@@ -58,7 +58,7 @@ func (b *Breakdown) UnmarshalJSON(data []byte) error {
 	for name, tokens := range fields {
 		var c elements.Category
 		_ = c.UnmarshalText([]byte(name)) // never fails
-		b.Add(c, tokens)
+		b.add(c, tokens)
 	}
 	return nil
 }
@@ -100,14 +100,14 @@ func (f *fitting) addBreakdown(to *Breakdown, n tree.ID, in elements.Category) {
 			only = only && within(in, &f.state.Tree.Nodes[c]) == in
 		}
 		if only {
-			to.Add(in, tokens)
+			to.add(in, tokens)
 			return
 		}
 		var own Breakdown
 		f.addPieces(&own, n, in)
 		own.fill(tokens)
 		for c := elements.CategoryInstructions; c <= elements.CategoryOther; c++ {
-			to.Add(c, *own.of(c))
+			to.add(c, *own.of(c))
 		}
 	}
 }
@@ -131,14 +131,14 @@ func (f *fitting) addPieces(to *Breakdown, n tree.ID, in elements.Category) {
 	node, extra, left := &f.state.Tree.Nodes[n], f.state.Tree.Extra(n), f.state.At(tree.Latest)
 	in = within(in, node)
 	if node.Leaf() {
-		to.Add(in, f.count.Piece(n))
+		to.add(in, f.count.Piece(n))
 		return
 	}
 	for _, c := range left.Calls(n) {
-		to.Add(in, f.count.Call(c))
+		to.add(in, f.count.Call(c))
 	}
 	if extra.Tag != nil && !left.Blank(n) {
-		to.Add(in, extra.Tag.Tokens())
+		to.add(in, extra.Tag.Tokens())
 	}
 	for c := range left.Children(n) {
 		f.addPieces(to, c, in)
