@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 )
@@ -148,6 +149,43 @@ func TestAnAnswerOfAnEarlierOpencodeIsOneForEachRequest(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"one", "two"}, answers)
+}
+
+func TestALineThatIsThereTwiceIsReadOnce(t *testing.T) {
+	for _, name := range []string{"codex.jsonl", "goose-lines.jsonl", "claude-code.jsonl"} {
+		lines := slices.Collect(strings.Lines(string(fixture(t, name))))
+		want, err := importer.Read(strings.NewReader(strings.Join(lines, "")))
+		require.NoError(t, err)
+		for i := 1; i < len(lines); i++ {
+			got, err := importer.Read(strings.NewReader(strings.Join(slices.Insert(slices.Clone(lines), i, lines[i]), "")))
+			require.NoError(t, err)
+			require.Equal(t, said(want), said(got), "%s: line %d", name, i+1)
+		}
+	}
+}
+
+func TestTheMessagesOfOneAnswerOfGooseAreOne(t *testing.T) {
+	part := func(content string) string {
+		return `{"id":"a","role":"assistant","created":1754000000,"content":[` + content + `],"metadata":{"userVisible":true,"agentVisible":true,"inference":{"provider":"ollama","requestedModel":"qwen3"}}}`
+	}
+	got, err := importer.Read(strings.NewReader(part(`{"type":"reasoning","text":"hm"}`) + "\n" + part(`{"type":"text","text":"so"}`)))
+	require.NoError(t, err)
+	require.Equal(t, []chat.Message{{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "hm"}, chat.Text("so")}}}, said(got))
+	require.Equal(t, entry.ModelChange{Provider: "ollama", Model: "qwen3"}, got.Records[0].Body)
+}
+
+// The events of a subagent may name it in another way than its calls.
+func TestAResultBelongsToWhoCalled(t *testing.T) {
+	text := strings.Replace(string(fixture(t, "copilot.jsonl")), `"success":true,"parentToolCallId":"t2","result":{"content":"no matches"}},`, `"success":true,"result":{"content":"no matches"}},"agentId":"other",`, 1)
+	got, err := importer.Read(strings.NewReader(text))
+	require.NoError(t, err)
+	want, err := importer.Read(strings.NewReader(string(fixture(t, "copilot.jsonl"))))
+	require.NoError(t, err)
+	require.Equal(t, said(want), said(got))
+	for i, r := range got.Records {
+		require.Equal(t, want.Records[i].Message(), r.Message())
+		require.Equal(t, want.Records[i].Parent, r.Parent)
+	}
 }
 
 func TestAResultOfAnExportIsText(t *testing.T) {

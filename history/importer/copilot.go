@@ -58,6 +58,10 @@ func (c *copilotReader) line(number int, o *object, raw []byte) error {
 	if agent == "" {
 		agent = o.peek("agentId")
 	}
+	of, called := c.calls[d.peek("toolCallId")]
+	if called && r.Recorded == "tool.execution_complete" {
+		agent = of
+	}
 	if agent != "" {
 		r.Parent, r.Sidechain = c.side[agent], true
 	}
@@ -115,7 +119,7 @@ func (c *copilotReader) event(r *Record, agent string, d *object, raw []byte, no
 	case "assistant.usage":
 		return c.usage(r, d, raw)
 	case "tool.execution_complete":
-		if of, ok := c.calls[d.peek("toolCallId")]; ok && of == agent {
+		if _, called := c.calls[d.peek("toolCallId")]; called {
 			return c.result(r, d, notes)
 		}
 		notes.add(Unlinked, "toolCallId")

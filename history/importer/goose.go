@@ -37,7 +37,8 @@ func (g *gooseReader) line(number int, o *object, raw []byte) error {
 
 func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 	r := Record{Line: line, Recorded: o.text("role"), Entry: entry.Entry{Parent: g.tip, Time: o.time("created")}}
-	if id := o.peek("id"); id != "" && !g.has(id) {
+	id := o.peek("id")
+	if id != "" && !g.has(id) {
 		r.ID = id
 		delete(o.fields, "id")
 	}
@@ -58,6 +59,8 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 			m.Content = append(m.Content, media(mediaType, data))
 		case typ == "thinking":
 			m.Content = append(m.Content, chat.Thinking{Text: p.text("thinking"), Signature: p.optionalText("signature")})
+		case typ == "reasoning": // of models without signatures
+			m.Content = append(m.Content, chat.Thinking{Text: p.text("text")})
 		case typ == "redactedThinking":
 			m.Content = append(m.Content, chat.Thinking{Encrypted: p.text("data")})
 		case (typ == "toolRequest" || typ == "frontendToolRequest") && m.Role == chat.RoleAssistant:
@@ -78,7 +81,7 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 		notes.rest("content", p)
 		return p.err
 	})
-	shown, covered := gooseAudience(o)
+	shown, covered, provider, model := gooseMetadata(o)
 	if o.err != nil {
 		return o.err
 	}
@@ -100,7 +103,18 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 		if err := g.add(r); err != nil {
 			return err
 		}
+	case m.Role == chat.RoleAssistant && id != "" && g.tip == id && g.get(id).Message().Role == m.Role: // a further part of the same answer
+		before := g.get(id)
+		whole := before.Body.(entry.Message)
+		whole.Content, whole.ToolCalls = append(whole.Content, m.Content...), append(whole.ToolCalls, m.ToolCalls...)
+		before.Body = whole
 	default:
+		if m.Role == chat.RoleAssistant {
+			var err error
+			if r, err = g.answeredBy(r, provider, model); err != nil {
+				return err
+			}
+		}
 		if err := g.say(r, m, data); err != nil {
 			return err
 		}
@@ -114,12 +128,15 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 	return nil
 }
 
-// gooseAudience reports whether the model was shown a message to the end, and whether only the model was.
-func gooseAudience(o *object) (shown, only bool) {
-	m := struct{ AgentVisible, UserVisible *bool }{}
+// gooseMetadata reports whether the model was shown a message to the end, whether only the model was, and who wrote it.
+func gooseMetadata(o *object) (shown, only bool, provider, model string) {
+	m := struct {
+		AgentVisible, UserVisible *bool
+		Inference                 struct{ Provider, RequestedModel string }
+	}{}
 	_ = json.Unmarshal(o.fields["metadata"], &m) // or both see it
 	shown = m.AgentVisible == nil || *m.AgentVisible
-	return shown, shown && m.UserVisible != nil && !*m.UserVisible
+	return shown, shown && m.UserVisible != nil && !*m.UserVisible, m.Inference.Provider, m.Inference.RequestedModel
 }
 
 // gooseRequest reads a call. One that the model wrote wrongly has an error in place of its name.

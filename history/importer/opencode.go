@@ -90,7 +90,7 @@ func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 		switch typ := p.text("type"); {
 		case p.err != nil:
 			return p.err
-		case typ == "text" && !p.is("ignored", kindBoolean):
+		case typ == "text" && !p.flag("ignored"):
 			appendText(&step.message, p.text("text"), "parts.text", &notes)
 		case typ == "reasoning" && role == "assistant":
 			opencodeThinking(step, p, &notes)

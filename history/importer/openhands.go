@@ -172,8 +172,10 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 		result := o.object("observation")
 		m.ToolCallID, m.IsError = o.text("tool_call_id"), result.flag("is_error")
 		openHandsContent(&m, result, "content", notes)
-		if len(m.Content) == 0 { // of the first versions
-			openHandsContent(&m, result, "output", notes)
+		for _, field := range []string{"output", "error"} { // of the first versions
+			if len(m.Content) == 0 {
+				openHandsContent(&m, result, field, notes)
+			}
 		}
 		if o.err == nil {
 			o.err = result.err

@@ -138,11 +138,14 @@ func textArguments(calls json.RawMessage) (json.RawMessage, error) {
 
 // extra reads the field of that name, in which mini-swe-agent has the time, the cost and the provider's response.
 func (s *sweReader) extra(r Record, o *object, notes *pending) (Record, error) {
+	r.Time = o.time("timestamp") // of version 1
 	if !o.is("extra", kindObject) {
 		return r, nil
 	}
 	e := o.object("extra")
-	r.Time, r.Cost = e.time("timestamp"), e.amount("cost")
+	if r.Cost = e.amount("cost"); r.Time.IsZero() {
+		r.Time = e.time("timestamp")
+	}
 	if e.err == nil && e.is("response", kindObject) {
 		response := e.object("response")
 		var err error
