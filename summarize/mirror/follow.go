@@ -122,7 +122,7 @@ func (m *Mirror[M]) follow(ctx context.Context, list []M, identities []uint64) e
 	case !m.inStep:
 		return m.find(ctx, list, identities)
 	}
-	m.records = m.records[:k:k]
+	m.records = m.records[:k]
 	if i := slices.IndexFunc(changed, func(r record) bool { return r.first != "" }); i >= 0 {
 		if err := m.branchBefore(ctx, changed[i].first); err != nil {
 			return err
