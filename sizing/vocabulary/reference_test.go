@@ -17,7 +17,7 @@ import (
 )
 
 // families are the vocabularies that the reference's counts are kept of.
-var families = []string{"deepseek_v3", "gemma3", "llama2", "llama3", "mistral_nemo", "qwen2_5", "qwen3"}
+var families = []string{"deepseek_v3", "gemma3", "llama2", "llama3", "mistral_nemo", "qwen2_5", "qwen3", "gptoss", "gemini"}
 
 // modules returns the directory in which the packages of reference/package.json are installed.
 func modules(t testing.TB) string {

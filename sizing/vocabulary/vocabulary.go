@@ -128,13 +128,13 @@ func (v *Vocabulary) readTokens(data []byte) error {
 	if v.byteLevel {
 		return nil
 	}
-	for b, id := range v.bytes {
-		if id == noToken && !neverInUTF8(byte(b)) {
-			return &UnsupportedError{"vocabulary", fmt.Sprintf("byte_fallback without <0x%02X>", b)}
-		}
-	}
 	for b := range v.characters {
 		v.characters[b] = v.tokens.find(string(rune(b)), 0, 1)
+	}
+	for b, id := range v.bytes {
+		if id == noToken && !neverInUTF8(byte(b)) && (b >= utf8.RuneSelf || v.characters[b] == noToken) {
+			return &UnsupportedError{"vocabulary", fmt.Sprintf("byte_fallback without <0x%02X>", b)}
+		}
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func TestWhatIsNotKnownIsRefusedByName(t *testing.T) {
 			"type": "Split", "pattern": map[string]any{"Regex": llama3Split}, "behavior": "MergedWithNext"}, byteLevel)), "MergedWithNext"},
 		{"a space before every word", m.json(t, nil, sequence(splitStage(llama3Split), map[string]any{"type": "ByteLevel", "add_prefix_space": true})), "add_prefix_space"},
 		{"characters without byte_fallback", []byte(strings.Replace(string(characters.json(t, nil, nil)), `"byte_fallback":true`, `"byte_fallback":false`, 1)), "byte_fallback"},
-		{"an unknown byte", []byte(strings.Replace(string(characters.json(t, nil, nil)), `0x41`, `0x4_`, 1)), "<0x41>"},
+		{"an unknown byte", []byte(strings.Replace(string(characters.json(t, nil, nil)), `0xC3`, `0xC_`, 1)), "<0xC3>"},
 		{"an added token of single words", m.json(t, nil, byteLevel, map[string]any{"content": "x", "single_word": true}), "single words: x"},
 		{"an id that is too large", []byte(strings.Replace(string(m.json(t, nil, byteLevel)), `"a":`, `"a":9000000,"zz":`, 1)), "9000000"},
 	} {
@@ -199,6 +199,16 @@ func FuzzRead(f *testing.F) {
 			v.Counter(vocabulary.Options{}).CountText("a b\xff<s>é1")
 		}
 	})
+}
+
+func TestATextIsNotCutInsideAnAddedTokenWithASpace(t *testing.T) {
+	m := train(corpus(), 100, true)
+	spaces := map[string]any{"type": "Replace", "pattern": map[string]any{"String": " "}, "content": "▁"}
+	c := read(t, m.json(t, spaces, nil, addedToken("ǂ ǂ", "n")), vocabulary.Options{}).(chat.Joiner)
+	for _, text := range []string{"aǂ ǂb", "aǂ▁ǂb"} {
+		require.Equal(t, 3, c.CountText(text))
+		require.Positive(t, requireCutsAddUp(t, c, text))
+	}
 }
 
 func FuzzJoins(f *testing.F) {
