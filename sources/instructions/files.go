@@ -119,7 +119,7 @@ func (c Changes) Render(ctx context.Context, _ elements.Sizing) (elements.Node, 
 	}
 	for _, b := range shown.blocks {
 		if !now.has(b.path) {
-			nodes = append(nodes, block{b.path, note(tagFile, b.path, "", "the file does not apply any more")}.node(len(nodes)))
+			nodes = append(nodes, block{b.path, note(tagFile, b.path, "the file does not apply any more")}.node(len(nodes)))
 		}
 	}
 	if len(nodes) == 1 {

@@ -223,16 +223,16 @@ const (
 
 var ownTags = regexp.MustCompile("(?i)" + plaintext.MatchTags(tagFile, tagImported).String())
 
-// note returns a tag that says something of a file that is not shown; mark is "" or the name of another attribute.
-func note(tag, path, mark, why string) string {
-	if mark == "" {
-		mark = "note"
-	}
-	return "<" + tag + ` path="` + plaintext.Attribute(path) + `" ` + mark + `="` + plaintext.Attribute(why) + `"/>`
-}
+// note returns a tag that says something of a file whose text is not shown.
+func note(tag, path, text string) string { return empty(tag, path, "note", text) }
 
 // refused returns the tag of a file that is refused.
-func refused(tag, path, why string) string { return note(tag, path, "refused", why) }
+func refused(tag, path, why string) string { return empty(tag, path, "refused", why) }
+
+// empty returns a tag without content, with the path of a file and another attribute.
+func empty(tag, path, name, value string) string {
+	return "<" + tag + ` path="` + plaintext.Attribute(path) + `" ` + name + `="` + plaintext.Attribute(value) + `"/>`
+}
 
 // file returns a file between tags, with its imports; "" if it is blank and shown on its own. It is depth imports deep.
 func (l *loader) file(tag, name string, depth int) string {
@@ -252,13 +252,13 @@ func (l *loader) file(tag, name string, depth int) string {
 		if tag == tagFile {
 			return ""
 		}
-		return note(tag, name, "", "the file is empty")
+		return note(tag, name, "the file is empty")
 	}
 	if first, known := l.contents[text]; known {
 		if tag == tagFile {
 			return ""
 		}
-		return note(tag, name, "", "the same as "+first)
+		return note(tag, name, "the same as "+first)
 	}
 	l.contents[text] = name
 	open := "<" + tag + ` path="` + plaintext.Attribute(name) + `"`
@@ -347,12 +347,12 @@ func (l *loader) imported(ref, in string, depth int) string {
 	}
 	switch {
 	case l.own[name]:
-		return note(tagImported, name, "", "the file is shown on its own")
+		return note(tagImported, name, "the file is shown on its own")
 	case depth > maxDepth:
 		return refused(tagImported, name, fmt.Sprintf("imports are at most %d deep", maxDepth))
 	}
 	if _, read := l.files[name]; read {
-		return note(tagImported, name, "", "the file is shown elsewhere in these instructions")
+		return note(tagImported, name, "the file is shown elsewhere in these instructions")
 	}
 	return l.file(tagImported, name, depth)
 }
