@@ -174,6 +174,22 @@ func TestTheMessagesOfOneAnswerOfGooseAreOne(t *testing.T) {
 	require.Equal(t, entry.ModelChange{Provider: "ollama", Model: "qwen3"}, got.Records[0].Body)
 }
 
+func TestAThoughtThatHoldsNothingIsNoted(t *testing.T) {
+	for name, give := range map[string]string{
+		"Gemini CLI": `{"sessionId":"s","projectHash":"p","messages":[{"id":"a","type":"gemini","content":"so","thoughts":[{"subject":"","description":""}]}]}`,
+		"goose":      `{"role":"assistant","created":1754000000,"content":[{"type":"thinking","thinking":"","signature":""},{"type":"text","text":"so"}]}`,
+		"opencode":   `{"info":{},"messages":[{"info":{"id":"a","role":"assistant"},"parts":[{"type":"reasoning","text":""},{"type":"text","text":"so"}]}]}`,
+		"OpenHands":  `{"id":"a","source":"agent","kind":"MessageEvent","llm_message":{"role":"assistant","content":[{"type":"text","text":"so"}],"reasoning_content":"","thinking_blocks":[{"type":"thinking","thinking":""}],"responses_reasoning_item":{"id":"r","summary":[]}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(give))
+			require.NoError(t, err)
+			require.Equal(t, []chat.Message{chat.AssistantMessage("so")}, said(got))
+			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Empty }))
+		})
+	}
+}
+
 // The events of a subagent may name it in another way than its calls.
 func TestAResultBelongsToWhoCalled(t *testing.T) {
 	text := strings.Replace(string(fixture(t, "copilot.jsonl")), `"success":true,"parentToolCallId":"t2","result":{"content":"no matches"}},`, `"success":true,"result":{"content":"no matches"}},"agentId":"other",`, 1)

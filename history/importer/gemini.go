@@ -147,7 +147,7 @@ func (g *geminiReader) add(m *geminiMessage) error {
 		o.each("thoughts", func(t *object, _ json.RawMessage) error {
 			text := strings.TrimSpace(t.optionalText("subject") + "\n" + t.optionalText("description"))
 			t.time("timestamp")
-			said.Content = append(said.Content, chat.Thinking{Text: text})
+			appendThinking(&said, chat.Thinking{Text: text}, "thoughts", &notes)
 			notes.rest("thoughts", t)
 			return t.err
 		})
@@ -267,7 +267,7 @@ func geminiPart(m *chat.Message, p *object, raw json.RawMessage, notes *pending)
 	signature := p.optionalText("thoughtSignature")
 	switch {
 	case p.is("text", kindText) && p.flag("thought"):
-		m.Content = append(m.Content, chat.Thinking{Text: p.text("text"), Signature: signature})
+		appendThinking(m, chat.Thinking{Text: p.text("text"), Signature: signature}, "content.thought", notes)
 	case p.is("text", kindText):
 		appendText(m, p.text("text"), "content.text", notes)
 		if signature != "" {

@@ -58,11 +58,11 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 			mediaType, data := p.text("mimeType"), p.text("data")
 			m.Content = append(m.Content, media(mediaType, data))
 		case typ == "thinking":
-			m.Content = append(m.Content, chat.Thinking{Text: p.text("thinking"), Signature: p.optionalText("signature")})
+			appendThinking(&m, chat.Thinking{Text: p.text("thinking"), Signature: p.optionalText("signature")}, "content.thinking", &notes)
 		case typ == "reasoning": // of models without signatures
-			m.Content = append(m.Content, chat.Thinking{Text: p.text("text")})
+			appendThinking(&m, chat.Thinking{Text: p.text("text")}, "content.reasoning", &notes)
 		case typ == "redactedThinking":
-			m.Content = append(m.Content, chat.Thinking{Encrypted: p.text("data")})
+			appendThinking(&m, chat.Thinking{Encrypted: p.text("data")}, "content.redactedThinking", &notes)
 		case (typ == "toolRequest" || typ == "frontendToolRequest") && m.Role == chat.RoleAssistant:
 			return gooseRequest(&m, p, &notes)
 		case typ == "toolResponse" && m.Role == chat.RoleUser:

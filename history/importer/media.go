@@ -16,6 +16,15 @@ func media(mediaType, data string) chat.Part {
 	return chat.Document{MediaType: mediaType, Data: data}
 }
 
+// appendThinking appends a thought unless it holds nothing.
+func appendThinking(m *chat.Message, t chat.Thinking, what string, notes *pending) {
+	if t == (chat.Thinking{}) {
+		notes.add(Empty, what)
+		return
+	}
+	m.Content = append(m.Content, t)
+}
+
 // compacted returns valid JSON without white space.
 func compacted(raw json.RawMessage) string {
 	var b bytes.Buffer

@@ -214,11 +214,7 @@ func opencodeThinking(step *opencodeStep, p *object, notes *pending) {
 	if t.Signature+t.Encrypted != "" {
 		delete(p.fields, "metadata")
 	}
-	if t == (chat.Thinking{}) {
-		notes.add(Empty, "parts.reasoning")
-		return
-	}
-	step.message.Content = append(step.message.Content, t)
+	appendThinking(&step.message, t, "parts.reasoning", notes)
 }
 
 // opencodeTool reads a call with its result.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -213,36 +214,30 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 // openHandsThoughts reads thinking: blocks of Anthropic's, or a text, and an item of OpenAI's responses API.
 func openHandsThoughts(m *chat.Message, o *object, notes *pending) error {
 	text := o.optionalText("reasoning_content")
-	blocks := o.raw("thinking_blocks")
-	if blocks != nil && compacted(blocks) != "[]" {
-		b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": blocks}}, notes)
-		if err != nil {
-			return fmt.Errorf("thinking_blocks: %w", err)
-		}
-		m.Content = append(m.Content, b.message.Content...)
-		if text != "" {
-			notes.add(Repeated, "reasoning_content")
-		}
-	} else if text != "" {
-		m.Content = append(m.Content, chat.Thinking{Text: text})
+	var item struct {
+		Summary          []string
+		EncryptedContent string `json:"encrypted_content"`
 	}
-	if item := o.raw("responses_reasoning_item"); item != nil {
-		var i struct {
-			Summary          []string
-			EncryptedContent string `json:"encrypted_content"`
-		}
-		if err := json.Unmarshal(item, &i); err != nil {
+	if raw := o.raw("responses_reasoning_item"); raw != nil {
+		if err := json.Unmarshal(raw, &item); err != nil {
 			return fmt.Errorf("responses_reasoning_item: %w", err)
 		}
-		if text == "" {
-			for n, s := range i.Summary {
-				text += "\n\n"[:min(n, 1)*2] + s
-			}
-			m.Content = append(m.Content, chat.Thinking{Text: text, Encrypted: i.EncryptedContent})
-		} else {
-			m.Content[len(m.Content)-1] = chat.Thinking{Text: text, Encrypted: i.EncryptedContent}
-		}
 		notes.add(NoPlace, "responses_reasoning_item.id")
+	}
+	blocks := o.raw("thinking_blocks")
+	if blocks == nil || compacted(blocks) == "[]" {
+		if t := (chat.Thinking{Text: cmp.Or(text, strings.Join(item.Summary, "\n\n")), Encrypted: item.EncryptedContent}); t != (chat.Thinking{}) {
+			m.Content = append(m.Content, t)
+		}
+		return o.err
+	}
+	b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": blocks}}, notes)
+	if err != nil {
+		return fmt.Errorf("thinking_blocks: %w", err)
+	}
+	m.Content = append(m.Content, b.message.Content...)
+	if text != "" {
+		notes.add(Repeated, "reasoning_content")
 	}
 	return o.err
 }
