@@ -64,19 +64,7 @@ func newCounter(e *encoding, images imageRate) *Counter {
 
 // CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as plain text, and each byte
 // that is not UTF-8 counts as U+FFFD, which replaces it on the way to OpenAI. An empty text is 0 tokens.
-func (c *Counter) CountText(text string) int {
-	if len(text) < memo.TextMin {
-		return c.count(text)
-	}
-	memory := c.memory
-	key := memory.TextKey(text)
-	n, ok := memory.Texts().Get(key)
-	if !ok {
-		n = c.count(text)
-		memory.Texts().Put(key, n)
-	}
-	return n
-}
+func (c *Counter) CountText(text string) int { return c.memory.Text(text, c.count) }
 
 // count splits a text into words and adds up their tokens.
 func (c *Counter) count(text string) int {

@@ -39,18 +39,7 @@ type counter struct {
 var _ chat.Joiner = (*counter)(nil)
 
 // CountText counts a text on its own, exactly.
-func (c *counter) CountText(text string) int {
-	if len(text) < memo.TextMin {
-		return c.count(text)
-	}
-	key := c.memory.TextKey(text)
-	n, ok := c.memory.Texts().Get(key)
-	if !ok {
-		n = c.count(text)
-		c.memory.Texts().Put(key, n)
-	}
-	return n
-}
+func (c *counter) CountText(text string) int { return c.memory.Text(text, c.count) }
 
 func (c *counter) CountPart(p chat.Part) int {
 	if text, ok := p.(chat.Text); ok {

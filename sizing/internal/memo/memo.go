@@ -50,6 +50,20 @@ func (m *Memory) TextKey(text string) Key {
 	return Key{maphash.String(m.seeds[0], text), maphash.String(m.seeds[1], text)}
 }
 
+// Text returns the count of a text, which is counted if it is not remembered.
+func (m *Memory) Text(text string, count func(string) int) int {
+	if len(text) < TextMin {
+		return count(text)
+	}
+	key := m.TextKey(text)
+	n, ok := m.Texts().Get(key)
+	if !ok {
+		n = count(text)
+		m.Texts().Put(key, n)
+	}
+	return n
+}
+
 // WordKey returns the key of the word of n bytes at i.
 func (m *Memory) WordKey(text string, i, n int) Key {
 	switch {
