@@ -53,4 +53,7 @@
 // A file cannot close its tag, open one of promptree's own, or have a line that reads as promptree's mark for something
 // left out: a backslash is put into these. That does not keep a model from following what a file says. Put the files of
 // a project that you do not trust into a user message, not a system message, and limit what tools may do.
+//
+// In a user message they look like something that the user said. A policy that has a summary made by a fork of the agent's
+// request shows them to the model that writes it, which may then repeat some of them in the summary.
 package instructions

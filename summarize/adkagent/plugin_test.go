@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -156,6 +158,7 @@ func TestTheCallersPromptIsRenderedAndPruned(t *testing.T) {
 	compactor := compactorOn(t, s)
 	p, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: compactor, Prompt: elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("House rules.")}},
+		elements.UserMessage{Children: elements.Nodes{&instructions.Files{FS: fstest.MapFS{"AGENTS.md": {Data: []byte("Use tabs.")}}}}},
 		history.Conversation{Session: s},
 		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text(strings.Repeat("context ", 1000))}},
 		history.TurnStart{Session: s}, history.TurnRounds{Session: s},
@@ -168,6 +171,7 @@ func TestTheCallersPromptIsRenderedAndPruned(t *testing.T) {
 	for _, r := range m.requests {
 		require.Contains(t, r.instruction, instruction)
 		require.Equal(t, 1, strings.Count(r.instruction, "House rules."))
+		require.Equal(t, "<instructions path=\"AGENTS.md\">\nUse tabs.\n</instructions>", r.contents[0].Parts[0].Text)
 		if !strings.Contains(asJSON(t, r.contents), "context ") {
 			pruned++
 		}

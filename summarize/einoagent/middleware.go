@@ -34,7 +34,8 @@ type Conversation struct {
 	// target to those of the agent. The caller closes it, and the session.
 	Compactor *summarize.Compactor
 	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone:
-	// [history.Conversation], [history.TurnStart] and [history.TurnRounds].
+	// [history.Conversation], [history.TurnStart] and [history.TurnRounds]. It may show instruction files (package
+	// instructions), but not declare tools, as the elements of packages skills and tools do: the agent has its own.
 	Prompt elements.Node
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/cloudwego/eino/adk"
@@ -21,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/einoagent"
@@ -486,6 +488,7 @@ func TestThePromptsOwnMessagesAppearOnceAndArePrunedFirst(t *testing.T) {
 	compactor.Policy.Trigger = policy.Trigger{{On: policy.OnBudgetExceeded}}
 	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("House rules.")}},
+		elements.UserMessage{Children: elements.Nodes{&instructions.Files{FS: fstest.MapFS{"AGENTS.md": {Data: []byte("Use tabs.")}}}}},
 		history.Conversation{Session: session},
 		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text("context " + content("c"))}},
 		history.TurnStart{Session: session}, history.TurnRounds{Session: session},
@@ -501,6 +504,7 @@ func TestThePromptsOwnMessagesAppearOnceAndArePrunedFirst(t *testing.T) {
 		text := strings.Join(said(r), "\n")
 		require.Equal(t, 1, strings.Count(text, instruction))
 		require.Equal(t, 1, strings.Count(text, "House rules."))
+		require.Equal(t, 1, strings.Count(text, "<instructions path=\"AGENTS.md\">\nUse tabs.\n</instructions>"))
 		if !strings.Contains(text, "context ") {
 			pruned++
 		}
