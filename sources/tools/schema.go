@@ -58,10 +58,8 @@ func (c *checker) check(at string, schema, value any) string {
 	if s == nil || c.steps > mostSteps {
 		return ""
 	}
-	if ref, ok := s["$ref"].(string); ok {
-		if mistake := c.check(at, c.find(ref), value); mistake != "" {
-			return mistake
-		}
+	if value == nil && s["nullable"] == true { // of OpenAPI
+		return ""
 	}
 	if types := listOf(s["type"]); len(types) > 0 && !slices.ContainsFunc(types, func(t any) bool { return isOf(t, value) }) {
 		return said(at, "must be of type %s", joined(types))
@@ -83,7 +81,12 @@ func (c *checker) check(at string, schema, value any) string {
 			}
 		}
 	}
-	for _, each := range listOf(s["allOf"]) {
+	var all []any
+	if ref, ok := s["$ref"].(string); ok {
+		all = append(all, c.find(ref))
+	}
+	all = append(all, listOf(s["allOf"])...)
+	for _, each := range all {
 		if mistake == "" {
 			mistake = c.check(at, each, value)
 		}
@@ -128,35 +131,30 @@ func (c *checker) object(at string, s, v map[string]any) string {
 
 // find returns what a reference within the document refers to, nil if that is elsewhere or missing.
 func (c *checker) find(ref string) any {
-	path, ok := strings.CutPrefix(ref, "#")
-	if !ok {
+	names := strings.Split(ref, "/")
+	if names[0] != "#" {
 		return nil
 	}
 	node := c.root
-	for _, name := range strings.Split(path, "/")[1:] {
+	for _, name := range names[1:] {
 		object, _ := node.(map[string]any)
 		node = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)]
 	}
 	return node
 }
 
-// isOf reports whether a value is of a type of JSON schema. An unknown type fits all.
+// kinds are the kinds as which values of the types of JSON schema are decoded.
+var kinds = map[string]reflect.Kind{
+	"null": reflect.Invalid, "boolean": reflect.Bool, "string": reflect.String, "array": reflect.Slice, "object": reflect.Map,
+	"number": reflect.Float64, "integer": reflect.Float64,
+}
+
+// isOf reports whether a value is of a type of JSON schema. All values are of an unknown type.
 func isOf(name, value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return name == "null"
-	case bool:
-		return name == "boolean"
-	case string:
-		return name == "string"
-	case []any:
-		return name == "array"
-	case map[string]any:
-		return name == "object"
-	case float64:
-		return name == "number" || name == "integer" && v == math.Trunc(v)
-	}
-	return true
+	text, _ := name.(string)
+	kind, known := kinds[text]
+	number, _ := value.(float64)
+	return !known || kind == reflect.ValueOf(value).Kind() && (text != "integer" || number == math.Trunc(number))
 }
 
 // listOf returns the elements of a list, or a value that is not a list.

@@ -325,6 +325,23 @@ func TestArgumentsAreCheckedAgainstTheSchema(t *testing.T) {
 	require.False(t, ok)
 }
 
+func TestWhatASchemaLeavesOpenIsAccepted(t *testing.T) {
+	for rule, c := range map[string]struct{ schema, value string }{
+		"a type that JSON schema does not have": {`{"type":"any"}`, `"x"`},
+		"types in capitals, of Gemini":          {`{"type":"STRING"}`, `"x"`},
+		"nullable, of OpenAPI":                  {`{"type":"string","nullable":true,"enum":["a"]}`, `null`},
+		"a reference to an anchor":              {`{"$ref":"#item"}`, `"x"`},
+		"a reference elsewhere":                 {`{"$ref":"https://example.com/a#/$defs/b"}`, `"x"`},
+		"a list of schemas for items":           {`{"items":[{"type":"string"}]}`, `["x",1]`},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			a := newAgent(t, nil, chat.Tool{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"a":` + c.schema + `}}`)})
+			m := a.call("f", `{"a":`+c.value+`}`)
+			require.False(t, m.IsError, m.Text())
+		})
+	}
+}
+
 // Each is accepted, because it cannot be checked within bounds.
 func TestASchemaThatNeverEndsIsNotChecked(t *testing.T) {
 	doubling := `{"$ref":"#/$defs/a0","$defs":{`
