@@ -55,11 +55,11 @@ type request struct {
 	Off   bool   `json:"off,omitempty"`
 }
 
-// item returns the name of what is loaded.
+// item returns the name of what is loaded. No file that is loaded has a backslash in its path.
 func (r request) item() string {
 	name := r.Skill + "/" + r.File
 	if r.From > 0 {
-		name += "@" + strconv.Itoa(r.From)
+		name += `\` + strconv.Itoa(r.From)
 	}
 	return name
 }
@@ -130,7 +130,7 @@ func (s *Skills) do(ctx context.Context, r request, call string) (string, error)
 	list := s.List()
 	at := slices.IndexFunc(list, func(sk Skill) bool { return sk.Name == r.Skill })
 	if at < 0 {
-		return "", wrong("there is no skill %q: give a name from the list of skills", plaintext.OneLine(plaintext.Outside(r.Skill), mostName))
+		return "", wrong("there is no skill %q: give a name from the list of skills", kept.Line(r.Skill, mostName))
 	}
 	text, err := s.block(list[at], r, sizing)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Skills) do(ctx context.Context, r request, call string) (string, error)
 	}
 	gone, err := s.makeRoom(ctx, sizing)
 	if err == nil && len(gone) > 0 {
-		text += "\n(To make room, this was let go: " + plaintext.Outside(plaintext.OneLine(strings.Join(gone, ", "), 200)) + ")"
+		text += "\n(To make room, this was let go: " + namesOf(gone) + ")"
 	}
 	return text, err
 }
@@ -172,14 +172,14 @@ func (s *Skills) seen(ctx context.Context, items []kept.Item, at int, sizing ele
 	return kept.Shown(view, sizing, i.Call, i.Text) || kept.Has(fit, i.Name), nil
 }
 
-// makeRoom lets go of the longest unused items that do not fit, and returns their names.
-func (s *Skills) makeRoom(ctx context.Context, sizing elements.Sizing) ([]string, error) {
+// makeRoom lets go of the longest unused items that do not fit, and returns them.
+func (s *Skills) makeRoom(ctx context.Context, sizing elements.Sizing) ([]kept.Item, error) {
 	items, err := s.store().Items(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	_, over := s.fit(items, sizing)
-	return s.end(ctx, over, false, sizing)
+	return over, s.end(ctx, over, false)
 }
 
 // letGo lets go of what was loaded of a skill, or of one of its files.
@@ -188,41 +188,28 @@ func (s *Skills) letGo(ctx context.Context, r request, items []kept.Item) (strin
 		skill, file := parts(i.Name)
 		return skill != r.Skill || r.File != "" && file != path.Clean(r.File)
 	})
-	names, err := s.end(ctx, gone, true, s.sizing.Get())
-	if err == nil && len(names) == 0 {
+	if len(gone) == 0 {
 		return "Nothing of it is loaded.", nil
 	}
-	return "It is let go.", err
+	return "It is let go.", s.end(ctx, gone, true)
 }
 
-// end lets go of items, and returns their names.
-func (s *Skills) end(ctx context.Context, items []kept.Item, asked bool, sizing elements.Sizing) ([]string, error) {
-	var names []string
-	for _, i := range items {
-		names = append(names, i.Name)
-	}
-	if err := s.store().Write(ctx, kept.Change{End: names}); err != nil || s.OnLetGo == nil {
-		return names, err
+// end lets go of items.
+func (s *Skills) end(ctx context.Context, items []kept.Item, asked bool) error {
+	if err := s.store().Write(ctx, kept.Change{End: kept.Names(items)}); err != nil || s.OnLetGo == nil {
+		return err
 	}
 	for _, i := range items {
-		gone := LetGo{Asked: asked}
-		gone.Skill, gone.File = parts(i.Name)
-		if sizing.Tokenizer != nil {
-			gone.Tokens = sizing.Tokenizer.CountText(i.Text)
-		}
-		s.OnLetGo(gone)
+		skill, file := parts(i.Name)
+		s.OnLetGo(LetGo{Skill: skill, File: file, Tokens: kept.Tokens(s.sizing.Get(), i.Text), Asked: asked})
 	}
-	return names, nil
+	return nil
 }
 
 // parts returns the skill and the file of an item.
 func parts(item string) (skill, file string) {
 	skill, file, _ = strings.Cut(item, "/")
-	if at := strings.LastIndexByte(file, '@'); at >= 0 {
-		if _, err := strconv.Atoi(file[at+1:]); err == nil {
-			file = file[:at]
-		}
-	}
+	file, _, _ = strings.Cut(file, `\`)
 	return skill, file
 }
 
@@ -234,7 +221,7 @@ func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, err
 	}
 	text, err := readText(sk.in, sk.Folder, r.File, limit, false)
 	if err != nil {
-		return "", wrong("%s of skill %s cannot be loaded: %v", plaintext.Outside(plaintext.OneLine(r.File, 200)), sk.Name, err)
+		return "", wrong("%s of skill %s cannot be loaded: %v", kept.Line(r.File, 200), sk.Name, err)
 	}
 	if r.File == bodyFile {
 		if _, body, ok := cutMatter(text); ok {
@@ -265,6 +252,7 @@ func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, err
 }
 
 // partEnd returns where the part of a text from an offset on ends, so that it fits, at the end of a line if one is near.
+// A part has at least one character, if any is left.
 func (s *Skills) partEnd(text string, from int, sizing elements.Sizing, write func(end int) string) int {
 	align := func(end int) int {
 		for end < len(text) && end > from && !utf8.RuneStart(text[end]) {
@@ -276,16 +264,14 @@ func (s *Skills) partEnd(text string, from int, sizing elements.Sizing, write fu
 		_, size := utf8.DecodeRuneInString(text[from:])
 		return max(end, from+size)
 	}
-	if sizing.Tokenizer == nil {
-		return align(min(len(text), from+blindPart))
+	length := min(len(text)-from, blindPart)
+	if sizing.Tokenizer != nil {
+		room := max(s.room(sizing), leastPart)
+		length = kept.MostThat(1, min(len(text)-from, 16*room), func(n int) bool { // a longer text is not counted
+			return sizing.Tokenizer.CountText(write(align(from+n))) <= room
+		})
 	}
-	room := max(s.room(sizing), leastPart)
-	fits := func(length int) bool { return sizing.Tokenizer.CountText(write(align(from+length))) <= room }
-	high := min(len(text)-from, 16*room) // a longer text is not counted
-	if high < len(text)-from || !fits(high) {
-		return align(from + max(1, mostThat(1, high, fits)))
-	}
-	return len(text)
+	return align(from + max(0, length))
 }
 
 // listing names the files of a skill, within limit bytes, or 1,000 if that is 0. It is "" if the skill has no others.

@@ -292,31 +292,25 @@ func outcome(err error) error {
 	return err
 }
 
-// filesOf lists the files of a skill's folder without [bodyFile], at most [mostFiles], and reports whether these are all.
+// filesOf lists the files of a skill's folder without [bodyFile], those of its own level first, at most [mostFiles], and
+// reports whether these are all.
 func filesOf(sk Skill) (files []string, all bool) {
 	seen := 0
-	var list func(dir string, depth int) bool
-	list = func(dir string, depth int) bool {
-		entries, err := entriesOf(sk.in, path.Join(sk.Folder, dir))
-		if err != nil {
-			return true
-		}
+	for dirs := []string{"."}; len(dirs) > 0; dirs = dirs[1:] {
+		entries, _ := entriesOf(sk.in, path.Join(sk.Folder, dirs[0])) // what cannot be listed may still be loaded
 		for _, e := range entries {
-			name := path.Join(dir, e.Name())
+			name := path.Join(dirs[0], e.Name())
 			if seen++; seen > mostEntries || len(files) == mostFiles {
-				return false
+				return files, false
 			}
 			switch {
 			case strings.HasPrefix(e.Name(), "."), name == bodyFile:
 			case e.Type().IsRegular():
 				files = append(files, name)
-			case e.IsDir() && depth < deepest:
-				if !list(name, depth+1) {
-					return false
-				}
+			case e.IsDir() && strings.Count(name, "/") < deepest:
+				dirs = append(dirs, name)
 			}
 		}
-		return true
 	}
-	return files, list(".", 0)
+	return files, true
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 )
@@ -27,7 +26,7 @@ type Skills struct {
 	Allow func(Skill) bool
 	// CatalogueShare is the part of the prompt's budget that the catalogue may take, up to 1. Defaults to 0.05.
 	CatalogueShare float64
-	// LoadedShare is the part of the prompt's budget that what was loaded may take, up to 1. Defaults to 0.25.
+	// LoadedShare is the part of the prompt's budget that what was loaded may take, up to 0.5. Defaults to 0.25.
 	LoadedShare float64
 	// MaxFile is the size of the largest file that is read, in bytes. Defaults to 256 KiB.
 	MaxFile int64
@@ -159,7 +158,7 @@ func catalogue(list []Skill, limit int, t chat.Tokenizer) []string {
 	lines := func(n, length int) []string {
 		out := []string{catalogueHead}
 		for _, sk := range list[:n] {
-			out = append(out, "- "+sk.Name+": "+plaintext.OneLine(plaintext.Outside(sk.Description), length))
+			out = append(out, "- "+sk.Name+": "+kept.Line(sk.Description, length))
 		}
 		if n < len(list) {
 			out = append(out, fmt.Sprintf("(%d more skills are not listed)", len(list)-n))
@@ -177,26 +176,10 @@ func catalogue(list []Skill, limit int, t chat.Tokenizer) []string {
 	for _, sk := range list {
 		longest = max(longest, len(sk.Description))
 	}
-	if length := mostThat(leastDescription, longest, func(n int) bool { return fits(lines(len(list), n)) }); length >= leastDescription {
+	if length := kept.MostThat(leastDescription, longest, func(n int) bool { return fits(lines(len(list), n)) }); length >= leastDescription {
 		return lines(len(list), length)
 	}
-	return lines(max(0, mostThat(0, len(list)-1, func(n int) bool { return fits(lines(n, leastDescription)) })), leastDescription)
-}
-
-// mostThat returns the largest number from low to high for which a condition holds that holds for all smaller ones,
-// and low-1 if it holds for none.
-func mostThat(low, high int, holds func(int) bool) int {
-	if holds(high) {
-		return high
-	}
-	for low--; high-low > 1; {
-		if middle := low + (high-low)/2; holds(middle) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low
+	return lines(max(0, kept.MostThat(0, len(list)-1, func(n int) bool { return fits(lines(n, leastDescription)) })), leastDescription)
 }
 
 // Render declares the tool, and shows what was loaded.
@@ -213,27 +196,21 @@ func (l Loaded) Render(ctx context.Context, s elements.Sizing) (elements.Node, e
 	if err != nil || len(items) == 0 && len(l.Skills.List()) == 0 {
 		return nil, err
 	}
-	nodes := elements.Nodes{elements.Tool{Tool: l.Skills.Tool()}}
 	fit, over := l.Skills.fit(items, s)
-	var blocks elements.Nodes
+	var texts []string
 	for _, i := range fit {
 		if !kept.Shown(view, s, i.Call, i.Text) {
-			blocks = append(blocks, textblock.Line(i.Text))
+			texts = append(texts, i.Text)
 		}
 	}
 	if len(over) > 0 {
-		names := make([]string, len(over))
-		for n, i := range over {
-			names[n] = i.Name
-		}
-		text := plaintext.OneLine(strings.Join(names, ", "), 200)
-		blocks = append(blocks, textblock.Line("(loaded too, but without room at present: "+plaintext.Outside(text)+")"))
+		texts = append(texts, "(loaded too, but without room at present: "+namesOf(over)+")")
 	}
-	if len(blocks) > 0 {
-		nodes = append(nodes, elements.UserMessage{Children: append(elements.Nodes{textblock.Line(loadedHead)}, blocks...)})
-	}
-	return nodes, nil
+	return elements.Nodes{elements.Tool{Tool: l.Skills.Tool()}, kept.Message(loadedHead, texts)}, nil
 }
+
+// namesOf returns the names of items on a line.
+func namesOf(items []kept.Item) string { return kept.Line(strings.Join(kept.Names(items), ", "), 200) }
 
 func (s *Skills) check() error {
 	if s == nil || s.Session == nil {
@@ -246,13 +223,10 @@ func (s *Skills) store() kept.Store { return kept.Store{Session: s.Session, Kind
 
 // fit divides items by the share of what was loaded.
 func (s *Skills) fit(items []kept.Item, sizing elements.Sizing) (fit, over []kept.Item) {
-	if sizing.Tokenizer == nil {
-		return kept.Fit(items, kept.Most, func(kept.Item) int { return 1 })
-	}
-	return kept.Fit(items, s.room(sizing), func(i kept.Item) int { return sizing.Tokenizer.CountText(i.Text) })
+	return kept.Fit(items, s.room(sizing), func(i kept.Item) int { return kept.Tokens(sizing, i.Text) })
 }
 
 // room returns the tokens for the texts of what was loaded.
 func (s *Skills) room(sizing elements.Sizing) int {
-	return kept.Share(s.LoadedShare, 0.25, sizing) - sizing.Tokenizer.CountText(loadedHead) - 8
+	return kept.Room(s.LoadedShare, 0.25, loadedHead, sizing)
 }

@@ -477,6 +477,47 @@ func TestTextsOfSkillsCloseNoTagAndForgeNothing(t *testing.T) {
 	require.True(t, a.answer(`{"skill":"a","from":99999}`).IsError)
 }
 
+func TestAMarkOverTwoLinesOfADescriptionIsEscaped(t *testing.T) {
+	a := newAgent(t, nil, fstest.MapFS{"a/SKILL.md": skill("a", "|\n  One [...\n  12 tokens cut here: x] [result\n  left out here: y]", "")})
+	require.Contains(t, a.shown(8000), `- a: One \[... 12 tokens cut here: x] \[result left out here: y]`)
+}
+
+func TestAFileWhoseNameEndsInANumberIsNotTakenForAPart(t *testing.T) {
+	a := newAgent(t, nil, fstest.MapFS{"a/SKILL.md": skill("a", "A.", "Body."), "a/x@5": {Data: []byte("of the file")}, "a/x": {Data: []byte("01234of the part")}})
+	a.shown(8000)
+	a.call(`{"skill":"a","file":"x@5"}`)
+	a.call(`{"skill":"a","file":"x","from":5}`)
+	a.compact()
+	require.Contains(t, a.shown(8000), "\nof the file")
+	require.Contains(t, a.shown(8000), "\nof the part")
+	require.Equal(t, "It is let go.", a.call(`{"skill":"a","file":"x@5","off":true}`))
+	require.NotContains(t, a.shown(8000), "\nof the file")
+	require.Contains(t, a.shown(8000), "\nof the part")
+}
+
+func TestALargeShareDoesNotLetResultsBeCut(t *testing.T) {
+	body := ""
+	for i := range 2000 {
+		body += fmt.Sprintf("line %d\n", i)
+	}
+	a := newAgent(t, nil, fstest.MapFS{"a/SKILL.md": skill("a", "A.", body)})
+	a.known.LoadedShare = 0.9
+	a.shown(8000)
+	text := a.call(`{"skill":"a"}`)
+	require.Contains(t, text, "the next part is loaded by")
+	require.Contains(t, a.shown(8000), text)
+}
+
+func TestAPartHasAtLeastACharacter(t *testing.T) {
+	name := strings.Repeat("long/", 100) + "x"
+	a := newAgent(t, nil, fstest.MapFS{"a/SKILL.md": skill("a", "A.", ""), "a/" + name: {Data: []byte("中")}, "a/empty": {}})
+	a.shown(400)
+	require.Contains(t, a.call(`{"skill":"a","file":"`+name+`"}`), "\n中\n")
+	require.Contains(t, a.call(`{"skill":"a","file":"`+name+`","from":3}`), "\n\n</skill>")
+	require.Contains(t, a.call(`{"skill":"a","file":"empty"}`), "\n\n</skill>")
+	require.Contains(t, a.call(`{"skill":"a"}`), "Files of the skill")
+}
+
 func TestFoldersAndNotesAreBounded(t *testing.T) {
 	folder := fstest.MapFS{}
 	for i := range 3000 {

@@ -10,7 +10,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
-	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 	"github.com/promptree-go/promptree/sources/skills"
 )
@@ -62,15 +61,7 @@ func (d *Deferred) idle(s elements.Sizing) []chat.Tool {
 		return append([]chat.Tool{{Name: SearchTool, Description: text, Parameters: json.RawMessage(searchSchema)}}, list...)
 	}
 	limit := kept.Share(d.IdleShare, 0.05, s)
-	low, high := 0, len(d.Tools)+1 // low names fit, or are none; high do not fit
-	for high-low > 1 {
-		if middle := low + (high-low)/2; s.Tokenizer.CountTools(with(middle)) <= limit {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return with(low)
+	return with(max(0, kept.MostThat(0, len(d.Tools), func(n int) bool { return s.Tokenizer.CountTools(with(n)) <= limit })))
 }
 
 // ArgumentError says what is wrong with a call, and what to do.
@@ -195,24 +186,20 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 	hits := rank(d.documents(), r.Query)
 	all := len(hits)
 	hits = hits[:min(all, r.Limit, mostHits)]
-	change, lines, left := kept.Change{}, []string{}, 0
+	change, lines, left := kept.Change{}, []string{}, d.room(s)
 	for _, hit := range hits {
-		size := 0
-		if s.Tokenizer != nil && hit.tool != nil {
-			size = d.size(*hit.tool, s)
-		}
-		switch found := len(change.Keep); {
-		case hit.tool == nil:
+		if hit.tool == nil {
 			lines = append(lines, hit.line)
+			continue
+		}
+		size := d.size(*hit.tool, s)
+		switch found := len(change.Keep); {
 		case kept.Has(fit, hit.name):
 			change.Use = append(change.Use, hit.name)
 			lines = append(lines, nameOf(hit.name)+" was found before: see its definition.")
 		case found > 0 && left < size: // what is found at once has room together
 			lines = append(lines, lineOf(*hit.tool)+" (no room for its definition: search for it alone)")
 		default:
-			if found == 0 && s.Tokenizer != nil {
-				left = d.room(s)
-			}
 			left -= size
 			change.Keep = append(change.Keep, kept.Item{Name: hit.name, Call: call.ID})
 			if d.Way == ByCall {
@@ -237,7 +224,7 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 
 // lineOf returns a tool on a line.
 func lineOf(t chat.Tool) string {
-	return plaintext.Outside(plaintext.OneLine(t.Name+": "+t.Description, 160))
+	return kept.Line(t.Name+": "+t.Description, 160)
 }
 
 // documents returns what the search finds.
@@ -253,7 +240,7 @@ func (d *Deferred) documents() []document {
 	}
 	for _, sk := range d.Skills.List() {
 		doc := newDocument(sk.Name, sk.Description)
-		doc.line = fmt.Sprintf("skill %s, which %s loads: %s", sk.Name, skills.ToolName, plaintext.Outside(plaintext.OneLine(sk.Description, 160)))
+		doc.line = fmt.Sprintf("skill %s, which %s loads: %s", sk.Name, skills.ToolName, kept.Line(sk.Description, 160))
 		docs = append(docs, doc)
 	}
 	return docs

@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 	"github.com/promptree-go/promptree/sources/skills"
 )
@@ -51,7 +50,7 @@ type Deferred struct {
 	// IdleShare is the part of the prompt's budget that the declarations of [SearchTool] and [CallTool] take, with as many
 	// names of tools as fit, up to 1. Defaults to 0.05.
 	IdleShare float64
-	// FoundShare is the part of the prompt's budget that definitions of found tools may take, up to 1. Defaults to 0.1.
+	// FoundShare is the part of the prompt's budget that definitions of found tools may take, up to 0.5. Defaults to 0.1.
 	FoundShare float64
 	// OnChange, if set, is called when tools were found or let go.
 	OnChange func(Change)
@@ -118,19 +117,16 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 		nodes = append(nodes, elements.Tool{Tool: t})
 	}
 	fit, _ := d.fit(items, s)
-	var blocks elements.Nodes
+	var texts []string
 	for _, i := range fit {
 		tool := d.tool(i.Name)
 		if d.Way == Declared {
 			nodes = append(nodes, elements.Tool{Tool: *tool})
 		} else if block := d.block(*tool, s); !kept.Shown(view, s, i.Call, block) {
-			blocks = append(blocks, textblock.Line(block))
+			texts = append(texts, block)
 		}
 	}
-	if len(blocks) > 0 {
-		nodes = append(nodes, elements.UserMessage{Children: append(elements.Nodes{textblock.Line(foundHead)}, blocks...)})
-	}
-	return nodes, nil
+	return append(nodes, kept.Message(foundHead, texts)), nil
 }
 
 // native declares all tools as deferred, but those that were called and to which the view holds no reference any more,
@@ -188,9 +184,6 @@ func (d *Deferred) items(ctx context.Context, id string) ([]kept.Item, error) {
 
 // fit divides found tools by their share of the budget.
 func (d *Deferred) fit(items []kept.Item, s elements.Sizing) (fit, over []kept.Item) {
-	if s.Tokenizer == nil {
-		return kept.Fit(items, kept.Most, func(kept.Item) int { return 1 })
-	}
 	size := func(i kept.Item) int { return d.size(*d.tool(i.Name), s) }
 	room := d.room(s)
 	if d.Way != ByCall && len(items) > 0 { // the model must be able to call any tool, however large its definition
@@ -199,18 +192,17 @@ func (d *Deferred) fit(items []kept.Item, s elements.Sizing) (fit, over []kept.I
 	return kept.Fit(items, room, size)
 }
 
-// size returns the tokens of a tool that was found.
+// size returns the tokens of a tool that was found, 0 before the first render.
 func (d *Deferred) size(t chat.Tool, s elements.Sizing) int {
-	if d.Way == ByCall {
-		return s.Tokenizer.CountText(d.block(t, s))
+	if d.Way == ByCall || s.Tokenizer == nil {
+		return kept.Tokens(s, d.block(t, s))
 	}
 	t.Deferred = false
 	return s.Tokenizer.CountTools([]chat.Tool{t})
 }
 
-func (d *Deferred) room(s elements.Sizing) int {
-	return kept.Share(d.FoundShare, 0.1, s) - s.Tokenizer.CountText(foundHead) - 8
-}
+// room returns the tokens for the definitions of found tools.
+func (d *Deferred) room(s elements.Sizing) int { return kept.Room(d.FoundShare, 0.1, foundHead, s) }
 
 // block returns the definition of a tool as text, between tags that it cannot close. Where it has more tokens than all
 // found tools may have, its middle is cut out.
@@ -222,10 +214,8 @@ func (d *Deferred) block(t chat.Tool, s elements.Sizing) string {
 	write := func(body string) string {
 		return "<tool-definition name=\"" + html.EscapeString(nameOf(t.Name)) + "\">\n" + body + "\n</tool-definition>"
 	}
-	if s.Tokenizer != nil {
-		if room := max(d.room(s), 100); s.Tokenizer.CountText(write(body)) > room {
-			body = history.Clip(s.Tokenizer, body, room-s.Tokenizer.CountText(write(""))-4, 0.8)
-		}
+	if room := max(d.room(s), 100); kept.Tokens(s, write(body)) > room {
+		body = history.Clip(s.Tokenizer, body, room-kept.Tokens(s, write(""))-4, 0.8)
 	}
 	return write(body)
 }
@@ -242,7 +232,7 @@ func schemaText(schema json.RawMessage) string {
 var inStrings = strings.NewReplacer("<", `\u003c`, "[... ", `\u005b... `, " left out here", `\u0020left out here`)
 
 // nameOf returns the name of a tool on a line.
-func nameOf(name string) string { return plaintext.Outside(plaintext.OneLine(name, 128)) }
+func nameOf(name string) string { return kept.Line(name, 128) }
 
 // change writes what was found or let go, and calls OnChange.
 func (d *Deferred) change(ctx context.Context, c kept.Change, s elements.Sizing) error {
@@ -254,16 +244,11 @@ func (d *Deferred) change(ctx context.Context, c kept.Change, s elements.Sizing)
 		return err
 	}
 	fit, over := d.fit(items, s)
-	done := Change{}
-	for _, i := range over {
-		done.LetGo = append(done.LetGo, i.Name)
-	}
+	done := Change{LetGo: kept.Names(over)}
 	for _, i := range c.Keep {
 		if kept.Has(fit, i.Name) {
 			done.Found = append(done.Found, i.Name)
-			if s.Tokenizer != nil {
-				done.Tokens += d.size(*d.tool(i.Name), s)
-			}
+			done.Tokens += d.size(*d.tool(i.Name), s)
 		}
 	}
 	if err := d.store().Write(ctx, kept.Change{End: done.LetGo}); err != nil || d.OnChange == nil || len(done.Found)+len(done.LetGo) == 0 {

@@ -4,15 +4,19 @@ package kept
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
+	"sort"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
 )
 
 // Most is the largest number of items that [Fit] keeps. Each has up to two names, of which a session retains 256
@@ -108,6 +112,14 @@ func (s Store) Items(ctx context.Context, id string) ([]Item, error) {
 	return items, nil
 }
 
+// Names returns the names of items.
+func Names(items []Item) (names []string) {
+	for _, i := range items {
+		names = append(names, i.Name)
+	}
+	return names
+}
+
 // Has reports whether an item has a name.
 func Has(items []Item, name string) bool {
 	return slices.ContainsFunc(items, func(i Item) bool { return i.Name == name })
@@ -123,15 +135,14 @@ func Latest(items []Item) Item {
 func Fit(items []Item, limit int, size func(Item) int) (fit, over []Item) {
 	byUse := slices.Clone(items)
 	slices.SortFunc(byUse, func(a, b Item) int { return b.used - a.used })
-	in, left := map[string]bool{}, limit
-	for _, i := range byUse {
-		if left -= size(i); left < 0 || len(in) == Most {
+	for n, i := range byUse {
+		if limit -= size(i); limit < 0 || n == Most {
+			byUse = byUse[:n]
 			break
 		}
-		in[i.Name] = true
 	}
 	for _, i := range items {
-		if in[i.Name] {
+		if Has(byUse, i.Name) {
 			fit = append(fit, i)
 		} else {
 			over = append(over, i)
@@ -156,34 +167,29 @@ func Shown(v history.View, s elements.Sizing, call, text string) bool {
 }
 
 func whole(r history.Round, s elements.Sizing) bool {
-	if s.Tokenizer == nil || len(r.Results) == 1 {
-		return true
-	}
 	tokens := 0
 	for _, e := range r.Results {
-		tokens += s.Tokenizer.CountMessage(e.Message())
+		if s.Tokenizer != nil {
+			tokens += s.Tokenizer.CountMessage(e.Message())
+		}
 	}
 	return tokens <= s.PromptBudget/2
 }
 
 // Sizing holds the sizing of the latest render, by which what is loaded later is measured.
 type Sizing struct {
-	mu   sync.Mutex
-	last elements.Sizing
+	last atomic.Pointer[elements.Sizing]
 }
 
 // Set records the sizing of a render.
-func (s *Sizing) Set(last elements.Sizing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = last
-}
+func (s *Sizing) Set(last elements.Sizing) { s.last.Store(&last) }
 
 // Get returns the sizing of the latest render, without a Tokenizer before the first.
 func (s *Sizing) Get() elements.Sizing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
+	if last := s.last.Load(); last != nil {
+		return *last
+	}
+	return elements.Sizing{}
 }
 
 // Share returns the tokens of a share of a prompt's budget, up to all of it, or of its default if none is given.
@@ -192,4 +198,45 @@ func Share(given, otherwise float64, s elements.Sizing) int {
 		otherwise = min(given, 1)
 	}
 	return clamp.Share(otherwise, s.PromptBudget)
+}
+
+// Room returns the tokens of a [Share], up to half because larger results are cut ([history.Limits]), that are left for
+// texts in a [Message] with a head. Before the first render it is any number.
+func Room(given, otherwise float64, head string, s elements.Sizing) int {
+	if s.Tokenizer == nil {
+		return math.MaxInt
+	}
+	return Share(min(given, 0.5), otherwise, s) - s.Tokenizer.CountText(head) - 8
+}
+
+// Tokens returns the tokens of a text, 0 before the first render.
+func Tokens(s elements.Sizing, text string) int {
+	if s.Tokenizer == nil {
+		return 0
+	}
+	return s.Tokenizer.CountText(text)
+}
+
+// MostThat returns the largest number from low to high for which a condition holds that holds for all smaller ones, and low-1
+// if it holds for none.
+func MostThat(low, high int, holds func(int) bool) int {
+	if holds(high) {
+		return high
+	}
+	return low - 1 + sort.Search(high-low, func(n int) bool { return !holds(low + n) })
+}
+
+// Line returns a text from files or servers on one line of at most about limit bytes, such that it forges nothing.
+func Line(text string, limit int) string { return plaintext.Outside(plaintext.OneLine(text, limit)) }
+
+// Message returns a message with a head and texts below it, each on lines of its own; nothing if there are no texts.
+func Message(head string, texts []string) elements.Node {
+	if len(texts) == 0 {
+		return nil
+	}
+	m := elements.UserMessage{Children: elements.Nodes{textblock.Line(head)}}
+	for _, text := range texts {
+		m.Children = append(m.Children, textblock.Line(text))
+	}
+	return m
 }
