@@ -156,12 +156,13 @@ func (ws words) places(text string) (best []span) {
 // fold returns a text of the same length in which letters that differ only in case are the same. A letter whose cases
 // have different lengths stays.
 func fold(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		return strings.ToLower(text) // faster
-	}
 	folded := []byte(text)
 	for i, r := range text {
-		if f := unicode.ToLower(unicode.ToUpper(r)); f != r && utf8.RuneLen(f) == utf8.RuneLen(r) {
+		if r < utf8.RuneSelf { // faster
+			if 'A' <= r && r <= 'Z' {
+				folded[i] += 'a' - 'A'
+			}
+		} else if f := unicode.ToLower(unicode.ToUpper(r)); f != r && utf8.RuneLen(f) == utf8.RuneLen(r) {
 			utf8.EncodeRune(folded[i:], f)
 		}
 	}

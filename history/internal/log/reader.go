@@ -321,6 +321,9 @@ func (r *Reader) entry(ctx context.Context, s step) (entry.Entry, error) {
 	if s.node.ID != "" {
 		return r.load(ctx, s.node)
 	}
+	if e, ok := r.cached(s.at); ok {
+		return e, nil
+	}
 	return r.decode(ctx, s.line, nil)
 }
 
