@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -90,11 +93,26 @@ func newRecallFinder(t chat.Tokenizer, b *biller, s *history.Session, tools answ
 	}
 }
 
-// add adds an entry of the session, unless it has it already.
-func (f *recallFinder) add(e entry.Entry) {
-	if f.seen[e.ID] {
-		return
+// read adds the entries on the path to the leaf that it has not.
+func (f *recallFinder) read(ctx context.Context) error {
+	var added []entry.Entry
+	for e, err := range f.session.Back(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if f.seen[e.ID] {
+			break
+		}
+		added = append(added, e)
 	}
+	for _, e := range slices.Backward(added) {
+		f.add(e)
+	}
+	return nil
+}
+
+// add adds the next entry of the session.
+func (f *recallFinder) add(e entry.Entry) {
 	f.seen[e.ID] = true
 	switch e.Type() {
 	case entry.TypeCompaction:
@@ -160,13 +178,14 @@ func linesOf(text string) map[string]bool {
 	return list
 }
 
-var searchable = regexp.MustCompile(`[\p{L}\p{N}_]{3,}`)
-
-// wordsOf lists the words of a text that can be searched for, in lower case.
+// wordsOf lists the words of a text that can be searched for, in lower case: those of 3 characters or more.
 func wordsOf(text string) map[string]bool {
 	list := map[string]bool{}
-	for _, w := range searchable.FindAllString(text, -1) {
-		list[strings.ToLower(w)] = true
+	between := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }
+	for w := range strings.FieldsFuncSeq(strings.ToLower(text), between) {
+		if utf8.RuneCountInString(w) >= 3 {
+			list[w] = true
+		}
 	}
 	return list
 }
@@ -195,11 +214,16 @@ func promptOf(request, compacted []chat.Message) prompt {
 	return prompt{tail.String(), summary.String(), index.String()}
 }
 
-// answer adds the facts and edits in the answer to a request of a number of tokens.
-func (f *recallFinder) answer(ctx context.Context, r *Recall, p prompt, tokens int, answer chat.Message) error {
+// answer adds the facts and edits in the answer to a request of a number of tokens. Most answers need nothing of which it
+// matters where the request shows it.
+func (f *recallFinder) answer(ctx context.Context, r *Recall, shows func() prompt, tokens int, answer chat.Message) error {
 	missing := map[int]bool{} // messages that must be looked up
 	lost := map[string]*mention{}
-	visible := strings.Join(append([]string{p.tail, p.summary, p.index}, f.fetched...), "\n")
+	shows = sync.OnceValue(shows)
+	visible := sync.OnceValue(func() string {
+		p := shows()
+		return strings.Join(append([]string{p.tail, p.summary, p.index}, f.fetched...), "\n")
+	})
 	for _, fact := range facts.In(facts.Text(answer)) {
 		at := f.facts[fact]
 		if at == nil || at.change == f.change {
@@ -207,7 +231,7 @@ func (f *recallFinder) answer(ctx context.Context, r *Recall, p prompt, tokens i
 		}
 		at.change = f.change // the answer says it
 		r.Needed++
-		switch {
+		switch p := shows(); {
 		case facts.Shown(p.tail, fact):
 			r.Tail++
 		case facts.Shown(p.summary, fact):
@@ -216,23 +240,23 @@ func (f *recallFinder) answer(ctx context.Context, r *Recall, p prompt, tokens i
 			r.Index++
 		default:
 			lost[fact] = at
-			if !facts.Shown(visible, fact) {
+			if !facts.Shown(visible(), fact) {
 				missing[at.in[len(at.in)-1]] = true
 			}
 		}
 	}
 	if len(lost) > 0 {
 		r.Answers++
-	}
-	if err := f.lookUp(ctx, r, p, answer, lost); err != nil {
-		return err
+		if err := f.lookUp(ctx, r, shows(), answer, lost); err != nil {
+			return err
+		}
 	}
 	checkable, edit := false, false
 	for _, c := range answer.ToolCalls {
 		for line := range linesOf(toolname.Replaced(c.Name, c.Arguments)) {
 			at, known := f.lines[line]
 			checkable = checkable || known
-			if known && !strings.Contains(visible, line) {
+			if known && !strings.Contains(visible(), line) {
 				edit, missing[at] = true, true
 			}
 		}
@@ -249,9 +273,6 @@ func (f *recallFinder) answer(ctx context.Context, r *Recall, p prompt, tokens i
 
 // lookUp counts how far away lost facts are.
 func (f *recallFinder) lookUp(ctx context.Context, r *Recall, p prompt, answer chat.Message, lost map[string]*mention) error {
-	if len(lost) == 0 {
-		return nil
-	}
 	var printed strings.Builder
 	for _, c := range f.calls(p, answer, lost) {
 		result, _, err := f.tools(ctx, c)
@@ -289,14 +310,20 @@ func (f *recallFinder) calls(p prompt, answer chat.Message, lost map[string]*men
 	for _, w := range f.rarest(p, answer) {
 		calls = append(calls, chat.ToolCall{Name: history.SearchTool, Arguments: fmt.Sprintf(`{"query":%q}`, w)})
 	}
-	named := readCall.FindAllStringSubmatch(p.tail+p.summary, -1)
-	for _, line := range indexed.FindAllStringSubmatch(p.index, -1) {
-		named = append(named, []string{"", fmt.Sprintf(`{"entry":%q}`, line[1]), line[1]})
+	var holding []string // ids of messages with a lost fact
+	for _, at := range lost {
+		for _, i := range at.in {
+			holding = append(holding, f.said[i].entry)
+		}
 	}
-	for _, call := range named {
-		holds := func(i int) bool { return strings.HasSuffix(f.said[i].entry, call[2]) }
-		if slices.ContainsFunc(slices.Collect(maps.Values(lost)), func(at *mention) bool { return slices.ContainsFunc(at.in, holds) }) {
+	for _, call := range readCall.FindAllStringSubmatch(p.tail+p.summary, -1) {
+		if slices.Contains(holding, call[2]) {
 			calls = append(calls, chat.ToolCall{Name: history.ReadTool, Arguments: call[1]})
+		}
+	}
+	for _, line := range indexed.FindAllStringSubmatch(p.index, -1) { // an end of an id, by which a tool has to search for the entry
+		if i := slices.IndexFunc(holding, func(id string) bool { return strings.HasSuffix(id, line[1]) }); i >= 0 {
+			calls = append(calls, chat.ToolCall{Name: history.ReadTool, Arguments: fmt.Sprintf(`{"entry":%q}`, holding[i])})
 		}
 	}
 	return calls
@@ -304,9 +331,7 @@ func (f *recallFinder) calls(p prompt, answer chat.Message, lost map[string]*men
 
 // rarest returns the words of an answer that the fewest messages have, of those that the request shows.
 func (f *recallFinder) rarest(p prompt, answer chat.Message) []string {
-	visible := wordsOf(p.tail)
-	maps.Copy(visible, wordsOf(p.summary))
-	maps.Copy(visible, wordsOf(p.index))
+	visible := wordsOf(p.tail + "\n" + p.summary + "\n" + p.index)
 	list := slices.Collect(maps.Keys(wordsOf(facts.Text(answer))))
 	list = slices.DeleteFunc(list, func(w string) bool { return !visible[w] || f.words[w] == 0 })
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(f.words[a], f.words[b]), strings.Compare(a, b)) })

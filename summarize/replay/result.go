@@ -126,13 +126,11 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 	if made, err = m.newCompactions(ctx, step.Number, step.Line, tokens); err != nil || m.recall == nil {
 		return made, usage, err
 	}
-	for e, err := range m.session.PathTo(ctx, "") {
-		if err != nil {
-			return made, usage, err
-		}
-		m.recall.add(e)
+	if err = m.recall.read(ctx); err != nil {
+		return made, usage, err
 	}
-	return made, usage, m.recall.answer(ctx, r.Recall, promptOf(rendered.Messages, view.Compacted), tokens, step.Answer)
+	shows := func() prompt { return promptOf(rendered.Messages, view.Compacted) }
+	return made, usage, m.recall.answer(ctx, r.Recall, shows, tokens, step.Answer)
 }
 
 // newCompactions measures the compactions since its last call and returns them. number, line and tokens are those of
