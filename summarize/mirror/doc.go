@@ -44,8 +44,8 @@
 //
 // Leading system messages are rendered anew in each prompt and not recorded. A system message within the list, and a
 // result without its call, are recorded as the application's ([entry.CustomMessage]), and the model sees them as user
-// messages. A call without an id, or with the id of another call of its message, gets one in the session. A call without
-// a result is answered by a note that it was interrupted.
+// messages. A call without an id, or with the id of another call of its message, gets one, and is sent with it. A call
+// without a result is answered by a note that it was interrupted.
 //
 // # What it costs
 //

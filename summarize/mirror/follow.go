@@ -18,6 +18,7 @@ type record struct {
 	identity uint64
 	digests  []uint64 // of what it was converted to
 	first    string   // the id of the first of its entries; "" if it has none, or in a partial list
+	unnamed  bool     // a call, or what answers one, has no id
 }
 
 // converted is a message of the list as messages of a session.
@@ -33,9 +34,11 @@ func (m *Mirror[M]) convert(list []M, identities []uint64) ([]converted, error) 
 		if err != nil {
 			return nil, fmt.Errorf("mirror: Mirror.From: %w", err)
 		}
-		out[i] = converted{record{identity: identities[i]}, messages}
+		out[i] = converted{record: record{identity: identities[i]}, messages: messages}
 		for _, c := range messages {
 			out[i].digests = append(out[i].digests, digest(c))
+			out[i].unnamed = out[i].unnamed || c.Role == chat.RoleTool && c.ToolCallID == "" ||
+				slices.ContainsFunc(c.ToolCalls, func(call chat.ToolCall) bool { return call.ID == "" })
 		}
 	}
 	return out, nil

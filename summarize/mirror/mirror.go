@@ -258,7 +258,8 @@ func (m *Mirror[M]) fitted(ctx context.Context, result *render.Result) (f Fitted
 	return f, nil
 }
 
-// compose returns a prompt as messages of the owner's type: those of the list where they are sent as they were said.
+// compose returns a prompt as messages of the owner's type: those of the list where they are sent as they were said. A
+// round that lacks an id is not, because providers refuse it.
 func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
 	if m.separate {
 		messages = messages[1:]
@@ -266,7 +267,7 @@ func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
 	records := slices.Concat(m.leading, m.records)
 	said := make(map[uint64]int, len(records)) // the last record by its first digest
 	for i, r := range records[:min(len(records), len(m.list))] {
-		if len(r.digests) > 0 {
+		if len(r.digests) > 0 && !r.unnamed {
 			said[r.digests[0]] = i
 		}
 	}

@@ -389,6 +389,7 @@ func TestCallsWithoutIDsAreAnsweredByTheirResults(t *testing.T) {
 					fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: slices.Concat(list, results)})
 					require.NoError(t, err)
 					require.NoError(t, chat.Validate(fitted.Result.Messages))
+					require.NoError(t, chat.Validate(fitted.Messages))
 					require.Equal(t, 2+len(results), said(t, s))
 				}
 			}
