@@ -152,7 +152,7 @@ func TestAnAnswerOfAnEarlierOpencodeIsOneForEachRequest(t *testing.T) {
 }
 
 func TestALineThatIsThereTwiceIsReadOnce(t *testing.T) {
-	for _, name := range []string{"codex.jsonl", "goose-lines.jsonl", "claude-code.jsonl"} {
+	for _, name := range []string{"codex.jsonl", "goose-lines.jsonl", "claude-code.jsonl", "gemini-lines.jsonl"} {
 		lines := slices.Collect(strings.Lines(string(fixture(t, name))))
 		want, err := importer.Read(strings.NewReader(strings.Join(lines, "")))
 		require.NoError(t, err)
@@ -162,6 +162,31 @@ func TestALineThatIsThereTwiceIsReadOnce(t *testing.T) {
 			require.Equal(t, said(want), said(got), "%s: line %d", name, i+1)
 		}
 	}
+}
+
+func TestAMessageThatIsTwiceInAListIsReadOnce(t *testing.T) {
+	message := `{"id":"a","role":"assistant","created":1754000000,"content":[{"type":"toolRequest","id":"c","toolCall":{"value":{"name":"ls"}}}]}`
+	export := func(messages string) string { return `{"id":"s","working_dir":"/","conversation":[` + messages + `]}` }
+	want, err := importer.Read(strings.NewReader(export(message)))
+	require.NoError(t, err)
+	got, err := importer.Read(strings.NewReader(export(message + "," + message)))
+	require.NoError(t, err)
+	require.Equal(t, said(want), said(got))
+	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: importer.Repeated, What: "the one before"}}, got.Notes)
+}
+
+// Events of OpenHands that name no parent still name the action that they answer.
+func TestAResultOfOpenHandsMayComeBeforeItsCall(t *testing.T) {
+	lines := slices.Collect(strings.Lines(string(fixture(t, "openhands.jsonl"))))
+	at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"action_id"`) })
+	result := lines[at]
+	late := slices.Insert(slices.Delete(slices.Clone(lines), at, at+1), 1, result)
+	want, err := importer.Read(strings.NewReader(strings.Join(lines, "")))
+	require.NoError(t, err)
+	got, err := importer.Read(strings.NewReader(strings.Join(late, "")))
+	require.NoError(t, err)
+	require.ElementsMatch(t, said(want), said(got))
+	require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Reordered && n.Line == 2 }))
 }
 
 func TestTheMessagesOfOneAnswerOfGooseAreOne(t *testing.T) {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,15 +15,16 @@ import (
 
 // builder assembles a recording.
 type builder struct {
-	rec   Recording
-	index map[string]int  // of each record, by id
-	notes map[noteKey]int // index of each note
-	bad   int             // unreadable lines with a note of their own
-	made  int             // ids that were made up
-	tip   string          // the record that was added last and is not aside
-	skip  bool            // leave out what cannot be read
-	doc   *document       // the document that is read, nil for lines
-	model string          // that was named last
+	rec    Recording
+	index  map[string]int  // of each record, by id
+	notes  map[noteKey]int // index of each note
+	bad    int             // unreadable lines with a note of their own
+	made   int             // ids that were made up
+	tip    string          // the record that was added last and is not aside
+	skip   bool            // leave out what cannot be read
+	doc    *document       // the document that is read, nil for lines
+	model  string          // that was named last
+	before []byte          // the object before
 }
 
 type noteKey struct {
@@ -60,17 +62,16 @@ func (b *builder) answeredBy(r Record, provider, model string) (Record, error) {
 	return r, nil
 }
 
-// each calls f for each object of a required list of a whole recording, with its line. Those that cannot be read are left
-// out with a note if skip is set.
-func (b *builder) each(o *object, number int, list string, skip bool, f func(line int, o *object, raw json.RawMessage) error) error {
-	raw := o.field(list, kindList)
-	if o.err != nil {
-		return o.err
-	}
-	err := eachOffset(raw, func(item *object, raw json.RawMessage, offset int) error {
+// each calls f for each object of a list of a whole recording, with its line. name is that of the list's field. Those that
+// cannot be read are left out with a note if skip is set.
+func (b *builder) each(list json.RawMessage, number int, name string, skip bool, f func(line int, o *object, raw json.RawMessage) error) error {
+	err := eachOffset(list, func(item *object, raw json.RawMessage, offset int) error {
 		line := number
 		if b.doc != nil {
-			line = b.doc.lineOf(list, offset)
+			line = b.doc.lineOf(name, offset)
+		}
+		if b.repeats(line, item, raw) {
+			return nil
 		}
 		err := b.take(line, skip, func() error {
 			if err := f(line, item, raw); err != nil {
@@ -87,7 +88,47 @@ func (b *builder) each(o *object, number int, list string, skip bool, f func(lin
 		return bad
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", list, err)
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// repeats reports whether an object is the same as the one before it, and notes that. Messages without a time may be alike.
+func (b *builder) repeats(line int, o *object, raw []byte) bool {
+	same := bytes.Equal(raw, b.before)
+	b.before = append(b.before[:0], raw...)
+	if same = same && (o.given("timestamp") || o.given("created") || o.given("$rewindTo")); same {
+		b.note(line, Repeated, "the one before")
+	}
+	return same
+}
+
+// join adds an answer's further parts to those that were read of it.
+func (b *builder) join(id string, m chat.Message) {
+	before := b.get(id)
+	whole := before.Body.(entry.Message)
+	whole.Content, whole.ToolCalls = append(whole.Content, m.Content...), append(whole.ToolCalls, m.ToolCalls...)
+	before.Body = whole
+}
+
+// sayAll adds results one after the other, and returns the record for what follows them.
+func (b *builder) sayAll(r Record, results []chat.Message) (Record, error) {
+	for _, m := range results {
+		result := Record{Line: r.Line, Recorded: r.Recorded, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}
+		if err := b.say(result, m, nil); err != nil {
+			return r, err
+		}
+		r.Parent = b.tip
+	}
+	return r, nil
+}
+
+// keepAll adds parts of a message that are kept for the record only.
+func (b *builder) keepAll(r Record, parts []json.RawMessage) error {
+	for _, raw := range parts {
+		if err := b.keep(Record{Line: r.Line, Recorded: "part", Entry: entry.Entry{Parent: b.tip, Time: r.Time}}, raw); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,9 +1,7 @@
 package importer
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -25,8 +23,7 @@ func (c *chatReader) line(number int, o *object, raw []byte) error {
 	if !o.is("messages", kindList) {
 		return c.message(number, c.tip, o, raw)
 	}
-	messages := &object{fields: map[string]json.RawMessage{"messages": o.fields["messages"]}}
-	delete(o.fields, "messages")
+	messages := o.raw("messages")
 	c.decide(requestFormat(o))
 	var notes pending
 	usage, err := chatUsage(o, &notes)
@@ -137,38 +134,26 @@ func chatUsage(o *object, notes *pending) (chat.Usage, error) {
 	if !o.is("usage", kindObject) {
 		return chat.Usage{}, nil
 	}
+	input, output, details := "input_tokens", "output_tokens", "input_tokens_details" // of the responses API
 	u, err := parseObject(o.fields["usage"])
-	if err == nil && u.is("input_tokens_details", kindObject) { // of the responses API
-		delete(o.fields, "usage")
-		details := u.object("input_tokens_details")
-		usage := chat.Usage{Input: u.count("input_tokens"), Output: u.count("output_tokens"), CacheRead: details.count("cached_tokens")}
-		if u.err = cmp.Or(u.err, details.err); u.err != nil {
-			return usage, fmt.Errorf("usage: %w", u.err)
-		}
-		notes.rest("usage.input_tokens_details", details)
-		notes.rest("usage", u)
-		return usage, nil
-	}
-	if err != nil || !u.given("prompt_tokens") {
+	switch {
+	case err == nil && u.is(details, kindObject):
+	case err == nil && u.given("prompt_tokens"):
+		input, output, details = "prompt_tokens", "completion_tokens", "prompt_tokens_details"
+	default:
 		usage, _, err := anthropicUsage.read(o, notes)
 		return usage, err
 	}
-	delete(o.fields, "usage")
+	u = o.object("usage")
 	usage := chat.Usage{
-		Input: u.count("prompt_tokens"), Output: u.count("completion_tokens"),
+		Input: u.count(input), Output: u.count(output),
 		CacheRead: u.count("cache_read_input_tokens"), CacheWrite: u.count("cache_creation_input_tokens"), // as LiteLLM has them
 	}
-	if u.is("prompt_tokens_details", kindObject) {
-		details := u.object("prompt_tokens_details")
-		usage.CacheRead = max(usage.CacheRead, details.count("cached_tokens"))
-		if u.err == nil {
-			u.err = details.err
-		}
-		notes.rest("usage.prompt_tokens_details", details)
-	}
-	if u.err != nil {
-		return usage, fmt.Errorf("usage: %w", u.err)
+	if u.is(details, kindObject) {
+		d := u.object(details)
+		usage.CacheRead = max(usage.CacheRead, d.count("cached_tokens"))
+		notes.rest("usage."+details, d)
 	}
 	notes.rest("usage", u)
-	return usage, nil
+	return usage, o.err
 }

@@ -280,8 +280,8 @@ func (c *claudeReader) boundary(r Record, uuid string, o *object, body entry.Cus
 			segment := m.object("preservedSegment")
 			compaction.FirstKept = c.after[segment.peek("headUuid")]
 		}
-		if m.err != nil {
-			return fmt.Errorf("compactMetadata: %w", m.err)
+		if o.err != nil {
+			return o.err
 		}
 	}
 	r.Body = body

@@ -126,9 +126,6 @@ func (p *codexPart) output(o *object, notes *pending) {
 			p.isError = !out.flag("success")
 		}
 		p.text(out.text("content"), "output", notes)
-		if o.err == nil {
-			o.err = out.err
-		}
 		notes.rest("output", out)
 	default:
 		p.read(o, "output", notes)

@@ -67,12 +67,8 @@ func (c *copilotReader) line(number int, o *object, raw []byte) error {
 	}
 	var notes pending
 	records := len(c.rec.Records)
-	err := c.event(&r, agent, d, raw, &notes)
-	if d.err != nil {
-		err = d.err
-	}
-	if err != nil {
-		return fmt.Errorf("data: %w", err)
+	if err := c.event(&r, agent, d, raw, &notes); err != nil || o.err != nil {
+		return cmp.Or(o.err, err)
 	}
 	for _, added := range c.rec.Records[records:] {
 		if added.Aside {
@@ -151,8 +147,7 @@ func (c *copilotReader) user(r *Record, d *object, notes *pending) error {
 	if raw := d.fields["attachments"]; d.is("attachments", kindList) {
 		err := eachObject(raw, func(a *object, _ json.RawMessage) error {
 			if a.peek("type") == "blob" && a.is("data", kindText) && a.is("mimeType", kindText) {
-				mediaType, data := a.text("mimeType"), a.text("data")
-				m.Content = append(m.Content, media(mediaType, data))
+				m.Content = append(m.Content, a.media())
 			}
 			return nil
 		})
@@ -207,9 +202,7 @@ func (c *copilotReader) answer(r *Record, agent string, d *object, notes *pendin
 		return d.err
 	}
 	if before := c.get(c.answers["message "+id]); id != "" && before != nil && before.ID == r.Parent {
-		whole := before.Body.(entry.Message)
-		whole.Content, whole.ToolCalls = append(whole.Content, m.Content...), append(whole.ToolCalls, m.ToolCalls...)
-		before.Body = whole
+		c.join(before.ID, m)
 		return nil
 	}
 	if agent == "" {
@@ -276,14 +269,10 @@ func (c *copilotReader) result(r *Record, d *object, notes *pending) error {
 					notes.add(NoPlace, "result.binaryResultsForLlm")
 					return nil
 				}
-				mediaType, data := b.text("mimeType"), b.text("data")
-				m.Content = append(m.Content, media(mediaType, data))
+				m.Content = append(m.Content, b.media())
 				notes.rest("result.binaryResultsForLlm", b)
 				return b.err
 			})
-		}
-		if result.err != nil {
-			return fmt.Errorf("result: %w", result.err)
 		}
 		d.put("result", result.remainder())
 	}

@@ -41,22 +41,24 @@ func (g *geminiReader) line(number int, o *object, raw []byte) error {
 		if set.err == nil && set.is("messages", kindList) {
 			path := g.path
 			g.path = nil
-			return g.each(set, number, "messages", g.skip, func(line int, o *object, raw json.RawMessage) error {
+			return g.each(set.raw("messages"), number, "messages", g.skip, func(line int, o *object, raw json.RawMessage) error {
 				return g.message(line, o, raw, path)
 			})
 		}
 		return set.err
 	case o.is("sessionId", kindText) && !o.is("type", kindText):
-		messages := o.is("messages", kindList)
-		list := &object{fields: map[string]json.RawMessage{"messages": o.raw("messages")}}
+		var messages json.RawMessage
+		if o.given("messages") {
+			messages = o.field("messages", kindList)
+		}
 		if g.rec.Header.From == "" {
 			g.rec.Header = entry.Header{From: o.peek("sessionId"), Time: o.time("startTime")}
 			g.rec.Header.Data = o.remainder()
 		}
-		if !messages {
-			return nil
+		if messages == nil {
+			return o.err
 		}
-		return g.each(list, number, "messages", g.skip, func(line int, o *object, raw json.RawMessage) error {
+		return g.each(messages, number, "messages", g.skip, func(line int, o *object, raw json.RawMessage) error {
 			return g.message(line, o, raw, nil)
 		})
 	}
@@ -198,9 +200,6 @@ func (g *geminiReader) add(m *geminiMessage) error {
 	if o.given("tokens") {
 		t := o.object("tokens")
 		r.Usage = chat.Usage{Input: t.count("input") + t.count("tool"), Output: t.count("output") + t.count("thoughts"), CacheRead: t.count("cached")}
-		if t.err != nil {
-			return fmt.Errorf("tokens: %w", t.err)
-		}
 		notes.rest("tokens", t)
 	}
 	if o.err != nil {
@@ -215,17 +214,18 @@ func (g *geminiReader) add(m *geminiMessage) error {
 		}
 		m.last = g.tip
 	}
-	for _, result := range results {
-		if g.answered[result.ToolCallID] {
+	r.Parent = m.last
+	results = slices.DeleteFunc(results, func(result chat.Message) bool {
+		twice := g.answered[result.ToolCallID]
+		if g.answered[result.ToolCallID] = true; twice {
 			notes.add(Repeated, "functionResponse")
-			continue
 		}
-		g.answered[result.ToolCallID] = true
-		if err := g.say(Record{Line: m.number, Recorded: r.Recorded, Entry: entry.Entry{Parent: m.last, Time: r.Time}}, result, nil); err != nil {
-			return err
-		}
-		m.last = g.tip
+		return twice
+	})
+	if r, err = g.sayAll(r, results); err != nil {
+		return err
 	}
+	m.last = r.Parent
 	g.noteAll(m.number, notes)
 	return nil
 }
@@ -275,18 +275,11 @@ func geminiPart(m *chat.Message, p *object, raw json.RawMessage, notes *pending)
 		}
 	case p.is("inlineData", kindObject):
 		d := p.object("inlineData")
-		mediaType, data := d.text("mimeType"), d.text("data")
-		if d.err != nil {
-			return fmt.Errorf("inlineData: %w", d.err)
-		}
-		m.Content = append(m.Content, media(mediaType, data))
+		m.Content = append(m.Content, d.media())
 		notes.rest("content.inlineData", d)
 	case p.is("functionCall", kindObject) && m.Role == chat.RoleAssistant:
 		c := p.object("functionCall")
 		call := chat.ToolCall{ID: c.text("id"), Name: c.text("name"), Arguments: cmp.Or(c.compact("args"), "{}"), Signature: signature}
-		if c.err != nil {
-			return fmt.Errorf("functionCall: %w", c.err)
-		}
 		m.ToolCalls = append(m.ToolCalls, call)
 	default:
 		m.Content = append(m.Content, chat.Opaque{Value: raw})
@@ -315,15 +308,12 @@ func geminiResult(m *chat.Message, p *object, notes *pending) error {
 				whole = nil
 			}
 		}
-		if response.err != nil {
-			return response.err
-		}
 		if whole != nil {
 			m.Content = append(m.Content, chat.Text(compacted(whole)))
 		}
 	}
-	if f.err != nil {
-		return fmt.Errorf("functionResponse: %w", f.err)
+	if p.err != nil {
+		return p.err
 	}
 	err := geminiParts(f, "parts", func(p *object, raw json.RawMessage) error { return geminiPart(m, p, raw, notes) })
 	notes.rest("functionResponse", f)

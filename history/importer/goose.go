@@ -21,18 +21,20 @@ func (g *gooseReader) line(number int, o *object, raw []byte) error {
 	if o.is("role", kindText) {
 		return g.message(number, o, raw)
 	}
-	messages := o.is("conversation", kindList)
-	list := &object{fields: map[string]json.RawMessage{"conversation": o.raw("conversation")}}
+	var messages json.RawMessage
+	if o.given("conversation") {
+		messages = o.field("conversation", kindList)
+	}
 	model := struct {
 		Provider_name string
 		Model_config  struct{ Model_name string }
 	}{}
 	_ = json.Unmarshal(raw, &model) // or it names none
 	g.rec.Header = entry.Header{From: o.peek("id"), Time: o.time("created_at"), Data: o.remainder()}
-	if _, err := g.answeredBy(Record{Line: number, Recorded: "session"}, model.Provider_name, model.Model_config.Model_name); err != nil || !messages {
-		return err
+	if _, err := g.answeredBy(Record{Line: number, Recorded: "session"}, model.Provider_name, model.Model_config.Model_name); err != nil || messages == nil {
+		return cmp.Or(o.err, err)
 	}
-	return g.each(list, number, "conversation", g.skip, g.message)
+	return g.each(messages, number, "conversation", g.skip, g.message)
 }
 
 func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
@@ -55,8 +57,7 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 		case typ == "text":
 			appendText(&m, p.text("text"), "content.text", &notes)
 		case typ == "image":
-			mediaType, data := p.text("mimeType"), p.text("data")
-			m.Content = append(m.Content, media(mediaType, data))
+			m.Content = append(m.Content, p.media())
 		case typ == "thinking":
 			appendThinking(&m, chat.Thinking{Text: p.text("thinking"), Signature: p.optionalText("signature")}, "content.thinking", &notes)
 		case typ == "reasoning": // of models without signatures
@@ -85,13 +86,9 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 	if o.err != nil {
 		return o.err
 	}
-	for _, result := range results {
-		part := r
-		part.ID = ""
-		if err := g.say(part, result, nil); err != nil {
-			return err
-		}
-		r.Parent = g.tip
+	r, err := g.sayAll(r, results)
+	if err != nil {
+		return err
 	}
 	g.noteAll(line, notes)
 	data := o.remainder()
@@ -104,13 +101,9 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 			return err
 		}
 	case m.Role == chat.RoleAssistant && id != "" && g.tip == id && g.get(id).Message().Role == m.Role: // a further part of the same answer
-		before := g.get(id)
-		whole := before.Body.(entry.Message)
-		whole.Content, whole.ToolCalls = append(whole.Content, m.Content...), append(whole.ToolCalls, m.ToolCalls...)
-		before.Body = whole
+		g.join(id, m)
 	default:
 		if m.Role == chat.RoleAssistant {
-			var err error
 			if r, err = g.answeredBy(r, provider, model); err != nil {
 				return err
 			}
@@ -120,12 +113,7 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 		}
 	}
 	g.hidden = g.hidden || !shown
-	for _, raw := range kept {
-		if err := g.keep(Record{Line: line, Recorded: "content", Entry: entry.Entry{Parent: g.tip, Time: r.Time}}, raw); err != nil {
-			return err
-		}
-	}
-	return nil
+	return g.keepAll(r, kept)
 }
 
 // gooseMetadata reports whether the model was shown a message to the end, whether only the model was, and who wrote it.
@@ -146,9 +134,6 @@ func gooseRequest(m *chat.Message, p *object, notes *pending) error {
 	if call.is("value", kindObject) {
 		value := call.object("value")
 		c.Name, c.Arguments = value.text("name"), cmp.Or(value.compact("arguments"), "{}")
-		if value.err != nil {
-			return fmt.Errorf("toolCall: %w", value.err)
-		}
 		notes.rest("content.toolCall.value", value)
 	} else {
 		c.Name, c.Arguments = "invalid", inputJSON(call.optionalText("error"))
@@ -157,9 +142,6 @@ func gooseRequest(m *chat.Message, p *object, notes *pending) error {
 	notes.rest("content.toolCall", call)
 	m.ToolCalls = append(m.ToolCalls, c)
 	notes.rest("content", p)
-	if p.err == nil {
-		p.err = call.err
-	}
 	return p.err
 }
 
@@ -190,8 +172,7 @@ func gooseResponse(p *object, notes *pending) (chat.Message, error) {
 			case typ == "text":
 				appendText(&m, c.text("text"), "content.toolResult.text", notes)
 			case typ == "image":
-				mediaType, data := c.text("mimeType"), c.text("data")
-				m.Content = append(m.Content, media(mediaType, data))
+				m.Content = append(m.Content, c.media())
 			case typ == "resource" && c.is("resource", kindObject):
 				resource := c.object("resource")
 				m.Content = append(m.Content, chat.Text(resource.optionalText("text")+resource.optionalText("blob")))
@@ -211,9 +192,6 @@ func gooseResponse(p *object, notes *pending) (chat.Message, error) {
 		notes.rest("content.toolResult.value", list)
 	}
 	notes.rest("content", p)
-	if list.err != nil {
-		return m, fmt.Errorf("toolResult: %w", list.err)
-	}
 	return m, p.err
 }
 

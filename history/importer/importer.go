@@ -129,7 +129,6 @@ func (b *builder) read(f format, at item, next func() (item, error)) (*Recording
 	tree, linked := f.(linker)
 	var held []heldLine
 	var err error
-	var before []byte // the line before
 	for first := true; err != io.EOF; at, err = next() {
 		bad, isLine := errors.AsType[*LineError](err)
 		mayskip := !first && (b.skip || own && at.torn) // a log's torn end was never acknowledged
@@ -139,10 +138,8 @@ func (b *builder) read(f format, at item, next func() (item, error)) (*Recording
 			id, parent := tree.link(at.o)
 			at.raw = bytes.Clone(at.raw)
 			held = append(held, heldLine{item: at, id: id, parent: parent, mayskip: mayskip})
-		case err == nil && bytes.Equal(at.raw, before) && (at.o.given("timestamp") || at.o.given("created")):
-			b.note(at.number, Repeated, "the line before")
+		case err == nil && b.repeats(at.number, at.o, at.raw):
 		case err == nil:
-			before = append(before[:0], at.raw...)
 			err = b.take(at.number, mayskip, func() error { return f.line(at.number, at.o, at.raw) })
 		case isLine && mayskip:
 			b.unreadable(bad)

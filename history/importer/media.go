@@ -16,6 +16,9 @@ func media(mediaType, data string) chat.Part {
 	return chat.Document{MediaType: mediaType, Data: data}
 }
 
+// media returns an image or a document from the fields that the protocol of tools' servers (MCP) names.
+func (o *object) media() chat.Part { return media(o.text("mimeType"), o.text("data")) }
+
 // appendThinking appends a thought unless it holds nothing.
 func appendThinking(m *chat.Message, t chat.Thinking, what string, notes *pending) {
 	if t == (chat.Thinking{}) {

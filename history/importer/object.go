@@ -11,12 +11,22 @@ import (
 )
 
 // object is a JSON object, each field as it was written. Its methods read fields strictly: what encoding/json would
-// convert or leave out is an error that names the field. The first error stays in err, and reads after it return zero
-// values. A field that was read is removed, so that what is left in the end was not read. If a field occurs twice the
-// last one counts, as in every recorder's own parser.
+// convert or leave out is an error that names the field. The first error stays in err, of the object and of those that
+// hold it, and reads after it return zero values. A field that was read is removed, so that what is left in the end was
+// not read. If a field occurs twice the last one counts, as in every recorder's own parser.
 type object struct {
 	fields map[string]json.RawMessage
 	err    error
+	in     *object // that holds it, nil if none does
+	name   string  // of its field there
+}
+
+// fail records an error, unless there is one.
+func (o *object) fail(err error) {
+	for ; o != nil && o.err == nil; o = o.in {
+		o.err = err
+		err = fmt.Errorf("%s: %w", o.name, err)
+	}
 }
 
 func parseObject(raw json.RawMessage) (*object, error) {
@@ -72,10 +82,10 @@ func (o *object) field(name, want string) json.RawMessage {
 	case o.err != nil:
 		return nil
 	case !ok:
-		o.err = fmt.Errorf("%s is missing", name)
+		o.fail(fmt.Errorf("%s is missing", name))
 		return nil
 	case kind(raw) != want:
-		o.err = fmt.Errorf("%s: expected %s, found %s", name, want, kind(raw))
+		o.fail(fmt.Errorf("%s: expected %s, found %s", name, want, kind(raw)))
 		return nil
 	}
 	delete(o.fields, name)
@@ -118,7 +128,7 @@ func (o *object) compact(name string) string {
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
-		o.err = fmt.Errorf("%s: %w", name, err)
+		o.fail(fmt.Errorf("%s: %w", name, err))
 	}
 	return b.String()
 }
@@ -178,7 +188,7 @@ func (o *object) text(name string) string {
 	}
 	s, err := parseText(raw)
 	if err != nil {
-		o.err = fmt.Errorf("%s: %w", name, err)
+		o.fail(fmt.Errorf("%s: %w", name, err))
 	}
 	return s
 }
@@ -219,7 +229,7 @@ func (o *object) count(name string) int {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || n > maxCount {
-		o.err = fmt.Errorf("%s: %s is not a whole number from 0 to %d", name, number, maxCount)
+		o.fail(fmt.Errorf("%s: %s is not a whole number from 0 to %d", name, number, maxCount))
 	}
 	return n
 }
@@ -232,7 +242,7 @@ func (o *object) amount(name string) float64 {
 	}
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil || f < 0 {
-		o.err = fmt.Errorf("%s: %s is not a number of 0 or more", name, clip(number))
+		o.fail(fmt.Errorf("%s: %s is not a number of 0 or more", name, clip(number)))
 		return 0
 	}
 	return f
@@ -246,9 +256,10 @@ func (o *object) object(name string) *object {
 	}
 	child, err := parseObject(raw)
 	if err != nil {
-		o.err = fmt.Errorf("%s: %w", name, err)
+		o.fail(fmt.Errorf("%s: %w", name, err))
 		return &object{err: o.err}
 	}
+	child.in, child.name = o, name
 	return child
 }
 
@@ -263,7 +274,7 @@ func (o *object) each(name string, f func(item *object, raw json.RawMessage) err
 		return
 	}
 	if err := eachObject(raw, f); err != nil {
-		o.err = fmt.Errorf("%s: %w", name, err)
+		o.fail(fmt.Errorf("%s: %w", name, err))
 	}
 }
 

@@ -53,9 +53,6 @@ func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pen
 			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{
 				ID: legacyCall(r.ID), Name: call.text("name"), Arguments: call.text("arguments"),
 			})
-			if call.err != nil {
-				return fmt.Errorf("function_call: %w", call.err)
-			}
 			notes.rest("function_call", call)
 		}
 	}
@@ -103,9 +100,6 @@ func openAIPart(m *chat.Message, o *object, raw json.RawMessage, notes *pending)
 		m.Content = append(m.Content, chat.Image{
 			URL: image.text("url"), Detail: chat.ImageDetail(image.optionalText("detail")),
 		})
-		if image.err != nil {
-			return fmt.Errorf("image_url: %w", image.err)
-		}
 		notes.rest("content.image_url", image)
 	case m.Role == chat.RoleTool && o.is("text", kindText): // tool_output and others, as exports name it
 		appendText(m, o.text("text"), "content."+typ, notes)
@@ -141,9 +135,6 @@ func openAICalls(m *chat.Message, o *object, notes *pending) error {
 			c.Name, c.Arguments = f.text("name"), inputJSON(f.text("input"))
 		default:
 			return fmt.Errorf("unknown type %q", clip(typ))
-		}
-		if f.err != nil {
-			return f.err
 		}
 		m.ToolCalls = append(m.ToolCalls, c)
 		notes.rest("tool_calls."+typ, f)

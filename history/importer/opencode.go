@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -22,19 +23,24 @@ func (c *opencodeReader) line(number int, o *object, raw []byte) error {
 	if o.is("parts", kindList) {
 		return c.message(number, o, raw)
 	}
-	list := &object{fields: map[string]json.RawMessage{"messages": o.raw("messages")}}
+	messages := o.field("messages", kindList)
 	info := o.object("info")
 	if o.err != nil {
 		return o.err
 	}
-	c.rec.Header = entry.Header{From: info.peek("id")}
-	if times := info.fields["time"]; times != nil && kind(times) == kindObject {
-		t, _ := parseObject(times) // it is valid
-		c.rec.Header.Time = t.time("created")
-	}
+	c.rec.Header = entry.Header{From: info.peek("id"), Time: opencodeTime(info)}
 	o.put("info", info.remainder())
 	c.rec.Header.Data = o.remainder()
-	return c.each(list, number, "messages", c.skip, c.message)
+	return c.each(messages, number, "messages", c.skip, c.message)
+}
+
+// opencodeTime returns when what is described was made. It leaves the field unread.
+func opencodeTime(info *object) time.Time {
+	if !info.is("time", kindObject) {
+		return time.Time{}
+	}
+	t, _ := parseObject(info.fields["time"]) // it is valid
+	return t.time("created")
 }
 
 // isOpencode reports whether an object is an export, or one of its messages.
@@ -61,17 +67,10 @@ type opencodeStep struct {
 func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 	info := o.object("info")
 	id, role := info.text("id"), info.text("role")
-	r := Record{Line: line, Recorded: role, Entry: entry.Entry{Parent: c.tip}}
-	if info.is("time", kindObject) {
-		t, _ := parseObject(info.fields["time"]) // it is valid
-		r.Time = t.time("created")
-	}
+	r := Record{Line: line, Recorded: role, Entry: entry.Entry{Parent: c.tip, Time: opencodeTime(info)}}
 	summary := info.is("summary", kindBoolean) && info.flag("summary")
-	if o.err == nil {
-		o.err = info.err
-	}
-	if o.err == nil && role != "user" && role != "assistant" {
-		o.err = fmt.Errorf("unknown role %q", clip(role))
+	if role != "user" && role != "assistant" {
+		o.fail(fmt.Errorf("unknown role %q", clip(role)))
 	}
 	if o.err != nil {
 		return o.err
@@ -179,21 +178,14 @@ func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 			c.first[id] = c.tip
 		}
 		r.ID, r.Usage, r.Cost, data = "", chat.Usage{}, 0, nil
-		for _, result := range step.results {
-			r.Parent = c.tip
-			if err := c.say(r, result, nil); err != nil {
-				return err
-			}
-		}
 		r.Parent = c.tip
-	}
-	for _, raw := range kept {
-		if err := c.keep(Record{Line: line, Recorded: "part", Entry: entry.Entry{Parent: c.tip}}, raw); err != nil {
+		var err error
+		if r, err = c.sayAll(r, step.results); err != nil {
 			return err
 		}
 	}
 	c.noteAll(line, notes)
-	return nil
+	return c.keepAll(r, kept)
 }
 
 // tailOf returns the first record that the compaction that was asked for last keeps, "" if it keeps none.
@@ -268,9 +260,6 @@ func opencodeFinished(step *opencodeStep, p *object, notes *pending) error {
 	if t.is("cache", kindObject) {
 		cache := t.object("cache")
 		u.CacheRead, u.CacheWrite = cache.count("read"), cache.count("write")
-		if t.err == nil {
-			t.err = cache.err
-		}
 	}
 	u.Input += u.CacheRead + u.CacheWrite
 	if total == u.Input+u.Output+reasoning || u.Output < reasoning {
@@ -278,8 +267,5 @@ func opencodeFinished(step *opencodeStep, p *object, notes *pending) error {
 	}
 	step.usage, step.cost, step.metered = u, p.amount("cost"), true
 	notes.rest("tokens", t)
-	if t.err != nil {
-		return fmt.Errorf("tokens: %w", t.err)
-	}
 	return p.err
 }

@@ -36,7 +36,7 @@ func (h *openHandsReader) link(o *object) (id, parent string) {
 	if !o.is("kind", kindText) {
 		return "", ""
 	}
-	return o.peek("id"), o.peek("parent_id")
+	return o.peek("id"), cmp.Or(o.peek("parent_id"), o.peek("action_id")) // a result follows its call
 }
 
 // openHandsList is the field that holds the events of a whole recording, such as a line of an evaluation.
@@ -53,14 +53,14 @@ func openHandsList(o *object) string {
 
 func (h *openHandsReader) line(number int, o *object, raw []byte) error {
 	if list := openHandsList(o); list != "" {
-		events := &object{fields: map[string]json.RawMessage{list: o.raw(list)}}
+		events := o.raw(list)
 		h.rec.Header = entry.Header{From: o.peek("instance_id"), Data: o.remainder()}
-		return h.each(events, number, list, h.skip, func(line int, o *object, raw json.RawMessage) error { return h.event(line, o, raw) })
+		return h.each(events, number, list, h.skip, h.event)
 	}
 	return h.event(number, o, raw)
 }
 
-func (h *openHandsReader) event(number int, o *object, raw []byte) error {
+func (h *openHandsReader) event(number int, o *object, raw json.RawMessage) error {
 	r := Record{Line: number, Entry: entry.Entry{Parent: h.tip, Time: o.time("timestamp")}}
 	id := o.peek("id")
 	if id == "" {
@@ -106,9 +106,7 @@ func (h *openHandsReader) call(r Record, id, response string, m chat.Message, o 
 	c := m.ToolCalls[0]
 	h.calls[id], h.open[c.ID] = c.ID, true
 	if before := h.get(h.answers[response]); response != "" && before != nil {
-		whole := before.Body.(entry.Message)
-		whole.ToolCalls = append(whole.ToolCalls, c)
-		before.Body = whole
+		h.join(before.ID, chat.Message{ToolCalls: m.ToolCalls})
 		for _, same := range []string{"id", "source", "llm_response_id"} {
 			delete(o.fields, same)
 		}
@@ -142,9 +140,6 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 			return err
 		}
 		openHandsContent(&m, said, "content", notes)
-		if o.err == nil {
-			o.err = said.err
-		}
 		notes.rest("llm_message", said)
 		openHandsContent(&m, o, "extended_content", notes)
 	case "ActionEvent":
@@ -159,8 +154,8 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 			call = call.object("function")
 		}
 		c.Arguments = cmp.Or(call.optionalText("arguments"), "{}")
-		if o.err != nil || call.err != nil {
-			return cmp.Or(o.err, call.err)
+		if o.err != nil {
+			return o.err
 		}
 		delete(o.fields, "action") // the same as the arguments
 		delete(call.fields, "id")
@@ -177,9 +172,6 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 			if len(m.Content) == 0 {
 				openHandsContent(&m, result, field, notes)
 			}
-		}
-		if o.err == nil {
-			o.err = result.err
 		}
 		o.put("observation", result.remainder())
 		openHandsContent(&m, o, "extended_content", notes)
@@ -432,8 +424,7 @@ func (h *openHandsReader) answered(r Record, id string, o *object, e openHandsEv
 		if said.is("tool_calls", kindList) {
 			said.each("tool_calls", func(call *object, _ json.RawMessage) error {
 				if call.peek("id") == c.ID {
-					f := call.object("function")
-					c.Arguments = f.optionalText("arguments")
+					c.Arguments = call.object("function").optionalText("arguments")
 				}
 				return call.err
 			})

@@ -112,9 +112,6 @@ func piFiles(m *chat.Message, o *object) error {
 		if file.given("image") {
 			image := file.object("image")
 			m.Content = append(m.Content, piImage(image))
-			if file.err == nil {
-				file.err = image.err
-			}
 		}
 		return file.err
 	})

@@ -266,7 +266,7 @@ func TestTheCostThatARecorderComputedIsKept(t *testing.T) {
 	assert.Equal(t, []importer.Note{{Line: 3, Count: 1, Kind: importer.NoPlace, What: "usage.cost.input"}}, recording.Notes)
 
 	_, err = importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[],"usage":{"cost":{"total":-1}}`))))
-	require.ErrorContains(t, err, "usage: total: -1 is not a number of 0 or more")
+	require.ErrorContains(t, err, "usage: cost: total: -1 is not a number of 0 or more")
 }
 
 func TestCacheWritesOfAnthropicAreCountedByLifetime(t *testing.T) {

@@ -19,7 +19,7 @@ type sweReader struct {
 }
 
 func (s *sweReader) line(number int, o *object, _ []byte) error {
-	list := &object{fields: map[string]json.RawMessage{s.list: o.raw(s.list)}}
+	list := o.field(s.list, kindList)
 	r := Record{Line: number, Recorded: "trajectory"}
 	model := sweModel(o)
 	if format := o.peek("trajectory_format"); format != "" && format != "mini-swe-agent-1" && format != "mini-swe-agent-1.1" {
@@ -157,11 +157,8 @@ func (s *sweReader) extra(r Record, o *object, notes *pending) (Record, error) {
 		}
 		notes.add(Repeated, "extra.response")
 	}
-	if e.err != nil {
-		return r, fmt.Errorf("extra: %w", e.err)
-	}
 	o.put("extra", e.remainder())
-	return r, nil
+	return r, o.err
 }
 
 // response reads an answer of OpenAI's responses API.

@@ -1,10 +1,6 @@
 package importer
 
-import (
-	"fmt"
-
-	"github.com/promptree-go/promptree/elements/chat"
-)
+import "github.com/promptree-go/promptree/elements/chat"
 
 // usageNames holds a format's names for the counts of usage, if it counts cached tokens separately from the input, and
 // for the object with the total cost in dollars, "" if it has none.
@@ -34,25 +30,13 @@ func (n usageNames) read(o *object, notes *pending) (_ chat.Usage, cost float64,
 		lifetimes := u.object("cache_creation")
 		usage.CacheWriteLong = lifetimes.count("ephemeral_1h_input_tokens")
 		lifetimes.count("ephemeral_5m_input_tokens") // the rest of CacheWrite
-		if u.err == nil {
-			u.err = lifetimes.err
-		}
 		notes.rest("usage.cache_creation", lifetimes)
 	}
 	if u.is(n.cost, kindObject) {
 		costs := u.object(n.cost)
 		cost = costs.amount("total")
-		if u.err == nil {
-			u.err = costs.err
-		}
 		notes.rest("usage."+n.cost, costs)
 	}
-	switch {
-	case o.err != nil:
-		return usage, cost, o.err
-	case u.err != nil:
-		return usage, cost, fmt.Errorf("usage: %w", u.err)
-	}
 	notes.rest("usage", u)
-	return usage, cost, nil
+	return usage, cost, o.err
 }
