@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
@@ -52,6 +53,17 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestTruncatingLeavesOutTheConversationBeforeWhatStandsInFrontOfIt(t *testing.T) {
+	d := newFixture(t, overflowing()...)
+	d.Target.Model = down(errDown)
+	d.Policy.Overflow.LastResort = policy.ResortTruncate
+	r, err := d.Render(t.Context(), elements.Nodes{elements.UserMessage{Children: elements.Nodes{elements.Text("Rules of the project.")}}, prompt(d.Session)})
+	require.NoError(t, err)
+	require.Contains(t, kinds(*d.Heard), "truncated")
+	require.Contains(t, text(r.Messages), "Rules of the project.")
+	require.Contains(t, text(r.Messages), "Fix the build")
 }
 
 // Limits of results are shares of the whole budget. Beside a message that takes more than the rest, a result gets what is

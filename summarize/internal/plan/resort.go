@@ -91,8 +91,11 @@ func (m *Planner) truncated(ctx context.Context, s *Rendered, lowered bool) Reso
 	}
 	g := history.Truncator{
 		Tokenizer: m.Target.Tokenizer, Limit: s.Budget + s.Size.Tools,
-		Last: func(m chat.Message) bool { // the messages of earlier compactions go last
-			return slices.ContainsFunc(s.View.Compacted, func(stand chat.Message) bool { return reflect.DeepEqual(stand, m) })
+		Last: func(m chat.Message) bool { // what is not of the conversation, or stands for it, goes last
+			return !slices.ContainsFunc(s.View.Turns, func(t history.Turn) bool {
+				said, ok := t.Message()
+				return ok && reflect.DeepEqual(said, m)
+			})
 		},
 	}
 	result, err := guard.Value(ctx, guard.NameTokenizer, func() *render.Result {
