@@ -218,6 +218,29 @@ func TestAClearedResultIsShownBehindTheSummary(t *testing.T) {
 	require.Equal(t, 1, strings.Count(shown, "Use the pdf tool."))
 }
 
+func TestWhatWasLoadedIsShownInFullOnceWhateverTheRoundHolds(t *testing.T) {
+	for rule, c := range map[string]struct{ words, others, wordsOfOthers int }{
+		"all have room":                    {100, 1, 100},
+		"the other is cut":                 {100, 1, 20_000},
+		"two of a quarter of the prompt":   {1900, 1, 1900},
+		"it is cut beside two larger":      {1900, 2, 20_000},
+		"it is small beside many that are": {100, 9, 20_000},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			a := newAgent(t, nil, fstest.MapFS{"pdf/SKILL.md": skill("pdf", "For PDF.", strings.Repeat("abc ", c.words))})
+			a.shown(8000)
+			m := a.answer(`{"skill":"pdf"}`)
+			calls, results := []chat.ToolCall{{ID: m.ToolCallID, Name: skills.ToolName, Arguments: `{"skill":"pdf"}`}}, []chat.Message{m}
+			for i := range c.others {
+				calls = append(calls, chat.ToolCall{ID: fmt.Sprint("other", i), Name: "read", Arguments: "{}"})
+				results = append(results, chat.ToolResult(fmt.Sprint("other", i), strings.Repeat("abc ", c.wordsOfOthers)))
+			}
+			require.NoError(t, a.known.Session.Append(t.Context(), append([]chat.Message{{Role: chat.RoleAssistant, ToolCalls: calls}}, results...)...))
+			require.Equal(t, 1, strings.Count(a.shown(8000), m.Text()))
+		})
+	}
+}
+
 func TestBeyondItsShareTheLongestUnusedIsLetGo(t *testing.T) {
 	a := newAgent(t, nil, many(10))
 	var gone []skills.LetGo

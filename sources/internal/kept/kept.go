@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
@@ -151,14 +152,14 @@ func Fit(items []Item, limit int, size func(Item) int) (fit, over []Item) {
 	return fit, over
 }
 
-// Shown reports whether a view shows a text in the result of a call. A result of a round whose results take more than
-// half of the prompt's budget does not count, because it may be cut ([history.Limits]).
+// Shown reports whether a view shows a text in the result of a call, in full: the results of a round are cut, the largest
+// first, if they take more than half of the prompt's budget ([history.Limits]).
 func Shown(v history.View, s elements.Sizing, call, text string) bool {
 	for _, t := range v.Turns {
 		for _, r := range t.Rounds {
 			for _, e := range r.Results {
 				if m := e.Message(); call != "" && m.ToolCallID == call && strings.Contains(m.Text(), text) {
-					return whole(r, s)
+					return whole(r, m, s)
 				}
 			}
 		}
@@ -166,14 +167,13 @@ func Shown(v history.View, s elements.Sizing, call, text string) bool {
 	return false
 }
 
-func whole(r history.Round, s elements.Sizing) bool {
-	tokens := 0
+// whole reports whether a result has no more tokens than each result of its round may have.
+func whole(r history.Round, result chat.Message, s elements.Sizing) bool {
+	own, sum := Tokens(s, result.Text()), 0
 	for _, e := range r.Results {
-		if s.Tokenizer != nil {
-			tokens += s.Tokenizer.CountMessage(e.Message())
-		}
+		sum += min(own, Tokens(s, e.Message().Text()))
 	}
-	return tokens <= s.PromptBudget/2
+	return sum <= s.PromptBudget/2
 }
 
 // Sizing holds the sizing of the latest render, by which what is loaded later is measured.
