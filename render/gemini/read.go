@@ -26,6 +26,8 @@ import (
 //     its JSON. Media beside it, as [Request] writes it for legacy models, is part of it. A response without an id
 //     answers the first call of its name before it that is open. If its call is not among the contents, the message
 //     has the function's name, and the response's id, if any.
+//   - Content without parts is left out: an answer that says nothing.
+//   - The schema of a tool is a JSON schema, with the names of types in lower case.
 //   - Other content is a user message. A part for which package chat has no place is a [chat.Opaque].
 //
 // Content of another role is an error that names it.
@@ -66,20 +68,61 @@ func (r *reader) config(config *genai.GenerateContentConfig) error {
 		}
 		for _, f := range t.FunctionDeclarations {
 			tool := chat.Tool{Name: f.Name, Description: f.Description}
-			schema := f.ParametersJsonSchema
-			if schema == nil && f.Parameters != nil {
-				schema = f.Parameters
+			var err error
+			switch {
+			case f.ParametersJsonSchema != nil:
+				tool.Parameters, err = plainjson.Marshal(f.ParametersJsonSchema)
+			case f.Parameters != nil:
+				tool.Parameters, err = jsonSchema(f.Parameters)
 			}
-			if schema != nil {
-				var err error
-				if tool.Parameters, err = json.Marshal(schema); err != nil {
-					return fmt.Errorf("gemini: the parameters of tool %q cannot be read: %w", f.Name, err)
-				}
+			if err != nil {
+				return fmt.Errorf("gemini: the parameters of tool %q cannot be read: %w", f.Name, err)
 			}
 			r.request.Tools = append(r.request.Tools, tool)
 		}
 	}
 	return nil
+}
+
+// jsonSchema converts a schema of Gemini's, which has the names of types in capitals, to a JSON schema.
+func jsonSchema(s *genai.Schema) (json.RawMessage, error) {
+	data, err := plainjson.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(data, &schema); err != nil {
+		return nil, err
+	}
+	lowerTypes(schema)
+	return plainjson.Marshal(schema)
+}
+
+// lowerTypes writes the names of types in lower case.
+func lowerTypes(schema map[string]any) {
+	if name, ok := schema["type"].(string); ok {
+		schema["type"] = strings.ToLower(name)
+	}
+	for key, v := range schema {
+		switch v := v.(type) {
+		case map[string]any:
+			if key != "properties" && key != "$defs" {
+				lowerTypes(v)
+				continue
+			}
+			for _, property := range v {
+				if property, ok := property.(map[string]any); ok {
+					lowerTypes(property)
+				}
+			}
+		case []any:
+			for _, element := range v {
+				if element, ok := element.(map[string]any); ok {
+					lowerTypes(element)
+				}
+			}
+		}
+	}
 }
 
 func (r *reader) content(c *genai.Content) error {
@@ -88,6 +131,9 @@ func (r *reader) content(c *genai.Content) error {
 		m, err := fromContent(c, "")
 		if err != nil {
 			return err
+		}
+		if len(m.Content)+len(m.ToolCalls) == 0 {
+			return nil
 		}
 		r.open = m.ToolCalls
 		r.request.Messages = append(r.request.Messages, m)
@@ -169,6 +215,14 @@ func partsOf(parts []*genai.Part) (chat.Parts, error) {
 		}
 		if file := p.FileData; file != nil && strings.HasPrefix(file.MIMEType, "image/") && reflect.DeepEqual(*p, genai.Part{FileData: &genai.FileData{FileURI: file.FileURI, MIMEType: file.MIMEType}}) {
 			out = append(out, chat.Image{URL: file.FileURI, MediaType: file.MIMEType})
+			continue
+		}
+		if len(p.ThoughtSignature) > 0 {
+			part, err := opaquePart(p)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, part)
 			continue
 		}
 		part, _, err := fromPart(p)

@@ -98,6 +98,32 @@ func TestCallsWithoutIDsAreAnsweredInOrder(t *testing.T) {
 	require.Empty(t, back[1].Parts[0].FunctionCall.ID, "ids that were made are not sent")
 }
 
+func TestAnAnswerThatSaysNothingIsLeftOut(t *testing.T) {
+	read, err := gemini.ReadContents([]*genai.Content{
+		genai.NewContentFromText("Why?", genai.RoleUser), {Role: genai.RoleModel}, genai.NewContentFromText("Why?", genai.RoleUser),
+	}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []chat.Message{chat.UserMessage("Why?"), chat.UserMessage("Why?")}, read.Messages)
+}
+
+func TestASignatureInTheUsersContentIsKept(t *testing.T) {
+	contents := []*genai.Content{{Role: genai.RoleUser, Parts: []*genai.Part{{Text: "So.", ThoughtSignature: []byte("signed")}}}}
+	read, err := gemini.ReadContents(contents, nil)
+	require.NoError(t, err)
+	_, back, err := gemini.Contents(read.Messages, gemini.Options{})
+	require.NoError(t, err)
+	require.Equal(t, contents, back)
+}
+
+func TestTheSchemaOfAToolIsReadAsJSONSchema(t *testing.T) {
+	schema := &genai.Schema{Type: genai.TypeObject, Properties: map[string]*genai.Schema{
+		"type": {Type: genai.TypeArray, Items: &genai.Schema{AnyOf: []*genai.Schema{{Type: genai.TypeString}}}},
+	}}
+	read, err := gemini.ReadContents(nil, &genai.GenerateContentConfig{Tools: []*genai.Tool{{FunctionDeclarations: []*genai.FunctionDeclaration{{Name: "f", Parameters: schema}}}}})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"type":"object","properties":{"type":{"type":"array","items":{"anyOf":[{"type":"string"}]}}}}`, string(read.Tools[0].Parameters))
+}
+
 func TestWhatCannotBeReadIsAnErrorThatNamesIt(t *testing.T) {
 	_, err := gemini.ReadContents([]*genai.Content{{Role: "critic"}}, nil)
 	require.ErrorContains(t, err, `gemini: content 0 cannot be read: its role is "critic"`)

@@ -146,7 +146,8 @@ func TestMessagesThatCannotBeConvertedAreErrors(t *testing.T) {
 		"a result that is no JSON":   user(returned("1", "f", map[string]any{"f": func() {}})),
 	} {
 		_, err := adkagent.FromADK([]*genai.Content{c})
-		require.ErrorContains(t, err, "adkagent: content 0", name)
+		require.ErrorContains(t, err, "adkagent: ", name)
+		require.ErrorContains(t, err, "content 0 cannot be read: ", name)
 	}
 }
 

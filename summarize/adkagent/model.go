@@ -119,11 +119,11 @@ func streamTexts(parts []*genai.Part, stream func(chat.Delta)) {
 
 // streamCall passes on a call, and sets the id of the part's call to the one it was streamed with.
 func (a *answer) streamCall(p *genai.Part, stream func(chat.Delta)) {
-	m, err := fromModel(&genai.Content{Parts: []*genai.Part{p}})
+	said, err := FromADK([]*genai.Content{{Role: genai.RoleModel, Parts: []*genai.Part{p}}})
 	if err != nil {
 		return // response returns the error
 	}
-	call := m.ToolCalls[0]
+	call := said[0].ToolCalls[0]
 	p.FunctionCall.ID = call.ID
 	stream(chat.CallDelta{Index: a.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	a.calls++

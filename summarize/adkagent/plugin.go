@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
@@ -109,16 +110,10 @@ func (p *callbacks) of(c Conversation, before *step) *conversation {
 		s = before.conversation
 	}
 	if s.Mirror == nil {
-		s.Mirror = &mirror.Mirror[*genai.Content]{Compactor: c.Compactor, From: fromContent, To: s.to, Partial: true}
+		from := func(c *genai.Content) ([]chat.Message, error) { return FromADK([]*genai.Content{c}) }
+		s.Mirror = &mirror.Mirror[*genai.Content]{Compactor: c.Compactor, From: from, To: s.to, Partial: true}
 	}
 	return s
-}
-
-// fromContent converts a content, with the names of tools in results.
-func fromContent(c *genai.Content) ([]chat.Message, error) {
-	r := reader{named: true}
-	err := r.content(c)
-	return r.messages, err
 }
 
 // to converts a part of a prompt.
@@ -182,24 +177,18 @@ func (p *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*mode
 		}
 		s.Prompt = elements.Nodes{c.Prompt, elements.Message(elements.Props{Required: true}, chat.UserMessage(continueText))}
 	}
-	tools, err := fromADKTools(req.Config.Tools)
+	read, err := gemini.ReadContents(nil, req.Config)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("adkagent: %w", err)
 	}
 	if m, ok := c.Compactor.Current().Model.(*adkModel); ok {
-		m.declared.Store(&declared{tools, slices.Clone(req.Config.Tools)})
+		m.declared.Store(&declared{read.Tools, slices.Clone(req.Config.Tools)})
 	}
 	system := ""
-	if i := req.Config.SystemInstruction; i != nil {
-		of, err := FromADK([]*genai.Content{{Role: genai.RoleUser, Parts: i.Parts}})
-		if err != nil {
-			return nil, fmt.Errorf("adkagent: the instruction: %w", err)
-		}
-		for _, m := range of {
-			system += m.Text()
-		}
+	for _, m := range read.Messages { // the instruction
+		system += m.Text()
 	}
-	fitted, err := s.Fit(ctx, mirror.Request[*genai.Content]{System: system, Messages: said, Tools: tools})
+	fitted, err := s.Fit(ctx, mirror.Request[*genai.Content]{System: system, Messages: said, Tools: read.Tools})
 	if err != nil {
 		return nil, fmt.Errorf("adkagent: %w", err)
 	}
