@@ -175,6 +175,32 @@ func TestAMessageThatIsTwiceInAListIsReadOnce(t *testing.T) {
 	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: importer.Repeated, What: "the one before"}}, got.Notes)
 }
 
+func TestAnEventOfALaterVersionIsNoted(t *testing.T) {
+	for name, give := range map[string]struct{ event, what string }{
+		"copilot.jsonl":      {`{"type":"assistant.sketch","data":{},"id":"z","timestamp":"2026-02-01T08:00:00Z","parentId":"e19"}`, "assistant.sketch"},
+		"openhands.jsonl":    {`{"id":"z","source":"agent","kind":"SketchEvent"}`, "SketchEvent"},
+		"openhands-old.json": {`{"id":900,"source":"agent","action":"sketch","args":{}}`, "action.sketch"},
+		"gemini-lines.jsonl": {`{"id":"z","timestamp":"2026-02-01T08:00:00Z","type":"sketch","content":"a"}`, "sketch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := strings.TrimSpace(string(fixture(t, name)))
+			text := whole + "\n" + give.event
+			if list, ok := strings.CutSuffix(whole, "]"); ok {
+				text = list + "," + give.event + "]"
+			}
+			want, err := importer.Read(strings.NewReader(whole))
+			require.NoError(t, err)
+			got, err := importer.Read(strings.NewReader(text))
+			require.NoError(t, err)
+			require.Equal(t, said(want), said(got))
+			i := slices.IndexFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Unknown })
+			require.GreaterOrEqual(t, i, 0)
+			require.Equal(t, give.what, got.Notes[i].What)
+			require.False(t, slices.ContainsFunc(want.Notes, func(n importer.Note) bool { return n.Kind == importer.Unknown }))
+		})
+	}
+}
+
 // Events of OpenHands that name no parent still name the action that they answer.
 func TestAResultOfOpenHandsMayComeBeforeItsCall(t *testing.T) {
 	lines := slices.Collect(strings.Lines(string(fixture(t, "openhands.jsonl"))))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -130,8 +131,24 @@ func (c *copilotReader) event(r *Record, agent string, d *object, raw []byte, no
 	case "system.message":
 		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return c.add(*r)
+	default:
+		if family, _, _ := strings.Cut(r.Recorded, "."); !copilotAside[r.Recorded] && !copilotAside[family] {
+			notes.add(Unknown, r.Recorded)
+		}
 	}
 	return c.keep(*r, raw)
+}
+
+// copilotAside are the events, or all whose types start so, that report what is said elsewhere or what a user is shown.
+var copilotAside = map[string]bool{
+	"abort": true, "assistant.idle": true, "assistant.intent": true, "assistant.message_delta": true, "assistant.message_start": true,
+	"assistant.reasoning_delta": true, "assistant.server_tool_progress": true, "assistant.streaming_delta": true,
+	"assistant.tool_call_delta": true, "assistant.turn_end": true, "assistant.turn_start": true, "auto_mode_switch": true,
+	"capabilities": true, "command": true, "commands": true, "elicitation": true, "exit_plan_mode": true, "external_tool": true,
+	"factory": true, "hook": true, "mcp": true, "mcp_app": true, "model": true, "pending_messages": true, "permission": true,
+	"sampling": true, "session": true, "session_limits_exhausted": true, "skill": true, "subagent": true, "system": true,
+	"tool.execution_partial_result": true, "tool.execution_progress": true, "tool.execution_start": true, "tool.user_requested": true,
+	"tool_search": true, "ui": true, "user_input": true,
 }
 
 // user reads what the user said, as the model was shown it.

@@ -141,7 +141,10 @@ func (g *geminiReader) add(m *geminiMessage) error {
 	case "user":
 	case "gemini":
 		said.Role = chat.RoleAssistant
-	default: // for the user only
+	case "info", "warning", "error": // for the user only
+		return g.keep(r, m.raw)
+	default:
+		g.note(m.number, Unknown, r.Recorded)
 		return g.keep(r, m.raw)
 	}
 	var results []chat.Message

@@ -189,7 +189,11 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 			return err
 		}
 		return h.condensed(r, o, raw, forgotten.IDs)
+	case "CondensationRequest", "CondensationSummaryEvent", "ConversationErrorEvent", "ConversationStateUpdateEvent", "HookExecutionEvent",
+		"InterruptEvent", "LLMCompletionLogEvent", "PauseEvent", "ServerErrorEvent", "StreamingDeltaEvent", "TokenEvent":
+		return h.keep(r, raw)
 	default:
+		notes.add(Unknown, r.Recorded)
 		return h.keep(r, raw)
 	}
 	if o.err != nil {
@@ -355,6 +359,9 @@ func (h *openHandsReader) earlier(r Record, id string, o *object, raw []byte, no
 			m.ToolCallID = e.ToolCallMetadata.ToolCallID
 		}
 		if !h.open[m.ToolCallID] {
+			if e.ToolCallMetadata != nil {
+				notes.add(Unlinked, "tool_call_metadata")
+			}
 			return h.keep(r, raw)
 		}
 		delete(h.open, m.ToolCallID)
@@ -366,8 +373,16 @@ func (h *openHandsReader) earlier(r Record, id string, o *object, raw []byte, no
 		}
 		delete(o.fields, "content")
 		return h.say(r, m, o.remainder())
+	case e.Source == "agent" && !openHandsAside[e.Action]:
+		notes.add(Unknown, "action."+e.Action)
 	}
 	return h.keep(r, raw)
+}
+
+// openHandsAside are the actions of an agent that are no part of what it says.
+var openHandsAside = map[string]bool{
+	"": true, "null": true, "start": true, "pause": true, "resume": true, "stop": true, "change_agent_state": true, "recall": true,
+	"condensation_request": true, "loop_recovery": true,
 }
 
 // openHandsTools are the actions that versions before tool calls wrote without one.
