@@ -47,6 +47,9 @@
 // of UTF-8 text, each within its skill's folder; symbolic links in a skill's folder are not followed, and sizes and
 // numbers are bounded. A file that is saved while it is read is read as it was, as it is, or not at all.
 //
+// A request that only fits without some of the history (policy.Overflow, or a prompt that prunes history) may leave out
+// the result that shows a skill; [Loaded] does not show it in that request, and does so once the result is compacted.
+//
 // The session holds the texts of what was loaded twice, in the result and in a custom entry
 // ([history.Session.Customs]): to erase one, erase both.
 //

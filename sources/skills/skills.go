@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -100,7 +101,10 @@ type Catalogue struct {
 }
 
 // ElementProps returns the properties, with the category of skills.
-func (c Catalogue) ElementProps() elements.Props { return inCategory(c.Props) }
+func (c Catalogue) ElementProps() elements.Props {
+	c.Props.Category = cmp.Or(c.Props.Category, elements.CategorySkills)
+	return c.Props
+}
 
 // IgnoresBudget marks the element as one whose size does not depend on its share of the budget.
 func (c Catalogue) IgnoresBudget() {}
@@ -117,18 +121,12 @@ type Loaded struct {
 // ElementProps returns the properties, with Required and the category of skills.
 func (l Loaded) ElementProps() elements.Props {
 	l.Props.Required = true
-	return inCategory(l.Props)
+	l.Props.Category = cmp.Or(l.Props.Category, elements.CategorySkills)
+	return l.Props
 }
 
 // IgnoresBudget marks the element as one whose size does not depend on its share of the budget.
 func (l Loaded) IgnoresBudget() {}
-
-func inCategory(p elements.Props) elements.Props {
-	if p.Category == elements.CategoryUnset {
-		p.Category = elements.CategorySkills
-	}
-	return p
-}
 
 const (
 	catalogueHead = "Skills are instructions for kinds of tasks. Before a task that one is for, load it with " + ToolName + "."

@@ -47,6 +47,6 @@
 // # What goes wrong
 //
 // Two tools with one name are an error of the render. A tool with a schema that cannot be read is called with any
-// object. Names, descriptions and schemas are data: as text they cannot close the tags around them, nor open others of
-// promptree's.
+// object. A request that only fits without some of the history may leave out a definition, as it may a skill. Names,
+// descriptions and schemas are data: as text they cannot close the tags around them, nor open others of promptree's.
 package tools

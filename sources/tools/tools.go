@@ -80,9 +80,7 @@ type Found struct {
 // ElementProps returns the properties, with Required and the category of tools.
 func (f Found) ElementProps() elements.Props {
 	f.Props.Required = true
-	if f.Props.Category == elements.CategoryUnset {
-		f.Props.Category = elements.CategoryTools
-	}
+	f.Props.Category = cmp.Or(f.Props.Category, elements.CategoryTools)
 	return f.Props
 }
 

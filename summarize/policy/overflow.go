@@ -18,8 +18,8 @@ type LastResort string
 const (
 	// ResortError returns the error, unless history that is Droppable can be left out.
 	ResortError LastResort = ""
-	// ResortTruncate leaves the oldest messages out of the request ([history.Truncator]), the summary of an earlier
-	// compaction last. The session keeps everything.
+	// ResortTruncate leaves the oldest messages out of the request ([history.Truncator]): those of the conversation first, then
+	// what stands in front of it, such as the summary of an earlier compaction. The session keeps everything.
 	ResortTruncate LastResort = "truncate"
 	// ResortDrop renders once more. This time history may be dropped, the oldest rounds first, and pieces without a
 	// priority may be pruned as their own properties say. The session keeps everything.
