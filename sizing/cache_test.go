@@ -74,6 +74,34 @@ func TestARequestIsComparedWithTheOneBefore(t *testing.T) {
 	require.Len(t, sizing.NewSent(noon, fives{}, numberedTalk(10_000), tools).Marks, 17, "few digests of a long request")
 }
 
+func TestAMessageIsTheSameOnlyWithTheSameTexts(t *testing.T) {
+	said := func(texts ...chat.Part) []chat.Message { return []chat.Message{{Role: chat.RoleUser, Content: texts}} }
+	called := func(text, arguments string) []chat.Message {
+		return []chat.Message{{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text(text)}, ToolCalls: []chat.ToolCall{{ID: "c", Name: "ls", Arguments: arguments}}}}
+	}
+	for _, tt := range []struct {
+		rule          string
+		before, after []chat.Message
+		same          bool
+	}{
+		{"a text in two parts", said(chat.Text("ab"), chat.Text("c")), said(chat.Text("a"), chat.Text("bc")), false},
+		{"the same text in one part", said(chat.Text("ab"), chat.Text("c")), said(chat.Text("abc")), false},
+		{"an empty part less", said(chat.Text("a"), chat.Text("")), said(chat.Text("a")), false},
+		{"texts in another order", said(chat.Text("a"), chat.Text("b")), said(chat.Text("b"), chat.Text("a")), false},
+		{"a text in front of an image", said(chat.Image{URL: "https://a"}, chat.Text("a")), said(chat.Text("a"), chat.Image{URL: "https://a"}), false},
+		{"a text that moves into the next message", append(said(chat.Text("a\n1\nb")), said(chat.Text("c"))...), append(said(chat.Text("a")), said(chat.Text("1\nb\nc"))...), false},
+		{"a text that becomes arguments", called("x", ""), called("", "x"), false},
+		{"other arguments", called("", "x"), called("", "y"), false},
+		{"another role", said(chat.Text("a")), []chat.Message{chat.AssistantMessage("a")}, false},
+		{"bytes that are not UTF-8, as a log keeps them", said(chat.Text("a\xff\xfe")), said(chat.Text("a\ufffd\ufffd")), true},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			shared := sizing.NewSent(noon, fives{}, tt.before, nil).Compare(tt.after, nil)
+			require.Equal(t, tt.same, shared.Change == sizing.ChangeNone)
+		})
+	}
+}
+
 func TestRequestsOfAnyShapeAreCompared(t *testing.T) {
 	for n := range 20 {
 		before := numberedTalk(n)[1:]

@@ -6,6 +6,7 @@ import (
 	"hash"
 	"math"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -197,14 +198,35 @@ func newDigest(tools []chat.Tool) *digest {
 	return d
 }
 
-// add hashes a message. It ignores cache breakpoints, which move from request to request.
+// add hashes a message. It ignores cache breakpoints, which move from request to request. Texts and arguments, the bulk of
+// a request, are hashed as they are; in the JSON of the message an empty text stands for each.
 func (d *digest) add(m chat.Message) {
 	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool {
 		_, mark := p.(chat.CacheBreakpoint)
 		return mark || p == nil
 	})
+	for i, p := range m.Content {
+		if text, ok := p.(chat.Text); ok {
+			d.text(string(text))
+			m.Content[i] = chat.Text("")
+		}
+	}
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i, c := range m.ToolCalls {
+		d.text(c.Arguments)
+		m.ToolCalls[i].Arguments = ""
+	}
 	line, err := json.Marshal(m)
 	d.write(line, err)
+}
+
+// text hashes a text behind its length.
+func (d *digest) text(text string) {
+	if !utf8.ValidString(text) {
+		text = string([]rune(text)) // as JSON keeps it
+	}
+	d.write([]byte(strconv.Itoa(len(text))), nil)
+	d.write([]byte(text), nil)
 }
 
 func (d *digest) write(line []byte, err error) {
