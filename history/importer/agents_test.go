@@ -262,6 +262,15 @@ func TestAResultOfAnExportIsText(t *testing.T) {
 	require.Equal(t, "a.go", said(got)[2].Text())
 }
 
+func TestTheThinkingBlocksOfLiteLLMAreThinking(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(`[{"role":"user","content":"a"},{"role":"assistant","content":"b","reasoning_content":"hm",
+		"thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"c2ln"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}]`))
+	require.NoError(t, err)
+	require.Equal(t, chat.Parts{chat.Thinking{Text: "hm", Signature: "c2ln"}, chat.Text("b")}, said(got)[1].Content)
+	require.Equal(t, chat.Usage{Input: 9, Output: 2}, got.Records[1].Usage)
+	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: importer.Repeated, What: "reasoning_content"}}, got.Notes)
+}
+
 func TestALineOfAnEvaluationOfOpenHandsIsASession(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(`{"instance_id":"i","history":` + strings.ReplaceAll(string(fixture(t, "openhands-old.json")), "\n", " ") + `}`))
 	require.NoError(t, err)

@@ -33,6 +33,24 @@ func (b *blocks) read(o *object, notes *pending) error {
 	return o.err
 }
 
+// thinkingBlocks reads the field of that name, in which LiteLLM has Anthropic's blocks, and reports whether it holds any. The
+// text of reasoning_content repeats them.
+func thinkingBlocks(m *chat.Message, o *object, notes *pending) (bool, error) {
+	list := o.raw("thinking_blocks")
+	if list == nil || kind(list) != kindList || compacted(list) == "[]" {
+		return false, nil
+	}
+	b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": list}}, notes)
+	if err != nil {
+		return false, fmt.Errorf("thinking_blocks: %w", err)
+	}
+	m.Content = append(m.Content, b.message.Content...)
+	if o.raw("reasoning_content") != nil {
+		notes.add(Repeated, "reasoning_content")
+	}
+	return true, nil
+}
+
 func (b *blocks) block(o *object, raw json.RawMessage, notes *pending) error {
 	typ := o.text("type")
 	assistant := b.message.Role == chat.RoleAssistant

@@ -22,7 +22,14 @@ func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pen
 		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return c.add(r)
 	case role == "assistant":
+		found, err := thinkingBlocks(&m, o, notes)
+		if err != nil {
+			return err
+		}
 		for _, field := range []string{"reasoning_content", "reasoning"} {
+			if found {
+				break
+			}
 			if text := o.optionalText(field); text != "" {
 				m.Content = append(m.Content, chat.Thinking{Text: text, Signature: field})
 				break
@@ -56,9 +63,8 @@ func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pen
 			notes.rest("function_call", call)
 		}
 	}
-	var err error
-	if r.Usage, err = chatUsage(o, notes); err != nil {
-		return err
+	if o.is("usage", kindObject) {
+		r.Usage, _ = chatUsage(o, notes) // its error is that of the message
 	}
 	if o.err != nil {
 		return o.err

@@ -209,7 +209,6 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 
 // openHandsThoughts reads thinking: blocks of Anthropic's, or a text, and an item of OpenAI's responses API.
 func openHandsThoughts(m *chat.Message, o *object, notes *pending) error {
-	text := o.optionalText("reasoning_content")
 	var item struct {
 		Summary          []string
 		EncryptedContent string `json:"encrypted_content"`
@@ -220,20 +219,12 @@ func openHandsThoughts(m *chat.Message, o *object, notes *pending) error {
 		}
 		notes.add(NoPlace, "responses_reasoning_item.id")
 	}
-	blocks := o.raw("thinking_blocks")
-	if blocks == nil || compacted(blocks) == "[]" {
-		if t := (chat.Thinking{Text: cmp.Or(text, strings.Join(item.Summary, "\n\n")), Encrypted: item.EncryptedContent}); t != (chat.Thinking{}) {
-			m.Content = append(m.Content, t)
-		}
-		return o.err
+	if found, err := thinkingBlocks(m, o, notes); found || err != nil {
+		return err
 	}
-	b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": blocks}}, notes)
-	if err != nil {
-		return fmt.Errorf("thinking_blocks: %w", err)
-	}
-	m.Content = append(m.Content, b.message.Content...)
-	if text != "" {
-		notes.add(Repeated, "reasoning_content")
+	text := o.optionalText("reasoning_content")
+	if t := (chat.Thinking{Text: cmp.Or(text, strings.Join(item.Summary, "\n\n")), Encrypted: item.EncryptedContent}); t != (chat.Thinking{}) {
+		m.Content = append(m.Content, t)
 	}
 	return o.err
 }

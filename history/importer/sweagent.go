@@ -89,18 +89,6 @@ func (s *sweReader) message(line int, o *object, raw json.RawMessage) error {
 		notes.add(NoPlace, "tool_calls")
 		delete(o.fields, "tool_calls")
 	}
-	var thinking chat.Message
-	if blocks := o.raw("thinking_blocks"); blocks != nil && kind(blocks) == kindList {
-		if o.given("reasoning_content") {
-			notes.add(Repeated, "reasoning_content")
-			delete(o.fields, "reasoning_content")
-		}
-		b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": blocks}}, &notes)
-		if err != nil {
-			return fmt.Errorf("thinking_blocks: %w", err)
-		}
-		thinking = b.message
-	}
 	if o.is("tool_calls", kindList) {
 		if o.fields["tool_calls"], err = textArguments(o.fields["tool_calls"]); err != nil {
 			return fmt.Errorf("tool_calls: %w", err)
@@ -109,13 +97,8 @@ func (s *sweReader) message(line int, o *object, raw json.RawMessage) error {
 	if err := s.openAI(r, o, raw, &notes); err != nil {
 		return err
 	}
-	if m, ok := s.get(s.tip).Body.(entry.Message); ok {
-		m.Content = append(thinking.Content, m.Content...)
-		said := s.get(s.tip)
-		said.Body, said.Usage = m, r.Usage
-		for _, c := range m.ToolCalls {
-			s.calls[c.ID] = true
-		}
+	for _, c := range s.get(s.tip).Message().ToolCalls {
+		s.calls[c.ID] = true
 	}
 	return nil
 }
