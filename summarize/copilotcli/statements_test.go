@@ -637,7 +637,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"demand.go", "		return Compacted{}, ErrBusy\n	}\n	defer", "		return Compacted{}, nil\n	}\n	defer"),
+				statements.Change(engine+"demand.go", "		return nil, ctx, ErrBusy\n", "		return nil, ctx, ErrNothingToCompact\n"),
 			},
 		},
 		{
