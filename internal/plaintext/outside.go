@@ -24,5 +24,5 @@ func Outside(text string) string {
 		}
 		return r
 	}, text)
-	return mark.ReplaceAllString(Untagged(text), `\[$1`)
+	return mark.ReplaceAllString(NoInstructions(Untagged(text)), `\[$1`)
 }

@@ -21,6 +21,9 @@ const (
 	PinnedTag = "pinned"
 	// CompactionTag marks the request for a summary that follows a conversation.
 	CompactionTag = "conversation-compaction"
+	// InstructionsTag and ImportedTag hold an instruction file, and a file that it imports.
+	InstructionsTag = "instructions"
+	ImportedTag     = "imported"
 )
 
 // Marks of the replacement of a history: its tag, the start of the tag of the pointer to the transcript, and the tag of
@@ -55,6 +58,11 @@ func MatchTags(names ...string) *regexp.Regexp {
 // Untagged escapes promptree's own tags in a text with a backslash after the <. A text that is escaped already is
 // unchanged.
 func Untagged(text string) string { return ownTags.ReplaceAllString(text, `<\$1`) }
+
+var instructionTags = regexp.MustCompile("(?i)" + MatchTags(InstructionsTag, ImportedTag).String())
+
+// NoInstructions escapes the tags of instruction files in a text from outside.
+func NoInstructions(text string) string { return instructionTags.ReplaceAllString(text, `<\$1`) }
 
 // leftOut matches the beginning of a line that reads as promptree's mark for something left out or cut.
 var leftOut = regexp.MustCompile(`(?m)^([^\S\n]*)(\[[^\n]*(?:left out|cut) here)`)

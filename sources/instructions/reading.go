@@ -217,11 +217,9 @@ func (l *loader) content(name string) (text string, size int, err error) {
 
 // The names of the tags.
 const (
-	tagFile     = "instructions"
-	tagImported = "imported"
+	tagFile     = plaintext.InstructionsTag
+	tagImported = plaintext.ImportedTag
 )
-
-var ownTags = regexp.MustCompile("(?i)" + plaintext.MatchTags(tagFile, tagImported).String())
 
 // note returns a tag that says something of a file whose text is not shown.
 func note(tag, path, text string) string { return empty(tag, path, "note", text) }
@@ -312,7 +310,7 @@ func (l *loader) expand(text, name string, depth int) string {
 
 // asData returns text from a file as it may stand between the tags.
 func asData(text string) string {
-	return plaintext.Unmarked(plaintext.Untagged(ownTags.ReplaceAllString(strings.ToValidUTF8(text, "\ufffd"), `<\$1`)))
+	return plaintext.Unmarked(plaintext.Untagged(plaintext.NoInstructions(strings.ToValidUTF8(text, "\ufffd"))))
 }
 
 // windowsPath matches the beginning of an absolute path of Windows.
