@@ -271,6 +271,13 @@ func TestTheThinkingBlocksOfLiteLLMAreThinking(t *testing.T) {
 	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: importer.Repeated, What: "reasoning_content"}}, got.Notes)
 }
 
+func TestAResultOfCodexMayBeOnePart(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(`{"timestamp":"2026-08-03T10:48:55Z","type":"response_item","payload":{"type":"function_call","call_id":"c","name":"ls","arguments":"{}"}}
+{"timestamp":"2026-08-03T10:48:56Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":{"type":"input_text","text":"a.go","detail":null}}}`))
+	require.NoError(t, err)
+	require.Equal(t, chat.Message{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Text("a.go")}}, said(got)[1])
+}
+
 func TestALineOfAnEvaluationOfOpenHandsIsASession(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(`{"instance_id":"i","history":` + strings.ReplaceAll(string(fixture(t, "openhands-old.json")), "\n", " ") + `}`))
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -115,9 +116,19 @@ func (p *codexPart) reasoning(o *object, notes *pending) {
 	p.content = chat.Parts{t}
 }
 
-// output reads a result: a text, a list of parts or, in older versions, an object that says whether the call succeeded.
+// isPart reports whether an object is a part of a list.
+func isPart(raw json.RawMessage) bool {
+	o, err := parseObject(raw)
+	return err == nil && o.is("type", kindText)
+}
+
+// output reads a result: a text, a part, a list of parts or, in older versions, an object that says whether the call
+// succeeded.
 func (p *codexPart) output(o *object, notes *pending) {
 	switch {
+	case o.is("output", kindObject) && isPart(o.fields["output"]):
+		o.put("output", slices.Concat([]byte("["), o.raw("output"), []byte("]")))
+		p.read(o, "output", notes)
 	case o.is("output", kindText):
 		p.text(o.text("output"), "output", notes)
 	case o.is("output", kindObject):
