@@ -244,7 +244,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 	var out sdk.ChatCompletionAssistantMessageParam
 	out.Name = optional(m.Name)
 	var list []sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion
-	lists := false
+	lists, fields := false, false
 	extra := c.reasoningFields(m)
 	for _, p := range m.Content {
 		switch p := p.(type) {
@@ -258,6 +258,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 				lists = true
 				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](p.Value))
 			case asFields:
+				fields = true
 				for key, value := range o.without("type") {
 					extra[key] = value
 				}
@@ -267,7 +268,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 	switch {
 	case lists:
 		out.Content.OfArrayOfContentParts = list
-	case len(list) > 0 || len(m.ToolCalls) == 0:
+	case len(list) > 0 || len(m.ToolCalls) == 0 && !fields:
 		out.Content.OfString = param.NewOpt(m.Text())
 	}
 	for _, call := range m.ToolCalls {

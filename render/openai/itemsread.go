@@ -18,6 +18,9 @@ import (
 //   - A part for which package chat has no place, and any item that is no message, call, output or reasoning, is a
 //     [chat.Opaque].
 //
+// Reasoning without its encrypted content is of use to the server that stored it only, and [ItemsRequest] refuses it: set
+// Store off and Include to reasoning.encrypted_content in the loop's requests, or leave it out by [Repair].
+//
 // An input that refers to an earlier answer by its id holds too little to be compacted, and is an error.
 func ReadItems(params responses.ResponseNewParams) (chat.Request, error) {
 	var request chat.Request

@@ -142,6 +142,21 @@ func TestWhatHasNoPlaceIsSentBackAsItWas(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatOnlyRefusesOrSpeaksIsSentBackAsItWas(t *testing.T) {
+	for _, answer := range []string{`{"role":"assistant","refusal":"No."}`, `{"role":"assistant","audio":{"id":"audio_1"}}`} {
+		var message sdk.ChatCompletionMessage
+		require.NoError(t, json.Unmarshal([]byte(answer), &message))
+		params := sdk.ChatCompletionNewParams{Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("Go!"), message.ToParam(), sdk.UserMessage("Why?")}}
+		read, err := openai.ReadChat(params)
+		require.NoError(t, err)
+		wrote, err := openai.ChatRequest(read, openai.Options{})
+		require.NoError(t, err)
+		raw, err := json.Marshal(wrote.Messages[1])
+		require.NoError(t, err)
+		require.JSONEq(t, answer, string(raw))
+	}
+}
+
 func TestWhatCannotBeReadIsAnErrorThatNamesIt(t *testing.T) {
 	chatOf := func(raw string) error {
 		m := param.Override[sdk.ChatCompletionMessageParamUnion](json.RawMessage(raw))

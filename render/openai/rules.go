@@ -152,7 +152,10 @@ func (a API) hasContent(m chat.Message) bool {
 			return true
 		case chat.Opaque:
 			at, o := a.placeOf(m.Role, p)
-			if at == asContent || at == asItem && a == Responses && o.text("type") != "reasoning" {
+			switch {
+			case at == asContent, at == asItem && a == Responses && o.text("type") != "reasoning":
+				return true
+			case at == asFields && (o["refusal"] != nil || o["audio"] != nil):
 				return true
 			}
 		}
