@@ -31,6 +31,10 @@ What a session cannot hold as it is recorded is noted on the standard error, as 
 	repeated    it repeats what another line says and was left out
 	moved       parts of a line became messages of their own, in another order
 	unlinked    the line that it follows is missing, so it follows the one before it
+	reordered   the line that it follows comes after it; it was read after that one
+	unknown     its type is not known; it is kept as data that no model sees
+	later version
+	            a later version of the agent wrote it, so that something may be missing
 	refused     no valid entry could be made of it; it is kept as data that no model sees
 	unreadable  the line cannot be read and was left out (-salvage)
 
