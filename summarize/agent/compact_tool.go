@@ -75,14 +75,20 @@ func (t CompactTool) refusal(ctx context.Context, call chat.ToolCall) (string, e
 	if steps <= 0 {
 		steps = 10
 	}
-	since := 0 // answers since the compaction that was asked for, this one not counted
+	since := 0   // answers since the compaction that was asked for, this one not counted
+	this := true // the newest answer, if the call is in it and has no result
 	for e, err := range t.Compactor.Session.Back(ctx, "") {
 		if err != nil {
 			return "", err
 		}
-		switch m := e.Message(); {
-		case m.Role == chat.RoleAssistant && !slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == call.ID }):
-			since++
+		m := e.Message()
+		this = this && m.ToolCallID != call.ID
+		switch {
+		case m.Role == chat.RoleAssistant:
+			if !this || !slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == call.ID }) {
+				since++
+			}
+			this = false
 		case isGranted(m) && since+1 < steps:
 			return fmt.Sprintf("Not compacted: it was, at your request, %d steps ago. Ask again in %d.", since+1, steps-since-1), nil
 		}

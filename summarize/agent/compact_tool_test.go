@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -23,13 +24,14 @@ import (
 type asker struct {
 	calls     int
 	arguments string
+	id        string         // of each call; by default each has another
 	summaries []chat.Request // the requests for summaries
 }
 
 func (a *asker) Generate(context.Context, chat.Request) (chat.Response, error) {
 	a.calls++
 	return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
-		{ID: fmt.Sprint("ask", a.calls), Name: agent.CompactToolName, Arguments: a.arguments},
+		{ID: cmp.Or(a.id, fmt.Sprint("ask", a.calls)), Name: agent.CompactToolName, Arguments: a.arguments},
 	}}}, nil
 }
 
@@ -134,21 +136,25 @@ func TestWhatTheModelAsksForIsCompactedBeforeTheNextStepInAnyProcess(t *testing.
 }
 
 func TestTheModelIsGrantedOneCompactionInTenSteps(t *testing.T) {
-	session, model := numbered.Session(), &asker{arguments: `{"keep":"names"}`}
-	talkLong(t, session, 20)
-	a := askingAgent(t, session, model)
-	var granted []int
-	for step := range 22 {
-		answer, err := a.Step(t.Context())
-		require.NoError(t, err)
-		if !result(t, answer).IsError {
-			granted = append(granted, step)
-		}
-		if step == 4 {
-			require.Contains(t, result(t, answer).Text(), "4 steps ago. Ask again in 6.")
-		}
-		require.NoError(t, session.Append(t.Context(), chat.UserMessage(strings.Repeat("A ship of the harbour. ", 40))))
+	for name, id := range map[string]string{"calls with ids of their own": "", "calls with the same id": "call_0"} {
+		t.Run(name, func(t *testing.T) {
+			session, model := numbered.Session(), &asker{arguments: `{"keep":"names"}`, id: id}
+			talkLong(t, session, 20)
+			a := askingAgent(t, session, model)
+			var granted []int
+			for step := range 22 {
+				answer, err := a.Step(t.Context())
+				require.NoError(t, err)
+				if !result(t, answer).IsError {
+					granted = append(granted, step)
+				}
+				if step == 4 {
+					require.Contains(t, result(t, answer).Text(), "4 steps ago. Ask again in 6.")
+				}
+				require.NoError(t, session.Append(t.Context(), chat.UserMessage(strings.Repeat("A ship of the harbour. ", 40))))
+			}
+			require.Equal(t, []int{0, 10, 20}, granted)
+			require.Equal(t, 3, compactions(t, session))
+		})
 	}
-	require.Equal(t, []int{0, 10, 20}, granted)
-	require.Equal(t, 3, compactions(t, session))
 }
