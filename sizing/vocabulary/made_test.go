@@ -17,21 +17,11 @@ import (
 
 // made is a small vocabulary, with what its file says and a count of texts by definition.
 type made struct {
-	file   map[string]any
 	ids    map[string]int
 	merges [][2]string
 	// characters is set for a vocabulary of characters.
 	characters   bool
 	ignoreMerges bool
-}
-
-// stringOf returns the characters that stand for bytes in a vocabulary by bytes.
-func stringOf(bytes string) string {
-	var b strings.Builder
-	for _, c := range []byte(bytes) {
-		b.WriteString(byteStrings[c])
-	}
-	return b.String()
 }
 
 var byteStrings = func() (all [256]string) {
