@@ -152,18 +152,15 @@ func (r *reader) message(role string, content json.RawMessage) error {
 	if json.Unmarshal(content, &text) == nil {
 		content, _ = json.Marshal([]map[string]string{{"type": typeText, "text": text}})
 	}
-	if role == string(chat.RoleAssistant) {
-		var blocks []sdk.ContentBlockUnion
-		if err := json.Unmarshal(content, &blocks); err != nil {
-			return err
-		}
-		m, after := assistantOf(blocks)
-		r.add(m)
-		r.pending = after
-		return nil
-	}
-	if role != string(chat.RoleUser) && role != string(chat.RoleSystem) {
+	if role != string(chat.RoleAssistant) && role != string(chat.RoleUser) && role != string(chat.RoleSystem) {
 		return fmt.Errorf("its role is %q: use user or assistant", role)
+	}
+	blocks, err := blocksOf(content)
+	if err != nil {
+		return err
+	}
+	if role == string(chat.RoleAssistant) {
+		return r.assistant(content, blocks)
 	}
 	var said chat.Parts
 	flush := func() {
@@ -172,7 +169,6 @@ func (r *reader) message(role string, content json.RawMessage) error {
 		}
 		said = nil
 	}
-	blocks, err := blocksOf(content)
 	for _, b := range blocks {
 		if b.text("type") != typeToolResult {
 			said = append(said, b.parts()...)
@@ -184,7 +180,23 @@ func (r *reader) message(role string, content json.RawMessage) error {
 		}
 	}
 	flush()
-	return err
+	return nil
+}
+
+// assistant reads the blocks of an assistant message as those of an answer, with the breakpoints that they carry.
+func (r *reader) assistant(content json.RawMessage, blocks []block) error {
+	var answer []sdk.ContentBlockUnion
+	if err := json.Unmarshal(content, &answer); err != nil {
+		return err
+	}
+	marks := make([]chat.Parts, len(blocks))
+	for i, b := range blocks {
+		marks[i] = b.mark()
+	}
+	m, after := assistantOf(answer, marks)
+	r.add(m)
+	r.pending = after
+	return nil
 }
 
 // result reads a tool's result.

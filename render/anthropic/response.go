@@ -28,7 +28,7 @@ func Response(m *sdk.Message) chat.Response {
 			m.Usage.CacheCreation.Ephemeral1hInputTokens),
 		StopReason: stopReason(m.StopReason),
 	}
-	r.Message, _ = assistantOf(m.Content)
+	r.Message, _ = assistantOf(m.Content, nil)
 	for _, b := range m.Content {
 		if b.Type == typeCompaction {
 			r.Usage = r.Usage.Plus(compactionUsage(m))
@@ -38,9 +38,9 @@ func Response(m *sdk.Message) chat.Response {
 	return r
 }
 
-// assistantOf returns the message that consists of these blocks, and the breakpoints that calls at its end carry. Blocks
-// of an answer carry none.
-func assistantOf(blocks []sdk.ContentBlockUnion) (m chat.Message, after chat.Parts) {
+// assistantOf returns the message that consists of these blocks, and the breakpoints that calls at its end carry. marks
+// are the breakpoints of each block; nil for an answer, whose blocks have none.
+func assistantOf(blocks []sdk.ContentBlockUnion, marks []chat.Parts) (m chat.Message, after chat.Parts) {
 	m.Role = chat.RoleAssistant
 	lastNonCall := -1
 	for i, b := range blocks {
@@ -52,6 +52,10 @@ func assistantOf(blocks []sdk.ContentBlockUnion) (m chat.Message, after chat.Par
 	var ids chat.CallIDs
 	add := func(p ...chat.Part) { m.Content = append(m.Content, p...) }
 	for i, b := range blocks {
+		var mark chat.Parts
+		if marks != nil {
+			mark = marks[i]
+		}
 		switch b.Type {
 		case typeThinking, typeRedacted:
 			t := chat.Thinking{Text: b.Thinking, Signature: b.Signature, Encrypted: b.Data}
@@ -66,7 +70,7 @@ func assistantOf(blocks []sdk.ContentBlockUnion) (m chat.Message, after chat.Par
 			if c := textCitations(b); c.Value != nil {
 				add(c)
 			}
-			add(markOf(b)...)
+			add(mark...)
 		case typeToolUse:
 			id := ids.Next(b.ID)
 			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{
@@ -74,9 +78,9 @@ func assistantOf(blocks []sdk.ContentBlockUnion) (m chat.Message, after chat.Par
 			})
 			if i < lastNonCall {
 				add(placeMark(id))
-				add(markOf(b)...)
+				add(mark...)
 			} else {
-				after = append(after, markOf(b)...)
+				after = append(after, mark...)
 			}
 		default:
 			add(chat.Opaque{Value: json.RawMessage(b.RawJSON())})
@@ -84,15 +88,6 @@ func assistantOf(blocks []sdk.ContentBlockUnion) (m chat.Message, after chat.Par
 		thinkingFirst = false
 	}
 	return m, after
-}
-
-// markOf returns the breakpoint that a block carries, if any.
-func markOf(b sdk.ContentBlockUnion) chat.Parts {
-	var fields block
-	if json.Unmarshal([]byte(b.RawJSON()), &fields) != nil {
-		return nil
-	}
-	return fields.mark()
 }
 
 func stopReason(s sdk.StopReason) chat.StopReason {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -259,9 +260,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](p.Value))
 			case asFields:
 				fields = true
-				for key, value := range o.without("type") {
-					extra[key] = value
-				}
+				maps.Copy(extra, o.extra())
 			}
 		}
 	}
@@ -324,11 +323,7 @@ func chatCall(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
 		ID: call.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.Name, Arguments: call.Arguments},
 	}
 	if kept.text("type") == chatFields {
-		extra := map[string]any{}
-		for key, value := range kept.without("type") {
-			extra[key] = value
-		}
-		out.SetExtraFields(extra)
+		out.SetExtraFields(kept.extra())
 	}
 	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &out}
 }

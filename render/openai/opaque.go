@@ -50,6 +50,15 @@ func (o object) without(keys ...string) object {
 	return kept
 }
 
+// extra returns the fields but for the type, in the form in which the SDK takes extra fields.
+func (o object) extra() map[string]any {
+	fields := map[string]any{}
+	for key, value := range o.without("type") {
+		fields[key] = value
+	}
+	return fields
+}
+
 func (o object) raw() json.RawMessage {
 	raw, err := json.Marshal(o)
 	if err != nil {
