@@ -188,7 +188,7 @@ func piThinking(o *object) chat.Part {
 	return chat.Thinking{Text: text, Signature: signature}
 }
 
-// signThinking gives thinking of a Chat Completions server the signature that pi itself gives it later: the field in which
+// signThinking sets the signature of thinking of a Chat Completions server as later versions of pi do: to the field in which
 // it came, and goes back. Earlier versions of pi wrote none. An answer that was cut off is left as it is.
 func signThinking(m *chat.Message, o *object) {
 	reason := o.peek("stopReason")

@@ -115,7 +115,7 @@ func (m *middleware[M]) mirror(ctx context.Context) (*mirror.Mirror[M], error) {
 	return r.mirror, nil
 }
 
-// BeforeAgent gives the run a mirror of its own.
+// BeforeAgent adds a mirror of the run's own to its context.
 func (m *middleware[M]) BeforeAgent(ctx context.Context, agent *adk.ChatModelAgentContext) (context.Context, *adk.ChatModelAgentContext, error) {
 	return context.WithValue(ctx, runKey{m}, &run[M]{}), agent, nil
 }
