@@ -105,6 +105,8 @@ type Replay struct {
 	As func(n int, m chat.Message) chat.Message
 	// Fewer halves the number of replays.
 	Fewer bool
+	// Recorded replays the real session too, if it is there, which takes minutes. Off by default, unless -replay.all is set.
+	Recorded bool
 	// Check is called with each request. It may be called from several goroutines at once.
 	Check func(t *testing.T, r Request)
 }
@@ -135,7 +137,7 @@ func (r Replay) Run(t *testing.T) {
 	counter := tiktoken.O200k()
 	for name, path := range sessions {
 		t.Run(name, func(t *testing.T) {
-			if name == "recorded" && !*all {
+			if name == "recorded" && !*all && !r.Recorded {
 				t.Skip("takes minutes: set -replay.all")
 			}
 			spoken := read(t, filepath.Join(r.Root, filepath.FromSlash(path)))
