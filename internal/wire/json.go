@@ -1,0 +1,196 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Kind is the kind of a JSON value, as errors name it.
+type Kind string
+
+// The kinds.
+const (
+	KindObject  Kind = "an object"
+	KindList    Kind = "a list"
+	KindText    Kind = "a text"
+	KindNumber  Kind = "a number"
+	KindBoolean Kind = "true or false"
+	KindNull    Kind = "null"
+)
+
+// KindOf returns the kind of a valid JSON value from its first byte.
+func KindOf(raw json.RawMessage) Kind {
+	switch raw[skipSpace(raw, 0)] {
+	case '{':
+		return KindObject
+	case '[':
+		return KindList
+	case '"':
+		return KindText
+	case 't', 'f':
+		return KindBoolean
+	case 'n':
+		return KindNull
+	default:
+		return KindNumber
+	}
+}
+
+// Compacted returns valid JSON without white space.
+func Compacted(raw json.RawMessage) string {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // it is valid
+	return b.String()
+}
+
+// maxItems is the maximum length of a list. An object takes far more memory than "{}" does in a file.
+const maxItems = 1 << 17
+
+// Values returns the values of a list of valid JSON, which are not copies, and an error if there are too many.
+func Values(list json.RawMessage) ([]json.RawMessage, error) {
+	var values []json.RawMessage
+	err := eachValue(list, func(value json.RawMessage, _, _ int) error {
+		values = append(values, value)
+		return nil
+	})
+	return values, err
+}
+
+// Each calls f for each object of a list of valid JSON, with its offset in the list. An error of f, or of the object, is
+// returned with the index.
+func Each(list json.RawMessage, f func(item *Object, offset int) error) error {
+	return eachValue(list, func(value json.RawMessage, index, offset int) error {
+		item, err := parse(value)
+		if err == nil {
+			err = f(item, offset)
+		}
+		if err == nil {
+			err = item.err
+		}
+		if err != nil {
+			return fmt.Errorf("part %d: %w", index, err)
+		}
+		return nil
+	})
+}
+
+func eachValue(list json.RawMessage, f func(value json.RawMessage, index, offset int) error) error {
+	for i, n := bytes.IndexByte(list, '[')+1, 0; ; n++ {
+		if i = skipSpace(list, i); list[i] == ']' {
+			return nil
+		}
+		if n == maxItems {
+			return fmt.Errorf("more than %d parts", maxItems)
+		}
+		if list[i] == ',' {
+			i = skipSpace(list, i+1)
+		}
+		end := skipValue(list, i)
+		if err := f(list[i:end:end], n, i); err != nil {
+			return err
+		}
+		i = end
+	}
+}
+
+// skipSpace returns the index of the first byte from i on that is not white space.
+func skipSpace(raw []byte, i int) int {
+	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\r' || raw[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+// skipValue returns the index after the value that begins at i in valid JSON.
+func skipValue(raw []byte, i int) int {
+	depth := 0
+	for ; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			i = skipText(raw, i) - 1
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		case ',', ':', ' ', '\t', '\r', '\n':
+			continue
+		default: // a number or a word
+			for i+1 < len(raw) && !endsWord(raw[i+1]) {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return i
+}
+
+func endsWord(b byte) bool {
+	return b == ',' || b == ']' || b == '}' || b == ' ' || b == '\t' || b == '\r' || b == '\n'
+}
+
+// skipText returns the index after the text that begins at i.
+func skipText(raw []byte, i int) int {
+	for i++; ; i++ {
+		i += bytes.IndexByte(raw[i:], '"')
+		escapes := 0
+		for raw[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
+// unquote decodes a JSON string. Half a surrogate pair becomes U+FFFD, and is an error.
+func unquote(raw json.RawMessage) (string, error) {
+	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner), nil
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	if half := halfSurrogate(raw); half != "" {
+		err = fmt.Errorf("%s is half a surrogate pair", half)
+	}
+	return s, err
+}
+
+// halfSurrogate returns the first escape in a valid JSON string for half a surrogate pair without its other half, "" if
+// there is none.
+func halfSurrogate(raw []byte) string {
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		r, ok := escapedUnit(raw[i:])
+		if !ok {
+			i++ // the byte after the backslash, which may be one itself
+			continue
+		}
+		if utf16.IsSurrogate(r) {
+			low, _ := escapedUnit(raw[i+6:])
+			if utf16.DecodeRune(r, low) == utf8.RuneError {
+				return string(raw[i : i+6])
+			}
+			i += 6
+		}
+		i += 5
+	}
+	return ""
+}
+
+// escapedUnit returns the UTF-16 unit of an escape such as \u00e9 at the start of raw.
+func escapedUnit(raw []byte) (rune, bool) {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
+	return rune(n), err == nil
+}
