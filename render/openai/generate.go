@@ -17,7 +17,18 @@ func emptyAnswer() error {
 	return &chat.TransientError{Err: errors.New("openai: the answer holds no message")}
 }
 
-func (m *Model) generateChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
+// generateChat sends a repaired request to Chat Completions.
+func (m *Model) generateChat(ctx context.Context, req chat.Request) (chat.Response, error) {
+	params, err := m.chatRequest(req)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	x := provider.NewExchange(req.Stream != nil)
+	r, err := m.askChat(ctx, x, params, req.Stream)
+	return r, x.Err(ctx, err)
+}
+
+func (m *Model) askChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	if stream != nil {
 		return m.streamChat(ctx, x, params, stream)
 	}
@@ -84,7 +95,22 @@ func isRefusal(m chat.Message) bool {
 	})
 }
 
-func (m *Model) generateItems(ctx context.Context, x *provider.Exchange, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
+// generateItems sends a repaired request to the Responses API.
+func (m *Model) generateItems(ctx context.Context, req chat.Request) (chat.Response, error) {
+	req.Messages = m.unreadable.without(req.Messages)
+	params, err := m.itemsRequest(req)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	x := provider.NewExchange(req.Stream != nil)
+	r, err := m.askItems(ctx, x, params, req.Stream)
+	if m.unreadable.learns(err, req.Messages) {
+		return m.generateItems(ctx, req)
+	}
+	return r, x.Err(ctx, err)
+}
+
+func (m *Model) askItems(ctx context.Context, x *provider.Exchange, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	if stream != nil {
 		return m.streamItems(ctx, x, params, stream)
 	}

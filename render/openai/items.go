@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
@@ -325,9 +326,13 @@ func (a *assistantWriter) call(call chat.ToolCall) {
 	}})
 }
 
-// reasoningItem returns the original item of a thought, and its id; nil if it did not come from this API.
+// reasoningItem returns the original item of a thought, and its id; nil if it did not come from this API. The signature
+// is the rest of the item, or in sessions that were imported by earlier versions its id alone.
 func reasoningItem(t chat.Thinking) (json.RawMessage, string) {
 	item := objectOf([]byte(t.Signature))
+	if item == nil && t.Encrypted != "" && strings.HasPrefix(t.Signature, "rs_") {
+		item = object{"id": quoted(t.Signature)}
+	}
 	if item == nil {
 		return nil, ""
 	}

@@ -49,6 +49,8 @@ type Model struct {
 	// whatever a [chat.Request] has no field for.
 	AdjustChat  func(*sdk.ChatCompletionNewParams)
 	AdjustItems func(*responses.ResponseNewParams)
+
+	unreadable unreadable // the encrypted items that the server refused
 }
 
 // Generate repairs the request with [Repair] and sends it. A request that cannot be repaired is a
@@ -57,6 +59,10 @@ type Model struct {
 // The limit of the answer includes its reasoning, as OpenAI counts it. A temperature is not sent to models that refuse
 // it: OpenAI's reasoning models, except GPT-5.1 to GPT-5.5 at the effort "none". Answers of the Responses API are not
 // stored, and include their reasoning in encrypted form.
+//
+// A request of the Responses API that is refused because the server cannot read an encrypted item in it
+// (invalid_encrypted_content) is sent once more without its encrypted items, and no later request of the model holds
+// them: the reasoning of another organisation, region or model.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the server's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
@@ -76,22 +82,10 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil {
 		return chat.Response{}, err
 	}
-	x := provider.NewExchange(req.Stream != nil)
-	var r chat.Response
 	if m.API == Responses {
-		params, err := m.itemsRequest(req)
-		if err != nil {
-			return chat.Response{}, err
-		}
-		r, err = m.generateItems(ctx, x, params, req.Stream)
-		return r, x.Err(ctx, err)
+		return m.generateItems(ctx, req)
 	}
-	params, err := m.chatRequest(req)
-	if err != nil {
-		return chat.Response{}, err
-	}
-	r, err = m.generateChat(ctx, x, params, req.Stream)
-	return r, x.Err(ctx, err)
+	return m.generateChat(ctx, req)
 }
 
 // prepare repairs a request and calls onRepair with the changes.
