@@ -86,16 +86,14 @@
 //
 // # Step 6: a conversation
 //
-// A session stores the conversation, and three elements show it:
+// A session stores the conversation, and an element shows it:
 //
 //	prompt := el.Prompt(
 //		el.System(el.Text("You are a coding agent.")),
-//		history.Conversation{Session: session}, // the turns that are over
-//		history.TurnStart{Session: session},    // what the user asks now
-//		history.TurnRounds{Session: session},   // what the agent has done about it
+//		history.All{Session: session},
 //	)
 //
-// They are required by default, so that no message is lost silently. If they do not fit, the render fails:
+// It is required by default, so that no message is lost silently. If it does not fit, the render fails:
 //
 //	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 //		fmt.Printf("it takes %d tokens and has %d\n", over.Needed, over.Budget)

@@ -203,9 +203,7 @@ func Example_step6Conversation() {
 	talk(session, 30)
 	prompt := el.Prompt(
 		el.System(el.Text("You are a coding agent.")),
-		history.Conversation{Session: session}, // the turns that are over
-		history.TurnStart{Session: session},    // what the user asks now
-		history.TurnRounds{Session: session},   // what the agent has done about it
+		history.All{Session: session},
 	)
 	_, err := render.Render(ctx, prompt, render.Options{Budget: 1000, Tokenizer: tokenizer})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
@@ -220,9 +218,7 @@ func Example_step7Compaction() {
 	talk(session, 30)
 	prompt := el.Prompt(
 		el.System(el.Text("You are a coding agent.")),
-		history.Conversation{Session: session},
-		history.TurnStart{Session: session},
-		history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)
 	compactor := &summarize.Compactor{
 		Session: session,
@@ -260,7 +256,7 @@ func Example_step8Agent() {
 	})
 	run := func(chat.ToolCall) string { return "noon" }
 	session := &history.Session{}
-	prompt := el.Prompt(history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session})
+	prompt := el.Prompt(history.All{Session: session})
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 1000, Tools: tools},

@@ -42,7 +42,7 @@ import (
 func conversation(session *history.Session) el.Nodes {
 	return el.Prompt(
 		el.System(el.Text("You are a coding agent.")),
-		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)
 }
 

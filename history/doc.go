@@ -2,7 +2,7 @@
 //
 //   - A session: [Open] keeps it in a file, the zero [Session] in memory.
 //   - [Session.Append], for what the user, the model and the tools say.
-//   - The elements [Conversation], [TurnStart] and [TurnRounds], which show it in a prompt.
+//   - The element [All], which shows it in a prompt.
 //
 // A session is only ever appended to. In a file it is one JSON object a line:
 //
@@ -66,17 +66,16 @@
 // a compaction is not affected by it. A compaction names the entry at which it cuts, so it may take its time: what was
 // said in the meantime is kept.
 //
-// Three elements show the view in a prompt:
+// [All] shows the view in a prompt:
 //
 //	prompt := el.Prompt(
 //		el.System(el.Text(instructions)),
-//		history.Conversation{Session: session}, // the turns that are over
-//		history.TurnStart{Session: session},    // what the user asks now
-//		history.TurnRounds{Session: session},   // what the agent has done about it
+//		history.All{Session: session},
 //	)
 //
-// [Compacted] shows the summaries apart from the turns, for a prompt with something in between. [WithView] sets the view
-// that the elements show.
+// A prompt that has something of its own in between shows the parts, each once and in this order: [Compacted], the
+// summaries; [Conversation], the turns that are over (TurnsOnly after a Compacted); [TurnStart], what the user asks now;
+// [TurnRounds], what the agent has done about it. [WithView] sets the view that the elements show.
 //
 // The elements are required unless Droppable is set: history that does not fit is an error, which package summarize
 // answers with a compaction, and is never lost silently. What they show obeys the providers' rules at any budget

@@ -46,9 +46,7 @@ func Example() {
 	// The elements show it in a prompt.
 	prompt := el.Prompt(
 		el.System(el.Text("You are a coding agent.")),
-		history.Conversation{Session: session},
-		history.TurnStart{Session: session},
-		history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)
 	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {

@@ -81,6 +81,7 @@ func TestElementsShowTheirPartsOfTheSession(t *testing.T) {
 		{"Conversation shows the turns before the current one", history.Conversation{Session: s}, "u1 a1 t1 a2 u2 a3 t2 t3"},
 		{"TurnStart shows the current turn's user message", history.TurnStart{Session: s}, "u3"},
 		{"TurnRounds shows the rounds of the current turn", history.TurnRounds{Session: s}, "a4 t4 a5 t5"},
+		{"All shows everything", history.All{Session: s}, "u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5"},
 		{"a prompt with all three shows everything", prompt(s), "You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -93,6 +94,7 @@ func TestElementsShowTheirPartsOfTheSession(t *testing.T) {
 		s := agenda(t)
 		require.NoError(t, s.Compact(t.Context(), entry.Compaction{FirstKept: "e6", Messages: []chat.Message{userSays("S1"), userSays("S2")}}))
 		require.Equal(t, "You S1 S2 u2 a3 t2 t3 u3 a4 t4 a5 t5", names(rendered(t, prompt(s), 1000)))
+		require.Equal(t, "S1 S2 u2 a3 t2 t3 u3 a4 t4 a5 t5", names(rendered(t, history.All{Session: s}, 1000)))
 	})
 	t.Run("a session may start with the assistant", func(t *testing.T) {
 		s := talk(t, agentSays("a1"))
@@ -108,6 +110,7 @@ func TestElementsShowTheirPartsOfTheSession(t *testing.T) {
 func TestElementsNeedASession(t *testing.T) {
 	for path, e := range map[string]elements.Node{
 		"Conversation": history.Conversation{}, "TurnStart": history.TurnStart{}, "TurnRounds": history.TurnRounds{},
+		"All > Conversation": history.All{},
 	} {
 		_, err := render.Render(t.Context(), e, render.Options{Budget: 100, Tokenizer: quarter{}})
 		require.ErrorIs(t, err, history.ErrNoSession)
@@ -124,6 +127,7 @@ func TestHistoryIsRequiredByDefault(t *testing.T) {
 		root elements.Node
 		path string
 	}{
+		{"All is required", history.All{Session: s}, "All"},
 		{"Conversation is required", history.Conversation{Session: s}, "Conversation"},
 		{"TurnStart is required", history.TurnStart{Session: s}, "TurnStart"},
 		{"TurnRounds is required", history.TurnRounds{Session: s}, "TurnRounds"},
@@ -207,6 +211,14 @@ func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {
 			},
 		},
 		{
+			"All drops the turns that are over before the current one, and never its start", entry.Compaction{},
+			func(s *history.Session) elements.Node { return history.All{Session: s, Droppable: true} },
+			[]string{
+				"u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "u1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "u1 u2 a3 t2 t3 u3 a4 t4 a5 t5",
+				"u2 a3 t2 t3 u3 a4 t4 a5 t5", "u2 u3 a4 t4 a5 t5", "u3 a4 t4 a5 t5", "u3 a5 t5", "u3",
+			},
+		},
+		{
 			"TurnStart is kept", entry.Compaction{},
 			func(s *history.Session) elements.Node {
 				return elements.Nodes{history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}}
@@ -214,6 +226,13 @@ func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {
 			[]string{
 				"u1 a1 t1 a2 u2 a3 t2 t3 u3", "u1 a2 u2 a3 t2 t3 u3", "u1 u2 a3 t2 t3 u3", "u2 a3 t2 t3 u3", "u2 u3", "u3",
 			},
+		},
+		{
+			"Required wins over Droppable in All too", entry.Compaction{},
+			func(s *history.Session) elements.Node {
+				return history.All{Session: s, Droppable: true, Props: elements.Props{Required: true}}
+			},
+			[]string{"u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5"},
 		},
 		{
 			"Required wins over Droppable", entry.Compaction{},

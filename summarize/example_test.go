@@ -41,9 +41,7 @@ func ExampleCompactor_Render() {
 	}
 	prompt := el.Prompt(
 		el.System(el.Text("You are a coding agent.")),
-		history.Conversation{Session: session},
-		history.TurnStart{Session: session},
-		history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)
 	compactor := &summarize.Compactor{
 		Session: session,
@@ -117,9 +115,7 @@ func ExampleTarget_toolsInThePrompt() {
 		el.Tool(chat.Tool{Name: "run_tests", Description: "Runs the tests."}),
 		el.Tool(chat.Tool{Name: "browse", Description: "Opens a page of the web."}, el.Priority(10)),
 		el.Tool(chat.Tool{Name: "read_file", Description: "Reads a file."}, el.Priority(10)),
-		history.Conversation{Session: session},
-		history.TurnStart{Session: session},
-		history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)
 	for _, budget := range []int{8_000, 2_050} {
 		compactor := &summarize.Compactor{

@@ -102,9 +102,7 @@ func (a agentStep) add(ctx context.Context, s *history.Session, from, to int) er
 func rendered(ctx context.Context, r *running) error {
 	prompt := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
-		history.Conversation{Session: r.session},
-		history.TurnStart{Session: r.session},
-		history.TurnRounds{Session: r.session},
+		history.All{Session: r.session},
 	}
 	result, err := render.Render(ctx, prompt, render.Options{Budget: unlimited, Tokenizer: r.tokenizer})
 	if err == nil {

@@ -158,7 +158,7 @@ const (
 func prompt(s *history.Session) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text(system)}},
-		history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s},
+		history.All{Session: s},
 	}
 }
 

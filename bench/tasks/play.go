@@ -116,7 +116,7 @@ func (w *world) play(ctx context.Context, p policy.Policy, with setting, out *ou
 		Prompt: el.Prompt(
 			el.System(el.Text("You do what the user asks, with the tools, one call at a time. You never guess a code. "+
 				"If something that was said before is not shown any more, look it up if you have a tool for that.")),
-			history.Conversation{Session: w.session}, history.TurnStart{Session: w.session}, history.TurnRounds{Session: w.session},
+			history.All{Session: w.session},
 		),
 	}
 	if with.lookUp == withRecall {

@@ -3,7 +3,7 @@
 //
 //	el.Prompt(
 //		el.System(el.Text("You are a coding agent.")),
-//		history.Conversation{Session: session},
+//		history.All{Session: session},
 //		el.User(el.Priority(900), el.Grow(2),
 //			el.Each(files, func(f File) el.Node {
 //				return el.Tag("file", el.Priority(f.Importance), el.Attr("path", f.Path), el.Fence("go", f.Source))
@@ -51,7 +51,7 @@
 // # Elements without a constructor
 //
 // Rare elements have no constructor: [elements.LineBreak], [elements.CacheBreakpoint], [elements.Transferred]. For any
-// other struct that embeds elements.Props, such as history.TurnRounds, use [Props].
+// other struct that embeds elements.Props, such as history.All, use [Props].
 //
 // # What goes wrong
 //

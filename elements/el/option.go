@@ -51,7 +51,7 @@ func fill[T any](element *T, props *elements.Props, args []Node) elements.Nodes 
 
 // Props returns the properties that options set, for an element that has no constructor here:
 //
-//	history.TurnRounds{Props: el.Props(el.Priority(899), el.Grow(2)), Session: session}
+//	history.All{Props: el.Props(el.Priority(900)), Session: session}
 func Props(options ...Property) elements.Props {
 	var props elements.Props
 	for _, o := range options {

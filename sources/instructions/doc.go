@@ -6,7 +6,7 @@
 //	prompt := el.Prompt(
 //		el.System(el.Text("You are a coding agent.")),
 //		el.User(files),
-//		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+//		history.All{Session: session},
 //	)
 //
 // Because they are rendered and not said, no compaction loses them, and a session that is reopened shows them again.

@@ -48,7 +48,7 @@ func ExampleChanges() {
 	files := &instructions.Files{FS: project, Session: session, Changed: func(paths []string) { fmt.Println("changed:", paths) }}
 	prompt := el.Prompt(
 		el.User(files),
-		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+		history.All{Session: session},
 		instructions.Changes{Files: files},
 	)
 	if err := session.Append(ctx, chat.UserMessage("Format main.go.")); err != nil {

@@ -40,9 +40,9 @@ type Conversation struct {
 	// Compactor of the session that keeps the conversation. Before each request the plugin sets the tools of its target
 	// to those of the agent. The caller closes it, and the session.
 	Compactor *summarize.Compactor
-	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone:
-	// [history.Conversation], [history.TurnStart] and [history.TurnRounds]. It may show instruction files (package
-	// instructions), but not declare tools, as the elements of packages skills and tools do: the agent has its own.
+	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone, a
+	// [history.All]. It may show instruction files (package instructions), but not declare tools, as the elements of
+	// packages skills and tools do: the agent has its own.
 	Prompt elements.Node
 }
 
@@ -173,7 +173,7 @@ func (p *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*mode
 	said, continued := withoutContinue(req.Contents)
 	if continued {
 		if log := c.Compactor.Session; c.Prompt == nil {
-			c.Prompt = elements.Nodes{history.Conversation{Session: log}, history.TurnStart{Session: log}, history.TurnRounds{Session: log}}
+			c.Prompt = history.All{Session: log}
 		}
 		s.Prompt = elements.Nodes{c.Prompt, elements.Message(elements.Props{Required: true}, chat.UserMessage(continueText))}
 	}

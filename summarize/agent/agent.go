@@ -72,7 +72,7 @@ var ErrNothingSaid = errors.New("agent: the session is empty: append what the us
 type Agent struct {
 	// Compactor renders the prompt. Its target has the model that is asked, and the tools. The agent does not close it.
 	Compactor *summarize.Compactor
-	// Prompt that shows the session.
+	// Prompt that shows the session. Defaults to the conversation alone, a [history.All] of the compactor's session.
 	Prompt elements.Node
 	// MaxTokens limits an answer. Defaults to the model's own limit.
 	MaxTokens int
@@ -146,11 +146,8 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 			err = a.Compactor.Session.Redacted(ctx, err)
 		}
 	}()
-	switch {
-	case a.Compactor == nil:
+	if a.Compactor == nil {
 		return answer, errors.New("agent: Agent.Compactor is not set: set the compactor that renders the prompt")
-	case a.Prompt == nil:
-		return answer, errors.New("agent: Agent.Prompt is not set: set a prompt that shows the session")
 	}
 	before, err := newest(ctx, a.Compactor.Session)
 	switch {
@@ -255,20 +252,24 @@ func (a *Agent) offered() []chat.Tool {
 // the target has no tools.
 func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 	session, target, offered := a.Compactor.Session, a.Compactor.Current(), a.offered()
+	prompt := a.Prompt
+	if prompt == nil {
+		prompt = history.All{Session: session}
+	}
 	switch {
 	case len(offered) == 0 || session == nil || target.Tokenizer == nil: // the compactor returns the error
-		return a.Prompt, nil
+		return prompt, nil
 	case a.Recall != nil && !session.Recall():
 		return nil, fmt.Errorf("agent: Agent.Recall: %w", recall.ErrUnmarked)
 	case slices.ContainsFunc(target.Tools, func(t chat.Tool) bool { return t.Name == offered[0].Name }):
-		return a.Prompt, nil
+		return prompt, nil
 	}
 	if len(target.Tools) == 0 {
-		prompt := elements.Nodes{a.Prompt}
+		nodes := elements.Nodes{prompt}
 		for _, tool := range offered {
-			prompt = append(prompt, elements.Tool{Props: elements.Props{Required: true}, Tool: tool})
+			nodes = append(nodes, elements.Tool{Props: elements.Props{Required: true}, Tool: tool})
 		}
-		return prompt, nil
+		return nodes, nil
 	}
 	own := target.Tools
 	target.Tools = append(slices.Clone(own), offered...)
@@ -278,7 +279,7 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Prompt, a.Compactor.Retarget(ctx, target)
+	return prompt, a.Compactor.Retarget(ctx, target)
 }
 
 // compactTool returns the tool with the agent's compactor as default.

@@ -215,6 +215,19 @@ func TestTransientFailuresAreRetriedAfterAWait(t *testing.T) {
 	}
 }
 
+func TestAnAgentWithoutAPromptShowsTheSession(t *testing.T) {
+	var asked chat.Request
+	a := newAgent(t, 1000, policy.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+		asked = req
+		return says("Three ships.")(t.Context(), req)
+	})
+	a.Prompt = nil
+	talk(t, a.Compactor.Session, 2)
+	_, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.Len(t, asked.Messages, 5)
+}
+
 func TestAWaitEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := errors.New("enough")
@@ -514,7 +527,7 @@ func TestMissingFieldsAreErrors(t *testing.T) {
 	_, err := (&agent.Agent{}).Step(t.Context())
 	require.ErrorContains(t, err, "Agent.Compactor")
 	_, err = (&agent.Agent{Compactor: &summarize.Compactor{}}).Step(t.Context())
-	require.ErrorContains(t, err, "Agent.Prompt")
+	require.ErrorContains(t, err, "Compactor.Session")
 }
 
 func TestACancelAfterTheAppendReturnsTheCauseAndTheEntry(t *testing.T) {

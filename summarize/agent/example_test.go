@@ -42,7 +42,7 @@ func Example() {
 	defer compactor.Close()
 	steps := &agent.Agent{Compactor: compactor, Prompt: el.Prompt(
 		el.System(el.Text("You know the weather.")),
-		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)}
 	if err := session.Append(ctx, chat.UserMessage("How warm is it here?")); err != nil {
 		log.Fatal(err)
@@ -91,7 +91,7 @@ func Example_recall() {
 	}
 	defer compactor.Close()
 	steps := &agent.Agent{Compactor: compactor, Recall: &recall.Tools{}, Prompt: el.Prompt(
-		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)}
 	err = session.Append(ctx, chat.UserMessage("The door code is 4711."), chat.AssistantMessage("I will remember it."))
 	if err == nil {

@@ -33,9 +33,9 @@ type Conversation struct {
 	// Compactor of the session that keeps the conversation. Before each request the middleware sets the tools of its
 	// target to those of the agent. The caller closes it, and the session.
 	Compactor *summarize.Compactor
-	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone:
-	// [history.Conversation], [history.TurnStart] and [history.TurnRounds]. It may show instruction files (package
-	// instructions), but not declare tools, as the elements of packages skills and tools do: the agent has its own.
+	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone, a
+	// [history.All]. It may show instruction files (package instructions), but not declare tools, as the elements of
+	// packages skills and tools do: the agent has its own.
 	Prompt elements.Node
 }
 

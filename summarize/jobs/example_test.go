@@ -86,9 +86,7 @@ func Example() {
 	defer compactor.Close()
 	step := agent.Agent{Compactor: compactor, Prompt: el.Prompt(
 		el.System(el.Text("You are a coding agent.")),
-		history.Conversation{Session: session},
-		history.TurnStart{Session: session},
-		history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)}
 	answer, err := step.Step(ctx)
 	if err != nil {

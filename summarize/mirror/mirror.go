@@ -25,8 +25,8 @@ type Mirror[M any] struct {
 	// Compactor of the session. Its target's tools are set to those of each request. The mirror closes neither it nor the
 	// session.
 	Compactor *summarize.Compactor
-	// Prompt that shows the session. The system prompt comes before it. Defaults to the conversation alone:
-	// [history.Conversation], [history.TurnStart] and [history.TurnRounds].
+	// Prompt that shows the session. The system prompt comes before it. Defaults to the conversation alone, a
+	// [history.All].
 	Prompt elements.Node
 	// From converts a message. One that holds several, such as the results of parallel calls, is converted to several; one
 	// that holds nothing to none.
@@ -133,7 +133,7 @@ func (m *Mirror[M]) Fit(ctx context.Context, req Request[M]) (Fitted[M], error) 
 	}
 	if m.prompt = append(prompt, m.Prompt); m.Prompt == nil {
 		s := m.Compactor.Session
-		m.prompt = append(prompt, history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s})
+		m.prompt = append(prompt, history.All{Session: s})
 	}
 	result, err := m.Compactor.RenderOrWait(ctx, m.prompt)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
@@ -123,7 +122,7 @@ func (w *walk) render(ctx context.Context, at string) (*render.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	prompt := elements.Nodes{history.Conversation{Session: w.session}, history.TurnStart{Session: w.session}, history.TurnRounds{Session: w.session}}
+	prompt := history.All{Session: w.session}
 	return render.Render(history.WithView(ctx, w.session, view), prompt, render.Options{
 		Budget: math.MaxInt32, Tokenizer: w.tokenizer,
 	})

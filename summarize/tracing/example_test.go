@@ -42,7 +42,7 @@ func Example() {
 
 	steps := &agent.Agent{Compactor: compactor, Prompt: el.Prompt(
 		el.System(el.Text("You are polite.")),
-		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)}
 	if err := session.Append(ctx, chat.UserMessage("Good morning!")); err != nil {
 		log.Fatal(err)

@@ -62,7 +62,7 @@ func (a Agent) Run(t *testing.T) []event.Event {
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
 			elements.Text("You count files."), elements.CacheBreakpoint{},
 		}},
-		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+		history.All{Session: session},
 	}}
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 	for range 100 {

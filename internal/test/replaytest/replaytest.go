@@ -191,7 +191,7 @@ func toolsOf(all []spoken) []chat.Tool {
 func promptOf(session *history.Session) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
-		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+		history.All{Session: session},
 	}
 }
 
