@@ -45,16 +45,18 @@ func (h handles) of(e entry.Entry, from, to int) string {
 // ofText is [handles.of] with the entry's text.
 func (h handles) ofText(e entry.Entry, text func() string, from, to int) string {
 	id, _ := plainjson.Marshal(e.ID) // strings always encode
+	path := ""
+	if h.TextPath != nil && !h.Recall && e.NeedsTextFile() {
+		path = plaintext.PathLine(h.TextPath(e.ID))
+	}
 	switch {
 	case h.Recall && to > 0:
 		return fmt.Sprintf(`%s({"entry":%s,"from":%d,"to":%d})`, ReadTool, id, from, to)
 	case h.Recall:
 		return fmt.Sprintf(`%s({"entry":%s})`, ReadTool, id)
-	case h.TextPath != nil && e.NeedsTextFile():
-		path := plaintext.PathLine(h.TextPath(e.ID))
-		if to > 0 {
-			path += fmt.Sprintf(" lines %d-%d", entry.LineOf(text(), from), entry.LineOf(text(), to-1))
-		}
+	case path != "" && to > 0:
+		return path + fmt.Sprintf(" lines %d-%d", entry.LineOf(text(), from), entry.LineOf(text(), to-1))
+	case path != "":
 		return path
 	case h.Path != "":
 		return "entry " + plaintext.OneLine(e.ID, entry.MaxID) + " of " + plaintext.PathLine(h.Path)

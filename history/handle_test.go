@@ -182,28 +182,3 @@ func TestAnEntryThatIsNotWrittenLeavesNoText(t *testing.T) {
 	require.Empty(t, files)
 	require.NoError(t, os.Rename(path+".moved", path))
 }
-
-func TestTextsThatACrashLeftAreRemovedOnOpening(t *testing.T) {
-	path := tempFile(t)
-	s := opened(t, path)
-	added, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText)}}, entry.Entry{ID: "an/Id", Body: entry.Message{Message: chat.UserMessage(factText)}})
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	stray := filepath.Join(path+".texts", "stray.txt")
-	require.NoError(t, os.WriteFile(stray, []byte("secret"), 0o600))
-	require.NoError(t, os.WriteFile(stray+".part", []byte("secret"), 0o600))
-	s, err = history.Open(path, history.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	require.NoFileExists(t, stray)
-	require.NoFileExists(t, stray+".part")
-	for _, e := range added {
-		require.FileExists(t, s.TextPath(e.ID))
-		require.Equal(t, path+".texts", filepath.Dir(s.TextPath(e.ID)))
-		require.NoError(t, os.Remove(s.TextPath(e.ID)))
-	}
-	require.NoError(t, s.WriteTexts(t.Context()))
-	for _, e := range added {
-		require.FileExists(t, s.TextPath(e.ID), "texts are made from the log")
-	}
-}

@@ -27,9 +27,11 @@ type Session struct {
 
 // Open opens the session in a file for writing, and creates the file if it is missing; see [storage.OpenFile]. The log
 // is read from its end back to what the newest compaction keeps. The texts of long entries are written to files in a
-// folder beside it ([storage.Texter]), so that an agent's tool for files can read them. A line in that part that cannot be read is a
+// folder beside it ([storage.Texter]), so that an agent's tool for files can read them; texts that a crash or somebody else
+// removed are written again, and [Session.TextsErr] says why some are missing. A line in that part that cannot be read is a
 // [*storage.CorruptError]; [Verify] checks all lines.
 func Open(path string, o Options) (*Session, error) {
+	o.File.NoTexts = o.File.NoTexts || o.Recall
 	f, err := storage.OpenFile(path, o.File)
 	if err != nil {
 		return nil, err
@@ -38,27 +40,20 @@ func Open(path string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = f.Mend()
-	if err == nil && !o.Recall {
-		err = f.SweepTexts(func(id string) (bool, error) { return s.inStore(id) })
-	}
-	if err != nil {
+	if err := f.Mend(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.log.MendTexts(context.Background(), f)
 	return s, nil
 }
 
-// inStore reports whether the store has an entry.
-func (s *Session) inStore(id string) (bool, error) {
-	_, err := s.Entry(context.Background(), id)
-	if _, missing := errors.AsType[*storage.NoEntryError](err); missing {
-		return false, nil
-	}
-	return err == nil, err
-}
+// TextsErr returns why texts of long entries ([storage.Texter]) are missing beside the session's file, or left though their
+// entries are gone: nil if they are in step with it, and for other stores. If something that promptree did not write has
+// the place of the folder or of a text, it is a [storage.ErrForeign]: nothing is written or removed there, and prompts name
+// the log in place of texts.
+func (s *Session) TextsErr() error { return s.log.TextsErr() }
 
-// WriteTexts writes the texts of all long entries ([storage.Texter]), for instance of a log that was copied without them,
-// or was written with [Options.Recall]. A session whose store keeps no texts stays as it is.
+// WriteTexts writes the texts of all long entries ([storage.Texter]). A session whose store keeps no texts stays as it is.
 func (s *Session) WriteTexts(ctx context.Context) error { return s.log.WriteTexts(ctx) }
 
 // Read opens the session in a file for reading, as it is at the time; [Session.Refresh] reads what was appended since.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Text returns everything that the entry says, as one text: the texts of its content, one a line after the other, then a
@@ -100,11 +101,10 @@ func (e Entry) fileHead() string {
 	if m, ok := e.Body.(Message); ok {
 		what += " of role " + string(m.Role)
 	}
-	return fmt.Sprintf("Entry %s (%s), word for word from line %d on. A line of %d characters that ends in %s goes on in the next.\n\n",
-		e.ID, what, headLines+1, maxWidth, broken)
+	return fmt.Sprintf("%s A line of %d characters that ends in %s goes on in the next.\n\n", storage.TextHead(e.ID, what), maxWidth, broken)
 }
 
-// headLines is the number of lines of a text file before the text.
+// headLines is the number of lines of a text file before the text, as [storage.TextHead] says.
 const headLines = 2
 
 // TextFile returns [Entry.Text] as a file for tools that read files by lines: two lines that say what it is, then the

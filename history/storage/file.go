@@ -33,8 +33,8 @@ type FileOptions struct {
 	// MaxLine is the maximum length, in bytes, of a line that is read or written. It limits the memory used for one line.
 	// Defaults to 64 MiB.
 	MaxLine int64
-	// NoTexts keeps no texts of long entries beside the log ([Texter]). Off by default, and always on with a Disk of your
-	// own.
+	// NoTexts writes no texts of long entries beside the log ([Texter]); those that are there are removed as their entries
+	// are. Off by default, and always on with a Disk of your own.
 	NoTexts bool
 	// Snapshot ends a file that is only read where it ended when it was opened: [File.End] does not look for what was
 	// appended since. Off by default.
@@ -75,6 +75,8 @@ type File struct {
 	options  FileOptions
 	file     DiskFile
 	readOnly bool
+	onDisk   bool // of the operating system
+	crashed  bool // the last writer did not close the log
 
 	writing sync.Mutex // held during writes, and while waiting for the disk
 	unsaved bool       // something was written but not forced
@@ -86,6 +88,7 @@ type File struct {
 	mu       sync.RWMutex // guards the fields below, never held for long
 	end      int64        // end of the last complete line
 	recovery *Recovery
+	textsErr error // see TextsErr
 	closed   bool
 }
 
@@ -112,7 +115,7 @@ func OpenFile(path string, o FileOptions) (f *File, err error) {
 			return nil, fmt.Errorf("storage: making %s durable: %w", f.path, err)
 		}
 	}
-	writeHolder(f.options.Disk, f.path)
+	f.crashed = writeHolder(f.options.Disk, f.path)
 	return f, nil
 }
 
@@ -147,7 +150,13 @@ func newFile(path string, o FileOptions) (*File, error) {
 			return nil, fmt.Errorf("storage: %w", err)
 		}
 	}
-	return &File{path: path, options: o}, nil
+	f := &File{path: path, options: o, onDisk: own}
+	if root, err := f.texts(); err == nil {
+		_ = root.Close()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		f.setTextsErr(err)
+	}
+	return f, nil
 }
 
 // ReadOnly reports whether the file was opened by [ReadFile].

@@ -159,7 +159,7 @@ func (f *File) Remove(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		err = errors.Join(f.removeTorn(), f.removeTexts())
+		err = errors.Join(f.removeTorn(), f.removeAllTexts())
 	}
 	if err == nil {
 		err = f.options.Disk.SyncDir(filepath.Dir(f.path))

@@ -81,20 +81,21 @@ func readHolder(d Disk, log string) (h Holder, ok bool) {
 }
 
 // writeHolder names this process as the writer of a log that it has locked. It overwrites the name of a process that
-// died.
-func writeHolder(d Disk, log string) {
+// died, and reports whether there was one.
+func writeHolder(d Disk, log string) (dead bool) {
 	path := log + holderSuffix
-	if _, dead := readHolder(d, log); dead {
+	if _, dead = readHolder(d, log); dead {
 		_ = d.Remove(path)
 	}
 	f, err := d.Create(path)
 	if err != nil {
-		return
+		return dead
 	}
 	_, err = f.WriteAt(thisProcess().line(), 0)
 	if err = errors.Join(err, f.Close()); err != nil {
 		_ = d.Remove(path)
 	}
+	return dead
 }
 
 // removeHolder removes the file that names this process.

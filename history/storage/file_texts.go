@@ -1,139 +1,302 @@
 package storage
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/promptree-go/promptree/internal/filelock"
 )
+
+// ErrForeign is returned if something that promptree did not write has the place of a file or folder of its own. It is
+// neither changed nor removed.
+var ErrForeign = errors.New("storage: something that promptree did not write is in the way")
+
+func foreign(path string) error {
+	return fmt.Errorf("%w: %s: move it away, and open the log again", ErrForeign, path)
+}
 
 // textsSuffix is the suffix of the folder beside a log that holds the texts of its long entries.
 const textsSuffix = ".texts"
 
-// partSuffix ends the name of a text that is being written.
-const partSuffix = ".part"
+// textPart matches the names of texts that are being written, or were when a process died.
+var textPart = regexp.MustCompile(`^\.promptree-[A-Z2-7]{26}\.part$`)
 
-// TextPath returns the path of the text of an entry, in the folder beside the log that has its name with ".texts". It is
-// "" if [FileOptions] turn texts off.
-func (f *File) TextPath(id string) string {
-	if f.options.NoTexts {
-		return ""
+// textMark ends what a [File] knows of the first line of a text.
+const textMark = "), word for word from line 3 on."
+
+// textStart returns how the first line of an entry's text starts.
+func textStart(id string) string {
+	if !isFileName(id) {
+		id = strconv.Quote(id)
 	}
-	return filepath.Join(f.path+textsSuffix, textName(id))
+	return "Entry " + id + " ("
+}
+
+// TextHead returns the start of the first line of an entry's text, by which a [File] knows that it wrote it, with a few
+// words about the entry. The rest of the line and the next line are the caller's.
+func TextHead(id, about string) string { return textStart(id) + about + textMark }
+
+// isFileName reports whether an id may be the name of a file everywhere.
+func isFileName(id string) bool {
+	const plain = "0123456789abcdefghijklmnopqrstuvwxyz_-"
+	return id != "" && len(id) <= 64 && strings.Trim(id, plain) == ""
 }
 
 // textName returns the name of the file of an entry's text: its id, or a digest if the id may not be a name everywhere.
 func textName(id string) string {
-	const plain = "0123456789abcdefghijklmnopqrstuvwxyz_-"
-	if id == "" || len(id) > 64 || strings.Trim(id, plain) != "" {
+	if !isFileName(id) {
 		sum := sha256.Sum256([]byte(id))
 		return fmt.Sprintf("id-%x.txt", sum[:16])
 	}
 	return id + ".txt"
 }
 
-// WriteText writes the text of an entry, whole or not at all. It is durable with the next Append.
-func (f *File) WriteText(_ context.Context, id string, text []byte) (err error) {
-	path := f.TextPath(id)
-	if path == "" {
-		return nil
+// isText reports whether a file of a name that starts with a line is the text of an entry.
+func isText(name, line string) bool {
+	id := strings.TrimSuffix(name, ".txt")
+	rest, _ := strings.CutPrefix(line, "Entry ")
+	if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+		id, _ = strconv.Unquote(quoted)
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("storage: writing the text of entry %q: %w", id, err)
-		}
-	}()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	part, err := os.CreateTemp(filepath.Dir(path), "*"+partSuffix)
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(text)
-	if err == nil && f.options.Sync == SyncAlways {
-		err = part.Sync()
-	}
-	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
-	}
-	return nil
+	return textName(id) == name && strings.HasPrefix(line, textStart(id)) && strings.Contains(line, textMark)
 }
 
-// RemoveText removes the text of an entry, if there is one.
-func (f *File) RemoveText(_ context.Context, id string) error {
-	path := f.TextPath(id)
-	if path == "" {
-		return nil
+// TextPath returns the path of the text of an entry, in the folder beside the log that has its name with ".texts". It is
+// "" if [FileOptions] turn texts off, or something foreign is in the way ([File.TextsErr]).
+func (f *File) TextPath(id string) string {
+	if f.options.NoTexts || errors.Is(f.TextsErr(), ErrForeign) {
+		return ""
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("storage: removing the text of entry %q: %w", id, err)
-	}
-	return nil
+	return filepath.Join(f.path+textsSuffix, textName(id))
 }
 
-// removeTexts removes the texts of all entries, and their folder if nothing else is in it.
-func (f *File) removeTexts() error {
-	if f.options.NoTexts {
-		return nil
+// TextsErr returns why texts are missing, or why some are left that should not be; nil if the texts are in step with the
+// log. It is an [ErrForeign] if the folder of the texts, or a text, could not be written because something else has its
+// place: then no texts are kept until the log is opened again.
+func (f *File) TextsErr() error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.textsErr
+}
+
+// setTextsErr records an error, unless a foreign file was found before.
+func (f *File) setTextsErr(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil && !errors.Is(f.textsErr, ErrForeign) {
+		f.textsErr = err
+	}
+}
+
+// texts opens the folder of texts, which must not be a link to one. The error is an [fs.ErrNotExist] if there is none, as
+// there is none on a Disk of the caller's.
+func (f *File) texts() (*os.Root, error) {
+	if !f.onDisk {
+		return nil, fs.ErrNotExist
 	}
 	dir := f.path + textsSuffix
-	files, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	info, err := os.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		err = foreign(dir)
 	}
-	for _, file := range files {
-		if name := file.Name(); strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, partSuffix) {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
-		}
+	if err != nil {
+		return nil, err
 	}
-	if rest, _ := os.ReadDir(dir); err == nil && len(rest) == 0 {
-		err = os.Remove(dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(info, opened) { // replaced since Lstat
+		return nil, errors.Join(foreign(dir), root.Close())
+	}
+	return root, nil
+}
+
+// ownText returns nil for a file that is the text of an entry, an [fs.ErrNotExist] if there is none, and [ErrForeign] for
+// anything else.
+func ownText(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return foreign(filepath.Join(root.Name(), name))
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|filelock.OpenFlags, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	head, err := io.ReadAll(io.LimitReader(file, 1<<10))
+	if line, _, _ := bytes.Cut(head, []byte("\n")); err == nil && !isText(name, string(line)) {
+		err = foreign(filepath.Join(root.Name(), name))
 	}
 	return err
 }
 
-// SweepTexts removes what a process that died while it wrote a text has left: texts that are not whole, and those of
-// entries that were not appended. Call it after opening for writing. Has reports whether the log has an entry.
-func (f *File) SweepTexts(has func(id string) (bool, error)) error {
-	if f.options.NoTexts {
+// WriteText writes the text of an entry, which begins with its [TextHead], whole or not at all. It is durable with the next
+// Append. If something foreign is in the way, no text is written from then on ([File.TextsErr]).
+func (f *File) WriteText(_ context.Context, id string, text []byte) error {
+	if f.TextPath(id) == "" {
 		return nil
 	}
-	dir := f.path + textsSuffix
-	files, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	err := f.writeText(id, text)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrForeign):
+		f.setTextsErr(err)
 		return nil
 	}
-	log, statErr := os.Stat(f.path)
-	if err = errors.Join(err, statErr); err != nil {
-		return fmt.Errorf("storage: %w", err)
+	return fmt.Errorf("storage: writing the text of entry %q: %w", id, err)
+}
+
+func (f *File) writeText(id string, text []byte) error {
+	if err := os.Mkdir(f.path+textsSuffix, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	for _, file := range files {
-		info, err := file.Info()
-		if err != nil {
-			continue // it was removed
-		}
-		id, whole := strings.CutSuffix(file.Name(), ".txt")
-		stray := !whole && strings.HasSuffix(id, partSuffix)
-		if whole && !info.ModTime().Before(log.ModTime()) && !strings.HasPrefix(id, "id-") {
-			known, err := has(id)
-			if err != nil {
-				return err
-			}
-			stray = !known
-		}
-		if stray {
-			if err := os.Remove(filepath.Join(dir, file.Name())); err != nil {
-				return fmt.Errorf("storage: %w", err)
-			}
-		}
+	root, err := f.texts()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	name, part := textName(id), ".promptree-"+rand.Text()+".part"
+	if err := ownText(root, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil && f.options.Sync == SyncAlways {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = root.Rename(part, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(part))
 	}
 	return nil
+}
+
+// RemoveText removes the text of an entry, if there is one, also if [FileOptions] turn texts off.
+func (f *File) RemoveText(_ context.Context, id string) error {
+	root, err := f.texts()
+	if err == nil {
+		defer root.Close()
+		err = removeTexts(root, textName(id))
+	}
+	return removing(err)
+}
+
+// removing returns the error of a removal of texts. Where promptree has no folder, nothing of its own is left.
+func removing(err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) {
+		return nil
+	}
+	return fmt.Errorf("storage: removing texts: %w", err)
+}
+
+// removeTexts removes those of some files that promptree wrote.
+func removeTexts(root *os.Root, names ...string) error {
+	var errs []error
+	for _, name := range names {
+		var err error
+		if !textPart.MatchString(name) {
+			err = ownText(root, name)
+		}
+		if err == nil {
+			err = root.Remove(name)
+		}
+		errs = append(errs, removing(err))
+	}
+	return errors.Join(errs...)
+}
+
+// removeAllTexts removes the texts of all entries, and their folder if nothing else is in it.
+func (f *File) removeAllTexts() error {
+	root, err := f.texts()
+	if err != nil {
+		return removing(err)
+	}
+	names, err := namesIn(root)
+	if err == nil {
+		err = removeTexts(root, names...)
+	}
+	if names, listed := namesIn(root); err == nil && listed == nil && len(names) == 0 {
+		defer os.Remove(f.path + textsSuffix) // once it is closed
+	}
+	return removing(errors.Join(err, root.Close()))
+}
+
+// namesIn lists a folder.
+func namesIn(root *os.Root) ([]string, error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Readdirnames(-1)
+}
+
+// MendTexts brings the texts in step with the log, after opening for writing: it writes those that are missing, unless
+// texts are turned off, and removes those of entries that the log does not have, as a process that died leaves them. Each
+// calls a function with the id of each entry that has a text, and with what returns the text. It reads the log only if
+// something may be amiss: the last writer died, one of the recent texts is missing, or the folder was changed since the
+// log was. An error is not returned but recorded ([File.TextsErr]).
+func (f *File) MendTexts(ctx context.Context, recent []string, each func(func(id string, text func() []byte) error) error) {
+	f.setTextsErr(f.mendTexts(ctx, recent, each))
+}
+
+func (f *File) mendTexts(ctx context.Context, recent []string, each func(func(id string, text func() []byte) error) error) error {
+	stale := f.crashed || f.recovery != nil
+	left := map[string]bool{} // files that no entry of the log has
+	root, err := f.texts()
+	if err == nil {
+		defer root.Close()
+		names, err := namesIn(root)
+		folder, statErr := root.Stat(".")
+		log, logErr := os.Stat(f.path)
+		if err = errors.Join(err, statErr, logErr); err != nil {
+			return err
+		}
+		for _, name := range names {
+			left[name] = true
+		}
+		stale = stale || !folder.ModTime().Before(log.ModTime())
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, id := range recent {
+		stale = stale || !left[textName(id)]
+	}
+	if !stale || len(left) == 0 && f.options.NoTexts {
+		return nil
+	}
+	err = each(func(id string, text func() []byte) error {
+		if had := left[textName(id)]; had {
+			delete(left, textName(id))
+			return nil
+		}
+		return f.WriteText(ctx, id, text())
+	})
+	if err != nil || len(left) == 0 {
+		return err // it is not known which entries the log has, or nothing is left
+	}
+	return removeTexts(root, slices.Collect(maps.Keys(left))...)
 }

@@ -15,6 +15,7 @@ type Node struct {
 	ID         string
 	At         storage.Position
 	Kind       entry.Kind
+	long       bool              // it was read when the path was opened, and has a text
 	compaction *entry.Compaction // nil for other entries
 }
 

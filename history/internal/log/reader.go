@@ -210,6 +210,7 @@ func (r *Reader) extended(ctx context.Context, p Path, before storage.Position, 
 			seen[e.ID] = s.At
 		}
 		n := newNode(e, s.At)
+		n.long = n.Kind.Shown() && isLong(s.Data)
 		nodes = append(nodes, n)
 		p.before, child = s.Parent, s.At
 		if reached = b.reached(n); reached {

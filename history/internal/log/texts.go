@@ -1,6 +1,7 @@
 package log
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -69,12 +70,54 @@ func (l *Log) WriteTexts(ctx context.Context) error {
 	if err != nil || l.reading.TextPath == nil {
 		return err
 	}
-	for e, err := range l.Entries(ctx) {
-		if err == nil {
-			err = l.writeText(ctx, r, e)
+	return r.eachText(ctx, func(e entry.Entry) error { return l.writeText(ctx, r, e) })
+}
+
+// MendTexts brings the texts beside a log in step with it. See history.Session.TextsErr.
+func (l *Log) MendTexts(ctx context.Context, f *storage.File) {
+	r, p, _, err := l.State()
+	if err != nil {
+		return
+	}
+	var recent []string
+	for _, n := range p.Nodes {
+		if n.long {
+			recent = append(recent, n.ID)
+		}
+	}
+	f.MendTexts(ctx, recent, func(visit func(string, func() []byte) error) error {
+		return r.eachText(ctx, func(e entry.Entry) error { return visit(e.ID, e.TextFile) })
+	})
+}
+
+// TextsErr returns why texts are missing. See history.Session.TextsErr.
+func (l *Log) TextsErr() error {
+	if f, ok := l.stored().(interface{ TextsErr() error }); ok {
+		return f.TextsErr()
+	}
+	return nil
+}
+
+// isLong reports whether an entry with a line of a log has a text file, if it is shown.
+func isLong(line []byte) bool { return len(bytes.TrimRight(line, " ")) > entry.LongLine }
+
+// eachText calls a function with each entry of the store that has a text. If lines are skipped, the error names the first.
+func (r *Reader) eachText(ctx context.Context, visit func(entry.Entry) error) error {
+	for s, err := range r.store.Read(ctx, 0) {
+		if err == nil && (s.Kind == storage.KindHeader || !isLong(s.Data)) {
+			continue
+		}
+		e, err := r.decode(ctx, s, err)
+		if err == nil && e.NeedsTextFile() {
+			err = visit(e)
 		}
 		if err != nil {
 			return err
+		}
+	}
+	if salvaged, ok := r.store.(*salvagedStore); ok {
+		for _, skipped := range salvaged.leftOut() {
+			return skipped
 		}
 	}
 	return nil
