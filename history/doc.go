@@ -116,7 +116,7 @@
 //
 // If the agent has the tools of package recall, open the session with [Options.Recall], and marks name them. Otherwise a
 // session in a file keeps the texts of long entries beside it, in a folder of the log's name with ".texts", where tools
-// for files can read them ([storage.FileOptions].NoTexts turns that off). A session in memory without the tools has no
+// for files can read them ([storage.FileOptions].NoTexts turns that off, [Session.TextsErr] says why some are missing). A session in memory without the tools has no
 // handles. [Session.Pin] keeps an entry word for word through compactions.
 //
 // # Secrets

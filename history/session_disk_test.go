@@ -94,10 +94,14 @@ func TestFilesOfOtherProgramsBesideALogAreNotChanged(t *testing.T) {
 				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 				if r := s.Recovered(); r != nil {
 					require.Equal(t, path+".torn.1", r.SavedTo)
-					require.Equal(t, "torn", content(t, r.SavedTo))
+					require.Equal(t, tornHead+"torn", content(t, r.SavedTo))
 				}
 				require.NoError(t, s.Close())
 				requireUnchanged()
+				s, err = history.Open(path, history.Options{})
+				require.NoError(t, err)
+				require.NoError(t, s.Remove(t.Context()))
+				equal(t, want, listing(t, dir))
 			})
 		}
 	}
@@ -128,6 +132,10 @@ func TestSymbolicLinksBesideALogAreNotFollowed(t *testing.T) {
 			delete(after, "session.jsonl")
 			delete(after, "session.jsonl.torn.1")
 			equal(t, before, after)
+			s, err = history.Open(path, history.Options{})
+			require.NoError(t, err)
+			require.NoError(t, s.Remove(t.Context()))
+			equal(t, before, listing(t, dir))
 		})
 	}
 }

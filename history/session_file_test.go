@@ -185,6 +185,9 @@ func TestTheFormatOnDiskDoesNotChangeUnnoticed(t *testing.T) {
 	equal(t, want, all(t, old))
 }
 
+// tornHead is the first line of a file with a torn end.
+const tornHead = "promptree: what a crash left at the end of a log:\n"
+
 func TestATornLastLineIsSetAside(t *testing.T) {
 	for _, tt := range []struct {
 		rule string
@@ -211,7 +214,7 @@ func TestATornLastLineIsSetAside(t *testing.T) {
 			equal(t, all(t, reader), all(t, s))
 			require.Equal(t, 2, lineCount(t, s))
 			require.Equal(t, whole, content(t, path))
-			require.Equal(t, tt.torn, content(t, path+".torn"))
+			require.Equal(t, tornHead+tt.torn, content(t, path+".torn"))
 
 			require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("again")))
 			require.Equal(t, 3, lineCount(t, s))
@@ -296,7 +299,7 @@ func TestEachTornEndIsSavedToAFileOfItsOwn(t *testing.T) {
 		s, err := history.Open(path, history.Options{})
 		require.NoError(t, err)
 		equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(filepath.Ext(side))), SavedTo: side}, s.Recovered())
-		require.Equal(t, filepath.Ext(side), content(t, side))
+		require.Equal(t, tornHead+filepath.Ext(side), content(t, side))
 		require.NoError(t, s.Close())
 	}
 }
@@ -317,7 +320,7 @@ func TestATornHeaderIsSetAside(t *testing.T) {
 
 			s := opened(t, path)
 			equal(t, &storage.Recovery{Line: 1, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
-			require.Equal(t, tt.torn, content(t, path+".torn"))
+			require.Equal(t, tornHead+tt.torn, content(t, path+".torn"))
 			require.Zero(t, count(t, s))
 			require.Equal(t, 1, lineCount(t, s))
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
@@ -618,7 +621,7 @@ func FuzzOpen(f *testing.F) {
 		torn := 0
 		if r := s.Recovered(); r != nil && !r.Whole {
 			torn = int(r.Bytes)
-			require.Equal(t, string(data[len(data)-torn:]), content(t, path+".torn"))
+			require.Equal(t, tornHead+string(data[len(data)-torn:]), content(t, path+".torn"))
 		}
 		whole := string(data[:len(data)-torn])
 		require.True(t, strings.HasPrefix(content(t, path), whole))

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/promptree-go/promptree/internal/filelock"
+	"github.com/promptree-go/promptree/internal/worded"
 )
 
 // Disk is the file system that a [File] uses. Tests can implement their own.
@@ -65,6 +67,10 @@ func openLog(d Disk, path string, readOnly bool) (DiskFile, error) {
 	return file, nil
 }
 
+// tornHead is the first line of a file with the torn end of a log, which follows byte for byte. By it Remove knows such a
+// file.
+const tornHead = "promptree: what a crash left at the end of a log:\n"
+
 // saveTorn copies the torn end of a log to a new file beside it, and returns its path once it is durable. The name is
 // the first of log.torn, log.torn.1, log.torn.2, … that is free.
 func saveTorn(d Disk, log string, torn *io.SectionReader) (path string, err error) {
@@ -77,7 +83,7 @@ func saveTorn(d Disk, log string, torn *io.SectionReader) (path string, err erro
 	if err != nil {
 		return "", err
 	}
-	_, err = io.CopyN(io.NewOffsetWriter(side, 0), torn, torn.Size())
+	_, err = io.Copy(io.NewOffsetWriter(side, 0), io.MultiReader(strings.NewReader(tornHead), torn))
 	if err == nil {
 		err = errors.Join(side.Sync(), d.SyncDir(filepath.Dir(path)))
 	}
@@ -153,17 +159,17 @@ func openedFile(f *os.File, lock bool) (DiskFile, error) {
 	return osFile{f, info, lock}, nil
 }
 
-// checkRegular returns an error unless the file at a path is regular.
+// checkRegular returns an [ErrForeign] unless the file at a path is regular.
 func checkRegular(path string, info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
 		return nil
 	case mode.IsDir():
-		return fmt.Errorf("%s is a directory: name a file in it", path)
+		return worded.Errorf(ErrForeign, "%s is a directory: name a file in it", path)
 	case mode.Type() == fs.ModeSymlink:
-		return fmt.Errorf("%s is a symbolic link to nothing: make its target or remove the link", path)
+		return worded.Errorf(ErrForeign, "%s is a symbolic link to nothing: make its target or remove the link", path)
 	}
-	return fmt.Errorf("%s is not a regular file: choose another path", path)
+	return worded.Errorf(ErrForeign, "%s is not a regular file: choose another path", path)
 }
 
 func (osDisk) Remove(path string) error { return os.Remove(path) }

@@ -171,7 +171,7 @@ func (f *File) Remove(ctx context.Context) error {
 	return errors.Join(err, f.Close())
 }
 
-// removeTorn removes the files to which torn ends were moved.
+// removeTorn removes the files to which torn ends were moved. Others of such names stay.
 func (f *File) removeTorn() error {
 	path := f.path + ".torn"
 	for n := 1; ; n++ {
@@ -180,9 +180,13 @@ func (f *File) removeTorn() error {
 			return nil
 		}
 		if err == nil {
-			err = errors.Join(side.Close(), f.options.Disk.Remove(path))
+			head := make([]byte, len(tornHead))
+			_, unread := side.ReadAt(head, 0)
+			if err = side.Close(); err == nil && unread == nil && string(head) == tornHead {
+				err = f.options.Disk.Remove(path)
+			}
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrForeign) {
 			return err
 		}
 		path = fmt.Sprintf("%s.torn.%d", f.path, n)

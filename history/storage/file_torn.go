@@ -43,7 +43,8 @@ type Recovery struct {
 	Whole bool
 	// Bytes is the number of bytes that were cut off, 0 for a whole line.
 	Bytes int64
-	// SavedTo is the file to which the bytes were moved, "" if nothing was changed because the log is only read.
+	// SavedTo is the file to which the bytes were moved, below a line that says so. "" if nothing was changed because the
+	// log is only read.
 	SavedTo string
 }
 
