@@ -6,15 +6,16 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // anthropic reads a message of Anthropic's messages API, version 2023-06-01: a message of a request, or an answer with
 // its id, model and usage.
-func (c *chatReader) anthropic(r Record, o *object, raw json.RawMessage, notes *pending) error {
-	role := chat.Role(o.text("role"))
+func (c *chatReader) anthropic(r Record, o *wire.Object, raw json.RawMessage, notes *pending) error {
+	role := chat.Role(o.Text("role"))
 	switch {
-	case o.err != nil:
-		return o.err
+	case o.Err() != nil:
+		return o.Err()
 	case role == chat.RoleSystem:
 		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return c.add(r)
@@ -28,7 +29,7 @@ func (c *chatReader) anthropic(r Record, o *object, raw json.RawMessage, notes *
 	if r.Usage, err = chatUsage(o, notes); err != nil {
 		return err
 	}
-	data := o.remainder()
+	data := o.Remainder()
 	for i, result := range b.results {
 		r.Body = entry.Message{Message: result}
 		if i == len(b.results)-1 && len(b.message.Content) == 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // blocks holds the messages for the content of one message of Anthropic's API: one for each tool result, and then one
@@ -18,57 +19,57 @@ type blocks struct {
 // readBlocks reads the content of a message of Anthropic's messages API, a text or a list of blocks. Text, images,
 // documents, thinking, tool calls and tool results become their equivalents, a cache_control becomes a breakpoint after
 // its block, and a block of any other type, such as a search that the provider ran, is kept as it is.
-func readBlocks(role chat.Role, o *object, notes *pending) (blocks, error) {
+func readBlocks(role chat.Role, o *wire.Object, notes *pending) (blocks, error) {
 	b := blocks{message: chat.Message{Role: role}}
 	err := b.read(o, notes)
 	return b, err
 }
 
-func (b *blocks) read(o *object, notes *pending) error {
-	if o.is("content", kindText) {
-		appendText(&b.message, o.text("content"), "content", notes)
-		return o.err
+func (b *blocks) read(o *wire.Object, notes *pending) error {
+	if o.Is("content", wire.KindText) {
+		appendText(&b.message, o.Text("content"), "content", notes)
+		return o.Err()
 	}
-	o.each("content", func(block *object, raw json.RawMessage) error { return b.block(block, raw, notes) })
-	return o.err
+	o.Each("content", func(block *wire.Object) error { return b.block(block, block.Source(), notes) })
+	return o.Err()
 }
 
 // thinkingBlocks reads the field of that name, in which LiteLLM has Anthropic's blocks, and reports whether it holds any. The
 // text of reasoning_content repeats them.
-func thinkingBlocks(m *chat.Message, o *object, notes *pending) (bool, error) {
-	list := o.raw("thinking_blocks")
-	if list == nil || kind(list) != kindList || compacted(list) == "[]" {
+func thinkingBlocks(m *chat.Message, o *wire.Object, notes *pending) (bool, error) {
+	list := o.Raw("thinking_blocks")
+	if list == nil || wire.KindOf(list) != wire.KindList || wire.Compacted(list) == "[]" {
 		return false, nil
 	}
-	b, err := readBlocks(chat.RoleAssistant, &object{fields: map[string]json.RawMessage{"content": list}}, notes)
+	b, err := readBlocks(chat.RoleAssistant, wire.Of("content", list), notes)
 	if err != nil {
 		return false, fmt.Errorf("thinking_blocks: %w", err)
 	}
 	m.Content = append(m.Content, b.message.Content...)
-	if o.raw("reasoning_content") != nil {
+	if o.Raw("reasoning_content") != nil {
 		notes.add(Repeated, "reasoning_content")
 	}
 	return true, nil
 }
 
-func (b *blocks) block(o *object, raw json.RawMessage, notes *pending) error {
-	typ := o.text("type")
+func (b *blocks) block(o *wire.Object, raw json.RawMessage, notes *pending) error {
+	typ := o.Text("type")
 	assistant := b.message.Role == chat.RoleAssistant
 	switch {
-	case o.err != nil:
-		return o.err
+	case o.Err() != nil:
+		return o.Err()
 	case typ == "thinking" && assistant:
-		t := chat.Thinking{Text: o.optionalText("thinking"), Signature: o.optionalText("signature")}
+		t := chat.Thinking{Text: o.OptionalText("thinking"), Signature: o.OptionalText("signature")}
 		if t == (chat.Thinking{}) {
 			notes.add(Empty, "content.thinking")
 		} else {
 			b.message.Content = append(b.message.Content, t)
 		}
 	case typ == "redacted_thinking" && assistant:
-		b.message.Content = append(b.message.Content, chat.Thinking{Encrypted: o.text("data")})
+		b.message.Content = append(b.message.Content, chat.Thinking{Encrypted: o.Text("data")})
 	case typ == "tool_use" && assistant:
-		c := chat.ToolCall{ID: o.text("id"), Name: o.text("name"), Arguments: o.compact("input")}
-		if o.err == nil && c.Arguments == "" {
+		c := chat.ToolCall{ID: o.Text("id"), Name: o.Text("name"), Arguments: o.Compact("input")}
+		if o.Err() == nil && c.Arguments == "" {
 			c.Arguments = "{}"
 		}
 		b.message.ToolCalls = append(b.message.ToolCalls, c)
@@ -80,27 +81,28 @@ func (b *blocks) block(o *object, raw json.RawMessage, notes *pending) error {
 		return plainBlock(&b.message, typ, o, raw, notes)
 	}
 	notes.rest("content."+typ, o)
-	return o.err
+	return o.Err()
 }
 
 // result reads a tool result.
-func (b *blocks) result(o *object, notes *pending) error {
-	m := chat.Message{Role: chat.RoleTool, ToolCallID: o.text("tool_use_id"), IsError: o.flag("is_error")}
+func (b *blocks) result(o *wire.Object, notes *pending) error {
+	m := chat.Message{Role: chat.RoleTool, ToolCallID: o.Text("tool_use_id"), IsError: o.Flag("is_error")}
 	switch {
-	case o.is("content", kindText):
-		appendText(&m, o.text("content"), "content.tool_result.content", notes)
-	case o.given("content"):
-		o.each("content", func(block *object, raw json.RawMessage) error {
-			typ := block.text("type")
-			if block.err != nil {
-				return block.err
+	case o.Is("content", wire.KindText):
+		appendText(&m, o.Text("content"), "content.tool_result.content", notes)
+	case o.Given("content"):
+		o.Each("content", func(block *wire.Object) error {
+			raw := block.Source()
+			typ := block.Text("type")
+			if block.Err() != nil {
+				return block.Err()
 			}
 			return plainBlock(&m, typ, block, raw, notes)
 		})
 	}
 	breakpoint(&m, o)
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if len(b.message.Content) > 0 {
 		notes.add(Moved, "content.tool_result")
@@ -111,39 +113,39 @@ func (b *blocks) result(o *object, notes *pending) error {
 }
 
 // plainBlock reads a block that any message may have.
-func plainBlock(m *chat.Message, typ string, o *object, raw json.RawMessage, notes *pending) error {
-	source := &object{}
-	if o.is("source", kindObject) {
+func plainBlock(m *chat.Message, typ string, o *wire.Object, raw json.RawMessage, notes *pending) error {
+	source := &wire.Object{}
+	if o.Is("source", wire.KindObject) {
 		var err error
-		if source, err = parseObject(o.fields["source"]); err != nil {
+		if source, err = wire.Parse(o.Look("source")); err != nil {
 			return err
 		}
 	}
-	from := source.peek("type")
+	from := source.Peek("type")
 	switch {
-	case typ == "text" && o.is("text", kindText):
-		appendText(m, o.text("text"), "content.text", notes)
+	case typ == "text" && o.Is("text", wire.KindText):
+		appendText(m, o.Text("text"), "content.text", notes)
 	case typ == "image" && from == "base64":
-		m.Content = append(m.Content, chat.Image{URL: "data:" + source.text("media_type") + ";base64," + source.text("data")})
+		m.Content = append(m.Content, chat.Image{URL: "data:" + source.Text("media_type") + ";base64," + source.Text("data")})
 	case typ == "image" && from == "url":
-		m.Content = append(m.Content, chat.Image{URL: source.text("url")})
+		m.Content = append(m.Content, chat.Image{URL: source.Text("url")})
 	case typ == "document" && from == "base64":
-		m.Content = append(m.Content, chat.Document{MediaType: source.text("media_type"), Data: source.text("data")})
+		m.Content = append(m.Content, chat.Document{MediaType: source.Text("media_type"), Data: source.Text("data")})
 	default:
 		m.Content = append(m.Content, chat.Opaque{Value: raw})
 		return nil
 	}
-	if source.err != nil {
-		return fmt.Errorf("source: %w", source.err)
+	if source.Err() != nil {
+		return fmt.Errorf("source: %w", source.Err())
 	}
-	if len(source.fields) > 0 {
-		delete(source.fields, "type")
+	if from != "" {
+		source.Skip("type")
 		notes.rest("content."+typ+".source", source)
-		delete(o.fields, "source")
+		o.Skip("source")
 	}
 	breakpoint(m, o)
 	notes.rest("content."+typ, o)
-	return o.err
+	return o.Err()
 }
 
 func appendText(m *chat.Message, text, what string, notes *pending) {
@@ -155,25 +157,25 @@ func appendText(m *chat.Message, text, what string, notes *pending) {
 }
 
 // breakpoint adds a cache breakpoint if a block asks for one. What it asks for beyond a known lifetime is left unread.
-func breakpoint(m *chat.Message, o *object) {
-	if !o.is("cache_control", kindObject) {
+func breakpoint(m *chat.Message, o *wire.Object) {
+	if !o.Is("cache_control", wire.KindObject) {
 		return
 	}
-	c, err := parseObject(o.fields["cache_control"])
+	c, err := wire.Parse(o.Look("cache_control"))
 	if err != nil {
 		return
 	}
-	p := chat.CacheBreakpoint{Type: c.peek("type")}
-	if ttl := c.peek("ttl"); ttl != "" {
+	p := chat.CacheBreakpoint{Type: c.Peek("type")}
+	if ttl := c.Peek("ttl"); ttl != "" {
 		if p.Lifetime, err = time.ParseDuration(ttl); err != nil {
 			return
 		}
-		delete(c.fields, "ttl")
+		c.Skip("ttl")
 	}
-	delete(c.fields, "type")
-	if len(c.rest()) > 0 {
+	c.Skip("type")
+	if len(c.Rest()) > 0 {
 		return
 	}
-	delete(o.fields, "cache_control")
+	o.Skip("cache_control")
 	m.Content = append(m.Content, p)
 }

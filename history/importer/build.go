@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // builder assembles a recording.
@@ -64,25 +65,21 @@ func (b *builder) answeredBy(r Record, provider, model string) (Record, error) {
 
 // each calls f for each object of a list of a whole recording, with its line. name is that of the list's field. Those that
 // cannot be read are left out with a note if skip is set.
-func (b *builder) each(list json.RawMessage, number int, name string, skip bool, f func(line int, o *object, raw json.RawMessage) error) error {
-	err := eachOffset(list, func(item *object, raw json.RawMessage, offset int) error {
-		line := number
+func (b *builder) each(list json.RawMessage, number int, name string, skip bool, f func(line int, o *wire.Object, raw json.RawMessage) error) error {
+	err := wire.Each(list, func(item *wire.Object, offset int) error {
+		line, raw := number, item.Source()
 		if b.doc != nil {
 			line = b.doc.lineOf(name, offset)
 		}
 		if b.repeats(line, item, raw) {
 			return nil
 		}
-		err := b.take(line, skip, func() error {
+		return b.take(line, skip, func() error {
 			if err := f(line, item, raw); err != nil {
 				return err
 			}
-			return item.err
+			return item.Err()
 		})
-		if err == nil {
-			item.err = nil // it was left out
-		}
-		return err
 	})
 	if bad, ok := errors.AsType[*LineError](err); ok {
 		return bad
@@ -94,10 +91,10 @@ func (b *builder) each(list json.RawMessage, number int, name string, skip bool,
 }
 
 // repeats reports whether an object is the same as the one before it, and notes that. Messages without a time may be alike.
-func (b *builder) repeats(line int, o *object, raw []byte) bool {
+func (b *builder) repeats(line int, o *wire.Object, raw []byte) bool {
 	same := bytes.Equal(raw, b.before)
 	b.before = append(b.before[:0], raw...)
-	if same = same && (o.given("timestamp") || o.given("created") || o.given("$rewindTo")); same {
+	if same = same && (o.Given("timestamp") || o.Given("created") || o.Given("$rewindTo")); same {
 		b.note(line, Repeated, "the one before")
 	}
 	return same
@@ -242,8 +239,8 @@ type pending []noteKey
 func (p *pending) add(reason NoteKind, what string) { *p = append(*p, noteKey{reason, what}) }
 
 // rest adds a note for each field of an object that was not read.
-func (p *pending) rest(path string, o *object) {
-	for _, name := range o.rest() {
+func (p *pending) rest(path string, o *wire.Object) {
+	for _, name := range o.Rest() {
 		if path != "" {
 			name = path + "." + name
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // chatReader reads messages in the form of OpenAI's chat completions and Anthropic's messages API: a list of messages,
@@ -19,11 +20,11 @@ type chatReader struct{ *builder }
 func newChat(b *builder) *chatReader { return &chatReader{builder: b} }
 
 // line reads a message, or a request.
-func (c *chatReader) line(number int, o *object, raw []byte) error {
-	if !o.is("messages", kindList) {
+func (c *chatReader) line(number int, o *wire.Object, raw []byte) error {
+	if !o.Is("messages", wire.KindList) {
 		return c.message(number, c.tip, o, raw)
 	}
-	messages := o.raw("messages")
+	messages := o.Raw("messages")
 	c.decide(requestFormat(o))
 	var notes pending
 	usage, err := chatUsage(o, &notes)
@@ -31,7 +32,7 @@ func (c *chatReader) line(number int, o *object, raw []byte) error {
 		return err
 	}
 	parent := ""
-	if settings := o.remainder(); settings != nil {
+	if settings := o.Remainder(); settings != nil {
 		r := Record{Line: number, Recorded: "request"}
 		r.Body = entry.Custom{Name: r.Recorded, Data: settings}
 		if err := c.add(r); err != nil {
@@ -40,7 +41,7 @@ func (c *chatReader) line(number int, o *object, raw []byte) error {
 		parent = c.tip
 	}
 	answer := ""
-	err = c.each(messages, number, "messages", c.skip && c.doc != nil, func(line int, m *object, raw json.RawMessage) error {
+	err = c.each(messages, number, "messages", c.skip && c.doc != nil, func(line int, m *wire.Object, raw json.RawMessage) error {
 		if err := c.message(line, parent, m, raw); err != nil {
 			return err
 		}
@@ -74,35 +75,35 @@ func (c *chatReader) decide(f Format) {
 }
 
 // requestFormat returns the format of a request, "" if it may be either.
-func requestFormat(o *object) Format {
-	if o.given("system") || o.given("anthropic_version") || o.given("stop_sequences") {
+func requestFormat(o *wire.Object) Format {
+	if o.Given("system") || o.Given("anthropic_version") || o.Given("stop_sequences") {
 		return FormatAnthropic
 	}
 	return ""
 }
 
 // messageFormat returns the format of a message, "" if it may be either.
-func messageFormat(o *object) Format {
-	switch o.peek("role") {
+func messageFormat(o *wire.Object) Format {
+	switch o.Peek("role") {
 	case "system", "developer", "tool", "function":
 		return FormatOpenAI
 	}
 	for _, field := range []string{"tool_calls", "function_call", "refusal", "audio", "name", "reasoning_content"} {
-		if o.given(field) {
+		if o.Given(field) {
 			return FormatOpenAI
 		}
 	}
-	if !o.is("content", kindList) {
+	if !o.Is("content", wire.KindList) {
 		return ""
 	}
 	var found Format
-	_ = eachObject(o.fields["content"], func(part *object, _ json.RawMessage) error { // errors are reported when the message is read
-		typ := part.peek("type")
+	_ = wire.Each(o.Look("content"), func(part *wire.Object, _ int) error { // errors are reported when the message is read
+		typ := part.Peek("type")
 		switch {
 		case found != "":
 		case typ == "image_url", typ == "input_audio", typ == "file", typ == "refusal":
 			found = FormatOpenAI
-		case typ != "text", part.given("cache_control"), part.given("citations"):
+		case typ != "text", part.Given("cache_control"), part.Given("citations"):
 			found = FormatAnthropic
 		}
 		return nil
@@ -111,12 +112,12 @@ func messageFormat(o *object) Format {
 }
 
 // message reads a message that follows a parent.
-func (c *chatReader) message(line int, parent string, o *object, raw json.RawMessage) error {
+func (c *chatReader) message(line int, parent string, o *wire.Object, raw json.RawMessage) error {
 	if c.rec.Format == "" {
 		c.decide(messageFormat(o))
 	}
 	var notes pending
-	r := Record{Line: line, Recorded: o.peek("role")}
+	r := Record{Line: line, Recorded: o.Peek("role")}
 	r.Parent = parent
 	read := c.openAI
 	if c.rec.Format == FormatAnthropic {
@@ -130,30 +131,29 @@ func (c *chatReader) message(line int, parent string, o *object, raw json.RawMes
 }
 
 // chatUsage reads usage as either API reports it.
-func chatUsage(o *object, notes *pending) (chat.Usage, error) {
-	if !o.is("usage", kindObject) {
+func chatUsage(o *wire.Object, notes *pending) (chat.Usage, error) {
+	if !o.Is("usage", wire.KindObject) {
 		return chat.Usage{}, nil
 	}
 	input, output, details := "input_tokens", "output_tokens", "input_tokens_details" // of the responses API
-	u, err := parseObject(o.fields["usage"])
-	switch {
-	case err == nil && u.is(details, kindObject):
-	case err == nil && u.given("prompt_tokens"):
+	switch u := o.Inside("usage"); {
+	case u.Is(details, wire.KindObject):
+	case u.Given("prompt_tokens"):
 		input, output, details = "prompt_tokens", "completion_tokens", "prompt_tokens_details"
 	default:
 		usage, _, err := anthropicUsage.read(o, notes)
 		return usage, err
 	}
-	u = o.object("usage")
+	u := o.Object("usage")
 	usage := chat.Usage{
-		Input: u.count(input), Output: u.count(output),
-		CacheRead: u.count("cache_read_input_tokens"), CacheWrite: u.count("cache_creation_input_tokens"), // as LiteLLM has them
+		Input: u.Count(input), Output: u.Count(output),
+		CacheRead: u.Count("cache_read_input_tokens"), CacheWrite: u.Count("cache_creation_input_tokens"), // as LiteLLM has them
 	}
-	if u.is(details, kindObject) {
-		d := u.object(details)
-		usage.CacheRead = max(usage.CacheRead, d.count("cached_tokens"))
+	if u.Is(details, wire.KindObject) {
+		d := u.Object(details)
+		usage.CacheRead = max(usage.CacheRead, d.Count("cached_tokens"))
 		notes.rest("usage."+details, d)
 	}
 	notes.rest("usage", u)
-	return usage, o.err
+	return usage, o.Err()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 const claudeSnapshot = "file-history-snapshot"
@@ -37,19 +38,19 @@ func newClaude(b *builder) *claudeReader {
 	}
 }
 
-func (c *claudeReader) link(o *object) (id, parent string) {
-	return o.peek("uuid"), cmp.Or(o.peek("parentUuid"), o.peek("logicalParentUuid"))
+func (c *claudeReader) link(o *wire.Object) (id, parent string) {
+	return o.Peek("uuid"), cmp.Or(o.Peek("parentUuid"), o.Peek("logicalParentUuid"))
 }
 
-func (c *claudeReader) line(number int, o *object, raw []byte) error {
-	r := Record{Line: number, Recorded: o.text("type"), Sidechain: o.flag("isSidechain")}
-	r.Time = o.time("timestamp")
-	uuid, parent, session := o.optionalText("uuid"), o.optionalText("parentUuid"), o.optionalText("sessionId")
-	logical := o.optionalText("logicalParentUuid")
-	if o.err != nil {
-		return o.err
+func (c *claudeReader) line(number int, o *wire.Object, raw []byte) error {
+	r := Record{Line: number, Recorded: o.Text("type"), Sidechain: o.Flag("isSidechain")}
+	r.Time = o.Time("timestamp")
+	uuid, parent, session := o.OptionalText("uuid"), o.OptionalText("parentUuid"), o.OptionalText("sessionId")
+	logical := o.OptionalText("logicalParentUuid")
+	if o.Err() != nil {
+		return o.Err()
 	}
-	if subtype := o.peek("subtype"); subtype != "" {
+	if subtype := o.Peek("subtype"); subtype != "" {
 		r.Recorded += "." + subtype
 	}
 	var notes pending
@@ -86,13 +87,13 @@ func (c *claudeReader) line(number int, o *object, raw []byte) error {
 }
 
 // aside keeps a record that is not part of the conversation. The summary of a conversation names its last record.
-func (c *claudeReader) aside(r Record, o *object, raw []byte) error {
+func (c *claudeReader) aside(r Record, o *wire.Object, raw []byte) error {
 	r.Parent, r.Aside = c.last, true
-	if target := o.peek("leafUuid"); r.Recorded == "summary" && target != "" && o.is("summary", kindText) {
+	if target := o.Peek("leafUuid"); r.Recorded == "summary" && target != "" && o.Is("summary", wire.KindText) {
 		c.labels[len(c.rec.Records)] = entry.Custom{Name: r.Recorded, Data: clone(raw)}
-		r.Body = entry.Label{Target: target, Text: o.text("summary")}
-		if o.err != nil {
-			return o.err
+		r.Body = entry.Label{Target: target, Text: o.Text("summary")}
+		if o.Err() != nil {
+			return o.Err()
 		}
 	} else {
 		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
@@ -101,23 +102,23 @@ func (c *claudeReader) aside(r Record, o *object, raw []byte) error {
 }
 
 // entry reads a line of the tree.
-func (c *claudeReader) entry(r Record, uuid string, o *object, raw []byte, notes *pending) error {
+func (c *claudeReader) entry(r Record, uuid string, o *wire.Object, raw []byte, notes *pending) error {
 	custom := entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	switch {
 	case r.Recorded == "system.compact_boundary":
 		return c.boundary(r, uuid, o, custom)
-	case r.Recorded == "user", r.Recorded == "assistant" && !o.flag("isApiErrorMessage"):
-		m := o.object("message")
-		if o.err != nil {
-			return o.err
+	case r.Recorded == "user", r.Recorded == "assistant" && !o.Flag("isApiErrorMessage"):
+		m := o.Object("message")
+		if o.Err() != nil {
+			return o.Err()
 		}
 		if err := c.said(r, uuid, o, m, notes); err != nil {
 			return fmt.Errorf("message: %w", err)
 		}
 		return nil
 	}
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if !slices.Contains(claudeTypes, custom.Name[:strings.IndexByte(custom.Name+".", '.')]) {
 		notes.add(Unknown, r.Recorded)
@@ -130,11 +131,11 @@ func (c *claudeReader) entry(r Record, uuid string, o *object, raw []byte, notes
 var claudeTypes = []string{"user", "assistant", "system", "attachment", "progress"}
 
 // said reads a message.
-func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending) error {
-	role, id := chat.Role(m.text("role")), m.optionalText("id")
+func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object, notes *pending) error {
+	role, id := chat.Role(m.Text("role")), m.OptionalText("id")
 	switch {
-	case m.err != nil:
-		return m.err
+	case m.Err() != nil:
+		return m.Err()
 	case string(role) != r.Recorded:
 		return fmt.Errorf("role %q in a line of type %q", clip(string(role)), r.Recorded)
 	}
@@ -145,12 +146,12 @@ func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending)
 	if r.Usage, _, err = anthropicUsage.read(m, notes); err != nil {
 		return err
 	}
-	meta, summary := o.flag("isMeta"), o.flag("isCompactSummary")
-	if o.err != nil {
-		return o.err
+	meta, summary := o.Flag("isMeta"), o.Flag("isCompactSummary")
+	if o.Err() != nil {
+		return o.Err()
 	}
-	o.put("message", m.remainder())
-	data := o.remainder()
+	o.Put("message", m.Remainder())
+	data := o.Remainder()
 	switch {
 	case role == chat.RoleAssistant:
 		return c.answered(r, uuid, id, entry.Message{Message: b.message, Data: data})
@@ -228,18 +229,19 @@ func mergeData(before, after json.RawMessage) json.RawMessage {
 	case bytes.Equal(before, after):
 		return before
 	}
-	a, errA := parseObject(before)
-	b, errB := parseObject(after)
+	a, errA := wire.Parse(before)
+	b, errB := wire.Parse(after)
 	if errA != nil || errB != nil { // both are objects made here
 		return after
 	}
-	for name, value := range b.fields {
-		if name == "message" && a.is(name, kindObject) {
-			value = mergeData(a.fields[name], value)
+	for _, name := range b.Rest() {
+		value := b.Look(name)
+		if name == "message" && a.Is(name, wire.KindObject) {
+			value = mergeData(a.Look(name), value)
 		}
-		a.fields[name] = value
+		a.Put(name, value)
 	}
-	return a.remainder()
+	return a.Remainder()
 }
 
 // follow adds a record to the tree. Results and other records that are not messages are chained one after the other,
@@ -270,18 +272,18 @@ func (c *claudeReader) follow(r Record, uuid string) error {
 }
 
 // boundary starts a compaction. Its replacement follows as a user message.
-func (c *claudeReader) boundary(r Record, uuid string, o *object, body entry.Custom) error {
+func (c *claudeReader) boundary(r Record, uuid string, o *wire.Object, body entry.Custom) error {
 	var compaction entry.Compaction
-	if o.is("compactMetadata", kindObject) {
-		m := o.object("compactMetadata")
-		compaction.TokensBefore, compaction.TokensAfter = m.count("preTokens"), m.count("postTokens")
-		compaction.Mode = m.optionalText("trigger")
-		if m.is("preservedSegment", kindObject) {
-			segment := m.object("preservedSegment")
-			compaction.FirstKept = c.after[segment.peek("headUuid")]
+	if o.Is("compactMetadata", wire.KindObject) {
+		m := o.Object("compactMetadata")
+		compaction.TokensBefore, compaction.TokensAfter = m.Count("preTokens"), m.Count("postTokens")
+		compaction.Mode = m.OptionalText("trigger")
+		if m.Is("preservedSegment", wire.KindObject) {
+			segment := m.Object("preservedSegment")
+			compaction.FirstKept = c.after[segment.Peek("headUuid")]
 		}
-		if o.err != nil {
-			return o.err
+		if o.Err() != nil {
+			return o.Err()
 		}
 	}
 	r.Body = body

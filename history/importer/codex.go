@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // codexReader reads the rollouts of the Codex CLI (openai/codex): lines of a timestamp, a type and a payload or, in its
@@ -31,38 +32,36 @@ type codexReader struct {
 type codexTurn struct{ before, text string }
 
 // isCodex reports whether an object is the first line of a rollout of either form.
-func isCodex(o *object) bool {
-	if o.is("timestamp", kindText) && o.is("type", kindText) && o.is("payload", kindObject) {
+func isCodex(o *wire.Object) bool {
+	if o.Is("timestamp", wire.KindText) && o.Is("type", wire.KindText) && o.Is("payload", wire.KindObject) {
 		return true
 	}
-	_, instructions := o.fields["instructions"]
-	_, git := o.fields["git"]
-	return o.peek("type") == "" && o.is("id", kindText) && o.is("timestamp", kindText) && (instructions || git)
+	return o.Peek("type") == "" && o.Is("id", wire.KindText) && o.Is("timestamp", wire.KindText) && (o.Has("instructions") || o.Has("git"))
 }
 
-func (c *codexReader) line(number int, o *object, raw []byte) error {
-	r := Record{Line: number, Recorded: o.peek("type")}
-	r.Time, r.Parent = o.time("timestamp"), c.tip
+func (c *codexReader) line(number int, o *wire.Object, raw []byte) error {
+	r := Record{Line: number, Recorded: o.Peek("type")}
+	r.Time, r.Parent = o.Time("timestamp"), c.tip
 	payload, item := o, json.RawMessage(raw)
-	if o.is("payload", kindObject) {
-		item = o.fields["payload"]
-		payload = o.object("payload")
-	} else if record := o.peek("record_type"); record != "" {
+	if o.Is("payload", wire.KindObject) {
+		item = o.Look("payload")
+		payload = o.Object("payload")
+	} else if record := o.Peek("record_type"); record != "" {
 		r.Recorded = record
 	} else if r.Recorded != "" {
 		r.Recorded = "response_item" // of the earlier form
 	} else {
 		r.Recorded = "session_meta"
 	}
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
-	what := payload.peek("type")
+	what := payload.Peek("type")
 	custom := entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	switch r.Recorded {
 	case "session_meta":
 		if c.rec.Header.Data == nil {
-			c.rec.Header = entry.Header{From: payload.peek("id"), Time: r.Time, Data: clone(raw)}
+			c.rec.Header = entry.Header{From: payload.Peek("id"), Time: r.Time, Data: clone(raw)}
 			return nil
 		}
 	case "response_item":
@@ -91,7 +90,7 @@ func (c *codexReader) line(number int, o *object, raw []byte) error {
 }
 
 // item reads a response item.
-func (c *codexReader) item(r Record, what string, o *object, raw []byte, item json.RawMessage, notes *pending) error {
+func (c *codexReader) item(r Record, what string, o *wire.Object, raw []byte, item json.RawMessage, notes *pending) error {
 	i, err := codexItem(what, o, item, notes)
 	if err != nil {
 		return err
@@ -142,14 +141,14 @@ var codexTexts = map[string]string{
 }
 
 // event reads an event for Codex's user interface.
-func (c *codexReader) event(r Record, what string, o *object) error {
+func (c *codexReader) event(r Record, what string, o *wire.Object) error {
 	switch {
 	case what == "token_count":
 		return c.usage(r, o)
 	case what == "thread_rolled_back":
-		turns := o.count("num_turns")
-		if o.err != nil {
-			return o.err
+		turns := o.Count("num_turns")
+		if o.Err() != nil {
+			return o.Err()
 		}
 		r.Aside = true
 		if err := c.add(r); err != nil {
@@ -160,7 +159,7 @@ func (c *codexReader) event(r Record, what string, o *object) error {
 	}
 	r.Aside = true // the answer may continue after it
 	if field := codexTexts[what]; field != "" {
-		text := o.peek(field)
+		text := o.Peek(field)
 		c.events[len(c.rec.Records)] = text
 		if what == "user_message" {
 			c.prompts[text] = true
@@ -184,24 +183,24 @@ func (c *codexReader) rollBack(turns int) {
 }
 
 // usage reads what the provider reported for the answer before. Codex repeats it with each report of its limits.
-func (c *codexReader) usage(r Record, o *object) error {
-	if !o.is("info", kindObject) {
+func (c *codexReader) usage(r Record, o *wire.Object) error {
+	if !o.Is("info", wire.KindObject) {
 		r.Aside = true
 		return c.add(r)
 	}
-	info := o.object("info")
-	total := info.compact("total_token_usage")
-	if o.err != nil || info.err != nil || !info.is("last_token_usage", kindObject) {
+	info := o.Object("info")
+	total := info.Compact("total_token_usage")
+	if o.Err() != nil || info.Err() != nil || !info.Is("last_token_usage", wire.KindObject) {
 		r.Aside = true
 		return c.add(r)
 	}
-	u := info.object("last_token_usage")
+	u := info.Object("last_token_usage")
 	usage := chat.Usage{
-		Input: u.count("input_tokens"), Output: u.count("output_tokens"), CacheRead: u.count("cached_input_tokens"),
-		CacheWrite: u.count("cache_write_input_tokens"),
+		Input: u.Count("input_tokens"), Output: u.Count("output_tokens"), CacheRead: u.Count("cached_input_tokens"),
+		CacheWrite: u.Count("cache_write_input_tokens"),
 	}
-	if u.err != nil {
-		return fmt.Errorf("token_count: %w", u.err)
+	if u.Err() != nil {
+		return fmt.Errorf("token_count: %w", u.Err())
 	}
 	r.Aside = true // kept as written too, because it says how much of a limit is used
 	last := c.get(c.latest)
@@ -222,8 +221,8 @@ func (c *codexReader) usage(r Record, o *object) error {
 }
 
 // context keeps the settings of a turn, and records changes of the model or of how much it thinks.
-func (c *codexReader) context(r Record, o *object, custom entry.Custom) error {
-	model, effort := o.peek("model"), o.peek("effort")
+func (c *codexReader) context(r Record, o *wire.Object, custom entry.Custom) error {
+	model, effort := o.Peek("model"), o.Peek("effort")
 	bodies := []entry.Body{custom}
 	if model != "" && model != c.model {
 		bodies = append(bodies, entry.ModelChange{Model: model})
@@ -245,15 +244,16 @@ func (c *codexReader) context(r Record, o *object, custom entry.Custom) error {
 // compacted reads a compaction: the items that replace the conversation, or only the summary. Only a user message can
 // replace history here, so only the user's items are shown, and the encrypted summary as it is; if there are others,
 // the list is kept as written too.
-func (c *codexReader) compacted(r Record, o *object) error {
+func (c *codexReader) compacted(r Record, o *wire.Object) error {
 	var notes pending
 	var body entry.Compaction
-	body.Text = o.optionalText("message")
-	list := o.fields["replacement_history"]
+	body.Text = o.OptionalText("message")
+	list := o.Look("replacement_history")
 	seen, others := false, false
-	if o.given("replacement_history") {
-		o.each("replacement_history", func(item *object, raw json.RawMessage) error {
-			what := item.peek("type")
+	if o.Given("replacement_history") {
+		o.Each("replacement_history", func(item *wire.Object) error {
+			raw := item.Source()
+			what := item.Peek("type")
 			if what == "" { // a message may be written without a type
 				what = "message"
 			}
@@ -275,16 +275,16 @@ func (c *codexReader) compacted(r Record, o *object) error {
 			return nil
 		})
 	}
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if !seen && body.Text != "" || len(body.Messages) == 0 {
 		body.Messages = append(body.Messages, summaryMessage(body.Text))
 	}
 	if others {
-		o.put("replacement_history", list)
+		o.Put("replacement_history", list)
 	}
-	body.Data = o.remainder()
+	body.Data = o.Remainder()
 	r.Body = body
 	if err := c.add(r); err != nil {
 		return err

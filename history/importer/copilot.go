@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // copilotReader reads the events.jsonl of the GitHub Copilot CLI (versions 0.0.369 to 1.0; github/copilot-sdk describes its
@@ -30,20 +31,22 @@ func newCopilot(b *builder) *copilotReader {
 	}
 }
 
-func isCopilot(o *object) bool {
-	return o.is("type", kindText) && o.is("data", kindObject) && o.is("id", kindText) && o.is("timestamp", kindText) && !o.is("payload", kindObject) &&
-		(o.given("parentId") || o.peek("type") == "session.start")
+func isCopilot(o *wire.Object) bool {
+	return o.Is("type", wire.KindText) && o.Is("data", wire.KindObject) && o.Is("id", wire.KindText) && o.Is("timestamp", wire.KindText) && !o.Is("payload", wire.KindObject) &&
+		(o.Given("parentId") || o.Peek("type") == "session.start")
 }
 
-func (c *copilotReader) link(o *object) (id, parent string) { return o.peek("id"), o.peek("parentId") }
+func (c *copilotReader) link(o *wire.Object) (id, parent string) {
+	return o.Peek("id"), o.Peek("parentId")
+}
 
-func (c *copilotReader) line(number int, o *object, raw []byte) error {
-	r := Record{Line: number, Recorded: o.text("type")}
-	r.ID, r.Time = o.text("id"), o.time("timestamp")
-	parent := o.optionalText("parentId")
-	d := o.object("data")
-	if o.err != nil {
-		return o.err
+func (c *copilotReader) line(number int, o *wire.Object, raw []byte) error {
+	r := Record{Line: number, Recorded: o.Text("type")}
+	r.ID, r.Time = o.Text("id"), o.Time("timestamp")
+	parent := o.OptionalText("parentId")
+	d := o.Object("data")
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if _, twice := c.after[r.ID]; twice {
 		c.note(number, Repeated, "id")
@@ -55,11 +58,11 @@ func (c *copilotReader) line(number int, o *object, raw []byte) error {
 		r.Parent = c.rec.Leaf
 		c.note(number, Unlinked, "parentId")
 	}
-	main, id, agent := r.Parent, r.ID, d.peek("parentToolCallId")
+	main, id, agent := r.Parent, r.ID, d.Peek("parentToolCallId")
 	if agent == "" {
-		agent = o.peek("agentId")
+		agent = o.Peek("agentId")
 	}
-	of, called := c.calls[d.peek("toolCallId")]
+	of, called := c.calls[d.Peek("toolCallId")]
 	if called && r.Recorded == "tool.execution_complete" {
 		agent = of
 	}
@@ -68,8 +71,8 @@ func (c *copilotReader) line(number int, o *object, raw []byte) error {
 	}
 	var notes pending
 	records := len(c.rec.Records)
-	if err := c.event(&r, agent, d, raw, &notes); err != nil || o.err != nil {
-		return cmp.Or(o.err, err)
+	if err := c.event(&r, agent, d, raw, &notes); err != nil || o.Err() != nil {
+		return cmp.Or(o.Err(), err)
 	}
 	for _, added := range c.rec.Records[records:] {
 		if added.Aside {
@@ -90,19 +93,19 @@ func (c *copilotReader) line(number int, o *object, raw []byte) error {
 }
 
 // event reads an event; agent is the call of the subagent that it is of, "" for none.
-func (c *copilotReader) event(r *Record, agent string, d *object, raw []byte, notes *pending) (err error) {
+func (c *copilotReader) event(r *Record, agent string, d *wire.Object, raw []byte, notes *pending) (err error) {
 	switch r.Recorded {
 	case "session.start":
 		if c.rec.Header.From == "" {
-			c.rec.Header = entry.Header{From: d.peek("sessionId"), Time: d.time("startTime"), Data: clone(raw)}
-			if version := d.count("version"); version > 1 {
+			c.rec.Header = entry.Header{From: d.Peek("sessionId"), Time: d.Time("startTime"), Data: clone(raw)}
+			if version := d.Count("version"); version > 1 {
 				notes.add(Later, fmt.Sprint("version ", version))
 			}
-			_, err = c.answeredBy(Record{Line: r.Line, Recorded: r.Recorded, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}, "", d.peek("selectedModel"))
+			_, err = c.answeredBy(Record{Line: r.Line, Recorded: r.Recorded, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}, "", d.Peek("selectedModel"))
 			return err
 		}
 	case "session.model_change":
-		if c.model = d.optionalText("newModel"); c.model != "" {
+		if c.model = d.OptionalText("newModel"); c.model != "" {
 			r.Body = entry.ModelChange{Model: c.model}
 			notes.rest("session.model_change", d)
 			return c.add(*r)
@@ -112,19 +115,19 @@ func (c *copilotReader) event(r *Record, agent string, d *object, raw []byte, no
 	case "assistant.message":
 		return c.answer(r, agent, d, notes)
 	case "assistant.reasoning":
-		c.thought[agent] += d.optionalText("content")
+		c.thought[agent] += d.OptionalText("content")
 	case "assistant.usage":
 		return c.usage(r, d, raw)
 	case "tool.execution_complete":
-		if _, called := c.calls[d.peek("toolCallId")]; called {
+		if _, called := c.calls[d.Peek("toolCallId")]; called {
 			return c.result(r, d, notes)
 		}
 		notes.add(Unlinked, "toolCallId")
 	case "session.compaction_complete":
-		if summary := d.peek("summaryContent"); summary != "" {
+		if summary := d.Peek("summaryContent"); summary != "" {
 			r.Body = entry.Compaction{
-				Messages: []chat.Message{summaryMessage(summary)}, TokensBefore: d.count("preCompactionTokens"), TokensAfter: d.count("postCompactionTokens"),
-				Summary: entry.Summary{Text: d.text("summaryContent"), Data: d.remainder()},
+				Messages: []chat.Message{summaryMessage(summary)}, TokensBefore: d.Count("preCompactionTokens"), TokensAfter: d.Count("postCompactionTokens"),
+				Summary: entry.Summary{Text: d.Text("summaryContent"), Data: d.Remainder()},
 			}
 			return c.add(*r)
 		}
@@ -152,19 +155,19 @@ var copilotAside = map[string]bool{
 }
 
 // user reads what the user said, as the model was shown it.
-func (c *copilotReader) user(r *Record, d *object, notes *pending) error {
+func (c *copilotReader) user(r *Record, d *wire.Object, notes *pending) error {
 	m := chat.Message{Role: chat.RoleUser}
-	text := d.peek("transformedContent")
+	text := d.Peek("transformedContent")
 	if text != "" {
-		delete(d.fields, "transformedContent")
+		d.Skip("transformedContent")
 	} else {
-		text = d.text("content")
+		text = d.Text("content")
 	}
 	appendText(&m, text, "user.message.content", notes)
-	if raw := d.fields["attachments"]; d.is("attachments", kindList) {
-		err := eachObject(raw, func(a *object, _ json.RawMessage) error {
-			if a.peek("type") == "blob" && a.is("data", kindText) && a.is("mimeType", kindText) {
-				m.Content = append(m.Content, a.media())
+	if raw := d.Look("attachments"); d.Is("attachments", wire.KindList) {
+		err := wire.Each(raw, func(a *wire.Object, _ int) error {
+			if a.Peek("type") == "blob" && a.Is("data", wire.KindText) && a.Is("mimeType", wire.KindText) {
+				m.Content = append(m.Content, mediaOf(a))
 			}
 			return nil
 		})
@@ -172,16 +175,16 @@ func (c *copilotReader) user(r *Record, d *object, notes *pending) error {
 			return fmt.Errorf("attachments: %w", err)
 		}
 	}
-	if d.err != nil {
-		return d.err
+	if d.Err() != nil {
+		return d.Err()
 	}
-	return c.say(*r, m, d.remainder())
+	return c.say(*r, m, d.Remainder())
 }
 
 // answer reads an answer, or a further part of the one before.
-func (c *copilotReader) answer(r *Record, agent string, d *object, notes *pending) error {
+func (c *copilotReader) answer(r *Record, agent string, d *wire.Object, notes *pending) error {
 	m := chat.Message{Role: chat.RoleAssistant}
-	thinking := chat.Thinking{Text: d.optionalText("reasoningText"), Signature: d.optionalText("reasoningOpaque")}
+	thinking := chat.Thinking{Text: d.OptionalText("reasoningText"), Signature: d.OptionalText("reasoningOpaque")}
 	if before := c.thought[agent]; before != "" && thinking.Text == "" {
 		thinking.Text = before
 	}
@@ -189,34 +192,34 @@ func (c *copilotReader) answer(r *Record, agent string, d *object, notes *pendin
 	if thinking.Text == "" {
 		thinking = chat.Thinking{Encrypted: thinking.Signature}
 	}
-	if encrypted := d.optionalText("encryptedContent"); encrypted != "" {
+	if encrypted := d.OptionalText("encryptedContent"); encrypted != "" {
 		thinking.Encrypted = encrypted
 	}
 	if thinking != (chat.Thinking{}) {
 		m.Content = append(m.Content, thinking)
 	}
-	if text := d.optionalText("content"); text != "" {
+	if text := d.OptionalText("content"); text != "" {
 		m.Content = append(m.Content, chat.Text(text))
 	}
-	if d.given("toolRequests") {
-		d.each("toolRequests", func(t *object, _ json.RawMessage) error {
-			call := chat.ToolCall{ID: t.text("toolCallId"), Name: t.text("name")}
-			if t.is("arguments", kindText) { // of a tool that takes a text
-				if call.Arguments = t.text("arguments"); !json.Valid([]byte(call.Arguments)) {
+	if d.Given("toolRequests") {
+		d.Each("toolRequests", func(t *wire.Object) error {
+			call := chat.ToolCall{ID: t.Text("toolCallId"), Name: t.Text("name")}
+			if t.Is("arguments", wire.KindText) { // of a tool that takes a text
+				if call.Arguments = t.Text("arguments"); !json.Valid([]byte(call.Arguments)) {
 					call.Arguments = inputJSON(call.Arguments)
 				}
 			} else {
-				call.Arguments = cmp.Or(t.compact("arguments"), "{}")
+				call.Arguments = cmp.Or(t.Compact("arguments"), "{}")
 			}
 			c.calls[call.ID] = agent
 			m.ToolCalls = append(m.ToolCalls, call)
 			notes.rest("toolRequests", t)
-			return t.err
+			return t.Err()
 		})
 	}
-	request, id, model := d.peek("apiCallId"), d.peek("messageId"), d.peek("model")
-	if d.err != nil {
-		return d.err
+	request, id, model := d.Peek("apiCallId"), d.Peek("messageId"), d.Peek("model")
+	if d.Err() != nil {
+		return d.Err()
 	}
 	if before := c.get(c.answers["message "+id]); id != "" && before != nil && before.ID == r.Parent {
 		c.join(before.ID, m)
@@ -228,7 +231,7 @@ func (c *copilotReader) answer(r *Record, agent string, d *object, notes *pendin
 			return err
 		}
 	}
-	if err := c.say(*r, m, d.remainder()); err != nil {
+	if err := c.say(*r, m, d.Remainder()); err != nil {
 		return err
 	}
 	answer := c.get(c.tip)
@@ -245,17 +248,17 @@ func (c *copilotReader) answer(r *Record, agent string, d *object, notes *pendin
 
 // usage reads what a request took. It belongs to the answer of the same request, or else to the last answer without
 // usage, or to the next one.
-func (c *copilotReader) usage(r *Record, d *object, raw []byte) error {
+func (c *copilotReader) usage(r *Record, d *wire.Object, raw []byte) error {
 	u := chat.Usage{
-		Input: d.count("inputTokens"), Output: d.count("outputTokens"), CacheRead: d.count("cacheReadTokens"), CacheWrite: d.count("cacheWriteTokens"),
+		Input: d.Count("inputTokens"), Output: d.Count("outputTokens"), CacheRead: d.Count("cacheReadTokens"), CacheWrite: d.Count("cacheWriteTokens"),
 	}
 	if u.Input < u.CacheRead+u.CacheWrite { // counted without what was cached
 		u.Input += u.CacheRead + u.CacheWrite
 	}
-	if d.err != nil {
-		return d.err
+	if d.Err() != nil {
+		return d.Err()
 	}
-	request := d.peek("apiCallId")
+	request := d.Peek("apiCallId")
 	answer := c.get(c.answers[request])
 	if answer == nil && request != "" {
 		if last := c.get(c.answers[""]); last != nil {
@@ -275,33 +278,33 @@ func (c *copilotReader) usage(r *Record, d *object, raw []byte) error {
 }
 
 // result reads a result as the model was shown it.
-func (c *copilotReader) result(r *Record, d *object, notes *pending) error {
-	m := chat.Message{Role: chat.RoleTool, ToolCallID: d.text("toolCallId"), IsError: !d.flag("success")}
-	if d.is("result", kindObject) {
-		result := d.object("result")
-		appendText(&m, result.optionalText("content"), "result.content", notes)
-		if result.given("binaryResultsForLlm") {
-			result.each("binaryResultsForLlm", func(b *object, _ json.RawMessage) error {
-				if !b.is("data", kindText) || !b.is("mimeType", kindText) {
+func (c *copilotReader) result(r *Record, d *wire.Object, notes *pending) error {
+	m := chat.Message{Role: chat.RoleTool, ToolCallID: d.Text("toolCallId"), IsError: !d.Flag("success")}
+	if d.Is("result", wire.KindObject) {
+		result := d.Object("result")
+		appendText(&m, result.OptionalText("content"), "result.content", notes)
+		if result.Given("binaryResultsForLlm") {
+			result.Each("binaryResultsForLlm", func(b *wire.Object) error {
+				if !b.Is("data", wire.KindText) || !b.Is("mimeType", wire.KindText) {
 					notes.add(NoPlace, "result.binaryResultsForLlm")
 					return nil
 				}
-				m.Content = append(m.Content, b.media())
+				m.Content = append(m.Content, mediaOf(b))
 				notes.rest("result.binaryResultsForLlm", b)
-				return b.err
+				return b.Err()
 			})
 		}
-		d.put("result", result.remainder())
+		d.Put("result", result.Remainder())
 	}
-	if d.is("error", kindObject) && len(m.Content) == 0 {
-		failure := d.object("error")
-		appendText(&m, failure.optionalText("message"), "error.message", notes)
-		d.put("error", failure.remainder())
+	if d.Is("error", wire.KindObject) && len(m.Content) == 0 {
+		failure := d.Object("error")
+		appendText(&m, failure.OptionalText("message"), "error.message", notes)
+		d.Put("error", failure.Remainder())
 	}
-	if d.err != nil {
-		return d.err
+	if d.Err() != nil {
+		return d.Err()
 	}
-	return c.say(*r, m, d.remainder())
+	return c.say(*r, m, d.Remainder())
 }
 
 func (c *copilotReader) finish() error { return nil }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // startsDocument reports whether a first line that is not an object may start a JSON document of several lines: a list,
@@ -89,12 +91,12 @@ func (d *document) items() ([]item, error) {
 	}
 	start := bytes.Index(d.data, whole[:1])
 	if whole[0] != '[' {
-		o, err := parseObject(whole)
+		o, err := wire.Parse(whole)
 		return []item{{number: d.lineAt(start), o: o, raw: whole}}, err
 	}
 	var items []item
-	err := eachOffset(whole, func(o *object, raw json.RawMessage, offset int) error {
-		items = append(items, item{number: d.lineAt(start + offset), o: o, raw: raw})
+	err := wire.Each(whole, func(o *wire.Object, offset int) error {
+		items = append(items, item{number: d.lineAt(start + offset), o: o, raw: o.Source()})
 		return nil
 	})
 	return items, err
@@ -120,25 +122,25 @@ func (d *document) lineOf(list string, offset int) int {
 }
 
 // isChat reports whether an object is a message or a request. The role of its first message tells.
-func isChat(o *object) bool {
-	if o.is("messages", kindList) {
+func isChat(o *wire.Object) bool {
+	if o.Is("messages", wire.KindList) {
 		m := firstOf(o, "messages")
 		return m == nil || isChatRole(m)
 	}
 	return isChatRole(o)
 }
 
-func isChatRole(o *object) bool {
-	return slices.Contains([]string{"user", "assistant", "system", "developer", "tool", "function"}, o.peek("role"))
+func isChatRole(o *wire.Object) bool {
+	return slices.Contains([]string{"user", "assistant", "system", "developer", "tool", "function"}, o.Peek("role"))
 }
 
 // firstOf returns the first object of a list of an object, nil if there is none.
-func firstOf(o *object, list string) *object {
-	var first *object
-	if !o.is(list, kindList) {
+func firstOf(o *wire.Object, list string) *wire.Object {
+	var first *wire.Object
+	if !o.Is(list, wire.KindList) {
 		return nil
 	}
-	_ = eachObject(o.fields[list], func(item *object, _ json.RawMessage) error { // errors are reported when the list is read
+	_ = wire.Each(o.Look(list), func(item *wire.Object, _ int) error { // errors are reported when the list is read
 		first = item
 		return io.EOF
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // geminiReader reads the chats of Gemini CLI (google-gemini/gemini-cli, versions 0.1 to 0.49): one JSON document or, in
@@ -31,34 +32,34 @@ type geminiMessage struct {
 	last   string // the record that the next message follows
 }
 
-func (g *geminiReader) line(number int, o *object, raw []byte) error {
+func (g *geminiReader) line(number int, o *wire.Object, raw []byte) error {
 	switch {
-	case o.is("$rewindTo", kindText):
-		g.cut(o.peek("$rewindTo"))
+	case o.Is("$rewindTo", wire.KindText):
+		g.cut(o.Peek("$rewindTo"))
 		return nil
-	case o.is("$set", kindObject):
-		set := o.object("$set")
-		if set.err == nil && set.is("messages", kindList) {
+	case o.Is("$set", wire.KindObject):
+		set := o.Object("$set")
+		if set.Err() == nil && set.Is("messages", wire.KindList) {
 			path := g.path
 			g.path = nil
-			return g.each(set.raw("messages"), number, "messages", g.skip, func(line int, o *object, raw json.RawMessage) error {
+			return g.each(set.Raw("messages"), number, "messages", g.skip, func(line int, o *wire.Object, raw json.RawMessage) error {
 				return g.message(line, o, raw, path)
 			})
 		}
-		return set.err
-	case o.is("sessionId", kindText) && !o.is("type", kindText):
+		return set.Err()
+	case o.Is("sessionId", wire.KindText) && !o.Is("type", wire.KindText):
 		var messages json.RawMessage
-		if o.given("messages") {
-			messages = o.field("messages", kindList)
+		if o.Given("messages") {
+			messages = o.Field("messages", wire.KindList)
 		}
 		if g.rec.Header.From == "" {
-			g.rec.Header = entry.Header{From: o.peek("sessionId"), Time: o.time("startTime")}
-			g.rec.Header.Data = o.remainder()
+			g.rec.Header = entry.Header{From: o.Peek("sessionId"), Time: o.Time("startTime")}
+			g.rec.Header.Data = o.Remainder()
 		}
 		if messages == nil {
-			return o.err
+			return o.Err()
 		}
-		return g.each(messages, number, "messages", g.skip, func(line int, o *object, raw json.RawMessage) error {
+		return g.each(messages, number, "messages", g.skip, func(line int, o *wire.Object, raw json.RawMessage) error {
 			return g.message(line, o, raw, nil)
 		})
 	}
@@ -77,10 +78,10 @@ func (g *geminiReader) cut(id string) {
 }
 
 // message takes a message, or a new version of one. before is the path that a list of all messages replaces.
-func (g *geminiReader) message(number int, o *object, raw json.RawMessage, before []*geminiMessage) error {
-	id := o.text("id")
-	if o.err != nil {
-		return o.err
+func (g *geminiReader) message(number int, o *wire.Object, raw json.RawMessage, before []*geminiMessage) error {
+	id := o.Text("id")
+	if o.Err() != nil {
+		return o.Err()
 	}
 	same := g.latest[id]
 	if at := len(g.path); before != nil {
@@ -123,20 +124,20 @@ func (g *geminiReader) finish() error {
 
 // add adds the records of a message.
 func (g *geminiReader) add(m *geminiMessage) error {
-	o, err := parseObject(m.raw)
+	o, err := wire.Parse(m.raw)
 	if err != nil {
 		return err
 	}
-	r := Record{Line: m.number, Recorded: o.text("type"), Entry: entry.Entry{Parent: m.last, Time: o.time("timestamp")}}
-	if o.err != nil {
-		return o.err
+	r := Record{Line: m.number, Recorded: o.Text("type"), Entry: entry.Entry{Parent: m.last, Time: o.Time("timestamp")}}
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if !g.has(m.id) {
 		r.ID = m.id
 	}
 	var notes pending
 	said := chat.Message{Role: chat.RoleUser}
-	delete(o.fields, "id")
+	o.Skip("id")
 	switch r.Recorded {
 	case "user":
 	case "gemini":
@@ -148,17 +149,17 @@ func (g *geminiReader) add(m *geminiMessage) error {
 		return g.keep(r, m.raw)
 	}
 	var results []chat.Message
-	if o.given("thoughts") {
-		o.each("thoughts", func(t *object, _ json.RawMessage) error {
-			text := strings.TrimSpace(t.optionalText("subject") + "\n" + t.optionalText("description"))
-			t.time("timestamp")
+	if o.Given("thoughts") {
+		o.Each("thoughts", func(t *wire.Object) error {
+			text := strings.TrimSpace(t.OptionalText("subject") + "\n" + t.OptionalText("description"))
+			t.Time("timestamp")
 			appendThinking(&said, chat.Thinking{Text: text}, "thoughts", &notes)
 			notes.rest("thoughts", t)
-			return t.err
+			return t.Err()
 		})
 	}
-	err = geminiParts(o, "content", func(p *object, raw json.RawMessage) error {
-		if p.is("functionResponse", kindObject) {
+	err = geminiParts(o, "content", func(p *wire.Object, raw json.RawMessage) error {
+		if p.Is("functionResponse", wire.KindObject) {
 			result := chat.Message{Role: chat.RoleTool}
 			if err := geminiResult(&result, p, &notes); err != nil {
 				return err
@@ -171,15 +172,15 @@ func (g *geminiReader) add(m *geminiMessage) error {
 	if err != nil {
 		return err
 	}
-	if o.given("toolCalls") {
-		o.each("toolCalls", func(call *object, _ json.RawMessage) error {
-			c := chat.ToolCall{ID: call.text("id"), Name: call.text("name"), Arguments: cmp.Or(call.compact("args"), "{}")}
-			status := call.optionalText("status")
+	if o.Given("toolCalls") {
+		o.Each("toolCalls", func(call *wire.Object) error {
+			c := chat.ToolCall{ID: call.Text("id"), Name: call.Text("name"), Arguments: cmp.Or(call.Compact("args"), "{}")}
+			status := call.OptionalText("status")
 			result := chat.Message{Role: chat.RoleTool, ToolCallID: c.ID, IsError: status == "error" || status == "cancelled"}
-			call.time("timestamp")
-			given := call.given("result")
-			err := geminiParts(call, "result", func(p *object, raw json.RawMessage) error {
-				if p.is("functionResponse", kindObject) {
+			call.Time("timestamp")
+			given := call.Given("result")
+			err := geminiParts(call, "result", func(p *wire.Object, raw json.RawMessage) error {
+				if p.Is("functionResponse", wire.KindObject) {
 					return geminiResult(&result, p, &notes)
 				}
 				return geminiPart(&result, p, raw, &notes)
@@ -196,23 +197,23 @@ func (g *geminiReader) add(m *geminiMessage) error {
 				results = append(results, result)
 			}
 			notes.rest("toolCalls", call)
-			return call.err
+			return call.Err()
 		})
 	}
-	model := o.optionalText("model")
-	if o.given("tokens") {
-		t := o.object("tokens")
-		r.Usage = chat.Usage{Input: t.count("input") + t.count("tool"), Output: t.count("output") + t.count("thoughts"), CacheRead: t.count("cached")}
+	model := o.OptionalText("model")
+	if o.Given("tokens") {
+		t := o.Object("tokens")
+		r.Usage = chat.Usage{Input: t.Count("input") + t.Count("tool"), Output: t.Count("output") + t.Count("thoughts"), CacheRead: t.Count("cached")}
 		notes.rest("tokens", t)
 	}
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if r, err = g.answeredBy(r, "google", model); err != nil {
 		return err
 	}
 	if len(said.Content) > 0 || len(said.ToolCalls) > 0 || len(results) == 0 {
-		if err := g.say(r, said, o.remainder()); err != nil {
+		if err := g.say(r, said, o.Remainder()); err != nil {
 			return err
 		}
 		m.last = g.tip
@@ -234,26 +235,26 @@ func (g *geminiReader) add(m *geminiMessage) error {
 }
 
 // geminiParts calls f for each part of a field: a text, a part, or a list of both.
-func geminiParts(o *object, field string, f func(p *object, raw json.RawMessage) error) error {
-	raw := o.raw(field)
+func geminiParts(o *wire.Object, field string, f func(p *wire.Object, raw json.RawMessage) error) error {
+	raw := o.Raw(field)
 	if raw == nil {
 		return nil
 	}
 	list := []json.RawMessage{raw}
-	if kind(raw) == kindList {
+	if wire.KindOf(raw) == wire.KindList {
 		list = nil
 		if err := json.Unmarshal(raw, &list); err != nil {
 			return fmt.Errorf("%s: %w", field, err)
 		}
 	}
-	if len(list) > maxItems {
-		return fmt.Errorf("%s: more than %d parts", field, maxItems)
+	if len(list) > wire.MaxItems {
+		return fmt.Errorf("%s: more than %d parts", field, wire.MaxItems)
 	}
 	for i, raw := range list {
-		p := &object{fields: map[string]json.RawMessage{"text": raw}}
+		p := wire.Of("text", raw)
 		var err error
-		if kind(raw) != kindText {
-			p, err = parseObject(raw)
+		if wire.KindOf(raw) != wire.KindText {
+			p, err = wire.Parse(raw)
 		}
 		if err == nil {
 			err = f(p, raw)
@@ -266,59 +267,59 @@ func geminiParts(o *object, field string, f func(p *object, raw json.RawMessage)
 }
 
 // geminiPart reads a part of Gemini's API.
-func geminiPart(m *chat.Message, p *object, raw json.RawMessage, notes *pending) error {
-	signature := p.optionalText("thoughtSignature")
+func geminiPart(m *chat.Message, p *wire.Object, raw json.RawMessage, notes *pending) error {
+	signature := p.OptionalText("thoughtSignature")
 	switch {
-	case p.is("text", kindText) && p.flag("thought"):
-		appendThinking(m, chat.Thinking{Text: p.text("text"), Signature: signature}, "content.thought", notes)
-	case p.is("text", kindText):
-		appendText(m, p.text("text"), "content.text", notes)
+	case p.Is("text", wire.KindText) && p.Flag("thought"):
+		appendThinking(m, chat.Thinking{Text: p.Text("text"), Signature: signature}, "content.thought", notes)
+	case p.Is("text", wire.KindText):
+		appendText(m, p.Text("text"), "content.text", notes)
 		if signature != "" {
 			notes.add(NoPlace, "content.thoughtSignature")
 		}
-	case p.is("inlineData", kindObject):
-		d := p.object("inlineData")
-		m.Content = append(m.Content, d.media())
+	case p.Is("inlineData", wire.KindObject):
+		d := p.Object("inlineData")
+		m.Content = append(m.Content, mediaOf(d))
 		notes.rest("content.inlineData", d)
-	case p.is("functionCall", kindObject) && m.Role == chat.RoleAssistant:
-		c := p.object("functionCall")
-		call := chat.ToolCall{ID: c.text("id"), Name: c.text("name"), Arguments: cmp.Or(c.compact("args"), "{}"), Signature: signature}
+	case p.Is("functionCall", wire.KindObject) && m.Role == chat.RoleAssistant:
+		c := p.Object("functionCall")
+		call := chat.ToolCall{ID: c.Text("id"), Name: c.Text("name"), Arguments: cmp.Or(c.Compact("args"), "{}"), Signature: signature}
 		m.ToolCalls = append(m.ToolCalls, call)
 	default:
 		m.Content = append(m.Content, chat.Opaque{Value: raw})
 		return nil
 	}
 	notes.rest("content", p)
-	return p.err
+	return p.Err()
 }
 
 // geminiResult reads the answer of a function: its output or error, or else all of it as JSON, and its media.
-func geminiResult(m *chat.Message, p *object, notes *pending) error {
-	f := p.object("functionResponse")
+func geminiResult(m *chat.Message, p *wire.Object, notes *pending) error {
+	f := p.Object("functionResponse")
 	if m.ToolCallID == "" {
-		m.ToolCallID = f.text("id")
-	} else if id := f.peek("id"); id == m.ToolCallID {
-		delete(f.fields, "id")
+		m.ToolCallID = f.Text("id")
+	} else if id := f.Peek("id"); id == m.ToolCallID {
+		f.Skip("id")
 	}
-	delete(f.fields, "name") // the call has it
-	if f.is("response", kindObject) {
-		whole := f.fields["response"]
-		response := f.object("response")
+	f.Skip("name") // the call has it
+	if f.Is("response", wire.KindObject) {
+		whole := f.Look("response")
+		response := f.Object("response")
 		for _, field := range []string{"output", "error"} {
-			if response.is(field, kindText) && len(response.rest()) == 1 {
+			if response.Is(field, wire.KindText) && len(response.Rest()) == 1 {
 				m.IsError = m.IsError || field == "error"
-				appendText(m, response.text(field), "functionResponse.response."+field, notes)
+				appendText(m, response.Text(field), "functionResponse.response."+field, notes)
 				whole = nil
 			}
 		}
 		if whole != nil {
-			m.Content = append(m.Content, chat.Text(compacted(whole)))
+			m.Content = append(m.Content, chat.Text(wire.Compacted(whole)))
 		}
 	}
-	if p.err != nil {
-		return p.err
+	if p.Err() != nil {
+		return p.Err()
 	}
-	err := geminiParts(f, "parts", func(p *object, raw json.RawMessage) error { return geminiPart(m, p, raw, notes) })
+	err := geminiParts(f, "parts", func(p *wire.Object, raw json.RawMessage) error { return geminiPart(m, p, raw, notes) })
 	notes.rest("functionResponse", f)
 	notes.rest("", p)
 	return err

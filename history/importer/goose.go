@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // gooseReader reads the sessions of goose (block/goose): what `goose session export` writes as JSON (versions 1.10 and
@@ -17,53 +18,54 @@ type gooseReader struct {
 	hidden bool // a message was hidden from the model: a compaction covers it
 }
 
-func (g *gooseReader) line(number int, o *object, raw []byte) error {
-	if o.is("role", kindText) {
+func (g *gooseReader) line(number int, o *wire.Object, raw []byte) error {
+	if o.Is("role", wire.KindText) {
 		return g.message(number, o, raw)
 	}
 	var messages json.RawMessage
-	if o.given("conversation") {
-		messages = o.field("conversation", kindList)
+	if o.Given("conversation") {
+		messages = o.Field("conversation", wire.KindList)
 	}
 	model := struct {
 		Provider_name string
 		Model_config  struct{ Model_name string }
 	}{}
 	_ = json.Unmarshal(raw, &model) // or it names none
-	g.rec.Header = entry.Header{From: o.peek("id"), Time: o.time("created_at"), Data: o.remainder()}
+	g.rec.Header = entry.Header{From: o.Peek("id"), Time: o.Time("created_at"), Data: o.Remainder()}
 	if _, err := g.answeredBy(Record{Line: number, Recorded: "session"}, model.Provider_name, model.Model_config.Model_name); err != nil || messages == nil {
-		return cmp.Or(o.err, err)
+		return cmp.Or(o.Err(), err)
 	}
 	return g.each(messages, number, "conversation", g.skip, g.message)
 }
 
-func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
-	r := Record{Line: line, Recorded: o.text("role"), Entry: entry.Entry{Parent: g.tip, Time: o.time("created")}}
-	id := o.peek("id")
+func (g *gooseReader) message(line int, o *wire.Object, raw json.RawMessage) error {
+	r := Record{Line: line, Recorded: o.Text("role"), Entry: entry.Entry{Parent: g.tip, Time: o.Time("created")}}
+	id := o.Peek("id")
 	if id != "" && !g.has(id) {
 		r.ID = id
-		delete(o.fields, "id")
+		o.Skip("id")
 	}
 	m := chat.Message{Role: chat.Role(r.Recorded)}
-	if o.err == nil && m.Role != chat.RoleUser && m.Role != chat.RoleAssistant {
+	if o.Err() == nil && m.Role != chat.RoleUser && m.Role != chat.RoleAssistant {
 		return fmt.Errorf("unknown role %q", clip(r.Recorded))
 	}
 	var results []chat.Message
 	var kept []json.RawMessage
 	var notes pending
-	o.each("content", func(p *object, raw json.RawMessage) error {
-		switch typ := p.text("type"); {
-		case p.err != nil:
+	o.Each("content", func(p *wire.Object) error {
+		raw := p.Source()
+		switch typ := p.Text("type"); {
+		case p.Err() != nil:
 		case typ == "text":
-			appendText(&m, p.text("text"), "content.text", &notes)
+			appendText(&m, p.Text("text"), "content.text", &notes)
 		case typ == "image":
-			m.Content = append(m.Content, p.media())
+			m.Content = append(m.Content, mediaOf(p))
 		case typ == "thinking":
-			appendThinking(&m, chat.Thinking{Text: p.text("thinking"), Signature: p.optionalText("signature")}, "content.thinking", &notes)
+			appendThinking(&m, chat.Thinking{Text: p.Text("thinking"), Signature: p.OptionalText("signature")}, "content.thinking", &notes)
 		case typ == "reasoning": // of models without signatures
-			appendThinking(&m, chat.Thinking{Text: p.text("text")}, "content.reasoning", &notes)
+			appendThinking(&m, chat.Thinking{Text: p.Text("text")}, "content.reasoning", &notes)
 		case typ == "redactedThinking":
-			appendThinking(&m, chat.Thinking{Encrypted: p.text("data")}, "content.redactedThinking", &notes)
+			appendThinking(&m, chat.Thinking{Encrypted: p.Text("data")}, "content.redactedThinking", &notes)
 		case (typ == "toolRequest" || typ == "frontendToolRequest") && m.Role == chat.RoleAssistant:
 			return gooseRequest(&m, p, &notes)
 		case typ == "toolResponse" && m.Role == chat.RoleUser:
@@ -80,18 +82,18 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 			return nil
 		}
 		notes.rest("content", p)
-		return p.err
+		return p.Err()
 	})
 	shown, covered, provider, model := gooseMetadata(o)
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
 	r, err := g.sayAll(r, results)
 	if err != nil {
 		return err
 	}
 	g.noteAll(line, notes)
-	data := o.remainder()
+	data := o.Remainder()
 	switch {
 	case len(m.Content) == 0 && len(m.ToolCalls) == 0 && (len(results) > 0 || len(kept) > 0):
 	case g.hidden && covered && m.Role == chat.RoleUser:
@@ -117,88 +119,89 @@ func (g *gooseReader) message(line int, o *object, raw json.RawMessage) error {
 }
 
 // gooseMetadata reports whether the model was shown a message to the end, whether only the model was, and who wrote it.
-func gooseMetadata(o *object) (shown, only bool, provider, model string) {
+func gooseMetadata(o *wire.Object) (shown, only bool, provider, model string) {
 	m := struct {
 		AgentVisible, UserVisible *bool
 		Inference                 struct{ Provider, RequestedModel string }
 	}{}
-	_ = json.Unmarshal(o.fields["metadata"], &m) // or both see it
+	_ = json.Unmarshal(o.Look("metadata"), &m) // or both see it
 	shown = m.AgentVisible == nil || *m.AgentVisible
 	return shown, shown && m.UserVisible != nil && !*m.UserVisible, m.Inference.Provider, m.Inference.RequestedModel
 }
 
 // gooseRequest reads a call. One that the model wrote wrongly has an error in place of its name.
-func gooseRequest(m *chat.Message, p *object, notes *pending) error {
-	c := chat.ToolCall{ID: p.text("id"), Signature: p.optionalText("thoughtSignature")}
-	call := p.object("toolCall")
-	if call.is("value", kindObject) {
-		value := call.object("value")
-		c.Name, c.Arguments = value.text("name"), cmp.Or(value.compact("arguments"), "{}")
+func gooseRequest(m *chat.Message, p *wire.Object, notes *pending) error {
+	c := chat.ToolCall{ID: p.Text("id"), Signature: p.OptionalText("thoughtSignature")}
+	call := p.Object("toolCall")
+	if call.Is("value", wire.KindObject) {
+		value := call.Object("value")
+		c.Name, c.Arguments = value.Text("name"), cmp.Or(value.Compact("arguments"), "{}")
 		notes.rest("content.toolCall.value", value)
 	} else {
-		c.Name, c.Arguments = "invalid", inputJSON(call.optionalText("error"))
+		c.Name, c.Arguments = "invalid", inputJSON(call.OptionalText("error"))
 	}
-	delete(call.fields, "status")
+	call.Skip("status")
 	notes.rest("content.toolCall", call)
 	m.ToolCalls = append(m.ToolCalls, c)
 	notes.rest("content", p)
-	return p.err
+	return p.Err()
 }
 
 // gooseResponse reads a result: its content, in earlier versions a list alone, or the error.
-func gooseResponse(p *object, notes *pending) (chat.Message, error) {
-	m := chat.Message{Role: chat.RoleTool, ToolCallID: p.text("id")}
-	result := p.object("toolResult")
-	if p.err != nil {
-		return m, p.err
+func gooseResponse(p *wire.Object, notes *pending) (chat.Message, error) {
+	m := chat.Message{Role: chat.RoleTool, ToolCallID: p.Text("id")}
+	result := p.Object("toolResult")
+	if p.Err() != nil {
+		return m, p.Err()
 	}
 	list := result
-	if result.is("value", kindObject) {
-		list = result.object("value")
-		m.IsError = list.flag("isError")
-		list.fields["value"] = list.raw("content")
-		if list.given("structuredContent") {
+	if result.Is("value", wire.KindObject) {
+		list = result.Object("value")
+		m.IsError = list.Flag("isError")
+		list.Put("value", list.Raw("content"))
+		if list.Given("structuredContent") {
 			notes.add(Repeated, "content.toolResult.structuredContent")
-			delete(list.fields, "structuredContent")
+			list.Skip("structuredContent")
 		}
 	}
 	switch {
-	case result.peek("status") == "error", result.is("error", kindText):
+	case result.Peek("status") == "error", result.Is("error", wire.KindText):
 		m.IsError = true
-		appendText(&m, result.optionalText("error"), "content.toolResult.error", notes)
-	case list.fields["value"] != nil:
-		list.each("value", func(c *object, raw json.RawMessage) error {
-			switch typ := c.text("type"); {
+		appendText(&m, result.OptionalText("error"), "content.toolResult.error", notes)
+	case list.Has("value"):
+		list.Each("value", func(c *wire.Object) error {
+			raw := c.Source()
+			switch typ := c.Text("type"); {
 			case typ == "text":
-				appendText(&m, c.text("text"), "content.toolResult.text", notes)
+				appendText(&m, c.Text("text"), "content.toolResult.text", notes)
 			case typ == "image":
-				m.Content = append(m.Content, c.media())
-			case typ == "resource" && c.is("resource", kindObject):
-				resource := c.object("resource")
-				m.Content = append(m.Content, chat.Text(resource.optionalText("text")+resource.optionalText("blob")))
+				m.Content = append(m.Content, mediaOf(c))
+			case typ == "resource" && c.Is("resource", wire.KindObject):
+				resource := c.Object("resource")
+				m.Content = append(m.Content, chat.Text(resource.OptionalText("text")+resource.OptionalText("blob")))
 				notes.rest("content.toolResult.resource", resource)
 			default:
 				m.Content = append(m.Content, chat.Opaque{Value: raw})
-				return c.err
+				return c.Err()
 			}
 			notes.rest("content.toolResult", c)
-			return c.err
+			return c.Err()
 		})
-		delete(list.fields, "value")
+		list.Skip("value")
 	}
-	delete(result.fields, "status")
+	result.Skip("status")
 	notes.rest("content.toolResult", result)
 	if list != result {
 		notes.rest("content.toolResult.value", list)
 	}
 	notes.rest("content", p)
-	return m, p.err
+	return m, p.Err()
 }
 
 // isGoose reports whether an object is an export, what is known of a session, or one of its messages.
-func isGoose(o *object) bool {
-	if o.is("working_dir", kindText) && !o.is("role", kindText) {
-		return o.is("conversation", kindList) || o.given("description") || o.given("message_count") || o.given("total_tokens")
+func isGoose(o *wire.Object) bool {
+	if o.Is("working_dir", wire.KindText) && !o.Is("role", wire.KindText) {
+		return o.Is("conversation", wire.KindList) || o.Given("description") || o.Given("message_count") || o.Given("total_tokens")
 	}
-	return o.is("role", kindText) && o.is("created", kindNumber) && o.is("content", kindList)
+	return o.Is("role", wire.KindText) && o.Is("created", wire.KindNumber) && o.Is("content", wire.KindList)
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // Format names the program that wrote a recording.
@@ -77,7 +79,7 @@ func Read(r io.Reader) (*Recording, error) { return Options{}.Read(r) }
 // but must not change anything else.
 type format interface {
 	// line reads an object; raw is the line that holds it, valid only during the call.
-	line(number int, o *object, raw []byte) error
+	line(number int, o *wire.Object, raw []byte) error
 	// finish is called once, after the last line.
 	finish() error
 }
@@ -118,7 +120,7 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 // item is an object on a line, or one of a list.
 type item struct {
 	number int // of its line
-	o      *object
+	o      *wire.Object
 	raw    []byte // valid until the next is read
 	torn   bool   // whether it could not be read, and is the last
 }
@@ -166,10 +168,10 @@ func (b *builder) read(f format, at item, next func() (item, error)) (*Recording
 
 // detect returns the reader for the format of the first line. It considers only names of fields and types that no other
 // format has.
-func detect(o *object, b *builder) (format, error) {
-	typ := o.peek("type")
+func detect(o *wire.Object, b *builder) (format, error) {
+	typ := o.Peek("type")
 	switch {
-	case o.is("sessionId", kindText) && o.is("projectHash", kindText):
+	case o.Is("sessionId", wire.KindText) && o.Is("projectHash", wire.KindText):
 		b.rec.Format = FormatGemini
 		return &geminiReader{builder: b, latest: map[string]*geminiMessage{}, answered: map[string]bool{}}, nil
 	case isMini(o):
@@ -191,16 +193,16 @@ func detect(o *object, b *builder) (format, error) {
 	case isCopilot(o):
 		b.rec.Format = FormatCopilot
 		return newCopilot(b), nil
-	case typ == piSession && o.is("id", kindText) && o.is("version", kindNumber) && o.given("time") && !o.given("timestamp"):
+	case typ == piSession && o.Is("id", wire.KindText) && o.Is("version", wire.KindNumber) && o.Given("time") && !o.Given("timestamp"):
 		b.rec.Format = FormatPromptree
 		return &ownReader{builder: b}, nil
-	case typ == piSession && o.is("id", kindText), typ == piTitle && o.given("v") && o.given("pad"):
+	case typ == piSession && o.Is("id", wire.KindText), typ == piTitle && o.Given("v") && o.Given("pad"):
 		b.rec.Format = FormatPi
 		return &piReader{builder: b}, nil
 	case isCodex(o):
 		b.rec.Format = FormatCodex
 		return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}, nil
-	case typ != "" && (o.given("sessionId") || o.given("leafUuid") || o.given("uuid") || typ == claudeSnapshot):
+	case typ != "" && (o.Given("sessionId") || o.Given("leafUuid") || o.Given("uuid") || typ == claudeSnapshot):
 		b.rec.Format = FormatClaudeCode
 		return newClaude(b), nil
 	}

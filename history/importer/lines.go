@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // lineReader reads a recording line by line and counts the lines.
@@ -21,7 +23,7 @@ type lineReader struct {
 }
 
 // object returns the object on the next line that is not blank, and io.EOF at the end.
-func (l *lineReader) object() (*object, error) {
+func (l *lineReader) object() (*wire.Object, error) {
 	for {
 		whole, err := l.next()
 		if err != nil {
@@ -76,11 +78,11 @@ func (l *lineReader) next() (whole bool, err error) {
 func (l *lineReader) wrap(err error) error { return &LineError{Line: l.number, Err: err} }
 
 // parseLine parses a line, and returns an error if encoding/json would change its content.
-func parseLine(line []byte) (*object, error) {
+func parseLine(line []byte) (*wire.Object, error) {
 	if !utf8.Valid(line) {
 		return nil, fmt.Errorf("byte %d: invalid UTF-8", validPrefix(line)+1)
 	}
-	return parseObject(line)
+	return wire.Parse(bytes.Clone(line)) // the buffer is used again
 }
 
 // validPrefix returns the length in bytes of the longest start of b that is valid UTF-8.

@@ -1,11 +1,10 @@
 package importer
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // media returns an image, or a document of any other type, from its data in base64.
@@ -16,8 +15,8 @@ func media(mediaType, data string) chat.Part {
 	return chat.Document{MediaType: mediaType, Data: data}
 }
 
-// media returns an image or a document from the fields that the protocol of tools' servers (MCP) names.
-func (o *object) media() chat.Part { return media(o.text("mimeType"), o.text("data")) }
+// mediaOf returns an image or a document from the fields that the protocol of tools' servers (MCP) names.
+func mediaOf(o *wire.Object) chat.Part { return media(o.Text("mimeType"), o.Text("data")) }
 
 // appendThinking appends a thought unless it holds nothing.
 func appendThinking(m *chat.Message, t chat.Thinking, what string, notes *pending) {
@@ -26,13 +25,6 @@ func appendThinking(m *chat.Message, t chat.Thinking, what string, notes *pendin
 		return
 	}
 	m.Content = append(m.Content, t)
-}
-
-// compacted returns valid JSON without white space.
-func compacted(raw json.RawMessage) string {
-	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // it is valid
-	return b.String()
 }
 
 // dataURL returns the data of a URL that holds data of a media type in base64.

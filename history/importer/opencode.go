@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // opencodeReader reads what `opencode export` writes (anomalyco/opencode, versions 0.5 to 1.4): the session, and its
@@ -19,40 +20,40 @@ type opencodeReader struct {
 	first map[string]string // by message: its first record
 }
 
-func (c *opencodeReader) line(number int, o *object, raw []byte) error {
-	if o.is("parts", kindList) {
+func (c *opencodeReader) line(number int, o *wire.Object, raw []byte) error {
+	if o.Is("parts", wire.KindList) {
 		return c.message(number, o, raw)
 	}
-	messages := o.field("messages", kindList)
-	info := o.object("info")
-	if o.err != nil {
-		return o.err
+	messages := o.Field("messages", wire.KindList)
+	info := o.Object("info")
+	if o.Err() != nil {
+		return o.Err()
 	}
-	c.rec.Header = entry.Header{From: info.peek("id"), Time: opencodeTime(info)}
-	o.put("info", info.remainder())
-	c.rec.Header.Data = o.remainder()
+	c.rec.Header = entry.Header{From: info.Peek("id"), Time: opencodeTime(info)}
+	o.Put("info", info.Remainder())
+	c.rec.Header.Data = o.Remainder()
 	return c.each(messages, number, "messages", c.skip, c.message)
 }
 
 // opencodeTime returns when what is described was made. It leaves the field unread.
-func opencodeTime(info *object) time.Time {
-	if !info.is("time", kindObject) {
+func opencodeTime(info *wire.Object) time.Time {
+	if !info.Is("time", wire.KindObject) {
 		return time.Time{}
 	}
-	t, _ := parseObject(info.fields["time"]) // it is valid
-	return t.time("created")
+	t, _ := wire.Parse(info.Look("time")) // it is valid
+	return t.Time("created")
 }
 
 // isOpencode reports whether an object is an export, or one of its messages.
-func isOpencode(o *object) bool {
-	if !o.is("info", kindObject) {
+func isOpencode(o *wire.Object) bool {
+	if !o.Is("info", wire.KindObject) {
 		return false
 	}
-	if o.is("messages", kindList) {
+	if o.Is("messages", wire.KindList) {
 		first := firstOf(o, "messages")
-		return first == nil || first.is("info", kindObject) && first.is("parts", kindList)
+		return first == nil || first.Is("info", wire.KindObject) && first.Is("parts", wire.KindList)
 	}
-	return o.is("parts", kindList)
+	return o.Is("parts", wire.KindList)
 }
 
 // opencodeStep is a request and its answer.
@@ -64,16 +65,16 @@ type opencodeStep struct {
 	metered bool
 }
 
-func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
-	info := o.object("info")
-	id, role := info.text("id"), info.text("role")
+func (c *opencodeReader) message(line int, o *wire.Object, _ json.RawMessage) error {
+	info := o.Object("info")
+	id, role := info.Text("id"), info.Text("role")
 	r := Record{Line: line, Recorded: role, Entry: entry.Entry{Parent: c.tip, Time: opencodeTime(info)}}
-	summary := info.is("summary", kindBoolean) && info.flag("summary")
+	summary := info.Is("summary", wire.KindBoolean) && info.Flag("summary")
 	if role != "user" && role != "assistant" {
-		o.fail(fmt.Errorf("unknown role %q", clip(role)))
+		o.Fail(fmt.Errorf("unknown role %q", clip(role)))
 	}
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if c.has(id) {
 		c.note(line, Repeated, "info.id")
@@ -84,19 +85,20 @@ func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 	var kept []json.RawMessage
 	steps := []opencodeStep{{message: chat.Message{Role: chat.Role(role)}}}
 	tail, compacts := "", false
-	o.each("parts", func(p *object, raw json.RawMessage) error {
+	o.Each("parts", func(p *wire.Object) error {
+		raw := p.Source()
 		step := &steps[len(steps)-1]
-		switch typ := p.text("type"); {
-		case p.err != nil:
-			return p.err
-		case typ == "text" && !p.flag("ignored"):
-			appendText(&step.message, p.text("text"), "parts.text", &notes)
+		switch typ := p.Text("type"); {
+		case p.Err() != nil:
+			return p.Err()
+		case typ == "text" && !p.Flag("ignored"):
+			appendText(&step.message, p.Text("text"), "parts.text", &notes)
 		case typ == "reasoning" && role == "assistant":
 			opencodeThinking(step, p, &notes)
 		case typ == "tool" && role == "assistant":
 			return opencodeTool(step, p, &notes)
-		case typ == "file" && (strings.HasPrefix(p.peek("mime"), "image/") || p.peek("mime") == "application/pdf"):
-			p.raw("source")
+		case typ == "file" && (strings.HasPrefix(p.Peek("mime"), "image/") || p.Peek("mime") == "application/pdf"):
+			p.Raw("source")
 			step.message.Content = append(step.message.Content, opencodeFile(p))
 		case typ == "step-finish":
 			if err := opencodeFinished(step, p, &notes); err != nil {
@@ -105,14 +107,14 @@ func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 			steps = append(steps, opencodeStep{message: chat.Message{Role: chat.RoleAssistant}})
 			return nil
 		case typ == "compaction":
-			compacts, tail = true, p.optionalText("tail_start_id")
+			compacts, tail = true, p.OptionalText("tail_start_id")
 			fallthrough
 		default: // not sent
 			kept = append(kept, clone(raw))
 			switch typ {
 			case "step-start":
 				kept = kept[:len(kept)-1]
-				if p.given("snapshot") {
+				if p.Given("snapshot") {
 					notes.add(NoPlace, "parts.snapshot")
 				}
 			case "text", "file", "snapshot", "patch", "agent", "retry", "compaction", "subtask":
@@ -122,13 +124,13 @@ func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 			return nil
 		}
 		for _, known := range []string{"id", "sessionID", "messageID", "time", "synthetic"} {
-			delete(p.fields, known)
+			p.Skip(known)
 		}
 		notes.rest("parts", p)
-		return p.err
+		return p.Err()
 	})
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if n := len(steps); n > 1 && len(steps[n-1].message.Content)+len(steps[n-1].message.ToolCalls) == 0 {
 		steps = steps[:n-1]
@@ -139,16 +141,16 @@ func (c *opencodeReader) message(line int, o *object, _ json.RawMessage) error {
 			return err
 		}
 	}
-	provider, model := info.peek("providerID"), info.peek("modelID")
+	provider, model := info.Peek("providerID"), info.Peek("modelID")
 	if role == "assistant" {
 		var err error
 		if r, err = c.answeredBy(r, provider, model); err != nil {
 			return err
 		}
 	}
-	delete(info.fields, "id")
-	o.put("info", info.remainder())
-	data := o.remainder()
+	info.Skip("id")
+	o.Put("info", info.Remainder())
+	data := o.Remainder()
 	if summary && role == "assistant" {
 		text := last.message.Text()
 		r.Body = entry.Compaction{FirstKept: c.tailOf(), Messages: []chat.Message{summaryMessage(text)}, Summary: entry.Summary{Text: text, Data: data}}
@@ -196,52 +198,52 @@ func (c *opencodeReader) tailOf() string {
 }
 
 // opencodeThinking reads a thought. The signature is in the metadata of its provider.
-func opencodeThinking(step *opencodeStep, p *object, notes *pending) {
+func opencodeThinking(step *opencodeStep, p *wire.Object, notes *pending) {
 	var metadata map[string]struct{ Signature, RedactedData, ReasoningEncryptedContent string }
-	_ = json.Unmarshal(p.fields["metadata"], &metadata) // or it has none
-	t := chat.Thinking{Text: p.text("text")}
+	_ = json.Unmarshal(p.Look("metadata"), &metadata) // or it has none
+	t := chat.Thinking{Text: p.Text("text")}
 	for _, m := range metadata {
 		t.Signature, t.Encrypted = t.Signature+m.Signature, t.Encrypted+m.RedactedData+m.ReasoningEncryptedContent
 	}
 	if t.Signature+t.Encrypted != "" {
-		delete(p.fields, "metadata")
+		p.Skip("metadata")
 	}
 	appendThinking(&step.message, t, "parts.reasoning", notes)
 }
 
 // opencodeTool reads a call with its result.
-func opencodeTool(step *opencodeStep, p *object, notes *pending) error {
-	call := chat.ToolCall{ID: p.text("callID"), Name: p.text("tool")}
-	state := p.object("state")
-	if p.err != nil {
-		return p.err
+func opencodeTool(step *opencodeStep, p *wire.Object, notes *pending) error {
+	call := chat.ToolCall{ID: p.Text("callID"), Name: p.Text("tool")}
+	state := p.Object("state")
+	if p.Err() != nil {
+		return p.Err()
 	}
-	call.Arguments = cmp.Or(state.compact("input"), "{}")
+	call.Arguments = cmp.Or(state.Compact("input"), "{}")
 	step.message.ToolCalls = append(step.message.ToolCalls, call)
 	result := chat.Message{Role: chat.RoleTool, ToolCallID: call.ID}
-	switch status := state.text("status"); status {
+	switch status := state.Text("status"); status {
 	case "completed":
-		appendText(&result, state.text("output"), "parts.tool.output", notes)
-		if state.given("attachments") {
-			state.each("attachments", func(file *object, _ json.RawMessage) error {
+		appendText(&result, state.Text("output"), "parts.tool.output", notes)
+		if state.Given("attachments") {
+			state.Each("attachments", func(file *wire.Object) error {
 				result.Content = append(result.Content, opencodeFile(file))
-				return file.err
+				return file.Err()
 			})
 		}
 	case "error":
 		result.IsError = true
-		appendText(&result, state.text("error"), "parts.tool.error", notes)
+		appendText(&result, state.Text("error"), "parts.tool.error", notes)
 	default: // pending or running: it was interrupted
 		notes.rest("parts.tool.state", state)
-		return state.err
+		return state.Err()
 	}
 	step.results = append(step.results, result)
 	notes.rest("parts.tool.state", state)
-	return state.err
+	return state.Err()
 }
 
-func opencodeFile(p *object) chat.Part {
-	mediaType, url := p.text("mime"), p.text("url")
+func opencodeFile(p *wire.Object) chat.Part {
+	mediaType, url := p.Text("mime"), p.Text("url")
 	if data, ok := dataURL(url, mediaType); ok {
 		return media(mediaType, data)
 	}
@@ -250,22 +252,22 @@ func opencodeFile(p *object) chat.Part {
 
 // opencodeFinished reads the usage and cost of a step, or of an answer. Versions before 1.3 count thinking as output, too; then
 // it is in the total once.
-func opencodeFinished(step *opencodeStep, p *object, notes *pending) error {
-	if !p.is("tokens", kindObject) {
+func opencodeFinished(step *opencodeStep, p *wire.Object, notes *pending) error {
+	if !p.Is("tokens", wire.KindObject) {
 		return nil
 	}
-	t := p.object("tokens")
-	reasoning, total := t.count("reasoning"), t.count("total")
-	u := chat.Usage{Input: t.count("input"), Output: t.count("output")}
-	if t.is("cache", kindObject) {
-		cache := t.object("cache")
-		u.CacheRead, u.CacheWrite = cache.count("read"), cache.count("write")
+	t := p.Object("tokens")
+	reasoning, total := t.Count("reasoning"), t.Count("total")
+	u := chat.Usage{Input: t.Count("input"), Output: t.Count("output")}
+	if t.Is("cache", wire.KindObject) {
+		cache := t.Object("cache")
+		u.CacheRead, u.CacheWrite = cache.Count("read"), cache.Count("write")
 	}
 	u.Input += u.CacheRead + u.CacheWrite
 	if total == u.Input+u.Output+reasoning || u.Output < reasoning {
 		u.Output += reasoning
 	}
-	step.usage, step.cost, step.metered = u, p.amount("cost"), true
+	step.usage, step.cost, step.metered = u, p.Amount("cost"), true
 	notes.rest("tokens", t)
-	return p.err
+	return p.Err()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // openHandsReader reads the events of OpenHands, one a line or in a list: those of its SDK (OpenHands/software-agent-sdk,
@@ -27,22 +28,22 @@ func newOpenHands(b *builder) *openHandsReader {
 	return &openHandsReader{builder: b, after: map[string]string{}, answers: map[string]string{}, calls: map[string]string{}, open: map[string]bool{}}
 }
 
-func isOpenHands(o *object) bool {
-	return o.is("kind", kindText) && o.is("source", kindText) && o.given("id") ||
-		(o.is("action", kindText) || o.is("observation", kindText)) && (o.given("args") || o.given("extras") || o.given("source")) && !o.given("response")
+func isOpenHands(o *wire.Object) bool {
+	return o.Is("kind", wire.KindText) && o.Is("source", wire.KindText) && o.Given("id") ||
+		(o.Is("action", wire.KindText) || o.Is("observation", wire.KindText)) && (o.Given("args") || o.Given("extras") || o.Given("source")) && !o.Given("response")
 }
 
-func (h *openHandsReader) link(o *object) (id, parent string) {
-	if !o.is("kind", kindText) {
+func (h *openHandsReader) link(o *wire.Object) (id, parent string) {
+	if !o.Is("kind", wire.KindText) {
 		return "", ""
 	}
-	return o.peek("id"), cmp.Or(o.peek("parent_id"), o.peek("action_id")) // a result follows its call
+	return o.Peek("id"), cmp.Or(o.Peek("parent_id"), o.Peek("action_id")) // a result follows its call
 }
 
 // openHandsList is the field that holds the events of a whole recording, such as a line of an evaluation.
-func openHandsList(o *object) string {
+func openHandsList(o *wire.Object) string {
 	for _, list := range []string{"history", "trajectory"} {
-		if o.is(list, kindList) {
+		if o.Is(list, wire.KindList) {
 			if first := firstOf(o, list); first != nil && isOpenHands(first) {
 				return list
 			}
@@ -51,26 +52,26 @@ func openHandsList(o *object) string {
 	return ""
 }
 
-func (h *openHandsReader) line(number int, o *object, raw []byte) error {
+func (h *openHandsReader) line(number int, o *wire.Object, raw []byte) error {
 	if list := openHandsList(o); list != "" {
-		events := o.raw(list)
-		h.rec.Header = entry.Header{From: o.peek("instance_id"), Data: o.remainder()}
+		events := o.Raw(list)
+		h.rec.Header = entry.Header{From: o.Peek("instance_id"), Data: o.Remainder()}
 		return h.each(events, number, list, h.skip, h.event)
 	}
 	return h.event(number, o, raw)
 }
 
-func (h *openHandsReader) event(number int, o *object, raw json.RawMessage) error {
-	r := Record{Line: number, Entry: entry.Entry{Parent: h.tip, Time: o.time("timestamp")}}
-	id := o.peek("id")
+func (h *openHandsReader) event(number int, o *wire.Object, raw json.RawMessage) error {
+	r := Record{Line: number, Entry: entry.Entry{Parent: h.tip, Time: o.Time("timestamp")}}
+	id := o.Peek("id")
 	if id == "" {
-		id = string(o.fields["id"]) // a number in earlier versions
+		id = string(o.Look("id")) // a number in earlier versions
 	}
 	if _, twice := h.after[id]; twice && id != "" {
 		h.note(number, Repeated, "id")
 		return h.keep(Record{Line: number, Recorded: "event", Entry: r.Entry}, raw)
 	}
-	if parent := o.peek("parent_id"); parent == "__root__" {
+	if parent := o.Peek("parent_id"); parent == "__root__" {
 		r.Parent = ""
 	} else if parent != "" {
 		var ok bool
@@ -84,7 +85,7 @@ func (h *openHandsReader) event(number int, o *object, raw json.RawMessage) erro
 	}
 	var notes pending
 	read := h.earlier
-	if o.is("kind", kindText) {
+	if o.Is("kind", wire.KindText) {
 		read = h.current
 	}
 	tip := h.tip
@@ -102,18 +103,18 @@ func (h *openHandsReader) event(number int, o *object, raw json.RawMessage) erro
 
 // call adds a call to the answer of its response, or starts one. What of the event was not read is in the data of the
 // answer, or noted.
-func (h *openHandsReader) call(r Record, id, response string, m chat.Message, o *object, notes *pending) error {
+func (h *openHandsReader) call(r Record, id, response string, m chat.Message, o *wire.Object, notes *pending) error {
 	c := m.ToolCalls[0]
 	h.calls[id], h.open[c.ID] = c.ID, true
 	if before := h.get(h.answers[response]); response != "" && before != nil {
 		h.join(before.ID, chat.Message{ToolCalls: m.ToolCalls})
 		for _, same := range []string{"id", "source", "llm_response_id"} {
-			delete(o.fields, same)
+			o.Skip(same)
 		}
 		notes.rest("", o)
 		return nil
 	}
-	if err := h.say(r, m, o.remainder()); err != nil {
+	if err := h.say(r, m, o.Remainder()); err != nil {
 		return err
 	}
 	h.answers[response] = h.tip
@@ -121,8 +122,8 @@ func (h *openHandsReader) call(r Record, id, response string, m chat.Message, o 
 }
 
 // current reads an event of the SDK.
-func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, notes *pending) error {
-	r.Recorded = o.text("kind")
+func (h *openHandsReader) current(r Record, id string, o *wire.Object, raw []byte, notes *pending) error {
+	r.Recorded = o.Text("kind")
 	if !h.has(id) {
 		r.ID = id
 	}
@@ -132,8 +133,8 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return h.add(r)
 	case "MessageEvent":
-		said := o.object("llm_message")
-		if m.Role = chat.Role(said.optionalText("role")); m.Role != chat.RoleAssistant {
+		said := o.Object("llm_message")
+		if m.Role = chat.Role(said.OptionalText("role")); m.Role != chat.RoleAssistant {
 			m.Role = chat.RoleUser
 		}
 		if err := openHandsThoughts(&m, said, notes); err != nil {
@@ -148,39 +149,39 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 			return err
 		}
 		openHandsContent(&m, o, "thought", notes)
-		call := o.object("tool_call")
-		c := chat.ToolCall{ID: o.text("tool_call_id"), Name: o.text("tool_name")}
-		if call.is("function", kindObject) { // of the first versions
-			call = call.object("function")
+		call := o.Object("tool_call")
+		c := chat.ToolCall{ID: o.Text("tool_call_id"), Name: o.Text("tool_name")}
+		if call.Is("function", wire.KindObject) { // of the first versions
+			call = call.Object("function")
 		}
-		c.Arguments = cmp.Or(call.optionalText("arguments"), "{}")
-		if o.err != nil {
-			return o.err
+		c.Arguments = cmp.Or(call.OptionalText("arguments"), "{}")
+		if o.Err() != nil {
+			return o.Err()
 		}
-		delete(o.fields, "action") // the same as the arguments
-		delete(call.fields, "id")
-		delete(call.fields, "name")
+		o.Skip("action") // the same as the arguments
+		call.Skip("id")
+		call.Skip("name")
 		notes.rest("tool_call", call)
 		m.ToolCalls = []chat.ToolCall{c}
-		response := o.peek("llm_response_id")
+		response := o.Peek("llm_response_id")
 		return h.call(r, id, response, m, o, notes)
 	case "ObservationEvent":
-		result := o.object("observation")
-		m.ToolCallID, m.IsError = o.text("tool_call_id"), result.flag("is_error")
+		result := o.Object("observation")
+		m.ToolCallID, m.IsError = o.Text("tool_call_id"), result.Flag("is_error")
 		openHandsContent(&m, result, "content", notes)
 		for _, field := range []string{"output", "error"} { // of the first versions
 			if len(m.Content) == 0 {
 				openHandsContent(&m, result, field, notes)
 			}
 		}
-		o.put("observation", result.remainder())
+		o.Put("observation", result.Remainder())
 		openHandsContent(&m, o, "extended_content", notes)
 	case "UserRejectObservation":
-		m.ToolCallID, m.IsError = o.text("tool_call_id"), true
-		appendText(&m, o.optionalText("rejection_reason"), "rejection_reason", notes)
+		m.ToolCallID, m.IsError = o.Text("tool_call_id"), true
+		appendText(&m, o.OptionalText("rejection_reason"), "rejection_reason", notes)
 	case "AgentErrorEvent":
-		m.ToolCallID, m.IsError = o.text("tool_call_id"), true
-		appendText(&m, o.text("error"), "error", notes)
+		m.ToolCallID, m.IsError = o.Text("tool_call_id"), true
+		appendText(&m, o.Text("error"), "error", notes)
 	case "Condensation":
 		var forgotten struct {
 			IDs []string `json:"forgotten_event_ids"`
@@ -196,24 +197,24 @@ func (h *openHandsReader) current(r Record, id string, o *object, raw []byte, no
 		notes.add(Unknown, r.Recorded)
 		return h.keep(r, raw)
 	}
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if m.Role == chat.RoleTool && !h.open[m.ToolCallID] {
 		notes.add(Unlinked, "tool_call_id")
 		m = chat.Message{Role: chat.RoleUser, Content: m.Content}
 	}
 	delete(h.open, m.ToolCallID)
-	return h.say(r, m, o.remainder())
+	return h.say(r, m, o.Remainder())
 }
 
 // openHandsThoughts reads thinking: blocks of Anthropic's, or a text, and an item of OpenAI's responses API.
-func openHandsThoughts(m *chat.Message, o *object, notes *pending) error {
+func openHandsThoughts(m *chat.Message, o *wire.Object, notes *pending) error {
 	var item struct {
 		Summary          []string
 		EncryptedContent string `json:"encrypted_content"`
 	}
-	if raw := o.raw("responses_reasoning_item"); raw != nil {
+	if raw := o.Raw("responses_reasoning_item"); raw != nil {
 		if err := json.Unmarshal(raw, &item); err != nil {
 			return fmt.Errorf("responses_reasoning_item: %w", err)
 		}
@@ -222,49 +223,50 @@ func openHandsThoughts(m *chat.Message, o *object, notes *pending) error {
 	if found, err := thinkingBlocks(m, o, notes); found || err != nil {
 		return err
 	}
-	text := o.optionalText("reasoning_content")
+	text := o.OptionalText("reasoning_content")
 	if t := (chat.Thinking{Text: cmp.Or(text, strings.Join(item.Summary, "\n\n")), Encrypted: item.EncryptedContent}); t != (chat.Thinking{}) {
 		m.Content = append(m.Content, t)
 	}
-	return o.err
+	return o.Err()
 }
 
 // openHandsContent reads a text, or a list of texts and images.
-func openHandsContent(m *chat.Message, o *object, field string, notes *pending) {
-	if o.is(field, kindText) {
-		appendText(m, o.text(field), field, notes)
+func openHandsContent(m *chat.Message, o *wire.Object, field string, notes *pending) {
+	if o.Is(field, wire.KindText) {
+		appendText(m, o.Text(field), field, notes)
 		return
 	}
-	if !o.given(field) {
+	if !o.Given(field) {
 		return
 	}
-	o.each(field, func(p *object, raw json.RawMessage) error {
-		switch typ := p.text("type"); {
-		case p.err != nil:
+	o.Each(field, func(p *wire.Object) error {
+		raw := p.Source()
+		switch typ := p.Text("type"); {
+		case p.Err() != nil:
 		case typ == "text":
-			appendText(m, p.text("text"), field+".text", notes)
-			delete(p.fields, "cache_prompt")
-		case typ == "image" && p.is("image_urls", kindList):
+			appendText(m, p.Text("text"), field+".text", notes)
+			p.Skip("cache_prompt")
+		case typ == "image" && p.Is("image_urls", wire.KindList):
 			var urls []string
-			if err := json.Unmarshal(p.raw("image_urls"), &urls); err != nil {
+			if err := json.Unmarshal(p.Raw("image_urls"), &urls); err != nil {
 				return fmt.Errorf("image_urls: %w", err)
 			}
 			for _, url := range urls {
 				m.Content = append(m.Content, chat.Image{URL: url})
 			}
-			delete(p.fields, "cache_prompt")
+			p.Skip("cache_prompt")
 		default:
 			m.Content = append(m.Content, chat.Opaque{Value: raw})
-			return p.err
+			return p.Err()
 		}
 		notes.rest(field, p)
-		return p.err
+		return p.Err()
 	})
 }
 
 // condensed adds a compaction that keeps what follows the last forgotten event.
-func (h *openHandsReader) condensed(r Record, o *object, raw []byte, forgotten []string) error {
-	summary := o.peek("summary")
+func (h *openHandsReader) condensed(r Record, o *wire.Object, raw []byte, forgotten []string) error {
+	summary := o.Peek("summary")
 	if summary == "" || len(forgotten) == 0 {
 		return h.keep(r, raw)
 	}
@@ -297,7 +299,7 @@ type openHandsEvent struct {
 }
 
 // earlier reads an event of the versions before the SDK.
-func (h *openHandsReader) earlier(r Record, id string, o *object, raw []byte, notes *pending) error {
+func (h *openHandsReader) earlier(r Record, id string, o *wire.Object, raw []byte, notes *pending) error {
 	var e openHandsEvent
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return err
@@ -329,8 +331,9 @@ func (h *openHandsReader) earlier(r Record, id string, o *object, raw []byte, no
 		images(&m, e.Args)
 		delete(e.Args, "content")
 		delete(e.Args, "image_urls")
-		o.fields["args"], _ = json.Marshal(e.Args) // maps of JSON always encode
-		return h.say(r, m, o.remainder())
+		args, _ := json.Marshal(e.Args) // maps of JSON always encode
+		o.Put("args", args)
+		return h.say(r, m, o.Remainder())
 	case e.Action != "" && e.ToolCallMetadata != nil:
 		return h.answered(r, id, o, e, notes)
 	case e.Action != "" && e.Source == "agent" && openHandsTools[e.Action]:
@@ -338,8 +341,8 @@ func (h *openHandsReader) earlier(r Record, id string, o *object, raw []byte, no
 		appendText(&m, arg(e.Args, "thought"), "args.thought", notes)
 		delete(e.Args, "thought")
 		arguments, _ := json.Marshal(e.Args) // maps of JSON always encode
-		m.ToolCalls = []chat.ToolCall{{ID: "call-" + id, Name: e.Action, Arguments: compacted(arguments)}}
-		delete(o.fields, "args")
+		m.ToolCalls = []chat.ToolCall{{ID: "call-" + id, Name: e.Action, Arguments: wire.Compacted(arguments)}}
+		o.Skip("args")
 		return h.call(r, id, "", m, o, notes)
 	case e.Observation != "":
 		m = chat.Message{Role: chat.RoleTool, IsError: e.Observation == "error" || e.Observation == "user_rejected"}
@@ -358,12 +361,12 @@ func (h *openHandsReader) earlier(r Record, id string, o *object, raw []byte, no
 		delete(h.open, m.ToolCallID)
 		appendText(&m, e.Content, "content", notes)
 		images(&m, e.Extras)
-		if o.given("tool_call_metadata") {
+		if o.Given("tool_call_metadata") {
 			notes.add(Repeated, "tool_call_metadata")
-			delete(o.fields, "tool_call_metadata")
+			o.Skip("tool_call_metadata")
 		}
-		delete(o.fields, "content")
-		return h.say(r, m, o.remainder())
+		o.Skip("content")
+		return h.say(r, m, o.Remainder())
 	case e.Source == "agent" && !openHandsAside[e.Action]:
 		notes.add(Unknown, "action."+e.Action)
 	}
@@ -390,8 +393,8 @@ func (h *openHandsReader) forgot(r Record, args map[string]json.RawMessage, raw 
 		To      *int  `json:"forgotten_events_end_id"`
 		Summary json.RawMessage
 	}
-	whole, _ := json.Marshal(args) // maps of JSON always encode
-	if err := json.Unmarshal(whole, &a); err != nil {
+	data, _ := json.Marshal(args) // maps of JSON always encode
+	if err := json.Unmarshal(data, &a); err != nil {
 		return fmt.Errorf("args: %w", err)
 	}
 	var ids []string
@@ -401,13 +404,14 @@ func (h *openHandsReader) forgot(r Record, args map[string]json.RawMessage, raw 
 	if a.To != nil {
 		ids = append(ids, fmt.Sprint(*a.To))
 	}
-	return h.condensed(r, &object{fields: args}, raw, ids)
+	whole, _ := wire.Parse(data)
+	return h.condensed(r, whole, raw, ids)
 }
 
 // answered reads a call with the response that made it, which holds the whole answer.
-func (h *openHandsReader) answered(r Record, id string, o *object, e openHandsEvent, notes *pending) error {
+func (h *openHandsReader) answered(r Record, id string, o *wire.Object, e openHandsEvent, notes *pending) error {
 	m := chat.Message{Role: chat.RoleAssistant}
-	response, err := parseObject(e.ToolCallMetadata.ModelResponse)
+	response, err := wire.Parse(e.ToolCallMetadata.ModelResponse)
 	if err != nil {
 		return fmt.Errorf("tool_call_metadata: model_response: %w", err)
 	}
@@ -415,10 +419,10 @@ func (h *openHandsReader) answered(r Record, id string, o *object, e openHandsEv
 	if r.Usage, err = chatUsage(response, notes); err != nil {
 		return err
 	}
-	response.each("choices", func(choice *object, _ json.RawMessage) error {
-		said := choice.object("message")
-		if choice.err != nil {
-			return choice.err
+	response.Each("choices", func(choice *wire.Object) error {
+		said := choice.Object("message")
+		if choice.Err() != nil {
+			return choice.Err()
 		}
 		if len(m.Content) > 0 {
 			return nil
@@ -427,32 +431,32 @@ func (h *openHandsReader) answered(r Record, id string, o *object, e openHandsEv
 			return err
 		}
 		openHandsContent(&m, said, "content", notes)
-		if said.is("tool_calls", kindList) {
-			said.each("tool_calls", func(call *object, _ json.RawMessage) error {
-				if call.peek("id") == c.ID {
-					c.Arguments = call.object("function").optionalText("arguments")
+		if said.Is("tool_calls", wire.KindList) {
+			said.Each("tool_calls", func(call *wire.Object) error {
+				if call.Peek("id") == c.ID {
+					c.Arguments = call.Object("function").OptionalText("arguments")
 				}
-				return call.err
+				return call.Err()
 			})
 		}
-		return said.err
+		return said.Err()
 	})
-	if response.err != nil {
-		return fmt.Errorf("tool_call_metadata: model_response: %w", response.err)
+	if response.Err() != nil {
+		return fmt.Errorf("tool_call_metadata: model_response: %w", response.Err())
 	}
 	if c.Arguments == "" {
 		arguments, _ := json.Marshal(e.Args) // maps of JSON always encode
-		c.Arguments = compacted(arguments)
+		c.Arguments = wire.Compacted(arguments)
 	}
 	m.ToolCalls = []chat.ToolCall{c}
-	answer := response.peek("id")
+	answer := response.Peek("id")
 	if h.get(h.answers[answer]) == nil || answer == "" {
-		if r, err = h.answeredBy(r, "", response.peek("model")); err != nil {
+		if r, err = h.answeredBy(r, "", response.Peek("model")); err != nil {
 			return err
 		}
 	}
 	notes.add(Repeated, "tool_call_metadata")
-	delete(o.fields, "tool_call_metadata")
-	delete(o.fields, "args")
+	o.Skip("tool_call_metadata")
+	o.Skip("args")
 	return h.call(r, id, answer, m, o, notes)
 }

@@ -1,11 +1,15 @@
 package importer
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/promptree-go/promptree/internal/wire"
+)
 
 // linker is a format whose lines form a tree: a line may name the one that it follows, and need not come after it.
 type linker interface {
 	// link returns the id of a line, and that of the line that it follows, "" if it has none. It reads no field.
-	link(o *object) (id, parent string)
+	link(o *wire.Object) (id, parent string)
 }
 
 // heldLine is a line that is read when all others are known.

@@ -7,6 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/checksum"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // ownReader reads the logs of package history, version [entry.FormatVersion]: a header, then one entry per line.
@@ -15,14 +16,14 @@ type ownReader struct {
 	begun bool
 }
 
-func (p *ownReader) line(number int, o *object, raw []byte) error {
+func (p *ownReader) line(number int, o *wire.Object, raw []byte) error {
 	if !p.begun {
-		o.count("version")
-		if _, err := entry.DecodeHeader(raw); o.err != nil || err != nil {
-			return cmp.Or(o.err, err)
+		o.Count("version")
+		if _, err := entry.DecodeHeader(raw); o.Err() != nil || err != nil {
+			return cmp.Or(o.Err(), err)
 		}
-		p.rec.Header, p.begun = entry.Header{From: o.text("id"), Time: o.time("time"), Data: checksum.Cut(raw)}, true
-		return o.err
+		p.rec.Header, p.begun = entry.Header{From: o.Text("id"), Time: o.Time("time"), Data: checksum.Cut(raw)}, true
+		return o.Err()
 	}
 	var e entry.Entry
 	if err := e.UnmarshalJSON(raw); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // The types of pi's lines that are read, including those of oh-my-pi.
@@ -28,18 +29,18 @@ type piReader struct {
 	begun bool
 }
 
-func (p *piReader) link(o *object) (id, parent string) {
-	if o.peek("type") == piSession {
+func (p *piReader) link(o *wire.Object) (id, parent string) {
+	if o.Peek("type") == piSession {
 		return "", ""
 	}
-	return o.peek("id"), o.peek("parentId")
+	return o.Peek("id"), o.Peek("parentId")
 }
 
-func (p *piReader) line(number int, o *object, raw []byte) error {
-	typ := o.text("type")
+func (p *piReader) line(number int, o *wire.Object, raw []byte) error {
+	typ := o.Text("type")
 	switch {
-	case o.err != nil:
-		return o.err
+	case o.Err() != nil:
+		return o.Err()
 	case typ == piTitle && !p.begun:
 		return p.add(Record{
 			Line: number, Recorded: typ, Aside: true, Entry: entry.Entry{Body: entry.Custom{Name: typ, Data: clone(raw)}},
@@ -47,21 +48,21 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 	case typ == piSession && p.begun:
 		return errors.New("a second session begins")
 	case typ == piSession:
-		id := o.text("id")
-		if o.err != nil {
-			return o.err
+		id := o.Text("id")
+		if o.Err() != nil {
+			return o.Err()
 		}
-		p.rec.Header = entry.Header{From: id, Time: o.time("timestamp"), Data: clone(raw)}
+		p.rec.Header = entry.Header{From: id, Time: o.Time("timestamp"), Data: clone(raw)}
 		p.order, p.begun = append(p.order, ""), true
-		if version := o.count("version"); version > piVersion {
+		if version := o.Count("version"); version > piVersion {
 			p.note(number, Later, fmt.Sprint("version ", version))
 		}
-		return o.err
+		return o.Err()
 	case !p.begun:
 		return fmt.Errorf(`expected the header, found a line of type %q`, clip(typ))
 	}
 	r := Record{Line: number, Recorded: typ}
-	r.ID, r.Parent = o.optionalText("id"), p.tip
+	r.ID, r.Parent = o.OptionalText("id"), p.tip
 	if p.has(r.ID) {
 		p.note(number, Repeated, "id")
 		r.ID, r.Aside, r.Body = "", true, entry.Custom{Name: typ, Data: clone(raw)}
@@ -69,7 +70,7 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 	}
 	var notes pending
 	linked := r.ID != ""
-	if parent := o.optionalText("parentId"); linked {
+	if parent := o.OptionalText("parentId"); linked {
 		// Pi leaves labels out when it copies a session, but does not fix the parents of the lines after them.
 		if parent != "" && !p.has(parent) {
 			notes.add(Unlinked, "parentId")
@@ -77,9 +78,9 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 			r.Parent = parent
 		}
 	}
-	r.Time = o.time("timestamp")
-	if o.err != nil {
-		return o.err
+	r.Time = o.Time("timestamp")
+	if o.Err() != nil {
+		return o.Err()
 	}
 	if err := p.entry(&r, o, raw, &notes); err != nil {
 		return err
@@ -93,12 +94,12 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 }
 
 // entry reads the content of an entry. Fields without an equivalent go into its data, or else the whole line does.
-func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error {
+func (p *piReader) entry(r *Record, o *wire.Object, raw []byte, notes *pending) error {
 	switch r.Recorded {
 	case "message":
-		m := o.object("message")
-		if o.err != nil {
-			return o.err
+		m := o.Object("message")
+		if o.Err() != nil {
+			return o.Err()
 		}
 		if err := p.message(r, o, m, raw, notes); err != nil {
 			return fmt.Errorf("message: %w", err)
@@ -106,38 +107,38 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 	case "compaction":
 		return p.compaction(r, o, notes)
 	case "branch_summary":
-		b := entry.BranchSummary{From: o.optionalText("fromId"), Summary: piSummary(o)}
-		b.Data = o.remainder()
+		b := entry.BranchSummary{From: o.OptionalText("fromId"), Summary: piSummary(o)}
+		b.Data = o.Remainder()
 		r.Body = b
 	case "custom_message":
 		m := chat.Message{Role: chat.RoleUser}
 		if err := piContent(&m, o, notes); err != nil {
 			return err
 		}
-		r.Body = entry.CustomMessage{Name: o.optionalText("customType"), Content: m.Content, Data: o.remainder()}
+		r.Body = entry.CustomMessage{Name: o.OptionalText("customType"), Content: m.Content, Data: o.Remainder()}
 	case "custom":
-		r.Body = entry.Custom{Name: o.optionalText("customType"), Data: clone(raw)}
+		r.Body = entry.Custom{Name: o.OptionalText("customType"), Data: clone(raw)}
 	case "label":
-		r.Body = entry.Label{Target: o.optionalText("targetId"), Text: o.optionalText("label")}
+		r.Body = entry.Label{Target: o.OptionalText("targetId"), Text: o.OptionalText("label")}
 		notes.rest("label", o)
 	case "model_change":
-		b := entry.ModelChange{Provider: o.optionalText("provider"), Model: o.optionalText("modelId")}
+		b := entry.ModelChange{Provider: o.OptionalText("provider"), Model: o.OptionalText("modelId")}
 		if b.Model == "" { // oh-my-pi writes both in one field
-			if b.Model = o.optionalText("model"); strings.Contains(b.Model, "/") {
+			if b.Model = o.OptionalText("model"); strings.Contains(b.Model, "/") {
 				b.Provider, b.Model, _ = strings.Cut(b.Model, "/")
 			}
 		}
 		r.Body = b
 		notes.rest("model_change", o)
 	case "thinking_level_change":
-		r.Body = entry.ThinkingChange{Level: o.optionalText("thinkingLevel")}
+		r.Body = entry.ThinkingChange{Level: o.OptionalText("thinkingLevel")}
 		notes.rest("thinking_level_change", o)
 	case "model_usage":
 		usage, cost, err := piUsage.read(o, notes)
 		if err != nil {
 			return err
 		}
-		r.Body = entry.Usage{Model: o.optionalText("model"), Usage: usage, Cost: cost}
+		r.Body = entry.Usage{Model: o.OptionalText("model"), Usage: usage, Cost: cost}
 		notes.rest("model_usage", o)
 	case "session_info":
 		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
@@ -145,48 +146,48 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 		notes.add(Unknown, r.Recorded)
 		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	}
-	return o.err
+	return o.Err()
 }
 
-func (p *piReader) compaction(r *Record, o *object, notes *pending) error {
+func (p *piReader) compaction(r *Record, o *wire.Object, notes *pending) error {
 	c := entry.Compaction{
-		FirstKept: o.optionalText("firstKeptEntryId"), TokensBefore: o.count("tokensBefore"), TokensAfter: o.count("tokensAfter"),
-		Mode: o.optionalText("method"), Title: o.optionalText("shortSummary"), Summary: piSummary(o),
+		FirstKept: o.OptionalText("firstKeptEntryId"), TokensBefore: o.Count("tokensBefore"), TokensAfter: o.Count("tokensAfter"),
+		Mode: o.OptionalText("method"), Title: o.OptionalText("shortSummary"), Summary: piSummary(o),
 	}
 	c.Messages = []chat.Message{summaryMessage(c.Text)}
-	if i := o.count("firstKeptEntryIndex"); i > 0 && i < len(p.order) {
+	if i := o.Count("firstKeptEntryIndex"); i > 0 && i < len(p.order) {
 		c.FirstKept = p.order[i]
 	}
 	if c.FirstKept != "" && !p.has(c.FirstKept) {
 		notes.add(Unlinked, "firstKeptEntryId")
 		c.FirstKept = ""
 	}
-	c.Data = o.remainder()
+	c.Data = o.Remainder()
 	r.Body = c
-	return o.err
+	return o.Err()
 }
 
 // piSummary reads the common fields of compactions and branch summaries. The lists of files are part of the details if
 // pi made the summary itself.
-func piSummary(o *object) entry.Summary {
-	s := entry.Summary{Text: o.text("summary"), Extension: o.flag("fromHook")}
-	s.Extension = o.flag("fromExtension") || s.Extension
-	if s.Extension || !o.is("details", kindObject) {
+func piSummary(o *wire.Object) entry.Summary {
+	s := entry.Summary{Text: o.Text("summary"), Extension: o.Flag("fromHook")}
+	s.Extension = o.Flag("fromExtension") || s.Extension
+	if s.Extension || !o.Is("details", wire.KindObject) {
 		return s
 	}
-	details, err := parseObject(o.fields["details"])
+	details, err := wire.Parse(o.Look("details"))
 	if err != nil {
 		return s
 	}
 	var files struct{ ReadFiles, ModifiedFiles []string }
 	for name, to := range map[string]*[]string{"readFiles": &files.ReadFiles, "modifiedFiles": &files.ModifiedFiles} {
-		if details.given(name) && json.Unmarshal(details.fields[name], to) != nil {
+		if details.Given(name) && json.Unmarshal(details.Look(name), to) != nil {
 			return s
 		}
-		delete(details.fields, name)
+		details.Skip(name)
 	}
 	s.Files = entry.Files{Read: files.ReadFiles, Modified: files.ModifiedFiles}
-	delete(o.fields, "details")
-	o.put("details", details.remainder())
+	o.Skip("details")
+	o.Put("details", details.Remainder())
 	return s
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // sweReader reads the trajectories of SWE-agent (versions 0.6 to 1.1) and mini-swe-agent (versions 1 and 2), one JSON
@@ -18,18 +19,18 @@ type sweReader struct {
 	calls map[string]bool
 }
 
-func (s *sweReader) line(number int, o *object, _ []byte) error {
-	list := o.field(s.list, kindList)
+func (s *sweReader) line(number int, o *wire.Object, _ []byte) error {
+	list := o.Field(s.list, wire.KindList)
 	r := Record{Line: number, Recorded: "trajectory"}
 	model := sweModel(o)
-	if format := o.peek("trajectory_format"); format != "" && format != "mini-swe-agent-1" && format != "mini-swe-agent-1.1" {
+	if format := o.Peek("trajectory_format"); format != "" && format != "mini-swe-agent-1" && format != "mini-swe-agent-1.1" {
 		s.note(number, Later, clip(format))
 	}
-	if s.list == "history" && o.given("trajectory") { // the same steps, with what each model was asked
-		delete(o.fields, "trajectory")
+	if s.list == "history" && o.Given("trajectory") { // the same steps, with what each model was asked
+		o.Skip("trajectory")
 		s.note(number, Repeated, "trajectory")
 	}
-	if data := o.remainder(); data != nil {
+	if data := o.Remainder(); data != nil {
 		r.Body = entry.Custom{Name: r.Recorded, Data: data}
 		if err := s.add(r); err != nil {
 			return err
@@ -42,7 +43,7 @@ func (s *sweReader) line(number int, o *object, _ []byte) error {
 }
 
 // sweModel returns the name of the model in the configuration of a trajectory.
-func sweModel(o *object) string {
+func sweModel(o *wire.Object) string {
 	var info struct {
 		Config struct{ Model struct{ Model_name string } }
 	}
@@ -50,14 +51,14 @@ func sweModel(o *object) string {
 	var config struct {
 		Agent struct{ Model struct{ Name string } }
 	}
-	_ = json.Unmarshal(o.fields["info"], &info) // or there is none
-	_ = json.Unmarshal(o.fields["replay_config"], &replay)
+	_ = json.Unmarshal(o.Look("info"), &info) // or there is none
+	_ = json.Unmarshal(o.Look("replay_config"), &replay)
 	_ = json.Unmarshal([]byte(replay), &config)
 	return info.Config.Model.Model_name + config.Agent.Model.Name
 }
 
-func (s *sweReader) message(line int, o *object, raw json.RawMessage) error {
-	r := Record{Line: line, Recorded: o.peek("role"), Entry: entry.Entry{Parent: s.tip}}
+func (s *sweReader) message(line int, o *wire.Object, raw json.RawMessage) error {
+	r := Record{Line: line, Recorded: o.Peek("role"), Entry: entry.Entry{Parent: s.tip}}
 	var notes pending
 	r, err := s.extra(r, o, &notes)
 	if err != nil {
@@ -65,34 +66,37 @@ func (s *sweReader) message(line int, o *object, raw json.RawMessage) error {
 	}
 	defer func() { s.noteAll(line, notes) }()
 	switch {
-	case o.peek("object") == "response": // of the responses API
+	case o.Peek("object") == "response": // of the responses API
 		return s.response(r, o, &notes)
-	case o.peek("type") == "function_call_output":
+	case o.Peek("type") == "function_call_output":
 		return s.item(r, o, raw, &notes)
 	case r.Recorded == "exit": // how the run ended
 		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
 		return s.add(r)
-	case r.Recorded == "tool" && o.is("tool_call_ids", kindList):
+	case r.Recorded == "tool" && o.Is("tool_call_ids", wire.KindList):
 		var ids []string
-		if json.Unmarshal(o.fields["tool_call_ids"], &ids) != nil || len(ids) != 1 {
-			return fmt.Errorf("tool_call_ids: expected one id, found %s", clip(string(o.fields["tool_call_ids"])))
+		if json.Unmarshal(o.Look("tool_call_ids"), &ids) != nil || len(ids) != 1 {
+			return fmt.Errorf("tool_call_ids: expected one id, found %s", clip(string(o.Look("tool_call_ids"))))
 		}
-		delete(o.fields, "tool_call_ids")
-		o.fields["tool_call_id"], _ = json.Marshal(ids[0]) // strings always encode
+		o.Skip("tool_call_ids")
+		id, _ := json.Marshal(ids[0]) // strings always encode
+		o.Put("tool_call_id", id)
 		if !s.calls[ids[0]] {
 			notes.add(Unlinked, "tool_call_ids")
-			delete(o.fields, "tool_call_id")
-			o.fields["role"] = json.RawMessage(`"user"`)
+			o.Skip("tool_call_id")
+			o.Put("role", json.RawMessage(`"user"`))
 		}
 	}
-	if o.is("tool_calls", kindText) { // version 1.0 wrote some as Python does
+	if o.Is("tool_calls", wire.KindText) { // version 1.0 wrote some as Python does
 		notes.add(NoPlace, "tool_calls")
-		delete(o.fields, "tool_calls")
+		o.Skip("tool_calls")
 	}
-	if o.is("tool_calls", kindList) {
-		if o.fields["tool_calls"], err = textArguments(o.fields["tool_calls"]); err != nil {
+	if o.Is("tool_calls", wire.KindList) {
+		calls, err := textArguments(o.Look("tool_calls"))
+		if err != nil {
 			return fmt.Errorf("tool_calls: %w", err)
 		}
+		o.Put("tool_calls", calls)
 	}
 	if err := s.openAI(r, o, raw, &notes); err != nil {
 		return err
@@ -111,8 +115,8 @@ func textArguments(calls json.RawMessage) (json.RawMessage, error) {
 	}
 	for _, call := range list {
 		var f map[string]json.RawMessage
-		if json.Unmarshal(call["function"], &f) == nil && len(f["arguments"]) > 0 && kind(f["arguments"]) == kindObject {
-			f["arguments"], _ = json.Marshal(compacted(f["arguments"])) // texts and maps of JSON always encode
+		if json.Unmarshal(call["function"], &f) == nil && len(f["arguments"]) > 0 && wire.KindOf(f["arguments"]) == wire.KindObject {
+			f["arguments"], _ = json.Marshal(wire.Compacted(f["arguments"])) // texts and maps of JSON always encode
 			call["function"], _ = json.Marshal(f)
 		}
 	}
@@ -120,46 +124,47 @@ func textArguments(calls json.RawMessage) (json.RawMessage, error) {
 }
 
 // extra reads the field of that name, in which mini-swe-agent has the time, the cost and the provider's response.
-func (s *sweReader) extra(r Record, o *object, notes *pending) (Record, error) {
-	r.Time = o.time("timestamp") // of version 1
-	if !o.is("extra", kindObject) {
+func (s *sweReader) extra(r Record, o *wire.Object, notes *pending) (Record, error) {
+	r.Time = o.Time("timestamp") // of version 1
+	if !o.Is("extra", wire.KindObject) {
 		return r, nil
 	}
-	e := o.object("extra")
-	if r.Cost = e.amount("cost"); r.Time.IsZero() {
-		r.Time = e.time("timestamp")
+	e := o.Object("extra")
+	if r.Cost = e.Amount("cost"); r.Time.IsZero() {
+		r.Time = e.Time("timestamp")
 	}
-	if e.err == nil && e.is("response", kindObject) {
-		response := e.object("response")
+	if e.Err() == nil && e.Is("response", wire.KindObject) {
+		response := e.Object("response")
 		var err error
 		if r.Usage, err = chatUsage(response, notes); err != nil {
 			return r, err
 		}
-		if r, err = s.answeredBy(r, "", response.peek("model")); err != nil {
+		if r, err = s.answeredBy(r, "", response.Peek("model")); err != nil {
 			return r, err
 		}
 		notes.add(Repeated, "extra.response")
 	}
-	o.put("extra", e.remainder())
-	return r, o.err
+	o.Put("extra", e.Remainder())
+	return r, o.Err()
 }
 
 // response reads an answer of OpenAI's responses API.
-func (s *sweReader) response(r Record, o *object, notes *pending) error {
+func (s *sweReader) response(r Record, o *wire.Object, notes *pending) error {
 	if r.Usage == (chat.Usage{}) {
 		var err error
 		if r.Usage, err = chatUsage(o, notes); err != nil {
 			return err
 		}
 	}
-	r, err := s.answeredBy(r, "", o.peek("model"))
+	r, err := s.answeredBy(r, "", o.Peek("model"))
 	if err != nil {
 		return err
 	}
 	r.Recorded = "response"
 	m := chat.Message{Role: chat.RoleAssistant}
-	o.each("output", func(item *object, raw json.RawMessage) error {
-		what := item.peek("type")
+	o.Each("output", func(item *wire.Object) error {
+		raw := item.Source()
+		what := item.Peek("type")
 		p, err := codexItem(what, item, raw, notes)
 		if err == nil && p.role == "" {
 			p = opaqueItem(raw)
@@ -167,16 +172,16 @@ func (s *sweReader) response(r Record, o *object, notes *pending) error {
 		m.Content, m.ToolCalls = append(m.Content, p.content...), append(m.ToolCalls, p.calls...)
 		return err
 	})
-	if o.err != nil {
-		return o.err
+	if o.Err() != nil {
+		return o.Err()
 	}
-	return s.say(r, m, o.remainder())
+	return s.say(r, m, o.Remainder())
 }
 
 // item reads a result of OpenAI's responses API.
-func (s *sweReader) item(r Record, o *object, raw json.RawMessage, notes *pending) error {
-	r.Recorded = o.peek("type")
-	extra := o.raw("extra")
+func (s *sweReader) item(r Record, o *wire.Object, raw json.RawMessage, notes *pending) error {
+	r.Recorded = o.Peek("type")
+	extra := o.Raw("extra")
 	p, err := codexItem(r.Recorded, o, raw, notes)
 	if err != nil {
 		return err
@@ -185,12 +190,12 @@ func (s *sweReader) item(r Record, o *object, raw json.RawMessage, notes *pendin
 }
 
 // isSWE reports whether an object is a trajectory of SWE-agent.
-func isSWE(o *object) bool {
+func isSWE(o *wire.Object) bool {
 	first := firstOf(o, "history")
 	return first != nil && isChatRole(first)
 }
 
 // isMini reports whether an object is a trajectory of mini-swe-agent.
-func isMini(o *object) bool {
-	return strings.HasPrefix(o.peek("trajectory_format"), "mini-swe-agent") || o.is("messages", kindList) && o.is("info", kindObject) && strings.Contains(string(o.fields["info"]), `"mini_version"`)
+func isMini(o *wire.Object) bool {
+	return strings.HasPrefix(o.Peek("trajectory_format"), "mini-swe-agent") || o.Is("messages", wire.KindList) && o.Is("info", wire.KindObject) && strings.Contains(string(o.Look("info")), `"mini_version"`)
 }

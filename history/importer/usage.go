@@ -1,6 +1,9 @@
 package importer
 
-import "github.com/promptree-go/promptree/elements/chat"
+import (
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
+)
 
 // usageNames holds a format's names for the counts of usage, if it counts cached tokens separately from the input, and
 // for the object with the total cost in dollars, "" if it has none.
@@ -14,29 +17,29 @@ var (
 )
 
 // read reads the field "usage", if present, and the cost.
-func (n usageNames) read(o *object, notes *pending) (_ chat.Usage, cost float64, _ error) {
-	if !o.given("usage") {
+func (n usageNames) read(o *wire.Object, notes *pending) (_ chat.Usage, cost float64, _ error) {
+	if !o.Given("usage") {
 		return chat.Usage{}, 0, nil
 	}
-	u := o.object("usage")
+	u := o.Object("usage")
 	usage := chat.Usage{
-		Input:      u.count(n.input),
-		Output:     u.count(n.output),
-		CacheRead:  u.count(n.cacheRead),
-		CacheWrite: u.count(n.cacheWrite),
+		Input:      u.Count(n.input),
+		Output:     u.Count(n.output),
+		CacheRead:  u.Count(n.cacheRead),
+		CacheWrite: u.Count(n.cacheWrite),
 	}
 	usage.Input += usage.CacheRead + usage.CacheWrite
-	if u.is("cache_creation", kindObject) {
-		lifetimes := u.object("cache_creation")
-		usage.CacheWriteLong = lifetimes.count("ephemeral_1h_input_tokens")
-		lifetimes.count("ephemeral_5m_input_tokens") // the rest of CacheWrite
+	if u.Is("cache_creation", wire.KindObject) {
+		lifetimes := u.Object("cache_creation")
+		usage.CacheWriteLong = lifetimes.Count("ephemeral_1h_input_tokens")
+		lifetimes.Count("ephemeral_5m_input_tokens") // the rest of CacheWrite
 		notes.rest("usage.cache_creation", lifetimes)
 	}
-	if u.is(n.cost, kindObject) {
-		costs := u.object(n.cost)
-		cost = costs.amount("total")
+	if u.Is(n.cost, wire.KindObject) {
+		costs := u.Object(n.cost)
+		cost = costs.Amount("total")
 		notes.rest("usage."+n.cost, costs)
 	}
 	notes.rest("usage", u)
-	return usage, cost, o.err
+	return usage, cost, o.Err()
 }

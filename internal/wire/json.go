@@ -47,8 +47,8 @@ func Compacted(raw json.RawMessage) string {
 	return b.String()
 }
 
-// maxItems is the maximum length of a list. An object takes far more memory than "{}" does in a file.
-const maxItems = 1 << 17
+// MaxItems is the maximum length of a list. An object takes far more memory than "{}" does in a file.
+const MaxItems = 1 << 17
 
 // Values returns the values of a list of valid JSON, which are not copies, and an error if there are too many.
 func Values(list json.RawMessage) ([]json.RawMessage, error) {
@@ -60,16 +60,13 @@ func Values(list json.RawMessage) ([]json.RawMessage, error) {
 	return values, err
 }
 
-// Each calls f for each object of a list of valid JSON, with its offset in the list. An error of f, or of the object, is
-// returned with the index.
+// Each calls f for each object of a list of valid JSON, with its offset in the list. An error of f is returned with the
+// index. What the object records is up to f.
 func Each(list json.RawMessage, f func(item *Object, offset int) error) error {
 	return eachValue(list, func(value json.RawMessage, index, offset int) error {
 		item, err := parse(value)
 		if err == nil {
 			err = f(item, offset)
-		}
-		if err == nil {
-			err = item.err
 		}
 		if err != nil {
 			return fmt.Errorf("part %d: %w", index, err)
@@ -83,8 +80,8 @@ func eachValue(list json.RawMessage, f func(value json.RawMessage, index, offset
 		if i = skipSpace(list, i); list[i] == ']' {
 			return nil
 		}
-		if n == maxItems {
-			return fmt.Errorf("more than %d parts", maxItems)
+		if n == MaxItems {
+			return fmt.Errorf("more than %d parts", MaxItems)
 		}
 		if list[i] == ',' {
 			i = skipSpace(list, i+1)

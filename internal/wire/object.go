@@ -95,6 +95,12 @@ func (o *Object) damage(err error) {
 // Source returns the object as it was written, also what of it was read.
 func (o *Object) Source() json.RawMessage { return bytes.Clone(o.source) }
 
+// Has reports whether a field was not read. It may be null.
+func (o *Object) Has(name string) bool {
+	_, ok := o.fields[name]
+	return ok
+}
+
 // Given reports whether a field was not read and is not null.
 func (o *Object) Given(name string) bool {
 	raw, ok := o.fields[name]
@@ -336,6 +342,9 @@ func (o *Object) Each(name string, f func(item *Object) error) {
 	var damaged error
 	err := Each(raw, func(item *Object, _ int) error {
 		err := f(item)
+		if err == nil {
+			err = item.err
+		}
 		if damaged == nil {
 			damaged = item.damaged
 		}
