@@ -24,7 +24,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 func main() {

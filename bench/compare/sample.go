@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/promptree-go/promptree/internal/program/regular"
+	"github.com/promptree-go/promptree/internal/regular"
 )
 
 // The shape of the text of prompt-tsx's own benchmark, its test file src/base/test/renderer.test.tsx of 0.4.0-alpha.9,

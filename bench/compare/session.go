@@ -9,7 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/internal/program/regular"
+	"github.com/promptree-go/promptree/internal/regular"
 )
 
 // Sessions to count, relative to the root of the repository: a real one outside of it, which may be missing, and a

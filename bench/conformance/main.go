@@ -18,7 +18,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render"
 )
 

@@ -27,8 +27,8 @@ import (
 	"io"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/internal/replay"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 // folders are removed if the program is interrupted.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 // The exit codes of a program, besides [ExitInterrupted].

@@ -14,7 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/program/sessionfile"
-	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/policy"
 )

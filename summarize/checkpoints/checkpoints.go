@@ -23,7 +23,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 // Folder is a folder with the summaries of one session: 001-title.md and so on, and index.md, which counts and lists

@@ -15,10 +15,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/facts"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/toolname"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize/internal/facts"
 )
 
 // Recall says where the facts stand that answers need again. A fact ([facts.In]) is needed if an answer, or the

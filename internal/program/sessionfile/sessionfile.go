@@ -17,7 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/regular"
+	"github.com/promptree-go/promptree/internal/regular"
 )
 
 // Stdin is the path that stands for the standard input.

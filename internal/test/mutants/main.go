@@ -24,8 +24,8 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/internal/test/statements"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 func main() {

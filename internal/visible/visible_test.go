@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 func TestInvisibleAndControlCharactersAreEscaped(t *testing.T) {

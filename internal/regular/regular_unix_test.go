@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/program/regular"
+	"github.com/promptree-go/promptree/internal/regular"
 )
 
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
