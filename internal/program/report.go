@@ -6,9 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/worded"
 )
 
 // The exit codes of a program, besides [ExitInterrupted].
@@ -46,9 +46,9 @@ func Outcome(ctx context.Context, err error) (code int, text string) {
 	case ctx.Err() != nil:
 		return ExitInterrupted, "interrupted"
 	case usage:
-		return ExitUsage, OneLine(err)
+		return ExitUsage, worded.Line(err)
 	}
-	return ExitFailed, OneLine(err)
+	return ExitFailed, worded.Line(err)
 }
 
 // Run parses the arguments of a program, runs it with the options, and returns its exit code. What it writes is made
@@ -65,9 +65,4 @@ func Run[O any](
 		err = run(ctx, o, stdout, stderr)
 	}
 	return Report(ctx, name, err, stderr)
-}
-
-// OneLine returns the text of an error in one line.
-func OneLine(err error) string {
-	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }

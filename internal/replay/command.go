@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -30,20 +29,18 @@ const (
 
 // options holds the parsed command line.
 type options struct {
-	policies    []policy.Policy
-	windows     []int
-	modelName   string
-	format      string
-	page        string
-	bundles     string
-	minMessages int
-	prices      pricing
-	details     bool
-	recall      bool
-	salvage     bool // leave out lines that cannot be read
-	unchecked   bool // show dollars although the check failed
-	check       bool // check the cost model, request by request, instead of replaying
-	sessions    []string
+	policies  []policy.Policy
+	windows   []int
+	modelName string
+	format    string
+	page      string
+	prices    pricing
+	details   bool
+	recall    bool
+	salvage   bool // leave out lines that cannot be read
+	unchecked bool // show dollars although the check failed
+	check     bool // check the cost model, request by request, instead of replaying
+	sessions  []string
 }
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -69,18 +66,11 @@ code is 1 if a policy did not reach the end of a session. The flags:
 		"name of the answering model, because some policies treat some models differently (default the last that the session names)")
 	flags.StringVar(&o.format, "format", formatText, "text, or json (an object for each session, window and policy)")
 	flags.StringVar(&o.page, "page", "", "file for a page that shows each step of one session, policy and window")
-	flags.StringVar(&o.bundles, "bundles", "", "new or empty folder for the requests made at each compaction")
-	flags.IntVar(&o.minMessages, "min-messages", 0, "with -bundles: leave out compactions that cover fewer messages")
 	flags.StringVar(&o.prices.agent, "prices", "",
 		"prices of tokens: the name of a model, a list such as input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million, or none (default those of the session's model)")
 	flags.StringVar(&o.prices.summaries, "summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
 	flags.DurationVar(&o.prices.lifetime, "ttl", 0, "lifetime of the provider's cache (default what the recording asked for, else the model's)")
 	flags.BoolVar(&o.unchecked, "unchecked", false, "show dollars of sessions whose recorded usage the cost model does not reproduce within 2% too")
-	carry := flags.Float64("carry", 0,
-		"compact once carrying the history has cost this many times what compacting costs, in place of the policies' own triggers")
-	losses := flags.String("loss", "",
-		"dollars that a compaction's loss is worth to the policy frugal, separated by commas; a run for each (default the policy's own)")
-	summary := flags.Int("summary", 0, "maximum tokens of a summary, the same for all policies (default each policy's own)")
 	flags.BoolVar(&o.recall, "recall", false, "measure without prices too what prompts show of what answers need again")
 	flags.BoolVar(&o.check, "check", false, "check the cost model against the recorded usage, request by request, instead of replaying")
 	flags.BoolVar(&o.salvage, "salvage", false, sessionfile.SalvageUsage)
@@ -90,40 +80,19 @@ code is 1 if a policy did not reach the end of a session. The flags:
 	o.sessions = flags.Args()
 	var err error
 	if err := o.prices.complete(map[string]bool{
-		"-check": o.check, "-carry": *carry != 0, "-summary-prices": o.prices.summaries != "", "-ttl": o.prices.lifetime != 0,
+		"-check": o.check, "-summary-prices": o.prices.summaries != "", "-ttl": o.prices.lifetime != 0,
 	}); err != nil {
 		return o, err
 	}
 	if o.policies, err = policiesNamed(*names); err != nil {
 		return o, err
 	}
-	if o.policies, err = withLosses(o.policies, *losses); err != nil {
-		return o, err
-	}
 	if o.windows, err = parseWindows(*windows); err != nil {
 		return o, err
 	}
-	for i := range o.policies {
-		if *summary != 0 {
-			o.policies[i].Replace.Max = *summary
-		}
-		if *carry != 0 {
-			o.policies[i].Trigger = policy.Trigger{{CostFactor: *carry}}
-		}
-	}
 	switch {
-	case *summary != 0 && *summary < 100:
-		return o, fmt.Errorf("-summary is %d: set 100 tokens or more", *summary)
 	case o.format != formatText && o.format != formatJSON:
 		return o, fmt.Errorf("-format: unknown format %q: name %s or %s", o.format, formatText, formatJSON)
-	case !(*carry >= 0 && *carry <= math.MaxFloat64):
-		return o, fmt.Errorf("-carry is %v: set 0 or more", *carry)
-	case o.minMessages < 0:
-		return o, fmt.Errorf("-min-messages is %d: set 0 or more", o.minMessages)
-	case o.minMessages > 0 && o.bundles == "":
-		return o, errors.New("-min-messages is set without -bundles: set both")
-	case o.bundles != "" && len(o.windows) > 1:
-		return o, fmt.Errorf("-bundles takes one window, and -window names %d: name one", len(o.windows))
 	case o.page != "" && (len(o.sessions) != 1 || len(o.policies) != 1 || len(o.windows) > 1 || o.check):
 		return o, errors.New("-page shows one replay: name one session, one -policy and one -window")
 	case len(o.sessions) == 0:

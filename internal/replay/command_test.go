@@ -19,13 +19,14 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/replay/stepping"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -70,12 +71,12 @@ func TestTheFiguresOfARunAreConsistent(t *testing.T) {
 		t.Run(filepath.Base(test.file), func(t *testing.T) {
 			sessiontest.Needs(t, test.file)
 			t.Parallel()
-			policies, err := policiesNamed(test.policies)
+			list, err := policiesNamed(test.policies)
 			require.NoError(t, err)
 			runs, stderr := ranJSON(t, program.ExitOK, "-prices", "none", "-window", test.window, "-policy", test.policies, test.file)
 			require.Empty(t, stderr)
 			names := []string{recorded}
-			for _, p := range policies {
+			for _, p := range list {
 				names = append(names, p.Name)
 			}
 			for i, r := range runs {
@@ -123,7 +124,7 @@ func TestAPolicyIsGivenTheNameOfTheLastModelOrTheOneInTheFlag(t *testing.T) {
 			require.Equal(t, r.Summaries, unnamed[i].Summaries)
 		}
 	}
-	s, err := open(1, generatedSession)
+	s, err := open(generatedSession)
 	require.NoError(t, err)
 	require.NoError(t, s.priced(t.Context(), options{}))
 	require.Equal(t, "claude-opus-4-5", s.model)
@@ -181,7 +182,7 @@ func TestEveryFormatIsReplayed(t *testing.T) {
 }
 
 // A log of promptree holds plans, how they ended, usage and compactions besides messages.
-func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
+func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.jsonl")
 	s, err := history.Open(path, history.Options{})
 	require.NoError(t, err)
@@ -197,7 +198,7 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 		if n%8 < 7 {
 			said.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("c", n), Name: "ls", Arguments: `{"path":"."}`}}
 		}
-		result, err := c.Render(t.Context(), stepping.Prompt(s))
+		result, err := c.Render(t.Context(), compacttest.Prompt(s))
 		require.NoError(t, err)
 		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: said}}, entry.Entry{Body: c.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")})
 		require.NoError(t, err)
@@ -212,14 +213,13 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 		require.True(t, found, kind)
 	}
 	require.NoError(t, s.Close())
-	dir, runs := bundled(t, "-window", "3000", path)
-	require.Len(t, runs, 1+len(everyPolicy(t)))
-	require.NotEmpty(t, listed(t, dir))
+	runs, stderr := ranJSON(t, program.ExitOK, "-prices", "none", "-window", "3000", path)
+	require.Empty(t, stderr)
+	require.Len(t, runs, 1+len(policies.Names()))
 	for _, r := range runs {
 		require.Empty(t, r.Ended, r.Policy)
 		require.Equal(t, 40, r.Requests.Number, r.Policy)
 		require.NotEmpty(t, r.Compactions, r.Policy)
-		require.Positive(t, r.Bundles, r.Policy)
 	}
 }
 
@@ -252,24 +252,17 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a window too large for an int", []string{"-window", "99999999999999999999", good}, "-window"},
 		{"an unknown policy", []string{"-policy", "best", good}, `-policy: unknown policy "best": name some of a3s, copilot-chat`},
 		{"no policy", []string{"-policy", "", good}, `-policy: unknown policy ""`},
-		{"a negative limit on bundles", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-min-messages=-1", good}, "-min-messages is -1"},
-		{"a limit on bundles without bundles", []string{"-min-messages", "1", good}, "-min-messages is set without -bundles"},
-		{"bundles in a folder that is a file", []string{"-bundles", notes, good}, "notes.txt"},
-		{"bundles in a folder that is not empty", []string{"-bundles", filepath.Dir(notes), good}, "is not empty"},
 		{"prices of an unknown model", []string{"-prices", "gpt-9", good}, `the prices of model "gpt-9" are unknown`},
 		{"a page of several policies", []string{"-page", filepath.Join(t.TempDir(), "run.html"), good}, "-page shows one replay"},
 		{"a page in a folder that does not exist", []string{"-page", filepath.Join(missing, "run.html"), "-policy", "a3s", good}, "missing.jsonl"},
 		{"a lifetime without prices", []string{"-ttl", "5m", "-prices", "none", good}, "-ttl needs prices, and -prices is none"},
 		{"a lifetime below 0", []string{"-ttl", "-5m", good}, "-ttl is -5m0s"},
 		{"summaries of an unknown model", []string{"-summary-prices", "gpt-9", good}, "by -summary-prices input=3"},
-		{"the carry rule without prices", []string{"-carry", "1", good}, `good.jsonl: -carry needs prices, and those of the session's model "" are unknown: give them by -prices input=3`},
-		{"a negative factor of the carry rule", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},
+		{"a lifetime without known prices", []string{"-ttl", "5m", good}, `good.jsonl: -ttl needs prices, and those of the session's model "" are unknown: give them by -prices input=3`},
 		{"a check without prices", []string{"-check", "-prices", "none", good}, "-check needs prices, and -prices is none"},
 		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check needs recorded usage"},
 		{"an unknown format", []string{"-format", "xml", good}, `-format: unknown format "xml": name text or json`},
-		{"a summary that is too short", []string{"-summary", "99", good}, "-summary is 99: set 100 tokens or more"},
 		{"one bad window of two", []string{"-window", "64000,", good}, `-window: "" is not a number`},
-		{"bundles of two windows", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-window", "64000,128000", good}, "-bundles takes one window"},
 		{"a window that the system prompt fills", []string{"-prices", "claude-opus-4-5", "-window", "2000", generatedSession}, "generated.jsonl: replay: the context window is 2000: the system prompt"},
 		{"a session that does not exist", []string{missing}, "missing.jsonl"},
 		{"a session that does not exist, among others", []string{good, missing}, "missing.jsonl"},
@@ -309,7 +302,7 @@ func TestASessionWithoutMessagesHasARunWithoutRequests(t *testing.T) {
 func TestHelpListsTheFlagsOnStdout(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-help"}, &stdout, &stderr))
-	for _, flag := range []string{"-policy", "-window", "-model-name", "-format", "-details", "-check", "-bundles", "-min-messages"} {
+	for _, flag := range []string{"-policy", "-window", "-model-name", "-format", "-details", "-check", "-page"} {
 		require.Contains(t, stdout.String(), flag)
 	}
 	require.Empty(t, stderr.String())
@@ -332,7 +325,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 func TestAnInterruptEndsTheReplayAndPrintsTheRequestsSoFar(t *testing.T) {
 	o, err := parse([]string{"-window", "16000", "-policy", "copilot-chat", "-prices", "none", generatedSession}, nil)
 	require.NoError(t, err)
-	whole := stepping.Requests(opened(t, generatedSession).recording)
+	whole := opened(t, generatedSession).requests
 	for _, after := range []int{1, 100, whole + 150} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var stdout bytes.Buffer
@@ -371,7 +364,7 @@ func written(t testing.TB, name string, lines ...string) string {
 
 func opened(t testing.TB, path string) source {
 	t.Helper()
-	s, err := open(1, path)
+	s, err := open(path)
 	require.NoError(t, err)
 	return s
 }

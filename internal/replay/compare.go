@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 	"github.com/promptree-go/promptree/summarize/replay"
@@ -32,10 +31,7 @@ type Run struct {
 	// Front reports whether the run is on the Pareto front of its session: no run in any window is at least as good in
 	// both dollars, look-backs included, and look-backs of edits, and better in one.
 	Front bool `json:"front,omitempty"`
-	// Bundles counts the bundles written.
-	Bundles int `json:"bundles,omitempty"`
 
-	made      int     // compactions so far
 	charged   float64 // what the recorded usage costs, 0 if unknown
 	uncharged bool    // of a sum: it is unknown for a session
 }
@@ -46,7 +42,6 @@ var errEnded = errors.New("a policy did not reach the end of its session")
 // comparison replays sessions under policies.
 type comparison struct {
 	options  options
-	bundles  *bundles         // nil without -bundles
 	page     *record.Recorder // nil without -page
 	progress *progress
 	out      *printer
@@ -60,10 +55,10 @@ func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress 
 	for i, path := range o.sessions {
 		if o.salvage {
 			var without error
-			sources[i], without, err = salvage(ctx, i+1, path, stderr)
+			sources[i], without, err = salvage(ctx, path, stderr)
 			left = append(left, without)
 		} else {
-			sources[i], err = open(i+1, path)
+			sources[i], err = open(path)
 		}
 		if err != nil {
 			return err
@@ -74,9 +69,6 @@ func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress 
 		return checkAll(ctx, sources, o, stdout)
 	}
 	c := &comparison{options: o, progress: progress, out: &printer{format: o.format, details: o.details, to: stdout}}
-	if c.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
-		return program.UsageError{Err: err}
-	}
 	if o.page == "" {
 		return c.all(ctx, sources)
 	}
@@ -212,9 +204,9 @@ func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, faile
 func (c *comparison) recorded(ctx context.Context, s *source, window int) (*Run, error) {
 	run := &Run{Session: s.path, Format: s.recording.Format}
 	o := c.replayOptions(window, recorded, s)
-	o.Step = func(ctx context.Context, step replay.Step) error {
+	o.Step = func(_ context.Context, step replay.Step) error {
 		c.progress.at(recorded, step.Number, s.requests)
-		return c.writeBundles(ctx, s, run, step, nil)
+		return nil
 	}
 	var err error
 	run.Result, err = s.session.Recorded(ctx, o)
@@ -225,23 +217,12 @@ func (c *comparison) recorded(ctx context.Context, s *source, window int) (*Run,
 func (c *comparison) run(ctx context.Context, s *source, p policy.Policy, window int) (*Run, error) {
 	run := &Run{Session: s.path, Format: s.recording.Format}
 	o := c.replayOptions(window, p.Name, s)
-	var asked *asking
-	if c.bundles != nil {
-		tokenizer, err := s.session.Tokenizer(ctx)
-		if err != nil {
-			return nil, err
-		}
-		asked = newAsking(tokenizer)
-		o.Model, o.Observers = asked, append(o.Observers, summarize.OnEvent(asked.hear))
-	}
 	o.Step = func(ctx context.Context, step replay.Step) error {
 		c.progress.at(p.Name, step.Number, s.requests)
-		if c.page != nil && step.Rendered != nil {
-			if err := c.page.Step(ctx, step.Compactor, step.Rendered, step.Response); err != nil {
-				return err
-			}
+		if c.page == nil || step.Rendered == nil {
+			return nil
 		}
-		return c.writeBundles(ctx, s, run, step, asked)
+		return c.page.Step(ctx, step.Compactor, step.Rendered, step.Response)
 	}
 	if c.page != nil {
 		o.Observers = append(o.Observers, c.page)

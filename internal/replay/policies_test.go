@@ -21,21 +21,3 @@ func TestRecallIsMeasuredWithoutPrices(t *testing.T) {
 		require.Zero(t, c.Dollars)
 	}
 }
-
-func TestLossesAreForThePolicyFrugalAlone(t *testing.T) {
-	list, err := policiesNamed("a3s,frugal")
-	require.NoError(t, err)
-	list, err = withLosses(list, "0,0.3")
-	require.NoError(t, err)
-	require.Len(t, list, 3)
-	require.Equal(t, "frugal 0.3", list[2].Name)
-	require.InDelta(t, 0.3, list[2].Trigger[0].Loss, 0)
-	for losses, want := range map[string]string{"x": "not an amount of dollars", "-1": "not an amount of dollars"} {
-		_, err = withLosses(list, losses)
-		require.ErrorContains(t, err, want)
-	}
-	list, err = policiesNamed("a3s")
-	require.NoError(t, err)
-	_, err = withLosses(list, "0")
-	require.ErrorContains(t, err, "does not name it")
-}

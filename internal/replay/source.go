@@ -10,24 +10,26 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/program/sessionfile"
-	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/summarize/replay"
 )
 
 // source is a session to replay.
 type source struct {
-	number    int // on the command line, from 1
 	path      string
 	recording *importer.Recording
-	requests  int
+	requests  int             // to the recorded model
 	session   *replay.Session // with the prices, once priced
 	model     string          // the last that the session names, "" if it names none
 	window    int             // of that model
 	known     bool            // the window is not just assumed
 }
 
+func newSource(path string, r *importer.Recording) source {
+	return source{path: path, recording: r, requests: (&replay.Session{Recording: r}).Requests()}
+}
+
 // open reads a recorded session.
-func open(number int, path string) (source, error) {
+func open(path string) (source, error) {
 	r, err := sessionfile.Read(path, importer.Options{})
 	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 {
 		err = program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
@@ -35,12 +37,12 @@ func open(number int, path string) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, nil
+	return newSource(path, r), nil
 }
 
 // salvage reads a recorded session without the lines that cannot be read, which it prints. left is an error that says how
 // many they are, nil if there are none.
-func salvage(ctx context.Context, number int, path string, stderr io.Writer) (s source, left, err error) {
+func salvage(ctx context.Context, path string, stderr io.Writer) (s source, left, err error) {
 	var copies program.Folders
 	loaded, err := sessionfile.Load(ctx, path, true, &copies)
 	if err != nil {
@@ -51,7 +53,7 @@ func salvage(ctx context.Context, number int, path string, stderr io.Writer) (s 
 	if left = loaded.Close(); err != nil {
 		return source{}, nil, err
 	}
-	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, left, nil
+	return newSource(path, r), left, nil
 }
 
 // priced sets the session to replay, with the prices that the flags name.

@@ -81,15 +81,10 @@ func compactions(runs []*Run) string {
 		b.WriteByte('\n')
 		made.write(&b)
 	}
-	written := 0
 	for _, r := range runs {
 		if events := otherEvents(r.Events); events != "" {
 			fmt.Fprintf(&b, "\n%s: %s\n", r.Policy, events)
 		}
-		written += r.Bundles
-	}
-	if written > 0 {
-		fmt.Fprintf(&b, "\n%s bundles written\n", number(written))
 	}
 	return b.String()
 }

@@ -1,4 +1,4 @@
-// Package worded makes errors that wrap others without repeating the name of a package.
+// Package worded makes errors that wrap others without repeating the name of a package, and the texts of errors.
 package worded
 
 import (
@@ -19,6 +19,9 @@ func In(pkg, where string, err error) error {
 
 // Unprefixed returns the text of an error without a package's name at its start.
 func Unprefixed(pkg string, err error) string { return strings.TrimPrefix(err.Error(), pkg+": ") }
+
+// Line returns the text of an error in one line.
+func Line(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }
 
 type wordedError struct {
 	kind error

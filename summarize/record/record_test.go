@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/replay/stepping"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
@@ -49,7 +49,7 @@ func recorded(t *testing.T) (*record.Recorder, *summarize.Compactor) {
 func says(t *testing.T, r *record.Recorder, c *summarize.Compactor, text string) {
 	t.Helper()
 	require.NoError(t, c.Session.Append(t.Context(), chat.UserMessage(text)))
-	result, err := c.Render(t.Context(), stepping.Prompt(c.Session))
+	result, err := c.Render(t.Context(), compacttest.Prompt(c.Session))
 	require.NoError(t, err)
 	response := chat.Response{Message: chat.AssistantMessage("answer to " + text[:8]), Usage: chat.Usage{Input: result.Tokens, CacheRead: result.Tokens / 2, Output: 10}}
 	require.NoError(t, c.Session.Append(t.Context(), response.Message))

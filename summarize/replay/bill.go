@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
 // Bill holds the cost of a run's requests in dollars, with the restarts of the recording.

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
 func TestAPolicyIsGivenThePricesOfTheLifetimeThatTheRequestsAskFor(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/replay/prefix"
+	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
 )
 
 // meter is a model that measures the requests to another model.

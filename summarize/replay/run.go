@@ -12,9 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/replay/prefix"
-	"github.com/promptree-go/promptree/internal/replay/stepping"
+	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -22,6 +20,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
+	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
 // Options say how a session is replayed.
@@ -186,7 +186,7 @@ func (r *running) steps(ctx context.Context, a agent, m *meter, taken func() []e
 		if ctx.Err() != nil {
 			return r.interrupted(ctx)
 		}
-		r.result.Ended = fmt.Sprintf("at request %d, line %d: %s", number, line, program.OneLine(err))
+		r.result.Ended = fmt.Sprintf("at request %d, line %d: %s", number, line, worded.Line(err))
 		return nil
 	}
 	for step, err := range stepping.Steps(ctx, r.recording, r.session, opts) {

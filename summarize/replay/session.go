@@ -15,10 +15,10 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/replay/prefix"
-	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
+	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
 // encoding that tokens are counted in.
@@ -172,6 +172,9 @@ func badSession(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("replay: the session cannot be replayed: %w", err)
 }
+
+// Requests returns the number of requests to the recorded model.
+func (s *Session) Requests() int { return stepping.Requests(s.Recording) }
 
 // Check compares the cost model with the usage that was recorded. It is nil without prices or usage.
 func (s *Session) Check(ctx context.Context) (*Check, error) {

@@ -17,13 +17,13 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
 // The forms of a line in a recording of pi.
@@ -182,10 +182,10 @@ func TestAnErrorOfTurnOverIsTheLastValue(t *testing.T) {
 }
 
 func TestEveryFormatIsSteppedToItsEnd(t *testing.T) {
-	files, err := filepath.Glob("../../../history/importer/testdata/formats/*.json*")
+	files, err := filepath.Glob("../../../../history/importer/testdata/formats/*.json*")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	for _, file := range append(files, "../../../history/importer/testdata/generated.jsonl") {
+	for _, file := range append(files, "../../../../history/importer/testdata/generated.jsonl") {
 		for _, compactions := range []bool{false, true} {
 			t.Run(fmt.Sprint(filepath.Base(file), " ", compactions), func(t *testing.T) {
 				f, err := os.Open(file)
