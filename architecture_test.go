@@ -14,29 +14,42 @@ import (
 
 const module = "github.com/promptree-go/promptree"
 
-// imports lists, by path, the packages of this module that packages below the path may import, besides those below the
-// path itself. The longest path applies. Packages below internal are not checked.
+// imports lists, by folder, the folders of this module that packages in it may import, besides the folder itself. The
+// longest path of a package applies. What a package imports through packages below internal counts as its own.
 var imports = map[string][]string{
-	"elements/chat":   {},
-	"sizing":          {"elements/chat"},
-	"elements":        {"elements/chat"},
-	"render":          {"elements", "sizing"},
-	"history":         {"elements", "sizing"},
-	"history/entry":   {"elements/chat", "sizing", "history/storage", "history/internal/sendable"},
-	"history/storage": {},
-	"history/recall":  {"elements/chat", "history"},
-	"sources":         {"elements", "history"},
-	"summarize":       {"elements", "sizing", "render", "history"},
+	"elements/chat":       {},
+	"sizing":              {"elements/chat"},
+	"elements":            {"elements/chat"},
+	"render":              {"elements", "sizing"},
+	"history":             {"elements", "sizing"},
+	"history/entry":       {"elements/chat", "sizing", "history/storage", "history/internal/sendable"},
+	"history/storage":     {},
+	"history/recall":      {"elements/chat", "history"},
+	"history/historytest": {"elements/chat", "history"},
+	"sources":             {"elements", "history"},
+	"summarize":           {"elements", "sizing", "render", "history"},
 
-	"summarize/policy":              {"elements", "sizing", "history"},
-	"summarize/prompts":             {"elements", "sizing", "history", "summarize/policy", "summarize/internal/breadcrumb", "summarize/internal/summaryblock"},
-	"summarize/internal/breadcrumb": {"elements", "history", "summarize/policy"},
-	"summarize/a3s":                 ofAProduct,
-	"summarize/copilotchat":         ofAProduct,
-	"summarize/copilotcli":          ofAProduct,
-	"summarize/frugal":              ofAProduct,
-	"summarize/ohmypi":              ofAProduct,
-	"summarize/stagewise":           ofAProduct,
+	"history/internal/sendable":       {"elements/chat"},
+	"summarize/policy":                {"elements", "sizing", "history"},
+	"summarize/prompts":               {"elements", "sizing", "history", "summarize/policy", "summarize/internal/breadcrumb", "summarize/internal/summaryblock"},
+	"summarize/internal/breadcrumb":   {"elements", "history", "summarize/policy"},
+	"summarize/internal/summaryblock": {"elements/chat"},
+	"summarize/a3s":                   ofAProduct,
+	"summarize/copilotchat":           ofAProduct,
+	"summarize/copilotcli":            ofAProduct,
+	"summarize/frugal":                ofAProduct,
+	"summarize/ohmypi":                ofAProduct,
+	"summarize/stagewise":             ofAProduct,
+
+	"internal":           {"elements/chat"},
+	"internal/textblock": {"elements"},
+	"internal/numbered":  {"history"},
+	"internal/program":   {},
+	"internal/test":      {"elements", "sizing", "render", "history", "summarize", "internal/program"},
+
+	"cmd":      {"elements", "sizing", "render", "history", "summarize", "internal/program"},
+	"bench":    {"elements", "sizing", "render", "history", "summarize", "internal/program"},
+	"examples": {"elements", "sizing", "render", "history", "sources", "summarize"},
 }
 
 // ofAProduct lists what the package of a product may import: nothing of the engine.
@@ -58,30 +71,19 @@ var stages = [][]string{
 	},
 	{
 		"summarize/internal/summaryblock", "summarize/internal/endless", "summarize/internal/trim",
-		"summarize/policy", "summarize/internal/breadcrumb", "summarize/prompts", "summarize/checkpoints", "summarize/internal/failure", "summarize/internal/guard", "summarize/internal/index", "summarize/event",
+		"summarize/policy", "summarize/internal/breadcrumb", "summarize/prompts", "summarize/checkpoints", "summarize/internal/failure", "summarize/internal/guard", "summarize/internal/facts", "summarize/internal/index", "summarize/event",
 		"summarize/internal/journal", "summarize/internal/plan", "summarize/internal/write", "summarize/internal/place", "summarize",
 	},
 }
 
 func TestImportsRunOneWay(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
-	require.NoError(t, err)
-	seen := map[string]bool{}
-	for line := range strings.Lines(string(out)) {
-		names := strings.Fields(line)
-		from, ours := ourPath(names[0])
+	packages, seen := packagesOfThisModule(t), map[string]bool{}
+	for from := range packages {
 		group := groupOf(from)
-		if !ours || group == "" {
-			continue
-		}
 		seen[group] = true
-		for _, name := range names[1:] {
-			to, ours := ourPath(name)
-			if !ours || strings.HasPrefix(to, "internal/") {
-				continue
-			}
+		for _, to := range reached(packages, from) {
 			allowed := slices.ContainsFunc(append(imports[group], group), func(path string) bool { return below(to, path) })
-			require.True(t, allowed, "%s imports %s", from, to)
+			require.True(t, allowed, "%s imports %s, itself or through packages below internal", from, to)
 			if not := forbidden[from]; not != nil {
 				require.NotRegexp(t, not, to, "%s imports it", from)
 			}
@@ -93,6 +95,81 @@ func TestImportsRunOneWay(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, len(imports))
+}
+
+// Folders are those of imports, and each folder in internal.
+func TestNoTwoFoldersImportEachOther(t *testing.T) {
+	arrows := map[string]map[string]bool{}
+	for from, list := range packagesOfThisModule(t) {
+		folder := folderOf(from)
+		if arrows[folder] == nil {
+			arrows[folder] = map[string]bool{}
+		}
+		for _, to := range list {
+			if to := folderOf(to); to != folder {
+				arrows[folder][to] = true
+			}
+		}
+	}
+	for removed := true; removed; { // folders that import none of the rest
+		removed = false
+		for folder, to := range arrows {
+			if len(to) == 0 {
+				removed = true
+				delete(arrows, folder)
+				for _, to := range arrows {
+					delete(to, folder)
+				}
+			}
+		}
+	}
+	require.Empty(t, arrows, "these import each other")
+}
+
+// packagesOfThisModule returns, for the path of each package of this module within it, the paths that it imports, tests
+// left out.
+func packagesOfThisModule(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
+	require.NoError(t, err)
+	packages := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		names := strings.Fields(line)
+		from, ours := ourPath(names[0])
+		if !ours {
+			continue
+		}
+		packages[from] = []string{}
+		for _, name := range names[1:] {
+			if to, ours := ourPath(name); ours {
+				packages[from] = append(packages[from], to)
+			}
+		}
+	}
+	return packages
+}
+
+// reached lists what a package imports. Packages below internal stand for what they import in turn, unless they are only
+// for programs or tests.
+func reached(packages map[string][]string, from string) (list []string) {
+	for _, to := range packages[from] {
+		switch {
+		case !below(to, "internal"), below(to, "internal/program"), below(to, "internal/test"):
+			list = append(list, to)
+		default:
+			list = append(list, reached(packages, to)...)
+		}
+	}
+	return list
+}
+
+// folderOf returns the folder of a package: each folder in internal by itself, else its [groupOf].
+func folderOf(path string) string {
+	if rest, inside := strings.CutPrefix(path, "internal/"); inside {
+		folder, _, _ := strings.Cut(rest, "/")
+		return "internal/" + folder
+	}
+	return groupOf(path)
 }
 
 func TestOnlyTheJournalOfTheEngineOfCompactionWritesToASession(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/sessionfile"
 )
 
 const importUsage = `Usage: promptree import [flags] FILE

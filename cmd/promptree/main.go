@@ -26,8 +26,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/promptree-go/promptree/cmd/promptree/internal/compare"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/replay"
 	"github.com/promptree-go/promptree/internal/visible"
 )
 
@@ -48,7 +48,7 @@ var commands = []command{
 	{"show", "show a session as a tree, one of its entries, or the messages that a model sees", reporting("show", show)},
 	{"import", "convert another agent's recording to a session", reporting("import", importing)},
 	{"page", "write a session as an HTML page", reporting("page", page)},
-	{"replay", "say what each compaction policy would have done with a session, and at what cost", replay.Main},
+	{"replay", "say what each compaction policy would have done with a session, and at what cost", compare.Main},
 }
 
 // run runs the program and returns the exit code.

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/sessionfile"
 )
 
 const verifyUsage = `Usage: promptree verify FILE…

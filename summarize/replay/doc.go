@@ -24,5 +24,5 @@
 //
 // A policy that cannot go on has a result too: [Result].Ended says where it stopped and why.
 //
-// The command `promptree replay` compares policies with this package. The README of bench/replay says how to read it.
+// The command `promptree replay` compares policies with this package. docs/replay.md says how to read it.
 package replay

@@ -1,4 +1,4 @@
-package replay
+package compare
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func outputOf(t *testing.T, args ...string) string {
 
 func TestSessionsAndWindowsAreComparedInOneTable(t *testing.T) {
 	args := []string{"-details", "-window", "900,2000", "-policy", "frugal,stagewise", "-unchecked", "-prices", "input=5000,read=500,write=6250,output=25000", "-summary-prices",
-		"claude-haiku-4-5", "testdata/report.jsonl", "../../history/importer/testdata/formats/pi-tree.jsonl"}
+		"claude-haiku-4-5", "testdata/report.jsonl", "../../../../history/importer/testdata/formats/pi-tree.jsonl"}
 	text := outputOf(t, args...)
 	golden.Equal(t, "front.golden", text[strings.Index(text, "all 2 sessions"):])
 }

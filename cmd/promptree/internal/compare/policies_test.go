@@ -1,4 +1,4 @@
-package replay
+package compare
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestRecallIsMeasuredWithoutPrices(t *testing.T) {
-	args := []string{"-details", "-prices", "none", "-recall", "-window", "900,2000", "-policy", "frugal,stagewise", "testdata/report.jsonl", "../../history/importer/testdata/formats/pi-tree.jsonl"}
+	args := []string{"-details", "-prices", "none", "-recall", "-window", "900,2000", "-policy", "frugal,stagewise", "testdata/report.jsonl", "../../../../history/importer/testdata/formats/pi-tree.jsonl"}
 	text := outputOf(t, args...)
 	require.Contains(t, text, "recall: "+recallNote)
 	require.NotContains(t, text, "total with")

@@ -1,4 +1,4 @@
-package replay
+package compare
 
 import (
 	"bytes"
@@ -31,10 +31,10 @@ import (
 )
 
 // recordedSession is a real session, which may lie in a folder shared/ beside the repository.
-const recordedSession = "../../../shared/sessions/pi-before-compaction.jsonl"
+const recordedSession = "../../../../../shared/sessions/pi-before-compaction.jsonl"
 
 // generatedSession is a long session that its own agent compacted twice.
-const generatedSession = "../../history/importer/testdata/generated.jsonl"
+const generatedSession = "../../../../history/importer/testdata/generated.jsonl"
 
 func counter(t testing.TB) *tiktoken.Counter {
 	t.Helper()
@@ -132,7 +132,7 @@ func TestAPolicyIsGivenTheNameOfTheLastModelOrTheOneInTheFlag(t *testing.T) {
 
 // Usage is an entry of its own there.
 func TestAnImportedSessionIsReplayedLikeTheRecording(t *testing.T) {
-	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
+	files, err := filepath.Glob("../../../../history/importer/testdata/formats/*.json*")
 	require.NoError(t, err)
 	if extremes.All() {
 		files = append(files, generatedSession, recordedSession)
@@ -165,7 +165,7 @@ func TestAnImportedSessionIsReplayedLikeTheRecording(t *testing.T) {
 }
 
 func TestEveryFormatIsReplayed(t *testing.T) {
-	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
+	files, err := filepath.Glob("../../../../history/importer/testdata/formats/*.json*")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	runs, stderr := ranJSON(t, program.ExitOK, append([]string{"-policy", "copilot-chat"}, files...)...)
@@ -373,10 +373,10 @@ func TestTheProgramPrintsOnlyItsTableWithoutATerminal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	binary := filepath.Join(t.TempDir(), "replay")
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../bench/replay").CombinedOutput()
+	binary := filepath.Join(t.TempDir(), "promptree")
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../..").CombinedOutput()
 	require.NoError(t, err, string(built))
-	cmd := exec.CommandContext(t.Context(), binary, "-policy", "copilot-chat", written(t, "talk.jsonl", talk...))
+	cmd := exec.CommandContext(t.Context(), binary, "replay", "-policy", "copilot-chat", written(t, "talk.jsonl", talk...))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	require.NoError(t, cmd.Run())
@@ -384,7 +384,7 @@ func TestTheProgramPrintsOnlyItsTableWithoutATerminal(t *testing.T) {
 	require.Contains(t, stdout.String(), "talk.jsonl: pi, 3 requests\n")
 	require.Contains(t, stdout.String(), "The largest request takes 35 tokens")
 
-	cmd = exec.CommandContext(t.Context(), binary, "-nonsense")
+	cmd = exec.CommandContext(t.Context(), binary, "replay", "-nonsense")
 	require.Error(t, cmd.Run())
 	require.Equal(t, program.ExitUsage, cmd.ProcessState.ExitCode())
 }

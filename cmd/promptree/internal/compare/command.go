@@ -1,6 +1,6 @@
-// Package replay is the command `promptree replay`, which bench/replay runs too: the flags and the text around package
-// summarize/replay. The README of bench/replay says how to use it and how to read its output.
-package replay
+// Package compare is the command `promptree replay`: the flags and the text around package summarize/replay.
+// docs/replay.md says how to use it and how to read its output.
+package compare
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/sessionfile"
 	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/policy"

@@ -1,4 +1,4 @@
-package replay
+package compare
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/sessionfile"
 	"github.com/promptree-go/promptree/summarize/replay"
 )
 
