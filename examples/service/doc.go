@@ -64,7 +64,7 @@
 //     name of a tenant. A client finds its line by X-Request-Id. For metrics and traces, set the compactor's Tracer to
 //     that of summarize/tracing.
 //
-// bench/scale/faults kills and pauses its processes, and restarts, disconnects and fills its database.
+// bench/faults kills and pauses its processes, and restarts, disconnects and fills its database.
 //
 // # Code
 //

@@ -111,7 +111,7 @@ func program(t *testing.T) string {
 
 var build = sync.OnceValue(func() error {
 	cmd := exec.Command("go", "build", "-o", filepath.Join(built, "service"), "./examples/service")
-	cmd.Dir = "../../.." // the workspace
+	cmd.Dir = "../.." // the workspace
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)

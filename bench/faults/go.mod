@@ -1,4 +1,4 @@
-module github.com/promptree-go/promptree/bench/scale
+module github.com/promptree-go/promptree/bench/faults
 
 go 1.26.5
 
@@ -12,7 +12,6 @@ require (
 )
 
 require (
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect

@@ -1,4 +1,4 @@
-package main
+package mirror_test
 
 import (
 	"context"
