@@ -3,6 +3,7 @@ package history_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -10,7 +11,9 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/treetest"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // long appends entries to a session: turns of a user message and three rounds, each with a call and 400 bytes of
@@ -118,4 +121,37 @@ func BenchmarkRenderConversation(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkStep renders a conversation of 1,000 rounds to which two were added since the last render, as an agent does, and
+// reports what that takes of the first render, with a counter that remembers nothing. The target is a tenth.
+func BenchmarkStep(b *testing.B) {
+	rounds := func(from, to int) (messages []chat.Message) {
+		for i := from; i < to; i++ {
+			if i%20 == 0 {
+				messages = append(messages, chat.UserMessage(treetest.Words(i, 20)))
+			}
+			id := fmt.Sprint("call_", i)
+			messages = append(messages, agentCalls(treetest.Words(i, 15), id), chat.ToolResult(id, treetest.Words(i, 145)))
+		}
+		return messages
+	}
+	var first time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		s, c := numbered.Session(), tiktoken.O200k()
+		require.NoError(b, s.Append(b.Context(), rounds(0, 999)...))
+		render := func() {
+			if _, err := render.Render(b.Context(), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: c}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		began := time.Now()
+		render()
+		first += time.Since(began)
+		require.NoError(b, s.Append(b.Context(), rounds(1001, 1003)...)) // the turn goes on
+		b.StartTimer()
+		render()
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/first.Seconds(), "of-first")
 }

@@ -14,18 +14,12 @@ import (
 
 // sizes of the jobs, so that a test can run all of them in a moment.
 type sizes struct {
-	growth      [3]int // chunks of the growth trees
-	rounds      int    // rounds of the conversation that an agent's step adds to
-	roundTokens int    // approximate tokens of each
-	session     int    // maximum bytes of the session's text; 0 means all
-	chunks      int    // chunks of prompt-tsx's benchmark
-	budgets     int    // chunks of the tree that is fitted to many budgets
-	hostile     int    // bytes of the shorter texts without words
+	session int // maximum bytes of the session's text; 0 means all
+	chunks  int // chunks of prompt-tsx's benchmark
+	budgets int // chunks of the tree that is fitted to many budgets
 }
 
-var fullSizes = sizes{
-	growth: [3]int{1_000, 10_000, 100_000}, rounds: 1_000, roundTokens: 200, chunks: sampleLines, budgets: 3_000, hostile: 1 << 20,
-}
+var fullSizes = sizes{chunks: sampleLines, budgets: 3_000}
 
 // bench is the state shared by the comparisons of a run.
 type bench struct {

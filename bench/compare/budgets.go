@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/promptree-go/promptree/internal/test/treetest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -19,7 +20,7 @@ func budgetsPlan() plan {
 		prepare: func(ctx context.Context, b *bench) (comparison, error) {
 			const counted, one, falling, rising, survey = "counted", "one fit to a half", "fits, falling", "fits, rising", "Survey"
 			n := b.sizes.budgets
-			p, err := newPruning(ctx, "o200k_base", flatTree.make(n), 0.5)
+			p, err := newPruning(ctx, "o200k_base", treetest.Flat(n), 0.5)
 			if err != nil {
 				return comparison{}, err
 			}

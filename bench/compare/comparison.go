@@ -17,16 +17,8 @@ func plans() []plan {
 		countPlan("o200k_base"),
 		countPlan("cl100k_base"),
 		vocabularyPlan(),
-		goroutinesPlan(),
-		hostilePlan(),
 		promptTSXPlan(),
-		growthPlan(flatTree),
-		growthPlan(nestedTree),
-		growthPlan(equalTree),
-		growthPlan(keepWithTree),
-		growthPlan(legacyTree),
 		budgetsPlan(),
-		stepPlan(),
 	}
 }
 
@@ -36,8 +28,6 @@ type comparison struct {
 	notes       []string
 	contestants []contestant
 	targets     []target
-	// stretch is the factor by which a round of a contestant is longer than usual. Defaults to 1.
-	stretch int
 }
 
 // contestant is one way to do the job.

@@ -1,4 +1,4 @@
-// Command compare measures promptree and its peers side by side, and checks promptree's own targets:
+// Command compare measures promptree and its peers side by side, and one layout for many budgets:
 //
 //	go run ./bench/compare
 //

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 func tiny(only string) options {
 	return options{
 		noNode: true, only: regexp.MustCompile(only), session: generatedSession, pace: pace{rounds: 1},
-		sizes: sizes{growth: [3]int{5, 10, 100}, rounds: 30, roundTokens: 100, session: 2000, chunks: 100, budgets: 100, hostile: 4096},
+		sizes: sizes{session: 2000, chunks: 100, budgets: 100},
 	}
 }
 
@@ -90,6 +90,6 @@ func TestAnInterruptIsReportedInOneLine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, program.ExitInterrupted, run(ctx, []string{"-no-node", "-run", "step"}, &stdout, &stderr))
+	require.Equal(t, program.ExitInterrupted, run(ctx, []string{"-no-node", "-run", "budgets"}, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "compare: interrupted\n")
 }

@@ -33,7 +33,6 @@ type measurement struct {
 // round, which starts with another contestant each time.
 func measure(ctx context.Context, c comparison, p pace) (results, error) {
 	r := results{}
-	p.lap *= time.Duration(max(1, c.stretch))
 	times := make([]int, len(c.contestants)) // jobs per round of each contestant; 0 means that it does not run
 	for i, who := range c.contestants {
 		if who.lap == nil {

@@ -72,21 +72,6 @@ func within(of string, times float64, to string) target {
 	}
 }
 
-// withinMemory requires that a contestant's job allocates at most a number of bytes for each of its pieces, and 0.1 times.
-func withinMemory(of string, bytes float64, pieces int) []target {
-	most := func(asks string, bound float64, of string, value func(m measurement) float64) target {
-		return target{of: of, asks: asks, bound: bound, value: func(r results) (float64, string, bool) {
-			m, ok := r[of]
-			v := value(m) / float64(pieces)
-			return v, short(v), ok && m.allocs >= 0
-		}}
-	}
-	return []target{
-		most(fmt.Sprintf("≤%g bytes a piece", bytes), bytes, of, func(m measurement) float64 { return m.bytes }),
-		most("≤0.1 allocations a piece", 0.1, of, func(m measurement) float64 { return m.allocs }),
-	}
-}
-
 // noAllocs requires that a contestant's job allocates nothing.
 func noAllocs(of string) target {
 	return target{

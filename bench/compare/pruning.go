@@ -10,39 +10,6 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// manyTrees stretches a round to ten of the largest trees or more. With two or three, the garbage collector would
-// affect the result by chance.
-const manyTrees = 10
-
-// growthPlan prunes trees, each ten times as large as the one before, to about a tenth, and compares that with one
-// count of their text.
-func growthPlan(kind treeKind) plan {
-	return plan{
-		name: "growth/" + kind.name, about: "pruning to a tenth with an empty memo: " + kind.about,
-		prepare: func(ctx context.Context, b *bench) (comparison, error) {
-			c := comparison{stretch: manyTrees}
-			for i, n := range b.sizes.growth {
-				p, err := newPruning(ctx, "o200k_base", kind.make(n), 0.1)
-				if err != nil {
-					return c, err
-				}
-				ours, count := fmt.Sprintf("%d chunks", n), fmt.Sprintf("%d chunks, counted", n)
-				c.contestants = append(c.contestants, contestant{
-					name: ours, lap: p.lap(), pieces: n,
-					note: func() string { return fmt.Sprintf("pruned from %d tokens to %d of %d", p.whole, p.kept, p.budget) },
-				}, contestant{name: count, lap: p.countLap(), pieces: n})
-				if kind.counts[i] > 0 {
-					c.targets = append(c.targets, within(ours, kind.counts[i], count))
-				}
-				if kind.bytes > 0 {
-					c.targets = append(c.targets, withinMemory(ours, kind.bytes, n)...)
-				}
-			}
-			return c, nil
-		},
-	}
-}
-
 // pruning is a tree with a budget that it exceeds.
 type pruning struct {
 	encoding            string
@@ -51,16 +18,13 @@ type pruning struct {
 	text                string
 }
 
-// unlimited is a budget that no tree exceeds.
-const unlimited = 1 << 30
-
 // newPruning returns a tree with a budget that is a fraction of its size.
 func newPruning(ctx context.Context, encoding string, root elements.Node, share float64) (*pruning, error) {
 	c, err := tiktoken.New(encoding)
 	if err != nil {
 		return nil, err
 	}
-	all, err := render.Render(ctx, root, render.Options{Budget: unlimited, Tokenizer: c})
+	all, err := render.Render(ctx, root, render.Options{Budget: 1 << 30, Tokenizer: c})
 	if err != nil {
 		return nil, err
 	}
