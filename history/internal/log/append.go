@@ -2,6 +2,7 @@ package log
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -59,6 +60,7 @@ func (l *Log) Refresh(ctx context.Context) error {
 // writing.
 func (l *Log) reload(ctx context.Context, r *Reader, end storage.Position) error {
 	r.cache.forget(r.Key)
+	l.calls = nil
 	fresh := *r
 	fresh.Key = sessions.Add(1) // concurrent readers may still store what they read under the old key
 	p, err := fresh.open(ctx, end, "")
@@ -181,7 +183,8 @@ func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entr
 	}
 	var seen []string // for each entry, the id of the entry before it that the caller could know
 	for {
-		a := adding{branchEnd: branchEnd{r, p, end}, log: l, seen: seen}
+		a := adding{branchEnd: branchEnd{r, p, end, cmp.Or(l.calls, &calls{})}, log: l, seen: seen, ids: map[string]bool{}}
+		l.calls = nil // until the entries are in the store
 		r.staged = map[storage.Position]entry.Entry{}
 		added := slices.Clone(entries)
 		lines := make([]storage.Line, len(entries))
@@ -253,6 +256,7 @@ func (l *Log) take(a adding, added []entry.Entry, lines []storage.Line, ends []s
 			l.taken[added[i].ID] = true
 		}
 	}
+	l.calls = a.calls
 	l.advance(a.path, a.end, ends[len(ends)-1])
 }
 
@@ -272,10 +276,11 @@ func describe(entries []entry.Entry, i int) string {
 type adding struct {
 	branchEnd
 	log    *Log
-	staged []Path   // to each staged entry
-	says   bool     // an entry holds something said
-	seen   []string // see [Log.add]
-	drawn  []string // from Options.IDs
+	staged []Path          // to each staged entry
+	ids    map[string]bool // of these
+	says   bool            // an entry holds something said
+	seen   []string        // see [Log.add]
+	drawn  []string        // from Options.IDs
 }
 
 // stage completes an entry, checks it, and returns its line.
@@ -375,6 +380,7 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 	a.says = a.says || n.Kind.Said()
 	a.path = a.path.with(n)
 	a.staged = append(a.staged, a.path)
+	a.ids[n.ID] = true
 	return storage.Line{ID: e.ID, Parent: e.Parent, Kind: string(e.Type()), Data: line}, nil
 }
 
@@ -447,7 +453,7 @@ func (a *adding) follow(ctx context.Context, id string) (err error) {
 
 // isTaken reports whether an entry has an id, including those about to be added.
 func (a *adding) isTaken(ctx context.Context, id string) (bool, error) {
-	if slices.ContainsFunc(a.staged, func(p Path) bool { return p.Last().ID == id }) {
+	if a.ids[id] {
 		return true, nil
 	}
 	return a.log.has(ctx, a.r, id)

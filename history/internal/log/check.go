@@ -21,9 +21,10 @@ var ErrSystemMessage = errors.New("history: a system message cannot be appended"
 
 // branchEnd is where an entry is about to be added.
 type branchEnd struct {
-	r    *Reader
-	path Path // to the entry before
-	end  storage.Position
+	r     *Reader
+	path  Path // to the entry before
+	end   storage.Position
+	calls *calls // of the path, or of a part of it
 }
 
 // checkMessage returns an error if a message cannot follow the entry before.
@@ -31,7 +32,7 @@ func (b *branchEnd) checkMessage(ctx context.Context, m chat.Message) error {
 	switch m.Role {
 	case chat.RoleUser, chat.RoleAssistant:
 	case chat.RoleTool:
-		open, err := b.isOpen(ctx, m.ToolCallID)
+		open, err := b.calls.isOpen(ctx, b.r, b.path, m.ToolCallID)
 		if err != nil {
 			return err
 		}
@@ -57,30 +58,6 @@ func (b *branchEnd) checkMessage(ctx context.Context, m chat.Message) error {
 		seen[c.ID] = true
 	}
 	return checkText(m)
-}
-
-// isOpen reports whether the path has a call with that id and no result for it.
-func (b *branchEnd) isOpen(ctx context.Context, callID string) (bool, error) {
-	for _, n := range slices.Backward(b.path.Nodes) {
-		if n.compaction != nil {
-			return slices.Contains(n.compaction.Retained.Calls, callID), nil
-		}
-		if n.Kind != entry.KindAssistant && n.Kind != entry.KindTool {
-			continue
-		}
-		e, err := b.r.load(ctx, n)
-		if err != nil {
-			return false, err
-		}
-		m := e.Message()
-		if n.Kind == entry.KindTool && m.ToolCallID == callID {
-			return false, nil
-		}
-		if slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == callID }) {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // checkText returns an error for text in a message that JSON cannot hold. Text parts and opaque parts may hold any

@@ -49,6 +49,7 @@ type Log struct {
 	ids     ids             // safe by itself
 	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
 	spare   []string        // ids from Options.IDs that were not used; guarded by writing
+	calls   *calls          // of the path to the leaf; guarded by writing
 
 	mu     sync.RWMutex  // guards the fields below, never held for long
 	store  storage.Store // nil in memory until the first entry
