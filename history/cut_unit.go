@@ -144,7 +144,7 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s ele
 	if err != nil {
 		return nil, 0, err
 	}
-	start := &snapshot{turns: []*openTurn{{at: -1, opening: &memo{}}}, calls: map[string]callAt{}}
+	start := &snapshot{turns: []*openTurn{{at: -1, opening: &memo{}}}}
 	start.add(nodes, entries)
 	count, last := 0, storage.Position(-1)
 	units := start.units(limits, s)

@@ -200,7 +200,11 @@ func shape(v history.View) string {
 			for _, e := range r.Results {
 				results = append(results, e.ID)
 			}
-			turn = append(turn, fmt.Sprintf("%s(%s)", r.Assistant.ID, strings.Join(results, " ")))
+			said := r.Assistant.ID
+			for _, e := range r.Between {
+				said += "+" + e.ID
+			}
+			turn = append(turn, fmt.Sprintf("%s(%s)", said, strings.Join(results, " ")))
 		}
 		turns = append(turns, strings.Join(turn, " "))
 	}

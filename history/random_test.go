@@ -214,9 +214,17 @@ func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
 			s.round(t, false)
 		}
 	}
-	if s.chance(2) {
+	switch {
+	case s.chance(2):
 		s.user(t)
-	} else {
+	case s.chance(2): // and an answer between the calls and the last result
+		s.user(t)
+		s.round(t, true)
+		id := s.name("a")
+		s.add(t, chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "run", Arguments: "{}"}}})
+		s.add(t, chat.AssistantMessage(s.name("a")))
+		s.add(t, chat.ToolResult(id, s.name("r")))
+	default:
 		if turns := viewOf(t, s.session).Turns; len(turns) == 0 || turns[len(turns)-1].Start.ID == "" {
 			s.user(t)
 		}
@@ -261,12 +269,32 @@ func naiveShape(entries []entry.Entry) string {
 		if start >= 0 {
 			turn = entries[start].ID + ":"
 		}
-		rounds := 0
+		calls := func(i int) bool { return len(entries[i].Message().ToolCalls) > 0 }
+		// What was said after the last calls of the turn joins them if a result of the turn's calls comes before others.
+		joins := func(i int) bool {
+			made := map[string]bool{}
+			for k := max(start+1, boundary); k < end; k++ {
+				for _, c := range entries[k].Message().ToolCalls {
+					made[c.ID] = true
+				}
+				switch {
+				case k > i && calls(k):
+					return false
+				case k > i && role(k) == chat.RoleTool && made[entries[k].Message().ToolCallID]:
+					return true
+				}
+			}
+			return false
+		}
+		var rounds [][2]string // the assistant's messages, and the results
 		for i := start + 1; i < end; i++ {
 			if role(i) != chat.RoleAssistant || i < boundary {
 				continue
 			}
-			rounds++
+			if !calls(i) && joins(i) {
+				rounds[len(rounds)-1][0] += "+" + entries[i].ID
+				continue
+			}
 			var results []string
 			for k := i + 1; k < len(entries); k++ {
 				if role(k) == chat.RoleTool && slices.ContainsFunc(entries[i].Message().ToolCalls, func(c chat.ToolCall) bool {
@@ -275,10 +303,13 @@ func naiveShape(entries []entry.Entry) string {
 					results = append(results, entries[k].ID)
 				}
 			}
-			turn += fmt.Sprintf(" %s(%s)", entries[i].ID, strings.Join(results, " "))
+			rounds = append(rounds, [2]string{entries[i].ID, strings.Join(results, " ")})
+		}
+		for _, r := range rounds {
+			turn += fmt.Sprintf(" %s(%s)", r[0], r[1])
 		}
 		last := n == len(starts)-1
-		if rounds > 0 || start >= 0 && (start >= boundary || last) {
+		if len(rounds) > 0 || start >= 0 && (start >= boundary || last) {
 			turns = append(turns, turn)
 		}
 	}

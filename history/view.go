@@ -129,7 +129,7 @@ func (v View) Len() int {
 			n++
 		}
 		for _, r := range t.Rounds {
-			n += 1 + len(r.Results)
+			n += 1 + len(r.Between) + len(r.Results)
 		}
 	}
 	return n
@@ -178,7 +178,7 @@ func (sn *snapshot) view() View {
 		for _, r := range t.rounds {
 			first := len(allResults)
 			allResults = append(allResults, r.Results...)
-			round := Round{Assistant: r.Assistant, Thinking: r.Thinking}
+			round := Round{Assistant: r.Assistant, Between: slices.Clone(r.Between), Thinking: r.Thinking}
 			if end := len(allResults); end > first {
 				round.Results = allResults[first:end:end]
 			}

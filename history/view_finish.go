@@ -19,14 +19,19 @@ const noResult = "(no result: the call was interrupted)"
 //   - Blank text is left out, and so is thinking that was cut off before it was signed. An assistant message without
 //     text and calls is left out.
 //   - A call without a tool name was cut off and is left out with its result.
-//   - Thinking that a compaction kept ([Round.Thinking]) comes first.
+//   - Thinking that a compaction kept ([Round.Thinking]) comes first, and what was said before the results came
+//     ([Round.Between]) last.
 func (r Round) Messages() []chat.Message {
 	assistant := r.Assistant.Message()
+	for _, e := range r.Between {
+		assistant.Content = slices.Concat(assistant.Content, e.Message().Content)
+	}
 	assistant.Content = sendable.Parts(assistant.Content)
 	var calls []chat.ToolCall // a copy of the calls
-	for _, c := range assistant.ToolCalls {
-		if c.ID != "" && c.Name != "" {
-			calls = append(calls, c)
+	var results []int         // the indexes of their results
+	for k, at := range r.answers() {
+		if c := assistant.ToolCalls[k]; c.ID != "" && c.Name != "" {
+			calls, results = append(calls, c), append(results, at)
 		}
 	}
 	assistant.ToolCalls = calls
@@ -35,14 +40,16 @@ func (r Round) Messages() []chat.Message {
 	}
 	assistant = sendable.WithThinking(assistant, r.Thinking)
 	messages := append(make([]chat.Message, 0, 1+len(calls)), assistant)
-	answers := r.answers()
-	for _, c := range calls {
-		m, ok := answers[c.ID]
-		switch m.Content = sendable.Parts(m.Content); {
-		case !ok:
-			m = chat.ToolResult(c.ID, noResult)
+	for k, c := range calls {
+		if results[k] < 0 {
+			m := chat.ToolResult(c.ID, noResult)
 			m.IsError = true
-		case !sendable.HasAnswer(m.Content):
+			messages = append(messages, m)
+			continue
+		}
+		m := r.Results[results[k]].Message()
+		m.ToolCallID = c.ID
+		if m.Content = sendable.Parts(m.Content); !sendable.HasAnswer(m.Content) {
 			m.Content = append(chat.Parts{chat.Text(sendable.NoOutput)}, m.Content...)
 		}
 		messages = append(messages, m)
@@ -75,13 +82,15 @@ func (h handles) clipResults(t chat.Tokenizer, r *openRound, results []chat.Mess
 		sizes[i] = partsUpTo(t, m.Content, limit)
 	}
 	shares := fairly(sizes, limit)
+	given := map[string]int{} // indexes of results by call
+	calls := r.Assistant.Message().ToolCalls
+	for k, at := range r.answers() {
+		given[calls[k].ID] = at
+	}
 	for i, size := range sizes {
-		if size <= shares[i] {
-			continue
-		}
 		m := &results[i]
-		at := slices.IndexFunc(r.Results, func(e entry.Entry) bool { return e.Message().ToolCallID == m.ToolCallID })
-		if at < 0 { // there is no result
+		at := given[m.ToolCallID]
+		if size <= shares[i] || at < 0 {
 			continue
 		}
 		e := r.Results[at]

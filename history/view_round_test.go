@@ -463,3 +463,21 @@ func TestOutputLargerThanTheWindowIsClippedSoThatAPromptFits(t *testing.T) {
 		require.Greater(t, over.Needed, window)
 	})
 }
+
+func TestWhatIsSaidBetweenACallAndItsResultIsSentWithTheCall(t *testing.T) {
+	s := numbered.Session()
+	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "read", Arguments: "{}"}}}
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("read"), call, chat.AssistantMessage("I wait."), chat.AssistantMessage("Still."), chat.ToolResult("c1", "text")))
+	v := viewOf(t, s)
+	want := call
+	want.Content = chat.Parts{chat.Text("I wait."), chat.Text("Still.")}
+	equal(t, []chat.Message{chat.UserMessage("read"), want, chat.ToolResult("c1", "text")}, v.Messages())
+	require.NoError(t, chat.ValidateRequest(chat.Request{Messages: v.Messages()}))
+	require.Equal(t, 5, v.Len())
+
+	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("Done.")))
+	equal(t, append(v.Messages(), chat.AssistantMessage("Done.")), viewOf(t, s).Messages())
+	at, err := s.ViewAt(t.Context(), v.Newest())
+	require.NoError(t, err)
+	equal(t, v.Messages(), at.Messages())
+}

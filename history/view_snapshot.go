@@ -20,9 +20,10 @@ type snapshot struct {
 	boundary  storage.Position // position of the first entry that the newest compaction does not cover
 	after     storage.Position // position after that compaction's entry, 0 without one
 	compacted []chat.Message
-	thinking  []chat.Thinking   // the compaction's, until the first assistant message after it
-	turns     []*openTurn       // the first holds what precedes any start of a turn
-	calls     map[string]callAt // by id; handed on to the next snapshot
+	thinking  []chat.Thinking // the compaction's, until the first assistant message after it
+	turns     []*openTurn     // the first holds what precedes any start of a turn
+	pairing   chat.Pairing    // of the assistant's messages and the results; handed on to the next snapshot
+	rounds    []callAt        // of each of these messages
 }
 
 // openTurn is a turn whose calls may still be answered.
@@ -47,7 +48,7 @@ type openRound struct {
 	shown    memo
 }
 
-// callAt is the round that contains a call.
+// callAt is a round.
 type callAt struct{ turn, round int }
 
 // handles returns the handles of the view's session.
@@ -118,7 +119,7 @@ func snapshotFrom(ctx context.Context, r *log.Reader, p log.Path, boundary, afte
 	}
 	sn := &snapshot{
 		reader: r, path: p, boundary: boundary, after: after, compacted: c.Messages, thinking: c.Thinking,
-		turns: []*openTurn{{at: -1, opening: &memo{}}}, calls: map[string]callAt{},
+		turns: []*openTurn{{at: -1, opening: &memo{}}},
 	}
 	return sn, sn.read(ctx, nodes)
 }
@@ -171,9 +172,8 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 		case k == entry.KindAssistant:
 			last := len(sn.turns) - 1
 			turn := sn.turn(last)
-			for _, c := range m.ToolCalls {
-				sn.calls[c.ID] = callAt{last, len(turn.rounds)}
-			}
+			sn.pairing.Add(m)
+			sn.rounds = append(sn.rounds, callAt{last, len(turn.rounds)})
 			r := &openRound{build: sn.build, Round: Round{Assistant: e}, at: at, last: at}
 			if len(sn.thinking) > 0 && sendable.Answers(m) {
 				if !sendable.Thinks(m) {
@@ -183,10 +183,13 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 			}
 			turn.rounds = append(turn.rounds, r)
 		case k == entry.KindTool:
-			if call, ok := sn.calls[m.ToolCallID]; ok {
-				r := sn.round(call)
+			call, ok := sn.pairing.Add(m)
+			if sn.rounds = append(sn.rounds, callAt{}); ok {
+				round := sn.rounds[call.Message]
+				r := sn.round(round)
 				r.Results = append(r.Results, e)
 				r.last = at
+				sn.join(round)
 			}
 		case k == entry.KindClearing:
 			if c, ok := e.Body.(entry.Clearing); ok {
@@ -194,6 +197,26 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 			}
 		}
 	}
+}
+
+// join adds what the assistant said at the end of the current turn to the last round with calls, because a result came
+// after it: no list to be sent may end with what the assistant said.
+func (sn *snapshot) join(answered callAt) {
+	last := len(sn.turns) - 1
+	rounds := sn.turns[last].rounds
+	n := len(rounds)
+	for n > 0 && len(rounds[n-1].Assistant.Message().ToolCalls) == 0 {
+		n--
+	}
+	if answered.turn != last || n == len(rounds) {
+		return
+	}
+	r := sn.round(callAt{last, n - 1})
+	for _, text := range rounds[n:] {
+		r.Between = append(r.Between, text.Assistant)
+	}
+	turn := sn.turn(last)
+	turn.rounds = turn.rounds[:n]
 }
 
 // clear replaces what a clearing names by its texts. It ignores what is not shown.
@@ -301,7 +324,7 @@ func (sn *snapshot) round(at callAt) *openRound {
 	r := turn.rounds[at.round]
 	if r.build != sn.build {
 		r = &openRound{build: sn.build, Round: r.Round, at: r.at, last: r.last, replaced: r.replaced, most: r.most, head: r.head}
-		r.Results = slices.Clone(r.Results)
+		r.Results, r.Between = slices.Clone(r.Results), slices.Clone(r.Between)
 		turn.rounds[at.round] = r
 	}
 	return r

@@ -21,6 +21,9 @@ type Turn struct {
 // Round is one assistant message and the results of all its tool calls.
 type Round struct {
 	Assistant entry.Entry
+	// Between holds what the assistant said after it, in messages without calls, before a result came. It is sent with
+	// the message itself, because providers take nothing between a call and its result. Only a [View] has it.
+	Between []entry.Entry
 	// Results in the order of arrival. A call that was interrupted has none.
 	Results []entry.Entry
 	// Thinking that is put before the assistant message because a compaction covered it ([entry.Compaction.Thinking]).
@@ -32,8 +35,8 @@ type Round struct {
 func (r Round) Aborted() []chat.ToolCall {
 	var list []chat.ToolCall
 	answers := r.answers()
-	for _, c := range r.Assistant.Message().ToolCalls {
-		if _, ok := answers[c.ID]; !ok {
+	for k, c := range r.Assistant.Message().ToolCalls {
+		if answers[k] < 0 {
 			list = append(list, c)
 		}
 	}
@@ -46,8 +49,9 @@ func (r Round) Aborted() []chat.ToolCall {
 func Turns(path iter.Seq2[entry.Entry, error]) iter.Seq2[Turn, error] {
 	return func(yield func(Turn, error) bool) {
 		var turn Turn
-		round := map[string]int{} // index of the round by call id, in this turn
-		late := map[string]bool{} // calls of earlier turns that were not answered
+		var pairing chat.Pairing
+		said := 0               // the messages in pairing
+		rounds := map[int]int{} // the rounds of this turn, by the index of their first message in pairing
 		begun := false
 		for e, err := range path {
 			if err != nil {
@@ -60,23 +64,19 @@ func Turns(path iter.Seq2[entry.Entry, error]) iter.Seq2[Turn, error] {
 				if begun && !yield(turn, nil) {
 					return
 				}
-				for _, r := range turn.Rounds {
-					for _, c := range r.Aborted() {
-						late[c.ID] = true
-					}
-				}
-				clear(round)
+				clear(rounds)
 				turn, begun = Turn{Start: e}, true
 			case k == entry.KindAssistant:
-				for _, c := range m.ToolCalls {
-					round[c.ID] = len(turn.Rounds)
-					delete(late, c.ID)
-				}
+				pairing.Add(m)
+				rounds[said] = len(turn.Rounds)
+				said++
 				turn.Rounds, begun = append(turn.Rounds, Round{Assistant: e}), true
 			case k == entry.KindTool:
-				if i, ok := round[m.ToolCallID]; ok {
+				call, answers := pairing.Add(m)
+				said++
+				if i, ok := rounds[call.Message]; answers && ok {
 					turn.Rounds[i].Results = append(turn.Rounds[i].Results, e)
-				} else if late[m.ToolCallID] {
+				} else if answers {
 					turn.Late, begun = append(turn.Late, e), true
 				}
 			}
@@ -87,13 +87,18 @@ func Turns(path iter.Seq2[entry.Entry, error]) iter.Seq2[Turn, error] {
 	}
 }
 
-// answers returns the first result of each call that has one.
-func (r Round) answers() map[string]chat.Message {
-	answers := make(map[string]chat.Message, len(r.Results))
-	for _, e := range r.Results {
-		m := e.Message()
-		if _, again := answers[m.ToolCallID]; !again {
-			answers[m.ToolCallID] = m
+// answers returns the index of the result of each call, -1 if it has none.
+func (r Round) answers() []int {
+	m := r.Assistant.Message()
+	answers := make([]int, len(m.ToolCalls))
+	for k := range answers {
+		answers[k] = -1
+	}
+	var pairing chat.Pairing
+	pairing.Add(m)
+	for i, e := range r.Results {
+		if call, ok := pairing.Add(e.Message()); ok {
+			answers[call.Call] = i
 		}
 	}
 	return answers
