@@ -39,17 +39,17 @@ type Mentions = func(m chat.Message, data json.RawMessage) []string
 // messages and may be shorter; mentions may be nil.
 func Blocks(messages []chat.Message, data []json.RawMessage, mentions Mentions) []Block {
 	list := make([]Block, 0, len(messages))
-	type place struct{ block, call int }
-	calls := map[string]place{}
+	var pairing chat.Pairing
+	blocks := make([]int, len(messages)) // of messages with calls
 	for i, m := range messages {
+		call, answers := pairing.Add(m)
 		text, notes := Content(m)
 		if m.Role == chat.RoleTool {
 			result := Call{Result: text, Notes: notes, Answered: true, Failed: m.IsError}
-			if at, ok := calls[m.ToolCallID]; ok {
-				c := &list[at.block].Calls[at.call]
+			if answers {
+				c := &list[blocks[call.Message]].Calls[call.Call]
 				result.ToolCall = c.ToolCall
 				*c = result
-				delete(calls, m.ToolCallID)
 			} else {
 				list = append(list, Block{Role: chat.RoleTool, Calls: []Call{result}})
 			}
@@ -65,8 +65,8 @@ func Blocks(messages []chat.Message, data []json.RawMessage, mentions Mentions) 
 			}
 		}
 		b := Block{Role: m.Role, Text: text, Notes: notes}
-		for k, c := range m.ToolCalls {
-			calls[c.ID] = place{len(list), k}
+		blocks[i] = len(list)
+		for _, c := range m.ToolCalls {
 			b.Calls = append(b.Calls, Call{ToolCall: c})
 		}
 		list = append(list, b)

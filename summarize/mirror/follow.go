@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
@@ -125,7 +126,9 @@ func (m *Mirror[M]) follow(ctx context.Context, list []M, identities []uint64) e
 	case !m.inStep:
 		return m.find(ctx, list, identities)
 	}
-	m.records = m.records[:k]
+	if m.records = m.records[:k]; len(changed) > 0 {
+		m.pairing = nil
+	}
 	if i := slices.IndexFunc(changed, func(r record) bool { return r.first != "" }); i >= 0 {
 		if err := m.branchBefore(ctx, changed[i].first); err != nil {
 			return err
@@ -193,15 +196,17 @@ func (m *Mirror[M]) find(ctx context.Context, list []M, identities []uint64) err
 	if err != nil {
 		return err
 	}
+	var said []chat.Message
 	var bodies []entry.Body
-	var open []chat.ToolCall
+	pairs := &pairing{}
 	for _, c := range all {
 		for _, message := range c.messages {
-			bodies = append(bodies, admit(message, &open))
+			said, bodies = append(said, message), append(bodies, pairs.admit(message))
 		}
 	}
-	var ids []string // of the entries that hold the first messages
-	other := ""      // the entry after these
+	var ids []string       // of the entries that hold the first messages
+	var had []chat.Message // their messages
+	other := ""            // the entry after these
 	for e, err := range mirrored(m.Compactor.Session.PathTo(ctx, "")) {
 		if err != nil {
 			return err
@@ -210,12 +215,17 @@ func (m *Mirror[M]) find(ctx context.Context, list []M, identities []uint64) err
 			other = e.ID
 			break
 		}
-		ids = append(ids, e.ID)
+		ids, had = append(ids, e.ID), append(had, e.Message())
 	}
+	m.pairing = &pairing{}
 	for _, c := range all {
 		n := len(c.messages)
 		if n > len(ids) {
 			break
+		}
+		for range n {
+			m.pairing.add(said[0], had[0])
+			said, had = said[1:], had[1:]
 		}
 		if n > 0 {
 			c.first = ids[0]
@@ -263,30 +273,51 @@ func shown(b entry.Body) chat.Message {
 	return chat.Message{}
 }
 
-// admit returns what the session holds of a message, and updates the calls that are open.
-func admit(m chat.Message, open *[]chat.ToolCall) entry.Body {
-	switch m.Role {
-	case chat.RoleSystem:
-		return entry.CustomMessage{Name: systemName, Content: m.Content}
-	case chat.RoleAssistant:
-		m = chat.WithCallIDs(m)
-		*open = slices.Clone(m.ToolCalls)
-	case chat.RoleTool:
-		at := slices.IndexFunc(*open, func(c chat.ToolCall) bool { return c.ID == m.ToolCallID })
-		if at < 0 { // the call came without an id, or with that of another
-			unnamed := givenID(m.ToolCallID) != "" || m.Name == ""
-			at = slices.IndexFunc(*open, func(c chat.ToolCall) bool { return givenID(c.ID) == "" && (unnamed || m.Name == c.Name) })
+// pairing pairs the calls and results of a list. A call may have another id in the session.
+type pairing struct {
+	chat.Pairing
+	messages int
+	ids      map[[2]int]string // ids in the session that are not those in the list, by message and call
+}
+
+// add adds the next message as it is in the list and in the session, and returns the id in the session of the call that
+// it answers.
+func (p *pairing) add(m, had chat.Message) (id string, ok bool) {
+	for k, c := range had.ToolCalls {
+		if p.ids == nil {
+			p.ids = map[[2]int]string{}
 		}
-		if at < 0 {
-			return entry.CustomMessage{Name: resultName, Content: m.Content}
+		if c.ID != m.ToolCalls[k].ID {
+			p.ids[[2]int{p.messages, k}] = c.ID
 		}
-		if givenID(m.ToolCallID) == "" {
-			m.Name = ""
-		}
-		m.ToolCallID = (*open)[at].ID
-		*open = slices.Delete(*open, at, at+1)
 	}
-	return entry.Message{Message: m}
+	p.messages++
+	call, ok := p.Add(m)
+	if id, renamed := p.ids[[2]int{call.Message, call.Call}]; ok && renamed {
+		delete(p.ids, [2]int{call.Message, call.Call})
+		return id, true
+	}
+	return call.ID, ok
+}
+
+// admit returns what the session holds of the next message.
+func (p *pairing) admit(m chat.Message) entry.Body {
+	had := m
+	if m.Role == chat.RoleAssistant {
+		had = chat.WithCallIDs(m)
+	}
+	id, ok := p.add(m, had)
+	switch {
+	case m.Role == chat.RoleSystem:
+		return entry.CustomMessage{Name: systemName, Content: m.Content}
+	case m.Role == chat.RoleTool && !ok:
+		return entry.CustomMessage{Name: resultName, Content: m.Content}
+	case m.Role == chat.RoleTool:
+		if had.ToolCallID = id; givenID(m.ToolCallID) == "" {
+			had.Name = ""
+		}
+	}
+	return entry.Message{Message: had}
 }
 
 // says reports whether an entry holds a message. Of what was redacted only the role and the calls are compared.
@@ -304,15 +335,17 @@ func sameCalls(a, b chat.Message) bool {
 
 // append appends messages of the list, and then other entries.
 func (m *Mirror[M]) append(ctx context.Context, list []converted, others ...entry.Entry) error {
-	s := m.Compactor.Session
-	open, err := m.open(ctx)
-	if err != nil {
-		return err
+	s, pairs := m.Compactor.Session, m.pairing
+	if m.pairing = nil; pairs == nil { // until the entries are appended
+		var err error
+		if pairs, err = paired(ctx, s); err != nil {
+			return err
+		}
 	}
 	var entries []entry.Entry
 	for _, c := range list {
 		for _, message := range c.messages {
-			entries = append(entries, entry.Entry{Body: admit(message, &open)})
+			entries = append(entries, entry.Entry{Body: pairs.admit(message)})
 		}
 	}
 	added, err := s.Add(ctx, append(entries, others...)...)
@@ -325,23 +358,30 @@ func (m *Mirror[M]) append(ctx context.Context, list []converted, others ...entr
 		}
 		m.records = append(m.records, c.record)
 	}
-	m.inStep, m.leaf = true, s.Leaf()
+	m.inStep, m.leaf, m.pairing = true, s.Leaf(), pairs
 	return nil
 }
 
-// open returns the calls of the last assistant message on the session's path that have no result.
-func (m *Mirror[M]) open(ctx context.Context) ([]chat.ToolCall, error) {
-	answered := map[string]bool{}
-	for e, err := range m.Compactor.Session.Back(ctx, "") {
+// paired returns the calls and results on the session's path since its newest compaction, with those that are open there.
+func paired(ctx context.Context, s *history.Session) (*pairing, error) {
+	var said []chat.Message
+	for e, err := range s.Back(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
-		switch said := e.Message(); said.Role {
-		case chat.RoleTool:
-			answered[said.ToolCallID] = true
-		case chat.RoleAssistant:
-			return slices.DeleteFunc(slices.Clone(said.ToolCalls), func(c chat.ToolCall) bool { return answered[c.ID] }), nil
+		if c, ok := e.Body.(entry.Compaction); ok {
+			open := chat.Message{Role: chat.RoleAssistant}
+			for _, id := range c.Retained.Calls {
+				open.ToolCalls = append(open.ToolCalls, chat.ToolCall{ID: id})
+			}
+			said = append(said, open)
+			break
 		}
+		said = append(said, e.Message())
 	}
-	return nil, nil
+	pairs := &pairing{}
+	for _, m := range slices.Backward(said) {
+		pairs.add(m, m)
+	}
+	return pairs, nil
 }

@@ -50,6 +50,7 @@ type Mirror[M any] struct {
 	inStep  bool           // whether records describe its path
 	leaf    string         // of the session, when that was last known
 	records []record       // of the messages after the leading system messages
+	pairing *pairing       // of the calls and results on its path, nil if that is to be read
 	leading []record       // of these
 	system  []chat.Message // what they were converted to
 	head    []uint64       // the identities of these and of the next message

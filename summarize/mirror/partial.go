@@ -25,7 +25,7 @@ func (m *Mirror[M]) align(ctx context.Context, list []M, identities []uint64) er
 	if err != nil {
 		return err
 	}
-	m.records = nil
+	m.records, m.pairing = nil, nil
 	for i, c := range all {
 		if n := len(c.messages); known < n {
 			all[i].messages = c.messages[known:]

@@ -95,13 +95,10 @@ func BranchMessages(entries iter.Seq2[entry.Entry, error], budget int, t chat.To
 		}
 	}
 	var messages []chat.Message
-	called := map[string]bool{}
+	var pairing chat.Pairing
 	for _, one := range list {
 		for _, m := range one.messages {
-			for _, c := range m.ToolCalls {
-				called[c.ID] = true
-			}
-			if m.Role != chat.RoleTool || called[m.ToolCallID] {
+			if _, answers := pairing.Add(m); answers || m.Role != chat.RoleTool {
 				messages = append(messages, m)
 			}
 		}
