@@ -202,7 +202,7 @@ func shape(v history.View) string {
 			}
 			said := r.Assistant.ID
 			for _, e := range r.Between {
-				said += "+" + e.ID
+				said += "&" + e.ID
 			}
 			turn = append(turn, fmt.Sprintf("%s(%s)", said, strings.Join(results, " ")))
 		}

@@ -292,7 +292,7 @@ func naiveShape(entries []entry.Entry) string {
 				continue
 			}
 			if !calls(i) && joins(i) {
-				rounds[len(rounds)-1][0] += "+" + entries[i].ID
+				rounds[len(rounds)-1][0] += "&" + entries[i].ID
 				continue
 			}
 			var results []string

@@ -185,11 +185,11 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 		case k == entry.KindTool:
 			call, ok := sn.pairing.Add(m)
 			if sn.rounds = append(sn.rounds, callAt{}); ok {
-				round := sn.rounds[call.Message]
-				r := sn.round(round)
+				asked := sn.rounds[call.Message]
+				r := sn.round(asked)
 				r.Results = append(r.Results, e)
 				r.last = at
-				sn.join(round)
+				sn.join(asked.turn)
 			}
 		case k == entry.KindClearing:
 			if c, ok := e.Body.(entry.Clearing); ok {
@@ -199,23 +199,18 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 	}
 }
 
-// join adds what the assistant said at the end of the current turn to the last round with calls, because a result came
-// after it: no list to be sent may end with what the assistant said.
-func (sn *snapshot) join(answered callAt) {
-	last := len(sn.turns) - 1
-	rounds := sn.turns[last].rounds
-	n := len(rounds)
-	for n > 0 && len(rounds[n-1].Assistant.Message().ToolCalls) == 0 {
-		n--
-	}
-	if answered.turn != last || n == len(rounds) {
+// join adds what the assistant said after the last calls of a turn to their round, if it is the current turn.
+func (sn *snapshot) join(at int) {
+	rounds := sn.turns[at].rounds
+	n := untilCalls(rounds)
+	if at != len(sn.turns)-1 || n == len(rounds) {
 		return
 	}
-	r := sn.round(callAt{last, n - 1})
-	for _, text := range rounds[n:] {
-		r.Between = append(r.Between, text.Assistant)
+	r := sn.round(callAt{at, n - 1})
+	for _, said := range rounds[n:] {
+		r.Between = append(r.Between, said.Assistant)
 	}
-	turn := sn.turn(last)
+	turn := sn.turn(at)
 	turn.rounds = turn.rounds[:n]
 }
 

@@ -22,7 +22,7 @@ type Turn struct {
 type Round struct {
 	Assistant entry.Entry
 	// Between holds what the assistant said after it, in messages without calls, before a result came. It is sent with
-	// the message itself, because providers take nothing between a call and its result. Only a [View] has it.
+	// the message itself, because providers take nothing between a call and its result.
 	Between []entry.Entry
 	// Results in the order of arrival. A call that was interrupted has none.
 	Results []entry.Entry
@@ -76,6 +76,11 @@ func Turns(path iter.Seq2[entry.Entry, error]) iter.Seq2[Turn, error] {
 				said++
 				if i, ok := rounds[call.Message]; answers && ok {
 					turn.Rounds[i].Results = append(turn.Rounds[i].Results, e)
+					n := untilCalls(turn.Rounds)
+					for _, r := range turn.Rounds[n:] {
+						turn.Rounds[n-1].Between = append(turn.Rounds[n-1].Between, r.Assistant)
+					}
+					turn.Rounds = turn.Rounds[:n]
 				} else if answers {
 					turn.Late, begun = append(turn.Late, e), true
 				}
@@ -85,6 +90,19 @@ func Turns(path iter.Seq2[entry.Entry, error]) iter.Seq2[Turn, error] {
 			yield(turn, nil)
 		}
 	}
+}
+
+// calls reports whether the assistant calls tools.
+func (r Round) calls() bool { return len(r.Assistant.Message().ToolCalls) > 0 }
+
+// untilCalls returns the number of rounds up to the last that calls tools. If a result follows, what the assistant said in
+// the others is sent with that one, because no list to be sent may end with it.
+func untilCalls[R interface{ calls() bool }](rounds []R) int {
+	n := len(rounds)
+	for n > 0 && !rounds[n-1].calls() {
+		n--
+	}
+	return n
 }
 
 // answers returns the index of the result of each call, -1 if it has none.
