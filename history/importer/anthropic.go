@@ -30,9 +30,9 @@ func (c *chatReader) anthropic(r Record, o *wire.Object, raw json.RawMessage, no
 		return err
 	}
 	data := o.Remainder()
-	for i, result := range b.results {
+	for i, result := range b.Results {
 		r.Body = entry.Message{Message: result}
-		if i == len(b.results)-1 && len(b.message.Content) == 0 {
+		if i == len(b.Results)-1 && len(b.Message.Content) == 0 {
 			r.Body = entry.Message{Message: result, Data: data}
 		}
 		if err := c.add(r); err != nil {
@@ -40,9 +40,9 @@ func (c *chatReader) anthropic(r Record, o *wire.Object, raw json.RawMessage, no
 		}
 		r.Parent = c.tip
 	}
-	if len(b.results) > 0 && len(b.message.Content) == 0 {
+	if len(b.Results) > 0 && len(b.Message.Content) == 0 {
 		return nil
 	}
-	r.Body = entry.Message{Message: b.message, Data: data}
+	r.Body = entry.Message{Message: b.Message, Data: data}
 	return c.add(r)
 }

@@ -248,6 +248,13 @@ func (p *pending) rest(path string, o *wire.Object) {
 	}
 }
 
+// left adds a note for each thing that a codec left over.
+func (p *pending) left(l wire.Leftovers) {
+	for _, left := range l {
+		p.add(NoteKind(left.Why), left.What)
+	}
+}
+
 func (b *builder) noteAll(line int, notes pending) {
 	for _, n := range notes {
 		b.note(line, n.reason, n.what)

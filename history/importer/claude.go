@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 const claudeSnapshot = "file-history-snapshot"
@@ -22,19 +23,20 @@ const claudeSnapshot = "file-history-snapshot"
 // between. They are put together again, followed by the results, so the tree branches only where the user went back.
 type claudeReader struct {
 	*builder
-	after   map[string]string    // by uuid: the record that the next one follows
-	answer  map[string]string    // by record: the answer that it is, or directly follows
-	tail    map[string]string    // by answer: the last record that directly follows it
-	message map[string]string    // by answer: the provider's id of the message
-	last    string               // the last record of the conversation, sidechains left out
-	pending entry.Compaction     // a compaction whose summary has not been read
-	labels  map[int]entry.Custom // by record: the line of a label, kept in case its target is missing
+	after   map[string]string            // by uuid: the record that the next one follows
+	answer  map[string]string            // by record: the answer that it is, or directly follows
+	tail    map[string]string            // by answer: the last record that directly follows it
+	message map[string]string            // by answer: the provider's id of the message
+	read    map[string]*messages.Decoder // by answer: what was read of it
+	last    string                       // the last record of the conversation, sidechains left out
+	pending entry.Compaction             // a compaction whose summary has not been read
+	labels  map[int]entry.Custom         // by record: the line of a label, kept in case its target is missing
 }
 
 func newClaude(b *builder) *claudeReader {
 	return &claudeReader{
 		builder: b, after: map[string]string{}, answer: map[string]string{}, tail: map[string]string{},
-		message: map[string]string{}, labels: map[int]entry.Custom{},
+		message: map[string]string{}, read: map[string]*messages.Decoder{}, labels: map[int]entry.Custom{},
 	}
 }
 
@@ -154,20 +156,20 @@ func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object, notes *pen
 	data := o.Remainder()
 	switch {
 	case role == chat.RoleAssistant:
-		return c.answered(r, uuid, id, entry.Message{Message: b.message, Data: data})
+		return c.answered(r, uuid, id, b, data)
 	case summary:
-		return c.compacted(r, uuid, b.message, data)
+		return c.compacted(r, uuid, b.Message, data)
 	}
-	for i := range b.results {
+	for i := range b.Results {
 		if id := claudePartID(uuid, i); c.has(id) {
 			return fmt.Errorf("the uuid %q is used twice", clip(id))
 		}
 	}
 	// The results come first because they answer earlier calls.
-	for i, result := range b.results {
+	for i, result := range b.Results {
 		part := r
 		part.Body = entry.Message{Message: result}
-		if last := i == len(b.results)-1; last && len(b.message.Content) == 0 {
+		if last := i == len(b.Results)-1; last && len(b.Message.Content) == 0 {
 			part.Body = entry.Message{Message: result, Data: data}
 			return c.follow(part, uuid)
 		}
@@ -178,9 +180,9 @@ func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object, notes *pen
 		r.Parent = part.ID
 	}
 	if meta {
-		r.Body = entry.CustomMessage{Name: "isMeta", Content: b.message.Content, Data: data}
+		r.Body = entry.CustomMessage{Name: "isMeta", Content: b.Message.Content, Data: data}
 	} else {
-		r.Body = entry.Message{Message: b.message, Data: data}
+		r.Body = entry.Message{Message: b.Message, Data: data}
 	}
 	return c.follow(r, uuid)
 }
@@ -192,15 +194,15 @@ const claudePart = ".131072"
 func claudePartID(uuid string, i int) string { return fmt.Sprintf("%s.%d", uuid, i+1) }
 
 // answered adds an answer, or the next block of one.
-func (c *claudeReader) answered(r Record, uuid, id string, m entry.Message) error {
+func (c *claudeReader) answered(r Record, uuid, id string, b *messages.Decoder, data json.RawMessage) error {
 	first := c.answer[r.Parent]
 	if before := c.get(first); id != "" && before != nil && c.message[first] == id && before.Sidechain == r.Sidechain {
 		whole := before.Body.(entry.Message)
-		whole.Content = append(whole.Content, m.Content...)
-		whole.ToolCalls = append(whole.ToolCalls, m.ToolCalls...)
-		if len(whole.Data)+len(m.Data) <= maxData {
-			whole.Data = mergeData(whole.Data, m.Data)
-		} else if !bytes.Equal(whole.Data, m.Data) {
+		c.read[first].Join(b)
+		whole.Message = c.read[first].Message
+		if len(whole.Data)+len(data) <= maxData {
+			whole.Data = mergeData(whole.Data, data)
+		} else if !bytes.Equal(whole.Data, data) {
 			c.note(r.Line, NoPlace, "data of the answer's further lines")
 		}
 		before.Body = whole
@@ -210,11 +212,11 @@ func (c *claudeReader) answered(r Record, uuid, id string, m entry.Message) erro
 		c.after[uuid] = first
 		return nil
 	}
-	r.Body = m
+	r.Body = entry.Message{Message: b.Message, Data: data}
 	if err := c.follow(r, uuid); err != nil {
 		return err
 	}
-	c.answer[uuid], c.tail[uuid], c.message[uuid] = uuid, uuid, id
+	c.read[uuid], c.answer[uuid], c.tail[uuid], c.message[uuid] = b, uuid, uuid, id
 	return nil
 }
 

@@ -128,8 +128,9 @@ func TestEveryValueIsInARecordTheHeaderOrANote(t *testing.T) {
 			for _, r := range got.Records {
 				kept = append(kept, r.ID, r.Parent, r.Recorded, r.Time.Format("2006-01-02T15:04:05.000Z"))
 				collect(t, []byte(body(t, r.Body)), "", func(path, s string) {
-					if opaque, err := base64.StdEncoding.DecodeString(s); err == nil && strings.HasSuffix(path, ".base64") {
-						s = string(opaque)
+					if raw, err := base64.StdEncoding.DecodeString(s); err == nil && (strings.HasSuffix(path, ".base64") || strings.HasSuffix(path, ".data")) {
+						kept = append(kept, s)
+						s = string(raw)
 					}
 					kept = append(kept, s)
 					if strings.HasPrefix(s, "{") && json.Valid([]byte(s)) { // arguments of a call

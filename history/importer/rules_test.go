@@ -420,8 +420,8 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 		{
 			"Anthropic: a breakpoint with an unknown field is noted",
 			`{"role":"user","content":[{"type":"text","text":"see","cache_control":{"type":"ephemeral","scope":"all"}}]}`,
-			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("see")}},
-			[]importer.Note{{Line: 1, Count: 1, Kind: importer.NoPlace, What: "content.text.cache_control"}},
+			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("see"), chat.CacheBreakpoint{Type: "ephemeral"}}},
+			[]importer.Note{{Line: 1, Count: 1, Kind: importer.NoPlace, What: "content.text.cache_control.scope"}},
 		},
 	}
 	for _, tt := range tests {

@@ -147,6 +147,15 @@ func (o *Object) Put(name string, raw json.RawMessage) {
 	}
 }
 
+// PutText sets a field to a text.
+func (o *Object) PutText(name, s string) {
+	raw, _ := json.Marshal(s) // strings always encode
+	if o.fields == nil {
+		o.fields = map[string]json.RawMessage{}
+	}
+	o.fields[name] = raw
+}
+
 // Rest returns the names of the fields that were not read and are not null, in order.
 func (o *Object) Rest() []string {
 	var names []string

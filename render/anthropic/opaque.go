@@ -90,15 +90,6 @@ func (b opaqueBlock) marksCall(m chat.Message) bool {
 	return b.Type == typeToolUse && m.Role == chat.RoleAssistant && b.call(m) >= 0
 }
 
-// placeMark returns a part that marks the place of a call in the content, because a [chat.Message] holds its calls
-// apart from it.
-func placeMark(id string) chat.Opaque {
-	return opaqueOf(struct {
-		Type string `json:"type"`
-		ID   string `json:"id"`
-	}{typeToolUse, id})
-}
-
 // opaqueOf returns a value as an opaque part, encoded without escapes for HTML.
 func opaqueOf[T any](v T) chat.Opaque {
 	value, err := plainjson.Marshal(v)
@@ -106,19 +97,4 @@ func opaqueOf[T any](v T) chat.Opaque {
 		panic(err) // v holds strings and raw JSON that was parsed before
 	}
 	return chat.Opaque{Value: value}
-}
-
-// opaqueThinking converts thinking that does not come first to the form that [Response] returns.
-func opaqueThinking(t chat.Thinking) chat.Opaque {
-	if t.Encrypted != "" {
-		return opaqueOf(struct {
-			Type string `json:"type"`
-			Data string `json:"data"`
-		}{typeRedacted, t.Encrypted})
-	}
-	return opaqueOf(struct {
-		Type      string `json:"type"`
-		Thinking  string `json:"thinking"`
-		Signature string `json:"signature"`
-	}{typeThinking, t.Text, t.Signature})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 // pair puts the results directly after their calls and makes the ids valid and unique.
@@ -186,7 +187,7 @@ func renameMarks(content chat.Parts, before []string, calls []chat.ToolCall) cha
 			if id == b.ID && !taken[n] {
 				taken[n] = true
 				if calls[n].ID != id {
-					out[k] = placeMark(calls[n].ID)
+					out[k] = messages.PlaceMark(calls[n].ID)
 				}
 				break
 			}

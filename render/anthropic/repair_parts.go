@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 // parts repairs the content of each message, and removes the messages that become empty.
@@ -83,7 +84,7 @@ func (r *repairer) content(it *item) (kept, misplaced chat.Parts) {
 			switch {
 			case thinkingOver && begun:
 				r.Report(it.index, chat.RuleThinking, "part %d turned into an opaque part, because it is not first", k)
-				kept = append(kept, opaqueThinking(p))
+				kept = append(kept, messages.LaterThinking(p))
 				continue
 			case thinkingOver:
 				r.Report(it.index, chat.RuleThinking, "the thinking in part %d left out, because it is not first", k)

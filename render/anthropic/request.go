@@ -8,6 +8,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 // Request converts a request to the SDK's types, without a model, which the caller adds, as [Model] does. A request
@@ -233,7 +234,7 @@ func (w *writer) call(i, k int, c chat.ToolCall) *sdk.ToolUseBlockParam {
 		ID: c.ID, Name: c.Name, Input: json.RawMessage(c.Arguments),
 		CacheControl: w.plan.control(blockKey{kind: blockCall, message: i, index: k}),
 	}
-	if from, ok := parseCaller(c.Signature); ok {
+	if from, ok := messages.ParseCaller(c.Signature); ok {
 		if from.Toolset != "" {
 			b.ToolsetName = sdk.String(from.Toolset)
 		}

@@ -6,6 +6,8 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 // StopPause reports that the API interrupted a long turn of its own tools, or paused after a compaction. The answer so
@@ -28,7 +30,7 @@ func Response(m *sdk.Message) chat.Response {
 			m.Usage.CacheCreation.Ephemeral1hInputTokens),
 		StopReason: stopReason(m.StopReason),
 	}
-	r.Message, _ = assistantOf(m.Content, nil)
+	r.Message = decode(m.Content)
 	for _, b := range m.Content {
 		if b.Type == typeCompaction {
 			r.Usage = r.Usage.Plus(compactionUsage(m))
@@ -38,56 +40,27 @@ func Response(m *sdk.Message) chat.Response {
 	return r
 }
 
-// assistantOf returns the message that consists of these blocks, and the breakpoints that calls at its end carry. marks
-// are the breakpoints of each block; nil for an answer, whose blocks have none.
-func assistantOf(blocks []sdk.ContentBlockUnion, marks []chat.Parts) (m chat.Message, after chat.Parts) {
-	m.Role = chat.RoleAssistant
-	lastNonCall := -1
-	for i, b := range blocks {
-		if b.Type != typeToolUse {
-			lastNonCall = i
+// decode returns the message that consists of these blocks.
+func decode(blocks []sdk.ContentBlockUnion) chat.Message {
+	d := messages.Decoder{Role: chat.RoleAssistant, Lenient: true, Message: chat.Message{Role: chat.RoleAssistant}}
+	for _, b := range blocks {
+		o, err := wire.Parse(json.RawMessage(b.RawJSON()))
+		if err != nil {
+			o = &wire.Object{} // the caller made it
+		}
+		// What the SDK has put together from a stream is in its fields only, until the block is complete.
+		for name, s := range map[string]string{"type": b.Type, "id": b.ID, "name": b.Name, "text": b.Text, "thinking": b.Thinking, "signature": b.Signature, "data": b.Data} {
+			if s != "" {
+				o.PutText(name, s)
+			}
+		}
+		if b.Type == messages.TypeToolUse {
+			d.Call(o, string(b.Input))
+		} else {
+			d.Block(o)
 		}
 	}
-	thinkingFirst := true
-	var ids chat.CallIDs
-	add := func(p ...chat.Part) { m.Content = append(m.Content, p...) }
-	for i, b := range blocks {
-		var mark chat.Parts
-		if marks != nil {
-			mark = marks[i]
-		}
-		switch b.Type {
-		case typeThinking, typeRedacted:
-			t := chat.Thinking{Text: b.Thinking, Signature: b.Signature, Encrypted: b.Data}
-			if thinkingFirst {
-				add(t)
-			} else {
-				add(opaqueThinking(t))
-			}
-			continue
-		case typeText:
-			add(chat.Text(b.Text))
-			if c := textCitations(b); c.Value != nil {
-				add(c)
-			}
-			add(mark...)
-		case typeToolUse:
-			id := ids.Next(b.ID)
-			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{
-				ID: id, Name: b.Name, Arguments: string(b.Input), Signature: callerSignature(b),
-			})
-			if i < lastNonCall {
-				add(placeMark(id))
-				add(mark...)
-			} else {
-				after = append(after, mark...)
-			}
-		default:
-			add(chat.Opaque{Value: json.RawMessage(b.RawJSON())})
-		}
-		thinkingFirst = false
-	}
-	return m, after
+	return d.Message
 }
 
 func stopReason(s sdk.StopReason) chat.StopReason {
@@ -103,49 +76,4 @@ func stopReason(s sdk.StopReason) chat.StopReason {
 	default:
 		return chat.StopEnd
 	}
-}
-
-// textCitations returns a part that stores the citations of a text, and an empty one if there are none.
-func textCitations(b sdk.ContentBlockUnion) chat.Opaque {
-	var block opaqueBlock
-	if json.Unmarshal([]byte(b.RawJSON()), &block) != nil || len(block.Citations) == 0 {
-		return chat.Opaque{}
-	}
-	return opaqueOf(struct {
-		Type      string            `json:"type"`
-		Citations []json.RawMessage `json:"citations"`
-	}{typeCitations, block.Citations})
-}
-
-// caller holds the fields of a call besides its id, name and arguments.
-type caller struct {
-	Caller  json.RawMessage `json:"caller,omitempty"`
-	Toolset string          `json:"toolset_name,omitempty"`
-}
-
-// callerSignature returns a signature that stores a call's caller, "" if the model itself called a tool of the request.
-func callerSignature(b sdk.ContentBlockUnion) string {
-	var c caller
-	if json.Unmarshal([]byte(b.RawJSON()), &c) != nil {
-		return ""
-	}
-	var head struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(c.Caller, &head) != nil || head.Type == "" || head.Type == "direct" {
-		c.Caller = nil
-	}
-	if c.Caller == nil && c.Toolset == "" {
-		return ""
-	}
-	return string(opaqueOf(c).Value)
-}
-
-// parseCaller reads what callerSignature wrote, and returns false for the signature of another provider.
-func parseCaller(signature string) (caller, bool) {
-	var c caller
-	if len(signature) == 0 || signature[0] != '{' || json.Unmarshal([]byte(signature), &c) != nil {
-		return caller{}, false
-	}
-	return c, len(c.Caller) > 0 || c.Toolset != ""
 }
