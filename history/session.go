@@ -241,15 +241,24 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.l
 // empty if that would be longer. Arguments of calls become {}; thinking, images, documents, opaque parts and data are
 // removed.
 //
-// Word for word copies in later compactions, clearings, branch summaries, plans and lists of things to do are erased too:
-// whole lines of a text, and runs of 32 bytes or more, also within JSON. So are text files ([storage.Texter]). A summary describes what it covers in its own words and is not changed; those
-// that cover what is erased are listed in [entry.Erasure.Summaries], so erase them too if they must not reveal it.
-// Checkpoint files stay too: [entry.Erasure.Folders] lists their folders, each of which checkpoints.Folder.Erase erases.
+// Copies of it in the whole session are erased too:
+//
+//   - A message, on any branch, that says the same as a whole; one of less than 32 bytes only if neither it nor the erased one
+//     is on the path to the other, because people say "go on" twice.
+//   - What a source keeps of a result that is erased ([entry.Custom.Of]).
+//   - Words in compactions, clearings, branch summaries, plans and lists of things to do: whole lines of a text, and runs of
+//     32 bytes or more, also within JSON; names in an index; and the placeholder of what is erased.
+//   - Text files ([storage.Texter]), unless somebody has put a link in their folder's place.
+//
+// Other entries that hold a line or 32 bytes of it are listed in [entry.Erasure.Holders]. A summary describes what it covers
+// in its own words and is not changed; those that cover what is erased are listed in [entry.Erasure.Summaries]. Erase both
+// too if they must not reveal it. Checkpoint files stay: [entry.Erasure.Folders] lists their folders, each of which
+// checkpoints.Folder.Erase erases. An application that has a list of its own, as with package mirror, takes it out there.
 // What was sent to models stays where it went, and below the store traces may stay on disk: its page says which
 // ([storage.File], [storage.Memory], package postgres).
 //
-// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the
-// entries. Other sessions that have the store open show what was erased until they refresh. If Erase fails halfway it
+// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads the whole store twice. Other
+// sessions that have the store open show what was erased until they refresh. If Erase fails halfway it
 // can be called again.
 func (s *Session) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
 	return s.log.Erase(ctx, ids...)
@@ -262,6 +271,11 @@ func (s *Session) Remove(ctx context.Context) error { return s.log.Remove(ctx) }
 // Redact returns a text as [Options.Redact] would have it written, for whoever shows or sends it elsewhere.
 func (s *Session) Redact(ctx context.Context, p entry.Passage) (string, error) {
 	return s.log.Redact(ctx, p)
+}
+
+// RedactEntry returns an entry with its texts as [Options.Redact] has them written.
+func (s *Session) RedactEntry(ctx context.Context, e entry.Entry) (entry.Entry, error) {
+	return s.log.RedactEntry(ctx, e)
 }
 
 // Redacted returns an error whose text is redacted as the session's entries are. What it wraps is found by [errors.Is]

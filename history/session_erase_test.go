@@ -111,6 +111,70 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 	}
 }
 
+func TestCopiesAreErasedWhereverTheyStand(t *testing.T) {
+	const line = "the vault opens at 7 with 3141-5926, and the back door is never locked"
+	message := func(text string) entry.Body { return entry.Message{Message: chat.UserMessage(text)} }
+	call := func(id string) entry.Body {
+		return entry.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "load", Arguments: `{}`}}}}
+	}
+	result := func(id, text string) entry.Body { return entry.Message{Message: chat.ToolResult(id, text)} }
+	kept := func(of, text string) entry.Body {
+		return entry.Custom{Name: "promptree skills/" + of, Of: of, Data: []byte(inJSON(text))}
+	}
+	index := func(names string) entry.Body {
+		return entry.Compaction{Messages: []chat.Message{chat.UserMessage("So far."), chat.UserMessage("<history-index>\nNames:\n(read entry ID: /l.jsonl)\n" + names + "\n</history-index>")}}
+	}
+	type place struct {
+		parent string // "" for the entry before
+		body   entry.Body
+	}
+	for _, tt := range []struct {
+		rule            string
+		list            []place // e1, e2 and so on
+		erase           string
+		copies, holders []string
+	}{
+		{"a message on another branch", []place{{"", message(line)}, {"", message("a")}, {"root", message("b")}, {"", message(line)}}, "e1", []string{"e5"}, nil},
+		{"a short message on another branch", []place{{"", message("x")}, {"", message("pin 4711")}, {"e1", message("pin 4711")}}, "e3", []string{"e2"}, nil},
+		{"not a short message on the same path", []place{{"", message("pin 4711")}, {"", message("a")}, {"", message("pin 4711")}}, "e1", nil, []string{"e3"}},
+		{"not a short message before it", []place{{"", message("pin 4711")}, {"", message("a")}, {"", message("pin 4711")}}, "e3", nil, []string{"e1"}},
+		{"a long message on the same path", []place{{"", message(line)}, {"", message("a")}, {"", message(line)}}, "e3", []string{"e1"}, nil},
+		{"the same words of another role", []place{{"", call("1")}, {"", result("1", line)}, {"", entry.CustomMessage{Name: "n", Content: chat.Parts{chat.Text(line)}}}}, "e2", []string{"e3"}, nil},
+		{"what a source keeps of a result, before it", []place{{"", call("1")}, {"", kept("1", line)}, {"", result("1", "# Deploy\n"+line)}}, "e3", []string{"e2"}, nil},
+		{"what a source keeps of the same at another call", []place{{"", call("1")}, {"", kept("1", line)}, {"", result("1", line)}, {"", call("2")}, {"", kept("2", line)}, {"", result("2", line+"\n(again)")}}, "e6", []string{"e2", "e5"}, []string{"e3"}},
+		{"not what a source keeps of another result", []place{{"", call("1")}, {"", kept("2", "# Deploy\nwith care and a licence")}, {"", result("1", "# Deploy\n"+line)}}, "e3", nil, []string{"e2"}},
+		{"not what others hold, which is listed", []place{{"", message("key:\n" + line)}, {"", message("You said: " + line)}, {"", entry.Label{Target: "e1", Text: line}}, {"", entry.Custom{Name: "app", Data: []byte(inJSON(line))}}, {"", message("innocent")}}, "e1", nil, []string{"e2", "e3", "e4"}},
+		{"names in an index", []place{{"", message("see vault-3141 and door.go")}, {"", message("other.go")}, {"", index("e1: vault-3141, other.go\ne2: door.go")}}, "e1", []string{"e3"}, nil},
+		{"a placeholder of it", []place{{"", call("1")}, {"", result("1", "PIN=4711 "+line)}, {"", entry.Clearing{Results: []entry.Cleared{{Entry: "e2", Text: "[left out; names: PIN=4711]"}}}}}, "e2", []string{"e3"}, nil},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := tempFile(t)
+			s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
+			require.NoError(t, err)
+			for _, p := range tt.list {
+				if p.parent == "root" { // which takes an id
+					require.NoError(t, s.Branch(t.Context(), ""))
+					p.parent = ""
+				}
+				_, err := s.Add(t.Context(), entry.Entry{Parent: p.parent, Body: p.body})
+				require.NoError(t, err)
+			}
+			erasure, err := s.Erase(t.Context(), tt.erase)
+			require.NoError(t, err)
+			require.Equal(t, tt.copies, erasure.Copies)
+			require.Equal(t, tt.holders, erasure.Holders)
+			_, err = s.Erase(t.Context(), erasure.Holders...)
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+			for _, secret := range []string{"3141", "4711"} {
+				if strings.Contains(fmt.Sprint(tt.list), secret) {
+					require.NotContains(t, content(t, path), secret)
+				}
+			}
+		})
+	}
+}
+
 func TestAnotherSessionShowsAnErasureAfterRefresh(t *testing.T) {
 	store := &storage.Memory{}
 	one, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})

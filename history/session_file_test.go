@@ -274,22 +274,26 @@ func TestALastLineWithALineBreakThatCannotBeReadIsDamage(t *testing.T) {
 // A line that has its checksum was written whole.
 func TestALastLineThatLacksOnlyItsLineBreakIsKept(t *testing.T) {
 	whole := header + "\n" + hello + "\n" + welcome
-	path := file(t, whole)
-	reader, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
-	equal(t, &storage.Recovery{Line: 3, Whole: true}, reader.Recovered())
-	require.Equal(t, "e2", reader.Leaf())
-	require.Equal(t, 3, lineCount(t, reader))
-	require.Equal(t, whole, content(t, path), "reading changes nothing")
+	for _, end := range []string{"", "\x0b", "\x00", "n", "}", "\r"} {
+		t.Run(fmt.Sprintf("%q in its place", end), func(t *testing.T) {
+			path := file(t, whole+end)
+			reader, err := history.Read(path, history.Options{})
+			require.NoError(t, err)
+			equal(t, &storage.Recovery{Line: 3, Whole: true}, reader.Recovered())
+			require.Equal(t, "e2", reader.Leaf())
+			require.Equal(t, 3, lineCount(t, reader))
+			require.Equal(t, whole+end, content(t, path), "reading changes nothing")
 
-	s := opened(t, path)
-	equal(t, &storage.Recovery{Line: 3, Whole: true}, s.Recovered())
-	require.Equal(t, whole+"\n", content(t, path))
-	require.NoFileExists(t, path+".torn")
-	require.NoError(t, s.Append(t.Context(), chat.UserMessage("again")))
-	require.NoError(t, reader.Refresh(t.Context()))
-	equal(t, all(t, s), all(t, reader))
-	require.Equal(t, 4, lineCount(t, reader))
+			s := opened(t, path)
+			equal(t, &storage.Recovery{Line: 3, Whole: true}, s.Recovered())
+			require.Equal(t, whole+"\n", content(t, path))
+			require.NoFileExists(t, path+".torn")
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("again")))
+			require.NoError(t, reader.Refresh(t.Context()))
+			equal(t, all(t, s), all(t, reader))
+			require.Equal(t, 4, lineCount(t, reader))
+		})
+	}
 }
 
 func TestEachTornEndIsSavedToAFileOfItsOwn(t *testing.T) {

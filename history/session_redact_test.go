@@ -110,8 +110,8 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 		{
 			"in JSON the rest keeps its bytes",
 			entry.Custom{Name: "s3cret", Data: []byte(`{"a":1.50,"a":"\u0073\u0033cret","k":["<s3cret>",null,"\u00e9"]}`)},
-			entry.Custom{Name: "s3cret", Data: []byte(`{"a":1.50,"a":"[gone]","k":["<[gone]>",null,"\u00e9"]}`)},
-			[]string{"custom.data"},
+			entry.Custom{Name: "[gone]", Data: []byte(`{"a":1.50,"a":"[gone]","k":["<[gone]>",null,"\u00e9"]}`)},
+			[]string{"custom.name", "custom.data"},
 		},
 		{
 			"opaque parts, with spaces and without JSON",

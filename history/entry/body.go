@@ -182,11 +182,16 @@ type Branch struct {
 	From string `json:"from,omitempty"`
 }
 
+// SourceName begins the names of the [Custom] entries of promptree's own sources.
+const SourceName = "promptree "
+
 // Custom holds data that the application stores in the session for itself. history.Session.Customs returns the newest of
 // each name, also from before a compaction.
 type Custom struct {
 	// Name of the part of the application that it is from, and of what in it the data is about.
 	Name string `json:"name"`
+	// Of is the id of the call whose result says what is in Data, "" if there is none. The data is erased with the result.
+	Of string `json:"of,omitempty"`
 	// Data of any form. An entry without data ends its name.
 	Data json.RawMessage `json:"data,omitempty"`
 }

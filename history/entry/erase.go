@@ -3,10 +3,12 @@ package entry
 import (
 	"encoding/json"
 	"index/suffixarray"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // erasedText replaces a text that was erased, unless it is longer than the text.
@@ -42,6 +44,9 @@ func Erased(body Body) Body {
 	case Clearing:
 		b.Arguments = each(b.Arguments, "", func(_ string, c *Cleared) { c.Text = "{}" })
 		b.Results = each(b.Results, "", func(_ string, c *Cleared) { c.Text = cleared(c.Text) })
+		return b
+	case Custom:
+		b.Data = nil
 		return b
 	case Todos:
 		return Todos{Text: erasedFor(b.Text)}
@@ -108,11 +113,30 @@ func erasedParts(parts chat.Parts) chat.Parts {
 	return nil
 }
 
+// Whole returns all that a body says to a model, whoever says it, and "" for a body that says nothing.
+func Whole(body Body) string {
+	switch b := body.(type) {
+	case Message:
+		b.Name, b.Data = "", nil
+		body = b
+	case CustomMessage:
+		b.Data = nil
+		body = b
+	case Shell:
+		b.Data = nil
+		body = b
+	default:
+		return ""
+	}
+	return strings.Join(textsOf(body), "\xff")
+}
+
 // Copies finds word for word copies of the texts of some bodies in others.
 type Copies struct {
 	texts []byte             // each with a byte after it that is in no text
 	lines map[string]bool    // whole lines
 	keys  map[string]bool    // all keys of the texts
+	ids   map[string]bool    // of the entries, and of the calls that they answer
 	index *suffixarray.Index // of texts, nil until it is needed
 }
 
@@ -125,11 +149,17 @@ const (
 )
 
 // NewCopies returns a finder of copies that knows no text yet.
-func NewCopies() *Copies { return &Copies{lines: map[string]bool{}, keys: map[string]bool{}} }
+func NewCopies() *Copies {
+	return &Copies{lines: map[string]bool{}, keys: map[string]bool{}, ids: map[string]bool{}}
+}
 
-// Add records the texts of a body, and the texts in its JSON.
-func (c *Copies) Add(body Body) {
-	for _, text := range textsOf(body) {
+// AddID records an entry whose texts are known, and the call that it answers, if any.
+func (c *Copies) AddID(id, call string) { c.ids[id], c.ids[call] = true, true }
+
+// Add records the texts of an entry, and the texts in its JSON.
+func (c *Copies) Add(e Entry) {
+	c.AddID(e.ID, e.Message().ToolCallID)
+	for _, text := range textsOf(e.Body) {
 		for line := range strings.Lines(text) {
 			if line = strings.TrimSpace(line); len(line) >= lineSize {
 				c.lines[line] = true
@@ -142,19 +172,24 @@ func (c *Copies) Add(body Body) {
 	}
 }
 
-// isRun reports whether a text of runSize bytes is in one of the texts.
-func (c *Copies) isRun(text string) bool {
+// has reports whether a text is in one of the texts.
+func (c *Copies) has(text string) bool {
 	if c.index == nil {
 		c.index = suffixarray.New(c.texts)
 	}
 	return len(c.index.Lookup([]byte(text), 1)) > 0
 }
 
-// Without returns a body without its copies, and reports whether it had any.
+// Holds reports whether a body holds copies.
+func (c *Copies) Holds(body Body) bool {
+	return slices.ContainsFunc(textsOf(body), func(text string) bool { return c.cut(text) != text })
+}
+
+// Without returns a body that is made of others without its copies, and reports whether it had any.
 func (c *Copies) Without(body Body) (Body, bool) {
 	changed := false
 	v := &visitor{
-		show: func(p Passage) string { return c.cut(p.Text) },
+		show: func(p Passage) string { return c.cut(c.unlisted(p.Text)) },
 		value: func(_ string, value []byte) []byte {
 			if !c.inJSON(value) {
 				return value
@@ -176,10 +211,14 @@ func (c *Copies) Without(body Body) (Body, bool) {
 	case BranchSummary, PlanEnd, Todos:
 		body = v.body(body)
 		return body, changed
+	case Custom:
+		if b.Of != "" && c.ids[b.Of] && c.Holds(b) || strings.HasPrefix(b.Name, SourceName) && c.says(b) {
+			return Erased(b), true
+		}
 	case Clearing:
 		list := func(of []Cleared, instead func(string) string) []Cleared {
 			return each(of, "", func(_ string, o *Cleared) {
-				if c.inJSON([]byte(o.Text)) {
+				if c.ids[o.Entry] || c.inJSON([]byte(o.Text)) {
 					o.Text, changed = instead(o.Text), true
 				}
 			})
@@ -189,6 +228,31 @@ func (c *Copies) Without(body Body) (Body, bool) {
 		return b, changed
 	}
 	return body, false
+}
+
+// says reports whether one of the texts says as a whole what the data of a source does.
+func (c *Copies) says(b Custom) bool {
+	return slices.ContainsFunc(textsOf(b), func(text string) bool { return len(text) >= runSize && c.has(text) })
+}
+
+// unlisted returns an index of names without those that are in the texts.
+func (c *Copies) unlisted(text string) string {
+	if !strings.HasPrefix(text, plaintext.IndexOpen) {
+		return text
+	}
+	var left strings.Builder
+	for line := range strings.Lines(text) {
+		id, list, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		if ok && !strings.HasPrefix(line, "(") {
+			names := slices.DeleteFunc(strings.Split(list, ", "), c.has)
+			line = id + ": " + strings.Join(names, ", ") + "\n"
+			if len(names) == 0 {
+				continue
+			}
+		}
+		left.WriteString(line)
+	}
+	return left.String()
 }
 
 // cut returns a text without its copies. What is left when they are cut may be a copy in its turn.
@@ -211,7 +275,7 @@ func (c *Copies) cutOnce(text string) string {
 			continue
 		}
 		for tried = max(tried, i+keySize-runSize); tried <= i && tried+runSize <= len(text); tried++ {
-			if c.isRun(text[tried : tried+runSize]) {
+			if c.has(text[tried : tried+runSize]) {
 				found = true
 				for k := tried; k < tried+runSize; k++ {
 					gone[k] = true
@@ -259,8 +323,13 @@ func (c *Copies) inJSON(value []byte) bool {
 	return found
 }
 
-// textsOf returns the texts of a body: its JSON as it is, and the strings in it that may hold a run.
+// textsOf returns the texts of a body: its JSON as it is, and the strings in it that may hold a run. The name of a custom
+// entry, which stays, is not among them.
 func textsOf(body Body) []string {
+	if b, ok := body.(Custom); ok {
+		b.Name = ""
+		body = b
+	}
 	var texts []string
 	show := func(p Passage) string {
 		texts = append(texts, p.Text)

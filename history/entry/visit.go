@@ -56,6 +56,7 @@ func (v *visitor) body(body Body) Body {
 		b.Summary = v.summary("branchSummary", b.Summary)
 		return b
 	case Custom:
+		b.Name = v.text("custom.name", b.Name)
 		b.Data = v.json("custom.data", b.Data)
 		return b
 	case Label:
@@ -265,7 +266,7 @@ func common(name string) bool {
 //
 // Passages are: the texts, thoughts, participants' names, images (their URLs) and documents (their data) of messages,
 // wherever in an entry messages are; commands and their output; summaries, titles, instructions, labels, lists of
-// things to do and errors; the paths of files; the descriptions of tools; and the source of a session. In JSON values,
+// things to do and errors; the paths of files; the names of [Custom] entries, under which they are then found; the descriptions of tools; and the source of a session. In JSON values,
 // each string, each number and each key is one: in data, in a call's arguments, in opaque parts, in the parameters of
 // tools and in entries of unknown types. Empty texts are not passed.
 //

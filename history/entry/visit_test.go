@@ -89,7 +89,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		entry.TypeCompaction:     append(inMessages(".messages"), ".checkpoints", ".firstKept", ".lastCovered", ".mode", ".model", ".plan"),
 		entry.TypeBranchSummary:  {".from"},
 		entry.TypeBranch:         {".from"},
-		entry.TypeCustom:         {".name"},
+		entry.TypeCustom:         {".of"},
 		entry.TypeLabel:          {".target"},
 		entry.TypeModelChange:    {".model", ".provider"},
 		entry.TypeThinkingChange: {".level"},
@@ -101,7 +101,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		entry.TypePlanEnd:        {".errorType", ".finished.model", ".finished.request", ".outcome", ".plan"},
 		entry.TypeRefusal:        {".model"},
 		entry.TypePin:            {".id"},
-		entry.TypeErasure:        {".copies", ".entries", ".folders", ".summaries"},
+		entry.TypeErasure:        {".copies", ".entries", ".folders", ".holders", ".summaries"},
 		"later":                  {"", ".id", ".parent", ".redacted"},
 	}
 	index := regexp.MustCompile(`\[\d+\]`)

@@ -38,7 +38,7 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 type Recovery struct {
 	// Line at which the log was torn, from 1.
 	Line int
-	// Whole is set if the line has its checksum: it lacks only its line break, and is kept. A log that is open for writing
+	// Whole is set if the line has its checksum: it lacks only its line break, or another byte has its place, and is kept. A log that is open for writing
 	// is given the line break.
 	Whole bool
 	// Bytes is the number of bytes that were cut off, 0 for a whole line.
@@ -61,10 +61,11 @@ func (f *File) open(readOnly bool) (err error) {
 	if rest := size - f.end; err == nil && 0 < rest && rest <= f.options.MaxLine {
 		line := make([]byte, rest)
 		_, err = io.ReadFull(io.NewSectionReader(f.file, f.end, rest), line)
-		if err == nil && checksum.Check(line) == nil {
-			f.unended, f.file = true, &withBreak{f.file, size}
-			size++
-			f.end = size
+		for at := size; err == nil && at >= size-1 && at > f.end; at-- { // without its line break, or with another byte there
+			if checksum.Check(line[:at-f.end]) == nil {
+				f.unended, f.file, f.end = true, &withBreak{f.file, at}, at+1
+				size = f.end
+			}
 		}
 	}
 	if err == nil {
@@ -92,7 +93,7 @@ func (f *File) open(readOnly bool) (err error) {
 	return nil
 }
 
-// withBreak is a file that is read as if the line break followed that its last line lacks.
+// withBreak is a file that is read as if the line break followed that its last line lacks, in place of any other byte.
 type withBreak struct {
 	DiskFile
 	at int64
@@ -100,17 +101,14 @@ type withBreak struct {
 
 func (w *withBreak) Size() (int64, error) {
 	size, err := w.DiskFile.Size()
-	if size == w.at {
-		size++
-	}
-	return size, err
+	return max(size, w.at+1), err
 }
 
 func (w *withBreak) ReadAt(p []byte, at int64) (int, error) {
 	n, err := w.DiskFile.ReadAt(p, at)
-	if n < len(p) && at+int64(n) == w.at && errors.Is(err, io.EOF) {
-		p[n] = '\n'
-		if n++; n == len(p) {
+	if i := w.at - at; i >= 0 && i < int64(len(p)) && int64(n) >= i {
+		p[i] = '\n'
+		if n = max(n, int(i)+1); n == len(p) {
 			err = nil
 		}
 	}

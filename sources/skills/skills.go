@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 )
@@ -217,7 +218,9 @@ func (s *Skills) check() error {
 	return nil
 }
 
-func (s *Skills) store() kept.Store { return kept.Store{Session: s.Session, Kind: "promptree skills"} }
+func (s *Skills) store() kept.Store {
+	return kept.Store{Session: s.Session, Kind: entry.SourceName + "skills"}
+}
 
 // fit divides items by the share of what was loaded.
 func (s *Skills) fit(items []kept.Item, sizing elements.Sizing) (fit, over []kept.Item) {

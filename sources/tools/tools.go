@@ -172,7 +172,9 @@ func (d *Deferred) tool(name string) *chat.Tool {
 	return nil
 }
 
-func (d *Deferred) store() kept.Store { return kept.Store{Session: d.Session, Kind: "promptree tools"} }
+func (d *Deferred) store() kept.Store {
+	return kept.Store{Session: d.Session, Kind: entry.SourceName + "tools"}
+}
 
 // items returns the found tools that there are still, in the order in which they were found.
 func (d *Deferred) items(ctx context.Context, id string) ([]kept.Item, error) {

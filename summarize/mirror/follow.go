@@ -211,7 +211,13 @@ func (m *Mirror[M]) find(ctx context.Context, list []M, identities []uint64) err
 		if err != nil {
 			return err
 		}
-		if len(ids) == len(bodies) || !says(e, bodies[len(ids)]) {
+		same := len(ids) < len(bodies)
+		if same {
+			if same, err = m.says(ctx, e, bodies[len(ids)]); err != nil {
+				return err
+			}
+		}
+		if !same {
 			other = e.ID
 			break
 		}
@@ -320,17 +326,30 @@ func (p *pairing) admit(m chat.Message) entry.Body {
 	return entry.Message{Message: had}
 }
 
-// says reports whether an entry holds a message. Of what was redacted only the role and the calls are compared.
-func says(e entry.Entry, b entry.Body) bool {
-	had, now := shown(e.Body), shown(b)
-	if len(e.Redacted) > 0 {
-		return sameCalls(had, now)
+// says reports whether an entry holds a message. What was redacted is compared with the message as it would be redacted.
+func (m *Mirror[M]) says(ctx context.Context, e entry.Entry, b entry.Body) (bool, error) {
+	had := digest(shown(e.Body))
+	if len(e.Redacted) == 0 || had == digest(shown(b)) {
+		return had == digest(shown(b)), nil
 	}
-	return digest(had) == digest(now)
+	now, err := m.redacted(ctx, b)
+	return had == digest(now), err
 }
 
-func sameCalls(a, b chat.Message) bool {
-	return a.Role == b.Role && givenID(a.ToolCallID) == givenID(b.ToolCallID) && len(a.ToolCalls) == len(b.ToolCalls)
+// errUnsteady is the cause of an error for a redactor by which no entry could be found again.
+var errUnsteady = errors.New("it returned different texts for the same text: let it return the same each time")
+
+// redacted returns what the session would hold of a message.
+func (m *Mirror[M]) redacted(ctx context.Context, b entry.Body) (chat.Message, error) {
+	e, err := m.Compactor.Session.RedactEntry(ctx, entry.Entry{Body: b})
+	if err != nil {
+		return chat.Message{}, err
+	}
+	again, err := m.Compactor.Session.RedactEntry(ctx, entry.Entry{Body: b})
+	if now := shown(e.Body); err != nil || digest(now) == digest(shown(again.Body)) {
+		return now, err
+	}
+	return chat.Message{}, &entry.RedactError{Path: append(e.Redacted, again.Redacted...)[0], Err: errUnsteady}
 }
 
 // append appends messages of the list, and then other entries.

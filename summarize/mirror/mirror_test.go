@@ -455,6 +455,102 @@ func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
 	}
 }
 
+// followed returns a function that fits a list after a restart with a redactor.
+func followed(t *testing.T, store storage.Store, partial bool) func(redact func(string) string, list ...chat.Message) (*history.Session, string, error) {
+	return func(redact func(string) string, list ...chat.Message) (*history.Session, string, error) {
+		s, err := history.New(t.Context(), store, history.Options{Redact: func(p entry.Passage) string { return redact(p.Text) }})
+		require.NoError(t, err)
+		m := mirror.New(compactorOn(t, s, plenty))
+		m.Partial = partial
+		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
+		return s, texts(fitted.Messages), err
+	}
+}
+
+func TestAnEditOfARedactedMessageIsRecordedAndSent(t *testing.T) {
+	hide := func(text string) string { return strings.ReplaceAll(text, "hunter2", "[password]") }
+	call := func(arguments string) chat.Message {
+		return chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "run", Arguments: arguments}}}
+	}
+	for _, tt := range []struct {
+		rule          string
+		before, after chat.Message
+		changed       bool
+	}{
+		{"a word is changed", chat.UserMessage("hunter2: delete file A"), chat.UserMessage("hunter2: do not delete file A"), true},
+		{"the secret is taken out", chat.UserMessage("use hunter2"), chat.UserMessage("use nothing"), true},
+		{"the secret is changed to another", chat.UserMessage("use hunter2 now"), chat.UserMessage("use 12345678 now"), true},
+		{"a call is changed", call(`{"command":"login hunter2"}`), call(`{"command":"logout hunter2"}`), true},
+		{"the position of the secret is changed", chat.UserMessage("a hunter2 b"), chat.UserMessage("a b hunter2"), true},
+		{"nothing is changed", chat.UserMessage("hunter2: delete file A"), chat.UserMessage("hunter2: delete file A"), false},
+		{"the owner redacts it too", chat.UserMessage("use hunter2"), chat.UserMessage("use [password]"), false},
+		{"a call is as it was", call(`{"command":"login hunter2"}`), call(`{"command":"login hunter2"}`), false},
+	} {
+		for _, partial := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, partial %t", tt.rule, partial), func(t *testing.T) {
+				fit := followed(t, &storage.Memory{}, partial)
+				rest := []chat.Message{chat.ToolResult("1", "done"), chat.AssistantMessage("hunter2 it is"), chat.UserMessage("on")}
+				if len(tt.before.ToolCalls) == 0 {
+					rest = rest[1:]
+				}
+				s, _, err := fit(hide, append([]chat.Message{tt.before}, rest...)...)
+				require.NoError(t, err)
+				had := said(t, s)
+				for range 2 {
+					var sent string
+					s, sent, err = fit(hide, append([]chat.Message{tt.after}, rest...)...)
+					require.NoError(t, err)
+					require.Contains(t, sent, hide(tt.after.Text()))
+					require.Equal(t, tt.changed, said(t, s) > had)
+				}
+				require.LessOrEqual(t, said(t, s), 2*had, "it is recorded once")
+				first := firstMessage(t, s)
+				require.Equal(t, hide(tt.after.Text()), first.Message().Text())
+				for i, c := range tt.after.ToolCalls {
+					require.Equal(t, hide(c.Arguments), first.Message().ToolCalls[i].Arguments)
+				}
+			})
+		}
+	}
+}
+
+// firstMessage returns the first message on a session's path.
+func firstMessage(t *testing.T, s *history.Session) entry.Entry {
+	for e, err := range s.PathTo(t.Context(), "") {
+		require.NoError(t, err)
+		if e.Type() == entry.TypeMessage {
+			return e
+		}
+	}
+	return entry.Entry{}
+}
+
+func TestChangedRulesOfRedactionCostOneBranchOnce(t *testing.T) {
+	fit := followed(t, &storage.Memory{}, false)
+	list := []chat.Message{chat.UserMessage("use hunter2"), chat.AssistantMessage("ok"), chat.UserMessage("on")}
+	for i, word := range []string{"[1]", "[2]", "[2]", "[2]", "[3]", "[3]"} {
+		s, sent, err := fit(func(text string) string { return strings.ReplaceAll(text, "hunter2", word) }, list...)
+		require.NoError(t, err)
+		require.Equal(t, "use "+word+" ok on", sent)
+		require.Equal(t, []int{3, 6, 6, 6, 9, 9}[i], said(t, s))
+	}
+}
+
+func TestARedactorThatIsNotSteadyIsAnErrorThatNamesIt(t *testing.T) {
+	for _, partial := range []bool{false, true} {
+		fit := followed(t, &storage.Memory{}, partial)
+		n := 0
+		random := func(text string) string { n++; return strings.ReplaceAll(text, "hunter2", fmt.Sprint("[", n, "]")) }
+		list := []chat.Message{chat.UserMessage("use hunter2"), chat.AssistantMessage("ok"), chat.UserMessage("on")}
+		_, _, err := fit(random, list...)
+		require.NoError(t, err)
+		s, _, err := fit(random, list...)
+		require.ErrorAs(t, err, new(*entry.RedactError))
+		require.ErrorContains(t, err, "Options.Redact, at message.content[0].text: it returned different texts")
+		require.Equal(t, 3, said(t, s))
+	}
+}
+
 func TestMistakesAreErrors(t *testing.T) {
 	_, err := (&mirror.Mirror[int]{}).Fit(t.Context(), mirror.Request[int]{})
 	require.ErrorContains(t, err, "set Mirror.Compactor")

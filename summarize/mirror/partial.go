@@ -15,7 +15,7 @@ func (m *Mirror[M]) align(ctx context.Context, list []M, identities []uint64) er
 	if err != nil {
 		return err
 	}
-	b := &backwards{}
+	b := &backwards{redacted: func(b entry.Body) (chat.Message, error) { return m.redacted(ctx, b) }}
 	for _, c := range all {
 		for _, message := range c.messages {
 			b.said = append(b.said, newSaid(message))
@@ -59,14 +59,14 @@ func (m *Mirror[M]) known(ctx context.Context, b *backwards) (int, error) {
 			return 0, err
 		}
 		at = e.ID
-		if had := newSaid(shown(e.Body)); n < len(b.said) && had.is(b.said[n], e) {
+		if had := newSaid(shown(e.Body)); n < len(b.said) && b.is(had, b.said[n], e) {
 			n, last = n+1, e.ID
-		} else if had.questionOrAnswer() {
+		} else if had.questionOrAnswer() || b.err != nil {
 			break
 		}
 	}
-	if last == at {
-		return n, nil
+	if last == at || b.err != nil {
+		return n, b.err
 	}
 	return n, s.Branch(ctx, last)
 }
@@ -91,12 +91,22 @@ func newSaid(m chat.Message) said {
 	return said{m, digest(kept)}
 }
 
-// is reports whether the message of an entry is the same as another.
-func (had said) is(now said, e entry.Entry) bool {
-	switch {
-	case len(e.Redacted) > 0: // the original text is gone
-		return sameCalls(had.Message, now.Message)
-	case had.Role == resultName && now.Role == chat.RoleTool:
+// is reports whether the message of an entry is the same as another. What was redacted is compared with the message as it
+// would be redacted.
+func (b *backwards) is(had, now said, e entry.Entry) bool {
+	if len(e.Redacted) > 0 && had.digest != now.digest {
+		var body entry.Body = entry.Message{Message: now.Message}
+		if c, ok := e.Body.(entry.CustomMessage); ok {
+			c.Content = now.Content
+			body = c
+		}
+		var again chat.Message
+		if again, b.err = b.redacted(body); b.err != nil {
+			return false
+		}
+		now = newSaid(again)
+	}
+	if had.Role == resultName && (now.Role == chat.RoleTool || now.Role == resultName) {
 		return had.Text() == now.Text()
 	}
 	return had.digest == now.digest
@@ -109,11 +119,12 @@ func (had said) questionOrAnswer() bool {
 
 // backwards compares messages with the session's path, which is read from its end.
 type backwards struct {
-	said    []said
-	next    func() (entry.Entry, error, bool)
-	entries []entry.Entry // read so far, newest first
-	had     []said        // their messages
-	err     error
+	said     []said
+	next     func() (entry.Entry, error, bool)
+	entries  []entry.Entry // read so far, newest first
+	had      []said        // their messages
+	redacted func(entry.Body) (chat.Message, error)
+	err      error
 }
 
 // at reads up to the i-th entry from the end, and reports whether there is one.
@@ -137,9 +148,9 @@ func (b *backwards) endsWith(n int, lost bool) bool {
 		switch {
 		case !b.at(i):
 			return false
-		case b.had[i].is(b.said[j], b.entries[i]):
+		case b.is(b.had[i], b.said[j], b.entries[i]):
 			j, skips = j-1, true
-		case !skips || b.had[i].questionOrAnswer():
+		case b.err != nil || !skips || b.had[i].questionOrAnswer():
 			return false
 		}
 	}

@@ -271,6 +271,11 @@ func (l *Log) Redact(ctx context.Context, p entry.Passage) (string, error) {
 	return p.Redact(ctx, l.options.Redact)
 }
 
+// RedactEntry returns an entry as it would be written. See history.Session.RedactEntry.
+func (l *Log) RedactEntry(ctx context.Context, e entry.Entry) (entry.Entry, error) {
+	return e.Redact(ctx, l.options.Redact)
+}
+
 // Redacted returns an error whose text is redacted as the session's entries are. See history.Session.Redacted.
 func (l *Log) Redacted(ctx context.Context, err error) error {
 	if err == nil || l.options.Redact == nil {

@@ -39,7 +39,7 @@ type Item struct {
 	// Text that is shown, "" if the caller makes it from the name.
 	Text string `json:"text,omitempty"`
 	// Call is the id of the call whose result shows the item, "" if there was none.
-	Call string `json:"call,omitempty"`
+	Call string `json:"-"`
 
 	used int // items used later have higher numbers
 }
@@ -60,22 +60,22 @@ func (s Store) Write(ctx context.Context, c Change) error {
 		return history.ErrNoSession
 	}
 	var entries []entry.Entry
-	add := func(name string, data json.RawMessage) {
-		entries = append(entries, entry.Entry{Body: entry.Custom{Name: name, Data: data}})
+	add := func(name, call string, data json.RawMessage) {
+		entries = append(entries, entry.Entry{Body: entry.Custom{Name: name, Of: call, Data: data}})
 	}
 	for _, name := range c.End {
-		add(s.item(name), nil)
-		add(s.use(name), nil)
+		add(s.item(name), "", nil)
+		add(s.use(name), "", nil)
 	}
 	for _, i := range c.Keep {
 		data, err := plainjson.Marshal(i)
 		if err != nil {
 			return err
 		}
-		add(s.item(i.Name), data)
+		add(s.item(i.Name), i.Call, data)
 	}
 	for _, name := range c.Use {
-		add(s.use(name), json.RawMessage("true"))
+		add(s.use(name), "", json.RawMessage("true"))
 	}
 	if len(entries) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (s Store) Items(ctx context.Context, id string) ([]Item, error) {
 		if name, ok := strings.CutPrefix(b.Name, s.use("")); ok {
 			used[name] = n
 		} else if name, ok := strings.CutPrefix(b.Name, s.item("")); ok {
-			i := Item{used: n}
+			i := Item{Call: b.Of, used: n}
 			if json.Unmarshal(b.Data, &i) == nil {
 				i.Name = name
 				items = append(items, i)
