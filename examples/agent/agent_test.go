@@ -19,16 +19,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/test/extremes"
-	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/policies"
-)
-
-const (
-	generatedSession = "../../history/importer/testdata/generated.jsonl"
-	smallSession     = "../../history/importer/testdata/formats/claude-code.jsonl"
-	recordedSession  = "../../../shared/sessions/pi-before-compaction.jsonl"
 )
 
 // outcome is the result of a run of the program with -json.
@@ -119,10 +111,10 @@ func TestSurveyPrunesCompactsAndFindsTheDetail(t *testing.T) {
 
 func TestAPageShowsEachRound(t *testing.T) {
 	dir := folder(t, map[string]string{"a.txt": strings.Repeat("one two three\n", 2000)})
-	for name, args := range map[string][]string{"survey": {"-dir", dir, "-window", "6000"}, "replay": {"-session", smallSession}} {
-		t.Run(name, func(t *testing.T) {
+	for _, window := range []string{"6000", "128000"} {
+		t.Run("in "+window, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "run.html")
-			o := runJSON(t, append(args, "-page", file)...)
+			o := runJSON(t, "-dir", dir, "-window", window, "-page", file)
 			require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 			page, err := os.ReadFile(file)
 			require.NoError(t, err)
@@ -261,12 +253,7 @@ func TestATranscriptInTheFolderIsNotSurveyed(t *testing.T) {
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
-	const header = `{"type":"session","id":"a"}` + "\n"
-	dir := folder(t, map[string]string{
-		"torn.jsonl":   header + `{"type":"mess`,
-		"orphan.jsonl": header + `{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]}}` + "\n",
-		"notes.txt":    "no session at all",
-	})
+	dir := folder(t, map[string]string{"notes.txt": "no session at all"})
 	in := func(name string) string { return filepath.Join(dir, name) }
 	session, err := history.Open(in("used.jsonl"), history.Options{})
 	require.NoError(t, err)
@@ -290,16 +277,11 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"an argument", []string{"folder"}, `unexpected argument "folder"`},
 		{"a missing folder", []string{"-dir", in("missing")}, "missing"},
 		{"a folder that is a file", []string{"-dir", in("notes.txt")}, "notes.txt"},
-		{"a missing session", []string{"-session", in("missing.jsonl")}, "missing.jsonl"},
-		{"a session that is a folder", []string{"-session", dir}, "is not a regular file"},
-		{"a session of an unknown format", []string{"-session", in("notes.txt")}, "notes.txt: importer: line 1"},
-		{"a malformed session", []string{"-session", in("torn.jsonl")}, "torn.jsonl: importer: line 2"},
 		{"a transcript in use", []string{"-transcript", in("used.jsonl")}, "already holds a session"},
 		{"a transcript of another format", []string{"-transcript", in("notes.txt")}, "notes.txt"},
 		{"a transcript that is a folder", []string{"-transcript", dir}, "is a directory"},
 		{"a transcript in a missing folder", []string{"-transcript", in("missing/t.jsonl")}, "missing"},
 		{"a page in a missing folder", []string{"-page", in("missing/run.html")}, "missing"},
-		{"a transcript over the session that is replayed", []string{"-session", in("orphan.jsonl"), "-transcript", in("orphan.jsonl")}, "orphan.jsonl: line 1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -329,16 +311,12 @@ func contents(t *testing.T, dir string) map[string]string {
 }
 
 func TestBadInputFoundWhileRunningIsOneLineAndExitCode2(t *testing.T) {
-	orphan := filepath.Join(folder(t, map[string]string{"orphan.jsonl": `{"type":"session","id":"a"}` + "\n" +
-		`{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]}}` + "\n"}), "orphan.jsonl")
 	tests := []struct {
 		name string
 		args []string
 		want string
 	}{
 		{"a window too small for the required pieces", []string{"-window", "60"}, `needs \d+ tokens and has 1\b.*TextChunk \(\d+\)`},
-		{"a window too small for a recorded message", []string{"-session", generatedSession, "-window", "300"}, `generated\.jsonl: line \d+: .*needs \d+ tokens and has \d+`},
-		{"a recorded result without its call", []string{"-session", orphan}, `orphan\.jsonl: line 2: .*"c"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -357,7 +335,8 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestAFailureToWriteOutputIsReported(t *testing.T) {
 	var stderr bytes.Buffer
-	require.Equal(t, folderagent.ExitFailed, run(t.Context(), []string{"-session", smallSession, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
+	dir := folder(t, map[string]string{"a.txt": "one two\n"})
+	require.Equal(t, folderagent.ExitFailed, run(t.Context(), []string{"-dir", dir, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
 	require.Contains(t, stderr.String(), "no space left on device")
 }
 
@@ -368,106 +347,10 @@ func TestHelpGoesToTheStandardOutput(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-func TestReplayStaysWithinEveryWindow(t *testing.T) {
-	files, windows := []string{generatedSession}, []string{"8000", "128000"}
-	if extremes.All() {
-		files, windows = append(files, recordedSession), []string{"8000", "32000", "64000", "128000", "200000"}
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			sessiontest.Needs(t, file)
-			want, asked := recorded(t, file)
-			for _, window := range windows {
-				t.Run("in "+window, func(t *testing.T) {
-					t.Parallel()
-					o := runJSON(t, "-session", file, "-window", window)
-					require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
-					require.Len(t, o.rounds, asked)
-					if window != "128000" && window != "200000" { // in which the generated session has room
-						require.Positive(t, o.totals.Compactions)
-					}
-					require.Empty(t, cmp.Diff(want, encoded(t, said(t, o.transcript))), "everything that was said is in the transcript, in order")
-				})
-			}
-		})
-	}
-}
-
-// recorded returns the messages of a recorded session, and how many of them its model wrote.
-func recorded(t *testing.T, file string) (lines []string, asked int) {
-	t.Helper()
-	f, err := os.Open(file)
-	require.NoError(t, err)
-	defer f.Close()
-	recording, err := importer.Read(f)
-	require.NoError(t, err)
-	var messages []chat.Message
-	for _, m := range recording.Conversation() {
-		messages = append(messages, m)
-		if m.Role == chat.RoleAssistant {
-			asked++
-		}
-	}
-	return encoded(t, messages), asked
-}
-
-// encoded writes each message as a line, to compare.
-func encoded(t *testing.T, messages []chat.Message) []string {
-	t.Helper()
-	var lines []string
-	for _, m := range messages {
-		data, err := json.Marshal(m)
-		require.NoError(t, err)
-		lines = append(lines, string(data))
-	}
-	return lines
-}
-
-func TestEveryFormatAndTheTranscriptOfAReplayAreReplayed(t *testing.T) {
-	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			want, asked := recorded(t, file)
-			require.NotZero(t, asked)
-			o := runJSON(t, "-session", file)
-			require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
-			require.Empty(t, cmp.Diff(want, encoded(t, said(t, o.transcript))))
-
-			again := runJSON(t, "-session", o.transcript)
-			require.Equal(t, folderagent.ExitOK, again.code, again.stderr)
-			require.Equal(t, o.rounds, again.rounds)
-		})
-	}
-}
-
-func TestATranscriptWithCompactionsIsReplayed(t *testing.T) {
-	o := runJSON(t, "-dir", "../..")
-	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
-	require.Positive(t, o.totals.Compactions)
-	want := encoded(t, said(t, o.transcript))
-	for _, window := range []string{"4000", "6000", "128000"} {
-		again := runJSON(t, "-session", o.transcript, "-window", window)
-		require.Equal(t, folderagent.ExitOK, again.code, again.stderr)
-		require.Len(t, again.rounds, len(o.rounds))
-		require.Equal(t, window != "128000", again.totals.Compactions > 0)
-		require.Empty(t, cmp.Diff(want, encoded(t, said(t, again.transcript))))
-		o = again
-	}
-}
-
-func TestASessionWithoutMessagesIsReplayed(t *testing.T) {
-	path := filepath.Join(folder(t, map[string]string{"s.jsonl": `{"type":"session","id":"a"}` + "\n"}), "s.jsonl")
-	var stdout, stderr bytes.Buffer
-	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-session", path}, &stdout, &stderr))
-	require.Contains(t, stdout.String(), "\n0 rounds, 0 compactions")
-	require.Empty(t, stderr.String())
-}
-
 func TestEveryPolicyIsAccepted(t *testing.T) {
+	dir := folder(t, map[string]string{"a.txt": strings.Repeat("one two three\n", 2000)})
 	for _, name := range policies.Names() {
-		o := runJSON(t, "-session", "../../history/importer/testdata/formats/pi-tree.jsonl", "-policy", name)
+		o := runJSON(t, "-dir", dir, "-policy", name)
 		require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
 		require.Positive(t, o.totals.Spent)
 		require.Positive(t, o.totals.Whole)

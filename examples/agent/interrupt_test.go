@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -60,17 +59,6 @@ func TestInterruptLeavesACompleteTranscript(t *testing.T) {
 func TestAnInterruptEndsTheWaitBetweenRounds(t *testing.T) {
 	transcript, printed := interrupted(t, 1, "-dir", "../..", "-pace", "100h")
 	requireEndsWith(t, transcript, printed, 1)
-}
-
-func TestAnInterruptOfAReplayLeavesACompleteTranscript(t *testing.T) {
-	want, _ := recorded(t, generatedSession)
-	for _, rounds := range []int{1, 7, 40} {
-		transcript, printed := interrupted(t, rounds, "-session", generatedSession, "-window", "8000")
-		require.Equal(t, rounds, bytes.Count(printed, []byte("\n")))
-		got := said(t, transcript)
-		require.Empty(t, cmp.Diff(want[:len(got)], encoded(t, got)))
-		require.Equal(t, chat.RoleAssistant, got[len(got)-1].Role, "the message that the last round stands for")
-	}
 }
 
 func TestInterruptBeforeTheFirstRound(t *testing.T) {

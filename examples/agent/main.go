@@ -8,11 +8,9 @@
 // its summary lacks, and finds it in the transcript that the summary names. The model is scripted; the results of the
 // tools are real. It needs no key and no network. With -recall it finds the detail with the tools of package recall.
 //
-//	go run ./examples/agent -session FILE -window 200000
-//
-// replays a recorded session instead (of pi, Claude Code, Codex or promptree, or messages of OpenAI or Anthropic) with
-// the same rendering and compaction, one line a round; -json prints JSON. -policy compacts by another of the six
-// policies. At the end it prints the cost of the run by the -prices of a model, and the cost without any compaction.
+// It prints one line a round; -json prints JSON. -policy compacts by another of the six policies. At the end it prints
+// the cost of the run by the -prices of a model, and the cost without any compaction. What a recorded session would have
+// cost, promptree replay says.
 //
 // -page run.html also writes a page: what filled the window at each step, what was compacted, and each prompt.
 //
@@ -29,7 +27,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -52,38 +49,31 @@ func main() { folderagent.Main(run) }
 
 // options are the values of the command line.
 type options struct {
-	dir, session, transcript string
-	page, policy, model      string
-	summaryModel             string
-	prices, summaryPrices    sizing.Prices // of the models
-	window                   int
-	json, noBreadcrumb       bool
-	recall                   bool
-	pace                     time.Duration
+	dir, transcript       string
+	page, policy, model   string
+	summaryModel          string
+	prices, summaryPrices sizing.Prices // of the models
+	window                int
+	json, noBreadcrumb    bool
+	recall                bool
+	pace                  time.Duration
 }
 
 // about returns the title of the page.
 func (o options) about() string {
-	if o.session != "" {
-		return fmt.Sprintf("%s in a window of %d tokens", filepath.Base(o.session), o.window)
-	}
 	return fmt.Sprintf("A survey in a window of %d tokens", o.window)
 }
 
-// The default windows, in tokens.
-const (
-	surveyWindow = 16_000
-	replayWindow = 128_000
-)
+// surveyWindow is the default window, in tokens.
+const surveyWindow = 16_000
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
 	flags.StringVar(&o.dir, "dir", ".", "folder that the agent surveys")
-	flags.StringVar(&o.session, "session", "", "recorded session to replay instead")
 	flags.StringVar(&o.transcript, "transcript", "", "file for the session (default a new one in a temporary folder)")
 	flags.StringVar(&o.page, "page", "", "write a page of the run to this file")
-	flags.IntVar(&o.window, "window", 0, fmt.Sprintf("context window in tokens (default %d, %d with -session)", surveyWindow, replayWindow))
+	flags.IntVar(&o.window, "window", surveyWindow, "context window in tokens")
 	flags.StringVar(&o.policy, "policy", "", "compaction policy: "+strings.Join(policies.Names(), ", ")+" (default "+copilotchat.Name+", only if a prompt does not fit)")
 	flags.StringVar(&o.model, "prices", "claude-opus-4-5", "price the run as this model's (published prices)")
 	flags.StringVar(&o.summaryModel, "summary-prices", "claude-haiku-4-5", "price the summaries as this model's")
@@ -104,17 +94,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if _, err := policies.Named(cmp.Or(o.policy, copilotchat.Name)); err != nil {
 		return o, folderagent.UsageError{Err: fmt.Errorf("-policy: %w", err)}
 	}
-	given := false
-	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "window" })
 	switch {
-	case given && o.window <= 0:
+	case o.window <= 0:
 		return o, folderagent.UsageError{Err: fmt.Errorf("-window is %d: want a number of tokens, 1 or more", o.window)}
 	case o.pace < 0:
 		return o, folderagent.UsageError{Err: fmt.Errorf("-pace is %v: want a duration of 0 or more", o.pace)}
-	case !given && o.session != "":
-		o.window = replayWindow
-	case !given:
-		o.window = surveyWindow
 	}
 	return o, nil
 }
@@ -167,7 +151,7 @@ func report(ctx context.Context, err error, transcript string, stderr io.Writer)
 	return code
 }
 
-// work runs the survey or the replay, and returns the path of the transcript.
+// work runs the survey, and returns the path of the transcript.
 func work(ctx context.Context, o options, stdout io.Writer) (transcript string, err error) {
 	tokenizer := tiktoken.O200k()
 	var recorder *record.Recorder
@@ -184,28 +168,9 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 			err = errors.Join(err, page.Close())
 		}()
 	}
-	var job func(session *history.Session, onRound func(folderagent.Round)) (answer string, costs folderagent.Costs, err error)
-	var title string
 	window := sizing.Window{Tokens: o.window, Answer: min(tiktoken.ReplyPriming, o.window-1)}
-	if o.session != "" {
-		recording, err := readRecording(o.session)
-		if err != nil {
-			return "", err
-		}
-		title = fmt.Sprintf("Replay of %s in a window of %d tokens. Summaries are offline digests.\n"+
-			"Tokens are our own count, without the recording's system prompt and tools; promptree replay fits them to the recorded usage.", o.session, o.window)
-		job = func(session *history.Session, onRound func(folderagent.Round)) (string, folderagent.Costs, error) {
-			costs, err := replay(ctx, o, recording, session, tokenizer, window, recorder, onRound)
-			return "", costs, err
-		}
-	} else {
-		if _, err := os.ReadDir(o.dir); err != nil {
-			return "", folderagent.UsageError{Err: err}
-		}
-		title = "The model is scripted and the summaries are offline digests; the results of the tools are real."
-		job = func(session *history.Session, onRound func(folderagent.Round)) (string, folderagent.Costs, error) {
-			return surveyFolder(ctx, o, session, tokenizer, window, recorder, onRound)
-		}
+	if _, err := os.ReadDir(o.dir); err != nil {
+		return "", folderagent.UsageError{Err: err}
 	}
 	session, err := folderagent.OpenSession(o.transcript, o.recall)
 	if err != nil {
@@ -219,11 +184,11 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 	var out printer = lines{json.NewEncoder(stdout)}
 	if !o.json {
 		t := table{stdout}
-		t.head(title)
+		t.head("The model is scripted and the summaries are offline digests; the results of the tools are real.")
 		out = t
 	}
 	sum := totals{Transcript: session.Path(), Model: o.model, SummaryModel: o.summaryModel}
-	sum.Answer, sum.Costs, err = job(session, func(r folderagent.Round) {
+	sum.Answer, sum.Costs, err = surveyFolder(ctx, o, session, tokenizer, window, recorder, func(r folderagent.Round) {
 		sum.add(r)
 		out.round(r)
 	})
@@ -238,9 +203,6 @@ func (o options) compactBy() policy.Policy {
 	p := policies.All()[cmp.Or(o.policy, copilotchat.Name)]
 	if o.policy == "" { // compact only if a prompt does not fit, so that every run is the same
 		p.Trigger = nil
-		if o.session != "" {
-			p.Overflow = policy.Overflow{} // a prompt that does not fit even then is an error
-		}
 	}
 	p.Replace.NoBreadcrumb = o.noBreadcrumb
 	return p
