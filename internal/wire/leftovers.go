@@ -26,11 +26,16 @@ type Leftover struct {
 	Err error
 }
 
-// Leftovers list what a codec could not place, in the order in which it was met. An empty list means that nothing is lost.
+// Leftovers list what a codec could not place, in the order in which it was met. An empty list means that nothing is lost. A
+// nil list takes nothing.
 type Leftovers []Leftover
 
 // Add adds something.
-func (l *Leftovers) Add(why Why, what string) { *l = append(*l, Leftover{Why: why, What: what}) }
+func (l *Leftovers) Add(why Why, what string) {
+	if l != nil {
+		*l = append(*l, Leftover{Why: why, What: what})
+	}
+}
 
 // Rest adds each field of an object that was not read, below a path.
 func (l *Leftovers) Rest(path string, o *Object) {

@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 )
 
 // Object is a JSON object, each field as it was written. Its methods read fields strictly: what encoding/json would convert
-// or leave out is an error that names the field. The first error is kept, in the object and in those that hold it, and
-// reads after it return zero values. A field that was read is removed, so that what is left in the end was not read. If a
+// or leave out is an error that names the field. The first error is kept, in the object and in those that hold it; what
+// cannot be read is a zero value. A field that was read is removed, so that what is left in the end was not read. If a
 // field occurs twice the last one counts, as in every provider's own parser.
 //
 // The bytes of an object are those that were parsed, without a copy, and must not change while it is read. What its methods
@@ -158,19 +159,19 @@ func (o *Object) PutText(name, s string) {
 
 // Rest returns the names of the fields that were not read and are not null, in order.
 func (o *Object) Rest() []string {
-	var names []string
-	for name := range o.fields {
-		if o.Given(name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return slices.DeleteFunc(o.Names(), func(name string) bool { return !o.Given(name) })
 }
 
+// Names returns the names of the fields that were not read, null ones too, in order.
+func (o *Object) Names() []string { return slices.Sorted(maps.Keys(o.fields)) }
+
 // Remainder returns an object of the fields that were not read and are not null, nil if there are none.
-func (o *Object) Remainder() json.RawMessage {
-	names := o.Rest()
+func (o *Object) Remainder() json.RawMessage { return o.written(o.Rest()) }
+
+// All returns an object of the fields that were not read, null ones too, nil if there are none.
+func (o *Object) All() json.RawMessage { return o.written(o.Names()) }
+
+func (o *Object) written(names []string) json.RawMessage {
 	if len(names) == 0 {
 		return nil
 	}
@@ -190,8 +191,6 @@ func (o *Object) Remainder() json.RawMessage {
 func (o *Object) Field(name string, want Kind) json.RawMessage {
 	raw, ok := o.fields[name]
 	switch {
-	case o.err != nil:
-		return nil
 	case !ok:
 		o.Fail(fmt.Errorf("%s is missing", name))
 		return nil
@@ -215,7 +214,7 @@ func (o *Object) Raw(name string) json.RawMessage {
 // Compact returns a field of any kind as JSON without white space, "" if it is missing or null.
 func (o *Object) Compact(name string) string {
 	raw := o.Look(name)
-	if raw == nil || o.err != nil {
+	if raw == nil {
 		return ""
 	}
 	delete(o.fields, name)
@@ -225,7 +224,7 @@ func (o *Object) Compact(name string) string {
 // Text returns a required text.
 func (o *Object) Text(name string) string {
 	raw := o.Field(name, KindText)
-	if o.err != nil {
+	if raw == nil {
 		return ""
 	}
 	s, err := unquote(raw)
@@ -324,7 +323,7 @@ const minMillis = 1e12
 // Object returns a required object, which records its own errors here too.
 func (o *Object) Object(name string) *Object {
 	raw := o.Field(name, KindObject)
-	if o.err != nil {
+	if raw == nil {
 		return &Object{err: o.err}
 	}
 	child, _ := parse(raw) // it is one
@@ -345,7 +344,7 @@ func (o *Object) Inside(name string) *Object {
 // Each calls f for each object of a required list. An error of f, or of the object, is recorded with the field and the index.
 func (o *Object) Each(name string, f func(item *Object) error) {
 	raw := o.Field(name, KindList)
-	if o.err != nil {
+	if raw == nil {
 		return
 	}
 	var damaged error

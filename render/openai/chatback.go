@@ -6,6 +6,7 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/completions"
 )
 
 // ChatResponse converts an answer of Chat Completions, from its first choice, so that [ChatRequest] sends it back:
@@ -27,7 +28,7 @@ func ChatResponse(answer *sdk.ChatCompletion) (chat.Response, error) {
 
 func messageOfChat(answer sdk.ChatCompletionMessage) chat.Message {
 	a := chatAnswer{text: answer.Content, refusal: answer.Refusal}
-	for _, name := range reasoningFieldNames {
+	for _, name := range completions.ThinkingFields {
 		if field, ok := answer.JSON.ExtraFields[name]; ok && a.thought == "" {
 			a.field, a.thought = name, textOf(field.Raw())
 		}

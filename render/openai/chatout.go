@@ -11,6 +11,8 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/completions"
+	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // ChatRequest converts a request to the SDK's types for Chat Completions, without a model, which the caller adds, as
@@ -152,7 +154,7 @@ func userPart(p chat.Part, ttl string, marked bool) (sdk.ChatCompletionContentPa
 		return sdk.ChatCompletionContentPartUnionParam{OfImageURL: &image}, true
 	case chat.Document:
 		file := sdk.ChatCompletionContentPartFileParam{File: sdk.ChatCompletionContentPartFileFileParam{
-			FileData: param.NewOpt(dataURL(p)), Filename: param.NewOpt(fileName(p)),
+			FileData: param.NewOpt(parts.DataURL(p)), Filename: param.NewOpt(parts.FileName(p)),
 		}}
 		if marked {
 			file.PromptCacheBreakpoint = sdk.NewChatCompletionContentPartFilePromptCacheBreakpointParam()
@@ -306,11 +308,7 @@ func shownField(messages []chat.Message) string {
 	return ""
 }
 
-func isReasoningField(name string) bool { return slices.Contains(reasoningFieldNames[:], name) }
-
-// reasoningFieldNames are the fields in which servers other than OpenAI's return thinking: DeepSeek, vLLM and llama.cpp
-// use the first, OpenRouter and newer vLLM the second.
-var reasoningFieldNames = [...]string{"reasoning_content", "reasoning"}
+func isReasoningField(name string) bool { return slices.Contains(completions.ThinkingFields[:], name) }
 
 func chatCall(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
 	kept := objectOf([]byte(call.Signature))
@@ -328,8 +326,14 @@ func chatCall(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
 	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &out}
 }
 
-// customCall is the type of a call whose arguments are free text and not JSON.
-const customCall = "custom_tool_call"
+// The type of a call whose arguments are free text and not JSON, and the signature of one.
+const (
+	customCall      = parts.CustomCall
+	customSignature = `{"type":"` + customCall + `"}`
+)
+
+// chatFields is the type of a part or a signature with fields that package chat has no place for.
+const chatFields = completions.Fields
 
 func chatTools(tools []chat.Tool) []sdk.ChatCompletionToolUnionParam {
 	var out []sdk.ChatCompletionToolUnionParam

@@ -93,7 +93,7 @@ func (m *Model) compact(ctx context.Context, req chat.Request) (compacted, error
 	}
 	params := responses.ResponseCompactParams{Model: responses.ResponseCompactParamsModel(m.Name), PromptCacheKey: optional(m.CacheKey)}
 	sent := m.unreadable.without(repaired.Messages)
-	params.Input.OfResponseInputItemArray = items(sent, m.options())
+	params.Input.OfResponseInputItemArray = inputItems(sent, m.options())
 	x := provider.NewExchange(false)
 	answer, err := m.Client.Responses.Compact(ctx, params, m.requestOptions(x)...)
 	if m.unreadable.learns(err, sent) {

@@ -9,7 +9,7 @@ import (
 // The conversions of messages without validation, for tests of single messages and of messages that break a rule.
 var (
 	ChatMessages  = chatMessages
-	Items         = items
+	Items         = inputItems
 	MessageOfChat = messageOfChat
 )
 

@@ -9,6 +9,8 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/items"
+	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // ItemsRequest converts a request to the SDK's types for the Responses API, without a model, which the caller adds, as
@@ -39,15 +41,15 @@ func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, err
 	params := responses.ResponseNewParams{
 		Tools: itemTools(req.Tools), MaxOutputTokens: limit(req.MaxTokens), Temperature: temperature(req.Temperature),
 	}
-	params.Input.OfInputItemList = items(req.Messages, o)
+	params.Input.OfInputItemList = inputItems(req.Messages, o)
 	if req.ToolChoice != chat.ToolChoiceAuto && len(req.Tools) > 0 {
 		params.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptions(req.ToolChoice))
 	}
 	return params, nil
 }
 
-// items converts valid messages for the Responses API.
-func items(messages []chat.Message, o Options) responses.ResponseInputParam {
+// inputItems converts valid messages for the Responses API.
+func inputItems(messages []chat.Message, o Options) responses.ResponseInputParam {
 	w := itemWriter{options: o, custom: map[string]bool{}}
 	if o.Breakpoints {
 		w.marks = Responses.breakpoints(messages)
@@ -82,14 +84,14 @@ func (w *itemWriter) input(i int, m chat.Message) {
 	if m.Role == chat.RoleSystem && w.options.Developer {
 		role = responses.EasyInputMessageRoleDeveloper
 	}
-	var parts []int
+	var open []int // parts of a message that is not written yet
 	flush := func() {
-		if len(parts) > 0 || len(m.Content) == 0 {
+		if len(open) > 0 || len(m.Content) == 0 {
 			message := responses.EasyInputMessageParam{Role: role}
-			message.Content.OfString, message.Content.OfInputItemContentList = w.content(i, m, parts)
+			message.Content.OfString, message.Content.OfInputItemContentList = w.content(i, m, open)
 			w.out = append(w.out, responses.ResponseInputItemUnionParam{OfMessage: &message})
 		}
-		parts = nil
+		open = nil
 	}
 	for k, p := range m.Content {
 		switch p := p.(type) {
@@ -99,19 +101,19 @@ func (w *itemWriter) input(i int, m chat.Message) {
 				w.raw(p.Value)
 				continue
 			}
-			parts = append(parts, k)
+			open = append(open, k)
 		case chat.Text, chat.Image, chat.Document:
-			parts = append(parts, k)
+			open = append(open, k)
 		}
 	}
 	flush()
 }
 
 // content converts some parts of a message: to one string if all are text, or to a list.
-func (w *itemWriter) content(i int, m chat.Message, parts []int) (param.Opt[string], responses.ResponseInputMessageContentListParam) {
+func (w *itemWriter) content(i int, m chat.Message, which []int) (param.Opt[string], responses.ResponseInputMessageContentListParam) {
 	list := responses.ResponseInputMessageContentListParam{}
 	text, plain := "", true
-	for _, k := range parts {
+	for _, k := range which {
 		ttl, marked := w.marks[position{i, k}]
 		plain = plain && !marked
 		switch p := m.Content[k].(type) {
@@ -133,7 +135,7 @@ func (w *itemWriter) content(i int, m chat.Message, parts []int) (param.Opt[stri
 			list = append(list, responses.ResponseInputContentUnionParam{OfInputImage: &input})
 		case chat.Document:
 			plain = false
-			input := responses.ResponseInputFileParam{FileData: param.NewOpt(dataURL(p)), Filename: param.NewOpt(fileName(p))}
+			input := responses.ResponseInputFileParam{FileData: param.NewOpt(parts.DataURL(p)), Filename: param.NewOpt(parts.FileName(p))}
 			if marked {
 				input.PromptCacheBreakpoint = responses.NewResponseInputFilePromptCacheBreakpointParam()
 				input.PromptCacheBreakpoint.Ttl = ttl
@@ -280,7 +282,7 @@ func (a *assistantWriter) flush() {
 		if item["status"] == nil {
 			item.set("status", "completed")
 		}
-		item["content"] = mustMarshal(content)
+		item["content"] = marshal(content)
 		a.raw(item.raw())
 	}
 }
@@ -290,15 +292,12 @@ func (a *assistantWriter) flush() {
 func (a *assistantWriter) storedFields(kept object) object {
 	item := object{}
 	maps.Copy(item, kept)
-	if item[followsKey] != nil && !a.ids[item.text(followsKey)] {
+	if item[items.Follows] != nil && !a.ids[item.text(items.Follows)] {
 		delete(item, "id")
 	}
-	delete(item, followsKey)
+	delete(item, items.Follows)
 	return item
 }
-
-// followsKey is the field in which a stored item names the reasoning item that it followed.
-const followsKey = "follows"
 
 func (a *assistantWriter) call(call chat.ToolCall) {
 	kept := objectOf([]byte(call.Signature))

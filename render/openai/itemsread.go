@@ -7,6 +7,8 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // ReadItems reads the input and the tools of a request to the Responses API, as a program that uses the SDK holds them.
@@ -32,9 +34,9 @@ func ReadItems(params responses.ResponseNewParams) (chat.Request, error) {
 	}
 	r := inputReader{}
 	for i, item := range params.Input.OfInputItemList {
-		raw, err := json.Marshal(item)
+		o, err := objectFrom(item)
 		if err == nil {
-			err = r.item(raw)
+			err = r.item(o)
 		}
 		if err != nil {
 			return chat.Request{}, fmt.Errorf("openai: input item %d cannot be read: %w", i, err)
@@ -43,11 +45,11 @@ func ReadItems(params responses.ResponseNewParams) (chat.Request, error) {
 	r.flush()
 	request.Messages = append(request.Messages, r.out...)
 	for i, t := range params.Tools {
-		raw, err := json.Marshal(t)
+		o, err := objectFrom(t)
 		if err != nil {
 			return chat.Request{}, fmt.Errorf("openai: tool %d cannot be read: %w", i, err)
 		}
-		request.Tools = append(request.Tools, toolOf(objectOf(raw)))
+		request.Tools = append(request.Tools, toolOf(o))
 	}
 	return request, nil
 }
@@ -67,67 +69,29 @@ func (r *inputReader) flush() {
 	r.items, r.calls, r.ended = nil, false, false
 }
 
-func (r *inputReader) item(raw json.RawMessage) error {
-	o := objectOf(raw)
-	kind, role := o.text("type"), o.text("role")
+func (r *inputReader) item(o *wire.Object) error {
+	typ, role := o.Peek("type"), o.Peek("role")
 	switch {
-	case kind == "item_reference":
+	case typ == "item_reference":
 		return fmt.Errorf("it refers to a stored item: send the item itself")
-	case kind == "function_call_output", kind == customCall+"_output":
-		content, err := contentOf(o["output"], itemPart)
+	case typ == "function_call_output", typ == customCall+"_output", (typ == "message" || typ == "") && role != string(chat.RoleAssistant):
+		m, err := items.Input(o, nil)
 		if err != nil {
 			return err
 		}
 		r.flush()
-		r.out = append(r.out, chat.Message{Role: chat.RoleTool, ToolCallID: o.text("call_id"), Content: content})
-	case (kind == "message" || kind == "") && role != string(chat.RoleAssistant):
-		m := chat.Message{Role: chat.Role(role)}
-		if role == "developer" {
-			m.Role = chat.RoleSystem
-		}
-		if m.Role != chat.RoleSystem && m.Role != chat.RoleUser {
-			return fmt.Errorf("its role is %q: use system, developer, user or assistant", role)
-		}
-		var err error
-		if m.Content, err = contentOf(o["content"], itemPart); err != nil {
-			return err
-		}
-		r.flush()
 		r.out = append(r.out, m)
-	case kind == "compaction": // it stands for what was said before it
+	case typ == "compaction": // it stands for what was said before it
 		r.flush()
-		r.out = append(r.out, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{Value: raw}}})
-	case kind == "message", kind == "":
+		r.out = append(r.out, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{Value: o.Source()}}})
+	case typ == "message", typ == "":
 		if r.ended && !r.calls { // two messages, which one message of package chat would join
 			r.flush()
 		}
-		var text string
-		if json.Unmarshal(o["content"], &text) == nil {
-			o["content"] = json.RawMessage(`[{"type":"output_text","text":` + string(quoted(text)) + `}]`)
-		}
-		o.set("type", "message")
-		r.items, r.ended = append(r.items, o.raw()), true
+		o.Put("type", quoted("message"))
+		r.items, r.ended = append(r.items, o.All()), true
 	default:
-		r.items, r.calls, r.ended = append(r.items, raw), r.calls || isCall(kind), false
-	}
-	return nil
-}
-
-// itemPart reads a part of the Responses API; nil if package chat has none like it.
-func itemPart(o object) chat.Part {
-	switch kind := o.text("type"); {
-	case kind == "input_text" && len(o) == 2:
-		return chat.Text(o.text("text"))
-	case kind == "input_image" && len(o) == 3 && o["image_url"] != nil && o["detail"] != nil:
-		p := chat.Image{URL: o.text("image_url"), Detail: chat.ImageDetail(o.text("detail"))}
-		if p.Detail == chat.DetailAuto { // the API's default, which is always written
-			p.Detail = ""
-		}
-		return p
-	case kind == "input_file" && len(o) == 3:
-		if d, ok := documentOf(o); ok {
-			return d
-		}
+		r.items, r.calls, r.ended = append(r.items, o.Source()), r.calls || items.IsCall(typ), false
 	}
 	return nil
 }

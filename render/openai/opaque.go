@@ -34,13 +34,6 @@ func (o object) text(key string) string {
 
 func (o object) set(key, value string) { o[key] = quoted(value) }
 
-// drop removes a field if its value is one of these.
-func (o object) drop(key string, values ...string) {
-	if raw, ok := o[key]; ok && slices.Contains(values, string(raw)) {
-		delete(o, key)
-	}
-}
-
 // without returns the object without these fields.
 func (o object) without(keys ...string) object {
 	kept := maps.Clone(o)
@@ -59,18 +52,14 @@ func (o object) extra() map[string]any {
 	return fields
 }
 
-func (o object) raw() json.RawMessage {
-	raw, err := json.Marshal(o)
-	if err != nil {
-		panic("openai: an object of JSON values that is not JSON: " + err.Error()) // values come from a decoder or quoted
-	}
-	return raw
-}
+func (o object) raw() json.RawMessage { return marshal(o) }
 
-func quoted(s string) json.RawMessage {
-	raw, err := json.Marshal(s)
+func quoted(s string) json.RawMessage { return marshal(s) }
+
+func marshal(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
 	if err != nil {
-		panic("openai: a string that is not JSON: " + err.Error())
+		panic("openai: a value that is not JSON: " + err.Error()) // texts, and lists of JSON values, always encode
 	}
 	return raw
 }

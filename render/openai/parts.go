@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // position is the place of a part in a list of messages.
@@ -24,7 +24,7 @@ func (a API) breakpoints(messages []chat.Message) map[position]string {
 	for i, m := range messages {
 		for k, p := range m.Content {
 			if b, ok := p.(chat.CacheBreakpoint); ok && found {
-				marks[last] = lifetime(b.Lifetime)
+				marks[last] = parts.TTL(b.Lifetime)
 			} else if a.carries(m.Role, p) {
 				last, found = position{i, k}, true
 			}
@@ -46,52 +46,6 @@ func (a API) carries(role chat.Role, p chat.Part) bool {
 	default:
 		return false
 	}
-}
-
-// lifetime returns the shortest of OpenAI's two lifetimes that is at least d, or else the longer; "" leaves the choice
-// to OpenAI.
-func lifetime(d time.Duration) string {
-	switch {
-	case d <= 0:
-		return ""
-	case d <= 30*time.Minute:
-		return "30m"
-	default:
-		return "12h"
-	}
-}
-
-// dataURL returns a document in the form that both APIs accept.
-func dataURL(d chat.Document) string { return "data:" + mediaType(d) + ";base64," + d.Data }
-
-func mediaType(d chat.Document) string {
-	if d.MediaType == "" {
-		return "application/octet-stream"
-	}
-	return d.MediaType
-}
-
-// extensions of the files that OpenAI reads, by media type.
-var extensions = map[string]string{
-	"application/pdf": "pdf", "application/json": "json", "application/msword": "doc", "application/rtf": "rtf",
-	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "docx",
-	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
-	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "xlsx",
-	"text/plain": "txt", "text/markdown": "md", "text/html": "html", "text/csv": "csv", "text/xml": "xml",
-}
-
-// fileName returns a name for a document, which OpenAI requires: it determines from the extension how to read the file.
-func fileName(d chat.Document) string {
-	base, _, _ := strings.Cut(mediaType(d), ";")
-	ext := extensions[strings.ToLower(strings.TrimSpace(base))]
-	switch {
-	case ext != "":
-	case strings.HasPrefix(base, "text/"):
-		ext = "txt"
-	default:
-		ext = "bin"
-	}
-	return "document." + ext
 }
 
 // checkPart returns the rule that a part breaks. Thinking, breakpoints and parts for the other API break none, because

@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // OpenAI's rules beyond those of [chat.ValidateRequest]. [Validate] checks both.
@@ -201,7 +202,7 @@ func reasoningFaults(m chat.Message) []reasoningFault {
 		if item == nil {
 			continue
 		}
-		if item.text("encrypted_content") == "" && joined(item["content"], "reasoning_text") == "" {
+		if !items.Readable(item.raw()) {
 			found = append(found, reasoningFault{k, RuleReadable, "has neither encrypted content nor plain text"})
 		}
 		pending = k

@@ -9,6 +9,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/completions"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // chatStream assembles the chunks of Chat Completions and streams them.
@@ -31,7 +33,7 @@ func (s *chatStream) add(chunk sdk.ChatCompletionChunk) {
 	}
 	choice := chunk.Choices[0]
 	delta := choice.Delta
-	for _, name := range reasoningFieldNames {
+	for _, name := range completions.ThinkingFields {
 		if field, ok := delta.JSON.ExtraFields[name]; ok && (s.field == "" || s.field == name) {
 			if said := textOf(field.Raw()); said != "" {
 				s.field, s.thinking = name, true
@@ -55,7 +57,7 @@ func (s *chatStream) add(chunk sdk.ChatCompletionChunk) {
 			continue
 		}
 		o := objectOf([]byte(custom.Raw()))
-		s.calls.Add(call.Index, call.ID, o.text("name"), o.text("input")).Signature = `{"type":"` + customCall + `"}`
+		s.calls.Add(call.Index, call.ID, o.text("name"), o.text("input")).Signature = customSignature
 	}
 	if choice.FinishReason != "" {
 		s.finish = choice.FinishReason
@@ -111,7 +113,7 @@ func (s *itemStream) add(event responses.ResponseStreamEventUnion) error {
 			s.stream(chat.Thinking{Text: s.thought.separator(event) + event.Delta})
 		}
 	case "response.output_item.added":
-		if isCall(event.Item.Type) {
+		if items.IsCall(event.Item.Type) {
 			o := objectOf([]byte(event.Item.RawJSON()))
 			s.calls.Add(event.OutputIndex, o.text("call_id"), o.text("name"), "")
 		}
@@ -133,7 +135,7 @@ func (s *itemStream) add(event responses.ResponseStreamEventUnion) error {
 
 // end streams the missing rest of a call whose item is complete.
 func (s *itemStream) end(index int64, item responses.ResponseOutputItemUnion) {
-	if o := objectOf([]byte(item.RawJSON())); o != nil && isCall(item.Type) {
+	if o := objectOf([]byte(item.RawJSON())); o != nil && items.IsCall(item.Type) {
 		call := callOf(o)
 		s.calls.End(index, call.ID, call.Name, call.Arguments)
 	}
