@@ -262,6 +262,41 @@ func TestAResultOfAnExportIsText(t *testing.T) {
 	require.Equal(t, "a.go", said(got)[2].Text())
 }
 
+func TestACallThatAnExportHasTwiceIsReadOnce(t *testing.T) {
+	call := func(id, name, arguments string) string {
+		return fmt.Sprintf(`{"type":"tool_call","tool_call_id":%q,"name":%q,"arguments":%q}`, id, name, arguments)
+	}
+	for rule, tt := range map[string]struct {
+		content, calls string
+		want           []string // names of the calls
+		opaque, notes  int
+	}{
+		"a part that repeats a call is noted":     {call("c", "ls", "{}"), `{"id":"c","type":"function","function":{"name":"ls","arguments":"{}"}}`, []string{"ls"}, 0, 1},
+		"two of them":                             {call("c", "ls", "{}") + "," + call("d", "cat", "{}"), `{"id":"c","type":"function","function":{"name":"ls","arguments":"{}"}},{"id":"d","type":"function","function":{"name":"cat","arguments":"{}"}}`, []string{"ls", "cat"}, 0, 2},
+		"a part alone is the call":                {call("c", "ls", "{}"), ``, []string{"ls"}, 0, 0},
+		"one that says something else is kept":    {call("c", "ls", `{"a":1}`), `{"id":"c","type":"function","function":{"name":"ls","arguments":"{}"}}`, []string{"ls"}, 1, 0},
+		"one with fields of another kind is kept": {`{"type":"tool_call","id":"c","input":{}}`, `{"id":"c","type":"function","function":{"name":"ls","arguments":"{}"}}`, []string{"ls"}, 1, 0},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(`[{"role":"system","content":"s"},{"role":"assistant","content":[` + tt.content + `],"tool_calls":[` + tt.calls + `]}]`))
+			require.NoError(t, err)
+			m := said(got)[0]
+			var names []string
+			for _, c := range m.ToolCalls {
+				names = append(names, c.Name)
+			}
+			require.Equal(t, tt.want, names)
+			require.Len(t, m.Content, tt.opaque)
+			repeated := 0
+			for _, n := range got.Notes {
+				require.Equal(t, importer.Note{Line: 1, Count: n.Count, Kind: importer.Repeated, What: "content.tool_call"}, n)
+				repeated += n.Count
+			}
+			require.Equal(t, tt.notes, repeated)
+		})
+	}
+}
+
 func TestTheThinkingBlocksOfLiteLLMAreThinking(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(`[{"role":"user","content":"a"},{"role":"assistant","content":"b","reasoning_content":"hm",
 		"thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"c2ln"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}]`))

@@ -1,12 +1,12 @@
 package importer
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // codexReader reads the rollouts of the Codex CLI (openai/codex): lines of a timestamp, a type and a payload or, in its
@@ -17,6 +17,7 @@ import (
 type codexReader struct {
 	*builder
 	answer   string          // the assistant message to which items are added, "" if the next item starts one
+	items    items.Answer    // its items
 	latest   string          // the newest assistant message since a user message
 	reported string          // the newest assistant message with usage
 	asked    []codexTurn     // the user messages of the path, for a rollback
@@ -42,9 +43,8 @@ func isCodex(o *wire.Object) bool {
 func (c *codexReader) line(number int, o *wire.Object, raw []byte) error {
 	r := Record{Line: number, Recorded: o.Peek("type")}
 	r.Time, r.Parent = o.Time("timestamp"), c.tip
-	payload, item := o, json.RawMessage(raw)
+	payload := o
 	if o.Is("payload", wire.KindObject) {
-		item = o.Look("payload")
 		payload = o.Object("payload")
 	} else if record := o.Peek("record_type"); record != "" {
 		r.Recorded = record
@@ -66,7 +66,7 @@ func (c *codexReader) line(number int, o *wire.Object, raw []byte) error {
 		}
 	case "response_item":
 		var notes pending
-		if err := c.item(r, what, payload, raw, item, &notes); err != nil {
+		if err := c.item(r, what, payload, raw, &notes); err != nil {
 			return fmt.Errorf("%s: %w", clip(what), err)
 		}
 		c.noteAll(number, notes)
@@ -90,47 +90,55 @@ func (c *codexReader) line(number int, o *wire.Object, raw []byte) error {
 }
 
 // item reads a response item.
-func (c *codexReader) item(r Record, what string, o *wire.Object, raw []byte, item json.RawMessage, notes *pending) error {
-	i, err := codexItem(what, o, item, notes)
-	if err != nil {
-		return err
-	}
+func (c *codexReader) item(r Record, what string, o *wire.Object, raw []byte, notes *pending) error {
+	role, err := itemRole(what, o)
+	texts := itemTexts(o)
+	before := c.get(c.answer)
 	switch {
-	case i.role == "":
+	case err != nil:
+		return err
+	case role == "":
 		if what != "ghost_snapshot" && what != "other" {
 			notes.add(Unknown, r.Recorded+"."+what)
 		}
 		r.Recorded, r.Body = r.Recorded+"."+what, entry.Custom{Name: r.Recorded + "." + what, Data: clone(raw)}
 		return c.add(r)
-	case i.role == chat.RoleSystem: // the prompt renders it anew
+	case role == chat.RoleSystem: // the prompt renders it anew
 		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return c.add(r)
+	case role == chat.RoleAssistant:
+		if before == nil {
+			c.items = items.Answer{}
+		}
+		if err := addItem(&c.items, what, o, notes); err != nil {
+			return err
+		}
 	}
-	for _, text := range i.texts {
+	for _, text := range texts {
 		c.said[text] = true
 	}
-	if before := c.get(c.answer); i.role == chat.RoleAssistant && before != nil {
-		m := before.Body.(entry.Message)
-		m.Content = append(m.Content, i.content...)
-		m.ToolCalls = append(m.ToolCalls, i.calls...)
-		before.Body = m
+	if role == chat.RoleAssistant && before != nil {
+		before.Body = entry.Message{Message: c.items.Message}
 		return nil
 	}
-	m := entry.Message{Message: chat.Message{
-		Role: i.role, Content: i.content, ToolCalls: i.calls, ToolCallID: i.callID, IsError: i.isError,
-	}}
-	before := c.tip
-	r.Body = m
+	m := c.items.Message
+	if role != chat.RoleAssistant {
+		if m, err = readItem(what, o, notes); err != nil {
+			return err
+		}
+	}
+	tip := c.tip
+	r.Body = entry.Message{Message: m}
 	if err := c.add(r); err != nil {
 		return err
 	}
 	c.answer = ""
-	switch i.role {
+	switch role {
 	case chat.RoleAssistant:
 		c.answer, c.latest = c.tip, c.tip
 	case chat.RoleUser:
 		c.latest = ""
-		c.asked = append(c.asked, codexTurn{before, m.Text()})
+		c.asked = append(c.asked, codexTurn{tip, m.Text()})
 	}
 	return nil
 }
@@ -252,26 +260,30 @@ func (c *codexReader) compacted(r Record, o *wire.Object) error {
 	seen, others := false, false
 	if o.Given("replacement_history") {
 		o.Each("replacement_history", func(item *wire.Object) error {
-			raw := item.Source()
 			what := item.Peek("type")
 			if what == "" { // a message may be written without a type
 				what = "message"
 			}
-			i, err := codexItem(what, item, raw, &notes)
+			role, err := itemRole(what, item)
 			if err != nil {
 				return err
 			}
+			m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{Value: item.Source()}}}
 			switch {
 			case what == "compaction", what == "compaction_summary", what == "context_compaction":
-			case i.role != chat.RoleUser:
+			case role != chat.RoleUser:
 				others = true
 				return nil
+			default:
+				for _, text := range itemTexts(item) {
+					c.said[text] = true
+					seen = seen || text == body.Text
+				}
+				if m, err = readItem(what, item, &notes); err != nil {
+					return err
+				}
 			}
-			for _, text := range i.texts {
-				c.said[text] = true
-				seen = seen || text == body.Text
-			}
-			body.Messages = append(body.Messages, chat.Message{Role: chat.RoleUser, Content: i.content})
+			body.Messages = append(body.Messages, m)
 			return nil
 		})
 	}

@@ -1,176 +1,126 @@
 package importer
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
-// codexPart holds what an item of OpenAI's responses API adds to a message.
-type codexPart struct {
-	role    chat.Role // "" for an unknown item
-	content chat.Parts
-	calls   []chat.ToolCall
-	callID  string // of a result
-	isError bool
-	texts   []string // the texts in the content
-}
-
-// codexItem reads an item of OpenAI's responses API as Codex writes it. Messages, reasoning, calls and results of
-// functions, custom tools, the local shell and the tool search become their equivalents. An item that the provider
-// handled itself, such as a web search, and the encrypted summary of a compaction are kept as they are, in an assistant
-// message.
-func codexItem(what string, o *wire.Object, raw json.RawMessage, notes *pending) (codexPart, error) {
-	p := codexPart{role: chat.RoleAssistant}
-	o.Skip("type")
-	switch what {
+// itemRole returns whose an item of OpenAI's responses API is, as Codex writes it: "" if its type is not known.
+func itemRole(typ string, o *wire.Object) (chat.Role, error) {
+	switch typ {
 	case "message":
-		p.role = chat.Role(o.Text("role"))
-		switch p.role {
-		case chat.RoleUser, chat.RoleAssistant:
+		switch role := chat.Role(o.Peek("role")); role {
+		case chat.RoleUser, chat.RoleAssistant, chat.RoleSystem:
+			return role, nil
 		case "developer":
-			p.role = chat.RoleSystem
-		case chat.RoleSystem:
+			return chat.RoleSystem, nil
 		default:
-			return p, fmt.Errorf("unknown role %q", clip(string(p.role)))
+			return "", fmt.Errorf("unknown role %q", clip(string(role)))
 		}
-		p.read(o, "content", notes)
-	case "reasoning":
-		p.reasoning(o, notes)
-	case "function_call":
-		// The arguments are JSON in a text, as the model wrote it.
-		p.call(o, o.Text("name"), o.Text("arguments"))
-	case "custom_tool_call":
-		p.call(o, o.Text("name"), inputJSON(o.Text("input")))
-	case "local_shell_call":
-		p.call(o, "local_shell", o.Compact("action"))
-	case "tool_search_call":
-		if !o.Given("call_id") {
-			return opaqueItem(raw), nil
-		}
-		p.call(o, "tool_search", o.Compact("arguments"))
-	case "function_call_output", "custom_tool_call_output":
-		p.role, p.callID = chat.RoleTool, o.Text("call_id")
-		p.output(o, notes)
 	case "tool_search_output":
-		if !o.Given("call_id") {
-			return opaqueItem(raw), nil
+		if o.Given("call_id") {
+			return chat.RoleTool, nil
 		}
-		p.role, p.callID = chat.RoleTool, o.Text("call_id")
-		p.content = chat.Parts{chat.Opaque{Value: bytes.Clone(raw)}}
-		return p, o.Err()
-	case "web_search_call", "image_generation_call", "compaction", "compaction_summary", "context_compaction":
-		return opaqueItem(raw), nil
+		return chat.RoleAssistant, nil
+	case "function_call_output", "custom_tool_call_output":
+		return chat.RoleTool, nil
+	case "reasoning", "function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call", "image_generation_call",
+		"compaction", "compaction_summary", "context_compaction":
+		return chat.RoleAssistant, nil
 	default:
-		return codexPart{}, nil
+		return "", nil
 	}
-	notes.rest(what, o)
-	return p, o.Err()
 }
 
-// opaqueItem keeps an item as it is.
-func opaqueItem(raw json.RawMessage) codexPart {
-	return codexPart{role: chat.RoleAssistant, content: chat.Parts{chat.Opaque{Value: bytes.Clone(raw)}}}
-}
-
-// inputJSON returns the text input of a tool without JSON arguments as a JSON argument.
-func inputJSON(text string) string {
-	input, _ := plainjson.Marshal(map[string]string{"input": text}) // strings always encode
-	return string(input)
-}
-
-func (p *codexPart) call(o *wire.Object, name, arguments string) {
-	id := o.OptionalText("call_id")
-	if id == "" {
-		id = o.Text("id") // for a local shell called through chat completions
+// readItem reads a message of the user, or a result: a text, a part, a list of parts or, in older versions, an object that
+// says whether the call succeeded.
+func readItem(typ string, o *wire.Object, notes *pending) (chat.Message, error) {
+	if typ == "tool_search_output" {
+		return chat.Message{Role: chat.RoleTool, ToolCallID: o.Text("call_id"), Content: chat.Parts{chat.Opaque{Value: o.Source()}}}, o.Err()
 	}
-	p.calls = append(p.calls, chat.ToolCall{ID: id, Name: name, Arguments: arguments})
-}
-
-// reasoning reads a thought: its summary and, from open models, the thought itself; the encrypted form; and its id, by
-// which the provider recognises it.
-func (p *codexPart) reasoning(o *wire.Object, notes *pending) {
-	for _, field := range []string{"summary", "content"} {
-		if !o.Given(field) {
-			continue
-		}
-		o.Each(field, func(part *wire.Object) error {
-			part.Raw("type")
-			p.texts = append(p.texts, part.Text("text"))
-			notes.rest("reasoning."+field, part)
-			return part.Err()
-		})
-	}
-	t := chat.Thinking{
-		Text: strings.Join(p.texts, "\n\n"), Signature: o.OptionalText("id"), Encrypted: o.OptionalText("encrypted_content"),
-	}
-	if t.Text == "" && t.Encrypted == "" {
-		notes.add(Empty, "reasoning")
-		return
-	}
-	p.content = chat.Parts{t}
-}
-
-// isPart reports whether an object is a part of a list.
-func isPart(raw json.RawMessage) bool {
-	o, err := wire.Parse(raw)
-	return err == nil && o.Is("type", wire.KindText)
-}
-
-// output reads a result: a text, a part, a list of parts or, in older versions, an object that says whether the call
-// succeeded.
-func (p *codexPart) output(o *wire.Object, notes *pending) {
-	switch {
-	case o.Is("output", wire.KindObject) && isPart(o.Look("output")):
+	failed := false
+	if out := o.Inside("output"); out != nil && out.Is("type", wire.KindText) {
 		o.Put("output", slices.Concat([]byte("["), o.Raw("output"), []byte("]")))
-		p.read(o, "output", notes)
-	case o.Is("output", wire.KindText):
-		p.text(o.Text("output"), "output", notes)
-	case o.Is("output", wire.KindObject):
-		out := o.Object("output")
-		if out.Is("success", wire.KindBoolean) {
-			p.isError = !out.Flag("success")
+	} else if out != nil {
+		failed = out.Is("success", wire.KindBoolean) && !out.Flag("success")
+		o.PutText("output", out.Text("content"))
+		if out.Err() != nil {
+			return chat.Message{}, fmt.Errorf("output: %w", out.Err())
 		}
-		p.text(out.Text("content"), "output", notes)
 		notes.rest("output", out)
-	default:
-		p.read(o, "output", notes)
 	}
+	var left wire.Leftovers
+	o.PutText("type", typ)
+	m, err := items.Input(o, &left)
+	m.IsError = failed
+	notes.left(left)
+	return m, err
 }
 
-func (p *codexPart) text(text, what string, notes *pending) {
-	if text == "" {
-		notes.add(Empty, what)
-		return
+// addItem adds an item of the assistant to an answer. Calls of the local shell and the tool search become calls of tools of
+// that name. With an error the answer is unchanged.
+func addItem(a *items.Answer, typ string, o *wire.Object, notes *pending) error {
+	var left wire.Leftovers
+	next := *a
+	next.Left = &left
+	switch {
+	case typ == "local_shell_call":
+		o = asCall("local_shell", typ, o, "action", &left)
+	case typ == "tool_search_call" && o.Given("call_id"):
+		o = asCall("tool_search", typ, o, "arguments", &left)
+	case items.IsCall(typ) && !o.Given("call_id") && o.Given("id"):
+		o.PutText("call_id", o.Peek("id"))
 	}
-	p.texts = append(p.texts, text)
-	p.content = append(p.content, chat.Text(text))
-}
-
-// read reads a list of parts.
-func (p *codexPart) read(o *wire.Object, field string, notes *pending) {
-	o.Each(field, func(part *wire.Object) error {
-		raw := part.Source()
-		switch typ := part.Text("type"); {
-		case part.Err() != nil:
-			return part.Err()
-		case (typ == "input_text" || typ == "output_text" || typ == "text") && part.Is("text", wire.KindText):
-			p.text(part.Text("text"), field+"."+typ, notes)
-		case typ == "input_image" && part.Is("image_url", wire.KindText):
-			p.content = append(p.content, chat.Image{
-				URL: part.Text("image_url"), Detail: chat.ImageDetail(part.OptionalText("detail")),
-			})
-		default:
-			p.content = append(p.content, chat.Opaque{Value: raw})
-			return nil
+	if err := next.Add(o); err != nil {
+		return err
+	}
+	if last := len(next.Message.Content) - 1; typ == "reasoning" && last >= 0 {
+		if t, ok := next.Message.Content[last].(chat.Thinking); ok && t.Text == "" && t.Encrypted == "" {
+			left.Add(wire.Empty, typ)
+			if next.Message.Content = next.Message.Content[:last]; last == 0 {
+				next.Message.Content = nil
+			}
 		}
-		notes.rest(field, part)
-		return part.Err()
-	})
+	}
+	notes.left(left)
+	*a = next
+	return nil
+}
+
+// asCall returns the item of a call of a function whose arguments are a field of another item.
+func asCall(name, typ string, o *wire.Object, arguments string, left *wire.Leftovers) *wire.Object {
+	call := wire.Of("type", []byte(`"function_call"`))
+	call.PutText("name", name)
+	call.PutText("arguments", o.Compact(arguments))
+	id := "call_id"
+	if !o.Given(id) {
+		id = "id" // for a local shell called through chat completions
+	}
+	call.PutText("call_id", o.Text(id))
+	if o.Err() != nil {
+		call.Fail(o.Err())
+	}
+	o.Skip("type")
+	left.Rest(typ, o)
+	return call
+}
+
+// itemTexts returns the texts in an item, which events may repeat.
+func itemTexts(o *wire.Object) (texts []string) {
+	for _, field := range [...]string{"summary", "content"} {
+		if o.Is(field, wire.KindText) {
+			texts = append(texts, o.Peek(field))
+		}
+		if o.Is(field, wire.KindList) {
+			_ = wire.Each(o.Look(field), func(part *wire.Object, _ int) error { // errors are reported when the item is read
+				texts = append(texts, part.Peek("text"))
+				return nil
+			})
+		}
+	}
+	return texts
 }

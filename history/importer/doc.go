@@ -56,8 +56,8 @@
 // Texts, images, documents, thinking, tool calls and their results become their equivalents in package chat. Thinking
 // signatures and encrypted reasoning are kept byte for byte, and so is every part that only its provider understands,
 // as a [chat.Opaque]. Arguments of a call that were recorded as JSON lose their white space and keep the order of their
-// keys; those recorded as a text stay as they are. The input of a tool that takes a text and not JSON becomes
-// {"input":…}.
+// keys; those recorded as a text stay as they are, also of a tool that takes a text and not JSON, which the signature of
+// the call says. Only the Copilot CLI does not record of which kind a tool is: there such a text becomes {"input":…}.
 //
 // Usage counts cached tokens as input, as [chat.Usage] does, even if a recorder counts them separately.
 //

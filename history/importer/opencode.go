@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // opencodeReader reads what `opencode export` writes (anomalyco/opencode, versions 0.5 to 1.4): the session, and its
@@ -63,6 +64,8 @@ type opencodeStep struct {
 	usage   chat.Usage
 	cost    float64
 	metered bool
+	thought string   // the id of the last reasoning item
+	summary []string // of that item
 }
 
 func (c *opencodeReader) message(line int, o *wire.Object, _ json.RawMessage) error {
@@ -197,13 +200,25 @@ func (c *opencodeReader) tailOf() string {
 	return c.first[tail]
 }
 
-// opencodeThinking reads a thought. The signature is in the metadata of its provider.
+// opencodeThinking reads a thought. The signature is in the metadata of its provider. An item of OpenAI's responses API is
+// one thought, with a part for each paragraph of its summary.
 func opencodeThinking(step *opencodeStep, p *wire.Object, notes *pending) {
-	var metadata map[string]struct{ Signature, RedactedData, ReasoningEncryptedContent string }
+	var metadata map[string]struct{ Signature, RedactedData, ReasoningEncryptedContent, ItemID string }
 	_ = json.Unmarshal(p.Look("metadata"), &metadata) // or it has none
 	t := chat.Thinking{Text: p.Text("text")}
 	for _, m := range metadata {
-		t.Signature, t.Encrypted = t.Signature+m.Signature, t.Encrypted+m.RedactedData+m.ReasoningEncryptedContent
+		if m.ReasoningEncryptedContent != "" {
+			p.Skip("metadata")
+			if m.ItemID == "" || m.ItemID != step.thought {
+				step.summary = nil
+			} else {
+				step.message.Content = step.message.Content[:len(step.message.Content)-1]
+			}
+			step.thought, step.summary = m.ItemID, append(step.summary, t.Text)
+			step.message.Content = append(step.message.Content, items.Reasoning(m.ItemID, m.ReasoningEncryptedContent, step.summary...))
+			return
+		}
+		t.Signature, t.Encrypted = t.Signature+m.Signature, t.Encrypted+m.RedactedData
 	}
 	if t.Signature+t.Encrypted != "" {
 		p.Skip("metadata")

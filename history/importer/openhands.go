@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // openHandsReader reads the events of OpenHands, one a line or in a list: those of its SDK (OpenHands/software-agent-sdk,
@@ -208,23 +209,26 @@ func (h *openHandsReader) current(r Record, id string, o *wire.Object, raw []byt
 	return h.say(r, m, o.Remainder())
 }
 
-// openHandsThoughts reads thinking: blocks of Anthropic's, or a text, and an item of OpenAI's responses API.
+// openHandsThoughts reads thinking: blocks of Anthropic's, an item of OpenAI's responses API, or a text.
 func openHandsThoughts(m *chat.Message, o *wire.Object, notes *pending) error {
 	var item struct {
-		Summary          []string
+		ID               string
+		Summary, Content []string
 		EncryptedContent string `json:"encrypted_content"`
 	}
 	if raw := o.Raw("responses_reasoning_item"); raw != nil {
 		if err := json.Unmarshal(raw, &item); err != nil {
 			return fmt.Errorf("responses_reasoning_item: %w", err)
 		}
-		notes.add(NoPlace, "responses_reasoning_item.id")
 	}
 	if found, err := thinkingBlocks(m, o, notes); found || err != nil {
 		return err
 	}
 	text := o.OptionalText("reasoning_content")
-	if t := (chat.Thinking{Text: cmp.Or(text, strings.Join(item.Summary, "\n\n")), Encrypted: item.EncryptedContent}); t != (chat.Thinking{}) {
+	switch t := (chat.Thinking{Text: cmp.Or(text, strings.Join(item.Summary, "\n\n"), strings.Join(item.Content, "\n\n"))}); {
+	case item.EncryptedContent != "":
+		m.Content = append(m.Content, items.Reasoning(item.ID, item.EncryptedContent, item.Summary...))
+	case t.Text != "":
 		m.Content = append(m.Content, t)
 	}
 	return o.Err()

@@ -400,9 +400,9 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 			nil,
 		},
 		{
-			"Codex: thinking of open models is a text",
+			"Codex: thinking of open models is a text, with the rest of its item as the signature",
 			item(`"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"Hm."}],"encrypted_content":null`),
-			chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "Hm."}}},
+			chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "Hm.", Signature: `{"content":[{"type":"reasoning_text","text":"Hm."}],"summary":[]}`}}},
 			nil,
 		},
 		{

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // sweReader reads the trajectories of SWE-agent (versions 0.6 to 1.1) and mini-swe-agent (versions 1 and 2), one JSON
@@ -69,7 +70,7 @@ func (s *sweReader) message(line int, o *wire.Object, raw json.RawMessage) error
 	case o.Peek("object") == "response": // of the responses API
 		return s.response(r, o, &notes)
 	case o.Peek("type") == "function_call_output":
-		return s.item(r, o, raw, &notes)
+		return s.item(r, o, &notes)
 	case r.Recorded == "exit": // how the run ended
 		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
 		return s.add(r)
@@ -161,32 +162,23 @@ func (s *sweReader) response(r Record, o *wire.Object, notes *pending) error {
 		return err
 	}
 	r.Recorded = "response"
-	m := chat.Message{Role: chat.RoleAssistant}
-	o.Each("output", func(item *wire.Object) error {
-		raw := item.Source()
-		what := item.Peek("type")
-		p, err := codexItem(what, item, raw, notes)
-		if err == nil && p.role == "" {
-			p = opaqueItem(raw)
-		}
-		m.Content, m.ToolCalls = append(m.Content, p.content...), append(m.ToolCalls, p.calls...)
-		return err
-	})
+	a := items.Answer{Message: chat.Message{Role: chat.RoleAssistant}}
+	o.Each("output", func(item *wire.Object) error { return addItem(&a, item.Peek("type"), item, notes) })
 	if o.Err() != nil {
 		return o.Err()
 	}
-	return s.say(r, m, o.Remainder())
+	return s.say(r, a.Message, o.Remainder())
 }
 
 // item reads a result of OpenAI's responses API.
-func (s *sweReader) item(r Record, o *wire.Object, raw json.RawMessage, notes *pending) error {
+func (s *sweReader) item(r Record, o *wire.Object, notes *pending) error {
 	r.Recorded = o.Peek("type")
 	extra := o.Raw("extra")
-	p, err := codexItem(r.Recorded, o, raw, notes)
+	m, err := readItem(r.Recorded, o, notes)
 	if err != nil {
 		return err
 	}
-	return s.say(r, chat.Message{Role: p.role, Content: p.content, ToolCallID: p.callID, IsError: p.isError}, extra)
+	return s.say(r, m, extra)
 }
 
 // isSWE reports whether an object is a trajectory of SWE-agent.

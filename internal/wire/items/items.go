@@ -253,6 +253,25 @@ func marshal(v any) json.RawMessage {
 	return raw
 }
 
+// Reasoning returns the thought of an item with this id, "" if it is not known, and the paragraphs of its summary.
+func Reasoning(id, encrypted string, summary ...string) chat.Thinking {
+	item := wire.Of("type", marshal("reasoning"))
+	if id != "" {
+		item.PutText("id", id)
+	}
+	item.PutText("encrypted_content", encrypted)
+	list := []map[string]string{}
+	for _, text := range summary {
+		if text != "" {
+			list = append(list, map[string]string{"type": "summary_text", "text": text})
+		}
+	}
+	item.Put("summary", marshal(list))
+	var a Answer
+	_ = a.reasoning(item) // it is one
+	return a.Message.Content[0].(chat.Thinking)
+}
+
 // Readable reports whether a server that stores nothing can read a reasoning item back: it is encrypted, or plain text.
 func Readable(item json.RawMessage) bool {
 	o, err := wire.Parse(item)
