@@ -36,6 +36,8 @@ What a session cannot hold as it is recorded is noted on the standard error, as 
 	later version
 	            a later version of the agent wrote it, so that something may be missing
 	refused     no valid entry could be made of it; it is kept as data that no model sees
+	unsendable  no provider takes the messages up to there, so that the session cannot be replayed; it is written all the same,
+	            and the exit code is 1
 	unreadable  the line cannot be read and was left out (-salvage)
 
 A log of promptree is copied. The flags:
@@ -60,6 +62,7 @@ func importing(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	if err == nil {
 		s.Note(stderr, false)
+		err = s.Sendable()
 	}
 	return cmp.Or(err, s.Close())
 }

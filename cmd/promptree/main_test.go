@@ -88,7 +88,7 @@ func TestTheHelpOfEachCommandHasAnExample(t *testing.T) {
 func TestTheHelpExplainsWhatIsPrinted(t *testing.T) {
 	for command, words := range map[string][]string{
 		"show":   {">", "│", "id", "kind", "text"},
-		"import": {string(importer.NoPlace), string(importer.Empty), string(importer.Repeated), string(importer.Moved), string(importer.Unlinked), string(importer.Refused), string(importer.Unreadable)},
+		"import": {string(importer.NoPlace), string(importer.Empty), string(importer.Repeated), string(importer.Moved), string(importer.Unlinked), string(importer.Refused), string(importer.Unsendable), string(importer.Unreadable)},
 	} {
 		help, _ := ran(t, program.ExitOK, command, "-h")
 		for _, word := range words {
@@ -340,6 +340,25 @@ func TestSalvageLeavesOutUnreadableLines(t *testing.T) {
 }
 
 // All lines but the bad one are kept, whatever follows it.
+// A text between a call and its result is sent with the call. Before an answer to a blank message nothing can be sent.
+func TestAnImportSaysWhatAReplayWouldFindLater(t *testing.T) {
+	const call, result, says = `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		`{"role":"tool","tool_call_id":"a","content":"x"}`, `{"role":"assistant","content":"I wait."}`
+	user := func(text string) string { return `{"role":"user","content":"` + text + `"}` }
+	good := file(t, "good.jsonl", strings.Join([]string{user("Go."), call, says, result, says, user("And?"), says}, "\n"))
+	_, stderr := ran(t, program.ExitOK, "import", good)
+	require.Empty(t, stderr)
+	ran(t, program.ExitOK, "replay", "-prices", "input=1,read=1,output=1", good)
+
+	bad := file(t, "bad.jsonl", strings.Join([]string{user("Go."), says, user(" "), says, user("And?"), says}, "\n"))
+	log, stderr := ran(t, program.ExitFailed, "import", bad)
+	require.Contains(t, stderr, bad+":4: unsendable: the user says nothing before the answer\n")
+	require.Contains(t, stderr, "1 places cannot be sent to a model")
+	ran(t, program.ExitOK, "verify", file(t, "session.jsonl", log))
+	replayed, _ := ran(t, program.ExitFailed, "replay", "-prices", "input=1,read=1,output=1", bad)
+	require.Contains(t, replayed, "line 4")
+}
+
 func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whole.jsonl")
 	s, err := history.Open(path, history.Options{})

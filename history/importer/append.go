@@ -19,11 +19,14 @@ import (
 // call or a compaction at an invalid cut, becomes a [entry.Custom] named "refused" with the reason. If the JSON of
 // such a record is nested too deep ([entry.DepthError]), it is stored as a text.
 //
+// What the session then shows before an answer, and no provider takes, is a note ([Unsendable]): the session is whole, but
+// to go on from there, or to replay it, fails.
+//
 // An error comes from the session's store; what was added before stays.
 func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, error) {
 	a := appender{
 		session: s, records: map[string]*Record{}, ids: map[string]string{}, after: map[string]string{},
-		cuts: map[string]string{}, made: map[string]bool{}, tried: map[string]int{}, own: r.Format == FormatPromptree,
+		cuts: map[string]string{}, made: map[string]bool{}, lineOf: map[string]int{}, tried: map[string]int{}, own: r.Format == FormatPromptree,
 	}
 	for i := range r.Records {
 		a.records[r.Records[i].ID] = &r.Records[i]
@@ -41,7 +44,7 @@ func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, e
 			return a.notes, fmt.Errorf("importer: %w", err)
 		}
 	}
-	return a.notes, nil
+	return a.notes, a.check(ctx)
 }
 
 // appender adds records to a session.
@@ -54,9 +57,10 @@ type appender struct {
 	made    map[string]bool    // ids that free returned
 	tried   map[string]int     // how often an id was tried
 	batch   []entry.Entry
-	lines   []int // of the records in the batch
-	begun   bool  // a record of the tree was added
-	own     bool  // usage has records of its own
+	lines   []int          // of the records in the batch
+	lineOf  map[string]int // by entry
+	begun   bool           // a record of the tree was added
+	own     bool           // usage has records of its own
 	notes   []Note
 }
 
@@ -208,6 +212,7 @@ func (a *appender) cut(id string) string {
 
 func (a *appender) add(ctx context.Context, line int, e entry.Entry) error {
 	a.batch, a.lines = append(a.batch, e), append(a.lines, line)
+	a.lineOf[e.ID] = line
 	if len(a.batch) < batchSize {
 		return nil
 	}

@@ -69,7 +69,8 @@
 //
 // Messages are returned as they were recorded, even if no provider would accept them: an answer that was cut off may be
 // empty or leave its calls unanswered, and results may come in another order than their calls. The history's view
-// decides what is sent. What the system or the developer said is not a message here, because a prompt renders it anew;
+// decides what is sent: a text between a call and its result goes with the call. [Recording.AppendTo] checks, in one pass, that
+// the view before each answer can be sent, as a replay does, and notes where it cannot ([Unsendable]). What the system or the developer said is not a message here, because a prompt renders it anew;
 // it is in a [entry.Custom].
 //
 // Nothing is dropped silently. What a recorder stores with a message is in the message's data; what it recorded for

@@ -76,6 +76,9 @@ const (
 	Later NoteKind = "later version"
 	// Refused: the session accepted an entry only as a [entry.Custom] named "refused", see [Recording.AppendTo].
 	Refused NoteKind = "refused"
+	// Unsendable: a request of the conversation breaks a rule that every provider has, so that the session cannot be
+	// replayed from its start.
+	Unsendable NoteKind = "unsendable"
 	// Unreadable: a line that could not be read was skipped because of [Options].
 	Unreadable NoteKind = "unreadable"
 )

@@ -49,6 +49,20 @@ func (s *Session) Close() error {
 	return err
 }
 
+// Sendable returns an error if what was imported has places that cannot be sent to a model.
+func (s *Session) Sendable() error {
+	places := 0
+	for _, n := range s.notes {
+		if n.Kind == importer.Unsendable {
+			places += n.Count
+		}
+	}
+	if places == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %d places cannot be sent to a model, see the notes: the session is whole, but it cannot be replayed", s.path, places)
+}
+
 // Load reads a recording of any format. With salvage set, lines that cannot be read are left
 // out; otherwise they are an error. The caller closes the session.
 func Load(ctx context.Context, path string, salvage bool, folders *program.Folders) (*Session, error) {
