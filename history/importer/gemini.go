@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/contents"
 )
 
 // geminiReader reads the chats of Gemini CLI (google-gemini/gemini-cli, versions 0.1 to 0.49): one JSON document or, in
@@ -148,7 +150,6 @@ func (g *geminiReader) add(m *geminiMessage) error {
 		g.note(m.number, Unknown, r.Recorded)
 		return g.keep(r, m.raw)
 	}
-	var results []chat.Message
 	if o.Given("thoughts") {
 		o.Each("thoughts", func(t *wire.Object) error {
 			text := strings.TrimSpace(t.OptionalText("subject") + "\n" + t.OptionalText("description"))
@@ -158,20 +159,17 @@ func (g *geminiReader) add(m *geminiMessage) error {
 			return t.Err()
 		})
 	}
-	err = geminiParts(o, "content", func(p *wire.Object, raw json.RawMessage) error {
-		if p.Is("functionResponse", wire.KindObject) {
-			result := chat.Message{Role: chat.RoleTool}
-			if err := geminiResult(&result, p, &notes); err != nil {
-				return err
-			}
-			results = append(results, result)
-			return nil
-		}
-		return geminiPart(&said, p, raw, &notes)
-	})
+	d, err := geminiParts(o, "content", said.Role == chat.RoleAssistant, &notes)
 	if err != nil {
 		return err
 	}
+	results := d.Results
+	for i := range results {
+		if results[i].Name = ""; results[i].ToolCallID == "" { // the call has the name
+			return errors.New("content: functionResponse: id is missing")
+		}
+	}
+	said.Content, said.ToolCalls = append(said.Content, d.Content...), d.ToolCalls
 	if o.Given("toolCalls") {
 		o.Each("toolCalls", func(call *wire.Object) error {
 			c := chat.ToolCall{ID: call.Text("id"), Name: call.Text("name"), Arguments: cmp.Or(call.Compact("args"), "{}")}
@@ -179,15 +177,17 @@ func (g *geminiReader) add(m *geminiMessage) error {
 			result := chat.Message{Role: chat.RoleTool, ToolCallID: c.ID, IsError: status == "error" || status == "cancelled"}
 			call.Time("timestamp")
 			given := call.Given("result")
-			err := geminiParts(call, "result", func(p *wire.Object, raw json.RawMessage) error {
-				if p.Is("functionResponse", wire.KindObject) {
-					return geminiResult(&result, p, &notes)
-				}
-				return geminiPart(&result, p, raw, &notes)
-			})
+			answer, err := geminiParts(call, "result", false, &notes)
 			if err != nil {
 				return err
 			}
+			for _, m := range answer.Results {
+				if m.ToolCallID != "" && m.ToolCallID != c.ID {
+					notes.add(NoPlace, "functionResponse.id")
+				}
+				result.IsError, result.Content = result.IsError || m.IsError, append(result.Content, m.Content...)
+			}
+			result.Content = append(result.Content, answer.Content...)
 			if i := slices.IndexFunc(said.ToolCalls, func(other chat.ToolCall) bool { return other.ID == c.ID }); i >= 0 { // the content has it too
 				c.Signature = said.ToolCalls[i].Signature
 				said.ToolCalls = slices.Delete(said.ToolCalls, i, i+1)
@@ -234,93 +234,34 @@ func (g *geminiReader) add(m *geminiMessage) error {
 	return nil
 }
 
-// geminiParts calls f for each part of a field: a text, a part, or a list of both.
-func geminiParts(o *wire.Object, field string, f func(p *wire.Object, raw json.RawMessage) error) error {
+// geminiParts reads a field of parts: a text, a part, or a list of both.
+func geminiParts(o *wire.Object, field string, model bool, notes *pending) (*contents.Decoder, error) {
+	d := &contents.Decoder{Model: model}
 	raw := o.Raw(field)
 	if raw == nil {
-		return nil
+		return d, nil
 	}
 	list := []json.RawMessage{raw}
 	if wire.KindOf(raw) == wire.KindList {
-		list = nil
-		if err := json.Unmarshal(raw, &list); err != nil {
-			return fmt.Errorf("%s: %w", field, err)
+		var err error
+		if list, err = wire.Values(raw); err != nil {
+			return nil, fmt.Errorf("%s: %w", field, err)
 		}
-	}
-	if len(list) > wire.MaxItems {
-		return fmt.Errorf("%s: more than %d parts", field, wire.MaxItems)
 	}
 	for i, raw := range list {
-		p := wire.Of("text", raw)
-		var err error
-		if wire.KindOf(raw) != wire.KindText {
-			p, err = wire.Parse(raw)
+		if wire.KindOf(raw) == wire.KindText {
+			text := wire.Of("text", raw)
+			d.Text(text.Text("text"))
+			d.Malformed = text.Err()
+		} else if p, err := wire.Parse(raw); err != nil {
+			d.Malformed = err
+		} else {
+			d.Part(p)
 		}
-		if err == nil {
-			err = f(p, raw)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: part %d: %w", field, i, err)
-		}
-	}
-	return nil
-}
-
-// geminiPart reads a part of Gemini's API.
-func geminiPart(m *chat.Message, p *wire.Object, raw json.RawMessage, notes *pending) error {
-	signature := p.OptionalText("thoughtSignature")
-	switch {
-	case p.Is("text", wire.KindText) && p.Flag("thought"):
-		appendThinking(m, chat.Thinking{Text: p.Text("text"), Signature: signature}, "content.thought", notes)
-	case p.Is("text", wire.KindText):
-		appendText(m, p.Text("text"), "content.text", notes)
-		if signature != "" {
-			notes.add(NoPlace, "content.thoughtSignature")
-		}
-	case p.Is("inlineData", wire.KindObject):
-		d := p.Object("inlineData")
-		m.Content = append(m.Content, mediaOf(d))
-		notes.rest("content.inlineData", d)
-	case p.Is("functionCall", wire.KindObject) && m.Role == chat.RoleAssistant:
-		c := p.Object("functionCall")
-		call := chat.ToolCall{ID: c.Text("id"), Name: c.Text("name"), Arguments: cmp.Or(c.Compact("args"), "{}"), Signature: signature}
-		m.ToolCalls = append(m.ToolCalls, call)
-	default:
-		m.Content = append(m.Content, chat.Opaque{Value: raw})
-		return nil
-	}
-	notes.rest("content", p)
-	return p.Err()
-}
-
-// geminiResult reads the answer of a function: its output or error, or else all of it as JSON, and its media.
-func geminiResult(m *chat.Message, p *wire.Object, notes *pending) error {
-	f := p.Object("functionResponse")
-	if m.ToolCallID == "" {
-		m.ToolCallID = f.Text("id")
-	} else if id := f.Peek("id"); id == m.ToolCallID {
-		f.Skip("id")
-	}
-	f.Skip("name") // the call has it
-	if f.Is("response", wire.KindObject) {
-		whole := f.Look("response")
-		response := f.Object("response")
-		for _, field := range []string{"output", "error"} {
-			if response.Is(field, wire.KindText) && len(response.Rest()) == 1 {
-				m.IsError = m.IsError || field == "error"
-				appendText(m, response.Text(field), "functionResponse.response."+field, notes)
-				whole = nil
-			}
-		}
-		if whole != nil {
-			m.Content = append(m.Content, chat.Text(wire.Compacted(whole)))
+		if d.Malformed != nil {
+			return nil, fmt.Errorf("%s: part %d: %w", field, i, d.Malformed)
 		}
 	}
-	if p.Err() != nil {
-		return p.Err()
-	}
-	err := geminiParts(f, "parts", func(p *wire.Object, raw json.RawMessage) error { return geminiPart(m, p, raw, notes) })
-	notes.rest("functionResponse", f)
-	notes.rest("", p)
-	return err
+	notes.left(d.Left)
+	return d, nil
 }

@@ -41,7 +41,9 @@ func Parse(raw json.RawMessage) (*Object, error) {
 
 // Of returns an object of one field, whose value is valid JSON.
 func Of(name string, value json.RawMessage) *Object {
-	return &Object{fields: map[string]json.RawMessage{name: bytes.TrimSpace(value)}}
+	key, _ := json.Marshal(name) // strings always encode
+	o, _ := parse(slices.Concat([]byte("{"), key, []byte(":"), value, []byte("}")))
+	return o
 }
 
 // parse reads an object of valid JSON.

@@ -10,9 +10,6 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/genai"
-
-	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // note is the content of an opaque part: a part of Gemini's, the signature of the part before it, or the id of the call
@@ -77,24 +74,6 @@ func checkData(p *genai.Part) error {
 func isEmpty(p *genai.Part) bool {
 	return p.Text == "" && p.InlineData == nil && p.FileData == nil && p.FunctionCall == nil && p.FunctionResponse == nil &&
 		p.ExecutableCode == nil && p.CodeExecutionResult == nil && p.ToolCall == nil && p.ToolResponse == nil
-}
-
-// opaquePart keeps a part as JSON.
-func opaquePart(p *genai.Part) (chat.Opaque, error) {
-	value, err := plainjson.Marshal(p)
-	if err != nil {
-		return chat.Opaque{}, fmt.Errorf("gemini: keeping a part: %w", err)
-	}
-	return chat.Opaque{Value: value, Tokens: estimate(p.Text)}, nil
-}
-
-// signatureNote and placeNote return the notes that [Response] makes.
-func signatureNote(signature []byte) (chat.Opaque, error) {
-	return opaquePart(&genai.Part{ThoughtSignature: signature})
-}
-
-func placeNote(callID string) (chat.Opaque, error) {
-	return opaquePart(&genai.Part{FunctionCall: &genai.FunctionCall{ID: callID}})
 }
 
 // writeSignature and readSignature convert a call's signature, which is kept in base64 as it is sent.

@@ -2,9 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callid"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/wire/contents"
 )
 
 // ReadContents reads a conversation, and the system instruction and tools of a config, as a program that uses the SDK
@@ -56,11 +55,11 @@ type reader struct {
 
 func (r *reader) config(config *genai.GenerateContentConfig) error {
 	if system := config.SystemInstruction; system != nil {
-		parts, err := partsOf(system.Parts)
-		if err != nil {
+		var d contents.Decoder
+		if err := decode(&d, system.Parts); err != nil {
 			return fmt.Errorf("gemini: the system instruction cannot be read: %w", err)
 		}
-		r.request.Messages = append(r.request.Messages, chat.Message{Role: chat.RoleSystem, Content: parts})
+		r.request.Messages = append(r.request.Messages, chat.Message{Role: chat.RoleSystem, Content: d.Content})
 	}
 	for _, t := range config.Tools {
 		if t == nil {
@@ -142,96 +141,30 @@ func (r *reader) content(c *genai.Content) error {
 	default:
 		return fmt.Errorf("its role is %q: use user or model", c.Role)
 	}
-	var rest []*genai.Part
-	first := len(r.request.Messages) // of the results
-	for _, p := range c.Parts {
-		if p == nil || p.FunctionResponse == nil {
-			rest = append(rest, p)
-			continue
-		}
-		m, err := r.result(p.FunctionResponse)
-		if err != nil {
-			return err
-		}
-		r.request.Messages = append(r.request.Messages, m)
-	}
-	parts, err := partsOf(rest)
-	if err != nil {
+	var d contents.Decoder
+	if err := decode(&d, c.Parts); err != nil {
 		return err
 	}
-	if parts = addBeside(r.request.Messages[first:], parts); len(parts) > 0 {
+	for i := range d.Results {
+		r.answer(&d.Results[i])
+	}
+	parts := addBeside(d.Results, d.Content)
+	r.request.Messages = append(r.request.Messages, d.Results...)
+	if len(parts) > 0 {
 		r.request.Messages = append(r.request.Messages, chat.Message{Role: chat.RoleUser, Content: parts})
 	}
 	return nil
 }
 
-// result reads a function response, and takes the call that it answers: the one with its id, else the first of its name.
-func (r *reader) result(f *genai.FunctionResponse) (chat.Message, error) {
+// answer gives a result the id of the call that it answers: the one with its id, else the first of its name.
+func (r *reader) answer(m *chat.Message) {
 	place := slices.IndexFunc(r.open, func(c chat.ToolCall) bool {
-		return f.ID != "" && c.ID == f.ID || f.ID == "" && c.Name == f.Name && callid.IsNew(c.ID)
+		return m.ToolCallID != "" && c.ID == m.ToolCallID || m.ToolCallID == "" && c.Name == m.Name && callid.IsNew(c.ID)
 	})
-	m := chat.Message{Role: chat.RoleTool}
-	if place < 0 {
-		m.ToolCallID, m.Name = f.ID, f.Name
-	} else {
-		m.ToolCallID = r.open[place].ID
+	if place >= 0 {
+		m.ToolCallID, m.Name = r.open[place].ID, ""
 		r.open = slices.Delete(slices.Clone(r.open), place, place+1)
 	}
-	output, plain := f.Response["output"].(string)
-	if failure, failed := f.Response["error"].(string); failed {
-		output, plain, m.IsError = failure, true, true
-	}
-	if !plain || len(f.Response) != 1 {
-		raw, err := plainjson.Marshal(f.Response)
-		if err != nil {
-			return chat.Message{}, fmt.Errorf("the response of %q: %w", f.Name, err)
-		}
-		output = string(raw)
-	}
-	said := []*genai.Part{{Text: output}}
-	for _, p := range f.Parts {
-		var part genai.Part
-		switch {
-		case p.InlineData != nil:
-			part.InlineData = &genai.Blob{Data: p.InlineData.Data, MIMEType: p.InlineData.MIMEType, DisplayName: p.InlineData.DisplayName}
-		case p.FileData != nil:
-			part.FileData = &genai.FileData{FileURI: p.FileData.FileURI, MIMEType: p.FileData.MIMEType, DisplayName: p.FileData.DisplayName}
-		default:
-			return chat.Message{}, errors.New("a part of a function response without data")
-		}
-		said = append(said, &part)
-	}
-	var err error
-	m.Content, err = partsOf(said)
-	return m, err
-}
-
-// partsOf converts parts of a user's content. Parts without content are left out.
-func partsOf(parts []*genai.Part) (chat.Parts, error) {
-	var out chat.Parts
-	for _, p := range parts {
-		if p == nil || isEmpty(p) {
-			continue
-		}
-		if file := p.FileData; file != nil && strings.HasPrefix(file.MIMEType, "image/") && reflect.DeepEqual(*p, genai.Part{FileData: &genai.FileData{FileURI: file.FileURI, MIMEType: file.MIMEType}}) {
-			out = append(out, chat.Image{URL: file.FileURI, MediaType: file.MIMEType})
-			continue
-		}
-		if len(p.ThoughtSignature) > 0 {
-			part, err := opaquePart(p)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, part)
-			continue
-		}
-		part, _, err := fromPart(p)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, part)
-	}
-	return out, nil
 }
 
 // beside matches the line above the media of a result ([Options].responseParts).

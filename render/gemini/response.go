@@ -1,16 +1,18 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/contents"
 )
 
 // fromContent converts a model's content to an assistant message, as [Response] does. If a key is given, arguments may
@@ -20,100 +22,48 @@ func fromContent(content *genai.Content, key string) (chat.Message, error) {
 	if content == nil {
 		return m, nil
 	}
-	last := lastNonCall(content.Parts)
-	var ids chat.CallIDs
-	for i, p := range content.Parts {
-		switch {
-		case p == nil:
-			continue
-		case p.FunctionCall != nil:
-			call, err := fromCall(p, &ids, key)
-			if err != nil {
-				return chat.Message{}, fmt.Errorf("gemini: part %d of the answer: %w", i, err)
-			}
-			if i < last {
-				note, err := placeNote(call.ID)
-				if err != nil {
-					return chat.Message{}, err
-				}
-				m.Content = append(m.Content, note)
-			}
-			m.ToolCalls = append(m.ToolCalls, call)
-			continue
-		}
-		if !isEmpty(p) || p.Thought && len(p.ThoughtSignature) > 0 {
-			part, whole, err := fromPart(p)
-			if err != nil {
-				return chat.Message{}, err
-			}
-			m.Content = append(m.Content, part)
-			if whole {
-				continue
-			}
-		}
-		if len(p.ThoughtSignature) > 0 {
-			note, err := signatureNote(p.ThoughtSignature)
-			if err != nil {
-				return chat.Message{}, err
-			}
-			m.Content = append(m.Content, note)
-		}
+	d := contents.Decoder{Model: true, Lenient: true, Key: key}
+	if err := decode(&d, content.Parts); err != nil {
+		return m, fmt.Errorf("gemini: %w of the answer", err)
 	}
+	m.Content, m.ToolCalls = d.Content, d.ToolCalls
 	return m, nil
 }
 
-// lastNonCall returns the index of the last part to send back that is not a call, or -1 if there is none.
-func lastNonCall(parts []*genai.Part) int {
-	for i := len(parts) - 1; i >= 0; i-- {
-		if p := parts[i]; p != nil && p.FunctionCall == nil && (!isEmpty(p) || len(p.ThoughtSignature) > 0) {
-			return i
+// decode reads parts by their JSON, except for the data of large files.
+func decode(d *contents.Decoder, parts []*genai.Part) error {
+	for i, p := range parts {
+		switch {
+		case p == nil:
+			continue
+		case p.FunctionCall != nil && !isWhole(p.FunctionCall):
+			return fmt.Errorf("part %d: the arguments of a function call come in pieces (leave StreamFunctionCallArguments unset)", i)
+		}
+		if b := p.InlineData; b != nil && len(b.Data) > 0 && b.MIMEType != "" &&
+			reflect.DeepEqual(*p, genai.Part{InlineData: &genai.Blob{Data: b.Data, MIMEType: b.MIMEType}}) {
+			d.Inline(b.MIMEType, base64.StdEncoding.EncodeToString(b.Data))
+			continue
+		}
+		raw, err := plainjson.Marshal(p)
+		if err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+		o, _ := wire.Parse(raw) // it is one
+		n := len(d.Content)
+		d.Part(o)
+		if added := len(d.Content); added > n && p.Text != "" {
+			if opaque, is := d.Content[added-1].(chat.Opaque); is && bytes.Equal(opaque.Value, raw) {
+				opaque.Tokens = estimate(p.Text)
+				d.Content[added-1] = opaque
+			}
 		}
 	}
-	return -1
+	return nil
 }
 
 // isWhole reports whether the arguments of a call are complete and did not come in pieces.
 func isWhole(f *genai.FunctionCall) bool {
 	return len(f.PartialArgs) == 0 && (f.WillContinue == nil || !*f.WillContinue)
-}
-
-func fromCall(p *genai.Part, ids *chat.CallIDs, key string) (chat.ToolCall, error) {
-	f := p.FunctionCall
-	if !isWhole(f) {
-		return chat.ToolCall{}, errors.New("the arguments of a function call come in pieces: leave StreamFunctionCallArguments unset")
-	}
-	call := chat.ToolCall{ID: ids.Next(f.ID), Name: f.Name, Arguments: "{}", Signature: writeSignature(p.ThoughtSignature)}
-	if raw, ok := f.Args[key].(string); ok && key != "" && len(f.Args) == 1 {
-		call.Arguments = raw
-	} else if len(f.Args) > 0 {
-		args, err := plainjson.Marshal(f.Args)
-		if err != nil {
-			return chat.ToolCall{}, fmt.Errorf("the arguments of a function call: %w", err)
-		}
-		call.Arguments = string(args)
-	}
-	return call, nil
-}
-
-// fromPart converts a part without its signature. If that would lose anything, it returns the whole part as an opaque
-// one.
-func fromPart(p *genai.Part) (part chat.Part, whole bool, err error) {
-	plain := *p
-	plain.ThoughtSignature = nil
-	switch {
-	case p.Text != "" && strings.TrimSpace(p.Text) != "" && reflect.DeepEqual(plain, genai.Part{Text: p.Text}):
-		return chat.Text(p.Text), false, nil
-	case p.InlineData != nil && len(p.InlineData.Data) > 0 && p.InlineData.MIMEType != "" &&
-		reflect.DeepEqual(plain, genai.Part{InlineData: &genai.Blob{Data: p.InlineData.Data, MIMEType: p.InlineData.MIMEType}}):
-		data := base64.StdEncoding.EncodeToString(p.InlineData.Data)
-		if mediaType := p.InlineData.MIMEType; strings.HasPrefix(mediaType, "image/") && !strings.ContainsAny(mediaType, ",;") {
-			return chat.Image{URL: "data:" + mediaType + ";base64," + data, MediaType: mediaType}, false, nil
-		}
-		return chat.Document{Data: data, MediaType: p.InlineData.MIMEType}, false, nil
-	default:
-		opaque, err := opaquePart(p)
-		return opaque, true, err
-	}
 }
 
 // FinishError is returned for an answer that ended without anything to use.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/contents"
 )
 
 // answer streams the pieces of an answer and assembles them. Consecutive texts are joined, as in an answer that is not
@@ -64,10 +65,12 @@ func (a *answer) add(piece *genai.GenerateContentResponse) {
 // call streams a call, which comes whole, with the id that it has in the response. A call that cannot be converted is
 // not streamed: the answer ends with its error.
 func (a *answer) call(p *genai.Part) {
-	call, err := fromCall(p, &a.ids, a.key)
-	if err != nil {
+	d := contents.Decoder{Model: true, Lenient: true, Key: a.key}
+	if err := decode(&d, []*genai.Part{p}); err != nil || len(d.ToolCalls) == 0 {
 		return
 	}
+	call := d.ToolCalls[0]
+	call.ID = a.ids.Next(p.FunctionCall.ID)
 	p.FunctionCall.ID = call.ID
 	a.send(chat.CallDelta{Index: a.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	a.calls++
