@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -154,7 +155,7 @@ func TestTheCacheHoldsWhatTheLastRequestReadAndWrote(t *testing.T) {
 func TestCachedReadsOfARecordedSessionArePredicted(t *testing.T) {
 	sessiontest.Needs(t, recorded)
 	entries, compactions := recordedSession(t)
-	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	prices, err := modelinfo.Prices("claude-opus-4-5")
 	require.NoError(t, err)
 	cache := sizing.PromptCache{Prices: prices}
 	requests, exact, expired, restarts, more, compacted := 0, 0, 0, 0, 0, 0

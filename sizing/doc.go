@@ -10,7 +10,7 @@
 //
 // [Prices] returns the cost of a request in dollars, from reported or predicted usage:
 //
-//	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+//	prices, err := modelinfo.Prices("claude-opus-4-5")
 //	cost := prices.Of(response.Usage).Total()
 //
 // A [PromptCache] predicts how much of the next request is in the provider's prompt cache, from digests of the last

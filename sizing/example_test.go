@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
 func ExampleWindow_Budget() {
@@ -36,7 +37,7 @@ func ExampleWindow_Budget() {
 }
 
 func ExamplePrices() {
-	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	prices, err := modelinfo.Prices("claude-opus-4-5")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -46,12 +47,12 @@ func ExamplePrices() {
 	fmt.Printf("with a warm cache $%.4f\n", prices.Of(warm).Total())
 	fmt.Printf("with a cold one   $%.4f\n", prices.Of(cold).Total())
 
-	_, err = sizing.PublishedPrices().Of("my-own-model")
+	_, err = modelinfo.Prices("my-own-model")
 	fmt.Println(err)
 	// Output:
 	// with a warm cache $0.0715
 	// with a cold one   $0.6350
-	// sizing: the prices of model "my-own-model" are unknown: add a row for it to the table, or write out its Prices
+	// modelinfo: the prices of model "my-own-model" are unknown: read a row with its prices by Read, or write out a sizing.Prices
 }
 
 func ExampleWindow_Effective() {

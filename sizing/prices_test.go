@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"math"
-	"net/url"
 	"os"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
 var opus = sizing.Prices{
@@ -103,50 +103,6 @@ func TestInvalidPricesAreRefused(t *testing.T) {
 	}
 }
 
-func TestEveryPublishedPriceHasADateAndASource(t *testing.T) {
-	for _, row := range sizing.PublishedPrices() {
-		require.NoError(t, row.Validate(), row.Model)
-		date, err := time.Parse(time.DateOnly, row.Date)
-		require.NoError(t, err, row.Model)
-		require.Greater(t, date.Year(), 2025, row.Model)
-		source, err := url.Parse(row.Source)
-		require.NoError(t, err, row.Model)
-		require.Equal(t, "https", source.Scheme, row.Model)
-		require.True(t, row.Input > 0 && row.CacheRead < row.Input && row.Output > row.Input, row.Model)
-		got, err := sizing.PublishedPrices().Of(row.Model)
-		require.NoError(t, err)
-		require.Equal(t, row.Prices, got)
-	}
-}
-
-func TestPricesAreFoundByTheNamesOfAModel(t *testing.T) {
-	table := sizing.PublishedPrices()
-	for _, name := range []string{
-		"claude-opus-4-5", "claude-opus-4-5-20251101", "anthropic/claude-opus-4.5", "Claude Opus 4.5", "claude-opus-4-5@20251101",
-	} {
-		got, err := table.Of(name)
-		require.NoError(t, err)
-		require.Equal(t, opus, got, name)
-	}
-	for name, input := range map[string]float64{"gpt-5": 1.25, "gpt-5-2025-08-07": 1.25, "gpt-4o": 2.50, "gpt-4o-2024-05-13": 5, "gpt-4o-2024-11-20": 2.50} {
-		got, err := table.Of(name)
-		require.NoError(t, err)
-		require.Equal(t, input, got.Input, name)
-	}
-	for _, name := range []string{"", "claude-opus-4", "claude-opus-4-5-fast", "claude-opus-4-50", "gpt-5.4-nano", "gpt-5-pro", "o200k_base"} {
-		_, err := table.Of(name)
-		var unknown *sizing.UnknownPricesError
-		require.ErrorAs(t, err, &unknown)
-		require.Equal(t, name, unknown.Model)
-	}
-	mine := sizing.Prices{Rates: sizing.Rates{Input: 1}}
-	got, err := append(table, sizing.PriceRow{Model: "claude-opus-4-5", Prices: mine}).Of("claude-opus-4-5")
-	require.NoError(t, err)
-	require.Equal(t, mine, got, "a row that is appended goes before those of the table")
-	_, err = sizing.PublishedPrices().Of("claude-opus-4-5")
-	require.NoError(t, err)
-}
-
 // The recorder wrote down what each request cost.
 func TestARecordedSessionCostsWhatItsRecorderSays(t *testing.T) {
 	sessiontest.Needs(t, recorded)
@@ -172,7 +128,7 @@ func TestARecordedSessionCostsWhatItsRecorderSays(t *testing.T) {
 		if m.Role != "assistant" {
 			continue
 		}
-		prices, err := sizing.PublishedPrices().Of(m.Model)
+		prices, err := modelinfo.Prices(m.Model)
 		require.NoError(t, err)
 		u := m.Usage
 		cost := prices.Of(chat.Usage{Input: u.Input + u.CacheRead + u.CacheWrite, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite})

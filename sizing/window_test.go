@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
 func TestTheBudgetIsTheWindowLessAnswerToolsAndMargin(t *testing.T) {
@@ -153,7 +154,7 @@ func TestCarryingAndCompactingArePricedByTokensReadAndWritten(t *testing.T) {
 }
 
 func ExamplePrices_Compacting() {
-	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	prices, err := modelinfo.Prices("claude-opus-4-5")
 	if err != nil {
 		fmt.Println(err)
 		return

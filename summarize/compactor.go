@@ -63,6 +63,7 @@ type inner struct {
 	holder     atomic.Pointer[callback.Activity] // of the call that is compacting
 	observers  *observers
 	work       work
+	noted      sync.Map // the notes of targets that were said
 
 	mu      sync.Mutex       // guards the fields below
 	prompt  elements.Node    // the last that was rendered
@@ -141,6 +142,7 @@ func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, c
 	}
 	c.init()
 	target := c.Current()
+	c.noted(ctx, target)
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
 	if err := errors.Join(checkTarget(target), c.Policy.Validate()); err != nil {

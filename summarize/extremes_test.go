@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -91,7 +92,7 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 			}
 		}
 	}
-	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	prices, err := modelinfo.Prices("claude-opus-4-5")
 	require.NoError(t, err)
 	extremes.Each(prices, func(field string, number any, prices sizing.Prices) {
 		requireUsedOrRefused(t, policies.All()["frugal"], policy.Target{Budget: budget, Prices: prices}, field, number)

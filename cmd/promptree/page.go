@@ -37,15 +37,20 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("page", flag.ContinueOnError)
 	out := flags.String("o", sessionfile.Stdin, "write the page to this file; - is the standard output")
 	model := flags.String("prices", "", "use this model's published prices for requests whose cost is not in the log")
+	catalogue := flags.String("models", "", sessionfile.ModelsUsage)
 	hide := flags.Bool("hide", false, "replace all texts by their lengths and digests")
 	salvage := flags.Bool("salvage", false, sessionfile.SalvageUsage)
 	paths, err := parse(flags, pageUsage, args, stdout, false)
 	if err != nil {
 		return err
 	}
+	table, err := sessionfile.Models(*catalogue)
+	if err != nil {
+		return program.UsageError{Err: err}
+	}
 	var prices sizing.Prices
 	if *model != "" {
-		if prices, err = sizing.PublishedPrices().Of(*model); err != nil {
+		if prices, err = table.Prices(*model); err != nil {
 			return program.UsageError{Err: fmt.Errorf("-prices: the prices of model %q are not known: name another, such as claude-opus-4-5, or leave the flag out", *model)}
 		}
 	}

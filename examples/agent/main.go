@@ -37,6 +37,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -85,10 +86,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, err
 	}
 	var err error
-	if o.prices, err = sizing.PublishedPrices().Of(o.model); err != nil {
+	if o.prices, err = modelinfo.Prices(o.model); err != nil {
 		return o, folderagent.UsageError{Err: fmt.Errorf("-prices: %w", err)}
 	}
-	if o.summaryPrices, err = sizing.PublishedPrices().Of(o.summaryModel); err != nil {
+	if o.summaryPrices, err = modelinfo.Prices(o.summaryModel); err != nil {
 		return o, folderagent.UsageError{Err: fmt.Errorf("-summary-prices: %w", err)}
 	}
 	if _, err := policies.Named(cmp.Or(o.policy, copilotchat.Name)); err != nil {

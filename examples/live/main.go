@@ -45,11 +45,12 @@ import (
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/counters"
-	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/vocabulary"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
+	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -65,15 +66,13 @@ func main() {
 type options struct {
 	model, baseURL, dir, task, session, page string
 	tokenizer                                string // path of the model's tokenizer.json
+	table                                    *modelinfo.Table
 	policy                                   policy.Policy
 	prices                                   string // name of the model whose prices apply
 	window, answer                           int
 	skills                                   string // folder
 	instructions, deferred                   bool
 }
-
-// defaultAnswer is the default of -answer, in tokens; in a small window it is a quarter of that.
-const defaultAnswer = 8192
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
@@ -91,7 +90,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.page, "page", "", "write a page of the run to this file, even if the run fails")
 	flags.StringVar(&o.tokenizer, "tokenizer", "", "count tokens by this tokenizer.json of the model (Gemma 3's for Gemini)")
 	flags.IntVar(&o.window, "window", 0, "context window in tokens (default the model's, or the one that a server of your own reports)")
-	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("maximum tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
+	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("maximum tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", summarize.DefaultAnswer))
+	catalogue := flags.String("models", "", "read windows and prices from this JSON of models.dev, LiteLLM or catwalk, over those that the program has")
 	if err := folderagent.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
@@ -99,8 +99,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if o.policy, err = policies.Named(*policy); err != nil {
 		return o, folderagent.UsageError{Err: fmt.Errorf("-policy: %w", err)}
 	}
+	if o.table, err = tableOf(*catalogue); err != nil {
+		return o, folderagent.UsageError{Err: fmt.Errorf("-models: %w", err)}
+	}
 	if o.prices != "" {
-		if _, err := sizing.PublishedPrices().Of(o.prices); err != nil {
+		if _, err := o.table.Prices(o.prices); err != nil {
 			return o, folderagent.UsageError{Err: fmt.Errorf("-prices: %w", err)}
 		}
 	}
@@ -115,6 +118,19 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, folderagent.UsageError{Err: fmt.Errorf("-answer is %d: want a number of tokens, 1 or more", o.answer)}
 	}
 	return o, nil
+}
+
+// tableOf returns the table of models, with the catalogue in a file over it if one is named.
+func tableOf(path string) (*modelinfo.Table, error) {
+	if path == "" {
+		return modelinfo.Published(), nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return modelinfo.Read(file)
 }
 
 // run runs the program and returns the exit code.
@@ -205,7 +221,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		if err != nil {
 			return "", folderagent.UsageError{Err: fmt.Errorf("-tokenizer: %w", err)}
 		}
-		chosen.vocabularies = []counters.Vocabulary{{Vocabulary: v}}
+		chosen.vocabularies = []counters.Vocabulary{{Vocabulary: v, Models: []string{chosen.name}}}
 	}
 	if _, err := os.ReadDir(o.dir); err != nil {
 		return "", folderagent.UsageError{Err: err}
@@ -216,18 +232,31 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	path = session.Path()
-	chosen.session, chosen.mended, chosen.tokens = session.Header().ID, out.repaired, o.window
+	chosen.session, chosen.mended, chosen.window = session.Header().ID, out.repaired, o.window
+	chosen.table = o.table
 	model, err := chosen.open(ctx)
 	if err != nil {
 		return path, err
 	}
 	if o.tokenizer != "" {
-		out.note("  Counts are %s.", model.counts)
+		out.note("  Counts are %s: %s.", model.counter.Kind(), model.counter.Reason)
 	}
-	window, answer, err := o.room(model.window, model.overhead)
-	if err != nil {
-		return path, err
+	// Without tools, whose tokens the agent counts anew before each round.
+	target, err := summarize.TargetOf(ctx, model.Model, chosen.name, summarize.TargetOptions{
+		Window: cmp.Or(o.window, model.window), Ask: true, Answer: o.answer, Table: o.table, Counter: model.counter,
+	})
+	if errors.Is(err, sizing.ErrUnknownWindow) {
+		return path, folderagent.UsageError{Err: fmt.Errorf("-window is missing: the context window of %s is not known", chosen.name)}
+	} else if err != nil {
+		return path, folderagent.UsageError{Err: fmt.Errorf("-answer %d and -window %d: %w", o.answer, o.window, err)}
 	}
+	answer := cmp.Or(o.answer, max(1, min(summarize.DefaultAnswer, target.ContextWindow/4)))
+	if o.window == 0 { // else only the prices can be unknown, which the line of the cost says
+		for _, note := range target.Notes {
+			out.note("  %s.", note)
+		}
+	}
+	window := sizing.Window{Tokens: target.ContextWindow, Answer: target.ContextWindow - target.Budget}
 	own, err := folderagent.NewTools(o.dir, path)
 	if err != nil {
 		return path, folderagent.UsageError{Err: err}
@@ -241,10 +270,10 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		return path, err
 	}
 	defer closeSources()
-	prices, unpriced := sizing.PublishedPrices().Of(cmp.Or(o.prices, chosen.name))
+	prices, unpriced := o.table.Prices(cmp.Or(o.prices, chosen.name))
 	worker := &folderagent.Agent{
 		Model: model, ModelName: chosen.name, Session: session, Tools: own, Context: folderagent.Context(own), Sources: sources,
-		Tokenizer: model.tokenizer, Calibrated: model.calibrated, Window: window, MaxTokens: answer,
+		Tokenizer: model.counter.Tokenizer, Calibrated: model.counter.Calibrated, Window: window, MaxTokens: answer,
 		Policy: o.policy, Prices: prices, Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
 	}
 	if o.page != "" {
@@ -264,22 +293,6 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		err = folderagent.UsageError{Err: fmt.Errorf("the key is refused: check %s: %w", strings.Join(chosen.keys, " and "), err)}
 	}
 	return path, err
-}
-
-// room returns the window and the maximum tokens of an answer. overhead is what a request takes besides its messages.
-func (o options) room(known, overhead int) (sizing.Window, int, error) {
-	tokens, answer := known, o.answer
-	if o.window > 0 {
-		tokens = o.window
-	}
-	if answer == 0 {
-		answer = max(1, min(defaultAnswer, tokens/4))
-	}
-	window := sizing.Window{Tokens: tokens, Answer: answer + max(overhead, tiktoken.ReplyPriming)}
-	if _, err := window.Effective(); err != nil {
-		return window, 0, folderagent.UsageError{Err: fmt.Errorf("-answer %d and -window %d: %w", answer, tokens, err)}
-	}
-	return window, answer, nil
 }
 
 // begin records in the session which model answers from here on.

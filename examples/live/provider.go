@@ -22,7 +22,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/counters"
 	"github.com/promptree-go/promptree/sizing/local"
-	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
 // provider opens the models of one API.
@@ -31,8 +31,6 @@ type provider struct {
 	// variable of the base URL.
 	keys    []string
 	address string
-	// window is the context window, in tokens, of a model whose window is not known.
-	window int
 	// open opens a model.
 	open func(ctx context.Context, w wanted) (served, error)
 	// api is the one of OpenAI's that a server speaks.
@@ -42,14 +40,14 @@ type provider struct {
 // providers by the prefix of -model.
 var providers = map[string]provider{
 	"openai": {
-		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", window: sizing.DefaultTokens, open: openOpenAI, api: openai.ChatCompletions,
+		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", open: openOpenAI, api: openai.ChatCompletions,
 	},
 	"openai-responses": {
-		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", window: sizing.DefaultTokens, open: openOpenAI, api: openai.Responses,
+		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", open: openOpenAI, api: openai.Responses,
 	},
-	"anthropic": {keys: []string{"ANTHROPIC_API_KEY"}, address: "ANTHROPIC_BASE_URL", window: 200_000, open: openAnthropic},
+	"anthropic": {keys: []string{"ANTHROPIC_API_KEY"}, address: "ANTHROPIC_BASE_URL", open: openAnthropic},
 	"gemini": {
-		keys: []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"}, address: "GOOGLE_GEMINI_BASE_URL", window: 1_048_576, open: openGemini,
+		keys: []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"}, address: "GOOGLE_GEMINI_BASE_URL", open: openGemini,
 	},
 }
 
@@ -59,8 +57,9 @@ const modelUsage = "openai:NAME, openai-responses:NAME, anthropic:NAME or gemini
 type wanted struct {
 	provider
 	name, key, address string
-	// tokens of -window, 0 if it is not set.
-	tokens int
+	// window of -window, in tokens, 0 if it is not set; table knows the windows of models.
+	window int
+	table  *modelinfo.Table
 	// vocabularies has that of -tokenizer, if it is set.
 	vocabularies []counters.Vocabulary
 	// session is an id of the conversation.
@@ -72,14 +71,9 @@ type wanted struct {
 // served is an open model with its token counter.
 type served struct {
 	chat.Model
-	// tokenizer, if it is exact; else calibrated, which learns.
-	tokenizer  chat.Tokenizer
-	calibrated *sizing.Calibrated
-	// counts says how good the tokenizer's counts are. overhead is the number of tokens of a request that it does not
-	// count.
-	counts   string
-	overhead int
-	// window in tokens, 0 if unknown.
+	// counter of what the API is sent.
+	counter counters.Counter
+	// window in tokens that a server of the user's own reports, 0 if it was not asked.
 	window int
 	// refusesKey reports whether an error means that the key is invalid.
 	refusesKey func(error) bool
@@ -120,20 +114,17 @@ func choose(model, address string) (wanted, error) {
 
 // open opens the model.
 func (w wanted) open(ctx context.Context) (served, error) {
-	s, err := w.provider.open(ctx, w)
-	if s.window == 0 {
-		s.window = w.window
-	}
-	return s, err
+	return w.provider.open(ctx, w)
 }
 
-// countBy sets the tokenizer of a model: the best there is, counting what the API sends.
+// countBy sets the counter of a model: the best there is, counting what the API sends.
 func (s *served) countBy(best counters.Counter, sent func(chat.Tokenizer) chat.Tokenizer) {
-	s.counts, s.overhead = fmt.Sprintf("%s: %s", best.Kind(), best.Reason), best.Overhead
+	s.counter = best
 	if best.Calibrated == nil {
-		s.tokenizer = sent(best.Tokenizer)
+		s.counter.Tokenizer = sent(best.Tokenizer)
 	} else {
-		s.calibrated = &sizing.Calibrated{Base: sent(best.Calibrated.Base)}
+		s.counter.Calibrated = &sizing.Calibrated{Base: sent(best.Calibrated.Base)}
+		s.counter.Tokenizer = s.counter.Calibrated
 	}
 }
 
@@ -151,10 +142,9 @@ func openOpenAI(ctx context.Context, w wanted) (served, error) {
 		said, ok := errors.AsType[*openaisdk.Error](err)
 		return ok && said.StatusCode == http.StatusUnauthorized
 	}}
-	if window, err := tiktoken.WindowOf(w.name); err == nil {
-		s.window = window.Tokens
-	} else if w.address != "" && w.tokens == 0 {
+	if known, err := w.table.Find(w.name); w.address != "" && w.window == 0 && (err != nil || known.Guessed()) {
 		own := local.Server{URL: w.address, Model: w.name, Header: http.Header{"Authorization": {"Bearer " + w.key}}}
+		var err error
 		if s.window, err = own.ContextWindow(ctx); err != nil {
 			return served{}, folderagent.UsageError{Err: fmt.Errorf("-window is missing: %w", err)}
 		}

@@ -2,6 +2,7 @@
 package modelname
 
 import (
+	"iter"
 	"path"
 	"strings"
 )
@@ -12,9 +13,8 @@ import (
 // "us.anthropic.claude-opus-4-5-20251101-v1:0" and "Claude Opus 4.5". A number before a star is a whole number:
 // "gpt-4.1*" matches "gpt-4.1-mini" and neither "gpt-4-1106-preview" nor "gpt-4.10".
 func Fits(pattern, model string) bool {
-	patterns := wholeNumbers(hyphened(pattern))
-	for name := strings.TrimSpace(model); name != ""; name = withoutPrefix(name) {
-		written := hyphened(name)
+	patterns := wholeNumbers(Hyphened(pattern))
+	for written := range Spellings(model) {
 		for _, p := range patterns {
 			if ok, err := path.Match(p, written); ok && err == nil {
 				return true
@@ -24,8 +24,21 @@ func Fits(pattern, model string) bool {
 	return false
 }
 
-// hyphened returns a name in the form that most providers use.
-func hyphened(name string) string {
+// Spellings returns a name, [Hyphened], and then what is left of it behind each prefix that may be a provider's, a
+// gateway's or a region's.
+func Spellings(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := strings.TrimSpace(name); name != ""; name = withoutPrefix(name) {
+			if !yield(Hyphened(name)) {
+				return
+			}
+		}
+	}
+}
+
+// Hyphened returns a name in the form that most providers use: in lower case, with hyphens for spaces, dots, underscores
+// and at signs.
+func Hyphened(name string) string {
 	name = strings.Join(strings.Fields(strings.ToLower(name)), "-")
 	return strings.NewReplacer(".", "-", "_", "-", "@", "-").Replace(name)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/internal/modelname"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/chattemplate"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/sizing/vocabulary"
 )
@@ -16,7 +17,8 @@ import (
 type Vocabulary struct {
 	*vocabulary.Vocabulary
 	// Models are patterns for the names of the models that use it, such as "qwen3*". A * stands for anything; a path or
-	// tag around the name, capitals and dots make no difference. Without patterns, any model is taken to use it.
+	// tag around the name, capitals and dots make no difference. Without patterns, it is taken
+	// for models of which nothing better is known: one of OpenAI's encodings, or a vocabulary that names them.
 	Models []string
 	// Template of the models. Defaults to that of [chattemplate.ForModel].
 	Template chattemplate.Template
@@ -60,43 +62,56 @@ func (c Counter) Kind() Kind {
 	return Estimated
 }
 
-// For returns the best counter of a model. Of the vocabularies, the first that the model uses is taken.
+// For returns the best counter of a model: by the first vocabulary with a pattern for its name, else by its encoding, if it
+// is OpenAI's, else by the first vocabulary without patterns. An encoding that is only guessed by the model's family is
+// corrected by reported usage.
 func For(model string, have ...Vocabulary) Counter {
-	i := slices.IndexFunc(have, func(v Vocabulary) bool { return v.Vocabulary != nil && v.uses(model) })
-	if i >= 0 {
-		return have[i].counter(model)
+	named := func(v Vocabulary) bool { return v.Vocabulary != nil && v.named(model) }
+	if i := slices.IndexFunc(have, named); i >= 0 {
+		return have[i].counter(model, "the model's vocabulary")
 	}
-	if exact, err := tiktoken.ForModel(model); err == nil {
+	known, unknown := modelinfo.Find(model)
+	exact, err := tiktoken.ForModel(model)
+	if err == nil && !known.Guessed() {
 		return Counter{Tokenizer: exact, Reason: "OpenAI's encoding", Overhead: tiktoken.ReplyPriming}
+	}
+	if i := slices.IndexFunc(have, func(v Vocabulary) bool { return v.Vocabulary != nil && len(v.Models) == 0 }); i >= 0 {
+		return have[i].counter(model, "the vocabulary that you gave")
+	}
+	switch {
+	case err == nil:
+		return learning(exact, fmt.Sprintf("OpenAI's %s (%s), corrected by reported usage", known.Encoding, known))
+	case unknown == nil && known.Maker == "openai":
+		return learning(tiktoken.O200k(), fmt.Sprintf("OpenAI's o200k_base, corrected by reported usage: the encoding of %s is not known", known.Name))
 	}
 	return learning(tiktoken.O200k(), "OpenAI's o200k_base, corrected by reported usage: no vocabulary of this model was given")
 }
 
-func (v Vocabulary) uses(model string) bool {
-	return len(v.Models) == 0 || slices.ContainsFunc(v.Models, func(pattern string) bool { return modelname.Fits(pattern, model) })
+func (v Vocabulary) named(model string) bool {
+	return slices.ContainsFunc(v.Models, func(pattern string) bool { return modelname.Fits(pattern, model) })
 }
 
-// counter returns the counter of a model that uses the vocabulary.
-func (v Vocabulary) counter(model string) Counter {
+// counter returns the counter of a model that uses the vocabulary. words say whose it is.
+func (v Vocabulary) counter(model, words string) Counter {
 	template, assumed := v.Template, false
 	if template == "" {
 		template, assumed = chattemplate.ForModel(model)
 	}
 	if template == "" {
-		return learning(v.Counter(vocabulary.Options{}), "the model's vocabulary for texts; its chat template is not known, and learnt from reported usage")
+		return learning(v.Counter(vocabulary.Options{}), words+" for texts; its chat template is not known, and learnt from reported usage")
 	}
 	for _, token := range template.Tokens() {
 		if _, ok := v.Added(token); !ok {
 			return learning(v.Counter(vocabulary.Options{}),
-				fmt.Sprintf("the vocabulary for texts; it has no %s, so the chat template of %s is not its own: what is written around texts is learnt from reported usage", token, template))
+				fmt.Sprintf("%s for texts; it has no %s, so the chat template of %s is not its own: what is written around texts is learnt from reported usage", words, token, template))
 		}
 	}
 	counter := v.Counter(vocabulary.Options{Template: template})
 	if assumed {
-		return learning(counter, fmt.Sprintf("the model's vocabulary for texts; for messages the chat template of %s, corrected by reported usage", template))
+		return learning(counter, fmt.Sprintf("%s for texts; for messages the chat template of %s, corrected by reported usage", words, template))
 	}
 	return Counter{
-		Tokenizer: counter, Reason: fmt.Sprintf("the model's vocabulary and the chat template of %s", template),
+		Tokenizer: counter, Reason: fmt.Sprintf("%s and the chat template of %s", words, template),
 		Overhead: template.Overhead(counter.CountText),
 	}
 }

@@ -47,17 +47,6 @@ func New(encoding string) (*Counter, error) {
 	}
 }
 
-// ForModel returns a counter for a model of OpenAI, by a name such as "gpt-4o", "o3-mini" or "gpt-4.1-2025-04-14". A
-// fine-tuned model ("ft:gpt-4o:…") counts as its base model. It links the tables of o200k_base and cl100k_base. If the
-// encoding of the model is not known, the error is an [*UnknownModelError].
-func ForModel(model string) (*Counter, error) {
-	family, ok := familyOf(model)
-	if !ok {
-		return nil, &UnknownModelError{Model: model}
-	}
-	return newCounter(family.encoding(), family.images), nil
-}
-
 func newCounter(e *encoding, images imageRate) *Counter {
 	return &Counter{encoding: e, images: images, memory: memo.New(), mergers: make(chan *merger, keptMergers)}
 }

@@ -7,11 +7,11 @@
 //	...
 //	tokens := counter.CountMessage(chat.UserMessage("How many Go files are there?"))
 //
-// [WindowOf] returns a model's context window, from which the budget follows:
+// A model's context window, from which the budget follows, is in sizing/modelinfo:
 //
-//	window, err := tiktoken.WindowOf("gpt-4o")
+//	model, err := modelinfo.Find("gpt-4o")
 //	...
-//	budget, err := window.Budget(counter.CountTools(tools))
+//	budget, err := model.Sizing(8192 + tiktoken.ReplyPriming).Budget(counter.CountTools(tools))
 //
 // # What is exact
 //

@@ -1,7 +1,6 @@
 package tiktoken_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -37,36 +36,6 @@ func ExampleForModel() {
 	// Output:
 	// 10
 	// unknown: llama-4
-}
-
-func ExampleWindowOf() {
-	counter, err := tiktoken.ForModel("gpt-4o")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	tools := []chat.Tool{{
-		Name:        "count",
-		Description: "Counts files.",
-		Parameters:  json.RawMessage(`{"type":"object","properties":{"glob":{"type":"string"}},"required":["glob"]}`),
-	}}
-
-	window, err := tiktoken.WindowOf("gpt-4o")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	window.Answer += 4_000 // for the answer itself
-	budget, err := window.Budget(counter.CountTools(tools))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("tools:", counter.CountTools(tools))
-	fmt.Println("messages:", budget)
-	// Output:
-	// tools: 33
-	// messages: 111567
 }
 
 func ExampleCounter_CountMessage() {

@@ -17,7 +17,6 @@ func TestAProgramLinksTheTablesThatItUses(t *testing.T) {
 		`tiktoken.R50k().CountText("a")`:  {"r50k_base"},
 		`tiktoken.ForModel("gpt-4o")`:     {"o200k_base", "cl100k_base"},
 		`tiktoken.New("o200k_base")`:      tables,
-		`tiktoken.WindowOf("gpt-4o")`:     nil,
 	} {
 		t.Run(call, func(t *testing.T) {
 			dir := t.TempDir()

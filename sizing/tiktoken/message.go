@@ -8,7 +8,7 @@ import (
 )
 
 // ReplyPriming is the number of tokens that start every answer and count as input. It is counted once per request and
-// not in any message, so it belongs in [sizing.Window.Answer], where [WindowOf] puts it.
+// not in any message, so it belongs in [sizing.Window.Answer].
 const ReplyPriming = 3
 
 // The tokens of a message besides those of its texts, by OpenAI's cookbook for GPT-3.5 and later.

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/promptree-go/promptree/sizing"
 )
 
 func TestModelsHaveTheirEncoding(t *testing.T) {
@@ -28,36 +26,34 @@ func TestModelsHaveTheirEncoding(t *testing.T) {
 		}},
 	} {
 		for _, model := range tt.models {
-			f, ok := familyOf(model)
-			require.True(t, ok, model)
-			require.Equal(t, tt.encoding.vocab, f.encoding().vocab, model)
-			_, err := ForModel(model)
-			require.NoError(t, err)
+			counter, err := ForModel(model)
+			require.NoError(t, err, model)
+			require.Equal(t, tt.encoding.vocab, counter.encoding.vocab, model)
 		}
 	}
 }
 
-func TestTheLongestFamilyNameThatMatchesWins(t *testing.T) {
-	for model, want := range map[string]string{
-		"gpt-4": "gpt-4", "gpt-4-0613": "gpt-4-*", "gpt-4o": "gpt-4o*", "gpt-4o-mini-2024-07-18": "gpt-4o-mini*",
-		"gpt-4.1-mini": "gpt-4.1-mini*", "gpt-5.1": "gpt-5*", "gpt-5-nano": "gpt-5-nano*",
+func TestPicturesAreCountedByTheRuleOfTheModel(t *testing.T) {
+	for model, want := range map[string]imageRate{
+		"gpt-4o": defaultImages, "gpt-5.1": defaultImages, "gpt-4o-mini-2024-07-18": {base: 2833, tile: 5667}, "o3": {base: 75, tile: 150},
+		"gpt-4.1-mini": {patchFactor: 1.62}, "gpt-5-nano": {patchFactor: 2.46}, "gpt-5.2": {patchFactor: 1.2},
+		"gpt-5.4": {patchFactor: 1.2, maxPatches: 2500}, "gpt-5.4-mini": {patchFactor: 1.62},
+		"gpt-5.6-sol": {patchFactor: 1.2, maxPatches: 2500, original: true},
 	} {
-		f, _ := familyOf(model)
-		require.Equal(t, want, f.name, model)
+		counter, err := ForModel(model)
+		require.NoError(t, err, model)
+		require.Equal(t, want, counter.images, model)
 	}
 }
 
 func TestAnUnknownModelIsATypedError(t *testing.T) {
-	for _, model := range []string{"", "gpt", "gpt-4x", "gpt-6", "claude-sonnet-4", "ft:", "*", "my-gpt-4o", "openai/", "other/gpt-4o"} {
+	for _, model := range []string{"", "ft:", "*", "openai/", "claude-sonnet-4-6", "gpt-6.1-sol", "my-model"} {
 		_, err := ForModel(model)
 		var unknown *UnknownModelError
 		require.ErrorAs(t, err, &unknown, model)
 		require.Equal(t, model, unknown.Model)
-		_, err = WindowOf(model)
-		require.ErrorAs(t, err, &unknown, model)
-		require.Equal(t, model, unknown.Model)
 		require.ErrorContains(t, err, "name its encoding with New")
-		require.ErrorContains(t, err, "sizing.Calibrated")
+		require.ErrorContains(t, err, "sizing/counters")
 	}
 }
 
@@ -67,29 +63,6 @@ func TestAnUnknownEncodingIsATypedError(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "o300k_base", unknown.Encoding)
 	require.EqualError(t, err, `tiktoken: unknown encoding "o300k_base": use o200k_base, cl100k_base, p50k_base or r50k_base`)
-}
-
-func TestModelsHaveTheirDocumentedWindow(t *testing.T) {
-	for model, tokens := range map[string]int{
-		"gpt-4o": 128_000, "gpt-4o-2024-08-06": 128_000, "ft:gpt-4o-2024-08-06:team::id": 128_000, "gpt-4-turbo-2024-04-09": 128_000,
-		"gpt-4.1-mini-2025-04-14": 1_047_576, "o3-mini": 200_000, "o1-preview": 128_000,
-		"gpt-4": 8_192, "gpt-4-32k": 32_768, "gpt-3.5-turbo": 16_385, "gpt-3.5-turbo-0125": 16_385,
-		"gpt-5": 272_000, "gpt-5-mini-2025-08-07": 272_000, "gpt-5-chat-latest": 128_000,
-	} {
-		window, err := WindowOf(model)
-		require.NoError(t, err, model)
-		require.Equal(t, sizing.Window{Tokens: tokens, Answer: ReplyPriming}, window, model)
-		_, err = ForModel(model)
-		require.NoError(t, err, "a model with a window has an encoding: %s", model)
-	}
-}
-
-func TestWindowOfAnotherModelOfTheFamilyIsNotGuessed(t *testing.T) {
-	for _, model := range []string{"gpt-4o-realtime-preview", "gpt-4o-2024", "gpt-4o-2024-08-0x", "gpt-4-vision", "2024-08-06", "-2024-08-06"} {
-		_, err := WindowOf(model)
-		var unknown *UnknownModelError
-		require.ErrorAs(t, err, &unknown, model)
-	}
 }
 
 func TestCountersShareTheirTableAndNothingElse(t *testing.T) {

@@ -61,6 +61,8 @@ const (
 	HookFailed Kind = "hook failed"
 	// ModelUnknown: the policy names a model that is not in summarize.Compactor.Models.
 	ModelUnknown Kind = "model unknown"
+	// Noted: something of the target is guessed or differs between sources; Why says what. Each is said once.
+	Noted Kind = "noted"
 	// Titled: a summary got its title.
 	Titled Kind = "titled"
 	// Reported: the provider, or a remote agent, reported a compaction of its own (summarize.Compactor.Reported).
@@ -282,7 +284,7 @@ func (e Event) Level() slog.Level {
 		return slog.LevelWarn
 	}
 	switch e.Kind {
-	case Failed, Dropped, HookFailed, Truncated, LetGo, ModelUnknown, CacheBroken:
+	case Failed, Dropped, HookFailed, Truncated, LetGo, ModelUnknown, Noted, CacheBroken:
 		return slog.LevelWarn
 	case Usage, Answered:
 		return slog.LevelDebug

@@ -1,7 +1,7 @@
 // Package frugal has a policy that makes a session as cheap as it can be without losing what matters.
 //
 //	p := frugal.PolicyAt(0.30)                    // dollars that a compaction's loss is worth; Policy() has 0
-//	target.Prices, err = sizing.PublishedPrices().Of("claude-opus-4-5")
+//	target.Prices, err = modelinfo.Prices("claude-opus-4-5")
 //	compactor.Models = map[string]policy.Target{"claude-haiku-4-5": {Model: haiku, Prices: …}}
 //
 // # The rule

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/summarize/frugal"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -65,7 +66,7 @@ func TestThePolicyCompactsWithoutPricesAndUsage(t *testing.T) {
 }
 
 func TestAHigherLossCompactsLessOften(t *testing.T) {
-	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	prices, err := modelinfo.Prices("claude-opus-4-5")
 	require.NoError(t, err)
 	thrift, least := steps(t, frugal.PolicyAt(0), prices, 120)
 	memory, most := steps(t, frugal.PolicyAt(1), prices, 120)

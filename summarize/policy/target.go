@@ -22,11 +22,13 @@ type Target struct {
 	// tokens of Tools, and then the answer is assumed not to count towards it. A model that is only asked for summaries
 	// defaults to the agent's.
 	ContextWindow int
-	// Prices of the model, such as those in [sizing.PublishedPrices]. If they are set, usage entries hold digests of
+	// Prices of the model, such as those of modelinfo.Prices. If they are set, usage entries hold digests of
 	// the requests, a measurement predicts what the provider's cache holds of the next one ([Measurement.Foretold]),
 	// and events report prompts that break the cache (event.CacheBroken). None by default.
 	Prices sizing.Prices
 	// Tools of the agent, unless they are in the prompt; tools in both places are an error (summarize.ErrTools). They are
 	// declared in requests for summaries that show their calls.
 	Tools []chat.Tool
+	// Notes say what of the target is guessed (summarize.TargetOf). A compactor reports each once. None by default.
+	Notes []string
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
 func TestAPolicyIsGivenThePricesOfTheLifetimeThatTheRequestsAskFor(t *testing.T) {
-	opus, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	opus, err := modelinfo.Prices("claude-opus-4-5")
 	require.NoError(t, err)
 	half, hour := opus, opus
 	half.Lifetime, half.LongLifetime = 30*time.Minute, 0

@@ -3,7 +3,7 @@
 //
 //	recording, err := importer.Read(file)
 //	...
-//	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+//	prices, err := modelinfo.Prices("claude-opus-4-5")
 //	...
 //	session := &replay.Session{Recording: recording, Prices: prices}
 //	result, err := replay.Run(ctx, session, policy, replay.Options{ContextWindow: 64_000})

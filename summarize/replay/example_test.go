@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/summarize/frugal"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/replay"
@@ -22,7 +22,7 @@ func ExampleRun() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	prices, err := modelinfo.Prices("claude-opus-4-5")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
 // printed are the results of tools, by the name and the arguments of a call.
@@ -124,7 +124,7 @@ func TestEditsAndLossesAreLookedUpOnceAChange(t *testing.T) {
 		{"a name that is not shown", "", chat.AssistantMessage("It is parseWord."), Recall{Needed: 1, Further: 1, Answers: 1}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+			prices, err := modelinfo.Prices("claude-opus-4-5")
 			require.NoError(t, err)
 			f := tell(t, nil, source+"parseWord")
 			f.biller = &biller{prices: prices}

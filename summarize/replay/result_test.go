@@ -104,10 +104,12 @@ func TestTheWindowOfASessionIsThatOfItsModelUnlessARequestWasLarger(t *testing.T
 		{"claude-opus-4-5", 210_000, 1_000_000, false},
 		{"gpt-4.1", 0, 1_047_576, true},
 		{"gemini-3-pro-preview", 0, 1_048_576, true},
+		{"claude-opus-5-5", 0, 1_000_000, true},
+		{"gpt-6.9", 0, 1_050_000, false}, // guessed
 		{"a model of my own", 100_000, 128_000, false},
 		{"", 2_000_000, 2_000_000, false},
 	} {
-		window, known := windowOf(tt.model, tt.largest)
+		window, known := windowOf(nil, tt.model, tt.largest)
 		require.Equal(t, tt.window, window, tt.model)
 		require.Equal(t, tt.known, known, tt.model)
 	}

@@ -139,7 +139,7 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 	r := &running{basis: b, options: o, recording: s.Recording, answeredBy: cmp.Or(o.AnsweredBy, b.model), clock: clock, session: numbered.Replay(clock)}
 	window := o.ContextWindow
 	if window == 0 {
-		window, _ = windowOf(b.model, b.largest)
+		window, _ = windowOf(s.Table, b.model, b.largest)
 	}
 	r.window = window
 	r.result = &Result{Policy: policy, RequestsIn: stepping.Requests(s.Recording), ContextWindow: window, Compactions: []Compaction{}}

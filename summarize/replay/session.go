@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
 	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
@@ -29,7 +29,7 @@ const encoding = "o200k_base"
 type Session struct {
 	// Recording of the session, as package importer reads it.
 	Recording *importer.Recording
-	// Prices of the model that answered, such as those in [sizing.PublishedPrices]. None by default: then there are no
+	// Prices of the model that answered, such as those of [modelinfo.Prices]. None by default: then there are no
 	// dollars.
 	Prices sizing.Prices
 	// Summarizer holds the prices of the model that writes summaries. Defaults to the model that answered, which then
@@ -39,6 +39,8 @@ type Session struct {
 	// each recorded request asked for, else that of Prices. If it is Prices.LongLifetime, writes have the price of long
 	// writes. What was recorded is never priced anew.
 	Lifetime time.Duration
+	// Table has the windows of models. Defaults to [modelinfo.Published].
+	Table *modelinfo.Table
 
 	mu    sync.Mutex
 	known *basis
@@ -202,34 +204,28 @@ func (s *Session) Model(ctx context.Context) (name string, window int, known boo
 	if err != nil {
 		return "", 0, false, err
 	}
-	window, known = windowOf(b.model, b.largest)
+	window, known = windowOf(s.Table, b.model, b.largest)
 	return b.model, window, known, nil
 }
 
-// The context windows of Claude, the usual one and the one that requests may ask for, and the input limit of Gemini 2 and 3
-// (https://ai.google.dev/gemini-api/docs/models).
-const (
-	claudeWindow     = 200_000
-	claudeLongWindow = 1_000_000
-	geminiWindow     = 1_048_576
-)
-
-// windowOf returns the context window of a model that took a request of a number of tokens, and whether it is known.
-func windowOf(model string, largest int) (window int, known bool) {
-	name := model[strings.LastIndexByte(model, '/')+1:] // without that of a gateway
-	window, known = sizing.DefaultTokens, false
-	if w, err := tiktoken.WindowOf(name); err == nil {
-		window, known = w.Tokens, true
-	} else if strings.HasPrefix(name, "claude-") {
-		window, known = claudeWindow, true
-	} else if strings.HasPrefix(name, "gemini-2") || strings.HasPrefix(name, "gemini-3") {
-		window, known = geminiWindow, true
+// windowOf returns the most input tokens that a model takes which took a request of a number of tokens, and whether that is
+// known and not guessed.
+func windowOf(table *modelinfo.Table, model string, largest int) (window int, known bool) {
+	window = sizing.DefaultTokens
+	if m, err := table.Find(model); err == nil {
+		if tokens, err := m.Sizing(0).Effective(); err == nil {
+			window, known = tokens, !m.Guessed()
+		}
 	}
 	if largest > window {
-		window, known = max(claudeLongWindow, largest), false
+		window, known = max(longWindow, largest), false
 	}
 	return window, known
 }
+
+// longWindow is assumed, in tokens, of a model that took more than its known window: Claude's models of 200,000 take a
+// million if a request asks for it.
+const longWindow = 1_000_000
 
 // scaled multiplies the counts of a tokenizer by a factor, to count in the tokens of the recorded model.
 type scaled struct {

@@ -69,6 +69,7 @@ code is 1 if a policy did not reach the end of a session. The flags:
 	flags.StringVar(&o.prices.agent, "prices", "",
 		"prices of tokens: the name of a model, a list such as input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million, or none (default those of the session's model)")
 	flags.StringVar(&o.prices.summaries, "summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
+	catalogue := flags.String("models", "", sessionfile.ModelsUsage)
 	flags.DurationVar(&o.prices.lifetime, "ttl", 0, "lifetime of the provider's cache (default what the recording asked for, else the model's)")
 	flags.BoolVar(&o.unchecked, "unchecked", false, "show dollars of sessions whose recorded usage the cost model does not reproduce within 2% too")
 	flags.BoolVar(&o.recall, "recall", false, "measure without prices too what prompts show of what answers need again")
@@ -79,6 +80,9 @@ code is 1 if a policy did not reach the end of a session. The flags:
 	}
 	o.sessions = flags.Args()
 	var err error
+	if o.prices.table, err = sessionfile.Models(*catalogue); err != nil {
+		return o, err
+	}
 	if err := o.prices.complete(map[string]bool{
 		"-check": o.check, "-summary-prices": o.prices.summaries != "", "-ttl": o.prices.lifetime != 0,
 	}); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/summarize/replay"
 )
 
@@ -23,6 +24,7 @@ type pricing struct {
 	agent, summaries string
 	lifetime         time.Duration
 	needed           string // the first flag that needs prices, "" if there is none
+	table            *modelinfo.Table
 }
 
 // complete checks the flags. needs lists those that need prices, and whether they are set.
@@ -41,7 +43,7 @@ func (f *pricing) complete(needs map[string]bool) error {
 		if name == "" || name == noPrices {
 			continue
 		}
-		if _, err := pricesNamed(flag, name); err != nil {
+		if _, err := f.named(flag, name); err != nil {
 			return err
 		}
 	}
@@ -50,32 +52,32 @@ func (f *pricing) complete(needs map[string]bool) error {
 
 // session returns a session with prices: those of the flags, else those of the model that it names, if they are known.
 func (f pricing) session(r *importer.Recording, model string) (s *replay.Session, err error) {
-	s = &replay.Session{Recording: r, Lifetime: f.lifetime}
-	if f.agent == noPrices || f.agent == "" && (model == "" || unknownPrices(model)) {
+	s = &replay.Session{Recording: r, Lifetime: f.lifetime, Table: f.table}
+	if f.agent == noPrices || f.agent == "" && (model == "" || unknownPrices(f.table, model)) {
 		if f.needed != "" {
 			return nil, fmt.Errorf("%s needs prices, and those of the session's model %q are unknown: give them by %s", f.needed, model, pricesExample)
 		}
 		return s, nil
 	}
-	if s.Prices, err = pricesNamed("-prices", cmp.Or(f.agent, model)); err == nil && f.summaries != "" {
-		s.Summarizer, err = pricesNamed("-summary-prices", f.summaries)
+	if s.Prices, err = f.named("-prices", cmp.Or(f.agent, model)); err == nil && f.summaries != "" {
+		s.Summarizer, err = f.named("-summary-prices", f.summaries)
 	}
 	return s, err
 }
 
-func unknownPrices(model string) bool {
-	_, err := sizing.PublishedPrices().Of(model)
+func unknownPrices(table *modelinfo.Table, model string) bool {
+	_, err := table.Prices(model)
 	return err != nil
 }
 
 const pricesExample = "-prices input=3,read=0.3,write=3.75,output=15, in dollars a million tokens"
 
-// pricesNamed returns the prices of a model, or those of a list such as
+// named returns the prices of a model, or those of a list such as
 // "input=5,read=0.5,write=6.25,output=25,least=4096", which a flag gives.
-func pricesNamed(flag, name string) (p sizing.Prices, err error) {
+func (f pricing) named(flag, name string) (p sizing.Prices, err error) {
 	if strings.Contains(name, "=") {
 		p, err = listedPrices(flag, name)
-	} else if p, err = sizing.PublishedPrices().Of(name); err != nil {
+	} else if p, err = f.table.Prices(name); err != nil {
 		err = fmt.Errorf("the prices of model %q are unknown: give them by %s", name, strings.Replace(pricesExample, "-prices", flag, 1))
 	}
 	return p, cmp.Or(err, p.Validate())

@@ -10,15 +10,16 @@ import (
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/summarize/event"
 )
 
 func TestPricesAreNamedOrListed(t *testing.T) {
-	opus, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	opus, err := modelinfo.Prices("claude-opus-4-5")
 	require.NoError(t, err)
 	listed := sizing.Prices{Rates: sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, Output: 25}, Lifetime: 5 * time.Minute, LeastCached: 4096}
 	for name, want := range map[string]sizing.Prices{"claude-opus-4-5": opus, "input=5,read=0.5,write=6.25,output=25,least=4096": listed} {
-		got, err := pricesNamed("-prices", name)
+		got, err := pricing{table: modelinfo.Published()}.named("-prices", name)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -26,7 +27,7 @@ func TestPricesAreNamedOrListed(t *testing.T) {
 		"gpt-9":   `the prices of model "gpt-9" are unknown: give them by -prices input=3,read=0.3,write=3.75,output=15, in dollars a million tokens`,
 		"input=x": `-prices: "input=x"`, "in=5": "the names are input, read, write, output and least", "input=-5": "Prices.Rates.Input is -5",
 	} {
-		_, err := pricesNamed("-prices", name)
+		_, err := pricing{table: modelinfo.Published()}.named("-prices", name)
 		require.ErrorContains(t, err, want)
 	}
 }

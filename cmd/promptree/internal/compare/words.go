@@ -59,7 +59,7 @@ func dollarsHold(s *source, runs []*Run) string {
 	switch {
 	case runs[0].Bill != nil:
 		return "dollars: unchecked, because the session has no recorded usage"
-	case s.model != "" && unknownPrices(s.model):
+	case s.model != "" && unknownPrices(s.session.Table, s.model):
 		return fmt.Sprintf("no dollars: the prices of %s are unknown: give them by %s", s.model, pricesExample)
 	case s.model == "":
 		return "no dollars: the session names no model: give prices by " + pricesExample

@@ -1,0 +1,40 @@
+package gemini
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"google.golang.org/genai"
+)
+
+// Window asks the API how many tokens of input the model takes. The result is 0 if the server does not say. Errors are
+// those of [Model.Generate].
+func (m *Model) Window(ctx context.Context) (int, error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	if m.Client == nil || m.Name == "" {
+		return 0, errors.New("gemini: Model.Client or Model.Name is not set")
+	}
+	x := newExchange(false)
+	model, err := m.describe(x.in(ctx))
+	if said, ok := errors.AsType[genai.APIError](err); ok && said.Code == http.StatusNotFound {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, x.Err(ctx, classify(x.Exchange, err))
+	}
+	return int(max(0, model.InputTokenLimit)), nil
+}
+
+// describe asks through the SDK what the API says of the model.
+func (m *Model) describe(ctx context.Context) (model *genai.Model, err error) {
+	client, err := m.guarded()
+	if err != nil {
+		return nil, err
+	}
+	sending := false
+	defer recoverSDK(&err, &sending)
+	return client.Models.Get(ctx, m.Name, nil)
+}
