@@ -20,13 +20,16 @@ import (
 //  2. Orphans are removed even if everything fits: results without a call in the assistant message before them, second
 //     results of one call, and calls without a result (a call that is still running cannot be sent). An assistant message
 //     that becomes empty is removed too.
-//  3. If the rest fits the limit, nothing more is removed. Otherwise the rounds before the latest user message are
+//  3. If the rest fits the limit, nothing more is removed. Otherwise a round or a user message that exceeds the limit
+//     alone is removed first, so that it does not take the others with it. If the rest still exceeds the limit, the
+//     rounds before the latest user message are
 //     removed, the oldest first, each an assistant message with all its results; if the rest still exceeds the limit,
 //     the older user messages, the oldest first; and if it exceeds it even then, the rounds after the latest user
 //     message, the oldest first, except for the newest one. Each of the three ends once the rest takes less than
 //     [Truncator.Target] of the limit, so that the next message does not cause another cut.
-//  4. A user message for which [Truncator.Last] returns true is removed only if nothing else is left to remove and the
-//     rest still exceeds the limit. The summary of a compaction is an example.
+//  4. A user message for which [Truncator.Last] returns true is removed only if the rest exceeds the limit although
+//     nothing else is left to remove. Then what was removed before it is there again, as far as the limit allows. The
+//     summary of a compaction is an example.
 //  5. System messages and the latest user message stay, whatever their size. A list without a user message keeps its
 //     newest round.
 //
@@ -214,6 +217,10 @@ func (q *request) truncate(target float64, limit int, last func(chat.Message) bo
 			newest = i
 		}
 	}
+	if q.removeLarge(latest, newest, limit); !exceeds() {
+		return
+	}
+	before := request{usage: q.usage, items: slices.Clone(q.items)}
 	rounds := func(from, to int) {
 		for i := from; i < to && !fits(); i++ {
 			if q.items[i].message.Role != chat.RoleAssistant {
@@ -238,9 +245,48 @@ func (q *request) truncate(target float64, limit int, last func(chat.Message) bo
 	if exceeds() {
 		rounds(latest+1, newest)
 	}
+	var gone []int
 	for i := 0; i < latest && exceeds(); i++ {
-		if q.items[i].message.Role == chat.RoleUser { // only user messages that go last are left
+		if q.items[i].message.Role == chat.RoleUser && !q.items[i].gone { // only user messages that go last are left
+			q.remove(i)
+			gone = append(gone, i)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	for _, i := range gone { // they take nothing else with them
+		before.remove(i)
+	}
+	if *q = before; exceeds() {
+		q.truncate(target, limit, last)
+	}
+}
+
+// removeLarge removes rounds and user messages that exceed the limit alone, beside tools and system messages, except the
+// latest user message, and the newest round if it is after that.
+func (q *request) removeLarge(latest, newest, limit int) {
+	most := limit - q.usage.Tools - q.usage.System
+	q.units(func(from, to, tokens int) {
+		if q.items[from].message.Role == chat.RoleSystem || from == latest || from == newest && newest > latest || tokens <= most {
+			return
+		}
+		for i := from; i < to; i++ {
 			q.remove(i)
 		}
+	})
+}
+
+// units calls do with each round, and each message that is in none, and its tokens.
+func (q *request) units(do func(from, to, tokens int)) {
+	for from := 0; from < len(q.items); {
+		to, tokens := from, 0
+		for ; to == from || to < len(q.items) && q.items[to].message.Role == chat.RoleTool; to++ {
+			if !q.items[to].gone {
+				tokens += q.items[to].tokens
+			}
+		}
+		do(from, to, tokens)
+		from = to
 	}
 }
