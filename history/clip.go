@@ -19,7 +19,7 @@ import (
 // Texts are cut in the prompt only; the session keeps them whole.
 type Limits struct {
 	// Results is the fraction for all tool results of one round together, above 0 and up to 1. A single result may take
-	// all of it. Results of the newest round get less if less is left beside what must stay ([View.NewestWithin]).
+	// all of it. The newest round gets less if less is left beside what must stay ([View.NewestWithin]).
 	// Defaults to 0.5, as in Copilot Chat.
 	Results float64
 	// Arguments is the fraction for the arguments of one round's tool calls together. Defaults to 0.125.

@@ -106,9 +106,9 @@ func (v View) Newest() string {
 	return round.Assistant.ID
 }
 
-// NewestWithin returns a view of which elements and [View.Units] show the results of the newest round within limit tokens
-// in all, each cut in its middle, with the fraction head kept at its start ([Limits].Head). It is for a prompt that has
-// less room for them than [Limits].Results says.
+// NewestWithin returns a view of which elements and [View.Units] show the results of the newest round and the arguments of
+// its calls within limit tokens in all, each cut in its middle, with the fraction head of a result kept at its start
+// ([Limits].Head). It is for a prompt that has less room for them than [Limits] says.
 func (v View) NewestWithin(limit int, head float64) View {
 	sn := *v.shown()
 	last := len(sn.turns) - 1

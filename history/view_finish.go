@@ -7,6 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/sendable"
+	"github.com/promptree-go/promptree/internal/clamp"
 )
 
 // noResult is the text in place of a result that is missing.
@@ -58,19 +59,22 @@ func (r Round) Messages() []chat.Message {
 }
 
 // round returns a round as it is sent, and reports whether something in it was cut: results together take at most their
-// share of the prompt's budget, each cut in its middle; so do the calls' arguments.
+// share of the prompt's budget, each cut in its middle; so do the calls' arguments. Both together take at most what is
+// left for the round, if that is known ([View.NewestWithin]).
 func (h handles) round(r *openRound, limits Limits, s elements.Sizing) (messages []chat.Message, cut bool) {
 	messages = r.Messages()
 	limits = limits.withDefaults()
-	results := limits.results(s)
+	arguments, results := limits.arguments(s), limits.results(s)
 	head := limits.Head
-	if r.most > 0 {
-		results, head = min(results, r.most), (Limits{Head: r.head}).withDefaults().Head
+	if len(messages) > 0 && r.most > 0 {
+		head = (Limits{Head: r.head}).withDefaults().Head
+		shares := fairly(sizesOf(messages, arguments, results, s), r.most)
+		arguments, results = min(arguments, shares[0]), min(results, shares[1])
 	}
-	if len(messages) == 0 || fits(messages, limits.arguments(s), results, s) {
+	if len(messages) == 0 || fits(messages, arguments, results, s) {
 		return messages, false
 	}
-	h.clipCalls(s, r, messages[0].ToolCalls, limits.arguments(s), limits.Head)
+	h.clipCalls(s, r, messages[0].ToolCalls, arguments, limits.Head)
 	h.clipResults(s, r, messages[1:], results, head)
 	return messages, true
 }
@@ -115,6 +119,18 @@ func (h handles) clipCalls(t chat.Tokenizer, r *openRound, calls []chat.ToolCall
 func (l Limits) fit(round []chat.Message, s elements.Sizing) bool {
 	l = l.withDefaults()
 	return fits(round, l.arguments(s), l.results(s), s)
+}
+
+// sizesOf returns the tokens of the arguments of a round's calls, and of its results, each up to its limit.
+func sizesOf(round []chat.Message, arguments, results int, t chat.Tokenizer) []int {
+	sizes := make([]int, 2)
+	for _, c := range round[0].ToolCalls {
+		sizes[0] = clamp.Sum(sizes[0], sizeUpTo(t, c.Arguments, arguments))
+	}
+	for _, m := range round[1:] {
+		sizes[1] = clamp.Sum(sizes[1], partsUpTo(t, m.Content, results))
+	}
+	return []int{min(sizes[0], arguments), min(sizes[1], results)}
 }
 
 // fits reports whether calls' arguments and results of a round are within limits, so that nothing is cut.

@@ -135,6 +135,31 @@ func TestResultsOfTheNewestRoundLeaveRoomForWhatStandsBeforeThem(t *testing.T) {
 	}
 }
 
+// The newest round stays beside a long message of the user, whatever of it is large.
+func TestArgumentsOfTheNewestRoundAreCutToWhatIsLeftAsResultsAre(t *testing.T) {
+	call := func(arguments, result string) []chat.Message {
+		m := chat.AssistantMessage("I write it.")
+		m.ToolCalls = []chat.ToolCall{{ID: "w", Name: "write", Arguments: fmt.Sprintf(`{"path":"a.go","content":%q}`, arguments)}}
+		return []chat.Message{m, chat.ToolResult("w", result)}
+	}
+	for name, p := range policies.All() {
+		for rule, round := range map[string][]chat.Message{
+			"arguments": call(words(2*budget), "ok"), "arguments and a result": call(words(budget), output(1, budget)), "a result": call("x", output(1, budget)),
+		} {
+			for _, percent := range []int{10, 50, 80, 90, 95} {
+				t.Run(fmt.Sprintf("%s, %s, %d%%", name, rule, percent), func(t *testing.T) {
+					d := newFixture(t, chat.UserMessage(words(budget*percent/100)))
+					d.Policy = p
+					d.Say(round...)
+					messages := d.Messages()
+					require.Equal(t, "w", messages[len(messages)-1].ToolCallID, "the newest round stays")
+					require.Len(t, messages, 4)
+				})
+			}
+		}
+	}
+}
+
 func TestAResultThatIsCutToWhatIsLeftKeepsTheHeadThatThePolicySays(t *testing.T) {
 	for head, want := range map[float64]float64{0: 0.4, 0.9: 0.9} {
 		d := newFixture(t, chat.UserMessage(words(budget*70/100)))

@@ -45,7 +45,7 @@ type Rendered struct {
 	Shown  *history.Shown
 	Broken event.CacheBreak
 	floor  int // tokens needed by messages, and by tools that stand in the prompt
-	Newest int // most tokens of the newest round's results, 0 for no bound but the elements' limits
+	Newest int // most tokens of the newest round's results and arguments, 0 for no bound but the elements' limits
 	Resort Resorted
 }
 
@@ -186,7 +186,7 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 	return nil
 }
 
-// leftForNewest returns how many tokens are left for the results of the newest round in a prompt that does not fit, beside
+// leftForNewest returns how many tokens are left for the results and arguments of the newest round in a prompt that does not fit, beside
 // everything that is not history and room for a summary of the other history. It is 0 if the round is within that, or
 // cannot be.
 func (m *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error) (int, error) {
@@ -199,6 +199,10 @@ func (m *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error
 		whole := guard.Counted(m.Target.Tokenizer.CountMessage(message))
 		if message.Role == chat.RoleTool {
 			message.Content = nil
+		}
+		message.ToolCalls = slices.Clone(message.ToolCalls)
+		for i := range message.ToolCalls {
+			message.ToolCalls[i].Arguments = "{}"
 		}
 		bare := guard.Counted(m.Target.Tokenizer.CountMessage(message))
 		frame, results = clamp.Sum(frame, bare), clamp.Sum(results, whole-bare)
