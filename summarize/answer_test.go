@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/judge"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/prompts"
@@ -145,8 +146,7 @@ func TestSummaryIsReadFromEveryUsableAnswer(t *testing.T) {
 		{"Windows line ends", "<analysis>\r\nhm\r\n</analysis>\r\n<summary>\r\nThis.\r\n</summary>\r\n", "This."},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			got, err := prompts.ReadSummaryBlock(chat.Response{Message: chat.AssistantMessage(c.answer)})
-			require.NoError(t, err)
+			got, _, _ := judge.Read(c.answer, "summary")
 			require.Equal(t, c.want, got)
 		})
 	}
@@ -557,11 +557,12 @@ var unusable = map[string]models.Step{
 }
 
 // refuseBad is a check that refuses one summary.
-func refuseBad(m policy.Material) error {
-	if m.Summary == "bad" {
-		return &policy.SummaryError{Reason: "it is bad"}
+func refuseBad(r chat.Response) (string, error) {
+	text, _, _ := judge.Read(r.Message.Text(), "summary")
+	if text == "bad" {
+		return "", &policy.SummaryError{Reason: "it is bad"}
 	}
-	return nil
+	return text, nil
 }
 
 // unusableFixture returns a fixture whose model gives the same unusable answer each time, and the model.
@@ -570,7 +571,7 @@ func unusableFixture(t *testing.T, step models.Step, messages ...chat.Message) (
 	d := newFixture(t, messages...)
 	d.Target.Model = model
 	d.Policy.Ask.Prompts = []policy.Prompt{prompts.FullPrompt()}
-	d.Policy.Ask.Checks = append(d.Policy.Ask.Checks, refuseBad)
+	d.Policy.Ask.Prompts[0].Read = refuseBad
 	return d, model
 }
 
@@ -665,32 +666,4 @@ func TestOfflineShortensADigest(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, quarter{}.CountText(response.Message.Text()), 40)
 	require.Contains(t, response.Message.Text(), "- Start.")
-}
-
-func TestChecksRefuseSummariesThatAreEmptyTooShortOrTooLong(t *testing.T) {
-	for _, c := range []struct {
-		rule    string
-		check   policy.Check
-		summary string
-		reason  string
-	}{
-		{"NotEmpty takes any text", prompts.NotEmpty, "x", ""},
-		{"NotEmpty refuses an empty text", prompts.NotEmpty, "", "it is empty"},
-		{"NotEmpty refuses invisible characters", prompts.NotEmpty, " \n\u200b\ufeff\t", "it is empty"},
-		{"AtLeast(30) takes 30 characters", prompts.AtLeast(30), strings.Repeat("ä", 30), ""},
-		{"AtLeast(30) refuses 29 characters and a space", prompts.AtLeast(30), strings.Repeat("ä", 29) + " ", "it has 29 characters, fewer than 30"},
-		{"AtMost(4) takes 4 tokens", prompts.AtMost(4), strings.Repeat("x", 16), ""},
-		{"AtMost(4) refuses 5 tokens", prompts.AtMost(4), strings.Repeat("x", 17), "it takes 5 tokens, more than 4"},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			err := c.check(policy.Material{Summary: c.summary, Sizes: policy.Sizes{Tokenizer: quarter{}}})
-			if c.reason == "" {
-				require.NoError(t, err)
-				return
-			}
-			refused, ok := errors.AsType[*policy.SummaryError](err)
-			require.True(t, ok, "%v", err)
-			require.Contains(t, refused.Reason, c.reason)
-		})
-	}
 }

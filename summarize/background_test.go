@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // slowly returns a step that answers after a time, or fails if the request is cancelled first.
@@ -244,12 +245,14 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundFixture(t, 3400)
-		d.Policy.Ask.Checks = []policy.Check{func(policy.Material) error { panic("at the disco") }}
+		broken := prompts.FullPrompt()
+		broken.Read = func(chat.Response) (string, error) { panic("at the disco") }
+		d.Policy.Ask.Prompts = []policy.Prompt{broken}
 		d.Answers(models.SaySummary("one"))
 		d.Messages()
 		synctest.Wait()
 		require.Equal(t, policy.PendingNone, d.PendingNow())
-		d.Policy.Ask.Checks = nil
+		d.Policy.Ask.Prompts = nil
 		d.Messages()
 	})
 }

@@ -173,13 +173,10 @@ var faultyFunctions = []struct {
 			if d.misbehave() {
 				return " ", nil
 			}
-			return prompts.ReadAll(r)
+			return r.Message.Text(), nil
 		}
 		d.Policy.Ask.Prompts[0].Read, d.Policy.Branch.Prompt = read, prompts.BranchPrompt()
 		d.Policy.Branch.Prompt.Read = read
-	}},
-	{"Ask.Checks[0]", "connection refused", func(d *faultyFixture) {
-		d.Policy.Ask.Checks = []policy.Check{func(policy.Material) error { return d.errIfFaulty() }}
 	}},
 	{"Replace.With", "it must return one or more user messages", func(d *faultyFixture) {
 		d.Policy.Replace.With = func(m policy.Material) elements.Node {

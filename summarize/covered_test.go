@@ -68,6 +68,7 @@ func newMarkedSession(t testing.TB, name string, p policy.Policy, target policy.
 		target.Model = chat.ModelFunc(s.answer)
 	}
 	target.Tokenizer = quarter{}
+	p.Ask.Judge.Off = true // its summaries are a list of marks
 	s.c = &summarize.Compactor{Session: numbered.Session(), Policy: p, Target: target, Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -13,7 +13,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // lines returns a text of short lines with sections, of about the given bytes.
@@ -54,10 +53,9 @@ func TestADeadlineHoldsWhateverTheSizeOfAnAnswer(t *testing.T) {
 		{"20 MB of lines", chat.ModelFunc(models.SaySummary(large)), nil},
 		{"20 MB of lines without a block", chat.ModelFunc(models.Say(large)), nil},
 		{"a stream without an end", &endless{}, nil},
-		{"2 MB with a check and a reader", chat.ModelFunc(models.SaySummary(medium)), func(p *policy.Policy) {
-			p.Ask.Checks = append(p.Ask.Checks, prompts.NotEmpty, prompts.AtLeast(10))
+		{"2 MB with a reader", chat.ModelFunc(models.SaySummary(medium)), func(p *policy.Policy) {
 			for i := range p.Ask.Prompts {
-				p.Ask.Prompts[i].Read = prompts.ReadSummaryBlock
+				p.Ask.Prompts[i].Read = func(r chat.Response) (string, error) { return r.Message.Text(), nil }
 			}
 		}},
 	} {

@@ -119,6 +119,15 @@
 // instead of the history that it covers. A request for a summary, with its answer, fits the model that is asked; a
 // larger history is summarised in segments.
 //
+// # Which answers are summaries
+//
+// An answer is judged by its form before it covers anything: what a model thought is cut off its front, and an apology, an
+// error page, a call of a tool, an answer that was cut off or says one thing over and over, or one that is far too short
+// for what it covers is not a summary ([policy.Judge] has the thresholds, and turns it off). The next prompt is tried
+// then, and the next model. Text of some length that lacks the form in one respect only, such as a heading or the tag, is
+// used once every way was tried, and the compaction says so ([entry.Compaction].Doubt). Summaries of hooks and a
+// provider's own compaction are not judged.
+//
 // # Failures
 //
 // A compaction that fails leaves what the session shows unchanged. If a model fails, the next one is asked, the agent's

@@ -46,7 +46,7 @@ func ExampleCompactor_Render() {
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target: summarize.Target{
-			Model:     &models.Script{Steps: []models.Step{models.SaySummary("Five files were read; all are fine.")}},
+			Model:     &models.Script{Steps: []models.Step{models.SaySummary("The user asks why the build fails. The files file1.go to file5.go were read, one after the other, and all of them are fine: the reason must be in one that comes later.")}},
 			Tokenizer: tokenizer, Budget: 1_000, ContextWindow: 8_000,
 		},
 		Policy: copilotchat.Policy(),
@@ -68,7 +68,7 @@ func ExampleCompactor_Render() {
 	// assistant: I read file 6.
 	// tool: a line of code
 	// <conversation-summary>
-	// Five files were read; all are fine.
+	// The user asks why the build fails. The files file1.go to file5.go were read, one after the other, and all of them are fine: the reason must be in one that comes later.
 	// </conversation-summary>
 }
 
@@ -121,7 +121,7 @@ func ExampleTarget_toolsInThePrompt() {
 		compactor := &summarize.Compactor{
 			Session: session,
 			Target: summarize.Target{
-				Model:     &models.Script{Steps: []models.Step{models.SaySummary("Five files were read; all are fine.")}},
+				Model:     &models.Script{Steps: []models.Step{models.SaySummary("The user asks why the build fails. The files file1.go to file5.go were read, one after the other, and all of them are fine: the reason must be in one that comes later.")}},
 				Tokenizer: tokenizer, Budget: budget, ContextWindow: 8_000,
 			},
 			Policy: copilotchat.Policy(),

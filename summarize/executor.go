@@ -279,7 +279,7 @@ func (x *executor) title(ctx context.Context, d write.Written, id string) error 
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		text, err := w.Ask(ctx, candidate, write.NamedPrompt{Prompt: policy.Prompt{Mode: d.Prompt.Mode, Request: d.Prompt.Title}, Function: "Prompt.Title"}, m)
+		text, err := w.Ask(ctx, candidate, write.NamedPrompt{Prompt: policy.Prompt{Mode: d.Prompt.Mode, Request: d.Prompt.Title}, Function: "Prompt.Title", Title: true}, m)
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
 			return err
 		}

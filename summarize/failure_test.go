@@ -186,7 +186,7 @@ func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
 		pending, err := d.Pending(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, policy.PendingNone, pending)
-		d.Target.Model = saying("Done.")
+		d.Target.Model = saying("Done, all of it, and it was tested.")
 		require.NoError(t, d.Retarget(t.Context(), d.Target))
 		_, err = d.Compact(t.Context(), "")
 		require.NoError(t, err)
@@ -394,7 +394,7 @@ func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Target.Budget = 100_000
 	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
-	d.Target.Model = saying("Done.")
+	d.Target.Model = saying("Done, all of it, and it was tested.")
 	added, err := d.Session.Add(t.Context(),
 		entry.Entry{Body: entry.Message{Message: chat.AssistantMessage("error: too large")}},
 		entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 1}}},
@@ -499,7 +499,7 @@ func TestARefusedSummaryDoesNotBoundTheAgentsPrompts(t *testing.T) {
 		d.Say(rounds(1, 60, 900)...)
 		_, _ = d.Render(t.Context(), prompt(d.Session))
 		_ = d.Wait(t.Context())
-		d.Target.Model = saying("Done.")
+		d.Target.Model = saying("Done, all of it, and it was tested.")
 		for n := range 5 {
 			d.Say(chat.UserMessage("More."))
 			d.Say(round(100+n, 50)...)

@@ -76,6 +76,7 @@ func sawUpTo(ctx context.Context, r chat.Request) (chat.Response, error) {
 func inBackground() policy.Policy {
 	p := copilotchat.Policy()
 	p.Trigger = policy.Trigger{{Ratio: 0.8, Background: true}, {On: policy.OnBudgetExceeded}}
+	p.Ask.Judge.Off = true // its summaries are a few words
 	return p
 }
 

@@ -280,7 +280,7 @@ func (s *momentSession) goOn() error {
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), 15*time.Minute)
 	defer cancel()
-	steps := agent.Agent{Compactor: s.d.Compactor, Prompt: prompt(s.d.Session), Attempts: 1}
+	steps := agent.Agent{Compactor: s.d.Unjudged(), Prompt: prompt(s.d.Session), Attempts: 1}
 	answer, err := steps.Step(ctx)
 	if answer.Entry != "" {
 		s.last = answer.Message()

@@ -10,9 +10,9 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/summarize/internal/judge"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/prompts"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
@@ -131,12 +131,7 @@ func TestOfflineDigestsTheHistoryOfEveryPrompt(t *testing.T) {
 			m.Sent = append(append(m.System, m.Previous...), m.Covered...)
 			response, err := models.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: mustRenderRequest(t, p.Request(m))})
 			require.NoError(t, err)
-			read := p.Read
-			if read == nil {
-				read = prompts.ReadAll
-			}
-			digest, err := read(response)
-			require.NoError(t, err)
+			digest, _, _ := judge.Read(response.Message.Text(), p.Asked.Tag)
 			require.Equal(t, "## The user said\n- Start a <project>.\n- Fix the build & mind <b>.\n- And the tests.\n"+
 				"## Files\n- main.go\n- file-1.go\n- file-2.go\n- file-3.go\n", digest[:strings.Index(digest, "## Tool calls")])
 			require.Contains(t, digest, "## Last words of the assistant\n- ")

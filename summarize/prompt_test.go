@@ -102,9 +102,7 @@ func TestForkSendsTheAgentsRequestAgain(t *testing.T) {
 	require.Equal(t, chat.RoleUser, got[len(got)-1].Role)
 	require.Contains(t, got[len(got)-1].Text(), "<summary> block")
 
-	summary, err := p.Read(chat.Response{Message: chat.AssistantMessage("<analysis>\nno <summary> yet\n</analysis>\n<summary>\nAll is well.\n</summary>")})
-	require.NoError(t, err)
-	require.Equal(t, "All is well.", summary)
+	require.Equal(t, policy.Asked{Tag: "summary"}, p.Asked)
 
 	m.Sent = nil
 	equal(t, mustRenderRequest(t, prompts.FullPrompt().Request(m)), mustRenderRequest(t, p.Request(m)))

@@ -70,7 +70,7 @@ func TestAStepThatIsRefusedForItsBytesTwiceReturnsTheProvidersError(t *testing.T
 		model := down(tooManyBytes)
 		d.Target.Model = model
 		before := entries(t, d.Session)
-		answer, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session)}).Step(t.Context())
+		answer, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session)}).Step(t.Context())
 		require.ErrorIs(t, err, tooManyBytes)
 		require.Equal(t, 2, answer.Refusals)
 		require.Equal(t, 2, model.asked())
@@ -136,7 +136,7 @@ type stepper struct {
 // step says something and makes a step.
 func (s *stepper) step(t *testing.T, n, tokens int) agent.Answer {
 	s.d.Say(chat.UserMessage(fmt.Sprintf("§ Request %d. ", n) + words(max(2, tokens))))
-	answer, err := (&agent.Agent{Compactor: s.d.Compactor, Prompt: prompt(s.d.Session), Attempts: 1}).Step(t.Context())
+	answer, err := (&agent.Agent{Compactor: s.d.Unjudged(), Prompt: prompt(s.d.Session), Attempts: 1}).Step(t.Context())
 	if err != nil {
 		s.failed++
 		s.failures = append(s.failures, fmt.Sprintf("step %d: %.300v", n, err))
@@ -294,9 +294,9 @@ func TestARoundRefusedAsTooLargeIsSentAgainWithLessOfItsText(t *testing.T) {
 			return chat.Response{}, &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}
 		}
 		answered++
-		return models.SaySummary("A segment of it.")(ctx, r)
+		return models.SaySummary("A segment of it, told in a few words.")(ctx, r)
 	}}, 30)}}}
-	require.Contains(t, text(d.Messages()), "A segment of it.")
+	require.Contains(t, text(d.Messages()), "A segment of it")
 	require.Positive(t, refused)
 	require.Positive(t, answered)
 }

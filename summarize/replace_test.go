@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/internal/judge"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -126,15 +127,10 @@ func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
 					shown := tags.FindStringSubmatch(text(mustRenderRequest(t, p.Request(m))))
 					require.NotNil(t, shown)
 					response := chat.Response{Message: chat.AssistantMessage("<analysis>\nhm\n</analysis>\n<summary>\n" + shown[2] + "\n</summary>")}
-					if p.Read == nil {
+					if p.Asked.Tag == "" {
 						response.Message = chat.AssistantMessage(shown[2])
 					}
-					read := p.Read
-					if read == nil {
-						read = prompts.ReadAll
-					}
-					answer, err = read(response)
-					require.NoError(t, err)
+					answer, _, _ = judge.Read(response.Message.Text(), p.Asked.Tag)
 					chain = append(chain, answer)
 				}
 				for _, later := range chain[1:] {

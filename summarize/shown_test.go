@@ -20,7 +20,7 @@ func stepOf(t *testing.T, d fixture, prompt elements.Node) error {
 	t.Helper()
 	before := entries(t, d.Session)
 	asked := len(d.Requests())
-	_, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt}).Step(t.Context())
+	_, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt}).Step(t.Context())
 	require.Error(t, err)
 	require.Len(t, d.Requests(), asked, "nothing is sent or asked")
 	equal(t, before, entries(t, d.Session))

@@ -49,7 +49,7 @@ func TestSessionsInRotationTakeBoundedMemory(t *testing.T) {
 			return one, err
 		}
 		p := policies.All()[names[n%len(names)]]
-		p.Ask.Names, p.Replace.Max = nil, 400
+		p.Ask.Names, p.Replace.Max, p.Ask.Judge.Off = nil, 400, true // the history repeats itself
 		one.compactor = &summarize.Compactor{
 			Session: one.session, Policy: p, Observers: []summarize.Observer{summarize.OnEvent(func(event.Event) {})},
 			Target: policy.Target{Model: models.Offline{Tokenizer: quarter{}}, Tokenizer: quarter{}, Budget: budget},

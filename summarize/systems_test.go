@@ -97,7 +97,7 @@ func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 	})
 	t.Run("a hook may replace the prompts", func(t *testing.T) {
 		p := prompts.FullPrompt()
-		p.Mode, p.Read = "mine", nil
+		p.Mode, p.Asked = "mine", policy.Asked{}
 		d := decide(t, summarize.Intervention{Prompts: []policy.Prompt{p}}, models.Say("plain"))
 		require.Contains(t, d.Messages()[1].Text(), "plain")
 		require.Equal(t, "mine", compactions(d.Session)[0].Mode)
@@ -127,7 +127,7 @@ func TestPartsOfThePoliciesCombine(t *testing.T) {
 					p := all[trigger]
 					p.Name = strings.Join([]string{trigger, before, cut, prompts, replacement}, " ")
 					p.Clear, p.Cut, p.Replace.With = all[before].Clear, all[cut].Cut, all[replacement].Replace.With
-					p.Ask.Prompts, p.Ask.Checks = all[prompts].Ask.Prompts, all[prompts].Ask.Checks
+					p.Ask.Prompts = all[prompts].Ask.Prompts
 					if p.Clear.Rule.Keep > 0 {
 						p.Clear.Rule.Keep, p.Clear.Rule.Saves = 600, 100 // the session is small
 					}

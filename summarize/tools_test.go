@@ -45,7 +45,7 @@ func TestToolsInThePromptCountLikeThoseOfTheTarget(t *testing.T) {
 			} else {
 				d.Target.Tools = []chat.Tool{needed}
 			}
-			d.Always(models.SaySummary("Steps 1 to 5 are done."))
+			d.Always(models.SaySummary("Steps 1 to 5 of the build are done."))
 			r, err := d.Render(t.Context(), tree)
 			require.NoError(t, err)
 			m := d.Explain(t.Context()).Measurement

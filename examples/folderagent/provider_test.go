@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // provider is a model that counts tokens itself and refuses requests larger than its window.
@@ -88,7 +89,7 @@ func TestAskLearnsTheLimitFromUsageAndRefusals(t *testing.T) {
 			model := &provider{scripted: scripted{say: say}, Tokenizer: thrice{tokenizer(t)}, window: 12_000, silent: test.silent, unknown: test.unknown}
 			a := &Agent{
 				Model: model, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t),
-				Window: sizing.Window{Tokens: 12_000}, Policy: copilotchat.Policy(),
+				Window: sizing.Window{Tokens: 12_000}, Policy: unjudged(),
 			}
 			background := false
 			a.OnCompaction = func(e event.Event) { background = background || e.Background } // one event at a time
@@ -113,7 +114,7 @@ func TestACalibratedCounterLearnsFromEachRequest(t *testing.T) {
 	last := 0
 	a := &Agent{
 		Model: model, Session: &history.Session{}, Tools: tools, Calibrated: counter,
-		Window: sizing.Window{Tokens: 60_000}, Policy: copilotchat.Policy(),
+		Window: sizing.Window{Tokens: 60_000}, Policy: unjudged(),
 		OnRound: func(r Round) {
 			require.Positive(t, r.Usage.Input)
 			require.Positive(t, r.Usage.Output)
@@ -157,4 +158,11 @@ func TestWithoutAWindowNothingIsAppended(t *testing.T) {
 	_, err := a.Ask(t.Context(), "Go on.")
 	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
 	require.Empty(t, a.Session.Leaf())
+}
+
+// unjudged returns the policy of Copilot Chat, which takes a few words as a summary.
+func unjudged() policy.Policy {
+	p := copilotchat.Policy()
+	p.Ask.Judge.Off = true
+	return p
 }

@@ -130,6 +130,8 @@ type Compaction struct {
 	// Unseen reports that the request for the summary left some of the covered messages out, because they were too
 	// large for the model.
 	Unseen bool `json:"unseen,omitempty"`
+	// Doubt says in which respect the summary lacks the form of one, if it was used because no other answer was better.
+	Doubt string `json:"doubt,omitempty"`
 	// Title describes the summary in one line, for people.
 	Title string `json:"title,omitempty"`
 	// Checkpoints is the folder in which the summary is written to a file too (package checkpoints). "" for none.

@@ -152,7 +152,7 @@ var tokenizer = sizing.Estimator{}
 func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
 	t.Helper()
 	c := &summarize.Compactor{
-		Session: s, Policy: copilotchat.Policy(),
+		Session: s, Policy: unjudged(copilotchat.Policy()),
 		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
 	}
 	t.Cleanup(func() { _ = c.Close() })
@@ -297,4 +297,10 @@ func entries(t testing.TB, s *history.Session) (n int) {
 		}
 	}
 	return n
+}
+
+// unjudged returns a policy that takes a few words as a summary.
+func unjudged(p policy.Policy) policy.Policy {
+	p.Ask.Judge.Off = true
+	return p
 }

@@ -45,7 +45,7 @@ func askingAgent(t *testing.T, session *history.Session, model *asker) *agent.Ag
 	t.Helper()
 	compactor := &summarize.Compactor{
 		Session: session,
-		Policy:  policy.Policy{Name: "asked", Cut: history.Cut{Tokens: 200}, Ask: policy.Ask{Names: []string{"writer"}}},
+		Policy:  policy.Policy{Name: "asked", Cut: history.Cut{Tokens: 200}, Ask: policy.Ask{Names: []string{"writer"}, Judge: policy.Judge{Off: true}}},
 		Target:  summarize.Target{Model: model, Name: "harbour-1", Tokenizer: sizing.Estimator{}, Budget: 12_000, Tools: []chat.Tool{{Name: "look"}}},
 		Models:  map[string]summarize.Target{"writer": {Model: chat.ModelFunc(model.summarise), Tokenizer: sizing.Estimator{}, Budget: 12_000}},
 	}

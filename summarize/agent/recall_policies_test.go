@@ -84,7 +84,7 @@ func TestAFactIsFoundAgainUnderEveryPolicy(t *testing.T) {
 				session, err := open(t)
 				require.NoError(t, err)
 				defer session.Close()
-				p.Continue = ""
+				p.Continue, p.Ask.Judge.Off = "", true
 				calls := 0
 				model := recallingModel(&calls)
 				compactor := &summarize.Compactor{Session: session, Policy: p, Target: summarize.Target{

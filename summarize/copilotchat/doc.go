@@ -156,8 +156,8 @@
 //     nothing.
 //   - A summary may take a fifth of the budget, and at most 10,000 tokens. The model is told how much room there is. A
 //     longer summary is shortened by the model once, and then cut at a section.
-//   - An answer without a <summary> block is taken whole, without its <analysis> block, if it has 30 characters or
-//     more.
+//   - An answer without a <summary> block is asked for again in the other modes, and taken whole, without its <analysis>
+//     block, only if none gives a better one.
 //   - In full mode a history that is larger than the model takes in is summarised in segments, each with the summary of
 //     those before it.
 //   - The results of one round share half of the budget, and do not get half of the window each: three parallel ones

@@ -80,6 +80,7 @@ func Example() {
 	p := copilotchat.Policy()
 	p.Cut.Share = 0.1 // keep more than the newest round
 	p.Replace.ReadTool = "view"
+	p.Ask.Judge.Off = true // the summary has four words
 	compactor := &summarize.Compactor{
 		Session: session, Policy: p,
 		Target: summarize.Target{

@@ -612,7 +612,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", d.Messages()[1].Text())
 			}),
 			Mutants: []statements.Mutant{
-				{File: engine + "prompts/prompt.go", Old: "Request: forkRequest, Read: ReadSummaryBlock", New: "Request: forkRequest, Read: ReadAll"},
+				{File: engine + "prompts/prompt.go", Old: "Request: forkRequest, Asked: inBlock", New: "Request: forkRequest"},
 			},
 		},
 		{
@@ -808,7 +808,7 @@ func TestStatements(t *testing.T) {
 				require.NotNil(t, d.Request().Stream)
 			},
 			Mutants: []statements.Mutant{
-				{File: "summarize/internal/endless/endless.go", Old: "	req.Stream = func(d chat.Delta) {\n", New: "	_ = func(d chat.Delta) {\n"},
+				{File: engine + "internal/write/generate.go", Old: "	req.Stream = func(d chat.Delta) {\n", New: "	_ = func(d chat.Delta) {\n"},
 			},
 		},
 		{
@@ -848,7 +848,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace("prompts.FullPrompt(), ", ""),
-				{File: engine + "prompts/prompt.go", Old: "Request: fullRequest, Read: ReadSummaryBlock, Tools: true", New: "Request: fullRequest, Read: ReadSummaryBlock"},
+				{File: engine + "prompts/prompt.go", Old: "Request: fullRequest, Asked: inBlock, Tools: true", New: "Request: fullRequest, Asked: inBlock"},
 				{File: engine + "internal/write/write.go", Old: "req.ToolChoice = chat.ToolChoiceNone", New: "req.ToolChoice = chat.ToolChoiceAuto"},
 			},
 		},
@@ -867,7 +867,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace(", prompts.PackedPrompt()}", "}"),
 				replace("prompts.FullPrompt(), prompts.PackedPrompt()", "prompts.PackedPrompt(), prompts.FullPrompt()"),
-				{File: engine + "prompts/prompt.go", Old: "Read: ReadSummaryBlock, Drops: true", New: "Read: ReadSummaryBlock, Tools: true, Drops: true"},
+				{File: engine + "prompts/prompt.go", Old: "Asked: inBlock, Drops: true", New: "Asked: inBlock, Tools: true, Drops: true"},
 			},
 		},
 		{

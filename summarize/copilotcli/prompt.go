@@ -44,7 +44,7 @@ const previousAsk = `Before the conversation above others were compacted. Their 
 //
 // The answer is the summary.
 func Prompt() policy.Prompt {
-	return policy.Prompt{Mode: Mode, Request: request, Tools: true}
+	return policy.Prompt{Mode: Mode, Request: request, Asked: policy.Asked{Headings: true}, Tools: true}
 }
 
 // goesOn comes before a segment of the conversation that does not begin with a user message.

@@ -1400,7 +1400,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "it is empty", refused.Reason)
 				compacttest.Equal(t, before, d.Messages())
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"prompts/answer.go", `	if text == "" {`, "\tif false {")},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/judge/judge.go", "case size == 0:", "case false:")},
 		},
 		{
 			Says: "an event reports a failure in the background, and the session goes on as it was",

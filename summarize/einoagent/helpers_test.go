@@ -125,7 +125,7 @@ var tokenizer = sizing.Estimator{}
 func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
 	t.Helper()
 	c := &summarize.Compactor{
-		Session: s, Policy: copilotchat.Policy(),
+		Session: s, Policy: unjudged(copilotchat.Policy()),
 		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
 	}
 	t.Cleanup(func() { _ = c.Close() })
@@ -255,4 +255,10 @@ func counts(t testing.TB, s *history.Session) string {
 		compacted = "compacted"
 	}
 	return fmt.Sprintf("%d users, %d answers, %d results, %s", n[chat.RoleUser], n[chat.RoleAssistant], n[chat.RoleTool], compacted)
+}
+
+// unjudged returns a policy that takes a few words as a summary.
+func unjudged(p policy.Policy) policy.Policy {
+	p.Ask.Judge.Off = true
+	return p
 }

@@ -180,10 +180,12 @@ type Asked struct {
 
 // Written says what was written: the summary, and where it is.
 type Written struct {
-	// Summary that was made, its title, and how it was mended, in words.
+	// Summary that was made, its title, how it was mended, and why it was used only because no other answer was better, in
+	// words.
 	Summary string   `json:"summary,omitempty"`
 	Title   string   `json:"title,omitempty"`
 	Mended  []string `json:"mended,omitempty"`
+	Doubt   string   `json:"doubt,omitempty"`
 	// Entry is the id of the compaction, the clearing or the pinned entry in the session.
 	Entry string `json:"entry,omitempty"`
 	// Checkpoint is where the summary was written to.
@@ -268,6 +270,7 @@ func (e Event) LogValue() slog.Value {
 		list = append(list, slog.Duration("wait", e.Wait))
 	}
 	text("mended", strings.Join(e.Mended, "; "))
+	text("doubt", e.Doubt)
 	text("entry", e.Entry)
 	number("checkpoint", e.Checkpoint.Number)
 	text("hook", e.Hook)
@@ -280,7 +283,7 @@ func (e Event) LogValue() slog.Value {
 
 // Level returns the level at which the event is logged.
 func (e Event) Level() slog.Level {
-	if e.Over || e.Unseen {
+	if e.Over || e.Unseen || e.Doubt != "" {
 		return slog.LevelWarn
 	}
 	switch e.Kind {

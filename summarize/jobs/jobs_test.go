@@ -122,7 +122,7 @@ func (s *service) planned(name string) compacttest.Fixture {
 
 func policyFile() policy.Policy {
 	p := copilotchat.Policy()
-	p.Overflow.LastResort = policy.ResortError
+	p.Overflow.LastResort, p.Ask.Judge.Off = policy.ResortError, true
 	return p
 }
 

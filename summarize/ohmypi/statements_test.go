@@ -439,7 +439,7 @@ var triggers = []statements.Statement{
 				return answer(ctx, r)
 			})
 			begun := time.Now()
-			a := &agent.Agent{Compactor: d.Compactor, Prompt: compacttest.Prompt(d.Session)}
+			a := &agent.Agent{Compactor: d.Unjudged(), Prompt: compacttest.Prompt(d.Session)}
 			got, err := a.Step(t.Context())
 			require.NoError(t, err)
 			require.Zero(t, time.Since(begun))

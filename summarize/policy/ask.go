@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -44,11 +45,27 @@ type Ask struct {
 	// SimpleResult is a lower bound, in tokens, for prompts that clip tool results: no result is clipped below it.
 	// Defaults to 200.
 	SimpleResult int
-	// Checks of a summary. Every policy also checks that a summary is not empty, fits its room, and is smaller than
-	// what it replaces.
-	Checks []Check
+	// Judge says which answers have the form of a summary. A summary must also fit its room and be smaller than what it
+	// replaces.
+	Judge Judge
 	// Quirks of the agent's model, by its name.
 	Quirks []Quirk
+}
+
+// Judge says which answers have the form of a summary. Answers without it are asked for in another way: with the next
+// prompt, by the next model. What is text of some length and lacks the form in one respect only is used if no other answer
+// is better ([entry.Compaction].Doubt). Summaries of hooks, titles, and the result of a provider's own compaction are not
+// judged.
+type Judge struct {
+	// Off takes every answer that is not empty, cut off or filtered, for summaries of a form of their own, such as a line or
+	// JSON. Off by default.
+	Off bool
+	// Floor and Short are characters (code points). An answer of fewer than a twenty-fifth of what it covers is never used
+	// up to Floor, and is doubtful up to Short, as is one of fewer than a twenty-fifth of its room. They default to 200 and
+	// 400. The floor is 30 in any case, and not above a quarter of the room.
+	Floor, Short int
+	// Repeated is the largest part of an answer that it may have said before, from 0 to 1. Defaults to 0.6.
+	Repeated float64
 }
 
 // Route names the model that summarises for agents whose own model matches a pattern.
@@ -89,6 +106,9 @@ func (a Ask) withDefaults() Ask {
 	if a.SimpleResult == 0 {
 		a.SimpleResult = 200
 	}
+	a.Judge.Floor = cmp.Or(a.Judge.Floor, 200)
+	a.Judge.Short = cmp.Or(a.Judge.Short, 400)
+	a.Judge.Repeated = cmp.Or(a.Judge.Repeated, 0.6)
 	return a
 }
 
@@ -109,6 +129,7 @@ func (a Ask) check() error {
 	return errors.Join(
 		notBelow0("Ask.Timeout", a.Timeout), notBelow0("Ask.TimeLimit", a.TimeLimit), notBelow0("Ask.RetryWait", a.RetryWait),
 		notBelow0("Ask.Attempts", a.Attempts), notBelow0("Ask.MinChars", a.MinChars), notBelow0("Ask.MaxTokens", a.MaxTokens),
-		notBelow0("Ask.SimpleResult", a.SimpleResult),
+		notBelow0("Ask.SimpleResult", a.SimpleResult), notBelow0("Ask.Judge.Floor", a.Judge.Floor), notBelow0("Ask.Judge.Short", a.Judge.Short),
+		share("Ask.Judge.Repeated", a.Judge.Repeated),
 	)
 }

@@ -51,6 +51,8 @@ func (e *TimeoutError) Is(target error) bool { return target == context.Deadline
 type SummaryError struct {
 	// Reason in words.
 	Reason string
+	// Doubtful reports that the answer is used if no other prompt or model gives a better one.
+	Doubtful bool
 }
 
 func (e *SummaryError) Error() string { return "summarize: the answer cannot be used: " + e.Reason }

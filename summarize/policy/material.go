@@ -162,8 +162,10 @@ type Prompt struct {
 	// Request returns the tree of the request, which is rendered so that it fits the model that is asked. It must keep
 	// what the user said: a history that does not fit is summarised in segments.
 	Request func(Material) elements.Node
-	// Read returns the summary in an answer, and a [*SummaryError] if the answer has none. Defaults to the whole text
-	// of the answer.
+	// Asked is the form that the request asks the answer to have.
+	Asked Asked
+	// Read returns the summary in an answer, and a [*SummaryError] if the answer has none. Defaults to the content of
+	// Asked.Tag, or else to the whole text, after what the model thought first.
 	Read func(chat.Response) (string, error)
 	// Drops means that the request may leave covered messages out if they do not fit the model, instead of asking in
 	// segments. The compaction then says so ([entry.Compaction].Unseen).
@@ -194,5 +196,10 @@ type Prompt struct {
 // the parts that must be there Required; others, such as copies of the user's messages, are pruned if there is no room.
 type Replacement func(Material) elements.Node
 
-// Check returns a [*SummaryError] if [Material.Summary] must not be used.
-type Check func(Material) error
+// Asked is the form of an answer. An answer without it is asked for again in another way.
+type Asked struct {
+	// Tag is the name of the tag around the summary, such as "summary".
+	Tag string
+	// Headings asks for one heading or more. Their words do not count: they are in the language of the conversation.
+	Headings bool
+}

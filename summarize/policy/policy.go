@@ -200,12 +200,6 @@ func (p Policy) Validate() error {
 	if _, err := p.Counting.Base(1<<20, 0, false); err != nil {
 		return err
 	}
-	share := func(name string, v float64) error {
-		if !(v >= 0 && v <= 1) {
-			return fmt.Errorf("summarize: Policy.%s is %v: it must be between 0 and 1", name, v)
-		}
-		return nil
-	}
 	if err := errors.Join(
 		notBelow0("Background.Timeout", p.Background.Timeout), notBelow0("RetryAfter", p.RetryAfter),
 		notBelow0("Cut.Tokens", p.Cut.Tokens), notBelow0("Cut.Messages", p.Cut.Messages), notBelow0("Cut.Rounds", p.Cut.Rounds),
@@ -236,6 +230,14 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("summarize: Policy.Prices: %w", err)
 	}
 	return p.Ask.check()
+}
+
+// share returns an error that names a field of a policy if its number is not between 0 and 1.
+func share(name string, v float64) error {
+	if !(v >= 0 && v <= 1) {
+		return fmt.Errorf("summarize: Policy.%s is %v: it must be between 0 and 1", name, v)
+	}
+	return nil
 }
 
 // notBelow0 returns an error that names a field of a policy if its number or duration is below 0.

@@ -44,7 +44,7 @@ Be brief. Paths, names of functions and texts of errors stay exact.`
 // which [WithFiles] appends the files. When a model is shown the summary, package history puts a sentence in front of
 // it; see [entry.BranchSummary].
 func BranchPrompt() policy.Prompt {
-	return policy.Prompt{Mode: ModeBranch, Request: branchRequest}
+	return policy.Prompt{Mode: ModeBranch, Request: branchRequest, Asked: policy.Asked{Headings: true}}
 }
 
 func branchRequest(m policy.Material) elements.Node {

@@ -33,22 +33,25 @@ Then write the handoff in a <summary> block, with these eight sections:
 
 Be exact with names, paths, numbers and error texts. Prefer facts to prose.`
 
+// inBlock is the form that the prompts of this file ask for.
+var inBlock = policy.Asked{Tag: "summary"}
+
 // FullPrompt returns a prompt that shows the history as its messages, declares the tools but forbids calls, and asks
 // for a handoff in eight sections. Images and documents are named, and thinking is left out.
 func FullPrompt() policy.Prompt {
-	return policy.Prompt{Mode: policy.ModeFull, Request: fullRequest, Read: ReadSummaryBlock, Tools: true}
+	return policy.Prompt{Mode: policy.ModeFull, Request: fullRequest, Asked: inBlock, Tools: true}
 }
 
 // SimplePrompt returns a prompt that shows the history as one text. Tool results are clipped as little as the model's window
 // allows, and never below [policy.Material.ResultTokens].
 func SimplePrompt() policy.Prompt {
-	return policy.Prompt{Mode: policy.ModeSimple, Request: func(m policy.Material) elements.Node { return simpleRequest(m, false) }, Read: ReadSummaryBlock}
+	return policy.Prompt{Mode: policy.ModeSimple, Request: func(m policy.Material) elements.Node { return simpleRequest(m, false) }, Asked: inBlock}
 }
 
 // PackedPrompt returns [SimplePrompt] packed to the model's window, for one request: if clipped results do not suffice, the
 // oldest of the assistant's messages are left out.
 func PackedPrompt() policy.Prompt {
-	return policy.Prompt{Mode: policy.ModeSimple, Request: func(m policy.Material) elements.Node { return simpleRequest(m, true) }, Read: ReadSummaryBlock, Drops: true}
+	return policy.Prompt{Mode: policy.ModeSimple, Request: func(m policy.Material) elements.Node { return simpleRequest(m, true) }, Asked: inBlock, Drops: true}
 }
 
 // requestText returns the request for a summary, with the notes, instructions and limits.
@@ -98,7 +101,7 @@ const ModeFork policy.Mode = "fork"
 // unchanged, tools included, so that the provider serves it from its cache, and the question is added at its end. The
 // summary is taken from the <summary> block. If there is no such request, it asks as [FullPrompt] does.
 func ForkPrompt() policy.Prompt {
-	return policy.Prompt{Mode: ModeFork, Request: forkRequest, Read: ReadSummaryBlock, Tools: true, Forks: true}
+	return policy.Prompt{Mode: ModeFork, Request: forkRequest, Asked: inBlock, Tools: true, Forks: true}
 }
 
 func forkRequest(m policy.Material) elements.Node {

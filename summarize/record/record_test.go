@@ -36,6 +36,7 @@ func recorded(t *testing.T) (*record.Recorder, *summarize.Compactor) {
 	r := new(record.Recorder)
 	c := &summarize.Compactor{
 		Session: numbered.Session(), Observers: []summarize.Observer{r},
+		Policy: policy.Policy{Ask: policy.Ask{Judge: policy.Judge{Off: true}}}, // a digest of what repeats itself
 		Target: policy.Target{
 			Model: models.Offline{Tokenizer: tokenizer}, Name: "made-up", Tokenizer: tokenizer, Budget: 4000, ContextWindow: 4000,
 			Prices: sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, Output: 10}, Lifetime: time.Hour},

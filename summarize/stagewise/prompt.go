@@ -61,7 +61,7 @@ configuration.`
 
 // Prompt returns the prompt.
 func (b Briefing) Prompt() policy.Prompt {
-	return policy.Prompt{Mode: Mode, Request: b.request}
+	return policy.Prompt{Mode: Mode, Request: b.request, Asked: policy.Asked{Headings: true}}
 }
 
 func (b Briefing) request(m policy.Material) elements.Node {

@@ -460,7 +460,7 @@ func TestStatements(t *testing.T) {
 				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = false"),
 				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = true"),
 				statements.Change(engine+"executor.go", ", Over: plan.Over}", "}"),
-				statements.Change(engine+"event/event.go", "\tif e.Over || e.Unseen {", "\tif e.Unseen {"),
+				statements.Change(engine+"event/event.go", `	if e.Over || e.Unseen || e.Doubt != "" {`, `	if e.Unseen || e.Doubt != "" {`),
 			},
 		},
 		{

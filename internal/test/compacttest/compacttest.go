@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -100,6 +101,53 @@ type Fixture struct {
 	T      testing.TB
 	Script *models.Script
 	Heard  *[]event.Event // without EventUsage and EventAnswered
+	// Judged judges answers by their form, as policies do by default. The fixture's own methods turn that off, because what
+	// most tests have a model say is a few words.
+	Judged bool
+}
+
+// Unjudged returns the compactor with the judgement of answers off, unless the fixture has it on.
+func (d Fixture) Unjudged() *summarize.Compactor {
+	if !d.Judged && !d.Policy.Ask.Judge.Off {
+		d.Policy.Ask.Judge.Off = true
+	}
+	return d.Compactor
+}
+
+func (d Fixture) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
+	return d.Unjudged().Render(ctx, prompt)
+}
+
+func (d Fixture) RenderOrWait(ctx context.Context, prompt elements.Node) (*render.Result, error) {
+	return d.Unjudged().RenderOrWait(ctx, prompt)
+}
+
+func (d Fixture) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (*render.Result, error) {
+	return d.Unjudged().Recover(ctx, prompt, refused, failed)
+}
+
+func (d Fixture) SwitchModel(ctx context.Context, prompt elements.Node, target policy.Target) (*render.Result, error) {
+	return d.Unjudged().SwitchModel(ctx, prompt, target)
+}
+
+func (d Fixture) AfterTurn(ctx context.Context, prompt elements.Node) (goOn bool, err error) {
+	return d.Unjudged().AfterTurn(ctx, prompt)
+}
+
+func (d Fixture) Compact(ctx context.Context, instructions string) (summarize.Compacted, error) {
+	return d.Unjudged().Compact(ctx, instructions)
+}
+
+func (d Fixture) MemoryPressure(ctx context.Context) (summarize.Compacted, error) {
+	return d.Unjudged().MemoryPressure(ctx)
+}
+
+func (d Fixture) Navigate(ctx context.Context, to string, how summarize.Navigation) (*entry.BranchSummary, error) {
+	return d.Unjudged().Navigate(ctx, to, how)
+}
+
+func (d Fixture) RunPlan(ctx context.Context, plan string, retry func(err error) bool) error {
+	return d.Unjudged().RunPlan(ctx, plan, retry)
 }
 
 // The budget of most tests, and the tokens of a round, six of which exceed it.

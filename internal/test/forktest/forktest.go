@@ -45,7 +45,7 @@ func (a Agent) Run(t *testing.T) []event.Event {
 	compactor := &summarize.Compactor{
 		Session: session,
 		Policy: policy.Policy{
-			Trigger: policy.Trigger{{Ratio: 0.35, Background: true}}, Ask: policy.Ask{Prompts: []policy.Prompt{fork}},
+			Trigger: policy.Trigger{{Ratio: 0.35, Background: true}}, Ask: policy.Ask{Prompts: []policy.Prompt{fork}, Judge: policy.Judge{Off: true}},
 		},
 		Target: policy.Target{Model: a.Model, Tokenizer: a.Tokenizer, Budget: a.Budget, ContextWindow: 2 * a.Budget, Tools: a.Tools},
 		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {

@@ -31,7 +31,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 	j, m := d.Attempt, d.Attempt.Whole()
 	compaction := entry.Compaction{
 		Plan: j.ID, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
-		Mode: string(d.Prompt.Mode), Model: d.Model, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: m.Files, Data: j.Supplied.Data},
+		Mode: string(d.Prompt.Mode), Model: d.Model, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Doubt: d.Doubt, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: m.Files, Data: j.Supplied.Data},
 	}
 	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
 		compaction.Checkpoints = p.Checkpoints.Dir
@@ -85,7 +85,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 	e := j.Event(event.Done)
 	placed := found.Compaction() // as written: the session may have redacted it
 	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry, e.Unseen = d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID, d.Unseen
-	e.TokensAfter = compaction.TokensAfter
+	e.TokensAfter, e.Doubt = compaction.TokensAfter, d.Doubt
 	if result != nil {
 		e.MessagesBefore, e.MessagesAfter = at.Messages, len(result.Messages)
 		e.Breakdown = plan.Breakdown(ctx, at.Measurer.Target, result)

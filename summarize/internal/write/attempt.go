@@ -21,9 +21,9 @@ import (
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/internal/index"
 	"github.com/promptree-go/promptree/summarize/internal/journal"
+	"github.com/promptree-go/promptree/summarize/internal/judge"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Attempt is a plan being run. It reads everything that it needs from the session, so that any process may run it.
@@ -56,7 +56,15 @@ func SuppliedText(s *entry.Summary) (string, error) {
 	if data := s.Data; len(data) > 0 && !json.Valid(data) {
 		return "", &policy.SummaryError{Reason: "its Data is not JSON"}
 	}
-	return prompts.Tidy(s.Text)
+	return tidy(s.Text)
+}
+
+// tidy returns a summary without invisible characters around it, and an error if nothing is left.
+func tidy(text string) (string, error) {
+	if text = judge.Tidy(text); text == "" {
+		return "", &policy.SummaryError{Reason: "it is empty"}
+	}
+	return text, nil
 }
 
 // Open reads a plan and everything that it needs from the session.

@@ -65,6 +65,9 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 	if p.Request == nil {
 		p = prompts.BranchPrompt()
 	}
+	if b.Material.Instructions != "" { // they replace the prompt's own wording
+		p.Asked = policy.Asked{}
+	}
 	candidates, err := Candidates(ctx, b.Models, b.Target, b.Policy, b.Ledger, b.Emit)
 	if err != nil {
 		return failed(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -40,6 +41,39 @@ func Generate(ctx context.Context, t policy.Target, limit time.Duration, req cha
 		return r, err
 	})
 	return response, s.end(err)
+}
+
+// The bytes of an answer that is not too long: for each token that was asked for, and in addition. No text has so many for
+// a token.
+const perToken, more = 16, 16 << 10
+
+var errEndless = &policy.SummaryError{Reason: "it is far longer than was asked for"}
+
+// bounded asks a model as [Generate] does, and ends the request with [errEndless] once the answer, with what the model
+// thinks, is far longer than MaxTokens allows, while it streams.
+func bounded(ctx context.Context, t policy.Target, limit time.Duration, req chat.Request) (chat.Response, error) {
+	most := clamp.Sum(perToken*min(req.MaxTokens, math.MaxInt32/perToken), more)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	length := 0
+	req.Stream = func(d chat.Delta) {
+		switch d := d.(type) {
+		case chat.Text:
+			length += len(d)
+		case chat.Thinking:
+			length += len(d.Text)
+		case chat.CallDelta:
+			length += len(d.Arguments)
+		}
+		if length > most {
+			cancel(errEndless)
+		}
+	}
+	response, err := Generate(ctx, t, limit, req)
+	if context.Cause(ctx) == errEndless || err == nil && len(response.Message.Text()) > most {
+		err = errEndless
+	}
+	return response, err
 }
 
 // checkAnswer returns an error for a response that is not a valid message of an assistant.

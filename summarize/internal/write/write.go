@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -25,9 +26,9 @@ import (
 	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/event"
-	"github.com/promptree-go/promptree/summarize/internal/endless"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/judge"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/internal/trim"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -56,6 +57,9 @@ type Writer struct {
 	unseen         bool        // the request for the summary left covered messages out
 	waits          []time.Time // when each model whose failure may pass can be asked again
 	waited         time.Duration
+	doubts         map[entry.SummaryRequest]doubt
+	doubt          doubt // the newest of them
+	settles        bool  // use doubtful answers
 }
 
 // Taught returns what the models' refusals teach.
@@ -85,9 +89,10 @@ type Written struct {
 	Prompt   policy.Prompt
 	Text     string
 	Model    string
-	Answers  int  // the number of requests that the model answered
-	Asked    int  // our count of the largest of them
-	Unseen   bool // the request left covered messages out
+	Answers  int    // the number of requests that the model answered
+	Asked    int    // our count of the largest of them
+	Unseen   bool   // the request left covered messages out
+	Doubt    string // why the answer was used only because no other was better
 	Mended   []string
 	Messages []chat.Message // the replacement
 }
@@ -96,6 +101,9 @@ type Written struct {
 type NamedPrompt struct {
 	policy.Prompt
 	Function string
+	Title    bool // it asks for a title, which is not judged
+	shortens bool // it asks to shorten [policy.Material.Summary]
+	before   int  // characters of the segments before
 }
 
 func Named(p policy.Prompt) NamedPrompt { return NamedPrompt{Prompt: p, Function: "Prompt.Request"} }
@@ -104,6 +112,9 @@ func Named(p policy.Prompt) NamedPrompt { return NamedPrompt{Prompt: p, Function
 // summary can, the errors say why.
 func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, []error) {
 	var reasons []error
+	var best doubt
+	var last func() (Written, error) // tries the way of the best doubtful answer once more
+	w.doubts = map[entry.SummaryRequest]doubt{}
 	if len(prompts) == 0 {
 		return Written{}, []error{errNoPrompt}
 	}
@@ -120,17 +131,8 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 			if c.err != nil || p.Forks && !c.isAgent {
 				continue
 			}
-			w.unseen = false
-			text, err := w.summarise(ctx, c, Named(p))
-			if errors.Is(err, errOneTooLarge) && c.forget() {
-				text, err = w.summarise(ctx, c, Named(p))
-			}
-			var d Written
+			d, err := w.try(ctx, c, Named(p))
 			if err == nil {
-				d, err = w.finish(ctx, c, Named(p), text)
-			}
-			if err == nil {
-				d.Answers, d.Asked, d.Unseen = c.answers, c.asked, w.unseen
 				return d, nil
 			}
 			if ctx.Err() != nil {
@@ -139,12 +141,38 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 			err = &policy.CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
 			w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
 			reasons = append(reasons, err)
+			if len(w.doubt.text) > len(best.text) {
+				best, last = w.doubt, func() (Written, error) { return w.try(ctx, c, Named(p)) }
+			}
 		}
+	}
+	if last != nil {
+		w.settles = true
+		d, err := last()
+		if err == nil {
+			return d, nil
+		}
+		reasons = append(reasons, err)
 	}
 	if len(reasons) == 0 {
 		reasons = []error{failure.ErrNobodyToAsk}
 	}
 	return Written{}, reasons
+}
+
+// try asks a candidate in one way, and makes the replacement.
+func (w *Writer) try(ctx context.Context, c *Candidate, p NamedPrompt) (Written, error) {
+	w.unseen, w.doubt = false, doubt{}
+	text, err := w.summarise(ctx, c, p)
+	if errors.Is(err, errOneTooLarge) && c.forget() {
+		text, err = w.summarise(ctx, c, p)
+	}
+	if err != nil {
+		return Written{}, err
+	}
+	d, err := w.finish(ctx, c, p, text)
+	d.Answers, d.Asked, d.Unseen, d.Doubt = c.answers, c.asked, w.unseen, w.doubt.reason
+	return d, err
 }
 
 // summarise asks a candidate for a summary of everything that the attempt covers. If a turn is cut and the prompt has a
@@ -178,7 +206,7 @@ func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (st
 	if err != nil {
 		return "", err
 	}
-	return prompts.Tidy(merged)
+	return tidy(merged)
 }
 
 // split splits the attempt in two, for the history before the turn that is cut and for that turn. The turn gets three
@@ -226,7 +254,8 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, j Attempt, p Name
 		if err != nil {
 			return "", errors.Join(refused, err)
 		}
-		summary, err := w.Ask(ctx, c, p, j.segment(rest[:n], max(0, n+prefix-len(rest))))
+		m := j.segment(rest[:n], max(0, n+prefix-len(rest)))
+		summary, err := w.Ask(ctx, c, p, m)
 		switch k := refusal.Of(err).Kind; {
 		case k == refusal.Tokens && shrinks < MaxShrinks, k == refusal.Body && shrinks == 0:
 			shrinks++ // the candidate learnt from it, so the next segment is smaller
@@ -241,6 +270,7 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, j Attempt, p Name
 		if rest = rest[n:]; len(rest) == 0 {
 			return summary, nil
 		}
+		p.before += characters(m.Covered)
 		prefix, clip, shrinks = min(prefix, len(rest)), 0, 0
 		if j, err = w.continued(ctx, j, summary); err != nil {
 			return "", err
@@ -372,6 +402,9 @@ func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.
 	if text, ok := w.FinishedBefore[request]; ok {
 		return text, nil
 	}
+	if d, ok := w.doubted(request); ok {
+		return d.text, nil
+	}
 	taken, err := guard.Value(ctx, guard.NameTokenizer, func() int { return rendered.Tokens + w.toolTokens(c, p) })
 	if err != nil {
 		return "", err
@@ -394,21 +427,31 @@ func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.
 		return "", err
 	}
 	c.answered(taken)
-	text, err := read(ctx, p, response)
+	answer, err := w.read(ctx, p, m, rendered.Messages, response)
+	text := answer.Summary
 	if err == nil {
 		text, err = w.Session.Redact(ctx, entry.Passage{Text: text, Type: entry.TypeCompaction, Path: "compaction.text"})
 	}
 	if ctx.Err() != nil {
 		return "", guard.EndCause(ctx, err)
 	}
-	if err == nil {
-		err = prompts.AtLeast(pol.MinChars)(policy.Material{Summary: text})
-	}
 	if err != nil {
 		return "", err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	rules := pol.Judge
+	rules.Off = rules.Off || p.Title
+	err = judge.Judge(answer, rules)
+	if d, ok := errors.AsType[*policy.SummaryError](err); ok && d.Doubtful && !p.shortens {
+		w.doubt = doubt{text, d.Reason}
+		if w.doubts[request] = w.doubt; w.settles {
+			err = nil
+		}
+	}
+	if err != nil {
+		return "", err
+	}
 	w.unseen = w.unseen || p.Drops && len(rendered.Report().Dropped()) > 0
 	w.Finished = append(w.Finished, entry.SummaryAnswer{SummaryRequest: request, Text: text})
 	if len(response.Compaction) > 0 {
@@ -417,16 +460,53 @@ func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.
 	return text, nil
 }
 
-// read returns the summary in an answer.
-func read(ctx context.Context, p NamedPrompt, r chat.Response) (string, error) {
-	if p.Read == nil {
-		return prompts.ReadAll(r)
+// read returns the summary in an answer, to be judged.
+func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sent []chat.Message, r chat.Response) (judge.Answer, error) {
+	a := judge.Answer{Response: r, Asked: p.Asked}
+	a.Summary, a.Open, a.Closed = judge.Read(r.Message.Text(), p.Asked.Tag)
+	if p.Read != nil {
+		text, err := guard.Call(ctx, "Prompt.Read", 0, func(context.Context) (string, error) { return p.Read(r) })
+		if err != nil {
+			return a, err
+		}
+		a.Summary = judge.Tidy(text)
 	}
-	text, err := guard.Call(ctx, "Prompt.Read", 0, func(context.Context) (string, error) { return p.Read(r) })
-	if err != nil {
-		return "", err
+	given := append(slices.Concat(m.Covered, m.Previous), chat.UserMessage(prompts.Earlier(m)), chat.UserMessage(m.Summary))
+	a.Request, a.Given, a.Covered = sent, given, p.before+characters(m.Covered)+characters(m.Previous)
+	if p.shortens {
+		a.Asked, a.Covered = policy.Asked{}, characters(given[len(given)-1:])
 	}
-	return prompts.Tidy(text)
+	room, err := guard.Value(ctx, guard.NameTokenizer, func() int { return prompts.Characters(m) })
+	a.Room = room
+	if n := utf8.RuneCountInString(a.Summary); err == nil && n < w.Attempt.Policy.Ask.MinChars && !p.Title {
+		err = &policy.SummaryError{Reason: fmt.Sprintf("it has %d characters, fewer than %d", n, w.Attempt.Policy.Ask.MinChars)}
+	}
+	return a, err
+}
+
+// characters returns the number of characters (code points) of messages, with the arguments of calls.
+func characters(messages []chat.Message) (n int) {
+	for _, m := range messages {
+		n += utf8.RuneCountInString(m.Text())
+		for _, c := range m.ToolCalls {
+			n += utf8.RuneCountInString(c.Arguments)
+		}
+	}
+	return n
+}
+
+// doubt is a doubtful answer, and why it is doubtful.
+type doubt struct{ text, reason string }
+
+// doubted returns the doubtful answer to a request if it may be used.
+func (w *Writer) doubted(request entry.SummaryRequest) (doubt, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d, ok := w.doubts[request]
+	if ok = ok && w.settles; ok {
+		w.doubt = d
+	}
+	return d, ok
 }
 
 // generate asks the candidate, and again if its failure may pass.
@@ -448,9 +528,7 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 	}
 	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
 		n := w.Attempt.meter.ask()
-		response, err := endless.Generate(ctx, req, func(ctx context.Context, req chat.Request) (chat.Response, error) {
-			return Generate(ctx, c.Target, limit, req)
-		})
+		response, err := bounded(ctx, c.Target, limit, req)
 		err = w.Session.Redacted(ctx, err)
 		w.Attempt.meter.add(response.Usage)
 		w.Emit(event.Answered, func(e *event.Event) {
@@ -514,7 +592,7 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 	if !fits(d.Text) && j.Material.Words >= policy.MinWords/2 {
 		m := j.Whole()
 		m.Summary = d.Text
-		shorter, err := w.Ask(ctx, c, Named(policy.Prompt{Mode: p.Mode, Read: p.Read, Request: prompts.Shorten}), m)
+		shorter, err := w.Ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Asked: p.Asked, Read: p.Read, Request: prompts.Shorten}, Function: "Shorten", shortens: true}, m)
 		smaller := false
 		if err == nil {
 			shorter = plaintext.Untagged(shorter)
@@ -534,15 +612,6 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 	}
 	m := j.Whole()
 	m.Summary = d.Text
-	for i, check := range j.Policy.Ask.Checks {
-		if _, err := guard.Call(ctx, fmt.Sprintf("Ask.Checks[%d]", i), 0, func(context.Context) (struct{}, error) { return struct{}{}, check(m) }); err != nil {
-			if ctx.Err() != nil {
-				return d, err
-			}
-			w.Finished = nil // another attempt must not use these answers
-			return d, err
-		}
-	}
 	var err error
 	if d.Messages, err = j.replacement(ctx, m); err != nil {
 		return d, err

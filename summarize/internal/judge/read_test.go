@@ -1,17 +1,17 @@
-package summaryblock_test
+package judge_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/summarize/internal/summaryblock"
+	"github.com/promptree-go/promptree/summarize/internal/judge"
 )
 
 func TestTheSummaryIsFoundInTheBlockThatTheModelMeans(t *testing.T) {
 	for _, c := range []struct {
 		rule, text, want string
-		inBlock          bool
+		open             bool
 	}{
 		{"the block after the analysis", "<analysis>\na\n</analysis>\n<summary>\nIt is done.\n</summary>", "It is done.", true},
 		{"a block that is not closed ends with the text", "<summary>\nIt is done.", "It is done.", true},
@@ -22,8 +22,8 @@ func TestTheSummaryIsFoundInTheBlockThatTheModelMeans(t *testing.T) {
 		{"an unclosed analysis has no summary", "<analysis>\na", "", false},
 		{"an analysis alone has no summary", "<analysis>\na\n</analysis>\n", "", false},
 	} {
-		got, inBlock := summaryblock.Find(c.text)
+		got, open, _ := judge.Read(c.text, "summary")
 		require.Equal(t, c.want, got, c.rule)
-		require.Equal(t, c.inBlock, inBlock, c.rule)
+		require.Equal(t, c.open, open, c.rule)
 	}
 }
