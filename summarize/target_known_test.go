@@ -3,6 +3,7 @@ package summarize_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -127,4 +128,17 @@ func TestAGuessIsSaidOnceByAnEvent(t *testing.T) {
 	require.Len(t, noted, 1)
 	require.Equal(t, "gpt-6.9-sol", noted[0].Model)
 	require.Contains(t, noted[0].Why, "as gpt-6.2-sol, guessed")
+}
+
+func ExampleTargetOf() {
+	model := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage("Hello.")}, nil
+	})
+	target, err := summarize.TargetOf(context.Background(), model, "claude-sonnet-5-5", summarize.TargetOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(target.ContextWindow, target.Budget, target.Prices.CacheRead)
+	// Output: 1000000 991808 0.1
 }
