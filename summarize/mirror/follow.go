@@ -52,7 +52,10 @@ const attempts = 5
 func (m *Mirror[M]) record(ctx context.Context, list []M) (err error) {
 	ctx, done := callback.Outlive(ctx)
 	defer done()
-	identities := m.identities(list)
+	identities, err := m.identities(ctx, list)
+	if err != nil {
+		return err
+	}
 	for range attempts {
 		if err = m.notice(ctx); err == nil {
 			err = m.follow(ctx, list, identities)

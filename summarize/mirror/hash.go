@@ -2,12 +2,15 @@ package mirror
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"hash/maphash"
 	"math"
 	"reflect"
 	"time"
+	"unsafe"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callid"
@@ -18,11 +21,22 @@ var seed = maphash.MakeSeed()
 
 // identities returns what each message of a list is recognised by while it does not change: its version, or a hash of its
 // content.
-func (m *Mirror[M]) identities(list []M) []uint64 {
+func (m *Mirror[M]) identities(ctx context.Context, list []M) ([]uint64, error) {
 	out := make([]uint64, len(list))
 	last := map[string]int{} // by version, the index of the last message that has it
 	if m.Version == nil {
 		last = nil
+	}
+	h := hasher{known: map[place]uint64{}}
+	hashed := func(i int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		out[i] = hashIn(&h, &list[i])
+		if h.tooLarge() {
+			return fmt.Errorf("mirror: message %d leads to too much to compare: to %d values so far, up to %d pointers deep: set Mirror.Version", i+1, h.values, h.depth)
+		}
+		return nil
 	}
 	for i := range list {
 		if last != nil {
@@ -32,35 +46,99 @@ func (m *Mirror[M]) identities(list []M) []uint64 {
 				out[i] = maphash.String(seed, version)
 				continue
 			}
-			out[before] = hashOf(&list[before])
+			if err := hashed(before); err != nil {
+				return nil, err
+			}
 		}
-		out[i] = hashOf(&list[i])
+		if err := hashed(i); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return out, nil
 }
 
 // hashOf returns a hash of a value and all that it holds: fields that are not exported, what pointers point to, and the
 // entries of maps in any order.
-func hashOf[T any](v *T) uint64 {
+func hashOf[T any](v *T) uint64 { return hashIn(&hasher{}, v) }
+
+// hashIn is [hashOf] with what is known of other values.
+func hashIn[T any](h *hasher, v *T) uint64 {
 	if m, ok := any(v).(*chat.Message); ok {
 		return digest(*m) // faster
 	}
-	var h hasher
+	h.Hash, h.values, h.bytes, h.depth = maphash.Hash{}, 0, 0, 0
 	h.SetSeed(seed)
 	h.write(reflect.ValueOf(v).Elem(), 0)
 	return h.Sum64()
 }
 
-type hasher struct{ maphash.Hash }
+// The bounds of what is hashed of one message.
+const (
+	mostValues = 1 << 20
+	mostBytes  = 64 << 20 // of texts
+	deepest    = 10_000   // pointers, lists and structs
+)
 
-// deepest is how many pointers, lists and structs deep a value is hashed.
-const deepest = 200
+// small is the number of values up to which what a pointer leads to is hashed each time.
+const small = 64
 
+// place is what a pointer, a list or a map leads to.
+type place struct {
+	at   unsafe.Pointer
+	size int
+	kind reflect.Type
+}
+
+// hasher hashes values. What leads to more than a few values is hashed once in all that it is used for, and again as the
+// hash of everything up to its end: so what leads back to itself has an end, and what many messages share costs once.
+type hasher struct {
+	maphash.Hash
+	known                map[place]uint64 // nil for values that lead to little
+	values, bytes, depth int              // of the value at hand
+}
+
+func (h *hasher) tooLarge() bool {
+	return h.values > mostValues || h.bytes > mostBytes || h.depth > deepest
+}
+
+// write hashes a value that is so many pointers, lists and structs deep.
 func (h *hasher) write(v reflect.Value, depth int) {
-	switch k := v.Kind(); {
-	case depth > deepest:
+	h.depth = max(h.depth, depth)
+	if h.values++; h.tooLarge() {
+		return
+	}
+	k := v.Kind()
+	if h.known == nil || k != reflect.Pointer && k != reflect.Slice && k != reflect.Map || v.IsNil() {
+		h.value(v, k, depth)
+		return
+	}
+	p := place{at: v.UnsafePointer(), kind: v.Type()}
+	if k != reflect.Pointer {
+		p.size = v.Len()
+	}
+	if len(h.known) > 0 {
+		if sum, ok := h.known[p]; ok {
+			h.number(sum)
+			return
+		}
+	}
+	before := h.values
+	if before > small {
+		h.known[p] = uint64(depth) // for what leads back to it
+	}
+	h.value(v, k, depth)
+	if h.values-before > small {
+		h.known[p] = h.Sum64()
+	} else if before > small {
+		delete(h.known, p)
+	}
+}
+
+func (h *hasher) value(v reflect.Value, k reflect.Kind, depth int) {
+	switch {
 	case k == reflect.String:
 		h.texts(v.String())
+		h.bytes += v.Len()
 	case k == reflect.Bool && v.Bool():
 		h.number(1)
 	case v.CanInt():
@@ -72,20 +150,23 @@ func (h *hasher) write(v reflect.Value, depth int) {
 	case k == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
 		h.number(uint64(v.Len()))
 		_, _ = h.Write(v.Bytes())
+		h.bytes += v.Len()
 	case k == reflect.Slice || k == reflect.Array:
 		h.number(uint64(v.Len()))
-		for i := range v.Len() {
+		for i := 0; i < v.Len() && !h.tooLarge(); i++ {
 			h.write(v.Index(i), depth+1)
 		}
 	case k == reflect.Map:
 		sum := uint64(v.Len())
-		for it := v.MapRange(); it.Next(); {
-			var one hasher
-			one.SetSeed(seed)
-			one.write(it.Key(), depth+1)
-			one.write(it.Value(), depth+1)
-			sum += one.Sum64()
+		whole := h.Hash
+		for it := v.MapRange(); it.Next() && !h.tooLarge(); {
+			h.Hash = maphash.Hash{}
+			h.SetSeed(seed)
+			h.write(it.Key(), depth+1)
+			h.write(it.Value(), depth+1)
+			sum += h.Sum64()
 		}
+		h.Hash = whole
 		h.number(sum)
 	case k == reflect.Struct && v.Type() != reflect.TypeFor[time.Location]():
 		for i := range v.NumField() {

@@ -177,7 +177,11 @@ func (m *Mirror[M]) Answered(ctx context.Context, usage chat.Usage, answer ...M)
 	}
 	if err == nil {
 		var said []converted
-		if said, err = m.convert(answer, m.identities(answer)); err == nil {
+		var identities []uint64
+		if identities, err = m.identities(ctx, answer); err == nil {
+			said, err = m.convert(answer, identities)
+		}
+		if err == nil {
 			err = m.append(ctx, said, entry.Entry{Body: m.Compactor.Usage(m.sent, chat.Response{Usage: usage}, "")})
 		}
 	}
