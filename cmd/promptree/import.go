@@ -3,15 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
+	"github.com/promptree-go/promptree/cmd/promptree/internal/output"
 	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
-	"github.com/promptree-go/promptree/internal/program"
 )
 
 const importUsage = `Usage: promptree import [flags] FILE
@@ -45,7 +41,7 @@ A log of promptree is copied. The flags:
 
 func importing(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("import", flag.ContinueOnError)
-	out := flags.String("o", sessionfile.Stdin, "write the session to this new file; - is the standard output")
+	out := output.Flag(flags, "o", output.Stdout, "write the session to this new file; - is the standard output")
 	salvage := flags.Bool("salvage", false, sessionfile.SalvageUsage)
 	paths, err := parse(flags, importUsage, args, stdout, false)
 	if err != nil {
@@ -55,33 +51,10 @@ func importing(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	if *out == sessionfile.Stdin {
-		err = s.Write(ctx, stdout)
-	} else {
-		err = save(ctx, s, *out)
-	}
+	err = out.Write(stdout, paths, func(w io.Writer) error { return s.Write(ctx, w) })
 	if err == nil {
 		s.Note(stderr, false)
 		err = s.Sendable()
 	}
 	return cmp.Or(err, s.Close())
-}
-
-// save writes the log of a session to a new file.
-func save(ctx context.Context, s *sessionfile.Session, path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("%s exists: name a new file", path)
-	}
-	if err != nil {
-		return program.UsageError{Err: fmt.Errorf("-o: %w", err)}
-	}
-	err = s.Write(ctx, f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
+	"github.com/promptree-go/promptree/cmd/promptree/internal/output"
 	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render/inspect"
@@ -35,7 +35,7 @@ the page has none. Tokens are counted in o200k_base. The flags:
 
 func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("page", flag.ContinueOnError)
-	out := flags.String("o", sessionfile.Stdin, "write the page to this file; - is the standard output")
+	out := output.Flag(flags, "o", output.Stdout, "write the page to this new file; - is the standard output")
 	model := flags.String("prices", "", "use this model's published prices for requests whose cost is not in the log")
 	catalogue := flags.String("models", "", sessionfile.ModelsUsage)
 	hide := flags.Bool("hide", false, "replace all texts by their lengths and digests")
@@ -71,12 +71,5 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		return err
 	}
-	if *out == sessionfile.Stdin {
-		return cmp.Or(write(stdout), left)
-	}
-	f, err := os.Create(*out)
-	if err != nil {
-		return program.UsageError{Err: err}
-	}
-	return cmp.Or(errors.Join(write(f), f.Close()), left)
+	return cmp.Or(out.Write(stdout, paths, write), left)
 }

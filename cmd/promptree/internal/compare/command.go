@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/promptree-go/promptree/cmd/promptree/internal/output"
 	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
@@ -33,7 +34,7 @@ type options struct {
 	windows   []int
 	modelName string
 	format    string
-	page      string
+	page      output.File
 	prices    pricing
 	details   bool
 	recall    bool
@@ -65,7 +66,7 @@ code is 1 if a policy did not reach the end of a session. The flags:
 	flags.StringVar(&o.modelName, "model-name", "",
 		"name of the answering model, because some policies treat some models differently (default the last that the session names)")
 	flags.StringVar(&o.format, "format", formatText, "text, or json (an object for each session, window and policy)")
-	flags.StringVar(&o.page, "page", "", "file for a page that shows each step of one session, policy and window")
+	o.page = output.Flag(flags, "page", "", "new file for a page that shows each step of one session, policy and window")
 	flags.StringVar(&o.prices.agent, "prices", "",
 		"prices of tokens: the name of a model, a list such as input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million, or none (default those of the session's model)")
 	flags.StringVar(&o.prices.summaries, "summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
@@ -97,7 +98,7 @@ code is 1 if a policy did not reach the end of a session. The flags:
 	switch {
 	case o.format != formatText && o.format != formatJSON:
 		return o, fmt.Errorf("-format: unknown format %q: name %s or %s", o.format, formatText, formatJSON)
-	case o.page != "" && (len(o.sessions) != 1 || len(o.policies) != 1 || len(o.windows) > 1 || o.check):
+	case o.page.Path() != "" && (len(o.sessions) != 1 || len(o.policies) != 1 || len(o.windows) > 1 || o.check):
 		return o, errors.New("-page shows one replay: name one session, one -policy and one -window")
 	case len(o.sessions) == 0:
 		return o, errors.New("name a recorded session (-help lists the flags)")

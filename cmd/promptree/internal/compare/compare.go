@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/promptree-go/promptree/history/importer"
@@ -69,25 +68,26 @@ func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress 
 		return checkAll(ctx, sources, o, stdout)
 	}
 	c := &comparison{options: o, progress: progress, out: &printer{format: o.format, details: o.details, to: stdout}}
-	if o.page == "" {
+	if o.page.Path() == "" {
 		return c.all(ctx, sources)
 	}
-	return c.withPage(func() error { return c.all(ctx, sources) })
+	return c.withPage(stdout, func() error { return c.all(ctx, sources) })
 }
 
 // withPage calls replay, and writes a page of the steps that it made, if any.
-func (c *comparison) withPage(replay func() error) error {
-	page, err := os.Create(c.options.page)
-	if err != nil {
-		return program.UsageError{Err: err}
+func (c *comparison) withPage(stdout io.Writer, replay func() error) error {
+	to := c.options.page
+	if err := to.Check(c.options.sessions...); err != nil {
+		return err
 	}
 	c.page = new(record.Recorder)
-	err = replay()
+	err := replay()
 	title := fmt.Sprintf("%s under %s", filepath.Base(c.options.sessions[0]), c.options.policies[0].Name)
-	if writeErr := c.page.Write(page, inspect.Options{Title: title}); !errors.Is(writeErr, inspect.ErrNoPrompts) {
+	write := func(w io.Writer) error { return c.page.Write(w, inspect.Options{Title: title}) }
+	if writeErr := to.Write(stdout, c.options.sessions, write); !errors.Is(writeErr, inspect.ErrNoPrompts) {
 		err = errors.Join(err, writeErr)
 	}
-	return errors.Join(err, page.Close())
+	return err
 }
 
 // checkAll compares the cost model with the usage that each session recorded.

@@ -196,7 +196,7 @@ func Spool(ctx context.Context, folders *program.Folders) (path string, remove f
 	}
 	remove = func() { _ = undo() } // a temporary folder
 	path = filepath.Join(dir, "session.jsonl")
-	f, err := os.Create(path)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = io.Copy(f, os.Stdin)
 		err = errors.Join(err, f.Close())
