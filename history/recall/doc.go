@@ -47,7 +47,7 @@
 //
 // Each match is shown with its role, the name of the tool, the places of the word that occurs least there, first those
 // near which the others stand, and the call that reads from the first. An answer says how many older entries match, and holds the call that shows them. A call
-// searches at most 32 MiB and begins no further entry after 2 seconds; its answer then holds the call that goes on.
+// searches at most 32 MiB for at most 2 seconds, also within an entry; its answer then holds the call that goes on.
 // Calls of these two tools and their results are not searched.
 //
 // # Pinning

@@ -2,6 +2,8 @@ package recall
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -16,12 +18,16 @@ import (
 // span is a part of a text, in bytes.
 type span struct{ from, to int }
 
-// finder finds what a query asks for in a text.
+// finder finds what a query asks for in a text. It gives up once its time is over, which it looks at every few bytes: then
+// a text does not match.
 type finder interface {
-	matches(text string) bool
+	matches(text string, over func() bool) bool
 	// places returns the places to show of a text that matches, the best first.
-	places(text string) []span
+	places(text string, over func() bool) []span
 }
+
+// stride is the number of bytes, or of places looked at, between two looks at the time.
+const stride = 64 << 10
 
 const (
 	maxPattern = 1000 // bytes
@@ -60,14 +66,64 @@ func (q Query) finder(room int) (finder, error) {
 // expression is a pattern.
 type expression struct{ *regexp.Regexp }
 
-func (e expression) matches(text string) bool { return e.MatchString(text) }
+func (e expression) matches(text string, over func() bool) bool {
+	_, ok := e.next(text, over)
+	return ok
+}
 
-func (e expression) places(text string) (places []span) {
-	for _, at := range e.FindAllStringIndex(text, maxPlaces) {
-		places = append(places, span{at[0], at[1]})
+func (e expression) places(text string, over func() bool) (places []span) {
+	for from := 0; len(places) < maxPlaces; {
+		at, ok := e.next(text[from:], over)
+		if !ok {
+			break
+		}
+		places = append(places, span{from + at.from, from + at.to})
+		from += at.to
 	}
 	return places
 }
+
+// next returns the first match. A long text is read rune by rune, so that it can be left.
+func (e expression) next(text string, over func() bool) (span, bool) {
+	if prefix, _ := e.LiteralPrefix(); !strings.Contains(text, prefix) {
+		return span{}, false
+	}
+	var at []int
+	in := &reader{text: text, over: over}
+	if len(text) <= stride {
+		at = e.FindStringIndex(text)
+	} else {
+		at = e.FindReaderIndex(in)
+	}
+	if at == nil || in.left {
+		return span{}, false
+	}
+	return span{at[0], at[1]}, true
+}
+
+// reader reads a text until the time is over.
+type reader struct {
+	text     string
+	at, look int
+	over     func() bool
+	left     bool // before the end
+}
+
+// ReadRune returns the next rune.
+func (r *reader) ReadRune() (rune, int, error) {
+	if r.at >= r.look {
+		r.look += stride
+		r.left = r.left || r.over()
+	}
+	if r.left || r.at == len(r.text) {
+		return 0, 0, io.EOF
+	}
+	c, size := utf8.DecodeRuneInString(r.text[r.at:])
+	r.at += size
+	return c, size, nil
+}
+
+func never() bool { return false }
 
 // words are the words and phrases of a query.
 type words []term
@@ -86,20 +142,29 @@ func wordsOf(query string) words {
 			phrase, query, _ = strings.Cut(phrase+" ", `" `)
 			phrase = strings.TrimSpace(phrase)
 			escaped, _ := plainjson.Marshal(phrase)
-			terms = append(terms, term{forms: []string{fold(phrase), fold(string(escaped[1 : len(escaped)-1]))}})
+			terms = append(terms, term{forms: []string{fold(phrase, never), fold(string(escaped[1:len(escaped)-1]), never)}})
 		} else {
 			end := strings.IndexFunc(query+" ", unicode.IsSpace)
 			word, prefix := strings.CutSuffix(strings.TrimRight(query[:end], `"`), "*")
-			terms, query = append(terms, term{[]string{fold(word)}, prefix}), query[end:]
+			terms, query = append(terms, term{[]string{fold(word, never)}, prefix}), query[end:]
 		}
 	}
-	return slices.DeleteFunc(terms, func(t term) bool { return t.forms[0] == "" })
+	terms = slices.DeleteFunc(terms, func(t term) bool { return t.forms[0] == "" })
+	slices.SortFunc(terms, func(a, b term) int { return cmp.Compare(a.key(), b.key()) })
+	return slices.CompactFunc(terms, func(a, b term) bool { return a.key() == b.key() })
 }
 
+// key is the same for terms that are found at the same places.
+func (t term) key() string { return fmt.Sprint(t.prefix, t.forms) }
+
 // next returns the first place of the term in a folded text, at an offset or after it.
-func (t term) next(folded string, from int) (found span, ok bool) {
+func (t term) next(folded string, from int, over func() bool) (found span, ok bool) {
+	tried := 0
 	for _, form := range t.forms {
 		for at := from; ; at++ {
+			if tried++; tried%(stride/16) == 1 && over() {
+				return span{}, false
+			}
 			i := strings.Index(folded[at:], form)
 			if at += i; i < 0 || ok && at >= found.from {
 				break
@@ -114,32 +179,32 @@ func (t term) next(folded string, from int) (found span, ok bool) {
 	return found, ok
 }
 
-func (ws words) matches(text string) bool {
-	folded := fold(text)
-	return !slices.ContainsFunc(ws, func(t term) bool { _, ok := t.next(folded, 0); return !ok })
+func (ws words) matches(text string, over func() bool) bool {
+	folded := fold(text, over)
+	return !slices.ContainsFunc(ws, func(t term) bool { _, ok := t.next(folded, 0, over); return !ok })
 }
 
 // places returns the places of the word that occurs least, first those near which most of the others stand.
-func (ws words) places(text string) (best []span) {
+func (ws words) places(text string, over func() bool) (best []span) {
 	type hit struct {
 		span
 		words int // near it
 	}
 	var rarest []hit
-	folded := fold(text)
+	folded := fold(text, over)
 	for _, t := range ws {
 		var hits []hit
-		for at, ok := t.next(folded, 0); ok && len(hits) < maxHits; at, ok = t.next(folded, at.to) {
+		for at, ok := t.next(folded, 0, over); ok && len(hits) < maxHits; at, ok = t.next(folded, at.to, over) {
 			hits = append(hits, hit{at, 0})
 		}
-		if rarest == nil || len(hits) < len(rarest) {
+		if len(rarest) == 0 || len(hits) > 0 && len(hits) < len(rarest) {
 			rarest = hits
 		}
 	}
 	for i, h := range rarest {
 		around := folded[max(0, h.from-near):min(len(folded), h.to+near)]
 		for _, t := range ws {
-			if _, ok := t.next(around, 0); ok {
+			if _, ok := t.next(around, 0, over); ok {
 				rarest[i].words++
 			}
 		}
@@ -154,10 +219,15 @@ func (ws words) places(text string) (best []span) {
 }
 
 // fold returns a text of the same length in which letters that differ only in case are the same. A letter whose cases
-// have different lengths stays.
-func fold(text string) string {
-	folded := []byte(text)
+// have different lengths stays. Once the time is over the rest stays as it is.
+func fold(text string, over func() bool) string {
+	folded, look := []byte(text), stride
 	for i, r := range text {
+		if i >= look {
+			if look += stride; over() {
+				break
+			}
+		}
 		if r < utf8.RuneSelf { // faster
 			if 'A' <= r && r <= 'Z' {
 				folded[i] += 'a' - 'A'

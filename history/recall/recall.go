@@ -180,6 +180,9 @@ func describe(e entry.Entry, tool string) string {
 		what = string(m.Role) + " message"
 	}
 	for i, c := range m.ToolCalls {
+		if len(what) > 64 {
+			break
+		}
 		what += []string{" calling ", ", "}[min(i, 1)] + c.Name
 	}
 	return plaintext.OneLine(what, 64)

@@ -40,7 +40,8 @@ func (t Tools) Search(ctx context.Context, q Query) (string, error) {
 			return "", err
 		}
 		p := page{query: q, limit: limit}
-		scanned, end := 0, time.Now().Add(maxTime)
+		scanned, end := 0, time.Time{}
+		over := func() bool { return ctx.Err() != nil || time.Now().After(end) }
 		for s, err := range t.said(ctx, q.Before) {
 			if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && gone.ID == q.Before {
 				return "", wrong("there is no entry %q: leave before out to search from the newest", plaintext.OneLine(q.Before, 64))
@@ -48,15 +49,24 @@ func (t Tools) Search(ctx context.Context, q Query) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			if scanned > maxScan || scanned > 0 && time.Now().After(end) {
-				p.stopped = true
+			if end.IsZero() { // what is newer than q.Before was passed over
+				end = time.Now().Add(maxTime)
+			}
+			found := s.text != "" && scanned <= maxScan && find.matches(s.text, over)
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
+			if p.stopped = scanned > maxScan || !found && over(); p.stopped && scanned > 0 {
 				break
 			}
-			scanned += len(s.text) + perEntry
-			if s.text != "" && find.matches(s.text) {
-				p.add(s, find)
+			if found {
+				p.add(s, find, ctx)
 			}
-			p.last = s.entry.ID
+			scanned += len(s.text) + perEntry
+			if p.last = s.entry.ID; p.stopped { // by this entry alone
+				p.part = s.entry.ID
+				break
+			}
 		}
 		return p.String(), nil
 	})
@@ -72,17 +82,22 @@ type page struct {
 	more    int      // entries that match and are not shown
 	last    string   // the last entry that was searched
 	stopped bool     // before the last entry
+	part    string   // the entry for which the time was too short, "" if there is none
 }
 
 // add adds an entry that matches.
-func (p *page) add(s said, find finder) {
+func (p *page) add(s said, find finder, ctx context.Context) {
 	if p.size > p.limit {
 		p.more++
 		return
 	}
 	width, call, shown := p.limit/8, Range{Entry: s.entry.ID}, s.text+"\n"
 	if len(s.text) > width {
-		places := find.places(s.text)
+		end := time.Now().Add(maxTime / 8)
+		places := find.places(s.text, func() bool { return ctx.Err() != nil || time.Now().After(end) })
+		if len(places) == 0 {
+			places = []span{{}}
+		}
 		call.From, shown = excerpt(s.text, places[0], width).from, ""
 		for _, place := range places {
 			cut := excerpt(s.text, place, width)
@@ -114,6 +129,8 @@ func (p *page) end() string {
 	case p.more > 0:
 		next.Before = p.ids[len(p.ids)-1]
 		return fmt.Sprintf("[%s%d older entries match too: %s]", atLeast, p.more, callOf(history.SearchTool, next))
+	case p.part != "":
+		return fmt.Sprintf("[entry %s is too long to be searched for this: give a longer word, or a simpler pattern; to go on: %s]", p.part, callOf(history.SearchTool, next))
 	case p.stopped:
 		return fmt.Sprintf("[not everything is searched yet; to go on: %s]", callOf(history.SearchTool, next))
 	case len(p.blocks) == 0:
@@ -189,13 +206,16 @@ func searched(e entry.Entry, tools map[string]string) said {
 	if !e.Kind().Shown() || history.IsLookUp(tool) {
 		return s
 	}
-	s.text = e.Text()
-	for _, c := range e.Message().ToolCalls {
-		if from := e.CallAt(c.ID); history.IsLookUp(c.Name) {
-			to := from + len(c.Name) + len(c.Arguments) + len("()")
-			s.text = s.text[:from] + strings.Repeat(" ", to-from) + s.text[to:]
+	if m, ok := e.Body.(entry.Message); ok { // places in the text stay
+		m.ToolCalls = slices.Clone(m.ToolCalls)
+		for i, c := range m.ToolCalls {
+			if history.IsLookUp(c.Name) {
+				m.ToolCalls[i].Name, m.ToolCalls[i].Arguments = strings.Repeat(" ", len(c.Name)), strings.Repeat(" ", len(c.Arguments))
+			}
 		}
+		e.Body = m
 	}
+	s.text = e.Text()
 	return s
 }
 
