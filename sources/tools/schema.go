@@ -18,7 +18,8 @@ import (
 // in a bounded number of steps: types, enums, constants, required and other properties, items, references within the
 // schema, allOf, anyOf and oneOf as anyOf. Bounds, patterns and formats are left to the tool.
 
-// mostSteps is the number of schemas that are held against arguments. What takes more is not checked.
+// mostSteps is the number of schemas, values of lists and pieces of [piece] bytes that are held against arguments. What takes
+// more is not checked.
 const mostSteps = 20_000
 
 // fits returns an error that says why arguments do not fit a tool's schema. Those of a tool whose schema cannot be read
@@ -35,7 +36,7 @@ func fits(t chat.Tool, arguments string) error {
 		return nil
 	}
 	c := checker{root: schema}
-	if mistake := c.check("", schema, value); mistake != "" && c.steps <= mostSteps {
+	if mistake := c.check(nil, schema, value); mistake != "" && c.steps <= mostSteps {
 		return wrong("the arguments of %s do not fit its schema: %s. The schema is: %s", nameOf(t.Name),
 			plaintext.Outside(plaintext.OneLine(mistake, 300)), plaintext.OneLine(schemaText(t.Schema()), 2000))
 	}
@@ -48,8 +49,74 @@ type checker struct {
 	steps int
 }
 
-// check returns the first mistake of a value, "" if there is none. At is the path of the value.
-func (c *checker) check(at string, schema, value any) string {
+// piece is the number of bytes of a text that count as a step.
+const piece = 64
+
+// path is the place of a value: its name or index, and the place of what it is in. nil is the place of the whole.
+type path struct {
+	in    *path
+	name  string
+	index int // -1 for a name
+}
+
+// String returns the end of the path, of some hundred bytes at most.
+func (p *path) String() string {
+	text := ""
+	for ; p != nil && len(text) < 200; p = p.in {
+		if p.index >= 0 {
+			text = fmt.Sprintf("[%d]%s", p.index, text)
+		} else {
+			text = "." + plaintext.Cut(p.name, 200) + text
+		}
+	}
+	return strings.TrimPrefix(text, ".")
+}
+
+// over counts steps, and reports whether there were too many.
+func (c *checker) over(steps int) bool {
+	c.steps += steps
+	return c.steps > mostSteps
+}
+
+// same reports whether two values are equal, or it would take too long to find out.
+func (c *checker) same(a, b any) bool {
+	if c.over(1) {
+		return true
+	}
+	switch a := a.(type) {
+	case string:
+		b, ok := b.(string)
+		return ok && len(a) == len(b) && (c.over(len(a)/piece) || a == b)
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !c.same(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for name := range a {
+			if other, has := b[name]; !has || !c.same(a[name], other) {
+				return false
+			}
+		}
+		return true
+	}
+	_, list := b.([]any)
+	_, object := b.(map[string]any)
+	return !list && !object && a == b
+}
+
+// check returns the first mistake of a value, "" if there is none. At is the place of the value.
+func (c *checker) check(at *path, schema, value any) string {
 	c.steps++
 	s, _ := schema.(map[string]any)
 	if schema == false {
@@ -61,13 +128,13 @@ func (c *checker) check(at string, schema, value any) string {
 	if value == nil && s["nullable"] == true { // of OpenAPI
 		return ""
 	}
-	if types := listOf(s["type"]); len(types) > 0 && !slices.ContainsFunc(types, func(t any) bool { return isOf(t, value) }) {
+	if types := listOf(s["type"]); len(types) > 0 && !c.over(len(types)) && !slices.ContainsFunc(types, func(t any) bool { return isOf(t, value) }) {
 		return said(at, "must be of type %s", joined(types))
 	}
-	if allowed, ok := s["enum"].([]any); ok && !slices.ContainsFunc(allowed, func(a any) bool { return reflect.DeepEqual(a, value) }) {
+	if allowed, ok := s["enum"].([]any); ok && !slices.ContainsFunc(allowed, func(a any) bool { return c.same(a, value) }) {
 		return said(at, "must be one of %s", joined(allowed))
 	}
-	if only, ok := s["const"]; ok && !reflect.DeepEqual(only, value) {
+	if only, ok := s["const"]; ok && !c.same(only, value) {
 		return said(at, "must be %s", joined([]any{only}))
 	}
 	mistake := ""
@@ -77,7 +144,7 @@ func (c *checker) check(at string, schema, value any) string {
 	case []any:
 		if items, ok := s["items"].(map[string]any); ok && s["prefixItems"] == nil {
 			for i := 0; i < len(v) && mistake == ""; i++ {
-				mistake = c.check(fmt.Sprintf("%s[%d]", at, i), items, v[i])
+				mistake = c.check(&path{in: at, index: i}, items, v[i])
 			}
 		}
 	}
@@ -87,7 +154,7 @@ func (c *checker) check(at string, schema, value any) string {
 	}
 	all = append(all, listOf(s["allOf"])...)
 	for _, each := range all {
-		if mistake == "" {
+		if mistake == "" && !c.over(0) {
 			mistake = c.check(at, each, value)
 		}
 	}
@@ -101,8 +168,11 @@ func (c *checker) check(at string, schema, value any) string {
 	return mistake
 }
 
-func (c *checker) object(at string, s, v map[string]any) string {
+func (c *checker) object(at *path, s, v map[string]any) string {
 	for _, name := range listOf(s["required"]) {
+		if c.over(1) {
+			return ""
+		}
 		if name, ok := name.(string); ok {
 			if _, has := v[name]; !has {
 				return said(at, "lacks %q", name)
@@ -121,7 +191,7 @@ func (c *checker) object(at string, s, v map[string]any) string {
 			schema, known = others, true
 		}
 		if known {
-			if mistake := c.check(strings.TrimPrefix(at+"."+name, "."), schema, v[name]); mistake != "" {
+			if mistake := c.check(&path{at, name, -1}, schema, v[name]); mistake != "" {
 				return mistake
 			}
 		}
@@ -132,7 +202,7 @@ func (c *checker) object(at string, s, v map[string]any) string {
 // find returns what a reference within the document refers to, nil if that is elsewhere or missing.
 func (c *checker) find(ref string) any {
 	names := strings.Split(ref, "/")
-	if names[0] != "#" {
+	if c.over(len(ref)/piece) || names[0] != "#" {
 		return nil
 	}
 	node := c.root
@@ -168,19 +238,23 @@ func listOf(value any) []any {
 	return []any{value}
 }
 
-// joined returns values as JSON, with commas.
+// joined returns values as JSON, with commas: the first few of many.
 func joined(values []any) string {
-	list := make([]string, len(values))
+	var list []string
 	for i, v := range values {
+		if i == 20 {
+			return strings.Join(list, ", ") + " …"
+		}
 		data, _ := json.Marshal(v) // it was decoded
-		list[i] = string(data)
+		list = append(list, plaintext.Cut(string(data), 200))
 	}
 	return strings.Join(list, ", ")
 }
 
-func said(at, format string, args ...any) string {
-	if at == "" {
-		at = "the object"
+func said(at *path, format string, args ...any) string {
+	where := at.String()
+	if where == "" {
+		where = "the object"
 	}
-	return strings.TrimSpace(at + " " + fmt.Sprintf(format, args...))
+	return strings.TrimSpace(where + " " + fmt.Sprintf(format, args...))
 }
