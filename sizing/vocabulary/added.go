@@ -19,11 +19,15 @@ type addedToken struct {
 	Normalized bool `json:"normalized"`
 }
 
+// maxAdded is the maximum length of an added token, in bytes: so far a text is looked at from each place. Published ones
+// have at most 93.
+const maxAdded = 256
+
 // finder finds added tokens in a text: at each place the longest.
 type finder struct {
 	first [256]bool
 	// nodes are those of a trie by node and byte; its root is 0.
-	nodes map[uint32]uint32
+	nodes map[uint64]uint32
 	ends  map[uint32]addedToken // of the nodes at which a token ends
 	lone  int                   // the only first byte, or -1
 }
@@ -32,7 +36,7 @@ func newFinder(tokens []addedToken) *finder {
 	if len(tokens) == 0 {
 		return nil
 	}
-	f := &finder{nodes: map[uint32]uint32{}, ends: map[uint32]addedToken{}, lone: int(tokens[0].Content[0])}
+	f := &finder{nodes: map[uint64]uint32{}, ends: map[uint32]addedToken{}, lone: int(tokens[0].Content[0])}
 	for _, token := range tokens {
 		first := token.Content[0]
 		f.first[first] = true
@@ -41,7 +45,7 @@ func newFinder(tokens []addedToken) *finder {
 		}
 		node := uint32(0)
 		for _, b := range []byte(token.Content) {
-			key := node<<8 | uint32(b)
+			key := uint64(node)<<8 | uint64(b)
 			next, ok := f.nodes[key]
 			if !ok {
 				next = uint32(len(f.nodes) + 1)
@@ -68,7 +72,7 @@ func (f *finder) next(text string, i int) (start, end int, token addedToken, ok 
 		}
 		node := uint32(0)
 		for k := i; k < len(text); k++ {
-			next, found := f.nodes[node<<8|uint32(text[k])]
+			next, found := f.nodes[uint64(node)<<8|uint64(text[k])]
 			if !found {
 				break
 			}

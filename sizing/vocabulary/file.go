@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/internal/regular"
 )
 
 // UnsupportedError is returned for a file that is read but cannot be counted exactly: for a model other than BPE, and for
@@ -22,11 +24,22 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("vocabulary: unsupported %s: %s: use sizing.Calibrated or ask the server for counts", e.What, e.Value)
 }
 
-// Open reads a tokenizer.json. See [Read].
+// MaxFile is the maximum size, in bytes, of a file that [Open] reads. The largest that are published have 35 MB.
+const MaxFile = 256 << 20
+
+// Open reads a tokenizer.json: a regular file of at most [MaxFile] bytes. See [Read].
 func Open(path string) (*Vocabulary, error) {
-	data, err := os.ReadFile(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("vocabulary: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("vocabulary: %w", err)
+	}
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("vocabulary: %s has more than %d bytes: name a tokenizer.json", path, MaxFile)
 	}
 	v, err := Read(data)
 	if err != nil {
@@ -108,14 +121,44 @@ type pattern struct {
 	Regex  *string
 }
 
+// Bounds of a stage with those in it, each of which is read as often as it is deep.
+const (
+	maxStage = 1 << 20 // bytes
+	maxDepth = 32      // objects and lists
+)
+
 // UnmarshalJSON reads a stage and keeps its text, to print it where it is refused.
 func (s *stage) UnmarshalJSON(data []byte) error {
 	type plain stage
-	s.text = append([]byte(nil), data...)
+	if s.text = data; len(data) > maxStage || depthOf(data) > maxDepth {
+		return s.unsupported("stage that is too large or too deep")
+	}
 	return json.Unmarshal(data, (*plain)(s))
 }
 
-func (s *stage) unsupported(what string) error { return &UnsupportedError{what, string(s.text)} }
+// depthOf returns how deep the objects and lists of valid JSON are.
+func depthOf(data []byte) (deepest int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
+func (s *stage) unsupported(what string) error {
+	return &UnsupportedError{what, string(s.text[:min(len(s.text), 1000)])}
+}
 
 // is reports whether an option has a value, or the value that it has by default.
 func is[T comparable](option *T, value, byDefault T) bool {

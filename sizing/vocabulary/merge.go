@@ -31,17 +31,21 @@ func newPairs(n int) pairs {
 	return pairs{make([]uint64, n+n/2+1), make([]uint32, n)}
 }
 
-// put adds a merge. Of two merges of one pair the last counts.
-func (p pairs) put(left, right uint32, rank int, result uint32) {
+// put adds a merge. Of two merges of one pair the last counts. It returns false if too many merges are in its place.
+func (p pairs) put(left, right uint32, rank int, result uint32) bool {
 	p.results[rank] = result
 	key := uint64(left)<<idBits | uint64(right)
 	i := p.home(key)
-	for p.slots[i] != 0 && p.slots[i]>>rankBits != key {
+	for probes := 0; p.slots[i] != 0 && p.slots[i]>>rankBits != key; probes++ {
+		if probes == mostProbes {
+			return false
+		}
 		if i++; i == len(p.slots) {
 			i = 0
 		}
 	}
 	p.slots[i] = key<<rankBits | uint64(rank+1)
+	return true
 }
 
 // rank returns the rank of a pair, noRank if it is not merged.

@@ -30,11 +30,19 @@ const noToken = ^uint32(0)
 
 func newTokens(n int) *tokens { return &tokens{slots: make([]slot, n+n/2+1)} }
 
-// put adds a token of 1 to maxSize bytes; more than MaxShort are appended to text.
-func (t *tokens) put(text []byte, token string, id uint32) []byte {
+// mostProbes is the number of slots that are looked at for a free one, by which tokens or merges that were made
+// to have one place are known.
+const mostProbes = 1000
+
+// put adds a token of 1 to maxSize bytes; more than MaxShort are appended to text. It returns false if too many tokens are
+// in its place.
+func (t *tokens) put(text []byte, token string, id uint32) ([]byte, bool) {
 	key, h := keyOf(token, 0, len(token))
 	i := t.home(h)
-	for t.slots[i].size() != 0 {
+	for probes := 0; t.slots[i].size() != 0; probes++ {
+		if probes == mostProbes {
+			return text, false
+		}
 		if i++; i == len(t.slots) {
 			i = 0
 		}
@@ -44,7 +52,7 @@ func (t *tokens) put(text []byte, token string, id uint32) []byte {
 	if len(token) > hash.MaxShort {
 		text = append(text, token...)
 	}
-	return text
+	return text, true
 }
 
 // find returns the id of the token of the n bytes at i, noToken if they are not one.

@@ -81,6 +81,8 @@ func (f *file) vocabulary() (*Vocabulary, error) {
 	return v, v.readAdded(f.AddedTokens)
 }
 
+var errSlow = &UnsupportedError{"vocabulary", "tokens or merges that are made to be slow to find"}
+
 func neverInUTF8(b byte) bool { return b == 0xC0 || b == 0xC1 || b > 0xF4 }
 
 // readTokens reads the model's tokens.
@@ -118,7 +120,9 @@ func (v *Vocabulary) readTokens(data []byte) error {
 		if v.byteLevel && len(token) == 1 {
 			v.bytes[token[0]] = uint32(id)
 		}
-		text = v.tokens.put(text, string(token), uint32(id))
+		if text, ok = v.tokens.put(text, string(token), uint32(id)); !ok {
+			return errSlow
+		}
 		return nil
 	})
 	if err != nil {
@@ -215,7 +219,9 @@ func (v *Vocabulary) readMerges(data []byte) error {
 		if a == noToken || b == noToken || result == noToken {
 			return fmt.Errorf("vocabulary: merge %d is of or to what is not a token: %q %q", rank, left, right)
 		}
-		v.pairs.put(a, b, rank, result)
+		if !v.pairs.put(a, b, rank, result) {
+			return errSlow
+		}
 		if !v.byteLevel {
 			before, _ := utf8.DecodeLastRuneInString(text[:middle])
 			after, _ := utf8.DecodeRuneInString(text[middle:])
@@ -242,6 +248,9 @@ func (v *Vocabulary) readAdded(added []addedToken) error {
 	for _, token := range added {
 		if token.Content == "" {
 			continue
+		}
+		if len(token.Content) > maxAdded {
+			return &UnsupportedError{"added token", fmt.Sprintf("%d bytes, over %d", len(token.Content), maxAdded)}
 		}
 		if token.SingleWord {
 			return &UnsupportedError{"added token of single words", token.Content}
