@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"unicode/utf16"
+	"regexp"
 	"unicode/utf8"
 )
 
@@ -159,35 +158,16 @@ func unquote(raw json.RawMessage) (string, error) {
 	return s, err
 }
 
+// surrogates matches escaped backslashes, pairs, and halves of pairs.
+var surrogates = regexp.MustCompile(`\\\\|(?i:\\ud[89ab]..\\ud[c-f]..|\\ud[89a-f]..)`)
+
 // halfSurrogate returns the first escape in a valid JSON string for half a surrogate pair without its other half, "" if
 // there is none.
 func halfSurrogate(raw []byte) string {
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			continue
+	for _, found := range surrogates.FindAll(raw, -1) {
+		if len(found) == len(`\ud83d`) {
+			return string(found)
 		}
-		r, ok := escapedUnit(raw[i:])
-		if !ok {
-			i++ // the byte after the backslash, which may be one itself
-			continue
-		}
-		if utf16.IsSurrogate(r) {
-			low, _ := escapedUnit(raw[i+6:])
-			if utf16.DecodeRune(r, low) == utf8.RuneError {
-				return string(raw[i : i+6])
-			}
-			i += 6
-		}
-		i += 5
 	}
 	return ""
-}
-
-// escapedUnit returns the UTF-16 unit of an escape such as \u00e9 at the start of raw.
-func escapedUnit(raw []byte) (rune, bool) {
-	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
-	return rune(n), err == nil
 }

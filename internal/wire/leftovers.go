@@ -13,8 +13,6 @@ const (
 	Repeated Why = "repeated"
 	// Moved: it is in the messages in another place.
 	Moved Why = "moved"
-	// Malformed: a part of a known type has not the form that its type has. It is kept as an opaque part.
-	Malformed Why = "malformed"
 )
 
 // Leftover is something of a wire format that has no place in a message, or another place.
@@ -22,8 +20,6 @@ type Leftover struct {
 	Why Why
 	// What it is: the path of a field or a type, such as "content.text.citations".
 	What string
-	// Err of what is malformed.
-	Err error
 }
 
 // Leftovers list what a codec could not place, in the order in which it was met. An empty list means that nothing is lost. A
@@ -45,19 +41,4 @@ func (l *Leftovers) Rest(path string, o *Object) {
 		}
 		l.Add(NoPlace, name)
 	}
-}
-
-// Malformed adds an error.
-func (l *Leftovers) Malformed(what string, err error) {
-	*l = append(*l, Leftover{Malformed, what, err})
-}
-
-// Err returns the first error of what is malformed.
-func (l Leftovers) Err() error {
-	for _, left := range l {
-		if left.Err != nil {
-			return left.Err
-		}
-	}
-	return nil
 }

@@ -160,22 +160,36 @@ func (w *writer) message(i int, m chat.Message) {
 func (w *writer) content(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 	var out []sdk.ContentBlockParamUnion
 	for k, p := range m.Content {
-		switch p := p.(type) {
-		case chat.Text:
-			out = append(out, sdk.ContentBlockParamUnion{OfText: &sdk.TextBlockParam{Text: string(p), CacheControl: w.control(i, k)}})
-		case chat.Image:
-			out = append(out, sdk.ContentBlockParamUnion{OfImage: w.image(i, k, p)})
-		case chat.Document:
-			out = append(out, sdk.ContentBlockParamUnion{OfDocument: w.document(i, k, p)})
+		switch o := p.(type) {
 		case chat.Opaque:
-			if isKeptCompaction(m, p) {
-				w.compaction = p.Value
+			if isKeptCompaction(m, o) {
+				w.compaction = o.Value
 				continue
 			}
-			out = append(out, param.Override[sdk.ContentBlockParamUnion](p.Value))
+		case chat.Text, chat.Image, chat.Document:
+		default:
+			continue
 		}
+		out = append(out, w.block(i, k, p))
 	}
 	return out
+}
+
+// block returns a part that any message may have as a block.
+func (w *writer) block(i, k int, p chat.Part) (b sdk.ContentBlockParamUnion) {
+	switch p := p.(type) {
+	case chat.Text:
+		b.OfText = &sdk.TextBlockParam{Text: string(p), CacheControl: w.control(i, k)}
+	case chat.Image:
+		source, _ := imageSource(p)
+		b.OfImage = &sdk.ImageBlockParam{Source: source, CacheControl: w.control(i, k)}
+	case chat.Document:
+		source, _ := documentSource(p)
+		b.OfDocument = &sdk.DocumentBlockParam{Source: source, CacheControl: w.control(i, k)}
+	case chat.Opaque:
+		return param.Override[sdk.ContentBlockParamUnion](p.Value)
+	}
+	return b
 }
 
 // assistant returns the content of an assistant message and its calls, each at the place that [Response] marked, else
@@ -192,7 +206,7 @@ func (w *writer) assistant(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 	for k, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text:
-			out = append(out, sdk.ContentBlockParamUnion{OfText: &sdk.TextBlockParam{Text: string(p), CacheControl: w.control(i, k)}})
+			out = append(out, w.block(i, k, p))
 		case chat.Thinking:
 			out = append(out, thinking(p))
 		case chat.Opaque:
@@ -255,25 +269,12 @@ func (w *writer) result(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 	}
 	for k, p := range m.Content {
 		switch p := p.(type) {
-		case chat.Text:
-			b.Content = append(b.Content, sdk.ToolResultBlockParamContentUnion{OfText: &sdk.TextBlockParam{Text: string(p), CacheControl: w.control(i, k)}})
-		case chat.Image:
-			b.Content = append(b.Content, sdk.ToolResultBlockParamContentUnion{OfImage: w.image(i, k, p)})
-		case chat.Document:
-			b.Content = append(b.Content, sdk.ToolResultBlockParamContentUnion{OfDocument: w.document(i, k, p)})
 		case chat.Opaque:
 			b.Content = append(b.Content, param.Override[sdk.ToolResultBlockParamContentUnion](p.Value))
+		case chat.Text, chat.Image, chat.Document:
+			block := w.block(i, k, p)
+			b.Content = append(b.Content, sdk.ToolResultBlockParamContentUnion{OfText: block.OfText, OfImage: block.OfImage, OfDocument: block.OfDocument})
 		}
 	}
 	return []sdk.ContentBlockParamUnion{{OfToolResult: b}}
-}
-
-func (w *writer) image(i, k int, p chat.Image) *sdk.ImageBlockParam {
-	source, _ := imageSource(p)
-	return &sdk.ImageBlockParam{Source: source, CacheControl: w.control(i, k)}
-}
-
-func (w *writer) document(i, k int, p chat.Document) *sdk.DocumentBlockParam {
-	source, _ := documentSource(p)
-	return &sdk.DocumentBlockParam{Source: source, CacheControl: w.control(i, k)}
 }

@@ -1,4 +1,4 @@
-// Package contents is the codec of the contents of Gemini's API: their parts, as answers, requests and recordings hold them.
+// Package contents reads the contents of Gemini's API: their parts, as answers, requests and recordings hold them.
 //
 //	part                          in package chat
 //	text                          Text; one of white space only, or with more fields, is Opaque

@@ -1,4 +1,4 @@
-// Package messages is the codec of the messages of Anthropic's API, version 2023-06-01: their content, a text or a list of
+// Package messages reads the messages of Anthropic's API, version 2023-06-01: their content, a text or a list of
 // blocks, as answers, requests and recordings hold it.
 //
 //	block                        in package chat
