@@ -135,14 +135,6 @@ func (v View) Len() int {
 	return n
 }
 
-// Empty reports whether the view shows nothing: [View.Messages] returns no message.
-func (v View) Empty() bool {
-	return len(v.Compacted) == 0 && !slices.ContainsFunc(v.Turns, func(t Turn) bool {
-		_, says := t.Message()
-		return says || slices.ContainsFunc(t.Rounds, Round.says)
-	})
-}
-
 // Messages returns all that the view shows, in order and uncut, as it is sent.
 func (v View) Messages() []chat.Message {
 	list := append([]chat.Message(nil), v.Compacted...)

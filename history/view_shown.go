@@ -3,75 +3,171 @@ package history
 import (
 	"context"
 	"slices"
-	"sync/atomic"
+
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/marks"
 )
 
-// Shown records which parts of a session's view the elements of a prompt show. [WithShown] returns one. Its methods are
-// safe for concurrent use, and are of use once the prompt is laid out.
+// Shown holds which parts of a session's view the elements of a prompt show, and in which order, once the prompt is laid
+// out. [WithShown] returns one.
 //
-// An element counts once it is rendered, whether its messages are pruned afterwards or not. [Conversation] shows the
-// compacted messages, unless it is TurnsOnly, and all turns but the last, [Compacted] the former, [TurnStart] and [TurnRounds] their parts of the last turn, and an
-// element that calls [ViewIn] everything. An element that reads the session by itself, or takes another view of it from
-// a [WithView] of its own, does not count.
+// An element counts once it is in the layout, whether its messages are pruned afterwards or not. The elements of this
+// package show their parts, and an element that calls [ViewIn] shows everything. An element that reads the session by
+// itself, or takes another view of it from a [WithView] of its own, shows nothing.
 type Shown struct {
 	session *Session
 	view    *snapshot
-	parts   atomic.Uint32 // the viewParts that were recorded
+	marks   *marks.Collected
 }
 
 // viewParts is a set of parts of a view.
-type viewParts = uint32
+type viewParts uint8
 
+// The parts, in their order.
 const (
-	partConversation viewParts = 1 << iota // all turns but the last
+	partCompacted    viewParts = 1 << iota // what replaces compacted turns
+	partConversation                       // all turns but the last
 	partStart                              // of the last turn
 	partRounds                             // of the last turn
-	partCompacted                          // what replaces compacted turns
-	partOther                              // of the view of another session
 
-	wholeView = partCompacted | partConversation | partStart | partRounds
+	older     = partCompacted | partConversation
+	wholeView = older | partStart | partRounds
 )
 
-// shownKey is the context key for what records the parts that are shown.
-type shownKey struct{}
+// shownMark is the mark of an element that shows parts of a view, or of a [LeftOut].
+type shownMark struct {
+	session *Session
+	view    *snapshot
+	parts   viewParts
+	left    *LeftOut
+}
 
 // WithShown is [WithView] with a record of what elements show of the view. Use it for one layout. Within another
 // WithShown, only the inner one records.
 func WithShown(ctx context.Context, s *Session, v View) (context.Context, *Shown) {
 	shown := &Shown{session: s, view: v.shown()}
-	ctx = context.WithValue(ctx, viewKey{s}, shown.view)
-	return context.WithValue(ctx, shownKey{}, shown), shown
+	ctx, shown.marks = marks.Collect(context.WithValue(ctx, viewKey{s}, shown.view))
+	return ctx, shown
 }
 
-// record records that an element shows parts of a snapshot.
-func (s *Shown) record(session *Session, sn *snapshot, parts viewParts) {
-	switch {
-	case session != s.session:
-		s.parts.Or(partOther)
-	case sn == s.view:
-		s.parts.Or(parts)
-	}
-}
-
-// Last reports whether an element shows the view's last message. It is false for an empty view ([View.Empty]). Entries
-// that yield no message are passed over, such as a turn's start that says nothing.
-func (s *Shown) Last() bool {
-	has := s.view.parts()
-	for _, part := range [...]viewParts{partRounds, partStart, partConversation, partCompacted} {
-		if has&part != 0 {
-			return s.parts.Load()&part != 0
+// each calls f with the parts that each element shows, and with each LeftOut, in the order of the document.
+func (s *Shown) each(f func(parts viewParts, left *LeftOut)) {
+	for _, m := range s.marks.All {
+		if m, ok := m.(shownMark); ok && m.session == s.session && (m.view == s.view || m.left != nil) {
+			f(m.parts, m.left)
 		}
 	}
-	return false
 }
 
-// Whole reports whether elements show all messages of the view: the compacted ones, all turns, and the start and the
-// rounds of the last turn. It is true for an empty view.
-func (s *Shown) Whole() bool { return s.view.parts()&^s.parts.Load() == 0 }
+// shown returns the parts that are shown, whether there is anything in them or not.
+func (s *Shown) shown() (parts viewParts) {
+	s.each(func(p viewParts, _ *LeftOut) { parts |= p })
+	return parts
+}
+
+// Whole reports whether elements show all messages of the view. It is true for an empty view.
+func (s *Shown) Whole() bool { return s.view.parts()&^s.shown() == 0 }
+
+// Any reports whether an element shows any part of the view.
+func (s *Shown) Any() bool { return s.shown() != 0 }
 
 // Other reports whether an element showed another session: it took that session's view from [ViewIn], or is an element
 // of this package.
-func (s *Shown) Other() bool { return s.parts.Load()&partOther != 0 }
+func (s *Shown) Other() bool {
+	return slices.ContainsFunc(s.marks.All, func(m any) bool { of, ok := m.(shownMark); return ok && of.session != s.session })
+}
+
+// Check returns a [*ViewError] if the prompt does not show the whole view once and in order, except for what a [LeftOut]
+// leaves out. A part without messages, such as the rounds of a turn that was not answered yet, need not be shown. What
+// is pruned afterwards, and what the view itself leaves out (what was compacted, cleared or erased), is not missing.
+// Other sessions may be shown beside this one.
+func (s *Shown) Check() error {
+	has := s.view.parts()
+	var e ViewError
+	var seen, left, again, late viewParts
+	var named []string
+	s.each(func(parts viewParts, out *LeftOut) {
+		switch {
+		case out != nil && out.Entries == nil:
+			left |= older
+		case out != nil:
+			named = append(named, out.Entries...)
+		}
+		for p := partCompacted; p <= partRounds; p <<= 1 {
+			if p&parts&has == 0 {
+				continue
+			}
+			if seen&p != 0 {
+				again |= p
+			} else if seen > p {
+				late |= p
+			}
+			seen |= p
+		}
+	})
+	if shown := s.shown(); shown&older == partConversation { // TurnsOnly
+		has |= partCompacted
+	}
+	e.Nothing = has != 0 && !s.Any()
+	missing := has &^ seen &^ left
+	if missing|again|late == 0 {
+		return nil
+	}
+	for p := partCompacted; p <= partRounds; p <<= 1 {
+		entries := s.view.entriesOf(p)
+		if not := without(entries, named); missing&p != 0 && (len(not) > 0 || len(entries) == 0) {
+			e.Missing, e.Elements = append(e.Missing, not...), append(e.Elements, elementOf[p])
+		}
+		if again&p != 0 {
+			e.Repeated = append(e.Repeated, entries...)
+		}
+		if late&p != 0 {
+			e.Late = append(e.Late, entries...)
+		}
+	}
+	if len(e.Elements) == 0 && again|late == 0 { // what is missing is named by a LeftOut
+		return nil
+	}
+	return &e
+}
+
+// CheckSummaries returns a [*ViewError] if the prompt would not show the summary of a compaction.
+func (s *Shown) CheckSummaries() error {
+	if s.shown()&partCompacted != 0 {
+		return nil
+	}
+	return &ViewError{Elements: []string{elementOf[partCompacted]}}
+}
+
+// elementOf names the element that shows a part.
+var elementOf = map[viewParts]string{
+	partCompacted: "history.Compacted", partConversation: "history.Conversation", partStart: "history.TurnStart", partRounds: "history.TurnRounds",
+}
+
+// entriesOf returns the ids of the entries of a part that are sent. A round has that of its assistant's message, and
+// summaries that of their compaction, if it is an entry yet.
+func (sn *snapshot) entriesOf(part viewParts) (ids []string) {
+	turns := sn.shown()
+	last := len(turns) - 1
+	for i, t := range turns {
+		if t.startSays() && (part == partStart && i == last || part == partConversation && i < last) {
+			ids = append(ids, t.start.ID)
+		}
+		for _, r := range t.rounds {
+			if r.says() && (part == partRounds && i == last || part == partConversation && i < last) {
+				ids = append(ids, r.Assistant.ID)
+			}
+		}
+	}
+	if part == partCompacted {
+		for _, n := range slices.Backward(sn.path.Nodes) {
+			if n.Kind == entry.KindCompaction && n.At < sn.after {
+				return []string{n.ID}
+			}
+		}
+	}
+	return ids
+}
 
 // parts returns the parts of the view that have messages.
 func (sn *snapshot) parts() (has viewParts) {
@@ -130,7 +226,7 @@ func ViewIn(ctx context.Context, s *Session) (View, error) {
 // LookIn returns the view that [ViewIn] returns, for an element that shows nothing of the session itself, but depends on
 // what others show of it. For [Shown], it shows nothing.
 func LookIn(ctx context.Context, s *Session) (View, error) {
-	return ViewIn(context.WithValue(ctx, shownKey{}, nil), s)
+	return ViewIn(marks.Without(ctx), s)
 }
 
 // snapshotIn returns the snapshot of the view that [ViewIn] returns, and records that parts of it are shown.
@@ -142,8 +238,6 @@ func snapshotIn(ctx context.Context, s *Session, parts viewParts) (*snapshot, er
 			return nil, err
 		}
 	}
-	if shown, ok := ctx.Value(shownKey{}).(*Shown); ok {
-		shown.record(s, sn, parts)
-	}
+	marks.Add(ctx, shownMark{session: s, view: sn, parts: parts})
 	return sn, nil
 }

@@ -2,10 +2,11 @@ package history_test
 
 import (
 	"context"
-	"sync"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements"
@@ -36,7 +37,7 @@ func showing(t testing.TB, s *history.Session, root elements.Node) *history.Show
 	return shown
 }
 
-func TestShownTellsTheLastMessageFromTheWholeView(t *testing.T) {
+func TestShownReportsWhetherTheWholeViewIsShown(t *testing.T) {
 	rounds := func(t testing.TB) *history.Session { return agenda(t) }
 	started := func(t testing.TB) *history.Session { // the current turn has only its start
 		s := agenda(t)
@@ -74,65 +75,50 @@ func TestShownTellsTheLastMessageFromTheWholeView(t *testing.T) {
 	}
 	looking := func(s *history.Session) elements.Node { return lookingOn{s} }
 	for _, tt := range []struct {
-		rule        string
-		session     func(testing.TB) *history.Session
-		root        func(*history.Session) elements.Node
-		last, whole bool
+		rule    string
+		session func(testing.TB) *history.Session
+		root    func(*history.Session) elements.Node
+		whole   bool
 	}{
-		{"the three elements show everything", rounds, all, true, true},
-		{"an element that calls ViewIn shows everything", rounds, own, true, true},
-		{"a prompt without the session shows nothing", rounds, none, false, false},
-		{"a round is the last message of a turn that has one", rounds, turnRounds, true, false},
-		{"the start is not the last message of a turn with rounds", rounds, start, false, false},
-		{"the conversation does not show the current turn", rounds, conversation, false, false},
-		{"a prompt without the conversation is not whole", rounds, both, true, false},
-		{"the start is the last message of a turn without rounds", started, start, true, false},
-		{"the rounds of a turn without rounds show nothing", started, turnRounds, false, false},
-		{"the conversation shows the compaction", replaced, conversation, true, true},
-		{"an empty turn shows nothing of a compaction", replaced, both, false, false},
-		{"turns alone show nothing of a compaction", replaced, turns, false, false},
-		{"the compaction apart from the turns is whole", replaced, apart, true, true},
-		{"turns apart from the compaction are whole", rounds, apart, true, true},
-		{"an element that calls LookIn shows nothing", rounds, looking, false, false},
-		{"a turn without a start needs no TurnStart", unasked, turnRounds, true, true},
-		{"a turn that sends nothing is passed over", hidden, conversation, true, true},
-		{"a turn that sends nothing does not show the last message", hidden, both, false, false},
-		{"a round that sends nothing is passed over", silent, start, true, false},
-		{"all elements show a turn that sends nothing", hidden, all, true, true},
+		{"the three elements show everything", rounds, all, true},
+		{"an element that calls ViewIn shows everything", rounds, own, true},
+		{"a prompt without the session shows nothing", rounds, none, false},
+		{"a round is the last message of a turn that has one", rounds, turnRounds, false},
+		{"the start is not the last message of a turn with rounds", rounds, start, false},
+		{"the conversation does not show the current turn", rounds, conversation, false},
+		{"a prompt without the conversation is not whole", rounds, both, false},
+		{"the start is the last message of a turn without rounds", started, start, false},
+		{"the rounds of a turn without rounds show nothing", started, turnRounds, false},
+		{"the conversation shows the compaction", replaced, conversation, true},
+		{"an empty turn shows nothing of a compaction", replaced, both, false},
+		{"turns alone show nothing of a compaction", replaced, turns, false},
+		{"the compaction apart from the turns is whole", replaced, apart, true},
+		{"turns apart from the compaction are whole", rounds, apart, true},
+		{"an element that calls LookIn shows nothing", rounds, looking, false},
+		{"a turn without a start needs no TurnStart", unasked, turnRounds, true},
+		{"a turn that sends nothing is passed over", hidden, conversation, true},
+		{"a turn that sends nothing does not show the last message", hidden, both, false},
+		{"a round that sends nothing is passed over", silent, start, false},
+		{"all elements show a turn that sends nothing", hidden, all, true},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := tt.session(t)
 			for range 2 { // the second time from what the session remembers
 				shown := showing(t, s, tt.root(s))
-				require.Equal(t, tt.last, shown.Last(), "last")
-				require.Equal(t, tt.whole, shown.Whole(), "whole")
+				require.Equal(t, tt.whole, shown.Whole())
+				require.Equal(t, tt.whole, shown.Check() == nil, shown.Check())
 				require.False(t, shown.Other())
 			}
 		})
 	}
 }
 
-func TestAnEmptyViewHasNoLastMessageAndIsShownWhole(t *testing.T) {
+func TestAnEmptyViewIsShownWhole(t *testing.T) {
 	s := numbered.Session()
-	require.True(t, viewOf(t, s).Empty())
 	for _, root := range []elements.Node{prompt(s), viewing{session: s}, elements.Nodes{}} {
 		shown := showing(t, s, root)
-		require.False(t, shown.Last())
 		require.True(t, shown.Whole())
-	}
-}
-
-func TestAViewIsEmptyIfItHasNoMessage(t *testing.T) {
-	silent := talk(t, chat.AssistantMessage(" "))
-	_, err := silent.Add(t.Context(), entry.Entry{Body: entry.CustomMessage{}})
-	require.NoError(t, err)
-	for _, v := range []history.View{{}, viewOf(t, silent), {Turns: []history.Turn{{}}}} {
-		require.True(t, v.Empty())
-		require.Empty(t, v.Messages())
-	}
-	for _, v := range []history.View{viewOf(t, agenda(t)), viewOf(t, talk(t, agentSays("a1"))), viewOf(t, talk(t, userSays("u1"))), {Compacted: []chat.Message{chat.UserMessage("S")}}} {
-		require.False(t, v.Empty())
-		require.NotEmpty(t, v.Messages())
+		require.NoError(t, shown.Check())
 	}
 }
 
@@ -143,11 +129,9 @@ func TestShownReportsThatAnElementShowsAnotherSession(t *testing.T) {
 	} {
 		shown := showing(t, s, root)
 		require.True(t, shown.Other())
-		require.False(t, shown.Last())
 		require.False(t, shown.Whole())
 		shown = showing(t, s, elements.Nodes{prompt(s), root})
 		require.True(t, shown.Other())
-		require.True(t, shown.Last())
 		require.True(t, shown.Whole())
 	}
 }
@@ -161,7 +145,7 @@ func TestWhatIsPrunedOfAViewCountsAsShown(t *testing.T) {
 	}, render.Options{Budget: 10, Tokenizer: quarter{}})
 	require.NoError(t, err)
 	require.Len(t, r.Messages, 1)
-	require.True(t, shown.Last())
+	require.True(t, shown.Any())
 }
 
 func TestAnElementThatFailsShowsNothing(t *testing.T) {
@@ -169,7 +153,7 @@ func TestAnElementThatFailsShowsNothing(t *testing.T) {
 	ctx, shown := history.WithShown(t.Context(), s, viewOf(t, s))
 	_, err := render.Lay(ctx, history.TurnRounds{Session: s, Limits: history.Limits{Results: -1}}, render.Options{Budget: 1000, Tokenizer: quarter{}})
 	require.Error(t, err)
-	require.False(t, shown.Last())
+	require.False(t, shown.Any())
 }
 
 func TestElementsWithAnotherViewOfTheSessionDoNotCount(t *testing.T) {
@@ -177,7 +161,6 @@ func TestElementsWithAnotherViewOfTheSessionDoNotCount(t *testing.T) {
 	ctx, shown := history.WithShown(t.Context(), s, viewOf(t, s))
 	ctx = history.WithView(ctx, s, viewWith(t, s, summary("S", "e6")))
 	require.NotEmpty(t, renderedIn(t, ctx, prompt(s)))
-	require.False(t, shown.Last())
 	require.False(t, shown.Whole())
 	require.False(t, shown.Other())
 }
@@ -187,27 +170,8 @@ func TestWithShownShowsTheGivenView(t *testing.T) {
 	for _, v := range []history.View{viewWith(t, s, summary("S", "e6")), fields(viewWith(t, s, summary("S", "e6")))} {
 		ctx, shown := history.WithShown(t.Context(), s, v)
 		require.Equal(t, renderedIn(t, history.WithView(t.Context(), s, v), prompt(s)), renderedIn(t, ctx, prompt(s)))
-		require.True(t, shown.Last())
 		require.True(t, shown.Whole())
 	}
-}
-
-func TestShownIsSafeForConcurrentUse(t *testing.T) {
-	s, other := agenda(t), agenda(t)
-	ctx, shown := history.WithShown(t.Context(), s, viewOf(t, s))
-	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() {
-			root := []elements.Node{history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s}, viewing{session: other}}[i%4]
-			_, err := render.Lay(ctx, root, render.Options{Budget: 1000, Tokenizer: quarter{}})
-			assert.NoError(t, err)
-			shown.Last()
-		})
-	}
-	all.Wait()
-	require.True(t, shown.Last())
-	require.True(t, shown.Whole())
-	require.True(t, shown.Other())
 }
 
 // lookingOn looks at what others show of a session.
@@ -216,4 +180,65 @@ type lookingOn struct{ session *history.Session }
 func (l lookingOn) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
 	_, err := history.LookIn(ctx, l.session)
 	return nil, err
+}
+
+// Every sequence of up to four elements is accepted exactly if its parts are those of the view, once and in order.
+func TestAViewIsAcceptedOnlyOnceAndInOrder(t *testing.T) {
+	s := agenda(t)
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e4")))
+	require.NoError(t, s.Append(t.Context(), userSays("u4"), agentSays("a6"), userSays("u5"), agentSays("a7")))
+	kinds := []struct {
+		shows string
+		node  elements.Node
+	}{
+		{"m", history.Compacted{Session: s}}, {"mc", history.Conversation{Session: s}}, {"c", history.Conversation{Session: s, TurnsOnly: true}},
+		{"s", history.TurnStart{Session: s}}, {"r", history.TurnRounds{Session: s}}, {"mcsr", history.All{Session: s}}, {"mcsr", viewing{session: s}},
+	}
+	accepted := 0
+	var try func(shows string, nodes elements.Nodes)
+	try = func(shows string, nodes elements.Nodes) {
+		err := showing(t, s, nodes).Check()
+		if shows == "mcsr" {
+			accepted++
+			require.NoError(t, err)
+		} else {
+			wrong, ok := errors.AsType[*history.ViewError](err)
+			require.True(t, ok, shows)
+			for part, ids := range map[string][]string{"m": {"e14"}, "c": {"e1", "e4", "e5", "e6", "e9", "e10", "e15", "e16"}, "s": {"e17"}, "r": {"e18"}} {
+				for _, id := range ids {
+					if !slices.Contains(partIDs(t, s), id) {
+						continue
+					}
+					require.Equal(t, !strings.Contains(shows, part), slices.Contains(wrong.Missing, id), "%s: %s: %v", shows, id, err)
+					require.Equal(t, strings.Count(shows, part) > 1, slices.Contains(wrong.Repeated, id), "%s: %s: %v", shows, id, err)
+				}
+			}
+			require.NotEmpty(t, slices.Concat(wrong.Missing, wrong.Repeated, wrong.Late), shows)
+			require.Equal(t, len(wrong.Missing) > 0, len(wrong.Elements) > 0, shows)
+			require.Equal(t, shows == "", wrong.Nothing)
+		}
+		if len(nodes) == 4 {
+			return
+		}
+		for _, k := range kinds {
+			try(shows+k.shows, append(slices.Clip(nodes), k.node))
+		}
+	}
+	try("", elements.Nodes{})
+	require.Equal(t, 4, accepted, "All, the element that calls ViewIn, the three parts, and the four")
+}
+
+// partIDs returns the ids of what the view of a session shows.
+func partIDs(t testing.TB, s *history.Session) (ids []string) {
+	e, found, err := s.Latest(t.Context(), entry.TypeCompaction)
+	require.NoError(t, err)
+	require.True(t, found)
+	ids = append(ids, e.ID)
+	for _, turn := range viewOf(t, s).Turns {
+		ids = append(ids, turn.Start.ID)
+		for _, r := range turn.Rounds {
+			ids = append(ids, r.Assistant.ID)
+		}
+	}
+	return ids
 }

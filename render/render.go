@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/layout"
@@ -205,6 +206,9 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	})
 	if err != nil {
 		return nil, err
+	}
+	if c := marks.Of(ctx); c != nil {
+		c.All = laidOut.Marks()
 	}
 	return &Layout{tree: laidOut, layouter: l, opts: opts}, nil
 }

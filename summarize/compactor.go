@@ -317,6 +317,11 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			return nil, err
 		}
 		d := w.policy.Decide(s.Measurement)
+		if d.Do == policy.ActStart || d.Do == policy.ActCompact { // nobody pays for a summary that is not shown
+			if err := s.Shown.CheckSummaries(); err != nil {
+				return nil, err
+			}
+		}
 		if d.Do == policy.ActStart {
 			w.start(ctx, s, d)
 			return w.finish(ctx, s, s.Failure())

@@ -531,7 +531,7 @@ func TestAPackedRequestThatLeavesMessagesOutIsSaid(t *testing.T) {
 	require.True(t, s.events[said].Unseen)
 }
 
-// The prompt shows only the turn at hand, so the agent's request cannot be asked for a summary of earlier turns.
+// The prompt shows only summaries and the turn at hand, on purpose, so the agent's request cannot be asked for a summary of earlier turns.
 func TestAPromptWithoutTheConversationIsNoBaseForItsSummary(t *testing.T) {
 	for _, name := range policies.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -539,7 +539,8 @@ func TestAPromptWithoutTheConversationIsNoBaseForItsSummary(t *testing.T) {
 				s := newMarkedSession(t, t.Name(), policies.All()[name], policy.Target{Budget: 6000, ContextWindow: 6000, Name: "m"})
 				defer func() { require.NoError(t, s.c.Close()) }()
 				s.c.Policy.Clear = policy.Clear{}
-				s.prompt = elements.Nodes{history.TurnStart{Session: s.c.Session}, history.TurnRounds{Session: s.c.Session}}
+				of := s.c.Session
+				s.prompt = elements.Nodes{history.LeftOut{Session: of}, history.Compacted{Session: of}, history.TurnStart{Session: of}, history.TurnRounds{Session: of}}
 				for range 3 {
 					s.user(30)
 					s.round(300, 1)

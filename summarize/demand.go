@@ -124,6 +124,9 @@ func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructio
 		}
 		return Compacted{}, fmt.Errorf("%w: %s", ErrNothingToCompact, why)
 	}
+	if err := now.Shown.CheckSummaries(); err != nil {
+		return Compacted{}, err
+	}
 	if err := w.compact(ctx, now, d, 2*w.policy.Ask.TimeLimit); err != nil { // the user waits for it; its own limit ends it
 		w.explain(ctx, d, outcomeOfError(err), err)
 		if ctx.Err() != nil {

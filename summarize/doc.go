@@ -60,7 +60,9 @@
 // is never pruned: if it is Droppable, the last resort may leave it out while a compaction fails or is being made, and an
 // event says so.
 //
-// A prompt must show the session's last message ([ErrNotShown]).
+// A prompt must show the session's whole view, once and in order, as [history.All] does; else Render returns a
+// [*history.ViewError], which names the entries and the element to place, before anything is sent. A [history.LeftOut]
+// says what is left out on purpose. What is pruned, let go, cleared or compacted is not missing.
 //
 // Tools may be pieces of the prompt too ([elements.Tool]) instead of [policy.Target.Tools]; then declare those of the result
 // ([render.Result].Tools) in the request. A tool is not offered if it has no priority or if the history that is shown

@@ -48,8 +48,6 @@ var (
 	// ErrOtherSession reports that the elements of a prompt show another session than the compactor's, or do not read theirs
 	// with [history.ViewIn], so that a compaction would not change the prompt.
 	ErrOtherSession = plan.ErrOtherSession
-	// ErrNotShown reports that a prompt does not show the newest message of the session, which the model would not see.
-	ErrNotShown = plan.ErrNotShown
 	// ErrTools reports that both the prompt and [policy.Target].Tools hold tools.
 	ErrTools = plan.ErrTools
 )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Rule names a rule for messages or requests.
@@ -35,7 +36,7 @@ const (
 
 // The rules of a request beyond its messages, which [ValidateRequest] checks too.
 const (
-	// RuleTool: each tool has a unique name, and its parameters are a JSON object or absent.
+	// RuleTool: each tool has a unique name without white space, and its parameters are a JSON object or absent.
 	RuleTool Rule = "tools are named and described by a schema"
 	// RuleToolChoice: the choice is one of the three, and a call is required only if there is a tool.
 	RuleToolChoice Rule = "the tool choice can be met"
@@ -124,6 +125,8 @@ func ValidateRequest(req Request) error {
 			v.report(RequestIndex, RuleTool, "tool %d has no name", k)
 		case seen[t.Name]:
 			v.report(RequestIndex, RuleTool, "two tools have the name %q", t.Name)
+		case strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
+			v.report(RequestIndex, RuleTool, "the name %q of a tool has white space, which no provider accepts", t.Name)
 		}
 		seen[t.Name] = true
 		if schema := t.Schema(); schema != nil && (schema[0] != '{' || !json.Valid(schema)) {

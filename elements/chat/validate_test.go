@@ -164,6 +164,8 @@ func TestEachViolationOfARequestNamesItsRule(t *testing.T) {
 		want []string
 	}{
 		{"a tool without a name", chat.Request{Tools: []chat.Tool{{}}}, []string{"request: tools are named and described by a schema: tool 0 has no name"}},
+		{"a tool with white space in its name", chat.Request{Tools: []chat.Tool{{Name: "read a file"}}},
+			[]string{`request: tools are named and described by a schema: the name "read a file" of a tool has white space, which no provider accepts`}},
 		{"two tools of one name", chat.Request{Tools: []chat.Tool{count, count}},
 			[]string{`request: tools are named and described by a schema: two tools have the name "count"`}},
 		{"a schema that is not JSON", chat.Request{Tools: []chat.Tool{{Name: "a", Parameters: json.RawMessage(`{`)}}},

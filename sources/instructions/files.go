@@ -35,7 +35,8 @@ type Files struct {
 	// FS is the root folder of the project, above which nothing is read. The FS of an [os.Root] is one that symbolic
 	// links do not leave; that of [os.DirFS] is not.
 	FS fs.FS
-	// Dir is the working directory, relative to the root and with slashes, such as "services/api". Defaults to the root.
+	// Dir is the working directory, relative to the root and with slashes, such as "services/api". Defaults to the root. It
+	// is an error if it does not exist when it is first read.
 	Dir string
 	// Names of files in a folder, of which the first that exists is shown. Defaults to [DefaultNames].
 	Names []string
@@ -56,6 +57,7 @@ type Files struct {
 	Changed func(paths []string)
 
 	mu    sync.Mutex
+	found *string  // the last Dir that was a folder, nil before the first
 	last  *reading // the newest
 	base  *reading // at the places, with Session
 	since string   // the compaction since which base is shown, "" for none

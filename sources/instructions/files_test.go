@@ -50,7 +50,9 @@ func rendered(t *testing.T, files *instructions.Files) string {
 // shown returns what is shown of files in the working directory a/b.
 func shown(t *testing.T, contents map[string]string) string {
 	t.Helper()
-	return rendered(t, &instructions.Files{FS: project(contents), Dir: "a/b"})
+	fsys := project(contents)
+	fsys["a/b"] = &fstest.MapFile{Mode: fs.ModeDir}
+	return rendered(t, &instructions.Files{FS: fsys, Dir: "a/b"})
 }
 
 // tag returns a file between its tags.
@@ -532,4 +534,18 @@ func FuzzFiles(f *testing.F) {
 		got := r.Messages[0].Text()
 		require.Equal(t, len(open.FindAllString(got, -1)), len(closing.FindAllString(got, -1)), "each tag ends once:\n%s", got)
 	})
+}
+
+func TestAWorkingDirectoryThatDoesNotExistIsAnError(t *testing.T) {
+	fsys := project(map[string]string{"AGENTS.md": "root", "a/AGENTS.md": "in a"})
+	for _, dir := range []string{"b", "a/b", "AGENTS.md"} {
+		_, err := render.Render(t.Context(), el.User(&instructions.Files{FS: fsys, Dir: dir}), render.Options{Budget: 100, Tokenizer: sizingtest.Quarter{}})
+		require.ErrorContains(t, err, "there is no such folder in Files.FS: set a folder below the root")
+	}
+	_, err := render.Render(t.Context(), el.User(&instructions.Files{FS: os.DirFS(filepath.Join(t.TempDir(), "nowhere"))}), render.Options{Budget: 100, Tokenizer: sizingtest.Quarter{}})
+	require.ErrorContains(t, err, "there is no such folder")
+	files := &instructions.Files{FS: fsys, Dir: "a"}
+	require.Contains(t, rendered(t, files), "in a")
+	delete(fsys, "a/AGENTS.md") // removed while the agent works
+	require.NotContains(t, rendered(t, files), "in a")
 }

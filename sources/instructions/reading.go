@@ -100,6 +100,12 @@ func (f *Files) load() (*reading, error) {
 	if !fs.ValidPath(dir) || len(folders) > maxFolders {
 		return nil, fmt.Errorf("instructions: Files.Dir is %q: set a folder below the root, at most %d deep, such as services/api", f.Dir, maxFolders)
 	}
+	if f.found == nil || dir != *f.found { // one that is removed later shows no files of its own
+		if info, err := fs.Stat(f.FS, dir); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("instructions: Files.Dir is %q: there is no such folder in Files.FS: set a folder below the root, or none", f.Dir)
+		}
+		f.found = &dir
+	}
 	names, rootNames := f.Names, f.RootNames
 	if len(names) == 0 {
 		names = DefaultNames()

@@ -52,7 +52,11 @@ func (s *Skills) read() *found {
 	}
 	f := &found{}
 	names := map[string]bool{}
-	for _, in := range s.Folders {
+	for i, in := range s.Folders {
+		if in == nil {
+			f.note(fmt.Sprintf("Folders[%d]", i), "left out: it is nil: %s", setFolder)
+			continue
+		}
 		first := len(f.skills)
 		f.look(in, ".", 0)
 		list := f.skills[first:]

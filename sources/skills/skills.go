@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 )
@@ -133,15 +135,20 @@ const (
 	catalogueHead = "Skills are instructions for kinds of tasks. Before a task that one is for, load it with " + ToolName + "."
 	loadedHead    = "What was loaded of skills earlier in this conversation:"
 
+	setFolder = "set the FS of an os.Root of the folder"
+
 	leastDescription = 60 // bytes
 )
 
 // Render shows the catalogue.
-func (c Catalogue) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
+func (c Catalogue) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	if err := c.Skills.check(); err != nil {
 		return nil, err
 	}
 	lines := catalogue(c.Skills.List(), kept.Share(c.Skills.CatalogueShare, 0.05, s), s.Tokenizer)
+	if len(lines) > 0 {
+		marks.Add(ctx, marks.Needs{Tool: ToolName, Text: "skills: the prompt lists skills, and no tool " + ToolName + " is declared: place skills.Loaded with the same Skills in it"})
+	}
 	ranked := make([]textblock.Ranked, len(lines))
 	for i, line := range lines {
 		ranked[i] = textblock.Ranked{Text: line, Priority: len(lines) - i}
@@ -214,6 +221,9 @@ func namesOf(items []kept.Item) string { return kept.Line(strings.Join(kept.Name
 func (s *Skills) check() error {
 	if s == nil || s.Session == nil {
 		return fmt.Errorf("skills: the element has no Skills with a Session: %w", history.ErrNoSession)
+	}
+	if i := slices.Index(s.Folders, nil); i >= 0 {
+		return fmt.Errorf("skills: Skills.Folders[%d] is nil: %s", i, setFolder)
 	}
 	return nil
 }

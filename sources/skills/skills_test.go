@@ -24,6 +24,8 @@ import (
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sources/skills"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // skill returns the text of a SKILL.md.
@@ -303,9 +305,10 @@ func TestTheApplicationLoadsAndLetsGo(t *testing.T) {
 	require.NoError(t, a.known.Load(t.Context(), "skill-01"))
 	require.ErrorContains(t, a.known.LetGo(t.Context(), "skill-01"), "skills: Allow, OnLetGo, a folder or a tokenizer: it panicked: no")
 	a.known = &skills.Skills{Session: a.known.Session, Folders: []fs.FS{nil}}
+	require.Equal(t, "Folders[0]: left out: it is nil: set the FS of an os.Root of the folder", a.known.Notes()[0].String())
 	_, ok, err := a.known.Answer(t.Context(), chat.ToolCall{ID: "1", Name: skills.ToolName, Arguments: `{"skill":"a"}`})
 	require.True(t, ok)
-	require.ErrorContains(t, err, "a folder or a tokenizer: it panicked")
+	require.ErrorContains(t, err, "skills: Skills.Folders[0] is nil: set the FS of an os.Root")
 }
 
 func TestALongFileIsLoadedInParts(t *testing.T) {
@@ -603,4 +606,37 @@ func FuzzSkill(f *testing.F) {
 		require.NotRegexp(t, `<(conversation-summary|history-index)>`, shown)
 		require.Equal(t, strings.Count(shown, "\n</skill>"), strings.Count(shown, "\n<skill name="))
 	})
+}
+
+func TestACompactorRefusesACatalogueWithoutTheToolThatLoads(t *testing.T) {
+	for name, test := range map[string]struct {
+		more    func(*skills.Skills) elements.Node
+		tools   []chat.Tool
+		folders []fs.FS
+		refused bool
+	}{
+		"nothing declares it":          {nil, nil, []fs.FS{many(3)}, true},
+		"other tools do not help":      {nil, []chat.Tool{{Name: "read"}}, []fs.FS{many(3)}, true},
+		"Loaded declares it":           {func(s *skills.Skills) elements.Node { return skills.Loaded{Skills: s} }, nil, []fs.FS{many(3)}, false},
+		"the application declares it":  {nil, []chat.Tool{(&skills.Skills{}).Tool()}, []fs.FS{many(3)}, false},
+		"it is not needed for nothing": {nil, nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t, nil, test.folders...)
+			root := elements.Nodes{el.System(el.Text("You help."), skills.Catalogue{Skills: a.known})}
+			if test.more != nil {
+				root = append(root, test.more(a.known))
+			}
+			c := &summarize.Compactor{Session: a.known.Session, Target: summarize.Target{
+				Model: models.Offline{Tokenizer: sizingtest.Quarter{}}, Tokenizer: sizingtest.Quarter{}, Budget: 8000, Tools: test.tools,
+			}}
+			_, err := c.Render(t.Context(), append(root, history.All{Session: a.known.Session}))
+			require.NoError(t, c.Close())
+			if test.refused {
+				require.EqualError(t, err, "skills: the prompt lists skills, and no tool load_skill is declared: place skills.Loaded with the same Skills in it")
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
 }

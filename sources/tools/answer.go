@@ -99,6 +99,9 @@ func (d *Deferred) Answer(ctx context.Context, call chat.ToolCall) (result chat.
 	if callback.Misbehaved(err) {
 		err = fmt.Errorf("tools: Deferred.Run: %w", err)
 	}
+	if err == nil && result.Role == "" && len(result.Content) == 0 {
+		err = fmt.Errorf("tools: Deferred.Run returned no message for a call of %s: return a chat.ToolResult, also if there is no output", nameOf(inner.Name))
+	}
 	result.Role, result.ToolCallID = chat.RoleTool, call.ID
 	return result, true, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 	"github.com/promptree-go/promptree/sources/skills"
@@ -99,6 +100,9 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 		return nil, err
 	}
 	d.sizing.Set(s)
+	if d.Skills != nil && len(d.Skills.List()) > 0 {
+		marks.Add(ctx, marks.Needs{Tool: skills.ToolName, Text: "tools: the search finds skills (Deferred.Skills), and no tool " + skills.ToolName + " is declared: place skills.Loaded with the same Skills in the prompt"})
+	}
 	view, err := history.LookIn(ctx, d.Session)
 	if err != nil {
 		return nil, err

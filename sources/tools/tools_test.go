@@ -24,6 +24,8 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 var quarter = sizingtest.Quarter{}
@@ -473,4 +475,27 @@ func quote(t *testing.T, text string) []byte {
 	data, err := json.Marshal(text)
 	require.NoError(t, err)
 	return data
+}
+
+func TestACompactorRefusesASearchForSkillsWithoutTheToolThatLoadsThem(t *testing.T) {
+	a := newAgent(t, nil, many(3, 50)...)
+	a.more.Skills = &skills.Skills{Session: a.more.Session, Folders: []fs.FS{fstest.MapFS{"tidy/SKILL.md": {Data: []byte("---\nname: tidy\ndescription: Tidies.\n---\nTidy.")}}}}
+	root := elements.Nodes{tools.Found{Deferred: a.more}, history.All{Session: a.more.Session}}
+	c := &summarize.Compactor{Session: a.more.Session, Target: summarize.Target{Model: models.Offline{Tokenizer: quarter}, Tokenizer: quarter, Budget: 8000}}
+	defer c.Close()
+	_, err := c.Render(t.Context(), root)
+	require.EqualError(t, err, "tools: the search finds skills (Deferred.Skills), and no tool load_skill is declared: place skills.Loaded with the same Skills in the prompt")
+	_, err = c.Render(t.Context(), append(root, skills.Loaded{Skills: a.more.Skills}))
+	require.NoError(t, err)
+}
+
+func TestARunThatReturnsNoMessageIsAnError(t *testing.T) {
+	a := newAgent(t, nil, tool("look", "looks"))
+	call := chat.ToolCall{ID: "1", Name: "look", Arguments: `{"path":"a"}`}
+	a.more.Run = func(context.Context, chat.ToolCall) (chat.Message, error) { return chat.Message{}, nil }
+	_, _, err := a.more.Answer(t.Context(), call)
+	require.EqualError(t, err, "tools: Deferred.Run returned no message for a call of look: return a chat.ToolResult, also if there is no output")
+	a.more.Run = func(context.Context, chat.ToolCall) (chat.Message, error) { return chat.ToolResult("", ""), nil }
+	_, _, err = a.more.Answer(t.Context(), call)
+	require.NoError(t, err)
 }

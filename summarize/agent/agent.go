@@ -355,10 +355,7 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 		Messages: result.Messages, Tools: tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
 	}
 	if err := chat.ValidateRequest(req); err != nil {
-		if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == chat.RoleAssistant {
-			err = fmt.Errorf("%w: append what the user says, which is not shown if it is blank, before the step", err)
-		}
-		return chat.Response{}, fmt.Errorf("the prompt cannot be sent: %w", err)
+		return chat.Response{}, fmt.Errorf("the prompt cannot be sent: %w%s", err, a.hint(ctx, err))
 	}
 	return again(ctx, a, func() (chat.Response, error) {
 		var ids callIDs
@@ -404,6 +401,19 @@ func (a *Agent) stream(ids *callIDs) func(chat.Delta) {
 		}
 		a.Stream(d)
 	}
+}
+
+// hint says what to do if nothing is wrong with a request but that the assistant has spoken last, "" otherwise.
+func (a *Agent) hint(ctx context.Context, err error) string {
+	wrong, ok := errors.AsType[*chat.ValidationError](err)
+	if !ok || len(wrong.Violations) > 1 || wrong.Violations[0].Rule != chat.RuleLast {
+		return ""
+	}
+	view, err := a.Compactor.Session.View(ctx)
+	if said := view.Messages(); err == nil && len(said) > 0 && said[len(said)-1].Role != chat.RoleAssistant {
+		return ": place what follows the session in the prompt before it"
+	}
+	return ": append what the user says, which is not shown if it is blank, before the step"
 }
 
 // again calls f, and calls it again after transient failures.

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/counting"
+	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/transfer"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -263,6 +264,10 @@ func (s *site) render(ctx context.Context, n elements.Node) (children elements.N
 	var template elements.Node
 	told := s.layouter.Sizing
 	told.TokenBudget = s.budget
+	var in *marks.Element
+	if s.item != nil && s.item.kind.caller && marks.Of(ctx) != nil {
+		ctx, in = marks.In(ctx)
+	}
 	if failed := s.watch.Call(s, func() { template, err = n.Render(ctx, told) }); failed != nil {
 		return nil, failed
 	}
@@ -271,6 +276,11 @@ func (s *site) render(ctx context.Context, n elements.Node) (children elements.N
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
 		return nil, inElement(s, err)
+	}
+	if in != nil {
+		if added := in.Marks(); len(added) > 0 {
+			s.tree.EnsureExtra(s.id).Marks = added
+		}
 	}
 	return listOf(template), nil
 }

@@ -126,6 +126,8 @@ type Extra struct {
 	Locals     elements.Metadata
 	References []elements.Reference
 
+	Marks []any // that an element of the caller's own type added (package marks)
+
 	// Transfer is what package transfer needs of the node, nil unless the tree is to be transferred.
 	Transfer any
 }

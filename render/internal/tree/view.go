@@ -74,3 +74,13 @@ func (v View) Blank(n ID) bool {
 	}
 	return len(v.Calls(n)) == 0
 }
+
+// Marks returns the marks of all elements, in the order of the document.
+func (t *Tree) Marks() (list []any) {
+	for i := range t.Details {
+		if extra := t.Details[i].Extra; extra != 0 {
+			list = append(list, t.Extras[extra].Marks...)
+		}
+	}
+	return list
+}

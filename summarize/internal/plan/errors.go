@@ -5,6 +5,5 @@ import "errors"
 // Errors of a prompt; package summarize says what they mean.
 var (
 	ErrOtherSession = errors.New("summarize: the prompt does not show Compactor.Session: give its history elements that session")
-	ErrNotShown     = errors.New("summarize: the prompt does not show the session's last message: place history.TurnStart and history.TurnRounds of Compactor.Session in it")
 	ErrTools        = errors.New("summarize: the prompt holds tools, and Target.Tools are set: leave one of them out")
 )

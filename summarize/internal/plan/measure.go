@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -101,6 +102,9 @@ func (m *Planner) LayOut(ctx context.Context, prompt elements.Node, view history
 	}
 	ctx, shown := history.WithShown(ctx, m.Session, view)
 	layout, err := render.Lay(ctx, prompt, o)
+	if err == nil {
+		err = marks.Check(ctx, Declared(m.Target, layout.Tools()))
+	}
 	return layout, shown, err
 }
 
@@ -238,12 +242,11 @@ func (m *Planner) layOutInBudget(ctx context.Context, s *Rendered, prompt elemen
 		if s.layout, s.Shown, err = m.LayOut(ctx, prompt, s.View, s.Budget, 0); err != nil {
 			return err
 		}
-		switch {
-		case s.Shown.Last() || s.View.Empty():
-		case s.Shown.Other():
-			return ErrOtherSession
-		default:
-			return ErrNotShown
+		if err := s.Shown.Check(); err != nil {
+			if s.Shown.Other() && !s.Shown.Any() {
+				return ErrOtherSession
+			}
+			return err
 		}
 		switch {
 		case inPrompt, len(s.layout.Tools()) == 0:
