@@ -81,8 +81,7 @@ func ExampleFailedError() {
 	}
 	prompt := el.Prompt(
 		el.User(el.Required, el.Text(strings.Repeat("Never forget this. ", 300))),
-		history.TurnStart{Session: session},
-		history.TurnRounds{Session: session},
+		history.All{Session: session},
 	)
 	compactor := &summarize.Compactor{
 		Session: session, Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1_000},
