@@ -1,0 +1,301 @@
+//go:build unix
+
+package promptree_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/vocabularytest"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/vocabulary"
+	"github.com/promptree-go/promptree/sources/instructions"
+	"github.com/promptree-go/promptree/sources/skills"
+	"github.com/promptree-go/promptree/sources/tools"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
+	"github.com/promptree-go/promptree/summarize/mirror"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// outside lists everything that somebody outside can lengthen: a model, a tool, a server, a file, another agent. Of each
+// it makes n, and returns what is done with them. A new list is a row.
+var outside = map[string]func(t *testing.T, n int) func() error{
+	"parallel calls and their results in one Append": func(t *testing.T, n int) func() error {
+		list := round(n, "run", "{}")
+		return func() error { return new(history.Session).Append(t.Context(), list...) }
+	},
+	"entries that a search reads": func(t *testing.T, n int) func() error {
+		return searching(said(t, n), recall.Query{Words: "nowhere"})
+	},
+	"entries on branches that a search reads": func(t *testing.T, n int) func() error {
+		s := said(t, n)
+		first := ""
+		for e, err := range s.Entries(t.Context()) {
+			require.NoError(t, err)
+			first = e.ID
+			break
+		}
+		for range 10 {
+			require.NoError(t, s.Branch(t.Context(), first))
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("another way")))
+		}
+		return func() error {
+			_, err := recall.Tools{Session: s, Branches: true}.Search(t.Context(), recall.Query{Words: "nowhere"})
+			return err
+		}
+	},
+	"bytes of one entry that a search reads": func(t *testing.T, n int) func() error {
+		s := new(history.Session)
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("xe", n))))
+		return searching(s, recall.Query{Words: "e* f* xf xg \"a b\" xh*"})
+	},
+	"bytes of one entry that a pattern is held against": func(t *testing.T, n int) func() error {
+		s := new(history.Session)
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("xe", n))))
+		return searching(s, recall.Query{Pattern: "[xe]{9}[^xe]ZZ"})
+	},
+	"look-ups of one message that a search leaves out": func(t *testing.T, n int) func() error {
+		s := new(history.Session)
+		require.NoError(t, s.Append(t.Context(), round(n, history.ReadTool, `{"entry":"x"}`)...))
+		return searching(s, recall.Query{Words: "nowhere"})
+	},
+	"values of a schema and of arguments": func(t *testing.T, n int) func() error {
+		allowed, given := make([]string, n), make([]string, n)
+		for i := range n {
+			allowed[i], given[i] = fmt.Sprintf("value%07d", i), fmt.Sprintf("value%07d", n-1-i)
+		}
+		schema := map[string]any{"type": "object", "properties": map[string]any{"list": map[string]any{"items": map[string]any{"enum": allowed}}}}
+		return resolving(t, schema, map[string]any{"list": given})
+	},
+	"objects in objects of arguments": func(t *testing.T, n int) func() error {
+		arguments := any("end")
+		for range n / 15 { // package encoding/json goes 10,000 deep
+			arguments = map[string]any{strings.Repeat("n", 200): arguments}
+		}
+		return resolving(t, map[string]any{"additionalProperties": map[string]any{"$ref": "#"}}, arguments)
+	},
+	"tools that a search ranks": func(t *testing.T, n int) func() error {
+		d := &tools.Deferred{Session: new(history.Session)}
+		for i := range n {
+			d.Tools = append(d.Tools, chat.Tool{Name: fmt.Sprint("tool_", i), Description: "reads the weather"})
+		}
+		return func() error {
+			_, _, err := d.Answer(t.Context(), chat.ToolCall{ID: "x", Name: tools.SearchTool, Arguments: `{"query":"weather"}`})
+			return err
+		}
+	},
+	"messages that share what they lead to": func(t *testing.T, n int) func() error {
+		type message struct {
+			Text   string
+			Shared *[]*message
+		}
+		var shared []*message
+		var list []message
+		for i := range n {
+			m := message{fmt.Sprint(i), &shared}
+			list, shared = append(list, m), append(shared, &m)
+		}
+		return func() error {
+			c := &summarize.Compactor{Session: new(history.Session), Policy: a3s.Policy(), Target: summarize.Target{
+				Model: models.Offline{Tokenizer: sizingtest.Quarter{}}, Tokenizer: sizingtest.Quarter{}, Budget: 100_000_000,
+			}}
+			defer c.Close()
+			m := &mirror.Mirror[message]{
+				Compactor: c,
+				From:      func(m message) ([]chat.Message, error) { return []chat.Message{chat.UserMessage(m.Text)}, nil },
+				To:        func(list []chat.Message) ([]message, error) { return make([]message, len(list)), nil },
+			}
+			_, err := m.Fit(t.Context(), mirror.Request[message]{Messages: list})
+			return err
+		}
+	},
+	"stages in stages of a vocabulary": func(t *testing.T, n int) func() error {
+		n = min(n, 4000) // package encoding/json goes 10,000 deep
+		stage := strings.Repeat(`{"type":"Sequence","normalizers":[`, n) + `{"type":"` + strings.Repeat("x", 10*n) + `"}` + strings.Repeat("]}", n)
+		data := bytes.Replace(vocabularytest.JSON(), []byte(`"normalizer":null`), []byte(`"normalizer":`+stage), 1)
+		return func() error { return unsupported(vocabulary.Read(data)) }
+	},
+	"bytes of an added token": func(t *testing.T, n int) func() error {
+		data := vocabularytest.JSON(strings.Repeat("a", min(n, 256)) + "b")
+		return func() error {
+			v, err := vocabulary.Read(data)
+			if err == nil {
+				v.Counter(vocabulary.Options{}).CountText(strings.Repeat("a", n))
+			}
+			return unsupported(v, err)
+		}
+	},
+	"copies that an erasure finds": func(t *testing.T, n int) func() error {
+		s := new(history.Session)
+		list := make([]chat.Message, n)
+		for i := range list {
+			list[i] = chat.UserMessage([]string{"go on", "the same long text that is said again and again", "secret: 4711"}[i%3])
+		}
+		require.NoError(t, s.Append(t.Context(), list...))
+		var ids []string
+		for e, err := range s.Entries(t.Context()) {
+			require.NoError(t, err)
+			ids = append(ids, e.ID)
+		}
+		return func() error { _, err := s.Erase(t.Context(), ids[:3]...); return err }
+	},
+	"files in the folder of texts": func(t *testing.T, n int) func() error {
+		path := filepath.Join(t.TempDir(), "s.jsonl")
+		require.NoError(t, os.Mkdir(path+".texts", 0o700))
+		for i := range n {
+			require.NoError(t, os.WriteFile(filepath.Join(path+".texts", fmt.Sprint(i, ".txt")), []byte("x"), 0o600))
+		}
+		return func() error {
+			s, err := history.Open(path, history.Options{})
+			if err == nil {
+				err = s.Close()
+			}
+			return err
+		}
+	},
+	"lines of a recording": func(t *testing.T, n int) func() error {
+		var log bytes.Buffer
+		for i := range n {
+			fmt.Fprintf(&log, `{"type":"user","uuid":"u%d","parentUuid":"u%d","timestamp":"2026-01-02T03:04:05Z","message":{"role":"user","content":"x"}}`+"\n", i, i-1)
+		}
+		return func() error { _, err := importer.Read(bytes.NewReader(log.Bytes())); return err }
+	},
+	"imports of an instruction file": func(t *testing.T, n int) func() error {
+		files := fstest.MapFS{"AGENTS.md": {Data: []byte(strings.Repeat("see @docs/a.md and @/b\n", n))}, "docs/a.md": {Data: []byte("x\n")}}
+		return func() error {
+			_, err := render.Render(t.Context(), el.User(&instructions.Files{FS: files}), render.Options{Budget: 10_000_000, Tokenizer: sizingtest.Quarter{}})
+			return err
+		}
+	},
+	"skills in a folder": func(t *testing.T, n int) func() error {
+		files := fstest.MapFS{}
+		for i := range n {
+			name := fmt.Sprint("skill-", i)
+			files[name+"/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: " + name + "\ndescription: does it\n---\nDo it.\n")}
+		}
+		return func() error {
+			(&skills.Skills{Session: new(history.Session), Folders: []fs.FS{files}}).List()
+			return nil
+		}
+	},
+}
+
+// round returns an answer with n calls, and their results.
+func round(n int, tool, arguments string) []chat.Message {
+	list := []chat.Message{chat.UserMessage("go"), {Role: chat.RoleAssistant}}
+	for i := range n {
+		id := fmt.Sprint("call", i)
+		list[1].ToolCalls = append(list[1].ToolCalls, chat.ToolCall{ID: id, Name: tool, Arguments: arguments})
+		list = append(list, chat.ToolResult(id, "done"))
+	}
+	return list
+}
+
+// said returns a session of n messages.
+func said(t *testing.T, n int) *history.Session {
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
+	require.NoError(t, err)
+	entries := make([]entry.Entry, n)
+	for i := range entries {
+		entries[i].Body = entry.Message{Message: chat.UserMessage(fmt.Sprint("message ", i))}
+	}
+	_, err = s.Add(t.Context(), entries...)
+	require.NoError(t, err)
+	return s
+}
+
+func searching(s *history.Session, q recall.Query) func() error {
+	return func() error { _, err := recall.Tools{Session: s}.Search(context.Background(), q); return err }
+}
+
+// resolving returns a call of a deferred tool.
+func resolving(t *testing.T, schema, arguments any) func() error {
+	data, err := json.Marshal(schema)
+	require.NoError(t, err)
+	given, err := json.Marshal(map[string]any{"name": "f", "arguments": arguments})
+	require.NoError(t, err)
+	d := &tools.Deferred{Session: new(history.Session), Tools: []chat.Tool{{Name: "f", Parameters: data}}}
+	return func() error {
+		_, ok, err := d.Resolve(chat.ToolCall{ID: "x", Name: tools.CallTool, Arguments: string(given)})
+		if !ok {
+			err = errors.New("it is not a call of the tool")
+		}
+		return err
+	}
+}
+
+// unsupported returns no error for a vocabulary that was refused.
+func unsupported(_ *vocabulary.Vocabulary, err error) error {
+	if errors.As(err, new(*vocabulary.UnsupportedError)) {
+		return nil
+	}
+	return err
+}
+
+// cpu returns the time that the process has computed, which other processes do not change.
+func cpu(t *testing.T) time.Duration {
+	var use syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// Ten times as much takes at most 1.3 times n log n allocations, and three times linear time of computing.
+func TestWhatOthersLengthenGrowsSlowly(t *testing.T) {
+	sizes := []int{1000, 10_000}
+	if extremes.All() {
+		sizes = append(sizes, 100_000)
+	}
+	for name, prepare := range outside {
+		t.Run(name, func(t *testing.T) {
+			allocations, times := make([]float64, len(sizes)), make([]time.Duration, len(sizes))
+			for i, n := range sizes {
+				run := prepare(t, n)
+				for try := range 3 { // whatever else the machine does
+					var before, after runtime.MemStats
+					runtime.ReadMemStats(&before)
+					start := cpu(t)
+					require.NoError(t, run())
+					took := cpu(t) - start
+					runtime.ReadMemStats(&after)
+					if try == 0 {
+						allocations[i], times[i] = float64(after.Mallocs-before.Mallocs), took
+					}
+					times[i] = min(times[i], took)
+				}
+				if i == 0 {
+					continue
+				}
+				grown := float64(n) / float64(sizes[i-1])
+				most := 1.3 * grown * math.Log(float64(n)) / math.Log(float64(sizes[i-1]))
+				require.LessOrEqual(t, allocations[i], most*max(allocations[i-1], 1000), "allocations of %d: %v", n, allocations)
+				require.LessOrEqual(t, times[i], time.Duration(3*grown*float64(max(times[i-1], 10*time.Millisecond))), "time of %d: %v", n, times)
+			}
+			t.Log(sizes, times, allocations)
+		})
+	}
+}
