@@ -1,0 +1,116 @@
+package mirror_test
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/sources/skills"
+	"github.com/promptree-go/promptree/summarize/mirror"
+)
+
+// Random conversations with skills, edits that branch, and compactions, with text files or the tools of recall. After an
+// erasure, and one of what it lists, nothing that can be read holds what was erased.
+func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
+	t.Parallel()
+	erased, compacted := 0, 0
+	for seed := range uint64(extremes.Cases(40)) {
+		r := rand.New(rand.NewPCG(seed, 66))
+		dir := t.TempDir()
+		s, err := history.Open(filepath.Join(dir, "s.jsonl"), history.Options{Recall: seed%2 == 0})
+		require.NoError(t, err)
+		secret := func() string { return fmt.Sprintf("%016x%016x%016x", r.Uint64(), r.Uint64(), r.Uint64()) }
+		skill := secret()
+		known := &skills.Skills{Session: s, Folders: []fs.FS{fstest.MapFS{"deploy/SKILL.md": {Data: []byte("---\nname: deploy\ndescription: deploys\n---\nUse " + skill + "\n")}}}}
+		m := mirror.New(compactorOn(t, s, 5000))
+		var list []chat.Message
+		var secrets []string
+		say := func(m chat.Message) { list = append(list, m) }
+		text := func() string {
+			secrets = append(secrets, secret())
+			said := fmt.Sprintf("%x\nkey: %s\n", r.Uint64(), secrets[len(secrets)-1])
+			for range r.IntN(200) {
+				said += fmt.Sprintf("%x went to %d. ", r.Uint32(), r.IntN(1000))
+			}
+			return said
+		}
+		for turn := range 6 {
+			say(chat.UserMessage(text()))
+			if turn%2 == 0 {
+				call := chat.ToolCall{ID: fmt.Sprint("c", turn), Name: skills.ToolName, Arguments: `{"skill":"deploy"}`}
+				say(chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}})
+				result, _, err := known.Answer(t.Context(), call)
+				require.NoError(t, err)
+				say(result)
+			}
+			say(chat.AssistantMessage(text()))
+			if r.IntN(3) == 0 {
+				list[0] = chat.UserMessage(text())
+			}
+			fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list[:len(list):len(list)], chat.UserMessage("go on"))})
+			require.NoError(t, err)
+			if fitted.Compacted {
+				compacted++
+			}
+		}
+		var gone, ids []string
+		for e, err := range s.Entries(t.Context()) {
+			require.NoError(t, err)
+			for _, word := range append(secrets, skill) {
+				if strings.Contains(e.Message().Text(), word) && r.IntN(4) == 0 {
+					gone, ids = append(gone, word), append(ids, e.ID)
+				}
+			}
+		}
+		for range 5 { // what is listed may hold more
+			erasure, err := s.Erase(t.Context(), ids...)
+			require.NoError(t, err)
+			if ids = append(erasure.Holders, erasure.Summaries...); len(ids) == 0 {
+				break
+			}
+		}
+		for i, said := range list {
+			for _, word := range gone {
+				if strings.Contains(said.Text(), word) { // the owner takes it out of its list, too
+					list[i].Content = chat.Parts{chat.Text("[erased]")}
+				}
+			}
+		}
+		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("on"))})
+		require.NoError(t, err)
+		everything := map[string]string{"the prompt": fmt.Sprint(fitted.Result.Messages)}
+		for _, word := range gone {
+			answer, err := recall.Tools{Session: s, Branches: true}.Search(t.Context(), recall.Query{Words: word[:32]})
+			require.NoError(t, err)
+			require.Contains(t, answer, "nothing matches", "seed %d", seed)
+		}
+		require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				data, err := os.ReadFile(path)
+				everything[path] = string(data)
+				return err
+			}
+			return err
+		}))
+		for where, all := range everything {
+			for _, word := range gone {
+				require.False(t, strings.Contains(all, word[:32]) || strings.Contains(all, word[16:]), "seed %d: %s", seed, where)
+			}
+		}
+		require.NoError(t, s.Close())
+		erased += len(gone)
+	}
+	require.Positive(t, erased)
+	require.Positive(t, compacted)
+}
