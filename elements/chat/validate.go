@@ -12,7 +12,7 @@ import (
 // Rule names a rule for messages or requests.
 type Rule string
 
-// The rules that OpenAI, Anthropic and Gemini share. The adapters add the rules of a single provider.
+// The rules that OpenAI, Anthropic and Gemini share. Those of single APIs follow.
 const (
 	// RuleRole: the role is one of the four.
 	RuleRole Rule = "known role"

@@ -10,9 +10,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// RuleUTF8 is the rule of the same name in each adapter, under which replaced bytes are reported.
-const RuleUTF8 chat.Rule = "text is UTF-8"
-
 // Changes collects the changes of a request that make a provider accept it. The zero value is empty. Its methods make
 // and report the changes that all providers need.
 type Changes struct{ list []chat.Repair }
@@ -33,7 +30,7 @@ func (c *Changes) UTF8(i int, what, s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
-	c.Report(i, RuleUTF8, "bytes replaced in %s", what)
+	c.Report(i, chat.RuleUTF8, "bytes replaced in %s", what)
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 

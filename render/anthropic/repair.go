@@ -98,7 +98,7 @@ func (r *repairer) searches() {
 		for k, c := range it.m.ToolCalls {
 			if stale[callKey{n, k}] {
 				gone[c.ID] = true
-				r.Report(it.index, RuleToolSearch, "call %q left out, with its result", c.ID)
+				r.Report(it.index, chat.RuleToolSearch, "call %q left out, with its result", c.ID)
 			} else {
 				calls = append(calls, c)
 			}
@@ -132,7 +132,7 @@ func (r *repairer) request(req *chat.Request) {
 		}
 		if len(tools) > 0 {
 			req.ToolChoice = chat.ToolChoiceNone
-			r.Report(chat.RequestIndex, RuleTools, "%d tools of the history declared, with a choice of none", len(tools))
+			r.Report(chat.RequestIndex, chat.RuleTools, "%d tools of the history declared, with a choice of none", len(tools))
 		}
 	}
 	req.Tools = tools
@@ -148,7 +148,7 @@ func (r *repairer) schema(t chat.Tool) json.RawMessage {
 	if _, ok := head["type"]; ok {
 		return t.Parameters
 	}
-	r.Report(chat.RequestIndex, RuleToolForm, "the type of the parameters of tool %q added", t.Name)
+	r.Report(chat.RequestIndex, chat.RuleToolForm, "the type of the parameters of tool %q added", t.Name)
 	if len(head) == 0 {
 		return json.RawMessage(emptySchema)
 	}
@@ -162,7 +162,7 @@ func (r *repairer) cache(req *chat.Request) {
 		for _, from := range mark.from {
 			drop[from] = true
 		}
-		r.Report(r.items[mark.message()].index, RuleCacheCount, "a cache breakpoint left out")
+		r.Report(r.items[mark.message()].index, chat.RuleCacheCount, "a cache breakpoint left out")
 	}
 	for i, m := range req.Messages {
 		var content chat.Parts
@@ -199,6 +199,6 @@ func (r *repairer) lifetime(req *chat.Request, mark cacheMark, to time.Duration,
 		req.Messages[from.message].Content[from.index] = p
 	}
 	if len(mark.from) > 0 {
-		r.Report(r.items[mark.message()].index, RuleCacheOrder, "the lifetime of a cache breakpoint %s", what)
+		r.Report(r.items[mark.message()].index, chat.RuleCacheOrder, "the lifetime of a cache breakpoint %s", what)
 	}
 }

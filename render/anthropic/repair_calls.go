@@ -110,14 +110,14 @@ func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 		}
 		c.ID = replaceInvalid(c.ID)
 		if used[c.ID] > 0 {
-			rule := RuleCallUnique
+			rule := chat.RuleCallUnique
 			if own[id] {
 				rule = chat.RuleCallID
 			}
 			c.ID = unusedID(c.ID, used)
 			r.Report(it.index, rule, "the id of call %d changed to %q", k, c.ID)
 		} else if c.ID != id {
-			rule := RuleCallForm
+			rule := chat.RuleCallForm
 			if id == "" {
 				rule = chat.RuleCallID
 			}
@@ -131,11 +131,11 @@ func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 		} else if !nameForm.MatchString(name) {
 			c.Name = replaceInvalid(name)
 			c.Name = c.Name[:min(len(c.Name), 128)]
-			r.Report(it.index, RuleCallForm, "the name of call %q changed to %q", c.ID, c.Name)
+			r.Report(it.index, chat.RuleCallForm, "the name of call %q changed to %q", c.ID, c.Name)
 		}
 		if !isObject(c.Arguments) {
 			c.Arguments = object(c.Arguments)
-			r.Report(it.index, RuleArguments, "the arguments of call %q put into an object", c.ID)
+			r.Report(it.index, chat.RuleArguments, "the arguments of call %q put into an object", c.ID)
 		}
 	}
 	return calls

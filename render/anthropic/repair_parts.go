@@ -117,19 +117,19 @@ func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 		return p
 	case chat.Image:
 		if _, err := imageSource(p); err != nil {
-			r.Report(it.index, RuleMedia, "part %d replaced by a text: %v", k, err)
+			r.Report(it.index, chat.RuleMedia, "part %d replaced by a text: %v", k, err)
 			return leftOut(err)
 		}
 		return p
 	case chat.Document:
 		if _, err := documentSource(p); err != nil {
-			r.Report(it.index, RuleMedia, "part %d replaced by a text: %v", k, err)
+			r.Report(it.index, chat.RuleMedia, "part %d replaced by a text: %v", k, err)
 			return leftOut(err)
 		}
 		return p
 	case chat.Opaque:
 		if err := checkOpaque(it.m, p); err != nil {
-			r.Report(it.index, RuleOpaque, "part %d left out: %v", k, err)
+			r.Report(it.index, chat.RuleOpaque, "part %d left out: %v", k, err)
 			return nil
 		}
 		return p
@@ -175,11 +175,11 @@ func (r *repairer) ends() {
 	end := r.items[len(r.items)-1]
 	switch {
 	case first < 0:
-		r.Report(end.index, RuleFirst, "a user message added at the end")
+		r.Report(end.index, chat.RuleFirst, "a user message added at the end")
 		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(provider.GoOn)})
 		return
 	case r.items[first].m.Role == chat.RoleAssistant:
-		r.Report(r.items[first].index, RuleFirst, "a user message added before it")
+		r.Report(r.items[first].index, chat.RuleFirst, "a user message added before it")
 		r.items = slices.Insert(r.items, first, item{index: r.items[first].index, m: chat.UserMessage(provider.NotShown)})
 	}
 	if end.m.Role == chat.RoleAssistant && !r.paused() {
@@ -235,6 +235,6 @@ func (r *repairer) withoutThinking(n int) {
 	it := &r.items[n]
 	if it.m.Role == chat.RoleAssistant && slices.ContainsFunc(it.m.Content, isThinking) {
 		it.m.Content = slices.DeleteFunc(slices.Clone(it.m.Content), isThinking)
-		r.Report(it.index, RuleThinkingMerged, "the message's thinking left out, because a part of it was lost")
+		r.Report(it.index, chat.RuleThinkingMerged, "the message's thinking left out, because a part of it was lost")
 	}
 }

@@ -40,7 +40,7 @@ func FuzzReplay(f *testing.F) {
 		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
 			repaired, changes := anthropic.Repair(r.Request)
 			for _, c := range changes {
-				require.Contains(t, []chat.Rule{anthropic.RuleArguments, anthropic.RuleUTF8, anthropic.RuleThinkingMerged, anthropic.RuleFirst}, c.Rule, c)
+				require.Contains(t, []chat.Rule{chat.RuleArguments, chat.RuleUTF8, chat.RuleThinkingMerged, chat.RuleFirst}, c.Rule, c)
 			}
 			r.Request = repaired
 			judged(t, r)

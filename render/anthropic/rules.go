@@ -10,59 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/provider"
-)
-
-// Anthropic's rules beyond those of [chat.ValidateRequest]. [Validate] checks both.
-const (
-	// RuleUTF8: text, thinking, and definitions of tools are valid UTF-8. JSON cannot hold anything else, and the SDK
-	// would replace it silently.
-	RuleUTF8 chat.Rule = provider.RuleUTF8
-	// RulePlace: images and documents are in user and tool messages.
-	RulePlace chat.Rule = "images and documents are where the API takes them"
-	// RuleMedia: images are JPEG, PNG, GIF or WebP, inline or at an https address; documents are PDF or text, in
-	// base64.
-	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
-	// RuleImageSize: an image has at most 8,000 pixels a side, or 2,000 if there are more than 20 images.
-	RuleImageSize chat.Rule = "images are not too large"
-	// RuleImageCount: there are at most 100 images, or [Model].MaxImages.
-	RuleImageCount chat.Rule = provider.RuleImageCount
-	// RuleImageBytes: an inline image has at most 10 MB in base64. A request has at most 32 MB, inline images included.
-	RuleImageBytes chat.Rule = provider.RuleImageBytes
-	// RuleOpaque: an opaque part is a block that the API accepts in a message of its role, and not a call or a result
-	// of a tool.
-	RuleOpaque chat.Rule = "opaque parts are the API's"
-	// RuleCallForm: a call's id consists of letters, digits, _ and -; its tool's name consists of at most 128 of them.
-	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
-	// RuleCallUnique: no two calls of a conversation have the same id, by which results are matched.
-	RuleCallUnique chat.Rule = "ids of calls are unique"
-	// RuleArguments: the arguments of a call are a JSON object.
-	RuleArguments chat.Rule = "arguments are a JSON object"
-	// RuleToolForm: the name of a declared tool obeys RuleCallForm, and its schema, if any, is of type "object".
-	RuleToolForm chat.Rule = "tool definitions are of the API's form"
-	// RuleTools: tools are declared if messages hold calls or results.
-	RuleTools chat.Rule = "tools are declared where the history has calls"
-	// RuleFirst: the first message besides system messages is the user's. Roles then alternate, because [Request]
-	// merges neighbours of one role.
-	RuleFirst chat.Rule = "the first message is from the user"
-	// RuleErrorResult: the result of a tool that failed holds only text.
-	RuleErrorResult chat.Rule = "a failed result holds only text"
-	// RuleThinkingForm: thinking is text with a signature, or encrypted and nothing else.
-	RuleThinkingForm chat.Rule = "thinking is signed or encrypted"
-	// RuleThinkingMerged: an assistant message directly after another one, with which it is merged, has no thinking.
-	RuleThinkingMerged chat.Rule = "thinking is first after merging"
-	// RuleServerTool: a call of one of the API's own tools is answered before the next user message, and no such result
-	// is without its call. Only a turn that was paused may leave a call open.
-	RuleServerTool chat.Rule = "calls of the API's own tools keep their results"
-	// RuleCacheType: the type of a cache breakpoint is "ephemeral", or empty.
-	RuleCacheType chat.Rule = "cache breakpoints are ephemeral"
-	// RuleCacheCount: at most four blocks carry a cache breakpoint.
-	RuleCacheCount chat.Rule = "at most four cache breakpoints"
-	// RuleCacheOrder: in the order tools, system, messages, no breakpoint of an hour comes after one of five minutes.
-	RuleCacheOrder chat.Rule = "longer cache lifetimes come first"
-	// RuleToolSearch: a client's own tool_search is called only if it is declared, and calls are answered only with
-	// references to tools that are declared as deferred, among which the API looks for them.
-	RuleToolSearch chat.Rule = "no stale tool_search"
 )
 
 // toolSearch is the name of the tool with which clients search for deferred tools.
@@ -88,7 +35,7 @@ func validate(req chat.Request, images int) error {
 		v.violations = slices.DeleteFunc(err.Violations, func(b chat.Violation) bool { return paused && b.Rule == chat.RuleLast })
 	}
 	for _, l := range unpaired {
-		v.report(l.message, RuleServerTool, "%s", l.detail)
+		v.report(l.message, chat.RuleServerTool, "%s", l.detail)
 	}
 	v.tools(req)
 	v.order(req.Messages)
@@ -113,13 +60,13 @@ func (v *validator) report(i int, rule chat.Rule, format string, args ...any) {
 func (v *validator) tools(req chat.Request) {
 	for _, t := range req.Tools {
 		if t.Name != "" && !nameForm.MatchString(t.Name) {
-			v.report(chat.RequestIndex, RuleToolForm, "a tool has the name %q", t.Name)
+			v.report(chat.RequestIndex, chat.RuleToolForm, "a tool has the name %q", t.Name)
 		}
 		if err := checkSchema(t.Schema()); err != nil {
-			v.report(chat.RequestIndex, RuleToolForm, "the parameters of tool %q: %v", t.Name, err)
+			v.report(chat.RequestIndex, chat.RuleToolForm, "the parameters of tool %q: %v", t.Name, err)
 		}
 		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-			v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not valid UTF-8", t.Name)
+			v.report(chat.RequestIndex, chat.RuleUTF8, "the definition of tool %q is not valid UTF-8", t.Name)
 		}
 	}
 	if len(req.Tools) > 0 {
@@ -127,7 +74,7 @@ func (v *validator) tools(req chat.Request) {
 	}
 	for i, m := range req.Messages {
 		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool {
-			v.report(i, RuleTools, "there are no tools")
+			v.report(i, chat.RuleTools, "there are no tools")
 			return
 		}
 	}
@@ -152,15 +99,15 @@ func (v *validator) order(messages []chat.Message) {
 			continue
 		}
 		if before == "" && m.Role == chat.RoleAssistant {
-			v.report(i, RuleFirst, "it is from the assistant")
+			v.report(i, chat.RuleFirst, "it is from the assistant")
 		}
 		if before == chat.RoleAssistant && m.Role == chat.RoleAssistant && startsWithThinking(m) {
-			v.report(i, RuleThinkingMerged, "the message before it is from the assistant too")
+			v.report(i, chat.RuleThinkingMerged, "the message before it is from the assistant too")
 		}
 		before = m.Role
 	}
 	if before == "" && len(messages) > 0 {
-		v.report(len(messages)-1, RuleFirst, "there are only system messages")
+		v.report(len(messages)-1, chat.RuleFirst, "there are only system messages")
 	}
 }
 
@@ -192,16 +139,16 @@ func (v *validator) calls(req chat.Request) {
 	for i, m := range req.Messages {
 		for k, c := range m.ToolCalls {
 			if c.ID != "" && !idForm.MatchString(c.ID) || c.Name != "" && !nameForm.MatchString(c.Name) {
-				v.report(i, RuleCallForm, "call %d has the id %q and the name %q", k, c.ID, c.Name)
+				v.report(i, chat.RuleCallForm, "call %d has the id %q and the name %q", k, c.ID, c.Name)
 			}
 			if seen[c.ID] {
-				v.report(i, RuleCallUnique, "the id %q was used before", c.ID)
+				v.report(i, chat.RuleCallUnique, "the id %q was used before", c.ID)
 			}
 			if !isObject(c.Arguments) {
-				v.report(i, RuleArguments, "the arguments of call %q are not a JSON object", c.ID)
+				v.report(i, chat.RuleArguments, "the arguments of call %q are not a JSON object", c.ID)
 			}
 			if searches[callKey{i, k}] {
-				v.report(i, RuleToolSearch, "call %q", c.ID)
+				v.report(i, chat.RuleToolSearch, "call %q", c.ID)
 			}
 		}
 		for _, c := range m.ToolCalls {
@@ -260,34 +207,34 @@ func checkPart(m chat.Message, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
 	case chat.Text:
 		if !utf8.ValidString(string(p)) {
-			return RuleUTF8, errors.New("the text is not valid UTF-8")
+			return chat.RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 	case chat.Thinking:
 		switch {
 		case !utf8.ValidString(p.Text + p.Signature + p.Encrypted):
-			return RuleUTF8, errors.New("the thinking is not valid UTF-8")
+			return chat.RuleUTF8, errors.New("the thinking is not valid UTF-8")
 		case p.Encrypted != "" && (p.Text != "" || p.Signature != ""):
-			return RuleThinkingForm, errors.New("it is encrypted, and has text or a signature too")
+			return chat.RuleThinkingForm, errors.New("it is encrypted, and has text or a signature too")
 		case p.Encrypted == "" && p.Signature == "" && m.Role != chat.RoleAssistant:
-			return RuleThinkingForm, errors.New("it is neither signed nor encrypted")
+			return chat.RuleThinkingForm, errors.New("it is neither signed nor encrypted")
 		}
 	case chat.Image:
 		if rule, err := checkPlace(m, "an image"); err != nil {
 			return rule, err
 		}
 		_, err := imageSource(p)
-		return RuleMedia, err
+		return chat.RuleMedia, err
 	case chat.Document:
 		if rule, err := checkPlace(m, "a document"); err != nil {
 			return rule, err
 		}
 		_, err := documentSource(p)
-		return RuleMedia, err
+		return chat.RuleMedia, err
 	case chat.Opaque:
-		return RuleOpaque, checkOpaque(m, p)
+		return chat.RuleOpaque, checkOpaque(m, p)
 	case chat.CacheBreakpoint:
 		if p.Type != "" && p.Type != cacheType {
-			return RuleCacheType, fmt.Errorf("it is %q", p.Type)
+			return chat.RuleCacheType, fmt.Errorf("it is %q", p.Type)
 		}
 	}
 	return "", nil
@@ -301,9 +248,9 @@ func isOpaque(p chat.Part) bool {
 func checkPlace(m chat.Message, what string) (chat.Rule, error) {
 	switch {
 	case m.Role != chat.RoleUser && m.Role != chat.RoleTool:
-		return RulePlace, fmt.Errorf("%s is in a %s message", what, m.Role)
+		return chat.RulePlace, fmt.Errorf("%s is in a %s message", what, m.Role)
 	case m.Role == chat.RoleTool && m.IsError:
-		return RuleErrorResult, fmt.Errorf("%s is in a failed result", what)
+		return chat.RuleErrorResult, fmt.Errorf("%s is in a failed result", what)
 	}
 	return "", nil
 }
@@ -335,12 +282,12 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 func (v *validator) cache(req chat.Request) {
 	plan := planCache(req)
 	if n := len(plan.marks); n > maxBreakpoints {
-		v.report(plan.marks[maxBreakpoints].message(), RuleCacheCount, "there are %d", n)
+		v.report(plan.marks[maxBreakpoints].message(), chat.RuleCacheCount, "there are %d", n)
 	}
 	short := false
 	for _, mark := range plan.marks {
 		if short && mark.hour {
-			v.report(mark.message(), RuleCacheOrder, "an hour comes after five minutes")
+			v.report(mark.message(), chat.RuleCacheOrder, "an hour comes after five minutes")
 			break
 		}
 		short = short || !mark.hour

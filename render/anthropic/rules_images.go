@@ -49,7 +49,7 @@ func largeImages(messages []chat.Message) (large []provider.ImageExcess) {
 			}
 			if width, height, ok := sizing.ImageSize(img); ok && max(width, height) > side {
 				err := fmt.Errorf("an image of %d by %d pixels: at most %d a side are accepted", width, height, side)
-				large = append(large, provider.ImageExcess{Message: i, Part: k, Rule: RuleImageSize, Err: err})
+				large = append(large, provider.ImageExcess{Message: i, Part: k, Rule: chat.RuleImageSize, Err: err})
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func largeImages(messages []chat.Message) (large []provider.ImageExcess) {
 
 func (v *validator) images(messages []chat.Message) {
 	for _, l := range largeImages(messages) {
-		v.report(l.Message, RuleImageSize, "part %d: %v", l.Part, l.Err)
+		v.report(l.Message, chat.RuleImageSize, "part %d: %v", l.Part, l.Err)
 	}
 	v.violations = append(v.violations, imageLimits(v.maxImages).ImageViolations(messages)...)
 }

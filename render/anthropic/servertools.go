@@ -124,7 +124,7 @@ func (r *repairer) serverTools() {
 		}
 		for _, l := range slices.Backward(unpaired) {
 			it := &r.items[l.message]
-			r.Report(it.index, RuleServerTool, "left out: %s", l.detail)
+			r.Report(it.index, chat.RuleServerTool, "left out: %s", l.detail)
 			it.m.Content = slices.Delete(it.m.Content, l.part, l.part+1)
 		}
 		r.items = slices.DeleteFunc(r.items, func(it item) bool {

@@ -29,18 +29,18 @@ func callPart(k int, call chat.ToolCall) (*genai.Part, []fault) {
 		faults = append(faults, fault{part: wholeMessage, call: k, rule: rule, detail: fmt.Sprintf("call %d: ", k) + fmt.Sprintf(format, args...)})
 	}
 	if !utf8.ValidString(call.ID) || !utf8.ValidString(call.Arguments) {
-		report(RuleUTF8, "the id or the arguments are not valid UTF-8")
+		report(chat.RuleUTF8, "the id or the arguments are not valid UTF-8")
 	}
 	args, err := readArguments(call.Arguments)
 	if err != nil {
-		report(RuleArguments, "%v", err)
+		report(chat.RuleArguments, "%v", err)
 	}
 	signature, err := readSignature(call.Signature)
 	if err != nil {
-		report(RuleSignatureForm, "%v", err)
+		report(chat.RuleSignatureForm, "%v", err)
 	}
 	if call.Name != "" && !functionName.MatchString(call.Name) {
-		report(RuleCallForm, "the name is %q", clip(call.Name))
+		report(chat.RuleCallForm, "the name is %q", clip(call.Name))
 	}
 	if len(faults) > 0 {
 		return nil, faults

@@ -44,17 +44,17 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 		switch p := p.(type) {
 		case chat.Text:
 			if p == "" {
-				faults = append(faults, faultf(k, RuleEmptyPart, "an empty text"))
+				faults = append(faults, faultf(k, chat.RuleEmptyPart, "an empty text"))
 				continue
 			}
 			if !utf8.ValidString(string(p)) {
-				faults = append(faults, faultf(k, RuleUTF8, "the text is not valid UTF-8"))
+				faults = append(faults, faultf(k, chat.RuleUTF8, "the text is not valid UTF-8"))
 			}
 			parts = append(parts, &genai.Part{Text: string(p)})
 		case chat.Image, chat.Document:
-			faults = append(faults, faultf(k, RulePlace, "a system message holds text only"))
+			faults = append(faults, faultf(k, chat.RulePlace, "a system message holds text only"))
 		case chat.Opaque:
-			faults = append(faults, faultf(k, RuleOpaque, "a system message holds text only"))
+			faults = append(faults, faultf(k, chat.RuleOpaque, "a system message holds text only"))
 		}
 	}
 	if len(parts) == 0 && len(faults) == 0 {
@@ -67,7 +67,7 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 	return parts, faults
 }
 
-var nothingToSend = fault{part: wholeMessage, rule: RuleEmptyPart, detail: "the message has nothing to send"}
+var nothingToSend = fault{part: wholeMessage, rule: chat.RuleEmptyPart, detail: "the message has nothing to send"}
 
 func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault) {
 	if m.Name != "" {
@@ -99,13 +99,13 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault)
 func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
 	var part *genai.Part
 	var err error
-	rule := RuleMedia
+	rule := chat.RuleMedia
 	switch p := p.(type) {
 	case chat.Text:
 		if p == "" {
-			rule, err = RuleEmptyPart, errors.New("an empty text")
+			rule, err = chat.RuleEmptyPart, errors.New("an empty text")
 		} else if !utf8.ValidString(string(p)) {
-			rule, err = RuleUTF8, errors.New("the text is not valid UTF-8")
+			rule, err = chat.RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 		part = &genai.Part{Text: string(p)}
 	case chat.Image:
@@ -114,7 +114,7 @@ func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
 		part, err = documentPart(p)
 	case chat.Opaque:
 		var note note
-		rule = RuleOpaque
+		rule = chat.RuleOpaque
 		if note, err = readOpaque(p.Value); err == nil && note.part == nil {
 			err = errors.New("a note that belongs in an assistant message")
 		}
@@ -143,7 +143,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 		switch p := p.(type) {
 		case chat.Thinking:
 			if !utf8.ValidString(p.Text) {
-				faults = append(faults, faultf(k, RuleUTF8, "the thinking is not valid UTF-8"))
+				faults = append(faults, faultf(k, chat.RuleUTF8, "the thinking is not valid UTF-8"))
 			} else if p.Text != "" {
 				add(&genai.Part{Text: p.Text, Thought: true})
 			}
@@ -152,13 +152,13 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 			note, err := readOpaque(p.Value)
 			switch {
 			case err != nil:
-				faults = append(faults, faultf(k, RuleOpaque, "%v", err))
+				faults = append(faults, faultf(k, chat.RuleOpaque, "%v", err))
 			case note.part != nil:
 				add(note.part)
 			case note.call != "":
 				part := calls.take(note.call)
 				if part == nil {
-					faults = append(faults, faultf(k, RuleOpaque, "the place of call %q, which is not in the message or has another place", note.call))
+					faults = append(faults, faultf(k, chat.RuleOpaque, "the place of call %q, which is not in the message or has another place", note.call))
 					continue
 				}
 				add(part)
@@ -168,7 +168,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 				} else if pending == nil {
 					pending, pendingPart = note.signature, k
 				} else {
-					faults = append(faults, faultf(k, RuleEmptyPart, "a thought signature without a part"))
+					faults = append(faults, faultf(k, chat.RuleEmptyPart, "a thought signature without a part"))
 				}
 			}
 			continue
@@ -185,7 +185,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 	}
 	switch {
 	case pending != nil:
-		faults = append(faults, faultf(pendingPart, RuleEmptyPart, "a thought signature without a part"))
+		faults = append(faults, faultf(pendingPart, chat.RuleEmptyPart, "a thought signature without a part"))
 	case len(parts) == 0 && len(faults) == 0:
 		faults = append(faults, nothingToSend)
 	}
@@ -244,7 +244,7 @@ func (o Options) responseParts(m chat.Message, name string) ([]*genai.Part, []fa
 			faults = append(faults, *f)
 		case part == nil:
 		case part.InlineData == nil && part.FileData == nil && (part.Text == "" || part.Thought):
-			faults = append(faults, faultf(k, RuleOpaque, "a function response holds text, images and documents only"))
+			faults = append(faults, faultf(k, chat.RuleOpaque, "a function response holds text, images and documents only"))
 		case part.Text != "":
 			text.WriteString(part.Text)
 		case o.Legacy:

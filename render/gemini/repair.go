@@ -137,17 +137,17 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 		_, faults := callPart(k, *c)
 		for _, f := range faults {
 			switch f.rule {
-			case RuleArguments:
+			case chat.RuleArguments:
 				r.Report(i, f.rule, "the arguments of call %q put into an object", c.ID)
 				wrapped, err := plainjson.Marshal(map[string]string{"arguments": c.Arguments})
 				if err != nil { // a string is always valid JSON
 					wrapped = json.RawMessage(`{}`)
 				}
 				c.Arguments = string(wrapped)
-			case RuleSignatureForm:
+			case chat.RuleSignatureForm:
 				r.Report(i, f.rule, "the signature of call %q left out", c.ID)
 				c.Signature = ""
-			case RuleCallForm:
+			case chat.RuleCallForm:
 				c.Name = toolName(c.Name)
 				r.Report(i, f.rule, "the name of call %q changed to %q", c.ID, c.Name)
 			}
@@ -266,7 +266,7 @@ func (r *repairer) repairParts(m *provider.Indexed) {
 		}
 		bad := map[int]fault{}
 		for _, f := range faults {
-			if f.part >= 0 && f.rule != RulePlace { // repaired by moving it
+			if f.part >= 0 && f.rule != chat.RulePlace { // repaired by moving it
 				bad[f.part] = f
 			}
 		}
@@ -308,7 +308,7 @@ func (r *repairer) moveMedia() {
 			switch p.(type) {
 			case chat.Image, chat.Document:
 				if m.Role == chat.RoleSystem {
-					r.Report(m.Index, RulePlace, "an image or a document moved to a user message")
+					r.Report(m.Index, chat.RulePlace, "an image or a document moved to a user message")
 					if _, f := r.options.part(k, p); f != nil {
 						p = leftOut(f.detail[strings.Index(f.detail, ": ")+2:])
 					}
@@ -339,7 +339,7 @@ func (r *repairer) start() {
 			continue
 		}
 		first := r.out[start].Index
-		r.Report(first, RuleCallTurn, "a user message added before it")
+		r.Report(first, chat.RuleCallTurn, "a user message added before it")
 		r.out = slices.Insert(r.out, start, provider.Indexed{Message: chat.UserMessage(provider.NotShown), Index: first})
 		break
 	}
@@ -359,7 +359,7 @@ func (r *repairer) sign() {
 			continue
 		}
 		if first, signed := r.options.firstCall(m.Message); !signed {
-			r.Report(m.Index, RuleSignature, "SkipSignature added to call %q", m.ToolCalls[first].ID)
+			r.Report(m.Index, chat.RuleSignature, "SkipSignature added to call %q", m.ToolCalls[first].ID)
 			m.ToolCalls[first].Signature = SkipSignature
 		}
 	}

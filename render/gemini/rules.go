@@ -10,43 +10,6 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Gemini's rules beyond those of [chat.ValidateRequest]. [Validate] checks both.
-const (
-	// RuleUTF8: text, thinking, ids and arguments of calls, and definitions of tools are valid UTF-8. JSON cannot hold
-	// anything else, and the SDK would replace it silently.
-	RuleUTF8 chat.Rule = provider.RuleUTF8
-	// RulePlace: images and documents are in user, assistant and tool messages.
-	RulePlace chat.Rule = "images and documents are where the API takes them"
-	// RuleMedia: images are inline or at an https or gs address; documents are in base64. Inline images and documents
-	// have a media type.
-	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
-	// RuleImageCount: there are at most 3,000 images.
-	RuleImageCount chat.Rule = provider.RuleImageCount
-	// RuleImageBytes: a request has at most 100 MB, inline images included.
-	RuleImageBytes chat.Rule = provider.RuleImageBytes
-	// RuleOpaque: an opaque part is one that the API accepts, or a note of [Response] that fits its message.
-	RuleOpaque chat.Rule = "opaque parts are the API's"
-	// RuleCallForm: a call's tool has a name that starts with a letter or an underscore, followed by letters, digits
-	// and any of "_.:-", at most 128 characters in all.
-	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
-	// RuleArguments: the arguments of a call are a JSON object.
-	RuleArguments chat.Rule = "arguments are a JSON object"
-	// RuleToolForm: the name of a declared tool obeys RuleCallForm.
-	RuleToolForm chat.Rule = "tool definitions are of the API's form"
-	// RuleCallTurn: a function call follows a user message or a function response, and so is never first.
-	RuleCallTurn chat.Rule = "function calls follow a user or function response turn"
-	// RuleCounts: function calls are followed by one response for each call, and no other.
-	RuleCounts chat.Rule = "as many function responses as function calls"
-	// RuleEmptyPart: every content has a part, and every part holds something besides a thought signature.
-	RuleEmptyPart chat.Rule = "no empty parts"
-	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each
-	// message has its thought signature. Legacy models do not require it.
-	RuleSignature chat.Rule = "calls of the current turn carry their thought signature"
-	// RuleSignatureForm: a thought signature is base64, as Gemini writes it. Only Gemini can check that it is
-	// unchanged.
-	RuleSignatureForm chat.Rule = "thought signatures are base64"
-)
-
 // imageLimits are the number of images that Vertex AI documents (the Gemini API accepts 3,600) and the bytes that the
 // Gemini API accepts inline since January 2026
 // (blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits), read on 2026-11-23.
@@ -61,10 +24,10 @@ func Validate(req chat.Request, o Options) error {
 	}
 	for _, t := range req.Tools {
 		if t.Name != "" && !functionName.MatchString(t.Name) {
-			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: RuleToolForm, Detail: fmt.Sprintf("a tool has the name %q", clip(t.Name))})
+			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: chat.RuleToolForm, Detail: fmt.Sprintf("a tool has the name %q", clip(t.Name))})
 		}
 		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: RuleUTF8, Detail: fmt.Sprintf("the definition of tool %q is not valid UTF-8", clip(t.Name))})
+			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: chat.RuleUTF8, Detail: fmt.Sprintf("the definition of tool %q is not valid UTF-8", clip(t.Name))})
 		}
 	}
 	_, more := convert(req.Messages, o)
@@ -92,14 +55,14 @@ func turns(messages []chat.Message, options Options) (violations []chat.Violatio
 				continue
 			}
 			if !prompted {
-				report(i, RuleCallTurn, "no user or tool message comes before the call")
+				report(i, chat.RuleCallTurn, "no user or tool message comes before the call")
 			}
 			if answers := answersAfter(messages, i); answers != len(m.ToolCalls) {
-				report(i, RuleCounts, counted(len(m.ToolCalls), answers))
+				report(i, chat.RuleCounts, counted(len(m.ToolCalls), answers))
 			}
 			if i > current && !options.Legacy {
 				if first, signed := options.firstCall(m); !signed {
-					report(i, RuleSignature, fmt.Sprintf("call %d has none", first))
+					report(i, chat.RuleSignature, fmt.Sprintf("call %d has none", first))
 				}
 			}
 		}

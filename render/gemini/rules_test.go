@@ -39,13 +39,13 @@ var breaches = []struct {
 	refusal  string
 }{
 	{
-		gemini.RuleCallTurn,
+		chat.RuleCallTurn,
 		[]chat.Message{calls(signed(call("c1", `{}`))), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 		"comes immediately after a user turn",
 	}, {
-		gemini.RuleCounts,
+		chat.RuleCounts,
 		[]chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `{}`)), call("c2", `{}`)), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},
 			{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}},{"functionCall":{"id":"c2","name":"look"}}]},
@@ -72,7 +72,7 @@ var breaches = []struct {
 				{"functionResponse":{"id":"c1","name":"look","response":{"output":"43"}}}]}]}`,
 		"Duplicate function call id",
 	}, {
-		gemini.RuleEmptyPart,
+		chat.RuleEmptyPart,
 		[]chat.Message{chat.UserMessage("Look."), {Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: json.RawMessage(`{"thoughtSignature":"c2ln"}`)}}}, chat.UserMessage("Well?")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"text":"Well?"}]}]}`,
 		"must have one initialized field",
@@ -82,46 +82,46 @@ var breaches = []struct {
 		`{"contents":[{"role":"user","parts":[{"text":""}]}]}`,
 		"must have one initialized field",
 	}, {
-		gemini.RuleMedia,
+		chat.RuleMedia,
 		[]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "http://example.com/a.png"}}}},
 		`{"contents":[{"role":"user","parts":[{"fileData":{"fileUri":"http://example.com/a.png"}}]}]}`,
 		"Unsupported file URI",
 	}, {
-		gemini.RuleSignature,
+		chat.RuleSignature,
 		[]chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 		"missing a thought_signature",
 	}, {
-		gemini.RuleSignatureForm,
+		chat.RuleSignatureForm,
 		[]chat.Message{chat.UserMessage("Look."), calls(chat.ToolCall{ID: "c1", Name: "look", Signature: "not base64!"}), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"},"thoughtSignature":"not base64!"}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 		"Base64 decoding failed",
 	}, {
-		gemini.RuleArguments,
+		chat.RuleArguments,
 		[]chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `[1]`))), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look","args":[1]},"thoughtSignature":"` + signature + `"}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 		"not a Struct",
 	}, {
-		gemini.RuleCallForm,
+		chat.RuleCallForm,
 		[]chat.Message{chat.UserMessage("Look."), calls(chat.ToolCall{ID: "c1", Name: "look up", Signature: signature}), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look up"},"thoughtSignature":"` + signature + `"}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look up","response":{"output":"42"}}}]}]}`,
 		"Invalid function name",
 	}, {
-		gemini.RuleUTF8,
+		chat.RuleUTF8,
 		[]chat.Message{chat.UserMessage("a\xff")},
 		"{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"a\xff\"}]}]}",
 		"Invalid JSON payload",
 	}, {
-		gemini.RulePlace,
+		chat.RulePlace,
 		[]chat.Message{{Role: chat.RoleSystem, Content: chat.Parts{chat.Text("Look."), chat.Image{URL: "gs://a"}}}, chat.UserMessage("Look.")},
 		`{"systemInstruction":{"parts":[{"text":"Look."},{"fileData":{"fileUri":"gs://a"}}]},"contents":[{"role":"user","parts":[{"text":"Look."}]}]}`,
 		"only text",
 	}, {
-		gemini.RuleOpaque,
+		chat.RuleOpaque,
 		[]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Look."), chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}}}},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."},{"type":"tool_search"}]}]}`,
 		"must have one initialized field",
@@ -169,7 +169,7 @@ func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 			for _, c := range changes {
 				reported = append(reported, c.Rule)
 			}
-			if tt.rule == gemini.RuleCounts {
+			if tt.rule == chat.RuleCounts {
 				tt.rule = chat.RuleAnswered // the count is repaired under this rule
 			}
 			require.Contains(t, reported, tt.rule)
@@ -280,7 +280,7 @@ func TestTheOldestOfTooManyImagesAreReplacedByTexts(t *testing.T) {
 	invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(req, gemini.Options{}))
 	require.True(t, ok)
 	require.Len(t, invalid.Violations, 1)
-	require.Equal(t, gemini.RuleImageCount, invalid.Violations[0].Rule)
+	require.Equal(t, chat.RuleImageCount, invalid.Violations[0].Rule)
 	repaired, changes := gemini.Repair(req, gemini.Options{})
 	require.NoError(t, gemini.Validate(repaired, gemini.Options{}))
 	require.Len(t, changes, 750)
@@ -294,7 +294,7 @@ func TestAnotherProvidersCompactionIsNotSent(t *testing.T) {
 		own := chat.Opaque{Value: json.RawMessage(value)}
 		for _, role := range []chat.Role{chat.RoleUser, chat.RoleAssistant} {
 			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), {Role: role, Content: chat.Parts{chat.Text("A summary."), own}}, chat.UserMessage("Well?")}}
-			require.ErrorContains(t, gemini.Validate(req, gemini.Options{}), string(gemini.RuleOpaque))
+			require.ErrorContains(t, gemini.Validate(req, gemini.Options{}), string(chat.RuleOpaque))
 			repaired, changes := gemini.Repair(req, gemini.Options{})
 			require.Len(t, changes, 1)
 			require.NoError(t, gemini.Validate(repaired, gemini.Options{}))

@@ -141,18 +141,18 @@ func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 		violates chat.Rule
 		want     string
 	}{
-		{"an image in an assistant message", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "cannot be in an assistant message"},
-		{"an image in an assistant message", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "cannot be in an assistant message"},
-		{"a document in an assistant message", openai.Responses, from(chat.RoleAssistant, pdf), openai.RulePlace, "cannot be in an assistant message"},
-		{"an image in a system message", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), openai.RulePlace, "must be in a user or tool message"},
-		{"an image without a URL", openai.ChatCompletions, user(chat.Image{URL: "ftp://cat.png"}), openai.RuleMedia, "needs an http, https or data URL"},
-		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), openai.RuleMedia, "needs its data"},
-		{"a document that is not base64", openai.Responses, user(chat.Document{Data: "%"}), openai.RuleMedia, "needs its data"},
-		{"an opaque part that is not JSON", openai.ChatCompletions, user(opaque(`{`)), openai.RuleOpaque, "does not accept this part"},
-		{"an opaque part that is not UTF-8", openai.ChatCompletions, user(opaque("{\"type\":\"text\",\"text\":\"\xff\"}")), openai.RuleOpaque, "does not accept this part"},
-		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"redacted_thinking","data":"x"}`)), openai.RuleOpaque, "does not accept this part"},
-		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, opaque(`{"type":"web_search_call"}`)), openai.RuleOpaque, "does not accept this part"},
-		{"a whole call as an opaque part", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`)), openai.RuleOpaque, "does not accept this part"},
+		{"an image in an assistant message", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), chat.RulePlace, "cannot be in an assistant message"},
+		{"an image in an assistant message", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), chat.RulePlace, "cannot be in an assistant message"},
+		{"a document in an assistant message", openai.Responses, from(chat.RoleAssistant, pdf), chat.RulePlace, "cannot be in an assistant message"},
+		{"an image in a system message", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), chat.RulePlace, "must be in a user or tool message"},
+		{"an image without a URL", openai.ChatCompletions, user(chat.Image{URL: "ftp://cat.png"}), chat.RuleMedia, "needs an http, https or data URL"},
+		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), chat.RuleMedia, "needs its data"},
+		{"a document that is not base64", openai.Responses, user(chat.Document{Data: "%"}), chat.RuleMedia, "needs its data"},
+		{"an opaque part that is not JSON", openai.ChatCompletions, user(opaque(`{`)), chat.RuleOpaque, "does not accept this part"},
+		{"an opaque part that is not UTF-8", openai.ChatCompletions, user(opaque("{\"type\":\"text\",\"text\":\"\xff\"}")), chat.RuleOpaque, "does not accept this part"},
+		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"redacted_thinking","data":"x"}`)), chat.RuleOpaque, "does not accept this part"},
+		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, opaque(`{"type":"web_search_call"}`)), chat.RuleOpaque, "does not accept this part"},
+		{"a whole call as an opaque part", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`)), chat.RuleOpaque, "does not accept this part"},
 	} {
 		t.Run(tt.rule+" "+tt.api.String(), func(t *testing.T) {
 			req := chat.Request{Messages: []chat.Message{question, tt.message, question}}

@@ -54,25 +54,25 @@ func (a API) checkPart(role chat.Role, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
 	case chat.Text:
 		if !utf8.ValidString(string(p)) {
-			return RuleUTF8, errors.New("the text is not valid UTF-8")
+			return chat.RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 	case chat.Thinking:
 		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Signature) || !utf8.ValidString(p.Encrypted) {
-			return RuleUTF8, errors.New("the thinking is not valid UTF-8")
+			return chat.RuleUTF8, errors.New("the thinking is not valid UTF-8")
 		}
 	case chat.Image:
 		if err := a.checkPlace(role, "an image"); err != nil {
-			return RulePlace, err
+			return chat.RulePlace, err
 		}
-		return RuleMedia, checkImage(p)
+		return chat.RuleMedia, checkImage(p)
 	case chat.Document:
 		if err := a.checkPlace(role, "a document"); err != nil {
-			return RulePlace, err
+			return chat.RulePlace, err
 		}
-		return RuleMedia, checkDocument(p)
+		return chat.RuleMedia, checkDocument(p)
 	case chat.Opaque:
 		if at, _ := a.placeOf(role, p); at == nowhere {
-			return RuleOpaque, fmt.Errorf("%s does not accept this part from the %s", a, role)
+			return chat.RuleOpaque, fmt.Errorf("%s does not accept this part from the %s", a, role)
 		}
 	}
 	return "", nil

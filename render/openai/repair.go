@@ -64,7 +64,7 @@ func (r *repairer) add(i int, m chat.Message) {
 func (r *repairer) message(i int, m chat.Message) chat.Message {
 	m = r.Fields(i, m)
 	if r.api == ChatCompletions && m.Role != chat.RoleTool && m.Name != plainName(m.Name) {
-		r.Report(i, RuleName, "the name %q changed to %q", m.Name, plainName(m.Name))
+		r.Report(i, chat.RuleName, "the name %q changed to %q", m.Name, plainName(m.Name))
 		m.Name = plainName(m.Name)
 	}
 	m.ToolCallID = r.UTF8(i, "the id of the answered call", m.ToolCallID)
@@ -103,9 +103,9 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 			said = true
 		}
 		switch rule, err := r.api.checkPart(m.Role, p); {
-		case err == nil, rule == RulePlace: // repaired once the rounds are complete
+		case err == nil, rule == chat.RulePlace: // repaired once the rounds are complete
 			out = append(out, p)
-		case rule == RuleOpaque:
+		case rule == chat.RuleOpaque:
 			r.Report(i, rule, "part %d left out: %v", k, err)
 		default:
 			r.Report(i, rule, "part %d replaced by a text: %v", k, err)
@@ -159,7 +159,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 			r.Report(i, chat.RuleCallID, "the name of call %q changed to %q", c.ID, c.Name)
 		}
 		if name := toolName(c.Name); name != c.Name {
-			r.Report(i, RuleCallForm, "the name of call %q changed to %q", c.ID, name)
+			r.Report(i, chat.RuleCallForm, "the name of call %q changed to %q", c.ID, name)
 			c.Name = name
 		}
 		c.Arguments = r.UTF8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
@@ -262,9 +262,9 @@ func (r *repairer) rename() {
 				rule := chat.Rule("")
 				switch {
 				case utf8.RuneCountInString(c.ID) > r.api.maxCallID():
-					rule = RuleCallForm
+					rule = chat.RuleCallForm
 				case r.api == Responses && given[c.ID]:
-					rule = RuleCallUnique
+					rule = chat.RuleCallUnique
 				}
 				if rule != "" {
 					names[c.ID] = r.unusedID(c.ID, func(id string) bool { return seen[id] })
@@ -344,13 +344,13 @@ func (r *repairer) moveMedia() {
 		}
 		misplaced := func(p chat.Part) bool {
 			rule, err := r.api.checkPart(m.Role, p)
-			return err != nil && rule == RulePlace
+			return err != nil && rule == chat.RulePlace
 		}
 		if slices.ContainsFunc(m.Content, misplaced) {
 			kept := make(chat.Parts, 0, len(m.Content))
 			for _, p := range m.Content {
 				if misplaced(p) {
-					r.Report(m.Index, RulePlace, "an image or a document moved to a user message")
+					r.Report(m.Index, chat.RulePlace, "an image or a document moved to a user message")
 					moved, index = append(moved, r.fit(p)), m.Index
 				} else {
 					kept = append(kept, p)

@@ -47,7 +47,7 @@ func FuzzReplay(f *testing.F) {
 			for _, api := range apis {
 				repaired, changes := openai.Repair(r.Request, api)
 				for _, c := range changes {
-					require.Equal(t, openai.RuleUTF8, c.Rule, c)
+					require.Equal(t, chat.RuleUTF8, c.Rule, c)
 				}
 				check(t, api, replaytest.Request{Request: repaired, Line: r.Line, Close: r.Close}, given)
 			}

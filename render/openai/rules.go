@@ -11,39 +11,6 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
-// OpenAI's rules beyond those of [chat.ValidateRequest]. [Validate] checks both.
-const (
-	// RuleUTF8: text, thinking, ids and arguments of calls, and definitions of tools are valid UTF-8. JSON cannot hold
-	// anything else, and the SDK would replace it silently.
-	RuleUTF8 chat.Rule = provider.RuleUTF8
-	// RulePlace: images and documents are in user and tool messages; in Responses in system messages too.
-	RulePlace chat.Rule = "images and documents are where the API takes them"
-	// RuleMedia: images are inline or at an http or https address; documents are in base64.
-	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
-	// RuleImageCount: there are at most 1,500 images.
-	RuleImageCount chat.Rule = provider.RuleImageCount
-	// RuleImageBytes: a request has at most 512 MB, inline images included.
-	RuleImageBytes chat.Rule = provider.RuleImageBytes
-	// RuleOpaque: an opaque part is one that the API accepts in a message of its role.
-	RuleOpaque chat.Rule = "opaque parts are the API's"
-	// RuleCallForm: a call's id has at most 40 characters in Chat Completions, 64 in Responses; its tool's name
-	// consists of at most 64 letters, digits, _ and -.
-	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
-	// RuleCallUnique: in Responses no two calls of a conversation have the same id, by which results are matched.
-	RuleCallUnique chat.Rule = "ids of calls are unique"
-	// RuleToolForm: the name of a declared tool obeys RuleCallForm.
-	RuleToolForm chat.Rule = "tool definitions are of the API's form"
-	// RuleName: in Chat Completions a participant's name has at most 64 characters, none of them white space or < | \ /
-	// >. Responses has no names.
-	RuleName chat.Rule = "names of participants are plain"
-	// RuleReasoning: in Responses a reasoning item is followed by the item that followed it, a message or a call of the
-	// same answer.
-	RuleReasoning chat.Rule = "a reasoning item keeps the item that follows it"
-	// RuleReadable: in Responses a reasoning item has its encrypted content, or its plain text, as from local servers.
-	// OpenAI cannot look up any other, because nothing is stored.
-	RuleReadable chat.Rule = "a reasoning item can be read back"
-)
-
 // imageLimits are the limits in the guide to images and vision
 // (developers.openai.com/api/docs/guides/images-vision), read on 2026-11-23.
 var imageLimits = provider.ImageLimits{Count: 1500, All: 512_000_000}
@@ -71,10 +38,10 @@ func Validate(req chat.Request, api API) error {
 	}
 	for _, t := range req.Tools {
 		if t.Name != "" && t.Name != toolName(t.Name) {
-			v.report(chat.RequestIndex, RuleToolForm, "a tool has the name %q", t.Name)
+			v.report(chat.RequestIndex, chat.RuleToolForm, "a tool has the name %q", t.Name)
 		}
 		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-			v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not valid UTF-8", t.Name)
+			v.report(chat.RequestIndex, chat.RuleUTF8, "the definition of tool %q is not valid UTF-8", t.Name)
 		}
 	}
 	for i, m := range req.Messages {
@@ -103,27 +70,27 @@ func (v *validator) message(i int, m chat.Message) {
 		v.report(i, chat.RuleEmpty, "the message says nothing")
 	}
 	if v.api == ChatCompletions && m.Role != chat.RoleTool && m.Name != "" && m.Name != plainName(m.Name) {
-		v.report(i, RuleName, "the name is %q", m.Name)
+		v.report(i, chat.RuleName, "the name is %q", m.Name)
 	}
 	if !utf8.ValidString(m.ToolCallID) {
-		v.report(i, RuleUTF8, "the id %q of the answered call is not valid UTF-8", m.ToolCallID)
+		v.report(i, chat.RuleUTF8, "the id %q of the answered call is not valid UTF-8", m.ToolCallID)
 	}
 	if m.Role != chat.RoleAssistant {
 		return
 	}
 	for _, call := range m.ToolCalls {
 		if call.Name != "" && call.Name != toolName(call.Name) {
-			v.report(i, RuleCallForm, "call %q names %q", call.ID, call.Name)
+			v.report(i, chat.RuleCallForm, "call %q names %q", call.ID, call.Name)
 		}
 		if n := utf8.RuneCountInString(call.ID); n > v.api.maxCallID() {
-			v.report(i, RuleCallForm, "the id %q has %d characters of %d", call.ID, n, v.api.maxCallID())
+			v.report(i, chat.RuleCallForm, "the id %q has %d characters of %d", call.ID, n, v.api.maxCallID())
 		}
 		if !utf8.ValidString(call.ID) || !utf8.ValidString(call.Arguments) {
-			v.report(i, RuleUTF8, "the id or the arguments of call %q are not valid UTF-8", call.ID)
+			v.report(i, chat.RuleUTF8, "the id or the arguments of call %q are not valid UTF-8", call.ID)
 		}
 		if v.api == Responses && call.ID != "" {
 			if v.seen[call.ID] {
-				v.report(i, RuleCallUnique, "the id %q was used before", call.ID)
+				v.report(i, chat.RuleCallUnique, "the id %q was used before", call.ID)
 			}
 			v.seen[call.ID] = true
 		}
@@ -203,13 +170,13 @@ func reasoningFaults(m chat.Message) []reasoningFault {
 			continue
 		}
 		if !items.Readable(item.raw()) {
-			found = append(found, reasoningFault{k, RuleReadable, "has neither encrypted content nor plain text"})
+			found = append(found, reasoningFault{k, chat.RuleReadable, "has neither encrypted content nor plain text"})
 		}
 		pending = k
 	}
 	rest := slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return !placed[c.ID] })
 	if pending >= 0 && !rest {
-		found = append(found, reasoningFault{pending, RuleReasoning, "is not followed by an item"})
+		found = append(found, reasoningFault{pending, chat.RuleReasoning, "is not followed by an item"})
 	}
 	return found
 }
