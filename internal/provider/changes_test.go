@@ -76,16 +76,15 @@ func TestBlankTextIsRemovedAndInvalidBytesAreReplaced(t *testing.T) {
 }
 
 func TestToolsToolChoiceAndLimitAreRepaired(t *testing.T) {
-	var c provider.Changes
 	req := chat.Request{
-		MaxTokens: -1, ToolChoice: chat.ToolChoiceRequired,
+		Messages: []chat.Message{chat.UserMessage("b"), chat.UserMessage("a")}, MaxTokens: -1, ToolChoice: chat.ToolChoiceRequired,
 		Tools: []chat.Tool{{Name: "f", Description: "\xff"}, {Name: "f"}, {Name: "g", Description: "g"}},
 	}
 	want := chat.Request{
 		ToolChoice: chat.ToolChoiceRequired, Tools: []chat.Tool{{Name: "f", Description: "\uFFFD"}, {Name: "g", Description: "g"}},
 		Messages: []chat.Message{chat.UserMessage("b"), chat.UserMessage("a")},
 	}
-	got, changes := c.Repaired(req, list(want.Messages...))
+	got, changes := lenient().Repair(req)
 	require.Equal(t, want, got)
 	require.Equal(t, []string{
 		"request: the answer has room: a limit of -1 tokens left out",
@@ -93,8 +92,7 @@ func TestToolsToolChoiceAndLimitAreRepaired(t *testing.T) {
 		`request: tools are named and described by a schema: the second tool "f" left out`,
 	}, said(changes))
 
-	c = provider.Changes{}
-	got, changes = c.Repaired(chat.Request{ToolChoice: chat.ToolChoiceRequired}, nil)
+	got, changes = lenient().Repair(chat.Request{ToolChoice: chat.ToolChoiceRequired})
 	require.Equal(t, chat.Request{ToolChoice: chat.ToolChoiceAuto, Messages: []chat.Message{}}, got)
 	require.Equal(t, []string{"request: the tool choice can be met: a call is no longer required: there are no tools"}, said(changes))
 }

@@ -113,16 +113,12 @@ func (l ImageLimits) ImageViolations(messages []chat.Message) []chat.Violation {
 	return list
 }
 
-// Images replaces each image that exceeds a provider's limits with a text.
-func (c *Changes) Images(l ImageLimits, messages []Indexed, text func(error) chat.Text) {
-	plain := make([]chat.Message, len(messages))
-	for i, m := range messages {
-		plain[i] = m.Message
-	}
-	for _, e := range l.Excess(plain) {
-		m := &messages[e.Message]
-		c.Report(m.Index, e.Rule, "part %d replaced by a text: %v", e.Part, e.Err)
+// Images replaces each image that exceeds a limit with a text.
+func (r *Repairer) Images(excess func([]chat.Message) []ImageExcess) {
+	for _, e := range excess(r.Plain()) {
+		m := &r.Messages[e.Message]
+		r.Report(m.Index, e.Rule, "part %d replaced by a text: %v", e.Part, e.Err)
 		m.Content = slices.Clone(m.Content)
-		m.Content[e.Part] = text(e.Err)
+		m.Content[e.Part] = LeftOut(e.Err.Error())
 	}
 }

@@ -17,22 +17,23 @@ func inline(bytes int) chat.Image {
 
 // shown returns for each image of a conversation an x if it stays, else a -.
 func shown(l provider.ImageLimits, images ...chat.Part) string {
-	list := make([]provider.Indexed, len(images))
-	for i, p := range images {
-		list[i] = provider.Indexed{Message: chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Look:"), p}}, Index: i}
+	var req chat.Request
+	for _, p := range images {
+		req.Messages = append(req.Messages, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Look:"), p}})
 	}
-	var c provider.Changes
-	c.Images(l, list, func(why error) chat.Text { return chat.Text(why.Error()) })
+	api := lenient()
+	api.Images = l
+	req, changes := api.Repair(req)
 	var stays strings.Builder
-	for _, m := range list {
+	for _, m := range req.Messages {
 		if _, text := m.Content[1].(chat.Text); text {
 			stays.WriteByte('-')
 		} else {
 			stays.WriteByte('x')
 		}
 	}
-	if len(c.ByMessage()) != strings.Count(stays.String(), "-") {
-		return fmt.Sprint(stays.String(), c.ByMessage())
+	if len(changes) != strings.Count(stays.String(), "-") {
+		return fmt.Sprint(stays.String(), changes)
 	}
 	return stays.String()
 }

@@ -1,20 +1,25 @@
 package provider_test
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-func list(messages ...chat.Message) []provider.Indexed {
-	var out []provider.Indexed
-	for i, m := range messages {
-		out = append(out, provider.Indexed{Message: m, Index: i})
+// lenient returns an API with the rules that all share, which has no images.
+func lenient() *provider.API {
+	return &provider.API{
+		NewID:  func(id string, n int) string { return fmt.Sprint(id, "#", n) },
+		Faults: func(chat.Message) []provider.Fault { return nil },
+		Says:   func(m chat.Message) bool { return m.Text() != "" },
+		Late:   func(chat.Message, chat.Thinking) chat.Part { return nil },
 	}
-	return out
 }
 
 func calling(ids ...string) chat.Message {
@@ -23,33 +28,6 @@ func calling(ids ...string) chat.Message {
 		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "f"})
 	}
 	return m
-}
-
-func TestAResultBelongsToTheLastCallWithItsID(t *testing.T) {
-	for _, tt := range []struct {
-		rule    string
-		given   []chat.Message
-		results map[int][]int
-	}{
-		{"results belong to the calls before them, in any order", []chat.Message{calling("a", "b"), chat.ToolResult("b", ""), chat.ToolResult("a", "")}, map[int][]int{0: {1, 2}}},
-		{"other messages may be between a call and its result", []chat.Message{calling("a"), chat.UserMessage("u"), chat.ToolResult("a", "")}, map[int][]int{0: {2}}},
-		{"a result before its call belongs to none", []chat.Message{chat.ToolResult("a", ""), calling("a")}, map[int][]int{}},
-		{"a result with an unknown id belongs to none", []chat.Message{calling("a"), chat.ToolResult("b", "")}, map[int][]int{}},
-		{"a result belongs to the later of two messages with its id", []chat.Message{calling("a"), calling("a"), chat.ToolResult("a", "")}, map[int][]int{1: {2}}},
-		{"a message has no more results with an id than calls with it", []chat.Message{calling("a", "a"), chat.ToolResult("a", ""), chat.ToolResult("a", ""), chat.ToolResult("a", "")}, map[int][]int{0: {1, 2}}},
-	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			results, matched := provider.ResultsOf(list(tt.given...))
-			require.Equal(t, tt.results, results)
-			want := map[int]bool{}
-			for _, of := range tt.results {
-				for _, i := range of {
-					want[i] = true
-				}
-			}
-			require.Equal(t, want, matched)
-		})
-	}
 }
 
 func TestEndMakesTheLastMessageOneToAnswer(t *testing.T) {
@@ -71,13 +49,9 @@ func TestEndMakesTheLastMessageOneToAnswer(t *testing.T) {
 		{"a system message moves before the round", []chat.Message{user, calling("a"), result, system}, []chat.Message{user, system, calling("a"), result}, []string{"message 3" + moved}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			var c provider.Changes
-			var got []chat.Message
-			for _, m := range c.End(list(tt.given...), len(tt.given)) {
-				got = append(got, m.Message)
-			}
-			require.Equal(t, tt.want, got)
-			require.Equal(t, tt.changes, said(c.ByMessage()))
+			got, changes := lenient().Repair(chat.Request{Messages: tt.given})
+			require.Empty(t, cmp.Diff(tt.want, got.Messages, cmpopts.EquateEmpty()))
+			require.Equal(t, tt.changes, said(changes))
 		})
 	}
 }

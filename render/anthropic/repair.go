@@ -2,11 +2,14 @@ package anthropic
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 // Repair changes a request so that [Validate] finds nothing wrong, and returns each change. The original is not
@@ -41,105 +44,121 @@ func Repair(req chat.Request) (chat.Request, []chat.Repair) { return repair(req,
 
 // repair is Repair for a model that accepts at most this number of images. 0 is the lowest limit of any model.
 func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
-	r := &repairer{tools: req.Tools, given: len(req.Messages), maxImages: images}
-	for i, m := range req.Messages {
-		m.Content = slices.Clone(m.Content)
-		m.ToolCalls = slices.Clone(m.ToolCalls)
-		r.items = append(r.items, item{index: i, m: r.Fields(i, m)})
-	}
-	r.searches()
-	r.pair()
-	r.parts()
-	r.images()
-	r.serverTools()
-	r.ends()
-	r.serverTools() // a user message at the end closes open calls
-	r.thinking()
-	out := req
-	out.Messages = make([]chat.Message, len(r.items))
-	for i, it := range r.items {
-		out.Messages[i] = it.m
-	}
-	r.request(&out)
-	r.cache(&out)
-	return out, r.ByMessage()
+	return accepts(images).Repair(req)
 }
 
-// item is a message and its index in the original request.
-type item struct {
-	index  int
-	m      chat.Message
-	broken bool // a part of its thinking was removed
+// accepts is what the API accepts, with at most this number of images.
+func accepts(images int) *provider.API {
+	return &provider.API{
+		CallID: provider.Words(0, "_-"), ToolName: provider.Words(128, "_-"), UniqueIDs: true, NewID: newID,
+		Arguments: arguments, Images: imageLimits(images), Large: largeImages, Tool: func(t chat.Tool) error { return checkSchema(t.Schema()) },
+		Faults: faults, Says: says, Late: late, Marked: marked, Mark: func(_ chat.Opaque, id string) chat.Part { return messages.PlaceMark(id) },
+		Paused: func(req chat.Request) bool {
+			_, paused := serverTools(req.Messages, req.Tools)
+			return paused
+		},
+		Check: check, Before: searches, Between: withoutUnpaired,
+		After: func(r *provider.Repairer) {
+			if first := slices.IndexFunc(r.Messages, func(m provider.Indexed) bool { return m.Role != chat.RoleSystem }); first >= 0 && r.Messages[first].Role == chat.RoleAssistant {
+				r.InsertUser(first, chat.RuleFirst)
+			}
+			withoutUnpaired(r) // a user message at the end closes open calls
+			keepWhole(r)
+		},
+		Request: func(r *provider.Repairer, req *chat.Request) {
+			declare(r, req)
+			cache(r, req)
+		},
+	}
 }
 
-type repairer struct {
-	provider.Changes
-	items []item
-	tools []chat.Tool
-	given int // the number of original messages
+func newID(id string, n int) string {
+	if id == "" {
+		id = "call"
+		if n == 0 {
+			return id
+		}
+		n--
+	}
+	return fmt.Sprintf("%s_%d", id, n+2)
+}
 
-	maxImages int
+// arguments returns an error for arguments that are not an object.
+func arguments(text string) error {
+	if !isObject(text) {
+		return errors.New("the arguments are not a JSON object")
+	}
+	return nil
+}
+
+// late returns thinking as an opaque part, as [Response] has it, if the message begins with thinking.
+func late(m chat.Message, t chat.Thinking) chat.Part {
+	if !startsWithThinking(m) {
+		return nil
+	}
+	return messages.LaterThinking(t)
+}
+
+// marked returns the id of the call whose place a part marks.
+func marked(m chat.Message, p chat.Opaque) string {
+	if b, err := parseOpaque(p); err == nil && b.marksCall(m) {
+		return b.ID
+	}
+	return ""
 }
 
 // searches removes the calls of tool_search that the API would refuse, with their results.
-func (r *repairer) searches() {
-	messages := make([]chat.Message, len(r.items))
-	for i, it := range r.items {
-		messages[i] = it.m
+func searches(r *provider.Repairer) {
+	messages := r.Plain()
+	stale := staleSearches(chat.Request{Messages: messages, Tools: r.Tools})
+	if len(stale) == 0 {
+		return
 	}
-	stale := staleSearches(chat.Request{Messages: messages, Tools: r.tools})
-	gone := map[string]bool{}
-	var kept []item
-	for n, it := range r.items {
-		if it.m.Role == chat.RoleAssistant {
-			clear(gone)
+	pairs := chat.Pair(messages)
+	var kept []provider.Indexed
+	for n, m := range r.Messages {
+		if call, ok := pairs[n]; ok && stale[callKey{call.Message, call.Call}] {
+			continue
 		}
 		var calls []chat.ToolCall
-		for k, c := range it.m.ToolCalls {
+		for k, c := range m.ToolCalls {
 			if stale[callKey{n, k}] {
-				gone[c.ID] = true
-				r.Report(it.index, chat.RuleToolSearch, "call %q left out, with its result", c.ID)
+				r.Report(m.Index, chat.RuleToolSearch, "call %q left out, with its result", c.ID)
 			} else {
 				calls = append(calls, c)
 			}
 		}
-		it.m.ToolCalls = calls
-		if it.m.Role != chat.RoleTool || !gone[it.m.ToolCallID] {
-			kept = append(kept, it)
-		}
+		m.ToolCalls = calls
+		kept = append(kept, m)
 	}
-	r.items = kept
+	r.Messages = kept
 }
 
-// request repairs the tools and the fields that depend on them.
-func (r *repairer) request(req *chat.Request) {
-	r.Limit(req)
-	var tools []chat.Tool
-	for t := range r.Tools(req.Tools) {
-		t.Parameters = r.schema(t)
-		tools = append(tools, t)
+// declare adds the types that tools' schemas lack, and declares the tools that the history calls if there are no others.
+func declare(r *provider.Repairer, req *chat.Request) {
+	for i, t := range req.Tools {
+		req.Tools[i].Parameters = schema(r, t)
 	}
-	r.Choice(req)
-	if len(tools) == 0 {
-		seen := map[string]bool{}
-		for _, m := range req.Messages {
-			for _, c := range m.ToolCalls {
-				if !seen[c.Name] {
-					seen[c.Name] = true
-					tools = append(tools, chat.Tool{Name: c.Name})
-				}
+	if len(req.Tools) > 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for _, m := range req.Messages {
+		for _, c := range m.ToolCalls {
+			if !seen[c.Name] {
+				seen[c.Name] = true
+				req.Tools = append(req.Tools, chat.Tool{Name: c.Name})
 			}
 		}
-		if len(tools) > 0 {
-			req.ToolChoice = chat.ToolChoiceNone
-			r.Report(chat.RequestIndex, chat.RuleTools, "%d tools of the history declared, with a choice of none", len(tools))
-		}
 	}
-	req.Tools = tools
+	if len(req.Tools) > 0 {
+		req.ToolChoice = chat.ToolChoiceNone
+		r.Report(chat.RequestIndex, chat.RuleTools, "%d tools of the history declared, with a choice of none", len(req.Tools))
+	}
 }
 
 // schema adds the missing type to a tool's schema.
-func (r *repairer) schema(t chat.Tool) json.RawMessage {
+func schema(r *provider.Repairer, t chat.Tool) json.RawMessage {
 	schema := t.Schema()
 	var head map[string]json.RawMessage
 	if len(schema) == 0 || schema[0] != '{' || json.Unmarshal(schema, &head) != nil {
@@ -155,14 +174,55 @@ func (r *repairer) schema(t chat.Tool) json.RawMessage {
 	return append(json.RawMessage(`{"type":"object",`), schema[1:]...)
 }
 
+// keepWhole removes thinking that would not stay complete: from assistant messages that are merged with one before them,
+// and from messages that lost a part of it.
+func keepWhole(r *provider.Repairer) {
+	loop := loopStart(r.Messages)
+	var before chat.Role
+	for n, m := range r.Messages {
+		if m.Role == chat.RoleSystem {
+			continue
+		}
+		merged := before == chat.RoleAssistant && m.Role == chat.RoleAssistant && startsWithThinking(m.Message)
+		before = m.Role
+		if !merged && !m.Broken {
+			continue
+		}
+		if n >= loop {
+			for k := loop; k < len(r.Messages); k++ {
+				removeThinking(r, k)
+			}
+			return
+		}
+		removeThinking(r, n)
+	}
+}
+
+// loopStart returns the index of the start of the current tool loop: after the last user message.
+func loopStart(messages []provider.Indexed) int {
+	n := len(messages)
+	for n > 0 && messages[n-1].Role != chat.RoleUser {
+		n--
+	}
+	return n
+}
+
+func removeThinking(r *provider.Repairer, n int) {
+	m := &r.Messages[n]
+	if m.Role == chat.RoleAssistant && slices.ContainsFunc(m.Content, isThinking) {
+		m.Content = slices.DeleteFunc(slices.Clone(m.Content), isThinking)
+		r.Report(m.Index, chat.RuleThinkingMerged, "the message's thinking left out, because a part of it was lost")
+	}
+}
+
 // cache repairs the breakpoints of a request that is otherwise valid.
-func (r *repairer) cache(req *chat.Request) {
+func cache(r *provider.Repairer, req *chat.Request) {
 	drop := map[blockKey]bool{}
 	for _, mark := range planCache(*req).surplus() {
 		for _, from := range mark.from {
 			drop[from] = true
 		}
-		r.Report(r.items[mark.message()].index, chat.RuleCacheCount, "a cache breakpoint left out")
+		r.Report(r.Messages[mark.message()].Index, chat.RuleCacheCount, "a cache breakpoint left out")
 	}
 	for i, m := range req.Messages {
 		var content chat.Parts
@@ -177,28 +237,28 @@ func (r *repairer) cache(req *chat.Request) {
 	hour := false
 	for n := len(plan.marks) - 1; n >= 0; n-- {
 		switch mark := plan.marks[n]; {
-		case mark.hour && !r.hourAllowed(plan, n):
-			r.lifetime(req, mark, shortLifetime, "shortened to five minutes, because an opaque part before it has no longer one")
+		case mark.hour && !hourAllowed(plan, n):
+			lifetime(r, req, mark, shortLifetime, "shortened to five minutes, because an opaque part before it has no longer one")
 		case mark.hour:
 			hour = true
 		case hour:
-			r.lifetime(req, mark, longLifetime, "extended to an hour, because a later one is an hour")
+			lifetime(r, req, mark, longLifetime, "extended to an hour, because a later one is an hour")
 		}
 	}
 }
 
 // hourAllowed reports whether no opaque part before a mark asks for five minutes.
-func (r *repairer) hourAllowed(plan *cachePlan, n int) bool {
+func hourAllowed(plan *cachePlan, n int) bool {
 	return !slices.ContainsFunc(plan.marks[:n], func(m cacheMark) bool { return len(m.from) == 0 && !m.hour })
 }
 
-func (r *repairer) lifetime(req *chat.Request, mark cacheMark, to time.Duration, what string) {
+func lifetime(r *provider.Repairer, req *chat.Request, mark cacheMark, to time.Duration, what string) {
 	for _, from := range mark.from {
 		p := req.Messages[from.message].Content[from.index].(chat.CacheBreakpoint)
 		p.Lifetime = to
 		req.Messages[from.message].Content[from.index] = p
 	}
 	if len(mark.from) > 0 {
-		r.Report(r.items[mark.message()].index, chat.RuleCacheOrder, "the lifetime of a cache breakpoint %s", what)
+		r.Report(r.Messages[mark.message()].Index, chat.RuleCacheOrder, "the lifetime of a cache breakpoint %s", what)
 	}
 }

@@ -4,22 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // toolSearch is the name of the tool with which clients search for deferred tools.
 const toolSearch = "tool_search"
-
-// The forms of ids and names in the API's reference.
-var (
-	idForm   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
-	nameForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
-)
 
 // Validate checks a request by the rules of [chat.ValidateRequest] and those of Anthropic. It returns nil or a
 // [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
@@ -28,56 +22,29 @@ var (
 func Validate(req chat.Request) error { return validate(req, 0) }
 
 // validate is Validate for a model that accepts at most this number of images. 0 is the lowest limit of any model.
-func validate(req chat.Request, images int) error {
-	v := validator{maxImages: images}
-	unpaired, paused := serverTools(req.Messages, req.Tools)
-	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
-		v.violations = slices.DeleteFunc(err.Violations, func(b chat.Violation) bool { return paused && b.Rule == chat.RuleLast })
-	}
+func validate(req chat.Request, images int) error { return accepts(images).Validate(req) }
+
+// check reports what is wrong with a request as a whole.
+func check(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any)) {
+	unpaired, _ := serverTools(req.Messages, req.Tools)
 	for _, l := range unpaired {
-		v.report(l.message, chat.RuleServerTool, "%s", l.detail)
+		report(l.message, chat.RuleServerTool, "%s", l.detail)
 	}
-	v.tools(req)
-	v.order(req.Messages)
-	v.calls(req)
+	if len(req.Tools) == 0 {
+		if i := slices.IndexFunc(req.Messages, func(m chat.Message) bool { return len(m.ToolCalls) > 0 || m.Role == chat.RoleTool }); i >= 0 {
+			report(i, chat.RuleTools, "there are no tools")
+		}
+	}
+	order(req.Messages, report)
+	searches := staleSearches(req)
 	for i, m := range req.Messages {
-		v.message(i, m)
-	}
-	v.cache(req)
-	v.images(req.Messages)
-	return chat.Invalid(v.violations)
-}
-
-type validator struct {
-	violations []chat.Violation
-	maxImages  int
-}
-
-func (v *validator) report(i int, rule chat.Rule, format string, args ...any) {
-	v.violations = append(v.violations, chat.Violation{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
-}
-
-func (v *validator) tools(req chat.Request) {
-	for _, t := range req.Tools {
-		if t.Name != "" && !nameForm.MatchString(t.Name) {
-			v.report(chat.RequestIndex, chat.RuleToolForm, "a tool has the name %q", t.Name)
-		}
-		if err := checkSchema(t.Schema()); err != nil {
-			v.report(chat.RequestIndex, chat.RuleToolForm, "the parameters of tool %q: %v", t.Name, err)
-		}
-		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-			v.report(chat.RequestIndex, chat.RuleUTF8, "the definition of tool %q is not valid UTF-8", t.Name)
+		for k, c := range m.ToolCalls {
+			if searches[callKey{i, k}] {
+				report(i, chat.RuleToolSearch, "call %q", c.ID)
+			}
 		}
 	}
-	if len(req.Tools) > 0 {
-		return
-	}
-	for i, m := range req.Messages {
-		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool {
-			v.report(i, chat.RuleTools, "there are no tools")
-			return
-		}
-	}
+	checkCache(req, report)
 }
 
 // checkSchema checks that a schema is of type "object". Package chat reports schemas that are not JSON objects.
@@ -92,22 +59,22 @@ func checkSchema(schema json.RawMessage) error {
 }
 
 // order checks the rules about neighbours. System messages are sent separately and do not count.
-func (v *validator) order(messages []chat.Message) {
+func order(messages []chat.Message, report func(i int, rule chat.Rule, format string, args ...any)) {
 	var before chat.Role
 	for i, m := range messages {
 		if m.Role == chat.RoleSystem {
 			continue
 		}
 		if before == "" && m.Role == chat.RoleAssistant {
-			v.report(i, chat.RuleFirst, "it is from the assistant")
+			report(i, chat.RuleFirst, "it is from the assistant")
 		}
 		if before == chat.RoleAssistant && m.Role == chat.RoleAssistant && startsWithThinking(m) {
-			v.report(i, chat.RuleThinkingMerged, "the message before it is from the assistant too")
+			report(i, chat.RuleThinkingMerged, "the message before it is from the assistant too")
 		}
 		before = m.Role
 	}
 	if before == "" && len(messages) > 0 {
-		v.report(len(messages)-1, chat.RuleFirst, "there are only system messages")
+		report(len(messages)-1, chat.RuleFirst, "there are only system messages")
 	}
 }
 
@@ -133,30 +100,6 @@ func isThinking(p chat.Part) bool {
 	return false
 }
 
-func (v *validator) calls(req chat.Request) {
-	seen := map[string]bool{}
-	searches := staleSearches(req)
-	for i, m := range req.Messages {
-		for k, c := range m.ToolCalls {
-			if c.ID != "" && !idForm.MatchString(c.ID) || c.Name != "" && !nameForm.MatchString(c.Name) {
-				v.report(i, chat.RuleCallForm, "call %d has the id %q and the name %q", k, c.ID, c.Name)
-			}
-			if seen[c.ID] {
-				v.report(i, chat.RuleCallUnique, "the id %q was used before", c.ID)
-			}
-			if !isObject(c.Arguments) {
-				v.report(i, chat.RuleArguments, "the arguments of call %q are not a JSON object", c.ID)
-			}
-			if searches[callKey{i, k}] {
-				v.report(i, chat.RuleToolSearch, "call %q", c.ID)
-			}
-		}
-		for _, c := range m.ToolCalls {
-			seen[c.ID] = true // package chat reports an id that one message has twice
-		}
-	}
-}
-
 func isObject(text string) bool {
 	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && json.Valid([]byte(text)) && utf8.ValidString(text)
 }
@@ -173,33 +116,45 @@ func staleSearches(req chat.Request) map[callKey]bool {
 		return b.Type == typeReference && !slices.ContainsFunc(req.Tools, func(t chat.Tool) bool { return t.Deferred && t.Name == b.ToolName })
 	}
 	stale := map[callKey]bool{}
-	open := map[string]callKey{}
+	pairs := chat.Pair(req.Messages)
 	for i, m := range req.Messages {
-		if m.Role == chat.RoleAssistant {
-			clear(open)
-		}
 		for k, c := range m.ToolCalls {
-			open[c.ID] = callKey{i, k}
 			if c.Name == toolSearch && !declared {
 				stale[callKey{i, k}] = true
 			}
 		}
-		if key, ok := open[m.ToolCallID]; ok && m.Role == chat.RoleTool && slices.ContainsFunc(m.Content, isStale) {
-			stale[key] = true
+		if call, ok := pairs[i]; ok && slices.ContainsFunc(m.Content, isStale) {
+			stale[callKey{call.Message, call.Call}] = true
 		}
 	}
 	return stale
 }
 
-func (v *validator) message(i int, m chat.Message) {
-	if len(m.Content) > 0 && !hasContent(m) && slices.ContainsFunc(m.Content, isOpaque) {
-		v.report(i, chat.RuleEmpty, "the message says nothing")
+// says reports whether the content of a message holds something besides thinking.
+func says(m chat.Message) bool {
+	return slices.ContainsFunc(m.Content, func(p chat.Part) bool {
+		switch p := p.(type) {
+		case chat.Thinking, chat.CacheBreakpoint:
+			return false
+		case chat.Opaque:
+			b, _ := parseOpaque(p)
+			return b.Type != typeCitations && b.Type != typeThinking && b.Type != typeRedacted
+		}
+		return true
+	})
+}
+
+// faults returns what of a message's content the API does not accept.
+func faults(m chat.Message) (list []provider.Fault) {
+	if len(m.Content) > 0 && len(m.ToolCalls) == 0 && !says(m) && slices.ContainsFunc(m.Content, isOpaque) {
+		list = append(list, provider.Fault{Part: -1, Rule: chat.RuleEmpty, Why: "the message says nothing"})
 	}
 	for k, p := range m.Content {
 		if rule, err := checkPart(m, p); err != nil {
-			v.report(i, rule, "part %d: %v", k, err)
+			list = append(list, provider.Fault{Part: k, Rule: rule, Why: err.Error()})
 		}
 	}
+	return list
 }
 
 // checkPart returns the rule that a part of a message breaks.
@@ -279,15 +234,15 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 	return nil
 }
 
-func (v *validator) cache(req chat.Request) {
+func checkCache(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any)) {
 	plan := planCache(req)
 	if n := len(plan.marks); n > maxBreakpoints {
-		v.report(plan.marks[maxBreakpoints].message(), chat.RuleCacheCount, "there are %d", n)
+		report(plan.marks[maxBreakpoints].message(), chat.RuleCacheCount, "there are %d", n)
 	}
 	short := false
 	for _, mark := range plan.marks {
 		if short && mark.hour {
-			v.report(mark.message(), chat.RuleCacheOrder, "an hour comes after five minutes")
+			report(mark.message(), chat.RuleCacheOrder, "an hour comes after five minutes")
 			break
 		}
 		short = short || !mark.hour

@@ -55,25 +55,3 @@ func largeImages(messages []chat.Message) (large []provider.ImageExcess) {
 	}
 	return large
 }
-
-func (v *validator) images(messages []chat.Message) {
-	for _, l := range largeImages(messages) {
-		v.report(l.Message, chat.RuleImageSize, "part %d: %v", l.Part, l.Err)
-	}
-	v.violations = append(v.violations, imageLimits(v.maxImages).ImageViolations(messages)...)
-}
-
-// images replaces each image that is too large with a text, and the oldest if there are too many.
-func (r *repairer) images() {
-	for _, find := range []func([]chat.Message) []provider.ImageExcess{imageLimits(r.maxImages).Excess, largeImages} {
-		messages := make([]chat.Message, len(r.items))
-		for n, it := range r.items {
-			messages[n] = it.m
-		}
-		for _, l := range find(messages) {
-			it := &r.items[l.Message]
-			r.Report(it.index, l.Rule, "part %d replaced by a text: %v", l.Part, l.Err)
-			it.m.Content[l.Part] = leftOut(l.Err)
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // Calls of the API's own tools (web search, code execution, MCP servers) and their results are opaque parts of
@@ -111,26 +112,22 @@ func (b opaqueBlock) lost(tools []chat.Tool) string {
 	return ""
 }
 
-// serverTools removes unpaired blocks, and the messages that become empty.
-func (r *repairer) serverTools() {
+// withoutUnpaired removes unpaired blocks, and the messages that become empty.
+func withoutUnpaired(r *provider.Repairer) {
 	for {
-		messages := make([]chat.Message, len(r.items))
-		for n, it := range r.items {
-			messages[n] = it.m
-		}
-		unpaired, _ := serverTools(messages, r.tools)
+		unpaired, _ := serverTools(r.Plain(), r.Tools)
 		if len(unpaired) == 0 {
 			return
 		}
 		for _, l := range slices.Backward(unpaired) {
-			it := &r.items[l.message]
-			r.Report(it.index, chat.RuleServerTool, "left out: %s", l.detail)
-			it.m.Content = slices.Delete(it.m.Content, l.part, l.part+1)
+			m := &r.Messages[l.message]
+			r.Report(m.Index, chat.RuleServerTool, "left out: %s", l.detail)
+			m.Content = slices.Delete(slices.Clone(m.Content), l.part, l.part+1)
 		}
-		r.items = slices.DeleteFunc(r.items, func(it item) bool {
-			gone := it.m.Role == chat.RoleAssistant && !hasContent(it.m)
+		r.Messages = slices.DeleteFunc(r.Messages, func(m provider.Indexed) bool {
+			gone := m.Role == chat.RoleAssistant && !r.Says(m.Message)
 			if gone {
-				r.Report(it.index, chat.RuleEmpty, "the %s message, now empty, left out", it.m.Role)
+				r.Report(m.Index, chat.RuleEmpty, "the %s message, now empty, left out", m.Role)
 			}
 			return gone
 		})

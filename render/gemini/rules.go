@@ -1,10 +1,7 @@
 package gemini
 
 import (
-	"errors"
-	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
@@ -17,31 +14,10 @@ var imageLimits = provider.ImageLimits{Count: 3000, All: 100_000_000}
 
 // Validate checks a request by the rules of [chat.ValidateRequest] and those of Gemini. It returns nil or a
 // [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
-func Validate(req chat.Request, o Options) error {
-	var violations []chat.Violation
-	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
-		violations = err.Violations
-	}
-	for _, t := range req.Tools {
-		if t.Name != "" && !functionName.MatchString(t.Name) {
-			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: chat.RuleToolForm, Detail: fmt.Sprintf("a tool has the name %q", clip(t.Name))})
-		}
-		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: chat.RuleUTF8, Detail: fmt.Sprintf("the definition of tool %q is not valid UTF-8", clip(t.Name))})
-		}
-	}
-	_, more := convert(req.Messages, o)
-	violations = append(violations, more...)
-	violations = append(violations, turns(req.Messages, o)...)
-	violations = append(violations, imageLimits.ImageViolations(req.Messages)...)
-	return chat.Invalid(violations)
-}
+func Validate(req chat.Request, o Options) error { return o.accepts().Validate(req) }
 
 // turns checks the rules about the order of messages.
-func turns(messages []chat.Message, options Options) (violations []chat.Violation) {
-	report := func(i int, rule chat.Rule, detail string) {
-		violations = append(violations, chat.Violation{Index: i, Rule: rule, Detail: detail})
-	}
+func turns(messages []chat.Message, options Options, report func(i int, rule chat.Rule, format string, args ...any)) {
 	current, start := currentTurn(messages), instructions(messages)
 	prompted := false // a user or tool message was met
 	for i, m := range messages {
@@ -58,16 +34,15 @@ func turns(messages []chat.Message, options Options) (violations []chat.Violatio
 				report(i, chat.RuleCallTurn, "no user or tool message comes before the call")
 			}
 			if answers := answersAfter(messages, i); answers != len(m.ToolCalls) {
-				report(i, chat.RuleCounts, counted(len(m.ToolCalls), answers))
+				report(i, chat.RuleCounts, "%d calls and %d responses", len(m.ToolCalls), answers)
 			}
 			if i > current && !options.Legacy {
 				if first, signed := options.firstCall(m); !signed {
-					report(i, chat.RuleSignature, fmt.Sprintf("call %d has none", first))
+					report(i, chat.RuleSignature, "call %d has none", first)
 				}
 			}
 		}
 	}
-	return violations
 }
 
 // currentTurn returns the index of the last message that is sent as the user's, -1 if there is none. System messages
@@ -115,8 +90,4 @@ func answersAfter(messages []chat.Message, i int) int {
 		n++
 	}
 	return n
-}
-
-func counted(calls, answers int) string {
-	return fmt.Sprintf("%d calls and %d responses", calls, answers)
 }

@@ -48,7 +48,7 @@ func namespaces(tools []chat.Tool) (list []*responses.NamespaceToolParam) {
 		if space == nil || len(space.Tools) == inNamespace {
 			count[kind]++
 			number := fmt.Sprintf("_%d", count[kind])
-			space = &responses.NamespaceToolParam{Name: kind[:min(len(kind), maxName-len(number))] + number, Description: "Functions:"}
+			space = &responses.NamespaceToolParam{Name: kind[:min(len(kind), 64-len(number))] + number, Description: "Functions:"}
 			open[kind], list = space, append(list, space)
 		}
 		space.Description += " " + t.Name

@@ -1,0 +1,215 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// API holds what an API accepts: its rules as data, and hooks for rules that only it has. [API.Validate] and [API.Repair]
+// check and repair requests by it.
+type API struct {
+	// CallID and ToolName are the forms of calls' ids and of tools' names, and Participant that of participants' names.
+	CallID, ToolName, Participant Form
+	// UniqueIDs reports whether no two calls of a conversation may have one id, and not only of a message.
+	UniqueIDs bool
+	// NewID returns the n-th id, from 0, that a call gets in place of one that is missing, too long or another's.
+	NewID func(id string, n int) string
+	// Arguments returns an error for arguments of a call that are not accepted. Nil accepts all.
+	Arguments func(arguments string) error
+	// Signature returns an error for the signature of a call that is not accepted. Nil accepts all.
+	Signature func(signature string) error
+	// Unanswered reports whether a call without a result is left out, instead of being answered by one that says so.
+	Unanswered bool
+	// Images are the limits of images, and Large returns those that are too large otherwise. Nil is no such limit.
+	Images ImageLimits
+	Large  func([]chat.Message) []ImageExcess
+
+	// Faults returns what of a message's content is not accepted, one fault or more for each part, calls aside.
+	Faults func(m chat.Message) []Fault
+	// Says reports whether the content of a message is sent, besides thinking.
+	Says func(m chat.Message) bool
+	// Late returns the part that takes the place of thinking that is not first in a message, nil to leave it out.
+	Late func(m chat.Message, t chat.Thinking) chat.Part
+	// Marked returns the id of the call whose place a part marks, "" for any other part, and Mark the part with another
+	// id. Nil if no part does.
+	Marked func(m chat.Message, p chat.Opaque) string
+	Mark   func(p chat.Opaque, id string) chat.Part
+	// Tool checks a tool's definition besides its name. It may be nil.
+	Tool func(t chat.Tool) error
+
+	// Paused reports whether the API goes on with an answer at the end of a conversation. Nil is never.
+	Paused func(req chat.Request) bool
+	// Check reports what else is wrong with a request.
+	Check func(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any))
+	// Before, Between and After repair what else is wrong: before calls are paired, before the end is repaired, and when
+	// the messages are complete. Request repairs what depends on messages and tools that are valid. Each may be nil.
+	Before, Between, After func(r *Repairer)
+	Request                func(r *Repairer, req *chat.Request)
+}
+
+// Fault is the reason why a part of a message is not accepted.
+type Fault struct {
+	Part int // index in the content, -1 for the whole message
+	Rule chat.Rule
+	Why  string
+}
+
+// Form is the form of an id or a name: letters, digits and what an API accepts besides.
+type Form struct {
+	// Max is the maximum number of characters, 0 for no limit.
+	Max int
+	// Allowed reports whether a character may be in it, and First whether it may be the first. Nil allows all.
+	Allowed, First func(r rune) bool
+}
+
+// Words returns the form of at most that many ASCII letters and digits, and these other characters.
+func Words(most int, others string) Form {
+	return Form{Max: most, Allowed: func(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' || strings.ContainsRune(others, r) }}
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+
+// AfterLetter returns the form with a letter or _ at its start.
+func (f Form) AfterLetter() Form {
+	f.First = func(r rune) bool { return isLetter(r) || r == '_' }
+	return f
+}
+
+// Fix returns a text of the form: each character that is not allowed is replaced by _, and what is too much is cut.
+func (f Form) Fix(s string) string {
+	if f.Allowed != nil {
+		s = strings.Map(func(r rune) rune {
+			if r == utf8.RuneError || !f.Allowed(r) {
+				return '_'
+			}
+			return r
+		}, s)
+	}
+	if first, n := utf8.DecodeRuneInString(s); n > 0 && f.First != nil && !f.First(first) {
+		s = "_" + s
+	}
+	if f.isLong(s) {
+		s = string([]rune(s)[:f.Max])
+	}
+	return s
+}
+
+// isLong reports whether a text has too many characters.
+func (f Form) isLong(s string) bool { return f.Max > 0 && utf8.RuneCountInString(s) > f.Max }
+
+// Validate checks a request by the rules of [chat.ValidateRequest] and those of the API. It returns nil or a
+// [*chat.ValidationError] with every violation.
+func (a *API) Validate(req chat.Request) error {
+	v := validation{api: a, seen: map[string]bool{}}
+	paused := a.Paused != nil && a.Paused(req)
+	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
+		v.list = slices.DeleteFunc(err.Violations, func(b chat.Violation) bool { return paused && b.Rule == chat.RuleLast })
+	}
+	for _, t := range req.Tools {
+		v.tool(t)
+	}
+	for i, m := range req.Messages {
+		v.message(i, m)
+	}
+	if a.Check != nil {
+		a.Check(req, v.report)
+	}
+	if a.Large != nil {
+		for _, l := range a.Large(req.Messages) {
+			v.report(l.Message, l.Rule, "part %d: %v", l.Part, l.Err)
+		}
+	}
+	return chat.Invalid(append(v.list, a.Images.ImageViolations(req.Messages)...))
+}
+
+type validation struct {
+	api  *API
+	list []chat.Violation
+	seen map[string]bool // ids of calls
+}
+
+func (v *validation) report(i int, rule chat.Rule, format string, args ...any) {
+	v.list = append(v.list, chat.Violation{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (v *validation) tool(t chat.Tool) {
+	if v.api.ToolName.Fix(t.Name) != t.Name {
+		v.report(chat.RequestIndex, chat.RuleToolForm, "a tool has the name %q", clip(t.Name))
+	}
+	if v.api.Tool != nil {
+		if err := v.api.Tool(t); err != nil {
+			v.report(chat.RequestIndex, chat.RuleToolForm, "the parameters of tool %q: %v", clip(t.Name), err)
+		}
+	}
+	if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
+		v.report(chat.RequestIndex, chat.RuleUTF8, "the definition of tool %q is not valid UTF-8", clip(t.Name))
+	}
+}
+
+func (v *validation) message(i int, m chat.Message) {
+	for _, f := range v.api.Faults(m) {
+		if f.Part < 0 {
+			v.report(i, f.Rule, "%s", f.Why)
+		} else {
+			v.report(i, f.Rule, "part %d: %s", f.Part, f.Why)
+		}
+	}
+	if m.Role != chat.RoleTool && v.api.Participant.Fix(m.Name) != m.Name {
+		v.report(i, chat.RuleName, "the name is %q", clip(m.Name))
+	}
+	if !utf8.ValidString(m.ToolCallID) {
+		v.report(i, chat.RuleUTF8, "the id %q of the answered call is not valid UTF-8", clip(m.ToolCallID))
+	}
+	for k, c := range m.ToolCalls {
+		v.call(i, k, c)
+	}
+	for _, c := range m.ToolCalls { // package chat reports an id that one message has twice
+		v.seen[c.ID] = v.api.UniqueIDs
+	}
+}
+
+func (v *validation) call(i, k int, c chat.ToolCall) {
+	api := v.api
+	if api.CallID.Fix(c.ID) != c.ID || api.ToolName.Fix(c.Name) != c.Name {
+		v.report(i, chat.RuleCallForm, "call %d has the id %q and the name %q", k, clip(c.ID), clip(c.Name))
+	}
+	if v.seen[c.ID] && c.ID != "" {
+		v.report(i, chat.RuleCallUnique, "the id %q was used before", clip(c.ID))
+	}
+	if !utf8.ValidString(c.ID) || !utf8.ValidString(c.Arguments) {
+		v.report(i, chat.RuleUTF8, "the id or the arguments of call %d are not valid UTF-8", k)
+	} else if err := api.arguments(c); err != nil {
+		v.report(i, chat.RuleArguments, "call %d: %v", k, err)
+	}
+	if err := api.signature(c); err != nil {
+		v.report(i, chat.RuleSignatureForm, "call %d: %v", k, err)
+	}
+}
+
+func (a *API) arguments(c chat.ToolCall) error {
+	if a.Arguments == nil {
+		return nil
+	}
+	return a.Arguments(c.Arguments)
+}
+
+func (a *API) signature(c chat.ToolCall) error {
+	if a.Signature == nil {
+		return nil
+	}
+	return a.Signature(c.Signature)
+}
+
+// clip returns the start of a text for an error.
+func clip(s string) string {
+	const most = 100
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}
