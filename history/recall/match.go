@@ -162,7 +162,7 @@ func (t term) next(folded string, from int, over func() bool) (found span, ok bo
 	tried := 0
 	for _, form := range t.forms {
 		for at := from; ; at++ {
-			if tried++; tried%(stride/16) == 1 && over() {
+			if tried++; (tried == 1 && len(folded)-from > stride || tried%(stride/16) == 0) && over() {
 				return span{}, false
 			}
 			i := strings.Index(folded[at:], form)
