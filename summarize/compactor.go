@@ -389,7 +389,7 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 // finish returns the prompt, or the result of the last resort if it does not fit. Why is the error to return if that
 // fails.
 func (w *walker) finish(ctx context.Context, s *plan.Rendered, why error) (result *render.Result, err error) {
-	if !s.Fits {
+	if s.Over != nil {
 		if w.afterTurn {
 			return nil, why
 		}

@@ -205,7 +205,7 @@ func TestMemoryPressureCompactsOnlyIfThePolicySaysSo(t *testing.T) {
 	require.Positive(t, got.TokensRemoved)
 }
 
-func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
+func TestRecoverCompactsOnceAndThenMakesThePromptSmaller(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Err: errors.New("too large")}
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 700)...)
@@ -231,6 +231,7 @@ func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 	lost, ok := errors.AsType[*summarize.RecoveryError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, attempts, lost.Attempts)
+	require.Len(t, compactions(d.Session), 1)
 	require.ErrorIs(t, err, refused.Err)
 	require.Contains(t, err.Error(), "context overflow recovery failed")
 }
@@ -249,7 +250,7 @@ func TestRecoverUsesTheProvidersCount(t *testing.T) {
 	// Another compactor of the session uses the ratio too.
 	again := fixtureOf(t, d.Session)
 	again.Policy = d.Policy
-	again.Say(rounds(6, 7, 700)...)
+	again.Say(round(6, 1400)...)
 	r, err = again.Render(t.Context(), prompt(d.Session))
 	require.NoError(t, err)
 	require.LessOrEqual(t, 2*r.Tokens, 4000)

@@ -134,8 +134,10 @@
 //
 // A compaction that fails leaves what the session shows unchanged. If a model fails, the next one is asked, the agent's
 // own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a
-// summary, compaction pauses for 1 step of the agent, doubled with each further failure up to 64 steps, and until the
-// time that a provider named; after that the same is asked again, in smaller segments from the third unusable answer
+// summary, compaction pauses until the agent's next request was accepted, and for twice as many with each further failure:
+// for 10 at most, or 64 if answers were unusable, which a new turn (the first three times) or a tenth more history ends
+// sooner. No pause lasts longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names,
+// and another model has none. After that the same is asked again, in smaller segments from the third unusable answer
 // on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without
 // the oldest history, or the error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If
 // nothing can be sent without a summary, each render asks for it once, whatever the pause, and if it takes longer than
@@ -143,8 +145,9 @@
 //
 // If a provider refuses a request as too large, its answer becomes an entry of the session ([entry.Refusal]).
 // [entry.Memory] lists what is learnt from it and when that is forgotten: a single refusal that names no limit bounds
-// nothing, and any other bounds the agent's requests, or those for summaries, of that model for some requests. [Recoverable]
-// lists which errors count.
+// nothing, and any other bounds the agent's requests, or those for summaries, of that model for some requests. A refused
+// request is made smaller by leaving history out of it; compactions are planned within the nominal budget until the limit
+// was confirmed by a second refusal. [Recoverable] lists which errors count.
 //
 // What one bad moment costs, under all policies, in the foreground and the background, with and without restarts. A model
 // misbehaves for all its requests of one step, or is down for 50; ten steps later the budget is the nominal one in each

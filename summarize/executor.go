@@ -51,7 +51,7 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 	plan, err := m.Plan(ctx, w.prompt, s, d, w.instructions)
 	if err != nil {
 		if s.Sendable && ctx.Err() == nil && s.Occasion != policy.OnDemand {
-			if addErr := w.c.journal().Unplanned(ctx, err); addErr != nil {
+			if addErr := w.c.journal().Unplanned(ctx, w.target.Name, s.Used, err); addErr != nil {
 				err = errors.Join(err, addErr)
 			}
 		}
@@ -196,7 +196,7 @@ func (x *executor) summarise(ctx context.Context, o execution) (write.Written, [
 	}
 	w := &write.Writer{
 		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, FinishedBefore: l.Finished,
-		Splits: min(write.MaxShrinks, max(0, l.Unusable-1)), Session: x.session,
+		Splits: min(write.MaxShrinks, max(0, l.Of(o.target.Name).Unusable.Failures()-1)), Session: x.session,
 		Emit: func(kind event.Kind, change func(*event.Event)) {
 			e := j.Event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}

@@ -52,7 +52,7 @@ func everyNumber() policy.Policy {
 	p.Ask.Timeout, p.Ask.TimeLimit, p.Ask.Attempts, p.Ask.RetryWait = time.Second, time.Minute, 2, time.Second
 	p.Ask.MinChars, p.Ask.MaxTokens, p.Ask.SimpleResult = 5, 1000, 50
 	p.Replace.Share, p.Replace.Max = 0.2, 1000
-	p.Overflow = policy.Overflow{Attempts: 3, LastResort: policy.ResortTruncate}
+	p.Overflow = policy.Overflow{LastResort: policy.ResortTruncate}
 	p.RetryAfter, p.Branch.Reserve = time.Minute, 100
 	return p
 }

@@ -70,8 +70,8 @@ const mostResorts = 6
 //
 //   - If the refusal names no limit that can be believed, and is the first for a while, it may be a mistake: the same
 //     prompt is returned, made to fit half of the budget if it is larger.
-//   - Otherwise, if the policy has a condition for [policy.OnContextLimit], the session is compacted, as often as
-//     [policy.Overflow].Attempts says. A summary that is ready or being made is used first.
+//   - Otherwise, if the policy has a condition for [policy.OnContextLimit], the session is compacted once, within the
+//     nominal budget unless the limit was confirmed before. A summary that is ready or being made is used first.
 //   - Otherwise, or if that does not help, history is left out of the prompt, as the policy's last resort does or else the
 //     oldest first: down to the limit that was named, or half of the size with each refusal. Nothing is compacted.
 //
@@ -118,15 +118,12 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return nil, err
 	}
 	w.willRetry = true
-	ceiling, most := l.Of(w.target.Name).Agent, mostResorts
+	limit := l.Of(w.target.Name).Agent
 	compacts := !w.policy.Off && len(w.policy.Trigger.For(policy.OnContextLimit)) > 0
-	if compacts {
-		most += w.policy.Overflow.Attempts
+	if limit.Attempts > mostResorts+1 {
+		return nil, &RecoveryError{Refused: refused, Attempts: limit.Attempts - 1, Err: errStillTooLarge}
 	}
-	if ceiling.Attempts > most {
-		return nil, &RecoveryError{Refused: refused, Attempts: ceiling.Attempts - 1, Err: errStillTooLarge}
-	}
-	if own := ceiling.Confirmed(); compacts && own > 0 && own <= w.policy.Overflow.Attempts {
+	if compacts && limit.Attempts == 2 {
 		result, err = w.walk(ctx, policy.OnContextLimit)
 	} else {
 		result, err = w.resized(ctx)
@@ -134,11 +131,11 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if err != nil && ctx.Err() != nil {
 		return nil, guard.EndCause(ctx, err)
 	}
-	if err == nil && !ceiling.Once && result.Tokens+before.Size.Tools >= counted { // it would be refused again
+	if err == nil && limit.Attempts > 1 && result.Tokens+before.Size.Tools >= counted { // it would be refused again
 		err = cmp.Or(w.failure, errStillTooLarge)
 	}
 	if err != nil {
-		return nil, &RecoveryError{Refused: refused, Attempts: ceiling.Attempts, Err: err}
+		return nil, &RecoveryError{Refused: refused, Attempts: limit.Attempts - 1, Err: err}
 	}
 	return result, nil
 }

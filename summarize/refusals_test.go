@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
@@ -198,6 +199,113 @@ func TestOneFalseRefusalCostsOneRequestAndNoCompaction(t *testing.T) {
 					require.Empty(t, compactions(s.d.Session))
 				})
 			})
+		}
+	})
+}
+
+// A refused step is made smaller by what can be undone, and the one compaction that a policy may make has the room that it
+// has without a refusal.
+func TestARefusedStepSqueezesNoSummary(t *testing.T) {
+	const most = 30_000
+	full := func(t *testing.T, p policy.Policy) fixture {
+		d := fixtureOf(t, numbered.Session())
+		d.Policy, d.Target.Name, d.Target.Budget, d.Target.ContextWindow = p, "m", most, 40_000
+		d.Policy.Ask.Names, d.Policy.Clear = nil, policy.Clear{}
+		d.Policy.Trigger = slices.DeleteFunc(slices.Clone(p.Trigger), func(c policy.Condition) bool { return c.On == "" || c.On == policy.OnRender })
+		if len(d.Policy.Trigger) == 0 {
+			d.Policy.Trigger = policy.Trigger{{On: policy.OnDemand}}
+		}
+		for n := range 22 {
+			d.Say(chat.UserMessage(fmt.Sprintf("§ Request %d. ", n) + words(300)))
+			d.Say(round(n, 900)...)
+		}
+		d.Say(chat.UserMessage("§ And now?"))
+		return d
+	}
+	plans := func(d fixture) (rooms []int) {
+		for _, e := range entries(t, d.Session) {
+			if p, ok := e.Body.(entry.Plan); ok {
+				rooms = append(rooms, p.Room)
+			}
+		}
+		return rooms
+	}
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
+		usual := full(t, p)
+		usual.Target.Model = saying("## Goal\nThe work goes on, step by step.")
+		usual.Messages()
+		_, err := usual.Compact(t.Context(), "")
+		require.NoError(t, err)
+		for name, refused := range map[string]error{
+			"413": status(413), "a wrong limit": &chat.ContextLimitError{Limit: 1, Tokens: 2}, "three quarters": &chat.ContextLimitError{Limit: most * 3 / 4, Tokens: most},
+		} {
+			t.Run(name, func(t *testing.T) {
+				d := full(t, p)
+				refuses := true
+				d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					switch {
+					case isSummary(r):
+						return models.SaySummary("## Goal\nThe work goes on, step by step.")(ctx, r)
+					case refuses:
+						return chat.Response{}, refused
+					}
+					return models.Say("§ Done.")(ctx, r)
+				})
+				_, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session)}).Step(t.Context())
+				require.Error(t, err)
+				rooms := plans(d)
+				require.LessOrEqual(t, len(rooms), len(p.Trigger.For(policy.OnContextLimit)))
+				for _, room := range rooms {
+					require.GreaterOrEqual(t, room, plans(usual)[0])
+				}
+				refuses = false
+				s := &stepper{d: d}
+				for n := range 10 {
+					s.step(t, n, 30)
+				}
+				require.Zero(t, s.failed, s.failures)
+				require.Equal(t, rooms, plans(d), "nothing more is compacted")
+			})
+		}
+	})
+}
+
+// A provider may name any time; a compaction is tried again while the agent's requests are accepted.
+func TestATimeThatAProviderNamesHoldsNoCompactionUp(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
+		for _, wait := range []time.Duration{time.Minute, time.Hour, 365 * 24 * time.Hour} {
+			for _, background := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v, background %v", wait, background), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						summaries := 0
+						d := fixtureOf(t, numbered.Session())
+						d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+							if !isSummary(r) {
+								return models.Say("§ Done. "+words(500))(ctx, r)
+							}
+							if summaries++; summaries <= 3 {
+								return chat.Response{}, &chat.TransientError{RetryAfter: wait, Err: errors.New("429 quota")}
+							}
+							return models.SaySummary("## Goal\nThe work goes on, step by step, as it was asked for at the start.")(ctx, r)
+						})
+						d.Policy, d.Target.Name, d.Target.Budget = p, "m", 8000
+						d.Policy.Ask.Names, d.Policy.Clear = nil, policy.Clear{}
+						d.Policy.Trigger = policy.Trigger{{Ratio: 0.7, Background: background}, {On: policy.OnBudgetExceeded}}
+						d.Policy.Cut = history.Cut{Tokens: 2000}
+						s := &stepper{d: d}
+						well, n := 0, 0
+						for ; well < 12 && len(compactions(d.Session)) == 0; n++ {
+							s.step(t, n, 100)
+							if synctest.Wait(); summaries >= 3 {
+								well++
+							}
+							time.Sleep(12 * time.Second)
+						}
+						require.LessOrEqual(t, well, 11, "ten good steps, and the one that places it")
+						require.Len(t, compactions(d.Session), 1)
+					})
+				})
+			}
 		}
 	})
 }

@@ -94,9 +94,9 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 	}
 }
 
-// explained returns the explanation without the time and the text of the error.
+// explained returns the explanation without times and the text of the error.
 func explained(d fixture) policy.Explanation {
 	e := d.Explain(context.Background())
-	e.Measurement.Time, e.Err = time.Time{}, ""
+	e.Measurement.Time, e.Measurement.Pause.Until, e.Err = time.Time{}, time.Time{}, ""
 	return e
 }

@@ -138,6 +138,11 @@ func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
 	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
 	require.NoError(t, err)
 	d.Messages()
+	require.Equal(t, 40_000, d.Explain(t.Context()).Measurement.Budget, "it is not confirmed")
+	d.Say(rounds(4, 5, 100)...)
+	_, err = d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
+	require.NoError(t, err)
+	d.Messages()
 	require.Less(t, d.Explain(t.Context()).Measurement.Budget, 2000)
 	reported(d, "m", 30_000, 28_000)
 	d.Say(chat.UserMessage("Go on."))
@@ -181,7 +186,7 @@ func TestTheRetryAfterOfOneModelDoesNotPauseTheOthers(t *testing.T) {
 	d.Target.Model, d.Target.Budget = own, 100_000
 	d.Say(rounds(1, 3, 500)...)
 	d.Messages()
-	d.Say(round(4, 500)...)
+	d.Say(rounds(4, 5, 500)...)
 	d.Messages()
 	require.Len(t, compactions(d.Session), 1)
 }

@@ -226,16 +226,12 @@ func (a *Agent) policy() policy.Policy {
 	if len(p.Trigger.For(policy.OnContextLimit)) == 0 {
 		p.Trigger = append(p.Trigger, policy.Condition{On: policy.OnContextLimit})
 	}
-	p.Overflow.Attempts = max(p.Overflow.Attempts, maxRefusals)
 	p.Ask.Attempts = max(p.Ask.Attempts, 4) // for failures that may pass
 	if a.Summarizer != nil {
 		p.Ask.Names = append([]string{Summarizer}, p.Ask.Names...)
 	}
 	return p
 }
-
-// maxRefusals is the number of refusals in a row that are answered by a compaction.
-const maxRefusals = 4
 
 // onEvent records compactions for the next round's report.
 func (a *Agent) onEvent(e event.Event) {

@@ -1,6 +1,10 @@
 package entry
 
-import "github.com/promptree-go/promptree/internal/clamp"
+import (
+	"time"
+
+	"github.com/promptree-go/promptree/internal/clamp"
+)
 
 // Learnt is what a session has learnt of a model from its answers and refusals.
 type Learnt struct {
@@ -11,108 +15,118 @@ type Learnt struct {
 	// is not known.
 	Accepted int `json:"accepted,omitempty"`
 	Counted  int `json:"counted,omitempty"`
-	// Agent is the ceiling of the agent's requests, and Summaries that of requests for summaries. A refusal of one kind
-	// says nothing of the other.
-	Agent     Ceiling `json:"agent,omitzero"`
-	Summaries Ceiling `json:"summaries,omitzero"`
+	// Agent is the limit of the agent's requests, and Summaries that of requests for summaries. A refusal of one kind says
+	// nothing of the other.
+	Agent     Fact `json:"agent,omitzero"`
+	Summaries Fact `json:"summaries,omitzero"`
+	// Failed is the failure of compactions of this model's prompts, and Unusable that of answers that could not be used as
+	// a summary.
+	Failed   Fact `json:"failed,omitzero"`
+	Unusable Fact `json:"unusable,omitzero"`
 }
 
-// Ceiling is a size that was learnt from refusals of one kind of request to one model. Sizes are in tokens by our own
-// count, of messages and tools. The zero value bounds nothing.
-type Ceiling struct {
-	// Refused is the size of the smallest request that was refused, or the limit that the provider named, if that is
-	// smaller. 0 for none.
-	Refused int `json:"refused,omitempty"`
-	// Once reports that there was a single refusal, without a number to believe. It may have been a mistake, and bounds
-	// no later request.
-	Once bool `json:"once,omitempty"`
-	// Holds is for how many accepted requests the ceiling holds, and Left how many of them are left. After that the
-	// nominal budget is tried again. Holds is 3 at first, and doubles if the nominal budget is then refused at up to
-	// 1.5 times the ceiling.
-	Holds int `json:"holds,omitempty"`
-	Left  int `json:"left,omitempty"`
-	// Attempts is the number of refusals in a row, and Next the size of the next attempt; 0 means half of the nominal
-	// size. Resent reports that the first of them may have been a mistake, so that the request was sent again.
-	Attempts int  `json:"attempts,omitempty"`
-	Next     int  `json:"next,omitempty"`
-	Resent   bool `json:"resent,omitempty"`
+// Fact is a bad moment that a session remembers: a limit that refusals taught, or a failure. It holds for 2^Tries accepted
+// requests, and the first refusal for two. The zero value says nothing.
+type Fact struct {
+	// Tokens of a limit is the size of the smallest request that was refused, or the limit that the provider named, if that
+	// is smaller: messages and tools by our own count. Tokens of a failure is what the policy measured before it.
+	Tokens int `json:"tokens,omitempty"`
+	// Cause is the text of a failure, and Since the time of the newest. Both are zero for a limit, which has no time.
+	Cause string    `json:"cause,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	// Tries of a limit is how often it was refused since it was let go for a while: 0 if there was a single refusal without
+	// a number to believe, which may have been a mistake. Tries of a failure is how often it was tried again since the first.
+	Tries int `json:"tries,omitempty"`
+	// Left is for how many accepted requests the fact still holds. After that the nominal budget is tried again.
+	Left int `json:"left,omitempty"`
+	// Attempts counts the refusals in a row: 1 is one that may have been a mistake, 2 the first that was none. Next is the
+	// size of the attempt after these, 0 for half of the nominal size.
+	Attempts int `json:"attempts,omitempty"`
+	Next     int `json:"next,omitempty"`
 }
 
-// firstHold is for how many accepted requests a refusal is remembered at first.
-const firstHold = 3
+// Failures returns the number of failures in a row, of which the fact is the newest.
+func (f Fact) Failures() int {
+	if f.Cause == "" {
+		return 0
+	}
+	return f.Tries + 1
+}
 
 // MaxModels is the maximum number of models that a [Memory] holds.
 const MaxModels = 64
 
+// hold returns for how many accepted requests a fact holds.
+func hold(tries int) int { return 1 << min(tries, 30) }
+
 // Size returns the largest size of the next request, in tokens, given the nominal one.
-func (c Ceiling) Size(nominal int) int {
+func (f Fact) Size(nominal int) int {
 	size := nominal
 	switch {
-	case c.Attempts > 0 && c.Next == 0:
+	case f.Attempts == 1:
 		size = nominal / 2
-	case c.Attempts > 0:
-		size = c.Next
-	case c.Left > 0 && !c.Once:
-		size = nineTenths(c.Refused)
+	case f.Attempts > 1:
+		size = f.Next
+	case f.Left > 0 && f.Tries > 0:
+		size = nineTenths(f.Tokens)
 	}
 	return max(1, min(size, nominal))
 }
 
-// Confirmed returns the number of refusals in a row, without a first one that may have been a mistake.
-func (c Ceiling) Confirmed() int {
-	if c.Resent {
-		return c.Attempts - 1
+// Confirmed returns the size within which compactions are planned, given the nominal one: less than that only once smaller
+// requests were accepted and one of the limit's size was refused again.
+func (f Fact) Confirmed(nominal int) int {
+	if f.Left == 0 || f.Tries < 2 {
+		return nominal
 	}
-	return c.Attempts
+	return min(nominal, nineTenths(f.Tokens))
 }
 
 func nineTenths(n int) int { return max(1, clamp.Share(0.9, n)) }
 
 // refuse records that a request of a size was refused. Named is the limit that the provider named, by our count, 0 if
 // it named none that is believed.
-func (c *Ceiling) refuse(counted, named int) {
-	first := c.Attempts == 0
-	attempts := c.Attempts + 1
-	if named == 0 && c.Refused == 0 {
-		*c = Ceiling{Refused: counted, Once: true, Holds: firstHold, Left: firstHold, Attempts: attempts, Resent: true}
+func (f *Fact) refuse(counted, named int) {
+	if named == 0 && f.Tokens == 0 {
+		*f = Fact{Tokens: counted, Left: hold(1), Attempts: 1}
 		return
 	}
-	size := counted
+	size, first := counted, f.Attempts == 0
 	if named > 0 {
 		size = min(size, named)
 	}
-	holds := max(firstHold, c.Holds)
-	switch known := c.Refused > 0 && !c.Once; {
-	case known && c.Left == 0 && counted <= c.Refused+c.Refused/2:
-		holds = clamp.Sum(holds, holds)
-	case !known && first: // something was accepted since the only refusal, so its size says nothing
-		c.Refused = 0
+	switch {
+	case f.Tries > 0 && f.Left == 0 && (named > 0 || counted <= f.Tokens+f.Tokens/2):
+		f.Tries++
+	case f.Tries == 0 && first: // something was accepted since the only refusal, so its size says nothing
+		f.Tokens = 0
 	}
-	if c.Refused > 0 {
-		size = min(size, c.Refused)
+	if f.Tokens > 0 {
+		size = min(size, f.Tokens)
 	}
 	next := nineTenths(size)
 	if named == 0 || !first {
 		next = max(1, min(next, counted/2))
 	}
-	*c = Ceiling{Refused: max(1, size), Holds: holds, Left: holds, Attempts: attempts, Next: next, Resent: c.Resent}
+	tries := max(1, f.Tries)
+	*f = Fact{Tokens: max(1, size), Tries: tries, Left: hold(tries), Attempts: max(2, f.Attempts+1), Next: next}
 }
 
 // endRow ends the refusals in a row.
-func (c *Ceiling) endRow() { c.Attempts, c.Next, c.Resent = 0, 0, false }
+func (f *Fact) endRow() { f.Attempts, f.Next = 0, 0 }
 
 // accepted records that a request was accepted. Its size does not matter.
-func (c *Ceiling) accepted() {
-	c.endRow()
-	if c.Left = max(0, c.Left-1); c.Left == 0 && c.Once {
-		*c = Ceiling{}
+func (f *Fact) accepted() {
+	f.endRow()
+	if f.Left = max(0, f.Left-1); f.Left == 0 && f.Tries == 0 {
+		*f = Fact{}
 	}
 }
 
 // fits records the size of an accepted request.
-func (c *Ceiling) fits(counted int) {
-	if !c.Once && c.Refused > 0 && counted >= c.Refused {
-		*c = Ceiling{}
+func (f *Fact) fits(counted int) {
+	if f.Tries > 0 && counted >= f.Tokens {
+		*f = Fact{}
 	}
 }
 

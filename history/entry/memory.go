@@ -10,35 +10,25 @@ import (
 // Memory is what a session remembers of bad moments: requests that were refused as too large, and compactions that
 // failed. It says whether and when to try again, and with how much. It is read from the entries of a path, and a
 // compaction retains what it would hide ([Retained].Models), so every process that opens the session has the same
-// memory. Each fact has an end:
+// memory. Each is a [Fact] of one model, which holds for 2^Tries accepted requests of it and ends sooner by evidence:
 //
-//	fact                   from                         says                                    forgotten
-//	Ceiling.Attempts       Refusal, Usage.Refused       how small the next attempt is           when anything is said
-//	Ceiling.Once           a first refusal that names   the next refusal makes a ceiling        after 3 accepted requests
-//	                       no number to believe
-//	Ceiling.Refused        any later refusal, or one    the budget is nine tenths of it         when a request of its size is
-//	                       with a number to believe     for Holds accepted requests, then       accepted
-//	                                                    the nominal one again
-//	Learnt.Accepted        Usage, Compaction.Asked      which numbers are believed              never: it bounds no request, and
-//	                                                                                            an accepted request stays so
-//	Failures, Failed       PlanEnd                      how long compaction pauses              at the next compaction
-//	Unusable               PlanEnd                      smaller requests for a summary          at the next compaction
-//	TurnFailed             PlanEnd                      whether a prompt waits for a summary    when the user says something
+//	fact              from                     says                                        ends
+//	Learnt.Agent      Refusal, Usage.Refused   the budget is nine tenths of Tokens         with an accepted request of its size
+//	Learnt.Summaries  Refusal                  the same for requests for summaries         as above
+//	Learnt.Failed     PlanEnd                  compaction pauses, for 10 requests at most  at the next compaction
+//	Learnt.Unusable   PlanEnd                  compaction pauses                           with a new turn (the first three times),
+//	                                                                                       a tenth more tokens, or a compaction
+//
+// A pause also has a longest time, which the caller of [Memory.Pause] knows. Three things more are remembered:
+// Fact.Attempts, how small the next attempt is, until anything is said; Learnt.Accepted, which says what numbers are
+// believed and bounds nothing; and TurnFailed, until the user says something.
 type Memory struct {
 	// Models holds what was learnt of models, the one that was heard of last at the end; at most [MaxModels].
 	Models []Learnt
-	// Failures is the number of compactions that failed in a row, Failed the newest of them or a later cancellation,
-	// and FailedAt its time. Steps is the number of the agent's answers since then.
-	Failures int
-	Failed   PlanEnd
-	FailedAt time.Time
-	Steps    int
-	// Unusable is the number of failures in a row, up to the newest, because an answer could not be used as a summary.
-	Unusable int
 	// TurnFailed reports that a compaction failed for which a prompt of this turn waited.
 	TurnFailed bool
 
-	foreground bool // the pending plan is one for which a prompt waits
+	plan Plan // the newest, of which only some fields are set
 }
 
 // Of returns what was learnt of a model.
@@ -75,12 +65,15 @@ func (m *Memory) Add(e Entry) {
 	case Refusal:
 		m.change(b.Model, func(l *Learnt) { l.Refuse(b) })
 	case Plan:
-		m.foreground = !b.Background
+		m.plan = Plan{Model: b.Model, Used: b.Used, Background: b.Background}
 	case PlanEnd:
 		m.ended(b, e.Time)
 	case Compaction:
 		*m = Memory{Models: m.Models}
-		m.each((*Learnt).attempted)
+		m.each(func(l *Learnt) {
+			l.attempted()
+			l.Failed, l.Unusable = Fact{}, Fact{}
+		})
 		if b.Answers > 0 {
 			m.change(b.Model, func(l *Learnt) { l.Summarised(b.Answers, b.Asked) })
 		}
@@ -92,12 +85,13 @@ func (m *Memory) said(role chat.Role) {
 	if role == chat.RoleUser {
 		m.TurnFailed = false
 	}
-	if role == chat.RoleAssistant {
-		m.Steps++
-	}
 	m.each(func(l *Learnt) {
 		if l.Agent.endRow(); role == chat.RoleAssistant {
 			l.Agent.accepted()
+			l.Failed.passed()
+			l.Unusable.passed()
+		} else if role == chat.RoleUser && l.Unusable.Tries < 3 { // later ones wait for more history
+			l.Unusable.Left = 0
 		}
 	})
 }
@@ -117,40 +111,59 @@ func (m *Memory) each(f func(*Learnt)) {
 	}
 }
 
-// ended records the end of a plan, or of an attempt to run it.
+// ended records the end of a plan, of an attempt to run it, or of one that could not be made.
 func (m *Memory) ended(end PlanEnd, at time.Time) {
 	m.each((*Learnt).attempted)
-	switch {
-	case end.Outcome == PlanRetried: // the plan is pending
-	case end.Outcome == PlanFailed || end.Outcome == PlanVetoed:
-		m.Failures++
-		m.Failed, m.FailedAt, m.Steps = end, at, 0
-		if m.Unusable++; end.ErrorType != "summary_refused" {
-			m.Unusable = 0
-		}
-		m.TurnFailed = m.TurnFailed || m.foreground && end.Plan != ""
-	case end.ErrorType == "cancelled" && m.Failures == 0: // a cancelled plan is not retried at once
-		m.Failed, m.FailedAt, m.Steps = end, at, 0
+	failed := end.Outcome == PlanFailed || end.Outcome == PlanVetoed
+	if end.Outcome == PlanRetried || !failed && end.ErrorType != "cancelled" {
+		return
 	}
+	model, used := end.Model, end.Used
+	if end.Plan != "" {
+		model, used = m.plan.Model, m.plan.Used
+		m.TurnFailed = m.TurnFailed || failed && !m.plan.Background
+	}
+	m.change(model, func(l *Learnt) {
+		switch {
+		case !failed:
+			if l.Failed.Cause == "" { // a cancelled plan is not retried at once
+				l.Failed = Fact{Since: at, Left: 1}
+			}
+		case slices.Contains(ofContent, end.ErrorType):
+			l.Unusable.failed(end.Error, at, longestPause)
+			l.Unusable.Tokens = used
+		default:
+			l.Failed.failed(end.Error, at, longestOutage)
+		}
+	})
 }
 
-// longestPause is the longest pause, in steps of the agent.
-const longestPause = 64
+// ofContent lists the types of errors that depend on what the history holds.
+var ofContent = []string{"summary_refused", "no_room", "nothing_to_compact"}
 
-// Pause returns the number of steps left in the pause after failures, and the time until which it lasts at least. The
-// pause is 1 step after the first failure or a cancelled compaction, and doubles with each further failure, up to 64
-// steps; retryAfter, if set, ends it sooner, but not before the time that providers named.
-func (m Memory) Pause(now time.Time, retryAfter time.Duration) (steps int, until time.Time) {
-	if m.Failed.Outcome == "" {
-		return 0, time.Time{}
+// The most accepted requests for which a failure holds: one of content, and one that may pass at any time.
+const longestPause, longestOutage = 64, 10
+
+// failed records one more failure in a row.
+func (f *Fact) failed(cause string, at time.Time, most int) {
+	tries := 0
+	if f.Cause != "" {
+		tries = f.Tries + 1
 	}
-	until = m.Failed.NotBefore
-	if retryAfter > 0 && !now.Before(m.FailedAt.Add(retryAfter)) {
-		return 0, until
+	*f = Fact{Cause: cause, Since: at, Tries: tries, Left: min(hold(tries), most)}
+}
+
+// passed records an accepted request after a failure.
+func (f *Fact) passed() { f.Left = max(0, f.Left-1) }
+
+// Pause returns the failure for which the compaction of a model's prompts still pauses, the zero value if none. Used is
+// what the policy measures now, and longest the most time that a failure holds.
+func (m Memory) Pause(model string, now time.Time, used int, longest time.Duration) Fact {
+	l := m.Of(model)
+	for _, f := range []Fact{l.Unusable, l.Failed} {
+		if f.Left > 0 && now.Before(f.Since.Add(longest)) && (f.Tokens == 0 || used < f.Tokens+f.Tokens/10) {
+			return f
+		}
 	}
-	steps = longestPause
-	if m.Failures < 7 { // 2^6 is the longest
-		steps = 1 << max(0, m.Failures-1)
-	}
-	return max(0, steps-m.Steps), until
+	return Fact{}
 }

@@ -1,7 +1,9 @@
 package entry_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,21 +52,18 @@ func TestMemoryOfRefusals(t *testing.T) {
 		{"after a first refusal the request is made to fit half of the nominal size", list(refusedAt(80_000)), 50_000},
 		{"a single refusal bounds no later request", list(refusedAt(80_000), answered(0, 50_000)), nominal},
 		{"nor does one that nothing answered", list(refusedAt(80_000), said), nominal},
-		{"after three accepted requests a refusal is a first one again", list(refusedAt(80_000), answered(0, 9), answered(0, 9), answered(0, 9), refusedAt(60_000)), 50_000},
+		{"after two accepted requests a refusal is a first one again", list(refusedAt(80_000), answered(0, 9), answered(0, 9), refusedAt(60_000)), 50_000},
 		{"a second refusal in a row halves the size", list(refusedAt(80_000), refusedAt(50_000)), 25_000},
 		{"and so does each further one", list(refusedAt(80_000), refusedAt(50_000), refusedAt(25_000)), 12_500},
 		{"later requests take nine tenths of the smallest that was refused", list(refusedAt(80_000), refusedAt(50_000), answered(0, 25_000)), 45_000},
 		{"a refusal soon after the first makes a ceiling, whatever the first was", list(refusedAt(3_000), answered(0, 3_000), refusedAt(60_000), answered(0, 30_000)), 54_000},
-		{"after three accepted requests the nominal size is tried again", list(refusedAt(80_000), refusedAt(50_000), answered(0, 9), answered(0, 9), answered(0, 9)), nominal},
+		{"after two accepted requests the nominal size is tried again", list(refusedAt(80_000), refusedAt(50_000), answered(0, 9), answered(0, 9)), nominal},
 		{"if it is refused again at up to 1.5 times the ceiling, that holds twice as long", list(
-			refusedAt(80_000), refusedAt(50_000), answered(0, 9), answered(0, 9), answered(0, 9), refusedAt(75_000),
-			answered(0, 9), answered(0, 9), answered(0, 9), answered(0, 9), answered(0, 9)), 45_000},
-		{"but not six accepted requests later", list(
-			refusedAt(80_000), refusedAt(50_000), answered(0, 9), answered(0, 9), answered(0, 9), refusedAt(75_000),
-			answered(0, 9), answered(0, 9), answered(0, 9), answered(0, 9), answered(0, 9), answered(0, 9)), nominal},
+			refusedAt(80_000), refusedAt(50_000), answered(0, 9), answered(0, 9), refusedAt(75_000), answered(0, 9), answered(0, 9), answered(0, 9)), 45_000},
+		{"but not four accepted requests later", list(
+			refusedAt(80_000), refusedAt(50_000), answered(0, 9), answered(0, 9), refusedAt(75_000), answered(0, 9), answered(0, 9), answered(0, 9), answered(0, 9)), nominal},
 		{"a much larger request that is refused says nothing new", list(
-			refusedAt(80_000), refusedAt(50_000), answered(0, 9), answered(0, 9), answered(0, 9), refusedAt(75_001),
-			answered(0, 9), answered(0, 9), answered(0, 9)), nominal},
+			refusedAt(80_000), refusedAt(50_000), answered(0, 9), answered(0, 9), refusedAt(75_001), answered(0, 9), answered(0, 9)), nominal},
 		{"a ceiling ends with an accepted request of its size", list(refusedAt(80_000), refusedAt(50_000), answered(0, 50_000)), nominal},
 		{"a limit that is named is a ceiling at once", list(entry.Refusal{Model: "m", Limit: 40_000, Tokens: 80_000, Counted: 80_000}), 36_000},
 		{"by our count", list(entry.Refusal{Model: "m", Limit: 40_000, Tokens: 120_000, Counted: 60_000}), 18_000},
@@ -85,18 +84,37 @@ func TestMemoryOfRefusals(t *testing.T) {
 	}
 }
 
+func TestCompactionsArePlannedWithinALimitOnceItIsConfirmed(t *testing.T) {
+	named := func(n int) entry.Refusal { return entry.Refusal{Model: "m", Limit: n, Tokens: 2 * n, Counted: 2 * n} }
+	two := slices.Concat(answered(0, 9), answered(0, 9))
+	for _, c := range []struct {
+		rule   string
+		bodies []entry.Body
+		size   int
+	}{
+		{"a refusal confirms nothing", []entry.Body{refusedAt(80_000)}, 100_000},
+		{"nor do several in a row", []entry.Body{refusedAt(80_000), refusedAt(50_000), refusedAt(25_000)}, 100_000},
+		{"nor does a limit that is named", []entry.Body{named(40_000)}, 100_000},
+		{"smaller requests were accepted, and one of its size was refused again", slices.Concat([]entry.Body{refusedAt(80_000), refusedAt(50_000)}, two, []entry.Body{refusedAt(60_000)}), 45_000},
+		{"the same of a limit that is named", slices.Concat([]entry.Body{named(40_000)}, two, []entry.Body{named(40_000)}), 36_000},
+		{"it ends with a larger request that is accepted", slices.Concat([]entry.Body{named(40_000)}, two, []entry.Body{named(40_000)}, answered(0, 41_000)), 100_000},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			require.Equal(t, c.size, remembered(c.bodies...).Of("m").Agent.Confirmed(100_000))
+		})
+	}
+}
+
 func TestMemoryOfSummariesIsOfAcceptedOnes(t *testing.T) {
 	refused := func(n int) entry.Refusal { return entry.Refusal{Model: "m", Counted: n, Summary: true} }
 	compaction := func(asked int) entry.Compaction { return entry.Compaction{Model: "m", Answers: 1, Asked: asked} }
 	m := remembered(refused(80_000), refused(50_000), compaction(25_000))
 	require.Equal(t, 45_000, m.Of("m").Summaries.Size(100_000))
-	for range 2 {
-		m.Add(entry.Entry{Body: compaction(40_000)})
-	}
-	require.Equal(t, 100_000, m.Of("m").Summaries.Size(100_000), "three summaries were accepted")
-	require.Equal(t, entry.Ceiling{}, m.Of("m").Agent)
+	m.Add(entry.Entry{Body: compaction(40_000)})
+	require.Equal(t, 100_000, m.Of("m").Summaries.Size(100_000), "two summaries were accepted")
+	require.Equal(t, entry.Fact{}, m.Of("m").Agent)
 	m = remembered(refused(80_000), refused(50_000), compaction(60_000))
-	require.Equal(t, entry.Ceiling{}, m.Of("m").Summaries, "a request of its size was accepted")
+	require.Equal(t, entry.Fact{}, m.Of("m").Summaries, "a request of its size was accepted")
 }
 
 // A limit that a model has and does not name is found at a dozen refusals in 4,000 requests, and rarely tested later.
@@ -133,7 +151,7 @@ func TestALimitThatIsNotNamedCostsFewRequests(t *testing.T) {
 					m.Add(entry.Entry{Body: b})
 				}
 			}
-			require.Equal(t, entry.Ceiling{}, m.Of("m").Agent)
+			require.Equal(t, entry.Fact{}, m.Of("m").Agent)
 		})
 	}
 }
@@ -158,28 +176,70 @@ func TestMemoryOutlivesCompactions(t *testing.T) {
 }
 
 func TestMemoryOfFailures(t *testing.T) {
+	begun := time.Unix(1_000_000, 0)
+	down := entry.PlanEnd{Plan: "p", Outcome: entry.PlanFailed, Error: "down"}
+	unusable := entry.PlanEnd{Plan: "p", Outcome: entry.PlanFailed, ErrorType: "summary_refused", Error: "unusable"}
+	cancelled := entry.PlanEnd{Plan: "p", Outcome: entry.PlanDropped, ErrorType: "cancelled"}
+	answer := entry.Message{Message: chat.AssistantMessage("Fine.")}
+	request := entry.Message{Message: chat.UserMessage("More.")}
+	plan := entry.Plan{Model: "m", Used: 1000}
+	times := func(n int, bodies ...entry.Body) (list []entry.Body) {
+		for range n {
+			list = append(list, bodies...)
+		}
+		return list
+	}
+	failures := func(n int, end entry.PlanEnd) []entry.Body { return times(n, plan, end) }
+	for _, c := range []struct {
+		rule   string
+		bodies []entry.Body
+		model  string // defaults to m
+		used   int    // defaults to 1000
+		after  time.Duration
+		left   int
+	}{
+		{rule: "nothing pauses at first"},
+		{rule: "a failure holds for an accepted request", bodies: failures(1, down), left: 1},
+		{rule: "and twice as many with each further failure", bodies: failures(4, down), left: 8},
+		{rule: "but 10 at most", bodies: failures(9, down), left: 10},
+		{rule: "each accepted request is one less", bodies: append(failures(4, down), times(7, answer)...), left: 1},
+		{rule: "and so it ends", bodies: append(failures(4, down), times(8, answer)...)},
+		{rule: "no failure holds longer than the longest time", bodies: failures(9, down), after: time.Minute},
+		{rule: "a new turn does not end a failure of transport", bodies: append(failures(1, down), request), left: 1},
+		{rule: "nor does more history", bodies: failures(1, down), used: 2000, left: 1},
+		{rule: "it is of its model", bodies: failures(3, down), model: "n"},
+		{rule: "and stays known while another model answers", bodies: append(failures(4, down), entry.ModelChange{Model: "n"}, entry.ModelChange{Model: "m"}), left: 8},
+		{rule: "an unusable answer holds for accepted requests too", bodies: failures(3, unusable), left: 4},
+		{rule: "up to 64", bodies: failures(9, unusable), left: 64},
+		{rule: "until a new turn", bodies: append(failures(3, unusable), request)},
+		{rule: "from the fourth on only until there is a tenth more history", bodies: append(failures(4, unusable), request), left: 8},
+		{rule: "which is not reached here", bodies: failures(4, unusable), used: 1099, left: 8},
+		{rule: "but here", bodies: failures(4, unusable), used: 1100},
+		{rule: "a plan that could not be made names its model", bodies: times(1, entry.PlanEnd{Outcome: entry.PlanFailed, Model: "m", Error: "no"}), left: 1},
+		{rule: "a compaction ends both", bodies: append(append(failures(3, down), failures(3, unusable)...), entry.Compaction{})},
+		{rule: "a cancelled plan is not made again at once", bodies: failures(1, cancelled), left: 1},
+		{rule: "and ends no pause", bodies: append(failures(3, down), failures(1, cancelled)...), left: 4},
+		{rule: "a plan that is retried has not failed", bodies: failures(1, entry.PlanEnd{Plan: "p", Outcome: entry.PlanRetried, ErrorType: "cancelled"})},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			var m entry.Memory
+			for _, b := range c.bodies {
+				m.Add(entry.Entry{Time: begun, Body: b})
+			}
+			got := m.Pause(cmp.Or(c.model, "m"), begun.Add(c.after), cmp.Or(c.used, 1000), time.Minute)
+			require.Equal(t, c.left, got.Left)
+			require.Equal(t, c.left > 0, got != entry.Fact{})
+		})
+	}
+}
+
+func TestATurnRemembersThatACompactionFailedForWhichAPromptWaited(t *testing.T) {
 	failed := entry.PlanEnd{Plan: "p", Outcome: entry.PlanFailed, Error: "down"}
-	unusable := entry.PlanEnd{Plan: "p", Outcome: entry.PlanFailed, ErrorType: "summary_refused"}
 	m := remembered(entry.Plan{}, failed)
 	require.True(t, m.TurnFailed)
-	require.Equal(t, 1, m.Failures)
 	m.Add(entry.Entry{Body: entry.Message{Message: chat.UserMessage("More.")}})
 	require.False(t, m.TurnFailed, "it is another turn")
 	m.Add(entry.Entry{Body: entry.Plan{Background: true}})
 	m.Add(entry.Entry{Body: failed})
 	require.False(t, m.TurnFailed, "no prompt waited for it")
-	require.Equal(t, 2, m.Failures)
-	for range 2 {
-		m.Add(entry.Entry{Body: unusable})
-	}
-	require.Equal(t, 2, m.Unusable)
-	require.Equal(t, 4, m.Failures)
-	m.Add(entry.Entry{Body: entry.Compaction{}})
-	require.Zero(t, m.Failures+m.Unusable)
-	steps, until := m.Pause(time.Now(), 0)
-	require.Zero(t, steps)
-	require.Zero(t, until)
-	m.Add(entry.Entry{Body: entry.PlanEnd{Plan: "p", Outcome: entry.PlanRetried, ErrorType: "cancelled"}})
-	steps, _ = m.Pause(time.Now(), 0)
-	require.Zero(t, steps, "a plan that is retried has not failed")
 }

@@ -61,8 +61,9 @@ type PlanEnd struct {
 	// Error is the text of the error, and ErrorType the name that events give to its type; "" if there was none.
 	Error     string `json:"error,omitempty"`
 	ErrorType string `json:"errorType,omitempty"`
-	// NotBefore is the time until which a provider asked to wait.
-	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Model and Used are as in [Plan], if no plan could be made.
+	Model string `json:"model,omitempty"`
+	Used  int    `json:"used,omitempty"`
 	// Finished lists the answers received before the failure, which the next attempt or plan need not request again.
 	Finished []SummaryAnswer `json:"finished,omitempty"`
 }

@@ -176,7 +176,7 @@
 //   - The newest models of Claude refuse thinking after anything that changed, and so after a summary. Package
 //     render/anthropic then has it dropped. Clear Thinking in Ask.Quirks to leave it out from the start.
 //   - A prompt that does not fit waits for a summary that is being made. Background.Wait makes it wait earlier.
-//   - After a failure the next attempt is made after 1 step of the agent, then 2, then 4, up to 64, even if the prompt
+//   - After a failure the next attempt is made after 1 step of the agent, then 2, then 4, up to 10, even if the prompt
 //     does not fit: it is rendered with its history droppable meanwhile.
 //   - If the session went back to an entry before the one at which the summary was begun, the summary is dropped
 //     ([event.Dropped]).

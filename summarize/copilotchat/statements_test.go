@@ -648,7 +648,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				replace("policy.Background{Apply", "policy.Background{Wait: 0.95, Apply"),
-				{File: engine + "policy/decide.go", Old: "case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited && !p.spared(m):", New: "case false:"},
+				{File: engine + "policy/decide.go", Old: "case m.Pending != PendingNone && (!m.Fits || m.over() || m.Occasion == OnContextLimit) && !m.Waited && !p.spared(m):", New: "case false:"},
 			},
 		},
 		{
@@ -682,7 +682,7 @@ func TestStatements(t *testing.T) {
 					sent := d.Messages()
 					require.NoError(t, d.Wait(t.Context()))
 					require.Equal(t, "started refused/fork failed", compacttest.Kinds(*d.Heard))
-					time.Sleep(time.Hour)
+					time.Sleep(9 * time.Minute)
 					compacttest.Equal(t, sent, d.Messages())
 					require.NoError(t, d.Wait(t.Context()))
 					require.Len(t, d.Requests(), 1, "it is not tried again before the agent's next step")

@@ -87,7 +87,7 @@
 // # What happens on failure
 //
 // An answer without words, or one that was cut off, is a failure. [event.Failed] reports it, and the session
-// stays as it was. The next attempt is made after 1 step of the agent, then after 2, then 4, up to 64; prompts that do
+// stays as it was. The next attempt is made after 1 step of the agent, then after 2, then 4, up to 10; prompts that do
 // not fit are truncated meanwhile. A prompt waits for a summary for a minute at most, and is then truncated; the
 // summary is made to its end, and a later prompt puts it in place. A summary that was cancelled is discarded.
 //
@@ -97,11 +97,10 @@
 // round. Each of these ends below 95% of the limit. System messages and the latest user message stay. The session keeps
 // everything, and a later request may show it again.
 //
-// If the provider goes on refusing, up to 3 refusals are answered by a compaction ([policy.Overflow].Attempts), and
-// further ones, or those whose compaction failed, by truncation: to nine tenths of the limit that was named, or to half
-// of the size with each refusal. After 9 attempts in all, or if the prompt cannot be made smaller, the error is a
-// [*summarize.RecoveryError]. What was learnt bounds the next 3 requests that the provider accepts; then the whole
-// window is tried again.
+// If the provider goes on refusing, the session is compacted once, and further refusals, or one whose compaction failed, are
+// answered by truncation: to nine tenths of the limit that was named, or to half of the size with each refusal. After 6
+// refusals more, or if the prompt cannot be made smaller, the error is a [*summarize.RecoveryError]. What was learnt
+// bounds the next 2 requests that the provider accepts; then the whole window is tried again.
 //
 // # Events
 //

@@ -1211,7 +1211,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "nine tenths of a limit that the provider names bound the next 3 requests, until the window is tried again",
+			Says: "nine tenths of a limit that the provider names bound the next 2 requests, until the window is tried again",
 			Check: func(t *testing.T) {
 				d := filled(t, 70_000)
 				used := recorded(d, event.Usage)
@@ -1228,14 +1228,14 @@ func TestStatements(t *testing.T) {
 				for _, e := range *used {
 					bounded, bases = append(bounded, e.TokensAfter <= 54_000), append(bases, e.Base)
 				}
-				require.Equal(t, []any{false, true, true, true, false}, bounded)
-				require.Equal(t, []any{window, window, 60_000, 60_000, window}, bases)
+				require.Equal(t, []any{false, true, true, false, false}, bounded)
+				require.Equal(t, []any{window, window, window, window, window}, bases, "nothing is planned within it")
 			},
 			Mutants: []statements.Mutant{
 				statements.Change("history/entry/learnt.go", "return max(1, clamp.Share(0.9, n))", "return max(1, clamp.Share(0.91, n))"),
-				statements.Change("history/entry/learnt.go", "const firstHold = 3", "const firstHold = 4"),
-				statements.Change("history/entry/learnt.go", "const firstHold = 3", "const firstHold = 2"),
-				statements.Change(engine+"internal/plan/size.go", "float64(ceiling.Refused))))\n\t}", "float64(2*ceiling.Refused))))\n\t}"),
+				statements.Change("history/entry/learnt.go", "1 << min(tries, 30)", "1 << min(tries+1, 30)"),
+				statements.Change("history/entry/learnt.go", "1 << min(tries, 30)", "1 << min(tries, 30) >> 1"),
+				statements.Change("history/entry/learnt.go", "f.Left == 0 || f.Tries < 2 {", "f.Left == 0 || f.Tries < 1 {"),
 			},
 		},
 		{

@@ -91,7 +91,7 @@
 //   - A model with a transient failure is asked up to three times more, after 2, 4 and 8 seconds. Then the next model
 //     is asked.
 //   - If none brings a summary, [event.Failed] says so and the prompt is sent as it is. The next attempt is
-//     made after 1 step of the agent, then 2, then 4, up to 64.
+//     made after 1 step of the agent, then 2, then 4, up to 10.
 //   - If the prompt does not fit the budget without a summary, rendering it is an error. Each render asks once then,
 //     without a pause, and waits for a minute at most: after that the error is a [*summarize.PendingError], the summary
 //     is made to its end, and a later render puts it in place.

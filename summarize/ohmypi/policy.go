@@ -33,7 +33,6 @@ func Policy() policy.Policy {
 		Cut:      history.Cut{Tokens: 20_000, SinceCompaction: true},
 		Ask:      policy.Ask{Prompts: []policy.Prompt{Handoff{}.Prompt()}, Attempts: 4, RetryWait: 15 * time.Second},
 		Replace:  policy.Replace{With: Replacement},
-		Overflow: policy.Overflow{Attempts: 1},
 		Continue: "Continue if you have next steps.",
 		Branch:   policy.BranchPolicy{Reserve: 16_384, Prompt: prompts.BranchPrompt()},
 	}

@@ -1370,7 +1370,7 @@ var failures = []statements.Statement{
 			require.Regexp(t, "^started done/handoff( titled| let go)+$", compacttest.Kinds(*d.Heard))
 		},
 		Mutants: []statements.Mutant{
-			{File: policyFile, Old: "Overflow{Attempts: 1}", New: "Overflow{Attempts: 2}"},
+			{File: engine + "recover.go", Old: "limit.Attempts == 2 {", New: "limit.Attempts >= 2 {"},
 			{File: engine + "internal/plan/resort.go", Old: "if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {", New: "if m.Policy.Overflow.LastResort == policy.ResortDrop {"},
 		},
 	},

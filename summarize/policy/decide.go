@@ -94,16 +94,18 @@ const (
 type Pause struct {
 	// Failures in a row.
 	Failures int
-	// Steps of the agent until the pause is over, 0 if it is.
+	// Steps is how many accepted requests the pause still lasts, 0 if it is over.
 	Steps int
-	// Until is the time until which a provider asked not to be called; zero if none did.
+	// Until is the time at which it ends in any case; zero for none.
 	Until time.Time
 	// Err is the last failure.
 	Err string
 }
 
 // Active reports whether the pause is not over.
-func (p Pause) Active(now time.Time) bool { return p.Steps > 0 || now.Before(p.Until) }
+func (p Pause) Active(now time.Time) bool {
+	return p.Steps > 0 && (p.Until.IsZero() || now.Before(p.Until))
+}
 
 // String returns the pause in words.
 func (p Pause) String() string {
@@ -111,9 +113,7 @@ func (p Pause) String() string {
 		return "paused until the next step: " + p.Err
 	}
 	left := fmt.Sprintf("for %d more steps", p.Steps)
-	if p.Steps == 0 {
-		left = "until " + p.Until.UTC().Format(time.RFC3339)
-	} else if p.Steps == 1 {
+	if p.Steps == 1 {
 		left = "for 1 more step"
 	}
 	return fmt.Sprintf("paused %s after %d failures, the last: %s", left, p.Failures, p.Err)
@@ -201,7 +201,7 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActDiscard, "%d tokens are used, fewer than the %d at which the summary is put in place", m.Used, d.placeFrom(p))
 	case m.Pending == PendingReady:
 		return do(ActPlace, "a summary is ready")
-	case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited && !p.spared(m):
+	case m.Pending != PendingNone && (!m.Fits || m.over() || m.Occasion == OnContextLimit) && !m.Waited && !p.spared(m):
 		return do(ActWait, "the prompt does not fit, and a summary is %s", m.Pending)
 	case m.Pending != PendingNone && p.Background.Wait > 0 && m.Share() >= p.Background.Wait && !m.Waited && !p.spared(m):
 		return do(ActWait, "%.4g of the window is used, at or above %.4g, and a summary is %s", m.Share(), p.Background.Wait, m.Pending)

@@ -3,9 +3,6 @@ package policy
 // Overflow says what to do about requests that the provider refused as too large, and about prompts that no compaction
 // makes fit.
 type Overflow struct {
-	// Attempts is how often a refused request is answered by a compaction, if the policy has a condition for
-	// [OnContextLimit]. Further attempts make the prompt smaller without one (summarize.Compactor.Recover). Defaults to 3.
-	Attempts int
 	// LastResort says what to do about a prompt that no compaction makes fit, whatever the triggers are. Defaults to
 	// [ResortError].
 	LastResort LastResort

@@ -42,7 +42,8 @@ type Policy struct {
 	// as too large.
 	Overflow Overflow
 	// RetryAfter is the time after which a failed compaction may be tried again although its pause is not over. A pause
-	// is 1 step of the agent after the first failure, and doubles with each further one up to 64. None by default.
+	// ends after one accepted request after the first failure, and twice as many after each further one ([entry.Memory]), and
+	// after ten minutes, or one if the prompt does not fit. None by default.
 	RetryAfter time.Duration
 	// Continue is added to the session in the user's place after a compaction by summarize.Compactor.AfterTurn, so that the
 	// agent goes on. None by default.
@@ -208,7 +209,7 @@ func (p Policy) Validate() error {
 		notBelow0("Clear.Behind", p.Clear.Behind), notBelow0("Clear.Idle", p.Clear.Idle),
 		notBelow0("Clear.Rule.KeepStale", p.Clear.Rule.KeepStale), notBelow0("Clear.Rule.Arguments", p.Clear.Rule.Arguments),
 		notBelow0("Clear.CostFactor", p.Clear.CostFactor), notBelow0("Clear.Loss", p.Clear.Loss),
-		notBelow0("Replace.Index", p.Replace.Index), notBelow0("Branch.Reserve", p.Branch.Reserve), notBelow0("Overflow.Attempts", p.Overflow.Attempts),
+		notBelow0("Replace.Index", p.Replace.Index), notBelow0("Branch.Reserve", p.Branch.Reserve),
 		share("Background.Wait", p.Background.Wait), share("Background.Apply", p.Background.Apply),
 		share("Clear.Share", p.Clear.Share), share("Cut.Share", p.Cut.Share), share("Replace.Share", p.Replace.Share), share("Replace.Pinned", p.Replace.Pinned),
 		share("Cut.Limits.Results", p.Cut.Limits.Results), share("Cut.Limits.Arguments", p.Cut.Limits.Arguments),
@@ -267,9 +268,6 @@ func (p Policy) WithDefaults() Policy {
 		p.Background.Timeout = time.Minute
 	}
 	p.Ask = p.Ask.withDefaults()
-	if p.Overflow.Attempts == 0 {
-		p.Overflow.Attempts = 3
-	}
 	if len(p.Trigger) == 0 {
 		p.Trigger = Trigger{{On: OnBudgetExceeded}}
 	}

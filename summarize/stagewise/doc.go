@@ -88,7 +88,7 @@
 //     [summarize.Compactor.Recover] returns the same prompt after a first refusal that names no limit, because it may
 //     be a mistake, and then the prompt without its oldest history: nine tenths of the limit, or half of the size with
 //     each refusal. The session keeps the history, and nothing is compacted.
-//   - After failures an attempt is made after 1 step of the agent, then 2, then 4, up to 64, and not at every step:
+//   - After failures an attempt is made after 1 step of the agent, then 2, then 4, up to 10, and not at every step:
 //     models that are down would be asked each time. A prompt that does not fit asks once each time that it is
 //     rendered.
 //   - Nothing is done if the covered history takes no more than a briefing may take: it might save nothing.

@@ -362,9 +362,6 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 		}
 		b.Until = b.Until.UTC()
 		e.Body = b
-	case entry.PlanEnd:
-		b.NotBefore = b.NotBefore.UTC()
-		e.Body = b
 	}
 	line, err := a.log.options.writable(e.Encode())
 	if err != nil {

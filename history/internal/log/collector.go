@@ -71,9 +71,11 @@ func (c *collector) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 	if k.Shown() && len(c.Head) < MostHead {
 		c.Head = append(c.Head, ref)
 	}
-	learnt := entry.Memory{Models: c.Models}
-	learnt.Add(e)
-	c.Models = learnt.Models
+	if e.Type() != entry.TypePlanEnd { // a compaction ends what failures taught
+		learnt := entry.Memory{Models: c.Models}
+		learnt.Add(e)
+		c.Models = learnt.Models
+	}
 	switch b := e.Body.(type) {
 	case entry.Message:
 		switch b.Role {

@@ -79,9 +79,10 @@ func (j *Journal) Plan(ctx context.Context, gone *Plan, preamble *entry.Preamble
 	return e.ID, nil
 }
 
-// Unplanned writes that no plan could be made, which starts a pause.
-func (j *Journal) Unplanned(ctx context.Context, why error) error {
-	_, err := j.add(ctx, entry.PlanEnd{Outcome: entry.PlanFailed, Error: why.Error(), ErrorType: failure.Type(why)})
+// Unplanned writes that no plan could be made for a prompt of a model, of which a policy measured so many tokens. It starts
+// a pause.
+func (j *Journal) Unplanned(ctx context.Context, model string, used int, why error) error {
+	_, err := j.add(ctx, entry.PlanEnd{Outcome: entry.PlanFailed, Error: why.Error(), ErrorType: failure.Type(why), Model: model, Used: used})
 	return err
 }
 

@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -104,31 +103,6 @@ func TestTheLastRequestIsRememberedUntilTheModelOrTheHistoryChanges(t *testing.T
 	require.Empty(t, read(t, l, s).Inputs)
 }
 
-func TestPauseDoublesWithEachFailure(t *testing.T) {
-	s := numbered.Session()
-	var l *journal.Ledger
-	for _, want := range []int{1, 2, 4, 8, 16, 32, 64, 64} {
-		add(t, s, entry.PlanEnd{Outcome: entry.PlanFailed, Error: "down"})
-		l = read(t, l, s)
-		steps, until := l.Pause(time.Now(), 0)
-		require.Equal(t, want, steps)
-		require.Zero(t, until)
-	}
-	add(t, s, answers(60)...)
-	l = read(t, l, s)
-	steps, _ := l.Pause(time.Now(), 0)
-	require.Equal(t, 4, steps)
-	steps, _ = l.Pause(time.Now().Add(time.Hour), time.Minute)
-	require.Zero(t, steps, "retryAfter ends the pause sooner")
-
-	named := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	add(t, s, entry.PlanEnd{Outcome: entry.PlanFailed, NotBefore: named})
-	l = read(t, l, s)
-	steps, until := l.Pause(time.Now(), time.Minute)
-	require.Equal(t, 64, steps)
-	require.True(t, named.Equal(until))
-}
-
 func TestTheRatioIsThatOfTheNewestReport(t *testing.T) {
 	s := numbered.Session()
 	add(t, s, entry.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100})
@@ -180,8 +154,6 @@ func TestAPlanIsPendingWhileItIsRetried(t *testing.T) {
 	l := read(t, nil, s)
 	require.Equal(t, plan, l.Pending.ID)
 	require.Empty(t, l.End)
-	steps, _ := l.Pause(time.Now(), 0)
-	require.Zero(t, steps, "a retry is not a failure of the plan")
 	require.Equal(t, "Half.", l.Finished[request])
 }
 

@@ -42,9 +42,6 @@ func (p *Placer) Conclude(ctx context.Context, id string, d write.Written, reaso
 	if d.Writer != nil {
 		end.Finished = d.Writer.Finished
 	}
-	if d.Writer != nil && !again {
-		end.NotBefore = d.Writer.NotBefore()
-	}
 	p.record(ctx, end, kind, d, why)
 }
 

@@ -41,7 +41,7 @@ type Rendered struct {
 	Size   Size
 	View   history.View
 	Result *render.Result
-	Over   *render.BudgetExceededError
+	Over   *render.BudgetExceededError // if the prompt does not fit, or is larger than what may be sent after a refusal
 	layout *render.Layout
 	Shown  *history.Shown
 	Broken event.CacheBreak
@@ -122,7 +122,7 @@ func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 	if err := m.fillRelief(ctx, s); err != nil {
 		return nil, err
 	}
-	if s.Sendable = s.Fits; !s.Fits {
+	if s.Sendable = s.Over == nil; s.Over != nil {
 		s.Resort = m.noteLeftOut(ctx, s, m.lastResort(ctx, s))
 		s.Sendable = s.Resort.Result != nil
 	}
@@ -185,10 +185,28 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 	}
 	s.Jitter = journal.Jitter(m.Session)
 	s.TurnFailed = m.Ledger.TurnFailed
-	s.Pause = policy.Pause{Failures: m.Ledger.Failures, Err: m.Ledger.Failed.Error}
-	s.Pause.Steps, s.Pause.Until = m.Ledger.Pause(m.Now, m.Policy.RetryAfter)
-	return nil
+	longest := longestPause
+	if !s.Fits {
+		longest = time.Minute // history is let go, or nothing can be sent
+	}
+	if m.Policy.RetryAfter > 0 {
+		longest = min(longest, m.Policy.RetryAfter)
+	}
+	if f := m.Ledger.Pause(m.Target.Name, m.Now, s.Used, longest); f.Left > 0 {
+		s.Pause = policy.Pause{Failures: f.Failures(), Steps: f.Left, Until: f.Since.Add(longest), Err: f.Cause}
+	}
+	if s.Result == nil || s.Result.Tokens <= s.Size.send {
+		return nil
+	}
+	s.Result, err = s.layout.Fit(ctx, s.Size.send)
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		s.Over, err = over, nil
+	}
+	return err
 }
+
+// longestPause is the longest time for which compaction pauses after a failure.
+const longestPause = 10 * time.Minute
 
 // leftForNewest returns how many tokens are left for the results and arguments of the newest round in a prompt that does not fit, beside
 // everything that is not history and room for a summary of the other history. It is 0 if the round is within that, or

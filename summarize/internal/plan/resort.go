@@ -24,14 +24,14 @@ type Resorted struct {
 }
 
 // lastResort makes a prompt fit that nothing else makes fit: as the policy's last resort does, else without history that is
-// Droppable. If the budget was lowered because of refusals, history is left out in any case, and if nothing fits that
-// budget it is not believed: the result is the smallest prompt that can be sent.
+// Droppable. If less than the nominal budget may be sent because of refusals, history is left out in any case, and if
+// nothing fits that it is not believed: the result is the smallest prompt that can be sent.
 func (m *Planner) lastResort(ctx context.Context, s *Rendered) Resorted {
-	lowered := s.Budget < s.Size.Nominal
+	lowered := s.Size.send < s.Size.Nominal
 	if m.Policy.Overflow.LastResort == policy.ResortTruncate {
 		return m.truncated(ctx, s, lowered)
 	}
-	o := render.FitOptions{Budget: s.Budget, KeepUnranked: true}
+	o := render.FitOptions{Budget: s.Size.send, KeepUnranked: true}
 	if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {
 		o.KeepUnranked, o.History = false, render.HistoryDroppable
 	}
@@ -90,7 +90,7 @@ func (m *Planner) truncated(ctx context.Context, s *Rendered, lowered bool) Reso
 		return Resorted{}
 	}
 	g := history.Truncator{
-		Tokenizer: m.Target.Tokenizer, Limit: s.Budget + s.Size.Tools,
+		Tokenizer: m.Target.Tokenizer, Limit: s.Size.send + s.Size.Tools,
 		Last: func(m chat.Message) bool { // what is not of the conversation, or stands for it, goes last
 			return !slices.ContainsFunc(s.View.Turns, func(t history.Turn) bool {
 				said, ok := t.Message()
@@ -100,12 +100,12 @@ func (m *Planner) truncated(ctx context.Context, s *Rendered, lowered bool) Reso
 	}
 	result, err := guard.Value(ctx, guard.NameTokenizer, func() *render.Result {
 		messages, _ := g.Truncate(s.Over.Messages, s.PromptTools(m.Target))
-		r := &render.Result{Messages: messages, Tools: s.Over.Tools, Budget: s.Budget, Metadata: s.Over.Metadata}
+		r := &render.Result{Messages: messages, Tools: s.Over.Tools, Budget: s.Size.send, Metadata: s.Over.Metadata}
 		r.Tokens = guard.Counted(m.Target.Tokenizer.CountTools(r.Tools))
 		for _, message := range messages {
 			r.Tokens += guard.Counted(m.Target.Tokenizer.CountMessage(message))
 		}
-		if r.Tokens > s.Budget && !(lowered && r.Tokens <= s.Size.Nominal) {
+		if r.Tokens > s.Size.send && !(lowered && r.Tokens <= s.Size.Nominal) {
 			return nil
 		}
 		return r

@@ -30,8 +30,9 @@ func ContextWindow(t policy.Target) int {
 }
 
 // Size holds the current limits of a prompt and the size of the target's tools, in tokens. Nominal is the budget that the
-// target and the policy set; budget may be lower.
-type Size struct{ budget, Nominal, base, Tools int }
+// target and the policy set. Compactions are planned within budget, which is lower once a limit was confirmed, and the
+// prompt is sent within send, which is lower after any refusal.
+type Size struct{ budget, send, Nominal, base, Tools int }
 
 // sizeOf computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by what the session
 // remembers of refusals, and to most, unless that is 0. Ratios are of base. inPrompt reports whether tools are in the
@@ -39,8 +40,8 @@ type Size struct{ budget, Nominal, base, Tools int }
 func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, most int) (Size, error) {
 	s := Size{Nominal: t.Budget, base: ContextWindow(t), Tools: ToolTokens(t)}
 	ceiling := l.Of(t.Name).Agent
-	if ceiling.Attempts == 0 && ceiling.Left > 0 && !ceiling.Once {
-		s.base = min(s.base, clamp.Int(math.Ceil(max(1, l.Ratio(t.Name))*float64(ceiling.Refused))))
+	if ceiling.Confirmed(math.MaxInt) < math.MaxInt {
+		s.base = min(s.base, clamp.Int(math.Ceil(max(1, l.Ratio(t.Name))*float64(ceiling.Tokens))))
 	}
 	base, err := p.Counting.Base(s.base, 0, false)
 	if err != nil {
@@ -57,12 +58,16 @@ func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, 
 		s.base = min(base, clamp.Sum(t.Budget, s.Tools))
 	}
 	whole := clamp.Sum(s.Nominal, s.Tools)
-	lowered := ceiling.Size(whole)
+	within := func(size int) int {
+		if size >= whole {
+			return s.Nominal
+		}
+		return max(1, size-s.Tools) // the renderer refuses a budget below 1
+	}
+	s.budget, s.send = within(ceiling.Confirmed(whole)), within(ceiling.Size(whole))
 	if most > 0 {
-		lowered = min(lowered, most)
+		s.send = min(s.send, within(most))
 	}
-	if s.budget = s.Nominal; lowered < whole {
-		s.budget = max(1, lowered-s.Tools) // the renderer refuses a budget below 1
-	}
+	s.send = min(s.send, s.budget)
 	return s, nil
 }

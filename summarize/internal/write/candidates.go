@@ -43,8 +43,8 @@ func newCandidate(t policy.Target, own bool, window int, apart bool, l *journal.
 	if own {
 		c.ratio = max(1, l.Ratio(t.Name))
 	}
-	if s := c.learnt.Summaries; !s.Once && s.Left > 0 { // it may be of messages and answer together
-		c.limit, c.answerSeparate = min(c.limit, clamp.Int(math.Ceil(c.ratio*float64(s.Refused)))), false
+	if s := c.learnt.Summaries; s.Tries > 0 && s.Left > 0 { // it may be of messages and answer together
+		c.limit, c.answerSeparate = min(c.limit, clamp.Int(math.Ceil(c.ratio*float64(s.Tokens)))), false
 	}
 	return c
 }
@@ -93,10 +93,10 @@ func (c *Candidate) giveUp(err error) {
 func (c *Candidate) forget() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.refusals) > 0 || c.learnt.Summaries == (entry.Ceiling{}) {
+	if len(c.refusals) > 0 || c.learnt.Summaries == (entry.Fact{}) {
 		return false
 	}
-	c.learnt.Summaries = entry.Ceiling{}
+	c.learnt.Summaries = entry.Fact{}
 	if c.ContextWindow > 0 {
 		c.limit = c.ContextWindow
 	}

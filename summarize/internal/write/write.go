@@ -54,8 +54,7 @@ type Writer struct {
 	mu             sync.Mutex
 	ownCompactions map[string][]chat.Opaque // results of a provider's own compaction, by the summary that came with them
 	Finished       []entry.SummaryAnswer
-	unseen         bool        // the request for the summary left covered messages out
-	waits          []time.Time // when each model whose failure may pass can be asked again
+	unseen         bool // the request for the summary left covered messages out
 	waited         time.Duration
 	doubts         map[entry.SummaryRequest]doubt
 	doubt          doubt // the newest of them
@@ -72,14 +71,6 @@ func (w *Writer) Taught() []entry.Refusal {
 		list = append(list, c.taught()...)
 	}
 	return list
-}
-
-// NotBefore returns the earliest time at which a model may be asked again; zero unless every candidate asked to wait.
-func (w *Writer) NotBefore() time.Time {
-	if w == nil || len(w.waits) == 0 || len(w.waits) < len(w.Candidates) {
-		return time.Time{} // not every candidate asked to wait
-	}
-	return slices.MinFunc(w.waits, time.Time.Compare)
 }
 
 // Written is a summary that is not in the session yet.
@@ -538,17 +529,12 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 	})
 }
 
-// recordFailure records what a failure says: that the request was too large, a time to wait, or that asking the model
-// in another way is useless.
+// recordFailure records what a failure says: that the request was too large, or that asking the model in another way is
+// useless.
 func (w *Writer) recordFailure(c *Candidate, counted int, err error) {
 	if large := refusal.Of(err); large.Kind == refusal.Tokens || large.Kind == refusal.Body {
 		c.refuse(entry.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}, large.Kind == refusal.Tokens)
 		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if transient, passes := errors.AsType[*chat.TransientError](err); passes {
-		w.waits = append(w.waits, time.Now().Add(transient.RetryAfter))
 	}
 	if !badRequest(err) {
 		c.giveUp(err)
