@@ -140,7 +140,7 @@ func (c *Compactor) pending(ctx context.Context, l *journal.Ledger) policy.Pendi
 		return policy.PendingRunning
 	case l.Pending == nil:
 		return policy.PendingNone
-	case time.Now().Before(l.Pending.Until) && c.runsElsewhere(ctx, l.Pending):
+	case c.runsElsewhere(ctx, l.Pending):
 		return policy.PendingElsewhere
 	}
 	return policy.PendingNone
@@ -153,7 +153,9 @@ const claimGrace = 9 * time.Second
 func (c *Compactor) runsElsewhere(ctx context.Context, p *journal.Plan) bool {
 	state, _ := c.Session.Claimed(ctx, p.ID) // if the store fails, the state is unknown
 	switch {
-	case state == history.ClaimExpired:
+	case state == history.ClaimHeld:
+		return true
+	case state == history.ClaimExpired, !time.Now().Before(p.Until):
 		return false
 	case state != history.ClaimNone || c.Runner != nil: // a plan of a Runner may be in a queue
 		return true
@@ -191,31 +193,46 @@ func (c *Compactor) Wait(ctx context.Context) error {
 }
 
 // RenderOrWait renders a prompt as Render does. If the prompt needs a summary that is still being made ([*PendingError]), it
-// waits for it and renders again, up to the time limit of a compaction ([policy.Ask].TimeLimit) in all.
+// waits until that is ready, and renders again. If it fails, the error says why.
 func (c *Compactor) RenderOrWait(ctx context.Context, prompt elements.Node) (*render.Result, error) {
-	begun := time.Now()
 	for {
 		result, err := c.Render(ctx, prompt)
-		left := c.Policy.WithDefaults().Ask.TimeLimit - time.Since(begun)
-		if _, pending := errors.AsType[*PendingError](err); !pending || left <= 0 {
+		pending, ok := errors.AsType[*PendingError](err)
+		if !ok {
 			return result, err
 		}
-		limited, cancel := context.WithTimeout(ctx, left)
-		ended := c.Wait(limited) == nil
-		cancel()
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if !ended {
+		t, _ := c.inner.work.current()
+		if err := c.Wait(ctx); err != nil {
 			return nil, err
+		}
+		if failed, ok := t.failure(); ok {
+			failed.Budget = pending.Budget
+			return nil, &failed
 		}
 	}
 }
 
-// patience returns how long this render may still wait for summaries.
-func (w *walker) patience() time.Duration {
+// failure returns why a task that has ended made no summary.
+func (t *task) failure() (FailedError, bool) {
+	if t == nil {
+		return FailedError{}, false
+	}
+	failed, ok := errors.AsType[*FailedError](t.err)
+	if !ok {
+		return FailedError{}, false
+	}
+	return *failed, true
+}
+
+// patience returns how long this render may still wait for summaries. If the prompt can be sent without, half of the time
+// until the call's deadline is left for the request.
+func (w *walker) patience(ctx context.Context, s *plan.Rendered) time.Duration {
 	if w.until.IsZero() {
-		w.until = time.Now().Add(w.policy.Background.Timeout)
+		w.patient = w.policy.Background.Timeout
+		if deadline, ok := ctx.Deadline(); ok && s.Sendable {
+			w.patient = min(w.patient, time.Until(deadline)/2)
+		}
+		w.until = time.Now().Add(w.patient)
 	}
 	return time.Until(w.until)
 }
@@ -228,7 +245,7 @@ func (w *walker) wait(ctx context.Context, s *plan.Rendered, d policy.Decision) 
 	})
 	abortable, done := w.c.inner.work.abortable(ctx)
 	defer done()
-	limited, cancel := context.WithTimeout(abortable, w.patience())
+	limited, cancel := context.WithTimeout(abortable, w.patience(ctx, s))
 	defer cancel()
 	if s.Pending == policy.PendingRunning {
 		if w.c.Wait(limited) != nil && abortable.Err() == nil {
@@ -258,23 +275,30 @@ func (w *walker) gaveUp(s *plan.Rendered, t *task) error {
 		return nil
 	}
 	w.c.inner.work.setWaited(t.id)
-	return &PendingError{Budget: s.Over, Plan: t.id, After: w.policy.Background.Timeout, Running: t.activity.Running()}
+	return &PendingError{Budget: s.Over, Plan: t.id, After: w.patient, Running: t.activity.Running()}
 }
 
-// await waits for a summary that this call started. A call that ends ends the summary too. If the time is over, the error
-// is a [*PendingError], and the compactor goes on.
-func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task, limit time.Duration) error {
+// await waits for a summary as long as the prompt may. Only a call that owns the work ends it too. If the time is over, the
+// error is a [*PendingError], and the compactor goes on.
+func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task) error {
 	abortable, done := w.c.inner.work.abortable(ctx)
 	defer done()
-	limited, cancel := context.WithTimeout(abortable, limit)
+	limited, cancel := abortable, context.CancelFunc(func() {})
+	if !w.owns {
+		limited, cancel = context.WithTimeout(abortable, w.patience(ctx, s))
+	}
 	defer cancel()
 	select {
 	case <-t.done:
 	case <-limited.Done():
-		if abortable.Err() == nil {
+		switch {
+		case w.owns:
+			t.cancel(context.Cause(abortable))
+		case ctx.Err() != nil:
+			return guard.WaitError(ctx, t.activity, "the summary")
+		case abortable.Err() == nil:
 			return w.gaveUp(s, t)
 		}
-		t.cancel(context.Cause(abortable))
 		<-t.done
 	}
 	if t.err != nil && abortable.Err() != nil {

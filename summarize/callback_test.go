@@ -314,7 +314,7 @@ func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 							synctest.Wait() // until it hangs, or is done
 							told = append(told, d.Close())
 						}
-						time.Sleep(6 * time.Minute) // for work after the call, up to the time limit of a compaction
+						time.Sleep(12 * time.Minute) // for work after the call, until none of its requests has ended for long enough
 						synctest.Wait()
 						d.faulty.Store(false)
 						if d.called.Load() {
@@ -393,7 +393,7 @@ func requireWorking(t *testing.T, d *faultyFixture) {
 	other.Say(chat.UserMessage("And then?"))
 	other.Say(rounds(50+10*before, 55+10*before, roundTokens)...)
 	if pending, err := other.Pending(t.Context()); err == nil && pending != policy.PendingNone {
-		time.Sleep(10 * time.Minute) // until the plan's time has passed
+		time.Sleep(11 * time.Minute) // until the plan's time has passed
 	}
 	other.Messages()
 	require.Greater(t, len(compactions(d.Session)), before)

@@ -124,8 +124,9 @@ func (c *Compactor) emit(ctx context.Context, e event.Event) {
 // [*FailedError], in which errors.AsType finds the [*render.BudgetExceededError]. If the prompt fits, only events
 // report a failed compaction, and it is not tried again before a pause is over ([policy.Policy.RetryAfter]).
 //
-// If the context is cancelled, the error is its cause. If one of the caller's functions has not returned, a
-// [*policy.CallbackError] around the cause names it; if Render was waiting for another call, the error says so.
+// If the context ends, the error wraps its cause, and a summary that is being made is still made. If one of the caller's
+// functions has not returned, a [*policy.CallbackError] around the cause names it; if Render was waiting for a summary or
+// another call, the error says so.
 func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
 	w, ctx, err := c.begin(ctx, prompt)
 	if err != nil {
@@ -199,12 +200,14 @@ type walker struct {
 
 // progress records what a walk has done so far.
 type progress struct {
-	waited    bool      // for the pending compaction
-	until     time.Time // when to stop waiting; zero before the first wait
-	explained bool      // a decision was explained
-	tried     bool      // to compact, with or without success
-	succeeded bool      // the session was compacted
-	failure   error     // of the newest attempt to compact
+	owns      bool          // the compaction ends with this call
+	waited    bool          // for the pending compaction
+	until     time.Time     // when to stop waiting; zero before the first wait
+	patient   time.Duration // how long to wait in all
+	explained bool          // a decision was explained
+	tried     bool          // to compact, with or without success
+	succeeded bool          // the session was compacted
+	failure   error         // of the newest attempt to compact
 }
 
 // acquire waits for the compaction that another call makes, if there is one, and keeps other calls from compacting
@@ -351,9 +354,9 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			}
 		case policy.ActCompact:
 			w.tried, w.waited = true, true
-			if err := w.compact(ctx, s, d, w.patience()); err != nil {
+			if err := w.compact(ctx, s, d); err != nil {
 				if ctx.Err() != nil {
-					return nil, guard.EndCause(ctx, err)
+					return nil, err
 				}
 				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
 					return nil, err

@@ -2,14 +2,19 @@ package summarize_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -121,6 +126,111 @@ func TestAnEndlessAnswerIsCutOffWhileItIsRead(t *testing.T) {
 			asked := model.ended.Load()
 			require.Positive(t, asked)
 			require.Less(t, model.bytes.Load(), asked*(400<<10))
+		})
+	}
+}
+
+// The agent answers in 5 s. A step whose deadline is shorter than a summary is sent by the last resort, or waits in vain, and
+// a later one finds the summary.
+func TestADeadlineEndsTheWaitingAndNotTheWork(t *testing.T) {
+	for _, c := range []struct{ deadline, summary time.Duration }{{30 * time.Second, 40 * time.Second}, {50 * time.Second, 90 * time.Second}} {
+		for _, background := range []bool{c.deadline > 40*time.Second, c.deadline <= 40*time.Second} {
+			for i, name := range policies.Names() {
+				if (i%2 == 0) != background {
+					continue
+				}
+				p := policies.All()[name]
+				t.Run(fmt.Sprintf("%s, %v, a summary takes %v, background %v", name, c.deadline, c.summary, background), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						asked := 0
+						d := fixtureOf(t, numbered.Session())
+						d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+							takes := 5 * time.Second
+							if isSummary(r) {
+								asked++
+								takes = c.summary
+							}
+							select {
+							case <-time.After(takes):
+							case <-ctx.Done():
+								return chat.Response{}, context.Cause(ctx)
+							}
+							if isSummary(r) {
+								return models.SaySummary("## Goal\nThe work goes on, step by step, as it was asked for at the start.")(ctx, r)
+							}
+							return models.Say("§ Done. "+words(300))(ctx, r)
+						})
+						d.Policy, d.Target.Name, d.Target.Budget = p, "m", 8000
+						d.Policy.Ask.Names, d.Policy.Ask.Timeout, d.Policy.Ask.Judge.Off = nil, 5*time.Minute, true
+						size := 100
+						if !background {
+							size = 1500
+						}
+						failed := 0
+						for n := range 30 {
+							d.Say(chat.UserMessage(fmt.Sprintf("§ Request %d. ", n) + words(size)))
+							ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
+							if _, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session), Attempts: 1}).Step(ctx); err != nil {
+								failed++
+							}
+							cancel()
+						}
+						require.NoError(t, d.Wait(t.Context()))
+						made := len(compactions(d.Session))
+						require.Positive(t, made)
+						for _, e := range entries(t, d.Session) {
+							if end, ok := e.Body.(entry.PlanEnd); ok {
+								require.Equal(t, entry.PlanRetried, end.Outcome, "no summary is thrown away, of %d: %s", asked, end.Error)
+							}
+						}
+						if p.Overflow.LastResort != policy.ResortError {
+							require.Zero(t, failed)
+						}
+						require.LessOrEqual(t, failed, 3*made, "a summary takes less than three steps")
+					})
+				})
+			}
+		}
+	}
+}
+
+// A model that needs longer than it is given, without which nothing can be sent, gets twice the time with each attempt.
+func TestASlowModelWithoutWhichNothingCanBeSentEndsInTime(t *testing.T) {
+	for _, takes := range []time.Duration{40 * time.Second, 3 * time.Minute} {
+		t.Run(fmt.Sprint(takes), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := fixtureOf(t, numbered.Session())
+				d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					if !isSummary(r) {
+						return models.Say("§ Done. "+words(300))(ctx, r)
+					}
+					select {
+					case <-time.After(takes):
+					case <-ctx.Done():
+						return chat.Response{}, context.Cause(ctx)
+					}
+					return models.SaySummary("## Goal\nThe work goes on, step by step, as it was asked for at the start.")(ctx, r)
+				})
+				d.Policy, d.Target.Name, d.Target.Budget = policies.All()["stagewise"], "m", 8000
+				d.Policy.Ask.Judge.Off = true
+				require.Equal(t, 30*time.Second, d.Policy.Ask.Timeout)
+				failed, longest := 0, time.Duration(0)
+				for n := range 60 {
+					d.Say(chat.UserMessage(fmt.Sprintf("§ Request %d. ", n) + words(400)))
+					begun := time.Now()
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+					if _, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session), Attempts: 1}).Step(ctx); err != nil {
+						failed++
+					}
+					cancel()
+					longest = max(longest, time.Since(begun))
+				}
+				require.NoError(t, d.Wait(t.Context()))
+				require.Positive(t, len(compactions(d.Session)))
+				require.LessOrEqual(t, failed, 8*len(compactions(d.Session)))
+				require.LessOrEqual(t, longest, 2*time.Minute+time.Second)
+			})
 		})
 	}
 }

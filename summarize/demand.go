@@ -127,7 +127,8 @@ func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructio
 	if err := now.Shown.CheckSummaries(); err != nil {
 		return Compacted{}, err
 	}
-	if err := w.compact(ctx, now, d, 2*w.policy.Ask.TimeLimit); err != nil { // the user waits for it; its own limit ends it
+	w.owns = true
+	if err := w.compact(ctx, now, d); err != nil {
 		w.explain(ctx, d, outcomeOfError(err), err)
 		if ctx.Err() != nil {
 			return Compacted{}, guard.EndCause(ctx, err)

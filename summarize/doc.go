@@ -40,8 +40,10 @@
 //
 // If a condition has Background set, the last two steps are made later: a goroutine of the compactor, or a [Runner],
 // summarises while the agent goes on, and a later render puts the summary in place. [Compactor.Wait] waits for the
-// summary. In any case a render waits a minute at most ([policy.Background].Timeout); the compactor then goes on with the summary.
-// [Compactor.Close] ends the work; call it on every compactor.
+// summary. In any case a render waits a minute at most ([policy.Background].Timeout), and if the prompt can be sent without a
+// summary only half of the time until its context's deadline. The end of a render's context ends the waiting and never the
+// work: the compactor goes on with the summary, and a later render puts it in place. The work ends with the context of
+// Compact, Navigate or RunPlan, and with [Compactor.Abort] and [Compactor.Close]; call Close on every compactor.
 //
 // Other methods serve other occasions:
 //
@@ -141,7 +143,9 @@
 // on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without
 // the oldest history, or the error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If
 // nothing can be sent without a summary, each render asks for it once, whatever the pause, and if it takes longer than
-// a minute the error is a [*PendingError]. The session keeps all history in any case.
+// a minute the error is a [*PendingError]. A compaction has no time limit, but each of its requests has
+// ([policy.Ask].Timeout); the answers for segments are entries as soon as they arrive, and an attempt that failed behind
+// them starts no pause. The session keeps all history in any case.
 //
 // If a provider refuses a request as too large, its answer becomes an entry of the session ([entry.Refusal]).
 // [entry.Memory] lists what is learnt from it and when that is forgotten: a single refusal that names no limit bounds

@@ -109,11 +109,16 @@ type execution struct {
 	retry        func(error) bool // reports whether there will be another attempt; nil means no
 }
 
+// claimLimit is the longest time that a plan is claimed for; a claim ends with its work.
+const claimLimit = 24 * time.Hour
+
+// longestRequest is the longest time limit of a request for a summary without which nothing can be sent.
+const longestRequest = 30 * time.Minute
+
 // run runs a plan: it has the summary written and calls take, which puts the summary in place, or keeps it and returns
 // [errReady]. It holds the claim on the plan meanwhile. If the plan fails, it writes that to the session.
 func (x *executor) run(ctx context.Context, o execution, take func(context.Context, write.Written) error) error {
-	most := o.policy.Ask.TimeLimit
-	claimed, claimErr := x.session.Claim(ctx, o.id, most)
+	claimed, claimErr := x.session.Claim(ctx, o.id, claimLimit)
 	if !claimed && claimErr == nil {
 		return ErrBusy
 	}
@@ -123,8 +128,8 @@ func (x *executor) run(ctx context.Context, o execution, take func(context.Conte
 			x.session.Release(o.id)
 		}
 	}()
-	limited, cancel := context.WithTimeoutCause(ctx, most, &policy.TimeoutError{Name: "the compaction", After: most})
-	defer cancel()
+	watched, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var d write.Written
 	var reasons []error
 	err := callback.Do(context.WithoutCancel(ctx), func(context.Context) error {
@@ -132,7 +137,7 @@ func (x *executor) run(ctx context.Context, o execution, take func(context.Conte
 			reasons = []error{claimErr}
 			return nil
 		}
-		d, reasons = x.summarise(limited, o)
+		d, reasons = x.summarise(watched, stop, o)
 		return nil
 	})
 	if err != nil { // code of ours panicked
@@ -145,7 +150,7 @@ func (x *executor) run(ctx context.Context, o execution, take func(context.Conte
 		}
 		reasons = []error{err}
 	}
-	if cause := context.Cause(limited); cause != nil && ctx.Err() == nil && !errors.Is(errors.Join(reasons...), cause) {
+	if cause := context.Cause(watched); cause != nil && ctx.Err() == nil && !errors.Is(errors.Join(reasons...), cause) {
 		reasons = append(reasons, cause)
 	}
 	why := &FailedError{Reasons: reasons}
@@ -174,8 +179,12 @@ func mayPass(reasons []error) bool {
 	return passes
 }
 
-// summarise opens an attempt at a plan, calls its hooks and has the summary written.
-func (x *executor) summarise(ctx context.Context, o execution) (write.Written, []error) {
+// summarise opens an attempt at a plan, calls its hooks and has the summary written. It stops the context if no request
+// ends within twice its time limit.
+func (x *executor) summarise(ctx context.Context, stop context.CancelCauseFunc, o execution) (write.Written, []error) {
+	most := 2 * o.policy.Ask.Timeout
+	watch := time.AfterFunc(most, func() { stop(&policy.TimeoutError{Name: "the compaction", After: most}) })
+	defer watch.Stop()
 	l, err := x.journal.Read(ctx)
 	if err != nil {
 		return write.Written{}, []error{err}
@@ -195,7 +204,8 @@ func (x *executor) summarise(ctx context.Context, o execution) (write.Written, [
 		write.SortByPrice(candidates, plan.PricesFor(o.policy, o.agent), sizing.Carry{Input: j.Plan.TokensBefore, Summary: j.Plan.Room, Cold: o.cold}, forks)
 	}
 	w := &write.Writer{
-		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, FinishedBefore: l.Finished,
+		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, FinishedBefore: l.Finished, Last: o.policy.Ask.Timeout,
+		Keep:   func(ctx context.Context, a entry.SummaryAnswer) error { return x.journal.Answered(ctx, o.id, a) },
 		Splits: min(write.MaxShrinks, max(0, l.Of(o.target.Name).Unusable.Failures()-1)), Session: x.session,
 		Emit: func(kind event.Kind, change func(*event.Event)) {
 			e := j.Event(kind)
@@ -204,6 +214,12 @@ func (x *executor) summarise(ctx context.Context, o execution) (write.Written, [
 			x.emit(ctx, e)
 		},
 	}
+	if o.policy.Overflow.LastResort == policy.ResortError && j.Plan.Occasion == string(policy.OnBudgetExceeded) {
+		w.Last = max(w.Last, min(longestRequest, w.Last<<min(10, l.Of(j.Plan.Model).Failed.Failures())))
+	}
+	most = 2 * w.Last
+	watch.Reset(most)
+	w.Ended = func() { watch.Reset(most) }
 	got, err := x.runBefore(ctx, j)
 	if err != nil {
 		return write.Written{Attempt: j, Writer: w}, []error{err}
@@ -273,11 +289,7 @@ func (x *executor) title(ctx context.Context, d write.Written, id string) error 
 		if candidate.Name != d.Model {
 			continue
 		}
-		limit := j.Policy.Ask.Timeout
-		if limit == 0 {
-			limit = 30 * time.Second
-		}
-		ctx, cancel := context.WithTimeout(ctx, limit)
+		ctx, cancel := context.WithTimeout(ctx, min(j.Policy.Ask.Timeout, 30*time.Second))
 		defer cancel()
 		text, err := w.Ask(ctx, candidate, write.NamedPrompt{Prompt: policy.Prompt{Mode: d.Prompt.Mode, Request: d.Prompt.Title}, Function: "Prompt.Title", Title: true}, m)
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
@@ -294,8 +306,8 @@ func (x *executor) title(ctx context.Context, d write.Written, id string) error 
 	return nil
 }
 
-// compact makes a compaction before the prompt is returned, for which it waits up to a limit.
-func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decision, limit time.Duration) error {
+// compact makes a compaction before the prompt is returned: it starts one, and waits for it as long as the prompt may.
+func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decision) error {
 	x := w.c.executor()
 	if err := x.abandon(ctx, &w.c.inner.work); err != nil {
 		return err
@@ -311,7 +323,7 @@ func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decisio
 	if w.summarizer != nil {
 		o.agent = *w.summarizer
 	}
-	if err = w.await(ctx, s, w.launch(ctx, o), limit); err == nil {
+	if err = w.await(ctx, s, w.launch(ctx, o)); err == nil {
 		_, err = w.settle(ctx, s, true, true)
 	}
 	if failed, ok := errors.AsType[*FailedError](err); ok {

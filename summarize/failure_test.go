@@ -435,6 +435,7 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndReplaced(t *testing.T) {
 	go func() { <-hangs; cancel() }()
 	_, err := d.Render(ctx, prompt(d.Session))
 	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, d.Close()) // only that ends the work
 	data := content(t, d.Session.Path())
 	at := strings.LastIndex(data, `{"type":"planEnd"`)
 	require.Positive(t, at, "how it ended is an entry")

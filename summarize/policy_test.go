@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,7 +44,6 @@ func TestAnInvalidPolicyIsRefusedByTheNameOfTheField(t *testing.T) {
 			Trigger: policy.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 1000},
 		}, "nothing would ever be compacted"},
 		{"Cut.Tokens below the trigger's Cap", policy.Policy{Trigger: policy.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 999}}, ""},
-		{"Timeout above TimeLimit", policy.Policy{Ask: policy.Ask{Timeout: 6 * time.Minute}}, "Policy.Ask.Timeout is 6m0s: it must not be longer than Policy.Ask.TimeLimit, 5m0s"},
 		{"SimpleResult below 0", policy.Policy{Ask: policy.Ask{SimpleResult: -1}}, "Policy.Ask.SimpleResult is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -205,10 +205,11 @@ func TestAPlanThatEndedIsNotRun(t *testing.T) {
 			<-release
 			return models.SaySummary("Too late.")(ctx, req)
 		}})
-		late.Policy.Ask.TimeLimit = time.Hour
+		late.Policy.Ask.Timeout = time.Hour
 		done := make(chan error)
 		go func() { done <- late.RunPlan(t.Context(), plan, nil) }()
-		time.Sleep(6 * time.Minute)
+		time.Sleep(11 * time.Minute)
+		d.Session.Release(plan) // as in another process, without leases
 		d.Runner = nil
 		d.Messages()
 		require.NoError(t, d.Wait(t.Context()))

@@ -7,11 +7,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // numberedSummaries returns n steps, which answer "Summary 1.", "Summary 2." and so on.
@@ -218,6 +223,49 @@ func TestFinishedSegmentsOutliveAFailure(t *testing.T) {
 			}
 			require.Greater(t, len(answered), 3)
 			require.Contains(t, made, fmt.Sprintf("Summary %d.", len(answered)))
+		})
+	}
+}
+
+// A compaction has no time limit, its requests have. What is answered is an entry at once.
+func TestACompactionTakesAsLongAsItsRequestsEnd(t *testing.T) {
+	for _, hangs := range []int{0, 4} {
+		t.Run(fmt.Sprintf("request %d hangs", hangs), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 30, 120)...)...)
+				d.Target.ContextWindow, d.Target.Budget = 1200, 100_000
+				d.Policy.Ask.Prompts = []policy.Prompt{prompts.FullPrompt()}
+				d.Messages()
+				model := &counting{answer: func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+					if n == hangs {
+						<-ctx.Done()
+						return chat.Response{}, context.Cause(ctx)
+					}
+					time.Sleep(4 * time.Minute)
+					return models.SaySummary(fmt.Sprintf("Summary %d.", n))(ctx, r)
+				}}
+				d.Target.Model = model
+				require.NoError(t, d.Retarget(t.Context(), d.Target))
+				begun := time.Now()
+				_, err := d.Compact(t.Context(), "")
+				answered := 0
+				for _, e := range entries(t, d.Session) {
+					if end, ok := e.Body.(entry.PlanEnd); ok && end.Outcome == entry.PlanRetried {
+						answered++
+					}
+				}
+				if hangs > 0 {
+					require.Error(t, err)
+					require.Equal(t, 3*4*time.Minute+5*time.Minute, time.Since(begun))
+					require.Equal(t, 3, answered)
+					require.Zero(t, d.Explain(t.Context()).Measurement.Pause)
+					hangs = -1
+					_, err = d.Compact(t.Context(), "")
+				}
+				require.NoError(t, err)
+				require.Greater(t, time.Since(begun), 20*time.Minute)
+				require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", model.asked()))
+			})
 		})
 	}
 }

@@ -80,7 +80,7 @@ func TestAskLearnsTheLimitFromUsageAndRefusals(t *testing.T) {
 		refusals        int64 // at most
 	}{
 		{"with reported usage no prompt is refused", false, false, 0},
-		{"a refusal with numbers happens once", true, false, 2},
+		{"a refusal with numbers happens again once the limit was let go", true, false, 3},
 		{"a refusal without numbers happens again", true, true, 8},
 	}
 	for _, test := range tests {

@@ -41,8 +41,7 @@ var tools = recall.Tools{}.Declared()
 func newAssistant(o options, log *slog.Logger) (*assistant, error) {
 	tokenizer := sizing.Estimator{}
 	a := &assistant{policy: copilotchat.Policy(), answer: min(1024, o.window/8), log: log}
-	a.policy.Ask.TimeLimit = o.compaction
-	a.policy.Ask.Timeout = min(a.policy.Ask.Timeout, o.compaction)
+	a.policy.Ask.Timeout = o.compaction
 	a.target = summarize.Target{Model: offline{tokenizer, o.think}, Name: "offline", Tokenizer: tokenizer, Tools: tools}
 	var err error
 	if a.target.Budget, err = (sizing.Window{Tokens: o.window, Answer: a.answer}).Budget(tokenizer.CountTools(tools)); err != nil {

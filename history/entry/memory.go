@@ -28,7 +28,8 @@ type Memory struct {
 	// TurnFailed reports that a compaction failed for which a prompt of this turn waited.
 	TurnFailed bool
 
-	plan Plan // the newest, of which only some fields are set
+	plan     Plan // the newest, of which only some fields are set
+	answered bool // for a part of it there is an answer
 }
 
 // Of returns what was learnt of a model.
@@ -65,7 +66,7 @@ func (m *Memory) Add(e Entry) {
 	case Refusal:
 		m.change(b.Model, func(l *Learnt) { l.Refuse(b) })
 	case Plan:
-		m.plan = Plan{Model: b.Model, Used: b.Used, Background: b.Background}
+		m.plan, m.answered = Plan{Model: b.Model, Used: b.Used, Background: b.Background}, false
 	case PlanEnd:
 		m.ended(b, e.Time)
 	case Compaction:
@@ -115,6 +116,7 @@ func (m *Memory) each(f func(*Learnt)) {
 func (m *Memory) ended(end PlanEnd, at time.Time) {
 	m.each((*Learnt).attempted)
 	failed := end.Outcome == PlanFailed || end.Outcome == PlanVetoed
+	m.answered = m.answered || len(end.Finished) > 0
 	if end.Outcome == PlanRetried || !failed && end.ErrorType != "cancelled" {
 		return
 	}
@@ -122,6 +124,9 @@ func (m *Memory) ended(end PlanEnd, at time.Time) {
 	if end.Plan != "" {
 		model, used = m.plan.Model, m.plan.Used
 		m.TurnFailed = m.TurnFailed || failed && !m.plan.Background
+	}
+	if failed && end.Plan != "" && m.answered { // it has moved forward, and goes on at once
+		return
 	}
 	m.change(model, func(l *Learnt) {
 		switch {

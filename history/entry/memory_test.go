@@ -216,6 +216,10 @@ func TestMemoryOfFailures(t *testing.T) {
 		{rule: "which is not reached here", bodies: failures(4, unusable), used: 1099, left: 8},
 		{rule: "but here", bodies: failures(4, unusable), used: 1100},
 		{rule: "a plan that could not be made names its model", bodies: times(1, entry.PlanEnd{Outcome: entry.PlanFailed, Model: "m", Error: "no"}), left: 1},
+		{rule: "a failure behind the answer for a part starts no pause", bodies: []entry.Body{
+			plan, entry.PlanEnd{Plan: "p", Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{{Text: "Half."}}}, down}},
+		{rule: "but the next one does", bodies: append([]entry.Body{
+			plan, entry.PlanEnd{Plan: "p", Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{{Text: "Half."}}}, down}, failures(1, down)...), left: 1},
 		{rule: "a compaction ends both", bodies: append(append(failures(3, down), failures(3, unusable)...), entry.Compaction{})},
 		{rule: "a cancelled plan is not made again at once", bodies: failures(1, cancelled), left: 1},
 		{rule: "and ends no pause", bodies: append(failures(3, down), failures(1, cancelled)...), left: 4},

@@ -48,7 +48,8 @@ type Plan struct {
 	TokensBefore int `json:"tokensBefore,omitempty"`
 	// Model is the name of the model that the prompt is for.
 	Model string `json:"model,omitempty"`
-	// Until is the time after which the attempt to run the plan counts as failed: the plan is dropped or taken over.
+	// Until is the time after which a plan that nobody has claimed is dropped or taken over; each answer for a part of it
+	// gives it as much time again.
 	Until time.Time `json:"until,omitzero"`
 }
 
@@ -64,7 +65,7 @@ type PlanEnd struct {
 	// Model and Used are as in [Plan], if no plan could be made.
 	Model string `json:"model,omitempty"`
 	Used  int    `json:"used,omitempty"`
-	// Finished lists the answers received before the failure, which the next attempt or plan need not request again.
+	// Finished lists answers for parts of the summary, which the next attempt or plan need not request again.
 	Finished []SummaryAnswer `json:"finished,omitempty"`
 }
 
@@ -79,7 +80,7 @@ const (
 	PlanVetoed PlanOutcome = "vetoed"
 	// PlanDropped: it was cancelled, no longer needed, or can no longer cut at its entry.
 	PlanDropped PlanOutcome = "dropped"
-	// PlanRetried: an attempt failed, and the plan is pending until the next one.
+	// PlanRetried: the plan stays pending: a part was answered, or an attempt failed and another follows.
 	PlanRetried PlanOutcome = "retried"
 )
 

@@ -60,7 +60,7 @@
 // When a process is killed, River considers its job as running until the time of the attempt is over and
 // RescueStuckJobsAfter has passed, an hour by default. The plan does not wait for that. Its worker's lease expires within
 // 9 seconds ([history.Session.Claim]), and the next prompt that needs a summary gets a new plan and a new job. A plan
-// whose job no worker has taken expires after 5 minutes (policy.Ask.TimeLimit). The old job, once rescued, finds its
+// whose job no worker has taken expires after 10 minutes (twice policy.Ask.Timeout). The old job, once rescued, finds its
 // plan ended. To have jobs rescued sooner, set both times below the plan's:
 //
 //	&jobs.Worker{Attempt: 90 * time.Second, …}

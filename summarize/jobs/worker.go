@@ -36,7 +36,7 @@ type Worker struct {
 	// worker closes it. Required.
 	Compactor func(ctx context.Context, job Args, s *history.Session) (*summarize.Compactor, error)
 	// Attempt is the time limit of an attempt. Defaults to the time that the plan has left, or a minute if that is
-	// longer. A plan has 5 minutes unless its policy says otherwise (policy.Ask.TimeLimit). If the worker's process
+	// longer. A plan has twice its policy's time for a request (policy.Ask.Timeout). If the worker's process
 	// is killed, the job is not retried before this time is over.
 	Attempt time.Duration
 	// Retry decides when a failed job is retried. Defaults to River's own policy: after 1 s, 16 s, 81 s and so on. If a

@@ -26,10 +26,10 @@ type Ask struct {
 	// models of summarize.Compactor.Models that have prices. The agent's own model takes part, with the price of its cached
 	// prompt if the first of Prompts forks its request. Off by default.
 	Cheapest bool
-	// Timeout of each answer. None by default.
+	// Timeout of each request. A compaction with all its requests has no limit, but it ends if none of them ends within twice
+	// this time. If nothing can be sent without a summary, the timeout of the model that is asked last doubles with each
+	// compaction that failed before, up to half an hour. Defaults to 5 minutes.
 	Timeout time.Duration
-	// TimeLimit of a compaction with all its requests. Defaults to 5 minutes.
-	TimeLimit time.Duration
 	// Attempts is the most times that a request is made if it fails with a [*chat.TransientError]. Defaults to one. All
 	// waits of a compaction together last at most RetryWait.
 	Attempts int
@@ -97,8 +97,8 @@ type Quirk struct {
 }
 
 func (a Ask) withDefaults() Ask {
-	if a.TimeLimit == 0 {
-		a.TimeLimit = 5 * time.Minute
+	if a.Timeout == 0 {
+		a.Timeout = 5 * time.Minute
 	}
 	if a.RetryWait == 0 {
 		a.RetryWait = 5 * time.Second
@@ -127,7 +127,7 @@ func (a Ask) check() error {
 		return fmt.Errorf("summarize: Policy.Ask.Temperature is %v: it must be 0 or more", *a.Temperature)
 	}
 	return errors.Join(
-		notBelow0("Ask.Timeout", a.Timeout), notBelow0("Ask.TimeLimit", a.TimeLimit), notBelow0("Ask.RetryWait", a.RetryWait),
+		notBelow0("Ask.Timeout", a.Timeout), notBelow0("Ask.RetryWait", a.RetryWait),
 		notBelow0("Ask.Attempts", a.Attempts), notBelow0("Ask.MinChars", a.MinChars), notBelow0("Ask.MaxTokens", a.MaxTokens),
 		notBelow0("Ask.SimpleResult", a.SimpleResult), notBelow0("Ask.Judge.Floor", a.Judge.Floor), notBelow0("Ask.Judge.Short", a.Judge.Short),
 		share("Ask.Judge.Repeated", a.Judge.Repeated),

@@ -222,8 +222,6 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("summarize: Policy.Counting.By is %q: it must be %q, %q or %q", p.Counting.By, ByCount, ByReport, ByLarger)
 	case !slices.Contains([]LastResort{ResortError, ResortTruncate, ResortDrop}, p.Overflow.LastResort):
 		return fmt.Errorf("summarize: Policy.Overflow.LastResort is %q: it must be %q, %q or %q", p.Overflow.LastResort, ResortError, ResortTruncate, ResortDrop)
-	case p.Ask.Timeout > p.Ask.withDefaults().TimeLimit:
-		return fmt.Errorf("summarize: Policy.Ask.Timeout is %v: it must not be longer than Policy.Ask.TimeLimit, %v", p.Ask.Timeout, p.Ask.withDefaults().TimeLimit)
 	case p.Replace.Max < 0 || p.Replace.Max > 0 && p.Replace.Max < MinWords:
 		return fmt.Errorf("summarize: Policy.Replace.Max is %d: it must be %d tokens or more", p.Replace.Max, MinWords)
 	}

@@ -102,6 +102,11 @@ func (j *Journal) End(ctx context.Context, end entry.PlanEnd, refusals []entry.R
 	return nil
 }
 
+// Answered writes the answer to a request for a part of a plan's summary.
+func (j *Journal) Answered(ctx context.Context, plan string, a entry.SummaryAnswer) error {
+	return j.End(ctx, entry.PlanEnd{Plan: plan, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}}, nil)
+}
+
 // onOtherBranch reports whether the session has left the branch of a plan.
 func (j *Journal) onOtherBranch(ctx context.Context, id string) bool {
 	common, err := j.Session.Ancestor(ctx, id, j.Session.Leaf())

@@ -153,6 +153,9 @@ func (l *Ledger) add(e entry.Entry) {
 	case entry.PlanEnd:
 		if b.Outcome != entry.PlanRetried {
 			l.ended(b)
+		} else if p := *l.Pending; !p.Until.IsZero() { // a part was answered, so there is as much time again
+			p.Until = e.Time.Add(p.Until.Sub(p.Time))
+			l.Pending = &p
 		}
 		for _, a := range b.Finished {
 			if l.Finished == nil {

@@ -22,8 +22,8 @@ type Placer struct {
 	Emit        func(context.Context, event.Event)
 }
 
-// Conclude writes to the session how a plan failed, and emits the event. If there will be another attempt, it writes
-// the answers and refusals of this one for it.
+// Conclude writes to the session how a plan failed, and emits the event. If there will be another attempt, the plan stays
+// pending.
 func (p *Placer) Conclude(ctx context.Context, id string, d write.Written, reasons []error, again bool) {
 	why := errors.Join(reasons...)
 	end := entry.PlanEnd{Plan: id, Outcome: entry.PlanFailed, ErrorType: failure.Type(why), Error: "compaction failed: " + failure.Join(reasons)}
@@ -38,9 +38,6 @@ func (p *Placer) Conclude(ctx context.Context, id string, d write.Written, reaso
 		end.Outcome, kind = entry.PlanVetoed, event.Vetoed
 	case failure.BoundaryGone(why), errors.Is(why, failure.ErrPlanEnded):
 		end.Outcome, kind = entry.PlanDropped, event.Dropped
-	}
-	if d.Writer != nil {
-		end.Finished = d.Writer.Finished
 	}
 	p.record(ctx, end, kind, d, why)
 }

@@ -416,7 +416,7 @@ func (m *Planner) inputs(s *Rendered, theirs func(int) int) []int {
 
 // fillClearingCosts sets the cost of carrying old tool output and the cost of clearing it.
 func (m *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
-	_, err := guard.Call(ctx, "Clear.Rule", m.Policy.Ask.TimeLimit, func(context.Context) (struct{}, error) {
+	_, err := guard.Call(ctx, "Clear.Rule", m.Policy.Ask.Timeout, func(context.Context) (struct{}, error) {
 		c, behind := m.clearable(s)
 		if s.Clearable = c.Saved; c.Saved == 0 {
 			return struct{}{}, nil
@@ -456,7 +456,7 @@ func (m *Planner) clearable(s *Rendered) (c history.Clearable, behind int) {
 
 // Clearing returns the clearing that the policy makes now.
 func (m *Planner) Clearing(ctx context.Context, s *Rendered) (entry.Clearing, error) {
-	return guard.Call(ctx, "Clear.Rule", m.Policy.Ask.TimeLimit, func(context.Context) (entry.Clearing, error) {
+	return guard.Call(ctx, "Clear.Rule", m.Policy.Ask.Timeout, func(context.Context) (entry.Clearing, error) {
 		c, _ := m.clearable(s)
 		return c.Clearing, nil
 	})

@@ -57,7 +57,7 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 	plan := entry.Plan{
 		Policy: m.Policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(m.Policy.Ask.Mode),
 		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: m.Target.Name,
-		Background: d.Do == policy.ActStart, Until: time.Now().Add(m.Policy.Ask.TimeLimit), Preamble: preamble.Digest,
+		Background: d.Do == policy.ActStart, Until: time.Now().Add(2 * m.Policy.Ask.Timeout), Preamble: preamble.Digest,
 		Pinned: clamp.Share(m.Policy.Replace.Pinned, s.Budget),
 	}
 	wanted := max(m.summaryRoom(s.Budget), frame+policy.MinWords)
@@ -168,7 +168,7 @@ func (m *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
 		return 0, err
 	}
 	material.Reminder = QuirksOf(m.Policy.Ask, m.Target.Name).Reminder
-	result, err := guard.Call(ctx, guard.NameReplacement, m.Policy.Ask.TimeLimit, func(ctx context.Context) (*render.Result, error) {
+	result, err := guard.Call(ctx, guard.NameReplacement, m.Policy.Ask.Timeout, func(ctx context.Context) (*render.Result, error) {
 		return render.Render(ctx, Stand(m.Policy, material), render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: m.Target.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {

@@ -49,12 +49,14 @@ type Writer struct {
 	// finishedBefore holds the answers of an earlier attempt that failed after them.
 	FinishedBefore map[entry.SummaryRequest]string
 	Emit           func(kind event.Kind, change func(*event.Event))
-	mayClip        bool // clip the texts of a round that a candidate does not take in
+	Last           time.Duration                                    // time limit of a request to the last candidate
+	Ended          func()                                           // is called when a request has ended
+	Keep           func(context.Context, entry.SummaryAnswer) error // keeps the answer to a request that others follow
+	mayClip        bool                                             // clip the texts of a round that a candidate does not take in
 
 	mu             sync.Mutex
 	ownCompactions map[string][]chat.Opaque // results of a provider's own compaction, by the summary that came with them
-	Finished       []entry.SummaryAnswer
-	unseen         bool // the request for the summary left covered messages out
+	unseen         bool                     // the request for the summary left covered messages out
 	waited         time.Duration
 	doubts         map[entry.SummaryRequest]doubt
 	doubt          doubt // the newest of them
@@ -95,6 +97,7 @@ type NamedPrompt struct {
 	Title    bool // it asks for a title, which is not judged
 	shortens bool // it asks to shorten [policy.Material.Summary]
 	before   int  // characters of the segments before
+	more     bool // other segments follow, so the answer is kept
 }
 
 func Named(p policy.Prompt) NamedPrompt { return NamedPrompt{Prompt: p, Function: "Prompt.Request"} }
@@ -245,6 +248,7 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, j Attempt, p Name
 		if err != nil {
 			return "", errors.Join(refused, err)
 		}
+		p.more = n < len(rest)
 		m := j.segment(rest[:n], max(0, n+prefix-len(rest)))
 		summary, err := w.Ask(ctx, c, p, m)
 		switch k := refusal.Of(err).Kind; {
@@ -429,26 +433,40 @@ func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.
 	if err != nil {
 		return "", err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	rules := pol.Judge
-	rules.Off = rules.Off || p.Title
-	err = judge.Judge(answer, rules)
-	if d, ok := errors.AsType[*policy.SummaryError](err); ok && d.Doubtful && !p.shortens {
-		w.doubt = doubt{text, d.Reason}
-		if w.doubts[request] = w.doubt; w.settles {
-			err = nil
-		}
-	}
+	doubtful, err := w.judge(request, p, answer, text)
 	if err != nil {
 		return "", err
 	}
+	if p.more && !doubtful {
+		if err := w.Keep(ctx, entry.SummaryAnswer{SummaryRequest: request, Text: text}); err != nil {
+			return "", err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.unseen = w.unseen || p.Drops && len(rendered.Report().Dropped()) > 0
-	w.Finished = append(w.Finished, entry.SummaryAnswer{SummaryRequest: request, Text: text})
 	if len(response.Compaction) > 0 {
 		w.ownCompactions = map[string][]chat.Opaque{text: response.Compaction}
 	}
 	return text, nil
+}
+
+// judge returns an error for an answer that cannot be used as a summary, or not yet, and reports whether it is doubtful.
+func (w *Writer) judge(request entry.SummaryRequest, p NamedPrompt, a judge.Answer, text string) (doubtful bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rules := w.Attempt.Policy.Ask.Judge
+	rules.Off = rules.Off || p.Title
+	err = judge.Judge(a, rules)
+	d, ok := errors.AsType[*policy.SummaryError](err)
+	if !ok || !d.Doubtful || p.shortens || w.doubts == nil {
+		return false, err
+	}
+	w.doubt = doubt{text, d.Reason}
+	if w.doubts[request] = w.doubt; w.settles {
+		err = nil
+	}
+	return true, err
 }
 
 // read returns the summary in an answer, to be judged.
@@ -514,10 +532,13 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 		return !over
 	}
 	limit := policy.Timeout
-	if limit == 0 && len(w.Candidates) > 1 {
-		limit = policy.TimeLimit / time.Duration(len(w.Candidates)) // one that hangs leaves time for the others
+	if c == w.Candidates[len(w.Candidates)-1] {
+		limit = max(limit, w.Last)
 	}
 	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
+		if w.Ended != nil {
+			defer w.Ended()
+		}
 		n := w.Attempt.meter.ask()
 		response, err := bounded(ctx, c.Target, limit, req)
 		err = w.Session.Redacted(ctx, err)
