@@ -1202,7 +1202,7 @@ func TestStatements(t *testing.T) {
 				require.NoError(t, chat.Validate(got))
 			},
 			Mutants: []statements.Mutant{
-				{File: "history/view_finish.go", Old: "m = chat.ToolResult(c.ID, noResult)\n			m.IsError = true", New: "continue"},
+				{File: "history/view_finish.go", Old: "m := chat.ToolResult(c.ID, noResult)\n\t\t\tm.IsError = true\n\t\t\tmessages = append(messages, m)\n", New: ""},
 			},
 		},
 		{

@@ -1345,7 +1345,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, answerTime, e.Duration)
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"internal/place/place.go", "e.TokensAfter = compaction.TokensAfter", "e.TokensAfter = 0"),
+				statements.Change(engine+"internal/place/place.go", "e.TokensAfter, e.Doubt = compaction.TokensAfter, d.Doubt", "e.TokensAfter, e.Doubt = 0, d.Doubt"),
 				statements.Change(engine+"internal/place/place.go", "at.Messages, len(result.Messages)", "at.Messages, at.Messages"),
 				statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, d.Model, "", placed.Title, d.Mended, found.ID`),
 				statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, "", placed.Text, placed.Title, d.Mended, found.ID`),
