@@ -1,0 +1,30 @@
+package importer_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/growth"
+)
+
+func TestManyParallelCallsAreImportedInLinearTime(t *testing.T) {
+	growth.Check(t, extremes.All(), func(calls int) {
+		var ids []string
+		lines := []string{userLine, ""}
+		for i := range calls {
+			ids = append(ids, fmt.Sprint("c", i))
+			lines = append(lines, resultLine(ids[i]))
+		}
+		slices.Reverse(lines[2:])
+		lines[1] = callLine(ids...)
+		s, notes := imported(t, lines)
+		require.Empty(t, notes)
+		view, err := s.View(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, view.Turns[0].Rounds[0].Aborted())
+	})
+}
