@@ -77,22 +77,25 @@ type said413 string
 func (s said413) Error() string   { return string(s) }
 func (s said413) StatusCode() int { return 413 }
 
-// cell is one case: a policy, a moment, whom it hits, whether summaries can be made in the background, and whether the
-// process is restarted after each step.
+// cell is one case: a policy, a moment, whom it hits, whether summaries can be made in the background, whether the process
+// is restarted after each step, whether a summary takes 90 seconds instead of 15, and whether each step has a deadline of a
+// minute. The agent's own answers take 5 seconds.
 type cell struct {
-	policy                        string
-	moment                        int // -1 for none
-	summary, background, restarts bool
+	policy                                         string
+	moment                                         int // -1 for none
+	summary, background, restarts, slow, impatient bool
 }
 
-func (c cell) columns() [5]int {
+const momentDeadline = time.Minute
+
+func (c cell) columns() [7]int {
 	n := func(b bool) int {
 		if b {
 			return 1
 		}
 		return 0
 	}
-	return [5]int{policyIndex(c.policy), c.moment, n(c.summary), n(c.background), n(c.restarts)}
+	return [7]int{policyIndex(c.policy), c.moment, n(c.summary), n(c.background), n(c.restarts), n(c.slow), n(c.impatient)}
 }
 
 func policyIndex(name string) int {
@@ -115,6 +118,12 @@ func (c cell) String() string {
 	if c.restarts {
 		restarted = ", restarted"
 	}
+	if c.slow {
+		restarted += ", slow"
+	}
+	if c.impatient {
+		restarted += ", with a deadline"
+	}
 	return fmt.Sprintf("%s/%s/%s, %s%s", c.policy, moments[c.moment].name, whom, where, restarted)
 }
 
@@ -123,8 +132,8 @@ func cells(all bool) []cell {
 	var list []cell
 	for _, p := range policies.Names() {
 		for m := range moments {
-			for bits := range 8 {
-				list = append(list, cell{p, m, bits&1 > 0, bits&2 > 0, bits&4 > 0})
+			for bits := range 32 {
+				list = append(list, cell{p, m, bits&1 > 0, bits&2 > 0, bits&4 > 0, bits&8 > 0, bits&16 > 0})
 			}
 		}
 	}
@@ -174,8 +183,11 @@ type outcome struct {
 	steps               int
 	failed, failedAfter int // steps, and those of the ten after the moment
 	calls               int // of the model for summaries
+	dropped             int // calls whose context ended before they were answered
+	next                int // steps from the end of the moment to the next compaction, 0 if there was none in 40
 	longest             time.Duration
 	budget              int // after the ten steps
+	insight             int // percent of what users said that the prompt shows ten steps after the moment, or its summary names
 	unseen              []string
 }
 
@@ -188,18 +200,54 @@ type momentSession struct {
 
 	fault func() int // returns the moment of each request, -1 for none; nil for the cell's
 	said  []string   // the marks of what users and tools said
+	asked []string   // those of users
 
 	mu        sync.Mutex // guards the fields below
 	armed     bool
 	begun     int // the step in which the moment began, 0 before
 	step      int
 	summaries int
+	dropped   int
 	shown     string // the marks of all that models were shown
 }
 
 const momentBudget, momentMark = 8000, "§ "
 
 var momentMarks = regexp.MustCompile(momentMark + `said\d+ `)
+
+// work waits as long as a model works on an answer.
+func (s *momentSession) work(ctx context.Context, summary bool) error {
+	takes := 5 * time.Second
+	if summary && s.slow {
+		takes = 90 * time.Second
+	} else if summary {
+		takes = 15 * time.Second
+	}
+	select {
+	case <-time.After(takes):
+		return nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		s.dropped++
+		s.mu.Unlock()
+		return context.Cause(ctx)
+	}
+}
+
+// digest returns a summary that repeats all marks that a request shows.
+func digest(r chat.Request) string {
+	seen := map[string]bool{}
+	text := handoff + "\n\n## Said\n"
+	for _, m := range r.Messages {
+		for _, mark := range momentMarks.FindAllString(m.Text(), -1) {
+			if !seen[mark] {
+				text += mark
+			}
+			seen[mark] = true
+		}
+	}
+	return text
+}
 
 func (s *momentSession) bad(summary bool) bool {
 	if !s.armed || summary != s.summary || s.moment < 0 {
@@ -241,8 +289,11 @@ func (s *momentSession) generate(ctx context.Context, r chat.Request) (chat.Resp
 		}
 	}
 	s.mu.Unlock()
+	if err := s.work(ctx, summary); err != nil {
+		return chat.Response{}, err
+	}
 	if summary {
-		return models.SaySummary("## Goal\nThe work goes on, step by step, as it was asked for at the start.")(ctx, r)
+		return models.SaySummary(digest(r))(ctx, r)
 	}
 	rounds := 0
 	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != chat.RoleUser; i-- {
@@ -276,11 +327,15 @@ func (s *momentSession) goOn() error {
 	case s.last.Role == chat.RoleAssistant || s.last.Role == "":
 		s.last = chat.UserMessage(mark + words(40))
 		s.d.Say(s.last)
-		s.said = append(s.said, mark)
+		s.said, s.asked = append(s.said, mark), append(s.asked, mark)
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), 15*time.Minute)
+	limit := 15 * time.Minute
+	if s.impatient {
+		limit = momentDeadline
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
 	defer cancel()
-	steps := agent.Agent{Compactor: s.d.Unjudged(), Prompt: prompt(s.d.Session), Attempts: 1}
+	steps := agent.Agent{Compactor: s.d.Compactor, Prompt: prompt(s.d.Session), Attempts: 1}
 	answer, err := steps.Step(ctx)
 	if answer.Entry != "" {
 		s.last = answer.Message()
@@ -300,6 +355,7 @@ func (s *momentSession) restarted() fixture {
 
 func (s *momentSession) open(path string) fixture {
 	d := fixtureOf(s.t, opened(s.t, path))
+	d.Judged = true
 	d.Policy = policies.All()[s.policy]
 	d.Policy.Ask.Names = nil
 	d.Target.Model, d.Target.Budget, d.Target.Name = chat.ModelFunc(s.generate), momentBudget, "m"
@@ -338,46 +394,67 @@ func (c cell) run(t *testing.T, steps int) (o outcome) {
 			}
 			_ = step()
 		}
-		require.Positive(t, s.begun, "the moment came")
+		require.True(t, s.begun > 0 || c.slow || c.impatient, "the moment came")
+	}
+	before, since := len(compactions(s.d.Session)), s.step
+	compacted := func() bool {
+		if o.next == 0 && len(compactions(s.d.Session)) > before {
+			o.next = s.step - since
+		}
+		return o.next > 0
 	}
 	for range 10 {
 		if step() != nil {
 			o.failedAfter++
 		}
+		compacted()
 	}
 	for s.step < steps {
 		_ = step()
 	}
 	require.NoError(t, s.d.Wait(t.Context()))
-	_, err := s.d.Render(t.Context(), prompt(s.d.Session))
-	require.NoError(t, err)
+	result, err := s.d.Render(t.Context(), prompt(s.d.Session))
+	require.True(t, err == nil || c.slow || c.impatient, "%v", err)
 	o.budget = s.d.Explain(t.Context()).Measurement.Budget
+	inPrompt := ""
+	if err == nil {
+		inPrompt = text(result.Messages)
+	}
 	s.mu.Lock()
-	o.calls = s.summaries
-	o.steps = s.step
+	o.calls, o.dropped, o.steps = s.summaries, s.dropped, s.step
+	for _, mark := range s.asked {
+		if strings.Contains(inPrompt, mark) {
+			o.insight++
+		}
+	}
+	o.insight = 100 * o.insight / len(s.asked)
 	for _, mark := range s.said {
 		if !strings.Contains(s.shown, mark) {
 			o.unseen = append(o.unseen, mark)
 		}
 	}
 	s.mu.Unlock()
+	for !compacted() && s.step < since+40 {
+		_ = s.goOn()
+	}
 	require.NoError(t, s.d.Close())
 	return o
 }
 
 // TestABadMomentPasses runs every pair of two columns: policy, moment, whom it hits, foreground or background, restarted or
-// not. PROMPTREE_SUMMARIZE_MOMENTS=all runs all cells, and =show also prints them.
+// not, how long a summary takes, and with a deadline or without. PROMPTREE_SUMMARIZE_MOMENTS=all runs all cells, and =show
+// also prints them.
 func TestABadMomentPasses(t *testing.T) {
 	all := os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") != ""
 	var mu sync.Mutex
-	usual := map[string]int{} // summaries without a bad moment
-	without := func(c cell, steps int) int {
+	usual := map[string]outcome{} // without a bad moment
+	without := func(c cell, steps int) outcome {
 		c.moment, c.restarts = -1, false
-		key := fmt.Sprint(c.policy, c.background, steps)
+		key := fmt.Sprint(c.policy, c.background, c.slow, c.impatient, steps)
 		mu.Lock()
 		defer mu.Unlock()
 		if _, ok := usual[key]; !ok {
-			synctest.Test(t, func(t *testing.T) { usual[key] = c.run(t, steps).calls })
+			synctest.Test(t, func(t *testing.T) { usual[key] = c.run(t, steps) })
 		}
 		return usual[key]
 	}
@@ -386,16 +463,23 @@ func TestABadMomentPasses(t *testing.T) {
 			t.Parallel()
 			var got outcome
 			synctest.Test(t, func(t *testing.T) { got = c.run(t, 0) })
-			calls := without(c, got.steps)
+			usual := without(c, got.steps)
 			if all {
-				t.Logf("%d steps failed, %d after the moment; %d summaries, %d without; longest step %v; budget %d; unseen %v",
-					got.failed, got.failedAfter, got.calls, calls, got.longest.Round(time.Second), got.budget, got.unseen)
+				t.Logf("%d steps failed, %d after the moment; longest step %v; compacted after %d steps; %d%% of the user's marks in sight, %d%% without; %d summaries, %d dropped, %d and %d without; budget %d; unseen %v",
+					got.failed, got.failedAfter, got.longest.Round(time.Second), got.next, got.insight, usual.insight, got.calls, got.dropped, usual.calls, usual.dropped, got.budget, got.unseen)
 			}
-			require.LessOrEqual(t, got.calls, 2*(calls+moments[c.moment].steps+3), "requests for summaries")
+			if c.slow || c.impatient {
+				return
+			}
+			require.LessOrEqual(t, got.calls, 2*(usual.calls+moments[c.moment].steps+3), "requests for summaries")
 			require.Zero(t, got.failedAfter, "steps that failed after the moment")
 			require.LessOrEqual(t, got.failed, moments[c.moment].steps, "steps that failed")
 			require.Equal(t, momentBudget, got.budget, "after ten good steps")
 			require.Empty(t, got.unseen, "what no model was shown")
+			if c.summary {
+				require.GreaterOrEqual(t, got.insight, usual.insight*9/10, "percent of what the user said that is in sight")
+			}
+			require.True(t, got.next > 0 || usual.next == 0, "it is compacted again")
 			longest := 5*time.Minute + 2*time.Second // for a summary without which nothing can be sent
 			if !c.summary && (moments[c.moment].name == "hangs" || moments[c.moment].name == "does not stop") {
 				longest = 15*time.Minute + 2*time.Second // the agent's own request, for which the step has a deadline
@@ -419,7 +503,7 @@ func TestNoFaultEndsASession(t *testing.T) {
 			if steps < 500 && bits != i%4 {
 				continue
 			}
-			c := cell{policy, -1, false, bits&1 > 0, bits&2 > 0}
+			c := cell{policy: policy, moment: -1, background: bits&1 > 0, restarts: bits&2 > 0}
 			t.Run(fmt.Sprintf("%s, background %v, restarted %v", policy, c.background, c.restarts), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { c.runWithFaults(t, steps) })
