@@ -49,7 +49,7 @@ func (v *visitor) body(body Body) Body {
 	case Compaction:
 		b.Messages = each(b.Messages, "compaction.messages", v.message)
 		b.Thinking = v.thinking("compaction.thinking", b.Thinking)
-		b.Title = v.text("compaction.title", b.Title)
+		b.Title, b.Doubt = v.text("compaction.title", b.Title), v.text("compaction.doubt", b.Doubt)
 		b.Summary = v.summary("compaction", b.Summary)
 		return b
 	case BranchSummary:

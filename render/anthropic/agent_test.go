@@ -78,6 +78,7 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 			compactions := 0
 			compactor := &summarize.Compactor{
 				Session: session,
+				Policy:  policy.Policy{Ask: policy.Ask{Judge: policy.Judge{Off: true}}},
 				Target:  policy.Target{Model: model, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
 				Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 					require.NoError(t, e.Err)
@@ -150,7 +151,7 @@ func TestAnAgentGoesOnThinkingAfterACompaction(t *testing.T) {
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target:  policy.Target{Model: model, Name: model.Name, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
-		Policy:  policy.Policy{Ask: policy.Ask{Quirks: copilotchat.Policy().Ask.Quirks}},
+		Policy:  policy.Policy{Ask: policy.Ask{Quirks: copilotchat.Policy().Ask.Quirks, Judge: policy.Judge{Off: true}}},
 		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			require.NoError(t, e.Err)
 			if e.Kind == event.Done {

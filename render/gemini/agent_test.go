@@ -58,6 +58,7 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 			compactions := 0
 			compactor := &summarize.Compactor{
 				Session: session,
+				Policy:  policy.Policy{Ask: policy.Ask{Judge: policy.Judge{Off: true}}},
 				Target:  policy.Target{Model: model, Tokenizer: gemini.Tokenizer{}, Budget: budget, Tools: []chat.Tool{lookTool}},
 				Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 					require.NotEqual(t, event.Refused, e.Kind, "%v", e.Err)

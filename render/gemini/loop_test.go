@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -78,7 +79,7 @@ func fit(ctx context.Context, m *mirror.Mirror[chat.Message], contents []*genai.
 func newMirror(session *history.Session, budget int) (*mirror.Mirror[chat.Message], func() error) {
 	compactor := &summarize.Compactor{
 		Session: session,
-		Policy:  a3s.Policy(),
+		Policy:  compacttest.Unjudged(a3s.Policy()),
 		Target:  policy.Target{Model: models.Offline{Tokenizer: sizing.Estimator{}}, Tokenizer: sizing.Estimator{}, Budget: budget},
 	}
 	return mirror.New(compactor), compactor.Close

@@ -68,6 +68,7 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 				compactions := 0
 				compactor := &summarize.Compactor{
 					Session: session,
+					Policy:  policy.Policy{Ask: policy.Ask{Judge: policy.Judge{Off: true}}},
 					Target:  policy.Target{Model: model, Tokenizer: openai.Counter(api, tokenizer), Budget: budget, Tools: tools},
 					Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 						require.NoError(t, e.Err)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -93,7 +94,7 @@ func ExampleReadChat() {
 	defer server.Close()
 	compactor := &summarize.Compactor{
 		Session: &history.Session{}, // one of history.Open is there after a restart
-		Policy:  a3s.Policy(),
+		Policy:  compacttest.Unjudged(a3s.Policy()),
 		Target:  policy.Target{Model: models.Offline{Tokenizer: tiktoken.O200k()}, Tokenizer: tiktoken.O200k(), Budget: 2500},
 	}
 	defer compactor.Close()
@@ -169,7 +170,7 @@ func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
 			tokenizer := openai.Counter(api, tiktoken.O200k())
 			session := &history.Session{}
 			compactor := &summarize.Compactor{
-				Session: session, Policy: a3s.Policy(),
+				Session: session, Policy: compacttest.Unjudged(a3s.Policy()),
 				Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 6000},
 			}
 			t.Cleanup(func() { require.NoError(t, compactor.Close()) })

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/summarize"
@@ -50,7 +51,7 @@ func TestInstructionsOutliveCompactionsAndRestartsAndChangeThePrefixOnlyWhereThe
 					instructions.Changes{Files: files},
 				)
 				compactor = &summarize.Compactor{
-					Session: session, Policy: copilotchat.Policy(),
+					Session: session, Policy: compacttest.Unjudged(copilotchat.Policy()),
 					Target: policy.Target{Model: models.Offline{Tokenizer: sizingtest.Quarter{}}, Tokenizer: sizingtest.Quarter{}, Budget: budget},
 					Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 						if e.Kind == event.Done {

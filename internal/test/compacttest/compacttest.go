@@ -106,6 +106,12 @@ type Fixture struct {
 	Judged bool
 }
 
+// Unjudged returns a policy that takes a few words as a summary.
+func Unjudged(p policy.Policy) policy.Policy {
+	p.Ask.Judge.Off = true
+	return p
+}
+
 // Unjudged returns the compactor with the judgement of answers off, unless the fixture has it on.
 func (d Fixture) Unjudged() *summarize.Compactor {
 	if !d.Judged && !d.Policy.Ask.Judge.Off {
