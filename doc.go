@@ -112,6 +112,17 @@
 //	defer compactor.Close()
 //	result, err := compactor.Render(ctx, prompt)
 //
+// Who renders without a compactor goes from the error to the summary in six lines:
+//
+//	result, err := render.Render(ctx, prompt, options)
+//	if _, over := errors.AsType[*render.BudgetExceededError](err); over {
+//		if _, err = compactor.Compact(ctx, ""); err == nil {
+//			result, err = render.Render(ctx, prompt, options)
+//		}
+//	}
+//
+// summarize.History is an element that does the same.
+//
 // # Step 8: an agent
 //
 // A step of an agent renders, compacts, asks the model, retries after failures that may pass, recovers if the provider
@@ -125,12 +136,12 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		for _, call := range answer.Message().ToolCalls {
+//		for _, call := range answer.Open {
 //			if err := session.Append(ctx, chat.ToolResult(call.ID, run(call))); err != nil {
 //				log.Fatal(err)
 //			}
 //		}
-//		if len(answer.Message().ToolCalls) == 0 && !answer.GoOn {
+//		if len(answer.Open) == 0 && !answer.GoOn {
 //			fmt.Println(answer.Message().Text())
 //			return
 //		}

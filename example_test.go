@@ -273,12 +273,12 @@ func Example_step8Agent() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		for _, call := range answer.Message().ToolCalls {
+		for _, call := range answer.Open {
 			if err := session.Append(ctx, chat.ToolResult(call.ID, run(call))); err != nil {
 				log.Fatal(err)
 			}
 		}
-		if len(answer.Message().ToolCalls) == 0 && !answer.GoOn {
+		if len(answer.Open) == 0 && !answer.GoOn {
 			fmt.Println(answer.Message().Text())
 			return
 		}

@@ -88,11 +88,13 @@
 // never empty:
 //
 //	view, err := session.View(ctx)
-//	point, err := history.Cut{Tokens: 20_000}.Find(ctx, view, s) // the newest 20,000 tokens are kept
+//	sizing := elements.Sizing{Tokenizer: tokenizer, PromptBudget: budget, TokenBudget: budget} // as the prompt is rendered
+//	point, err := history.Cut{Tokens: 20_000}.Find(ctx, view, sizing) // the newest 20,000 tokens are kept
 //	summary := summarise(point.Covered())
 //	err = session.Compact(ctx, entry.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
 //
-// Package summarize does this whenever a prompt does not fit.
+// The budgets bound long results ([Limits]). Package summarize does this whenever a prompt does not fit; by hand,
+// summarize.MaterialOf has what a summary needs.
 //
 // # Saving tokens without a model
 //

@@ -1,8 +1,10 @@
 // Package render turns a tree of elements into messages that fit a token budget, and reports what it dropped.
 //
 //	result, err := render.Render(ctx, prompt, render.Options{Budget: 8_000, Tokenizer: tokenizer})
-//	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
-//		log.Printf("needs %d tokens, has %d", over.Needed, over.Budget)
+//	if _, over := errors.AsType[*render.BudgetExceededError](err); over { // nothing more may be pruned
+//		if _, err = compactor.Compact(ctx, ""); err == nil { // of package summarize: a summary replaces old history
+//			result, err = render.Render(ctx, prompt, render.Options{Budget: 8_000, Tokenizer: tokenizer})
+//		}
 //	}
 //	send(result.Messages)
 //
@@ -13,7 +15,8 @@
 //   - A tokenizer, which counts: one of sizing/tiktoken, or a [sizing.Calibrated]. Share one among all renders.
 //
 // [Render] describes its steps. [Result.Report] lists every piece with its path, its tokens and whether it was kept.
-// [Result.Outline] is the same as a tree, with sums and texts; [Outline.Fold] and [Compare] print it. A module for each
+// [Result.Outline] is the same as a tree, with sums and texts; [Outline.Fold] and [Compare] print it, and inspect.Prompt
+// makes a page of it, with a slider for the budget. A module for each
 // provider sends the messages: render/openai, render/anthropic and render/gemini.
 //
 // # The rules of pruning

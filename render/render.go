@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render/internal/guard"
@@ -152,7 +153,8 @@ type listing struct {
 //     priority first.
 //  3. Prune. If a limit is exceeded, one piece after the other is removed, the least important first, until the exact
 //     count fits. Required pieces stay.
-//  4. If nothing more may be removed and it still does not fit, the error is a [*BudgetExceededError]. If the prompt had
+//  4. If nothing more may be removed and it still does not fit, an element that can make room ([elements.MakesRoom]) does,
+//     and the tree is rendered once more; else the error is a [*BudgetExceededError]. If the prompt had
 //     a message and pruning left none, the error is an [*EmptyError], unless the options say Compatible.
 //
 // A tree without a message is not an error, because nothing was lost: for example one with only tools, with conditions
@@ -169,7 +171,34 @@ func Render(ctx context.Context, root elements.Node, opts Options) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	return laidOut.Fit(ctx, opts.Budget)
+	result, err := laidOut.Fit(ctx, opts.Budget)
+	if over, ok := errors.AsType[*BudgetExceededError](err); ok && over.Limit == "" {
+		smaller, failed := laidOut.makeRoom(ctx, over.Needed-over.Budget)
+		if failed != nil {
+			return nil, fmt.Errorf("%w: making room: %w", err, failed)
+		}
+		if smaller {
+			if laidOut, err = Lay(ctx, root, opts); err == nil {
+				result, err = laidOut.Fit(ctx, opts.Budget)
+			}
+		}
+	}
+	return result, err
+}
+
+// makeRoom asks the first element that can to take less room, and reports whether it does.
+func (l *Layout) makeRoom(ctx context.Context, over int) (smaller bool, err error) {
+	for _, m := range l.tree.Marks() {
+		room, ok := m.(elements.MakesRoom)
+		if !ok {
+			continue
+		}
+		smaller, err = callback.Call(ctx, func(ctx context.Context) (bool, error) { return room.MakeRoom(ctx, over) })
+		if smaller || err != nil {
+			return smaller, err
+		}
+	}
+	return false, nil
 }
 
 // Layout is a tree that was laid out and can be fitted to any budget. It is safe for concurrent use.

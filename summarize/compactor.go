@@ -191,6 +191,7 @@ type walker struct {
 	policy       policy.Policy // with defaults
 	acquired     bool          // whether this call is the one that may compact
 	afterTurn    bool          // nobody sends the prompt: this is AfterTurn
+	alone        bool          // the prompt is the history alone, and nobody sends it
 	most         int           // of the prompt and its tools, 0 for no bound but the budget
 	willRetry    bool          // the request is sent again afterwards
 	instructions string
@@ -261,9 +262,13 @@ func (w *walker) planner(ctx context.Context) (*plan.Planner, error) {
 	}
 	t := w.target
 	t.Prices = plan.PricesFor(w.policy, t)
-	return &plan.Planner{
+	p := &plan.Planner{
 		Session: w.c.Session, Target: t, Policy: w.policy, Options: w.c.Options, Ledger: l, Now: now, Most: w.most, WriterPrices: w.writerPrices(),
-	}, nil
+	}
+	if w.alone && w.most == 0 {
+		p.Spare = t.Budget / 2
+	}
+	return p, nil
 }
 
 // writerPrices returns the prices of the models that may be asked for a summary first: of one, or of all if the
@@ -425,7 +430,7 @@ func outcomeOf(placed bool) policy.Outcome {
 
 // recordSent reports the size of a prompt to observers and records the prompt as the last one.
 func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Result {
-	if !w.afterTurn {
+	if !w.afterTurn && !w.alone {
 		w.c.inner.mu.Lock()
 		w.c.inner.sent = sent{result: s.Result, measuredAt: s.Time, tokens: s.Result.Tokens + s.Size.Tools, newest: s.View.Newest()}
 		w.c.inner.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
@@ -15,18 +16,19 @@ import (
 
 // Compacted is the result of a compaction that a user asked for.
 type Compacted struct {
-	// Result is the prompt after the compaction.
+	// Result is the prompt after the compaction: the history alone if no prompt was rendered yet.
 	Result *render.Result
 	// MessagesRemoved and TokensRemoved are how many messages and tokens the prompt lost.
 	MessagesRemoved, TokensRemoved int
 }
 
 // Compact compacts the session because a user asked for it, however much of the context window is used. The
-// instructions go to the model that summarises; "" means none. The last prompt that was rendered must fit afterwards. A
-// summary that is ready or being made in the background is used, unless there are instructions, which it would lack.
+// instructions go to the model that summarises; "" means none. The last prompt that was rendered must fit afterwards. If
+// none was rendered yet, as after a [*render.BudgetExceededError] of package render, the history alone is measured, and
+// half of the budget is left for what stands beside it, if the newest round allows that. A summary that is ready or
+// being made in the background is used, unless there are instructions, which it would lack.
 //
-// The error is [ErrNoPrompt] if no prompt was rendered yet, [ErrBusy] if another compaction is being made, and
-// [ErrNothingToCompact] if there is nothing to summarise or the session shows fewer messages than the policy's
+// The error is [ErrBusy] if another compaction is being made, and [ErrNothingToCompact] if there is nothing to summarise or the session shows fewer messages than the policy's
 // condition needs. The context, [Compactor.Abort] and Close end the compaction.
 func (c *Compactor) Compact(ctx context.Context, instructions string) (Compacted, error) {
 	return c.demanded(ctx, policy.OnDemand, instructions)
@@ -39,7 +41,7 @@ func (c *Compactor) MemoryPressure(ctx context.Context) (Compacted, error) {
 }
 
 // Demand returns the numbers by which [Compactor.Compact] would decide now: [policy.Measurement.Relief] is what it would
-// save at least. The errors are [ErrNoPrompt] and [ErrBusy], as of Compact.
+// save at least. The error is [ErrBusy], as of Compact.
 func (c *Compactor) Demand(ctx context.Context) (policy.Measurement, error) {
 	w, ctx, err := c.onDemand(ctx, policy.OnDemand)
 	if err != nil {
@@ -53,7 +55,7 @@ func (c *Compactor) Demand(ctx context.Context) (policy.Measurement, error) {
 	return now.Measurement, nil
 }
 
-// onDemand returns a walker of the last prompt, which the caller releases.
+// onDemand returns a walker of the last prompt, or of the history alone if there is none, which the caller releases.
 func (c *Compactor) onDemand(ctx context.Context, on policy.Occasion) (*walker, context.Context, error) {
 	w, ctx, err := c.begin(ctx, nil)
 	if err != nil {
@@ -63,7 +65,7 @@ func (c *Compactor) onDemand(ctx context.Context, on policy.Occasion) (*walker, 
 	w.prompt = c.inner.prompt
 	c.inner.mu.Unlock()
 	if w.prompt == nil {
-		return nil, ctx, ErrNoPrompt
+		w.prompt, w.alone = history.All{Session: c.Session}, true
 	}
 	if len(w.policy.Trigger.For(on)) == 0 {
 		if on != policy.OnDemand {
@@ -86,6 +88,11 @@ func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructio
 	if on == policy.OnDemand && c.Hooks.Interrupt != nil {
 		hook(ctx, c.Hooks, c.emit, "Interrupt", noResult(c.Hooks.Interrupt))
 	}
+	return w.demanded(ctx, on, instructions)
+}
+
+func (w *walker) demanded(ctx context.Context, on policy.Occasion, instructions string) (Compacted, error) {
+	c := w.c
 	w.instructions, w.waited = instructions, true
 	before, err := w.measure(ctx, on)
 	if err != nil {

@@ -16,10 +16,6 @@ var ErrNoUserMessage = errors.New("summarize: no message of the user is left in 
 // ErrBusy reports that another compaction is being made.
 var ErrBusy = errors.New("summarize: a compaction is being made already: wait for it, or call Compactor.Abort")
 
-// ErrNoPrompt reports that a compaction was asked for before any prompt was rendered, so the size that it must reach is
-// not known.
-var ErrNoPrompt = errors.New("summarize: no prompt was rendered yet: call Compactor.Render first")
-
 // ErrNotAsked reports that the policy does not compact on this occasion.
 var ErrNotAsked = errors.New("summarize: the policy does not compact on this occasion: add a Condition to Policy.Trigger")
 

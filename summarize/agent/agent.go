@@ -161,7 +161,7 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 		return answer, err
 	}
 	if a.Compact != nil {
-		if _, err := a.compactTool().Run(ctx, prompt); err != nil {
+		if _, err := a.compactTool().Run(ctx); err != nil {
 			return answer, err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize"
@@ -100,8 +99,6 @@ func (t CompactTool) refusal(ctx context.Context, call chat.ToolCall) (string, e
 	switch {
 	case errors.Is(err, summarize.ErrBusy):
 		return "Not compacted: a compaction is being made already.", nil
-	case errors.Is(err, summarize.ErrNoPrompt):
-		return "Not compacted: nothing was sent yet.", nil
 	case err != nil:
 		return "", err
 	}
@@ -130,19 +127,14 @@ func isGranted(m chat.Message) bool {
 }
 
 // Run compacts the session if the last answer of the model asked for it and was granted it, and reports whether it did.
-// Call it before each step, once the results of all calls are appended, with the prompt of the step. If the compaction
+// Call it before each step, once the results of all calls are appended. If the compaction
 // fails the session stays as it is, and an event says so; the error is that of the session or of the context.
-func (t CompactTool) Run(ctx context.Context, prompt elements.Node) (bool, error) {
+func (t CompactTool) Run(ctx context.Context) (bool, error) {
 	keep, err := t.asked(ctx)
 	if keep == "" || err != nil {
 		return false, err
 	}
 	_, err = t.Compactor.Compact(ctx, keep)
-	if errors.Is(err, summarize.ErrNoPrompt) { // the process was started anew
-		if _, err = t.Compactor.Render(ctx, prompt); err == nil {
-			_, err = t.Compactor.Compact(ctx, keep)
-		}
-	}
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}

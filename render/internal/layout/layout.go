@@ -223,6 +223,9 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 		if e.SetFlag(tree.ShowsHistory, shows); shows && e.Category == elements.CategoryUnset {
 			e.Category = elements.CategoryHistory
 		}
+		if room, can := it.element.(elements.MakesRoom); can {
+			in.tree.EnsureExtra(in.id).Marks = []any{room}
+		}
 	}
 	if s.layouter.Transfer {
 		in.tree.EnsureExtra(in.id).Transfer = transfer.Source{Element: it.element, Props: it.props}
@@ -279,7 +282,8 @@ func (s *site) render(ctx context.Context, n elements.Node) (children elements.N
 	}
 	if in != nil {
 		if added := in.Marks(); len(added) > 0 {
-			s.tree.EnsureExtra(s.id).Marks = added
+			extra := s.tree.EnsureExtra(s.id)
+			extra.Marks = append(extra.Marks, added...)
 		}
 	}
 	return listOf(template), nil

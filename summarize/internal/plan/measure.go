@@ -32,6 +32,7 @@ type Planner struct {
 	Ledger       *journal.Ledger
 	Now          time.Time
 	Most         int             // of the prompt and its tools, 0 for no bound but the budget
+	Spare        int             // tokens of the budget that a compaction leaves free if it can
 	WriterPrices []sizing.Prices // of the models that may write summaries; the zero value for one that reads the agent's cache
 }
 
@@ -100,13 +101,19 @@ func (m *Planner) LayOut(ctx context.Context, prompt elements.Node, view history
 	if newest > 0 {
 		view = view.NewestWithin(newest, m.Policy.Cut.Limits.Head)
 	}
-	ctx, shown := history.WithShown(ctx, m.Session, view)
+	ctx, shown := history.WithShown(context.WithValue(ctx, laysOutKey{}, true), m.Session, view)
 	layout, err := render.Lay(ctx, prompt, o)
 	if err == nil {
 		err = marks.Check(ctx, Declared(m.Target, layout.Tools()))
 	}
 	return layout, shown, err
 }
+
+// laysOutKey is the context key that is set while a planner lays a prompt out.
+type laysOutKey struct{}
+
+// LaysOut reports whether the context is that of an element in a prompt that a planner lays out.
+func LaysOut(ctx context.Context) bool { return ctx.Value(laysOutKey{}) != nil }
 
 // Measure renders a prompt and measures it.
 func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {

@@ -103,13 +103,13 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 	return chosen, nil
 }
 
-// excess returns how many tokens of the budget are above the limit of the condition that decided.
+// excess returns how many tokens of the budget are above the limit of the condition that decided, or are to be spared.
 func (m *Planner) excess(s *Rendered, d policy.Decision) int {
 	limit := clamp.Int(float64(d.Limit())/s.Ratio) - s.Size.Tools
 	if d.Limit() == 0 || limit <= 0 {
-		return 0
+		return m.Spare
 	}
-	return max(0, s.Budget-limit)
+	return max(m.Spare, s.Budget-limit)
 }
 
 // replacementRoom returns how many tokens a replacement may take so that the prompt still fits with all history that is
