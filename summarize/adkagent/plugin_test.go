@@ -77,7 +77,7 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 				return answer(n-refused, r)
 			}
 			compactor := compactorOn(t, s)
-			compactor.Policy = copilotcli.Policy()
+			compactor.Policy = unjudged(copilotcli.Policy())
 			compactor.Target.Model = adkagent.Model(m)
 			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactor)), streaming, question)
 			require.NoError(t, got.err)
