@@ -149,7 +149,7 @@ func (d *Decoder) other(p *wire.Object) chat.Parts {
 			part = inline(b.Text("mimeType"), b.Text("data"))
 		}
 	case !d.Model && p.Is("fileData", wire.KindObject):
-		if f := p.Inside("fileData"); strings.HasPrefix(f.Peek("mimeType"), "image/") && f.Is("fileUri", wire.KindText) && len(f.Rest()) == 2 {
+		if f := p.Inside("fileData"); strings.HasPrefix(f.Peek("mimeType"), "image/") && f.Peek("fileUri") != "" && len(f.Rest()) == 2 {
 			part = chat.Image{URL: f.Text("fileUri"), MediaType: f.Text("mimeType")}
 		}
 	}

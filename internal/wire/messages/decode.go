@@ -248,13 +248,14 @@ func plain(typ string, b *wire.Object, left *wire.Leftovers) chat.Parts {
 		var said wire.Leftovers
 		return whole(typ, b, text(b, "text", "content.text", &said), left, said)
 	}
-	source := b.Inside("source")
-	if source == nil {
+	if !b.Is("source", wire.KindObject) {
 		return chat.Parts{opaque(b)}
 	}
-	b.Skip("source")
+	source := b.Object("source")
+	from := source.Peek("type")
+	source.Skip("type")
 	var p chat.Part
-	switch from := source.OptionalText("type"); {
+	switch {
 	case typ == TypeImage && from == "base64":
 		p = chat.Image{URL: "data:" + source.Text("media_type") + ";base64," + source.Text("data")}
 	case typ == TypeImage && from == "url":
@@ -267,9 +268,6 @@ func plain(typ string, b *wire.Object, left *wire.Leftovers) chat.Parts {
 		if d.Data = base64.StdEncoding.EncodeToString([]byte(data)); strings.TrimSpace(data) != "" {
 			p = d
 		}
-	}
-	if err := source.Broken(); err != nil && p != nil {
-		b.Fail(fmt.Errorf("source: %w", err))
 	}
 	if p == nil || len(source.Rest()) > 0 {
 		return chat.Parts{opaque(b)}

@@ -38,6 +38,24 @@ func TestCases(t *testing.T) {
 	})
 }
 
+// A recording with such a text is an error of its line; in an answer U+FFFD stands for what is missing.
+func TestADamagedTextIsKnownWhereverItStands(t *testing.T) {
+	for _, block := range []string{
+		`{"type":"text","text":"\ud83d"}`, `{"type":"image","source":{"type":"url","url":"https://e.com/\ud83d"}}`,
+		`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a\ud83d"}}`,
+		`{"type":"tool_result","tool_use_id":"a","content":"\ud83d"}`, `{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"\ud83d"}]}`,
+	} {
+		d := decode(t, json.RawMessage(`{"role":"user","content":[`+block+`]}`))
+		require.ErrorContains(t, d.Malformed, `\ud83d is half a surrogate pair`, block)
+		for _, m := range all(d) {
+			for _, p := range m.Content {
+				_, opaque := p.(chat.Opaque)
+				require.False(t, opaque, block)
+			}
+		}
+	}
+}
+
 func TestAMalformedBlockIsKeptWithItsError(t *testing.T) {
 	for name, c := range map[string]struct{ block, want string }{
 		"no type":                 {`{"text":"a"}`, "content: part 1: type is missing"},
