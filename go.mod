@@ -1,6 +1,6 @@
 module github.com/promptree-go/promptree
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/dlclark/regexp2 v1.10.0
@@ -9,7 +9,7 @@ require (
 	github.com/pkoukk/tiktoken-go-loader v0.0.2
 	github.com/stretchr/testify v1.12.1
 	go.yaml.in/yaml/v3 v3.0.5
-	golang.org/x/sys v0.47.0
+	golang.org/x/sys v0.50.0
 )
 
 require github.com/google/uuid v1.3.0 // indirect

@@ -1,6 +1,6 @@
 module github.com/promptree-go/promptree/bench/compare
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/pkoukk/tiktoken-go v0.1.8
@@ -16,7 +16,7 @@ require (
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.3.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
 )
 
 replace github.com/promptree-go/promptree => ../..
