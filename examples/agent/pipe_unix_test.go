@@ -16,7 +16,7 @@ import (
 func TestAPipeIsRefusedWithoutWaiting(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	for _, flag := range []string{"-session", "-transcript", "-dir"} {
+	for _, flag := range []string{"-transcript", "-dir"} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, folderagent.ExitUsage, run(t.Context(), []string{flag, pipe}, &stdout, &stderr), flag)
 		require.Contains(t, stderr.String(), pipe, flag)

@@ -49,8 +49,7 @@ type Answer struct {
 // A short text without the form that was asked for has two signs. Without any heading it has two as well, whatever was
 // asked for: nothing but its length shows what it is.
 //
-// The floor of 30 is that of Copilot Chat and stagewise. Of 60 recorded summaries of agents the shortest has 1,100
-// characters, in none more than 35% were said before, and the least share of letters is 71%.
+// The floor of 30 is that of Copilot Chat and stagewise.
 func Judge(a Answer, j policy.Judge) error {
 	never, doubts := a.signs(j)
 	reason := strings.Join(slices.Concat(never, doubts), ", and ")
