@@ -41,7 +41,8 @@ var tools = recall.Tools{}.Declared()
 func newAssistant(o options, log *slog.Logger) (*assistant, error) {
 	tokenizer := sizing.Estimator{}
 	a := &assistant{policy: copilotchat.Policy(), answer: min(1024, o.window/8), log: log}
-	a.policy.Ask.Timeout = o.compaction
+	a.policy.Ask.Timeout = o.compaction / 2 // a plan is given up after twice the time of a request
+	a.policy.Ask.Judge.Off = true           // the digests of the offline model are shorter than a model's summaries; leave it out with another
 	a.target = summarize.Target{Model: offline{tokenizer, o.think}, Name: "offline", Tokenizer: tokenizer, Tools: tools}
 	var err error
 	if a.target.Budget, err = (sizing.Window{Tokens: o.window, Answer: a.answer}).Budget(tokenizer.CountTools(tools)); err != nil {
