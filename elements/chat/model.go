@@ -69,6 +69,9 @@ type Response struct {
 	// provider reads. If the answer is a summary, it is kept beside the summary, unchanged. Nil from models that only
 	// answer.
 	Compaction []Opaque
+	// Digest reports that a program wrote the answer from the request alone, as models.Offline does, and no language model:
+	// whether it has the form of a summary is not judged. Off by default.
+	Digest bool
 }
 
 // StopReason says why an answer ended.

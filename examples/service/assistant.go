@@ -26,6 +26,7 @@ import (
 // assistant is shared by all conversations: the model, the budget of its prompts, and the policy of compaction.
 type assistant struct {
 	target summarize.Target
+	models map[string]summarize.Target // for summaries
 	policy policy.Policy
 	answer int // maximum tokens of an answer
 	log    *slog.Logger
@@ -37,13 +38,17 @@ any more, look it up.`
 // tools are the agent's only tools. The step of the agent answers their calls.
 var tools = recall.Tools{}.Declared()
 
+// digests is the name of the model that writes summaries.
+const digests = "digests"
+
 // newAssistant returns the assistant. Change it to use another model or policy.
 func newAssistant(o options, log *slog.Logger) (*assistant, error) {
 	tokenizer := sizing.Estimator{}
 	a := &assistant{policy: copilotchat.Policy(), answer: min(1024, o.window/8), log: log}
 	a.policy.Ask.Timeout = o.compaction / 2 // a plan is given up after twice the time of a request
-	a.policy.Ask.Judge.Off = true           // the digests of the offline model are shorter than a model's summaries; leave it out with another
-	a.target = summarize.Target{Model: offline{tokenizer, o.think}, Name: "offline", Tokenizer: tokenizer, Tools: tools}
+	a.policy.Ask.Names = []string{digests}
+	a.models = map[string]summarize.Target{digests: {Model: waiting{models.Offline{Tokenizer: tokenizer}, o.think}}}
+	a.target = summarize.Target{Model: waiting{offline{}, o.think}, Name: "offline", Tokenizer: tokenizer, Tools: tools}
 	var err error
 	if a.target.Budget, err = (sizing.Window{Tokens: o.window, Answer: a.answer}).Budget(tokenizer.CountTools(tools)); err != nil {
 		return nil, fmt.Errorf("-window: %w", err)
@@ -67,7 +72,7 @@ func (a *assistant) conversation(s *history.Session) *conversation {
 		history.TurnStart{Session: s, Props: el.Props(el.Priority(900), el.Grow(2))},
 		history.TurnRounds{Session: s, Props: el.Props(el.Priority(899), el.Grow(2))},
 	)
-	c.compactor = &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+	c.compactor = &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, Models: a.models, Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		switch e.Kind {
 		case event.Started, event.Done, event.Failed:
 			a.log.Info("compaction", "kind", e.Kind, "reason", e.Reason, "before", e.TokensBefore, "after", e.TokensAfter, "err", e.Err)
@@ -146,21 +151,10 @@ func clip(text string, most int) string {
 }
 
 // offline is a model that needs no network. If the user mentions the transcript, it looks up the numbers in it first.
-type offline struct {
-	tokenizer chat.Tokenizer
-	think     time.Duration // for an answer or a summary
-}
+type offline struct{}
 
-// Generate answers. A request without Stream is one for a summary.
-func (m offline) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
-	select {
-	case <-ctx.Done():
-		return chat.Response{}, context.Cause(ctx)
-	case <-time.After(m.think):
-	}
-	if req.Stream == nil {
-		return models.Offline{Tokenizer: m.tokenizer}.Generate(ctx, req)
-	}
+// Generate answers.
+func (m offline) Generate(_ context.Context, req chat.Request) (chat.Response, error) {
 	last := req.Messages[len(req.Messages)-1]
 	answer := chat.AssistantMessage("You said, and that is all that I know, offline: " + clip(last.Text(), 200))
 	if last.Role != chat.RoleTool && strings.Contains(last.Text(), "transcript") {
@@ -171,4 +165,20 @@ func (m offline) Generate(ctx context.Context, req chat.Request) (chat.Response,
 		req.Stream(chat.Text(piece))
 	}
 	return chat.Response{Message: chat.WithCallIDs(answer)}, nil
+}
+
+// waiting is a model that takes its time.
+type waiting struct {
+	chat.Model
+	think time.Duration
+}
+
+// Generate waits, and then answers as the model does.
+func (m waiting) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	select {
+	case <-ctx.Done():
+		return chat.Response{}, context.Cause(ctx)
+	case <-time.After(m.think):
+		return m.Model.Generate(ctx, req)
+	}
 }

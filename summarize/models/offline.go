@@ -101,10 +101,10 @@ func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response,
 		return chat.Response{}, fmt.Errorf("models: packing the digest: %w", err)
 	}
 	if !strings.Contains(ask, "<summary> block") {
-		return chat.Response{Message: chat.AssistantMessage(text)}, nil
+		return chat.Response{Message: chat.AssistantMessage(text), Digest: true}, nil
 	}
 	answer := fmt.Sprintf("<analysis>\nA digest of %d messages, made without a model.\n</analysis>\n<summary>\n%s\n</summary>", last, text)
-	return chat.Response{Message: chat.AssistantMessage(answer)}, nil
+	return chat.Response{Message: chat.AssistantMessage(answer), Digest: true}, nil
 }
 
 var limitPattern = regexp.MustCompile(`(?i)\broom for (\d+) tokens`)

@@ -456,7 +456,7 @@ func (w *Writer) judge(request entry.SummaryRequest, p NamedPrompt, a judge.Answ
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rules := w.Attempt.Policy.Ask.Judge
-	rules.Off = rules.Off || p.Title
+	rules.Off = rules.Off || p.Title || a.Response.Digest
 	err = judge.Judge(a, rules)
 	d, ok := errors.AsType[*policy.SummaryError](err)
 	if !ok || !d.Doubtful || p.shortens || w.doubts == nil {
