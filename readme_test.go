@@ -120,7 +120,7 @@ func TestTheTutorialsStepsRunOneAfterTheOther(t *testing.T) {
 	_, steps, ok := strings.Cut(string(page), "// # Step 6: ")
 	require.True(t, ok)
 	blocks := regexp.MustCompile(`(?m)(?:^//\t.*\n)+`).FindAllString(steps, -1)
-	require.Len(t, blocks, 4)
+	require.Len(t, blocks, 5)
 	for i := range blocks {
 		blocks[i] = strings.ReplaceAll(blocks[i], "//\t", "")
 	}
@@ -164,10 +164,18 @@ func main() {
 	_, err := render.Render(ctx, prompt, render.Options{Budget: 1000, Tokenizer: tokenizer})
 ` + blocks[1] + blocks[2] + `
 	fmt.Println(result.Tokens <= 1000)
-` + blocks[3] + `}
+	{
+		options := render.Options{Budget: 1000, Tokenizer: tokenizer}
+		` + blocks[3] + `
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(result.Tokens <= 1000)
+	}
+` + blocks[4] + `}
 `))
 	require.NoError(t, err)
-	require.Regexp(t, `^it takes \d+ tokens and has 1000\ntrue\nIt is noon\.\n$`, pasted(t, string(program), ""))
+	require.Regexp(t, `^it takes \d+ tokens and has 1000\ntrue\ntrue\nIt is noon\.\n$`, pasted(t, string(program), ""))
 }
 
 // unindent removes the indentation of each line.

@@ -1,4 +1,4 @@
-// Package history keeps what was said and shows it in a prompt. Three things are needed:
+// Package history keeps what was said and shows it in a prompt. It takes:
 //
 //   - A session: [Open] keeps it in a file, the zero [Session] in memory.
 //   - [Session.Append], for what the user, the model and the tools say.
@@ -13,19 +13,19 @@
 //	defer session.Close()
 //	err = session.Append(ctx, chat.UserMessage("Why does the build fail?"))
 //
-// An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([storage.FileOptions] can
-// trade that for speed). A line that a crash cut short is moved to a separate file by the next Open. A second writer
+// An entry that Append has acknowledged outlives a crash and a loss of power ([storage.FileOptions] can trade that for
+// speed). A line that a crash cut short is moved to a separate file by the next Open. A second writer
 // gets a [*storage.LockedError] that names the first; readers are always let in. Only erasure rewrites what was said, so
 // the file is also the transcript in which an agent looks up what a compaction left out.
 //
 // # What is kept
 //
-// An [entry.Entry] is a message, or one of the other things that make up a session. [Session.Add] takes all of them:
+// An [entry.Entry] is a message or something else of a session. [Session.Add] takes all of them:
 //
 //	session.Add(ctx, entry.Entry{Body: entry.Shell{Command: "go vet", Output: out, ExitCode: 1}})
 //	session.Add(ctx, entry.Entry{Body: entry.ModelChange{Model: "gpt-4o"}})
 //
-// A model sees messages, what the user ran in a shell ([entry.Shell]), what the application says in the user's place
+// A model sees messages, what the user ran ([entry.Shell]), what the application says in the user's place
 // ([entry.CustomMessage]) and what was done on a branch that was left ([entry.BranchSummary]). It does not see the
 // others, such as an [entry.Label], an [entry.Todos] or the [entry.Usage] of a request; [Session.Latest] finds the
 // newest of a kind.

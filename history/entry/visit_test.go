@@ -86,7 +86,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 	hidden := map[entry.Type][]string{
 		entry.TypeMessage:        inMessages(""),
 		entry.TypeCustomMessage:  {".content.cacheType", ".name"},
-		entry.TypeCompaction:     append(inMessages(".messages"), ".checkpoints", ".doubt", ".firstKept", ".lastCovered", ".mode", ".model", ".plan"),
+		entry.TypeCompaction:     append(inMessages(".messages"), ".checkpoints", ".firstKept", ".lastCovered", ".mode", ".model", ".plan"),
 		entry.TypeBranchSummary:  {".from"},
 		entry.TypeBranch:         {".from"},
 		entry.TypeCustom:         {".of"},
