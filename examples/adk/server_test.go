@@ -133,7 +133,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var parts []string
 	if strings.Contains(b.last().Text, "is being compacted") { // as the policy asks
 		s.summaries++
-		parts = []string{`{"text":"# Looking for the password\n\n## Course\nFiles were read, and nothing was found."}`}
+		parts = []string{`{"text":"# Looking for the password\n\n## Course\nFiles were read one after the other, from the first on; each held lines of the same kind, and in none of them stood what the user asks for. No file was changed, and no command was run.\n\n## State\nThe search goes on with the files that have not been read yet. What was read need not be read again: nothing in it is of use for the question.\n\n## What the user wants\nThe user asked a question and expects a short answer; when it is found, say it in one sentence, and say nothing else beside it."}`}
 	} else if parts = s.mind(b); parts == nil {
 		w.Header().Set("Content-Length", "1000")
 		return

@@ -120,7 +120,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if last := b.Messages[len(b.Messages)-1]; last.Role == "user" && strings.Contains(last.text(), "is being compacted") { // as the policy asks
 		s.summaries++
-		s.say(w, b.Stream, "# Looking for the password\n\n## Course\nFiles were read, and nothing was found.", nil, size)
+		s.say(w, b.Stream, "# Looking for the password\n\n## Course\nFiles were read one after the other, from the first on; each held lines of the same kind, and in none of them stood what the user asks for. No file was changed, and no command was run.\n\n## State\nThe search goes on with the files that have not been read yet. What was read need not be read again: nothing in it is of use for the question.\n\n## What the user wants\nThe user asked a question and expects a short answer; when it is found, say it in one sentence, and say nothing else beside it.", nil, size)
 		return
 	}
 	if s.mind != nil {
