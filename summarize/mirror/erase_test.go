@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/recall"
@@ -34,6 +35,7 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 		skill := secret()
 		known := &skills.Skills{Session: s, Folders: []fs.FS{fstest.MapFS{"deploy/SKILL.md": {Data: []byte("---\nname: deploy\ndescription: deploys\n---\nUse " + skill + "\n")}}}}
 		m := mirror.New(compactorOn(t, s, 5000))
+		m.Prompt = elements.Nodes{skills.Loaded{Skills: known}, history.All{Session: s}}
 		var list []chat.Message
 		var secrets []string
 		say := func(m chat.Message) { list = append(list, m) }

@@ -120,7 +120,7 @@ func (m *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 	if err != nil {
 		return 0, err
 	}
-	layout, _, err := m.LayOut(ctx, prompt, view, s.Budget, s.Newest)
+	layout, shown, err := m.LayOut(ctx, prompt, view, s.Budget, s.Newest)
 	if err != nil {
 		return 0, failure.Within("trying the cut", err)
 	}
@@ -132,7 +132,7 @@ func (m *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 		return 0, failure.Within("trying the cut", err)
 	}
 	cost := guard.Counted(m.Target.Tokenizer.CountMessage(nothing))
-	if taken >= s.floor && replaced > 2*cost {
+	if taken >= s.floor && replaced > 2*cost && !shown.Any() { // else what stood in the history stands elsewhere now, as a loaded skill does
 		return 0, ErrOtherSession
 	}
 	return s.Budget - taken + cost, nil
