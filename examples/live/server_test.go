@@ -157,7 +157,7 @@ var (
 func (m *mind) answer(a asked, over <-chan struct{}) said {
 	last := a.turns[len(a.turns)-1]
 	if !a.mayCall {
-		return said{text: "<analysis>What was it?</analysis>\n<summary>The files are being searched for a password.</summary>"}
+		return said{text: "<analysis>What was it?</analysis>\n<summary>" + summary + "</summary>"}
 	}
 	for _, r := range last.results {
 		for _, found := range listedFile.FindAllStringSubmatch(r.text, -1) {
@@ -282,3 +282,13 @@ func pieces(text string) []string {
 	half := len(text) / 2
 	return []string{text[:half], text[half:]}
 }
+
+// summary is what the server says for a summary: as long as that of a real conversation.
+const summary = `The files of the folder are being searched for a password, one after the other, from the first on.
+
+## Done
+Books were listed and read; each holds lines of the same kind, and in those that were read no password stood. No file was changed, and
+no command was run.
+
+## Next
+Read the files that were not read yet, in the order of their names, and answer with the password as soon as it is found, in one sentence.`

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // The types of blocks that this package reads.
@@ -88,13 +87,4 @@ func (b opaqueBlock) notAssistant() bool {
 // marksCall reports whether the block marks the place of one of the message's calls.
 func (b opaqueBlock) marksCall(m chat.Message) bool {
 	return b.Type == typeToolUse && m.Role == chat.RoleAssistant && b.call(m) >= 0
-}
-
-// opaqueOf returns a value as an opaque part, encoded without escapes for HTML.
-func opaqueOf[T any](v T) chat.Opaque {
-	value, err := plainjson.Marshal(v)
-	if err != nil {
-		panic(err) // v holds strings and raw JSON that was parsed before
-	}
-	return chat.Opaque{Value: value}
 }

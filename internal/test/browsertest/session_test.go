@@ -96,7 +96,16 @@ func TestTheRecordedSessionOpens(t *testing.T) {
 	t.Parallel()
 	const recorded = "../../../../shared/sessions/pi-before-compaction.jsonl"
 	sessiontest.Needs(t, recorded)
-	p := openRun(t, 1280, 1000, "-session", recorded)
+	p := open(t, 1280, 1000, func(page *bytes.Buffer) error {
+		file := filepath.Join(t.TempDir(), "replay.html")
+		out, err := exec.Command("go", "run", "../../../cmd/promptree", "replay", "-page", file, "-policy", "copilot-chat", "-prices", "none", recorded).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		written, err := os.ReadFile(file)
+		page.Write(written)
+		return err
+	})
 	p.picture("recorded")
 	require.Contains(t, eval[string](p, `document.querySelector(".facts").textContent`), "484")
 	steps := eval[string](p, `document.querySelector("#steps").textContent`)
