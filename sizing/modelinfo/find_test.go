@@ -102,6 +102,11 @@ func TestPricesAreThoseOfTheSources(t *testing.T) {
 		}
 		require.Equal(t, want, got, name)
 	}
+	for name, marked := range map[string]bool{"claude-opus-5-5": true, "gpt-6.1-sol": false, "gemini-3.8-flash": false} {
+		m, err := modelinfo.Find(name)
+		require.NoError(t, err)
+		require.Equal(t, marked, m.Marked, "requests mark what is cached: %s", name)
+	}
 	tuned, err := modelinfo.Find("ft:gpt-4o:team::id")
 	require.NoError(t, err)
 	require.Nil(t, tuned.Prices, "fine-tuned models cost more")

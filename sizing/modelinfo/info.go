@@ -26,6 +26,9 @@ type Info struct {
 	// Prices that the maker charges for standard requests to its own API, with the rules of its cache. Gateways may
 	// charge more. Nil if they are not known.
 	Prices *sizing.Prices `json:"-"`
+	// Marked reports that requests mark what the provider's cache keeps, as for Claude. Else the provider keeps what it
+	// likes, as OpenAI and Google do, or has no cache.
+	Marked bool `json:"marked,omitempty"`
 	// Encoding of OpenAI's by which the model's tokens are counted, such as "o200k_base".
 	Encoding string `json:"encoding,omitempty"`
 	// Images is the rule by which OpenAI's models count a picture: "tiles BASE TILE" in tokens, or "patches FACTOR", with
@@ -91,6 +94,7 @@ func (i Info) over(newer Info) Info {
 	set(&i.Input, newer.Input)
 	set(&i.Answer, newer.Answer)
 	name(&i.Maker, newer.Maker)
+	i.Marked = i.Marked || newer.Marked
 	name(&i.Encoding, newer.Encoding)
 	name(&i.Images, newer.Images)
 	name(&i.Source, newer.Source)

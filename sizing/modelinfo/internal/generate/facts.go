@@ -28,6 +28,9 @@ func set(row *modelinfo.Info, field, value string) error {
 		return number(&row.Input)
 	case "answer":
 		return number(&row.Answer)
+	case "marked":
+		row.Marked = value == "true"
+		return nil
 	case "encoding":
 		row.Encoding = value
 		return nil

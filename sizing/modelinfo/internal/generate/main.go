@@ -60,7 +60,7 @@ func main() {
 	}
 	table := new(modelinfo.Table)
 	for _, in := range inputs {
-		rows := slices.DeleteFunc(in.rows, func(row modelinfo.Info) bool { return row.Window < 4096 || other.MatchString(row.Name) || foreign(row) })
+		rows := slices.DeleteFunc(in.rows, func(row modelinfo.Info) bool { return row.Window < 8192 || other.MatchString(row.Name) || foreign(row) })
 		for i := range rows {
 			if rows[i].Answer > rows[i].Window {
 				rows[i].Answer = 0 // some catalogues put the limit of a day or a batch there
