@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,8 +113,13 @@ func Unjudged(p policy.Policy) policy.Policy {
 	return p
 }
 
+// unjudged guards the policies of fixtures whose renders run in parallel.
+var unjudged sync.Mutex
+
 // Unjudged returns the compactor with the judgement of answers off, unless the fixture has it on.
 func (d Fixture) Unjudged() *summarize.Compactor {
+	unjudged.Lock()
+	defer unjudged.Unlock()
 	if !d.Judged && !d.Policy.Ask.Judge.Off {
 		d.Policy.Ask.Judge.Off = true
 	}
