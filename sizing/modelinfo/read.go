@@ -57,10 +57,10 @@ func Rows(r io.Reader) ([]Info, error) {
 	return rows, nil
 }
 
-// rowsOf tells the forms apart.
+// rowsOf returns the rows of a catalogue, by the form that it has.
 func rowsOf(data []byte) ([]Info, error) {
 	if list := []catwalkProvider(nil); json.Unmarshal(data, &list) == nil && len(list) > 0 {
-		return ofProviders(list)
+		return ofProviders(list), nil
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(data, &object); err != nil {
@@ -69,7 +69,7 @@ func rowsOf(data []byte) ([]Info, error) {
 	if models := object["models"]; len(models) > 0 && models[0] == '[' {
 		var one catwalkProvider
 		if json.Unmarshal(data, &one) == nil && slices.ContainsFunc(one.Models, func(m catwalkModel) bool { return m.ID != "" }) {
-			return ofProviders([]catwalkProvider{one})
+			return ofProviders([]catwalkProvider{one}), nil
 		}
 		rows, err := own(data)
 		if err != nil {
@@ -79,7 +79,7 @@ func rowsOf(data []byte) ([]Info, error) {
 	}
 	if lists := map[string]modelsDevProvider(nil); json.Unmarshal(data, &lists) == nil &&
 		slices.ContainsFunc(slices.Collect(maps.Values(lists)), func(p modelsDevProvider) bool { return len(p.Models) > 0 }) {
-		return ofProviders(slices.Collect(byKey(lists)))
+		return ofProviders(slices.Collect(byKey(lists))), nil
 	}
 	return ofLiteLLM(object)
 }
@@ -108,6 +108,7 @@ type provider interface {
 // Maker returns the maker whose own models a provider of a catalogue lists, in lower case; "" if it lists others'.
 func Maker(provider string) string { return makers[provider] }
 
+// makers by the name that a catalogue gives their provider.
 var makers = map[string]string{
 	"openai": "openai", "anthropic": "anthropic", "google": "google", "gemini": "google", "deepseek": "deepseek",
 	"moonshot": "moonshot", "moonshotai": "moonshot", "kimi": "moonshot", "kimi-coding": "moonshot", "zai": "zai", "zhipu": "zai", "zhipuai": "zai", "minimax": "minimax", "xai": "xai",
@@ -116,11 +117,15 @@ var makers = map[string]string{
 
 // ofProviders returns the rows of a catalogue: those of the makers over those of others, which have no prices. A version
 // with a date is the model itself, unless the provider lists that too.
-func ofProviders[P provider](providers []P) ([]Info, error) {
+func ofProviders[P provider](providers []P) []Info {
 	var own, others []Info
 	listed := map[string]bool{} // what makers list
 	for _, p := range providers {
 		maker, rows := Maker(p.name()), p.rows()
+		names := map[string]bool{}
+		for _, row := range rows {
+			names[strings.ToLower(row.Name)] = true
+		}
 		for _, row := range rows {
 			vendor, name := "", row.Name
 			if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -128,7 +133,7 @@ func ofProviders[P provider](providers []P) ([]Info, error) {
 			}
 			row.Name, row.Maker = strings.ToLower(name), cmp.Or(maker, vendor)
 			if plain := undated(row.Name); plain != row.Name {
-				if slices.ContainsFunc(rows, func(r Info) bool { return strings.EqualFold(r.Name, plain) }) {
+				if names[plain] {
 					continue
 				}
 				row.Name = plain
@@ -147,7 +152,7 @@ func ofProviders[P provider](providers []P) ([]Info, error) {
 		listed[keyOf(row.Name)] = true // of several, the first counts
 		return known
 	})
-	return slices.Concat(others, own), nil
+	return slices.Concat(others, own)
 }
 
 // catwalkProvider is a provider in catwalk's JSON (charm.land/catwalk, pkg/catwalk/provider.go).
@@ -311,7 +316,7 @@ func ofLiteLLM(models map[string]json.RawMessage) ([]Info, error) {
 	if len(lists) == 0 {
 		return nil, ErrForm
 	}
-	return ofProviders(slices.Collect(byKey(lists)))
+	return ofProviders(slices.Collect(byKey(lists))), nil
 }
 
 type litellmProvider struct {

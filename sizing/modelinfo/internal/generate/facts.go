@@ -73,7 +73,8 @@ func set(row *modelinfo.Info, field, value string) error {
 	return fmt.Errorf("there is no field %q", field)
 }
 
-// zoo reads MODEL_CONFIGS of the npm package llm-zoo, written as JSON, by putting it into LiteLLM's form.
+// zoo reads MODEL_CONFIGS of the npm package llm-zoo, written as JSON, by putting it into LiteLLM's form. A name of which
+// two of its entries state different things is left out: which of them is meant is not known.
 func zoo(data []byte) ([]modelinfo.Info, error) {
 	var models map[string]struct {
 		Name     string  `json:"fullName"`
@@ -95,6 +96,7 @@ func zoo(data []byte) ([]modelinfo.Info, error) {
 	}
 	const million = 1e6
 	form := map[string]any{}
+	unclear := map[string]bool{}
 	for _, m := range models {
 		if m.Provider == "others" || m.Provider == "copilot" {
 			continue
@@ -107,7 +109,13 @@ func zoo(data []byte) ([]modelinfo.Info, error) {
 		if m.Can.Explicit || m.Can.Auto {
 			row["cache_read_input_token_cost"] = m.Input * m.Can.Factor / million
 		}
+		if first, ok := form[m.Name]; ok && fmt.Sprint(first) != fmt.Sprint(row) {
+			unclear[m.Name] = true
+		}
 		form[m.Name] = row
+	}
+	for name := range unclear {
+		delete(form, name)
 	}
 	data, err := json.Marshal(form)
 	if err != nil {
