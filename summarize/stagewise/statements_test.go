@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -181,11 +180,6 @@ func after(wait time.Duration, step models.Step) models.Step {
 	}
 }
 
-// bubble returns a check in which time is virtual.
-func bubble(check func(t *testing.T)) func(t *testing.T) {
-	return func(t *testing.T) { synctest.Test(t, check) }
-}
-
 // warned returns what is logged at the level of warnings from now on.
 func warned(d compacttest.Fixture) *bytes.Buffer {
 	var log bytes.Buffer
@@ -230,24 +224,20 @@ const (
 
 // marker states the line that shows a round.
 func marker(says string, round []chat.Message, line string, mutants ...statements.Mutant) statements.Statement {
-	return statements.Statement{
-		Says: says,
-		Check: func(t *testing.T) {
-			has(t, asked(t, append([]chat.Message{chat.UserMessage("Go.")}, round...)...), "\n<assistant>\n"+line+"\n</assistant>\n")
-		},
-		Mutants: mutants,
-	}
+	return statements.That(says, func(t *testing.T) {
+		has(t, asked(t, append([]chat.Message{chat.UserMessage("Go.")}, round...)...), "\n<assistant>\n"+line+"\n</assistant>\n")
+	}, mutants...)
 }
 
 // demands states that a request asks for something, in words from the file of the prompt. Leaving out any of them is a
 // mutation.
 func demands(says string, words ...string) statements.Statement {
-	s := statements.Statement{Says: says, Check: func(t *testing.T) {
+	s := statements.That(says, func(t *testing.T) {
 		text := asked(t)
 		for _, w := range words {
 			has(t, text, w)
 		}
-	}}
+	})
 	for _, w := range words {
 		s.Mutants = append(s.Mutants, statements.Change(prompt, w, "…"))
 	}
@@ -257,521 +247,363 @@ func demands(says string, words ...string) statements.Statement {
 func TestStatements(t *testing.T) {
 	statements.Run(t, []statements.Statement{
 		// When.
-		{
-			Says: "it compacts once more than 65% of the context window is used",
-			Check: func(t *testing.T) {
-				for tokens, want := range map[int]bool{6500: false, 6501: true} {
-					d := filled(t, tokens, 10_000)
-					d.Target.Budget = 9000
-					require.Equal(t, want, compacts(d), "%d tokens", tokens)
-				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "Ratio: 0.65", "Ratio: 0.66"),
-				statements.Change(policyFile, "Ratio: 0.65", "Ratio: 0.64"),
-				statements.Change(policyFile, "Above: true, ", ""),
-				statements.Change(engine+"internal/plan/size.go", "base: ContextWindow(t)", "base: t.Budget"),
-			},
+		statements.That("it compacts once more than 65% of the context window is used", func(t *testing.T) {
+			for tokens, want := range map[int]bool{6500: false, 6501: true} {
+				d := filled(t, tokens, 10_000)
+				d.Target.Budget = 9000
+				require.Equal(t, want, compacts(d), "%d tokens", tokens)
+			}
 		},
-		{
-			Says: "it compacts above 200,000 tokens in any window",
-			Check: func(t *testing.T) {
-				for tokens, want := range map[int]bool{200_000: false, 200_001: true} {
-					require.Equal(t, want, compacts(filled(t, tokens, 1_000_000)), "%d tokens", tokens)
-				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "Cap: 200_000", "Cap: 201_000"),
-				statements.Change(policyFile, "Cap: 200_000", "Cap: 199_000"),
-				statements.Change(engine+"policy/trigger.go", "if l.tokens < lowest.tokens", "if l.tokens > lowest.tokens"),
-			},
+			statements.Change(policyFile, "Ratio: 0.65", "Ratio: 0.66"),
+			statements.Change(policyFile, "Ratio: 0.65", "Ratio: 0.64"),
+			statements.Change(policyFile, "Above: true, ", ""),
+			statements.Change(engine+"internal/plan/size.go", "base: ContextWindow(t)", "base: t.Budget")),
+		statements.That("it compacts above 200,000 tokens in any window", func(t *testing.T) {
+			for tokens, want := range map[int]bool{200_000: false, 200_001: true} {
+				require.Equal(t, want, compacts(filled(t, tokens, 1_000_000)), "%d tokens", tokens)
+			}
 		},
-		{
-			Says: "the cap can be set, to the 100,000 tokens of newer versions",
-			Check: func(t *testing.T) {
-				for tokens, want := range map[int]bool{100_000: false, 100_001: true} {
-					d := filled(t, tokens, 1_000_000)
-					d.Policy.Trigger[0].Cap = 100_000
-					require.Equal(t, want, compacts(d), "%d tokens", tokens)
-				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(engine+"policy/trigger.go", `float64(c.Cap)`, `float64(c.Cap-1)`),
-				statements.Change(engine+"policy/trigger.go", `float64(c.Cap)`, `float64(c.Cap+1)`),
-			},
+			statements.Change(policyFile, "Cap: 200_000", "Cap: 201_000"),
+			statements.Change(policyFile, "Cap: 200_000", "Cap: 199_000"),
+			statements.Change(engine+"policy/trigger.go", "if l.tokens < lowest.tokens", "if l.tokens > lowest.tokens")),
+		statements.That("the cap can be set, to the 100,000 tokens of newer versions", func(t *testing.T) {
+			for tokens, want := range map[int]bool{100_000: false, 100_001: true} {
+				d := filled(t, tokens, 1_000_000)
+				d.Policy.Trigger[0].Cap = 100_000
+				require.Equal(t, want, compacts(d), "%d tokens", tokens)
+			}
 		},
-		{
-			Says: "the threshold can be set, to 50% for a chat agent",
-			Check: func(t *testing.T) {
-				for tokens, want := range map[int]bool{5000: false, 5001: true} {
-					d := filled(t, tokens, 10_000)
-					d.Policy.Trigger[0].Ratio = 0.5
-					require.Equal(t, want, compacts(d), "%d tokens", tokens)
-				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(engine+"policy/trigger.go", `	return c.Ratio, ""`, `	return c.Ratio + 0.01, ""`),
-				statements.Change(engine+"policy/trigger.go", `	return c.Ratio, ""`, `	return c.Ratio - 0.01, ""`),
-			},
+			statements.Change(engine+"policy/trigger.go", `float64(c.Cap)`, `float64(c.Cap-1)`),
+			statements.Change(engine+"policy/trigger.go", `float64(c.Cap)`, `float64(c.Cap+1)`)),
+		statements.That("the threshold can be set, to 50% for a chat agent", func(t *testing.T) {
+			for tokens, want := range map[int]bool{5000: false, 5001: true} {
+				d := filled(t, tokens, 10_000)
+				d.Policy.Trigger[0].Ratio = 0.5
+				require.Equal(t, want, compacts(d), "%d tokens", tokens)
+			}
 		},
-		{
-			Says: "the tokens used are those that the provider reported",
-			Check: func(t *testing.T) {
-				d := filled(t, 5000, 10_000)
-				d.Say(chat.AssistantMessage("Yes."))
-				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
-				require.NoError(t, err)
-				d.Say(chat.UserMessage("And now?"))
-				require.True(t, compacts(d))
-			},
-			Mutants: []statements.Mutant{statements.Change(policyFile, "By: policy.ByReport", "By: policy.ByCount")},
-		},
-		{
-			Says: "the threshold is checked after every step, the last one of a turn included",
-			Check: func(t *testing.T) {
-				d := filled(t, 6400, 10_000)
-				require.False(t, compacts(d))
-				d.Say(compacttest.Round(1, 200)...)
-				_, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
-				require.NoError(t, err)
-				require.NoError(t, d.Wait(t.Context()))
-				require.Equal(t, "started ready/briefing", compacttest.Kinds(*d.Heard))
+			statements.Change(engine+"policy/trigger.go", `	return c.Ratio, ""`, `	return c.Ratio + 0.01, ""`),
+			statements.Change(engine+"policy/trigger.go", `	return c.Ratio, ""`, `	return c.Ratio - 0.01, ""`)),
+		statements.That("the tokens used are those that the provider reported", func(t *testing.T) {
+			d := filled(t, 5000, 10_000)
+			d.Say(chat.AssistantMessage("Yes."))
+			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
+			require.NoError(t, err)
+			d.Say(chat.UserMessage("And now?"))
+			require.True(t, compacts(d))
+		}, statements.Change(policyFile, "By: policy.ByReport", "By: policy.ByCount")),
+		statements.That("the threshold is checked after every step, the last one of a turn included", func(t *testing.T) {
+			d := filled(t, 6400, 10_000)
+			require.False(t, compacts(d))
+			d.Say(compacttest.Round(1, 200)...)
+			_, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
+			require.NoError(t, err)
+			require.NoError(t, d.Wait(t.Context()))
+			require.Equal(t, "started ready/briefing", compacttest.Kinds(*d.Heard))
 
-				d = filled(t, 6400, 10_000)
-				require.False(t, compacts(d))
-				d.Say(compacttest.Round(1, 200)...)
-				require.True(t, compacts(d))
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "{{Ratio: 0.65", "{{On: policy.OnContextLimit, Ratio: 0.65"),
-				statements.Change(engine+"demand.go", "if _, err := w.walk(ctx, policy.OnRender); err != nil", "if _, err := w.walk(ctx, policy.OnModelSwitch); err != nil"),
-			},
+			d = filled(t, 6400, 10_000)
+			require.False(t, compacts(d))
+			d.Say(compacttest.Round(1, 200)...)
+			require.True(t, compacts(d))
 		},
-		{
-			Says: "the agent does not wait for the briefing",
-			Check: bubble(func(t *testing.T) {
-				d := over(t)
-				d.Answers(after(20*time.Second, good))
-				start := time.Now()
-				require.Equal(t, numbers(1, 14), compacttest.Outputs(compacttest.Text(d.Messages())))
-				require.Zero(t, time.Since(start))
-				require.NoError(t, d.Wait(t.Context()))
-				require.Equal(t, 20*time.Second, time.Since(start))
-				has(t, compacttest.Text(d.Messages()), briefing)
-			}),
-			Mutants: []statements.Mutant{statements.Change(policyFile, ", Background: true", "")},
-		},
-		{
-			Says: "one compaction is made at a time",
-			Check: bubble(func(t *testing.T) {
-				d := over(t)
-				d.Always(after(20*time.Second, good))
-				for n := range 3 {
-					d.Messages()
-					d.Say(marked(15+n, 1, 100)...)
-					time.Sleep(time.Second)
-				}
-				require.Len(t, d.Requests(), 1)
-				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
-			}),
-			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "\t\treturn policy.PendingRunning\n", "\t\treturn policy.PendingNone\n")},
-		},
+			statements.Change(policyFile, "{{Ratio: 0.65", "{{On: policy.OnContextLimit, Ratio: 0.65"),
+			statements.Change(engine+"demand.go", "if _, err := w.walk(ctx, policy.OnRender); err != nil", "if _, err := w.walk(ctx, policy.OnModelSwitch); err != nil")),
+		statements.That("the agent does not wait for the briefing", func(t *testing.T) {
+			d := over(t)
+			d.Answers(after(20*time.Second, good))
+			start := time.Now()
+			require.Equal(t, numbers(1, 14), compacttest.Outputs(compacttest.Text(d.Messages())))
+			require.Zero(t, time.Since(start))
+			require.NoError(t, d.Wait(t.Context()))
+			require.Equal(t, 20*time.Second, time.Since(start))
+			has(t, compacttest.Text(d.Messages()), briefing)
+		}, statements.Change(policyFile, ", Background: true", "")),
+		statements.That("one compaction is made at a time", func(t *testing.T) {
+			d := over(t)
+			d.Always(after(20*time.Second, good))
+			for n := range 3 {
+				d.Messages()
+				d.Say(marked(15+n, 1, 100)...)
+				time.Sleep(time.Second)
+			}
+			require.Len(t, d.Requests(), 1)
+			require.Equal(t, "started", compacttest.Kinds(*d.Heard))
+		}, statements.Change(engine+"background.go", "\t\treturn policy.PendingRunning\n", "\t\treturn policy.PendingNone\n")),
 
 		// Where it cuts.
-		{
-			Says: "the newest messages are kept, up to 20% of the context window",
-			Check: func(t *testing.T) {
-				d := fixture(t, 10_000, append(marked(1, 96, 50), marked(97, 4, 500)...)...)
-				d.Target.Budget = 9000
-				require.Equal(t, numbers(97, 100), kept(d))
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "Share: 0.2,", "Share: 0.199,"),
-				statements.Change(policyFile, "Share: 0.2,", "Share: 0.206,"),
-				statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ContextWindow(m.Target))", "clamp.Share(rule.Share, m.Target.Budget)"),
-			},
+		statements.That("the newest messages are kept, up to 20% of the context window", func(t *testing.T) {
+			d := fixture(t, 10_000, append(marked(1, 96, 50), marked(97, 4, 500)...)...)
+			d.Target.Budget = 9000
+			require.Equal(t, numbers(97, 100), kept(d))
 		},
-		{
-			Says: "at most 40,000 tokens are kept in any window",
-			Check: func(t *testing.T) {
-				d := fixture(t, 1_000_000, append(marked(1, 200, 1000), marked(201, 4, 10_000)...)...)
-				require.Equal(t, numbers(201, 204), kept(d))
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "Tokens: 40_000", "Tokens: 39_900"),
-				statements.Change(policyFile, "Tokens: 40_000", "Tokens: 41_000"),
-				statements.Change(engine+"internal/plan/measure.go", "if rule.Tokens == 0 || share < rule.Tokens", "if rule.Tokens == 0 || share > rule.Tokens"),
-			},
+			statements.Change(policyFile, "Share: 0.2,", "Share: 0.199,"),
+			statements.Change(policyFile, "Share: 0.2,", "Share: 0.206,"),
+			statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ContextWindow(m.Target))", "clamp.Share(rule.Share, m.Target.Budget)")),
+		statements.That("at most 40,000 tokens are kept in any window", func(t *testing.T) {
+			d := fixture(t, 1_000_000, append(marked(1, 200, 1000), marked(201, 4, 10_000)...)...)
+			require.Equal(t, numbers(201, 204), kept(d))
 		},
-		{
-			Says: "the share that is kept can be set",
-			Check: func(t *testing.T) {
-				d := over(t)
-				d.Policy.Cut.Share = 0.3
-				require.Equal(t, numbers(9, 14), kept(d))
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.24, "),
-				statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.36, "),
-			},
+			statements.Change(policyFile, "Tokens: 40_000", "Tokens: 39_900"),
+			statements.Change(policyFile, "Tokens: 40_000", "Tokens: 41_000"),
+			statements.Change(engine+"internal/plan/measure.go", "if rule.Tokens == 0 || share < rule.Tokens", "if rule.Tokens == 0 || share > rule.Tokens")),
+		statements.That("the share that is kept can be set", func(t *testing.T) {
+			d := over(t)
+			d.Policy.Cut.Share = 0.3
+			require.Equal(t, numbers(9, 14), kept(d))
 		},
-		{
-			Says: "10 messages are enough to keep, even if more would fit",
-			Check: func(t *testing.T) {
+			statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.24, "),
+			statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.36, ")),
+		statements.That("10 messages are enough to keep, even if more would fit", func(t *testing.T) {
+			d := fixture(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
+			require.Equal(t, numbers(24, 33), kept(d))
+		},
+			statements.Change(policyFile, "Floor(10)", "Floor(9)"),
+			statements.Change(policyFile, "Floor(10)", "Floor(11)")),
+		statements.That("the number of messages that are enough can be set, to 5 or more", func(t *testing.T) {
+			for configured, want := range map[int]int{0: 5, 4: 5, 6: 6, 15: 15} {
 				d := fixture(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
-				require.Equal(t, numbers(24, 33), kept(d))
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "Floor(10)", "Floor(9)"),
-				statements.Change(policyFile, "Floor(10)", "Floor(11)"),
-			},
+				d.Policy.Cut.Messages = stagewise.Floor(configured)
+				require.Equal(t, numbers(34-want, 33), kept(d))
+			}
 		},
-		{
-			Says: "the number of messages that are enough can be set, to 5 or more",
-			Check: func(t *testing.T) {
-				for configured, want := range map[int]int{0: 5, 4: 5, 6: 6, 15: 15} {
-					d := fixture(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
-					d.Policy.Cut.Messages = stagewise.Floor(configured)
-					require.Equal(t, numbers(34-want, 33), kept(d))
-				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "max(5, minUncompressed)", "max(4, minUncompressed)"),
-				statements.Change(policyFile, "max(5, minUncompressed)", "max(6, minUncompressed)"),
-				statements.Change(policyFile, "max(5, minUncompressed)", "5"),
-			},
-		},
-		{
-			Says: "a last message that is over the budget is kept alone, with a warning",
-			Check: func(t *testing.T) {
-				d := fixture(t, 10_000, append(marked(1, 10, 500), marked(11, 1, 3000)...)...)
-				log := warned(d)
-				require.Equal(t, []int{11}, kept(d))
-				require.True(t, (*d.Heard)[0].Over)
-				require.Equal(t, 1, strings.Count(log.String(), "level=WARN"))
-				require.Contains(t, log.String(), "over=true")
+			statements.Change(policyFile, "max(5, minUncompressed)", "max(4, minUncompressed)"),
+			statements.Change(policyFile, "max(5, minUncompressed)", "max(6, minUncompressed)"),
+			statements.Change(policyFile, "max(5, minUncompressed)", "5")),
+		statements.That("a last message that is over the budget is kept alone, with a warning", func(t *testing.T) {
+			d := fixture(t, 10_000, append(marked(1, 10, 500), marked(11, 1, 3000)...)...)
+			log := warned(d)
+			require.Equal(t, []int{11}, kept(d))
+			require.True(t, (*d.Heard)[0].Over)
+			require.Equal(t, 1, strings.Count(log.String(), "level=WARN"))
+			require.Contains(t, log.String(), "over=true")
 
-				d = over(t)
-				log = warned(d)
-				require.True(t, compacts(d))
-				require.Empty(t, log.String())
-			},
-			Mutants: []statements.Mutant{
-				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = false"),
-				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = true"),
-				statements.Change(engine+"executor.go", ", Over: plan.Over}", "}"),
-				statements.Change(engine+"event/event.go", `	if e.Over || e.Unseen || e.Doubt != "" {`, `	if e.Unseen || e.Doubt != "" {`),
-			},
+			d = over(t)
+			log = warned(d)
+			require.True(t, compacts(d))
+			require.Empty(t, log.String())
 		},
-		{
-			Says: "if there is nothing before the cut nothing is done",
-			Check: func(t *testing.T) {
-				d := fixture(t, 10_000, marked(1, 1, 7000)...)
-				require.False(t, compacts(d))
-				require.Empty(t, d.Requests())
-				require.Empty(t, *d.Heard)
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(engine+"internal/plan/measure.go", "\t\treturn nil // nothing would be covered", "\t\ts.Covered = 1 << 20\n\t\treturn nil"),
-			},
-		},
-		{
-			Says: "a policy that keeps as much as it compacts at is refused",
-			Check: func(t *testing.T) {
-				for share, refused := range map[float64]bool{0.64: false, 0.65: true, 0.7: true} {
-					d := over(t)
-					d.Policy.Cut.Share = share
-					_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
-					require.Equal(t, refused, err != nil)
-				}
+			statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = false"),
+			statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = true"),
+			statements.Change(engine+"executor.go", ", Over: plan.Over}", "}"),
+			statements.Change(engine+"event/event.go", `	if e.Over || e.Unseen || e.Doubt != "" {`, `	if e.Unseen || e.Doubt != "" {`)),
+		statements.That("if there is nothing before the cut nothing is done", func(t *testing.T) {
+			d := fixture(t, 10_000, marked(1, 1, 7000)...)
+			require.False(t, compacts(d))
+			require.Empty(t, d.Requests())
+			require.Empty(t, *d.Heard)
+		}, statements.Change(engine+"internal/plan/measure.go", "\t\treturn nil // nothing would be covered", "\t\ts.Covered = 1 << 20\n\t\treturn nil")),
+		statements.That("a policy that keeps as much as it compacts at is refused", func(t *testing.T) {
+			for share, refused := range map[float64]bool{0.64: false, 0.65: true, 0.7: true} {
 				d := over(t)
-				d.Policy.Cut.Tokens = 200_000
+				d.Policy.Cut.Share = share
 				_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
-				require.ErrorContains(t, err, "nothing would ever be compacted")
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(engine+"policy/policy.go", "share >= c.Ratio", "share > c.Ratio"),
-				statements.Change(engine+"policy/policy.go", "c.Cap > 0 && (p.Cut.Tokens == 0 || p.Cut.Tokens >= c.Cap)", "c.Cap > 0 && p.Cut.Tokens > c.Cap"),
-			},
+				require.Equal(t, refused, err != nil)
+			}
+			d := over(t)
+			d.Policy.Cut.Tokens = 200_000
+			_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
+			require.ErrorContains(t, err, "nothing would ever be compacted")
 		},
+			statements.Change(engine+"policy/policy.go", "share >= c.Ratio", "share > c.Ratio"),
+			statements.Change(engine+"policy/policy.go", "c.Cap > 0 && (p.Cut.Tokens == 0 || p.Cut.Tokens >= c.Cap)", "c.Cap > 0 && p.Cut.Tokens > c.Cap")),
 
 		// How tokens are estimated.
-		{
-			Says: "a token is four characters, rounded up, and each message takes 400 characters more",
-			Check: func(t *testing.T) {
-				for characters, want := range map[int]int{1600: 4, 1601: 3} { // 500 tokens each, and 501
-					d := fixture(t, 10_000)
-					d.Target.Tokenizer = sizing.Estimator{}
-					for n := 1; n <= 14; n++ {
-						d.Say(chat.UserMessage(fmt.Sprintf("[output %03d]", n) + strings.Repeat("é", characters-12)))
-					}
-					require.Equal(t, numbers(15-want, 14), kept(d), "%d characters", characters)
+		statements.That("a token is four characters, rounded up, and each message takes 400 characters more", func(t *testing.T) {
+			for characters, want := range map[int]int{1600: 4, 1601: 3} { // 500 tokens each, and 501
+				d := fixture(t, 10_000)
+				d.Target.Tokenizer = sizing.Estimator{}
+				for n := 1; n <= 14; n++ {
+					d.Say(chat.UserMessage(fmt.Sprintf("[output %03d]", n) + strings.Repeat("é", characters-12)))
 				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 396"),
-				statements.Change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 404"),
-				statements.Change("sizing/estimate.go", "		per = 4\n", "		per = 3.99\n"),
-				statements.Change("sizing/estimate.go", "		per = 4\n", "		per = 4.01\n"),
-				statements.Change("sizing/estimate.go", "		n++\n", ""),
-			},
+				require.Equal(t, numbers(15-want, 14), kept(d), "%d characters", characters)
+			}
 		},
-		{
-			Says: "a tool's name, its input as JSON and its output are estimated too",
-			Check: func(t *testing.T) {
-				for characters, want := range map[int]int{590: 2, 591: 1} { // 750 tokens a round, and 751
-					d := fixture(t, 10_000, chat.UserMessage(strings.Repeat("x", 1600))) // 500 tokens, which stay
-					d.Target.Tokenizer = sizing.Estimator{}
-					for n := 1; n <= 9; n++ {
-						round := call("ten_letter", `{"text":"`+strings.Repeat("x", characters-11)+`"}`, fmt.Sprintf("[output %03d]", n)+strings.Repeat("x", 1588))
-						round[0].ToolCalls[0].ID = fmt.Sprint(n)
-						round[1].ToolCallID = fmt.Sprint(n)
-						d.Say(round...)
-					}
-					require.Equal(t, numbers(10-want, 9), kept(d), "%d characters", characters)
+			statements.Change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 396"),
+			statements.Change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 404"),
+			statements.Change("sizing/estimate.go", "		per = 4\n", "		per = 3.99\n"),
+			statements.Change("sizing/estimate.go", "		per = 4\n", "		per = 4.01\n"),
+			statements.Change("sizing/estimate.go", "		n++\n", "")),
+		statements.That("a tool's name, its input as JSON and its output are estimated too", func(t *testing.T) {
+			for characters, want := range map[int]int{590: 2, 591: 1} { // 750 tokens a round, and 751
+				d := fixture(t, 10_000, chat.UserMessage(strings.Repeat("x", 1600))) // 500 tokens, which stay
+				d.Target.Tokenizer = sizing.Estimator{}
+				for n := 1; n <= 9; n++ {
+					round := call("ten_letter", `{"text":"`+strings.Repeat("x", characters-11)+`"}`, fmt.Sprintf("[output %03d]", n)+strings.Repeat("x", 1588))
+					round[0].ToolCalls[0].ID = fmt.Sprint(n)
+					round[1].ToolCallID = fmt.Sprint(n)
+					d.Say(round...)
 				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Arguments)"),
-				statements.Change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Name)"),
-				statements.Change("sizing/estimate.go", "		chars += c\n", "		if m.Role != chat.RoleTool {\n			chars += c\n		}\n"),
-			},
+				require.Equal(t, numbers(10-want, 9), kept(d), "%d characters", characters)
+			}
 		},
-		{
-			Says: "attachments are estimated too",
-			Check: func(t *testing.T) {
-				picture := chat.Image{URL: "https://example.com/a.png"}
-				size := sizing.Estimator{}.CountPart(picture)
-				require.Positive(t, size)
-				window := 5 * 4 * (size + 103) // four messages are a fifth of it
-				for tokens, want := range map[int]int{window: 4, window - 5: 3} {
-					d := fixture(t, tokens)
-					d.Target.Tokenizer = sizing.Estimator{}
-					for n := 1; n <= 14; n++ {
-						d.Say(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text(fmt.Sprintf("[output %03d]", n)), picture}})
-					}
-					require.Equal(t, numbers(15-want, 14), kept(d), "in %d tokens", tokens)
+			statements.Change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Arguments)"),
+			statements.Change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Name)"),
+			statements.Change("sizing/estimate.go", "		chars += c\n", "		if m.Role != chat.RoleTool {\n			chars += c\n		}\n")),
+		statements.That("attachments are estimated too", func(t *testing.T) {
+			picture := chat.Image{URL: "https://example.com/a.png"}
+			size := sizing.Estimator{}.CountPart(picture)
+			require.Positive(t, size)
+			window := 5 * 4 * (size + 103) // four messages are a fifth of it
+			for tokens, want := range map[int]int{window: 4, window - 5: 3} {
+				d := fixture(t, tokens)
+				d.Target.Tokenizer = sizing.Estimator{}
+				for n := 1; n <= 14; n++ {
+					d.Say(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text(fmt.Sprintf("[output %03d]", n)), picture}})
 				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change("sizing/estimate.go", "		return imageChars, 0", "		return 0, 0"),
-				statements.Change("sizing/estimate.go", "		chars += c\n", "		chars += min(c, 400)\n"),
-			},
+				require.Equal(t, numbers(15-want, 14), kept(d), "in %d tokens", tokens)
+			}
 		},
+			statements.Change("sizing/estimate.go", "		return imageChars, 0", "		return 0, 0"),
+			statements.Change("sizing/estimate.go", "		chars += c\n", "		chars += min(c, 400)\n")),
 
 		// What is put in place.
-		{
-			Says: "a briefing replaces everything before the cut, and everything after it stays word for word",
-			Check: func(t *testing.T) {
-				d := over(t)
-				got := compacted(d)
-				compacttest.Equal(t, append([]chat.Message{
-					chat.SystemMessage("You are a coding agent."),
-					chat.UserMessage("<previous-chat-history>\n" + briefing + "\n</previous-chat-history>"),
-				}, marked(11, 4, 500)...), got)
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "With: Replacement, ", ""),
-				statements.Change("summarize/stagewise/replacement.go", "prompts.SummaryBlock(m, plaintext.PreviousHistoryTag)", "prompts.SummaryBlock(m, plaintext.SummaryTag)"),
-			},
+		statements.That("a briefing replaces everything before the cut, and everything after it stays word for word", func(t *testing.T) {
+			d := over(t)
+			got := compacted(d)
+			compacttest.Equal(t, append([]chat.Message{
+				chat.SystemMessage("You are a coding agent."),
+				chat.UserMessage("<previous-chat-history>\n" + briefing + "\n</previous-chat-history>"),
+			}, marked(11, 4, 500)...), got)
 		},
-		{
-			Says: "the session holds the briefing with the message at the cut",
-			Check: func(t *testing.T) {
-				d := over(t)
-				compacted(d)
-				all := compacttest.Compactions(d.Session)
-				require.Len(t, all, 1)
-				require.Equal(t, briefing, all[0].Text)
-				first, err := d.Session.Entry(t.Context(), all[0].FirstKept)
-				require.NoError(t, err)
-				require.Equal(t, marked(11, 1, 500)[0], first.Message())
-				compacttest.Equal(t, marked(1, 14, 500), compacttest.Said(d.Session))
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: p.Journal.Session.Leaf()"),
-				statements.Change(engine+"internal/place/place.go", "Summary: entry.Summary{Text: d.Text,", `Summary: entry.Summary{Text: "x",`),
-			},
+			statements.Change(policyFile, "With: Replacement, ", ""),
+			statements.Change("summarize/stagewise/replacement.go", "prompts.SummaryBlock(m, plaintext.PreviousHistoryTag)", "prompts.SummaryBlock(m, plaintext.SummaryTag)")),
+		statements.That("the session holds the briefing with the message at the cut", func(t *testing.T) {
+			d := over(t)
+			compacted(d)
+			all := compacttest.Compactions(d.Session)
+			require.Len(t, all, 1)
+			require.Equal(t, briefing, all[0].Text)
+			first, err := d.Session.Entry(t.Context(), all[0].FirstKept)
+			require.NoError(t, err)
+			require.Equal(t, marked(11, 1, 500)[0], first.Message())
+			compacttest.Equal(t, marked(1, 14, 500), compacttest.Said(d.Session))
 		},
-		{
-			Says: "the cut is found again by its message once the model has answered, though other messages were appended or undone meanwhile",
-			Check: bubble(func(t *testing.T) {
-				d := over(t)
-				d.Answers(after(20*time.Second, good))
-				d.Messages()
-				d.Say(marked(15, 2, 100)...)
-				undoTo(d, 15)
-				d.Say(marked(17, 1, 100)...)
-				require.NoError(t, d.Wait(t.Context()))
-				got := compacttest.Text(d.Messages())
-				require.Contains(t, got, briefing)
-				require.Equal(t, []int{11, 12, 13, 14, 15, 17}, compacttest.Outputs(got))
-			}),
-			Mutants: []statements.Mutant{
-				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: p.Journal.Session.Leaf()"),
-				statements.Change(engine+"internal/place/place.go", "	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n"),
-			},
+			statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: p.Journal.Session.Leaf()"),
+			statements.Change(engine+"internal/place/place.go", "Summary: entry.Summary{Text: d.Text,", `Summary: entry.Summary{Text: "x",`)),
+		statements.That("the cut is found again by its message once the model has answered, though other messages were appended or undone meanwhile", func(t *testing.T) {
+			d := over(t)
+			d.Answers(after(20*time.Second, good))
+			d.Messages()
+			d.Say(marked(15, 2, 100)...)
+			undoTo(d, 15)
+			d.Say(marked(17, 1, 100)...)
+			require.NoError(t, d.Wait(t.Context()))
+			got := compacttest.Text(d.Messages())
+			require.Contains(t, got, briefing)
+			require.Equal(t, []int{11, 12, 13, 14, 15, 17}, compacttest.Outputs(got))
 		},
-		{
-			Says: "if that message was undone the briefing is dropped with a warning, and the agent goes on",
-			Check: bubble(func(t *testing.T) {
-				d := over(t)
-				log := warned(d)
-				d.Answers(after(20*time.Second, good))
-				d.Messages()
-				undoTo(d, 3)
-				require.NoError(t, d.Wait(t.Context()))
-				require.Equal(t, numbers(1, 3), compacttest.Outputs(compacttest.Text(d.Messages())))
-				require.Empty(t, compacttest.Compactions(d.Session))
-				require.Equal(t, "started ready/briefing dropped/briefing", compacttest.Kinds(*d.Heard))
-				require.Contains(t, log.String(), `level=WARN msg="compaction dropped"`)
-			}),
-			Mutants: []statements.Mutant{
-				statements.Change(engine+"event/event.go", "case Failed, Dropped,", "case Failed,"),
-				statements.Change(engine+"internal/place/conclude.go", "end.Outcome, kind = entry.PlanDropped, event.Dropped\n", "end.Outcome, kind = entry.PlanDropped, event.Discarded\n"),
-			},
+			statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: p.Journal.Session.Leaf()"),
+			statements.Change(engine+"internal/place/place.go", "	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n")),
+		statements.That("if that message was undone the briefing is dropped with a warning, and the agent goes on", func(t *testing.T) {
+			d := over(t)
+			log := warned(d)
+			d.Answers(after(20*time.Second, good))
+			d.Messages()
+			undoTo(d, 3)
+			require.NoError(t, d.Wait(t.Context()))
+			require.Equal(t, numbers(1, 3), compacttest.Outputs(compacttest.Text(d.Messages())))
+			require.Empty(t, compacttest.Compactions(d.Session))
+			require.Equal(t, "started ready/briefing dropped/briefing", compacttest.Kinds(*d.Heard))
+			require.Contains(t, log.String(), `level=WARN msg="compaction dropped"`)
 		},
+			statements.Change(engine+"event/event.go", "case Failed, Dropped,", "case Failed,"),
+			statements.Change(engine+"internal/place/conclude.go", "end.Outcome, kind = entry.PlanDropped, event.Dropped\n", "end.Outcome, kind = entry.PlanDropped, event.Discarded\n")),
 
 		// Compactions one after the other.
-		{
-			Says: "a later compaction is shown the briefing before it, and no message that it covers",
-			Check: func(t *testing.T) {
-				all := chained(t, briefing)
-				require.Equal(t, numbers(1, 11), compacttest.Outputs(all[0]))
-				require.False(t, strings.Contains(all[0], "\n</previous-chat-history>"))
-				has(t, all[1], "\n<previous-chat-history>\n"+briefing+"\n</previous-chat-history>\n<user>\n\\[output 012]")
-				require.Equal(t, numbers(12, 21), compacttest.Outputs(all[1]))
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(prompt, "Previous: prompts.Earlier(m), ", ""),
-				statements.Change(shown, "plaintext.Tagged(plaintext.PreviousHistoryTag,", "plaintext.Tagged(plaintext.PreviousSummaryTag,"),
-				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", `Messages: d.Messages, FirstKept: "e1"`),
-			},
+		statements.That("a later compaction is shown the briefing before it, and no message that it covers", func(t *testing.T) {
+			all := chained(t, briefing)
+			require.Equal(t, numbers(1, 11), compacttest.Outputs(all[0]))
+			require.False(t, strings.Contains(all[0], "\n</previous-chat-history>"))
+			has(t, all[1], "\n<previous-chat-history>\n"+briefing+"\n</previous-chat-history>\n<user>\n\\[output 012]")
+			require.Equal(t, numbers(12, 21), compacttest.Outputs(all[1]))
 		},
-		{
-			Says: "a briefing takes in the one before it, with the same target each time",
-			Check: func(t *testing.T) {
-				first, second := briefing+" It was the first thing.", briefing+" It was the second."
-				all := chained(t, first, second)
-				has(t, all[2], second)
-				require.False(t, strings.Contains(all[2], first))
-				for _, text := range all {
-					has(t, text, "Aim at 30000 characters. That is a goal")
-					require.LessOrEqual(t, strings.Count(text, "\n</previous-chat-history>"), 1)
-				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(prompt, "	if target <= 0 {", "	if prompts.Earlier(m) != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
-				statements.Change("history/internal/log/collector.go", "if k.Is(e.Type()) {", "if _, held := c.Latest[e.Type()]; !held && k.Is(e.Type()) {"),
-			},
+			statements.Change(prompt, "Previous: prompts.Earlier(m), ", ""),
+			statements.Change(shown, "plaintext.Tagged(plaintext.PreviousHistoryTag,", "plaintext.Tagged(plaintext.PreviousSummaryTag,"),
+			statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", `Messages: d.Messages, FirstKept: "e1"`)),
+		statements.That("a briefing takes in the one before it, with the same target each time", func(t *testing.T) {
+			first, second := briefing+" It was the first thing.", briefing+" It was the second."
+			all := chained(t, first, second)
+			has(t, all[2], second)
+			require.False(t, strings.Contains(all[2], first))
+			for _, text := range all {
+				has(t, text, "Aim at 30000 characters. That is a goal")
+				require.LessOrEqual(t, strings.Count(text, "\n</previous-chat-history>"), 1)
+			}
 		},
-		{
-			Says: "a briefing below 60% of the target is to be taken over word for word, and not shortened",
-			Check: func(t *testing.T) {
-				has(t, chained(t, ofLength(17_999))[1],
-					"takes 17999 characters, 60% of that. There is room: take it over word for word, shorten nothing in it")
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.59"),
-				statements.Change(prompt, "utf8.RuneCountInString(previous)", `len(previous) + utf8.RuneCountInString("")`),
-				statements.Change(prompt, "take it over word for word", "take it over"),
-				statements.Change(prompt, "shorten nothing in it, ", ""),
-			},
+			statements.Change(prompt, "	if target <= 0 {", "	if prompts.Earlier(m) != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
+			statements.Change("history/internal/log/collector.go", "if k.Is(e.Type()) {", "if _, held := c.Latest[e.Type()]; !held && k.Is(e.Type()) {")),
+		statements.That("a briefing below 60% of the target is to be taken over word for word, and not shortened", func(t *testing.T) {
+			has(t, chained(t, ofLength(17_999))[1],
+				"takes 17999 characters, 60% of that. There is room: take it over word for word, shorten nothing in it")
 		},
-		{
-			Says: "from 60% of the target on its oldest sections are to be tightened a little",
-			Check: func(t *testing.T) {
-				for _, n := range []int{18_000, 25_499} {
-					has(t, chained(t, ofLength(n))[1], "tighten its oldest sections a little")
-				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.61"),
-				statements.Change(prompt, "condense        = 0.85", "condense        = 0.84"),
-				statements.Change(prompt, "oldest sections a little", "sections a little"),
-			},
+			statements.Change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.59"),
+			statements.Change(prompt, "utf8.RuneCountInString(previous)", `len(previous) + utf8.RuneCountInString("")`),
+			statements.Change(prompt, "take it over word for word", "take it over"),
+			statements.Change(prompt, "shorten nothing in it, ", "")),
+		statements.That("from 60% of the target on its oldest sections are to be tightened a little", func(t *testing.T) {
+			for _, n := range []int{18_000, 25_499} {
+				has(t, chained(t, ofLength(n))[1], "tighten its oldest sections a little")
+			}
 		},
-		{
-			Says: "from 85% on its oldest settled sections are to be condensed",
-			Check: func(t *testing.T) {
-				has(t, chained(t, ofLength(25_500))[1], "condense its oldest sections, those about things that are wholly settled")
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(prompt, "condense        = 0.85", "condense        = 0.86"),
-				statements.Change(prompt, "condense its oldest sections, those about things that are wholly settled", "condense it"),
-			},
+			statements.Change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.61"),
+			statements.Change(prompt, "condense        = 0.85", "condense        = 0.84"),
+			statements.Change(prompt, "oldest sections a little", "sections a little")),
+		statements.That("from 85% on its oldest settled sections are to be condensed", func(t *testing.T) {
+			has(t, chained(t, ofLength(25_500))[1], "condense its oldest sections, those about things that are wholly settled")
 		},
-		{
-			Says: "a condensed briefing keeps its headings, links, decisions and outcomes word for word, and its newest sections",
-			Check: func(t *testing.T) {
-				for _, n := range []int{18_000, 25_500} {
-					text := chained(t, ofLength(n))[1]
-					has(t, text, "Keep every one of its ## headings, every link of the form [](path:…), and what the user decided and what came out, word for word.")
-					has(t, text, "Leave its newest sections alone.")
-				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(prompt, "every one of its ## headings", "its ## headings"),
-				statements.Change(prompt, "every link of the form [](path:…), and", "and"),
-				statements.Change(prompt, "what the user decided and what came", "what came"),
-				statements.Change(prompt, `" out, word for word.`, `" out.`),
-				statements.Change(prompt, " Leave its newest sections alone.", ""),
-			},
+			statements.Change(prompt, "condense        = 0.85", "condense        = 0.86"),
+			statements.Change(prompt, "condense its oldest sections, those about things that are wholly settled", "condense it")),
+		statements.That("a condensed briefing keeps its headings, links, decisions and outcomes word for word, and its newest sections", func(t *testing.T) {
+			for _, n := range []int{18_000, 25_500} {
+				text := chained(t, ofLength(n))[1]
+				has(t, text, "Keep every one of its ## headings, every link of the form [](path:…), and what the user decided and what came out, word for word.")
+				has(t, text, "Leave its newest sections alone.")
+			}
 		},
+			statements.Change(prompt, "every one of its ## headings", "its ## headings"),
+			statements.Change(prompt, "every link of the form [](path:…), and", "and"),
+			statements.Change(prompt, "what the user decided and what came", "what came"),
+			statements.Change(prompt, `" out, word for word.`, `" out.`),
+			statements.Change(prompt, " Leave its newest sections alone.", "")),
 
 		// How the history is shown.
-		{
-			Says: "a user message is in a tag of its own, with its attachments in one line before its text",
-			Check: func(t *testing.T) {
-				text := asked(t, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}, chat.Image{URL: "https://example.com/b.png"}}},
-					chat.UserMessage("And here?"))
-				has(t, text, "\n<user>\n[attached: image https://example.com/a.png, image https://example.com/b.png]\nWhy does it fail?\n</user>\n<user>\nAnd here?\n</user>\n")
-			},
-			Mutants: []statements.Mutant{
-				statements.Change("internal/plaintext/blocks.go", `"[attached: " +`, `"[file: " +`),
-				statements.Change(shown, `notes+"\n"+text`, `text+"\n"+notes`),
-				statements.Change(shown, `"]\n[attached: ", ", ")`, `"]\n[attached: ", "]\n[attached: ")`),
-			},
+		statements.That("a user message is in a tag of its own, with its attachments in one line before its text", func(t *testing.T) {
+			text := asked(t, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}, chat.Image{URL: "https://example.com/b.png"}}},
+				chat.UserMessage("And here?"))
+			has(t, text, "\n<user>\n[attached: image https://example.com/a.png, image https://example.com/b.png]\nWhy does it fail?\n</user>\n<user>\nAnd here?\n</user>\n")
 		},
-		{
-			Says: "a user message names its mentions, which the application keeps with it, after its attachments",
-			Check: func(t *testing.T) {
-				d := fixture(t, 10_000)
-				m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}}}
-				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: m, Data: json.RawMessage(`["go.mod","main.go"]`)}})
-				require.NoError(t, err)
-				d.Say(marked(1, 14, 500)...)
-				d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {
-					var names []string
-					_ = json.Unmarshal(data, &names)
-					return names
-				}}.Prompt()}
-				has(t, requested(d), "\n<user>\n[attached: image https://example.com/a.png]\n[mentioned: go.mod, main.go]\nWhy does it fail?\n</user>\n")
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(prompt, "Mentions: b.Mentions, ", ""),
-				statements.Change(prompt, "Data: m.Data, ", ""),
-				statements.Change(shown, `notes+"\n"+text`, `text+"\n"+notes`),
-				statements.Change("internal/plaintext/blocks.go", `"[mentioned: "`, `"[named: "`),
-				statements.Change("history/cut_unit.go", "of[0] = u.Data", "_ = u.Data"),
-				statements.Change("history/cut_unit.go", "Messages: messages, Data: dataOf(t.start), Tokens", "Messages: messages, Tokens"),
-			},
+			statements.Change("internal/plaintext/blocks.go", `"[attached: " +`, `"[file: " +`),
+			statements.Change(shown, `notes+"\n"+text`, `text+"\n"+notes`),
+			statements.Change(shown, `"]\n[attached: ", ", ")`, `"]\n[attached: ", "]\n[attached: ")`)),
+		statements.That("a user message names its mentions, which the application keeps with it, after its attachments", func(t *testing.T) {
+			d := fixture(t, 10_000)
+			m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}}}
+			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: m, Data: json.RawMessage(`["go.mod","main.go"]`)}})
+			require.NoError(t, err)
+			d.Say(marked(1, 14, 500)...)
+			d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {
+				var names []string
+				_ = json.Unmarshal(data, &names)
+				return names
+			}}.Prompt()}
+			has(t, requested(d), "\n<user>\n[attached: image https://example.com/a.png]\n[mentioned: go.mod, main.go]\nWhy does it fail?\n</user>\n")
 		},
-		{
-			Says: "each message of the assistant is in a tag of its own: its texts, each on lines of its own, then a line for each tool call, and no tool output",
-			Check: func(t *testing.T) {
-				round := compacttest.Round(20, 100)
-				round[0].Content = chat.Parts{chat.Text("Step 20."), chat.Text("I look.")}
-				text := asked(t, append([]chat.Message{chat.UserMessage("Go.")}, append(round, chat.AssistantMessage("It is done."))...)...)
-				has(t, text, "\n<assistant>\nStep 20.\nI look.\n[read: file-20.go]\n</assistant>\n<assistant>\nIt is done.\n</assistant>\n")
-				require.NotContains(t, text, "[output 020]")
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(shown, "		for _, c := range b.Calls {", "		for _, c := range b.Calls[len(b.Calls):] {"),
-				statements.Change(shown, "tools.line(Call(c))", "tools.line(Call(c))+c.Result"),
-				statements.Change(shown, `= text + "\n"`, `= text`),
-			},
+			statements.Change(prompt, "Mentions: b.Mentions, ", ""),
+			statements.Change(prompt, "Data: m.Data, ", ""),
+			statements.Change(shown, `notes+"\n"+text`, `text+"\n"+notes`),
+			statements.Change("internal/plaintext/blocks.go", `"[mentioned: "`, `"[named: "`),
+			statements.Change("history/cut_unit.go", "of[0] = u.Data", "_ = u.Data"),
+			statements.Change("history/cut_unit.go", "Messages: messages, Data: dataOf(t.start), Tokens", "Messages: messages, Tokens")),
+		statements.That("each message of the assistant is in a tag of its own: its texts, each on lines of its own, then a line for each tool call, and no tool output", func(t *testing.T) {
+			round := compacttest.Round(20, 100)
+			round[0].Content = chat.Parts{chat.Text("Step 20."), chat.Text("I look.")}
+			text := asked(t, append([]chat.Message{chat.UserMessage("Go.")}, append(round, chat.AssistantMessage("It is done."))...)...)
+			has(t, text, "\n<assistant>\nStep 20.\nI look.\n[read: file-20.go]\n</assistant>\n<assistant>\nIt is done.\n</assistant>\n")
+			require.NotContains(t, text, "[output 020]")
 		},
+			statements.Change(shown, "		for _, c := range b.Calls {", "		for _, c := range b.Calls[len(b.Calls):] {"),
+			statements.Change(shown, "tools.line(Call(c))", "tools.line(Call(c))+c.Result"),
+			statements.Change(shown, `= text + "\n"`, `= text`)),
 		marker("a file that was read is named", call("read", `{"path":"w1/go.mod","start_line":1}`, `{"message":"Read 1 file."}`), "[read: w1/go.mod]",
 			statements.Change(tools, `toolname.Read: argumentLine("read: `, `toolname.Read: argumentLine("opened: `)),
 		marker("a file that was edited is named, with the number of edits",
@@ -851,38 +683,25 @@ func TestStatements(t *testing.T) {
 			statements.Change(tools, "	case c.Failed:\n		text +=", "	case c.Failed && text[:5] != \"tool-\":\n		text +=")),
 
 		// What is asked for.
-		{
-			Says: "a briefing aims at 30,000 characters, which is a goal and not a limit",
-			Check: func(t *testing.T) {
-				has(t, requested(fixture(t, 100_000, marked(1, 14, 5000)...)),
-					"Aim at 30000 characters. That is a goal and not a limit: rather be longer than lose a detail.")
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(prompt, "briefingTarget = 30_000", "briefingTarget = 29_000"),
-				statements.Change(prompt, "briefingTarget = 30_000", "briefingTarget = 31_000"),
-				statements.Change(prompt, "rather be longer than lose a detail", "keep to it"),
-			},
+		statements.That("a briefing aims at 30,000 characters, which is a goal and not a limit", func(t *testing.T) {
+			has(t, requested(fixture(t, 100_000, marked(1, 14, 5000)...)),
+				"Aim at 30000 characters. That is a goal and not a limit: rather be longer than lose a detail.")
 		},
-		{
-			Says: "a longer briefing is taken as it is",
-			Check: func(t *testing.T) {
-				d := fixture(t, 100_000, marked(1, 14, 5000)...)
-				long := strings.Repeat("It is so. ", 7000)
-				d.Answers(models.Say(long))
-				has(t, compacttest.Text(settled(d)), "\n"+strings.TrimSpace(long)+"\n")
-				require.Len(t, d.Requests(), 1)
-			},
-			Mutants: []statements.Mutant{statements.Change(policyFile, "Max: 20_000", "Max: 17_000")},
-		},
-		{
-			Says: "the target can be set",
-			Check: func(t *testing.T) {
-				d := fixture(t, 100_000, marked(1, 14, 5000)...)
-				d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
-				has(t, requested(d), "Aim at 40000 characters. That is a goal")
-			},
-			Mutants: []statements.Mutant{statements.Change(prompt, "	target := b.Target\n", "	target := briefingTarget\n")},
-		},
+			statements.Change(prompt, "briefingTarget = 30_000", "briefingTarget = 29_000"),
+			statements.Change(prompt, "briefingTarget = 30_000", "briefingTarget = 31_000"),
+			statements.Change(prompt, "rather be longer than lose a detail", "keep to it")),
+		statements.That("a longer briefing is taken as it is", func(t *testing.T) {
+			d := fixture(t, 100_000, marked(1, 14, 5000)...)
+			long := strings.Repeat("It is so. ", 7000)
+			d.Answers(models.Say(long))
+			has(t, compacttest.Text(settled(d)), "\n"+strings.TrimSpace(long)+"\n")
+			require.Len(t, d.Requests(), 1)
+		}, statements.Change(policyFile, "Max: 20_000", "Max: 17_000")),
+		statements.That("the target can be set", func(t *testing.T) {
+			d := fixture(t, 100_000, marked(1, 14, 5000)...)
+			d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
+			has(t, requested(d), "Aim at 40000 characters. That is a goal")
+		}, statements.Change(prompt, "	target := b.Target\n", "	target := briefingTarget\n")),
 		demands("the agent is spoken to, and the user is spoken of", `Speak to the agent: "you read", "you decided".`, `The user is "the user", in the third person.`),
 		demands("a briefing has a heading for each topic, and prose below", "A heading of the second level (## ) for each topic", "connected prose in paragraphs"),
 		demands("it has no lists, tables or blocks of code", "No lists, no tables, no\nblocks of code."),
@@ -891,132 +710,93 @@ func TestStatements(t *testing.T) {
 		demands("links, decisions, colours, directories and settings are copied word for word", "Copy these exactly and never paraphrase them",
 			"links of the form [](path:…), with all that is in them", "other Markdown links", "what the user decided, prefers, demands or forbids", "values of colours",
 			"structures of directories", "settings and\nconfiguration"),
-		{
-			Says: "the answer is to be plain Markdown, without the tag of the previous history or any other",
-			Check: func(t *testing.T) {
-				text := asked(t)
-				has(t, text, "Write Markdown and nothing around it")
-				has(t, text, "none of the tags above, not even <previous-chat-history>.")
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(prompt, "Write Markdown and nothing around it", "Write Markdown"),
-				statements.Change(prompt, "none of the tags above, not even <` + plaintext.PreviousHistoryTag + `>.", "none of the tags above.` + `"),
-			},
+		statements.That("the answer is to be plain Markdown, without the tag of the previous history or any other", func(t *testing.T) {
+			text := asked(t)
+			has(t, text, "Write Markdown and nothing around it")
+			has(t, text, "none of the tags above, not even <previous-chat-history>.")
 		},
+			statements.Change(prompt, "Write Markdown and nothing around it", "Write Markdown"),
+			statements.Change(prompt, "none of the tags above, not even <` + plaintext.PreviousHistoryTag + `>.", "none of the tags above.` + `")),
 
 		// Who is asked.
-		{
-			Says: "three models are asked one after the other, and the agent's own last",
-			Check: func(t *testing.T) {
-				all := []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5", "own"}
-				for failures := range all {
-					steps := make([]models.Step, 0, len(all))
-					for range failures {
-						steps = append(steps, down)
-					}
-					d := over(t)
-					require.Equal(t, all[:failures+1], cascade(d, "own", append(steps, good)...))
-					require.Len(t, compacttest.Compactions(d.Session), 1)
+		statements.That("three models are asked one after the other, and the agent's own last", func(t *testing.T) {
+			all := []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5", "own"}
+			for failures := range all {
+				steps := make([]models.Step, 0, len(all))
+				for range failures {
+					steps = append(steps, down)
 				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gpt-5.4-nano", "gemini-3.1-flash-lite", "claude-haiku-4.5"`),
-				statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "gpt-5.4-nano"`),
-				statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "claude-haiku-4.5", "gpt-5.4-nano"`),
-				statements.Change(engine+"internal/write/candidates.go", "\tadd(t, t, true)\n", "\tif len(list) == 0 {\n\t\tadd(t, t, true)\n\t}\n"),
-			},
-		},
-		{
-			Says: "the agent's own model is not asked twice if it is one of them",
-			Check: func(t *testing.T) {
 				d := over(t)
-				require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, cascade(d, "gpt-5.4-nano", down, down, down, good))
-				require.Len(t, d.Requests(), 3)
-			},
-			Mutants: []statements.Mutant{statements.Change(engine+"internal/write/candidates.go", `return c.Name == t.Name && t.Name != ""`, "return false")},
+				require.Equal(t, all[:failures+1], cascade(d, "own", append(steps, good)...))
+				require.Len(t, compacttest.Compactions(d.Session), 1)
+			}
 		},
-		{
-			Says: "each model has 30 seconds",
-			Check: bubble(func(t *testing.T) {
-				d := over(t)
-				require.Len(t, cascade(d, "own", hangs, hangs, hangs, after(30*time.Second-1, good)), 4)
-				require.Equal(t, "started refused/briefing refused/briefing refused/briefing ready/briefing done/briefing", compacttest.Kinds(*d.Heard))
-				for n := 1; n <= 3; n++ {
-					require.Equal(t, time.Duration(n)*30*time.Second, (*d.Heard)[n].Duration)
-				}
-			}),
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "30 * time.Second", "29 * time.Second"),
-				statements.Change(policyFile, "30 * time.Second", "31 * time.Second"),
-			},
+			statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gpt-5.4-nano", "gemini-3.1-flash-lite", "claude-haiku-4.5"`),
+			statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "gpt-5.4-nano"`),
+			statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "claude-haiku-4.5", "gpt-5.4-nano"`),
+			statements.Change(engine+"internal/write/candidates.go", "\tadd(t, t, true)\n", "\tif len(list) == 0 {\n\t\tadd(t, t, true)\n\t}\n")),
+		statements.That("the agent's own model is not asked twice if it is one of them", func(t *testing.T) {
+			d := over(t)
+			require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, cascade(d, "gpt-5.4-nano", down, down, down, good))
+			require.Len(t, d.Requests(), 3)
+		}, statements.Change(engine+"internal/write/candidates.go", `return c.Name == t.Name && t.Name != ""`, "return false")),
+		statements.That("each model has 30 seconds", func(t *testing.T) {
+			d := over(t)
+			require.Len(t, cascade(d, "own", hangs, hangs, hangs, after(30*time.Second-1, good)), 4)
+			require.Equal(t, "started refused/briefing refused/briefing refused/briefing ready/briefing done/briefing", compacttest.Kinds(*d.Heard))
+			for n := 1; n <= 3; n++ {
+				require.Equal(t, time.Duration(n)*30*time.Second, (*d.Heard)[n].Duration)
+			}
 		},
-		{
-			Says: "each model is asked at a temperature of 0.1, for at most 20,000 tokens",
-			Check: func(t *testing.T) {
-				d := fixture(t, 100_000, marked(1, 14, 5000)...)
-				require.Len(t, cascade(d, "own", down, down, down, good), 4)
-				require.Len(t, d.Requests(), 4)
-				for _, r := range d.Requests() {
-					require.Equal(t, new(0.1), r.Temperature)
-					require.Equal(t, 20_000, r.MaxTokens)
-				}
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "Temperature: new(0.1)", "Temperature: new(0.0)"),
-				statements.Change(policyFile, "Temperature: new(0.1)", "Temperature: new(0.2)"),
-				statements.Change(policyFile, "MaxTokens: 20_000", "MaxTokens: 19_000"),
-				statements.Change(policyFile, "MaxTokens: 20_000", "MaxTokens: 21_000"),
-			},
+			statements.Change(policyFile, "30 * time.Second", "29 * time.Second"),
+			statements.Change(policyFile, "30 * time.Second", "31 * time.Second")),
+		statements.That("each model is asked at a temperature of 0.1, for at most 20,000 tokens", func(t *testing.T) {
+			d := fixture(t, 100_000, marked(1, 14, 5000)...)
+			require.Len(t, cascade(d, "own", down, down, down, good), 4)
+			require.Len(t, d.Requests(), 4)
+			for _, r := range d.Requests() {
+				require.Equal(t, new(0.1), r.Temperature)
+				require.Equal(t, 20_000, r.MaxTokens)
+			}
 		},
-		{
-			Says: "an answer of fewer than 30 characters is refused, and the next model asked",
-			Check: func(t *testing.T) {
-				names := cascade(over(t), "own", models.Say(strings.Repeat("é", 29)), models.Say(strings.Repeat("é", 30)))
-				require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano"}, names)
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "MinChars: 30", "MinChars: 29"),
-				statements.Change(policyFile, "MinChars: 30", "MinChars: 31"),
-			},
+			statements.Change(policyFile, "Temperature: new(0.1)", "Temperature: new(0.0)"),
+			statements.Change(policyFile, "Temperature: new(0.1)", "Temperature: new(0.2)"),
+			statements.Change(policyFile, "MaxTokens: 20_000", "MaxTokens: 19_000"),
+			statements.Change(policyFile, "MaxTokens: 20_000", "MaxTokens: 21_000")),
+		statements.That("an answer of fewer than 30 characters is refused, and the next model asked", func(t *testing.T) {
+			names := cascade(over(t), "own", models.Say(strings.Repeat("é", 29)), models.Say(strings.Repeat("é", 30)))
+			require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano"}, names)
 		},
+			statements.Change(policyFile, "MinChars: 30", "MinChars: 29"),
+			statements.Change(policyFile, "MinChars: 30", "MinChars: 31")),
 
 		// What happens on failure.
-		{
-			Says: "if all fail a log entry and an event say so, and the agent goes on with its history as it is",
-			Check: func(t *testing.T) {
-				d := over(t)
-				log := warned(d)
-				d.Always(down)
-				require.Equal(t, numbers(1, 14), compacttest.Outputs(compacttest.Text(settled(d))))
-				require.Equal(t, "started refused/briefing failed", compacttest.Kinds(*d.Heard))
-				require.ErrorContains(t, (*d.Heard)[2].Err, "the model is down")
-				require.Contains(t, log.String(), `level=WARN msg="compaction failed"`)
-				require.Empty(t, compacttest.Compactions(d.Session))
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(engine+"internal/place/conclude.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
-				statements.Change(engine+"event/event.go", "case Failed, Dropped,", "case Dropped,"),
-			},
+		statements.That("if all fail a log entry and an event say so, and the agent goes on with its history as it is", func(t *testing.T) {
+			d := over(t)
+			log := warned(d)
+			d.Always(down)
+			require.Equal(t, numbers(1, 14), compacttest.Outputs(compacttest.Text(settled(d))))
+			require.Equal(t, "started refused/briefing failed", compacttest.Kinds(*d.Heard))
+			require.ErrorContains(t, (*d.Heard)[2].Err, "the model is down")
+			require.Contains(t, log.String(), `level=WARN msg="compaction failed"`)
+			require.Empty(t, compacttest.Compactions(d.Session))
 		},
-		{
-			Says: "it has no answer to a request that the provider refuses as too large: the oldest history is left out, and nothing is compacted",
-			Check: func(t *testing.T) {
-				d := fixture(t, 10_000, marked(1, 9, 500)...)
-				sent := d.Messages()
-				refused := &chat.ContextLimitError{Err: errors.New("too large")}
-				r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
-				require.NoError(t, err)
-				compacttest.Equal(t, sent, r.Messages)
-				r, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
-				require.NoError(t, err)
-				require.Equal(t, numbers(6, 9), compacttest.Outputs(compacttest.Text(r.Messages)))
-				require.Equal(t, "let go", compacttest.Kinds(*d.Heard))
-				require.Empty(t, d.Requests())
-			},
-			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "Background: true}}", "Background: true}, {On: policy.OnContextLimit}}"),
-				statements.Change(engine+"internal/plan/resort.go", "if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {", "if m.Policy.Overflow.LastResort == policy.ResortDrop {"),
-			},
+			statements.Change(engine+"internal/place/conclude.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
+			statements.Change(engine+"event/event.go", "case Failed, Dropped,", "case Dropped,")),
+		statements.That("it has no answer to a request that the provider refuses as too large: the oldest history is left out, and nothing is compacted", func(t *testing.T) {
+			d := fixture(t, 10_000, marked(1, 9, 500)...)
+			sent := d.Messages()
+			refused := &chat.ContextLimitError{Err: errors.New("too large")}
+			r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+			require.NoError(t, err)
+			compacttest.Equal(t, sent, r.Messages)
+			r, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+			require.NoError(t, err)
+			require.Equal(t, numbers(6, 9), compacttest.Outputs(compacttest.Text(r.Messages)))
+			require.Equal(t, "let go", compacttest.Kinds(*d.Heard))
+			require.Empty(t, d.Requests())
 		},
+			statements.Change(policyFile, "Background: true}}", "Background: true}, {On: policy.OnContextLimit}}"),
+			statements.Change(engine+"internal/plan/resort.go", "if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {", "if m.Policy.Overflow.LastResort == policy.ResortDrop {")),
 	})
 }

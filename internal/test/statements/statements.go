@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -17,7 +18,7 @@ import (
 type Statement struct {
 	// Says states the fact in a sentence, which is also the name of the subtest. It is unique in its package.
 	Says string
-	// Check fails if our implementation disagrees.
+	// Check fails if our implementation disagrees. It runs in a bubble of package synctest, in which time is virtual.
 	Check func(t *testing.T)
 	// Mutants holds at least one mutation. Check must fail under each of them.
 	Mutants []Mutant
@@ -28,6 +29,11 @@ type Mutant struct {
 	// File is the path of a file from the root of the module.
 	File     string
 	Old, New string
+}
+
+// That returns the statement that is said by a sentence, with its check and mutations.
+func That(says string, check func(t *testing.T), mutants ...Mutant) Statement {
+	return Statement{Says: says, Check: check, Mutants: mutants}
 }
 
 // Change returns the mutation of a file that replaces old with new.
@@ -60,7 +66,7 @@ func Run(t *testing.T, all []Statement) {
 	if only := os.Getenv(OnlyEnv); only != "" {
 		n, err := strconv.Atoi(only)
 		require.NoError(t, err)
-		all[n].Check(t)
+		synctest.Test(t, all[n].Check)
 		return
 	}
 	dir := root(t)
@@ -76,7 +82,7 @@ func Run(t *testing.T, all []Statement) {
 				require.Equal(t, 1, strings.Count(string(code), m.Old), "%s: %s", m.File, m.Old)
 				require.NotEqual(t, m.Old, m.New)
 			}
-			s.Check(t)
+			synctest.Test(t, s.Check)
 		})
 	}
 }
