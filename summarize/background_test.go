@@ -20,18 +20,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// slowly returns a step that answers after a time, or fails if the request is cancelled first.
-func slowly(after time.Duration, step models.Step) models.Step {
-	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		select {
-		case <-time.After(after):
-			return step(ctx, r)
-		case <-ctx.Done():
-			return chat.Response{}, context.Cause(ctx)
-		}
-	}
-}
-
 // backgroundFixture returns a fixture with about the given number of tokens of history. It is compacted in the background at
 // 80% of the budget.
 func backgroundFixture(t testing.TB, tokens int) fixture {

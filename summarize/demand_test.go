@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -272,11 +271,6 @@ func TestARefusalIsAnsweredUnderAnyPolicy(t *testing.T) {
 		}
 	})
 }
-
-type status int
-
-func (s status) Error() string   { return fmt.Sprintf("status %d", int(s)) }
-func (s status) StatusCode() int { return int(s) }
 
 func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	d := newFixture(t, overflowing()...)

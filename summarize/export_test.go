@@ -2,7 +2,6 @@ package summarize
 
 import (
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
@@ -12,9 +11,6 @@ func ShortenRequest(m policy.Material, draft string) elements.Node {
 	m.Summary = draft
 	return prompts.Shorten(m)
 }
-
-// QuirksOf returns the quirks of the model with that name.
-func QuirksOf(a policy.Ask, model string) policy.Quirk { return plan.QuirksOf(a, model) }
 
 // Late returns the error about listeners that Close will return.
 func (c *Compactor) Late() error {

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 type (
 	quarter = compacttest.Quarter
 	fixture = compacttest.Fixture
+	status  = compacttest.Status
 )
 
 const (
@@ -52,7 +53,7 @@ var (
 
 	entries, viewOf, compactions, said, kept = compacttest.Entries, compacttest.ViewOf, compacttest.Compactions, compacttest.Said, compacttest.Kept
 
-	kinds, opened, content, equal, text, stopped, writeFile = compacttest.Kinds, compacttest.Opened, compacttest.Content, compacttest.Equal, compacttest.Text, compacttest.Stopped, compacttest.WriteFile
+	kinds, opened, content, equal, text, stopped, slowly, writeFile = compacttest.Kinds, compacttest.Opened, compacttest.Content, compacttest.Equal, compacttest.Text, compacttest.Stopped, compacttest.After, compacttest.WriteFile
 
 	firstMaterial, secondMaterial, summarizedMaterial = compacttest.FirstMaterial, compacttest.SecondMaterial, compacttest.SummarizedMaterial
 

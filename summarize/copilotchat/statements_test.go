@@ -110,25 +110,13 @@ func background(check func(t *testing.T, d compacttest.Fixture, sent []chat.Mess
 		d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
 		d.Say(compacttest.Rounds(1, 9, 930)...)
 		d.Target.Tools = []chat.Tool{{Name: "read_file"}}
-		d.Answers(slowly(models.SaySummary("Made meanwhile.")))
+		d.Answers(compacttest.After(latency, models.SaySummary("Made meanwhile.")))
 		check(t, d, d.Messages())
 	}
 }
 
 // latency is the time that a model takes for an answer.
 const latency = 30 * time.Second
-
-// slowly returns a step that answers after latency.
-func slowly(step models.Step) models.Step {
-	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		select {
-		case <-time.After(latency):
-			return step(ctx, r)
-		case <-ctx.Done():
-			return chat.Response{}, context.Cause(ctx)
-		}
-	}
-}
 
 // waitUntilReady waits until the summary is ready.
 func waitUntilReady(t *testing.T, d compacttest.Fixture) {

@@ -35,20 +35,11 @@ const account = "# The build\n\nIt compiles now."
 var (
 	good = models.Say(account)
 	down = models.Fail(errors.New("the model is down"))
+	slow = compacttest.After(answerTime, good)
 )
 
 // answerTime is how long a slow model takes for an answer.
 const answerTime = 10 * time.Second
-
-// slow is a model that answers after answerTime, unless its context ends before.
-func slow(ctx context.Context, r chat.Request) (chat.Response, error) {
-	select {
-	case <-time.After(answerTime):
-		return good(ctx, r)
-	case <-ctx.Done():
-		return chat.Response{}, ctx.Err()
-	}
-}
 
 // uncancellable is a model that answers after answerTime even if its context ends before.
 func uncancellable(ctx context.Context, r chat.Request) (chat.Response, error) {
@@ -102,14 +93,6 @@ func begun(t *testing.T) compacttest.Fixture {
 	synctest.Wait()
 	require.Equal(t, policy.PendingRunning, d.PendingNow())
 	return d
-}
-
-// settled renders the prompt, waits for the summary in the background, and renders the prompt again.
-func settled(d compacttest.Fixture) []chat.Message {
-	d.T.Helper()
-	d.Messages()
-	require.NoError(d.T, d.Wait(d.T.Context()))
-	return d.Messages()
 }
 
 // demanded renders the prompt and compacts the session on demand.
@@ -167,14 +150,6 @@ func shows(messages []chat.Message) bool {
 	return strings.Contains(compacttest.Text(messages), "It compiles now.")
 }
 
-// has requires that a text, which may be too long to be shown, contains a part.
-func has(t *testing.T, text, part string) {
-	t.Helper()
-	if !strings.Contains(text, part) {
-		t.Fatalf("%q is not in …%s", part, text[max(0, len(text)-3000):])
-	}
-}
-
 // begins requires that the text of messages begins with a part.
 func begins(t *testing.T, messages []chat.Message, part string) {
 	t.Helper()
@@ -213,12 +188,6 @@ func waits(call func()) time.Duration {
 	return time.Since(start)
 }
 
-// statusError is an error with an HTTP status.
-type statusError int
-
-func (e statusError) Error() string   { return fmt.Sprintf("status %d", int(e)) }
-func (e statusError) StatusCode() int { return int(e) }
-
 const (
 	policyFile  = "summarize/copilotcli/policy.go"
 	prompt      = "summarize/copilotcli/prompt.go"
@@ -232,9 +201,9 @@ const (
 func demands(says string, words ...string) statements.Statement {
 	s := statements.That(says, func(t *testing.T) {
 		d := filled(t, 80_000)
-		settled(d)
+		d.Settled()
 		for _, w := range words {
-			has(t, compacttest.Text(d.Request().Messages), w)
+			compacttest.Has(t, compacttest.Text(d.Request().Messages), w)
 		}
 	})
 	for _, w := range words {
@@ -256,7 +225,7 @@ func holds(says, part string, mutants ...statements.Mutant) statements.Statement
 				},
 			}, nil
 		}
-		has(t, settled(d)[1].Text(), part)
+		compacttest.Has(t, d.Settled()[1].Text(), part)
 	}, mutants...)
 }
 
@@ -294,7 +263,7 @@ func copiesIn(text string) (list []string) {
 // userCopies returns [copiesIn] the replacement of user messages of these lengths.
 func userCopies(t *testing.T, characters ...int) []string {
 	t.Helper()
-	return copiesIn(settled(copying(t, characters...))[1].Text())
+	return copiesIn(copying(t, characters...).Settled()[1].Text())
 }
 
 func TestStatements(t *testing.T) {
@@ -318,17 +287,17 @@ func TestStatements(t *testing.T) {
 				d := filled(t, tokens)
 				d.Target.Budget, d.Target.Tools = 90_000, []chat.Tool{{Name: "read", Description: compacttest.Words(9999)}}
 				require.Equal(t, 10_000, d.Target.Tokenizer.CountTools(d.Target.Tools))
-				require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
+				require.Equal(t, want, shows(d.Settled()), "%d tokens", tokens)
 			}
 		}, statements.Change(engine+"internal/plan/measure.go", "float64(clamp.Sum(s.Count, s.Tools))", "float64(s.Count)")),
 		statements.That("if the limit of the prompt is below the window, the limit counts", func(t *testing.T) {
 			for tokens, want := range map[int]bool{39_999: false, 40_000: true} {
 				d := filled(t, tokens)
 				d.Policy.Counting.Threshold = 50_000
-				require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
+				require.Equal(t, want, shows(d.Settled()), "%d tokens", tokens)
 				d = filled(t, tokens)
 				d.Target.Budget, d.Target.ContextWindow = 50_000, 0
-				require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
+				require.Equal(t, want, shows(d.Settled()), "%d tokens", tokens)
 			}
 		},
 			statements.Change(policyFile, "LoweredBase: true", "LoweredBase: false"),
@@ -341,7 +310,7 @@ func TestStatements(t *testing.T) {
 				d.Target.Budget, d.Target.ContextWindow = w.Budget, w.Tokens
 				d.Target.Tools = []chat.Tool{{Name: "read", Description: compacttest.Words(compacttest.WindowTools - 1)}}
 				fill(d, tokens-compacttest.WindowTools)
-				require.Equal(t, want, shows(settled(d)), "%d of %d tokens", tokens, most)
+				require.Equal(t, want, shows(d.Settled()), "%d of %d tokens", tokens, most)
 			}
 		},
 			statements.Change(engine+"internal/plan/size.go", "min(base, clamp.Sum(t.Budget, s.Tools))", "base"),
@@ -353,22 +322,22 @@ func TestStatements(t *testing.T) {
 				d := fixture(t)
 				d.Target.Budget, d.Target.ContextWindow = unknown, unknown
 				fill(d, tokens)
-				require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
+				require.Equal(t, want, shows(d.Settled()), "%d tokens", tokens)
 			}
 		},
 			statements.Change("sizing/window.go", "DefaultTokens = 128_000", "DefaultTokens = 127_000"),
 			statements.Change("sizing/window.go", "DefaultTokens = 128_000", "DefaultTokens = 129_000")),
 		statements.That("nothing is begun with fewer than 4 messages", func(t *testing.T) {
 			list := []chat.Message{user(40_000), chat.AssistantMessage("Yes."), user(45_000)}
-			require.False(t, shows(settled(fixture(t, list...))))
-			require.True(t, shows(settled(fixture(t, append(list, chat.UserMessage("Well?"))...))))
+			require.False(t, shows(fixture(t, list...).Settled()))
+			require.True(t, shows(fixture(t, append(list, chat.UserMessage("Well?"))...).Settled()))
 		},
 			statements.Change(policyFile, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 3"),
 			statements.Change(policyFile, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 5")),
 		statements.That("the number of messages that it needs can be set", func(t *testing.T) {
 			d := fixture(t, user(30_000), user(30_000), user(30_000))
 			d.Policy.Trigger[0].Messages = 3
-			require.True(t, shows(settled(d)))
+			require.True(t, shows(d.Settled()))
 		}, statements.Change(engine+"policy/trigger.go", "if m.Messages < c.Messages {", "if m.Messages < max(4, c.Messages) {")),
 		statements.That("a summary that is ready is put in place by the next request, and nothing changes before", func(t *testing.T) {
 			d := filled(t, 80_000)
@@ -431,7 +400,7 @@ func TestStatements(t *testing.T) {
 			statements.Change(policyFile, "COPILOT_BUFFER_EXHAUSTION_THRESHOLD", "COPILOT_BUFFER_THRESHOLD")),
 		statements.That("if the provider refuses a request as too large and names a limit, or refuses it again, the session is compacted before it is sent again", func(t *testing.T) {
 			for _, refused := range []error{
-				statusError(413),
+				compacttest.Status(413),
 				errors.New("this model's maximum context length is exceeded"),
 				errors.New("your input exceeds the context window of this model"),
 				errors.New("this model's maximum context length is 50000 tokens"),
@@ -453,7 +422,7 @@ func TestStatements(t *testing.T) {
 			statements.Change("internal/provider/refusal/refusal.go", "	`\\bmaximum context (?:length|limit|window)\\b`,\n", ""),
 			statements.Change("internal/provider/refusal/refusal.go", "	`\\bexceed(?:s|ed)?\\b.{0,50}\\bcontext (?:window|length|size|limit)\\b`,\n", "")),
 		statements.That("no other error causes a compaction", func(t *testing.T) {
-			for _, refused := range []error{statusError(500), errors.New("rate limit exceeded: 128000 tokens per minute")} {
+			for _, refused := range []error{compacttest.Status(500), errors.New("rate limit exceeded: 128000 tokens per minute")} {
 				d := filled(t, 60_000)
 				d.Messages()
 				for range 2 {
@@ -465,7 +434,7 @@ func TestStatements(t *testing.T) {
 		}, statements.Change(engine+"recover.go", "if large.Kind == refusal.None {", "if false {")),
 		statements.That("the second refusal waits for a summary that is being made", func(t *testing.T) {
 			d := begun(t)
-			require.Equal(t, answerTime, waits(func() { require.True(t, shows(recovered(d, statusError(413)))) }))
+			require.Equal(t, answerTime, waits(func() { require.True(t, shows(recovered(d, compacttest.Status(413)))) }))
 			require.Len(t, d.Requests(), 1)
 		},
 			statements.Change(policyFile, "Background: true, ", ""),
@@ -594,9 +563,9 @@ func TestStatements(t *testing.T) {
 			statements.Change(engine+"policy/trigger.go", `OnDemand Occasion = "demand"`, `OnDemand Occasion = "asked"`)),
 		statements.That("hooks are called before every compaction, and may cancel it", func(t *testing.T) {
 			for reason, compacts := range map[policy.Occasion]func(compacttest.Fixture){
-				policy.OnRender:         func(d compacttest.Fixture) { fill(d, 80_000); settled(d) },
+				policy.OnRender:         func(d compacttest.Fixture) { fill(d, 80_000); d.Settled() },
 				policy.OnBudgetExceeded: func(d compacttest.Fixture) { fill(d, 101_000); d.Messages() },
-				policy.OnContextLimit:   func(d compacttest.Fixture) { fill(d, 60_000); recovered(d, statusError(413)) },
+				policy.OnContextLimit:   func(d compacttest.Fixture) { fill(d, 60_000); recovered(d, compacttest.Status(413)) },
 				policy.OnModelSwitch:    func(d compacttest.Fixture) { fill(d, 60_000); switched(d, 50_000) },
 				policy.OnMemoryPressure: func(d compacttest.Fixture) {
 					fill(d, 60_000)
@@ -632,17 +601,17 @@ func TestStatements(t *testing.T) {
 			d := fixture(t)
 			d.Say(compacttest.Rounds(1, 5, 1000)...)
 			fill(d, 80_000)
-			settled(d)
+			d.Settled()
 			said, asked := compacttest.Said(d.Session), d.Request().Messages
 			compacttest.Equal(t, said[:len(said)-1], asked[2:len(asked)-1]) // after the system message, and a user message before the first round
 			require.Equal(t, chat.RoleUser, asked[len(asked)-1].Role)
-			has(t, asked[len(asked)-1].Text(), "write the account from which the session goes on")
+			compacttest.Has(t, asked[len(asked)-1].Text(), "write the account from which the session goes on")
 		},
 			statements.Change(prompt, "textblock.Messages(said),", "textblock.Messages(said[1:]),"),
 			statements.Change(prompt, ", textblock.Line(ask)}", "}")),
 		statements.That("the agent's system messages come before the history", func(t *testing.T) {
 			d := filled(t, 80_000)
-			settled(d)
+			d.Settled()
 			require.Equal(t, chat.SystemMessage("You are a coding agent."), d.Request().Messages[0])
 		}, statements.Change(prompt, "textblock.Messages(m.System),", "textblock.Messages(nil),")),
 		statements.That("system messages are not summarised", func(t *testing.T) {
@@ -652,7 +621,7 @@ func TestStatements(t *testing.T) {
 		}, statements.Change(prompt, "return m.Role == chat.RoleSystem", "return false")),
 		statements.That("the request is marked as conversation compaction, and so are the events about it", func(t *testing.T) {
 			d := filled(t, 80_000)
-			settled(d)
+			d.Settled()
 			asked := d.Request().Messages
 			require.Regexp(t, "(?s)^<conversation-compaction>\n.*\n</conversation-compaction>$", asked[len(asked)-1].Text())
 			require.Equal(t, "conversation-compaction", string(only(d, event.Done).Mode))
@@ -664,7 +633,7 @@ func TestStatements(t *testing.T) {
 		statements.That("the model may not call the agent's tools", func(t *testing.T) {
 			d := filled(t, 80_000)
 			d.Target.Tools = []chat.Tool{{Name: "read"}}
-			settled(d)
+			d.Settled()
 			require.Equal(t, d.Target.Tools, d.Request().Tools)
 			require.Equal(t, chat.ToolChoiceNone, d.Request().ToolChoice)
 		},
@@ -678,9 +647,9 @@ func TestStatements(t *testing.T) {
 		statements.That("the summary replaces the messages before the cut", func(t *testing.T) {
 			d := filled(t, 80_000)
 			said := compacttest.Said(d.Session)
-			got := settled(d)
+			got := d.Settled()
 			require.Len(t, got, 3)
-			has(t, got[1].Text(), "<conversation-summary>\n# The build\n\nIt compiles now.\n</conversation-summary>")
+			compacttest.Has(t, got[1].Text(), "<conversation-summary>\n# The build\n\nIt compiles now.\n</conversation-summary>")
 			compacttest.Equal(t, said[len(said)-1], got[2])
 		},
 			statements.Change(replacement, `prompts.SummaryBlock(m, "conversation-summary"),`, `prompts.SummaryBlock(m, "summary"),`),
@@ -703,9 +672,9 @@ func TestStatements(t *testing.T) {
 			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Todos{Text: "Mend main.go.", Items: []entry.Todo{{Text: "run the tests"}}}})
 			require.NoError(t, err)
 			fill(d, 80_000)
-			got := settled(d)[1].Text()
-			has(t, got, "<plan>\nMend main.go.\n</plan>")
-			has(t, got, "<todo>\n- run the tests (pending)\n</todo>")
+			got := d.Settled()[1].Text()
+			compacttest.Has(t, got, "<plan>\nMend main.go.\n</plan>")
+			compacttest.Has(t, got, "<todo>\n- run the tests (pending)\n</todo>")
 		},
 			statements.Change(engine+"internal/write/attempt.go", "m.Plan, m.Todo = b.Text, b.List()", "m.Plan = b.Text"),
 			statements.Change(engine+"internal/write/attempt.go", "m.Plan, m.Todo = b.Text, b.List()", "m.Todo = b.List()")),
@@ -751,7 +720,7 @@ func TestStatements(t *testing.T) {
 			}{{[]int{40_000, 20, 400}, `^3\d\d\d\+ 20 400$`}, {[]int{400, 20, 40_000}, `^400 20 2\d\d\d\+$`}} {
 				d := copying(t, c.characters...)
 				d.Policy.Replace.Max = 1000
-				require.Regexp(t, c.want, strings.Join(copiesIn(settled(d)[1].Text()), " "))
+				require.Regexp(t, c.want, strings.Join(copiesIn(d.Settled()[1].Text()), " "))
 			}
 		},
 			statements.Change(replacement, "characters = min(characters*9/10, characters*s.TokenBudget/tokens)", "characters = 0"),
@@ -770,7 +739,7 @@ func TestStatements(t *testing.T) {
 			d := filled(t, 80_000)
 			round := compacttest.Round(90, 200)
 			d.Say(round[0], chat.UserMessage("Hurry."), round[1])
-			got := settled(d)
+			got := d.Settled()
 			require.True(t, shows(got))
 			require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
 			require.Contains(t, got, round[0])
@@ -781,7 +750,7 @@ func TestStatements(t *testing.T) {
 			d.Say(round[0], chat.UserMessage("Hurry."))
 			d.Messages()
 			d.Say(round[1])
-			got := settled(d)
+			got := d.Settled()
 			require.True(t, shows(got))
 			require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
 		}, statements.Change(policyFile, "ToolBoundary: true", "ToolBoundary: false")),
@@ -789,7 +758,7 @@ func TestStatements(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			d := fixtureOn(t, compacttest.Opened(t, path))
 			fill(d, 80_000)
-			want := settled(d)
+			want := d.Settled()
 			require.True(t, shows(want))
 			require.NoError(t, d.Session.Close())
 			again := fixtureOn(t, compacttest.Opened(t, path))
@@ -816,10 +785,10 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, "001-the-build.md", filepath.Base(list[0].Path))
 			require.Equal(t, "002-the-tests.md", filepath.Base(list[1].Path))
 			require.Equal(t, []string{"The build", "The tests"}, []string{list[0].Title, list[1].Title})
-			has(t, compacttest.Content(t, list[0].Path), "\n\n"+account+"\n")
+			compacttest.Has(t, compacttest.Content(t, list[0].Path), "\n\n"+account+"\n")
 			index := compacttest.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
-			has(t, index, "2 made")
-			has(t, index, "1. [The build](001-the-build.md)\n2. [The tests](002-the-tests.md)\n")
+			compacttest.Has(t, index, "2 made")
+			compacttest.Has(t, index, "1. [The build](001-the-build.md)\n2. [The tests](002-the-tests.md)\n")
 		},
 			statements.Change(policyFile, "Checkpoints: true", "Checkpoints: false"),
 			statements.Change("internal/plaintext/plaintext.go", `strings.CutPrefix(strings.TrimSpace(line), "# ")`, `strings.CutPrefix(strings.TrimSpace(line), "## ")`),
@@ -842,8 +811,8 @@ func TestStatements(t *testing.T) {
 			_, err := d.Navigate(t.Context(), there, summarize.Navigation{})
 			require.NoError(t, err)
 			index := compacttest.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
-			has(t, index, "1 made")
-			has(t, index, "1 more where the conversation has gone another way since")
+			compacttest.Has(t, index, "1 made")
+			compacttest.Has(t, index, "1 more where the conversation has gone another way since")
 			list, err := d.Checkpoints.ListOn(t.Context(), d.Session)
 			require.NoError(t, err)
 			require.Len(t, list, 1)
@@ -881,8 +850,8 @@ func TestStatements(t *testing.T) {
 			list := append([]chat.Message{chat.UserMessage("First.")}, compacttest.Rounds(1, 5, 1000)...)
 			got, _ := truncated(t, 5800, append(append(list, chat.UserMessage("Second.")), compacttest.Round(6, 1000)...)...)
 			require.Equal(t, []int{2, 3, 4, 5, 6}, compacttest.Outputs(compacttest.Text(got)))
-			has(t, compacttest.Text(got), "First.\nStep 2.")
-			has(t, compacttest.Text(got), "Second.\nStep 6.")
+			compacttest.Has(t, compacttest.Text(got), "First.\nStep 2.")
+			compacttest.Has(t, compacttest.Text(got), "Second.\nStep 6.")
 		},
 			statements.Change(truncator, "	rounds(0, latest)\n", ""),
 			statements.Change(truncator, "for i+1 < len(q.items) && q.items[i+1].message.Role == chat.RoleTool {", "for false {"),
@@ -978,7 +947,7 @@ func TestStatements(t *testing.T) {
 			d.Always(down)
 			sizes := []int{compacttest.Count(d.Target.Tokenizer, d.Messages())}
 			for {
-				r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), statusError(413), "")
+				r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), compacttest.Status(413), "")
 				if err != nil {
 					_, ok := errors.AsType[*summarize.RecoveryError](err)
 					require.True(t, ok, "%v", err)
@@ -998,7 +967,7 @@ func TestStatements(t *testing.T) {
 				if kinds == "truncated" {
 					d.Always(down)
 				}
-				got := settled(d)
+				got := d.Settled()
 				require.Equal(t, kinds != "", strings.Contains(compacttest.Kinds(*d.Heard), kinds) && kinds != "")
 				e := (*used)[len(*used)-1]
 				require.Equal(t, render.Breakdown{
@@ -1065,7 +1034,7 @@ func TestStatements(t *testing.T) {
 		statements.That("each request for a summary has an id", func(t *testing.T) {
 			d := filled(t, 80_000)
 			answered := recorded(d, event.Answered)
-			settled(d)
+			d.Settled()
 			require.Len(t, *answered, 1)
 			require.Equal(t, only(d, event.Done).Plan+"/1", (*answered)[0].Request)
 		}, statements.Change(engine+"internal/write/write.go", `fmt.Sprintf("%s/%d", w.Attempt.ID, n), response.Usage`, `fmt.Sprintf("%s/%d", w.Attempt.ID, 0*n), response.Usage`)),
@@ -1098,7 +1067,7 @@ func TestStatements(t *testing.T) {
 		statements.That("an event reports a failure in the background, and the session goes on as it was", func(t *testing.T) {
 			d := filled(t, 80_000)
 			d.Always(down)
-			compacttest.Equal(t, compacttest.Said(d.Session), settled(d)[1:])
+			compacttest.Equal(t, compacttest.Said(d.Session), d.Settled()[1:])
 			e := only(d, event.Failed)
 			require.True(t, e.Background)
 			require.ErrorContains(t, e.Err, "the model is down")

@@ -77,18 +77,6 @@ func answer(_ context.Context, r chat.Request) (chat.Response, error) {
 	return chat.Response{Message: chat.AssistantMessage(cmp.Or(answers[kindOf(r)], "It is done."))}, nil
 }
 
-// after returns a step that answers after a minute, unless its context ends before.
-func after(step models.Step) models.Step {
-	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		select {
-		case <-time.After(time.Minute):
-			return step(ctx, r)
-		case <-ctx.Done():
-			return chat.Response{}, context.Cause(ctx)
-		}
-	}
-}
-
 // asked returns the texts of the requests of a kind.
 func asked(d compacttest.Fixture, kind string) []string {
 	synctest.Wait() // for a title
@@ -166,15 +154,6 @@ func said(messages ...chat.Message) []entry.Body {
 
 // shows returns the numbers that a prompt shows.
 func shows(messages []chat.Message) []int { return compacttest.Outputs(compacttest.Text(messages)) }
-
-// numbers returns the numbers from one to another.
-func numbers(from, to int) []int {
-	var list []int
-	for n := from; n <= to; n++ {
-		list = append(list, n)
-	}
-	return list
-}
 
 // latest returns the latest compaction.
 func latest(d compacttest.Fixture) entry.Compaction {
@@ -368,7 +347,7 @@ var triggers = []statements.Statement{
 			result, err := refused(d, limit)
 			if limit == 0 { // it may be a mistake
 				require.NoError(t, err)
-				require.Equal(t, numbers(1, enough), shows(result.Messages))
+				require.Equal(t, compacttest.Numbers(1, enough), shows(result.Messages))
 				result, err = again(d, 0, "")
 			}
 			require.NoError(t, err)
@@ -429,7 +408,7 @@ var clearing = []statements.Statement{
 			d := fixture(t, chat.UserMessage(compacttest.Task))
 			d.Say(calls(1, 34, 2000)...)
 			d.Say(calls(35, 35, 2000-less)...)
-			require.Equal(t, numbers(16-less, 35), shows(rendered(d)))
+			require.Equal(t, compacttest.Numbers(16-less, 35), shows(rendered(d)))
 		}
 	},
 		statements.Change(policyFile, "Keep: 40_000", "Keep: 39_999"),
@@ -440,7 +419,7 @@ var clearing = []statements.Statement{
 			d.Say(calls(1, 1, 2008-less)...) // the placeholder takes 8
 			d.Say(calls(2, 10, 2008)...)
 			d.Say(calls(11, 30, 2000)...)
-			require.Equal(t, numbers(11-10*less, 30), shows(rendered(d)))
+			require.Equal(t, compacttest.Numbers(11-10*less, 30), shows(rendered(d)))
 		}
 	},
 		statements.Change(policyFile, "Saves: 20_000", "Saves: 19_999"),
@@ -450,7 +429,7 @@ var clearing = []statements.Statement{
 		d.Say(call(1, "skill", "{}", 2000)...)
 		d.Say(call(2, "read", "{}", 2000)...)
 		d.Say(calls(3, 35, 2000)...)
-		require.Equal(t, append([]int{1, 2}, numbers(16, 35)...), shows(rendered(d)))
+		require.Equal(t, append([]int{1, 2}, compacttest.Numbers(16, 35)...), shows(rendered(d)))
 	},
 		statements.Change(policyFile, `"skill", `, ""),
 		statements.Change(policyFile, `, "read"`, "")),
@@ -480,7 +459,7 @@ var clearing = []statements.Statement{
 var cuts = []statements.Statement{
 	statements.That("the newest 20,000 tokens are kept word for word", func(t *testing.T) {
 		d := compacted(t)
-		require.Equal(t, numbers(tooMany-keeps+1, tooMany), shows(view(d)))
+		require.Equal(t, compacttest.Numbers(tooMany-keeps+1, tooMany), shows(view(d)))
 		d = fixture(t, turns(1, tooMany-keeps)...)
 		d.Say(chat.UserMessage("One token more: "), chat.AssistantMessage(compacttest.Words(aTurn-9)))
 		d.Say(turns(1, keeps-1)...)
@@ -493,7 +472,7 @@ var cuts = []statements.Statement{
 		d := fixture(t, turns(1, 175)...)
 		add(d, entry.Usage{Usage: chat.Usage{Input: 125_000}, Counted: 100_000})
 		rendered(d)
-		require.Equal(t, numbers(175-keeps*4/5+1, 175), shows(view(d)))
+		require.Equal(t, compacttest.Numbers(175-keeps*4/5+1, 175), shows(view(d)))
 	},
 		statements.Change(policyFile, "By: policy.ByReport", "By: policy.ByCount"),
 		statements.Change(engine+"internal/plan/measure.go", "max(1, clamp.Int(float64(rule.Tokens)/s.Ratio))", "max(1, rule.Tokens)")),
@@ -503,7 +482,7 @@ var cuts = []statements.Statement{
 		require.ErrorIs(t, demand(d, ""), summarize.ErrNothingToCompact)
 		d.Say(turns(46, 75)...)
 		require.NoError(t, demand(d, ""))
-		require.Equal(t, numbers(26, 75), shows(view(d)))
+		require.Equal(t, compacttest.Numbers(26, 75), shows(view(d)))
 	}, statements.Change(policyFile, ", SinceCompaction: true", "")),
 	statements.That("it may cut at a user message, a shell command, a custom message and a branch summary", func(t *testing.T) {
 		for _, s := range starters {
@@ -546,7 +525,7 @@ var cuts = []statements.Statement{
 		require.Len(t, asked(d, first), 1)
 		require.Len(t, asked(d, beginning), 1)
 		past, turn := asked(d, first)[0], asked(d, beginning)[0]
-		require.Equal(t, numbers(1, 150), compacttest.Outputs(past))
+		require.Equal(t, compacttest.Numbers(1, 150), compacttest.Outputs(past))
 		require.NotContains(t, past, "go build")
 		require.Equal(t, []int{701, 702, 703}, compacttest.Outputs(turn))
 		require.Contains(t, turn, "go build")
@@ -824,7 +803,7 @@ var branches = []statements.Statement{
 			d, other := twoBranches(t, append(said(oldest), said(turns(1, tokens/aTurn)...)...)...)
 			d.Target.ContextWindow = small
 			goTo(d, other)
-			want := numbers(1, tokens/aTurn)
+			want := compacttest.Numbers(1, tokens/aTurn)
 			if over == 0 {
 				want = append([]int{999}, want...)
 			}
@@ -901,7 +880,7 @@ var hooks = []statements.Statement{
 		got := rendered(d)
 		require.Empty(t, d.Requests())
 		require.Contains(t, got[1].Text(), "The hook's.")
-		require.Equal(t, numbers(151, tooMany), shows(got))
+		require.Equal(t, compacttest.Numbers(151, tooMany), shows(got))
 		c := latest(d)
 		require.True(t, c.Extension)
 		require.Equal(t, "The hook's.", c.Text)
@@ -1005,7 +984,7 @@ var failures = []statements.Statement{
 	statements.That("an abort ends a compaction, whether somebody asked for it or not", func(t *testing.T) {
 		d := fixture(t, turns(1, tooMany-25)...)
 		rendered(d)
-		d.Always(after(answer))
+		d.Always(compacttest.After(time.Minute, answer))
 		abort := func() { time.AfterFunc(time.Second, d.Abort) }
 		abort()
 		_, err := d.Compact(t.Context(), "")
@@ -1088,7 +1067,7 @@ var failures = []statements.Statement{
 	statements.That("an abort ends the summary of a branch, and the session stays where it is", func(t *testing.T) {
 		d, other := twoBranches(t, said(turns(1, 1)...)...)
 		from := d.Session.Leaf()
-		d.Always(after(answer))
+		d.Always(compacttest.After(time.Minute, answer))
 		time.AfterFunc(time.Second, d.Abort)
 		_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true})
 		require.ErrorIs(t, err, summarize.ErrAborted)
@@ -1126,7 +1105,7 @@ var settings = []statements.Statement{
 		d := fixture(t, turns(1, tooMany)...)
 		d.Policy.Cut.Tokens = 30_000
 		rendered(d)
-		require.Equal(t, numbers(tooMany-30_000/aTurn+1, tooMany), shows(view(d)))
+		require.Equal(t, compacttest.Numbers(tooMany-30_000/aTurn+1, tooMany), shows(view(d)))
 	}, statements.Change(policyFile, "Tokens: 20_000", "Tokens: 20_000, Share: 0.25")),
 	statements.That("the message to continue can be left out", func(t *testing.T) {
 		d := fixture(t, turns(1, tooMany)...)
@@ -1142,6 +1121,6 @@ var settings = []statements.Statement{
 		d, other := twoBranches(t, said(turns(1, 75)...)...)
 		d.Target.ContextWindow, d.Policy.Branch.Reserve = 40_000, 20_000
 		goTo(d, other)
-		require.Equal(t, numbers(26, 75), compacttest.Outputs(asked(d, branch)[0]))
+		require.Equal(t, compacttest.Numbers(26, 75), compacttest.Outputs(asked(d, branch)[0]))
 	}, statements.Change(engine+"internal/write/branch.go", "reserve := b.Policy.Branch.Reserve", "reserve := 0 * b.Policy.Branch.Reserve")),
 }

@@ -54,36 +54,11 @@ func filled(t *testing.T, tokens, window int) compacttest.Fixture {
 // over returns a fixture with 14 messages of 500 tokens, which are over the threshold. The newest four are kept.
 func over(t *testing.T) compacttest.Fixture { return fixture(t, 10_000, marked(1, 14, 500)...) }
 
-// has requires that a text, which may be too long to be shown, contains a part.
-func has(t *testing.T, text, part string) {
-	t.Helper()
-	if !strings.Contains(text, part) {
-		t.Fatalf("%q is not in …%s", part, text[max(0, len(text)-3000):])
-	}
-}
-
-// numbers returns the numbers from one to another.
-func numbers(from, to int) []int {
-	var list []int
-	for n := from; n <= to; n++ {
-		list = append(list, n)
-	}
-	return list
-}
-
-// settled renders the prompt, waits for the briefing in the background, and renders the prompt again.
-func settled(d compacttest.Fixture) []chat.Message {
-	d.T.Helper()
-	d.Messages()
-	require.NoError(d.T, d.Wait(d.T.Context()))
-	return d.Messages()
-}
-
-// compacted does what settled does, with a briefing for each request.
+// compacted does what Settled does, with a briefing for each request.
 func compacted(d compacttest.Fixture) []chat.Message {
 	d.T.Helper()
 	d.Always(models.Say(briefing))
-	return settled(d)
+	return d.Settled()
 }
 
 // compacts reports whether compacted compacts the session.
@@ -123,7 +98,7 @@ func chained(t *testing.T, briefings ...string) []string {
 	for i, text := range append(briefings, briefing) {
 		d.Say(marked(10*i+6, 10, 5000)...)
 		d.Answers(models.Say(text))
-		has(t, compacttest.Text(settled(d)), text)
+		compacttest.Has(t, compacttest.Text(d.Settled()), text)
 	}
 	var list []string
 	for _, r := range d.Requests() {
@@ -147,7 +122,7 @@ func cascade(d compacttest.Fixture, own string, steps ...models.Step) []string {
 		d.Models[name] = policy.Target{Model: d.Script}
 	}
 	d.Answers(steps...)
-	settled(d)
+	d.Settled()
 	var names []string
 	for _, e := range *d.Heard {
 		if e.Kind == event.Refused || e.Kind == event.Ready {
@@ -166,18 +141,6 @@ var (
 func hangs(ctx context.Context, _ chat.Request) (chat.Response, error) {
 	<-ctx.Done()
 	return chat.Response{}, ctx.Err()
-}
-
-// after returns a step that answers after a time, unless its context ends before.
-func after(wait time.Duration, step models.Step) models.Step {
-	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		select {
-		case <-time.After(wait):
-			return step(ctx, r)
-		case <-ctx.Done():
-			return chat.Response{}, ctx.Err()
-		}
-	}
 }
 
 // warned returns what is logged at the level of warnings from now on.
@@ -225,7 +188,7 @@ const (
 // marker states the line that shows a round.
 func marker(says string, round []chat.Message, line string, mutants ...statements.Mutant) statements.Statement {
 	return statements.That(says, func(t *testing.T) {
-		has(t, asked(t, append([]chat.Message{chat.UserMessage("Go.")}, round...)...), "\n<assistant>\n"+line+"\n</assistant>\n")
+		compacttest.Has(t, asked(t, append([]chat.Message{chat.UserMessage("Go.")}, round...)...), "\n<assistant>\n"+line+"\n</assistant>\n")
 	}, mutants...)
 }
 
@@ -235,7 +198,7 @@ func demands(says string, words ...string) statements.Statement {
 	s := statements.That(says, func(t *testing.T) {
 		text := asked(t)
 		for _, w := range words {
-			has(t, text, w)
+			compacttest.Has(t, text, w)
 		}
 	})
 	for _, w := range words {
@@ -310,17 +273,17 @@ func TestStatements(t *testing.T) {
 			statements.Change(engine+"demand.go", "if _, err := w.walk(ctx, policy.OnRender); err != nil", "if _, err := w.walk(ctx, policy.OnModelSwitch); err != nil")),
 		statements.That("the agent does not wait for the briefing", func(t *testing.T) {
 			d := over(t)
-			d.Answers(after(20*time.Second, good))
+			d.Answers(compacttest.After(20*time.Second, good))
 			start := time.Now()
-			require.Equal(t, numbers(1, 14), compacttest.Outputs(compacttest.Text(d.Messages())))
+			require.Equal(t, compacttest.Numbers(1, 14), compacttest.Outputs(compacttest.Text(d.Messages())))
 			require.Zero(t, time.Since(start))
 			require.NoError(t, d.Wait(t.Context()))
 			require.Equal(t, 20*time.Second, time.Since(start))
-			has(t, compacttest.Text(d.Messages()), briefing)
+			compacttest.Has(t, compacttest.Text(d.Messages()), briefing)
 		}, statements.Change(policyFile, ", Background: true", "")),
 		statements.That("one compaction is made at a time", func(t *testing.T) {
 			d := over(t)
-			d.Always(after(20*time.Second, good))
+			d.Always(compacttest.After(20*time.Second, good))
 			for n := range 3 {
 				d.Messages()
 				d.Say(marked(15+n, 1, 100)...)
@@ -334,14 +297,14 @@ func TestStatements(t *testing.T) {
 		statements.That("the newest messages are kept, up to 20% of the context window", func(t *testing.T) {
 			d := fixture(t, 10_000, append(marked(1, 96, 50), marked(97, 4, 500)...)...)
 			d.Target.Budget = 9000
-			require.Equal(t, numbers(97, 100), kept(d))
+			require.Equal(t, compacttest.Numbers(97, 100), kept(d))
 		},
 			statements.Change(policyFile, "Share: 0.2,", "Share: 0.199,"),
 			statements.Change(policyFile, "Share: 0.2,", "Share: 0.206,"),
 			statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ContextWindow(m.Target))", "clamp.Share(rule.Share, m.Target.Budget)")),
 		statements.That("at most 40,000 tokens are kept in any window", func(t *testing.T) {
 			d := fixture(t, 1_000_000, append(marked(1, 200, 1000), marked(201, 4, 10_000)...)...)
-			require.Equal(t, numbers(201, 204), kept(d))
+			require.Equal(t, compacttest.Numbers(201, 204), kept(d))
 		},
 			statements.Change(policyFile, "Tokens: 40_000", "Tokens: 39_900"),
 			statements.Change(policyFile, "Tokens: 40_000", "Tokens: 41_000"),
@@ -349,13 +312,13 @@ func TestStatements(t *testing.T) {
 		statements.That("the share that is kept can be set", func(t *testing.T) {
 			d := over(t)
 			d.Policy.Cut.Share = 0.3
-			require.Equal(t, numbers(9, 14), kept(d))
+			require.Equal(t, compacttest.Numbers(9, 14), kept(d))
 		},
 			statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.24, "),
 			statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.36, ")),
 		statements.That("10 messages are enough to keep, even if more would fit", func(t *testing.T) {
 			d := fixture(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
-			require.Equal(t, numbers(24, 33), kept(d))
+			require.Equal(t, compacttest.Numbers(24, 33), kept(d))
 		},
 			statements.Change(policyFile, "Floor(10)", "Floor(9)"),
 			statements.Change(policyFile, "Floor(10)", "Floor(11)")),
@@ -363,7 +326,7 @@ func TestStatements(t *testing.T) {
 			for configured, want := range map[int]int{0: 5, 4: 5, 6: 6, 15: 15} {
 				d := fixture(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
 				d.Policy.Cut.Messages = stagewise.Floor(configured)
-				require.Equal(t, numbers(34-want, 33), kept(d))
+				require.Equal(t, compacttest.Numbers(34-want, 33), kept(d))
 			}
 		},
 			statements.Change(policyFile, "max(5, minUncompressed)", "max(4, minUncompressed)"),
@@ -415,7 +378,7 @@ func TestStatements(t *testing.T) {
 				for n := 1; n <= 14; n++ {
 					d.Say(chat.UserMessage(fmt.Sprintf("[output %03d]", n) + strings.Repeat("é", characters-12)))
 				}
-				require.Equal(t, numbers(15-want, 14), kept(d), "%d characters", characters)
+				require.Equal(t, compacttest.Numbers(15-want, 14), kept(d), "%d characters", characters)
 			}
 		},
 			statements.Change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 396"),
@@ -433,7 +396,7 @@ func TestStatements(t *testing.T) {
 					round[1].ToolCallID = fmt.Sprint(n)
 					d.Say(round...)
 				}
-				require.Equal(t, numbers(10-want, 9), kept(d), "%d characters", characters)
+				require.Equal(t, compacttest.Numbers(10-want, 9), kept(d), "%d characters", characters)
 			}
 		},
 			statements.Change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Arguments)"),
@@ -450,7 +413,7 @@ func TestStatements(t *testing.T) {
 				for n := 1; n <= 14; n++ {
 					d.Say(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text(fmt.Sprintf("[output %03d]", n)), picture}})
 				}
-				require.Equal(t, numbers(15-want, 14), kept(d), "in %d tokens", tokens)
+				require.Equal(t, compacttest.Numbers(15-want, 14), kept(d), "in %d tokens", tokens)
 			}
 		},
 			statements.Change("sizing/estimate.go", "		return imageChars, 0", "		return 0, 0"),
@@ -482,7 +445,7 @@ func TestStatements(t *testing.T) {
 			statements.Change(engine+"internal/place/place.go", "Summary: entry.Summary{Text: d.Text,", `Summary: entry.Summary{Text: "x",`)),
 		statements.That("the cut is found again by its message once the model has answered, though other messages were appended or undone meanwhile", func(t *testing.T) {
 			d := over(t)
-			d.Answers(after(20*time.Second, good))
+			d.Answers(compacttest.After(20*time.Second, good))
 			d.Messages()
 			d.Say(marked(15, 2, 100)...)
 			undoTo(d, 15)
@@ -497,11 +460,11 @@ func TestStatements(t *testing.T) {
 		statements.That("if that message was undone the briefing is dropped with a warning, and the agent goes on", func(t *testing.T) {
 			d := over(t)
 			log := warned(d)
-			d.Answers(after(20*time.Second, good))
+			d.Answers(compacttest.After(20*time.Second, good))
 			d.Messages()
 			undoTo(d, 3)
 			require.NoError(t, d.Wait(t.Context()))
-			require.Equal(t, numbers(1, 3), compacttest.Outputs(compacttest.Text(d.Messages())))
+			require.Equal(t, compacttest.Numbers(1, 3), compacttest.Outputs(compacttest.Text(d.Messages())))
 			require.Empty(t, compacttest.Compactions(d.Session))
 			require.Equal(t, "started ready/briefing dropped/briefing", compacttest.Kinds(*d.Heard))
 			require.Contains(t, log.String(), `level=WARN msg="compaction dropped"`)
@@ -512,10 +475,10 @@ func TestStatements(t *testing.T) {
 		// Compactions one after the other.
 		statements.That("a later compaction is shown the briefing before it, and no message that it covers", func(t *testing.T) {
 			all := chained(t, briefing)
-			require.Equal(t, numbers(1, 11), compacttest.Outputs(all[0]))
+			require.Equal(t, compacttest.Numbers(1, 11), compacttest.Outputs(all[0]))
 			require.False(t, strings.Contains(all[0], "\n</previous-chat-history>"))
-			has(t, all[1], "\n<previous-chat-history>\n"+briefing+"\n</previous-chat-history>\n<user>\n\\[output 012]")
-			require.Equal(t, numbers(12, 21), compacttest.Outputs(all[1]))
+			compacttest.Has(t, all[1], "\n<previous-chat-history>\n"+briefing+"\n</previous-chat-history>\n<user>\n\\[output 012]")
+			require.Equal(t, compacttest.Numbers(12, 21), compacttest.Outputs(all[1]))
 		},
 			statements.Change(prompt, "Previous: prompts.Earlier(m), ", ""),
 			statements.Change(shown, "plaintext.Tagged(plaintext.PreviousHistoryTag,", "plaintext.Tagged(plaintext.PreviousSummaryTag,"),
@@ -523,17 +486,17 @@ func TestStatements(t *testing.T) {
 		statements.That("a briefing takes in the one before it, with the same target each time", func(t *testing.T) {
 			first, second := briefing+" It was the first thing.", briefing+" It was the second."
 			all := chained(t, first, second)
-			has(t, all[2], second)
+			compacttest.Has(t, all[2], second)
 			require.False(t, strings.Contains(all[2], first))
 			for _, text := range all {
-				has(t, text, "Aim at 30000 characters. That is a goal")
+				compacttest.Has(t, text, "Aim at 30000 characters. That is a goal")
 				require.LessOrEqual(t, strings.Count(text, "\n</previous-chat-history>"), 1)
 			}
 		},
 			statements.Change(prompt, "	if target <= 0 {", "	if prompts.Earlier(m) != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
 			statements.Change("history/internal/log/collector.go", "if k.Is(e.Type()) {", "if _, held := c.Latest[e.Type()]; !held && k.Is(e.Type()) {")),
 		statements.That("a briefing below 60% of the target is to be taken over word for word, and not shortened", func(t *testing.T) {
-			has(t, chained(t, ofLength(17_999))[1],
+			compacttest.Has(t, chained(t, ofLength(17_999))[1],
 				"takes 17999 characters, 60% of that. There is room: take it over word for word, shorten nothing in it")
 		},
 			statements.Change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.59"),
@@ -542,22 +505,22 @@ func TestStatements(t *testing.T) {
 			statements.Change(prompt, "shorten nothing in it, ", "")),
 		statements.That("from 60% of the target on its oldest sections are to be tightened a little", func(t *testing.T) {
 			for _, n := range []int{18_000, 25_499} {
-				has(t, chained(t, ofLength(n))[1], "tighten its oldest sections a little")
+				compacttest.Has(t, chained(t, ofLength(n))[1], "tighten its oldest sections a little")
 			}
 		},
 			statements.Change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.61"),
 			statements.Change(prompt, "condense        = 0.85", "condense        = 0.84"),
 			statements.Change(prompt, "oldest sections a little", "sections a little")),
 		statements.That("from 85% on its oldest settled sections are to be condensed", func(t *testing.T) {
-			has(t, chained(t, ofLength(25_500))[1], "condense its oldest sections, those about things that are wholly settled")
+			compacttest.Has(t, chained(t, ofLength(25_500))[1], "condense its oldest sections, those about things that are wholly settled")
 		},
 			statements.Change(prompt, "condense        = 0.85", "condense        = 0.86"),
 			statements.Change(prompt, "condense its oldest sections, those about things that are wholly settled", "condense it")),
 		statements.That("a condensed briefing keeps its headings, links, decisions and outcomes word for word, and its newest sections", func(t *testing.T) {
 			for _, n := range []int{18_000, 25_500} {
 				text := chained(t, ofLength(n))[1]
-				has(t, text, "Keep every one of its ## headings, every link of the form [](path:…), and what the user decided and what came out, word for word.")
-				has(t, text, "Leave its newest sections alone.")
+				compacttest.Has(t, text, "Keep every one of its ## headings, every link of the form [](path:…), and what the user decided and what came out, word for word.")
+				compacttest.Has(t, text, "Leave its newest sections alone.")
 			}
 		},
 			statements.Change(prompt, "every one of its ## headings", "its ## headings"),
@@ -570,7 +533,7 @@ func TestStatements(t *testing.T) {
 		statements.That("a user message is in a tag of its own, with its attachments in one line before its text", func(t *testing.T) {
 			text := asked(t, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}, chat.Image{URL: "https://example.com/b.png"}}},
 				chat.UserMessage("And here?"))
-			has(t, text, "\n<user>\n[attached: image https://example.com/a.png, image https://example.com/b.png]\nWhy does it fail?\n</user>\n<user>\nAnd here?\n</user>\n")
+			compacttest.Has(t, text, "\n<user>\n[attached: image https://example.com/a.png, image https://example.com/b.png]\nWhy does it fail?\n</user>\n<user>\nAnd here?\n</user>\n")
 		},
 			statements.Change("internal/plaintext/blocks.go", `"[attached: " +`, `"[file: " +`),
 			statements.Change(shown, `notes+"\n"+text`, `text+"\n"+notes`),
@@ -586,7 +549,7 @@ func TestStatements(t *testing.T) {
 				_ = json.Unmarshal(data, &names)
 				return names
 			}}.Prompt()}
-			has(t, requested(d), "\n<user>\n[attached: image https://example.com/a.png]\n[mentioned: go.mod, main.go]\nWhy does it fail?\n</user>\n")
+			compacttest.Has(t, requested(d), "\n<user>\n[attached: image https://example.com/a.png]\n[mentioned: go.mod, main.go]\nWhy does it fail?\n</user>\n")
 		},
 			statements.Change(prompt, "Mentions: b.Mentions, ", ""),
 			statements.Change(prompt, "Data: m.Data, ", ""),
@@ -598,7 +561,7 @@ func TestStatements(t *testing.T) {
 			round := compacttest.Round(20, 100)
 			round[0].Content = chat.Parts{chat.Text("Step 20."), chat.Text("I look.")}
 			text := asked(t, append([]chat.Message{chat.UserMessage("Go.")}, append(round, chat.AssistantMessage("It is done."))...)...)
-			has(t, text, "\n<assistant>\nStep 20.\nI look.\n[read: file-20.go]\n</assistant>\n<assistant>\nIt is done.\n</assistant>\n")
+			compacttest.Has(t, text, "\n<assistant>\nStep 20.\nI look.\n[read: file-20.go]\n</assistant>\n<assistant>\nIt is done.\n</assistant>\n")
 			require.NotContains(t, text, "[output 020]")
 		},
 			statements.Change(shown, "		for _, c := range b.Calls {", "		for _, c := range b.Calls[len(b.Calls):] {"),
@@ -684,7 +647,7 @@ func TestStatements(t *testing.T) {
 
 		// What is asked for.
 		statements.That("a briefing aims at 30,000 characters, which is a goal and not a limit", func(t *testing.T) {
-			has(t, requested(fixture(t, 100_000, marked(1, 14, 5000)...)),
+			compacttest.Has(t, requested(fixture(t, 100_000, marked(1, 14, 5000)...)),
 				"Aim at 30000 characters. That is a goal and not a limit: rather be longer than lose a detail.")
 		},
 			statements.Change(prompt, "briefingTarget = 30_000", "briefingTarget = 29_000"),
@@ -694,13 +657,13 @@ func TestStatements(t *testing.T) {
 			d := fixture(t, 100_000, marked(1, 14, 5000)...)
 			long := strings.Repeat("It is so. ", 7000)
 			d.Answers(models.Say(long))
-			has(t, compacttest.Text(settled(d)), "\n"+strings.TrimSpace(long)+"\n")
+			compacttest.Has(t, compacttest.Text(d.Settled()), "\n"+strings.TrimSpace(long)+"\n")
 			require.Len(t, d.Requests(), 1)
 		}, statements.Change(policyFile, "Max: 20_000", "Max: 17_000")),
 		statements.That("the target can be set", func(t *testing.T) {
 			d := fixture(t, 100_000, marked(1, 14, 5000)...)
 			d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
-			has(t, requested(d), "Aim at 40000 characters. That is a goal")
+			compacttest.Has(t, requested(d), "Aim at 40000 characters. That is a goal")
 		}, statements.Change(prompt, "	target := b.Target\n", "	target := briefingTarget\n")),
 		demands("the agent is spoken to, and the user is spoken of", `Speak to the agent: "you read", "you decided".`, `The user is "the user", in the third person.`),
 		demands("a briefing has a heading for each topic, and prose below", "A heading of the second level (## ) for each topic", "connected prose in paragraphs"),
@@ -712,8 +675,8 @@ func TestStatements(t *testing.T) {
 			"structures of directories", "settings and\nconfiguration"),
 		statements.That("the answer is to be plain Markdown, without the tag of the previous history or any other", func(t *testing.T) {
 			text := asked(t)
-			has(t, text, "Write Markdown and nothing around it")
-			has(t, text, "none of the tags above, not even <previous-chat-history>.")
+			compacttest.Has(t, text, "Write Markdown and nothing around it")
+			compacttest.Has(t, text, "none of the tags above, not even <previous-chat-history>.")
 		},
 			statements.Change(prompt, "Write Markdown and nothing around it", "Write Markdown"),
 			statements.Change(prompt, "none of the tags above, not even <` + plaintext.PreviousHistoryTag + `>.", "none of the tags above.` + `")),
@@ -742,7 +705,7 @@ func TestStatements(t *testing.T) {
 		}, statements.Change(engine+"internal/write/candidates.go", `return c.Name == t.Name && t.Name != ""`, "return false")),
 		statements.That("each model has 30 seconds", func(t *testing.T) {
 			d := over(t)
-			require.Len(t, cascade(d, "own", hangs, hangs, hangs, after(30*time.Second-1, good)), 4)
+			require.Len(t, cascade(d, "own", hangs, hangs, hangs, compacttest.After(30*time.Second-1, good)), 4)
 			require.Equal(t, "started refused/briefing refused/briefing refused/briefing ready/briefing done/briefing", compacttest.Kinds(*d.Heard))
 			for n := 1; n <= 3; n++ {
 				require.Equal(t, time.Duration(n)*30*time.Second, (*d.Heard)[n].Duration)
@@ -775,7 +738,7 @@ func TestStatements(t *testing.T) {
 			d := over(t)
 			log := warned(d)
 			d.Always(down)
-			require.Equal(t, numbers(1, 14), compacttest.Outputs(compacttest.Text(settled(d))))
+			require.Equal(t, compacttest.Numbers(1, 14), compacttest.Outputs(compacttest.Text(d.Settled())))
 			require.Equal(t, "started refused/briefing failed", compacttest.Kinds(*d.Heard))
 			require.ErrorContains(t, (*d.Heard)[2].Err, "the model is down")
 			require.Contains(t, log.String(), `level=WARN msg="compaction failed"`)
@@ -792,7 +755,7 @@ func TestStatements(t *testing.T) {
 			compacttest.Equal(t, sent, r.Messages)
 			r, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
 			require.NoError(t, err)
-			require.Equal(t, numbers(6, 9), compacttest.Outputs(compacttest.Text(r.Messages)))
+			require.Equal(t, compacttest.Numbers(6, 9), compacttest.Outputs(compacttest.Text(r.Messages)))
 			require.Equal(t, "let go", compacttest.Kinds(*d.Heard))
 			require.Empty(t, d.Requests())
 		},

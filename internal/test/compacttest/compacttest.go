@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -275,6 +276,14 @@ func (d Fixture) Messages() []chat.Message {
 	return r.Messages
 }
 
+// Settled renders the prompt, waits for the summary in the background, and renders the prompt again.
+func (d Fixture) Settled() []chat.Message {
+	d.T.Helper()
+	d.Messages()
+	require.NoError(d.T, d.Wait(d.T.Context()))
+	return d.Messages()
+}
+
 // Fails renders the prompt, which must not fit.
 func (d Fixture) Fails() *summarize.FailedError {
 	d.T.Helper()
@@ -401,6 +410,43 @@ func Text(messages []chat.Message) string {
 func Stopped(why chat.StopReason, answer string) models.Step {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil
+	}
+}
+
+// After returns a step that takes some time, and fails if the context ends before.
+func After(takes time.Duration, step models.Step) models.Step {
+	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		select {
+		case <-time.After(takes):
+			return step(ctx, r)
+		case <-ctx.Done():
+			return chat.Response{}, context.Cause(ctx)
+		}
+	}
+}
+
+// Status is an error with that HTTP status and no other word.
+type Status int
+
+func (s Status) Error() string { return fmt.Sprintf("status %d", int(s)) }
+
+// StatusCode returns the status.
+func (s Status) StatusCode() int { return int(s) }
+
+// Numbers returns the numbers from one to another.
+func Numbers(from, to int) []int {
+	var list []int
+	for n := from; n <= to; n++ {
+		list = append(list, n)
+	}
+	return list
+}
+
+// Has requires that a text, which may be too long to be shown, contains a part.
+func Has(t testing.TB, text, part string) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Fatalf("%q is not in …%s", part, text[max(0, len(text)-3000):])
 	}
 }
 
