@@ -31,7 +31,9 @@ type AssistantMessage struct {
 	Props
 	Name      string
 	ToolCalls []ToolCall
-	Children  Nodes
+	// Origin of an answer of a model: see [chat.Message].
+	Origin   chat.Origin
+	Children Nodes
 }
 
 // ToolCall is a call in an [AssistantMessage].
@@ -88,7 +90,7 @@ func Message(props Props, m chat.Message) Node {
 		for _, c := range m.ToolCalls {
 			calls = append(calls, ToolCall{ToolCall: c})
 		}
-		return AssistantMessage{Props: props, Name: m.Name, ToolCalls: calls, Children: children}
+		return AssistantMessage{Props: props, Name: m.Name, ToolCalls: calls, Origin: m.Origin, Children: children}
 	case chat.RoleTool:
 		return ToolMessage{Props: props, ToolCallID: m.ToolCallID, IsError: m.IsError, Children: children}
 	default:

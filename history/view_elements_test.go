@@ -327,3 +327,16 @@ func TestThePromptOfALargeSessionIsThatOfTheGoldenFile(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, chat.Validate(r.Messages))
 }
+
+// Who wrote an answer is known to the adapter that sends it back, from a log that was reopened too.
+func TestThePromptNamesTheOriginOfAnAnswer(t *testing.T) {
+	path := tempFile(t)
+	s := opened(t, path)
+	answer := agentSays("a1")
+	answer.Origin = chat.Origin{Provider: "openai", Server: "https://api.example", Model: "m"}
+	require.NoError(t, s.Append(t.Context(), userSays("u1"), answer, userSays("u2")))
+	require.NoError(t, s.Close())
+	s = opened(t, path)
+	require.Equal(t, answer, rendered(t, prompt(s), 1000)[1], "finished")
+	require.Equal(t, answer, rendered(t, elements.Message(elements.Props{}, answer), 1000)[0], "as an element")
+}

@@ -216,6 +216,7 @@ func (d *digest) add(m chat.Message) {
 		d.text(c.Arguments)
 		m.ToolCalls[i].Arguments = ""
 	}
+	m.Origin = chat.Origin{} // nobody is sent it
 	line, err := json.Marshal(m)
 	d.write(line, err)
 }

@@ -26,6 +26,8 @@ type Message struct {
 	ToolCallID string `json:"toolCallId,omitempty"`
 	// IsError of a tool message reports that the tool failed; the content describes the failure.
 	IsError bool `json:"isError,omitempty"`
+	// Origin of an assistant message says who wrote it, the zero value if that is not known. No provider is sent it.
+	Origin Origin `json:"origin,omitzero"`
 }
 
 // ToolCall is a model's request to run a tool.

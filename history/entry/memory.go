@@ -53,7 +53,7 @@ func (m *Memory) change(model string, f func(*Learnt)) {
 func (m *Memory) Add(e Entry) {
 	switch b := e.Body.(type) {
 	case Message:
-		m.said(b.Role)
+		m.said(b.Message)
 	case Usage:
 		m.change(b.Model, func(l *Learnt) {
 			if b.Refused > 0 { // recorded with the answer to a smaller request
@@ -81,13 +81,16 @@ func (m *Memory) Add(e Entry) {
 	}
 }
 
-// said records that a message was appended. An assistant's is the answer to an accepted request.
-func (m *Memory) said(role chat.Role) {
+// said records that a message was appended. An assistant's is the answer to an accepted request of the model that it names,
+// or of each, if nothing is known of a model of that name: an application may use another one than the server.
+func (m *Memory) said(message chat.Message) {
+	role, by := message.Role, message.Origin.Model
 	if role == chat.RoleUser {
 		m.TurnFailed = false
 	}
+	named := by != "" && slices.ContainsFunc(m.Models, func(l Learnt) bool { return l.Model == by })
 	m.each(func(l *Learnt) {
-		if l.Agent.endRow(); role == chat.RoleAssistant {
+		if l.Agent.endRow(); role == chat.RoleAssistant && (!named || l.Model == by) {
 			l.Agent.accepted()
 			l.Failed.passed()
 			l.Unusable.passed()

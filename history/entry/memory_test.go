@@ -29,6 +29,35 @@ func answered(input, counted int) []entry.Body {
 
 func refusedAt(counted int) entry.Refusal { return entry.Refusal{Model: "m", Counted: counted} }
 
+// An answer counts for the model that wrote it.
+func TestAnAnswerCountsForTheLimitsOfItsModel(t *testing.T) {
+	by := func(model string) []entry.Body {
+		m := chat.AssistantMessage("Fine.")
+		m.Origin = chat.Origin{Provider: "openai", Server: "https://a.example", Model: model}
+		return []entry.Body{entry.Message{Message: m}, entry.Usage{Model: model, Usage: chat.Usage{Input: 9}, Counted: 9}}
+	}
+	limit := []entry.Body{refusedAt(80_000), refusedAt(50_000), entry.PlanEnd{Outcome: entry.PlanFailed, Model: "m", Error: "down", ErrorType: "transient"}}
+	left := func(answers ...[]entry.Body) (limit2, failed int) {
+		l := remembered(slices.Concat(append([][]entry.Body{by("other"), limit}, answers...)...)...).Of("m")
+		return l.Agent.Left, l.Failed.Left
+	}
+	for rule, c := range map[string]struct {
+		answers       [][]entry.Body
+		limit, failed int
+	}{
+		"none":                            {nil, 2, 1},
+		"its own":                         {[][]entry.Body{by("m")}, 1, 0},
+		"another model's":                 {[][]entry.Body{by("other"), by("other"), by("other")}, 2, 1},
+		"one whose model is not known":    {[][]entry.Body{by("")}, 1, 0},
+		"one by a name that nothing else": {[][]entry.Body{by("deployment-7")[:1]}, 1, 0},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			limit, failed := left(c.answers...)
+			require.Equal(t, []int{c.limit, c.failed}, []int{limit, failed})
+		})
+	}
+}
+
 func TestMemoryOfRefusals(t *testing.T) {
 	list := func(parts ...any) (all []entry.Body) {
 		for _, p := range parts {

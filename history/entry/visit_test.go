@@ -78,7 +78,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 	t.Parallel()
 	inMessages := func(path string) []string {
 		var list []string
-		for _, field := range []string{"content.cacheType", "toolCallId", "toolCalls.id", "toolCalls.name", "toolCalls.signature"} {
+		for _, field := range []string{"content.cacheType", "origin.model", "origin.provider", "origin.server", "toolCallId", "toolCalls.id", "toolCalls.name", "toolCalls.signature"} {
 			list = append(list, path+"."+field)
 		}
 		return list

@@ -221,7 +221,7 @@ func TestTheMessagesOfOneAnswerOfGooseAreOne(t *testing.T) {
 	}
 	got, err := importer.Read(strings.NewReader(part(`{"type":"reasoning","text":"hm"}`) + "\n" + part(`{"type":"text","text":"so"}`)))
 	require.NoError(t, err)
-	require.Equal(t, []chat.Message{{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "hm"}, chat.Text("so")}}}, said(got))
+	require.Equal(t, []chat.Message{{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "hm"}, chat.Text("so")}, Origin: chat.Origin{Model: "qwen3"}}}, said(got))
 	require.Equal(t, entry.ModelChange{Provider: "ollama", Model: "qwen3"}, got.Records[0].Body)
 }
 
@@ -334,5 +334,45 @@ func TestAGeminiChatGoneBackIsABranch(t *testing.T) {
 	require.Equal(t, 2, children["n2"])
 	for _, m := range said(got) {
 		require.NotContains(t, m.Text(), "Draw it.")
+	}
+}
+
+// An answer's message names who wrote it, as far as the recording says that.
+func TestAnAnswerOfARecordingNamesItsOrigin(t *testing.T) {
+	claude := func(model string) string {
+		return `{"type":"assistant","uuid":"a","sessionId":"s","message":{"role":"assistant","model":"` + model + `","content":[{"type":"text","text":"x"}]}}`
+	}
+	pi := `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z"}` + "\n"
+	piSaid := func(id, parent, fields string) string {
+		return `{"type":"message","id":"` + id + `","parentId":` + parent + `,"message":{"role":"assistant",` + fields + `"content":[{"type":"text","text":"x"}]}}` + "\n"
+	}
+	change := func(id, parent, model string) string {
+		return `{"type":"model_change","id":"` + id + `","parentId":` + parent + `,"provider":"openai","modelId":"` + model + `"}` + "\n"
+	}
+	for rule, c := range map[string]struct {
+		recording string
+		want      []chat.Origin
+	}{
+		"the model that a line names":        {claude("claude-opus-4-5"), []chat.Origin{{Provider: "anthropic", Model: "claude-opus-4-5"}}},
+		"none of what the agent itself said": {claude("<synthetic>"), []chat.Origin{{}}},
+		"the API that a line names":          {pi + piSaid("a", "null", `"api":"google-generative-ai","provider":"google","model":"gemini-3-pro",`), []chat.Origin{{Provider: "gemini", Model: "gemini-3-pro"}}},
+		"no provider that is a gateway's":    {pi + piSaid("a", "null", `"api":"some-gateway","model":"m",`), []chat.Origin{{Model: "m"}}},
+		"the change before it on its path": {
+			pi + change("a", "null", "one") + piSaid("b", `"a"`, "") + change("c", `"b"`, "two") + piSaid("d", `"c"`, "") + piSaid("e", `"b"`, ""),
+			[]chat.Origin{{Provider: "openai", Model: "one"}, {Provider: "openai", Model: "two"}, {Provider: "openai", Model: "one"}},
+		},
+		"nothing of a list that names no model": {`[{"role":"user","content":"q"},{"role":"assistant","content":"a","tool_calls":[]}]`, []chat.Origin{{}}},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(c.recording))
+			require.NoError(t, err)
+			var origins []chat.Origin
+			for _, r := range got.Records {
+				if m := r.Message(); m.Role == chat.RoleAssistant {
+					origins = append(origins, m.Origin)
+				}
+			}
+			require.Equal(t, c.want, origins)
+		})
 	}
 }

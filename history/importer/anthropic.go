@@ -29,7 +29,7 @@ func (c *chatReader) anthropic(r Record, o *wire.Object, raw json.RawMessage, no
 	if r.Usage, err = chatUsage(o, notes); err != nil {
 		return err
 	}
-	data := o.Remainder()
+	model, data := o.Peek("model"), o.Remainder()
 	for i, result := range b.Results {
 		r.Body = entry.Message{Message: result}
 		if i == len(b.Results)-1 && len(b.Message.Content) == 0 {
@@ -43,6 +43,7 @@ func (c *chatReader) anthropic(r Record, o *wire.Object, raw json.RawMessage, no
 	if len(b.Results) > 0 && len(b.Message.Content) == 0 {
 		return nil
 	}
+	b.Message.Origin.Model = model
 	r.Body = entry.Message{Message: b.Message, Data: data}
 	return c.add(r)
 }

@@ -266,6 +266,7 @@ func (b *builder) recording() (*Recording, error) {
 	if b.rec.Format == "" {
 		return nil, &LineError{Line: 1, Err: unknownFormat(errors.New("there is nothing to read"))}
 	}
+	b.setOrigins()
 	slices.SortStableFunc(b.rec.Notes, func(x, y Note) int { return cmp.Compare(x.Line, y.Line) })
 	return &b.rec, nil
 }

@@ -132,6 +132,9 @@ func (c *claudeReader) entry(r Record, uuid string, o *wire.Object, raw []byte, 
 // claudeTypes are the types of lines in the tree.
 var claudeTypes = []string{"user", "assistant", "system", "attachment", "progress"}
 
+// claudeItself is the model that Claude Code names for answers that it wrote itself.
+const claudeItself = "<synthetic>"
+
 // said reads a message.
 func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object, notes *pending) error {
 	role, id := chat.Role(m.Text("role")), m.OptionalText("id")
@@ -147,6 +150,9 @@ func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object, notes *pen
 	}
 	if r.Usage, _, err = anthropicUsage.read(m, notes); err != nil {
 		return err
+	}
+	if model := m.Peek("model"); model != claudeItself {
+		b.Message.Origin.Model = model
 	}
 	meta, summary := o.Flag("isMeta"), o.Flag("isCompactSummary")
 	if o.Err() != nil {

@@ -58,6 +58,7 @@ func (c *chatReader) openAI(r Record, o *wire.Object, raw json.RawMessage, notes
 	if o.Err() != nil {
 		return o.Err()
 	}
+	said.Origin.Model = o.Peek("model")
 	o.Put("name", name)
 	r.Body = entry.Message{Message: said, Data: o.Remainder()}
 	return c.add(r)

@@ -57,6 +57,7 @@ func (p *piReader) body(role string, r *Record, o *wire.Object, raw []byte, note
 		m.Role = chat.RoleAssistant
 		if err = piContent(&m, o, notes); err == nil {
 			signThinking(&m, o)
+			m.Origin = chat.Origin{Provider: providers[o.Peek("api")], Model: o.Peek("model")}
 			r.Usage, r.Cost, err = piUsage.read(o, notes)
 		}
 	case "toolResult":

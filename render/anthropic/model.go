@@ -48,6 +48,7 @@ type Model struct {
 	// [chat.Request] has no field for.
 	Adjust func(*sdk.MessageNewParams)
 
+	address            provider.Address
 	refusedTemperature atomic.Bool // the model refused a temperature
 	refusedStale       atomic.Bool // the model refused stale thinking
 	refusedCompaction  atomic.Bool // the model refused a compaction block
@@ -153,10 +154,20 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 		m.setDropStale(&params)
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
+	r = provider.By(m.origin(), r)
 	if err != nil {
 		return r, x.Err(ctx, classify(x, err))
 	}
 	return r, nil
+}
+
+// origin returns the origin of the model's answers.
+func (m *Model) origin() chat.Origin {
+	server := m.address.Of(func(look option.Middleware) {
+		client := sdk.Client{Options: append([]option.RequestOption{option.WithMiddleware(look)}, m.Client.Options...)}
+		_ = client.Get(context.Background(), "models", nil, nil, option.WithMaxRetries(0)) // it is not sent
+	})
+	return chat.Origin{Provider: "anthropic", Server: server, Model: m.Name}
 }
 
 // setDropStale has the API drop the stale thinking of a request, if the model may think.

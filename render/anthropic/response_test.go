@@ -68,6 +68,8 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 					r, err := model.Generate(t.Context(), req)
 					require.NoError(t, err)
 					got = r.Message
+					require.Equal(t, chat.Origin{Provider: "anthropic", Server: s.URL, Model: "claude-test"}, got.Origin)
+					got.Origin = chat.Origin{} // Response does not know it
 				} else {
 					p, err := anthropic.Request(req)
 					require.NoError(t, err)

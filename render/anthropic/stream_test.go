@@ -96,6 +96,7 @@ func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 					model, _ = answering(t, a)
 					heard, got, err := listening(t, model, 0)
 					if err == nil {
+						whole.Message.Origin.Server = got.Message.Origin.Server
 						require.Empty(t, cmp.Diff(whole, got), "without an error the answer is whole")
 						break
 					}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	a := answer{stream: req.Stream, key: x.key}
 	whole, err := m.ask(x.in(ctx), contents, config, &a)
 	if err != nil {
-		return a.partial(), x.Err(ctx, classify(x.Exchange, err))
+		return provider.By(m.origin(), a.partial()), x.Err(ctx, classify(x.Exchange, err))
 	}
 	r, err := response(whole, x.key)
 	if err != nil && req.Stream != nil {
@@ -75,7 +76,16 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err = x.answerError(err); err != nil && len(whole.Candidates) == 0 {
 		err = orRefusal(x.Exchange, err)
 	}
-	return r, x.Err(ctx, err)
+	return provider.By(m.origin(), r), x.Err(ctx, err)
+}
+
+// origin returns the origin of the model's answers.
+func (m *Model) origin() chat.Origin {
+	o := chat.Origin{Provider: "gemini", Model: m.Name}
+	if u, err := url.Parse(m.Client.ClientConfig().HTTPOptions.BaseURL); err == nil {
+		o.Server = provider.ServerOf(u)
+	}
+	return o
 }
 
 func (m *Model) options() Options {

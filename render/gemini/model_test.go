@@ -36,7 +36,7 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(chat.Response{
 		Message: chat.Message{
-			Role:    chat.RoleAssistant,
+			Role: chat.RoleAssistant, Origin: chat.Origin{Provider: "gemini", Server: a.URL, Model: "gemini-3-pro-preview"},
 			Content: chat.Parts{chat.Opaque{Value: json.RawMessage(`{"text":"Hm.","thought":true}`), Tokens: 1}, chat.Text("I look.")},
 			ToolCalls: []chat.ToolCall{
 				{ID: "c1", Name: "look", Arguments: `{"at":"<here>"}`, Signature: signature},
@@ -144,7 +144,7 @@ func TestThinkingAndTextAreStreamedInOrder(t *testing.T) {
 	}, heard)
 	require.Empty(t, cmp.Diff(chat.Response{
 		Message: chat.Message{
-			Role: chat.RoleAssistant,
+			Role: chat.RoleAssistant, Origin: got.Message.Origin,
 			Content: chat.Parts{
 				chat.Opaque{Value: json.RawMessage(`{"text":"Hm.","thought":true}`), Tokens: 1}, chat.Text("I look."),
 				chat.Opaque{Value: json.RawMessage(`{"functionCall":{"id":"c1"}}`)}, chat.Text("Well."),
@@ -291,6 +291,8 @@ func TestABrokenStreamIsATransientError(t *testing.T) {
 			_, passing := errors.AsType[*chat.TransientError](err)
 			require.True(t, passing, "%v", err)
 			require.Equal(t, []chat.Delta{chat.Text("I ")}, heard)
+			require.Equal(t, "gemini", got.Message.Origin.Provider)
+			got.Message.Origin = chat.Origin{}
 			require.Equal(t, chat.AssistantMessage("I "), got.Message)
 		})
 	}

@@ -51,6 +51,7 @@ type Model struct {
 	AdjustItems func(*responses.ResponseNewParams)
 
 	unreadable unreadable // the encrypted items that the server refused
+	address    provider.Address
 }
 
 // Generate repairs the request with [Repair] and sends it. A request that cannot be repaired is a
@@ -82,10 +83,21 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil {
 		return chat.Response{}, err
 	}
+	generate := m.generateChat
 	if m.API == Responses {
-		return m.generateItems(ctx, req)
+		generate = m.generateItems
 	}
-	return m.generateChat(ctx, req)
+	r, err := generate(ctx, req)
+	return provider.By(m.origin(), r), err
+}
+
+// origin returns the origin of the model's answers.
+func (m *Model) origin() chat.Origin {
+	server := m.address.Of(func(look option.Middleware) {
+		client := sdk.Client{Options: append([]option.RequestOption{option.WithMiddleware(look)}, m.Client.Options...)}
+		_ = client.Get(context.Background(), "models", nil, nil, option.WithMaxRetries(0)) // it is not sent
+	})
+	return chat.Origin{Provider: "openai", Server: server, Model: m.Name}
 }
 
 // prepare repairs a request and calls onRepair with the changes.

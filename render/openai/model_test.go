@@ -63,6 +63,7 @@ func TestAnAnswerIsReturnedWholeStreamedOrNot(t *testing.T) {
 				}
 				got, err := s.model(api, "gpt-4o").Generate(t.Context(), request)
 				require.NoError(t, err)
+				want.Message.Origin = chat.Origin{Provider: "openai", Server: s.URL, Model: "gpt-4o"}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("the response differs (-want +got):\n%s", diff)
 				}

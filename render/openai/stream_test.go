@@ -240,6 +240,8 @@ func TestAFailureAtTheEndReturnsThePartThatHadArrived(t *testing.T) {
 	heard, got, err := listening(t, s.model(openai.Responses, "gpt-4o"), 0)
 	_, transient := errors.AsType[*chat.TransientError](err)
 	require.True(t, transient, "%v", err)
-	require.Equal(t, chat.Response{Message: chat.AssistantMessage(heard.Text), Usage: chat.Usage{Input: 7, Output: 3}}, got)
+	said := chat.AssistantMessage(heard.Text)
+	said.Origin = chat.Origin{Provider: "openai", Server: s.URL, Model: "gpt-4o"}
+	require.Equal(t, chat.Response{Message: said, Usage: chat.Usage{Input: 7, Output: 3}}, got)
 	require.Equal(t, "A long ans", heard.Text)
 }

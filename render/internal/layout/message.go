@@ -20,7 +20,7 @@ func layMessage(_ context.Context, n elements.Node, s *site) (elements.Nodes, er
 	case elements.UserMessage:
 		extra.Frame = &chat.Message{Role: chat.RoleUser, Name: n.Name}
 	case elements.AssistantMessage:
-		extra.Frame, extra.Calls = &chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls
+		extra.Frame, extra.Calls = &chat.Message{Role: chat.RoleAssistant, Name: n.Name, Origin: n.Origin}, n.ToolCalls
 	case elements.ToolMessage:
 		extra.Frame = &chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}
 	}
