@@ -337,6 +337,6 @@ func TestThePromptNamesTheOriginOfAnAnswer(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), userSays("u1"), answer, userSays("u2")))
 	require.NoError(t, s.Close())
 	s = opened(t, path)
-	require.Equal(t, answer, rendered(t, prompt(s), 1000)[1], "finished")
+	require.Equal(t, answer, rendered(t, history.All{Session: s}, 1000)[1], "finished")
 	require.Equal(t, answer, rendered(t, elements.Message(elements.Props{}, answer), 1000)[0], "as an element")
 }
