@@ -85,9 +85,10 @@ type Opaque struct {
 // Part returns the finished part.
 func (o Opaque) Part() chat.Part { return chat.Opaque{Value: o.Value, Tokens: o.Tokens} }
 
-// CacheBreakpoint marks the end of a prefix that is worth caching. It must be a direct child of a message. While it is
-// there, pruning skips the pieces before it: put it after content that stays the same, and put nothing before it that
-// may have to be pruned. It costs no tokens, but providers charge more for tokens that they write to their cache
+// CacheBreakpoint marks the end of a prefix that is worth caching. It must be a direct child of a message: put it after
+// content that stays the same. Pruning takes nothing before it as long as it can take enough from what stands behind it
+// without the last message; if it cannot, it goes on as if there were no breakpoints, and the report says so
+// (render.Report.CacheLost). It costs no tokens, but providers charge more for tokens that they write to their cache
 // (sizing.Prices).
 type CacheBreakpoint struct {
 	// Type as the provider names it, such as "ephemeral".

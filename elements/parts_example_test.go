@@ -63,18 +63,19 @@ func ExampleOpaque() {
 
 // The text before the breakpoint stays, although its priority is lower.
 func ExampleCacheBreakpoint() {
-	result, err := render.Render(context.Background(), el.User(
-		el.Text("a manual of five words", el.Priority(1)),
-		elements.CacheBreakpoint{Type: "ephemeral"},
-		el.Text("a note", el.Priority(2)),
-		el.Text("Well?", el.Required),
-	), render.Options{Budget: 10, Tokenizer: words{}})
+	result, err := render.Render(context.Background(), el.Prompt(
+		el.System(el.Text("a manual of five words", el.Priority(1)), elements.CacheBreakpoint{Type: "ephemeral"}),
+		el.User(el.Priority(2), el.Text("a note")),
+		el.User(el.Text("Well?")),
+	), render.Options{Budget: 12, Tokenizer: words{}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, p := range result.Messages[0].Content {
-		fmt.Printf("%T %v\n", p, p)
+	for _, m := range result.Messages {
+		for _, p := range m.Content {
+			fmt.Printf("%T %v\n", p, p)
+		}
 	}
 	// Output:
 	// chat.Text a manual of five words

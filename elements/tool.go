@@ -21,7 +21,7 @@ import (
 //   - Keep the order of the list the same from render to render; the order of a map is not.
 //   - Set render.Options.LowWater, which drops several tools at once and then none for many renders.
 //
-// A Tool before a [CacheBreakpoint] in the tree is not pruned, like everything else before one.
+// As long as a [CacheBreakpoint] is held, no Tool is pruned, wherever it stands.
 type Tool struct {
 	Props
 	chat.Tool

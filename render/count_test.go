@@ -147,9 +147,9 @@ func TestBreakpointsInARowCountOnce(t *testing.T) {
 			chat.Parts{mark.Part(), chat.Text("d"), image.Part()},
 		},
 		{
-			"rule 5 removes them like any piece",
+			"the text between them is removed",
 			elements.LegacyPrioritization{Children: elements.Nodes{user(mark, mark, line("a"), mark, line("b"))}},
-			chat.Parts{chat.Text("a"), mark.Part(), chat.Text("b")},
+			chat.Parts{mark.Part(), chat.Text("b")},
 		},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

@@ -23,7 +23,7 @@
 //
 // If a prompt, or the contents of an [elements.TokenLimit], is too large, pieces are removed one at a time until the
 // exact count fits. These rules choose the next piece from the tree that is left. They are those of @vscode/prompt-tsx
-// 0.4, except for rule 7.
+// 0.4, except for rules 6 and 7.
 //
 //  1. In the container, the child with the lowest priority is chosen, then the child with the lowest priority in that,
 //     and so on, until something is found that is removed whole: a text, another part, a tool, an [elements.Chunk], or
@@ -37,19 +37,25 @@
 //     its own rule. On messages and chunks PassPriority does nothing.
 //  5. In a LegacyPrioritization the piece with the lowest priority is removed, at whatever depth, the first among
 //     equals. If it is in a chunk, the whole chunk is removed.
-//  6. If the choice is among messages, or among the direct contents of one, candidates before the last cache breakpoint
-//     among them are passed over, and so is the breakpoint. An element holds a breakpoint if a message in it does. If
-//     nothing can be removed from the chosen candidate, that is an error, even if something in its siblings could be.
+//  6. Cache breakpoints are held if that leaves enough to remove: everything before the last one in the prompt, or in
+//     the limit, all tools in it and its last message are passed over as if they were required. If what may still be
+//     removed is not enough, all breakpoints are given up, and removal begins again as if there were none.
 //  7. Required pieces are passed over, and so are elements that hold nothing else. See "Required pieces" below.
-//  8. An element in which only white space is left is removed, with the white space. So is a message, unless it still
-//     calls tools.
+//  8. An element in which only white space and breakpoints are left is removed with them. So is a message, unless it
+//     still calls tools.
 //  9. If an element of a group ([elements.KeepWith]), or a call linked to a group, is removed, so are all elements of
 //     the group, wherever they are, and the tool calls linked to the group. Everything that this leaves empty is
 //     removed next, with its own groups, and so on.
 //  10. If a message or a tool in a chunk is removed, for a limit inside the chunk or with a group, the whole chunk is.
 //
+// So a breakpoint is a preference: a prompt that fits without it fits with it, and [Report.CacheLost] says whether
+// something before one was removed. A larger budget never shows less, on each side of the budget from which on the
+// breakpoints are held: just below, what is behind them is back, and what goes first by its priority is gone.
+//
 // With [Options.Compatible] the rules are exactly those of prompt-tsx: a Chunk with PassPriority loses its own rule, a
-// LegacyPrioritization takes chunks apart, the removal of a call does not remove its group, and there is no rule 10.
+// LegacyPrioritization takes chunks apart, the removal of a call does not remove its group, there is no rule 10, and in
+// a choice among messages, or among the direct contents of one, candidates before the last breakpoint among them are
+// passed over: if nothing can be removed from the chosen one, that is an error.
 //
 // The tests implement these rules a second time, as simply as possible and from this text alone, and compare.
 //
@@ -62,8 +68,6 @@
 // Removing a tool breaks the provider's prompt cache from the very beginning; removing a message breaks it only from
 // the message on. So prune tools with a low water, or give them priorities that remove them before anything else
 // changes.
-//
-// A render counts each tool and their list once, and the list a few times more if tools are removed.
 //
 // # Trimming
 //
@@ -79,12 +83,11 @@
 //   - Its group, its tag and a linked call stay. Breaks are looked for in the text before a tag escapes it.
 //
 // Some text is never trimmed: text that is removed for another reason than its priority (in a chunk, with a group, or
-// because its element is empty), finished and transferred text, and text before the last cache breakpoint.
+// because its element is empty), and finished and transferred text.
 //
 // Required text is whole. Only an [elements.TokenLimit] on or around it trims it, if nothing more may be removed in the
 // limit and it is still exceeded: each required text with a break that has more than N tokens is trimmed to N, the
-// largest N with which the limit is kept, in chunks and before breakpoints too. If nothing would be left of one, the
-// render fails.
+// largest N with which the limit is kept, in chunks too. If nothing would be left of one, the render fails.
 //
 // # Shares
 //
@@ -113,8 +116,6 @@
 // If the rest does not fit, the error is a [*BudgetExceededError] that names the largest pieces that could not be
 // removed. If nothing is required, pruning may remove every message. That is an [*EmptyError], which names the largest
 // pieces that were removed and has the result without a message ([Options.Compatible] returns that result instead).
-//
-// Required pieces cost one pass over the tree, and nothing if there are none.
 //
 // # Pieces that are offered to pruning
 //

@@ -24,6 +24,7 @@ type fitting struct {
 	phases    []phase // in order
 	growth    growth
 	recording *recording // of the removals, nil if they are not recorded
+	cacheLost bool       // something before a cache breakpoint was removed or trimmed
 	unranked  bool       // for the whole prompt's budget, pieces that are not offered are required
 }
 
@@ -153,20 +154,48 @@ func (o Options) target(budget, tokens int) int {
 	return max(0, tokens-drop)
 }
 
-// prune removes pieces from a container, one at a time, until its exact count is at most limit, and trims the last of
-// them if it may. stuck is the node in which nothing more may be removed, None if the container fits.
+// prune removes pieces from a container until its exact count is at most limit. While that is enough, it removes none
+// that come before the last cache breakpoint; if it is not, it starts again as if there were no breakpoints. stuck is the
+// node in which nothing more may be removed, None if the container fits.
 func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (stuck tree.ID) {
+	before, removed := f.state.Now, len(f.state.Log)
+	end, held := f.order.Hold(container)
+	if !held {
+		stuck, _ = f.remove(ctx, container, limit)
+		return stuck
+	}
+	stuck, _ = f.remove(ctx, container, limit)
+	f.order.Release()
+	if stuck == tree.None {
+		return tree.None
+	}
+	f.rewind(before)
+	if f.recording != nil {
+		f.recording.tokens = f.recording.tokens[:0]
+	}
+	stuck, trimmed := f.remove(ctx, container, limit)
+	f.cacheLost = f.cacheLost || tree.None < trimmed && trimmed < end || slices.ContainsFunc(f.state.Log[removed:], func(c tree.Change) bool {
+		return c.Node < end || f.state.Tree.Nodes[c.Node].Kind == tree.Tool
+	})
+	return stuck
+}
+
+// remove removes pieces from a container, one at a time, until its exact count is at most limit, and trims the last of
+// them if it may. stuck is the node in which nothing more may be removed, None if the container fits.
+func (f *fitting) remove(ctx context.Context, container tree.ID, limit int) (stuck, trimmed tree.ID) {
 	f.skip(ctx, container, limit)
 	n, why := tree.None, tree.Cause(0)
 	for ctx.Err() == nil && !f.order.RemovedWithChunk(container) && f.count.Over(container, limit) {
 		if n, why, stuck = f.step(container); n == tree.None {
-			return stuck
+			return stuck, tree.None
 		}
 	}
 	if n != tree.None && ctx.Err() == nil {
-		f.trim(container, limit, n, why)
+		trimmed = f.trim(container, limit, n, why)
+	} else {
+		trimmed = tree.None
 	}
-	return tree.None
+	return tree.None, trimmed
 }
 
 // step removes one piece from a container, and returns it with the cause. If there is none, n is None and stuck is the

@@ -28,12 +28,13 @@ type vocabulary struct {
 // grower grows random prompts. The same seed and vocabulary give the same prompt.
 type grower struct {
 	vocabulary
-	r      *rand.Rand
-	groups []*elements.Group
-	calls  int
-	tool   int      // number of tools so far
-	must   []string // marks in texts of required elements, which no render may lose
-	unsure int      // above 0 in a tree that may be left out although nothing is pruned
+	r        *rand.Rand
+	groups   []*elements.Group
+	calls    int
+	tool     int      // number of tools so far
+	must     []string // marks in texts of required elements, which no render may lose
+	unmarked bool     // without cache breakpoints
+	unsure   int      // above 0 in a tree that may be left out although nothing is pruned
 }
 
 func newGrower(seed uint64, v vocabulary) *grower {
@@ -140,9 +141,12 @@ func (g *grower) top(depth int) elements.Node {
 	}
 	switch g.r.IntN(11) {
 	case 10:
-		props := g.props()
+		props, parts := g.props(), 3
+		if g.unmarked {
+			parts = 2
+		}
 		return &elements.Finished{Props: props, Messages: []chat.Message{chat.UserMessage(string(g.literal(props.Required)) + " asked"), chat.Message{
-			Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("word"), chat.Image{URL: "https://example.com"}, chat.CacheBreakpoint{}}[:1+g.r.IntN(3)],
+			Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("word"), chat.Image{URL: "https://example.com"}, chat.CacheBreakpoint{}}[:min(1+g.r.IntN(3), parts)],
 		}}}
 	case 0:
 		return tops()
@@ -177,6 +181,14 @@ func (g *grower) definition() elements.Node {
 	return elements.Tool{Props: g.props(), Tool: chat.Tool{Name: name, Description: g.text(), Parameters: []byte(`{"type":"object"}`)}}
 }
 
+// breakpoint returns a cache breakpoint, unless the tree has none.
+func (g *grower) breakpoint(kind string) elements.Node {
+	if g.unmarked {
+		return nil
+	}
+	return elements.CacheBreakpoint{Type: kind}
+}
+
 // message returns a message, not blank unless the vocabulary has blank messages.
 func (g *grower) message() elements.Node {
 	props := g.props()
@@ -187,10 +199,10 @@ func (g *grower) message() elements.Node {
 	}
 	children := g.several(4, func() elements.Node { return g.content(2, props.Required) })
 	if !g.lines && g.chance(0.08) {
-		children = slices.Insert(children, g.r.IntN(len(children)+1), elements.Node(elements.CacheBreakpoint{Type: "ephemeral"}))
+		children = slices.Insert(children, g.r.IntN(len(children)+1), g.breakpoint("ephemeral"))
 	}
 	for g.parts && g.chance(0.4) {
-		children = slices.Insert(children, g.r.IntN(len(children)+1), elements.Node(elements.CacheBreakpoint{}))
+		children = slices.Insert(children, g.r.IntN(len(children)+1), g.breakpoint(""))
 	}
 	if !g.blank {
 		children = append(children, g.plain("word"))

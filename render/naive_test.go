@@ -42,13 +42,62 @@ type naive struct {
 	required map[ref]bool // nodes that stay as they are
 	calling  map[ref]bool // messages that stay for a call they make
 	unranked bool         // pieces that are not offered are required
+	held     map[ref]bool // nodes that stay while a breakpoint is held
 	strict   bool         // chunks and groups stay whole where prompt-tsx does not keep them so
 	left     ref          // the last limit that was removed while it was pruned
 }
 
-// prune removes pieces from a container until its count is at most limit. The container itself may be removed first,
-// with a group.
+// prune removes pieces from a container until its count is at most limit, if it can without those before its last
+// breakpoint: rule 6.
 func (n *naive) prune(at ref, limit int) (stuck bool) {
+	before, required, calling := n.tree, n.required, n.calling
+	if n.strict && n.hold(at) {
+		n.require()
+		stuck = n.remove(at, limit)
+		if n.held, n.required, n.calling = nil, required, calling; !stuck {
+			return false
+		}
+		n.tree, n.left = before, ref{}
+	}
+	return n.remove(at, limit)
+}
+
+// hold finds what is held of a container, and reports whether there is a breakpoint in it.
+func (n *naive) hold(at ref) bool {
+	container, _ := find(n.tree, at, false)
+	if container == nil {
+		return false
+	}
+	var all []*bare
+	container.walk(func(b *bare) { all = append(all, b) })
+	end, from, message := 0, 0, ref{} // end of what is held, start of the message, the last message
+	for i, b := range all {
+		if b.Kind == tree.Message {
+			from = i
+		}
+		if b.Kind == tree.Message && !b.blank() {
+			message = b.ref
+		}
+		if b.Kind == tree.Breakpoint {
+			if end = from; slices.ContainsFunc(all[from+1:i], func(b *bare) bool { return b.leaf() && !b.blank() }) {
+				end = i + 1
+			}
+		}
+	}
+	n.held = map[ref]bool{}
+	for i, b := range all {
+		size := 0
+		b.walk(func(*bare) { size++ })
+		if i > 0 && (i+size <= end || b.ref == message || b.Kind == tree.Tool) {
+			n.held[b.ref] = true
+		}
+	}
+	return end > 1
+}
+
+// remove removes pieces from a container until its count is at most limit. The container itself may be removed first,
+// with a group.
+func (n *naive) remove(at ref, limit int) (stuck bool) {
 	for first := true; ; first = false {
 		container, inMessage := find(n.tree, at, false)
 		switch {
@@ -74,12 +123,7 @@ func (n *naive) prune(at ref, limit int) (stuck bool) {
 
 // trim keeps as much as fits of a text that was chosen, if that is enough.
 func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
-	seen, passed := false, false
-	before.walk(func(b *bare) {
-		seen = seen || b.ref == chosen.ref
-		passed = passed || seen && b.Kind == tree.Breakpoint
-	})
-	if !chosen.Is(tree.Trimmable) || passed || n.layouter.Compatible {
+	if !chosen.Is(tree.Trimmable) || n.layouter.Compatible {
 		return
 	}
 	trim := chosen.tree.Extra(chosen.id).Trim
@@ -146,7 +190,7 @@ func (n *naive) choose(from *bare, inMessage bool) *bare {
 		return n.chunkAround(from, piece)
 	}
 	rivals := rivals(from)
-	if from.Kind == tree.Message || !inMessage { // rule 6
+	if !n.strict && (from.Kind == tree.Message || !inMessage) { // rule 6 of prompt-tsx
 		last := 0
 		for i, r := range rivals {
 			if r.holdsBreakpoint() {
@@ -162,7 +206,11 @@ func (n *naive) choose(from *bare, inMessage bool) *bare {
 	if next == nil || next.whole() {
 		return next
 	}
-	return n.choose(next, inMessage || from.Kind == tree.Message)
+	chosen := n.choose(next, inMessage || from.Kind == tree.Message)
+	if chosen == nil && n.strict && next.blank() && !n.holdsRequired(next) { // it holds only breakpoints
+		return next
+	}
+	return chosen
 }
 
 // chunkAround returns the outermost chunk in from that contains b, or b if there is none.
@@ -213,6 +261,8 @@ func (b *bare) holdsMessage() bool {
 	return b.Kind == tree.Message || b.Kind == tree.Tool || slices.ContainsFunc(b.kids, (*bare).holdsMessage)
 }
 
+func (b *bare) leaf() bool { return len(b.kids) == 0 && len(b.calls) == 0 }
+
 // piece reports whether a node is a text, another part or a tool.
 func (b *bare) piece() bool { return b.Kind != tree.Container && b.Kind != tree.Message }
 
@@ -259,6 +309,8 @@ func (b *bare) blank() bool {
 	switch {
 	case b.Kind == tree.Text:
 		return tree.Blank(b.text)
+	case b.Kind == tree.Breakpoint:
+		return b.Is(tree.WhiteSpace)
 	case b.piece(), len(b.calls) > 0:
 		return false
 	}
@@ -345,7 +397,7 @@ func (n *naive) require() {
 			if unranked && len(b.calls) > 0 {
 				n.calling[b.ref] = true
 			}
-			if b.Is(tree.Required) || unranked && b.piece() || chunk || b.group != nil && whole[b.group] {
+			if b.Is(tree.Required) || n.held[b.ref] || unranked && b.piece() && b.Kind != tree.Breakpoint || chunk || b.group != nil && whole[b.group] {
 				b.walk(func(b *bare) { n.required[b.ref] = true })
 			}
 			if b.group != nil && n.holdsRequired(b) {
@@ -395,7 +447,7 @@ func (n *naive) givesAny(b *bare) bool {
 func (n *naive) piecesToTake(b *bare) []*bare {
 	var list []*bare
 	b.walk(func(b *bare) {
-		if b.piece() && !n.required[b.ref] {
+		if b.piece() && !n.required[b.ref] && !(n.strict && b.Kind == tree.Breakpoint) {
 			list = append(list, b)
 		}
 	})

@@ -139,7 +139,7 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 		},
 		{"in a LegacyPrioritization the pieces' own priorities count", user(elements.LegacyPrioritization{Children: elements.Nodes{wrap(elements.Props{}, chunk(2, "a")), line("b"), chunk(1, "c")}}), "c; a; stuck"},
 		{"of an IfEmpty only the side that is taken counts", user(line("a"), elements.IfEmpty{Alt: line("b"), Children: elements.Nodes{chunk(1, " ")}}, elements.IfEmpty{Props: at(1), Alt: line("c")}), "c; stuck"},
-		{"pieces before a breakpoint are passed over", user(chunk(1, "a"), elements.CacheBreakpoint{}, chunk(2, "b"), line("c")), "b; stuck"},
+		{"a breakpoint is no piece that must stay", elements.Nodes{user(chunk(1, "a"), elements.CacheBreakpoint{}), user(chunk(2, "b"), line("c"))}, "a; b; stuck"},
 		{"a message of only offered pieces is removed", elements.Nodes{user(chunk(1, "a"), chunk(2, "b")), user(line("c"))}, "a; b; stuck"},
 		{"history without a priority stays", elements.Nodes{shown{Children: elements.Nodes{spoken("a")}}, userAt(1, line("b"))}, "b; stuck"},
 		{"droppable history is offered", elements.Nodes{shown{Children: talked("ab").Children}, asked("c"), user(line("d"))}, "a; b; stuck"},

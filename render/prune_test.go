@@ -24,7 +24,6 @@ func TestPruneOrderFollowsTheRules(t *testing.T) {
 	keep := func(g *elements.Group, priority int, children ...elements.Node) elements.KeepWith {
 		return elements.KeepWith{Props: at(priority), Group: g, Children: children}
 	}
-	breakpoint := elements.CacheBreakpoint{}
 	tests := []struct {
 		name string
 		root elements.Node
@@ -227,56 +226,6 @@ func TestPruneOrderFollowsTheRules(t *testing.T) {
 			"5: a message without pieces is never chosen in it",
 			elements.LegacyPrioritization{Children: elements.Nodes{user(chunk(1, "a")), elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil)}}}},
 			"a; stuck",
-		},
-		{
-			"6: in a message, pieces before a breakpoint are passed over",
-			user(chunk(1, "a"), breakpoint, chunk(2, "b")),
-			"b; stuck",
-		},
-		{
-			"6: the last breakpoint counts",
-			user(chunk(1, "a"), breakpoint, chunk(2, "b"), breakpoint, chunk(3, "c")),
-			"c; stuck",
-		},
-		{
-			"6: the breakpoint itself is passed over",
-			user(breakpoint, chunk(2, "b"), breakpoint),
-			"stuck",
-		},
-		{
-			"6: messages before one with a breakpoint are passed over",
-			elements.Nodes{userAt(1, line("a")), userAt(5, line("b"), breakpoint, chunk(3, "d")), userAt(3, line("c"))},
-			"c; d; stuck",
-		},
-		{
-			"6: if nothing can be removed from the chosen candidate, it is an error although a sibling could give way",
-			elements.Nodes{userAt(1, line("b"), breakpoint), userAt(2, line("c"))},
-			"stuck",
-		},
-		{
-			"6: an element holds the breakpoint of a message in it",
-			elements.Nodes{userAt(1, line("a")), wrap(at(2), userAt(1, line("b")), userAt(1, breakpoint, line("c"))), userAt(3, line("d"))},
-			"c; stuck",
-		},
-		{
-			"6: an element in a message ignores breakpoints",
-			user(breakpoint, wrap(at(1), chunk(1, "a"), chunk(2, "b")), chunk(3, "c")),
-			"a; b; c; stuck",
-		},
-		{
-			"6: a Chunk is removed with its breakpoint, and then pieces before it may be",
-			elements.Nodes{userAt(0, line("a")), elements.Chunk{Props: at(1), Children: elements.Nodes{user(line("b"), breakpoint)}}, userAt(2, line("c"))},
-			"b; a; c",
-		},
-		{
-			"6: a LegacyPrioritization ignores breakpoints; there one is the last piece",
-			elements.LegacyPrioritization{Children: elements.Nodes{user(chunk(1, "a"), breakpoint, chunk(2, "b"))}},
-			"a; b; -",
-		},
-		{
-			"6: breakpoints are found in elements with PassPriority",
-			elements.Nodes{userAt(1, line("a")), wrap(passing, userAt(1, line("b")), userAt(9, breakpoint, line("c"))), userAt(3, line("d"))},
-			"d; c; stuck",
 		},
 		{
 			"8: a message that still calls a tool stays without its text",

@@ -53,6 +53,7 @@ type Options struct {
 	//   - A text chunk with a break is laid out whole, unless it asks for a share itself, and trimmed rather than dropped
 	//     if it is the last piece to be removed. A required one is trimmed to a limit. See Trimming and Shares on the
 	//     package's page.
+	//   - A cache breakpoint is a preference: it never makes a prompt fail that would fit without it. See rule 6 there.
 	//   - Tokens to spare are offered to expandables by priority, the highest first, and not in the order of layout.
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
 	//   - A prompt of which pruning leaves no message is an error: [*EmptyError].

@@ -90,6 +90,9 @@ type Size struct {
 type Report struct {
 	// Tokens of the messages and tools as they are sent, by the tokenizer's exact count: [Result.Tokens].
 	Tokens int `json:"tokens"`
+	// CacheLost reports that something before a cache breakpoint was dropped or trimmed, because what stands behind it
+	// could not give enough: a provider's cache no longer serves the prompt from there on.
+	CacheLost bool `json:"cacheLost,omitempty"`
 	// Pieces in document order, kept or dropped.
 	Pieces []Piece `json:"pieces"`
 }
@@ -127,6 +130,7 @@ func (r Report) filter(want func(Piece) bool) []Piece {
 // of paths.
 //
 //	tokens       of the messages and tools as they are sent
+//	cacheLost    true if something before a cache breakpoint was dropped or trimmed
 //	pieces       list of objects with the fields below
 //	path         names of the elements from the root to the piece's, joined by " > ", such as "User > file#2"
 //	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
@@ -269,6 +273,9 @@ func (r Report) String() string {
 	sums := fmt.Sprintf("kept: %s, pieces: %d; %sdropped: %s, pieces: %d\n", tokenCount(sum.Kept), len(r.Pieces)-dropped, trimmed, tokenCount(sum.Dropped), dropped)
 	if r.Tokens > 0 {
 		sums += fmt.Sprintf("joins and frames: %s; in all: %s\n", tokenCount(r.Frames()), tokenCount(r.Tokens))
+	}
+	if r.CacheLost {
+		sums += "a cached prefix was given up: something before a cache breakpoint was dropped or trimmed\n"
 	}
 	return aligned(table) + sums
 }

@@ -167,9 +167,9 @@ func TestRequiredPiecesAreNeverRemoved(t *testing.T) {
 			"a; stuck",
 		},
 		{
-			"after a breakpoint required pieces are passed over",
-			user(chunk(0, "a"), elements.CacheBreakpoint{}, need(0, "r"), chunk(1, "b")),
-			"b; stuck",
+			"before and after a breakpoint required pieces are passed over",
+			elements.Nodes{user(chunk(0, "a"), elements.CacheBreakpoint{}, need(0, "r"), chunk(1, "b")), user(need(0, "q"))},
+			"b; a; stuck",
 		},
 		{
 			"a required piece before a breakpoint changes nothing",
@@ -177,14 +177,9 @@ func TestRequiredPiecesAreNeverRemoved(t *testing.T) {
 			"b; stuck",
 		},
 		{
-			"a message with a breakpoint whose pieces are all required is passed over, and so is everything before it",
-			elements.Nodes{userAt(1, line("a")), userAt(2, need(0, "q"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
-			"c; stuck",
-		},
-		{
-			"a message with another piece before its breakpoint is chosen, and nothing can be removed from it",
-			elements.Nodes{userAt(2, line("b"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
-			"stuck",
+			"a breakpoint among required pieces holds what may go before them, until it is given up",
+			elements.Nodes{userAt(1, line("a")), userAt(2, need(0, "q"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c")), user(need(0, "s"))},
+			"c; a; stuck",
 		},
 		{
 			"in a limit required pieces are passed over",
@@ -297,10 +292,14 @@ func TestALimitThatCannotBeKeptIsAnErrorWithItsPath(t *testing.T) {
 
 func TestBudgetExceededErrorHasThePathOfTheStuckElement(t *testing.T) {
 	err := failed[*render.BudgetExceededError](t, elements.Nodes{
-		userAt(1, line("a"), elements.CacheBreakpoint{}), userAt(2, line("c")),
+		userAt(1, wrap(at(1), need(1, "a"))), userAt(2, need(1, "c")),
 	}, 5)
-	require.Equal(t, "User#1", err.Path)
+	require.Equal(t, "Root", err.Path)
 	require.Equal(t, 8, err.Needed)
+	compatible := failedWith[*render.BudgetExceededError](t, elements.Nodes{
+		userAt(1, line("a"), elements.CacheBreakpoint{}), userAt(2, line("c")),
+	}, render.Options{Budget: 5, Tokenizer: runes, Compatible: true})
+	require.Equal(t, "User#1", compatible.Path)
 }
 
 func TestARequiredConversationIsWholeOrAnErrorAtAnyBudget(t *testing.T) {

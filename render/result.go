@@ -27,7 +27,7 @@ func (f *fitting) result(budget int) *Result {
 		defer counting.Unlock()
 		all, _ := guarded(context.Background(), f.layout.layouter, func(context.Context, *guard.Watch) (listing, error) {
 			r := (&reporter{fit: f}).run(tree.Root)
-			return listing{Report{tokens, r.pieces}, r.refs, r.outline, r.sent}, nil
+			return listing{Report{tokens, f.cacheLost, r.pieces}, r.refs, r.outline, r.sent}, nil
 		})
 		return all
 	})

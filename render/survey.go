@@ -15,13 +15,15 @@ var ErrNoSurvey = errors.New("render: the budgets of the pieces are not known")
 
 // Survey is the report of a result, with the budget from which on each piece is kept, and the sizes of texts that may
 // be trimmed (Piece.KeptFrom, Piece.Sizes). They hold exactly, for fits of the same layout with the same options, at
-// every budget at which the same limits are kept: from From up to, but not including, Below. Pieces are removed in the
-// order of KeptFrom, the largest first.
+// every budget at which the same limits are kept, and the cache breakpoints are held or given up as in the result: from
+// From up to, but not including, Below. Pieces are removed in the order of KeptFrom, the largest first.
 type Survey struct {
 	Report Report
-	// From is the largest [elements.TokenLimit] within the budget of the result, or 1.
+	// From is the largest [elements.TokenLimit] within the budget of the result, or 1; or the budget from which on cache
+	// breakpoints are held, if they are held in the result and that is larger.
 	From int
-	// Below is the smallest [elements.TokenLimit] above the budget of the result, 0 if there is none.
+	// Below is the smallest [elements.TokenLimit] above the budget of the result, or the budget from which on cache
+	// breakpoints are held; 0 if there is neither.
 	Below int
 	// Least is the smallest budget, at least From, that the prompt fits. If all messages may be removed, a fit to it is
 	// an [*EmptyError].
@@ -131,7 +133,7 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 		}
 		f.lockUnranked()
 		s.base = f.state.Now
-		s.prune(ctx, f)
+		s.prune(ctx, f, o.Budget)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -139,8 +141,27 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 	})
 }
 
-// prune removes pieces until the prompt fits the smallest budget of the survey or nothing more may be removed.
-func (s *survey) prune(ctx context.Context, f *fitting) {
+// prune removes pieces as far as the smallest budget of the survey. It is a budget at which the cache breakpoints are
+// held if they are held at the given one, and else one below that.
+func (s *survey) prune(ctx context.Context, f *fitting, budget int) {
+	if _, held := f.order.Hold(tree.Root); held {
+		s.remove(ctx, f)
+		f.order.Release()
+		if s.smallest <= budget {
+			s.from = s.smallest
+			return
+		}
+		if s.below == 0 || s.smallest < s.below {
+			s.below = s.smallest
+		}
+		s.keptFrom, s.sizes = nil, map[tree.ID][]Size{}
+		f.rewind(s.base)
+	}
+	s.remove(ctx, f)
+}
+
+// remove removes pieces until the prompt fits the smallest budget of the survey or nothing more may be removed.
+func (s *survey) remove(ctx context.Context, f *fitting) {
 	tokens := f.count.Count(tree.Root)
 	s.smallest = max(s.from, tokens)
 	for tokens > s.from && ctx.Err() == nil {
@@ -150,7 +171,7 @@ func (s *survey) prune(ctx context.Context, f *fitting) {
 		}
 		var cuts []cut
 		text := trimmableText(f.state.Tree, n, why)
-		if text != tree.None && !f.order.BeforeBreakpoint(text) {
+		if text != tree.None {
 			cuts = s.cutsOf(f, text)
 		}
 		f.order.Remove(n, why)

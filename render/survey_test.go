@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,7 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 				if p.TrimmedFrom > 0 {
 					trimmed++
 				}
+				require.True(t, slices.IsSortedFunc(said.Report.Pieces[i].Sizes, func(a, b render.Size) int { return a.Tokens - b.Tokens }), at)
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func TestToolsAreRemovedByPriority(t *testing.T) {
 		{"a tool that a removed message calls stays", elements.Nodes{
 			ask, tool(at(1), "a"), tool(at(2), "b"), elements.Chunk{Props: at(3), Children: calling("a")},
 		}, [][]string{{"a"}}},
-		{"a tool before a breakpoint stays", elements.Nodes{tool(at(1), "a"), user(line("ask"), elements.CacheBreakpoint{}), tool(at(2), "b")}, [][]string{{"a"}}},
+		{"if nothing but tools may go, a breakpoint holds none", elements.Nodes{tool(at(1), "a"), user(line("ask"), elements.CacheBreakpoint{}), tool(at(2), "b")}, [][]string{{"b"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {

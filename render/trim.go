@@ -18,18 +18,14 @@ func (t trimming) undo(c *count.Counter) { c.Trim(t.text, t.was) }
 
 // trim puts back the text whose removal brought a container within its limit, with everything removed along with it,
 // and trims the text so that the container fits. It does nothing if the text was not chosen itself, may not be trimmed,
-// or would become too short.
-func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) {
+// or would become too short. It returns the text, None if there is none.
+func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) (trimmed tree.ID) {
 	text := trimmableText(f.state.Tree, n, why)
 	if text == tree.None {
-		return
+		return tree.None
 	}
 	t := f.whole(text)
 	f.rewind(f.state.Now - 1)
-	if f.order.BeforeBreakpoint(text) {
-		f.order.Remove(n, why)
-		return
-	}
 	tokens := func(i int) int {
 		if i == 0 { // nothing of the text but its mark: never kept, so it need not be counted
 			return 0
@@ -43,11 +39,12 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 			if f.recording != nil { // the removal was undone
 				f.recording.tokens = f.recording.tokens[:len(f.recording.tokens)-1]
 			}
-			return
+			return text
 		}
 	}
 	t.undo(f.count)
 	f.order.Remove(n, why)
+	return tree.None
 }
 
 // longestWithin returns the index of the longest text with which a container counts at most limit, -1 if there is none.

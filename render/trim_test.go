@@ -140,7 +140,6 @@ func TestRequiredTextWithoutALimitIsWholeOrAnErrorThatNamesIt(t *testing.T) {
 	for name, root := range map[string]elements.Node{
 		"it is in a limit that is too large": user(elements.TokenLimit{Max: 900, Children: elements.Nodes{chunk}}),
 		"it is in a limit that is too small": user(elements.TokenLimit{Max: 3, Children: elements.Nodes{chunk}}),
-		"it is not required":                 user(lines(conventions(60)), elements.CacheBreakpoint{}, line("stay")),
 	} {
 		_, err := render.Render(t.Context(), root, render.Options{Budget: 400, Tokenizer: runes})
 		require.Error(t, err, name)
@@ -214,7 +213,7 @@ func TestTheLastTextToGoIsTrimmed(t *testing.T) {
 		{"required text is not trimmed", user(requiredChunk(trims(nil)), line("stay")), 3 + len(numbers), []string{numbers}},
 		{"text is trimmed by what its tag adds", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{elements.Tag{Name: "t", Children: elements.Nodes{trims(nil)}}}}, line("stay")), plenty, []string{"<t>\none two three\n</t>\nstay"}},
 		{"a text that was told an equal share is trimmed", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, line("stay")), plenty, []string{"one\ntwenty characters at\nstay"}},
-		{"text before a cache breakpoint is not trimmed", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, elements.CacheBreakpoint{}, line("stay")), plenty, []string{"twenty characters atstay"}},
+		{"a limit before a cache breakpoint is kept as any other", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, elements.CacheBreakpoint{}, line("stay")), plenty, []string{"one\ntwenty characters atstay"}},
 		{"a limit trims, and the prompt trims again", user(elements.TokenLimit{Max: 40, Children: elements.Nodes{trims(nil)}}, line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
 		{"text in a tag is cut before it is escaped", user(elements.Tag{Name: "t", Props: at(1), Children: elements.Nodes{elements.TextChunk{BreakOn: ";", Least: 1, Children: elements.Nodes{elements.Text("a&b;c<d;e")}}}}, line("stay")), 30, []string{"<t>\na&amp;b\n</t>\nstay"}},
 	}

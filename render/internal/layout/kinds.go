@@ -344,7 +344,9 @@ func layBreakpoint(n elements.Node, s *site, _ *int, _ bool) error {
 	if s.node().Kind != tree.Message {
 		return ErrBreakpointPlace
 	}
-	s.tree.EnsureExtra(s.tree.Add(s.id, tree.Node{Kind: tree.Breakpoint})).Part = n.(elements.CacheBreakpoint).Part()
+	breakpoint := tree.Node{Kind: tree.Breakpoint}
+	breakpoint.SetFlag(tree.WhiteSpace, !s.layouter.Compatible)
+	s.tree.EnsureExtra(s.tree.Add(s.id, breakpoint)).Part = n.(elements.CacheBreakpoint).Part()
 	return nil
 }
 

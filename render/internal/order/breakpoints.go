@@ -58,21 +58,69 @@ func (bs *breakpoints) in(n tree.ID) (held []tree.ID) {
 	return held
 }
 
-// after reports whether a breakpoint that is left comes after a node.
-func (bs *breakpoints) after(n tree.ID) bool {
-	for _, b := range slices.Backward(bs.list) {
-		if b.id < n {
-			return false
+// endOfPrefix returns the first node after what the last breakpoint that is left in a container holds: the one after the
+// breakpoint, or its message if nothing comes before it in that. Without a breakpoint it is the first in the container.
+func (o *Order) endOfPrefix(container tree.ID) (end tree.ID) {
+	for _, b := range slices.Backward(o.breakpoints.list) {
+		if b.id <= container || b.id >= o.tree.Nodes[container].End || !o.state.Attached(b.id, tree.None) {
+			continue
 		}
-		if bs.state.Attached(b.id, tree.None) {
-			return true
+		message := o.tree.MessageOf(b.id)
+		for c := range o.state.At(tree.Latest).Children(max(message, container)) {
+			if message == tree.None || c < b.id && !o.state.Blank(c) {
+				return b.id + 1
+			}
 		}
+		return message
 	}
-	return false
+	return container + 1
 }
 
-// apply reports whether a choice among a node's children passes over candidates before a breakpoint (rule 6): if the
-// node is a message, or in none.
-func (bs *breakpoints) apply(n tree.ID) bool {
-	return len(bs.list) > 0 && (bs.state.Tree.Nodes[n].Kind == tree.Message || bs.state.Tree.MessageOf(n) == tree.None)
+// passesOver reports whether a choice among a node's children passes over candidates before a breakpoint, as prompt-tsx
+// does: if the node is a message, or in none.
+func (o *Order) passesOver(n tree.ID) bool {
+	return !o.Strict && len(o.breakpoints.list) > 0 && (o.tree.Nodes[n].Kind == tree.Message || o.tree.MessageOf(n) == tree.None)
+}
+
+// Hold requires what a provider may have cached of a container, until Release: everything before its last cache
+// breakpoint, and all tools, which are sent first. So that this does not cost the question, it requires the last message
+// too. It returns the first node after what it holds, or reports false, and does nothing, if the container has no
+// breakpoint with something before it.
+func (o *Order) Hold(container tree.ID) (end tree.ID, held bool) {
+	if !o.Strict || len(o.breakpoints.list) == 0 {
+		return tree.None, false
+	}
+	if end = o.endOfPrefix(container); end <= container+1 {
+		return tree.None, false
+	}
+	o.released = o.required
+	o.lock(&prefix{container, end, o.lastMessage(container)})
+	return end, true
+}
+
+// Release ends Hold.
+func (o *Order) Release() {
+	o.required, o.released = o.released, nil
+	clear(o.choices)
+}
+
+// lastMessage returns the last message of a container that is sent, None if there is none.
+func (o *Order) lastMessage(container tree.ID) tree.ID {
+	for n := o.tree.Nodes[container].End - 1; n > container; n-- {
+		if k := o.tree.Nodes[n].Kind; (k == tree.Message || k == tree.Finished) && o.state.Attached(n, tree.None) && !o.state.Blank(n) {
+			return n
+		}
+	}
+	return tree.None
+}
+
+// prefix says what is required besides, while a breakpoint is held: in a container, all before end and a message.
+type prefix struct{ container, end, message tree.ID }
+
+// holds reports whether a node is held with everything in it.
+func (p *prefix) holds(t *tree.Tree, n tree.ID) bool {
+	if p == nil || n <= p.container || n >= t.Nodes[p.container].End {
+		return false
+	}
+	return t.Nodes[n].End <= p.end || n == p.message || t.Nodes[n].Kind == tree.Tool
 }

@@ -178,7 +178,7 @@ func (o *Order) build(c *choice, n tree.ID) {
 		o.pieces(c, n)
 	} else {
 		c.list = o.room(list, o.state.Left(n))
-		c.steady = o.required == nil && !o.breakpoints.apply(n)
+		c.steady = o.required == nil && !o.passesOver(n)
 		o.children(c, n, n)
 	}
 	o.sort(c.list)
@@ -202,7 +202,7 @@ func (o *Order) room(list []candidate, n int) []candidate {
 // children adds the children of a node in n to the choice of n. A child that passes its priority on is replaced by its
 // own children.
 func (o *Order) children(c *choice, n, in tree.ID) {
-	atBreakpoints := o.breakpoints.apply(n)
+	atBreakpoints := o.passesOver(n)
 	for child := in + 1; child < o.tree.Nodes[in].End; child = o.tree.Nodes[child].End {
 		node := &o.tree.Nodes[child]
 		if node.Is(tree.PassesPriority) {
@@ -218,7 +218,7 @@ func (o *Order) children(c *choice, n, in tree.ID) {
 			}
 		}
 		switch {
-		case node.Kind == tree.Breakpoint && atBreakpoints, o.Held(child) && !o.mayShrink(child):
+		case node.Kind == tree.Breakpoint && (o.Strict || atBreakpoints), o.Held(child) && !o.mayShrink(child):
 		case o.passes(child):
 			o.children(c, n, child)
 		default:
@@ -235,7 +235,7 @@ func (o *Order) passes(n tree.ID) bool {
 // pieces adds all pieces in a node, at whatever depth, to its choice.
 func (o *Order) pieces(c *choice, n tree.ID) {
 	for p := n + 1; p < o.tree.Nodes[n].End; p++ {
-		if node := &o.tree.Nodes[p]; node.Leaf() && !o.Locked(p) {
+		if node := &o.tree.Nodes[p]; node.Leaf() && !o.Locked(p) && !(o.Strict && node.Kind == tree.Breakpoint) {
 			c.list = append(c.list, candidate{node.Priority, p})
 		}
 	}

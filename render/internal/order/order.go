@@ -29,6 +29,8 @@ type Order struct {
 	state       *tree.State
 	breakpoints *breakpoints
 	required    []requirement // by node, nil if nothing is required
+	released    []requirement // what is required without the breakpoints that are held
+	unranked    bool          // pieces that are not offered are required
 	groups      *groups
 	choices     []choice              // by the index of a node that is not a text
 	free        []candidate           // room for candidates
@@ -54,6 +56,9 @@ func (o *Order) Choose(container tree.ID) (n tree.ID, why tree.Cause, stuck tree
 	for n := container; ; {
 		next := o.next(n)
 		if next == tree.None {
+			if o.Strict && n != container && o.state.Blank(n) && !o.Held(n) { // only breakpoints are left in it
+				return n, tree.ByPriority, tree.None
+			}
 			return tree.None, 0, n
 		}
 		if o.tree.Nodes[n].Is(tree.Legacy) {
@@ -116,9 +121,6 @@ func (o *Order) Rewind(to tree.Step) []tree.Change {
 	}
 	return back
 }
-
-// BeforeBreakpoint reports whether a node is before the last cache breakpoint that is left.
-func (o *Order) BeforeBreakpoint(n tree.ID) bool { return o.breakpoints.after(n) }
 
 // RemovedWithChunk reports whether a container was removed with the chunk around it. prompt-tsx continues to prune in a
 // removed container, so if Strict is not set it is always false.

@@ -57,9 +57,15 @@ func (o *Order) mayShrink(n tree.ID) bool {
 //     of these calls.
 //   - An element that holds something locked or pinned is never emptied.
 func (o *Order) Lock(unranked bool) {
+	o.unranked = unranked
+	o.lock(nil)
+}
+
+// lock is Lock with what is held besides.
+func (o *Order) lock(p *prefix) {
 	clear(o.choices)
 	l := locker{
-		tree: o.tree, view: o.state.At(tree.Latest), unranked: unranked,
+		tree: o.tree, view: o.state.At(tree.Latest), unranked: o.unranked, prefix: p,
 		nodes: make([]requirement, len(o.tree.Nodes)), groups: map[*elements.Group]*groupMembers{},
 	}
 	l.markRequired(tree.Root, false, false)
@@ -80,6 +86,7 @@ type locker struct {
 	tree          *tree.Tree
 	view          tree.View
 	unranked      bool
+	prefix        *prefix
 	any           bool // something is required
 	nodes         []requirement
 	groups        map[*elements.Group]*groupMembers
@@ -105,11 +112,11 @@ func (l *locker) group(g *elements.Group) *groupMembers {
 func (l *locker) markRequired(n tree.ID, offered, locked bool) {
 	node, requirement := &l.tree.Nodes[n], &l.nodes[n]
 	offered = offered || node.Is(tree.Offered)
-	locked = locked || node.Is(tree.Required)
+	locked = locked || node.Is(tree.Required) || l.prefix.holds(l.tree, n)
 	requirement.locked = locked
 	if l.unranked && !offered {
 		if node.Leaf() {
-			requirement.locked = true
+			requirement.locked = requirement.locked || node.Kind != tree.Breakpoint
 		} else if len(l.view.Calls(n)) > 0 {
 			requirement.pinned = true
 		}

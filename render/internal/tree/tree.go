@@ -62,7 +62,7 @@ const (
 	OnlyLines            // holds only texts that start on lines of their own, and line breaks
 	ShowsHistory         // an element that shows history
 	IfEmpty              // an element with two sides, of which one is left out
-	WhiteSpace           // a text that is empty or only white space
+	WhiteSpace           // a text that is empty or only white space, or a breakpoint that counts as such
 )
 
 // Node is an element, a text or another part of a message. It holds what pruning looks at for every piece, and no
@@ -240,6 +240,10 @@ func (t *Tree) nonBlank(n ID) int32 {
 		return int32(len(t.Extra(n).Calls))
 	case Finished:
 		return int32(len(t.Extra(n).Block.Messages))
+	case Breakpoint:
+		if t.Nodes[n].Is(WhiteSpace) {
+			return 0
+		}
 	}
 	return 1
 }
