@@ -130,6 +130,7 @@ func check(fset *token.FileSet, compiled types.Importer, paths map[string]string
 		for name, path := range paths {
 			if regexp.MustCompile(`\b` + name + `\.`).MatchString(body) {
 				fmt.Fprintf(&imports, "import %s %q\n", name, path)
+				body = regexp.MustCompile(`(?m)^\t`+name+` .*\n`).ReplaceAllString(body, "") // a given variable of that name
 			}
 		}
 		file, err := parser.ParseFile(fset, "page.go", "package page\n"+imports.String()+body, 0)

@@ -350,19 +350,13 @@ func Example_recipeFoundContext() {
 	}
 	defer compactor.Close()
 	err := session.Append(ctx, chat.UserMessage("Release version 2."))
-	for steps := (&agent.Agent{Compactor: compactor, Prompt: prompt}); err == nil; {
+	for steps := (&agent.Agent{Compactor: compactor, Prompt: prompt, Tools: []chat.Toolbox{known, more}}); err == nil; {
 		var answer agent.Answer
 		if answer, err = steps.Step(ctx); err != nil || len(answer.Open) == 0 && !answer.GoOn {
 			break
 		}
 		for _, call := range answer.Open {
-			result, ok, failed := known.Answer(ctx, call)
-			if !ok && failed == nil {
-				result, ok, failed = more.Answer(ctx, call)
-			}
-			if !ok && failed == nil {
-				result, failed = run(ctx, call) // a tool that is always declared
-			}
+			result, failed := run(ctx, call) // a tool that is always declared
 			err = errors.Join(err, failed, session.Append(ctx, result))
 		}
 	}

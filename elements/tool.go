@@ -29,3 +29,10 @@ type Tool struct {
 
 // Render returns nil: the definition is the whole element.
 func (t Tool) Render(context.Context, Sizing) (Node, error) { return nil, nil }
+
+// SizedToolbox is a [chat.Toolbox] whose tools depend on the prompt that they are declared with, or which needs an element
+// in it. An agent calls DeclaredFor before each prompt, with the budget of the prompt and its tools together.
+type SizedToolbox interface {
+	chat.Toolbox
+	DeclaredFor(ctx context.Context, s Sizing) ([]chat.Tool, error)
+}

@@ -66,8 +66,8 @@
 // [*history.ViewError], which names the entries and the element to place, before anything is sent. A [history.LeftOut]
 // says what is left out on purpose. What is pruned, let go, cleared or compacted is not missing.
 //
-// Tools may be pieces of the prompt too ([elements.Tool]) instead of [policy.Target.Tools]; then declare those of the result
-// ([render.Result].Tools) in the request. A tool is not offered if it has no priority or if the history that is shown
+// Tools may be pieces of the prompt too ([elements.Tool]); declare those that are left ([render.Result].Tools) behind
+// [policy.Target.Tools] in the request. A tool is not offered if it has no priority or if the history that is shown
 // calls it. Give no priority to the tool that reads transcripts, because summaries name it.
 //
 // Conditions are compared with the tokens of the prompt, its tools and all history that the view shows, without the

@@ -44,8 +44,6 @@ var (
 	// ErrOtherSession reports that the elements of a prompt show another session than the compactor's, or do not read theirs
 	// with [history.ViewIn], so that a compaction would not change the prompt.
 	ErrOtherSession = plan.ErrOtherSession
-	// ErrTools reports that both the prompt and [policy.Target].Tools hold tools.
-	ErrTools = plan.ErrTools
 )
 
 // ErrorType returns a short word for the kind of an error, for use as error.type of the OpenTelemetry conventions: for

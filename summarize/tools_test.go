@@ -9,7 +9,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -81,11 +80,20 @@ func TestToolsOfferedToPruningTriggerNothing(t *testing.T) {
 	require.Empty(t, d.Requests())
 }
 
-func TestToolsInThePromptAndInTheTargetAreAnError(t *testing.T) {
+func TestToolsOfThePromptAndOfTheTargetAreBothCounted(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
-	d.Target.Tools = []chat.Tool{needed}
-	_, err := d.Render(t.Context(), elements.Nodes{toolsAt(new(1), offered), prompt(d.Session)})
-	require.ErrorIs(t, err, summarize.ErrTools)
+	d.Target.Tools, d.Target.Prices = []chat.Tool{needed}, cached
+	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, offered), prompt(d.Session)})
+	require.NoError(t, err)
+	require.Equal(t, []chat.Tool{offered}, r.Tools)
+	m := d.Explain(t.Context()).Measurement
+	one := d.Target.Tokenizer.CountTools([]chat.Tool{needed})
+	require.Equal(t, one+d.Target.Tokenizer.CountTools([]chat.Tool{offered}), m.Tools)
+	require.Equal(t, count(d.Target.Tokenizer, r.Messages), m.Count, "messages only")
+	require.Equal(t, m.Tools, d.Breakdown(t.Context()).Tools)
+	u := d.Usage(r, chat.Response{Usage: chat.Usage{Input: 77, Output: 5}}, "e9")
+	require.Equal(t, r.Tokens+one, u.Counted)
+	require.Equal(t, sizing.ChangeNone, u.Sent.Compare(r.Messages, []chat.Tool{needed, offered}).Change)
 }
 
 func TestUsageCountsTheToolsThatWereSent(t *testing.T) {

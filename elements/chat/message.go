@@ -61,6 +61,13 @@ func ToolResult(callID, text string) Message {
 	return Message{Role: RoleTool, ToolCallID: callID, Content: Parts{Text(text)}}
 }
 
+// FailedResult returns a tool message that answers the call with that id: the tool failed, for a reason.
+func FailedResult(callID, reason string) Message {
+	m := ToolResult(callID, reason)
+	m.IsError = true
+	return m
+}
+
 // Text joins the message's text parts.
 func (m Message) Text() string {
 	if len(m.Content) == 1 {

@@ -119,7 +119,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 	}
 	agent := &steps.Agent{
 		Compactor: a.compactor, Prompt: a.prompt(), MaxTokens: a.MaxTokens, MaxWait: longestWait, Stream: a.Stream, OnRetry: a.OnRetry,
-		Recall: a.Recall,
+		Tools: a.Sources.toolboxes(a.Recall),
 	}
 	if a.Calibrated != nil {
 		agent.Observe = a.Calibrated.Observe
@@ -135,11 +135,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 			}
 		}
 		for _, call := range answer.Open {
-			result, err := a.Sources.answer(ctx, call, a.Tools)
-			if err == nil {
-				err = a.Session.Append(ctx, result)
-			}
-			if err != nil {
+			if err := a.Session.Append(ctx, a.Tools.Run(ctx, call)); err != nil {
 				return "", err
 			}
 		}
@@ -186,7 +182,7 @@ func (a *Agent) retarget(ctx context.Context) error {
 		Model: a.Model, Name: a.ModelName, Tokenizer: a.tokenizer(), ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
 		Prices: a.Prices,
 	}
-	if a.Sources.inPrompt() {
+	if a.Sources.Deferred != nil { // it declares them
 		target.Tools = nil
 	}
 	var err error
@@ -251,7 +247,7 @@ func (a *Agent) onEvent(e event.Event) {
 func (a *Agent) prompt() elements.Node {
 	return el.Prompt(
 		el.System(el.Priority(1000), el.Text(task, el.Required), a.Sources.catalogue()),
-		a.Sources.front(a.Tools.Definitions()),
+		a.Sources.front(),
 		a.Sources.loaded(a.Session),
 		history.Conversation{Session: a.Session, TurnsOnly: true, Props: el.Props(el.Priority(700), el.Grow(1))},
 		history.TurnStart{Session: a.Session, Props: el.Props(el.Priority(900), el.Grow(2))},

@@ -1,12 +1,11 @@
 package folderagent
 
 import (
-	"context"
-
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
@@ -22,9 +21,6 @@ type Sources struct {
 	Deferred *tools.Deferred
 }
 
-// inPrompt reports whether the prompt declares the tools, which a target then must not.
-func (s Sources) inPrompt() bool { return s.Skills != nil || s.Deferred != nil }
-
 // catalogue returns the list of skills.
 func (s Sources) catalogue() elements.Node {
 	if s.Skills == nil {
@@ -33,17 +29,12 @@ func (s Sources) catalogue() elements.Node {
 	return skills.Catalogue{Skills: s.Skills}
 }
 
-// front returns what stands in front of the conversation: instruction files, and the agent's own tools if the prompt
-// declares them.
-func (s Sources) front(own []chat.Tool) elements.Node {
-	var nodes elements.Nodes
-	if s.Instructions != nil {
-		nodes = append(nodes, el.User(el.Required, s.Instructions))
+// front returns the instruction files, in front of the conversation.
+func (s Sources) front() elements.Node {
+	if s.Instructions == nil {
+		return nil
 	}
-	if s.Skills != nil && s.Deferred == nil {
-		nodes = append(nodes, el.Each(own, func(t chat.Tool) el.Node { return el.Tool(t, el.Required) }))
-	}
-	return nodes
+	return el.User(el.Required, s.Instructions)
 }
 
 // loaded returns the summaries of the conversation, and behind them what was loaded.
@@ -58,17 +49,16 @@ func (s Sources) loaded(session *history.Session) elements.Node {
 	return nodes
 }
 
-// answer answers a call of a tool of the sources, or by the agent's tools.
-func (s Sources) answer(ctx context.Context, call chat.ToolCall, own *Tools) (chat.Message, error) {
+// toolboxes returns what answers calls: of the sources, and of recall if it is set.
+func (s Sources) toolboxes(r *recall.Tools) (list []chat.Toolbox) {
 	if s.Skills != nil {
-		if result, ok, err := s.Skills.Answer(ctx, call); ok || err != nil {
-			return result, err
-		}
+		list = append(list, s.Skills)
 	}
 	if s.Deferred != nil {
-		if result, ok, err := s.Deferred.Answer(ctx, call); ok || err != nil {
-			return result, err
-		}
+		list = append(list, s.Deferred)
 	}
-	return own.Run(ctx, call), nil
+	if r != nil {
+		list = append(list, r)
+	}
+	return list
 }

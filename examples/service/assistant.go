@@ -105,7 +105,7 @@ func (c *conversation) newest(ctx context.Context) (entry.Entry, error) {
 // answer asks the model until it calls no more tools.
 func (c *conversation) answer(ctx context.Context, maxTokens int) error {
 	steps := &agent.Agent{
-		Compactor: c.compactor, Prompt: c.prompt, MaxTokens: maxTokens, Recall: &recall.Tools{},
+		Compactor: c.compactor, Prompt: c.prompt, MaxTokens: maxTokens, Tools: []chat.Toolbox{recall.Tools{}},
 		Stream: func(d chat.Delta) {
 			if text, ok := d.(chat.Text); ok && text != "" {
 				c.out.send("text", map[string]string{"text": string(text)})

@@ -3,22 +3,11 @@
 //
 //	session, err := history.Open("session.jsonl", history.Options{Recall: true})
 //	...
-//	tools := recall.Tools{Session: session}
-//	request.Tools = append(request.Tools, tools.Declared()...)
-//	...
-//	for _, call := range answer.ToolCalls {
-//		result, ok, err := tools.Answer(ctx, call)
-//		if err != nil {
-//			return err // of the store or the context
-//		}
-//		if !ok {
-//			result = run(ctx, call) // a tool of yours
-//		}
-//		...
-//	}
+//	steps := &agent.Agent{Compactor: compactor, Prompt: prompt, Tools: []chat.Toolbox{recall.Tools{}}}
 //
-// With [history.Options].Recall, the marks in a prompt hold calls of these tools. Package summarize/agent declares and
-// answers them by itself.
+// The agent (package summarize/agent) declares the tools and answers their calls; so do mirrors and the adapters to agent
+// frameworks. Elsewhere, declare [Tools.Declared] and call [Tools.Answer]. With [history.Options].Recall, the marks in a
+// prompt hold calls of these tools.
 //
 // # Reading
 //

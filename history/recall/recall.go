@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -36,12 +35,7 @@ type Tools struct {
 	Tokenizer chat.Tokenizer
 }
 
-// ArgumentError says what is wrong with the arguments of a call, and what to do.
-type ArgumentError struct{ Reason string }
-
-func (e *ArgumentError) Error() string { return "recall: " + e.Reason }
-
-func wrong(format string, args ...any) error { return &ArgumentError{fmt.Sprintf(format, args...)} }
+func wrong(format string, args ...any) error { return chat.WrongArguments("recall", format, args...) }
 
 const readDescription = `Read, word for word, what was said earlier in this conversation: messages, tool calls and tool results, also those that are no longer shown or are shown cut. ` +
 	`Where something is left out, a mark holds the call that reads it, such as [... 5210 tokens cut here: ` + history.ReadTool + `({"entry":"0c1f","from":1200,"to":90400}) ...]. ` +
@@ -79,8 +73,11 @@ func (t Tools) Declared() []chat.Tool {
 	return tools
 }
 
-// Answer returns the result of a call, and false if it is not a call of these tools. If the arguments are wrong, the
-// result says so to the model. The error is that of the store or the context.
+// CallRules says that a call may be answered again.
+func (t Tools) CallRules(chat.ToolCall) chat.CallRules { return chat.CallRules{Again: true} }
+
+// Answer returns the result of a call, and false if it is not a call of these tools. The error is a [*chat.ArgumentError]
+// if the arguments are wrong, or that of the store or the context.
 func (t Tools) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
 	if !history.IsLookUp(call.Name) && (!t.Pins || call.Name != history.PinTool) {
 		return chat.Message{}, false, nil
@@ -94,20 +91,14 @@ func (t Tools) Answer(ctx context.Context, call chat.ToolCall) (result chat.Mess
 	default:
 		text, err = answer(ctx, call, t.pin)
 	}
-	mistake, isMistake := errors.AsType[*ArgumentError](err)
-	if isMistake {
-		text, err = mistake.Reason, nil
-	}
-	result = chat.ToolResult(call.ID, text)
-	result.IsError = isMistake
-	return result, true, err
+	return chat.ToolResult(call.ID, text), true, err
 }
 
 // answer calls a tool with the arguments of a call.
 func answer[A any](ctx context.Context, call chat.ToolCall, tool func(context.Context, A) (string, error)) (string, error) {
 	var arguments A
 	if err := json.Unmarshal([]byte(call.Arguments), &arguments); err != nil {
-		return "", wrong("the arguments are not an object of the tool's schema: write texts in quotes and numbers without")
+		return "", wrong(chat.NotAnObject)
 	}
 	return tool(ctx, arguments)
 }

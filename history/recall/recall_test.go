@@ -3,6 +3,7 @@ package recall_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -39,6 +40,14 @@ func calling(text string, calls ...[3]string) chat.Message {
 	return m
 }
 
+// said returns the result of a call as an agent appends it: a mistake of the model is a failed result.
+func said(result chat.Message, call string, err error) (chat.Message, error) {
+	if mistake, ok := errors.AsType[*chat.ArgumentError](err); ok {
+		return chat.FailedResult(call, mistake.Reason), nil
+	}
+	return result, err
+}
+
 // ask returns the text of an answer.
 func ask(t testing.TB, tools recall.Tools, tool string, arguments any) chat.Message {
 	data, ok := arguments.(string)
@@ -48,6 +57,7 @@ func ask(t testing.TB, tools recall.Tools, tool string, arguments any) chat.Mess
 		data = string(encoded)
 	}
 	m, ok, err := tools.Answer(t.Context(), chat.ToolCall{ID: "c", Name: tool, Arguments: data})
+	m, err = said(m, "c", err)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "c", m.ToolCallID)
@@ -488,6 +498,7 @@ func TestAnAgentPinsEntriesIfItMay(t *testing.T) {
 	require.Len(t, tools.Declared(), 3)
 	pin := func(arguments string) chat.Message {
 		result, ok, err := tools.Answer(t.Context(), chat.ToolCall{ID: "x", Name: history.PinTool, Arguments: arguments})
+		result, err = said(result, "x", err)
 		require.NoError(t, err)
 		require.True(t, ok)
 		return result

@@ -11,9 +11,18 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Needs is the mark of an element that needs a tool to be declared, which another element does. Its text is the error if
-// it is not.
+// Needs is the mark of an element that needs a tool to be declared. Its text is the error if it is not.
 type Needs struct{ Tool, Text string }
+
+// Shows is the mark of an element that shows what a toolbox keeps, and Wants that of a toolbox which needs one. Its text is
+// the error if there is none.
+type (
+	Shows struct{ Of any }
+	Wants struct {
+		Of   any
+		Text string
+	}
+)
 
 // Collected holds the marks of a prompt in the order of the document, once it is laid out.
 type Collected struct{ All []any }
@@ -33,11 +42,19 @@ func Of(ctx context.Context) *Collected {
 	return c
 }
 
-// Check returns the error of the first mark that needs a tool that is not declared.
+// Check returns the error of the first mark that needs a tool that is not declared, or an element that is not there.
 func Check(ctx context.Context, tools []chat.Tool) error {
-	for _, m := range Of(ctx).All {
-		if n, ok := m.(Needs); ok && !slices.ContainsFunc(tools, func(t chat.Tool) bool { return t.Name == n.Tool }) {
-			return errors.New(n.Text)
+	all := Of(ctx).All
+	for _, m := range all {
+		switch m := m.(type) {
+		case Needs:
+			if !slices.ContainsFunc(tools, func(t chat.Tool) bool { return t.Name == m.Tool }) {
+				return errors.New(m.Text)
+			}
+		case Wants:
+			if !slices.Contains(all, any(Shows{m.Of})) {
+				return errors.New(m.Text)
+			}
 		}
 	}
 	return nil

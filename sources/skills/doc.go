@@ -9,24 +9,16 @@
 //	prompt := el.Prompt(
 //		el.System(el.Text("You are a coding agent."), skills.Catalogue{Skills: known}),
 //		history.Compacted{Session: session},
-//		skills.Loaded{Skills: known}, // declares the tool, and shows what was loaded before the last compaction
+//		skills.Loaded{Skills: known}, // shows what was loaded before the last compaction
 //		history.Conversation{Session: session, TurnsOnly: true},
 //		history.TurnStart{Session: session},
 //		history.TurnRounds{Session: session},
 //	)
-//	...
-//	for _, call := range answer.Open {
-//		result, ok, err := known.Answer(ctx, call)
-//		if err != nil {
-//			return err // of the session or the context
-//		}
-//		if !ok {
-//			result = run(ctx, call) // a tool of yours
-//		}
-//		...
-//	}
+//	steps := &agent.Agent{Compactor: compactor, Prompt: prompt, Tools: []chat.Toolbox{known}}
 //
-// Declare the other tools in the prompt too, by elements.Tool: a prompt that declares tools is sent with these alone.
+// The agent declares the tool and answers its calls. A compactor refuses a prompt that shows skills while no tool is
+// declared, and one without [Loaded] whose agent has the skills among its tools. Without an agent, declare
+// [Skills.Declared] and call [Skills.Answer].
 //
 // # What it costs
 //

@@ -38,7 +38,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("== %s, with the tool %s\n", title, result.Tools[0].Name)
+		fmt.Printf("== %s\n", title)
 		for _, m := range result.Messages {
 			fmt.Printf("%s: %s\n", m.Role, cmp.Or(m.Text(), "(calls the tool)"))
 		}
@@ -63,7 +63,7 @@ func Example() {
 	show("after it")
 
 	// Output:
-	// == before a compaction, with the tool load_skill
+	// == before a compaction
 	// system: You are a coding agent.
 	// <skills>
 	// Skills are instructions for kinds of tasks. Before a task that one is for, load it with load_skill.
@@ -76,7 +76,7 @@ func Example() {
 	// (Files of the skill, which load_skill loads: references/tag.md)
 	// </skill>
 	// assistant: Done.
-	// == after it, with the tool load_skill
+	// == after it
 	// system: You are a coding agent.
 	// <skills>
 	// Skills are instructions for kinds of tasks. Before a task that one is for, load it with load_skill.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html"
 	"path"
@@ -16,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 )
@@ -40,12 +40,7 @@ const (
 	leastPart = 100
 )
 
-// ArgumentError says why something cannot be loaded, and what to do.
-type ArgumentError struct{ Reason string }
-
-func (e *ArgumentError) Error() string { return "skills: " + e.Reason }
-
-func wrong(format string, args ...any) error { return &ArgumentError{fmt.Sprintf(format, args...)} }
+func wrong(format string, args ...any) error { return chat.WrongArguments("skills", format, args...) }
 
 // request holds the arguments of the tool.
 type request struct {
@@ -64,35 +59,43 @@ func (r request) item() string {
 	return name
 }
 
-// Tool returns the tool that loads skills, which [Loaded] declares.
-func (s *Skills) Tool() chat.Tool {
-	return chat.Tool{Name: ToolName, Description: toolDescription, Parameters: json.RawMessage(toolSchema)}
+// Declared returns the tool that loads skills.
+func (s *Skills) Declared() []chat.Tool {
+	return []chat.Tool{{Name: ToolName, Description: toolDescription, Parameters: json.RawMessage(toolSchema)}}
 }
 
-// Answer returns the result of a call, and false if it is not a call of [ToolName]. What is wrong with the arguments or
-// a file, the result says to the model. The error is that of the session, of the context or of OnLetGo.
+// DeclaredFor returns the tool that loads skills, or nothing if there are no skills. The prompt must then hold a [Loaded].
+func (s *Skills) DeclaredFor(ctx context.Context, _ elements.Sizing) ([]chat.Tool, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	items, err := s.store().Items(ctx, "")
+	if err != nil || len(items) == 0 && len(s.List()) == 0 {
+		return nil, err
+	}
+	marks.Add(ctx, marks.Wants{Of: s, Text: "skills: the model may load skills, and nothing shows what was loaded once its result is compacted: place skills.Loaded with the same Skills in the prompt, between history.Compacted and history.Conversation"})
+	return s.Declared(), nil
+}
+
+// CallRules says that a call may be answered again.
+func (s *Skills) CallRules(chat.ToolCall) chat.CallRules { return chat.CallRules{Again: true} }
+
+// Answer returns the result of a call, and false if it is not a call of [ToolName]. The error is a [*chat.ArgumentError] if
+// something is wrong with the arguments or a file, or that of the session, of the context or of OnLetGo.
 func (s *Skills) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
 	if call.Name != ToolName {
 		return chat.Message{}, false, nil
 	}
 	var r request
-	text := ""
 	if json.Unmarshal([]byte(call.Arguments), &r) != nil {
-		err = wrong("the arguments are not an object of the tool's schema: write texts in quotes and numbers without")
-	} else {
-		text, err = s.guarded(ctx, r, call.ID)
+		return result, true, wrong(chat.NotAnObject)
 	}
-	mistake, isMistake := errors.AsType[*ArgumentError](err)
-	if isMistake {
-		text, err = mistake.Reason, nil
-	}
-	result = chat.ToolResult(call.ID, text)
-	result.IsError = isMistake
-	return result, true, err
+	text, err := s.guarded(ctx, r, call.ID)
+	return chat.ToolResult(call.ID, text), true, err
 }
 
 // Load loads the instructions of a skill as if the agent had asked for them, for instance because the user named it.
-// [Loaded] shows them. The error is an [*ArgumentError] if there is no such skill, or it cannot be read.
+// [Loaded] shows them. The error is an [*chat.ArgumentError] if there is no such skill, or it cannot be read.
 func (s *Skills) Load(ctx context.Context, skill string) error {
 	_, err := s.guarded(ctx, request{Skill: skill}, "")
 	return err

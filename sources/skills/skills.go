@@ -112,8 +112,8 @@ func (c Catalogue) ElementProps() elements.Props {
 // IgnoresBudget marks the element as one whose size does not depend on its share of the budget.
 func (c Catalogue) IgnoresBudget() {}
 
-// Loaded declares the tool that loads skills, and shows what was loaded and is shown by no result of the tool: because
-// that was compacted or cleared, or the application loaded it. Place it between [history.Compacted] and
+// Loaded shows what was loaded and is shown by no result of the tool: because that was compacted or cleared, or the
+// application loaded it. The tool must be declared: by an agent of whose tools the skills are one. Place it between [history.Compacted] and
 // [history.Conversation], where it changes only when something is compacted, cleared or let go. It is required, takes at
 // most [Skills].LoadedShare, and shows nothing if there are no skills.
 type Loaded struct {
@@ -135,6 +135,8 @@ const (
 	catalogueHead = "Skills are instructions for kinds of tasks. Before a task that one is for, load it with " + ToolName + "."
 	loadedHead    = "What was loaded of skills earlier in this conversation:"
 
+	undeclared = "skills: the prompt shows skills, and no tool " + ToolName + " is declared: add the Skills to the agent's tools, or their Declared to the target's"
+
 	setFolder = "set the FS of an os.Root of the folder"
 
 	leastDescription = 60 // bytes
@@ -147,7 +149,7 @@ func (c Catalogue) Render(ctx context.Context, s elements.Sizing) (elements.Node
 	}
 	lines := catalogue(c.Skills.List(), kept.Share(c.Skills.CatalogueShare, 0.05, s), s.Tokenizer)
 	if len(lines) > 0 {
-		marks.Add(ctx, marks.Needs{Tool: ToolName, Text: "skills: the prompt lists skills, and no tool " + ToolName + " is declared: place skills.Loaded with the same Skills in it"})
+		marks.Add(ctx, marks.Needs{Tool: ToolName, Text: undeclared})
 	}
 	ranked := make([]textblock.Ranked, len(lines))
 	for i, line := range lines {
@@ -188,7 +190,7 @@ func catalogue(list []Skill, limit int, t chat.Tokenizer) []string {
 	return lines(max(0, kept.MostThat(0, len(list)-1, func(n int) bool { return fits(lines(n, leastDescription)) })), leastDescription)
 }
 
-// Render declares the tool, and shows what was loaded.
+// Render shows what was loaded.
 func (l Loaded) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	if err := l.Skills.check(); err != nil {
 		return nil, err
@@ -212,7 +214,9 @@ func (l Loaded) Render(ctx context.Context, s elements.Sizing) (elements.Node, e
 	if len(over) > 0 {
 		texts = append(texts, "(loaded too, but without room at present: "+namesOf(over)+")")
 	}
-	return elements.Nodes{elements.Tool{Tool: l.Skills.Tool()}, kept.Message(loadedHead, texts)}, nil
+	marks.Add(ctx, marks.Shows{Of: l.Skills})
+	marks.Add(ctx, marks.Needs{Tool: ToolName, Text: undeclared})
+	return kept.Message(loadedHead, texts), nil
 }
 
 // namesOf returns the names of items on a line.

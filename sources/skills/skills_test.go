@@ -2,6 +2,7 @@ package skills_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -86,10 +87,19 @@ func (a agent) call(arguments string) string {
 	return m.Text()
 }
 
+// said returns the result of a call as an agent appends it: a mistake of the model is a failed result.
+func said(result chat.Message, call string, err error) (chat.Message, error) {
+	if mistake, ok := errors.AsType[*chat.ArgumentError](err); ok {
+		return chat.FailedResult(call, mistake.Reason), nil
+	}
+	return result, err
+}
+
 func (a agent) answer(arguments string) chat.Message {
 	a.t.Helper()
 	*a.calls++
 	m, ok, err := a.known.Answer(a.t.Context(), chat.ToolCall{ID: fmt.Sprint("call", *a.calls), Name: skills.ToolName, Arguments: arguments})
+	m, err = said(m, fmt.Sprint("call", *a.calls), err)
 	require.NoError(a.t, err)
 	require.True(a.t, ok)
 	return m
@@ -298,7 +308,7 @@ func TestTheApplicationLoadsAndLetsGo(t *testing.T) {
 	require.Contains(t, a.shown(8000), `<skill name="skill-01"`)
 	require.NoError(t, a.known.LetGo(t.Context(), "skill-01"))
 	require.NotContains(t, a.shown(8000), `<skill name="skill-01"`)
-	var mistake *skills.ArgumentError
+	var mistake *chat.ArgumentError
 	require.ErrorAs(t, a.known.Load(t.Context(), "other"), &mistake)
 	require.ErrorIs(t, (&skills.Skills{}).Load(t.Context(), "a"), history.ErrNoSession)
 	a.known.OnLetGo = func(skills.LetGo) { panic("no") }
@@ -617,8 +627,9 @@ func TestACompactorRefusesACatalogueWithoutTheToolThatLoads(t *testing.T) {
 	}{
 		"nothing declares it":          {nil, nil, []fs.FS{many(3)}, true},
 		"other tools do not help":      {nil, []chat.Tool{{Name: "read"}}, []fs.FS{many(3)}, true},
-		"Loaded declares it":           {func(s *skills.Skills) elements.Node { return skills.Loaded{Skills: s} }, nil, []fs.FS{many(3)}, false},
-		"the application declares it":  {nil, []chat.Tool{(&skills.Skills{}).Tool()}, []fs.FS{many(3)}, false},
+		"Loaded does not declare it":   {func(s *skills.Skills) elements.Node { return skills.Loaded{Skills: s} }, nil, []fs.FS{many(3)}, true},
+		"the target declares it":       {nil, (&skills.Skills{}).Declared(), []fs.FS{many(3)}, false},
+		"the prompt declares it":       {func(s *skills.Skills) elements.Node { return el.Tool(s.Declared()[0]) }, nil, []fs.FS{many(3)}, false},
 		"it is not needed for nothing": {nil, nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -633,7 +644,7 @@ func TestACompactorRefusesACatalogueWithoutTheToolThatLoads(t *testing.T) {
 			_, err := c.Render(t.Context(), append(root, history.All{Session: a.known.Session}))
 			require.NoError(t, c.Close())
 			if test.refused {
-				require.EqualError(t, err, "skills: the prompt lists skills, and no tool load_skill is declared: place skills.Loaded with the same Skills in it")
+				require.EqualError(t, err, "skills: the prompt shows skills, and no tool load_skill is declared: add the Skills to the agent's tools, or their Declared to the target's")
 			} else {
 				require.NoError(t, err)
 			}

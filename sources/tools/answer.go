@@ -9,7 +9,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 	"github.com/promptree-go/promptree/sources/skills"
 )
@@ -60,65 +59,46 @@ func (d *Deferred) idle(s elements.Sizing) []chat.Tool {
 		}
 		return append([]chat.Tool{{Name: SearchTool, Description: text, Parameters: json.RawMessage(searchSchema)}}, list...)
 	}
+	if s.Tokenizer == nil {
+		return with(0)
+	}
 	limit := kept.Share(d.IdleShare, 0.05, s)
 	return with(max(0, kept.MostThat(0, len(d.Tools), func(n int) bool { return s.Tokenizer.CountTools(with(n)) <= limit })))
 }
 
-// ArgumentError says what is wrong with a call, and what to do.
-type ArgumentError struct{ Reason string }
+func wrong(format string, args ...any) error { return chat.WrongArguments("tools", format, args...) }
 
-func (e *ArgumentError) Error() string { return "tools: " + e.Reason }
-
-func wrong(format string, args ...any) error { return &ArgumentError{fmt.Sprintf(format, args...)} }
+// CallRules says that a search may be answered again. What a tool does is not known.
+func (d *Deferred) CallRules(call chat.ToolCall) chat.CallRules {
+	return chat.CallRules{Again: call.Name == SearchTool}
+}
 
 // Answer returns the result of a call, and false if it is not a call of [SearchTool], of [CallTool] or of one of the
-// tools. A tool is run by [Deferred].Run. What is wrong with the arguments, the result says to the model. The error is
+// tools. A tool is run by [Deferred].Run. The error is a [*chat.ArgumentError] if something is wrong with the arguments, or
 // that of Run, of the session, of the context or of OnChange.
 func (d *Deferred) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
 	if call.Name == SearchTool {
-		text, err := callback.Call(ctx, func(ctx context.Context) (string, error) { return d.search(ctx, call) })
-		if callback.Misbehaved(err) {
-			err = fmt.Errorf("tools: a tokenizer or a folder of skills: %w", err)
-		}
-		return resultOf(call, text, err)
+		text, err := d.search(ctx, call)
+		return chat.ToolResult(call.ID, text), true, err
 	}
 	inner, ok, err := d.Resolve(call)
-	if !ok {
-		return chat.Message{}, false, nil
-	}
-	if err != nil {
-		return resultOf(call, "", err)
-	}
-	if d.Run == nil {
+	switch {
+	case !ok || err != nil:
+		return chat.Message{}, ok, err
+	case d.Run == nil:
 		return chat.Message{}, true, errors.New("tools: Deferred.Run is not set: set what runs the tools, or run what Resolve returns")
 	}
 	if err := d.use(ctx, inner); err != nil {
 		return chat.Message{}, true, err
 	}
-	result, err = callback.Call(ctx, func(ctx context.Context) (chat.Message, error) { return d.Run(ctx, inner) })
-	if callback.Misbehaved(err) {
-		err = fmt.Errorf("tools: Deferred.Run: %w", err)
+	if result, err = d.Run(ctx, inner); err == nil && (result.Role != "" || len(result.Content) > 0) { // else it is no message
+		result.Role, result.ToolCallID = chat.RoleTool, call.ID
 	}
-	if err == nil && result.Role == "" && len(result.Content) == 0 {
-		err = fmt.Errorf("tools: Deferred.Run returned no message for a call of %s: return a chat.ToolResult, also if there is no output", nameOf(inner.Name))
-	}
-	result.Role, result.ToolCallID = chat.RoleTool, call.ID
-	return result, true, err
-}
-
-// resultOf returns the result of a call, with a mistake in it as text.
-func resultOf(call chat.ToolCall, text string, err error) (chat.Message, bool, error) {
-	mistake, isMistake := errors.AsType[*ArgumentError](err)
-	if isMistake {
-		text, err = mistake.Reason, nil
-	}
-	result := chat.ToolResult(call.ID, text)
-	result.IsError = isMistake
 	return result, true, err
 }
 
 // Resolve returns the call of a tool that a call of the model means, and false if it means none of the tools: of what
-// [CallTool] names, with the arguments given there, or of a tool by its own name. The error is an [*ArgumentError] if
+// [CallTool] names, with the arguments given there, or of a tool by its own name. The error is an [*chat.ArgumentError] if
 // there is no such tool, or the arguments do not fit its schema. Use it to run tools otherwise than by [Deferred].Run.
 func (d *Deferred) Resolve(call chat.ToolCall) (inner chat.ToolCall, ok bool, err error) {
 	inner = call
@@ -171,7 +151,7 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 	}
 	switch {
 	case json.Unmarshal([]byte(call.Arguments), &r) != nil:
-		return "", wrong("the arguments are not an object of the tool's schema: write texts in quotes and numbers without")
+		return "", wrong(chat.NotAnObject)
 	case len(r.Query) > mostQuery || strings.TrimSpace(r.Query) == "":
 		return "", wrong("give a query of a few words")
 	case r.Limit <= 0:

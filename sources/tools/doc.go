@@ -3,21 +3,17 @@
 //	more := &tools.Deferred{Session: session, Tools: found, Run: run}
 //	prompt := el.Prompt(
 //		el.System(el.Text("You are a coding agent.")),
-//		el.Tool(read), el.Tool(write), // those that are always in use
 //		history.Compacted{Session: session},
 //		tools.Found{Deferred: more},
 //		history.Conversation{Session: session, TurnsOnly: true},
 //		history.TurnStart{Session: session},
 //		history.TurnRounds{Session: session},
 //	)
-//	...
-//	for _, call := range answer.Open {
-//		result, ok, err := more.Answer(ctx, call)
-//		if err != nil {
-//			return err // of Run, of the session or of the context
-//		}
-//		...
-//	}
+//	steps := &agent.Agent{Compactor: compactor, Prompt: prompt, Tools: []chat.Toolbox{more}}
+//
+// The agent declares the tools and answers their calls. A compactor refuses a prompt that shows found tools while none is
+// declared, and one without [Found] whose agent has the Deferred among its tools. Without an agent, declare
+// [Deferred.DeclaredFor] and call [Deferred.Answer].
 //
 // The model searches by [SearchTool], which ranks tools by the words of their names and descriptions. How it calls what
 // it has found is the caller's choice:

@@ -3,6 +3,7 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 
@@ -44,18 +45,20 @@ func Example() {
 		{ID: "2", Name: tools.CallTool, Arguments: `{"name":"forecast","arguments":{"town":"Rome"}}`},
 		{ID: "3", Name: tools.CallTool, Arguments: `{"name":"forecast","arguments":{"city":"Rome"}}`},
 	} {
-		sent, err := render.Render(ctx, prompt, render.Options{Budget: 4000, Tokenizer: tiktoken.O200k()})
-		if err != nil {
+		if _, err := render.Render(ctx, prompt, render.Options{Budget: 4000, Tokenizer: tiktoken.O200k()}); err != nil {
 			log.Fatal(err)
 		}
 		result, _, err := more.Answer(ctx, call)
+		if mistake, ok := errors.AsType[*chat.ArgumentError](err); ok { // an agent does this by itself
+			result, err = chat.FailedResult(call.ID, mistake.Reason), nil
+		}
 		if err != nil {
 			log.Fatal(err)
 		}
 		if err := session.Append(ctx, chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}, result); err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%d tools declared; %s\n%s\n", len(sent.Tools), call.Arguments, result.Text())
+		fmt.Printf("%d tools declared; %s\n%s\n", len(more.Declared()), call.Arguments, result.Text())
 	}
 
 	// Output:

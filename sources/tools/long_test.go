@@ -104,8 +104,11 @@ func (w *worker) restart() {
 
 func (w *worker) prompt() elements.Node {
 	s := w.session
+	declared, err := w.more.DeclaredFor(w.t.Context(), elements.Sizing{PromptBudget: budget, Tokenizer: quarter})
+	require.NoError(w.t, err)
 	return el.Prompt(
 		el.System(el.Text("You are a coding agent."), skills.Catalogue{Skills: w.known}),
+		el.Each(slices.Concat(w.known.Declared(), declared), func(t chat.Tool) el.Node { return el.Tool(t, el.Required) }),
 		el.Tool(chat.Tool{Name: "read", Description: "Reads a file."}),
 		history.Compacted{Session: s},
 		skills.Loaded{Skills: w.known}, tools.Found{Deferred: w.more},

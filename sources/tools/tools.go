@@ -70,8 +70,8 @@ type Change struct {
 	Reread int
 }
 
-// Found declares the tools by which the model searches and calls, and shows the definitions that were found and are
-// shown by no result: because that was compacted or cleared. Place it between [history.Compacted] and
+// Found shows the definitions that were found and are shown by no result: because that was compacted or cleared. The tools
+// must be declared: by an agent of whose tools the Deferred is one. Place it between [history.Compacted] and
 // [history.Conversation]. It is required, and shows nothing if there are no tools.
 type Found struct {
 	elements.Props
@@ -90,7 +90,7 @@ func (f Found) IgnoresBudget() {}
 
 const foundHead = "Definitions of tools that were found earlier in this conversation:"
 
-// Render declares tools, and shows definitions.
+// Render shows definitions.
 func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	d := f.Deferred
 	if d == nil || d.Session == nil {
@@ -99,10 +99,61 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 	if err := d.check(); err != nil || len(d.Tools) == 0 {
 		return nil, err
 	}
-	d.sizing.Set(s)
-	if d.Skills != nil && len(d.Skills.List()) > 0 {
-		marks.Add(ctx, marks.Needs{Tool: skills.ToolName, Text: "tools: the search finds skills (Deferred.Skills), and no tool " + skills.ToolName + " is declared: place skills.Loaded with the same Skills in the prompt"})
+	marks.Add(ctx, marks.Shows{Of: d})
+	first := SearchTool
+	if d.Way == Native {
+		first = d.Tools[0].Name
 	}
+	marks.Add(ctx, marks.Needs{Tool: first, Text: "tools: the prompt shows found tools, and no tool " + nameOf(first) + " is declared: add the Deferred to the agent's tools, or what it declares to the target's"})
+	if d.Way != ByCall {
+		return nil, nil
+	}
+	d.sizing.Set(s)
+	view, err := history.LookIn(ctx, d.Session)
+	if err != nil {
+		return nil, err
+	}
+	items, err := d.items(ctx, view.Leaf())
+	if err != nil {
+		return nil, err
+	}
+	fit, _ := d.fit(items, s)
+	var texts []string
+	for _, i := range fit {
+		if block := d.block(*d.tool(i.Name), s); !kept.Shown(view, s, i.Call, block) {
+			texts = append(texts, block)
+		}
+	}
+	return kept.Message(foundHead, texts), nil
+}
+
+// Declared returns what is declared before anything is rendered or found: with Native all tools, otherwise those by which
+// the model searches and calls, without names of tools.
+func (d *Deferred) Declared() []chat.Tool {
+	if d.Way == Native {
+		return d.native(history.View{}, nil, elements.Sizing{})
+	}
+	return d.idle(elements.Sizing{})
+}
+
+// DeclaredFor returns the tools to declare with a prompt, nothing if there are none: those by which the model searches and
+// calls, with the names of as many tools as fit, and in the ways [Declared] and [Native] those that were found. With
+// [ByCall] the prompt must hold a [Found].
+func (d *Deferred) DeclaredFor(ctx context.Context, s elements.Sizing) ([]chat.Tool, error) {
+	if d.Session == nil {
+		return nil, fmt.Errorf("tools: Deferred.Session is not set: %w", history.ErrNoSession)
+	}
+	if err := d.check(); err != nil || len(d.Tools) == 0 {
+		return nil, err
+	}
+	if d.Skills != nil && len(d.Skills.List()) > 0 {
+		marks.Add(ctx, marks.Needs{Tool: skills.ToolName, Text: "tools: the search finds skills (Deferred.Skills), and no tool " + skills.ToolName + " is declared: add the same Skills to the agent's tools"})
+	}
+	if d.Way == ByCall {
+		marks.Add(ctx, marks.Wants{Of: d, Text: "tools: the model may search for tools, and nothing shows what was found once its result is compacted: place tools.Found with the same Deferred in the prompt, between history.Compacted and history.Conversation"})
+		return d.idle(s), nil
+	}
+	d.sizing.Set(s)
 	view, err := history.LookIn(ctx, d.Session)
 	if err != nil {
 		return nil, err
@@ -114,26 +165,17 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 	if d.Way == Native {
 		return d.native(view, items, s), nil
 	}
-	var nodes elements.Nodes
-	for _, t := range d.idle(s) {
-		nodes = append(nodes, elements.Tool{Tool: t})
-	}
+	list := d.idle(s)
 	fit, _ := d.fit(items, s)
-	var texts []string
 	for _, i := range fit {
-		tool := d.tool(i.Name)
-		if d.Way == Declared {
-			nodes = append(nodes, elements.Tool{Tool: *tool})
-		} else if block := d.block(*tool, s); !kept.Shown(view, s, i.Call, block) {
-			texts = append(texts, block)
-		}
+		list = append(list, *d.tool(i.Name))
 	}
-	return append(nodes, kept.Message(foundHead, texts)), nil
+	return list, nil
 }
 
 // native declares all tools as deferred, but those that were called and to which the view holds no reference any more,
 // because the provider's search was compacted.
-func (d *Deferred) native(view history.View, items []kept.Item, s elements.Sizing) elements.Nodes {
+func (d *Deferred) native(view history.View, items []kept.Item, s elements.Sizing) []chat.Tool {
 	referred := map[string]bool{}
 	for _, t := range view.Turns {
 		for _, r := range t.Rounds {
@@ -148,12 +190,11 @@ func (d *Deferred) native(view history.View, items []kept.Item, s elements.Sizin
 		}
 	}
 	fit, _ := d.fit(items, s)
-	nodes := make(elements.Nodes, len(d.Tools))
-	for n, t := range d.Tools {
-		t.Deferred = referred[t.Name] || !kept.Has(fit, t.Name)
-		nodes[n] = elements.Tool{Tool: t}
+	list := slices.Clone(d.Tools)
+	for n, t := range list {
+		list[n].Deferred = referred[t.Name] || !kept.Has(fit, t.Name)
 	}
-	return nodes
+	return list
 }
 
 // check returns an error for tools that cannot be told apart.

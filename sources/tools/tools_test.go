@@ -24,8 +24,6 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
-	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/models"
 )
 
 var quarter = sizingtest.Quarter{}
@@ -66,8 +64,11 @@ func newAgent(t *testing.T, s *history.Session, list ...chat.Tool) agent {
 func (a agent) render(budget int) *render.Result {
 	a.t.Helper()
 	s := a.more.Session
+	declared, err := a.more.DeclaredFor(a.t.Context(), elements.Sizing{PromptBudget: budget, Tokenizer: quarter})
+	require.NoError(a.t, err)
 	prompt := el.Prompt(
 		el.System(el.Text("You help.")), el.Tool(chat.Tool{Name: "read"}),
+		el.Each(declared, func(t chat.Tool) el.Node { return el.Tool(t, el.Required) }),
 		history.Compacted{Session: s}, tools.Found{Deferred: a.more}, history.Conversation{Session: s, TurnsOnly: true},
 		history.TurnStart{Session: s}, history.TurnRounds{Session: s},
 	)
@@ -91,6 +92,14 @@ func names(list []chat.Tool) (names []string) {
 	return names
 }
 
+// said returns the result of a call as an agent appends it: a mistake of the model is a failed result.
+func said(result chat.Message, call string, err error) (chat.Message, error) {
+	if mistake, ok := errors.AsType[*chat.ArgumentError](err); ok {
+		return chat.FailedResult(call, mistake.Reason), nil
+	}
+	return result, err
+}
+
 // call answers a call as an agent does, and returns the result.
 func (a agent) call(name string, arguments any) chat.Message {
 	a.t.Helper()
@@ -103,6 +112,7 @@ func (a agent) call(name string, arguments any) chat.Message {
 	}
 	call := chat.ToolCall{ID: fmt.Sprint("call", *a.calls), Name: name, Arguments: data}
 	m, ok, err := a.more.Answer(a.t.Context(), call)
+	m, err = said(m, call.ID, err)
 	require.NoError(a.t, err)
 	require.True(a.t, ok)
 	require.NoError(a.t, a.more.Session.Append(a.t.Context(), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}, m))
@@ -131,13 +141,14 @@ func TestUntilUsedManyToolsTakeATwentieth(t *testing.T) {
 			for _, budget := range []int{8000, 32_000, 200_000} {
 				a := newAgent(t, nil, list...)
 				a.more.Way = way
-				with, err := render.Render(t.Context(), el.Prompt(el.User(el.Text("Begin.")), tools.Found{Deferred: a.more}), render.Options{Budget: budget, Tokenizer: count})
+				declared, err := a.more.DeclaredFor(t.Context(), elements.Sizing{PromptBudget: budget, Tokenizer: count})
 				require.NoError(t, err)
-				require.LessOrEqual(t, count.CountTools(with.Tools), budget/20)
-				require.Contains(t, with.Tools[0].Description, "mcp__github__do_000")
+				require.LessOrEqual(t, count.CountTools(declared), budget/20)
+				require.Contains(t, declared[0].Description, "mcp__github__do_000")
 				if budget == 200_000 {
-					require.Contains(t, with.Tools[0].Description, "mcp__files__do_199.")
+					require.Contains(t, declared[0].Description, "mcp__files__do_199.")
 				}
+				require.NotContains(t, a.more.Declared()[0].Description, "mcp__", "without a budget")
 			}
 		}
 	}
@@ -373,8 +384,6 @@ func TestErrorsOfTheCallersFunctionsNameThem(t *testing.T) {
 	own := errors.New("mine")
 	a.more.Run = func(context.Context, chat.ToolCall) (chat.Message, error) { return chat.Message{}, own }
 	require.ErrorIs(t, answer(), own)
-	a.more.Run = func(context.Context, chat.ToolCall) (chat.Message, error) { panic("no") }
-	require.ErrorContains(t, answer(), "tools: Deferred.Run: it panicked: no")
 	a.more.Run = nil
 	require.ErrorContains(t, answer(), "Deferred.Run is not set")
 	for _, list := range [][]chat.Tool{{{}}, {tool("a", ""), tool("a", "")}, {tool(tools.SearchTool, "")}} {
@@ -462,6 +471,7 @@ func FuzzSearch(f *testing.F) {
 		require.NoError(t, err)
 		for _, c := range [][2]string{{tools.SearchTool, `{"query":` + string(quote(t, query)) + `}`}, {tools.CallTool, arguments}, {name, arguments}} {
 			m, ok, err := a.more.Answer(t.Context(), chat.ToolCall{ID: "x", Name: c[0], Arguments: c[1]})
+			m, err = said(m, "x", err)
 			require.NoError(t, err)
 			require.True(t, ok)
 			if c[0] == tools.SearchTool {
@@ -475,27 +485,4 @@ func quote(t *testing.T, text string) []byte {
 	data, err := json.Marshal(text)
 	require.NoError(t, err)
 	return data
-}
-
-func TestACompactorRefusesASearchForSkillsWithoutTheToolThatLoadsThem(t *testing.T) {
-	a := newAgent(t, nil, many(3, 50)...)
-	a.more.Skills = &skills.Skills{Session: a.more.Session, Folders: []fs.FS{fstest.MapFS{"tidy/SKILL.md": {Data: []byte("---\nname: tidy\ndescription: Tidies.\n---\nTidy.")}}}}
-	root := elements.Nodes{tools.Found{Deferred: a.more}, history.All{Session: a.more.Session}}
-	c := &summarize.Compactor{Session: a.more.Session, Target: summarize.Target{Model: models.Offline{Tokenizer: quarter}, Tokenizer: quarter, Budget: 8000}}
-	defer c.Close()
-	_, err := c.Render(t.Context(), root)
-	require.EqualError(t, err, "tools: the search finds skills (Deferred.Skills), and no tool load_skill is declared: place skills.Loaded with the same Skills in the prompt")
-	_, err = c.Render(t.Context(), append(root, skills.Loaded{Skills: a.more.Skills}))
-	require.NoError(t, err)
-}
-
-func TestARunThatReturnsNoMessageIsAnError(t *testing.T) {
-	a := newAgent(t, nil, tool("look", "looks"))
-	call := chat.ToolCall{ID: "1", Name: "look", Arguments: `{"path":"a"}`}
-	a.more.Run = func(context.Context, chat.ToolCall) (chat.Message, error) { return chat.Message{}, nil }
-	_, _, err := a.more.Answer(t.Context(), call)
-	require.EqualError(t, err, "tools: Deferred.Run returned no message for a call of look: return a chat.ToolResult, also if there is no output")
-	a.more.Run = func(context.Context, chat.ToolCall) (chat.Message, error) { return chat.ToolResult("", ""), nil }
-	_, _, err = a.more.Answer(t.Context(), call)
-	require.NoError(t, err)
 }

@@ -83,11 +83,12 @@
 //
 // # Looking up what is no longer shown
 //
-// Give the agent two tools that read and search the whole conversation, and let the marks in its prompts name them:
+// Give the agent tools that read and search the whole conversation, and let the marks in its prompts name them:
 //
 //	session, err := history.Open("session.jsonl", history.Options{Recall: true})
 //	...
-//	tools, err := adkagent.RecallTools(options) // those of the plugin
+//	options.Tools = []chat.Toolbox{recall.Tools{}} // skills, deferred tools and functions of agent.Tool go here too
+//	tools, err := adkagent.Tools(options) // those of the plugin
 //	...
 //	llmagent.Config{Tools: append(mine, tools...)} // and the rest of your configuration
 //

@@ -26,8 +26,9 @@ type Options struct {
 	Agent string
 	// Compactor of an agent with a single conversation, see [Conversation]. Set either this or Choose.
 	Compactor *summarize.Compactor
-	// Prompt of that conversation, see [Conversation].
+	// Prompt and Tools of that conversation, see [Conversation].
 	Prompt elements.Node
+	Tools  []chat.Toolbox
 	// Choose returns the conversation of a request, for several agents or sessions. Tell them apart by ctx.AgentName
 	// and ctx.SessionID, and agents that run in parallel by ctx.Branch. Choose is called before each request and must
 	// return the same compactor for the same conversation. If it returns a Conversation without a compactor, the
@@ -41,9 +42,11 @@ type Conversation struct {
 	// to those of the agent. The caller closes it, and the session.
 	Compactor *summarize.Compactor
 	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone, a
-	// [history.All]. It may show instruction files (package instructions), but not declare tools, as the elements of
-	// packages skills and tools do: the agent has its own.
+	// [history.All]. It may not declare tools: the agent has its own.
 	Prompt elements.Node
+	// Tools that the functions of [Tools] answer; see [mirror.Mirror].Tools. Defaults to those of the options, and must
+	// declare the same.
+	Tools []chat.Toolbox
 }
 
 // New returns the plugin, for the Plugins of a runner.PluginConfig. Several runners may share it.
@@ -85,7 +88,7 @@ func keyOf(ctx agent.ReadonlyContext) requestKey {
 
 // conversation returns the conversation of a request, and reports whether there is one.
 func (o Options) conversation(ctx agent.ReadonlyContext) (Conversation, bool, error) {
-	c := Conversation{o.Compactor, o.Prompt}
+	c := Conversation{o.Compactor, o.Prompt, o.Tools}
 	if o.Choose != nil {
 		var err error
 		if c, err = o.Choose(ctx); err != nil {
@@ -93,6 +96,9 @@ func (o Options) conversation(ctx agent.ReadonlyContext) (Conversation, bool, er
 		}
 	} else if ctx.AgentName() != o.Agent {
 		return c, false, nil
+	}
+	if c.Tools == nil {
+		c.Tools = o.Tools
 	}
 	if c.Compactor != nil && c.Compactor.Session == nil {
 		return c, false, errors.New("adkagent: the compactor has no session: set Compactor.Session")
@@ -111,7 +117,7 @@ func (p *callbacks) of(c Conversation, before *step) *conversation {
 	}
 	if s.Mirror == nil {
 		from := func(c *genai.Content) ([]chat.Message, error) { return FromADK([]*genai.Content{c}) }
-		s.Mirror = &mirror.Mirror[*genai.Content]{Compactor: c.Compactor, From: from, To: s.to, Partial: true}
+		s.Mirror = &mirror.Mirror[*genai.Content]{Compactor: c.Compactor, Tools: c.Tools, From: from, To: s.to, Partial: true}
 	}
 	return s
 }

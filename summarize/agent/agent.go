@@ -43,10 +43,10 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -55,13 +55,14 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	internal "github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/internal/toolbox"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -80,14 +81,11 @@ type Agent struct {
 	Temperature *float64
 	// ToolChoice says whether the model may call tools. Defaults to [chat.ToolChoiceAuto].
 	ToolChoice chat.ToolChoice
-	// Recall, if set, holds the tools by which the model reads and searches the session, which must have been opened with
-	// [history.Options].Recall. They are declared with the target's tools, or with those of the prompt, and count towards
-	// the budget. Their calls are answered by the step. Session defaults to the compactor's. MaxTokens defaults to an
-	// eighth of the budget, and less if one answer of the model has more than two such calls. Off by default.
-	Recall *recall.Tools
-	// Compact, if set, is the tool by which the model asks for a compaction. It is declared like those of Recall, and its
-	// calls are answered by the step. Off by default.
-	Compact *CompactTool
+	// Tools that the step declares, beside those of the target and of the prompt, and whose calls it answers. What they take
+	// is taken from the target's budget, so that the request stays as large as it may be. A recall.Tools defaults to the
+	// compactor's session, which must have been opened with [history.Options].Recall, and to answers of an eighth of the
+	// budget, less if the model makes more than two calls at once. A [summarize.CompactTool] defaults to the compactor.
+	Tools []chat.Toolbox
 	// Stream, if set, is called with each piece of an answer as it arrives. If an answer fails halfway and is requested
 	// again, it streams from the start again; OnRetry is called in between.
 	Stream func(chat.Delta)
@@ -102,6 +100,9 @@ type Agent struct {
 	OnRetry func(err error, wait time.Duration)
 	// Observe, if set, is called after each answered request. The method Observe of a sizing.Calibrated fits here.
 	Observe func(chat.Request, chat.Response)
+
+	boxes    *toolbox.Boxes
+	declared []chat.Tool // of Tools, in the target now
 }
 
 // Answer holds the outcome of a step.
@@ -111,11 +112,10 @@ type Answer struct {
 	// Result is the rendered prompt, or nil if none was rendered.
 	Result *render.Result
 	// Entry is the id of the answer's entry in the session, or "" if the answer was not appended. It is set together
-	// with an error only if the session could not be read for a call of [Agent].Recall or Compact, or if the context ended after
-	// the append, in the work that follows a turn.
+	// with an error if the context ended, or the session failed, after the append.
 	Entry string
-	// Open holds the calls that the caller answers: all but those of [Agent].Recall and Compact. Results holds the entries of the
-	// results of those.
+	// Open holds the calls that the caller answers: all but those of [Agent].Tools. Results holds the entries of the results
+	// of those, in the order in which they ended.
 	Open    []chat.ToolCall
 	Results []entry.Entry
 	// Refusals is the number of times that the provider refused the request as too large.
@@ -157,13 +157,11 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 		return answer, ErrNothingSaid
 	}
 	prompt, err := a.offer(ctx)
+	if err == nil {
+		err = a.boxes.BeforeStep(ctx)
+	}
 	if err != nil {
 		return answer, err
-	}
-	if a.Compact != nil {
-		if _, err := a.compactTool().Run(ctx); err != nil {
-			return answer, err
-		}
 	}
 	var refused error
 	for {
@@ -193,8 +191,6 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 		{Body: entry.Message{Message: answer.Response.Message}},
 		{Body: a.Compactor.Usage(answer.Result, answer.Response, "")},
 	}
-	results, failed := a.lookUp(ctx, &answer)
-	entries = append(entries, results...)
 	write, done := callback.Outlive(ctx) // append even if the context ends now
 	defer done()
 	// The session's own check finds no conflict if the compactor has written after the others' messages.
@@ -209,14 +205,37 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	if err != nil {
 		return answer, fmt.Errorf("agent: appending the answer: %w", err)
 	}
-	answer.Entry, answer.Results = added[0].ID, added[2:]
-	if len(answer.Response.Message.ToolCalls) > 0 {
-		return answer, failed
+	answer.Entry = added[0].ID
+	if calls := answer.Response.Message.ToolCalls; len(calls) > 0 {
+		answer.Open, answer.Results, err = a.answerCalls(ctx, calls)
+		answer.GoOn = err == nil && len(answer.Open) == 0
+		return answer, err
 	}
 	if answer.GoOn, err = a.Compactor.AfterTurn(ctx, prompt); err != nil && ctx.Err() != nil {
 		return answer, context.Cause(ctx)
 	}
 	return answer, nil // if the prompt does not fit now, the next step returns the error
+}
+
+// answerCalls has the toolboxes answer calls, and appends each result as it ends. It returns the calls that none of them has.
+func (a *Agent) answerCalls(ctx context.Context, calls []chat.ToolCall) (open []chat.ToolCall, results []entry.Entry, err error) {
+	write, done := callback.Outlive(ctx)
+	defer done()
+	open, err = a.boxes.AnswerAll(ctx, calls, func(call chat.ToolCall, result chat.Message) error {
+		added, err := a.Compactor.Session.Add(write, entry.Entry{Body: entry.Message{Message: result}})
+		if err != nil && write.Err() == nil { // it may be the result that the session refuses
+			failed := chat.FailedResult(call.ID, "The result cannot be kept: "+err.Error())
+			if again, err2 := a.Compactor.Session.Add(write, entry.Entry{Body: entry.Message{Message: failed}}); err2 == nil {
+				added, err = again, nil
+			}
+		}
+		results = append(results, added...)
+		if err != nil {
+			return fmt.Errorf("agent: appending the result of a call of %s: %w", call.Name, err)
+		}
+		return nil
+	})
+	return open, results, err
 }
 
 // newest returns the id of the last message on the path to the session's leaf, or "" if there is none.
@@ -236,103 +255,47 @@ func newest(ctx context.Context, s *history.Session) (string, error) {
 	return "", nil
 }
 
-// offered returns the tools that the step answers itself.
-func (a *Agent) offered() []chat.Tool {
-	var tools []chat.Tool
-	if a.Recall != nil {
-		tools = append(tools, a.Recall.Declared()...)
-	}
-	if a.Compact != nil {
-		tools = append(tools, a.Compact.Declared()...)
-	}
-	return tools
-}
-
-// offer returns the prompt of a step in which the tools that it answers are declared: by the target, or by the prompt if
-// the target has no tools.
+// offer has the target declare the agent's tools. It returns the prompt, with a check that it shows what they need.
 func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
-	session, target, offered := a.Compactor.Session, a.Compactor.Current(), a.offered()
+	session, target := a.Compactor.Session, a.Compactor.Current()
 	prompt := a.Prompt
 	if prompt == nil {
 		prompt = history.All{Session: session}
 	}
-	switch {
-	case len(offered) == 0 || session == nil || target.Tokenizer == nil: // the compactor returns the error
-		return prompt, nil
-	case a.Recall != nil && !session.Recall():
-		return nil, fmt.Errorf("agent: Agent.Recall: %w", recall.ErrUnmarked)
-	case slices.ContainsFunc(target.Tools, func(t chat.Tool) bool { return t.Name == offered[0].Name }):
+	if a.boxes == nil {
+		a.boxes = toolbox.New(a.Tools, a.Compactor)
+	}
+	if len(a.Tools)+len(a.declared) == 0 || session == nil || target.Tokenizer == nil { // the compactor returns the error
 		return prompt, nil
 	}
-	if len(target.Tools) == 0 {
-		nodes := elements.Nodes{prompt}
-		for _, tool := range offered {
-			nodes = append(nodes, elements.Tool{Props: elements.Props{Required: true}, Tool: tool})
-		}
-		return nodes, nil
+	count := func(tools []chat.Tool) (n int, err error) {
+		return n, guard(ctx, internal.NameTokenizer, func() { n = target.Tokenizer.CountTools(tools) })
 	}
-	own := target.Tools
-	target.Tools = append(slices.Clone(own), offered...)
-	err := guard(ctx, internal.NameTokenizer, func() {
-		target.Budget -= target.Tokenizer.CountTools(target.Tools) - target.Tokenizer.CountTools(own)
-	})
+	own, err := count(target.Tools)
 	if err != nil {
 		return nil, err
 	}
-	return prompt, a.Compactor.Retarget(ctx, target)
-}
-
-// compactTool returns the tool with the agent's compactor as default.
-func (a *Agent) compactTool() CompactTool {
-	tool := *a.Compact
-	tool.Compactor = cmp.Or(tool.Compactor, a.Compactor)
-	return tool
-}
-
-// lookUp returns the results of the calls that the step answers, and sets the other calls of the answer.
-func (a *Agent) lookUp(ctx context.Context, answer *Answer) (results []entry.Entry, err error) {
-	answer.Open = answer.Response.Message.ToolCalls
-	if a.Recall == nil && a.Compact == nil || len(answer.Open) == 0 {
-		return nil, nil
+	// The budget and the tokens of the tools are as many in all, whatever is declared.
+	declared, check, err := a.boxes.Declared(ctx, elements.Sizing{PromptBudget: target.Budget + own, Tokenizer: target.Tokenizer})
+	if err != nil {
+		return nil, fmt.Errorf("agent: Agent.Tools: %w", err)
 	}
-	calls := answer.Open
-	answer.Open = nil
-	for _, call := range calls {
-		result, ok, err := a.answer(ctx, call, answer.Result.Budget/max(8, 4*len(calls)))
+	tools := slices.DeleteFunc(slices.Clone(target.Tools), func(t chat.Tool) bool {
+		return slices.ContainsFunc(slices.Concat(a.declared, declared), func(d chat.Tool) bool { return d.Name == t.Name })
+	})
+	tools = append(tools, declared...)
+	if !reflect.DeepEqual(tools, target.Tools) {
+		all, err := count(tools)
 		if err != nil {
-			return results, fmt.Errorf("agent: answering a call of %s: %w", call.Name, err)
+			return nil, err
 		}
-		if ok {
-			results = append(results, entry.Entry{Body: entry.Message{Message: result}})
-		} else {
-			answer.Open = append(answer.Open, call)
-		}
-	}
-	answer.GoOn = len(answer.Open) == 0
-	return results, nil
-}
-
-// answer returns the result of a call that the step answers, of at most this number of tokens unless Recall says
-// otherwise, and false for another call.
-func (a *Agent) answer(ctx context.Context, call chat.ToolCall, tokens int) (result chat.Message, ok bool, err error) {
-	if a.Compact != nil {
-		if result, ok, err = a.compactTool().Answer(ctx, call); ok || err != nil {
-			return result, ok, err
+		target.Tools, target.Budget = tools, target.Budget+own-all
+		if err := a.Compactor.Retarget(ctx, target); err != nil {
+			return nil, fmt.Errorf("agent: declaring Agent.Tools: %w", err)
 		}
 	}
-	if a.Recall == nil {
-		return result, false, nil
-	}
-	tools := *a.Recall
-	if tools.Session == nil {
-		tools.Session = a.Compactor.Session
-	}
-	if tools.MaxTokens == 0 {
-		tools.MaxTokens, tools.Tokenizer = tokens, a.Compactor.Current().Tokenizer
-	}
-	var failed error
-	err = guard(ctx, internal.NameTokenizer, func() { result, ok, failed = tools.Answer(ctx, call) })
-	return result, ok, cmp.Or(err, failed)
+	a.declared = declared
+	return elements.Nodes{prompt, check}, nil
 }
 
 // render renders the prompt, smaller than a refused one. It retries if the prompt needs a summary and making that fails
@@ -347,12 +310,8 @@ func (a *Agent) render(ctx context.Context, prompt elements.Node, refused error)
 // ask sends a rendered prompt, and retries transient failures.
 func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, error) {
 	target := a.Compactor.Current()
-	tools := result.Tools
-	if tools == nil { // the prompt declares none
-		tools = target.Tools
-	}
 	req := chat.Request{
-		Messages: result.Messages, Tools: tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+		Messages: result.Messages, Tools: plan.Declared(target, result.Tools), ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
 	}
 	if err := chat.ValidateRequest(req); err != nil {
 		return chat.Response{}, fmt.Errorf("the prompt cannot be sent: %w%s", err, a.hint(ctx, err))

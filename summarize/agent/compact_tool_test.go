@@ -31,7 +31,7 @@ type asker struct {
 func (a *asker) Generate(context.Context, chat.Request) (chat.Response, error) {
 	a.calls++
 	return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
-		{ID: cmp.Or(a.id, fmt.Sprint("ask", a.calls)), Name: agent.CompactToolName, Arguments: a.arguments},
+		{ID: cmp.Or(a.id, fmt.Sprint("ask", a.calls)), Name: summarize.CompactToolName, Arguments: a.arguments},
 	}}}, nil
 }
 
@@ -50,7 +50,7 @@ func askingAgent(t *testing.T, session *history.Session, model *asker) *agent.Ag
 		Models:  map[string]summarize.Target{"writer": {Model: chat.ModelFunc(model.summarise), Tokenizer: sizing.Estimator{}, Budget: 12_000}},
 	}
 	t.Cleanup(func() { require.NoError(t, compactor.Close()) })
-	return &agent.Agent{Compactor: compactor, Compact: &agent.CompactTool{}, Prompt: elements.Nodes{
+	return &agent.Agent{Compactor: compactor, Tools: []chat.Toolbox{summarize.CompactTool{}}, Prompt: elements.Nodes{
 		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 	}}
 }

@@ -90,7 +90,7 @@ func Example_recall() {
 		Session: session, Policy: copilotchat.Policy(), Target: summarize.Target{Model: model, Tokenizer: sizing.Estimator{}, Budget: 8000},
 	}
 	defer compactor.Close()
-	steps := &agent.Agent{Compactor: compactor, Recall: &recall.Tools{}, Prompt: el.Prompt(
+	steps := &agent.Agent{Compactor: compactor, Tools: []chat.Toolbox{recall.Tools{}}, Prompt: el.Prompt(
 		history.All{Session: session},
 	)}
 	err = session.Append(ctx, chat.UserMessage("The door code is 4711."), chat.AssistantMessage("I will remember it."))

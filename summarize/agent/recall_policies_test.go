@@ -91,7 +91,7 @@ func TestAFactIsFoundAgainUnderEveryPolicy(t *testing.T) {
 					Model: model, Tokenizer: sizing.Estimator{}, Budget: 9000, Tools: []chat.Tool{{Name: "list"}},
 				}}
 				defer compactor.Close()
-				steps := &agent.Agent{Compactor: compactor, Recall: &recall.Tools{}, Prompt: el.Prompt(
+				steps := &agent.Agent{Compactor: compactor, Tools: []chat.Toolbox{recall.Tools{}}, Prompt: el.Prompt(
 					el.System(el.Text("You look after lists.")),
 					history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 				)}

@@ -26,9 +26,9 @@ func recalling(t *testing.T, store storage.Store, budget int, model ...func(cont
 	session, err := history.New(t.Context(), store, history.Options{Recall: true})
 	require.NoError(t, err)
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour? The key is K-7.")))
-	a.Compactor.Session, a.Prompt, a.Recall = session, elements.Nodes{
+	a.Compactor.Session, a.Prompt, a.Tools = session, elements.Nodes{
 		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
-	}, &recall.Tools{}
+	}, []chat.Toolbox{&recall.Tools{}}
 	return a
 }
 
@@ -86,9 +86,9 @@ func TestLookUpsAreDeclaredWithinTheBudget(t *testing.T) {
 		budget         int // of the target in the end
 	}{
 		"with the target's tools":  {own, nil, 5000 - (sizing.Estimator{}.CountTools(append(own, declared...)) - sizing.Estimator{}.CountTools(own))},
-		"with those of the prompt": {nil, own, 5000},
+		"with those of the prompt": {nil, own, 5000 - sizing.Estimator{}.CountTools(declared)},
 		"once":                     {append(own, declared...), nil, 5000},
-		"alone":                    {nil, nil, 5000},
+		"alone":                    {nil, nil, 5000 - sizing.Estimator{}.CountTools(declared)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent [][]string
@@ -109,8 +109,11 @@ func TestLookUpsAreDeclaredWithinTheBudget(t *testing.T) {
 				require.NoError(t, plain.Append(t.Context(), chat.UserMessage("And now?")))
 			}
 			want := []string{"look", history.ReadTool, history.SearchTool}
-			if name == "alone" {
+			switch name {
+			case "alone":
 				want = want[1:]
+			case "with those of the prompt":
+				want = append(want[1:], "look")
 			}
 			require.Equal(t, [][]string{want, want}, sent)
 			require.Equal(t, c.budget, a.Compactor.Current().Budget)
@@ -153,7 +156,7 @@ func TestALookUpTakesAnEighthOfTheBudgetAtMost(t *testing.T) {
 
 func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
 	a := newAgent(t, 1000, policy.Policy{})
-	a.Recall = &recall.Tools{}
+	a.Tools = []chat.Toolbox{&recall.Tools{}}
 	_, err := a.Step(t.Context())
 	require.ErrorIs(t, err, recall.ErrUnmarked)
 }
@@ -171,23 +174,27 @@ func (f *failing) Back(ctx context.Context, before storage.Position, id string) 
 	return func(yield func(storage.Stored, error) bool) { yield(storage.Stored{}, f.err) }
 }
 
-func TestTheAnswerIsKeptIfItsLookUpFails(t *testing.T) {
-	store := &failing{err: errors.New("the disk is gone")}
-	a := recalling(t, store, 10_000, calls(history.ReadTool, `{"entry":"gone-1"}`))
-	answer, err := a.Step(t.Context())
-	require.ErrorIs(t, err, store.err)
-	require.ErrorContains(t, err, "agent: answering a call of read_session")
-	require.NotEmpty(t, answer.Entry)
-	require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeMessage, entry.TypeUsage}, kinds(t, a.Compactor.Session))
-}
-
-func TestATokenizerThatPanicsInALookUpIsAnError(t *testing.T) {
-	a := recalling(t, &storage.Memory{}, 10_000, calls(history.SearchTool, `{"query":"key"}`))
-	a.Recall = &recall.Tools{MaxTokens: 1000, Tokenizer: panicking{}}
-	answer, err := a.Step(t.Context())
-	_, ok := errors.AsType[*policy.CallbackError](err)
-	require.True(t, ok, "%v", err)
-	require.NotEmpty(t, answer.Entry)
+func TestALookUpThatFailsIsAFailedResult(t *testing.T) {
+	for name, c := range map[string]struct {
+		store storage.Store
+		tools recall.Tools
+		call  []string
+		says  string
+	}{
+		"the disk is gone":       {&failing{err: errors.New("the disk is gone")}, recall.Tools{}, []string{history.ReadTool, `{"entry":"gone-1"}`}, "the disk is gone"},
+		"the tokenizer panics":   {&storage.Memory{}, recall.Tools{MaxTokens: 1000, Tokenizer: panicking{}}, []string{history.SearchTool, `{"query":"key"}`}, "the tool failed: it panicked: boom"},
+		"the arguments are none": {&storage.Memory{}, recall.Tools{}, []string{history.ReadTool, `[`}, chat.NotAnObject},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := recalling(t, c.store, 10_000, calls(c.call...))
+			a.Tools = []chat.Toolbox{c.tools}
+			answer, err := a.Step(t.Context())
+			require.NoError(t, err)
+			require.True(t, answer.GoOn)
+			require.Contains(t, answer.Results[0].Message().Text(), c.says)
+			require.True(t, answer.Results[0].Message().IsError)
+		})
+	}
 }
 
 type panicking struct{ sizing.Estimator }

@@ -73,11 +73,12 @@
 //
 // # Looking up what is no longer shown
 //
-// Give the agent two tools that read and search the whole conversation, and let the marks in its prompts name them:
+// Give the agent tools that read and search the whole conversation, and let the marks in its prompts name them:
 //
 //	session, err := history.Open("session.jsonl", history.Options{Recall: true})
 //	...
-//	tools, err := einoagent.RecallTools(options) // those of the middleware
+//	options.Tools = []chat.Toolbox{recall.Tools{}} // skills, deferred tools and functions of agent.Tool go here too
+//	tools, err := einoagent.Tools(options) // those of the middleware
 //	...
 //	config.ToolsConfig.Tools = append(mine, tools...)
 //

@@ -20,8 +20,9 @@ import (
 type Options struct {
 	// Compactor of an agent with a single conversation, see [Conversation]. Set either this or Choose.
 	Compactor *summarize.Compactor
-	// Prompt of that conversation, see [Conversation].
+	// Prompt and Tools of that conversation, see [Conversation].
 	Prompt elements.Node
+	Tools  []chat.Toolbox
 	// Choose returns the conversation of a run, for a middleware with several, usually by a value in the context. It is
 	// called before each request, at each tool call and after the run, and must return the same compactor for the same
 	// conversation.
@@ -34,9 +35,11 @@ type Conversation struct {
 	// target to those of the agent. The caller closes it, and the session.
 	Compactor *summarize.Compactor
 	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone, a
-	// [history.All]. It may show instruction files (package instructions), but not declare tools, as the elements of
-	// packages skills and tools do: the agent has its own.
+	// [history.All]. It may not declare tools: the agent has its own.
 	Prompt elements.Node
+	// Tools that the functions of [Tools] answer; see [mirror.Mirror].Tools. Defaults to those of the options, and must
+	// declare the same.
+	Tools []chat.Toolbox
 }
 
 // New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. Agents that run in parallel may share it, each with
@@ -77,12 +80,15 @@ type (
 
 // conversation returns the conversation of the run that a context belongs to.
 func (o Options) conversation(ctx context.Context) (Conversation, error) {
-	c := Conversation{o.Compactor, o.Prompt}
+	c := Conversation{o.Compactor, o.Prompt, o.Tools}
 	if o.Choose != nil {
 		var err error
 		if c, err = o.Choose(ctx); err != nil {
 			return c, fmt.Errorf("einoagent: Options.Choose: %w", err)
 		}
+	}
+	if c.Tools == nil {
+		c.Tools = o.Tools
 	}
 	switch {
 	case c.Compactor == nil:
@@ -109,7 +115,7 @@ func (m *middleware[M]) mirror(ctx context.Context) (*mirror.Mirror[M], error) {
 		r = &run[M]{}
 	}
 	if r.mirror == nil || r.mirror.Compactor != c.Compactor {
-		r.mirror = &mirror.Mirror[M]{Compactor: c.Compactor, From: m.form.from, To: m.form.to, Partial: true}
+		r.mirror = &mirror.Mirror[M]{Compactor: c.Compactor, Tools: c.Tools, From: m.form.from, To: m.form.to, Partial: true}
 	}
 	r.mirror.Prompt = c.Prompt
 	return r.mirror, nil

@@ -60,7 +60,7 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 			if r.IntN(3) == 0 {
 				list[0] = chat.UserMessage(text())
 			}
-			fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list[:len(list):len(list)], chat.UserMessage("go on"))})
+			fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list[:len(list):len(list)], chat.UserMessage("go on")), Tools: known.Declared()})
 			require.NoError(t, err)
 			if fitted.Compacted {
 				compacted++
@@ -89,7 +89,7 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 				}
 			}
 		}
-		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("on"))})
+		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("on")), Tools: known.Declared()})
 		require.NoError(t, err)
 		everything := map[string]string{"the prompt": fmt.Sprint(fitted.Result.Messages)}
 		for _, word := range gone {

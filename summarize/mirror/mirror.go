@@ -7,17 +7,21 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/internal/toolbox"
 )
+
+// ErrTools reports that the prompt holds tools beside those of [Request].Tools, which whoever owns the list sends alone.
+var ErrTools = errors.New("mirror: the prompt holds tools, and Request.Tools are set: leave one of them out")
 
 // Mirror keeps a session in step with a list of messages of type M that somebody else owns. Set the fields before the
 // first call. Calls must not overlap.
@@ -28,6 +32,9 @@ type Mirror[M any] struct {
 	// Prompt that shows the session. The system prompt comes before it. Defaults to the conversation alone, a
 	// [history.All].
 	Prompt elements.Node
+	// Tools that [Mirror.Answer] answers. Whoever owns the list declares them, in [Request.Tools]. A recall.Tools defaults to
+	// the compactor's session and to answers of an eighth of the budget, a [summarize.CompactTool] to the compactor.
+	Tools []chat.Toolbox
 	// From converts a message. One that holds several, such as the results of parallel calls, is converted to several; one
 	// that holds nothing to none.
 	From func(M) ([]chat.Message, error)
@@ -42,6 +49,9 @@ type Mirror[M any] struct {
 	// without the rounds of tools. What the session has besides stays. Messages are then the same if their role, texts,
 	// calls, images and documents are. Off by default: the conversation is what the list has.
 	Partial bool
+
+	once  sync.Once
+	boxes *toolbox.Boxes // of Tools
 
 	step[M]
 	reported string // the leaf up to which Fitted.Entries were returned
@@ -132,10 +142,17 @@ func (m *Mirror[M]) Fit(ctx context.Context, req Request[M]) (Fitted[M], error) 
 			prompt = append(prompt, elements.Message(elements.Props{Required: true}, s))
 		}
 	}
-	if m.prompt = append(prompt, m.Prompt); m.Prompt == nil {
-		s := m.Compactor.Session
-		m.prompt = append(prompt, history.All{Session: s})
+	if prompt = append(prompt, m.Prompt); m.Prompt == nil {
+		prompt = append(prompt, history.All{Session: m.Compactor.Session})
 	}
+	if err := m.toolboxes().BeforeStep(ctx); err != nil {
+		return Fitted[M]{}, err
+	}
+	_, check, err := m.boxes.Declared(ctx, elements.Sizing{PromptBudget: target.Budget, Tokenizer: target.Tokenizer})
+	if err != nil {
+		return Fitted[M]{}, fmt.Errorf("mirror: Mirror.Tools: %w", err)
+	}
+	m.prompt = append(prompt, check)
 	result, err := m.Compactor.RenderOrWait(ctx, m.prompt)
 	if err != nil {
 		return Fitted[M]{}, fmt.Errorf("mirror: composing the prompt: %w", err)
@@ -222,13 +239,18 @@ func (m *Mirror[M]) EndTurn(ctx context.Context, list []M) error {
 	return nil
 }
 
-// LookUp answers a call of a tool of package recall, by which the model reads what the list to send leaves out. An answer
-// takes an eighth of the budget at most. The session must have been opened with [history.Options].Recall.
-func (m *Mirror[M]) LookUp(ctx context.Context, call chat.ToolCall) (chat.Message, error) {
-	target := m.Compactor.Current()
-	tools := recall.Tools{Session: m.Compactor.Session, MaxTokens: target.Budget / 8, Tokenizer: target.Tokenizer}
-	result, _, err := tools.Answer(ctx, call)
-	return result, err
+// Answer answers a call by the toolbox that has the tool; false if none of [Mirror].Tools has it. What goes wrong in a tool,
+// or takes more than ten minutes, is a failed result; the error is that of the context. Calls may overlap.
+func (m *Mirror[M]) Answer(ctx context.Context, call chat.ToolCall) (chat.Message, bool, error) {
+	if err := m.check(); err != nil {
+		return chat.Message{}, false, err
+	}
+	return m.toolboxes().Answer(ctx, call, 1)
+}
+
+func (m *Mirror[M]) toolboxes() *toolbox.Boxes {
+	m.once.Do(func() { m.boxes = toolbox.New(m.Tools, m.Compactor) })
+	return m.boxes
 }
 
 func (m *Mirror[M]) check() error {
@@ -243,6 +265,9 @@ func (m *Mirror[M]) check() error {
 
 // fitted converts a rendered prompt and finds what the session gained.
 func (m *Mirror[M]) fitted(ctx context.Context, result *render.Result) (f Fitted[M], err error) {
+	if len(result.Tools) > 0 && len(m.Compactor.Current().Tools) > 0 {
+		return Fitted[M]{}, ErrTools
+	}
 	m.sent, f.Result = result, result
 	if f.Messages, err = m.compose(result.Messages); err != nil {
 		return Fitted[M]{}, err

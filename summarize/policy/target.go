@@ -26,8 +26,8 @@ type Target struct {
 	// the requests, a measurement predicts what the provider's cache holds of the next one ([Measurement.Foretold]),
 	// and events report prompts that break the cache (event.CacheBroken). None by default.
 	Prices sizing.Prices
-	// Tools of the agent, unless they are in the prompt; tools in both places are an error (summarize.ErrTools). They are
-	// declared in requests for summaries that show their calls.
+	// Tools of the agent, besides those in the prompt ([elements.Tool]): both are declared. They are declared in requests for
+	// summaries too that show their calls.
 	Tools []chat.Tool
 	// Notes say what of the target is guessed (summarize.TargetOf). A compactor reports each once. None by default.
 	Notes []string

@@ -13,7 +13,7 @@ import (
 // the tokenizer fails. What a last resort put into a prompt, or left of it without rendering it, is history; its system
 // messages have no category.
 func Breakdown(ctx context.Context, t policy.Target, r *render.Result) render.Breakdown {
-	return withTools(ctx, t, r.Tools, func() render.Breakdown {
+	return withTools(ctx, t, func() render.Breakdown {
 		b := r.Breakdown()
 		if b == (render.Breakdown{}) {
 			b.Tools = guard.Counted(t.Tokenizer.CountTools(r.Tools))
@@ -33,20 +33,18 @@ func Breakdown(ctx context.Context, t policy.Target, r *render.Result) render.Br
 func (s *Rendered) Breakdown(ctx context.Context, t policy.Target) render.Breakdown {
 	switch {
 	case s.Over != nil:
-		return withTools(ctx, t, s.Over.Tools, func() render.Breakdown { return s.Over.Breakdown })
+		return withTools(ctx, t, func() render.Breakdown { return s.Over.Breakdown })
 	case s.Result != nil:
 		return Breakdown(ctx, t, s.Result)
 	}
 	return render.Breakdown{}
 }
 
-// withTools adds the target's tools, unless some are left in the prompt.
-func withTools(ctx context.Context, t policy.Target, left []chat.Tool, of func() render.Breakdown) render.Breakdown {
+// withTools adds the target's tools.
+func withTools(ctx context.Context, t policy.Target, of func() render.Breakdown) render.Breakdown {
 	b, _ := guard.Value(ctx, guard.NameTokenizer, func() render.Breakdown {
 		b := of()
-		if len(left) == 0 {
-			b.Tools += ToolTokens(t)
-		}
+		b.Tools += ToolTokens(t)
 		return b
 	})
 	return b

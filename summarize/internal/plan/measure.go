@@ -78,7 +78,7 @@ func (s *Rendered) PromptTools(t policy.Target) []chat.Tool {
 	case s.Result != nil:
 		return Declared(t, s.Result.Tools)
 	}
-	return t.Tools
+	return Declared(t, nil)
 }
 
 // PromptTokens returns the tokens of the messages and of the tools in the prompt; those that are needed if it does not fit.
@@ -173,7 +173,7 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 		}
 	}
 	if len(needed) > 0 {
-		s.Tools = guard.Counted(m.Target.Tokenizer.CountTools(needed))
+		s.Tools = clamp.Sum(s.Size.Tools, guard.Counted(m.Target.Tokenizer.CountTools(needed)))
 	}
 	s.Count = max(0, guard.Counted(s.floor)-(s.Tools-s.Size.Tools))
 	switch m.Policy.Counting.By {
@@ -276,8 +276,6 @@ func (m *Planner) layOutInBudget(ctx context.Context, s *Rendered, prompt elemen
 		switch {
 		case inPrompt, len(s.layout.Tools()) == 0:
 			return nil
-		case len(m.Target.Tools) > 0:
-			return ErrTools
 		}
 	}
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/clamp"
@@ -13,12 +14,12 @@ import (
 // ToolTokens returns the tokens of a target's tool definitions.
 func ToolTokens(t policy.Target) int { return guard.Counted(t.Tokenizer.CountTools(t.Tools)) }
 
-// Declared returns the tools to declare with a prompt in which the given tools are left.
+// Declared returns the tools to declare with a prompt in which the given tools are left: the target's, and these.
 func Declared(t policy.Target, left []chat.Tool) []chat.Tool {
-	if len(left) > 0 {
-		return left
+	if len(left) == 0 {
+		return t.Tools
 	}
-	return t.Tools
+	return slices.Concat(t.Tools, left)
 }
 
 // ContextWindow returns the tokens that a target's model takes in.

@@ -1,4 +1,4 @@
-package agent
+package summarize
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/summarize"
 )
 
 // CompactToolName is the name of the tool of [CompactTool].
@@ -22,8 +21,8 @@ const CompactToolName = "compact_conversation"
 //
 // What was asked is read from the session, so the rules hold in every process that opens it.
 type CompactTool struct {
-	// Compactor that compacts its session. In an [Agent] it defaults to the agent's.
-	Compactor *summarize.Compactor
+	// Compactor that compacts its session. Defaults to that of the agent or the mirror.
+	Compactor *Compactor
 	// Steps is how many answers of the model lie at least between two compactions that it asked for. Defaults to 10.
 	Steps int
 	// Relief is the least part of the budget that a compaction must save, from 0 to 1. Defaults to 0.1.
@@ -46,21 +45,19 @@ const granted = "The conversation is compacted before your next step."
 // maxKeep limits what a call may ask to be kept, in bytes.
 const maxKeep = 4000
 
-// Answer returns the result of a call, and false if it is a call of another tool. A call is refused, with the reason, if
-// a compaction was asked for less than Steps answers ago, or would save less than Relief of the budget. The error is that
-// of the session or of the context.
+// Answer returns the result of a call, and false if it is a call of another tool. A call is refused by a
+// [*chat.ArgumentError] if a compaction was asked for less than Steps answers ago, or would save less than Relief of the
+// budget. Any other error is that of the session or of the context.
 func (t CompactTool) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
 	if call.Name != CompactToolName {
 		return result, false, nil
 	}
 	why, err := t.refusal(ctx, call)
 	if err != nil {
-		return result, true, fmt.Errorf("agent: deciding about a compaction: %w", err)
+		return result, true, fmt.Errorf("summarize: deciding about a compaction: %w", err)
 	}
 	if why != "" {
-		result = chat.ToolResult(call.ID, why)
-		result.IsError = true
-		return result, true, nil
+		return result, true, &chat.ArgumentError{Package: "summarize", Reason: why}
 	}
 	return chat.ToolResult(call.ID, granted), true, nil
 }
@@ -97,7 +94,7 @@ func (t CompactTool) refusal(ctx context.Context, call chat.ToolCall) (string, e
 	}
 	m, err := t.Compactor.Demand(ctx)
 	switch {
-	case errors.Is(err, summarize.ErrBusy):
+	case errors.Is(err, ErrBusy):
 		return "Not compacted: a compaction is being made already.", nil
 	case err != nil:
 		return "", err

@@ -37,7 +37,7 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 		return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{call}}, nil
 	}}
 	c := compactorOn(t, s)
-	tools, err := einoagent.RecallTools(einoagent.Options{Compactor: c})
+	tools, err := einoagent.Tools(einoagent.Options{Compactor: c, Tools: []chat.Toolbox{recall.Tools{}}})
 	require.NoError(t, err)
 	e := run(t, agentOf(t, c, m, append(tools, readTool(t, nil))...), false, schema.UserMessage("What was the key?"))
 	require.NoError(t, e.err)
@@ -47,6 +47,6 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 }
 
 func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
-	_, err := einoagent.RecallTools(einoagent.Options{Compactor: compactorOn(t, &history.Session{})})
+	_, err := einoagent.Tools(einoagent.Options{Compactor: compactorOn(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
 	require.ErrorIs(t, err, recall.ErrUnmarked)
 }

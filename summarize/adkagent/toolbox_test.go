@@ -51,7 +51,7 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 		return &model.LLMResponse{Content: genai.NewContentFromFunctionCall(name, arguments, genai.RoleModel)}, nil
 	}}
 	c := compactorOn(t, s)
-	tools, err := adkagent.RecallTools(adkagent.Options{Agent: "coder", Compactor: c})
+	tools, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: c, Tools: []chat.Toolbox{recall.Tools{}}})
 	require.NoError(t, err)
 	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, append(tools, readTool(t, nil))...), pluginOn(t, c))
 	e := follow(r.Run(t.Context(), "user", "1", genai.NewContentFromText("What was the key?", genai.RoleUser), agent.RunConfig{}))
@@ -60,6 +60,6 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 }
 
 func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
-	_, err := adkagent.RecallTools(adkagent.Options{Agent: "coder", Compactor: compactorOn(t, &history.Session{})})
+	_, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: compactorOn(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
 	require.ErrorIs(t, err, recall.ErrUnmarked)
 }

@@ -1,0 +1,61 @@
+package mirror_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/sources/tools"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/mirror"
+)
+
+func TestAMirrorAnswersCallsOfItsTools(t *testing.T) {
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true})
+	require.NoError(t, err)
+	m := mirror.New(compactorOn(t, s, plenty))
+	m.Tools = []chat.Toolbox{recall.Tools{}, summarize.CompactTool{}}
+	_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1 c1 r1 u2")})
+	require.NoError(t, err)
+	result, ok, err := m.Answer(t.Context(), chat.ToolCall{ID: "x", Name: history.SearchTool, Arguments: `{"query":"r1"}`})
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Contains(t, result.Text(), "result of read")
+	result, ok, err = m.Answer(t.Context(), chat.ToolCall{ID: "x", Name: summarize.CompactToolName, Arguments: `{"keep":"r1"}`})
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.True(t, result.IsError)
+	require.Contains(t, result.Text(), "Not compacted: it would save")
+	_, ok, err = m.Answer(t.Context(), chat.ToolCall{ID: "x", Name: "read"})
+	require.NoError(t, err)
+	require.False(t, ok)
+	_, _, err = (&mirror.Mirror[chat.Message]{}).Answer(t.Context(), chat.ToolCall{})
+	require.ErrorContains(t, err, "there is no session")
+}
+
+func TestAMirrorRefusesToolboxesThatItsPromptDoesNotShow(t *testing.T) {
+	s := &history.Session{}
+	m := mirror.New(compactorOn(t, s, plenty))
+	m.Tools = []chat.Toolbox{&tools.Deferred{Session: s, Tools: []chat.Tool{{Name: "read"}}}}
+	_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1"), Tools: m.Tools[0].Declared()})
+	require.ErrorContains(t, err, "place tools.Found with the same Deferred in the prompt")
+	m = mirror.New(compactorOn(t, s, plenty))
+	m.Tools = []chat.Toolbox{recall.Tools{}}
+	_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1")})
+	require.ErrorIs(t, err, recall.ErrUnmarked)
+}
+
+func TestToolsInThePromptOfAMirrorAndOfTheRequestAreAnError(t *testing.T) {
+	s := &history.Session{}
+	m := mirror.New(compactorOn(t, s, plenty))
+	m.Prompt = elements.Nodes{elements.Tool{Tool: chat.Tool{Name: "look"}}, history.All{Session: s}}
+	_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1"), Tools: []chat.Tool{{Name: "read"}}})
+	require.ErrorIs(t, err, mirror.ErrTools)
+	_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1")})
+	require.NoError(t, err)
+}
