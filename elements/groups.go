@@ -16,9 +16,9 @@ type Wrap struct {
 // Render returns the children.
 func (w Wrap) Render(context.Context, Sizing) (Node, error) { return w.Children, nil }
 
-// Chunk is kept or dropped as a whole: a question and its answer, a text and its heading. Dropping a large chunk leaves
-// much of the budget unused, which render.Options.Backfill can fill again. For long text, a [TextChunk] with a break
-// keeps a part. A [TokenLimit] in a chunk prunes the content of the chunk's messages; if that removes a whole message,
+// Chunk is kept or dropped as a whole: a question and its answer, a text and its heading. If it is the last to go, a
+// [TextChunk] with a break in it is trimmed instead, the one with most tokens; give its long text a break, because
+// dropping a large chunk leaves much of the budget unused (render.Options.Backfill can fill it again). A [TokenLimit] in a chunk prunes the content of the chunk's messages; if that removes a whole message,
 // the whole chunk is dropped.
 type Chunk struct {
 	Props

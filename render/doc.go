@@ -72,18 +72,19 @@
 // # Trimming
 //
 // An [elements.TextChunk] with a break is laid out whole, unless it asks for a share (see "Shares"), and need not be
-// removed whole. If its removal is the one that brings the exact count within the limit or the budget (with a low
-// water: its target), then:
+// removed whole. If its removal, by itself or with a chunk or a group, is the one that brings the exact count within the
+// limit or the budget (with a low water: its target), then:
 //
 //   - It is put back, with everything removed along with it, and cut at the last break at which the exact count fits.
 //     For a text that is cut from its start or its middle, this is mirrored. The tokens of its mark count.
-//   - If fewer than its Least tokens would be left, 16 by default and without the mark, it is removed.
+//   - If it was not chosen itself, but a chunk or something of a group, the text with a break that has most tokens is
+//     cut, of equals the last, of all that would go in the prompt or the limit.
+//   - If fewer than its Least tokens would be left, 16 by default and without the mark, it is removed with the rest.
 //   - So at most one text is trimmed for each limit, and the order of removal does not change. Without a low water, the
 //     text at a smaller budget is a prefix of the text at a larger budget with the same limits.
 //   - Its group, its tag and a linked call stay. Breaks are looked for in the text before a tag escapes it.
 //
-// Some text is never trimmed: text that is removed for another reason than its priority (in a chunk, with a group, or
-// because its element is empty), and finished and transferred text.
+// Finished and transferred text is never trimmed.
 //
 // Required text is whole. Only an [elements.TokenLimit] on or around it trims it, if nothing more may be removed in the
 // limit and it is still exceeded: each required text with a break that has more than N tokens is trimmed to N, the

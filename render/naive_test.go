@@ -121,8 +121,20 @@ func (n *naive) remove(at ref, limit int) (stuck bool) {
 	}
 }
 
-// trim keeps as much as fits of a text that was chosen, if that is enough.
+// trim keeps as much as fits of a text that was chosen, or of the largest that went along, if that is enough.
 func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
+	container, _ := find(before, at, false)
+	if !chosen.Is(tree.Trimmable) {
+		most := 0
+		container.walk(func(b *bare) {
+			if !b.Is(tree.Trimmable) {
+				return
+			}
+			if left, _ := find(n.tree, b.ref, false); left == nil && n.layouter.Tokenizer.CountText(b.text) >= most {
+				chosen, most = b, n.layouter.Tokenizer.CountText(b.text)
+			}
+		})
+	}
 	if !chosen.Is(tree.Trimmable) || n.layouter.Compatible {
 		return
 	}

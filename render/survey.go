@@ -170,7 +170,7 @@ func (s *survey) remove(ctx context.Context, f *fitting) {
 			break
 		}
 		var cuts []cut
-		text := trimmableText(f.state.Tree, n, why)
+		text := trimmableText(f.state.Tree, n)
 		if text != tree.None {
 			cuts = s.cutsOf(f, text)
 		}
@@ -178,6 +178,13 @@ func (s *survey) remove(ctx context.Context, f *fitting) {
 		keptFrom := s.smallest
 		if tokens = f.count.Count(tree.Root); tokens < keptFrom {
 			s.smallest = max(s.from, tokens)
+			if text == tree.None {
+				if text = f.trimmable(tree.Root, n); text != tree.None {
+					f.rewind(f.state.Now - 1)
+					cuts = s.cutsOf(f, text)
+					f.order.Remove(n, why)
+				}
+			}
 			if cuts != nil {
 				sizes := append(sizesBetween(s.smallest, keptFrom, cuts), Size{keptFrom, f.count.Piece(text)})
 				s.sizes[text], keptFrom = sizes, sizes[0].Budget

@@ -16,11 +16,11 @@ type trimming struct {
 // undo makes a text what it was before it was trimmed.
 func (t trimming) undo(c *count.Counter) { c.Trim(t.text, t.was) }
 
-// trim puts back the text whose removal brought a container within its limit, with everything removed along with it,
-// and trims the text so that the container fits. It does nothing if the text was not chosen itself, may not be trimmed,
-// or would become too short. It returns the text, None if there is none.
+// trim puts back the node whose removal brought a container within its limit, with everything removed along with it,
+// and trims a text of that so that the container fits. It does nothing if none may be trimmed, or if the text would become
+// too short. It returns the text, None if there is none.
 func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) (trimmed tree.ID) {
-	text := trimmableText(f.state.Tree, n, why)
+	text := f.trimmable(container, n)
 	if text == tree.None {
 		return tree.None
 	}
@@ -114,13 +114,36 @@ func (f *fitting) whole(text tree.ID) trimming {
 	return trimming{text, f.state.Tree.Extra(text).Trim.Texts()}
 }
 
-// trimmableText returns the text that a node is, or holds alone, if that text may be trimmed now that the node was
-// chosen; else None.
-func trimmableText(t *tree.Tree, n tree.ID, why tree.Cause) tree.ID {
+// trimmable returns the text to trim in a container in place of the last step, in which a node was chosen: the node
+// itself, or of the texts that were removed along with it the one with most tokens, of equals the last. It returns None
+// if no text in the step has a break.
+func (f *fitting) trimmable(container, chosen tree.ID) (text tree.ID) {
+	t := f.state.Tree
+	if text = trimmableText(t, chosen); text != tree.None || !t.Trims {
+		return text
+	}
+	before, most := f.state.At(f.state.Now-1), 0
+	for i := len(f.state.Log) - 1; i >= 0 && f.state.LogStep(i) == f.state.Now; i-- {
+		if c := f.state.Log[i]; c.Call < 0 {
+			before.Walk(c.Node, func(n tree.ID) {
+				if !t.Nodes[n].Is(tree.Trimmable) || !isInside(t, n, container) {
+					return
+				}
+				if tokens := f.count.Piece(n); tokens > most || tokens == most && n > text {
+					text, most = n, tokens
+				}
+			})
+		}
+	}
+	return text
+}
+
+// trimmableText returns the text that a node is, or holds alone, if it may be trimmed; else None.
+func trimmableText(t *tree.Tree, n tree.ID) tree.ID {
 	if t.Nodes[n].Is(tree.OneText) {
 		n++
 	}
-	if why != tree.ByPriority || !t.Nodes[n].Is(tree.Trimmable) {
+	if !t.Nodes[n].Is(tree.Trimmable) {
 		return tree.None
 	}
 	return n

@@ -185,7 +185,7 @@ func TestTheLastTextToGoIsTrimmed(t *testing.T) {
 		}
 		return c
 	}
-	group := &elements.Group{}
+	group, brief := &elements.Group{}, elements.TextChunk{BreakOnWhitespace: true, Least: 1, Children: elements.Nodes{elements.Text("one two")}}
 	// The layout has a large budget, so that the fit trims and not the layout.
 	tests := []struct {
 		name   string
@@ -209,7 +209,10 @@ func TestTheLastTextToGoIsTrimmed(t *testing.T) {
 			c.BreakOnWhitespace, c.BreakOnPattern = false, regexp.MustCompile(` t[a-z]+`)
 		}), line("stay")), 3 + 5 + 18, []string{"one two\nstay"}},
 		{"a group stays with it", user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{trims(nil)}}, elements.KeepWith{Props: at(5), Group: group, Children: elements.Nodes{line("with")}}, line("stay")), 3 + 5 + 5 + 18, []string{"one two three four\nwith\nstay"}},
-		{"a chunk is dropped whole", user(elements.Chunk{Props: at(1), Children: elements.Nodes{trims(nil), line("with")}}, line("stay")), 30, []string{"stay"}},
+		{"a chunk gives of the text in it", user(elements.Chunk{Props: at(1), Children: elements.Nodes{trims(nil), line("with")}}, line("stay")), 30, []string{"one two three\nwith\nstay"}},
+		{"a chunk gives of its largest text, of equals the last", user(elements.Chunk{Props: at(1), Children: elements.Nodes{brief, trims(nil), trims(nil), brief}}, line("stay")), 110, []string{"one two\n" + numbers + "\none two three four five\none two\nstay"}},
+		{"a chunk whose largest text cannot give enough is dropped", user(elements.Chunk{Props: at(1), Children: elements.Nodes{brief, trims(nil), line(strings.Repeat("w", 20))}}, line("stay")), 38, []string{"stay"}},
+		{"a group gives of the text in it", user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("heading")}}, elements.KeepWith{Props: at(5), Group: group, Children: elements.Nodes{trims(nil)}}, line("stay")), 3 + 8 + 5 + 18, []string{"heading\none two three four\nstay"}},
 		{"required text is not trimmed", user(requiredChunk(trims(nil)), line("stay")), 3 + len(numbers), []string{numbers}},
 		{"text is trimmed by what its tag adds", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{elements.Tag{Name: "t", Children: elements.Nodes{trims(nil)}}}}, line("stay")), plenty, []string{"<t>\none two three\n</t>\nstay"}},
 		{"a text that was told an equal share is trimmed", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, line("stay")), plenty, []string{"one\ntwenty characters at\nstay"}},
@@ -225,6 +228,44 @@ func TestTheLastTextToGoIsTrimmed(t *testing.T) {
 				r, err := layout.Fit(t.Context(), test.budget)
 				require.NoError(t, err)
 				require.Equal(t, test.want, texts(r.Messages), "with the %s tokenizer", name)
+			}
+		})
+	}
+}
+
+// A unit of removal that is larger than the text that could give is not lost whole, in whatever it stands.
+func TestALongTextInWhatGoesAsOneIsTrimmedBeforeThatGoes(t *testing.T) {
+	t.Parallel()
+	group, text := &elements.Group{}, lines(conventions(30))
+	inChunk := func(children ...elements.Node) elements.Node { return elements.Chunk{Props: at(1), Children: children} }
+	for name, root := range map[string]elements.Node{
+		"a chunk with a heading":      user(inChunk(line("heading"), text)),
+		"a chunk with a tag":          user(inChunk(elements.Tag{Name: "file", Children: elements.Nodes{line("heading"), text}})),
+		"a chunk in a chunk":          user(inChunk(line("heading"), inChunk(line("more"), text))),
+		"a chunk of two messages":     inChunk(user(line("heading")), elements.AssistantMessage{Children: elements.Nodes{text}}),
+		"finished beside it":          elements.Chunk{Props: at(1), Children: elements.Nodes{&elements.Finished{Messages: []chat.Message{chat.UserMessage("heading")}}, user(text)}},
+		"a group with a heading":      user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("heading")}}, elements.KeepWith{Group: group, Children: elements.Nodes{text}}),
+		"a call with a long answer":   elements.Nodes{elements.AssistantMessage{Children: elements.Nodes{line("heading")}, ToolCalls: []elements.ToolCall{call("x", group)}}, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{elements.ToolMessage{ToolCallID: "x", Children: elements.Nodes{text}}}}},
+		"a round that is one chunk":   inChunk(elements.AssistantMessage{Children: elements.Nodes{line("heading")}, ToolCalls: []elements.ToolCall{call("x", group)}}, elements.KeepWith{Group: group, Children: elements.Nodes{elements.ToolMessage{ToolCallID: "x", Children: elements.Nodes{text}}}}),
+		"a chunk in a legacy list":    user(elements.LegacyPrioritization{Props: at(1), Children: elements.Nodes{elements.Chunk{Children: elements.Nodes{line("heading"), text}}}}),
+		"a limit in a chunk":          inChunk(elements.TokenLimit{Max: 2000, Children: elements.Nodes{user(line("heading"), text)}}),
+		"a chunk before a breakpoint": elements.Nodes{user(inChunk(line("heading"), text), elements.CacheBreakpoint{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := elements.Nodes{root, user(line("question"))}
+			whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
+			require.NoError(t, err)
+			before := 0
+			for budget := 150; budget < whole.Tokens+10; budget += 7 {
+				r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: summing{runes}})
+				require.NoError(t, err, budget)
+				said := strings.Join(texts(r.Messages), "\n")
+				require.Contains(t, said, "heading", budget)
+				require.Contains(t, said, "question", budget)
+				require.Greater(t, r.Tokens, min(budget-100, whole.Tokens-1), "a line fits in the rest")
+				require.GreaterOrEqual(t, r.Tokens, before, "a larger budget shows no less")
+				before = r.Tokens
+				require.Empty(t, chat.ValidateRequest(chat.Request{Messages: r.Messages}), "calls and results stay together")
 			}
 		})
 	}

@@ -209,6 +209,7 @@ type Tree struct {
 	NestedMessages bool // there is a message in a message
 	HasLocals      bool // there is local metadata
 	HasTags        bool // there are tags with children
+	Trims          bool // there are texts that may become shorter
 
 	// Until Finish.
 	names       map[string]uint32

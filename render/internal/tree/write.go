@@ -307,6 +307,7 @@ func (t *Tree) sum() {
 		}
 		t.Required = t.Required || n.Is(Required)
 		t.HasHistory = t.HasHistory || n.Is(ShowsHistory)
+		t.Trims = t.Trims || n.Is(Trimmable)
 		t.OuterChunks = t.OuterChunks || n.Is(Chunk) && (id < legacy || id >= message)
 		if n.Is(Legacy) {
 			legacy = max(legacy, n.End)
