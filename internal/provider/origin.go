@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -36,4 +37,21 @@ func By(origin chat.Origin, r chat.Response) chat.Response {
 		r.Message.Origin = origin
 	}
 	return r
+}
+
+// Without returns the messages without the parts for which leave reports true, and without a message that then holds
+// nothing. The given ones are not changed.
+func Without(messages []chat.Message, leave func(chat.Message, chat.Part) bool) []chat.Message {
+	out := make([]chat.Message, 0, len(messages))
+	for _, m := range messages {
+		leaves := func(p chat.Part) bool { return leave(m, p) }
+		if slices.ContainsFunc(m.Content, leaves) {
+			m.Content = slices.DeleteFunc(slices.Clone(m.Content), leaves)
+			if len(m.Content) == 0 && len(m.ToolCalls) == 0 && m.Role != chat.RoleTool {
+				continue
+			}
+		}
+		out = append(out, m)
+	}
+	return out
 }

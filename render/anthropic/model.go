@@ -102,6 +102,9 @@ func (t Thinking) check() error {
 // Generate repairs the request with [Repair] and sends it. A request that cannot be repaired is a
 // [*chat.ValidationError], and is not sent.
 //
+// Thinking of an answer whose [chat.Origin] is another provider, or a model that is not Claude, is not sent to Claude, nor
+// Claude's to another model.
+//
 // The answer is always streamed, because the API requires that of long ones, whether Request.Stream is set or not.
 //
 // While the model thinks, the API accepts no temperature and no forced call, and in a tool loop requires the thinking
@@ -197,6 +200,7 @@ func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.Mess
 	if err := m.Thinking.check(); err != nil {
 		return sdk.MessageNewParams{}, err
 	}
+	req.Messages = m.readable(req.Messages)
 	req, changes := repair(req, m.MaxImages)
 	if len(changes) > 0 && onRepair != nil {
 		onRepair(changes)
@@ -235,6 +239,27 @@ func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.Mess
 		m.Adjust(&p)
 	}
 	return p, nil
+}
+
+// readable returns the messages without thinking that the model cannot read: of another provider, or of models of which one
+// alone is Claude. Claude reads thinking from any platform, and the API itself leaves out that of a Claude that the model
+// does not read; other models read their server's.
+func (m *Model) readable(messages []chat.Message) []chat.Message {
+	own := m.origin()
+	own.Model = ""
+	isClaude := func(name string) bool { return strings.Contains(strings.ToLower(name), "claude") }
+	return provider.Without(messages, func(said chat.Message, p chat.Part) bool {
+		by := said.Origin
+		switch {
+		case !isThinking(p):
+			return false
+		case by.Model == "":
+			return !by.Matches(own)
+		case isClaude(m.Name):
+			return !isClaude(by.Model) || by.Provider != "" && by.Provider != own.Provider
+		}
+		return isClaude(by.Model) || !by.Matches(own)
+	})
 }
 
 // loopThinks reports whether no tool loop is under way, or the current one began with thinking. For the API the

@@ -100,6 +100,7 @@ func (m *Model) request(req chat.Request, onRepair func([]chat.Repair)) ([]*gena
 	if m.Client == nil || m.Name == "" {
 		return nil, nil, errors.New("gemini: Model.Client or Model.Name is not set")
 	}
+	req.Messages = withoutForeignSignatures(req.Messages)
 	req, changes := Repair(req, m.options())
 	if len(changes) > 0 && onRepair != nil {
 		onRepair(changes)

@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
 )
 
 // note is the content of an opaque part: a part of Gemini's, the signature of the part before it, or the id of the call
@@ -88,4 +91,20 @@ func readSignature(signature string) ([]byte, error) {
 		return nil, errors.New("the base64 has another form than Gemini's")
 	}
 	return b, nil
+}
+
+// withoutForeignSignatures returns the messages without the signatures of calls that another provider's model made. Gemini
+// refuses them, whatever their form.
+func withoutForeignSignatures(messages []chat.Message) []chat.Message {
+	messages = slices.Clone(messages)
+	for i, m := range messages {
+		if m.Origin.Matches(chat.Origin{Provider: "gemini"}) {
+			continue
+		}
+		messages[i].ToolCalls = slices.Clone(m.ToolCalls)
+		for k := range m.ToolCalls {
+			messages[i].ToolCalls[k].Signature = ""
+		}
+	}
+	return messages
 }

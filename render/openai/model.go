@@ -63,7 +63,8 @@ type Model struct {
 //
 // A request of the Responses API that is refused because the server cannot read an encrypted item in it
 // (invalid_encrypted_content) is sent once more without its encrypted items, and no later request of the model holds
-// them: the reasoning of another organisation, region or model.
+// them: the reasoning of another organisation, region or model. Those of an answer whose [chat.Origin] is another provider or
+// server are not sent.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the server's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
@@ -107,6 +108,9 @@ func (m *Model) prepare(req chat.Request, onRepair func([]chat.Repair)) (chat.Re
 		return req, errors.New("openai: Model.Name is not set")
 	case m.API != ChatCompletions && m.API != Responses:
 		return req, fmt.Errorf("openai: Model.API is %q: set ChatCompletions or Responses", string(m.API))
+	}
+	if m.API == Responses {
+		req.Messages = m.readable(req.Messages)
 	}
 	req, changes := Repair(req, m.API)
 	if len(changes) > 0 && onRepair != nil {

@@ -4,13 +4,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
 	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // unreadable are the encrypted items that the server could not read, by hash: reasoning and compactions of another
@@ -59,19 +59,20 @@ func (u *unreadable) without(messages []chat.Message) []chat.Message {
 	if len(u.items) == 0 {
 		return messages
 	}
-	out := make([]chat.Message, 0, len(messages))
-	for _, m := range messages {
-		content := slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool {
-			sum, ok := encrypted(m.Role, p)
-			return ok && u.items[sum]
-		})
-		if len(content) == 0 && len(m.Content) > 0 && len(m.ToolCalls) == 0 && m.Role != chat.RoleTool {
-			continue // it held nothing else
-		}
-		m.Content = content
-		out = append(out, m)
-	}
-	return out
+	return provider.Without(messages, func(m chat.Message, p chat.Part) bool {
+		sum, ok := encrypted(m.Role, p)
+		return ok && u.items[sum]
+	})
+}
+
+// readable returns the messages without the encrypted items that another server made, which this one cannot read. One
+// that is not known to be another's is sent: the server refuses it if it cannot read it.
+func (m *Model) readable(messages []chat.Message) []chat.Message {
+	own := chat.Origin{Provider: "openai", Server: m.origin().Server} // its models read each other's
+	return provider.Without(messages, func(said chat.Message, p chat.Part) bool {
+		_, is := encrypted(said.Role, p)
+		return is && !said.Origin.Matches(own)
+	})
 }
 
 // encrypted returns the hash of what is encrypted in a part, false if nothing is.
