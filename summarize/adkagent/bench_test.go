@@ -11,6 +11,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 )
 
 // A request and its round of tools, in a conversation of many messages.
@@ -18,7 +19,7 @@ func BenchmarkRequest(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		for _, n := range []int{500, 5000} {
 			b.Run(fmt.Sprintf("promptree=%v/messages=%d", with, n), func(b *testing.B) {
-				compactor := compactorOn(b, &history.Session{})
+				compactor := compacttest.Offline(b, &history.Session{})
 				compactor.Target.Budget = 10_000_000
 				var plugins []*plugin.Plugin
 				if with {
@@ -29,9 +30,9 @@ func BenchmarkRequest(b *testing.B) {
 				require.NoError(b, err)
 				for i := range n {
 					e := session.NewEvent(b.Context(), "before")
-					e.Author, e.Content = "user", genai.NewContentFromText(content(fmt.Sprintf("u%d", i)), genai.RoleUser)
+					e.Author, e.Content = "user", genai.NewContentFromText(compacttest.FileContent(fmt.Sprintf("u%d", i)), genai.RoleUser)
 					if i%2 == 1 {
-						e.Author, e.Content = "coder", genai.NewContentFromText(content(fmt.Sprintf("a%d", i)), genai.RoleModel)
+						e.Author, e.Content = "coder", genai.NewContentFromText(compacttest.FileContent(fmt.Sprintf("a%d", i)), genai.RoleModel)
 					}
 					require.NoError(b, sessions.AppendEvent(b.Context(), made.Session, e))
 				}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
@@ -45,7 +45,7 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 			}
 			return reads(files...), nil
 		}}
-		read := readTool(t, func(_ agent.Context, path string) (string, error) { return content(path), nil })
+		read := readTool(t, func(_ agent.Context, path string) (string, error) { return compacttest.FileContent(path), nil })
 		for q := range 2 {
 			asked := fmt.Sprintf("question %d", q)
 			for again := 0; ; again++ {
@@ -57,7 +57,7 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 					service := adkagent.NewService(adkagent.Files(folder))
 					sessions, end = service, service.Close
 				}
-				compactor := compactorOn(t, s)
+				compactor := compacttest.Offline(t, s)
 				words := asked
 				if keeps && again > 0 {
 					words = fmt.Sprintf("go on %d.%d", q, again)
@@ -72,34 +72,9 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 				require.ErrorIs(t, got.err, died, "seed %d", seed)
 			}
 		}
-		s, err := history.Read(path, history.Options{})
-		require.NoError(t, err)
-		seen := map[string]int{}
-		results := 0
-		for e, err := range s.Entries(t.Context()) {
-			require.NoError(t, err)
-			switch m := e.Message(); m.Role {
-			case chat.RoleUser:
-				seen[m.Text()]++
-			case chat.RoleTool:
-				results++
-				seen[m.Text()[:20]]++
-			case chat.RoleAssistant:
-				for _, c := range m.ToolCalls {
-					seen[c.Arguments]++
-				}
-			}
-			if e.Type() == entry.TypeCompaction {
-				compacted++
-			}
-		}
-		require.NoError(t, s.Close())
-		for what, times := range seen {
-			require.Equal(t, 1, times, "seed %d: %s", seed, what)
-		}
+		results, n := compacttest.RecordedOnce(t, path, func(m chat.Message) string { return m.Text()[:min(len(m.Text()), 20)] }, "question 0", "question 1")
 		require.Equal(t, calls, results, "seed %d", seed)
-		require.Equal(t, 1, seen["question 0"])
-		require.Equal(t, 1, seen["question 1"])
+		compacted += n
 	}
 	require.Positive(t, compacted)
 }

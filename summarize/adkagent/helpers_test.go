@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -21,15 +20,9 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
-	"github.com/promptree-go/promptree/summarize/copilotchat"
-	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const instruction = "You are a coding agent."
@@ -130,33 +123,15 @@ type readArguments struct {
 	Path string `json:"path" jsonschema:"the file to read"`
 }
 
-// content returns the content of a file.
-func content(path string) string {
-	return "content of " + path + ": " + strings.Repeat("line of code\n", 100)
-}
-
 // readTool returns a tool that reads any file.
 func readTool(t testing.TB, read func(ctx agent.Context, path string) (string, error)) tool.Tool {
 	t.Helper()
 	if read == nil {
-		read = func(_ agent.Context, path string) (string, error) { return content(path), nil }
+		read = func(_ agent.Context, path string) (string, error) { return compacttest.FileContent(path), nil }
 	}
 	f, err := functiontool.New(functiontool.Config{Name: "read", Description: "Reads a file."}, func(ctx agent.Context, a readArguments) (string, error) { return read(ctx, a.Path) })
 	require.NoError(t, err)
 	return f
-}
-
-var tokenizer = sizing.Estimator{}
-
-// compactorOn returns a compactor whose summaries are digests made without a model.
-func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
-	t.Helper()
-	c := &summarize.Compactor{
-		Session: s, Policy: unjudged(copilotchat.Policy()),
-		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
 }
 
 // pluginOn returns a plugin for a compactor's conversation.
@@ -248,13 +223,6 @@ func send(t testing.TB, r *runner.Runner, streaming bool, asked *genai.Content) 
 	return follow(r.Run(t.Context(), "user", "s", asked, config))
 }
 
-// opened opens a session in a file, and returns the file's path too.
-func opened(t testing.TB) (*history.Session, string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "session.jsonl")
-	return compacttest.Opened(t, path), path
-}
-
 // checkRequests checks that requests are valid, fit the budget, and show the instruction and the user's words.
 func checkRequests(t testing.TB, requests []request, user string) {
 	t.Helper()
@@ -264,43 +232,8 @@ func checkRequests(t testing.TB, requests []request, user string) {
 		text := compacttest.Text(ours)
 		ours = append([]chat.Message{chat.SystemMessage(r.instruction)}, ours...)
 		require.NoError(t, chat.Validate(ours), "request %d", i)
-		require.LessOrEqual(t, compacttest.Count(tokenizer, ours), compacttest.Budget, "request %d", i)
+		require.LessOrEqual(t, compacttest.Count(compacttest.Estimator, ours), compacttest.Budget, "request %d", i)
 		require.Equal(t, 1, strings.Count(r.instruction, instruction), "request %d", i)
 		require.Contains(t, text, user, "request %d", i)
 	}
-}
-
-// counts returns the number of messages on a session's path by role, and whether it was compacted.
-func counts(t testing.TB, s *history.Session) string {
-	t.Helper()
-	n := map[chat.Role]int{}
-	compacted := "not compacted"
-	for e, err := range s.PathTo(t.Context(), "") {
-		require.NoError(t, err)
-		if e.Type() == entry.TypeMessage {
-			n[e.Message().Role]++
-		}
-		if e.Type() == entry.TypeCompaction {
-			compacted = "compacted"
-		}
-	}
-	return fmt.Sprintf("%d users, %d answers, %d results, %s", n[chat.RoleUser], n[chat.RoleAssistant], n[chat.RoleTool], compacted)
-}
-
-// entries returns the number of messages of a session on all branches.
-func entries(t testing.TB, s *history.Session) (n int) {
-	t.Helper()
-	for e, err := range s.Entries(t.Context()) {
-		require.NoError(t, err)
-		if e.Type() == entry.TypeMessage {
-			n++
-		}
-	}
-	return n
-}
-
-// unjudged returns a policy that takes a few words as a summary.
-func unjudged(p policy.Policy) policy.Policy {
-	p.Ask.Judge.Off = true
-	return p
 }

@@ -1,7 +1,6 @@
 package adkagent_test
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 
@@ -14,8 +13,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
@@ -35,24 +33,6 @@ func script(words string) (list []*genai.Content) {
 		}
 	}
 	return list
-}
-
-// words returns the messages on a session's path in the notation of script.
-func words(t testing.TB, s *history.Session) string {
-	t.Helper()
-	var list []string
-	for e, err := range s.PathTo(t.Context(), "") {
-		require.NoError(t, err)
-		if e.Type() != entry.TypeMessage {
-			continue
-		}
-		if m := e.Message(); len(m.ToolCalls) > 0 {
-			list = append(list, "c"+strings.TrimSuffix(strings.TrimPrefix(m.ToolCalls[0].Arguments, `{"path":"`), `"}`))
-		} else {
-			list = append(list, m.Text())
-		}
-	}
-	return strings.Join(list, " ")
 }
 
 func TestEachMessageOfADKIsRecordedOnce(t *testing.T) {
@@ -80,7 +60,7 @@ func TestEachMessageOfADKIsRecordedOnce(t *testing.T) {
 			messages, err := adkagent.FromADK(script(c.log))
 			require.NoError(t, err)
 			require.NoError(t, log.Append(t.Context(), messages...))
-			before := entries(t, log)
+			before := len(compacttest.Said(log))
 			sessions := session.InMemoryService()
 			made, err := sessions.Create(t.Context(), &session.CreateRequest{AppName: "app", UserID: "user", SessionID: "s"})
 			require.NoError(t, err)
@@ -100,33 +80,29 @@ func TestEachMessageOfADKIsRecordedOnce(t *testing.T) {
 				require.NoError(t, sessions.AppendEvent(t.Context(), made.Session, e))
 			}
 			m := &scripted{answer: func(int, request) (*model.LLMResponse, error) { return says("aX"), nil }}
-			got := run(t, runnerOf(t, sessions, agentOf(t, m, readTool(t, nil)), pluginOn(t, compactorOn(t, log))), false, c.asked)
+			got := run(t, runnerOf(t, sessions, agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, log))), false, c.asked)
 			require.NoError(t, got.err)
-			require.Equal(t, c.path, words(t, log))
-			require.Equal(t, c.added, entries(t, log)-before)
+			require.Equal(t, c.path, compacttest.PathWords(t, log))
+			require.Equal(t, c.added, len(compacttest.Said(log))-before)
 		})
 	}
 }
 
 func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
-	key := regexp.MustCompile(`sk-\w+`)
-	log, err := history.New(t.Context(), &storage.Memory{}, history.Options{
-		Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
-	})
-	require.NoError(t, err)
+	log := compacttest.Redacting(t)
 	m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
 		if n%2 == 1 {
 			return says("done with sk-123"), nil
 		}
 		return reads("sk-5.go"), nil
 	}}
-	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, func(agent.Context, string) (string, error) { return "sk-456", nil })), pluginOn(t, compactorOn(t, log)))
+	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, func(agent.Context, string) (string, error) { return "sk-456", nil })), pluginOn(t, compacttest.Offline(t, log)))
 	for range 2 {
 		require.NoError(t, run(t, r, false, "my key is sk-789").err)
 	}
-	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", counts(t, log))
-	require.Equal(t, 8, entries(t, log))
-	require.NotContains(t, words(t, log), "sk-")
+	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", compacttest.Counts(t, log))
+	require.Equal(t, 8, len(compacttest.Said(log)))
+	require.NotContains(t, compacttest.PathWords(t, log), "sk-")
 	require.NotContains(t, asJSON(t, m.requests[3].contents), "sk-")
 }
 
@@ -138,7 +114,7 @@ func TestRequestsOfOtherAgentsAreUnchanged(t *testing.T) {
 		root := agentFrom(t, llmagent.Config{Model: m, SubAgents: []agent.Agent{sub}})
 		r := runnerOf(t, session.InMemoryService(), root)
 		if with {
-			r = runnerOf(t, session.InMemoryService(), root, pluginOn(t, compactorOn(t, &history.Session{})))
+			r = runnerOf(t, session.InMemoryService(), root, pluginOn(t, compacttest.Offline(t, &history.Session{})))
 		}
 		require.NoError(t, run(t, r, false, question).err)
 		return worker

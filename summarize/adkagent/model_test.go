@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
@@ -124,7 +125,7 @@ func TestErrorsOfAModelHaveTypes(t *testing.T) {
 
 func TestTheAgentsToolsBecomeTheTargets(t *testing.T) {
 	sub := agentFrom(t, llmagent.Config{Name: "worker", Model: rounds(0)})
-	c := compactorOn(t, &history.Session{})
+	c := compacttest.Offline(t, &history.Session{})
 	m := rounds(0)
 	got := run(t, runnerOf(t, session.InMemoryService(), agentFrom(t, llmagent.Config{Model: m, Tools: []tool.Tool{readTool(t, nil), agenttool.New(sub, nil)}}), pluginOn(t, c)), false, question)
 	require.NoError(t, got.err)

@@ -38,20 +38,20 @@ import (
 func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
-			s, _ := opened(t)
+			s, _ := compacttest.InFile(t)
 			m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
 				if n == 30 {
 					return says("It is the linker."), nil
 				}
 				return reads(fmt.Sprintf("a%d.go", n), fmt.Sprintf("b%d.go", n)), nil
 			}}
-			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactorOn(t, s))), streaming, question)
+			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, s))), streaming, question)
 			require.NoError(t, got.err)
 			require.Equal(t, "It is the linker.", got.last())
 			require.Len(t, m.requests, 31)
 			checkRequests(t, m.requests, question)
-			require.Equal(t, "1 users, 31 answers, 60 results, compacted", counts(t, s))
-			require.Equal(t, 92, entries(t, s))
+			require.Equal(t, "1 users, 31 answers, 60 results, compacted", compacttest.Counts(t, s))
+			require.Equal(t, 92, len(compacttest.Said(s)))
 			require.Equal(t, "read", m.requests[30].tools[0].FunctionDeclarations[0].Name)
 		})
 	}
@@ -60,13 +60,13 @@ func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
-			s, _ := opened(t)
+			s, _ := compacttest.InFile(t)
 			m := rounds(12)
 			answer, refused := m.answer, 0
 			m.answer = func(n int, r request) (*model.LLMResponse, error) {
 				ours, err := adkagent.FromADK(r.contents)
 				require.NoError(t, err)
-				if tokens := compacttest.Count(tokenizer, ours); tokens > 2500 {
+				if tokens := compacttest.Count(compacttest.Estimator, ours); tokens > 2500 {
 					refused++
 					return nil, genai.APIError{Code: 400, Message: fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (2500).", tokens)}
 				}
@@ -76,20 +76,20 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 				}
 				return answer(n-refused, r)
 			}
-			compactor := compactorOn(t, s)
-			compactor.Policy = unjudged(copilotcli.Policy())
+			compactor := compacttest.Offline(t, s)
+			compactor.Policy = compacttest.Unjudged(copilotcli.Policy())
 			compactor.Target.Model = adkagent.Model(m)
 			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactor)), streaming, question)
 			require.NoError(t, got.err)
 			require.Equal(t, "done", got.last())
 			require.Positive(t, refused)
-			require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, s))
+			require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, s))
 		})
 	}
 }
 
 func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
-	s, _ := opened(t)
+	s, _ := compacttest.InFile(t)
 	m := rounds(20)
 	answer, summaries, forks := m.answer, 0, 0
 	m.answer = func(n int, r request) (*model.LLMResponse, error) {
@@ -105,14 +105,14 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 		}
 		return answer(n-summaries, r)
 	}
-	compactor := compactorOn(t, s)
+	compactor := compacttest.Offline(t, s)
 	compactor.Target.Model = adkagent.Model(m)
 	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactor)), true, question)
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
 	require.Positive(t, summaries)
 	require.Positive(t, forks, "a request for a summary in the background continues a request of the agent, which the provider has cached")
-	require.Equal(t, "1 users, 21 answers, 20 results, compacted", counts(t, s))
+	require.Equal(t, "1 users, 21 answers, 20 results, compacted", compacttest.Counts(t, s))
 }
 
 func TestSignaturesAreSentBackUnchanged(t *testing.T) {
@@ -122,19 +122,19 @@ func TestSignaturesAreSentBackUnchanged(t *testing.T) {
 		}
 		return reads("a.go", "b.go"), nil
 	}}
-	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactorOn(t, &history.Session{}))), false, question)
+	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, &history.Session{}))), false, question)
 	require.NoError(t, got.err)
 	want := reads("a.go", "b.go").Content
 	require.Equal(t, asJSON(t, want), asJSON(t, m.requests[1].contents[1]))
 	results := m.requests[1].contents[2].Parts
-	require.Equal(t, map[string]any{"result": content("b.go")}, results[1].FunctionResponse.Response)
+	require.Equal(t, map[string]any{"result": compacttest.FileContent("b.go")}, results[1].FunctionResponse.Response)
 	require.Empty(t, results[1].FunctionResponse.ID)
 }
 
 func TestUsageIsRecorded(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		s := &history.Session{}
-		got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, rounds(0)), pluginOn(t, compactorOn(t, s))), streaming, question)
+		got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, rounds(0)), pluginOn(t, compacttest.Offline(t, s))), streaming, question)
 		require.NoError(t, got.err)
 		usage, ok, err := s.Latest(t.Context(), entry.TypeUsage)
 		require.NoError(t, err)
@@ -148,14 +148,14 @@ func TestAMessageAppendedWhileTheModelAnswersIsAConflict(t *testing.T) {
 	m := &scripted{answer: func(int, request) (*model.LLMResponse, error) {
 		return says("late"), s.Append(t.Context(), chat.UserMessage("wait"))
 	}}
-	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m), pluginOn(t, compactorOn(t, s))), false, question)
+	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m), pluginOn(t, compacttest.Offline(t, s))), false, question)
 	_, conflict := errors.AsType[*storage.ConflictError](got.err)
 	require.True(t, conflict, "%v", got.err)
 }
 
 func TestTheCallersPromptIsRenderedAndPruned(t *testing.T) {
 	s := &history.Session{}
-	compactor := compactorOn(t, s)
+	compactor := compacttest.Offline(t, s)
 	p, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: compactor, Prompt: elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("House rules.")}},
 		elements.UserMessage{Children: elements.Nodes{&instructions.Files{FS: fstest.MapFS{"AGENTS.md": {Data: []byte("Use tabs.")}}}}},
@@ -177,7 +177,7 @@ func TestTheCallersPromptIsRenderedAndPruned(t *testing.T) {
 		}
 	}
 	require.Positive(t, pruned)
-	require.Contains(t, counts(t, s), "1 users, 7 answers, 6 results")
+	require.Contains(t, compacttest.Counts(t, s), "1 users, 7 answers, 6 results")
 }
 
 // asking returns a long-running tool whose first result is "pending".
@@ -193,7 +193,7 @@ func asking(t *testing.T) tool.Tool {
 func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
-			s, path := opened(t)
+			s, path := compacttest.InFile(t)
 			folder := t.TempDir()
 			before := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
 				switch {
@@ -205,7 +205,7 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 				return says("I wait."), nil
 			}}
 			kept := adkagent.NewService(adkagent.Files(folder))
-			compactor := compactorOn(t, s)
+			compactor := compacttest.Offline(t, s)
 			got := run(t, runnerOf(t, kept, agentOf(t, before, readTool(t, nil), asking(t)), pluginOn(t, compactor)), streaming, question)
 			require.NoError(t, got.err)
 			require.Equal(t, "I wait.", got.last())
@@ -225,20 +225,20 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 				last := r.contents[len(r.contents)-1].Parts[0].FunctionResponse
 				return says(fmt.Sprint(last.Name, " is ", last.Response["status"])), nil
 			}}
-			r := runnerOf(t, serviceIn(t, folder), agentOf(t, after, readTool(t, nil), asking(t)), pluginOn(t, compactorOn(t, s)))
+			r := runnerOf(t, serviceIn(t, folder), agentOf(t, after, readTool(t, nil), asking(t)), pluginOn(t, compacttest.Offline(t, s)))
 			got = send(t, r, streaming, user(returned(id, "ask", map[string]any{"status": "allowed"})))
 			require.NoError(t, got.err)
 			require.Equal(t, "ask is allowed", got.last())
 			checkRequests(t, after.requests, question)
-			require.Equal(t, "1 users, 14 answers, 13 results, compacted", counts(t, s))
+			require.Equal(t, "1 users, 14 answers, 13 results, compacted", compacttest.Counts(t, s))
 		})
 	}
 }
 
 func TestACallThatNeedsConfirmationRunsOnceConfirmed(t *testing.T) {
-	s, _ := opened(t)
+	s, _ := compacttest.InFile(t)
 	read, err := functiontool.New(functiontool.Config{Name: "read", Description: "Reads a file.", RequireConfirmationProvider: func(a readArguments) bool { return a.Path == "secret.go" }},
-		func(_ agent.Context, a readArguments) (string, error) { return content(a.Path), nil })
+		func(_ agent.Context, a readArguments) (string, error) { return compacttest.FileContent(a.Path), nil })
 	require.NoError(t, err)
 	m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
 		switch {
@@ -249,7 +249,7 @@ func TestACallThatNeedsConfirmationRunsOnceConfirmed(t *testing.T) {
 		}
 		return says("done"), nil
 	}}
-	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, read), pluginOn(t, compactorOn(t, s)))
+	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, read), pluginOn(t, compacttest.Offline(t, s)))
 	got := run(t, r, false, question)
 	require.NoError(t, got.err)
 	id := ""
@@ -267,9 +267,9 @@ func TestACallThatNeedsConfirmationRunsOnceConfirmed(t *testing.T) {
 	checkRequests(t, m.requests, question)
 	last := m.requests[len(m.requests)-1].contents
 	results := last[len(last)-1].Parts
-	require.Equal(t, map[string]any{"result": content("secret.go")}, results[0].FunctionResponse.Response)
-	require.Equal(t, map[string]any{"result": content("open.go")}, results[1].FunctionResponse.Response)
-	require.Equal(t, "1 users, 14 answers, 14 results, compacted", counts(t, s))
+	require.Equal(t, map[string]any{"result": compacttest.FileContent("secret.go")}, results[0].FunctionResponse.Response)
+	require.Equal(t, map[string]any{"result": compacttest.FileContent("open.go")}, results[1].FunctionResponse.Response)
+	require.Equal(t, "1 users, 14 answers, 14 results, compacted", compacttest.Counts(t, s))
 }
 
 // conversationsOf returns an Options.Choose with a conversation for each agent, and a function that returns an agent's
@@ -281,7 +281,7 @@ func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (adkagent.Conver
 		mu.Lock()
 		defer mu.Unlock()
 		if compactors[name] == nil {
-			compactors[name] = compactorOn(t, &history.Session{})
+			compactors[name] = compacttest.Offline(t, &history.Session{})
 		}
 		return compactors[name]
 	}
@@ -318,8 +318,8 @@ func TestATransferTargetHasItsOwnSession(t *testing.T) {
 	require.NoError(t, got.err)
 	checkRequests(t, m.requests, question)
 	checkRequests(t, worker.requests, "")
-	require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, sessionOf("coder")))
-	require.Contains(t, counts(t, sessionOf("worker")), "17 answers, 15 results, compacted")
+	require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, sessionOf("coder")))
+	require.Contains(t, compacttest.Counts(t, sessionOf("worker")), "17 answers, 15 results, compacted")
 }
 
 func TestParallelAgentsHaveTheirOwnSessions(t *testing.T) {
@@ -338,7 +338,7 @@ func TestParallelAgentsHaveTheirOwnSessions(t *testing.T) {
 	require.NoError(t, got.err)
 	for i, m := range models {
 		checkRequests(t, m.requests, question)
-		require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, sessionOf(fmt.Sprintf("worker%d", i))))
+		require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, sessionOf(fmt.Sprintf("worker%d", i))))
 	}
 }
 
@@ -347,9 +347,9 @@ func TestAnAgentInALoopIsToldToContinue(t *testing.T) {
 	m := rounds(0)
 	loop, err := loopagent.New(loopagent.Config{MaxIterations: 3, AgentConfig: agent.Config{Name: "loop", SubAgents: []agent.Agent{agentOf(t, m)}}})
 	require.NoError(t, err)
-	got := run(t, runnerOf(t, session.InMemoryService(), loop, pluginOn(t, compactorOn(t, s))), false, question)
+	got := run(t, runnerOf(t, session.InMemoryService(), loop, pluginOn(t, compacttest.Offline(t, s))), false, question)
 	require.NoError(t, got.err)
-	require.Equal(t, "1 users, 3 answers, 0 results, not compacted", counts(t, s))
+	require.Equal(t, "1 users, 3 answers, 0 results, not compacted", compacttest.Counts(t, s))
 	for _, r := range m.requests[1:] {
 		last := r.contents[len(r.contents)-1]
 		require.Equal(t, genai.RoleUser, last.Role)
@@ -358,7 +358,7 @@ func TestAnAgentInALoopIsToldToContinue(t *testing.T) {
 }
 
 func TestAnAgentThatIsAToolIsLeftAlone(t *testing.T) {
-	s, _ := opened(t)
+	s, _ := compacttest.InFile(t)
 	worker := rounds(3)
 	answer := worker.answer
 	worker.answer = func(n int, r request) (*model.LLMResponse, error) { return answer(n%4, r) }
@@ -372,10 +372,10 @@ func TestAnAgentThatIsAToolIsLeftAlone(t *testing.T) {
 		}
 		return reads(fmt.Sprintf("o%d.go", n)), nil
 	}}
-	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil), agenttool.New(sub, nil)), pluginOn(t, compactorOn(t, s))), true, question)
+	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil), agenttool.New(sub, nil)), pluginOn(t, compacttest.Offline(t, s))), true, question)
 	require.NoError(t, got.err)
 	checkRequests(t, m.requests, question)
-	require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, s))
+	require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, s))
 	require.Len(t, worker.requests, 8)
 }
 
@@ -393,7 +393,7 @@ func TestAPluginServesManyConversationsConcurrently(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	for i := range 4 {
-		compactors[fmt.Sprint(i)] = compactorOn(t, &history.Session{})
+		compactors[fmt.Sprint(i)] = compacttest.Offline(t, &history.Session{})
 	}
 	m := &scripted{answer: func(_ int, r request) (*model.LLMResponse, error) {
 		n := 0
@@ -419,14 +419,14 @@ func TestAPluginServesManyConversationsConcurrently(t *testing.T) {
 	wait.Wait()
 	for i := range 4 {
 		s := compactors[fmt.Sprint(i)].Session
-		require.Equal(t, "1 users, 9 answers, 8 results, compacted", counts(t, s))
+		require.Equal(t, "1 users, 9 answers, 8 results, compacted", compacttest.Counts(t, s))
 		require.Contains(t, compacttest.Text(compacttest.Said(s)), fmt.Sprintf("question %d", i))
 	}
 	require.ErrorContains(t, run(t, r, false, "x").err, "unknown conversation")
 }
 
 func TestInvalidOptionsAreErrors(t *testing.T) {
-	c := compactorOn(t, &history.Session{})
+	c := compacttest.Offline(t, &history.Session{})
 	for want, o := range map[string]adkagent.Options{
 		"either Options.Compactor": {}, "set Options.Agent": {Compactor: c},
 	} {

@@ -2,7 +2,6 @@ package adkagent_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,17 +13,13 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
 func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
-	s, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{Recall: true})
-	require.NoError(t, err)
-	defer s.Close()
-	require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("No key. ", 3000)+"The key is K-7. "+strings.Repeat("No key. ", 3000)), chat.AssistantMessage("Yes.")))
-	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("There was a key.")}}))
+	s := compacttest.WithKey(t)
 	m := &scripted{answer: func(n int, r request) (*model.LLMResponse, error) {
 		name, arguments, last := history.ReadTool, map[string]any{"entry": "nothing"}, ""
 		if f := r.contents[len(r.contents)-1].Parts[0].FunctionResponse; f != nil {
@@ -50,7 +45,7 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 		}
 		return &model.LLMResponse{Content: genai.NewContentFromFunctionCall(name, arguments, genai.RoleModel)}, nil
 	}}
-	c := compactorOn(t, s)
+	c := compacttest.Offline(t, s)
 	tools, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: c, Tools: []chat.Toolbox{recall.Tools{}}})
 	require.NoError(t, err)
 	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, append(tools, readTool(t, nil))...), pluginOn(t, c))
@@ -60,6 +55,6 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 }
 
 func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
-	_, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: compactorOn(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
+	_, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: compacttest.Offline(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
 	require.ErrorIs(t, err, recall.ErrUnmarked)
 }

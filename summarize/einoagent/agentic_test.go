@@ -77,7 +77,7 @@ func runAgentic(t testing.TB, r *adk.TypedRunner[*schema.AgenticMessage], text s
 }
 
 func TestAnAgentOfAgenticMessagesFinishesItsRunsAcrossCompactions(t *testing.T) {
-	session, path := opened(t)
+	session, path := compacttest.InFile(t)
 	m := &scriptedAgentic{answer: func(n int, _ []*schema.AgenticMessage) (*schema.AgenticMessage, error) {
 		if n%21 == 20 {
 			m := thinks()
@@ -86,13 +86,13 @@ func TestAnAgentOfAgenticMessagesFinishesItsRunsAcrossCompactions(t *testing.T) 
 		}
 		return thinks(fmt.Sprintf("a%d.go", n), fmt.Sprintf("b%d.go", n)), nil
 	}}
-	runAgentic(t, agenticAgent(t, compactorOn(t, session), m), question)
-	require.Equal(t, "1 users, 21 answers, 40 results, compacted", counts(t, session))
+	runAgentic(t, agenticAgent(t, compacttest.Offline(t, session), m), question)
+	require.Equal(t, "1 users, 21 answers, 40 results, compacted", compacttest.Counts(t, session))
 	require.NoError(t, session.Close())
 
 	session = compacttest.Opened(t, path) // another process, which is passed only the new question
-	runAgentic(t, agenticAgent(t, compactorOn(t, session), m), "and now?")
-	require.Equal(t, "2 users, 42 answers, 80 results, compacted", counts(t, session))
+	runAgentic(t, agenticAgent(t, compacttest.Offline(t, session), m), "and now?")
+	require.Equal(t, "2 users, 42 answers, 80 results, compacted", compacttest.Counts(t, session))
 	for _, request := range m.requests {
 		require.Equal(t, schema.AgenticRoleTypeSystem, request[0].Role)
 		open := map[string]bool{}
@@ -132,7 +132,7 @@ func TestAgenticMessagesAreRestoredFromASession(t *testing.T) {
 		}
 		return &schema.AgenticMessage{Role: schema.AgenticRoleTypeAssistant, ContentBlocks: []*schema.ContentBlock{schema.NewContentBlock(&schema.AssistantGenText{Text: "done"})}}, nil
 	}}
-	compactor := compactorOn(t, session)
+	compactor := compacttest.Offline(t, session)
 	compactor.Target.Budget = 100_000
 	r := agenticAgent(t, compactor, m)
 	events := r.Run(t.Context(), []*schema.AgenticMessage{user})
@@ -144,7 +144,7 @@ func TestAgenticMessagesAreRestoredFromASession(t *testing.T) {
 	require.Len(t, sent, 6)
 	require.Equal(t, user.ContentBlocks, sent[1].ContentBlocks)
 	require.ElementsMatch(t, first.ContentBlocks, sent[2].ContentBlocks)
-	require.Equal(t, content("a.go"), sent[3].ContentBlocks[0].FunctionToolResult.Content[0].Text.Text)
+	require.Equal(t, compacttest.FileContent("a.go"), sent[3].ContentBlocks[0].FunctionToolResult.Content[0].Text.Text)
 }
 
 func TestAModelOfAgenticMessagesWritesSummaries(t *testing.T) {

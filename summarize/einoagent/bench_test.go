@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 )
 
 // A request and its round of tools, in a conversation of many messages.
@@ -16,7 +17,7 @@ func BenchmarkRequest(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		for _, n := range []int{500, 5000} {
 			b.Run(fmt.Sprintf("promptree=%v/messages=%d", with, n), func(b *testing.B) {
-				compactor := compactorOn(b, &history.Session{})
+				compactor := compacttest.Offline(b, &history.Session{})
 				compactor.Target.Budget = 10_000_000
 				var handlers []adk.ChatModelAgentMiddleware
 				if with {
@@ -37,7 +38,7 @@ func BenchmarkRequest(b *testing.B) {
 				a := agentFrom(b, config, readTool(b, nil))
 				var input []*schema.Message
 				for i := range n / 2 {
-					input = append(input, schema.UserMessage(content(fmt.Sprintf("u%d", i))), says(content(fmt.Sprintf("a%d", i))))
+					input = append(input, schema.UserMessage(compacttest.FileContent(fmt.Sprintf("u%d", i))), says(compacttest.FileContent(fmt.Sprintf("a%d", i))))
 				}
 				require.NoError(b, run(b, a, false, append(input, schema.UserMessage(question))...).err)
 			})

@@ -13,8 +13,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 )
 
 // Processes die at any request or tool call, and others continue with what the application kept: the question, the
@@ -59,7 +59,7 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 			if path == deadly {
 				return "", died
 			}
-			return content(path), nil
+			return compacttest.FileContent(path), nil
 		})
 		questions := []string{"first question", "second question"}
 		var kept []*schema.Message // by the application
@@ -78,7 +78,7 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 					}
 					input = append(input, asked)
 				}
-				compactor := compactorOn(t, session)
+				compactor := compacttest.Offline(t, session)
 				got := run(t, agentOf(t, compactor, m, read), d.one(2), input...)
 				require.NoError(t, compactor.Close())
 				require.NoError(t, session.Close())
@@ -89,31 +89,8 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 				require.ErrorIs(t, got.err, died, "seed %d", seed)
 			}
 		}
-		session, err := history.Read(path, history.Options{})
-		require.NoError(t, err)
-		seen := map[string]int{}
-		for e, err := range session.Entries(t.Context()) {
-			require.NoError(t, err)
-			switch m := e.Message(); m.Role {
-			case chat.RoleUser:
-				seen[m.Text()]++
-			case chat.RoleTool:
-				seen["result "+m.ToolCallID]++
-			case chat.RoleAssistant:
-				for _, c := range m.ToolCalls {
-					seen[c.ID]++
-				}
-			}
-			if e.Type() == entry.TypeCompaction {
-				compacted++
-			}
-		}
-		for what, n := range seen {
-			require.Equal(t, 1, n, "seed %d: %s", seed, what)
-		}
-		require.Equal(t, 1, seen[questions[0]])
-		require.Equal(t, 1, seen[questions[1]])
-		require.NoError(t, session.Close())
+		_, n := compacttest.RecordedOnce(t, path, func(m chat.Message) string { return m.ToolCallID }, questions...)
+		compacted += n
 	}
 	require.Positive(t, compacted)
 }

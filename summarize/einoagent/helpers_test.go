@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -17,15 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/einoagent"
-	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const instruction = "You are a coding agent."
@@ -103,33 +95,15 @@ type readArguments struct {
 	Path string `json:"path" jsonschema:"description=the file to read"`
 }
 
-// content returns the content of a file.
-func content(path string) string {
-	return "content of " + path + ": " + strings.Repeat("line of code\n", 100)
-}
-
 // readTool returns a tool that reads any file.
 func readTool(t testing.TB, run func(ctx context.Context, path string) (string, error)) tool.InvokableTool {
 	t.Helper()
 	if run == nil {
-		run = func(_ context.Context, path string) (string, error) { return content(path), nil }
+		run = func(_ context.Context, path string) (string, error) { return compacttest.FileContent(path), nil }
 	}
 	read, err := utils.InferTool("read", "Reads a file.", func(ctx context.Context, a readArguments) (string, error) { return run(ctx, a.Path) })
 	require.NoError(t, err)
 	return read
-}
-
-var tokenizer = sizing.Estimator{}
-
-// compactorOn returns a compactor whose summaries are digests made without a model.
-func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
-	t.Helper()
-	c := &summarize.Compactor{
-		Session: s, Policy: unjudged(copilotchat.Policy()),
-		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
 }
 
 // middlewareOn returns a middleware for a compactor's conversation.
@@ -206,13 +180,6 @@ func run(t testing.TB, a adk.Agent, streaming bool, messages ...*schema.Message)
 	return follow(adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: a, EnableStreaming: streaming}).Run(t.Context(), messages))
 }
 
-// opened opens a session in a file, and returns the file's path too.
-func opened(t testing.TB) (*history.Session, string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "session.jsonl")
-	return compacttest.Opened(t, path), path
-}
-
 // checkRequests checks that requests are valid, fit the budget, and show the instruction and the user's words.
 func checkRequests(t testing.TB, requests []request, user string) {
 	t.Helper()
@@ -223,7 +190,7 @@ func checkRequests(t testing.TB, requests []request, user string) {
 		for _, e := range r.messages {
 			m, err := einoagent.FromEino(e)
 			require.NoError(t, err)
-			tokens += tokenizer.CountMessage(m)
+			tokens += compacttest.Estimator.CountMessage(m)
 			text += m.Text() + "\n"
 			ours = append(ours, m)
 		}
@@ -234,31 +201,4 @@ func checkRequests(t testing.TB, requests []request, user string) {
 		require.NotEqual(t, schema.System, r.messages[1].Role, "request %d", i)
 		require.Contains(t, text, user, "request %d", i)
 	}
-}
-
-// counts returns the number of messages on a session's path by role, and whether it was compacted.
-func counts(t testing.TB, s *history.Session) string {
-	t.Helper()
-	n := map[chat.Role]int{}
-	compactions := 0
-	for e, err := range s.PathTo(t.Context(), "") {
-		require.NoError(t, err)
-		if e.Type() == entry.TypeMessage {
-			n[e.Message().Role]++
-		}
-		if e.Type() == entry.TypeCompaction {
-			compactions++
-		}
-	}
-	compacted := "not compacted"
-	if compactions > 0 {
-		compacted = "compacted"
-	}
-	return fmt.Sprintf("%d users, %d answers, %d results, %s", n[chat.RoleUser], n[chat.RoleAssistant], n[chat.RoleTool], compacted)
-}
-
-// unjudged returns a policy that takes a few words as a summary.
-func unjudged(p policy.Policy) policy.Policy {
-	p.Ask.Judge.Off = true
-	return p
 }

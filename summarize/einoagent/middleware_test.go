@@ -34,20 +34,20 @@ const question = "Why does the build fail? My name is Ada."
 func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
-			session, _ := opened(t)
+			session, _ := compacttest.InFile(t)
 			m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
 				if n == 30 {
 					return says("It is the linker."), nil
 				}
 				return reads(fmt.Sprintf("a%d.go", n), fmt.Sprintf("b%d.go", n)), nil
 			}}
-			got := run(t, agentOf(t, compactorOn(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
+			got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
 			require.NoError(t, got.err)
 			require.Equal(t, "It is the linker.", got.last())
 			require.Len(t, got.said, 31+60)
 			require.Len(t, m.requests, 31)
 			checkRequests(t, m.requests, question)
-			require.Equal(t, "1 users, 31 answers, 60 results, compacted", counts(t, session))
+			require.Equal(t, "1 users, 31 answers, 60 results, compacted", compacttest.Counts(t, session))
 			require.Equal(t, "read", m.requests[30].tools[0].Name)
 		})
 	}
@@ -88,13 +88,13 @@ func tools(t testing.TB, r request) string {
 func interrupting(t *testing.T, which string) tool.BaseTool {
 	return readTool(t, func(ctx context.Context, path string) (string, error) {
 		if path != which {
-			return content(path), nil
+			return compacttest.FileContent(path), nil
 		}
 		if interrupted, _, _ := tool.GetInterruptState[any](ctx); !interrupted {
 			return "", tool.Interrupt(ctx, "may I read "+path+"?")
 		}
 		if resumed, has, answer := tool.GetResumeContext[string](ctx); resumed && has {
-			return answer + " " + content(path), nil
+			return answer + " " + compacttest.FileContent(path), nil
 		}
 		return "", tool.Interrupt(ctx, "may I?")
 	})
@@ -125,7 +125,7 @@ func rootCause(i *adk.InterruptInfo) string {
 func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
-			session, path := opened(t)
+			session, path := compacttest.InFile(t)
 			answer := func(n int, _ request) (*schema.Message, error) {
 				if n == 20 {
 					return says("done"), nil
@@ -134,14 +134,14 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			}
 			before := &scripted{answer: answer}
 			store := &checkpoints{map[string][]byte{}}
-			compactor := compactorOn(t, session)
+			compactor := compacttest.Offline(t, session)
 			runner := adk.NewRunner(t.Context(), adk.RunnerConfig{
 				Agent: agentOf(t, compactor, before, interrupting(t, "b9.go")), EnableStreaming: streaming, CheckPointStore: store,
 			})
 			got := follow(runner.Query(t.Context(), question, adk.WithCheckPointID("1")))
 			require.NoError(t, got.err)
 			require.NotNil(t, got.interrupt)
-			require.Equal(t, "1 users, 10 answers, 18 results, compacted", counts(t, session))
+			require.Equal(t, "1 users, 10 answers, 18 results, compacted", compacttest.Counts(t, session))
 			checkpoint := store.kept["1"]
 			require.NoError(t, compactor.Close())
 			require.NoError(t, session.Close())
@@ -151,7 +151,7 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 				n := len(before.requests)
 				after := &scripted{answer: func(i int, r request) (*schema.Message, error) { return answer(i+n, r) }}
 				runner := adk.NewRunner(t.Context(), adk.RunnerConfig{
-					Agent: agentOf(t, compactorOn(t, session), after, interrupting(t, "b9.go")), EnableStreaming: streaming, CheckPointStore: store,
+					Agent: agentOf(t, compacttest.Offline(t, session), after, interrupting(t, "b9.go")), EnableStreaming: streaming, CheckPointStore: store,
 				})
 				events, err := runner.ResumeWithParams(t.Context(), "1", &adk.ResumeParams{Targets: map[string]any{rootCause(got.interrupt): "yes"}})
 				require.NoError(t, err)
@@ -160,8 +160,8 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			session, after, end := resume()
 			require.NoError(t, end.err)
 			require.Equal(t, "done", end.last())
-			require.Equal(t, "1 users, 21 answers, 40 results, compacted", counts(t, session))
-			require.Equal(t, 62, entries(t, session))
+			require.Equal(t, "1 users, 21 answers, 40 results, compacted", compacttest.Counts(t, session))
+			require.Equal(t, 62, len(compacttest.Said(session)))
 			checkRequests(t, after.requests, question)
 			require.NoError(t, session.Close())
 
@@ -170,7 +170,7 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			store.kept["1"] = checkpoint
 			session, after, end = resume()
 			require.NoError(t, end.err)
-			require.Equal(t, "1 users, 21 answers, 40 results, compacted", counts(t, session))
+			require.Equal(t, "1 users, 21 answers, 40 results, compacted", compacttest.Counts(t, session))
 			checkRequests(t, after.requests, question)
 		})
 	}
@@ -180,7 +180,7 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 	refusal := errors.New("error, status code: 400, message: This model's maximum context length is 2500 tokens. However, your messages resulted in 3600 tokens.")
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
-			session, _ := opened(t)
+			session, _ := compacttest.InFile(t)
 			m := rounds(12)
 			answer, refused := m.answer, 0
 			m.answer = func(n int, r request) (*schema.Message, error) {
@@ -188,7 +188,7 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 				for _, e := range r.messages {
 					ours, err := einoagent.FromEino(e)
 					require.NoError(t, err)
-					tokens += tokenizer.CountMessage(ours)
+					tokens += compacttest.Estimator.CountMessage(ours)
 				}
 				if tokens > 2500 {
 					refused++
@@ -196,20 +196,20 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 				}
 				return answer(n-refused, r)
 			}
-			compactor := compactorOn(t, session)
+			compactor := compacttest.Offline(t, session)
 			compactor.Policy = copilotcli.Policy()
 			got := run(t, agentOf(t, compactor, m, readTool(t, nil)), streaming, schema.UserMessage(question))
 			require.NoError(t, got.err)
 			require.Equal(t, "done", got.last())
 			require.Positive(t, refused)
-			require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, session))
+			require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, session))
 			checkRequests(t, m.requests, question)
 		})
 	}
 }
 
 func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
-	session, _ := opened(t)
+	session, _ := compacttest.InFile(t)
 	m := rounds(20)
 	answer, summaries, forks := m.answer, 0, 0
 	m.answer = func(n int, r request) (*schema.Message, error) {
@@ -225,23 +225,23 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 		}
 		return answer(n-summaries, r)
 	}
-	compactor := compactorOn(t, session)
+	compactor := compacttest.Offline(t, session)
 	compactor.Target.Model = einoagent.Model(m)
 	got := run(t, agentOf(t, compactor, m, readTool(t, nil)), true, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
 	require.Positive(t, summaries)
 	require.Positive(t, forks, "a request for a summary in the background continues a request of the agent, which the provider has cached")
-	require.Equal(t, "1 users, 21 answers, 20 results, compacted", counts(t, session))
+	require.Equal(t, "1 users, 21 answers, 20 results, compacted", compacttest.Counts(t, session))
 }
 
 func TestACallWithoutAResultIsAnsweredByANote(t *testing.T) {
 	session := &history.Session{}
 	broken := errors.New("disk on fire")
 	m := rounds(1)
-	got := run(t, agentOf(t, compactorOn(t, session), m, readTool(t, func(context.Context, string) (string, error) { return "", broken })), false, schema.UserMessage(question))
+	got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, func(context.Context, string) (string, error) { return "", broken })), false, schema.UserMessage(question))
 	require.ErrorIs(t, got.err, broken)
-	got = run(t, agentOf(t, compactorOn(t, session), m, readTool(t, nil)), false, schema.UserMessage("and now?"))
+	got = run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), false, schema.UserMessage("and now?"))
 	require.NoError(t, got.err)
 	require.Contains(t, m.requests[1].messages[3].Content, "interrupted")
 	checkRequests(t, m.requests, "")
@@ -249,11 +249,11 @@ func TestACallWithoutAResultIsAnsweredByANote(t *testing.T) {
 
 func TestAResultThatIsReturnedDirectlyIsRecorded(t *testing.T) {
 	session := &history.Session{}
-	config := &adk.ChatModelAgentConfig{Name: "a", Model: rounds(1), Handlers: []adk.ChatModelAgentMiddleware{middlewareOn(t, compactorOn(t, session))}}
+	config := &adk.ChatModelAgentConfig{Name: "a", Model: rounds(1), Handlers: []adk.ChatModelAgentMiddleware{middlewareOn(t, compacttest.Offline(t, session))}}
 	config.ToolsConfig.ReturnDirectly = map[string]bool{"read": true}
 	got := run(t, agentFrom(t, config, readTool(t, nil)), false, schema.UserMessage(question))
 	require.NoError(t, got.err)
-	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", counts(t, session))
+	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", compacttest.Counts(t, session))
 }
 
 // reminding is a handler that adds a system message before each request.
@@ -270,7 +270,7 @@ func (reminding) BeforeModelRewriteState(ctx context.Context, s *adk.ChatModelAg
 func TestSystemMessagesOfOtherHandlersAreRecordedInPlace(t *testing.T) {
 	session := &history.Session{}
 	m := rounds(3)
-	a := agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, reminding{}, middlewareOn(t, compactorOn(t, session)))
+	a := agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, reminding{}, middlewareOn(t, compacttest.Offline(t, session)))
 	got := run(t, a, false, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	checkRequests(t, m.requests, "reminder")
@@ -282,8 +282,8 @@ func TestAMiddlewareServesManyConversationsConcurrently(t *testing.T) {
 	sessions := make([]*history.Session, 4)
 	compactors := make([]*summarize.Compactor, len(sessions))
 	for i := range sessions {
-		sessions[i], _ = opened(t)
-		compactors[i] = compactorOn(t, sessions[i])
+		sessions[i], _ = compacttest.InFile(t)
+		compactors[i] = compacttest.Offline(t, sessions[i])
 	}
 	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (einoagent.Conversation, error) {
 		i, ok := ctx.Value(key{}).(int)
@@ -320,8 +320,8 @@ func TestAMiddlewareServesManyConversationsConcurrently(t *testing.T) {
 	}
 	wait.Wait()
 	for i, s := range sessions {
-		require.Equal(t, "1 users, 9 answers, 8 results, compacted", counts(t, s))
-		require.Contains(t, words(t, s), fmt.Sprintf("question %d", i))
+		require.Equal(t, "1 users, 9 answers, 8 results, compacted", compacttest.Counts(t, s))
+		require.Contains(t, compacttest.PathWords(t, s), fmt.Sprintf("question %d", i))
 	}
 	require.ErrorContains(t, run(t, agent(), false, schema.UserMessage("x")).err, "unknown conversation")
 }
@@ -329,8 +329,8 @@ func TestAMiddlewareServesManyConversationsConcurrently(t *testing.T) {
 func TestSubAgentsHaveTheirOwnSessions(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		t.Run(fmt.Sprintf("with the whole history %v", whole), func(t *testing.T) {
-			outer, _ := opened(t)
-			inner, _ := opened(t)
+			outer, _ := compacttest.InFile(t)
+			inner, _ := compacttest.InFile(t)
 			worker := rounds(10)
 			answer := worker.answer
 			worker.answer = func(n int, r request) (*schema.Message, error) { return answer(n%11, r) }
@@ -338,7 +338,7 @@ func TestSubAgentsHaveTheirOwnSessions(t *testing.T) {
 			if whole {
 				options = append(options, adk.WithFullChatHistoryAsInput())
 			}
-			a := agentWith(t, "worker", worker, []tool.BaseTool{readTool(t, nil)}, middlewareOn(t, compactorOn(t, inner)))
+			a := agentWith(t, "worker", worker, []tool.BaseTool{readTool(t, nil)}, middlewareOn(t, compacttest.Offline(t, inner)))
 			m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
 				if n == 12 {
 					return says("done"), nil
@@ -350,35 +350,35 @@ func TestSubAgentsHaveTheirOwnSessions(t *testing.T) {
 				}
 				return reads(fmt.Sprintf("o%d.go", n)), nil
 			}}
-			got := run(t, agentOf(t, compactorOn(t, outer), m, readTool(t, nil), adk.NewAgentTool(t.Context(), a, options...)), true, schema.UserMessage(question))
+			got := run(t, agentOf(t, compacttest.Offline(t, outer), m, readTool(t, nil), adk.NewAgentTool(t.Context(), a, options...)), true, schema.UserMessage(question))
 			require.NoError(t, got.err)
 			require.Equal(t, "done", got.last())
-			require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, outer))
+			require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, outer))
 			checkRequests(t, m.requests, question)
 			checkRequests(t, worker.requests, "")
 			require.Len(t, worker.requests, 22)
-			require.Contains(t, counts(t, inner), "20 results, compacted")
+			require.Contains(t, compacttest.Counts(t, inner), "20 results, compacted")
 		})
 	}
 }
 
 func TestATransferTargetHasItsOwnSession(t *testing.T) {
-	outer, _ := opened(t)
-	inner, _ := opened(t)
+	outer, _ := compacttest.InFile(t)
+	inner, _ := compacttest.InFile(t)
 	worker := rounds(10)
 	transfer := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
 		return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{{
 			ID: "call_t", Function: schema.FunctionCall{Name: adk.TransferToAgentToolName, Arguments: `{"agent_name":"worker"}`},
 		}}}, nil
 	}}
-	sub := agentWith(t, "worker", worker, []tool.BaseTool{readTool(t, nil)}, middlewareOn(t, compactorOn(t, inner)))
-	both, err := adk.SetSubAgents(t.Context(), agentOf(t, compactorOn(t, outer), transfer), []adk.Agent{sub})
+	sub := agentWith(t, "worker", worker, []tool.BaseTool{readTool(t, nil)}, middlewareOn(t, compacttest.Offline(t, inner)))
+	both, err := adk.SetSubAgents(t.Context(), agentOf(t, compacttest.Offline(t, outer), transfer), []adk.Agent{sub})
 	require.NoError(t, err)
 	got := run(t, both, false, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
-	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", counts(t, outer))
-	require.Contains(t, counts(t, inner), "11 answers, 10 results, compacted")
+	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", compacttest.Counts(t, outer))
+	require.Contains(t, compacttest.Counts(t, inner), "11 answers, 10 results, compacted")
 }
 
 func TestInvalidOptionsAreErrors(t *testing.T) {
@@ -403,34 +403,34 @@ func TestARequestThatEinoRetriesIsRecordedOnce(t *testing.T) {
 			return answer(n-failed, r)
 		}
 		config := &adk.ChatModelAgentConfig{
-			Name: "a", Model: m, Handlers: []adk.ChatModelAgentMiddleware{middlewareOn(t, compactorOn(t, session))},
+			Name: "a", Model: m, Handlers: []adk.ChatModelAgentMiddleware{middlewareOn(t, compacttest.Offline(t, session))},
 			ModelRetryConfig: &adk.ModelRetryConfig{MaxRetries: 2, BackoffFunc: func(context.Context, int) time.Duration { return 0 }},
 		}
 		got := run(t, agentFrom(t, config, readTool(t, nil)), streaming, schema.UserMessage(question))
 		require.NoError(t, got.err)
-		require.Equal(t, "1 users, 3 answers, 2 results, not compacted", counts(t, session))
+		require.Equal(t, "1 users, 3 answers, 2 results, not compacted", compacttest.Counts(t, session))
 	}
 }
 
 func TestPolicyContinueIsDroppedBecauseTheLoopHasEnded(t *testing.T) {
 	session := &history.Session{}
-	compactor := compactorOn(t, session)
+	compactor := compacttest.Offline(t, session)
 	compactor.Policy = policy.Policy{Trigger: policy.Trigger{{Ratio: 0.7}}, Continue: "Go on."}
 	m := rounds(4)
 	answer := m.answer
 	m.answer = func(n int, r request) (*schema.Message, error) {
 		if n == 4 { // this answer takes the next prompt over the limit
-			return says(content("answer")), nil
+			return says(compacttest.FileContent("answer")), nil
 		}
 		return answer(n, r)
 	}
 	got := run(t, agentOf(t, compactor, m, readTool(t, nil)), false, schema.UserMessage(question))
 	require.NoError(t, got.err)
-	require.Equal(t, "1 users, 5 answers, 4 results, compacted", counts(t, session))
+	require.Equal(t, "1 users, 5 answers, 4 results, compacted", compacttest.Counts(t, session))
 	view, err := session.View(t.Context())
 	require.NoError(t, err)
 	messages := view.Messages()
-	require.Equal(t, content("answer"), messages[len(messages)-1].Text())
+	require.Equal(t, compacttest.FileContent("answer"), messages[len(messages)-1].Text())
 	said := 0
 	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
@@ -442,8 +442,8 @@ func TestPolicyContinueIsDroppedBecauseTheLoopHasEnded(t *testing.T) {
 }
 
 func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
-	session, _ := opened(t)
-	middleware := middlewareOn(t, compactorOn(t, session))
+	session, _ := compacttest.InFile(t)
+	middleware := middlewareOn(t, compacttest.Offline(t, session))
 	worker := &scripted{answer: func(_ int, r request) (*schema.Message, error) {
 		last := r.messages[len(r.messages)-1]
 		if last.Role != schema.Tool {
@@ -474,23 +474,23 @@ func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
 	got := run(t, agentWith(t, "coder", m, []tool.BaseTool{readTool(t, nil), sub("one"), sub("other")}, middleware), false, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
-	require.Contains(t, words(t, session), "worked worked")
-	require.Equal(t, "1 users, 11 answers, 11 results, compacted", counts(t, session))
-	require.Equal(t, 23, entries(t, session))
+	require.Contains(t, compacttest.PathWords(t, session), "worked worked")
+	require.Equal(t, "1 users, 11 answers, 11 results, compacted", compacttest.Counts(t, session))
+	require.Equal(t, 23, len(compacttest.Said(session)))
 	checkRequests(t, m.requests, question)
 	require.Len(t, worker.requests, 22)
 	checkRequests(t, worker.requests, "work")
 }
 
 func TestThePromptsOwnMessagesAppearOnceAndArePrunedFirst(t *testing.T) {
-	session, _ := opened(t)
-	compactor := compactorOn(t, session)
+	session, _ := compacttest.InFile(t)
+	compactor := compacttest.Offline(t, session)
 	compactor.Policy.Trigger = policy.Trigger{{On: policy.OnBudgetExceeded}}
 	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("House rules.")}},
 		elements.UserMessage{Children: elements.Nodes{&instructions.Files{FS: fstest.MapFS{"AGENTS.md": {Data: []byte("Use tabs.")}}}}},
 		history.Conversation{Session: session},
-		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text("context " + content("c"))}},
+		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text("context " + compacttest.FileContent("c"))}},
 		history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 	}})
 	require.NoError(t, err)
@@ -510,14 +510,14 @@ func TestThePromptsOwnMessagesAppearOnceAndArePrunedFirst(t *testing.T) {
 		}
 	}
 	require.Positive(t, pruned)
-	require.Equal(t, "1 users, 7 answers, 6 results, not compacted", counts(t, session))
+	require.Equal(t, "1 users, 7 answers, 6 results, not compacted", compacttest.Counts(t, session))
 }
 
 func TestAnInterruptInASubAgentWithTheSameMiddlewareIsResumed(t *testing.T) {
-	session, path := opened(t)
+	session, path := compacttest.InFile(t)
 	store := &checkpoints{map[string][]byte{}}
 	runner := func(s *history.Session) *adk.Runner {
-		middleware := middlewareOn(t, compactorOn(t, s))
+		middleware := middlewareOn(t, compacttest.Offline(t, s))
 		worker := &scripted{answer: func(_ int, r request) (*schema.Message, error) {
 			if last := r.messages[len(r.messages)-1]; last.Role == schema.Tool {
 				return says("worked: " + last.Content[:10]), nil
@@ -551,5 +551,5 @@ func TestAnInterruptInASubAgentWithTheSameMiddlewareIsResumed(t *testing.T) {
 	end := follow(events)
 	require.NoError(t, end.err)
 	require.Equal(t, "done, worked: yes conten", end.last())
-	require.Equal(t, "1 users, 3 answers, 2 results, not compacted", counts(t, session))
+	require.Equal(t, "1 users, 3 answers, 2 results, not compacted", compacttest.Counts(t, session))
 }

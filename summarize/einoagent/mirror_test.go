@@ -3,7 +3,6 @@ package einoagent_test
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
@@ -37,24 +37,6 @@ func script(words string) (list []*schema.Message) {
 	return list
 }
 
-// words returns the messages on a session's path in the notation of script.
-func words(t testing.TB, s *history.Session) string {
-	t.Helper()
-	var list []string
-	for e, err := range s.PathTo(t.Context(), "") {
-		require.NoError(t, err)
-		if e.Type() != entry.TypeMessage {
-			continue
-		}
-		if m := e.Message(); len(m.ToolCalls) > 0 {
-			list = append(list, "c"+strings.TrimPrefix(m.ToolCalls[0].ID, "call_"))
-		} else {
-			list = append(list, m.Text())
-		}
-	}
-	return strings.Join(list, " ")
-}
-
 func remember(t testing.TB, s *history.Session, said string) {
 	t.Helper()
 	for _, e := range script(said) {
@@ -62,18 +44,6 @@ func remember(t testing.TB, s *history.Session, said string) {
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), m))
 	}
-}
-
-// entries returns the number of messages of a session on all branches.
-func entries(t testing.TB, s *history.Session) (n int) {
-	t.Helper()
-	for e, err := range s.Entries(t.Context()) {
-		require.NoError(t, err)
-		if e.Type() == entry.TypeMessage {
-			n++
-		}
-	}
-	return n
 }
 
 func TestEachMessageOfARunsInputIsRecordedOnce(t *testing.T) {
@@ -108,12 +78,12 @@ func TestEachMessageOfARunsInputIsRecordedOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			session := &history.Session{}
 			remember(t, session, c.session)
-			before := entries(t, session)
+			before := len(compacttest.Said(session))
 			m := &scripted{answer: func(int, request) (*schema.Message, error) { return says("aX"), nil }}
-			got := run(t, agentOf(t, compactorOn(t, session), m, readTool(t, nil)), false, script(c.input)...)
+			got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), false, script(c.input)...)
 			require.NoError(t, got.err)
-			require.Equal(t, c.path, words(t, session))
-			require.Equal(t, c.added, entries(t, session)-before)
+			require.Equal(t, c.path, compacttest.PathWords(t, session))
+			require.Equal(t, c.added, len(compacttest.Said(session))-before)
 		})
 	}
 }
@@ -126,12 +96,12 @@ func TestResultsOfParallelCallsMayArriveInAnyOrder(t *testing.T) {
 		}
 		return says("done"), nil
 	}}
-	a := agentOf(t, compactorOn(t, session), m, readTool(t, nil))
+	a := agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil))
 	first := schema.UserMessage(question)
 	got := run(t, a, false, first)
 	require.NoError(t, got.err)
 	for _, order := range [][]int{{0, 1, 2, 3}, {0, 2, 1, 3}} {
-		before := entries(t, session)
+		before := len(compacttest.Said(session))
 		input := []*schema.Message{first}
 		for _, i := range order {
 			e := *got.said[i]
@@ -140,7 +110,7 @@ func TestResultsOfParallelCallsMayArriveInAnyOrder(t *testing.T) {
 		}
 		again := run(t, a, false, append(input, schema.UserMessage("again"))...)
 		require.NoError(t, again.err)
-		require.Equal(t, before+2, entries(t, session))
+		require.Equal(t, before+2, len(compacttest.Said(session)))
 		require.NoError(t, session.Branch(t.Context(), leafAfter(t, session, before)))
 	}
 }
@@ -160,25 +130,21 @@ func leafAfter(t testing.TB, s *history.Session, n int) (id string) {
 }
 
 func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
-	key := regexp.MustCompile(`sk-\w+`)
-	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{
-		Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
-	})
-	require.NoError(t, err)
+	session := compacttest.Redacting(t)
 	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
 		if n%2 == 1 {
 			return says("done with sk-123"), nil
 		}
 		return reads(fmt.Sprintf("%d.go", n)), nil
 	}}
-	a := agentOf(t, compactorOn(t, session), m, readTool(t, func(context.Context, string) (string, error) { return "sk-456", nil }))
+	a := agentOf(t, compacttest.Offline(t, session), m, readTool(t, func(context.Context, string) (string, error) { return "sk-456", nil }))
 	first := schema.UserMessage("my key is sk-789")
 	got := run(t, a, false, first)
 	require.NoError(t, got.err)
 	got = run(t, a, false, append(append([]*schema.Message{first}, got.said...), schema.UserMessage("again"))...)
 	require.NoError(t, got.err)
-	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", counts(t, session))
-	require.NotContains(t, words(t, session), "sk-")
+	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", compacttest.Counts(t, session))
+	require.NotContains(t, compacttest.PathWords(t, session), "sk-")
 }
 
 func TestExtrasReasoningAndToolNamesAreSentBackUnchanged(t *testing.T) {
@@ -192,7 +158,7 @@ func TestExtrasReasoningAndToolNamesAreSentBackUnchanged(t *testing.T) {
 		m.ToolCalls[0].Extra = map[string]any{"signature": signature{[]byte("s")}}
 		return m, nil
 	}}
-	got := run(t, agentOf(t, compactorOn(t, session), m, readTool(t, nil)), false, schema.UserMessage(question))
+	got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), false, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	answer, result := m.requests[1].messages[2], m.requests[1].messages[3]
 	require.Equal(t, []byte{0xff, 1}, answer.Extra["thought_signature"])
@@ -210,7 +176,7 @@ func TestOrdinaryMessagesNeedNoOpaquePart(t *testing.T) {
 			}
 			return reads("a.go", "b.go"), nil
 		}}
-		got := run(t, agentOf(t, compactorOn(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
+		got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
 		require.NoError(t, got.err)
 		for e, err := range session.PathTo(t.Context(), "") {
 			require.NoError(t, err)
@@ -231,8 +197,8 @@ func TestAMessageAppendedWhileTheModelAnswersIsAConflict(t *testing.T) {
 	m := &scripted{answer: func(int, request) (*schema.Message, error) {
 		return says("late"), session.Append(context.Background(), chat.UserMessage("wait"))
 	}}
-	got := run(t, agentOf(t, compactorOn(t, session), m), false, schema.UserMessage(question))
+	got := run(t, agentOf(t, compacttest.Offline(t, session), m), false, schema.UserMessage(question))
 	var conflict *storage.ConflictError
 	require.ErrorAs(t, got.err, &conflict)
-	require.Equal(t, "2 users, 0 answers, 0 results, not compacted", counts(t, session))
+	require.Equal(t, "2 users, 0 answers, 0 results, not compacted", compacttest.Counts(t, session))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/forktest"
 	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/summarize/einoagent"
@@ -237,7 +238,7 @@ func TestAForkKeepsTheCachedPrefix(t *testing.T) {
 		return answer, nil
 	}}}
 	done := forktest.Agent{
-		Model: einoagent.Model(m), Tokenizer: tokenizer, Budget: 3000,
+		Model: einoagent.Model(m), Tokenizer: compacttest.Estimator, Budget: 3000,
 		Tools: []chat.Tool{{Name: "count", Parameters: json.RawMessage(`{"type":"object","properties":{"z":{"type":"string"}}}`)}},
 	}.Run(t)
 	forks := forktest.Layout{Turns: "messages", Free: []string{"max_tokens", "temperature"}}.Check(t, m.bodies)

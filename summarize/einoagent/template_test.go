@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
@@ -22,7 +23,7 @@ func TestATemplateWorksInAChain(t *testing.T) {
 			return nil, refused
 		}
 		return elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(question)}}, nil
-	}, render.Options{Budget: 200, Tokenizer: tokenizer})
+	}, render.Options{Budget: 200, Tokenizer: compacttest.Estimator})
 	m := &scripted{answer: func(_ int, r request) (*schema.Message, error) { return says("about " + r.messages[0].Content), nil }}
 	chain, err := compose.NewChain[map[string]any, *schema.Message]().AppendChatTemplate(template).AppendChatModel(m).Compile(t.Context())
 	require.NoError(t, err)
@@ -31,7 +32,7 @@ func TestATemplateWorksInAChain(t *testing.T) {
 	require.Equal(t, "about trees", answer.Content)
 	_, err = chain.Invoke(t.Context(), map[string]any{})
 	require.ErrorIs(t, err, refused)
-	_, err = chain.Invoke(t.Context(), map[string]any{"question": content("a.go")})
+	_, err = chain.Invoke(t.Context(), map[string]any{"question": compacttest.FileContent("a.go")})
 	var over *render.BudgetExceededError
 	require.ErrorAs(t, err, &over)
 }

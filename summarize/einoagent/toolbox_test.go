@@ -1,7 +1,6 @@
 package einoagent_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,17 +9,13 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
 func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
-	s, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{Recall: true})
-	require.NoError(t, err)
-	defer s.Close()
-	require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("No key. ", 3000)+"The key is K-7. "+strings.Repeat("No key. ", 3000)), chat.AssistantMessage("Yes.")))
-	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("There was a key.")}}))
+	s := compacttest.WithKey(t)
 	m := &scripted{answer: func(n int, r request) (*schema.Message, error) {
 		call := schema.ToolCall{ID: string(rune('a' + n)), Type: "function"}
 		switch last := r.messages[len(r.messages)-1].Content; n {
@@ -36,7 +31,7 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 		}
 		return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{call}}, nil
 	}}
-	c := compactorOn(t, s)
+	c := compacttest.Offline(t, s)
 	tools, err := einoagent.Tools(einoagent.Options{Compactor: c, Tools: []chat.Toolbox{recall.Tools{}}})
 	require.NoError(t, err)
 	e := run(t, agentOf(t, c, m, append(tools, readTool(t, nil))...), false, schema.UserMessage("What was the key?"))
@@ -47,6 +42,6 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 }
 
 func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
-	_, err := einoagent.Tools(einoagent.Options{Compactor: compactorOn(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
+	_, err := einoagent.Tools(einoagent.Options{Compactor: compacttest.Offline(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
 	require.ErrorIs(t, err, recall.ErrUnmarked)
 }
