@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,22 +16,9 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-var errEnough = errors.New("heard enough")
-
-// listening asks for a streamed answer. If cancelAfter is more than 0, it cancels the context after that many pieces.
-func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard, chat.Response, error) {
+func listening(t *testing.T, m chat.Model) (*providertest.Heard, chat.Response, error) {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	heard, hear := providertest.Listen(t)
-	req := ask(question)
-	req.Stream = func(d chat.Delta) {
-		if hear(d); heard.Deltas == cancelAfter {
-			cancel(errEnough)
-		}
-	}
-	response, err := m.Generate(ctx, req)
-	return heard, response, err
+	return providertest.Listening(t, m, ask(question), 0)
 }
 
 // longCalls returns an answer with everything that streams: thinking, text and parallel calls.
@@ -54,7 +40,7 @@ func TestResponseHoldsAllThatWasStreamed(t *testing.T) {
 	for rule, a := range streamed() {
 		t.Run(rule, func(t *testing.T) {
 			model, _ := answering(t, a)
-			heard, got, err := listening(t, model, 0)
+			heard, got, err := listening(t, model)
 			require.NoError(t, err)
 			heard.RequireWhole(t, got)
 			var thought string
@@ -88,13 +74,13 @@ func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 		for _, fault := range []string{"", "overloaded_error"} {
 			t.Run(rule+" "+fault, func(t *testing.T) {
 				model, _ := answering(t, a)
-				_, whole, err := listening(t, model, 0)
+				_, whole, err := listening(t, model)
 				require.NoError(t, err)
 				a := a
 				a.fault = fault
 				for a.breakOff = 1; ; a.breakOff++ {
 					model, _ = answering(t, a)
-					heard, got, err := listening(t, model, 0)
+					heard, got, err := listening(t, model)
 					if err == nil {
 						whole.Message.Origin.Server = got.Message.Origin.Server
 						require.Empty(t, cmp.Diff(whole, got), "without an error the answer is whole")
@@ -117,17 +103,7 @@ func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 
 func TestACancelledStreamReturnsThePartThatHadArrived(t *testing.T) {
 	model, _ := answering(t, longCalls())
-	all, whole, err := listening(t, model, 0)
-	require.NoError(t, err)
-	for n := range all.Deltas {
-		heard, got, err := listening(t, model, n+1)
-		if err == nil { // the whole answer had arrived
-			require.Empty(t, cmp.Diff(whole, got))
-			continue
-		}
-		require.ErrorIs(t, err, errEnough)
-		heard.RequirePartial(t, got, whole)
-	}
+	providertest.Cancelled(t, model, ask(question))
 }
 
 func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
@@ -135,7 +111,7 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 	a.cutOff, a.stop = `{"glob":"*.`, "max_tokens"
 	a.breakOff = 13 // the block ends, the message does not
 	model, _ := answering(t, a)
-	heard, got, err := listening(t, model, 0)
+	heard, got, err := listening(t, model)
 	require.Error(t, err)
 	require.Equal(t, `{"glob":"*.`, heard.Calls[1].Arguments)
 	require.Equal(t, []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{"glob":"*.go"}`}}, got.Message.ToolCalls)
@@ -158,7 +134,7 @@ func TestArgumentsThatDoNotComeInPiecesStreamToo(t *testing.T) {
 				fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, e)
 			}
 		}))
-		heard, got, err := listening(t, &anthropic.Model{Client: (&server{Server: s}).client(), Name: "claude-test"}, 0)
+		heard, got, err := listening(t, &anthropic.Model{Client: (&server{Server: s}).client(), Name: "claude-test"})
 		s.Close()
 		require.NoError(t, err)
 		require.Equal(t, want, got.Message.ToolCalls[0].Arguments)

@@ -1,7 +1,6 @@
 package gemini_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,20 +16,9 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-var errEnough = errors.New("heard enough")
-
-// listening asks for a streamed answer. If cancelAfter is more than 0, it cancels the context after that many pieces.
 func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard, chat.Response, error) {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	heard, hear := providertest.Listen(t)
-	response, err := m.Generate(ctx, chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(d chat.Delta) {
-		if hear(d); heard.Deltas == cancelAfter {
-			cancel(errEnough)
-		}
-	}})
-	return heard, response, err
+	return providertest.Listening(t, m, chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}}, cancelAfter)
 }
 
 // streaming returns a model on a server that sends these pieces. If hang is set, it leaves the connection open after
@@ -119,7 +107,7 @@ func TestACancelledStreamReturnsThePartThatHadArrived(t *testing.T) {
 	m := streaming(t, true, longAnswer[:len(longAnswer)-1]...)
 	for n := range all.Deltas {
 		heard, got, err := listening(t, m, n+1)
-		require.ErrorIs(t, err, errEnough)
+		require.ErrorIs(t, err, providertest.ErrEnough)
 		heard.RequirePartial(t, got, whole)
 		require.Equal(t, whole.Usage, got.Usage)
 	}

@@ -91,7 +91,7 @@ func TestEachCallHasAnIDThatTheServerAcceptsBack(t *testing.T) {
 func TestParallelCallsWithoutIDsOrIndexStayApart(t *testing.T) {
 	m := chunks(t, "tool_calls", `{"tool_calls":[{"index":0,"function":{"name":"count","arguments":"{\"z\":\"*.go\"}"}}]}`,
 		`{"tool_calls":[{"index":0,"id":"","function":{"name":"count","arguments":"{\"z\":\"*.md\"}"}}]}`)
-	heard, got, err := listening(t, m, 0)
+	heard, got, err := listening(t, m)
 	require.NoError(t, err)
 	heard.RequireWhole(t, got)
 	require.Len(t, got.Message.ToolCalls, 2)
@@ -107,7 +107,7 @@ func TestCallsOfAStreamThatBrokeOffHaveTheIDsThatWereStreamed(t *testing.T) {
 			r := reply{items: callsOf("a", "", "", "a", ""), cut: true}
 			s.answer = func(openai.API, gjson.Result) reply { return r }
 			for r.after = 1; ; r.after++ {
-				heard, got, err := listening(t, s.model(api, "gpt-4o"), 0)
+				heard, got, err := listening(t, s.model(api, "gpt-4o"))
 				for i, c := range got.Message.ToolCalls {
 					require.NotEmpty(t, c.ID)
 					if i < len(heard.Calls) {

@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,28 +31,17 @@ func streamed() map[string]reply {
 	return replies
 }
 
-// listening asks for a streamed answer. If cancelAfter is more than 0, it cancels the context after that many pieces.
-func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard, chat.Response, error) {
+func listening(t *testing.T, m chat.Model) (*providertest.Heard, chat.Response, error) {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	heard, hear := providertest.Listen(t)
-	response, err := m.Generate(ctx, chat.Request{Messages: []chat.Message{question}, Stream: func(d chat.Delta) {
-		if hear(d); heard.Deltas == cancelAfter {
-			cancel(errEnough)
-		}
-	}})
-	return heard, response, err
+	return providertest.Listening(t, m, chat.Request{Messages: []chat.Message{question}}, 0)
 }
-
-var errEnough = errors.New("heard enough")
 
 func TestResponseHoldsAllThatWasStreamed(t *testing.T) {
 	for rule, r := range streamed() {
 		for name, api := range apis {
 			t.Run(rule+" "+name, func(t *testing.T) {
 				m := newServer(t, always(r)).model(api, "gpt-4o")
-				heard, got, err := listening(t, m, 0)
+				heard, got, err := listening(t, m)
 				if len(got.Message.Content)+len(got.Message.ToolCalls) == 0 {
 					return // the answer is of the other API
 				}
@@ -90,7 +78,7 @@ func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 		for name, api := range apis {
 			t.Run(rule+" "+name, func(t *testing.T) {
 				s := newServer(t, always(r))
-				_, whole, _ := listening(t, s.model(api, "gpt-4o"), 0)
+				_, whole, _ := listening(t, s.model(api, "gpt-4o"))
 				if len(whole.Message.Content)+len(whole.Message.ToolCalls) == 0 {
 					return // the answer is of the other API
 				}
@@ -98,7 +86,7 @@ func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 				r.cut = true
 				s.answer = func(openai.API, gjson.Result) reply { return r }
 				for r.after = 1; ; r.after++ {
-					heard, got, err := listening(t, s.model(api, "gpt-4o"), 0)
+					heard, got, err := listening(t, s.model(api, "gpt-4o"))
 					if err == nil {
 						require.Empty(t, cmp.Diff(whole.Message, got.Message), "without an error the answer is whole")
 						heard.RequireWhole(t, got)
@@ -118,17 +106,7 @@ func TestACancelledStreamReturnsThePartThatHadArrived(t *testing.T) {
 	for name, api := range apis {
 		t.Run(name, func(t *testing.T) {
 			m := newServer(t, always(streamed()["parallel calls"])).model(api, "gpt-4o")
-			all, whole, err := listening(t, m, 0)
-			require.NoError(t, err)
-			for n := range all.Deltas {
-				heard, got, err := listening(t, m, n+1)
-				if err == nil { // the whole answer had arrived
-					require.Empty(t, cmp.Diff(whole.Message, got.Message))
-					continue
-				}
-				require.ErrorIs(t, err, errEnough)
-				heard.RequirePartial(t, got, whole)
-			}
+			providertest.Cancelled(t, m, chat.Request{Messages: []chat.Message{question}})
 		})
 	}
 }
@@ -143,7 +121,7 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 			s.answer = func(openai.API, gjson.Result) reply { return calls }
 			cutOff := 0
 			for calls.after = 1; ; calls.after++ {
-				heard, got, err := listening(t, s.model(api, "gpt-4o"), 0)
+				heard, got, err := listening(t, s.model(api, "gpt-4o"))
 				if err == nil {
 					break
 				}
@@ -189,7 +167,7 @@ func TestCallsMayArriveInTheFormsOfOtherServers(t *testing.T) {
 		}, []chat.ToolCall{{ID: "a", Name: "sh", Arguments: "ls -l", Signature: `{"type":"custom_tool_call"}`}}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			heard, got, err := listening(t, chunks(t, "tool_calls", tt.deltas...), 0)
+			heard, got, err := listening(t, chunks(t, "tool_calls", tt.deltas...))
 			require.NoError(t, err)
 			require.Equal(t, tt.want, got.Message.ToolCalls)
 			heard.RequireWhole(t, got)
@@ -212,7 +190,7 @@ func TestABrokenStreamReturnsOnlyWholeCalls(t *testing.T) {
 		{[]string{custom}, ""}, {[]string{custom, bare}, "a"}, {[]string{custom, bare, cut}, "ab"},
 		{[]string{custom, bare, cut, object}, "abd"}, {[]string{object}, "d"},
 	} {
-		_, got, err := listening(t, chunks(t, "", tt.deltas...), 0)
+		_, got, err := listening(t, chunks(t, "", tt.deltas...))
 		require.Error(t, err)
 		ids := ""
 		for _, c := range got.Message.ToolCalls {
@@ -224,11 +202,11 @@ func TestABrokenStreamReturnsOnlyWholeCalls(t *testing.T) {
 
 func TestThinkingThatWasCutOffIsNotReturned(t *testing.T) {
 	thought := []string{`{"reasoning":"Let me "}`, `{"reasoning":"count."}`}
-	heard, got, err := listening(t, chunks(t, "", thought...), 0)
+	heard, got, err := listening(t, chunks(t, "", thought...))
 	require.Error(t, err)
 	require.Equal(t, "Let me count.", heard.Thinking)
 	require.Equal(t, chat.Response{}, got)
-	_, got, err = listening(t, chunks(t, "", append(thought, `{"content":"4"}`)...), 0)
+	_, got, err = listening(t, chunks(t, "", append(thought, `{"content":"4"}`)...))
 	require.Error(t, err)
 	require.Equal(t, chat.Parts{chat.Thinking{Text: "Let me count.", Signature: "reasoning"}, chat.Text("4")}, got.Message.Content)
 }
@@ -237,7 +215,7 @@ func TestAFailureAtTheEndReturnsThePartThatHadArrived(t *testing.T) {
 	failure := "event: response.failed\ndata: " + `{"type":"response.failed","response":{"id":"r","status":"failed","output":[],` +
 		`"error":{"code":"server_error","message":"broken"},"usage":{"input_tokens":7,"output_tokens":3}}}` + "\n\n"
 	s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer.")}, midError: failure, after: 4}))
-	heard, got, err := listening(t, s.model(openai.Responses, "gpt-4o"), 0)
+	heard, got, err := listening(t, s.model(openai.Responses, "gpt-4o"))
 	_, transient := errors.AsType[*chat.TransientError](err)
 	require.True(t, transient, "%v", err)
 	said := chat.AssistantMessage(heard.Text)

@@ -1,6 +1,8 @@
 package providertest
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +23,39 @@ type Heard struct {
 func Listen(t testing.TB) (*Heard, func(chat.Delta)) {
 	h := &Heard{}
 	return h, func(d chat.Delta) { h.Hear(t, d) }
+}
+
+// ErrEnough ends a request of [Listening].
+var ErrEnough = errors.New("heard enough")
+
+// Listening asks for a streamed answer. If cancelAfter is more than 0, it cancels the context after that many pieces.
+func Listening(t *testing.T, m chat.Model, req chat.Request, cancelAfter int) (*Heard, chat.Response, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	heard, hear := Listen(t)
+	req.Stream = func(d chat.Delta) {
+		if hear(d); heard.Deltas == cancelAfter {
+			cancel(ErrEnough)
+		}
+	}
+	response, err := m.Generate(ctx, req)
+	return heard, response, err
+}
+
+// Cancelled tests that a streamed answer that is cancelled after any piece is the part that had arrived.
+func Cancelled(t *testing.T, m chat.Model, req chat.Request) {
+	all, whole, err := Listening(t, m, req, 0)
+	require.NoError(t, err)
+	for n := range all.Deltas {
+		heard, got, err := Listening(t, m, req, n+1)
+		if err == nil { // the whole answer had arrived
+			require.Empty(t, cmp.Diff(whole, got))
+			continue
+		}
+		require.ErrorIs(t, err, ErrEnough)
+		heard.RequirePartial(t, got, whole)
+	}
 }
 
 // Hear adds a piece. It checks the order of calls and their pieces.
