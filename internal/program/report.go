@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/internal/worded"
 )
 
@@ -49,20 +48,4 @@ func Outcome(ctx context.Context, err error) (code int, text string) {
 		return ExitUsage, worded.Line(err)
 	}
 	return ExitFailed, worded.Line(err)
-}
-
-// Run parses the arguments of a program, runs it with the options, and returns its exit code. What it writes is made
-// safe to show.
-func Run[O any](
-	ctx context.Context, name string, args []string, stdout, stderr io.Writer,
-	parse func(args []string, stdout io.Writer) (O, error), run func(ctx context.Context, o O, stdout, stderr io.Writer) error,
-) int {
-	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
-	o, err := parse(args, stdout)
-	if err != nil {
-		err = UsageError{Err: err}
-	} else {
-		err = run(ctx, o, stdout, stderr)
-	}
-	return Report(ctx, name, err, stderr)
 }

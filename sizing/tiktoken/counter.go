@@ -13,7 +13,7 @@ type Counter struct {
 	encoder  Encoder // used if there is no encoding
 	images   imageRate
 	memory   *memo.Memory
-	mergers  chan *merger // idle ones
+	mergers  memo.Idle[merger]
 }
 
 // O200k returns a counter of o200k_base, the encoding of GPT-4o and all later models. It counts images as GPT-4o does,
@@ -48,7 +48,7 @@ func New(encoding string) (*Counter, error) {
 }
 
 func newCounter(e *encoding, images imageRate) *Counter {
-	return &Counter{encoding: e, images: images, memory: memo.New(), mergers: make(chan *merger, keptMergers)}
+	return &Counter{encoding: e, images: images, memory: memo.New(), mergers: memo.NewIdle[merger]()}
 }
 
 // CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as plain text, and each byte
@@ -75,7 +75,7 @@ func (c *Counter) count(text string) int {
 			n, ok := c.memory.Words.Get(key)
 			if !ok {
 				if m == nil {
-					m = c.takeMerger()
+					m = c.mergers.Take()
 				}
 				n = m.merge(vocab, text[i:end])
 				c.memory.Words.Put(key, n)
@@ -90,42 +90,19 @@ func (c *Counter) count(text string) int {
 	return tokens
 }
 
-// A counter keeps a few mergers for goroutines that count new words at the same time. The garbage collector does not
-// free them, as it would those of a sync.Pool, so counting allocates nothing. A merger's buffers for more than
-// maxMergedKept tokens are freed.
-const (
-	keptMergers   = 4
-	maxMergedKept = 1 << 12
-)
-
-func (c *Counter) takeMerger() *merger {
-	select {
-	case m := <-c.mergers:
-		return m
-	default:
-		return &merger{}
-	}
-}
+// maxMergedKept is the most tokens for which an idle merger keeps its buffers.
+const maxMergedKept = 1 << 12
 
 func (c *Counter) keepMerger(m *merger) {
 	if cap(m.tokens) > 2*maxMergedKept || cap(m.dead) > maxMergedKept {
 		m.tokens, m.dead = nil, nil
 	}
-	select {
-	case c.mergers <- m:
-	default:
-	}
+	c.mergers.Put(m)
 }
 
 // Forget drops all that the counter remembers of texts and words, as if it were new. It is meant for benchmarks; what
 // is remembered is bounded without it.
 func (c *Counter) Forget() {
 	c.memory.Forget()
-	for {
-		select {
-		case <-c.mergers:
-		default:
-			return
-		}
-	}
+	c.mergers.Forget()
 }

@@ -43,7 +43,7 @@ func requireMerged(t *testing.T, c *Counter, word string) {
 	want := len(mergeByStep(find, word, math.MaxUint32)) - 1
 	require.Equal(t, want, (&merger{}).merge(v, word), "%q", word)
 	// What was remembered of other words does not change the tokens.
-	m := c.takeMerger()
+	m := c.mergers.Take()
 	require.Equal(t, want, m.merge(v, word), "%q", word)
 	c.keepMerger(m)
 }

@@ -21,7 +21,7 @@ func (v *Vocabulary) Counter(o Options) chat.Tokenizer {
 	if o.Template == nil {
 		o.Template = Estimate{}
 	}
-	c := &counter{vocabulary: v, options: o, memory: memo.New(), mergers: make(chan *merger, keptMergers)}
+	c := &counter{vocabulary: v, options: o, memory: memo.New(), mergers: memo.NewIdle[merger]()}
 	if v.Joins() {
 		return c
 	}
@@ -33,7 +33,7 @@ type counter struct {
 	vocabulary *Vocabulary
 	options    Options
 	memory     *memo.Memory
-	mergers    chan *merger // idle ones
+	mergers    memo.Idle[merger]
 }
 
 var _ chat.Joiner = (*counter)(nil)
@@ -155,34 +155,18 @@ func (w *work) remembered(text string, i, end int) int {
 
 func (w *work) merge(word string) int {
 	if w.merger == nil {
-		w.merger = w.take()
+		w.merger = w.mergers.Take()
 	}
 	w.merger.ids = w.vocabulary.symbols(w.merger.ids[:0], word)
 	return w.merger.merge(w.vocabulary.pairs)
 }
 
-// A counter keeps a few mergers for goroutines that count new words at the same time, so that counting allocates
-// nothing. Buffers for more than maxMergedKept symbols are freed.
-const (
-	keptMergers   = 4
-	maxMergedKept = 1 << 12
-)
-
-func (c *counter) take() *merger {
-	select {
-	case m := <-c.mergers:
-		return m
-	default:
-		return &merger{}
-	}
-}
+// maxMergedKept is the most symbols for which an idle merger keeps its buffers.
+const maxMergedKept = 1 << 12
 
 func (c *counter) keep(m *merger) {
 	if cap(m.ids) > maxMergedKept {
 		*m = merger{}
 	}
-	select {
-	case c.mergers <- m:
-	default:
-	}
+	c.mergers.Put(m)
 }

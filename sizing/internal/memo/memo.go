@@ -42,6 +42,42 @@ func (m *Memory) Forget() {
 	m.Texts().Forget()
 }
 
+// Idle holds a few values of a counter for goroutines that count new words at the same time. The garbage collector does
+// not free them, as it would those of a sync.Pool, so counting allocates nothing.
+type Idle[T any] chan *T
+
+// NewIdle returns an empty list.
+func NewIdle[T any]() Idle[T] { return make(Idle[T], 4) }
+
+// Take returns an idle value, or a new one.
+func (i Idle[T]) Take() *T {
+	select {
+	case v := <-i:
+		return v
+	default:
+		return new(T)
+	}
+}
+
+// Put keeps a value, unless there are enough.
+func (i Idle[T]) Put(v *T) {
+	select {
+	case i <- v:
+	default:
+	}
+}
+
+// Forget drops all values.
+func (i Idle[T]) Forget() {
+	for {
+		select {
+		case <-i:
+		default:
+			return
+		}
+	}
+}
+
 // Key identifies a text: by two hashes with different seeds, or by its bytes if it is short.
 type Key struct{ a, b uint64 }
 
