@@ -13,14 +13,10 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/mirror"
-	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // loop is an agent on the SDK alone, but for one line: the request is fitted before it is sent.
@@ -72,16 +68,6 @@ func fit(ctx context.Context, m *mirror.Mirror[chat.Message], params sdk.Message
 	return params, err
 }
 
-// newMirror returns a mirror of a session in memory, and the function that closes its compactor.
-func newMirror(session *history.Session, budget int) (*mirror.Mirror[chat.Message], func() error) {
-	compactor := &summarize.Compactor{
-		Session: session,
-		Policy:  compacttest.Unjudged(a3s.Policy()),
-		Target:  policy.Target{Model: models.Offline{Tokenizer: sizing.Estimator{}}, Tokenizer: sizing.Estimator{}, Budget: budget},
-	}
-	return mirror.New(compactor), compactor.Close
-}
-
 // A loop on the SDK whose conversation is compacted.
 func ExampleReadRequest() {
 	shown := 0
@@ -93,7 +79,7 @@ func ExampleReadRequest() {
 		return say(text("There are 42."))
 	})
 	defer stop()
-	m, closed := newMirror(&history.Session{}, 2500) // one of history.Open is there after a restart
+	m, closed := providertest.Mirror(&history.Session{}, sizing.Estimator{}, 2500) // one of history.Open is there after a restart
 	defer closed()
 	params, err := loop(context.Background(), client, m, strings.Fields(strings.Repeat("Count! ", 20))...)
 	if err != nil {
@@ -115,7 +101,7 @@ func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
 		return say(think("Let me count."), words, call(fmt.Sprint("c", asked, "a"), "count", block{}), call(fmt.Sprint("c", asked, "b"), "count", block{}))
 	})
 	session := &history.Session{}
-	m, closed := newMirror(session, 6000)
+	m, closed := providertest.Mirror(session, sizing.Estimator{}, 6000)
 	t.Cleanup(func() { require.NoError(t, closed()) })
 	params, err := loop(t.Context(), s.client(), m, strings.Fields(strings.Repeat("Count! ", 25))...)
 	require.NoError(t, err)
@@ -126,15 +112,5 @@ func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
 	read, err := anthropic.ReadRequest(params)
 	require.NoError(t, err)
 	require.NoError(t, m.EndTurn(t.Context(), read.Messages))
-	view, err := session.View(t.Context())
-	require.NoError(t, err)
-	require.NotEmpty(t, view.Compacted)
-	var kept []chat.Message
-	for e, err := range session.PathTo(t.Context(), "") {
-		require.NoError(t, err)
-		if m := e.Message(); m.Role != "" {
-			kept = append(kept, m)
-		}
-	}
-	require.Empty(t, cmp.Diff(read.Messages[1:], kept), "the session has every message of the loop")
+	require.Empty(t, cmp.Diff(read.Messages[1:], providertest.Kept(t, session)), "the session has every message of the loop")
 }

@@ -15,14 +15,10 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/mirror"
-	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const loopModel = "gemini-3-pro-preview"
@@ -75,16 +71,6 @@ func fit(ctx context.Context, m *mirror.Mirror[chat.Message], contents []*genai.
 	return sent, err
 }
 
-// newMirror returns a mirror of a session in memory, and the function that closes its compactor.
-func newMirror(session *history.Session, budget int) (*mirror.Mirror[chat.Message], func() error) {
-	compactor := &summarize.Compactor{
-		Session: session,
-		Policy:  compacttest.Unjudged(a3s.Policy()),
-		Target:  policy.Target{Model: models.Offline{Tokenizer: sizing.Estimator{}}, Tokenizer: sizing.Estimator{}, Budget: budget},
-	}
-	return mirror.New(compactor), compactor.Close
-}
-
 // A loop on the SDK whose conversation is compacted.
 func ExampleReadContents() {
 	asked, shown := 0, 0
@@ -105,7 +91,7 @@ func ExampleReadContents() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m, closed := newMirror(&history.Session{}, 2500) // one of history.Open is there after a restart
+	m, closed := providertest.Mirror(&history.Session{}, sizing.Estimator{}, 2500) // one of history.Open is there after a restart
 	defer closed()
 	contents, err := loop(context.Background(), client, m, strings.Fields(strings.Repeat("Count! ", 20))...)
 	if err != nil {
@@ -127,7 +113,7 @@ func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
 		return []string{fmt.Sprintf(`{"candidates": [{"content": {"role": "model", "parts": [%s]}, "finishReason": "STOP"}]}`, words)}
 	})
 	session := &history.Session{}
-	m, closed := newMirror(session, 6000)
+	m, closed := providertest.Mirror(session, sizing.Estimator{}, 6000)
 	t.Cleanup(func() { require.NoError(t, closed()) })
 	contents, err := loop(t.Context(), a.client(t), m, strings.Fields(strings.Repeat("Count! ", 25))...)
 	require.NoError(t, err)
@@ -138,16 +124,7 @@ func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
 	read, err := gemini.ReadContents(contents, nil)
 	require.NoError(t, err)
 	require.NoError(t, m.EndTurn(t.Context(), read.Messages))
-	view, err := session.View(t.Context())
-	require.NoError(t, err)
-	require.NotEmpty(t, view.Compacted)
-	var kept []chat.Message
-	for e, err := range session.PathTo(t.Context(), "") {
-		require.NoError(t, err)
-		if m := e.Message(); m.Role != "" {
-			kept = append(kept, m)
-		}
-	}
+	kept := providertest.Kept(t, session)
 	require.Len(t, kept, len(read.Messages))
 	for i, m := range kept {
 		require.Equal(t, read.Messages[i].Role, m.Role)

@@ -21,14 +21,10 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/mirror"
-	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // chatLoop is an agent on the SDK alone, but for one line: the request is fitted before it is sent.
@@ -92,14 +88,9 @@ func ExampleReadChat() {
 		fmt.Fprint(w, `{"choices":[{"message":{"role":"assistant","content":"There are 42."}}]}`)
 	}))
 	defer server.Close()
-	compactor := &summarize.Compactor{
-		Session: &history.Session{}, // one of history.Open is there after a restart
-		Policy:  compacttest.Unjudged(a3s.Policy()),
-		Target:  policy.Target{Model: models.Offline{Tokenizer: tiktoken.O200k()}, Tokenizer: tiktoken.O200k(), Budget: 2500},
-	}
-	defer compactor.Close()
 	client := sdk.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey("none"))
-	m := mirror.New(compactor)
+	m, closed := providertest.Mirror(&history.Session{}, tiktoken.O200k(), 2500) // one of history.Open is there after a restart
+	defer closed()
 	params, err := chatLoop(context.Background(), client, m, strings.Fields(strings.Repeat("Count! ", 20))...)
 	if err != nil {
 		log.Fatal(err)
@@ -167,14 +158,10 @@ func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
 				}
 				return reply{items: []item{text, call("", fmt.Sprint("c", asked, "a"), "count", "{}"), call("", fmt.Sprint("c", asked, "b"), "count", "{}")}}
 			})
-			tokenizer := openai.Counter(api, tiktoken.O200k())
 			session := &history.Session{}
-			compactor := &summarize.Compactor{
-				Session: session, Policy: compacttest.Unjudged(a3s.Policy()),
-				Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 6000},
-			}
-			t.Cleanup(func() { require.NoError(t, compactor.Close()) })
-			m, questions := mirror.New(compactor), make([]string, 25)
+			m, closed := providertest.Mirror(session, openai.Counter(api, tiktoken.O200k()), 6000)
+			t.Cleanup(func() { require.NoError(t, closed()) })
+			questions := make([]string, 25)
 			for i := range questions {
 				questions[i] = fmt.Sprint("Question ", i)
 			}
@@ -198,17 +185,7 @@ func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
 			}
 			require.Equal(t, 75, asked)
 			require.Less(t, largest, 6000*8, "bytes of a request")
-			view, err := session.View(t.Context())
-			require.NoError(t, err)
-			require.NotEmpty(t, view.Compacted)
-			var kept []chat.Message
-			for e, err := range session.PathTo(t.Context(), "") {
-				require.NoError(t, err)
-				if m := e.Message(); m.Role != "" {
-					kept = append(kept, m)
-				}
-			}
-			require.Empty(t, cmp.Diff(all, kept), "the session has every message of the loop")
+			require.Empty(t, cmp.Diff(all, providertest.Kept(t, session)), "the session has every message of the loop")
 		})
 	}
 }
