@@ -13,8 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode"
 
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -75,32 +75,11 @@ func TestAMegabyteOfOneLetterIsCountedInLinearTime(t *testing.T) {
 	require.Equal(t, size/perToken, c.CountText(strings.Repeat("a", size)))
 }
 
-// pieces from which random texts are made: what the patterns tell apart, and what surrounds it.
-var pieces = []string{
-	"a", "b", "s", "t", "re", "the", "Z", "S", "T", "LL", "HTTP", "é", "É", "ǅ", "ʰ", "ª", "中", "文", "ش", "ก", "ß",
-	"\u0301", "\u0308", "\u0e49", "\u200d", "\ufe0f", "'", "'s", "'S", "'re", "'LL", "'x", "’", "1", "23", "456", "½", "٣", "𝟘", "Ⅷ",
-	" ", " ", " ", "  ", "\t", "\n", "\n\n", "\r\n", "\r", "\u00a0", "\u3000", "\u0085", "\u2028", "\ufeff", "\v",
-	".", ",", "/", "//", "!", "(", ")", "{", "}", "_", "-", "\"", "#", "=", "<|endoftext|>", "🙂", "👩‍👧", "𝔘", "𐐀", "𐐨", "𠀀",
-	"\xff", "\xc3", "\xed\xa0\x80", "\ufffd", "\x00", "return", "function", "Straße", "internationalization",
-}
-
-func randomText(r *rand.Rand) string {
-	var b strings.Builder
-	for range r.IntN(24) {
-		if r.IntN(12) == 0 {
-			b.WriteRune(rune(r.IntN(unicode.MaxRune)))
-			continue
-		}
-		b.WriteString(pieces[r.IntN(len(pieces))])
-	}
-	return b.String()
-}
-
 func TestRandomTextsCountAsInTiktoken(t *testing.T) {
 	all := pairings(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
-		requireOracle(t, all, randomText(r))
+		requireOracle(t, all, sizingtest.RandomText(r))
 	}
 }
 
@@ -158,12 +137,12 @@ func TestTextsCountAsInOpenAIsTiktoken(t *testing.T) {
 }
 
 func FuzzCountText(f *testing.F) {
-	for _, piece := range pieces {
+	for _, piece := range sizingtest.Pieces {
 		f.Add(piece)
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 100 {
-		f.Add(randomText(r))
+		f.Add(sizingtest.RandomText(r))
 	}
 	f.Add(strings.Repeat("ab", 300))
 	all := pairings(f)

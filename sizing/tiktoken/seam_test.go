@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
 )
 
 func TestACutIsSafeWhereNoWordCrossesIt(t *testing.T) {
@@ -79,7 +80,7 @@ func TestCutsOfRandomTextsAddUp(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, 12))
 			cuts := 0
 			for range 20_000 {
-				cuts += requireCutsAddUp(t, c, randomText(r))
+				cuts += requireCutsAddUp(t, c, sizingtest.RandomText(r))
 			}
 			require.Greater(t, cuts, 50_000)
 		})
@@ -89,7 +90,7 @@ func TestCutsOfRandomTextsAddUp(t *testing.T) {
 func FuzzSafeCut(f *testing.F) {
 	r := rand.New(rand.NewPCG(13, 14))
 	for range 100 {
-		f.Add(randomText(r))
+		f.Add(sizingtest.RandomText(r))
 	}
 	all := pairings(f)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -126,9 +127,9 @@ func randomPart(r *rand.Rand) chat.Part {
 	case 0:
 		return chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailLow}
 	case 1:
-		return chat.NewDocument("text/plain", []byte(randomText(r)))
+		return chat.NewDocument("text/plain", []byte(sizingtest.RandomText(r)))
 	case 2:
-		return chat.Thinking{Text: randomText(r), Signature: "c2ln"}
+		return chat.Thinking{Text: sizingtest.RandomText(r), Signature: "c2ln"}
 	case 3:
 		return chat.Opaque{Value: json.RawMessage(`{"a":1}`), Tokens: r.IntN(20)}
 	case 4:
@@ -136,7 +137,7 @@ func randomPart(r *rand.Rand) chat.Part {
 	case 5:
 		return chat.Text("")
 	default:
-		return chat.Text(randomText(r))
+		return chat.Text(sizingtest.RandomText(r))
 	}
 }
 
@@ -154,7 +155,7 @@ func TestMessageIsItsFrameAndItsTexts(t *testing.T) {
 			m.Name = "Ada Lovelace"
 		}
 		for range r.IntN(3) {
-			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: "call_1", Name: "count", Arguments: randomText(r)})
+			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: "call_1", Name: "count", Arguments: sizingtest.RandomText(r)})
 		}
 		m.ToolCallID = "call_2"
 
@@ -164,7 +165,7 @@ func TestMessageIsItsFrameAndItsTexts(t *testing.T) {
 		for _, part := range m.Content {
 			if text, ok := part.(chat.Text); ok {
 				texts += c.CountText(string(text))
-				part = chat.Text(randomText(r))
+				part = chat.Text(sizingtest.RandomText(r))
 			}
 			other.Content = append(other.Content, part)
 		}
@@ -202,11 +203,11 @@ func TestFramesAddUp(t *testing.T) {
 		for range 1 + r.IntN(3) { // types stay what they are
 			many.Content = append(many.Content, one.Content...)
 		}
-		many.ToolCalls = []chat.ToolCall{{ID: "call_1", Name: "count", Arguments: randomText(r)}}
+		many.ToolCalls = []chat.ToolCall{{ID: "call_1", Name: "count", Arguments: sizingtest.RandomText(r)}}
 		one.ToolCalls = []chat.ToolCall{{ID: "call_2"}}
 		more.Content = one.Content[:1]
 		require.Equal(t, takes(one, more), takes(many, more), "%+v in %+v and %+v", more.Content, one, many)
-		more = chat.Message{ToolCalls: []chat.ToolCall{{ID: "call_3", Name: "count", Arguments: randomText(r)}}}
+		more = chat.Message{ToolCalls: []chat.ToolCall{{ID: "call_3", Name: "count", Arguments: sizingtest.RandomText(r)}}}
 		require.Equal(t, takes(one, more), takes(many, more), "%+v in %+v and %+v", more.ToolCalls, one, many)
 	}
 }

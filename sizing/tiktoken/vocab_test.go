@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sizing/internal/hash"
 )
 
@@ -58,7 +59,7 @@ func TestLongestTokenAndShorterOnesAreFound(t *testing.T) {
 		tokens, ranks := tokensByRank(t, name)
 		for range 20_000 {
 			token := tokens[r.IntN(len(tokens))]
-			text := token[:r.IntN(len(token)+1)] + tokens[r.IntN(len(tokens))] + randomText(r) + "."
+			text := token[:r.IntN(len(token)+1)] + tokens[r.IntN(len(tokens))] + sizingtest.RandomText(r) + "."
 			text = text[:1+r.IntN(len(text))]
 			got := v.longest(text, 0)
 			for k := len(text); k > 0; k-- {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/dlclark/regexp2"
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -59,7 +60,7 @@ func TestWordsAreThoseOfThePublishedExpression(t *testing.T) {
 			).Replace(expression), regexp2.None)
 			r := rand.New(rand.NewPCG(23, 24))
 			for range 6000 {
-				text := knownToBoth(randomText(r))
+				text := knownToBoth(sizingtest.RandomText(r))
 				require.Equal(t, matches(t, e, text), wordsOf(p, text), "%q", text)
 			}
 		})
@@ -130,7 +131,7 @@ func TestASafeCutChangesNoWord(t *testing.T) {
 			r := rand.New(rand.NewPCG(25, 26))
 			cuts := 0
 			for range 4000 {
-				cuts += requireSafeCuts(t, name, patterns, string([]rune(randomText(r))))
+				cuts += requireSafeCuts(t, name, patterns, string([]rune(sizingtest.RandomText(r))))
 			}
 			require.Greater(t, cuts, 1000, "a rule that forbade every cut would be useless")
 		})
@@ -140,7 +141,7 @@ func TestASafeCutChangesNoWord(t *testing.T) {
 func FuzzCuts(f *testing.F) {
 	r := rand.New(rand.NewPCG(27, 28))
 	for range 100 {
-		f.Add(randomText(r))
+		f.Add(sizingtest.RandomText(r))
 	}
 	all := sequences()
 	f.Fuzz(func(t *testing.T, text string) {
