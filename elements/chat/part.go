@@ -26,6 +26,11 @@ type Image struct {
 	MediaType string `json:"mediaType,omitempty"`
 }
 
+// NewImage returns a picture with these bytes, of a media type such as "image/png".
+func NewImage(mediaType string, data []byte) Image {
+	return Image{URL: "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)}
+}
+
 // ImageDetail is the resolution at which a provider looks at an image.
 type ImageDetail string
 
