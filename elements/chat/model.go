@@ -193,6 +193,23 @@ func (e *AnswerError) Error() string {
 // Unwrap returns Err.
 func (e *AnswerError) Unwrap() error { return e.Err }
 
+// EndError says that an answer ended by a reason that is neither an end, a cut nor a declined answer: the answer failed, or
+// the reason is not known. It is wrapped in a [*TransientError] or in an [*AnswerError], and the response that comes with it
+// holds the answer so far.
+type EndError struct {
+	// Reason that the server gave, such as "error", and Message about it, if any.
+	Reason, Message string
+}
+
+// Error names the reason, and the field of a model that declares it.
+func (e *EndError) Error() string {
+	text := fmt.Sprintf("chat: the answer ended with %q", e.Reason)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text + ": set it in the model's Ends if it is an end, a cut or a declined answer"
+}
+
 // RedirectError is returned for a redirect that is not followed: to another scheme, host or port, which would receive
 // the key and the messages too, or to itself too often.
 type RedirectError struct {

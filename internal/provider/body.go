@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
@@ -32,7 +33,9 @@ type boundedBody struct {
 	most, mostEvent int64 // mostEvent is 0 if there are no events
 
 	read, event int64
-	inLine      bool // the current line is not empty
+	inLine      bool   // the current line is not empty
+	line        []byte // its first bytes
+	done        bool   // a line was the mark of the end
 	err         error
 
 	start []byte // the body so far if it is JSON and not longer than maxRefusal: an error may be in it
@@ -69,6 +72,9 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return 0, b.err
 }
 
+// doneLine is the line that ends a stream of Chat Completions, without spaces.
+const doneLine = "data:[DONE]"
+
 // keep keeps the next bytes of the body if it may be the JSON of an error.
 func (b *boundedBody) keep(p []byte) {
 	if b.other {
@@ -99,12 +105,14 @@ func (b *boundedBody) count(p []byte) {
 		line, rest, ended := bytes.Cut(p, []byte("\n"))
 		b.event += int64(len(line))
 		b.inLine = b.inLine || len(bytes.TrimSuffix(line, []byte("\r"))) > 0
+		b.line = append(b.line, line[:min(len(line), len(doneLine)+2-len(b.line))]...)
+		b.done = b.done || strings.ReplaceAll(strings.TrimRight(string(b.line), "\r "), " ", "") == doneLine
 		b.check("an event of the answer", b.event, b.mostEvent)
 		if ended {
 			if !b.inLine {
 				b.event = 0
 			}
-			b.inLine = false
+			b.inLine, b.line = false, b.line[:0]
 		}
 		p = rest
 	}

@@ -77,6 +77,9 @@ func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Respo
 // Status returns the status of the last response, 0 if there was none.
 func (x *Exchange) Status() int { return x.status }
 
+// Done reports whether the last response was a stream whose end the server marked, by "data: [DONE]".
+func (x *Exchange) Done() bool { return x.body != nil && x.body.done }
+
 func (x *Exchange) answered() bool {
 	return x.status >= http.StatusOK && x.status < http.StatusMultipleChoices
 }

@@ -71,5 +71,5 @@ func (m inOnePiece) Generate(ctx context.Context, req chat.Request) (chat.Respon
 	if err != nil {
 		return chat.Response{}, err
 	}
-	return anthropic.Response(answer), nil
+	return anthropic.Response(answer)
 }

@@ -24,6 +24,10 @@ var (
 // classify turns an error of the SDK into one that a caller can act on: a [*chat.ContextLimitError], a
 // [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the API's text.
 func classify(x *provider.Exchange, err error) error {
+	_, transient := errors.AsType[*chat.TransientError](err)
+	if _, unusable := errors.AsType[*chat.AnswerError](err); transient || unusable {
+		return err // of the answer's end
+	}
 	api, ok := errors.AsType[*sdk.Error](err)
 	if !ok {
 		return orRefusal(x, x.Broken(fmt.Errorf("anthropic: %w", err)))

@@ -39,6 +39,9 @@ type Model struct {
 	Betas []string
 	// Editing has the API edit the context of each request. Off by default.
 	Editing Editing
+	// Ends declares further stop reasons, as the server writes them, to be an end, a cut or a declined answer. Those that are
+	// not known are errors ([*chat.EndError]). None by default.
+	Ends map[string]chat.StopReason
 	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
 	// decides.
 	MaxRetries int

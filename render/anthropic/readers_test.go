@@ -33,7 +33,8 @@ func fromAnswer(t *testing.T, in json.RawMessage) ([]chat.Message, bool) {
 	if err := json.Unmarshal(in, &m); err != nil {
 		return nil, false
 	}
-	answer := anthropic.Response(&m).Message
+	r, _ := anthropic.Response(&m) // without a stop reason
+	answer := r.Message
 	for i, c := range answer.ToolCalls { // an answer's arguments are kept with their white space
 		var compact json.RawMessage
 		if raw, err := json.Marshal(json.RawMessage(c.Arguments)); err == nil {

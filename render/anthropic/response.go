@@ -2,17 +2,20 @@ package anthropic
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 // StopPause reports that the API interrupted a long turn of its own tools, or paused after a compaction. The answer so
 // far may be sent back as it is.
-const StopPause chat.StopReason = "pauseTurn"
+const StopPause = dialect.Pause
 
 // Response converts an answer of the API, so that [Request] sends back every block unchanged and in its place:
 //
@@ -23,12 +26,27 @@ const StopPause chat.StopReason = "pauseTurn"
 //     [chat.Opaque] with its id. The caller of a tool, if not the model itself, is the call's signature.
 //   - Any other block is a [chat.Opaque], as the API wrote it.
 //
-// An answer that was cut off may end within a call; its arguments are kept as far as they came.
-func Response(m *sdk.Message) chat.Response {
+// An answer that was cut off may end within a call; its arguments are kept as far as they came. A stop reason that is not an
+// end, a cut or a declined answer is an error with the answer so far: a [*chat.EndError] in a [*chat.TransientError] or a
+// [*chat.AnswerError].
+func Response(m *sdk.Message) (chat.Response, error) { return response(m, nil) }
+
+// response is Response with the stop reasons that a model declares.
+func response(m *sdk.Message, ends map[string]chat.StopReason) (chat.Response, error) {
+	r := converted(m)
+	stop, err := dialect.Stop(string(m.StopReason), "", r.Message, ends)
+	if errors.Is(err, dialect.ErrNothing) {
+		err = &chat.TransientError{Err: fmt.Errorf("anthropic: %w", err)}
+	}
+	r.StopReason = stop
+	return r, err
+}
+
+// converted returns the answer without the reason for its end.
+func converted(m *sdk.Message) chat.Response {
 	r := chat.Response{
 		Usage: usage(m.Usage.InputTokens, m.Usage.OutputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens,
 			m.Usage.CacheCreation.Ephemeral1hInputTokens),
-		StopReason: stopReason(m.StopReason),
 	}
 	r.Message = decode(m.Content)
 	for _, b := range m.Content {
@@ -61,19 +79,4 @@ func decode(blocks []sdk.ContentBlockUnion) chat.Message {
 		}
 	}
 	return d.Message
-}
-
-func stopReason(s sdk.StopReason) chat.StopReason {
-	switch s {
-	case sdk.StopReasonToolUse:
-		return chat.StopToolCalls
-	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
-		return chat.StopMaxTokens
-	case sdk.StopReasonRefusal:
-		return chat.StopFiltered
-	case sdk.StopReasonPauseTurn, sdk.StopReason(sdk.BetaStopReasonCompaction):
-		return StopPause
-	default:
-		return chat.StopEnd
-	}
 }

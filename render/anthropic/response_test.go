@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -76,7 +77,9 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 					p.Model = "claude-test"
 					m, err := model.Client.Messages.New(t.Context(), p)
 					require.NoError(t, err)
-					got = anthropic.Response(m).Message
+					r, err := anthropic.Response(m)
+					require.NoError(t, err)
+					got = r.Message
 				}
 				require.Empty(t, cmp.Diff(jsonOf(t, c.want), jsonOf(t, got)))
 
@@ -132,11 +135,35 @@ func TestCachedTokensCountAsInput(t *testing.T) {
 
 func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 	for stop, want := range map[string]chat.StopReason{
-		"end_turn": chat.StopEnd, "stop_sequence": chat.StopEnd, "tool_use": chat.StopToolCalls, "max_tokens": chat.StopMaxTokens,
+		"end_turn": chat.StopEnd, "stop_sequence": chat.StopEnd, "tool_use": chat.StopEnd, "max_tokens": chat.StopMaxTokens,
 		"model_context_window_exceeded": chat.StopMaxTokens, "refusal": chat.StopFiltered, "pause_turn": anthropic.StopPause,
 	} {
-		require.Equal(t, want, anthropic.Response(&sdk.Message{StopReason: sdk.StopReason(stop)}).StopReason, stop)
+		r, err := anthropic.Response(&sdk.Message{StopReason: sdk.StopReason(stop)})
+		require.NoError(t, err)
+		require.Equal(t, want, r.StopReason, stop)
 	}
+}
+
+func TestAReasonThatIsNotKnownIsNoEnd(t *testing.T) {
+	s := newServer(t, func(int, request) answer {
+		a := say(text("Half an answ"))
+		a.stop = "budget_gone"
+		return a
+	})
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
+	r, err := model.Generate(t.Context(), ask(question))
+	end, is := errors.AsType[*chat.EndError](err)
+	require.True(t, is, "%v", err)
+	require.Equal(t, "budget_gone", end.Reason)
+	_, unusable := errors.AsType[*chat.AnswerError](err)
+	require.True(t, unusable)
+	require.Equal(t, "Half an answ", r.Message.Text())
+	require.Empty(t, r.StopReason)
+
+	model.Ends = map[string]chat.StopReason{"budget_gone": chat.StopMaxTokens}
+	r, err = model.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Equal(t, chat.StopMaxTokens, r.StopReason)
 }
 
 func TestArgumentsThatWereCutOffAreKept(t *testing.T) {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/calls"
 )
 
 // stream sends a request and collects its answer. With an error, it returns the part that had arrived.
 func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.MessageNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Messages.NewStreaming(ctx, params, m.options(x, params)...)
 	defer events.Close()
-	s := answerStream{stream: stream, calls: provider.CallStream{Stream: stream}, stopped: map[int64]bool{}}
+	s := answerStream{stream: stream, calls: calls.Stream{Stream: stream}, stopped: map[int64]bool{}}
 	for events.Next() {
 		if err := s.add(events.Current()); err != nil {
 			return s.partial(), fmt.Errorf("the stream of the answer: %w", err)
@@ -29,14 +30,18 @@ func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.Mes
 	if !s.whole {
 		return s.partial(), provider.ErrBrokenOff
 	}
-	return s.response(), nil
+	r, err := s.response(m.Ends)
+	if err != nil {
+		return s.partial(), err
+	}
+	return r, nil
 }
 
 // answerStream assembles the events of an answer and streams them.
 type answerStream struct {
 	stream  func(chat.Delta) // nil if the caller does not stream
 	answer  sdk.Message
-	calls   provider.CallStream
+	calls   calls.Stream
 	stopped map[int64]bool // complete blocks, by index
 	whole   bool
 }
@@ -105,10 +110,10 @@ func (s *answerStream) blocks() []sdk.ContentBlockUnion {
 	return blocks
 }
 
-func (s *answerStream) response() chat.Response {
+func (s *answerStream) response(ends map[string]chat.StopReason) (chat.Response, error) {
 	answer := s.answer
 	answer.Content = s.blocks()
-	return Response(&answer)
+	return response(&answer, ends)
 }
 
 // partial returns the part of the answer that had arrived before it broke off.
@@ -117,11 +122,11 @@ func (s *answerStream) partial() chat.Response {
 	answer.Content = nil
 	for i, b := range s.blocks() {
 		switch {
-		case b.Type == typeText && b.Text == "", b.Type == typeToolUse && !provider.WholeArguments(string(b.Input)):
+		case b.Type == typeText && b.Text == "", b.Type == typeToolUse && !calls.Whole(string(b.Input)):
 		case b.Type == typeText || s.stopped[int64(i)]:
 			answer.Content = append(answer.Content, b)
 		}
 	}
-	r := Response(&answer)
+	r := converted(&answer)
 	return provider.Partial(r.Message, r.Usage)
 }

@@ -78,10 +78,10 @@ func (x exchange) in(ctx context.Context) context.Context {
 // answerError returns the error of an answer that cannot be used, without secrets.
 func (x exchange) answerError(err error) error {
 	_, transient := errors.AsType[*chat.TransientError](err)
-	finish, ended := errors.AsType[*FinishError](err)
+	end, ended := errors.AsType[*chat.EndError](err)
 	switch {
 	case ended:
-		finish.Reason, finish.Message = genai.FinishReason(x.Masked(string(finish.Reason))), x.Masked(finish.Message)
+		end.Reason, end.Message = x.Masked(end.Reason), x.Masked(end.Message)
 	case err != nil && !transient:
 		return &chat.AnswerError{Err: err}
 	}

@@ -33,7 +33,7 @@ var hostile = providertest.Hostile{
 	},
 	Count: `{"totalTokens":3}`,
 	Own: func(err error) bool {
-		_, ended := errors.AsType[*gemini.FinishError](err)
+		_, ended := errors.AsType[*chat.EndError](err)
 		_, api := errors.AsType[genai.APIError](err)
 		return ended || api
 	},

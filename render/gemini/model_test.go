@@ -164,6 +164,7 @@ func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 	}{
 		{"an ordinary end", piece("STOP", `{"text":"Yes."}`), chat.StopEnd, "Yes."},
 		{"the output limit", piece("MAX_TOKENS", `{"text":"Ye"}`), chat.StopMaxTokens, "Ye"},
+		{"an answer that another request goes on with", piece("CONTINUATION", `{"text":"Ye"}`), chat.StopMaxTokens, "Ye"},
 		{"a filter", piece("SAFETY", `{"text":"Y"}`), chat.StopFiltered, "Y"},
 		{"a filter of the prompt", `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":3}}`, chat.StopFiltered, ""},
 	} {
@@ -180,17 +181,19 @@ func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithoutAnythingToUseIsAFinishError(t *testing.T) {
+func TestAReasonThatIsNoEndIsAnError(t *testing.T) {
 	for _, tt := range []struct {
 		reason    string
 		transient bool
-	}{{"MALFORMED_FUNCTION_CALL", true}, {"UNEXPECTED_TOOL_CALL", true}, {"OTHER", false}} {
+	}{{"MALFORMED_FUNCTION_CALL", true}, {"UNEXPECTED_TOOL_CALL", true}, {"OTHER", false}, {"WHATEVER_IS_NEXT", false}} {
 		t.Run(tt.reason, func(t *testing.T) {
-			a := newAPI(t, func(object) []string { return []string{piece(tt.reason)} })
-			_, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
-			finish, ok := errors.AsType[*gemini.FinishError](err)
+			a := newAPI(t, func(object) []string { return []string{piece(tt.reason, `{"text":"Half"}`)} })
+			r, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
+			require.Equal(t, "Half", r.Message.Text(), "the error comes with what was said")
+			require.Empty(t, r.StopReason)
+			finish, ok := errors.AsType[*chat.EndError](err)
 			require.True(t, ok, "%v", err)
-			require.Equal(t, genai.FinishReason(tt.reason), finish.Reason)
+			require.Equal(t, tt.reason, finish.Reason)
 			_, transient := errors.AsType[*chat.TransientError](err)
 			require.Equal(t, tt.transient, transient)
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/contents"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
 // fromContent converts a model's content to an assistant message, as [Response] does. If a key is given, arguments may
@@ -66,23 +67,6 @@ func isWhole(f *genai.FunctionCall) bool {
 	return len(f.PartialArgs) == 0 && (f.WillContinue == nil || !*f.WillContinue)
 }
 
-// FinishError is returned for an answer that ended without anything to use.
-type FinishError struct {
-	// Reason that Gemini gave, such as MALFORMED_FUNCTION_CALL.
-	Reason genai.FinishReason
-	// Message of Gemini about it, if any.
-	Message string
-}
-
-// Error returns the reason and the message.
-func (e *FinishError) Error() string {
-	text := fmt.Sprintf("gemini: the answer ended with %s", e.Reason)
-	if e.Message != "" {
-		text += ": " + e.Message
-	}
-	return text
-}
-
 // Response converts an answer of the API, from its first candidate, so that [Request] sends back every part unchanged
 // and in its place:
 //
@@ -99,12 +83,14 @@ func (e *FinishError) Error() string {
 //   - Parts without content are left out.
 //
 // A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is the part that
-// came before. A malformed function call is a [*FinishError] in a [*chat.TransientError], because the model may correct
-// it when asked again; an answer without a candidate is a [*chat.TransientError]. Other errors are an empty answer, a
-// part that JSON cannot hold, or an incomplete call.
-func Response(r *genai.GenerateContentResponse) (chat.Response, error) { return response(r, "") }
+// came before. A malformed function call is a [*chat.EndError] in a [*chat.TransientError], because the model may correct
+// it when asked again, and any other reason that is not an end, a cut or a declined answer is one in a [*chat.AnswerError]; an
+// answer without a candidate, or without a reason and a content, is a [*chat.TransientError]. Other errors are a part that JSON
+// cannot hold, or an incomplete call.
+func Response(r *genai.GenerateContentResponse) (chat.Response, error) { return response(r, "", nil) }
 
-func response(r *genai.GenerateContentResponse, key string) (chat.Response, error) {
+// response is Response with the key under which arguments may be a text, and the finish reasons that a model declares.
+func response(r *genai.GenerateContentResponse, key string, ends map[string]chat.StopReason) (chat.Response, error) {
 	response := chat.Response{Message: chat.Message{Role: chat.RoleAssistant}, Usage: usage(r.UsageMetadata)}
 	if len(r.Candidates) == 0 || r.Candidates[0] == nil {
 		if r.PromptFeedback == nil || r.PromptFeedback.BlockReason == "" {
@@ -118,23 +104,11 @@ func response(r *genai.GenerateContentResponse, key string) (chat.Response, erro
 	if response.Message, err = fromContent(candidate.Content, key); err != nil {
 		return response, err
 	}
-	switch candidate.FinishReason {
-	case genai.FinishReasonMaxTokens:
-		response.StopReason = chat.StopMaxTokens
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage, genai.FinishReasonBlocklist,
-		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
-		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
-		response.StopReason = chat.StopFiltered
-	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, genai.FinishReasonTooManyToolCalls:
-		return response, &chat.TransientError{Err: &FinishError{Reason: candidate.FinishReason, Message: candidate.FinishMessage}}
-	default:
-		if len(response.Message.ToolCalls) > 0 {
-			response.StopReason = chat.StopToolCalls
-		} else if len(response.Message.Content) == 0 && candidate.FinishReason != genai.FinishReasonStop {
-			return response, &FinishError{Reason: candidate.FinishReason, Message: candidate.FinishMessage}
-		}
+	response.StopReason, err = dialect.Stop(string(candidate.FinishReason), candidate.FinishMessage, response.Message, ends)
+	if errors.Is(err, dialect.ErrNothing) {
+		err = &chat.TransientError{Err: fmt.Errorf("gemini: %w", err)}
 	}
-	return response, nil
+	return response, err
 }
 
 // usage returns the usage of a request. Gemini counts cached tokens with those of the prompt, and thoughts apart from

@@ -133,7 +133,7 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 
 func TestAMalformedCallReturnsThePartThatHadArrived(t *testing.T) {
 	heard, got, err := listening(t, streaming(t, false, append(longAnswer[2:5:5], piece("MALFORMED_FUNCTION_CALL"))...), 0)
-	_, finish := errors.AsType[*gemini.FinishError](err)
+	_, finish := errors.AsType[*chat.EndError](err)
 	require.True(t, finish, "%v", err)
 	require.Equal(t, heard.Text, got.Message.Text())
 	require.Len(t, got.Message.ToolCalls, 1)

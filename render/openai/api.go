@@ -33,6 +33,10 @@ type Options struct {
 	Breakpoints bool
 	// Thinking says which thinking Chat Completions sends back. Defaults to [ThinkingShown].
 	Thinking Thinking
+	// Fields sends back all that a server's answer had and package chat has no place for. Without it these are the fields that
+	// servers are known to require: thought signatures and details of reasoning. Some servers refuse others that they sent
+	// themselves. Off by default.
+	Fields bool
 }
 
 // Thinking says which thinking is sent back to a server that showed it in a field of its own (reasoning_content or

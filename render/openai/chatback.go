@@ -2,76 +2,58 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
 
 	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/wire/completions"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
 // ChatResponse converts an answer of Chat Completions, from its first choice, so that [ChatRequest] sends it back:
 //
-//   - Thinking that a server shows is a [chat.Thinking], with the name of its field as the signature.
+//   - Thinking that a server shows is a [chat.Thinking], with the name of its field as the signature. That of a part of the
+//     content has the part's type, and that in tags at the start of the text has none.
 //   - The text is a [chat.Text]. A refusal is a [chat.Opaque], because it is not an answer.
 //   - Calls have the ids of [chat.WithCallIDs].
+//   - What package chat has no place for is a [chat.Opaque], fields of a call are its signature. Of these, a request holds
+//     what the server must get back: see [Options].
 //
-// An answer without a choice is a [*chat.TransientError].
+// An answer without a choice is a [*chat.TransientError], and so is one without a reason for its end that says nothing. A
+// reason that is not an end, a cut or a declined answer is an error with the answer so far: a [*chat.EndError] in a
+// [*chat.TransientError] or a [*chat.AnswerError].
 func ChatResponse(answer *sdk.ChatCompletion) (chat.Response, error) {
+	return chatResponse(answer, &completions.Answer{}, nil)
+}
+
+func chatResponse(answer *sdk.ChatCompletion, a *completions.Answer, ends map[string]chat.StopReason) (chat.Response, error) {
 	if len(answer.Choices) == 0 {
 		return chat.Response{}, emptyAnswer()
 	}
-	choice := answer.Choices[0]
-	response := chat.Response{Message: messageOfChat(choice.Message), Usage: chatUsage(answer.Usage)}
-	response.StopReason = stopOf(choice.FinishReason, response.Message)
-	return response, nil
+	raw := json.RawMessage(answer.RawJSON())
+	if len(raw) == 0 { // the caller made it
+		raw = marshal(answer)
+	}
+	a.Add(raw)
+	r, err := ended(a, ends)
+	if errors.Is(err, dialect.ErrNothing) {
+		err = emptyAnswer()
+	}
+	return r, err
 }
 
-func messageOfChat(answer sdk.ChatCompletionMessage) chat.Message {
-	a := chatAnswer{text: answer.Content, refusal: answer.Refusal}
-	for _, name := range completions.ThinkingFields {
-		if field, ok := answer.JSON.ExtraFields[name]; ok && a.thought == "" {
-			a.field, a.thought = name, textOf(field.Raw())
-		}
+// ended returns an answer of which no more comes. With an error it is the part that is whole.
+func ended(a *completions.Answer, ends map[string]chat.StopReason) (chat.Response, error) {
+	cut, _ := dialect.Stop(a.Finish, "", chat.Message{}, ends)
+	m := a.Whole(cut == chat.StopMaxTokens)
+	stop, err := dialect.Stop(a.Finish, a.Failure, m, ends)
+	switch {
+	case err != nil:
+		return provider.Partial(a.Partial(false), a.Usage), err
+	case isRefusal(m) && stop != chat.StopMaxTokens:
+		stop = chat.StopFiltered
 	}
-	for _, c := range answer.ToolCalls {
-		call := chat.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments}
-		if c.Type == "custom" {
-			call.Name, call.Arguments, call.Signature = c.Custom.Name, c.Custom.Input, `{"type":"`+customCall+`"}`
-		}
-		a.calls = append(a.calls, call)
-	}
-	return chat.WithCallIDs(a.message())
-}
-
-// textOf returns a JSON string's text, "" for any other value.
-func textOf(raw string) string {
-	var s string
-	if json.Unmarshal([]byte(raw), &s) != nil {
-		return ""
-	}
-	return s
-}
-
-// chatAnswer is an answer of Chat Completions, complete or still streaming.
-type chatAnswer struct {
-	field, thought string // the thinking that the server shows, and its field
-	text, refusal  string
-	calls          []chat.ToolCall
-}
-
-func (a chatAnswer) message() chat.Message {
-	m := chat.Message{Role: chat.RoleAssistant, ToolCalls: a.calls}
-	if a.thought != "" {
-		m.Content = append(m.Content, chat.Thinking{Text: a.thought, Signature: a.field})
-	}
-	if a.text != "" {
-		m.Content = append(m.Content, chat.Text(a.text))
-	}
-	if a.refusal != "" {
-		part := object{}
-		part.set("type", "refusal")
-		part.set("refusal", a.refusal)
-		m.Content = append(m.Content, chat.Opaque{Value: part.raw()})
-	}
-	return m
+	return chat.Response{Message: m, Usage: a.Usage, StopReason: stop}, nil
 }

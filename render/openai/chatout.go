@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/wire/completions"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
@@ -21,8 +22,8 @@ import (
 //
 // What the API has no equivalent for:
 //
-//   - Thinking that a server showed in a field of its own (reasoning_content, as DeepSeek and local servers have it) is
-//     sent back: see [Thinking]. Any other thinking is left out: OpenAI's models think anew in each round.
+//   - Thinking that a server showed in a field of its own (reasoning_content, as DeepSeek and local servers have it), or in a
+//     part of the content, is sent back: see [Thinking]. Any other thinking is left out: OpenAI's models think anew in each round.
 //   - Images and documents of a tool's result, which may hold text only, follow in a user message after all results of
 //     the round.
 //   - There is no flag for a tool's failure: the result says so in words, and is sent as it is.
@@ -261,8 +262,14 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 				lists = true
 				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](p.Value))
 			case asFields:
-				fields = true
-				maps.Copy(extra, o.extra())
+				sent := c.options.fields(o)
+				fields = fields || len(sent) > 0
+				maps.Copy(extra, sent)
+			}
+		case chat.Thinking:
+			if p.Signature == dialect.ThinkingChunk && c.options.Thinking != ThinkingNone {
+				lists = true
+				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](completions.Chunk(p)))
 			}
 		}
 	}
@@ -273,7 +280,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 		out.Content.OfString = param.NewOpt(m.Text())
 	}
 	for _, call := range m.ToolCalls {
-		out.ToolCalls = append(out.ToolCalls, chatCall(call))
+		out.ToolCalls = append(out.ToolCalls, c.call(call))
 	}
 	if len(extra) > 0 {
 		out.SetExtraFields(extra)
@@ -308,9 +315,18 @@ func shownField(messages []chat.Message) string {
 	return ""
 }
 
-func isReasoningField(name string) bool { return slices.Contains(completions.ThinkingFields[:], name) }
+func isReasoningField(name string) bool { return slices.Contains(dialect.ThinkingFields[:], name) }
 
-func chatCall(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
+// fields returns the fields of an opaque part, or of a call's signature, that are sent back.
+func (o Options) fields(kept object) map[string]any {
+	sent := kept.without(completions.Kept).extra()
+	if inner := objectOf(kept[completions.Kept]); o.Fields && inner != nil {
+		maps.Copy(sent, inner.without(completions.LeftOut).extra())
+	}
+	return sent
+}
+
+func (c *chatWriter) call(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
 	kept := objectOf([]byte(call.Signature))
 	if kept.text("type") == customCall {
 		return sdk.ChatCompletionMessageToolCallUnionParam{OfCustom: &sdk.ChatCompletionMessageCustomToolCallParam{
@@ -321,16 +337,15 @@ func chatCall(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
 		ID: call.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.Name, Arguments: call.Arguments},
 	}
 	if kept.text("type") == chatFields {
-		out.SetExtraFields(kept.extra())
+		if sent := c.options.fields(kept); len(sent) > 0 {
+			out.SetExtraFields(sent)
+		}
 	}
 	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &out}
 }
 
-// The type of a call whose arguments are free text and not JSON, and the signature of one.
-const (
-	customCall      = parts.CustomCall
-	customSignature = `{"type":"` + customCall + `"}`
-)
+// customCall is the type of a call whose arguments are free text and not JSON.
+const customCall = parts.CustomCall
 
 // chatFields is the type of a part or a signature with fields that package chat has no place for.
 const chatFields = completions.Fields

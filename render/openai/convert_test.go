@@ -294,9 +294,11 @@ func TestTheServerAcceptsItsAnswersBack(t *testing.T) {
 }
 
 func TestACustomCallIsSentBackAsACustomCall(t *testing.T) {
-	var answer sdk.ChatCompletionMessage
-	require.NoError(t, json.Unmarshal([]byte(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}`), &answer))
-	m := openai.MessageOfChat(answer)
+	var answer sdk.ChatCompletion
+	require.NoError(t, json.Unmarshal([]byte(`{"choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}}]}`), &answer))
+	r, err := openai.ChatResponse(&answer)
+	require.NoError(t, err)
+	m := r.Message
 	require.Equal(t, "ls", m.ToolCalls[0].Arguments)
 	got := openai.ChatMessages([]chat.Message{m}, openai.Options{})
 	requireJSON(t, `[{"role":"assistant","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}]`, got)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
 // Counter returns a tokenizer that counts messages as they are sent to an API, using a tokenizer such as that of
@@ -92,7 +93,7 @@ func (c counter) sent(m chat.Message) (chat.Message, int) {
 // thinking reports whether the text of a thought is sent, and the tokens of the thought besides its text.
 func (c counter) thinking(t chat.Thinking) (text bool, more int) {
 	if c.api == ChatCompletions {
-		return isReasoningField(t.Signature), 0
+		return isReasoningField(t.Signature) || t.Signature == dialect.ThinkingChunk, 0
 	}
 	if item, _ := reasoningItem(t); item == nil {
 		return false, 0
@@ -111,8 +112,8 @@ func encryptedTokens(length int) int {
 
 // keptOnly reports whether a part of an assistant message is not sent as it is.
 func (c counter) keptOnly(p chat.Opaque) bool {
-	at, _ := c.api.placeOf(chat.RoleAssistant, p)
-	return at == asHead || at == asCall || at == asItem && c.api == ChatCompletions
+	at, o := c.api.placeOf(chat.RoleAssistant, p)
+	return at == asFields && len(Options{}.fields(o)) == 0 || at == asHead || at == asCall || at == asItem && c.api == ChatCompletions
 }
 
 // joiner is a counter whose tokenizer is a [chat.Joiner].

@@ -8,9 +8,8 @@ import (
 
 // The conversions of messages without validation, for tests of single messages and of messages that break a rule.
 var (
-	ChatMessages  = chatMessages
-	Items         = inputItems
-	MessageOfChat = messageOfChat
+	ChatMessages = chatMessages
+	Items        = inputItems
 )
 
 // MessageOfItems returns the message of an answer that was not streamed.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -10,6 +11,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/calls"
+	"github.com/promptree-go/promptree/internal/wire/completions"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
 // emptyAnswer returns the error for an answer without content.
@@ -24,13 +28,13 @@ func (m *Model) generateChat(ctx context.Context, req chat.Request) (chat.Respon
 		return chat.Response{}, err
 	}
 	x := provider.NewExchange(req.Stream != nil)
-	r, err := m.askChat(ctx, x, params, req.Stream)
+	r, err := m.askChat(ctx, x, params, req)
 	return r, x.Err(ctx, err)
 }
 
-func (m *Model) askChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
-	if stream != nil {
-		return m.streamChat(ctx, x, params, stream)
+func (m *Model) askChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, req chat.Request) (chat.Response, error) {
+	if req.Stream != nil {
+		return m.streamChat(ctx, x, params, req)
 	}
 	answer, err := m.Client.Chat.Completions.New(ctx, params, m.requestOptions(x)...)
 	switch {
@@ -39,7 +43,7 @@ func (m *Model) askChat(ctx context.Context, x *provider.Exchange, params sdk.Ch
 	case answer == nil, len(answer.Choices) > 0 && !answer.Choices[0].JSON.Message.Valid(): // JSON's null
 		return chat.Response{}, orRefusal(x, emptyAnswer())
 	}
-	r, err := ChatResponse(answer)
+	r, err := chatResponse(answer, m.answer(req), m.Ends)
 	if err != nil {
 		err = orRefusal(x, err)
 	}
@@ -47,44 +51,36 @@ func (m *Model) askChat(ctx context.Context, x *provider.Exchange, params sdk.Ch
 }
 
 // streamChat reads an answer while it streams.
-func (m *Model) streamChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
+func (m *Model) streamChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, req chat.Request) (chat.Response, error) {
 	events := m.Client.Chat.Completions.NewStreaming(ctx, params, m.requestOptions(x)...)
 	defer events.Close()
-	s := chatStream{stream: stream, calls: provider.CallStream{Stream: stream}}
+	a := m.answer(req)
 	for events.Next() {
-		s.add(events.Current())
+		chunk := events.Current()
+		a.Add(json.RawMessage(chunk.RawJSON()))
 	}
-	switch err := events.Err(); {
-	case err != nil:
-		return s.partial(), classify(x, err)
-	case s.finish == "":
-		return s.partial(), classify(x, provider.ErrBrokenOff)
+	if err := events.Err(); err != nil {
+		stop, failed := dialect.Stop(a.Finish, "", a.Partial(true), m.Ends)
+		whole := a.Finish != "" && failed == nil && stop != chat.StopMaxTokens
+		return provider.Partial(a.Partial(whole), a.Usage), classify(x, err)
 	}
-	s.calls.Flush()
-	response := chat.Response{Message: s.answer(s.calls.Calls()).message(), Usage: s.usage}
-	response.StopReason = stopOf(s.finish, response.Message)
-	return response, nil
+	if a.Finish == "" && !x.Done() {
+		return provider.Partial(a.Partial(false), a.Usage), classify(x, provider.ErrBrokenOff)
+	}
+	r, err := ended(a, m.Ends)
+	if errors.Is(err, dialect.ErrNothing) {
+		err = classify(x, provider.ErrBrokenOff)
+	}
+	return r, err
 }
 
-func chatUsage(u sdk.CompletionUsage) chat.Usage {
-	return chat.Usage{
-		Input: int(u.PromptTokens), Output: int(u.CompletionTokens),
-		CacheRead: int(u.PromptTokensDetails.CachedTokens), CacheWrite: int(u.PromptTokensDetails.CacheWriteTokens),
+// answer returns what puts the answer to a request together.
+func (m *Model) answer(req chat.Request) *completions.Answer {
+	a := &completions.Answer{Stream: req.Stream, Tools: map[string]bool{}, Opened: m.Dialect.ThinkingOpened, Cumulative: m.Dialect.Cumulative}
+	for _, t := range req.Tools {
+		a.Tools[t.Name] = true
 	}
-}
-
-// stopOf returns the reason why an answer of Chat Completions ended.
-func stopOf(finish string, m chat.Message) chat.StopReason {
-	switch {
-	case finish == "length":
-		return chat.StopMaxTokens
-	case finish == "content_filter", isRefusal(m):
-		return chat.StopFiltered
-	case len(m.ToolCalls) > 0: // some servers say "stop"
-		return chat.StopToolCalls
-	default:
-		return chat.StopEnd
-	}
+	return a
 }
 
 // isRefusal reports whether the model refused to answer.
@@ -121,7 +117,7 @@ func (m *Model) askItems(ctx context.Context, x *provider.Exchange, params respo
 	case answer == nil: // JSON's null
 		return chat.Response{}, emptyAnswer()
 	}
-	r, err := ItemsResponse(answer)
+	r, err := itemsResponse(answer, answer.Output, new(chat.CallIDs), m.Ends)
 	if err != nil && answer.Status != responses.ResponseStatusFailed && answer.Status != responses.ResponseStatusCancelled {
 		err = orRefusal(x, err)
 	}
@@ -132,7 +128,7 @@ func (m *Model) askItems(ctx context.Context, x *provider.Exchange, params respo
 func (m *Model) streamItems(ctx context.Context, x *provider.Exchange, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Responses.NewStreaming(ctx, params, m.requestOptions(x)...)
 	defer events.Close()
-	s := itemStream{stream: stream, calls: provider.CallStream{Stream: stream}}
+	s := itemStream{stream: stream, calls: calls.Stream{Stream: stream}}
 	for events.Next() {
 		if err := s.add(events.Current()); err != nil {
 			return s.partial(), err
@@ -148,7 +144,7 @@ func (m *Model) streamItems(ctx context.Context, x *provider.Exchange, params re
 	if len(output) == 0 { // some servers leave it out at the end
 		output = s.done
 	}
-	response, err := itemsResponse(s.answer, output, &s.calls.IDs)
+	response, err := itemsResponse(s.answer, output, &s.calls.IDs, m.Ends)
 	if err != nil {
 		return s.partial(), err
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
@@ -27,13 +29,15 @@ import (
 // A message or call that did not follow reasoning loses the id of its item, to which nothing refers.
 //
 // For an answer that failed, the error is the one that it holds, as from [Model.Generate]. An answer without items is a
-// [*chat.TransientError].
+// [*chat.TransientError], and a status, or a reason of an incomplete answer, that is not known is a [*chat.EndError] in a
+// [*chat.AnswerError], with the answer so far.
 func ItemsResponse(answer *responses.Response) (chat.Response, error) {
-	return itemsResponse(answer, answer.Output, new(chat.CallIDs))
+	return itemsResponse(answer, answer.Output, new(chat.CallIDs), nil)
 }
 
-// itemsResponse is ItemsResponse for items, and ids of calls, that may have been streamed.
-func itemsResponse(answer *responses.Response, output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) (chat.Response, error) {
+// itemsResponse is ItemsResponse for items, and ids of calls, that may have been streamed, with the reasons that a model
+// declares.
+func itemsResponse(answer *responses.Response, output []responses.ResponseOutputItemUnion, ids *chat.CallIDs, ends map[string]chat.StopReason) (chat.Response, error) {
 	if answer.Status == responses.ResponseStatusFailed || answer.Status == responses.ResponseStatusCancelled {
 		if !answer.JSON.Error.Valid() {
 			return chat.Response{}, &chat.AnswerError{Err: fmt.Errorf("openai: the response is %s", answer.Status)}
@@ -41,17 +45,22 @@ func itemsResponse(answer *responses.Response, output []responses.ResponseOutput
 		return chat.Response{}, refusalOf(answer.Error.RawJSON(), errFailed).classify()
 	}
 	response := chat.Response{Message: messageOfItems(output, ids), Usage: itemsUsage(answer.Usage)}
+	reason := string(answer.Status)
 	switch {
-	case answer.Status == responses.ResponseStatusIncomplete && answer.IncompleteDetails.Reason == "content_filter", isRefusal(response.Message):
+	case isRefusal(response.Message):
 		response.StopReason = chat.StopFiltered
+		return response, nil
 	case answer.Status == responses.ResponseStatusIncomplete:
-		response.StopReason = chat.StopMaxTokens
+		reason = cmp.Or(answer.IncompleteDetails.Reason, "max_output_tokens")
+	case answer.Status != "" && answer.Status != responses.ResponseStatusCompleted: // "queued", for example
 	case !slices.ContainsFunc(output, isObject):
 		return chat.Response{}, emptyAnswer()
-	case len(response.Message.ToolCalls) > 0:
-		response.StopReason = chat.StopToolCalls
+	default:
+		reason = "stop"
 	}
-	return response, nil
+	var err error
+	response.StopReason, err = dialect.Stop(reason, "", response.Message, ends)
+	return response, err
 }
 
 // isObject reports whether an item is a JSON object.

@@ -40,6 +40,12 @@ type Model struct {
 	// MaxTokensField sends the limit of the answer to Chat Completions as max_tokens, for older servers that do not
 	// know max_completion_tokens. Off by default.
 	MaxTokensField bool
+	// Dialect says how to read answers where two servers contradict each other. The zero value reads those of most.
+	Dialect Dialect
+	// Ends declares further reasons for the end of an answer, as the server writes them (finish_reason, or the
+	// reason of an incomplete answer of Responses), to be an end, a cut or
+	// a declined answer. Those that are not known are errors ([*chat.EndError]). None by default.
+	Ends map[string]chat.StopReason
 	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
 	// decides.
 	MaxRetries int
@@ -52,6 +58,15 @@ type Model struct {
 
 	unreadable unreadable // the encrypted items that the server refused
 	address    provider.Address
+}
+
+// Dialect says how to read the answers of Chat Completions where two servers contradict each other.
+type Dialect struct {
+	// ThinkingOpened reads the text up to a first </think> as thinking, for models whose prompt opens the thought. Off by
+	// default.
+	ThinkingOpened bool
+	// Cumulative says that each piece of text or thinking in a stream repeats what came before. Off by default.
+	Cumulative bool
 }
 
 // Generate repairs the request with [Repair] and sends it. A request that cannot be repaired is a

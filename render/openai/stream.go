@@ -4,98 +4,20 @@ import (
 	"slices"
 	"strings"
 
-	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
-	"github.com/promptree-go/promptree/internal/wire/completions"
+	"github.com/promptree-go/promptree/internal/wire/calls"
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
-
-// chatStream assembles the chunks of Chat Completions and streams them.
-type chatStream struct {
-	stream                 func(chat.Delta)
-	field                  string // the field that shows thinking
-	thought, text, refusal strings.Builder
-	thinking               bool // the thought may continue
-	calls                  provider.CallStream
-	usage                  chat.Usage
-	finish                 string // the reason, "" before the end
-}
-
-func (s *chatStream) add(chunk sdk.ChatCompletionChunk) {
-	if chunk.JSON.Usage.Valid() {
-		s.usage = chatUsage(chunk.Usage)
-	}
-	if len(chunk.Choices) == 0 || chunk.Choices[0].Index != 0 {
-		return
-	}
-	choice := chunk.Choices[0]
-	delta := choice.Delta
-	for _, name := range completions.ThinkingFields {
-		if field, ok := delta.JSON.ExtraFields[name]; ok && (s.field == "" || s.field == name) {
-			if said := textOf(field.Raw()); said != "" {
-				s.field, s.thinking = name, true
-				s.thought.WriteString(said)
-				s.stream(chat.Thinking{Text: said})
-			}
-		}
-	}
-	if delta.Content != "" || delta.Refusal != "" || len(delta.ToolCalls) > 0 || choice.FinishReason != "" {
-		s.thinking = false
-	}
-	if delta.Content != "" {
-		s.text.WriteString(delta.Content)
-		s.stream(chat.Text(delta.Content))
-	}
-	s.refusal.WriteString(delta.Refusal)
-	for _, call := range delta.ToolCalls {
-		custom, ok := call.JSON.ExtraFields["custom"]
-		if !ok {
-			s.calls.Add(call.Index, call.ID, call.Function.Name, call.Function.Arguments)
-			continue
-		}
-		o := objectOf([]byte(custom.Raw()))
-		s.calls.Add(call.Index, call.ID, o.text("name"), o.text("input")).Signature = customSignature
-	}
-	if choice.FinishReason != "" {
-		s.finish = choice.FinishReason
-	}
-}
-
-// answer returns the part of the answer that has arrived, with these calls.
-func (s *chatStream) answer(calls []chat.ToolCall) chatAnswer {
-	return chatAnswer{field: s.field, thought: s.thought.String(), text: s.text.String(), refusal: s.refusal.String(), calls: calls}
-}
-
-// partial returns the part of the answer that had arrived before it broke off.
-func (s *chatStream) partial() chat.Response {
-	calls := s.calls.Calls()
-	last := len(calls) - 1
-	ended := s.finish != "" && s.finish != "length"
-	var whole []chat.ToolCall
-	for i, c := range calls {
-		// The end of a call is not marked. Arguments that are not JSON, such as none or a custom tool's, end with the
-		// next call.
-		object := strings.HasPrefix(c.Arguments, "{")
-		if c.Name != "" && (ended || provider.WholeArguments(c.Arguments) || !object && i < last) {
-			whole = append(whole, c)
-		}
-	}
-	a := s.answer(whole)
-	if s.thinking {
-		a.thought = ""
-	}
-	return provider.Partial(a.message(), s.usage)
-}
 
 // itemStream assembles the events of the Responses API and streams them.
 type itemStream struct {
 	stream  func(chat.Delta)
 	done    []responses.ResponseOutputItemUnion // items that are complete
 	text    strings.Builder                     // of a message that is not
-	calls   provider.CallStream
+	calls   calls.Stream
 	thought summaryPart
 	answer  *responses.Response // set at the end
 }

@@ -8,16 +8,13 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // Fields is the type of an opaque part, or of a call's signature, with fields of an assistant message, or of a call, that
 // package chat has no place for. It is not OpenAI's.
 const Fields = "chat.fields"
-
-// ThinkingFields are the fields in which servers other than OpenAI's return thinking: DeepSeek, vLLM and llama.cpp use the
-// first, OpenRouter and newer vLLM the second.
-var ThinkingFields = [...]string{"reasoning_content", "reasoning"}
 
 // said are the fields of an answer that say something or go back to the server, and have no place in package chat.
 var said = []string{"audio", "reasoning_details", "refusal"}
@@ -40,7 +37,7 @@ func Decode(o *wire.Object, left *wire.Leftovers) (chat.Message, error) {
 	case chat.RoleTool:
 		m.ToolCallID = o.Text("tool_call_id")
 	case chat.RoleAssistant:
-		m.Content, m.ToolCalls = thinking(o), calls(o, left)
+		m.Content, m.ToolCalls = thinking(o), toolCalls(o, left)
 	case chat.RoleSystem, chat.RoleUser:
 	default:
 		o.Fail(fmt.Errorf("its role is %q: use system, developer, user, assistant or tool", m.Role))
@@ -66,6 +63,10 @@ func part(role chat.Role, typ string, o *wire.Object, left *wire.Leftovers) chat
 	switch {
 	case typ == "text" && o.Is("text", wire.KindText):
 		return chat.Text(o.Text("text"))
+	case role == chat.RoleAssistant && typ == dialect.ThinkingChunk:
+		if said := thoughts(o); said != "" {
+			return chat.Thinking{Text: said, Signature: dialect.ThinkingChunk}
+		}
 	case typ == "image_url" && o.Is("image_url", wire.KindObject):
 		image := o.Inside("image_url")
 		p := chat.Image{URL: image.Text("url"), Detail: chat.ImageDetail(image.OptionalText("detail"))}
@@ -93,7 +94,7 @@ func part(role chat.Role, typ string, o *wire.Object, left *wire.Leftovers) chat
 
 // thinking reads the thinking that a server showed.
 func thinking(o *wire.Object) (content chat.Parts) {
-	for _, field := range ThinkingFields {
+	for _, field := range dialect.ThinkingFields {
 		if o.Given(field) && !o.Is(field, wire.KindText) {
 			continue
 		}
@@ -105,7 +106,7 @@ func thinking(o *wire.Object) (content chat.Parts) {
 	return content
 }
 
-func calls(o *wire.Object, left *wire.Leftovers) (list []chat.ToolCall) {
+func toolCalls(o *wire.Object, left *wire.Leftovers) (list []chat.ToolCall) {
 	if o.Given("tool_calls") {
 		o.Each("tool_calls", func(item *wire.Object) error {
 			c, err := call(item, left)
@@ -117,15 +118,12 @@ func calls(o *wire.Object, left *wire.Leftovers) (list []chat.ToolCall) {
 	return list
 }
 
-// customCall is the signature of a call whose arguments are free text and not JSON.
-const customCall = `{"type":"` + parts.CustomCall + `"}`
-
 func call(o *wire.Object, left *wire.Leftovers) (chat.ToolCall, error) {
 	c := chat.ToolCall{ID: o.Text("id")}
 	kind, arguments := o.OptionalText("type"), "arguments"
 	switch {
 	case kind == "custom":
-		arguments, c.Signature = "input", customCall
+		arguments, c.Signature = "input", parts.CustomSignature
 	case kind == "" || kind == "function" || o.Is("function", wire.KindObject):
 		kind = "function"
 	default:

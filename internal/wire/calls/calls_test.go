@@ -1,4 +1,4 @@
-package provider_test
+package calls_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callid"
-	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/calls"
 )
 
 // piece is a piece of a call, or the whole call if end is set.
@@ -73,7 +73,7 @@ func TestPiecesOfCallsAreStreamedAndCollectedInOrder(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			var deltas []chat.Delta
 			for _, stream := range []func(chat.Delta){nil, func(d chat.Delta) { deltas = append(deltas, d) }} {
-				s := provider.CallStream{Stream: stream}
+				s := calls.Stream{Stream: stream}
 				for _, p := range tt.pieces {
 					if p.end {
 						s.End(p.index, p.id, p.name, p.arguments)
@@ -106,7 +106,7 @@ func TestPiecesOfCallsAreStreamedAndCollectedInOrder(t *testing.T) {
 // A server may put many thousands of calls into one event. Searching all of them for each would take minutes.
 func TestACallIsFoundAmongManyWithoutASearch(t *testing.T) {
 	const n = 200_000
-	var s provider.CallStream
+	var s calls.Stream
 	for i := range n {
 		s.Add(int64(i), fmt.Sprint("id", i), "f", "")
 	}
@@ -116,22 +116,15 @@ func TestACallIsFoundAmongManyWithoutASearch(t *testing.T) {
 	for i := range n { // with other indexes
 		s.End(int64(n+i), fmt.Sprint("id", i), "", "{}")
 	}
-	calls := s.Calls()
-	require.Len(t, calls, n)
-	require.Equal(t, chat.ToolCall{ID: "id7", Name: "f", Arguments: "{}"}, calls[7])
+	got := s.Calls()
+	require.Len(t, got, n)
+	require.Equal(t, chat.ToolCall{ID: "id7", Name: "f", Arguments: "{}"}, got[7])
 }
 
 func TestWholeArgumentsAreACompleteObject(t *testing.T) {
 	for arguments, want := range map[string]bool{
 		`{}`: true, " {\"a\":1}\n": true, `{"a":1`: false, `{"a":"}`: false, ``: false, `12`: false, `"a"`: false, `{}{`: false,
 	} {
-		require.Equal(t, want, provider.WholeArguments(arguments), arguments)
+		require.Equal(t, want, calls.Whole(arguments), arguments)
 	}
-}
-
-func TestPartialOfNothingIsTheZeroResponse(t *testing.T) {
-	usage := chat.Usage{Input: 1}
-	require.Equal(t, chat.Response{}, provider.Partial(chat.Message{Role: chat.RoleAssistant}, chat.Usage{}))
-	require.Equal(t, chat.Response{Usage: usage}, provider.Partial(chat.Message{Role: chat.RoleAssistant}, usage))
-	require.Equal(t, chat.Response{Message: chat.AssistantMessage("a"), Usage: usage}, provider.Partial(chat.AssistantMessage("a"), usage))
 }

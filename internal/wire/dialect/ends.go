@@ -1,0 +1,105 @@
+// Package dialect holds what servers send otherwise than the makers of the APIs that they speak, as data with sources. A
+// dialect has no name: it is a set of tolerances, all of which hold at once. Where two contradict each other, a field of
+// the model chooses.
+//
+// One rule runs through all: what is not understood is never taken for complete.
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Pause is the reason of an answer that the API interrupted to go on with it: a long turn of its own tools, or a compaction.
+const Pause chat.StopReason = "pauseTurn"
+
+// ends are the reasons why an answer ended, in lower case. No two APIs mean different things by one word.
+//
+//	OpenAI                 https://platform.openai.com/docs/api-reference/chat/object
+//	Anthropic              https://docs.claude.com/en/api/handling-stop-reasons
+//	Gemini                 https://ai.google.dev/api/generate-content#FinishReason
+//	DeepSeek               https://api-docs.deepseek.com/api/create-chat-completion
+//	GLM                    https://docs.z.ai/api-reference/llm/chat-completion, opencode#18813
+//	Mistral                https://docs.mistral.ai/api/ (model_length)
+//	Cohere, TGI, Together, Bedrock   litellm/litellm_core_utils/core_helpers.py, _FINISH_REASON_MAP
+//	gateways               pass on the words of the API behind them, in that API's case
+var ends = map[string]chat.StopReason{
+	"stop": chat.StopEnd, "end_turn": chat.StopEnd, "stop_sequence": chat.StopEnd,
+	"complete":  chat.StopEnd, // Cohere
+	"eos":       chat.StopEnd, // Together
+	"eos_token": chat.StopEnd, // TGI
+
+	"tool_calls": chat.StopToolCalls, "function_call": chat.StopToolCalls, "tool_use": chat.StopToolCalls,
+
+	"length": chat.StopMaxTokens, "max_tokens": chat.StopMaxTokens, "max_output_tokens": chat.StopMaxTokens,
+	"model_length":                  chat.StopMaxTokens, // Mistral
+	"model_context_window_exceeded": chat.StopMaxTokens, // Anthropic, GLM
+	"continuation":                  chat.StopMaxTokens, // Gemini: the answer is not complete, and another request goes on with it
+
+	"content_filter": chat.StopFiltered, "refusal": chat.StopFiltered,
+	"content_filtered":     chat.StopFiltered, // LiteLLM
+	"sensitive":            chat.StopFiltered, // GLM
+	"error_toxic":          chat.StopFiltered, // Cohere
+	"guardrail_intervened": chat.StopFiltered, // Bedrock
+	"safety":               chat.StopFiltered, "recitation": chat.StopFiltered, "language": chat.StopFiltered, "blocklist": chat.StopFiltered,
+	"prohibited_content": chat.StopFiltered, "spii": chat.StopFiltered, "image_safety": chat.StopFiltered,
+	"image_prohibited_content": chat.StopFiltered, "image_recitation": chat.StopFiltered,
+
+	"pause_turn": Pause, "compaction": Pause,
+}
+
+// failures are the reasons of an answer that failed and may succeed if it is asked for again.
+var failures = map[string]bool{
+	"error":                        true, // OpenRouter, Mistral: a failure behind the gateway (https://openrouter.ai/docs/api-reference/errors)
+	"network_error":                true, // GLM
+	"insufficient_system_resource": true, // DeepSeek
+	"abort":                        true, // vLLM (vllm/v1/engine/__init__.py), SGLang
+	"malformed_function_call":      true, // Gemini: the model may correct it
+	"unexpected_tool_call":         true, // Gemini
+	"too_many_tool_calls":          true, // Gemini
+}
+
+// filtered is the prefix of the reasons with which Google's Chat Completions ends an answer whose call it dropped, such as
+// "function_call_filter: MALFORMED_FUNCTION_CALL".
+const filtered = "function_call_filter:"
+
+// ErrNothing is the error of an answer that says nothing, neither a text nor a whole call, without a reason for its end.
+var ErrNothing = errors.New("the answer has no reason for its end and says nothing")
+
+// Stop returns why an answer ended by the reason that the server gave, in any case. Reasons that the caller declared come
+// first. Without a reason, which the end of a stream or of a body stands for, an answer that says something has ended. Any
+// other reason is an error with a [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed if it is
+// asked for again, else a [*chat.AnswerError].
+func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopReason) (chat.StopReason, error) {
+	word := strings.ToLower(reason)
+	stop, known := declared[reason]
+	if !known {
+		stop, known = ends[word]
+	}
+	err := &chat.EndError{Reason: reason, Message: detail}
+	switch {
+	case reason == "" && !says(m):
+		return "", ErrNothing
+	case reason == "", stop == chat.StopEnd && known, stop == chat.StopToolCalls:
+		if len(m.ToolCalls) > 0 { // some servers say "stop"
+			return chat.StopToolCalls, nil
+		}
+		return chat.StopEnd, nil
+	case known:
+		return stop, nil
+	case failures[word], strings.HasPrefix(word, filtered):
+		return "", &chat.TransientError{Err: err}
+	}
+	return "", &chat.AnswerError{Err: err}
+}
+
+// says reports whether a message has a text, or a call whose arguments are whole.
+func says(m chat.Message) bool {
+	return strings.TrimSpace(m.Text()) != "" || slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool {
+		return c.Arguments == "" || json.Valid([]byte(c.Arguments))
+	})
+}

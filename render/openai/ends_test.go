@@ -1,0 +1,157 @@
+package openai_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/openai"
+)
+
+// saying returns a model on a server that sends a body as it is.
+func saying(t *testing.T, body string) *openai.Model {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind := "application/json"
+		if strings.HasPrefix(body, "data:") || strings.HasPrefix(body, "event:") {
+			kind = "text/event-stream"
+		}
+		w.Header().Set("Content-Type", kind)
+		fmt.Fprint(w, body)
+	}))
+	t.Cleanup(s.Close)
+	return &openai.Model{Client: sdk.NewClient(option.WithBaseURL(s.URL), option.WithAPIKey("none")), Name: "local"}
+}
+
+// both returns the answers of a text and an end, whole and streamed.
+func both(t *testing.T, change func(*openai.Model), text, finish string) map[string]func() (chat.Response, error) {
+	ask := func(body string, stream func(chat.Delta)) func() (chat.Response, error) {
+		return func() (chat.Response, error) {
+			m := saying(t, body)
+			change(m)
+			return m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: stream})
+		}
+	}
+	return map[string]func() (chat.Response, error){
+		"whole": ask(fmt.Sprintf(`{"choices":[{"index":0,"finish_reason":%s,"message":{"role":"assistant","content":%q}}]}`, finish, text), nil),
+		"streamed": ask(fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%s}]}\n\n"+
+			"data: [DONE]\n\n", text, finish), func(chat.Delta) {}),
+	}
+}
+
+func TestEachReasonIsAnEndACutDeclinedOrAnError(t *testing.T) {
+	t.Parallel()
+	const (
+		failed  = "failed"  // may succeed if it is asked for again
+		unknown = "unknown" // may be anything
+	)
+	for reason, want := range map[string]chat.StopReason{
+		"stop": chat.StopEnd, "STOP": chat.StopEnd, "end_turn": chat.StopEnd, "eos": chat.StopEnd, "tool_calls": chat.StopEnd,
+		"length": chat.StopMaxTokens, "MAX_TOKENS": chat.StopMaxTokens, "model_length": chat.StopMaxTokens, "model_context_window_exceeded": chat.StopMaxTokens,
+		"content_filter": chat.StopFiltered, "sensitive": chat.StopFiltered, "Safety": chat.StopFiltered,
+		"error": failed, "network_error": failed, "insufficient_system_resource": failed, "abort": failed, "function_call_filter: MALFORMED_FUNCTION_CALL": failed,
+		"ERROR": failed, "done?": unknown, "cancelled": unknown, "timeout": unknown,
+	} {
+		for form, ask := range both(t, func(*openai.Model) {}, "Half an answ", fmt.Sprintf("%q", reason)) {
+			t.Run(reason+" "+form, func(t *testing.T) {
+				got, err := ask()
+				require.Equal(t, "Half an answ", got.Message.Text())
+				if want != failed && want != unknown {
+					require.NoError(t, err)
+					require.Equal(t, want, got.StopReason)
+					return
+				}
+				end, is := errors.AsType[*chat.EndError](err)
+				require.True(t, is, "%v", err)
+				require.Equal(t, reason, end.Reason)
+				require.ErrorContains(t, err, "Ends")
+				_, transient := errors.AsType[*chat.TransientError](err)
+				require.Equal(t, want == failed, transient)
+			})
+		}
+	}
+}
+
+func TestAnApplicationDeclaresReasons(t *testing.T) {
+	declare := func(m *openai.Model) {
+		m.Ends = map[string]chat.StopReason{"done?": chat.StopEnd, "stop": chat.StopMaxTokens}
+	}
+	for reason, want := range map[string]chat.StopReason{"done?": chat.StopEnd, "stop": chat.StopMaxTokens} {
+		for form, ask := range both(t, declare, "An answer.", fmt.Sprintf("%q", reason)) {
+			t.Run(reason+" "+form, func(t *testing.T) {
+				got, err := ask()
+				require.NoError(t, err)
+				require.Equal(t, want, got.StopReason)
+			})
+		}
+	}
+}
+
+func TestAnAnswerWithoutAReasonHasEndedIfItSaysSomethingAndTheServerEndedIt(t *testing.T) {
+	chunk := func(delta string) string {
+		return `data: {"choices":[{"index":0,"delta":` + delta + `,"finish_reason":null}]}` + "\n\n"
+	}
+	call := chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"look","arguments":"{\"x\":"}}]}`)
+	const done = "data: [DONE]\n\n"
+	for _, tt := range []struct {
+		rule, body string
+		stream     bool
+		want       chat.StopReason
+		lost       bool
+	}{
+		{"text and the mark", chunk(`{"content":"Here."}`) + done, true, chat.StopEnd, false},
+		{"text and the mark without a space or an empty line", chunk(`{"content":"Here."}`) + "data:[DONE]", true, chat.StopEnd, false},
+		{"a whole call and the mark", call + chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`) + done, true, chat.StopToolCalls, false},
+		{"half a call and the mark", call + done, true, "", true},
+		{"nothing and the mark", done, true, "", true},
+		{"white space and the mark", chunk(`{"content":"\n"}`) + done, true, "", true},
+		{"text without the mark", chunk(`{"content":"Here."}`), true, "", true},
+		{"the mark within a text", chunk(`{"content":"\ndata: [DONE]\n"}`), true, "", true},
+		{"a whole body", `{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"Here."}}]}`, false, chat.StopEnd, false},
+		{"a whole body that says nothing", `{"choices":[{"index":0,"message":{"role":"assistant","content":""}}]}`, false, "", true},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			req := chat.Request{Messages: []chat.Message{question}}
+			if tt.stream {
+				req.Stream = func(chat.Delta) {}
+			}
+			got, err := saying(t, tt.body).Generate(t.Context(), req)
+			if !tt.lost {
+				require.NoError(t, err)
+				require.Equal(t, tt.want, got.StopReason)
+				return
+			}
+			_, transient := errors.AsType[*chat.TransientError](err)
+			require.True(t, transient, "%v", err)
+			require.Empty(t, got.Message.ToolCalls)
+		})
+	}
+}
+
+func TestAnIncompleteResponseSaysWhy(t *testing.T) {
+	for _, tt := range []struct {
+		status, reason string
+		want           chat.StopReason
+		fails          bool
+	}{
+		{"completed", "", chat.StopEnd, false}, {"incomplete", "max_output_tokens", chat.StopMaxTokens, false}, {"incomplete", "content_filter", chat.StopFiltered, false},
+		{"incomplete", "", chat.StopMaxTokens, false}, {"incomplete", "moved_on", "", true}, {"queued", "", "", true},
+	} {
+		t.Run(tt.status+" "+tt.reason, func(t *testing.T) {
+			m := saying(t, fmt.Sprintf(`{"id":"r","object":"response","status":%q,"incomplete_details":{"reason":%q},"output":[{"type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Half","annotations":[]}]}]}`, tt.status, tt.reason))
+			m.API = openai.Responses
+			got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
+			require.Equal(t, "Half", got.Message.Text())
+			require.Equal(t, tt.want, got.StopReason)
+			_, is := errors.AsType[*chat.EndError](err)
+			require.Equal(t, tt.fails, is, "%v", err)
+		})
+	}
+}
