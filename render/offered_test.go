@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -411,33 +412,13 @@ func (m *marker) node(n elements.Node, offered, sure bool) elements.Node {
 		}
 		m.texts = append(m.texts, fmt.Sprintf("(%d)", len(m.texts)))
 		return elements.Text(m.texts[len(m.texts)-1]) + n
-	case elements.TextChunk:
-		n.Children = inside(n.Props, n.Children)
-		return n
-	case elements.SystemMessage:
-		n.Children = inside(n.Props, n.Children)
-		return n
-	case elements.UserMessage:
-		n.Children = inside(n.Props, n.Children)
-		return n
-	case elements.AssistantMessage:
-		n.Children = inside(n.Props, n.Children)
-		return n
-	case elements.ToolMessage:
-		n.Children = inside(n.Props, n.Children)
-		return n
-	case elements.Tag:
-		n.Children = inside(n.Props, n.Children)
-		return n
-	case elements.Chunk:
-		n.Children = inside(n.Props, n.Children)
-		return n
-	case elements.LegacyPrioritization:
-		n.Children = inside(n.Props, n.Children)
-		return n
-	case elements.KeepWith:
-		n.Children = inside(n.Props, n.Children)
-		return n
+	case elements.TextChunk, elements.SystemMessage, elements.UserMessage, elements.AssistantMessage, elements.ToolMessage,
+		elements.Tag, elements.Chunk, elements.LegacyPrioritization, elements.KeepWith:
+		copied := reflect.New(reflect.TypeOf(n)).Elem()
+		copied.Set(reflect.ValueOf(n))
+		props, children := copied.FieldByName("Props").Interface().(elements.Props), copied.FieldByName("Children")
+		children.Set(reflect.ValueOf(inside(props, children.Interface().(elements.Nodes))))
+		return copied.Interface().(elements.Node)
 	case elements.TokenLimit:
 		return elements.Wrap{Props: n.Props, Children: inside(n.Props, n.Children)}
 	case elements.Wrap:
