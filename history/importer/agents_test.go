@@ -1,7 +1,6 @@
 package importer_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,67 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/history/storage"
 )
-
-// agents are the sessions of agents whose messages, calls and results are counted here by hand.
-var agents = map[string]struct{ messages, calls, results, images, thinking int }{
-	"gemini.json":         {6, 3, 2, 0, 1},
-	"gemini-lines.jsonl":  {6, 1, 1, 2, 1},
-	"swe-agent.json":      {6, 2, 2, 0, 1},
-	"swe-agent-old.json":  {3, 0, 0, 0, 0},
-	"mini-swe-agent.json": {5, 2, 2, 0, 2},
-	"openhands.jsonl":     {6, 2, 2, 1, 2},
-	"openhands-old.json":  {7, 3, 3, 2, 1},
-	"copilot.jsonl":       {7, 3, 3, 2, 2},
-	"opencode.json":       {6, 3, 2, 2, 1},
-	"goose.json":          {7, 2, 2, 2, 2},
-	"goose-lines.jsonl":   {4, 1, 1, 0, 0},
-}
-
-func TestEachMessageCallAndResultOfAnAgentIsRead(t *testing.T) {
-	for name, want := range agents {
-		t.Run(name, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(string(fixture(t, name))))
-			require.NoError(t, err)
-			have := agents[""]
-			open := map[string]bool{}
-			for _, r := range got.Path(got.Leaf) {
-				m := r.Message()
-				if m.Role == "" {
-					continue
-				}
-				have.messages++
-				for _, c := range m.ToolCalls {
-					have.calls++
-					require.True(t, json.Valid([]byte(c.Arguments)), c.Arguments)
-					open[c.ID] = true
-				}
-				if m.Role == chat.RoleTool {
-					have.results++
-					require.True(t, open[m.ToolCallID], m.ToolCallID)
-				}
-				for _, p := range m.Content {
-					switch p.(type) {
-					case chat.Image:
-						have.images++
-					case chat.Thinking:
-						have.thinking++
-					}
-				}
-			}
-			require.Equal(t, want, have)
-			s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
-			require.NoError(t, err)
-			refused, err := got.AppendTo(t.Context(), s)
-			require.NoError(t, err)
-			require.Empty(t, refused)
-		})
-	}
-}
 
 // Lines that name the one before them may come in any order after the first, and twice.
 func TestTheLinesOfATreeMayComeInAnyOrderAndTwice(t *testing.T) {
@@ -320,21 +261,6 @@ func TestALineOfAnEvaluationOfOpenHandsIsASession(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, importer.FormatOpenHands, got.Format)
 	require.Equal(t, said(want), said(got))
-}
-
-func TestAGeminiChatGoneBackIsABranch(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(string(fixture(t, "gemini-lines.jsonl"))))
-	require.NoError(t, err)
-	children := map[string]int{}
-	for _, r := range got.Records {
-		if r.Message().Role == chat.RoleUser {
-			children[r.Parent]++
-		}
-	}
-	require.Equal(t, 2, children["n2"])
-	for _, m := range said(got) {
-		require.NotContains(t, m.Text(), "Draw it.")
-	}
 }
 
 // An answer's message names who wrote it, as far as the recording says that.

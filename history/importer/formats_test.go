@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/test/golden"
 )
 
 // formats are small made-up sessions, one or two for each format, that use everything the format has. Where a format has
@@ -47,8 +46,6 @@ var formats = map[string]importer.Format{
 	"goose-lines.jsonl":     importer.FormatGoose,        // 1.8
 }
 
-var update = flag.Bool("update", false, "rewrite the golden files of testdata/formats")
-
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "formats", name))
@@ -62,16 +59,7 @@ func TestEachFormatIsDetectedAndRead(t *testing.T) {
 			got, err := importer.Read(bytes.NewReader(fixture(t, name)))
 			require.NoError(t, err)
 			assert.Equal(t, format, got.Format)
-			golden := filepath.Join("testdata", "formats", strings.TrimSuffix(name, filepath.Ext(name))+".golden")
-			text := dump(t, got)
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(text), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(text, "\n")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			golden.Equal(t, filepath.Join("formats", strings.TrimSuffix(name, filepath.Ext(name))+".golden"), dump(t, got))
 		})
 	}
 }

@@ -1,18 +1,15 @@
 package outline
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files of testdata")
 
 // The golden files have what stands for each text at a few limits.
 func TestOutlinesOfRealTextsStayAsTheyAre(t *testing.T) {
@@ -33,13 +30,7 @@ func TestOutlinesOfRealTextsStayAsTheyAre(t *testing.T) {
 				require.LessOrEqual(t, len(outline), limit)
 				fmt.Fprintf(&got, "%d bytes of %d within %d\n%s\n\n", len(outline), len(text), limit, outline)
 			}
-			golden := path + ".golden"
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			require.Empty(t, cmp.Diff(string(want), got.String()))
+			golden.Equal(t, filepath.Base(path)+".golden", got.String())
 		})
 	}
 }
