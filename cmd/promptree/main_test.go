@@ -435,9 +435,13 @@ func TestCommandsReadTheStandardInput(t *testing.T) {
 		{[]string{"import", "-"}, `"type":"session"`},
 		{[]string{"replay", "-policy", "copilot-chat", "-"}, "-: promptree, 2 requests to claude-opus-4-5\n"},
 	} {
-		out, err := process(t, log, tt.args...).Output()
+		c := process(t, log, tt.args...)
+		var stderr strings.Builder
+		c.Stderr = &stderr
+		out, err := c.Output()
 		require.NoError(t, err, tt.args)
 		require.Contains(t, string(out), tt.want)
+		require.Empty(t, stderr.String(), "no progress is shown, because it is no terminal")
 	}
 	c := process(t, strings.Replace(log, "Greet", "\x00", 1), "verify", "-")
 	var stderr bytes.Buffer
