@@ -63,20 +63,10 @@ type observed struct {
 }
 
 // CountText counts a text.
-func (c *Calibrated) CountText(text string) int {
-	x := c.textFeatures(text)
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return round(c.fit.estimate(x))
-}
+func (c *Calibrated) CountText(text string) int { return c.estimated(c.textFeatures(text)) }
 
 // CountPart counts a text and the text of thinking by the learnt weights, and other parts as the base does.
-func (c *Calibrated) CountPart(part chat.Part) int {
-	x := c.partFeatures(part)
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return round(c.fit.estimate(x))
-}
+func (c *Calibrated) CountPart(part chat.Part) int { return c.estimated(c.partFeatures(part)) }
 
 // CountMessage counts a message. An observed answer counts as the provider reported, any other message by its features.
 func (c *Calibrated) CountMessage(m chat.Message) int {
@@ -92,8 +82,10 @@ func (c *Calibrated) CountMessage(m chat.Message) int {
 }
 
 // CountTools counts the definitions of tools.
-func (c *Calibrated) CountTools(tools []chat.Tool) int {
-	x := c.toolFeatures(tools)
+func (c *Calibrated) CountTools(tools []chat.Tool) int { return c.estimated(c.toolFeatures(tools)) }
+
+// estimated returns the count of something by its features.
+func (c *Calibrated) estimated(x features) int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return round(c.fit.estimate(x))

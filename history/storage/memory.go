@@ -126,15 +126,23 @@ func (m *Memory) Close() error {
 }
 
 func (m *Memory) all(ctx context.Context) ([]Line, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if m.closed {
-		return nil, ErrClosed
+	if err := m.usable(ctx); err != nil {
+		return nil, err
 	}
 	return m.lines, nil
+}
+
+// usable returns an error if the context ended or the store is closed.
+func (m *Memory) usable(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if m.closed {
+		return ErrClosed
+	}
+	return nil
 }
 
 func storedAt(lines []Line, i int) Stored {
@@ -143,13 +151,10 @@ func storedAt(lines []Line, i int) Stored {
 
 // Replace overwrites the data of lines.
 func (m *Memory) Replace(ctx context.Context, lines ...Stored) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		return ErrClosed
+	if err := m.usable(ctx); err != nil {
+		return err
 	}
 	all := slices.Clone(m.lines) // others may be reading the old lines
 	for _, l := range lines {
@@ -164,13 +169,10 @@ func (m *Memory) Replace(ctx context.Context, lines ...Stored) error {
 
 // Remove drops all lines, and closes the store.
 func (m *Memory) Remove(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		return ErrClosed
+	if err := m.usable(ctx); err != nil {
+		return err
 	}
 	m.lines, m.places, m.closed = nil, nil, true
 	return nil

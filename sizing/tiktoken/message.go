@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/counting"
 )
 
 // ReplyPriming is the number of tokens that start every answer and count as input. It is counted once per request and
@@ -30,18 +31,7 @@ const (
 // Images and documents in user and tool messages count as in [Counter.CountPart]; OpenAI takes none in other messages,
 // so there they count 0. Opaque parts count in every message, and thinking in the assistant's. Neither is part of the
 // Chat Completions API; they are counted for adapters that send them anyway.
-func (c *Counter) CountMessage(m chat.Message) int {
-	n, joined := c.CountFrame(m)
-	if joined {
-		return n + c.CountText(m.Text())
-	}
-	for _, part := range m.Content {
-		if text, ok := part.(chat.Text); ok {
-			n += c.CountText(string(text))
-		}
-	}
-	return n
-}
+func (c *Counter) CountMessage(m chat.Message) int { return counting.Message(c, m) }
 
 func (c *Counter) countCall(call chat.ToolCall) int {
 	n := c.CountText(call.ID) + c.CountText("function") + c.CountText(call.Arguments)

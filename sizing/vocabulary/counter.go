@@ -2,6 +2,7 @@ package vocabulary
 
 import (
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/sizing/internal/memo"
 	"github.com/promptree-go/promptree/sizing/internal/split"
 )
@@ -48,18 +49,7 @@ func (c *counter) CountPart(p chat.Part) int {
 	return c.options.Template.CountPart(c.CountText, p)
 }
 
-func (c *counter) CountMessage(m chat.Message) int {
-	n, joined := c.CountFrame(m)
-	if joined {
-		return n + c.CountText(m.Text())
-	}
-	for _, part := range m.Content {
-		if text, ok := part.(chat.Text); ok {
-			n += c.CountText(string(text))
-		}
-	}
-	return n
-}
+func (c *counter) CountMessage(m chat.Message) int { return counting.Message(c, m) }
 
 func (c *counter) CountTools(tools []chat.Tool) int {
 	if len(tools) == 0 {
