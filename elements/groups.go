@@ -141,6 +141,9 @@ func (e IfEmpty) Render(context.Context, Sizing) (Node, error) {
 // of the last. Use it for content that can use any number of tokens, such as retrieval; for text that exists already,
 // use a [TextChunk] with a break.
 //
+// If the prompt turns out to be a few tokens too large, where texts meet or where its text is escaped, Value is called with
+// fewer, so that an Expandable does not cost what stands beside it.
+//
 // A prompt with an Expandable is counted during layout, and if it is fitted to several budgets, it is pruned separately
 // for each. Several are offered tokens by priority, the highest first. As in prompt-tsx, an Expandable that has grown no
 // longer has a priority, so it is pruned last.

@@ -39,4 +39,7 @@ type Reserve struct {
 	Tokens int
 	// Share of the remaining budget, from 0 to 1, such as 0.25. If it is not 0, it is used instead of Tokens.
 	Share float64
+	// Zero says that a reserve of 0 tokens was given, which the transfer form writes and prompt-tsx keeps apart from none.
+	// It has no other effect.
+	Zero bool
 }

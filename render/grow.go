@@ -30,17 +30,79 @@ func (g *growth) sortByPriority(t *tree.Tree) {
 	slices.SortStableFunc(g.all, func(a, b tree.Expandable) int { return slices.Compare(priorities(b.ID), priorities(a.ID)) })
 }
 
-// offer lets the expandables in a limit, or in the whole prompt, grow into the rest of a number of tokens.
+// offer lets the expandables in a limit, or in the whole prompt, grow into the rest of a number of tokens. If there are
+// fewer than they were told at layout, they shrink, as far as that keeps the limit.
 func (f *fitting) offer(ctx context.Context, limit, tokens int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	container := f.container(limit)
 	grows := slices.ContainsFunc(f.growth.all, func(e tree.Expandable) bool { return isInside(f.state.Tree, e.ID, container) })
-	if f.growth.fixed || !grows || f.count.Count(container) >= tokens {
+	if f.growth.fixed || !grows {
 		return nil
 	}
-	return f.expand(ctx, limit, tokens)
+	if f.count.Count(container) < tokens {
+		if err := f.expand(ctx, limit, tokens); err != nil {
+			return err
+		}
+	}
+	if f.layout.layouter.Compatible || f.count.Count(f.container(limit)) <= tokens {
+		return nil
+	}
+	before := *f
+	before.growth.all, before.limits = slices.Clone(f.growth.all), slices.Clone(f.limits)
+	kept, err := f.shrink(ctx, limit, tokens)
+	if err == nil && !kept { // pruning decides what goes
+		*f = before
+	}
+	return err
+}
+
+// shrink offers as many tokens fewer as a limit is exceeded by to the expandables in it that take more than that, those of
+// the lowest priority first, and reports whether the limit is kept then. So what grows into tokens to spare never costs
+// what stands beside it, which may take a few more than layout reckoned where texts meet.
+func (f *fitting) shrink(ctx context.Context, limit, tokens int) (kept bool, err error) {
+	used := f.count.Count(f.container(limit))
+	for i := len(f.growth.all) - 1; i >= 0; i-- {
+		for try, before := 0, 0; try < maxShrinks && used > tokens; try++ {
+			e := f.growth.all[i]
+			if !isInside(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
+				break
+			}
+			takes := f.count.Count(e.ID)
+			left := takes - (used - tokens)
+			if left < 0 {
+				break
+			}
+			told := min(left, e.Told*left/takes) // less than left if it takes more than it was told, because its text is escaped
+			if used == before && try > 1 {       // it does not need what it was told
+				told = e.Told / 2
+			}
+			if told >= e.Told {
+				break
+			}
+			if _, err := f.grow(ctx, i, told); err != nil {
+				return false, err
+			}
+			before, used = used, f.count.Count(f.container(limit))
+		}
+	}
+	return used <= tokens, nil
+}
+
+// maxShrinks is the number of times that an expandable shrinks for a limit: where texts meet, a shorter one may count more.
+const maxShrinks = 8
+
+// grow renders an expandable again with a number of tokens, and puts it in its place. It returns how many tokens layout
+// charges for it.
+func (f *fitting) grow(ctx context.Context, i, tokens int) (charged int, err error) {
+	grown, charged, largest, err := f.layout.layouter.Grow(ctx, f.watch, f.state.Tree, f.growth.all[i], tokens)
+	if err != nil {
+		return 0, err
+	}
+	f.growth.all[i].Largest, f.growth.all[i].Told = largest, tokens
+	f.replace(i, grown)
+	return charged, layout.CheckTools(f.state.Tree)
 }
 
 // container returns the node of a limit.
@@ -74,13 +136,8 @@ func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 		if e = f.growth.all[i]; e.Largest || !isInside(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
 			continue
 		}
-		grown, now, largest, err := f.layout.layouter.Grow(ctx, f.watch, f.state.Tree, e, min(tokens, layout.MaxBudget)-used+e.Used-blankTags(f.state, e.ID))
+		now, err := f.grow(ctx, i, min(tokens, layout.MaxBudget)-used+e.Used-blankTags(f.state, e.ID))
 		if err != nil {
-			return err
-		}
-		f.growth.all[i].Largest = largest
-		f.replace(i, grown)
-		if err := layout.CheckTools(f.state.Tree); err != nil {
 			return err
 		}
 		if used += now - e.Used; used >= tokens {

@@ -631,9 +631,15 @@ func TestExpandablesGrowIntoTheRestOfTheBudget(t *testing.T) {
 		},
 		{
 			"it is not offered the tokens that pruning frees",
-			user(elements.Expandable{Value: fill("e", 0)}, elements.Expandable{Props: at(1), Value: fill("f", 9)}),
+			user(elements.Expandable{Value: fill("e", 4)}, elements.Expandable{Props: at(1), Value: fill("f", 9)}),
 			13,
 			[]string{"eeeee"},
+		},
+		{
+			"it gives back what it was told at layout before anything beside it goes",
+			user(elements.Expandable{Value: fill("e", 0)}, elements.Expandable{Props: at(1), Value: fill("f", 9)}),
+			13,
+			[]string{"fffffffff"},
 		},
 		{
 			"in a limit it grows to the limit",
@@ -765,7 +771,8 @@ func TestMetadataAndReferencesAreThoseOfTheGrownExpandable(t *testing.T) {
 		}, nil
 	}
 	asks := elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }} // so each gets half
-	r := rendered(t, user(elements.Expandable{Value: value}, asks), 80)
+	r, err := render.Render(t.Context(), user(elements.Expandable{Value: value}, asks), render.Options{Budget: 80, Tokenizer: runes, Compatible: true})
+	require.NoError(t, err)
 	require.Equal(t, []string{"eee"}, texts(r.Messages))
 	require.Equal(t, []string{"large"}, elements.AllMeta[string](r.Metadata))
 	require.Equal(t, []string{"kept"}, names(r.References))
@@ -774,7 +781,7 @@ func TestMetadataAndReferencesAreThoseOfTheGrownExpandable(t *testing.T) {
 	inner = 0
 	limited := user(elements.TokenLimit{Max: 60, Children: elements.Nodes{elements.Expandable{Value: value}, asks}})
 	rendered(t, limited, 1000)
-	require.Equal(t, 2, inner, "once at layout, and once when its limit had room")
+	require.Equal(t, 3, inner, "once at layout, once when its limit had room, and once because it took more than that")
 }
 
 var errGone = errors.New("gone")
@@ -884,7 +891,7 @@ func TestTheVersionsOfAFirstAreRenderedOnceForEachChoice(t *testing.T) {
 }
 
 func TestAFirstThatGrewKeepsItsPriority(t *testing.T) {
-	first := elements.First{Props: at(1), Versions: elements.Nodes{line(strings.Repeat("a", 50)), line("a")}}
+	first := elements.First{Props: at(1), Versions: elements.Nodes{line(strings.Repeat("a", 50)), line(strings.Repeat("a", 30))}}
 	limited := elements.TokenLimit{Props: at(1), Max: 100, Children: elements.Nodes{first, chunk(2, strings.Repeat("b", 40))}}
 	layout, err := render.Lay(t.Context(), user(limited, chunk(9, strings.Repeat("c", 60))), render.Options{Budget: 130, Tokenizer: runes})
 	require.NoError(t, err)

@@ -300,13 +300,13 @@ func TestAnOfferedExpandableStaysOfferedWhenItGrows(t *testing.T) {
 		}}
 	}
 	limited := func(props elements.Props) elements.Node {
-		return elements.Nodes{user(line("a")), user(elements.TokenLimit{Max: 10, Children: elements.Nodes{grows(props)}})}
+		return elements.Nodes{user(line("a")), user(elements.TokenLimit{Max: 7, Children: elements.Nodes{grows(props)}})}
 	}
 	layout := laid(t, limited(at(1)), render.Options{Budget: 15, KeepUnranked: true})
-	r, err := layout.Fit(t.Context(), 12)
+	r, err := layout.Fit(t.Context(), 7)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, texts(r.Messages))
-	_, err = laid(t, limited(elements.Props{}), render.Options{Budget: 15, KeepUnranked: true}).Fit(t.Context(), 12)
+	_, err = laid(t, limited(elements.Props{}), render.Options{Budget: 15, KeepUnranked: true}).Fit(t.Context(), 7)
 	_, ok := errors.AsType[*render.BudgetExceededError](err)
 	require.True(t, ok, "%v", err)
 }

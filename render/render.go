@@ -39,10 +39,11 @@ type Options struct {
 	// highest priority first, as far as they fit. Groups and chunks stay whole, and no tool call or result comes back
 	// without its other half. Off by default.
 	Backfill bool
-	// Compatible renders as @vscode/prompt-tsx 0.4 does, to the byte, on every tree that both can express. What Go cannot
-	// tell apart counts as not given: an empty list of tool calls, and a tokenUsage of 0. What stands in an image or a
-	// document is left out as there, but not charged when the tree is laid out. Off by default. Without it the
-	// differences are these:
+	// Compatible renders as @vscode/prompt-tsx 0.4 does, to the byte, on every tree that both can express, with a tokenizer
+	// that keeps the promise of [chat.Tokenizer] about texts that are joined. What Go cannot tell apart counts as not
+	// given: an empty list of tool calls, a tokenUsage of 0, and a flexReserve of 0 unless Reserve.Zero says so. What
+	// stands in an image or a document is left out as there, but not charged when the tree is laid out. Off by default.
+	// Without it the differences are these:
 	//
 	//   - A budget of 0, a nil tree, a message in a message, two tool calls of one id in a message, and an Expandable
 	//     without a Value are errors.

@@ -46,6 +46,15 @@ func TestTransferredContentIsPrunedLikeLocalContent(t *testing.T) {
 	}
 }
 
+func TestTransferWritesAReserveOfZeroThatWasGiven(t *testing.T) {
+	given := elements.Wrap{Props: elements.Props{FlexReserve: elements.Reserve{Zero: true}}, Children: elements.Nodes{line("a")}}
+	data := toTransfer(t, given)
+	require.Contains(t, string(data), `"flexReserve":0`)
+	require.Contains(t, string(toTransfer(t, elements.Transferred{Data: data})), `"flexReserve":0`, "transferred again")
+	given.FlexReserve.Zero = false
+	require.NotContains(t, string(toTransfer(t, given)), "flexReserve")
+}
+
 // A literal text with a line break before it is still not an element.
 func TestTransferredTextMayHaveABreakAndAnElementBesideIt(t *testing.T) {
 	data := json.RawMessage(`{"node":{"type":1,"ctor":2,"children":[

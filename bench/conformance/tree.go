@@ -65,7 +65,9 @@ type reserve struct{ elements.Reserve }
 func (r *reserve) UnmarshalJSON(data []byte) error {
 	var s string
 	if json.Unmarshal(data, &s) != nil {
-		return json.Unmarshal(data, &r.Tokens)
+		err := json.Unmarshal(data, &r.Tokens)
+		r.Zero = err == nil && r.Tokens == 0
+		return err
 	}
 	n, err := strconv.Atoi(strings.TrimPrefix(s, "/"))
 	r.Share = 1 / float64(n)

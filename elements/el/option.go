@@ -98,7 +98,7 @@ func Basis(part float64) Property {
 
 // Reserve sets [elements.Props].FlexReserve to a number of tokens, kept free while earlier groups are laid out.
 func Reserve(tokens int) Property {
-	return property("Reserve", func(p *elements.Props) { p.FlexReserve = elements.Reserve{Tokens: tokens} })
+	return property("Reserve", func(p *elements.Props) { p.FlexReserve = elements.Reserve{Tokens: tokens, Zero: tokens == 0} })
 }
 
 // ReserveShare sets [elements.Props].FlexReserve to a share of the remaining budget, from 0 to 1.

@@ -252,7 +252,7 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 		in.lines = max(0, in.lines-1) // no line break precedes the first text of a message
 	}
 	if in.growing != nil {
-		in.growing.ID, in.growing.Used = in.id, in.consumed()
+		in.growing.ID, in.growing.Used, in.growing.Told = in.id, in.consumed(), in.budget
 		in.tree.AddExpandable(*in.growing, globals)
 	}
 	if limit := it.kind.max; limit > 0 { // it will be pruned to that

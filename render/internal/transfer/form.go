@@ -111,7 +111,7 @@ func propsOut(p elements.Props) *props {
 	switch r := p.FlexReserve; {
 	case r.Share > 0: // "/4" is a quarter
 		out.FlexReserve = fmt.Appendf(nil, `"/%v"`, tree.Divisor(r))
-	case r.Tokens > 0:
+	case r.Tokens > 0 || r.Zero:
 		out.FlexReserve = fmt.Append(nil, r.Tokens)
 	}
 	return out
@@ -137,6 +137,7 @@ func propsIn(p *props) (elements.Props, error) {
 		if err := json.Unmarshal(p.FlexReserve, &in.FlexReserve.Tokens); err != nil {
 			return in, fmt.Errorf("flexReserve: %w", err)
 		}
+		in.FlexReserve.Zero = in.FlexReserve.Tokens == 0
 	}
 	return in, tree.CheckProps(&in)
 }

@@ -175,6 +175,7 @@ type Expandable struct {
 	Element elements.Node
 	Place   any  // its place in the layout, for rendering it again
 	Used    int  // tokens that its first rendering took
+	Told    int  // budget of its last rendering
 	Largest bool // it is a First that shows its first version, so it need not grow
 
 	from, to int // its global metadata, in Tree.Globals
