@@ -66,82 +66,26 @@ func (b *Breakdown) UnmarshalJSON(data []byte) error {
 // Breakdown returns where the tokens of the prompt are. It costs a pass over what is left of the tree, and counts texts
 // only of messages with several categories. It is zero if the tokenizer fails, and for a result that no render made.
 func (r *Result) Breakdown() Breakdown {
-	if r == nil || r.breakdown == nil {
+	if r == nil || r.left == nil {
 		return Breakdown{}
 	}
-	return r.breakdown()
+	return r.left().breakdown
 }
 
-// breakdown returns where the tokens of what is left in a node are.
-func (f *fitting) breakdown(n tree.ID) (b Breakdown) {
-	f.addBreakdown(&b, n, elements.CategoryOther)
-	rest := f.count.Count(n) - b.Total()
-	if len(f.state.At(tree.Latest).Tools(n)) > 0 { // which are counted as one list
-		b.Tools += rest
-	} else {
-		b.Other += rest
-	}
-	return b
-}
-
-// addBreakdown adds the messages in a node, which is in an element of a category.
-func (f *fitting) addBreakdown(to *Breakdown, n tree.ID, in elements.Category) {
-	node := &f.state.Tree.Nodes[n]
-	in = within(in, node)
-	switch node.Kind {
-	case tree.Tool:
-	case tree.Container:
-		for c := range f.state.At(tree.Latest).Children(n) {
-			f.addBreakdown(to, c, in)
-		}
-	default:
-		tokens, only := f.count.Count(n), true
-		for c := n + 1; c < node.End; c++ {
-			only = only && within(in, &f.state.Tree.Nodes[c]) == in
-		}
-		if only {
-			to.add(in, tokens)
-			return
-		}
-		var own Breakdown
-		f.addPieces(&own, n, in)
-		own.fill(tokens)
+// addMessage adds a message of a category with what its pieces take, each counted by itself. What it takes besides, or
+// fewer if pieces merge, counts to what has the most. No category gets fewer than 0 tokens.
+func (b *Breakdown) addMessage(pieces *Breakdown, in elements.Category, total int) {
+	for missing := total - pieces.Total(); missing != 0; missing = total - pieces.Total() {
+		most := pieces.of(in)
 		for c := elements.CategoryInstructions; c <= elements.CategoryOther; c++ {
-			to.add(c, *own.of(c))
-		}
-	}
-}
-
-// fill changes the category with the most tokens so that the total is a count, which is smaller only if pieces merge. No
-// category gets fewer than 0 tokens.
-func (b *Breakdown) fill(total int) {
-	for missing := total - b.Total(); missing != 0; missing = total - b.Total() {
-		most := &b.Other
-		for c := elements.CategoryInstructions; c <= elements.CategoryOther; c++ {
-			if field := b.of(c); *field > *most {
+			if field := pieces.of(c); *field > *most {
 				most = field
 			}
 		}
 		*most = max(0, *most+missing)
 	}
-}
-
-// addPieces adds the pieces in a message, or in an element in one, each counted by itself.
-func (f *fitting) addPieces(to *Breakdown, n tree.ID, in elements.Category) {
-	node, extra, left := &f.state.Tree.Nodes[n], f.state.Tree.Extra(n), f.state.At(tree.Latest)
-	in = within(in, node)
-	if node.Leaf() {
-		to.add(in, f.count.Piece(n))
-		return
-	}
-	for _, c := range left.Calls(n) {
-		to.add(in, f.count.Call(c))
-	}
-	if extra.Tag != nil && !left.Blank(n) {
-		to.add(in, extra.Tag.Tokens())
-	}
-	for c := range left.Children(n) {
-		f.addPieces(to, c, in)
+	for c := elements.CategoryInstructions; c <= elements.CategoryOther; c++ {
+		b.add(c, *pieces.of(c))
 	}
 }
 

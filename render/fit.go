@@ -231,9 +231,10 @@ func (f *fitting) exceeded(n tree.ID, limit int, stuck tree.ID) error {
 	if n == tree.Root {
 		breakable = f.breakable()
 	}
+	told := f.tell(n, true)
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.state.Tree.Path(stuck),
-		Largest: largest(f.report(n).Kept()), Breakable: breakable, Metadata: f.metadata(), Breakdown: f.breakdown(n), Messages: join.Messages(before), Tools: f.tools(),
+		Largest: largest(told.report.Kept()), Breakable: breakable, Metadata: f.metadata(), Breakdown: told.breakdown, Messages: join.Messages(before), Tools: f.tools(),
 	}
 }
 
@@ -264,7 +265,7 @@ func (f *fitting) notEmpty(r *Result) (*Result, error) {
 	if len(messages) == 0 {
 		return r, nil
 	}
-	dropped := slices.DeleteFunc(f.report(tree.Root).Dropped(), func(p Piece) bool { return p.Kind == PieceTool })
+	dropped := slices.DeleteFunc(f.tell(tree.Root, true).report.Dropped(), func(p Piece) bool { return p.Kind == PieceTool })
 	if len(dropped) == 0 { // an expandable grew to nothing
 		return r, nil
 	}
@@ -283,11 +284,6 @@ func (f *fitting) tools() []chat.Tool {
 func (l *Layout) joins() bool {
 	_, joins := l.layouter.Tokenizer.(chat.Joiner)
 	return joins
-}
-
-// report lists the pieces in n.
-func (f *fitting) report(n tree.ID) Report {
-	return Report{Pieces: (&reporter{fit: f}).run(n).pieces}
 }
 
 // largest returns the five largest pieces of a list, which it sorts.

@@ -654,7 +654,7 @@ func (n *naive) account(f *fitting) string {
 	}
 	add(f.state.Tree)
 	var sum OutlineTokens
-	for _, p := range f.report(tree.Root).Pieces {
+	for _, p := range f.tell(tree.Root, true).report.Pieces {
 		if p.Kind == PieceText {
 			sum.add(p.tokens())
 		}

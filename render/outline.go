@@ -1,7 +1,6 @@
 package render
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,8 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/render/internal/guard"
-	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // Outline is a prompt as a tree after pruning: its elements, messages and pieces, with the outcome of each. It holds
@@ -37,7 +34,7 @@ type Outline struct {
 	// Children in document order, dropped ones too.
 	Children []*Outline `json:"children,omitempty"`
 
-	piece int // index of Piece in the report, plus one
+	at pieceRef // of Piece
 }
 
 // OutlineTokens are the tokens of the pieces in an element, each counted by itself.
@@ -76,79 +73,13 @@ func (p *Piece) tokens() OutlineTokens {
 	return OutlineTokens{Kept: p.Tokens}
 }
 
-// child adds an outline for a node of a tree, with a path, to that of the element around it.
-func (o *Outline) child(t *tree.Tree, n tree.ID, path string) *Outline {
-	node, extra := &t.Nodes[n], t.Extra(n)
-	child := &Outline{Name: t.EndOf(path, n)}
-	if node.Is(tree.HasPriority) {
-		child.Priority = new(node.Priority)
-	}
-	if extra.Tag != nil {
-		child.Tag = strings.TrimSuffix(extra.Tag.Open, "\n")
-	}
-	switch node.Kind {
-	case tree.Message:
-		child.Role = extra.Frame.Role
-	case tree.Text:
-		if child.Text = t.Text(n); node.Is(tree.Cut) {
-			child.Text = extra.Trim.Given()
-		}
-	case tree.Tool:
-		child.Text = extra.Tool.Description
-	case tree.Part:
-		switch p := extra.Part.(type) {
-		case chat.Thinking:
-			child.Text = p.Text
-		case chat.Image:
-			child.Text = p.URL
-		}
-	}
-	o.Children = append(o.Children, child)
-	return child
-}
-
-// call adds an outline for a call to that of its message.
-func (o *Outline) call(c chat.ToolCall) *Outline {
-	child := &Outline{Name: c.Name, Text: c.Arguments}
-	o.Children = append(o.Children, child)
-	return child
-}
-
-// sum adds up the tokens, and sets Piece to the pieces of a report.
-func (o *Outline) sum(pieces []Piece) {
-	if o.piece > 0 {
-		o.Piece = &pieces[o.piece-1]
-		o.Tokens = o.Piece.tokens()
-	}
-	for _, c := range o.Children {
-		c.sum(pieces)
-		o.Tokens.add(c.Tokens)
-	}
-}
-
 // Outline returns the prompt as a tree. Its pieces are those of [Result.Report], in the same order. It costs as much as
 // the report, and a count of each message. It is nil if the tokenizer fails, or a fit of the layout was left behind.
 func (r *Result) Outline() *Outline {
-	if r == nil || r.outlineOnce == nil {
+	if r == nil || r.all == nil {
 		return nil
 	}
-	return r.outlineOnce()
-}
-
-// counted returns the outline of a result with the counts of its messages.
-func (l *Layout) counted(r *Result) *Outline {
-	t := r.listing()
-	outline, _ := guarded(context.Background(), l.layouter, func(context.Context, *guard.Watch) (*Outline, error) {
-		if t.outline == nil || len(t.sent) != len(r.Messages) { // the caller changed the messages
-			return t.outline, nil
-		}
-		t.outline.Counted = r.Tokens
-		for i, o := range t.sent {
-			o.Counted = l.layouter.Tokenizer.CountMessage(r.Messages[i])
-		}
-		return t.outline, nil
-	})
-	return outline
+	return r.all().outline
 }
 
 // WriteJSON writes the outline as a tree of JSON objects. Only tokens is always present:

@@ -121,28 +121,18 @@ type Result struct {
 	// OmittedReferences are those of which no text was kept.
 	OmittedReferences []elements.Reference
 
-	listing     func() listing
-	breakdown   func() Breakdown
-	outlineOnce func() *Outline
-	survey      func(context.Context) (*survey, error)
+	left, all func() account // what it tells of what is left, and of everything
+	survey    func(context.Context) (*survey, error)
 }
 
 // Report lists every piece of the prompt, kept or dropped. The first call costs a pass over the tree, which the result
 // keeps in memory, and counts the dropped texts. The report is empty if the tokenizer fails, or a fit of the layout was
 // left behind.
 func (r *Result) Report() Report {
-	if r == nil || r.listing == nil {
+	if r == nil || r.all == nil {
 		return Report{}
 	}
-	return r.listing().report
-}
-
-// listing is a report and the outline with it.
-type listing struct {
-	report  Report
-	refs    []pieceRef // of its pieces
-	outline *Outline
-	sent    []*Outline // of each message that is sent
+	return r.all().report
 }
 
 // Render makes messages from a tree of elements and prunes them until they fit the budget, in four steps.

@@ -2,10 +2,8 @@ package render
 
 import (
 	"context"
-	"sync"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -19,25 +17,9 @@ func (f *fitting) result(budget int) *Result {
 		left.Walk(tree.Root, func(n tree.ID) { kept = append(kept, t.Extra(n).References...) })
 		result.References, result.OmittedReferences = splitReferences(t.References, kept)
 	}
-	tokens, options := result.Tokens, FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
+	options := FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
 	result.survey = func(ctx context.Context) (*survey, error) { return f.layout.survey(ctx, options) }
-	var counting sync.Mutex // guards the fitting's counter
-	result.listing = sync.OnceValue(func() listing {
-		counting.Lock()
-		defer counting.Unlock()
-		all, _ := guarded(context.Background(), f.layout.layouter, func(context.Context, *guard.Watch) (listing, error) {
-			r := (&reporter{fit: f}).run(tree.Root)
-			return listing{Report{tokens, f.cacheLost, r.pieces}, r.refs, r.outline, r.sent}, nil
-		})
-		return all
-	})
-	result.breakdown = sync.OnceValue(func() Breakdown {
-		counting.Lock()
-		defer counting.Unlock()
-		b, _ := guarded(context.Background(), f.layout.layouter, func(context.Context, *guard.Watch) (Breakdown, error) { return f.breakdown(tree.Root), nil })
-		return b
-	})
-	result.outlineOnce = sync.OnceValue(func() *Outline { return f.layout.counted(result) })
+	result.left, result.all = f.accounts()
 	return result
 }
 

@@ -42,12 +42,9 @@ func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	if err != nil {
 		return Survey{}, err
 	}
-	all := r.listing()
+	all := r.all()
 	report := all.report
-	report.Pieces = slices.Clone(report.Pieces)
-	for i := range report.Pieces {
-		s.setBudgets(&report.Pieces[i], all.refs[i])
-	}
+	report.Pieces = s.pieces(nil, all.outline)
 	return Survey{report, s.from, s.below, s.smallest}, nil
 }
 
@@ -60,6 +57,18 @@ type survey struct {
 	smallest int // smallest budget so far that the prompt fits
 
 	from, below int // it holds for the budgets from from up to below
+}
+
+// pieces appends the pieces in an outline, with their budgets.
+func (s *survey) pieces(list []Piece, o *Outline) []Piece {
+	if o.Piece != nil {
+		list = append(list, *o.Piece)
+		s.setBudgets(&list[len(list)-1], o.at)
+	}
+	for _, c := range o.Children {
+		list = s.pieces(list, c)
+	}
+	return list
 }
 
 // setBudgets sets the budgets of a piece.

@@ -1,0 +1,293 @@
+package render
+
+import (
+	"context"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/guard"
+	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// account is what a fitting led to: where the tokens are, and every piece, kept or dropped, as a list and as a tree.
+type account struct {
+	breakdown Breakdown
+	report    Report
+	outline   *Outline
+}
+
+// accounts returns the functions that tell of the whole prompt: of what is left, and of everything. Each does so once. An
+// account is empty if the tokenizer fails.
+func (f *fitting) accounts() (left, all func() account) {
+	var counting sync.Mutex // guards the fitting's counter
+	once := func(all bool) func() account {
+		return sync.OnceValue(func() account {
+			counting.Lock()
+			defer counting.Unlock()
+			a, _ := guarded(context.Background(), f.layout.layouter, func(context.Context, *guard.Watch) (account, error) {
+				return f.tell(tree.Root, all), nil
+			})
+			return a
+		})
+	}
+	return once(false), once(true)
+}
+
+// tell tells of a node in one walk: of what is left of it, or of everything.
+func (f *fitting) tell(n tree.ID, all bool) (a account) {
+	t := teller{fit: f, all: all, removable: map[*elements.Group]bool{}}
+	nodes := f.state.Tree.Nodes
+	if f.state.Tree.Grouped > 0 && f.order.Held(tree.Root) {
+		for i := range nodes {
+			if g := f.state.Tree.GroupOf(tree.ID(i)); g != nil && !f.order.Locked(tree.ID(i)) {
+				t.removable[g] = true
+			}
+		}
+	}
+	in := around{path: f.state.Tree.Path(nodes[n].Parent)}
+	if f.state.Tree.MessageOf(n) != n && f.state.Tree.MessageOf(n) != tree.None {
+		in.message = &t.breakdown
+	}
+	a.outline = t.node(f.state, n, in)
+	tokens := f.count.Count(n)
+	if rest := tokens - t.breakdown.Total(); len(f.state.At(tree.Latest).Tools(n)) > 0 { // which are counted as one list
+		t.breakdown.Tools += rest
+	} else {
+		t.breakdown.Other += rest
+	}
+	if n == tree.Root {
+		a.outline.Counted = tokens
+	}
+	a.breakdown, a.report = t.breakdown, Report{Tokens: tokens, CacheLost: f.cacheLost, Pieces: a.outline.pieces(nil)}
+	return a
+}
+
+// teller walks through a prompt.
+type teller struct {
+	fit       *fitting
+	all       bool                     // also of what was dropped, and of each message of finished ones
+	removable map[*elements.Group]bool // groups that may be removed, with the calls linked to them
+	breakdown Breakdown
+}
+
+// around says what is around a node or a call.
+type around struct {
+	path     string
+	priority *int // of the nearest element that has one
+	group    string
+	category elements.Category
+	drop     tree.Drop
+	required bool       // all of it is
+	message  *Breakdown // of the pieces of the message; nil outside of one
+}
+
+// dropped adds that something was dropped, or put back.
+func (in *around) dropped(drop tree.Drop) {
+	drop.Restored = drop.Restored || in.drop.Restored
+	if drop.Step == 0 {
+		drop.Step, drop.Cause = in.drop.Step, in.drop.Cause
+	}
+	in.drop = drop
+}
+
+// node tells of a node of the prompt, or of finished messages in it, whose tree is another.
+func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
+	node, extra, own := &s.Tree.Nodes[n], s.Tree.Extra(n), s == t.fit.state
+	in.dropped(s.Drop(n))
+	in.path = s.Tree.PathIn(in.path, n)
+	o := newOutline(s.Tree, n, in.path)
+	if o.Priority != nil {
+		in.priority = o.Priority
+	}
+	if g := s.Tree.GroupOf(n); g != nil {
+		in.group = g.Name
+	}
+	in.category = within(in.category, node)
+	in.required = in.required || own && t.fit.order.Locked(n)
+	outermost := node.Kind == tree.Message && in.message == nil
+	if outermost {
+		in.message = &Breakdown{}
+	}
+	switch {
+	case node.Kind == tree.Finished:
+		if t.breakdown.add(in.category, extra.Block.Tokens); t.all {
+			in.required, in.message = true, &Breakdown{} // not counted again
+			t.children(o, tree.NewState(extra.Block.Tree), tree.Root, in)
+		}
+	case node.Leaf():
+		p := Piece{Kind: partKinds[count.TypeOf(extra.Part)], Tokens: t.fit.count.PieceIn(s.Tree, n)}
+		if node.Kind == tree.Tool {
+			p.Kind, in.category = PieceTool, elements.CategoryTools
+		} else if own {
+			t.shorten(&p, n, in.drop.Step != 0)
+		}
+		t.piece(o, p, in, pieceRef{n, -1})
+	default:
+		for i, c := range extra.Calls {
+			of, call := in, &Outline{Name: c.Name, Text: c.Arguments}
+			of.dropped(s.CallDrop(n, i))
+			if c.KeepWith != nil {
+				of.group = c.KeepWith.Name
+			}
+			of.required = in.required || own && t.fit.order.Pinned(n) && !t.removable[c.KeepWith]
+			if t.all || of.drop.Step == 0 {
+				t.piece(call, Piece{Kind: PieceToolCall, Tokens: t.fit.count.Call(c)}, of, pieceRef{n, i})
+				o.add(call)
+			}
+		}
+		t.children(o, s, n, in)
+	}
+	left := in.drop.Step == 0
+	if extra.Tag != nil && in.message != nil && left && !s.Blank(n) {
+		in.message.add(in.category, extra.Tag.Tokens())
+	}
+	if node.Kind == tree.Message && left {
+		tokens := 0
+		if own {
+			tokens = t.fit.count.Count(n)
+		} else {
+			tokens = t.fit.layout.layouter.Tokenizer.CountMessage(join.Message(s.At(tree.Latest), n))
+		}
+		if !s.Blank(n) {
+			o.Counted = tokens
+		}
+		if outermost {
+			t.breakdown.addMessage(in.message, in.category, tokens)
+		}
+	}
+	return o
+}
+
+// children tells of the children of a node.
+func (t *teller) children(o *Outline, s *tree.State, n tree.ID, in around) {
+	for c := n + 1; c < s.Tree.Nodes[n].End; c = s.Tree.Nodes[c].End {
+		if t.all || s.Present(c) {
+			o.add(t.node(s, c, in))
+		}
+	}
+}
+
+// pieceRef says where a piece of the prompt is: its node, and the index of a call of that, else -1. A piece of finished
+// messages is where these are.
+type pieceRef struct {
+	node tree.ID
+	call int
+}
+
+// piece makes an outline that of a piece.
+func (t *teller) piece(o *Outline, p Piece, in around, at pieceRef) {
+	p.Path, p.Priority, p.Group, p.Category, p.Required = in.path, in.priority, in.group, in.category, in.required
+	if in.drop.Step == 0 {
+		p.Restored = in.drop.Restored
+	} else {
+		p.Dropped, p.Limit = reasons[in.drop.Cause], t.fit.limitPath(in.drop.Step)
+		chosen := t.chosen(in.drop.Step)
+		if t.fit.state.Drop(chosen).Cause == tree.ByShare {
+			p.Dropped = ReasonShare
+		}
+		p.Priority = t.priority(chosen)
+		if path := t.fit.state.Tree.Path(chosen); path != p.Path {
+			p.DecidedBy = path
+		}
+	}
+	o.Piece, o.Tokens, o.at = &p, p.tokens(), at
+	if in.message != nil {
+		in.message.add(in.category, o.Tokens.Kept)
+	}
+}
+
+// shorten sets the tokens of a text that layout cut to its share, or that was trimmed.
+func (t *teller) shorten(p *Piece, n tree.ID, dropped bool) {
+	left := p.Tokens
+	if p.Cut = t.fit.state.Tree.Nodes[n].Is(tree.Cut); p.Cut {
+		p.Tokens = t.fit.layout.layouter.Tokenizer.CountText(t.fit.state.Tree.Extra(n).Trim.Given())
+	}
+	trimmed := t.fit.state.Trimmed(n)
+	if trimmed != nil {
+		left = trimmed.Tokens
+	}
+	switch {
+	case dropped:
+	case p.Cut && tree.Blank(t.fit.state.Tree.Text(n)):
+		p.Dropped = ReasonShare
+	case p.Cut || trimmed != nil:
+		p.Tokens, p.TrimmedFrom = left, p.Tokens
+	}
+}
+
+// chosen returns the node that was chosen at a step.
+func (t *teller) chosen(at tree.Step) tree.ID {
+	s := t.fit.state
+	return s.Log[sort.Search(len(s.Log), func(i int) bool { return s.LogStep(i) >= at })].Node
+}
+
+// priority returns the priority of a node, or of the nearest element around it that has one; nil if none has.
+func (t *teller) priority(n tree.ID) *int {
+	for nodes := t.fit.state.Tree.Nodes; n != tree.None; n = nodes[n].Parent {
+		if nodes[n].Is(tree.HasPriority) {
+			return new(nodes[n].Priority)
+		}
+	}
+	return nil
+}
+
+// newOutline returns the outline of a node with a path, without what is in it.
+func newOutline(t *tree.Tree, n tree.ID, path string) *Outline {
+	node, extra := &t.Nodes[n], t.Extra(n)
+	o := &Outline{Name: t.EndOf(path, n)}
+	if node.Is(tree.HasPriority) {
+		o.Priority = new(node.Priority)
+	}
+	if extra.Tag != nil {
+		o.Tag = strings.TrimSuffix(extra.Tag.Open, "\n")
+	}
+	switch node.Kind {
+	case tree.Message:
+		o.Role = extra.Frame.Role
+	case tree.Text:
+		if o.Text = t.Text(n); node.Is(tree.Cut) {
+			o.Text = extra.Trim.Given()
+		}
+	case tree.Tool:
+		o.Text = extra.Tool.Description
+	case tree.Part:
+		switch p := extra.Part.(type) {
+		case chat.Thinking:
+			o.Text = p.Text
+		case chat.Image:
+			o.Text = p.URL
+		}
+	}
+	return o
+}
+
+// add adds the outline of something in the element.
+func (o *Outline) add(child *Outline) {
+	o.Children = append(o.Children, child)
+	o.Tokens.add(child.Tokens)
+}
+
+// pieces appends the pieces in an outline to a list.
+func (o *Outline) pieces(list []Piece) []Piece {
+	if o.Piece != nil {
+		list = append(list, *o.Piece)
+	}
+	for _, c := range o.Children {
+		list = c.pieces(list)
+	}
+	return list
+}
+
+// reasons are the causes in words.
+var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied, tree.ByShare: ReasonShare}
+
+// partKinds maps types of parts to kinds of pieces.
+var partKinds = [...]PieceKind{
+	count.TextType: PieceText, count.ImageType: PieceImage, count.DocumentType: PieceDocument, count.ThinkingType: PieceThinking,
+	count.OpaqueType: PieceOpaque, count.BreakpointType: PieceBreakpoint,
+}
