@@ -520,6 +520,7 @@ func TestAPackedRequestThatLeavesMessagesOutIsSaid(t *testing.T) {
 			return s.answer(ctx, r)
 		}
 	})
+	s.c.Policy.Ask.Mode = policy.ModeSimple
 	_, err := s.render(t.Context())
 	require.NoError(t, err)
 	list := compactions(s.c.Session)

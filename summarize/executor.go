@@ -204,9 +204,9 @@ func (x *executor) summarise(ctx context.Context, stop context.CancelCauseFunc, 
 		write.SortByPrice(candidates, plan.PricesFor(o.policy, o.agent), sizing.Carry{Input: j.Plan.TokensBefore, Summary: j.Plan.Room, Cold: o.cold}, forks)
 	}
 	w := &write.Writer{
-		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, FinishedBefore: l.Finished, Last: o.policy.Ask.Timeout,
+		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, Parts: l.Parts(j.Plan.Instructions), Last: o.policy.Ask.Timeout,
 		Keep:   func(ctx context.Context, a entry.SummaryAnswer) error { return x.journal.Answered(ctx, o.id, a) },
-		Splits: min(write.MaxShrinks, max(0, l.Of(o.target.Name).Unusable.Failures()-1)), Session: x.session,
+		Halved: min(write.MaxHalved, l.Of(o.target.Name).Halved()), Session: x.session,
 		Emit: func(kind event.Kind, change func(*event.Event)) {
 			e := j.Event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}

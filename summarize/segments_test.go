@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
@@ -44,9 +45,8 @@ func TestHistoryLargerThanTheWindowIsSummarisedInSegments(t *testing.T) {
 			first := requests[0].Messages
 			overhead := count(quarter{}, []chat.Message{first[0], first[len(first)-1]})
 			answer := quarter{}.CountMessage(compactions(d.Session)[0].Messages[0])
-			room := c.window - overhead - answer
-			most := (count(quarter{}, covered)+room-1)/room + 1
-			require.LessOrEqual(t, n, most)
+			half := (c.window - overhead - answer) / 2
+			require.LessOrEqual(t, n, count(quarter{}, covered)/max(1, half-c.tokens-40)+2)
 			if c.window < count(quarter{}, covered)+overhead {
 				require.Greater(t, n, 1)
 			}
@@ -58,6 +58,9 @@ func TestHistoryLargerThanTheWindowIsSummarisedInSegments(t *testing.T) {
 				equal(t, first[0], r.Messages[0])
 				equal(t, first[len(first)-1], r.Messages[len(r.Messages)-1])
 				messages := r.Messages[1 : len(r.Messages)-1]
+				if n > 1 && i < n-1 { // the last one shows all that is left if that fits
+					require.LessOrEqual(t, count(quarter{}, messages), max(c.window/2, 2*c.tokens), "half of what the model takes in, or one round")
+				}
 				if i > 0 {
 					equal(t, chat.UserMessage(fmt.Sprintf("<conversation-summary>\nSummary %d.\n</conversation-summary>", i)), messages[0])
 					messages = messages[1:]
@@ -91,14 +94,51 @@ func TestTheFirstSegmentShowsTheSummaryOfAnEarlierCompaction(t *testing.T) {
 	require.Equal(t, 1, strings.Count(got, "<transcript "))
 }
 
-func TestAnUnusableAnswerToASegmentEndsTheMode(t *testing.T) {
+func TestWhatWasAnsweredBeforeAnUnusableAnswerIsNotAskedAgain(t *testing.T) {
 	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(1500)
-	d.Answers(models.SaySummary("Summary 1."), models.Say("I would rather not."), models.SaySummary("In one text."))
+	d.Answers(slices.Concat([]models.Step{models.SaySummary("Summary 1."), models.Say("I would rather not.")}, numberedSummaries(30))...)
 	d.Messages()
-	require.Len(t, d.Requests(), 3)
-	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), "In one text.")
-	require.NotContains(t, text(d.Requests()[2].Messages), "Summary 1.", "nothing of the mode that failed is used")
+	require.Equal(t, "started refused/full done/simple", kinds(*d.Heard))
+	require.Contains(t, text(d.Requests()[2].Messages), "Summary 1.", "the next mode goes on from it")
+	require.NotContains(t, text(d.Requests()[2].Messages), task)
+}
+
+// After an answer that could not be used, or a refusal, a prompt that may leave messages out does so no more: it asks in
+// segments. What no request shows is lost from sight.
+func TestNoMessageIsLeftOutAfterARefusalOrAnUnusableAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		bad  func(n int) models.Step
+	}{
+		{"an empty answer", func(int) models.Step { return models.Say("") }},
+		{"a refusal of its form", func(int) models.Step { return models.Fail(status(422)) }},
+		{"a refusal of its size, and then of its form", func(n int) models.Step { return models.Fail(status(413 + 9*min(1, n/2))) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 120)...)...)
+			d.Policy = policies.All()["copilot-chat"]
+			d.Policy.Ask.Judge.Off = true
+			d.TakesIn(4000)
+			shown, asked := "", 0
+			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				if len(r.Messages) > 2 { // full mode
+					asked++
+					return c.bad(asked)(ctx, r)
+				}
+				shown += text(r.Messages)
+				return models.SaySummary("What was done.")(ctx, r)
+			})
+			d.Messages()
+			list := compactions(d.Session)
+			require.Len(t, list, 1)
+			require.Equal(t, string(policy.ModeSimple), list[0].Mode)
+			require.False(t, list[0].Unseen)
+			for n := 1; n < 75; n++ {
+				require.Contains(t, shown, fmt.Sprintf("file-%d.go", n))
+			}
+		})
+	}
 }
 
 func TestASummaryOfASegmentThatIsTooLongIsCut(t *testing.T) {
@@ -174,14 +214,14 @@ func TestADigestInSegmentsHasTheFirstAndTheLastSegment(t *testing.T) {
 	}
 }
 
-func TestASegmentIsAsLargeAsFitsWhateverTheSizeOfTheOneBefore(t *testing.T) {
+func TestASegmentIsHalfOfWhatFitsWhateverTheSizeOfTheOneBefore(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
-	d.Say(rounds(1, 4, 1200)...) // one fits into a segment
+	d.Say(rounds(1, 4, 1200)...) // one alone is more than half of a request
 	d.Say(rounds(5, 60, 50)...)
 	d.TakesIn(2000)
-	d.Answers(numberedSummaries(10)...)
+	d.Answers(numberedSummaries(20)...)
 	d.Messages()
-	require.Equal(t, 4+2, len(d.Requests()))
+	require.Len(t, d.Requests(), 1+4+3, "the last shows all that is left")
 }
 
 // Summaries of finished segments are in the session, so the next attempt continues from them.

@@ -43,7 +43,13 @@ type Fact struct {
 	// size of the attempt after these, 0 for half of the nominal size.
 	Attempts int `json:"attempts,omitempty"`
 	Next     int `json:"next,omitempty"`
+	// Halved is how often the segments of a summary are halved because the same failed again: an answer that could not be
+	// used, or one that took too long.
+	Halved int `json:"halved,omitempty"`
 }
+
+// Halved returns how often the segments of a summary are halved because of failures.
+func (l Learnt) Halved() int { return l.Failed.Halved + l.Unusable.Halved }
 
 // Failures returns the number of failures in a row, of which the fact is the newest.
 func (f Fact) Failures() int {

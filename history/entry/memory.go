@@ -138,10 +138,10 @@ func (m *Memory) ended(end PlanEnd, at time.Time) {
 				l.Failed = Fact{Since: at, Left: 1}
 			}
 		case slices.Contains(ofContent, end.ErrorType):
-			l.Unusable.failed(end.Error, at, longestPause)
+			l.Unusable.failed(end, at, longestPause)
 			l.Unusable.Tokens = used
 		default:
-			l.Failed.failed(end.Error, at, longestOutage)
+			l.Failed.failed(end, at, longestOutage)
 		}
 	})
 }
@@ -152,13 +152,19 @@ var ofContent = []string{"summary_refused", "no_room", "nothing_to_compact"}
 // The most accepted requests for which a failure holds: one of content, and one that may pass at any time.
 const longestPause, longestOutage = 64, 10
 
+// halving lists the types of errors that less history may not have.
+var halving = []string{"summary_refused", "timeout"}
+
 // failed records one more failure in a row.
-func (f *Fact) failed(cause string, at time.Time, most int) {
-	tries := 0
+func (f *Fact) failed(end PlanEnd, at time.Time, most int) {
+	tries, halved := 0, f.Halved
 	if f.Cause != "" {
 		tries = f.Tries + 1
+		if slices.Contains(halving, end.ErrorType) {
+			halved++
+		}
 	}
-	*f = Fact{Cause: cause, Since: at, Tries: tries, Left: min(hold(tries), most)}
+	*f = Fact{Cause: end.Error, Since: at, Tries: tries, Left: min(hold(tries), most), Halved: halved}
 }
 
 // passed records an accepted request after a failure.

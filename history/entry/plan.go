@@ -65,7 +65,7 @@ type PlanEnd struct {
 	// Model and Used are as in [Plan], if no plan could be made.
 	Model string `json:"model,omitempty"`
 	Used  int    `json:"used,omitempty"`
-	// Finished lists answers for parts of the summary, which the next attempt or plan need not request again.
+	// Finished lists answers for parts of the summary, from which the next attempt or plan goes on.
 	Finished []SummaryAnswer `json:"finished,omitempty"`
 }
 
@@ -84,17 +84,17 @@ const (
 	PlanRetried PlanOutcome = "retried"
 )
 
-// SummaryRequest identifies a request for a summary.
-type SummaryRequest struct {
-	// Model is the model's name.
-	Model string `json:"model,omitempty"`
-	// Request consists of a mode and a digest of the text, such as "full:9f86d081884c7d65".
-	Request string `json:"request"`
-}
-
-// SummaryAnswer is the summary that a model wrote for a part of what a [Plan] covers.
+// SummaryAnswer is the summary that a model wrote for a part of what a [Plan] covers. It stands for everything from one entry
+// to another, and for the earlier summary if From is "".
 type SummaryAnswer struct {
-	SummaryRequest
+	// From is the id of the first entry of the turn that is cut, if the part belongs to that turn alone, else "". To is the
+	// id of the last entry, "" if the part is the earlier summary alone.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+	// Model is the name of the model that wrote it.
+	Model string `json:"model,omitempty"`
+	// Unseen reports that the requests left messages of the part out.
+	Unseen bool `json:"unseen,omitempty"`
 	// Text of the summary.
 	Text string `json:"text"`
 }

@@ -98,7 +98,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		entry.TypeClearing:       {".arguments.call", ".arguments.entry", ".results.call", ".results.entry"},
 		entry.TypePreamble:       append(inMessages(".system"), ".digest", ".tools.name"),
 		entry.TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble"},
-		entry.TypePlanEnd:        {".errorType", ".finished.model", ".finished.request", ".model", ".outcome", ".plan"},
+		entry.TypePlanEnd:        {".errorType", ".finished.from", ".finished.model", ".finished.to", ".model", ".outcome", ".plan"},
 		entry.TypeRefusal:        {".model"},
 		entry.TypePin:            {".id"},
 		entry.TypeErasure:        {".copies", ".entries", ".folders", ".holders", ".summaries"},

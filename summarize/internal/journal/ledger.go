@@ -36,8 +36,8 @@ type Ledger struct {
 	// Ended is the last plan that ended, and End its end.
 	Ended entry.Plan
 	End   entry.PlanEnd
-	// Finished holds the answers for parts of an unfinished summary since the last compaction.
-	Finished map[entry.SummaryRequest]string
+	// parts holds the answers for parts of unfinished summaries since the last compaction.
+	parts []part
 	// Preambles holds references to the entries of stored preambles, by digest.
 	Preambles map[string]entry.Ref
 }
@@ -46,6 +46,22 @@ type Ledger struct {
 type report struct {
 	model          string
 	input, counted int
+}
+
+// part is an answer for a part of a summary, with the instructions that it follows.
+type part struct {
+	entry.SummaryAnswer
+	instructions string
+}
+
+// Parts returns the answers for parts of an unfinished summary with some instructions, the oldest first.
+func (l *Ledger) Parts(instructions string) (list []entry.SummaryAnswer) {
+	for _, p := range l.parts {
+		if p.instructions == instructions {
+			list = append(list, p.SummaryAnswer)
+		}
+	}
+	return list
 }
 
 // Plan is a plan that has not ended, with the id and the time of its entry.
@@ -95,7 +111,7 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 	if known {
 		*next = *l
 	}
-	next.Finished = maps.Clone(next.Finished)
+	next.parts = slices.Clip(next.parts)
 	next.Inputs = slices.Clip(next.Inputs)
 	next.Preambles = maps.Clone(next.Preambles)
 	for i := len(added) - 1; i >= 0; i-- {
@@ -151,17 +167,18 @@ func (l *Ledger) add(e entry.Entry) {
 	case entry.Plan:
 		l.Pending = &Plan{e.ID, e.Time, b}
 	case entry.PlanEnd:
+		for _, a := range b.Finished {
+			p := part{SummaryAnswer: a}
+			if l.Pending != nil {
+				p.instructions = l.Pending.Instructions
+			}
+			l.parts = append(l.parts, p)
+		}
 		if b.Outcome != entry.PlanRetried {
 			l.ended(b)
 		} else if p := *l.Pending; !p.Until.IsZero() { // a part was answered, so there is as much time again
 			p.Until = e.Time.Add(p.Until.Sub(p.Time))
 			l.Pending = &p
-		}
-		for _, a := range b.Finished {
-			if l.Finished == nil {
-				l.Finished = map[entry.SummaryRequest]string{}
-			}
-			l.Finished[a.SummaryRequest] = a.Text
 		}
 	case entry.Preamble:
 		if l.Preambles == nil {

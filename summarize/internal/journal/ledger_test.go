@@ -117,17 +117,18 @@ func TestTheRatioIsThatOfTheNewestReport(t *testing.T) {
 	require.Equal(t, 1.0, read(t, l, s).Ratio("a"), "a change of model discards the report")
 }
 
-func TestFinishedRequestsCountUntilTheNextCompaction(t *testing.T) {
+func TestAnswersForPartsCountUntilTheNextCompaction(t *testing.T) {
 	s := numbered.Session()
-	one := entry.SummaryRequest{Model: "a", Request: "full:1"}
-	add(t, s, entry.Message{Message: chat.UserMessage("x")}, entry.PlanEnd{
-		Outcome: entry.PlanFailed, Finished: []entry.SummaryAnswer{{SummaryRequest: one, Text: "Half."}},
-	})
+	half := entry.SummaryAnswer{To: "e1", Text: "Half."}
+	plan := add(t, s, entry.Message{Message: chat.UserMessage("x")}, entry.Plan{Instructions: "Briefly."})
+	add(t, s, entry.PlanEnd{Plan: plan, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{half}})
+	add(t, s, entry.PlanEnd{Plan: plan, Outcome: entry.PlanFailed})
 	l := read(t, nil, s)
-	require.Equal(t, map[entry.SummaryRequest]string{one: "Half."}, l.Finished)
+	require.Equal(t, []entry.SummaryAnswer{half}, l.Parts("Briefly."))
+	require.Empty(t, l.Parts(""), "they follow other instructions")
 	add(t, s, entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
 	l = read(t, l, s)
-	require.Empty(t, l.Finished)
+	require.Empty(t, l.Parts("Briefly."))
 }
 
 func TestALedgerDoesNotChangeTheSession(t *testing.T) {
@@ -146,15 +147,15 @@ func TestALedgerDoesNotChangeTheSession(t *testing.T) {
 func TestAPlanIsPendingWhileItIsRetried(t *testing.T) {
 	s := numbered.Session()
 	plan := add(t, s, entry.Plan{Policy: "x"})
-	request := entry.SummaryRequest{Request: "full:e1-e2"}
+	half := entry.SummaryAnswer{To: "e1", Text: "Half."}
 	add(t, s, entry.PlanEnd{
 		Plan: plan, Outcome: entry.PlanRetried, ErrorType: "cancelled",
-		Finished: []entry.SummaryAnswer{{SummaryRequest: request, Text: "Half."}},
+		Finished: []entry.SummaryAnswer{half},
 	})
 	l := read(t, nil, s)
 	require.Equal(t, plan, l.Pending.ID)
 	require.Empty(t, l.End)
-	require.Equal(t, "Half.", l.Finished[request])
+	require.Equal(t, []entry.SummaryAnswer{half}, l.Parts(""))
 }
 
 func TestTheNewestAnswerIsTimedUntilACompactionOrAnotherModel(t *testing.T) {

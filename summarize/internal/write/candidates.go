@@ -89,6 +89,13 @@ func (c *Candidate) giveUp(err error) {
 	c.err = err
 }
 
+// lowered reports whether the candidate takes in less than its window because of refusals.
+func (c *Candidate) lowered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.learnt.Summaries.Size(math.MaxInt) < math.MaxInt
+}
+
 // forget ignores a ceiling within which nothing can be asked, and reports whether there was one.
 func (c *Candidate) forget() bool {
 	c.mu.Lock()

@@ -4,8 +4,6 @@ package write
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,21 +42,21 @@ type Writer struct {
 	Attempt      *Attempt
 	Session      *history.Session // redacts what is sent and reported
 	Candidates   []*Candidate
-	OtherProcess bool // another process sent the prompt
-	Splits       int  // how often to halve the segments of the history, because answers could not be used
-	// finishedBefore holds the answers of an earlier attempt that failed after them.
-	FinishedBefore map[entry.SummaryRequest]string
-	Emit           func(kind event.Kind, change func(*event.Event))
-	Last           time.Duration                                    // time limit of a request to the last candidate
-	Ended          func()                                           // is called when a request has ended
-	Keep           func(context.Context, entry.SummaryAnswer) error // keeps the answer to a request that others follow
-	mayClip        bool                                             // clip the texts of a round that a candidate does not take in
+	OtherProcess bool                  // another process sent the prompt
+	Halved       int                   // how often segments are halved, because answers could not be used or took too long
+	Parts        []entry.SummaryAnswer // answers for parts of what is covered, of this attempt and earlier ones
+	Emit         func(kind event.Kind, change func(*event.Event))
+	Last         time.Duration                                    // time limit of a request to the last candidate
+	Ended        func()                                           // is called when a request has ended
+	Keep         func(context.Context, entry.SummaryAnswer) error // keeps the answer to a request that others follow
+	mayClip      bool                                             // clip the texts of a round that a candidate does not take in
+	failed       bool                                             // a request was refused, or its answer could not be used
 
 	mu             sync.Mutex
 	ownCompactions map[string][]chat.Opaque // results of a provider's own compaction, by the summary that came with them
 	unseen         bool                     // the request for the summary left covered messages out
 	waited         time.Duration
-	doubts         map[entry.SummaryRequest]doubt
+	doubts         map[part]doubt
 	doubt          doubt // the newest of them
 	settles        bool  // use doubtful answers
 }
@@ -98,6 +96,7 @@ type NamedPrompt struct {
 	shortens bool // it asks to shorten [policy.Material.Summary]
 	before   int  // characters of the segments before
 	more     bool // other segments follow, so the answer is kept
+	part     part // that the answer is for
 }
 
 func Named(p policy.Prompt) NamedPrompt { return NamedPrompt{Prompt: p, Function: "Prompt.Request"} }
@@ -108,9 +107,12 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 	var reasons []error
 	var best doubt
 	var last func() (Written, error) // tries the way of the best doubtful answer once more
-	w.doubts = map[entry.SummaryRequest]doubt{}
+	w.doubts = map[part]doubt{}
 	if len(prompts) == 0 {
 		return Written{}, []error{errNoPrompt}
+	}
+	if d, err := w.answered(ctx, prompts[0]); d.Text != "" || err != nil {
+		return d, slices.DeleteFunc([]error{err}, func(err error) bool { return err == nil })
 	}
 	for i, p := range prompts {
 		w.mayClip = i == len(prompts)-1 // a later prompt may show less by itself
@@ -132,6 +134,7 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 			if ctx.Err() != nil {
 				return Written{}, append(reasons, guard.EndCause(ctx, err))
 			}
+			w.failed = w.failed || !wantsRoom(err)
 			err = &policy.CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
 			w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
 			reasons = append(reasons, err)
@@ -158,14 +161,11 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 func (w *Writer) try(ctx context.Context, c *Candidate, p NamedPrompt) (Written, error) {
 	w.unseen, w.doubt = false, doubt{}
 	text, err := w.summarise(ctx, c, p)
-	if errors.Is(err, errOneTooLarge) && c.forget() {
-		text, err = w.summarise(ctx, c, p)
-	}
 	if err != nil {
 		return Written{}, err
 	}
 	d, err := w.finish(ctx, c, p, text)
-	d.Answers, d.Asked, d.Unseen, d.Doubt = c.answers, c.asked, w.unseen, w.doubt.reason
+	d.Model, d.Answers, d.Asked, d.Unseen, d.Doubt = c.Name, c.answers, c.asked, w.unseen, w.doubt.reason
 	return d, err
 }
 
@@ -175,7 +175,7 @@ func (w *Writer) try(ctx context.Context, c *Candidate, p NamedPrompt) (Written,
 func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (string, error) {
 	j := w.Attempt
 	if p.Prefix == nil || j.prefix == 0 {
-		return w.inSegments(ctx, c, *j, p, j.covered, j.prefix)
+		return w.inSegments(ctx, c, p, j.whole())
 	}
 	cut := len(j.covered) - j.prefix
 	before, turn, err := j.split(ctx, p)
@@ -183,15 +183,17 @@ func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (st
 		return "", err
 	}
 	if cut == 0 || turn.Material.Words < policy.MinWords {
-		return w.inSegments(ctx, c, *j, p, j.covered, j.prefix)
+		return w.inSegments(ctx, c, p, j.whole())
 	}
 	var texts [2]string
 	var failed [2]error
 	var both sync.WaitGroup
 	ofTurn := p
 	ofTurn.Request, ofTurn.Function = p.Prefix, "Prompt.Prefix"
-	both.Go(func() { texts[0], failed[0] = w.inSegments(ctx, c, before, p, j.covered[:cut], 0) })
-	both.Go(func() { texts[1], failed[1] = w.inSegments(ctx, c, turn, ofTurn, j.covered[cut:], j.prefix) })
+	both.Go(func() { texts[0], failed[0] = w.inSegments(ctx, c, p, &span{Attempt: before, rest: j.covered[:cut]}) })
+	both.Go(func() {
+		texts[1], failed[1] = w.inSegments(ctx, c, ofTurn, &span{Attempt: turn, from: j.covered[cut].ID, rest: j.covered[cut:], prefix: j.prefix})
+	})
 	both.Wait()
 	if err := errors.Join(failed[:]...); err != nil {
 		return "", err
@@ -217,125 +219,6 @@ func (j *Attempt) split(ctx context.Context, p NamedPrompt) (before, turn Attemp
 
 var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary outside the background: add one without Background to Prompts, or change Mode")
 
-// MaxShrinks is how often a request that was refused as too large is made again, and how often one round that is too large
-// is clipped.
-const MaxShrinks = 6
-
-// inSegments asks for a summary of some of the units that an attempt covers. If they are more than the candidate takes
-// in, they are summarised in segments, each with the summary of those before it.
-func (w *Writer) inSegments(ctx context.Context, c *Candidate, j Attempt, p NamedPrompt, rest []history.Unit, prefix int) (string, error) {
-	shrinks, n := 0, 0
-	most := max(1, len(rest)>>w.Splits)
-	var refused error
-	for clip := 0; ; {
-		var err error
-		if n, err = w.segmentSize(ctx, c, &j, p, rest, prefix, n, most); errors.Is(err, errOneTooLarge) && w.mayClip && clip < MaxShrinks {
-			clip++ // one round is more than the candidate takes in: clip its texts, more each time
-			first, times, why := rest[0], clip, err
-			clipped, wrong := guard.Call(ctx, guard.NameTokenizer, 0, func(context.Context) (history.Unit, error) {
-				limit := c.room(w.toolTokens(c, p), w.leastAnswer(c, p)) >> times
-				if limit < policy.MinWords {
-					return history.Unit{}, why
-				}
-				return first.Clipped(c.Tokenizer, limit, history.DefaultHead), nil
-			})
-			if err = wrong; err == nil {
-				rest = slices.Clone(rest)
-				rest[0] = clipped
-				continue
-			}
-		}
-		if err != nil {
-			return "", errors.Join(refused, err)
-		}
-		p.more = n < len(rest)
-		m := j.segment(rest[:n], max(0, n+prefix-len(rest)))
-		summary, err := w.Ask(ctx, c, p, m)
-		switch k := refusal.Of(err).Kind; {
-		case k == refusal.Tokens && shrinks < MaxShrinks, k == refusal.Body && shrinks == 0:
-			shrinks++ // the candidate learnt from it, so the next segment is smaller
-			refused, n = err, 0
-			continue
-		case k == refusal.Tokens, k == refusal.Body:
-			c.giveUp(err) // it is not the size
-		}
-		if err != nil {
-			return "", err
-		}
-		if rest = rest[n:]; len(rest) == 0 {
-			return summary, nil
-		}
-		p.before += characters(m.Covered)
-		prefix, clip, shrinks = min(prefix, len(rest)), 0, 0
-		if j, err = w.continued(ctx, j, summary); err != nil {
-			return "", err
-		}
-	}
-}
-
-// continued returns the attempt that continues from the summary of a segment.
-func (w *Writer) continued(ctx context.Context, j Attempt, summary string) (Attempt, error) {
-	m := j.Material
-	words, err := guard.Value(ctx, guard.NameTokenizer, func() string {
-		return trim.ToSection(plaintext.Untagged(summary), func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= m.Words })
-	})
-	if err != nil {
-		return j, err
-	}
-	// The next segment needs only the words of this summary.
-	m.Summary, m.Room, m.Reminder = words, math.MaxInt32, ""
-	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidHandles, m.SaidLeft, m.Head, m.Pinned = policy.Breadcrumb{}, policy.Workspace{}, entry.Files{}, nil, nil, 0, nil, nil
-	stand, err := j.replacement(ctx, m)
-	if err != nil {
-		return j, err
-	}
-	j.Material.Previous, j.Material.PreviousSummary = stand, words
-	return j, nil
-}
-
-var errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
-
-// segmentSize returns how many of the units fit into one request with the summary before them, at least one. Their size
-// as text differs from their size as messages, so each guess is rendered. The first guess is the size of the segment
-// before, or all units. After that the guess doubles, or follows from the tokens that were needed, and then the range
-// is halved. A segment has at most most units, unless nothing can be split.
-func (w *Writer) segmentSize(ctx context.Context, c *Candidate, j *Attempt, p NamedPrompt, rest []history.Unit, prefix, guess, most int) (int, error) {
-	if p.Forks {
-		most = len(rest)
-	}
-	most = min(most, len(rest))
-	fits, over := 0, most+1 // the largest number known to fit, the smallest known not to
-	n := most
-	if guess > 0 {
-		n = min(n, guess)
-	}
-	for fits+1 < over {
-		m := j.segment(rest[:n], max(0, n+prefix-len(rest)))
-		_, err := w.render(ctx, c, p, m, w.answer(c))
-		large := failure.TooLarge(err)
-		if large && (n == 1 || p.Forks) { // nothing can be split
-			_, err = w.render(ctx, c, p, m, w.leastAnswer(c, p))
-			large = failure.TooLarge(err)
-		}
-		switch {
-		case !large && err != nil:
-			return 0, err
-		case !large:
-			fits = n
-			n = min(2*n, (fits+over)/2)
-		case n == 1 || p.Forks:
-			return 0, fmt.Errorf("%w: %w", errOneTooLarge, err)
-		default:
-			over = n
-			n = (fits + over) / 2
-			if exceeded, ok := errors.AsType[*render.BudgetExceededError](err); ok && fits == 0 && exceeded.Needed > 0 {
-				n = max(1, min(over-1, over*exceeded.Budget/exceeded.Needed))
-			}
-		}
-	}
-	return fits, nil
-}
-
 // answer returns the most tokens that a candidate may answer: the room, plus an allowance for thinking and analysis.
 func (w *Writer) answer(c *Candidate) int {
 	room := w.Attempt.Plan.Room
@@ -357,12 +240,20 @@ func (w *Writer) leastAnswer(c *Candidate, p NamedPrompt) int {
 	return max(1, min(room, w.answer(c)))
 }
 
-// render renders a request so that messages, tools and answer together fit the candidate.
-func (w *Writer) render(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material, answer int) (*render.Result, error) {
-	return guard.Call(ctx, p.Function, 0, func(ctx context.Context) (*render.Result, error) {
-		budget := c.room(w.toolTokens(c, p), answer)
-		return render.Render(ctx, elements.Nodes{p.Request(m)}, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
-	})
+// render renders a request so that messages, tools and answer together fit the candidate. Least asks for the least room for
+// an answer if the request does not fit otherwise.
+func (w *Writer) render(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material, least bool) (*render.Result, error) {
+	within := func(answer int) (*render.Result, error) {
+		return guard.Call(ctx, p.Function, 0, func(ctx context.Context) (*render.Result, error) {
+			budget := c.room(w.toolTokens(c, p), answer)
+			return render.Render(ctx, elements.Nodes{p.Request(m)}, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
+		})
+	}
+	result, err := within(w.answer(c))
+	if least && failure.TooLarge(err) {
+		result, err = within(w.leastAnswer(c, p))
+	}
+	return result, err
 }
 
 // toolTokens returns the tokens of the tools that a prompt declares, by the candidate's tokenizer.
@@ -378,26 +269,22 @@ func (w *Writer) tools(p NamedPrompt) []chat.Tool {
 	return nil
 }
 
-// Ask sends one request and returns the summary in the answer.
+// Ask makes one request and returns the summary in the answer.
 func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material) (string, error) {
-	rendered, err := w.render(ctx, c, p, m, w.answer(c))
-	if failure.TooLarge(err) {
-		rendered, err = w.render(ctx, c, p, m, w.leastAnswer(c, p))
-	}
+	rendered, err := w.render(ctx, c, p, m, true)
 	if err != nil {
 		return "", failure.Within("rendering the request", err)
 	}
+	return w.send(ctx, c, p, m, rendered)
+}
+
+// send sends a request and returns the summary in the answer.
+func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material, rendered *render.Result) (string, error) {
 	if len(rendered.Messages) == 0 {
 		return "", &policy.CallbackError{Name: p.Function, Err: errors.New("it returned a prompt without a message")}
 	}
-	request, err := requestOf(c, p.Mode, rendered.Messages)
-	if err != nil {
-		return "", err
-	}
-	if text, ok := w.FinishedBefore[request]; ok {
-		return text, nil
-	}
-	if d, ok := w.doubted(request); ok {
+	p.part.mode, p.part.model = p.Mode, c.Name
+	if d, ok := w.doubted(p.part); ok {
 		return d.text, nil
 	}
 	taken, err := guard.Value(ctx, guard.NameTokenizer, func() int { return rendered.Tokens + w.toolTokens(c, p) })
@@ -433,26 +320,31 @@ func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.
 	if err != nil {
 		return "", err
 	}
-	doubtful, err := w.judge(request, p, answer, text)
+	doubtful, err := w.judge(p, answer, text)
 	if err != nil {
 		return "", err
 	}
-	if p.more && !doubtful {
-		if err := w.Keep(ctx, entry.SummaryAnswer{SummaryRequest: request, Text: text}); err != nil {
-			return "", err
-		}
-	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.unseen = w.unseen || p.Drops && len(rendered.Report().Dropped()) > 0
 	if len(response.Compaction) > 0 {
 		w.ownCompactions = map[string][]chat.Opaque{text: response.Compaction}
 	}
+	answered := entry.SummaryAnswer{From: p.part.from, To: p.part.to, Model: c.Name, Unseen: w.unseen, Text: text}
+	w.mu.Unlock()
+	if !p.more || doubtful {
+		return text, nil
+	}
+	if err := w.Keep(ctx, answered); err != nil {
+		return "", err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Parts = append(w.Parts, answered)
 	return text, nil
 }
 
 // judge returns an error for an answer that cannot be used as a summary, or not yet, and reports whether it is doubtful.
-func (w *Writer) judge(request entry.SummaryRequest, p NamedPrompt, a judge.Answer, text string) (doubtful bool, err error) {
+func (w *Writer) judge(p NamedPrompt, a judge.Answer, text string) (doubtful bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rules := w.Attempt.Policy.Ask.Judge
@@ -463,7 +355,7 @@ func (w *Writer) judge(request entry.SummaryRequest, p NamedPrompt, a judge.Answ
 		return false, err
 	}
 	w.doubt = doubt{text, d.Reason}
-	if w.doubts[request] = w.doubt; w.settles {
+	if w.doubts[p.part] = w.doubt; w.settles {
 		err = nil
 	}
 	return true, err
@@ -507,11 +399,11 @@ func characters(messages []chat.Message) (n int) {
 // doubt is a doubtful answer, and why it is doubtful.
 type doubt struct{ text, reason string }
 
-// doubted returns the doubtful answer to a request if it may be used.
-func (w *Writer) doubted(request entry.SummaryRequest) (doubt, bool) {
+// doubted returns the doubtful answer for a part if it may be used.
+func (w *Writer) doubted(of part) (doubt, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d, ok := w.doubts[request]
+	d, ok := w.doubts[of]
 	if ok = ok && w.settles; ok {
 		w.doubt = d
 	}
@@ -562,16 +454,6 @@ func (w *Writer) recordFailure(c *Candidate, counted int, err error) {
 	}
 }
 
-// requestOf identifies a request by a digest of its text, so that a smaller one for the same rounds differs.
-func requestOf(c *Candidate, mode policy.Mode, messages []chat.Message) (entry.SummaryRequest, error) {
-	text, err := json.Marshal(messages)
-	if err != nil {
-		return entry.SummaryRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
-	}
-	sum := sha256.Sum256(text)
-	return entry.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + hex.EncodeToString(sum[:8])}, nil
-}
-
 // badRequest reports whether an error is about the request alone, so that the model may be asked in another way.
 func badRequest(err error) bool {
 	_, invalid := errors.AsType[*chat.ValidationError](err)
@@ -583,7 +465,7 @@ func badRequest(err error) bool {
 // then it is cut at a section.
 func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text string) (Written, error) {
 	j := w.Attempt
-	d := Written{Prompt: p.Prompt, Text: plaintext.Untagged(text), Model: c.Name}
+	d := Written{Prompt: p.Prompt, Text: plaintext.Untagged(text)}
 	if d.Text != text {
 		d.Mended = append(d.Mended, "tags taken out of its text")
 	}
@@ -596,7 +478,10 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 		}
 		return err == nil
 	}
-	if !fits(d.Text) && j.Material.Words >= policy.MinWords/2 {
+	if !fits(d.Text) && c == nil {
+		d.Text = trim.ToSection(d.Text, fits)
+		d.Mended = append(d.Mended, "cut at a section")
+	} else if !fits(d.Text) && j.Material.Words >= policy.MinWords/2 {
 		m := j.Whole()
 		m.Summary = d.Text
 		shorter, err := w.Ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Asked: p.Asked, Read: p.Read, Request: prompts.Shorten}, Function: "Shorten", shortens: true}, m)

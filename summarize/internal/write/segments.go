@@ -1,0 +1,275 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/internal/trim"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
+)
+
+// MaxHalved is how often segments are halved because of earlier attempts, and how often a candidate is asked again after it
+// refused a request as too large.
+const MaxHalved = 6
+
+// span is what is still to be summarised of something that an attempt covers. Its material has the summary of what was
+// answered before.
+type span struct {
+	Attempt
+	from   string         // the first unit's id if the span does not begin with the earlier summary
+	rest   []history.Unit // what is left
+	prefix int            // how many units at the end of rest belong to the turn that is cut
+	most   int            // tokens of a segment, 0 if one request is to show everything
+	before int            // characters of what was answered
+	begun  bool           // something was answered, so the earlier summary is that of the answers
+}
+
+// part identifies the answer for a part of a span.
+type part struct {
+	from, to, model string
+	mode            policy.Mode
+}
+
+// segment is what one request shows: n of the units that are left, or the earlier summary alone.
+type segment struct {
+	n        int
+	material policy.Material
+	request  *render.Result
+}
+
+// whole returns the span of everything that an attempt covers.
+func (j *Attempt) whole() *span { return &span{Attempt: *j, rest: j.covered, prefix: j.prefix} }
+
+// inSegments asks a candidate for a summary of a span: of all of it, if that fits, and else in segments, each with the
+// summary of those before it. It goes on from what was answered before. Each answer that another segment follows is kept.
+func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s *span) (string, error) {
+	text := ""
+	if !p.Forks {
+		var err error
+		if text, err = w.resume(ctx, s); err != nil {
+			return "", err
+		}
+	}
+	if w.Halved > 0 && !p.Forks {
+		s.most = max(1, tokens(s.rest)>>w.Halved)
+	}
+	refusals := 0
+	var refused error
+	for len(s.rest) > 0 || !s.begun {
+		next, err := w.next(ctx, c, p, s)
+		if err != nil {
+			return "", errors.Join(refused, err)
+		}
+		p.before, p.more, p.part = s.before, next.n < len(s.rest), part{from: s.from}
+		if next.n > 0 {
+			p.part.to = s.rest[next.n-1].Last
+		}
+		text, err = w.send(ctx, c, p, next.material, next.request)
+		switch k := refusal.Of(err).Kind; {
+		case k == refusal.Tokens && refusals < MaxHalved, k == refusal.Body && refusals == 0:
+			refusals, refused = refusals+1, err // the candidate learnt from it, so the next request is smaller
+			continue
+		case k == refusal.Tokens, k == refusal.Body:
+			c.giveUp(err) // it is not the size
+		}
+		if err != nil {
+			return "", err
+		}
+		refusals, refused = 0, nil
+		if err := s.advance(ctx, next.n, text); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
+}
+
+// next returns the next segment of a span: all that is left if that fits, else as many units from the front as take half
+// of what the candidate takes in. A request that does not fit, or would leave messages out although less may be asked for,
+// is made for less. If it shows a single round, the larger of that and the summary before it is made smaller: the round's
+// texts are clipped; an earlier summary is asked for alone, and like that of the segments before is cut at a section.
+func (w *Writer) next(ctx context.Context, c *Candidate, p NamedPrompt, s *span) (segment, error) {
+	j, units := s.Attempt, s.rest
+	if s.most > 0 && tokens(units) > 2*s.most {
+		units = upTo(s.most, units)
+	}
+	n, less := len(units), math.MaxInt // less is what the larger of the two may take
+	for {
+		if n == 0 { // the earlier summary alone
+			alone, err := s.earlier(ctx, less)
+			if err != nil {
+				return segment{}, err
+			}
+			units, j.Material.Previous, j.Material.PreviousSummary = alone, nil, ""
+		}
+		next := segment{n: n, material: j.segment(units, max(0, min(n, n+s.prefix-len(s.rest))))}
+		var err error
+		next.request, err = w.render(ctx, c, p, next.material, n <= 1 || p.Forks)
+		if err == nil && p.Drops && len(next.request.Report().Dropped()) > 0 && !w.mayDrop(c, p) {
+			err = errDrops
+		}
+		if err == nil || !failure.TooLarge(err) && err != errDrops {
+			return next, err
+		}
+		size, over := tokens(units), tokens(units)/2
+		fits := over
+		if exceeded, ok := errors.AsType[*render.BudgetExceededError](err); ok && exceeded.Needed > exceeded.Budget {
+			over = exceeded.Needed - exceeded.Budget
+			fits = int(float64(size) * float64(exceeded.Budget) / float64(exceeded.Needed))
+		}
+		if n > 1 && !p.Forks {
+			if s.most == 0 {
+				fits /= 2
+			}
+			s.most = max(1, min(fits, size/2))
+			units = upTo(s.most, units)
+			n = len(units)
+			continue
+		}
+		before, wrong := guard.Value(ctx, guard.NameTokenizer, func() int { return plan.Replaced(j.Material.Tokenizer, j.Material.Previous, nil) })
+		if wrong != nil {
+			return segment{}, wrong
+		}
+		less = min(less, max(size, before))
+		less -= max(over, less/8)
+		switch {
+		case p.Forks, less < policy.MinWords, n == 1 && before <= size && !w.mayClip:
+			if !p.Forks && c.forget() {
+				s.most = 0
+				return w.next(ctx, c, p, s)
+			}
+			return segment{}, fmt.Errorf("%w: %w", errOneTooLarge, err)
+		case n == 0:
+		case before > size && !s.begun:
+			n, less = 0, math.MaxInt
+		case before > size:
+			if j, err = j.continued(ctx, j.Material.PreviousSummary, less); err != nil {
+				return segment{}, err
+			}
+		default:
+			clipped, err := guard.Value(ctx, guard.NameTokenizer, func() history.Unit { return units[0].Clipped(c.Tokenizer, less, history.DefaultHead) })
+			if err != nil {
+				return segment{}, err
+			}
+			units = []history.Unit{clipped}
+		}
+	}
+}
+
+var (
+	errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
+	errDrops       = errors.New("summarize: the request leaves messages out")
+)
+
+// wantsRoom reports whether an attempt failed because a round did not fit, and not because of an answer.
+func wantsRoom(err error) bool {
+	return errors.Is(err, errOneTooLarge) && refusal.Of(err).Kind == refusal.None
+}
+
+// mayDrop reports whether a prompt may leave messages out: if it is the only one, or for want of room, but not after a
+// refusal or an answer that could not be used.
+func (w *Writer) mayDrop(c *Candidate, p NamedPrompt) bool {
+	return policy.Mode(w.Attempt.Plan.Mode) == p.Mode || !w.failed && w.Halved == 0 && !c.lowered()
+}
+
+// tokens returns the tokens of units.
+func tokens(units []history.Unit) (n int) {
+	for _, u := range units {
+		n = clamp.Sum(n, guard.Counted(u.Tokens))
+	}
+	return n
+}
+
+// upTo returns the first units that take at most so many tokens, at least one.
+func upTo(most int, units []history.Unit) []history.Unit {
+	n := 1
+	for n < len(units) && tokens(units[:n+1]) <= most {
+		n++
+	}
+	return units[:n]
+}
+
+// earlier returns the summary of an earlier compaction as a unit, cut at a section to so many tokens.
+func (s *span) earlier(ctx context.Context, words int) ([]history.Unit, error) {
+	m := s.Material
+	return guard.Call(ctx, guard.NameTokenizer, 0, func(context.Context) ([]history.Unit, error) {
+		text := plaintext.Untagged(prompts.Earlier(m))
+		text = trim.ToSection(text, func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= words })
+		said := chat.UserMessage(plaintext.Tagged(plaintext.PreviousSummaryTag, text))
+		return []history.Unit{{Messages: []chat.Message{said}, Tokens: guard.Counted(m.Tokenizer.CountMessage(said))}}, nil
+	})
+}
+
+// resume goes on from the answer for the largest part of a span, and returns it, "" if there is none.
+func (w *Writer) resume(ctx context.Context, s *span) (string, error) {
+	w.mu.Lock()
+	n, text := -1, ""
+	for _, part := range w.Parts {
+		at := slices.IndexFunc(s.rest, func(u history.Unit) bool { return u.Last == part.To }) + 1
+		if part.From == s.from && at >= max(n, 0) && (at > 0 || part.To == "") {
+			n, text, w.unseen = at, part.Text, part.Unseen
+		}
+	}
+	w.mu.Unlock()
+	if n < 0 {
+		return "", nil
+	}
+	return text, s.advance(ctx, n, text)
+}
+
+// advance records the summary of everything up to a unit.
+func (s *span) advance(ctx context.Context, n int, summary string) (err error) {
+	s.before += characters(history.UnitMessages(s.rest[:n]))
+	s.rest, s.begun = s.rest[n:], true
+	s.prefix = min(s.prefix, len(s.rest))
+	if len(s.rest) > 0 {
+		s.Attempt, err = s.continued(ctx, summary, s.Material.Words)
+	}
+	return err
+}
+
+// continued returns the attempt that continues from the summary of a segment, cut at a section to so many tokens.
+func (j Attempt) continued(ctx context.Context, summary string, words int) (Attempt, error) {
+	m := j.Material
+	text, err := guard.Value(ctx, guard.NameTokenizer, func() string {
+		return trim.ToSection(plaintext.Untagged(summary), func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= words })
+	})
+	if err != nil {
+		return j, err
+	}
+	// The next segment needs only the words of this summary.
+	m.Summary, m.Room, m.Reminder = text, math.MaxInt32, ""
+	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidHandles, m.SaidLeft, m.Head, m.Pinned = policy.Breadcrumb{}, policy.Workspace{}, entry.Files{}, nil, nil, 0, nil, nil
+	stand, err := j.replacement(ctx, m)
+	if err != nil {
+		return j, err
+	}
+	j.Material.Previous, j.Material.PreviousSummary = stand, text
+	return j, nil
+}
+
+// answered returns the summary of a plan for all of which there is an answer already; its text is "" if there is none. No
+// model is asked.
+func (w *Writer) answered(ctx context.Context, p policy.Prompt) (Written, error) {
+	s := w.Attempt.whole()
+	text, err := w.resume(ctx, s)
+	if text == "" || len(s.rest) > 0 || err != nil {
+		return Written{}, err
+	}
+	d, err := w.finish(ctx, nil, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode}}, text)
+	d.Unseen = w.unseen
+	return d, err
+}
