@@ -278,3 +278,24 @@ func TestAfterAPowerCutAnErasureIsCompleteOrHasNotHappened(t *testing.T) {
 	require.Positive(t, done)
 	require.Positive(t, undone)
 }
+
+// An answer for a part of an unfinished summary is erased with any entry that it covers, in whatever words it tells of it.
+func TestAnAnswerForAPartOfASummaryIsErasedWithWhatItCovers(t *testing.T) {
+	s := numbered.Session()
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("One."), chat.AssistantMessage("Two."), chat.UserMessage("Three."), chat.AssistantMessage("Four.")))
+	answers := []entry.SummaryAnswer{{To: "e1", Text: "Of one."}, {To: "e3", Text: "Of one to three."}, {From: "e3", To: "e3", Text: "Of three."}}
+	for _, a := range answers {
+		add(t, s, entry.PlanEnd{Plan: "x", Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
+	}
+	_, err := s.Erase(t.Context(), "e2")
+	require.NoError(t, err)
+	var left []string
+	for _, e := range all(t, s) {
+		if end, ok := e.Body.(entry.PlanEnd); ok {
+			for _, a := range end.Finished {
+				left = append(left, a.Text)
+			}
+		}
+	}
+	require.Equal(t, []string{"Of one."}, left)
+}

@@ -171,11 +171,11 @@ func (f *Fact) failed(end PlanEnd, at time.Time, most int) {
 func (f *Fact) passed() { f.Left = max(0, f.Left-1) }
 
 // Pause returns the failure for which the compaction of a model's prompts still pauses, the zero value if none. Used is
-// what the policy measures now, and longest the most time that a failure holds.
-func (m Memory) Pause(model string, now time.Time, used int, longest time.Duration) Fact {
+// what the policy measures now, and longest returns the most time that a failure holds.
+func (m Memory) Pause(model string, now time.Time, used int, longest func(Fact) time.Duration) Fact {
 	l := m.Of(model)
 	for _, f := range []Fact{l.Unusable, l.Failed} {
-		if f.Left > 0 && now.Before(f.Since.Add(longest)) && (f.Tokens == 0 || used < f.Tokens+f.Tokens/10) {
+		if f.Left > 0 && now.Before(f.Since.Add(longest(f))) && (f.Tokens == 0 || used < f.Tokens+f.Tokens/10) {
 			return f
 		}
 	}

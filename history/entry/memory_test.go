@@ -259,7 +259,7 @@ func TestMemoryOfFailures(t *testing.T) {
 			for _, b := range c.bodies {
 				m.Add(entry.Entry{Time: begun, Body: b})
 			}
-			got := m.Pause(cmp.Or(c.model, "m"), begun.Add(c.after), cmp.Or(c.used, 1000), time.Minute)
+			got := m.Pause(cmp.Or(c.model, "m"), begun.Add(c.after), cmp.Or(c.used, 1000), func(entry.Fact) time.Duration { return time.Minute })
 			require.Equal(t, c.left, got.Left)
 			require.Equal(t, c.left > 0, got != entry.Fact{})
 		})

@@ -232,6 +232,11 @@ func (e *eraser) visit(line storage.Stored, found entry.Entry) error {
 	} else {
 		found.Body, changed = e.copies.Without(was)
 	}
+	if end, ok := found.Body.(entry.PlanEnd); ok {
+		n := len(end.Finished)
+		end.Finished = slices.DeleteFunc(slices.Clone(end.Finished), func(a entry.SummaryAnswer) bool { return e.above[cmp.Or(a.To, found.Parent)] != "" })
+		found.Body, changed = end, changed || len(end.Finished) < n
+	}
 	switch given := slices.Contains(e.erasure.Entries, found.ID); {
 	case changed && !given:
 		e.erasure.Copies = append(e.erasure.Copies, found.ID)
