@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -154,7 +155,7 @@ func TestSummaryIsReadFromEveryUsableAnswer(t *testing.T) {
 
 func TestIfBothModesFailTheErrorHoldsBothReasons(t *testing.T) {
 	for _, c := range badAnswers {
-		t.Run(c.name, func(t *testing.T) {
+		bubble(t, c.name, func(t *testing.T) {
 			d := newFileFixture(t, overflowing()...)
 			before := viewOf(t, d.Session)
 			_, err := render.Render(t.Context(), prompt(d.Session), render.Options{Budget: budget, Tokenizer: quarter{}})
@@ -177,8 +178,10 @@ func TestIfBothModesFailTheErrorHoldsBothReasons(t *testing.T) {
 			require.Equal(t, []int{over.Needed, over.Budget}, []int{got.Needed, got.Budget})
 			equal(t, before, viewOf(t, d.Session))
 
-			// Nothing can be sent without it, so each render asks again.
+			// Nothing can be sent without it, so the next render asks again, and then after a pause.
 			d.Fails()
+			require.ErrorContains(t, d.Fails(), "paused")
+			time.Sleep(2 * time.Second)
 			require.Len(t, d.Requests(), 4)
 			equal(t, before, viewOf(t, d.Session))
 
@@ -403,6 +406,7 @@ func TestSimpleModeShowsTheUsersWordsOrFails(t *testing.T) {
 				d.TakesIn(window)
 				model := saying("Made of something.")
 				d.Target.Model = model
+				d.Policy.Ask.Whole = true
 				if _, err := d.Render(t.Context(), prompt(d.Session)); err != nil {
 					require.LessOrEqual(t, model.asked(), 1, "the first segment may fit and the next one not")
 					require.Empty(t, compactions(d.Session))
@@ -615,14 +619,16 @@ func TestAnUnusableAnswerIsAskedForAgainAfterThePauseIfTheLastResortHelps(t *tes
 
 func TestAnUnusableAnswerIsAskedForAgainByTheNextRenderIfNothingElseHelps(t *testing.T) {
 	for name, step := range unusable {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			d, model := unusableFixture(t, step, overflowing()...)
 			before := 0
 			for range 4 {
+				time.Sleep(time.Minute)
 				d.Fails()
 				require.Greater(t, model.asked(), before)
 				before = model.asked()
 			}
+			time.Sleep(time.Minute)
 			d.Target.Model = saying("At last.")
 			require.Contains(t, text(d.Messages()), "At last.")
 		})
@@ -631,10 +637,11 @@ func TestAnUnusableAnswerIsAskedForAgainByTheNextRenderIfNothingElseHelps(t *tes
 
 func TestAfterTwoUnusableAnswersTheHistoryIsAskedForInSmallerSegments(t *testing.T) {
 	for name, step := range unusable {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			d, model := unusableFixture(t, step, overflowing()...)
 			var sizes []int // of the first request of each render
 			for range 4 {
+				time.Sleep(time.Minute)
 				first := model.asked()
 				d.Fails()
 				sizes = append(sizes, count(quarter{}, model.calls[first].Messages))

@@ -207,6 +207,7 @@ type progress struct {
 	patient   time.Duration // how long to wait in all
 	explained bool          // a decision was explained
 	tried     bool          // to compact, with or without success
+	parted    bool          // to put a part of a summary in place
 	succeeded bool          // the session was compacted
 	failure   error         // of the newest attempt to compact
 }
@@ -308,6 +309,9 @@ func (w *walker) measure(ctx context.Context, on policy.Occasion) (*plan.Rendere
 		return nil, err
 	}
 	s.Pending, s.Tried = w.c.pending(ctx, m.Ledger), w.tried
+	if w.parted {
+		s.Part = 0
+	}
 	s.Waited = w.waited || s.Sendable && w.c.inner.work.hasWaited()
 	return s, nil
 }
@@ -357,8 +361,8 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			if err := w.wait(ctx, s, d); err != nil {
 				return nil, err
 			}
-		case policy.ActCompact:
-			w.tried, w.waited = true, true
+		case policy.ActCompact, policy.ActPart:
+			w.tried, w.waited, w.parted = true, true, w.parted || d.Do == policy.ActPart
 			if err := w.compact(ctx, s, d); err != nil {
 				if ctx.Err() != nil {
 					return nil, err
@@ -382,6 +386,8 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			}
 			switch {
 			case s.Fits, w.failure != nil:
+			case !s.Sendable && s.Pause.Active(s.Time):
+				why = &FailedError{Budget: s.Over, Reasons: []error{fmt.Errorf("summarize: compaction is %v", s.Pause)}}
 			case s.ReadOnly && !w.policy.Off:
 				why = &FailedError{Budget: s.Over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)}}
 			case w.succeeded && w.tried:

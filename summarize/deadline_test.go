@@ -225,6 +225,7 @@ func TestASlowModelWithoutWhichNothingCanBeSentEndsInTime(t *testing.T) {
 					}
 					cancel()
 					longest = max(longest, time.Since(begun))
+					time.Sleep(15 * time.Second) // before the user speaks again
 				}
 				require.NoError(t, d.Wait(t.Context()))
 				require.Positive(t, len(compactions(d.Session)))

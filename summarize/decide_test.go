@@ -32,6 +32,7 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 	paused := change(func(m *policy.Measurement) { m.Pause = policy.Pause{Failures: 1, Steps: 1, Err: "down"} })
 	sendable := change(func(m *policy.Measurement) { m.Sendable = true })
 	failed := change(func(m *policy.Measurement) { m.TurnFailed = true })
+	answered := change(func(m *policy.Measurement) { m.Part = 5000 })
 	clearable := change(func(m *policy.Measurement) { m.Clearable = 5000 })
 	useless := change(func(m *policy.Measurement) { m.Covered = 9_000 })
 	background := policy.Policy{
@@ -83,7 +84,10 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 		{"a lower ratio also lowers the tokens from which a summary is put in place", lowered, measured(50_000, pending(policy.PendingReady)), policy.ActPlace, "a summary is ready"},
 		{"a summary is discarded below the ratio that starts one", lowered, measured(49_999, pending(policy.PendingReady)), policy.ActDiscard, "49999 tokens are used, fewer than the 50000 at which the summary is put in place"},
 		{"nothing happens in the pause after a failure", foreground, measured(90_000, paused), policy.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
-		{"a prompt that nothing makes fit is compacted even in a pause", foreground, measured(110_000, over, paused), policy.ActCompact, "condition 1 holds"},
+		{"a prompt that nothing makes fit is not compacted in a pause", foreground, measured(110_000, over, paused), policy.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
+		{"a part that was answered is put in place before history is let go", foreground, measured(110_000, over, sendable, paused, answered), policy.ActPart, "5000 tokens of history are summarised: paused for 1 more step after 1 failures, the last: down"},
+		{"a part that was answered is put in place while the rest is being made", foreground, measured(110_000, over, sendable, answered, waited, pending(policy.PendingRunning)), policy.ActPart, "5000 tokens of history are summarised: a summary is running"},
+		{"the rest is asked for before a part is put in place", foreground, measured(110_000, over, answered), policy.ActCompact, "condition 1 holds"},
 		{"a prompt that the last resort makes fit is not compacted in a pause", foreground, measured(110_000, over, sendable, paused), policy.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
 		{"once in a turn a prompt that does not fit is compacted at once", oncePerTurn, measured(110_000, over, sendable), policy.ActCompact, "condition 1 holds"},
 		{"after a failure in the turn a summary is started instead", oncePerTurn, measured(110_000, over, sendable, failed), policy.ActStart, "condition 1 holds"},

@@ -3,6 +3,7 @@ package summarize_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
@@ -284,4 +286,48 @@ func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	require.Contains(t, kinds(*d.Heard), "truncated")
 	require.Contains(t, got[1].Text(), "What went before.")
 	require.Equal(t, 12, outputs(text(got))[len(outputs(text(got)))-1])
+}
+
+// An earlier summary may be larger than all that another model takes in. It is summarised again, alone if nothing else can
+// be covered.
+func TestASummaryThatNoLongerFitsIsSummarisedAgain(t *testing.T) {
+	for _, name := range policies.Names() {
+		for _, c := range []struct{ summary, budget, window, rounds int }{
+			{8000, 6000, 8192, 1}, {8000, 6000, 8192, 12}, {50_000, 4000, 5000, 1}, {4500, 6000, 8192, 8},
+		} {
+			t.Run(fmt.Sprintf("%s, a summary of %d and %d rounds in %d", name, c.summary, c.rounds, c.budget), func(t *testing.T) {
+				d := newFixture(t, chat.UserMessage(task))
+				said := ""
+				for n := range c.summary / 10 {
+					said += fmt.Sprintf("## Part %d\nfact-%05d and so on and on.\n\n", n, n)
+				}
+				at := d.Session.Leaf()
+				d.Say(chat.AssistantMessage("Done."))
+				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Compaction{
+					Messages: []chat.Message{chat.UserMessage("<conversation-summary>\n" + said + "</conversation-summary>")}, Summary: entry.Summary{Text: said}, LastCovered: at,
+				}})
+				require.NoError(t, err)
+				d.Say(chat.UserMessage("And now?"))
+				d.Say(rounds(1, c.rounds, 200)...)
+				d.Policy = policies.All()[name]
+				d.Policy.Ask.Names, d.Policy.Ask.Judge.Off = nil, true
+				largest, seen := 0, ""
+				model := chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					largest = max(largest, count(quarter{}, r.Messages)+r.MaxTokens)
+					seen += text(r.Messages)
+					return models.SaySummary("## Goal\nWhat was said, shorter: the facts."+words(50))(ctx, r)
+				})
+				d.Target = policy.Target{Model: model, Name: "large", Tokenizer: quarter{}, Budget: 150_000, ContextWindow: 200_000}
+				d.Messages()
+				result, err := d.SwitchModel(t.Context(), prompt(d.Session), policy.Target{Model: model, Name: "small", Tokenizer: quarter{}, Budget: c.budget, ContextWindow: c.window})
+				require.NoError(t, err)
+				require.LessOrEqual(t, result.Tokens, c.budget)
+				require.Contains(t, text(result.Messages), "shorter: the facts", d.Explain(t.Context()))
+				require.Contains(t, text(result.Messages), fmt.Sprintf("Step %d.", c.rounds))
+				require.Contains(t, seen, "fact-00000")
+				require.NotContains(t, kinds(*d.Heard), "let go")
+				require.Len(t, compactions(d.Session), 2)
+			})
+		}
+	}
 }

@@ -117,11 +117,17 @@
 //
 // History is replaced only by a summary that passed its checks, fits and is smaller than the history. The summary
 // replaces only what was summarised: messages said meanwhile stay, and what it covers was shown to the model that wrote
-// it, perhaps clipped, or stands in an earlier summary. Only a prompt with Drops may leave messages out, and the
-// compaction then says so ([entry.Compaction].Unseen). After a compaction, every user message is shown, copied or
+// it, perhaps clipped, or stands in an earlier summary. Only a prompt with Drops may leave messages out, for want of room
+// alone, and the compaction then says so ([entry.Compaction].Unseen). After a compaction, every user message is shown, copied or
 // covered by a summary. A summary is written once and replayed byte for byte. A later compaction sees the summary
-// instead of the history that it covers. A request for a summary, with its answer, fits the model that is asked; a
-// larger history is summarised in segments.
+// instead of the history that it covers. A request for a summary, with its answer, fits the model that is asked.
+//
+// A history that does not fit is summarised in segments, each of half of what the model takes in and with the summary of
+// those before it. A segment is halved if it is refused as too large, and if answers could not be used, or took too long,
+// again and again; a single round is clipped. Each answer is an entry for its range of entries at once, from which the next
+// prompt, model, plan or process goes on. If the prompt does not fit while segments are left to do, the summary of those
+// that were answered is put in place, if the prompt fits with it ([policy.Ask].Whole turns that off). An earlier summary
+// that has become too large, as for a smaller model, is summarised again, alone if nothing else can be covered.
 //
 // # Which answers are summaries
 //
@@ -139,11 +145,12 @@
 // summary, compaction pauses until the agent's next request was accepted, and for twice as many with each further failure:
 // for 10 at most, or 64 if answers were unusable, which a new turn (the first three times) or a tenth more history ends
 // sooner. No pause lasts longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names,
-// and another model has none. After that the same is asked again, in smaller segments from the third unusable answer
-// on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without
+// and another model has none. After that the same is asked again, in smaller segments from the third unusable or late
+// answer on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without
 // the oldest history, or the error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If
-// nothing can be sent without a summary, each render asks for it once, whatever the pause, and if it takes longer than
-// a minute the error is a [*PendingError]. A compaction has no time limit, but each of its requests has
+// nothing can be sent without a summary, no request is accepted that would end a pause, and it lasts 0, 2, 6, 14 seconds and
+// so on, a minute at most. A render within it fails at once. If a summary takes longer than a minute the error is a
+// [*PendingError]. A compaction has no time limit, but each of its requests has
 // ([policy.Ask].Timeout); the answers for segments are entries as soon as they arrive, and an attempt that failed behind
 // them starts no pause. The session keeps all history in any case.
 //

@@ -317,9 +317,6 @@ func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decisio
 		return &FailedError{Budget: s.Over, Reasons: []error{err}}
 	}
 	o := execution{id: id, policy: w.policy, agent: w.target, target: w.target, willRetry: w.willRetry, cold: s.Cold}
-	if s.Pause.Active(s.Time) && s.Occasion != policy.OnDemand { // nothing can be sent without a summary
-		o.policy.Ask.Attempts = 1
-	}
 	if w.summarizer != nil {
 		o.agent = *w.summarizer
 	}

@@ -109,38 +109,41 @@ func TestAPauseDoublesWithEachFailureUpToTenSteps(t *testing.T) {
 	require.Equal(t, len(at), model.asked())
 }
 
-func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
-	t.Run("with a model that refused the same request", func(t *testing.T) {
-		model := down(status(401))
-		d := newFixture(t, overflowing()...)
-		d.Target.Model = model
-		for range 5 {
-			d.Fails()
-		}
-		require.Equal(t, 5, model.asked())
-	})
-	t.Run("with a model whose failure was transient", func(t *testing.T) {
-		model := down(&chat.TransientError{Err: errDown})
-		d := newFixture(t, overflowing()...)
-		d.Target.Model = model
-		for range 5 {
-			d.Fails()
-		}
-		require.Equal(t, 5, model.asked())
-	})
-	t.Run("with a model whose answers were unusable", func(t *testing.T) {
-		model := &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
-			return models.Say("")(ctx, req)
-		}}
-		d := newFixture(t, overflowing()...)
-		d.Target.Model = model
-		for range 5 {
-			d.Fails()
-		}
-		require.Equal(t, 10, model.asked(), "in full and in simple mode")
-		d.Target.Model = saying("At last.")
-		require.Contains(t, text(d.Messages()), "At last.")
-	})
+// Where nothing can be sent without a summary, a render within the pause fails at once. The pause is by time: nothing is
+// accepted that would end it.
+func TestAPromptThatDoesNotFitIsTriedAgainAfterPausesThatDouble(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		requests int // of an attempt
+		answer   models.Step
+	}{
+		{"a request that is always refused", 1, models.Fail(status(401))},
+		{"a failure that may pass", 1, models.Fail(&chat.TransientError{Err: errDown})},
+		{"answers that cannot be used, in full and in simple mode", 2, models.Say("")},
+	} {
+		bubble(t, c.name, func(t *testing.T) {
+			model := &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }}
+			d := newFixture(t, overflowing()...)
+			d.Target.Model = model
+			var at []int // seconds after which it was asked
+			for second := range 4 * 60 {
+				asked := model.asked()
+				failed := d.Fails()
+				require.NotNil(t, failed.Budget)
+				if model.asked() > asked {
+					at = append(at, second)
+				} else {
+					require.ErrorContains(t, failed, "compaction is paused")
+				}
+				time.Sleep(time.Second)
+			}
+			require.Subset(t, at, []int{0, 1, 3, 9, 23, 53, 113, 173, 233})
+			require.LessOrEqual(t, model.asked(), c.requests*9+20, "more if it is asked in segments")
+			time.Sleep(time.Minute)
+			d.Target.Model = saying("At last.")
+			require.Contains(t, text(d.Messages()), "At last.")
+		})
+	}
 }
 
 func TestAWaitForABackgroundSummaryIsBounded(t *testing.T) {

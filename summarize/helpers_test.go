@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/promptree-go/promptree/internal/test/compacttest"
@@ -63,3 +64,8 @@ var (
 
 	shown, whole, toolUse, failing, talk, mentionsLog, marksIn = compacttest.Shown, compacttest.Whole, compacttest.ToolUse, compacttest.Failing, compacttest.Talk, compacttest.MentionsLog, compacttest.MarksIn
 )
+
+// bubble runs a subtest in fake time.
+func bubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}

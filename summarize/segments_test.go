@@ -234,7 +234,7 @@ func TestFinishedSegmentsOutliveAFailure(t *testing.T) {
 		{"two of three requests have a transient error", func(n int) bool { return n%3 > 0 }, models.Fail(&chat.TransientError{Err: errDown})},
 		{"every second connection breaks", func(n int) bool { return n%2 == 0 }, models.Fail(errDown)},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		bubble(t, c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			s := opened(t, path)
 			require.NoError(t, s.Append(t.Context(), append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...))
@@ -251,10 +251,12 @@ func TestFinishedSegmentsOutliveAFailure(t *testing.T) {
 			made := ""
 			for try := 0; made == ""; try++ {
 				require.Less(t, try, 40)
+				time.Sleep(time.Minute)
 				s := opened(t, path)
 				d := fixtureOf(t, s)
 				d.Target.Model = model
 				d.TakesIn(900)
+				d.Policy.Ask.Whole = true
 				if _, err := d.Render(t.Context(), prompt(s)); err == nil {
 					made = compactions(s)[0].Messages[0].Text()
 				}
@@ -308,4 +310,56 @@ func TestACompactionTakesAsLongAsItsRequestsEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The answered part of a summary is put in place if the prompt fits with it and not without, whatever the last resort; it is
+// not if the prompt fits, or if the policy asks for the whole.
+func TestTheAnsweredPartOfASummaryIsPutInPlaceOnlyIfThePromptWouldNotFitWithoutIt(t *testing.T) {
+	for _, resort := range []policy.LastResort{policy.ResortError, policy.ResortDrop, policy.ResortTruncate} {
+		for _, whole := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%q, whole %v", resort, whole), func(t *testing.T) {
+				d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+				d.TakesIn(2500)
+				d.Policy.Overflow.LastResort, d.Policy.Ask.Whole = resort, whole
+				d.Policy.Ask.Prompts = []policy.Prompt{prompts.FullPrompt()}
+				d.Answers(append(numberedSummaries(3), models.Fail(&chat.TransientError{Err: errDown}))...)
+				result, err := d.Render(t.Context(), prompt(d.Session))
+				require.Len(t, d.Requests(), 4)
+				switch {
+				case !whole:
+					require.NoError(t, err)
+					require.Contains(t, text(result.Messages), "Summary 3.")
+					require.Equal(t, "started refused/full failed started done/full", kinds(*d.Heard))
+					shown := ""
+					for _, r := range d.Requests()[:3] {
+						shown += text(r.Messages)
+					}
+					got := outputs(shown + text(result.Messages))
+					for n := range 75 {
+						require.Equal(t, n+1, got[n], "each was shown to the model that answered, or is kept")
+					}
+					require.Len(t, got, 75)
+				case resort == policy.ResortError:
+					require.Error(t, err)
+				default:
+					require.NoError(t, err)
+					require.NotContains(t, text(result.Messages), "Summary")
+				}
+			})
+		}
+	}
+	t.Run("the prompt fits", func(t *testing.T) {
+		d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+		d.TakesIn(2500)
+		d.Target.Budget = 100_000
+		d.Messages()
+		d.Answers(append(numberedSummaries(3), models.Fail(&chat.TransientError{Err: errDown}))...)
+		_, err := d.Compact(t.Context(), "")
+		require.Error(t, err)
+		require.NotContains(t, text(d.Messages()), "Summary")
+		d.Answers(numberedSummaries(3)...)
+		_, err = d.Compact(t.Context(), "")
+		require.NoError(t, err)
+		require.Contains(t, text(d.Messages()), "Summary")
+	})
 }

@@ -49,7 +49,7 @@
 //   - The cut moves back to the start of a turn, or to a round, so that no call loses its result: at least 20 messages
 //     are kept if there is room for them. Otherwise fewer are kept, one round less at a time.
 //   - A summary that is empty, too long or not smaller than what it replaces is not put in place, and a failure is
-//     followed by a pause, unless the prompt does not fit: then each render asks once, and is an error if that fails. A
+//     followed by a pause, of a minute at most if the prompt does not fit; a render within it is an error then. A
 //     prompt waits for a summary for a minute at most, and then the error is a [*summarize.PendingError]. The
 //     documentation says nothing about these.
 package a3s

@@ -45,6 +45,9 @@ type Measurement struct {
 	// does not fit, Covered includes the messages of the earlier compaction, and Room is that of a short summary. Both
 	// are 0 until a limit is reached.
 	Covered, Room int
+	// Part is how many tokens of history the segments cover that were answered of an unfinished summary: 0 if the prompt
+	// fits, or would not fit with that part of the summary in place, and if the policy asks for the whole ([Ask].Whole).
+	Part int
 	// Clearable is how many tokens clearing old tool output would save now.
 	Clearable int
 	// Pending is the progress of a compaction that was started before.
@@ -145,6 +148,8 @@ const (
 	ActClear Action = "clear"
 	// ActCompact compacts before the prompt is returned.
 	ActCompact Action = "compact"
+	// ActPart puts the answered part of an unfinished summary in place.
+	ActPart Action = "part"
 	// ActStart starts a summary in the background.
 	ActStart Action = "start"
 	// ActWait waits for the summary that is being made.
@@ -188,6 +193,9 @@ func (p Policy) Decide(m Measurement) Decision {
 	}
 	do := func(a Action, format string, args ...any) Decision {
 		d.Do, d.Why = a, fmt.Sprintf(format, args...)
+		if m.Part > 0 && (a == ActNothing || a == ActStart) { // history would be let go, or nothing could be sent
+			d.Do, d.Why = ActPart, fmt.Sprintf("%d tokens of history are summarised: %s", m.Part, d.Why)
+		}
 		return d
 	}
 	compacts := d.Held >= 0 && m.Fits && !m.Tried && !m.Pause.Active(m.Time)
@@ -213,7 +221,7 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActNothing, "no condition holds%s", p.Clear.costText(m))
 	case m.Tried:
 		return do(ActNothing, "an attempt to compact failed")
-	case (m.Fits || m.Sendable) && m.Pause.Active(m.Time) && m.Occasion != OnDemand:
+	case m.Pause.Active(m.Time) && m.Occasion != OnDemand:
 		return do(ActNothing, "%v", m.Pause)
 	case p.inBackground(p.Trigger[d.Held], m):
 		return do(ActStart, "condition %d holds", d.Held+1)

@@ -49,6 +49,7 @@ type Rendered struct {
 	floor  int // tokens needed by messages, and by tools that stand in the prompt
 	Newest int // most tokens of the newest round's results and arguments, 0 for no bound but the elements' limits
 	Resort Resorted
+	part   history.CutPoint // behind what [policy.Measurement.Part] counts
 }
 
 // Failure returns the error of a prompt that does not fit, nil if it fits.
@@ -133,7 +134,42 @@ func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 		s.Resort = m.noteLeftOut(ctx, s, m.lastResort(ctx, s))
 		s.Sendable = s.Resort.Result != nil
 	}
-	return s, nil
+	s.Pause = m.pause(s)
+	if parts := m.Ledger.Parts(""); len(parts) > 0 && !s.Fits && !s.ReadOnly && s.Occasion != policy.OnDemand && !m.Policy.Off && !m.Policy.Ask.Whole {
+		_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.fillPart(ctx, s, prompt, parts) })
+	}
+	return s, err
+}
+
+// fillPart sets the cut behind the largest part of an unfinished summary that was answered, if the prompt would fit with it.
+func (m *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Node, parts []entry.SummaryAnswer) error {
+	point, err := m.rule(s).Earliest(ctx, s.View, m.Sizing())
+	if errors.Is(err, history.ErrNoCut) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	text := ""
+	for more := true; more; point, more = point.Later() {
+		last := point.Units[max(0, point.At-1)].Last
+		i := slices.IndexFunc(parts, func(a entry.SummaryAnswer) bool { return a.From == "" && a.To == last })
+		if i >= 0 && point.At > 0 {
+			s.part, text = point, parts[i].Text
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	replaces := Replaced(m.Target.Tokenizer, s.View.Compacted, Covered(s.part))
+	room, err := m.replacementRoom(ctx, prompt, s, entry.Plan{FirstKept: s.part.FirstKept, Thinking: m.thinking(s.part)}, replaces)
+	if err != nil {
+		return err
+	}
+	frame, err := m.frame(ctx, s)
+	if err == nil && room >= frame+min(m.summaryRoom(s.Budget), guard.Counted(m.Target.Tokenizer.CountText(text))) {
+		s.Part = replaces
+	}
+	return err
 }
 
 // count renders the prompt and counts it.
@@ -192,16 +228,6 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 	}
 	s.Jitter = journal.Jitter(m.Session)
 	s.TurnFailed = m.Ledger.TurnFailed
-	longest := longestPause
-	if !s.Fits {
-		longest = time.Minute // history is let go, or nothing can be sent
-	}
-	if m.Policy.RetryAfter > 0 {
-		longest = min(longest, m.Policy.RetryAfter)
-	}
-	if f := m.Ledger.Pause(m.Target.Name, m.Now, s.Used, longest); f.Left > 0 {
-		s.Pause = policy.Pause{Failures: f.Failures(), Steps: f.Left, Until: f.Since.Add(longest), Err: f.Cause}
-	}
 	if s.Result == nil || s.Result.Tokens <= s.Size.send {
 		return nil
 	}
@@ -214,6 +240,29 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 
 // longestPause is the longest time for which compaction pauses after a failure.
 const longestPause = 10 * time.Minute
+
+// pause returns the pause after failures. If nothing can be sent, no request is accepted that would end it, so its time is
+// short, and doubles with each failure: 0, 2, 6, 14 seconds and so on.
+func (m *Planner) pause(s *Rendered) policy.Pause {
+	longest := func(f entry.Fact) time.Duration {
+		most := longestPause
+		switch {
+		case !s.Sendable:
+			most = min(time.Minute, (1<<min(f.Failures(), 10)-2)*time.Second)
+		case !s.Fits:
+			most = time.Minute // history is let go
+		}
+		if m.Policy.RetryAfter > 0 {
+			most = min(most, m.Policy.RetryAfter)
+		}
+		return most
+	}
+	f := m.Ledger.Pause(m.Target.Name, m.Now, s.Used, longest)
+	if f.Left == 0 {
+		return policy.Pause{}
+	}
+	return policy.Pause{Failures: f.Failures(), Steps: f.Left, Until: f.Since.Add(longest(f)), Err: f.Cause}
+}
 
 // leftForNewest returns how many tokens are left for the results and arguments of the newest round in a prompt that does not fit, beside
 // everything that is not history and room for a summary of the other history. It is 0 if the round is within that, or
@@ -471,7 +520,7 @@ func (m *Planner) Clearing(ctx context.Context, s *Rendered) (entry.Clearing, er
 func (s *Rendered) keepsLess() bool { return !s.Fits || s.Occasion == policy.OnContextLimit }
 
 // cut returns the policy's cut point. If the prompt does not fit although the policy keeps everything, it returns the
-// earliest possible one.
+// earliest possible one, which may cover the earlier summary alone.
 func (m *Planner) cut(ctx context.Context, s *Rendered) (history.CutPoint, error) {
 	rule, by := m.rule(s), m.Sizing()
 	point, err := rule.Find(ctx, s.View, by)
@@ -481,6 +530,9 @@ func (m *Planner) cut(ctx context.Context, s *Rendered) (history.CutPoint, error
 	if errors.Is(err, history.ErrNoCut) && s.keepsLess() && rule.SinceCompaction { // the history that the latest compaction kept may be all there is
 		rule.SinceCompaction = false
 		point, err = rule.Earliest(ctx, s.View, by)
+	}
+	if units := s.View.Units(rule.Limits, by); errors.Is(err, history.ErrNoCut) && !s.Fits && len(s.View.Compacted) > 0 && len(units) > 0 {
+		point, err = rule.At(ctx, s.View, units[0].ID, by) // the earlier summary alone
 	}
 	return point, err
 }

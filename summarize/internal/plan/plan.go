@@ -43,7 +43,10 @@ func (m *Planner) Plan(ctx context.Context, prompt elements.Node, s *Rendered, d
 
 // choose returns the plan. Frame is the number of tokens around the summary's words in the replacement.
 func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string, frame int) (Planned, error) {
-	point, err := m.cut(ctx, s)
+	point, err := s.part, error(nil)
+	if d.Do != policy.ActPart {
+		point, err = m.cut(ctx, s)
+	}
 	if errors.Is(err, history.ErrNoCut) {
 		return Planned{}, failure.ErrNothingToCompact
 	} else if err != nil {
@@ -72,6 +75,7 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 			return Planned{}, err
 		}
 		later, more := point.Later()
+		more = more && d.Do != policy.ActPart
 		if room-excess >= indexed || !more && room >= frame+policy.MinWords {
 			for _, t := range plan.Thinking { // it stays in the view
 				replaces -= guard.Counted(m.Target.Tokenizer.CountPart(t))

@@ -103,7 +103,7 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 // texts are clipped; an earlier summary is asked for alone, and like that of the segments before is cut at a section.
 func (w *Writer) next(ctx context.Context, c *Candidate, p NamedPrompt, s *span) (segment, error) {
 	j, units := s.Attempt, s.rest
-	if s.most > 0 && tokens(units) > 2*s.most {
+	if s.most > 0 && (w.Halved > 0 || tokens(units) > 2*s.most) { // else all that is left may fit
 		units = upTo(s.most, units)
 	}
 	n, less := len(units), math.MaxInt // less is what the larger of the two may take
