@@ -19,10 +19,7 @@ import (
 // BenchmarkCompaction renders a prompt that does not fit, with models.Offline as the summariser.
 func BenchmarkCompaction(b *testing.B) {
 	counter := tiktoken.O200k()
-	var messages []chat.Message
-	for _, e := range recording(b, generated) {
-		messages = append(messages, e.Message)
-	}
+	messages := recorded(b)
 	for _, window := range []int{8_000, 64_000, 128_000} {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{
@@ -36,6 +33,14 @@ func BenchmarkCompaction(b *testing.B) {
 			}
 		})
 	}
+}
+
+// recorded returns the messages of the generated session.
+func recorded(b *testing.B) (list []chat.Message) {
+	for _, e := range recording(b, generated) {
+		list = append(list, e.Message)
+	}
+	return list
 }
 
 // overfull returns a session in memory with the first messages that take more than the given number of tokens, up to
@@ -57,10 +62,7 @@ func overfull(b *testing.B, messages []chat.Message, counter *tiktoken.Counter, 
 // BenchmarkRender renders a prompt that fits, as nearly all prompts do.
 func BenchmarkRender(b *testing.B) {
 	counter := tiktoken.O200k()
-	var messages []chat.Message
-	for _, e := range recording(b, generated) {
-		messages = append(messages, e.Message)
-	}
+	messages := recorded(b)
 	for _, window := range []int{8_000, 64_000, 128_000} {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{

@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -334,10 +335,8 @@ func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
 			case 4:
 				return chat.Response{}, status(400)
 			case 5:
-				select {
-				case <-time.After(3 * time.Minute):
-				case <-ctx.Done():
-					return chat.Response{}, context.Cause(ctx)
+				if err := retry.Sleep(ctx, 3*time.Minute); err != nil {
+					return chat.Response{}, err
 				}
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -151,10 +152,8 @@ func TestADeadlineEndsTheWaitingAndNotTheWork(t *testing.T) {
 								asked++
 								takes = c.summary
 							}
-							select {
-							case <-time.After(takes):
-							case <-ctx.Done():
-								return chat.Response{}, context.Cause(ctx)
+							if err := retry.Sleep(ctx, takes); err != nil {
+								return chat.Response{}, err
 							}
 							if isSummary(r) {
 								return models.SaySummary("## Goal\nThe work goes on, step by step, as it was asked for at the start.")(ctx, r)
@@ -205,10 +204,8 @@ func TestASlowModelWithoutWhichNothingCanBeSentEndsInTime(t *testing.T) {
 					if !isSummary(r) {
 						return models.Say("§ Done. "+words(300))(ctx, r)
 					}
-					select {
-					case <-time.After(takes):
-					case <-ctx.Done():
-						return chat.Response{}, context.Cause(ctx)
+					if err := retry.Sleep(ctx, takes); err != nil {
+						return chat.Response{}, err
 					}
 					return models.SaySummary("## Goal\nThe work goes on, step by step, as it was asked for at the start.")(ctx, r)
 				})

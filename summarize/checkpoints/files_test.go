@@ -206,14 +206,21 @@ func TestOnlyLeftoversOfWritersAreRemoved(t *testing.T) {
 	require.DirExists(t, filepath.Join(dir, ".new-18"))
 }
 
+// locked locks a folder as another writer does.
+func locked(t *testing.T, folder *checkpoints.Folder) *os.File {
+	t.Helper()
+	other, err := os.Open(filepath.Join(folder.Dir, ".checkpoints.lock"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = other.Close() })
+	require.NoError(t, filelock.Lock(other))
+	return other
+}
+
 func TestAFileThatAnotherWriterIsWritingIsNotRemoved(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	first, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
 	require.NoError(t, err)
-	other, err := os.Open(filepath.Join(folder.Dir, ".checkpoints.lock"))
-	require.NoError(t, err)
-	defer other.Close()
-	require.NoError(t, filelock.Lock(other))
+	other := locked(t, folder)
 	writing := filepath.Join(folder.Dir, ".new-17")
 	require.NoError(t, os.WriteFile(writing, []byte("a part"), 0o600))
 
@@ -240,10 +247,7 @@ func TestAWriterWaitsAMinuteForTheLock(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	_, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
 	require.NoError(t, err)
-	other, err := os.Open(filepath.Join(folder.Dir, ".checkpoints.lock"))
-	require.NoError(t, err)
-	defer other.Close()
-	require.NoError(t, filelock.Lock(other))
+	other := locked(t, folder)
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		_, err := folder.Add(t.Context(), &history.Session{}, "e2", "Second", "x")

@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -416,12 +417,10 @@ func Stopped(why chat.StopReason, answer string) models.Step {
 // After returns a step that takes some time, and fails if the context ends before.
 func After(takes time.Duration, step models.Step) models.Step {
 	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		select {
-		case <-time.After(takes):
-			return step(ctx, r)
-		case <-ctx.Done():
-			return chat.Response{}, context.Cause(ctx)
+		if err := retry.Sleep(ctx, takes); err != nil {
+			return chat.Response{}, err
 		}
+		return step(ctx, r)
 	}
 }
 
