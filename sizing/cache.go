@@ -177,11 +177,14 @@ func (c PromptCache) Holds(s Shared, at time.Time) int {
 		return 0
 	}
 	held := clamp.Sum(max(0, c.Usage.CacheRead), max(0, c.Usage.CacheWrite))
-	if r := c.Prices.At(c.Usage.Input); r.CacheWrite == r.Input {
-		held = max(0, c.Usage.Input)
+	if r := c.Prices.At(c.Usage.Size()); r.CacheWrite == r.Input {
+		held = max(0, c.Usage.Size())
+	}
+	if c.Usage.Prompt > 0 { // several requests read it
+		held = min(held, c.Usage.Prompt)
 	}
 	if s.Change != ChangeNone {
-		held = min(held, clamp.Int(float64(max(0, c.Usage.Input))*float64(s.Tokens)/float64(max(1, s.All))))
+		held = min(held, clamp.Int(float64(max(0, c.Usage.Size()))*float64(s.Tokens)/float64(max(1, s.All))))
 	}
 	if held < c.Prices.LeastCached {
 		return 0

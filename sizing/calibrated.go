@@ -107,11 +107,11 @@ func (c *Calibrated) CountRequest(req chat.Request) int {
 // Observe learns from the usage that was reported with the response to a request. A response without usage changes
 // nothing. The request holds the messages and tools as they were sent.
 func (c *Calibrated) Observe(req chat.Request, response chat.Response) {
-	if response.Usage.Input <= 0 {
+	if response.Usage.Size() <= 0 {
 		return
 	}
 	o := c.requestOf(req)
-	o.input = response.Usage.Input
+	o.input = response.Usage.Size()
 	answer := c.messageFeatures(response.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -134,7 +134,7 @@ type Reported struct {
 // NewReported records the usage that a provider reported with its response to a request. It returns the zero value if
 // the response has no usage.
 func NewReported(req chat.Request, resp chat.Response) Reported {
-	if resp.Usage.Input <= 0 {
+	if resp.Usage.Size() <= 0 {
 		return Reported{}
 	}
 	h := newDigest(req.Tools)
@@ -172,7 +172,7 @@ func (r Reported) Count(t chat.Tokenizer, messages []chat.Message, tools []chat.
 	if h.bad || h.sum() != r.digest {
 		return 0, false
 	}
-	tokens = r.usage.Input
+	tokens = r.usage.Size()
 	if r.answer {
 		tokens = clamp.Sum(tokens, max(0, r.usage.Output))
 	}

@@ -64,7 +64,7 @@ func (p Prices) At(input int) Rates {
 // Of returns the cost of a request by its usage. Numbers below 0 count as 0, and input that the cache both served and
 // stored counts once for each.
 func (p Prices) Of(u chat.Usage) Cost {
-	r := p.At(u.Input)
+	r := p.At(u.Size())
 	dollars := func(tokens int, rate float64) float64 { return float64(max(0, tokens)) * rate / 1e6 }
 	read, written := max(0, u.CacheRead), max(0, u.CacheWrite)
 	long := min(max(0, u.CacheWriteLong), written)

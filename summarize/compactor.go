@@ -568,7 +568,8 @@ const usageLimit = 5 * time.Second
 
 // Usage returns a usage entry for a request: result is the prompt that was sent, response the model's response, and
 // answer the id of the answer's entry. Append it with the answer; later measurements use it. If the tokenizer fails,
-// the entry's Counted is 0. If the target has prices, the entry holds the request's cost and digests of it.
+// the entry's Counted is 0. If the target has prices and the response reports its input, the entry holds digests of the request,
+// and its cost if the output is reported too.
 func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) entry.Usage {
 	target := c.Current()
 	u := entry.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
@@ -580,10 +581,13 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	if tools, err := guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (int, error) { return plan.ToolTokens(target), nil }); err == nil {
 		u.Counted = clamp.Sum(result.Tokens, tools)
 	}
-	if plan.PricesFor(c.Policy, target) == (sizing.Prices{}) || u.Usage == (chat.Usage{}) {
+	said := len(response.Message.Content)+len(response.Message.ToolCalls) > 0
+	if plan.PricesFor(c.Policy, target) == (sizing.Prices{}) || u.Input <= 0 {
 		return u
 	}
-	u.Cost = target.Prices.Of(u.Usage).Total()
+	if u.Output > 0 || !said { // else the provider did not report the output
+		u.Cost = target.Prices.Of(u.Usage).Total()
+	}
 	if at, err := c.renderTime(result); err == nil {
 		u.Sent, _ = guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (sizing.Sent, error) {
 			return sizing.NewSent(at, target.Tokenizer, result.Messages, plan.Declared(target, result.Tools)), nil

@@ -87,8 +87,11 @@ const (
 
 // Usage is the number of tokens that a request used.
 type Usage struct {
-	// Input is all input tokens, cached ones included.
+	// Input is all input tokens, cached ones included: what is billed.
 	Input int `json:"input"`
+	// Prompt is the size of the prompt if an answer took several requests, each of which was billed for it. Defaults to Input:
+	// see [Usage.Size].
+	Prompt int `json:"prompt,omitempty"`
 	// Output tokens, thinking included.
 	Output int `json:"output"`
 	// CacheRead is the part of Input that the provider's cache served.
@@ -100,7 +103,15 @@ type Usage struct {
 	CacheWriteLong int `json:"cacheWriteLong,omitempty"`
 }
 
-// Plus returns the sum of both usages.
+// Size returns the number of tokens of the prompt, 0 if it is not known. Ratios, limits and triggers take it, prices take Input.
+func (u Usage) Size() int {
+	if u.Prompt > 0 {
+		return u.Prompt
+	}
+	return u.Input
+}
+
+// Plus returns the sum of both usages, without a size of the prompt.
 func (u Usage) Plus(other Usage) Usage {
 	return Usage{
 		Input: u.Input + other.Input, Output: u.Output + other.Output, CacheRead: u.CacheRead + other.CacheRead,

@@ -60,7 +60,7 @@ func (m *Memory) Add(e Entry) {
 				l.Refuse(Refusal{Counted: b.Refused})
 				l.Agent.accepted()
 			}
-			l.accept(b.Input, b.Counted)
+			l.accept(b.Size(), b.Counted)
 			l.Agent.fits(b.Counted)
 		})
 	case Refusal:

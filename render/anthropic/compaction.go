@@ -153,7 +153,8 @@ func addFields(b *sdk.ContentBlockUnion, delta string) error {
 	return err
 }
 
-// compactionUsage returns the tokens of the compactions within an answer. The API does not include them in the answer's
+// compactionUsage returns the tokens of the compactions within an answer, and the prompt of the first, which is the request's. The
+// API does not include them in the answer's
 // usage.
 func compactionUsage(m *sdk.Message) chat.Usage {
 	var answer struct {
@@ -162,14 +163,17 @@ func compactionUsage(m *sdk.Message) chat.Usage {
 		} `json:"usage"`
 	}
 	var all chat.Usage
+	prompt := 0
 	if json.Unmarshal([]byte(m.RawJSON()), &answer) != nil {
 		return all
 	}
 	for _, one := range answer.Usage.Iterations {
 		if string(one.Type) == typeCompaction {
 			all = all.Plus(usage(one.InputTokens, one.OutputTokens, one.CacheReadInputTokens, one.CacheCreationInputTokens, one.CacheCreation.Ephemeral1hInputTokens))
+			prompt = cmp.Or(prompt, all.Input)
 		}
 	}
+	all.Prompt = prompt
 	return all
 }
 

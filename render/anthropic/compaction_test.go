@@ -159,7 +159,7 @@ func TestACompactionWithinAnAnswerIsAPartOfItAndCounts(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, r.StopReason)
 		require.Equal(t, "42", r.Message.Text())
-		require.Equal(t, chat.Usage{Input: 940, Output: 65, CacheRead: 200, CacheWrite: 30}, r.Usage)
+		require.Equal(t, chat.Usage{Input: 940, Prompt: 930, Output: 65, CacheRead: 200, CacheWrite: 30}, r.Usage)
 		require.Equal(t, []block{{
 			"type": "compact_20260112", "pause_after_compaction": true, "trigger": map[string]any{"type": "input_tokens", "value": 50_000.0},
 		}}, s.last(t).Editing.Edits)

@@ -51,7 +51,9 @@ func converted(m *sdk.Message) chat.Response {
 	r.Message = decode(m.Content)
 	for _, b := range m.Content {
 		if b.Type == typeCompaction {
-			r.Usage = r.Usage.Plus(compactionUsage(m))
+			made := compactionUsage(m)
+			r.Usage = r.Usage.Plus(made)
+			r.Usage.Prompt = made.Prompt
 			break
 		}
 	}

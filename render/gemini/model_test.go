@@ -404,3 +404,26 @@ func TestASummaryAtTheEndOfARequestKeepsItsCachedPrefix(t *testing.T) {
 		require.Equal(t, 80, e.Usage.CacheRead, "an event says what the cache served")
 	}
 }
+
+// An answer that took several requests is billed for each, and its prompt is that of the first.
+func TestTheSizeOfAPromptIsNotTheBillOfAnAnswer(t *testing.T) {
+	n := 0
+	a := newAPI(t, nil)
+	a.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := strings.Replace(piece("CONTINUATION", `{"text":"one, "}`), `"index":0`, fmt.Sprintf(`"index":0,"continuationToken":"AAA%d"`, n), 1)
+		if n++; n%3 == 0 {
+			answer = piece("STOP", `{"text":"three"}`)
+		}
+		if r.URL.Query().Get("alt") == "sse" {
+			answer = "data: " + answer + "\r\n\r\n"
+		}
+		fmt.Fprint(w, answer)
+	})
+	for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
+		r, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Count.")}, Stream: stream})
+		require.NoError(t, err)
+		require.Equal(t, "one, one, three", r.Message.Text())
+		require.Equal(t, chat.Usage{Input: 360, Prompt: 120, Output: 111, CacheRead: 240}, r.Usage)
+		require.Equal(t, 120, r.Usage.Size())
+	}
+}

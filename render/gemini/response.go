@@ -112,14 +112,19 @@ func response(r *genai.GenerateContentResponse, key string, ends map[string]chat
 }
 
 // usage returns the usage of a request. Gemini counts cached tokens with those of the prompt, and thoughts apart from
-// those of the answer; the prompts of its own tools count as input.
+// those of the answer; the prompts of its own tools count as input. The SDK sums up the requests that went on with an answer,
+// and knows the prompt of the first.
 func usage(u *genai.GenerateContentResponseUsageMetadata) chat.Usage {
 	if u == nil {
 		return chat.Usage{}
 	}
-	return chat.Usage{
+	usage := chat.Usage{
 		Input:     int(u.PromptTokenCount) + int(u.ToolUsePromptTokenCount),
 		Output:    int(u.CandidatesTokenCount) + int(u.ThoughtsTokenCount),
 		CacheRead: int(u.CachedContentTokenCount),
 	}
+	if first := u.InitialPromptTokenCount(); first != u.PromptTokenCount {
+		usage.Prompt = int(first)
+	}
+	return usage
 }

@@ -305,7 +305,7 @@ func (d *Deferred) change(ctx context.Context, c kept.Change, s elements.Sizing)
 			return err
 		}
 		usage, _ := latest.Body.(entry.Usage)
-		done.Reread = cmp.Or(usage.Input, usage.Counted)
+		done.Reread = cmp.Or(usage.Size(), usage.Counted)
 	}
 	if err := callback.Do(ctx, func(context.Context) error { d.OnChange(done); return nil }); err != nil {
 		return fmt.Errorf("tools: Deferred.OnChange: %w", err)

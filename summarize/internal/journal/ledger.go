@@ -156,13 +156,13 @@ func (l *Ledger) add(e entry.Entry) {
 		l.reported, l.Last, l.Answered = report{}, entry.Usage{}, time.Time{}
 	case entry.Usage:
 		if b.Input > 0 {
-			l.Inputs = append(l.Inputs, b.Input)
+			l.Inputs = append(l.Inputs, b.Size())
 		}
 		if len(b.Sent.Marks) > 0 {
 			l.Last, l.Cleared = b, false
 		}
 		if b.Input > 0 && b.Counted > 0 {
-			l.reported = report{b.Model, b.Input, b.Counted}
+			l.reported = report{b.Model, b.Size(), b.Counted}
 		}
 	case entry.Plan:
 		l.Pending = &Plan{e.ID, e.Time, b}
@@ -221,7 +221,7 @@ func (l *Ledger) LastRatio(model string) float64 {
 	if l.Last.Counted == 0 || l.Last.Model != model {
 		return 1
 	}
-	return report{input: l.Last.Input, counted: l.Last.Counted}.ratio()
+	return report{input: l.Last.Size(), counted: l.Last.Counted}.ratio()
 }
 
 // Jitter returns a number from -1 to 1 that depends on a session and its leaf.

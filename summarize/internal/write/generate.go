@@ -34,7 +34,7 @@ func Generate(ctx context.Context, t policy.Target, limit time.Duration, req cha
 			err = checkAnswer(name, r)
 		}
 		u := r.Usage
-		numbers := []int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CacheWriteLong}
+		numbers := []int{u.Input, u.Prompt, u.Output, u.CacheRead, u.CacheWrite, u.CacheWriteLong}
 		if slices.Min(numbers) < 0 || slices.Max(numbers) > math.MaxInt32 {
 			r.Usage = chat.Usage{}
 		}
