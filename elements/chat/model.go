@@ -221,6 +221,13 @@ func (e *EndError) Error() string {
 	return text + ": set it in the model's Ends if it is an end, a cut or a declined answer"
 }
 
+// EmptyError says that an answer ended in order and says nothing: no text, no call, or thinking alone. It is wrapped in a
+// [*TransientError] if it makes sense to ask again; otherwise the API documents that the turn is over. The response that comes
+// with it holds the usage.
+type EmptyError struct{}
+
+func (*EmptyError) Error() string { return "chat: the answer ended in order and says nothing" }
+
 // RedirectError is returned for a redirect that is not followed: to another scheme, host or port, which would receive
 // the key and the messages too, or to itself too often.
 type RedirectError struct {

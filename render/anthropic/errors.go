@@ -25,7 +25,8 @@ var (
 // [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the API's text.
 func classify(x *provider.Exchange, err error) error {
 	_, transient := errors.AsType[*chat.TransientError](err)
-	if _, unusable := errors.AsType[*chat.AnswerError](err); transient || unusable {
+	_, empty := errors.AsType[*chat.EmptyError](err)
+	if _, unusable := errors.AsType[*chat.AnswerError](err); transient || unusable || empty {
 		return err // of the answer's end
 	}
 	api, ok := errors.AsType[*sdk.Error](err)

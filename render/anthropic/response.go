@@ -28,7 +28,7 @@ const StopPause = dialect.Pause
 //
 // An answer that was cut off may end within a call; its arguments are kept as far as they came. A stop reason that is not an
 // end, a cut or a declined answer is an error with the answer so far: a [*chat.EndError] in a [*chat.TransientError] or a
-// [*chat.AnswerError].
+// [*chat.AnswerError]. An answer that ended in order and says nothing is a [*chat.EmptyError]: the API has nothing to add.
 func Response(m *sdk.Message) (chat.Response, error) { return response(m, nil) }
 
 // response is Response with the stop reasons that a model declares.
@@ -37,6 +37,9 @@ func response(m *sdk.Message, ends map[string]chat.StopReason) (chat.Response, e
 	stop, err := dialect.Stop(string(m.StopReason), "", r.Message, ends)
 	if errors.Is(err, dialect.ErrNothing) {
 		err = &chat.TransientError{Err: fmt.Errorf("anthropic: %w", err)}
+	}
+	if err == nil && dialect.Empty(stop, r.Message) {
+		return r, &chat.EmptyError{} // https://docs.claude.com/en/api/handling-stop-reasons: the turn is complete
 	}
 	r.StopReason = stop
 	return r, err

@@ -138,7 +138,7 @@ func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 		"end_turn": chat.StopEnd, "stop_sequence": chat.StopEnd, "tool_use": chat.StopEnd, "max_tokens": chat.StopMaxTokens,
 		"model_context_window_exceeded": chat.StopMaxTokens, "refusal": chat.StopFiltered, "pause_turn": anthropic.StopPause,
 	} {
-		r, err := anthropic.Response(&sdk.Message{StopReason: sdk.StopReason(stop)})
+		r, err := anthropic.Response(&sdk.Message{StopReason: sdk.StopReason(stop), Content: []sdk.ContentBlockUnion{{Type: "text", Text: "a"}}})
 		require.NoError(t, err)
 		require.Equal(t, want, r.StopReason, stop)
 	}
@@ -184,4 +184,16 @@ func TestArgumentsThatWereCutOffAreKept(t *testing.T) {
 	_, err = model.Generate(t.Context(), ask(question, r.Message, chat.ToolResult("a", "cut off")))
 	require.NoError(t, err)
 	require.Equal(t, block{"arguments": `{"glob":"*.`}, s.last(t).Messages[1].Content[1]["input"])
+}
+
+// The API documents that the turn is complete, and that the same request would be answered the same way.
+func TestAnEmptyEndOfTurnIsNotAskedForAgain(t *testing.T) {
+	for _, blocks := range [][]block{nil, {text("")}, {{"type": "thinking", "thinking": "Hm.", "signature": "s"}}} {
+		s := newServer(t, func(int, request) answer { return say(blocks...) })
+		_, err := (&anthropic.Model{Client: s.client(), Name: "claude-test"}).Generate(t.Context(), ask(question))
+		_, empty := errors.AsType[*chat.EmptyError](err)
+		require.True(t, empty, "%v", err)
+		_, transient := errors.AsType[*chat.TransientError](err)
+		require.False(t, transient)
+	}
 }

@@ -21,7 +21,7 @@ import (
 //   - What package chat has no place for is a [chat.Opaque], fields of a call are its signature. Of these, a request holds
 //     what the server must get back: see [Options].
 //
-// An answer without a choice is a [*chat.TransientError], and so is one without a reason for its end that says nothing. A
+// An answer that ended in order and says nothing is a [*chat.EmptyError] in a [*chat.TransientError]. An answer without a choice is a [*chat.TransientError], and so is one without a reason for its end that says nothing. A
 // reason that is not an end, a cut or a declined answer is an error with the answer so far: a [*chat.EndError] in a
 // [*chat.TransientError] or a [*chat.AnswerError].
 func ChatResponse(answer *sdk.ChatCompletion) (chat.Response, error) {
@@ -54,6 +54,8 @@ func ended(a *completions.Answer, ends map[string]chat.StopReason) (chat.Respons
 		return provider.Partial(a.Partial(false), a.Usage), err
 	case isRefusal(m) && stop != chat.StopMaxTokens:
 		stop = chat.StopFiltered
+	case dialect.Empty(stop, m):
+		return chat.Response{Message: m, Usage: a.Usage}, &chat.TransientError{Err: &chat.EmptyError{}}
 	}
 	return chat.Response{Message: m, Usage: a.Usage, StopReason: stop}, nil
 }

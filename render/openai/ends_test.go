@@ -155,3 +155,17 @@ func TestAnIncompleteResponseSaysWhy(t *testing.T) {
 		})
 	}
 }
+
+func TestAnAnswerThatSaysNothingIsAskedForAgain(t *testing.T) {
+	for _, text := range []string{"", " \n", "<think>I look.</think>\n"} {
+		for form, ask := range both(t, func(*openai.Model) {}, text, `"stop"`) {
+			t.Run(fmt.Sprintf("%q %s", text, form), func(t *testing.T) {
+				_, err := ask()
+				_, empty := errors.AsType[*chat.EmptyError](err)
+				require.True(t, empty, "%v", err)
+				_, transient := errors.AsType[*chat.TransientError](err)
+				require.True(t, transient)
+			})
+		}
+	}
+}

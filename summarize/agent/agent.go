@@ -135,6 +135,12 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // context ended, the error is its cause. With an error, the answer holds the part of an interrupted stream that had
 // arrived, or the whole answer if the session refused it. If a compaction after the turn fails, only events say so.
 //
+// The calls of an answer that was cut off or filtered are not handed out: the step answers each with a failed result that says
+// so, and GoOn is set. If the answer before it was one too, the error is [ErrCutOff] as well.
+//
+// An answer that says nothing ([*chat.EmptyError]) is asked for once more if that may help. If it says nothing again, the turn
+// is over: no message is appended, the observers of the compactor hear of it (event.Empty), and the error is nil.
+//
 // If another process appended a message to the session in the meantime, the answer is not appended, and the error is a
 // [*storage.ConflictError].
 //
@@ -178,6 +184,10 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 		if answer.Response, refused = a.ask(ctx, result); refused == nil {
 			break
 		}
+		if _, empty := errors.AsType[*chat.EmptyError](refused); empty && ctx.Err() == nil {
+			answer.GoOn, err = a.endEmpty(ctx, prompt, answer)
+			return answer, err
+		}
 		_, inCallback := errors.AsType[*policy.CallbackError](refused)
 		if ctx.Err() != nil && !inCallback {
 			return answer, context.Cause(ctx)
@@ -198,6 +208,10 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	if err == nil && after != before {
 		err = &storage.ConflictError{}
 	}
+	again := false // the answer before was cut off too
+	if err == nil && cutOff(answer.Response) {
+		again, err = a.wasCutOff(write)
+	}
 	var added []entry.Entry
 	if err == nil {
 		added, err = a.Compactor.Session.Add(write, entries...)
@@ -207,6 +221,11 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	}
 	answer.Entry = added[0].ID
 	if calls := answer.Response.Message.ToolCalls; len(calls) > 0 {
+		if cutOff(answer.Response) {
+			answer.Results, err = a.answerCut(write, calls, again)
+			answer.GoOn = err == nil
+			return answer, err
+		}
 		answer.Open, answer.Results, err = a.answerCalls(ctx, calls)
 		answer.GoOn = err == nil && len(answer.Open) == 0
 		return answer, err
@@ -316,6 +335,7 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 	if err := chat.ValidateRequest(req); err != nil {
 		return chat.Response{}, fmt.Errorf("the prompt cannot be sent: %w%s", err, a.hint(ctx, err))
 	}
+	empty := false // an answer was
 	return again(ctx, a, func() (chat.Response, error) {
 		var ids callIDs
 		req.Stream = a.stream(&ids)
@@ -323,6 +343,12 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 		ids.mu.Lock()
 		response.Message.ToolCalls = ids.Calls(response.Message.ToolCalls)
 		ids.mu.Unlock()
+		if said, is := errors.AsType[*chat.EmptyError](err); is {
+			if empty {
+				return response, said // asking once more is enough
+			}
+			empty = true
+		}
 		if err == nil && a.Observe != nil {
 			err = guard(ctx, "Agent.Observe", func() { a.Observe(req, response) })
 		}

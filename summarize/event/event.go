@@ -63,6 +63,8 @@ const (
 	ModelUnknown Kind = "model unknown"
 	// Noted: something of the target is guessed or differs between sources; Why says what. Each is said once.
 	Noted Kind = "noted"
+	// Empty: an answer of the agent's model ended in order and says nothing, so the turn is over and no message was written.
+	Empty Kind = "empty answer"
 	// Titled: a summary got its title.
 	Titled Kind = "titled"
 	// Reported: the provider, or a remote agent, reported a compaction of its own (summarize.Compactor.Reported).
@@ -287,7 +289,7 @@ func (e Event) Level() slog.Level {
 		return slog.LevelWarn
 	}
 	switch e.Kind {
-	case Failed, Dropped, HookFailed, Truncated, LetGo, ModelUnknown, Noted, CacheBroken:
+	case Failed, Dropped, HookFailed, Truncated, LetGo, ModelUnknown, Noted, Empty, CacheBroken:
 		return slog.LevelWarn
 	case Usage, Answered:
 		return slog.LevelDebug

@@ -14,7 +14,7 @@ import (
 
 // Fields is the type of an opaque part, or of a call's signature, with fields of an assistant message, or of a call, that
 // package chat has no place for. It is not OpenAI's.
-const Fields = "chat.fields"
+const Fields = dialect.Fields
 
 // said are the fields of an answer that say something or go back to the server, and have no place in package chat.
 var said = []string{"audio", "reasoning_details", "refusal"}

@@ -6,6 +6,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -95,6 +96,20 @@ func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopRe
 		return "", &chat.TransientError{Err: err}
 	}
 	return "", &chat.AnswerError{Err: err}
+}
+
+// Empty reports whether an answer that ended in order says nothing: it has no text, no call, and no other part but thinking and
+// the fields that package chat has no place for.
+func Empty(stop chat.StopReason, m chat.Message) bool {
+	return stop == chat.StopEnd && len(m.ToolCalls) == 0 && strings.TrimSpace(m.Text()) == "" && !slices.ContainsFunc(m.Content, func(p chat.Part) bool {
+		switch p := p.(type) {
+		case chat.Text, chat.Thinking:
+			return false
+		case chat.Opaque:
+			return !bytes.Contains(p.Value, []byte(`"type":"`+Fields+`"`))
+		}
+		return true
+	})
 }
 
 // says reports whether a message has a text, or a call whose arguments are whole.

@@ -25,6 +25,10 @@ var Tags = []Tag{
 	{"<think>", "</think>"}, {"<thought>", "</thought>"}, {"<seed:think>", "</seed:think>"}, {"[THINK]", "[/THINK]"},
 }
 
+// Fields is the type of an opaque part, or of a call's signature, with fields of a Chat Completions message, or of a call, that
+// package chat has no place for.
+const Fields = "chat.fields"
+
 // Returned reports whether a field of an answer's message, or of a call in it, must come back in the next request to the same
 // server. Any other field is kept, and comes back only if the model is told so, because some servers refuse what they sent
 // (Groq: gptel#774, jan#8136; Cerebras: opencode#33413; Mistral: crush#1590).
