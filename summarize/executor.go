@@ -103,10 +103,10 @@ type execution struct {
 	sent      []chat.Message // the agent's request, for a fork of its cached prefix
 	willRetry bool           // the agent's request is sent again afterwards
 
-	background   bool             // no prompt waits for it
-	cold         bool             // the cache holds nothing of the prompt
-	otherProcess bool             // another process sent the prompt
-	retry        func(error) bool // reports whether there will be another attempt; nil means no
+	background   bool                        // no prompt waits for it
+	cold         bool                        // the cache holds nothing of the prompt
+	otherProcess bool                        // another process sent the prompt
+	retry        func(error, time.Time) bool // reports whether there will be another attempt; nil means no
 }
 
 // claimLimit is the longest time that a plan is claimed for; a claim ends with its work.
@@ -154,9 +154,18 @@ func (x *executor) run(ctx context.Context, o execution, take func(context.Conte
 		reasons = append(reasons, cause)
 	}
 	why := &FailedError{Reasons: reasons}
-	again := o.retry != nil && (ctx.Err() != nil || mayPass(reasons)) && o.retry(why)
+	again := o.retry != nil && (ctx.Err() != nil || mayPass(reasons)) && o.retry(why, x.until(ctx, o.id))
 	x.placer.Conclude(ctx, o.id, write.Written{Attempt: d.Attempt, Writer: d.Writer}, reasons, again)
 	return why
+}
+
+// until returns the time until which a plan is pending, zero if it is not pending.
+func (x *executor) until(ctx context.Context, plan string) time.Time {
+	l, err := x.journal.Read(context.WithoutCancel(ctx))
+	if err != nil || l.Pending == nil || l.Pending.ID != plan {
+		return time.Time{}
+	}
+	return l.Pending.Until
 }
 
 // mayPass reports whether another attempt at a plan may succeed: a model may answer then, or the session may be read
@@ -336,9 +345,9 @@ func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decisio
 // records too.
 //
 // If the context ends, or an attempt fails for a reason that may pass, retry reports whether there will be another
-// attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of segments, and the
+// attempt, here or elsewhere. It is told when the plan expires: each answer for a part extends that. If so, the plan stays pending, and the session keeps the summaries of segments, and the
 // limits that refusals taught, for the next attempt. If retry is nil, there is no other attempt.
-func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err error) bool) error {
+func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err error, until time.Time) bool) error {
 	w, ctx, err := c.begin(ctx, nil)
 	if err != nil {
 		return err

@@ -264,6 +264,10 @@ func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 }
 
 func TestATransientFailureLeavesThePlanToTheNextAttempt(t *testing.T) {
+	synctest.Test(t, attemptsAtAPlan)
+}
+
+func attemptsAtAPlan(t *testing.T) {
 	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.Policy = copilotchat.Policy()
 	d.Policy.Ask.Attempts = 1
@@ -274,20 +278,23 @@ func TestATransientFailureLeavesThePlanToTheNextAttempt(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, plan)
 
-	answered, attempts := 0, 0
+	answered, attempts, newest := 0, 0, time.Time{}
 	model := &counting{answer: func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
 		if n%2 == 0 {
 			return models.Fail(&chat.TransientError{Err: errDown})(ctx, r)
 		}
+		time.Sleep(4 * time.Minute)
 		answered++
+		newest = time.Now()
 		return models.SaySummary(fmt.Sprintf("Summary %d.", answered))(ctx, r)
 	}}
 	for {
 		worker := anotherFixture(t, d, model)
 		worker.TakesIn(900)
 		asked := false
-		err := worker.RunPlan(t.Context(), plan, func(err error) bool {
+		err := worker.RunPlan(t.Context(), plan, func(err error, until time.Time) bool {
 			require.ErrorIs(t, err, errDown)
+			require.WithinDuration(t, newest.Add(10*time.Minute), until, time.Second, "each answer gives the plan as much time again")
 			asked = true
 			return true
 		})
@@ -327,7 +334,7 @@ func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 			d.Messages()
 			worker := anotherFixture(t, d, &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }})
 			asked := false
-			require.Error(t, worker.RunPlan(t.Context(), plan, func(error) bool { asked = true; return true }))
+			require.Error(t, worker.RunPlan(t.Context(), plan, func(error, time.Time) bool { asked = true; return true }))
 			require.Equal(t, c.retried, asked)
 			pending, err := d.Pending(t.Context())
 			require.NoError(t, err)
@@ -349,7 +356,7 @@ func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 			<-ctx.Done()
 			return chat.Response{}, ctx.Err()
 		}})
-		require.ErrorIs(t, worker.RunPlan(ctx, plan, func(error) bool { return again }), stopped)
+		require.ErrorIs(t, worker.RunPlan(ctx, plan, func(error, time.Time) bool { return again }), stopped)
 		if !again {
 			require.Contains(t, kinds(*worker.Heard), "cancelled")
 			continue

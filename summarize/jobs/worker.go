@@ -100,8 +100,8 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	defer compactor.Close() // its error does not concern the job
 
 	next := noAttempt
-	err = compactor.RunPlan(ctx, job.Args.Plan, func(err error) bool {
-		next = w.next(ctx, job, err)
+	err = compactor.RunPlan(ctx, job.Args.Plan, func(err error, until time.Time) bool {
+		next = w.next(ctx, job, err, until)
 		return next.again
 	})
 	_, failed := errors.AsType[*summarize.FailedError](err)
@@ -127,8 +127,8 @@ type attempt struct {
 
 var noAttempt = attempt{}
 
-// next returns the attempt that follows a failed one.
-func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error) attempt {
+// next returns the attempt that follows a failed one of a plan that expires at until.
+func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error, until time.Time) attempt {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, river.ErrJobCancelledRemotely):
@@ -144,7 +144,7 @@ func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error) atte
 			a.wait, at = transient.RetryAfter, asked
 		}
 	}
-	if at.After(job.Args.Until) {
+	if at.After(until) {
 		return noAttempt
 	}
 	return a

@@ -160,7 +160,7 @@ func (d Fixture) Navigate(ctx context.Context, to string, how summarize.Navigati
 	return d.Unjudged().Navigate(ctx, to, how)
 }
 
-func (d Fixture) RunPlan(ctx context.Context, plan string, retry func(err error) bool) error {
+func (d Fixture) RunPlan(ctx context.Context, plan string, retry func(err error, until time.Time) bool) error {
 	return d.Unjudged().RunPlan(ctx, plan, retry)
 }
 

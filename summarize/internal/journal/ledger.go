@@ -69,6 +69,7 @@ type Plan struct {
 	ID   string
 	Time time.Time
 	entry.Plan
+	given time.Duration // from Time until the plan expires if nothing is answered
 }
 
 // planPlaced is the outcome of a plan that a compaction ended.
@@ -165,7 +166,7 @@ func (l *Ledger) add(e entry.Entry) {
 			l.reported = report{b.Model, b.Size(), b.Counted}
 		}
 	case entry.Plan:
-		l.Pending = &Plan{e.ID, e.Time, b}
+		l.Pending = &Plan{e.ID, e.Time, b, b.Until.Sub(e.Time)}
 	case entry.PlanEnd:
 		for _, a := range b.Finished {
 			p := part{SummaryAnswer: a}
@@ -176,8 +177,8 @@ func (l *Ledger) add(e entry.Entry) {
 		}
 		if b.Outcome != entry.PlanRetried {
 			l.ended(b)
-		} else if p := *l.Pending; !p.Until.IsZero() { // a part was answered, so there is as much time again
-			p.Until = e.Time.Add(p.Until.Sub(p.Time))
+		} else if p := *l.Pending; !p.Until.IsZero() && len(b.Finished) > 0 { // a part was answered, so there is as much time again
+			p.Until = e.Time.Add(p.given)
 			l.Pending = &p
 		}
 	case entry.Preamble:
