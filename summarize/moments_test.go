@@ -108,6 +108,10 @@ func policyIndex(name string) int {
 }
 
 func (c cell) String() string {
+	name := "no moment"
+	if c.moment >= 0 {
+		name = moments[c.moment].name
+	}
 	whom, where, restarted := "agent", "foreground", ""
 	if c.summary {
 		whom = "summary"
@@ -124,7 +128,7 @@ func (c cell) String() string {
 	if c.impatient {
 		restarted += ", with a deadline"
 	}
-	return fmt.Sprintf("%s/%s/%s, %s%s", c.policy, moments[c.moment].name, whom, where, restarted)
+	return fmt.Sprintf("%s/%s/%s, %s%s", c.policy, name, whom, where, restarted)
 }
 
 // cells returns all cells, or as few as have every pair of values of two columns.
@@ -187,7 +191,7 @@ type outcome struct {
 	next                int // steps from the end of the moment to the next compaction, 0 if there was none in 40
 	longest             time.Duration
 	budget              int // after the ten steps
-	insight             int // percent of what users said that the prompt shows ten steps after the moment, or its summary names
+	said, lost, insight int // what users said, how much of it the prompt neither shows nor its summary names ten steps after the moment, and the rest in percent
 	unseen              []string
 }
 
@@ -246,7 +250,7 @@ func digest(r chat.Request) string {
 			seen[mark] = true
 		}
 	}
-	return text
+	return text + "and nothing else." // or the space that ends the last mark is trimmed
 }
 
 func (s *momentSession) bad(summary bool) bool {
@@ -343,6 +347,9 @@ func (s *momentSession) goOn() error {
 	if s.restarts {
 		s.d = s.restarted()
 	}
+	if err != nil {
+		time.Sleep(15 * time.Second) // before somebody tries again
+	}
 	return err
 }
 
@@ -369,13 +376,15 @@ func (c cell) run(t *testing.T, steps int) (o outcome) {
 	step := func() error {
 		begun := time.Now()
 		err := s.goOn()
-		o.longest = max(o.longest, time.Since(begun))
+		took := time.Since(begun)
 		if err != nil {
 			o.failed++
+			took -= 15 * time.Second
 			if os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") == "show" {
 				t.Logf("step %d: %v", s.step, err)
 			}
 		}
+		o.longest = max(o.longest, took)
 		return err
 	}
 	for range 20 {
@@ -427,7 +436,7 @@ func (c cell) run(t *testing.T, steps int) (o outcome) {
 			o.insight++
 		}
 	}
-	o.insight = 100 * o.insight / len(s.asked)
+	o.said, o.lost, o.insight = len(s.asked), len(s.asked)-o.insight, 100*o.insight/len(s.asked)
 	for _, mark := range s.said {
 		if !strings.Contains(s.shown, mark) {
 			o.unseen = append(o.unseen, mark)
@@ -449,8 +458,8 @@ func TestABadMomentPasses(t *testing.T) {
 	var mu sync.Mutex
 	usual := map[string]outcome{} // without a bad moment
 	without := func(c cell, steps int) outcome {
-		c.moment, c.restarts = -1, false
-		key := fmt.Sprint(c.policy, c.background, c.slow, c.impatient, steps)
+		c.moment, c.summary = -1, false
+		key := fmt.Sprint(c, steps)
 		mu.Lock()
 		defer mu.Unlock()
 		if _, ok := usual[key]; !ok {
@@ -468,23 +477,26 @@ func TestABadMomentPasses(t *testing.T) {
 				t.Logf("%d steps failed, %d after the moment; longest step %v; compacted after %d steps; %d%% of the user's marks in sight, %d%% without; %d summaries, %d dropped, %d and %d without; budget %d; unseen %v",
 					got.failed, got.failedAfter, got.longest.Round(time.Second), got.next, got.insight, usual.insight, got.calls, got.dropped, usual.calls, usual.dropped, got.budget, got.unseen)
 			}
-			if c.slow || c.impatient {
-				return
+			m, resorts := moments[c.moment], policies.All()[c.policy].Overflow.LastResort != policy.ResortError
+			more := 0 // steps of the longest pause, if nothing can be sent in it
+			if c.summary && !resorts && (m.steps > 1 || c.slow || c.impatient) {
+				more = 4
 			}
-			require.LessOrEqual(t, got.calls, 2*(usual.calls+moments[c.moment].steps+3), "requests for summaries")
-			require.Zero(t, got.failedAfter, "steps that failed after the moment")
-			require.LessOrEqual(t, got.failed, moments[c.moment].steps, "steps that failed")
+			require.LessOrEqual(t, got.calls, 2*(usual.calls+m.steps/10+3), "requests for summaries")
+			require.LessOrEqual(t, got.failedAfter, usual.failedAfter+more, "steps that failed after the moment")
+			require.LessOrEqual(t, got.failed, usual.failed+m.steps+more, "steps that failed")
 			require.Equal(t, momentBudget, got.budget, "after ten good steps")
-			require.Empty(t, got.unseen, "what no model was shown")
-			if c.summary {
-				require.GreaterOrEqual(t, got.insight, usual.insight*9/10, "percent of what the user said that is in sight")
-			}
+			require.LessOrEqual(t, len(got.unseen), len(usual.unseen), "what no model was shown: %v", got.unseen)
+			require.LessOrEqual(t, got.lost, usual.lost+max(1, got.said/10), "messages of %d of the user's that are out of sight", got.said)
 			require.True(t, got.next > 0 || usual.next == 0, "it is compacted again")
 			longest := 5*time.Minute + 2*time.Second // for a summary without which nothing can be sent
-			if !c.summary && (moments[c.moment].name == "hangs" || moments[c.moment].name == "does not stop") {
+			switch {
+			case c.impatient:
+				longest = momentDeadline + 2*time.Second
+			case !c.summary && (m.name == "hangs" || m.name == "does not stop"):
 				longest = 15*time.Minute + 2*time.Second // the agent's own request, for which the step has a deadline
-			} else if c.summary && policies.All()[c.policy].Overflow.LastResort != policy.ResortError {
-				longest = time.Minute + 2*time.Second
+			case c.summary && resorts:
+				longest = time.Minute + 7*time.Second // and the agent's own request
 			}
 			require.LessOrEqual(t, got.longest, longest)
 		})
