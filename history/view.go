@@ -146,7 +146,7 @@ func (v View) Messages() []chat.Message {
 			list = append(list, r.Messages()...)
 		}
 	}
-	return list
+	return append(list, v.shown().arrived()...)
 }
 
 // view returns the snapshot as a view with slices of its own.

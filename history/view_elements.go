@@ -190,6 +190,9 @@ func (r TurnRounds) Render(ctx context.Context, s elements.Sizing) (elements.Nod
 	for _, round := range turns[last].rounds {
 		list.round(round)
 	}
+	for _, m := range sn.arrived() {
+		list.nodes = append(list.nodes, elements.Message(elements.Props{}, m))
+	}
 	return list.nodes, nil
 }
 

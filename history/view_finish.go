@@ -13,6 +13,19 @@ import (
 // noResult is the text in place of a result that is missing.
 const noResult = "(no result: the call was interrupted)"
 
+// lateResult is what the user's message says that follows an answer, if the result of a call of an earlier turn came after
+// it.
+const lateResult = "(the missing result of an earlier call has arrived: see there)"
+
+// arrived returns the message that follows the last answer if a result of an earlier turn came after it: the result is shown
+// with its call, and no list to be sent may end with an answer.
+func (sn *snapshot) arrived() []chat.Message {
+	if !sn.late {
+		return nil
+	}
+	return []chat.Message{chat.UserMessage(lateResult)}
+}
+
 // Messages returns the round as it is sent if nothing is cut: the assistant message, then one result for each of its
 // calls, in their order. It is empty if the assistant said nothing. [View.Units] returns rounds within limits.
 //

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -480,4 +482,45 @@ func TestWhatIsSaidBetweenACallAndItsResultIsSentWithTheCall(t *testing.T) {
 	at, err := s.ViewAt(t.Context(), v.Newest())
 	require.NoError(t, err)
 	equal(t, v.Messages(), at.Messages())
+}
+
+// After a user's message and after a result the view can be sent, whatever calls are open and wherever their results come.
+func TestAViewThatEndsWithAResultCanBeSent(t *testing.T) {
+	late := 0
+	for seed := range uint64(cases(200)) {
+		d := rand.New(rand.NewPCG(seed, 7))
+		s := talk(t, user)
+		var open []string
+		for n := range 14 {
+			var m chat.Message
+			switch k := d.IntN(5); {
+			case k == 0:
+				m = user
+			case k == 1:
+				m = answer
+			case k == 2 || len(open) == 0:
+				id := fmt.Sprint("c", n)
+				m, open = calls(id), append(open, id)
+			default:
+				i := d.IntN(len(open))
+				m = done(open[i])
+				open = slices.Delete(open, i, i+1)
+			}
+			require.NoError(t, s.Append(t.Context(), m))
+			v := viewOf(t, s)
+			if m.Role != chat.RoleUser && m.Role != chat.RoleTool {
+				continue
+			}
+			messages := v.Messages()
+			require.NoError(t, chat.ValidateRequest(chat.Request{Messages: messages}), "seed %d: %s", seed, shape(v))
+			require.Equal(t, dump(messages), dump(rendered(t, history.All{Session: s}, 1<<20)))
+			if last := messages[len(messages)-1]; m.Role == chat.RoleTool && last.Role == chat.RoleUser {
+				late++
+			}
+			fresh, err := s.ViewAt(t.Context(), v.Leaf())
+			require.NoError(t, err)
+			equal(t, messages, fresh.Messages())
+		}
+	}
+	require.Positive(t, late, "some came after the answer to a later question")
 }

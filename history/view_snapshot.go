@@ -24,6 +24,7 @@ type snapshot struct {
 	turns     []*openTurn     // the first holds what precedes any start of a turn
 	pairing   chat.Pairing    // of the assistant's messages and the results; handed on to the next snapshot
 	rounds    []callAt        // of each of these messages
+	late      bool            // what was said last is the result of a call of an earlier turn, after an answer
 }
 
 // openTurn is a turn whose calls may still be answered.
@@ -164,12 +165,14 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 		at := nodes[i].At
 		switch k := nodes[i].Kind; {
 		case k.StartsTurn():
+			sn.late = false
 			covered := at < sn.boundary
 			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, at: at, covered: covered, opening: &memo{}})
 			if !covered { // not the turn that was cut
 				sn.thinking = nil
 			}
 		case k == entry.KindAssistant:
+			sn.late = false
 			last := len(sn.turns) - 1
 			turn := sn.turn(last)
 			sn.pairing.Add(m)
@@ -190,6 +193,8 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 				r.Results = append(r.Results, e)
 				r.last = at
 				sn.join(asked.turn)
+				last := sn.turns[len(sn.turns)-1].rounds
+				sn.late = len(last) > 0 && !last[len(last)-1].calls()
 			}
 		case k == entry.KindClearing:
 			if c, ok := e.Body.(entry.Clearing); ok {
