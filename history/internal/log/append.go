@@ -183,7 +183,10 @@ func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entr
 	}
 	var seen []string // for each entry, the id of the entry before it that the caller could know
 	for {
-		a := adding{branchEnd: branchEnd{r, p, end, cmp.Or(l.calls, &calls{})}, log: l, seen: seen, ids: map[string]bool{}}
+		a := adding{branchEnd: branchEnd{r, p, end, cmp.Or(l.calls, &calls{})}, log: l, seen: seen}
+		if len(entries) > 1 {
+			a.ids = make(map[string]bool, len(entries))
+		}
 		l.calls = nil // until the entries are in the store
 		r.staged = map[storage.Position]entry.Entry{}
 		added := slices.Clone(entries)
@@ -277,7 +280,7 @@ type adding struct {
 	branchEnd
 	log    *Log
 	staged []Path          // to each staged entry
-	ids    map[string]bool // of these
+	ids    map[string]bool // of these, nil if only one entry is added
 	says   bool            // an entry holds something said
 	seen   []string        // see [Log.add]
 	drawn  []string        // from Options.IDs
@@ -377,7 +380,9 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 	a.says = a.says || n.Kind.Said()
 	a.path = a.path.with(n)
 	a.staged = append(a.staged, a.path)
-	a.ids[n.ID] = true
+	if a.ids != nil {
+		a.ids[n.ID] = true
+	}
 	return storage.Line{ID: e.ID, Parent: e.Parent, Kind: string(e.Type()), Data: line}, nil
 }
 
