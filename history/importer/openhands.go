@@ -21,12 +21,12 @@ type openHandsReader struct {
 	order   []string          // ids of the events
 	answers map[string]string // by id of a response: the answer
 	calls   map[string]string // by event: the id of its call
-	open    map[string]bool   // by id of a call: whether it has no result
+	pairing chat.Pairing      // of the calls and their results
 }
 
 func newOpenHands(b *builder) *openHandsReader {
 	b.rec.Format = FormatOpenHands
-	return &openHandsReader{builder: b, after: map[string]string{}, answers: map[string]string{}, calls: map[string]string{}, open: map[string]bool{}}
+	return &openHandsReader{builder: b, after: map[string]string{}, answers: map[string]string{}, calls: map[string]string{}}
 }
 
 func isOpenHands(o *wire.Object) bool {
@@ -106,7 +106,8 @@ func (h *openHandsReader) event(number int, o *wire.Object, raw json.RawMessage)
 // answer, or noted.
 func (h *openHandsReader) call(r Record, id, response string, m chat.Message, o *wire.Object, notes *pending) error {
 	c := m.ToolCalls[0]
-	h.calls[id], h.open[c.ID] = c.ID, true
+	h.calls[id] = c.ID
+	h.pairing.Add(m)
 	if before := h.get(h.answers[response]); response != "" && before != nil {
 		h.join(before.ID, chat.Message{ToolCalls: m.ToolCalls})
 		for _, same := range []string{"id", "source", "llm_response_id"} {
@@ -201,11 +202,10 @@ func (h *openHandsReader) current(r Record, id string, o *wire.Object, raw []byt
 	if o.Err() != nil {
 		return o.Err()
 	}
-	if m.Role == chat.RoleTool && !h.open[m.ToolCallID] {
+	if _, answers := h.pairing.Add(m); m.Role == chat.RoleTool && !answers {
 		notes.add(Unlinked, "tool_call_id")
 		m = chat.Message{Role: chat.RoleUser, Content: m.Content}
 	}
-	delete(h.open, m.ToolCallID)
 	return h.say(r, m, o.Remainder())
 }
 
@@ -353,16 +353,15 @@ func (h *openHandsReader) earlier(r Record, id string, o *wire.Object, raw []byt
 		if e.Cause != nil {
 			m.ToolCallID = h.calls[fmt.Sprint(*e.Cause)]
 		}
-		if e.ToolCallMetadata != nil && h.open[e.ToolCallMetadata.ToolCallID] {
+		if e.ToolCallMetadata != nil && h.pairing.IsOpen(e.ToolCallMetadata.ToolCallID) {
 			m.ToolCallID = e.ToolCallMetadata.ToolCallID
 		}
-		if !h.open[m.ToolCallID] {
+		if _, answers := h.pairing.Add(m); !answers {
 			if e.ToolCallMetadata != nil {
 				notes.add(Unlinked, "tool_call_metadata")
 			}
 			return h.keep(r, raw)
 		}
-		delete(h.open, m.ToolCallID)
 		appendText(&m, e.Content, "content", notes)
 		images(&m, e.Extras)
 		if o.Given("tool_call_metadata") {
