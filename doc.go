@@ -125,27 +125,22 @@
 //
 // # Step 8: an agent
 //
-// A step of an agent renders, compacts, asks the model, retries after failures that may pass, recovers if the provider
-// refuses the request as too large, and appends the answer. The compactor's target is now a model that answers, such as
-// one of package render/openai. You run the tools and append their results:
+// An agent says what the user says, and makes steps until the model has finished. A step renders, compacts, asks the model,
+// retries after failures that may pass, recovers if the provider refuses the request as too large, appends the answer, and
+// calls the tools. The compactor's target is now a model that answers, such as one of package render/openai. A tool is a
+// function; its parameters are the fields of a struct:
 //
-//	compactor.Target.Model = model
-//	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
-//	for {
-//		answer, err := steps.Step(ctx)
-//		if err != nil {
-//			log.Fatal(err)
-//		}
-//		for _, call := range answer.Open {
-//			if err := session.Append(ctx, chat.ToolResult(call.ID, run(call))); err != nil {
-//				log.Fatal(err)
-//			}
-//		}
-//		if len(answer.Open) == 0 && !answer.GoOn {
-//			fmt.Println(answer.Message().Text())
-//			return
-//		}
+//	now, err := agent.Tool("time", "The time of day.", func(context.Context, struct{}) (string, error) { return "noon", nil })
+//	if err != nil {
+//		log.Fatal(err)
 //	}
+//	compactor.Target.Model = model
+//	worker := &agent.Agent{Compactor: compactor, Prompt: prompt, Tools: []chat.Toolbox{now}}
+//	answer, err := worker.Run(ctx, "How late is it?")
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	fmt.Println(answer.Message().Text())
 //
 // # Recipes
 //

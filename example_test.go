@@ -273,7 +273,6 @@ func Example_step7BudgetError() {
 
 // The model is scripted: it calls a tool, and answers with the tool's result.
 func Example_step8Agent() {
-	tools := []chat.Tool{{Name: "time", Description: "The time of day."}}
 	model := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		if last := req.Messages[len(req.Messages)-1]; last.Role == chat.RoleTool {
 			return chat.Response{Message: chat.AssistantMessage("It is " + last.Text() + ".")}, nil
@@ -281,35 +280,25 @@ func Example_step8Agent() {
 		call := chat.ToolCall{ID: "call_1", Name: "time", Arguments: "{}"}
 		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}}, nil
 	})
-	run := func(chat.ToolCall) string { return "noon" }
 	session := &history.Session{}
 	prompt := el.Prompt(history.All{Session: session})
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 1000, Tools: tools},
+		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 1000},
 		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()
-	if err := session.Append(ctx, chat.UserMessage("How late is it?")); err != nil {
+	now, err := agent.Tool("time", "The time of day.", func(context.Context, struct{}) (string, error) { return "noon", nil })
+	if err != nil {
 		log.Fatal(err)
 	}
 	compactor.Target.Model = model
-	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
-	for {
-		answer, err := steps.Step(ctx)
-		if err != nil {
-			log.Fatal(err)
-		}
-		for _, call := range answer.Open {
-			if err := session.Append(ctx, chat.ToolResult(call.ID, run(call))); err != nil {
-				log.Fatal(err)
-			}
-		}
-		if len(answer.Open) == 0 && !answer.GoOn {
-			fmt.Println(answer.Message().Text())
-			return
-		}
+	worker := &agent.Agent{Compactor: compactor, Prompt: prompt, Tools: []chat.Toolbox{now}}
+	answer, err := worker.Run(ctx, "How late is it?")
+	if err != nil {
+		log.Fatal(err)
 	}
+	fmt.Println(answer.Message().Text())
 	// Output: It is noon.
 }
 

@@ -37,8 +37,8 @@ func TestReadmeProgramsRunAsPasted(t *testing.T) {
 	require.Equal(t, fenced(t, "README.md", "text")[0], pasted(t, programs[0], ""))
 	question := "Why does the build fail? " + strings.Repeat("It says a great deal. ", 60) + "\n"
 	shown := regexp.MustCompile(`\d+`).FindAllString(pasted(t, programs[1], strings.Repeat(question+"\n", 12)), -1)
-	require.Equal(t, []string{"2", "4", "6"}, shown[:3])
-	require.NotEqual(t, "24", shown[11], "nothing was compacted")
+	require.Equal(t, []string{"4", "8", "12"}, shown[:3])
+	require.NotEqual(t, "48", shown[11], "nothing was compacted")
 }
 
 // The folder beside the clone is empty. Only the go command's own cache is used where it holds what is needed.
@@ -150,16 +150,12 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	if err := session.Append(ctx, chat.UserMessage("How late is it?")); err != nil {
-		log.Fatal(err)
-	}
 	model := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		if last := req.Messages[len(req.Messages)-1]; last.Role == chat.RoleTool {
 			return chat.Response{Message: chat.AssistantMessage("It is " + last.Text() + ".")}, nil
 		}
 		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "call_1", Name: "time", Arguments: "{}"}}}}, nil
 	})
-	run := func(chat.ToolCall) string { return "noon" }
 ` + blocks[0] + `
 	_, err := render.Render(ctx, prompt, render.Options{Budget: 1000, Tokenizer: tokenizer})
 ` + blocks[1] + blocks[2] + `

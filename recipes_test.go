@@ -3,7 +3,6 @@ package promptree_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log"
@@ -349,17 +348,8 @@ func Example_recipeFoundContext() {
 		Target: summarize.Target{Model: modelThatFinds(), Tokenizer: tokenizer, Budget: 8000},
 	}
 	defer compactor.Close()
-	err := session.Append(ctx, chat.UserMessage("Release version 2."))
-	for steps := (&agent.Agent{Compactor: compactor, Prompt: prompt, Tools: []chat.Toolbox{known, more}}); err == nil; {
-		var answer agent.Answer
-		if answer, err = steps.Step(ctx); err != nil || len(answer.Open) == 0 && !answer.GoOn {
-			break
-		}
-		for _, call := range answer.Open {
-			result, failed := run(ctx, call) // a tool that is always declared
-			err = errors.Join(err, failed, session.Append(ctx, result))
-		}
-	}
+	worker := &agent.Agent{Compactor: compactor, Prompt: prompt, Tools: []chat.Toolbox{known, more}}
+	_, err := worker.Run(ctx, "Release version 2.")
 	where := compactor.Breakdown(ctx)
 	fmt.Println(err, where.Instructions > 0, where.Skills > 0, where.Tools < 8000/10, where.Total() == where.Instructions+where.Skills+where.Tools+where.History+where.Other)
 	// Output:

@@ -159,14 +159,18 @@ func (c *Calibrated) Safe() chat.Tokenizer {
 	defer c.mu.RUnlock()
 	frozen := &Calibrated{Base: c.Base, fit: c.fit, reported: c.reported.clone(), errors: c.errors}
 	frozen.texts.Store(c.memory())
-	return withMargin{frozen, 1 + c.errors.margin()}
+	return withMargin{frozen, 1 + c.errors.margin(), c}
 }
 
 // withMargin multiplies the counts of another tokenizer by a factor.
 type withMargin struct {
 	of     chat.Tokenizer
 	factor float64
+	learns *Calibrated
 }
+
+// Observe has the counter learn of which this is the state at one time, and changes no count of its own.
+func (s withMargin) Observe(req chat.Request, r chat.Response) { s.learns.Observe(req, r) }
 
 func (s withMargin) more(n int) int { return clamp.Int(math.Ceil(float64(n) * s.factor)) }
 

@@ -79,6 +79,7 @@ type sent struct {
 	measuredAt time.Time
 	tokens     int    // with its tools
 	newest     string // the newest entry that it showed
+	leaf       string // the session's leaf then
 	refused    int    // tokens of a prompt that the model refused without words, if this one is smaller for that
 }
 
@@ -438,7 +439,7 @@ func outcomeOf(placed bool) policy.Outcome {
 func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Result {
 	if !w.afterTurn && !w.alone {
 		w.c.inner.mu.Lock()
-		w.c.inner.sent = sent{result: s.Result, measuredAt: s.Time, tokens: s.Result.Tokens + s.Size.Tools, newest: s.View.Newest()}
+		w.c.inner.sent = sent{result: s.Result, measuredAt: s.Time, tokens: s.Result.Tokens + s.Size.Tools, newest: s.View.Newest(), leaf: s.View.Leaf()}
 		w.c.inner.mu.Unlock()
 		if s.Broken != (event.CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {
 			w.c.emit(ctx, event.Event{Kind: event.CacheBroken, Reason: s.Occasion, Why: s.Broken.Why(), Break: s.Broken})

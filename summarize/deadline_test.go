@@ -170,7 +170,7 @@ func TestADeadlineEndsTheWaitingAndNotTheWork(t *testing.T) {
 						for n := range 30 {
 							d.Say(chat.UserMessage(fmt.Sprintf("§ Request %d. ", n) + words(size)))
 							ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
-							if _, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session), Attempts: 1}).Step(ctx); err != nil {
+							if _, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session), Retry: agent.Retry{Attempts: 1}}).Step(ctx); err != nil {
 								failed++
 							}
 							cancel()
@@ -217,7 +217,7 @@ func TestASlowModelWithoutWhichNothingCanBeSentEndsInTime(t *testing.T) {
 					d.Say(chat.UserMessage(fmt.Sprintf("§ Request %d. ", n) + words(400)))
 					begun := time.Now()
 					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-					if _, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session), Attempts: 1}).Step(ctx); err != nil {
+					if _, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session), Retry: agent.Retry{Attempts: 1}}).Step(ctx); err != nil {
 						failed++
 					}
 					cancel()

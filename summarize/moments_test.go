@@ -339,7 +339,7 @@ func (s *momentSession) goOn() error {
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
 	defer cancel()
-	steps := agent.Agent{Compactor: s.d.Compactor, Prompt: prompt(s.d.Session), Attempts: 1}
+	steps := agent.Agent{Compactor: s.d.Compactor, Prompt: prompt(s.d.Session), Retry: agent.Retry{Attempts: 1}}
 	answer, err := steps.Step(ctx)
 	if answer.Entry != "" {
 		s.last = answer.Message()

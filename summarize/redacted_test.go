@@ -100,7 +100,7 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 					if background {
 						size = 300
 					}
-					steps := agent.Agent{Compactor: d.Unjudged(), Prompt: root, Attempts: 2}
+					steps := agent.Agent{Compactor: d.Unjudged(), Prompt: root, Retry: agent.Retry{Attempts: 2}}
 					for n := range 14 {
 						d.Say(chat.UserMessage(fmt.Sprintf("Step %d with %s.", n, secret)))
 						d.Say(round(n, size)...)

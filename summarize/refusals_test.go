@@ -137,7 +137,7 @@ type stepper struct {
 // step says something and makes a step.
 func (s *stepper) step(t *testing.T, n, tokens int) agent.Answer {
 	s.d.Say(chat.UserMessage(fmt.Sprintf("§ Request %d. ", n) + words(max(2, tokens))))
-	answer, err := (&agent.Agent{Compactor: s.d.Unjudged(), Prompt: prompt(s.d.Session), Attempts: 1}).Step(t.Context())
+	answer, err := (&agent.Agent{Compactor: s.d.Unjudged(), Prompt: prompt(s.d.Session), Retry: agent.Retry{Attempts: 1}}).Step(t.Context())
 	if err != nil {
 		s.failed++
 		s.failures = append(s.failures, fmt.Sprintf("step %d: %.300v", n, err))

@@ -30,7 +30,7 @@ type TargetOptions struct {
 	// Table of models. Defaults to [modelinfo.Published].
 	Table *modelinfo.Table
 	// Counter of the model's tokens. Defaults to that of [counters.For]. If it is calibrated, the target counts with its
-	// margin, and it learns if you call its Observe with each answer (agent.Agent.Observe).
+	// margin, and it learns from each answer of an agent.
 	Counter counters.Counter
 }
 

@@ -2,7 +2,6 @@ package folderagent
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -58,10 +57,8 @@ type Agent struct {
 	// Stream is called with each piece of the model's answer as it arrives; see [chat.Request]. Summaries are not
 	// streamed.
 	Stream func(chat.Delta)
-	// OnRetry is called before a request is retried.
-	OnRetry func(err error, wait time.Duration)
-	// OnCompaction is called with each step of a compaction, as it happens.
-	OnCompaction func(event.Event)
+	// OnEvent is called with each step of a compaction, before a request is retried, and with tools that fail.
+	OnEvent func(event.Event)
 	// OnRound is called with each round, after its tools have run.
 	OnRound func(Round)
 	// Recorder records each round for a page. None by default.
@@ -90,9 +87,6 @@ type Round struct {
 	Compactions []event.Event
 }
 
-// maxRounds limits a turn whose model does not stop.
-const maxRounds = 200
-
 // longestWait is the longest wait that a provider may request.
 const longestWait = time.Minute
 
@@ -114,50 +108,34 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 	if err := a.retarget(ctx); err != nil {
 		return "", err // before the question is appended
 	}
-	if err := a.Session.Append(ctx, chat.UserMessage(question)); err != nil {
+	agent := &steps.Agent{
+		Compactor: a.compactor, Prompt: a.prompt(), Tools: a.Sources.toolboxes(a.Tools, a.Recall), MaxTokens: a.MaxTokens, Stream: a.Stream,
+		Retry: steps.Retry{MaxWait: longestWait}, OnStep: a.onStep,
+	}
+	answer, err := agent.Run(ctx, question)
+	if r := answer.Response.StopReason; err == nil && (r == chat.StopMaxTokens || r == chat.StopFiltered) {
+		err = &CutOffError{Reason: r}
+	}
+	if err != nil {
 		return "", err
 	}
-	agent := &steps.Agent{
-		Compactor: a.compactor, Prompt: a.prompt(), MaxTokens: a.MaxTokens, MaxWait: longestWait, Stream: a.Stream, OnRetry: a.OnRetry,
-		Tools: a.Sources.toolboxes(a.Recall),
-	}
-	if a.Calibrated != nil {
-		agent.Observe = a.Calibrated.Observe
-	}
-	for range maxRounds {
-		answer, err := agent.Step(ctx)
-		if err != nil {
-			return "", err
-		}
-		if a.Recorder != nil {
-			if err := a.Recorder.Step(ctx, a.compactor, answer.Result, answer.Response); err != nil {
-				return "", err
-			}
-		}
-		for _, call := range answer.Open {
-			if err := a.Session.Append(ctx, a.Tools.Run(ctx, call)); err != nil {
-				return "", err
-			}
-		}
-		if err := a.report(ctx, answer); err != nil {
-			return "", err
-		}
-		switch {
-		case answer.GoOn: // to the results of look-ups, or the message that the policy appended
-		case len(answer.Message().ToolCalls) == 0:
-			if r := answer.Response.StopReason; r == chat.StopMaxTokens || r == chat.StopFiltered {
-				return "", &CutOffError{Reason: r}
-			}
-			return answer.Message().Text(), nil
-		}
-		if err := wait(ctx, a.Pace); err != nil {
-			return "", err
-		}
-		if err := a.retarget(ctx); err != nil {
-			return "", err
+	return answer.Message().Text(), nil
+}
+
+// onStep reports a step, waits, and sets the budget of the next.
+func (a *Agent) onStep(ctx context.Context, answer steps.Answer) error {
+	if a.Recorder != nil {
+		if err := a.Recorder.Step(ctx, a.compactor, answer.Result, answer.Response); err != nil {
+			return err
 		}
 	}
-	return "", fmt.Errorf("the model did not finish in %d rounds: its window may be too small", maxRounds)
+	if err := a.report(ctx, answer); err != nil || len(answer.Message().ToolCalls) == 0 && !answer.GoOn {
+		return err
+	}
+	if err := wait(ctx, a.Pace); err != nil {
+		return err
+	}
+	return a.retarget(ctx)
 }
 
 // Costs returns the cost of the work so far.
@@ -179,11 +157,11 @@ func (a *Agent) Close() error {
 // counter change from one round to the next.
 func (a *Agent) retarget(ctx context.Context) error {
 	target := summarize.Target{
-		Model: a.Model, Name: a.ModelName, Tokenizer: a.tokenizer(), ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
+		Model: a.Model, Name: a.ModelName, Tokenizer: a.tokenizer(), ContextWindow: a.Window.Tokens,
 		Prices: a.Prices,
 	}
-	if a.Sources.Deferred != nil { // it declares them
-		target.Tools = nil
+	if a.Sources.Deferred == nil {
+		target.Tools = a.Tools.Definitions()
 	}
 	var err error
 	if target.Budget, err = a.Window.Budget(target.Tokenizer.CountTools(target.Tools)); err != nil {
@@ -238,8 +216,8 @@ func (a *Agent) onEvent(e event.Event) {
 	a.meter.Prices, a.meter.SummaryPrices = a.Prices, a.SummaryPrices
 	a.meter.AddEvent(e)
 	a.mu.Unlock()
-	if a.OnCompaction != nil {
-		a.OnCompaction(e)
+	if a.OnEvent != nil {
+		a.OnEvent(e)
 	}
 }
 

@@ -108,11 +108,11 @@ func TestAskFails(t *testing.T) {
 			require.True(t, ok, "the error is %v", err)
 		}},
 		{"if the model never answers", &scripted{say: func() (all []chat.Message) {
-			for i := range maxRounds + 1 {
+			for i := range 201 {
 				all = append(all, reads(fmt.Sprint(i), "missing.md"))
 			}
 			return all
-		}()}, 4000, func(t *testing.T, err error) { require.ErrorContains(t, err, "did not finish") }},
+		}()}, 4000, func(t *testing.T, err error) { require.ErrorContains(t, err, "200 steps were made") }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

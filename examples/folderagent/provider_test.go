@@ -92,7 +92,7 @@ func TestAskLearnsTheLimitFromUsageAndRefusals(t *testing.T) {
 				Window: sizing.Window{Tokens: 12_000}, Policy: unjudged(),
 			}
 			background := false
-			a.OnCompaction = func(e event.Event) { background = background || e.Background } // one event at a time
+			a.OnEvent = func(e event.Event) { background = background || e.Background } // one event at a time
 			answer, err := a.Ask(t.Context(), "Read them all.")
 			require.NoError(t, err)
 			require.NoError(t, a.Close())

@@ -49,13 +49,16 @@ func (s Sources) loaded(session *history.Session) elements.Node {
 	return nodes
 }
 
-// toolboxes returns what answers calls: of the sources, and of recall if it is set.
-func (s Sources) toolboxes(r *recall.Tools) (list []chat.Toolbox) {
+// toolboxes returns what answers calls: the agent's own tools, unless they are deferred, those of the sources, and of recall
+// if it is set.
+func (s Sources) toolboxes(own *Tools, r *recall.Tools) (list []chat.Toolbox) {
+	if s.Deferred == nil {
+		list = own.Toolboxes()
+	} else {
+		list = append(list, s.Deferred)
+	}
 	if s.Skills != nil {
 		list = append(list, s.Skills)
-	}
-	if s.Deferred != nil {
-		list = append(list, s.Deferred)
 	}
 	if r != nil {
 		list = append(list, r)

@@ -19,6 +19,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sources/tools"
+	steps "github.com/promptree-go/promptree/summarize/agent"
 )
 
 // Tools work on the files of one folder and on the transcript.
@@ -49,62 +52,46 @@ const (
 	maxTranscript = 64 << 20
 )
 
-// Definitions returns the tools for a model.
-func (t *Tools) Definitions() []chat.Tool {
-	return []chat.Tool{
-		{Name: "list_files", Description: "List the text files below a folder with their sizes.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"folder"}},"required":["path"]}`)},
-		{Name: "read_file", Description: "Read lines of a text file.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"most lines to read"}},"required":["path"]}`)},
-		{Name: "search", Description: "Find the lines that match a regular expression.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"a file; all files where it is left out"}},"required":["pattern"]}`)},
-		{Name: "count_file", Description: "Count a file's lines, words and bytes and give its SHA-256.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+// Toolboxes returns the tools for an agent.
+func (t *Tools) Toolboxes() []chat.Toolbox {
+	type folder struct {
+		Path string `json:"path,omitempty" jsonschema:"a folder; the whole one if it is left out"`
+	}
+	type file struct {
+		Path string `json:"path"`
+	}
+	type lines struct {
+		Path   string `json:"path"`
+		Offset int    `json:"offset,omitempty" jsonschema:"first line, from 1"`
+		Limit  int    `json:"limit,omitempty" jsonschema:"most lines to read"`
+	}
+	type pattern struct {
+		Pattern string `json:"pattern"`
+		Path    string `json:"path,omitempty" jsonschema:"a file; all files where it is left out"`
+	}
+	return []chat.Toolbox{
+		readOnly("list_files", "List the text files below a folder with their sizes.", func(ctx context.Context, a folder) (string, error) { return t.list(ctx, a.Path) }),
+		readOnly("read_file", "Read lines of a text file.", func(_ context.Context, a lines) (string, error) {
+			first := max(1, a.Offset)
+			text, total, err := t.lines(a.Path, first, a.Limit)
+			if err == nil && text == "" {
+				text = fmt.Sprintf("(no lines from %d on: %s has %d)", first, a.Path, total)
+			}
+			return text, err
+		}),
+		readOnly("search", "Find the lines that match a regular expression.", func(ctx context.Context, a pattern) (string, error) { return t.search(ctx, a.Pattern, a.Path) }),
+		readOnly("count_file", "Count a file's lines, words and bytes and give its SHA-256.", func(_ context.Context, a file) (string, error) { return t.count(a.Path) }),
 	}
 }
 
-// arguments are the arguments of all tools.
-type arguments struct {
-	Path    string `json:"path"`
-	Offset  int    `json:"offset"`
-	Limit   int    `json:"limit"`
-	Pattern string `json:"pattern"`
-}
-
-// Run runs a call. An error becomes the tool's result, so that the model sees it.
-func (t *Tools) Run(ctx context.Context, call chat.ToolCall) chat.Message {
-	var args arguments
-	err := json.Unmarshal([]byte(call.Arguments), &args)
-	var text string
-	if err == nil {
-		text, err = t.run(ctx, call.Name, args)
-	}
-	m := chat.ToolResult(call.ID, text)
+// readOnly returns a tool that may run again, because it only reads.
+func readOnly[In any](name, description string, run func(context.Context, In) (string, error)) *steps.Function {
+	f, err := steps.Tool(name, description, run)
 	if err != nil {
-		m = chat.ToolResult(call.ID, err.Error())
-		m.IsError = true
+		panic(err) // a type of this file
 	}
-	return m
-}
-
-func (t *Tools) run(ctx context.Context, name string, args arguments) (string, error) {
-	switch name {
-	case "list_files":
-		return t.list(ctx, args.Path)
-	case "read_file":
-		first := max(1, args.Offset)
-		text, total, err := t.lines(args.Path, first, args.Limit)
-		if err == nil && text == "" {
-			text = fmt.Sprintf("(no lines from %d on: %s has %d)", first, args.Path, total)
-		}
-		return text, err
-	case "search":
-		return t.search(ctx, args.Pattern, args.Path)
-	case "count_file":
-		return t.count(args.Path)
-	default:
-		return "", fmt.Errorf("there is no tool %q", name)
-	}
+	f.Again = true
+	return f
 }
 
 type file struct {
@@ -312,7 +299,7 @@ func Describe(m chat.Message) string {
 	}
 	var did []string
 	for _, c := range m.ToolCalls {
-		var args arguments
+		var args struct{ Path, Pattern string }
 		what := ""
 		if json.Unmarshal([]byte(c.Arguments), &args) == nil {
 			what = args.Pattern
@@ -329,4 +316,24 @@ func Describe(m chat.Message) string {
 func (t *Tools) Sum(name string) (string, error) {
 	data, err := t.read(name)
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
+}
+
+// Definitions returns the tools for a model.
+func (t *Tools) Definitions() (list []chat.Tool) {
+	for _, b := range t.Toolboxes() {
+		list = append(list, b.Declared()...)
+	}
+	return list
+}
+
+// Deferred returns the tools as ones that a model finds by a search.
+func (t *Tools) Deferred(s *history.Session) *tools.Deferred {
+	return &tools.Deferred{Session: s, Tools: t.Definitions(), Run: func(ctx context.Context, call chat.ToolCall) (m chat.Message, err error) {
+		for _, b := range t.Toolboxes() {
+			if m, ok, err := b.Answer(ctx, call); ok {
+				return m, err
+			}
+		}
+		return m, nil
+	}}
 }

@@ -37,7 +37,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
@@ -49,7 +48,6 @@ import (
 	"github.com/promptree-go/promptree/sizing/vocabulary"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/sources/skills"
-	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -201,8 +199,8 @@ func (o options) sources(session *history.Session, own *folderagent.Tools) (s fo
 		s.Skills = &skills.Skills{Session: session, Folders: []fs.FS{open(o.skills)}}
 	}
 	if o.deferred {
-		run := func(ctx context.Context, call chat.ToolCall) (chat.Message, error) { return own.Run(ctx, call), nil }
-		s.Deferred = &tools.Deferred{Session: session, Tools: own.Definitions(), Run: run, Skills: s.Skills}
+		s.Deferred = own.Deferred(session)
+		s.Deferred.Skills = s.Skills
 	}
 	if err != nil {
 		end()
@@ -274,7 +272,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	worker := &folderagent.Agent{
 		Model: model, ModelName: chosen.name, Session: session, Tools: own, Context: folderagent.Context(own), Sources: sources,
 		Tokenizer: model.counter.Tokenizer, Calibrated: model.counter.Calibrated, Window: window, MaxTokens: answer,
-		Policy: o.policy, Prices: prices, Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
+		Policy: o.policy, Prices: prices, Stream: out.say, OnRound: out.round, OnEvent: out.event,
 	}
 	if o.page != "" {
 		worker.Recorder = new(record.Recorder)

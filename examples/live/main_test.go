@@ -24,6 +24,7 @@ import (
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 // asProgram is the environment variable that makes the test binary run as the program.
@@ -356,7 +357,7 @@ func TestControlCharactersAreEscapedAndNotesHaveTheirOwnLine(t *testing.T) {
 	out.say(chat.Text(" two\r\n\tthree"))
 	out.note("a\nnote\x07")
 	out.say(chat.Text("four\n"))
-	out.retry(&chat.TransientError{Err: errors.New("busy")}, 2*time.Second)
+	out.event(event.Event{Kind: event.Retrying, Err: &chat.TransientError{Err: errors.New("busy")}, Asked: event.Asked{Wait: 2 * time.Second}})
 	require.Equal(t, "  (thinking)\nOne\\u001b[2J two\\u000d\n\tthree\na note\\u0007\nfour\n  Trying again in 2s: busy\n", screen.String())
 }
 

@@ -75,9 +75,15 @@ func (t *terminal) round(r folderagent.Round) {
 	t.line("  %d. %s (%s)", r.Number, r.Did, took)
 }
 
-// compaction prints a step of a compaction.
-func (t *terminal) compaction(e event.Event) {
+// event prints a step of a compaction, and that a request is retried after a wait.
+func (t *terminal) event(e event.Event) {
 	switch e.Kind {
+	case event.Retrying:
+		why := e.Err
+		if transient, ok := errors.AsType[*chat.TransientError](why); ok && transient.Err != nil {
+			why = transient.Err
+		}
+		t.note("  Trying again in %v: %v", e.Wait.Round(time.Second), why)
 	case event.Started:
 		while := ""
 		if e.Background {
@@ -93,14 +99,6 @@ func (t *terminal) compaction(e event.Event) {
 	case event.LetGo:
 		t.note("  No compaction makes the prompt fit: only %d of its %d messages are sent.", e.MessagesAfter, e.MessagesBefore)
 	}
-}
-
-// retry prints that a request is retried after a wait.
-func (t *terminal) retry(why error, wait time.Duration) {
-	if transient, ok := errors.AsType[*chat.TransientError](why); ok && transient.Err != nil {
-		why = transient.Err
-	}
-	t.note("  Trying again in %v: %v", wait.Round(time.Second), why)
 }
 
 // repaired notes once that parts of the conversation were changed so that this model accepts them, because another

@@ -102,44 +102,38 @@ func (c *conversation) newest(ctx context.Context) (entry.Entry, error) {
 	return entry.Entry{}, nil
 }
 
-// answer asks the model until it calls no more tools.
+// answer has the agent go on until it has answered.
 func (c *conversation) answer(ctx context.Context, maxTokens int) error {
-	steps := &agent.Agent{
-		Compactor: c.compactor, Prompt: c.prompt, MaxTokens: maxTokens, Tools: []chat.Toolbox{recall.Tools{}},
+	last := ""
+	worker := &agent.Agent{
+		Compactor: c.compactor, Prompt: c.prompt, MaxTokens: maxTokens, Limits: agent.Limits{Steps: maxRounds},
+		Tools: []chat.Toolbox{recall.Tools{}}, // add functions of your own here, made by agent.Tool
 		Stream: func(d chat.Delta) {
 			if text, ok := d.(chat.Text); ok && text != "" {
 				c.out.send("text", map[string]string{"text": string(text)})
 			}
 		},
-		OnRetry: func(error, time.Duration) { c.out.send("retry", struct{}{}) },
+		OnStep: func(_ context.Context, answer agent.Answer) error {
+			last = answer.Entry
+			calls := answer.Message().ToolCalls
+			c.out.send("answer", map[string]any{
+				"entry": answer.Entry, "text": answer.Message().Text(), "calls": calls, "done": len(calls) == 0 && !answer.GoOn,
+				"tokens": answer.Result.Tokens, "budget": answer.Result.Budget,
+			})
+			for _, e := range answer.Results {
+				c.out.send("result", map[string]string{"entry": e.ID, "text": clip(e.Message().Text(), maxShown)})
+			}
+			return nil
+		},
 	}
-	for range maxRounds {
-		answer, err := steps.Step(ctx)
-		if answer.Entry == "" {
-			return err
-		}
-		calls := answer.Message().ToolCalls
-		done := len(calls) == 0 && !answer.GoOn
-		c.out.send("answer", map[string]any{
-			"entry": answer.Entry, "text": answer.Message().Text(), "calls": calls, "done": done,
-			"tokens": answer.Result.Tokens, "budget": answer.Result.Budget,
-		})
-		if done {
-			return nil // the answer is stored, even if the policy's work after the turn failed
-		}
-		for _, e := range answer.Results {
-			c.out.send("result", map[string]string{"entry": e.ID, "text": clip(e.Message().Text(), maxShown)})
-		}
-		for _, call := range answer.Open { // run tools of your own here
-			result := chat.ToolResult(call.ID, "there is no tool "+call.Name)
-			result.IsError = true
-			err = errors.Join(err, c.session.Append(ctx, result))
-		}
-		if err != nil {
-			return err
-		}
+	answer, err := worker.Run(ctx, "")
+	if _, long := errors.AsType[*agent.LimitError](err); long {
+		return errLong
 	}
-	return errLong
+	if answer.Entry != "" && answer.Entry != last && len(answer.Message().ToolCalls) == 0 {
+		return worker.OnStep(ctx, answer) // the answer is stored, even if the policy's work after the turn failed
+	}
+	return err
 }
 
 // clip returns the beginning of a text.

@@ -54,8 +54,8 @@ func TestTheModelLooksUpTheTranscript(t *testing.T) {
 
 	c.ok("POST", session+"/branch", object{"entry": kept[3]["entry"]}) // as if the process had ended there
 	list = c.say(session, "")
-	require.Equal(t, true, list[len(list)-1].data["done"], "a call without its result counts as interrupted")
-	require.Len(t, c.transcript(session), 5)
+	require.Equal(t, true, list[len(list)-1].data["done"], "the look-up is made again")
+	require.Len(t, c.transcript(session), 6)
 }
 
 func TestEachInvalidRequestHasItsStatusAndType(t *testing.T) {

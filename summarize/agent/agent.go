@@ -1,42 +1,46 @@
-// Package agent makes one step of an agent in one call: it renders the prompt, asks the model and appends the answer.
+// Package agent runs an agent on a session: it renders the prompt, asks the model, answers its calls and appends what is
+// said, until the model has finished.
 //
-//	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
-//	for {
-//		answer, err := steps.Step(ctx)
-//		if err != nil {
-//			return err
-//		}
-//		if len(answer.Open) == 0 && !answer.GoOn {
-//			return nil
-//		}
-//		for _, call := range answer.Open {
-//			if err := session.Append(ctx, run(ctx, call)); err != nil {
-//				return err
-//			}
-//		}
-//	}
+//	read, err := agent.Tool("read_file", "Reads a file.", func(_ context.Context, f struct {
+//		Path string `json:"path"`
+//	}) (string, error) {
+//		data, err := root.ReadFile(f.Path)
+//		return string(data), err
+//	})
+//	...
+//	worker := &agent.Agent{Compactor: compactor, System: "You answer questions about files.", Tools: []chat.Toolbox{read, recall.Tools{}}}
+//	answer, err := worker.Run(ctx, question)
 //
-// [Agent.Step] does the following:
+// [Agent.Run] appends what the user says and makes steps. After a crash, Run with an empty text goes on where the session
+// ends. [Agent.Step] makes one step, for a loop of your own:
 //
 //   - It renders the prompt, and compacts the session if it must.
 //   - It asks the model. After a transient failure it waits and tries again.
 //   - If the provider refuses the request as too large, it asks again as [summarize.Compactor.Recover] says, with a
 //     smaller request.
-//   - It answers the calls of the tools of package recall, if it offers them ([Agent].Recall), and compacts when the model
-//     asks for it ([Agent].Compact).
-//   - It appends the answer, these results, and the usage that the provider reported.
+//   - It appends the answer, and the usage that the provider reported.
+//   - It answers the calls of its toolboxes ([Agent].Tools), up to eight at once, and appends each result as it ends.
 //   - When the turn is over, it compacts the session if the policy says so.
 //
-// The caller appends what the user says and what other tools return.
+// # Tools
 //
-// If the budget changes between steps, because a sizing.Calibrated counter learns, set it with
-// [summarize.Compactor.Retarget].
+// A [chat.Toolbox] is a function ([Tool]), or one of recall.Tools, skills.Skills, tools.Deferred and
+// [summarize.CompactTool], or a type of yours. What goes wrong in one becomes a failed result, which the model reads: an error,
+// a panic, wrong arguments, no return within [Limits].Call. Results of parallel calls are shown in the order of the calls.
+// The policy decides whether a large one is shown as a preview (policy.Clear.Preview, [history.PreviewRule]), and none takes more than
+// half of the prompt ([history.Limits]).
 //
-// With Recall the model can read and search all that the session holds, also what its prompt no longer shows:
+// Tools of the target that no toolbox has are the caller's: Run returns their calls as [Answer].Open. Append their results,
+// and Run again with an empty text.
 //
-//	session, err := history.Open("session.jsonl", history.Options{Recall: true})
-//	...
-//	steps := &agent.Agent{Compactor: compactor, Prompt: prompt, Recall: &recall.Tools{}}
+// # What a user says meanwhile
+//
+// A message that is appended while the model answers stands behind the answer and its results, and is answered next.
+//
+// # Counting
+//
+// If the target's tokenizer has a method Observe, as that of sizing.Calibrated has, it hears of each answer. If the budget
+// changes between steps because it has learnt, set it with [summarize.Compactor.Retarget].
 //
 // A step costs a render, a request to a model and an append. A compaction costs one or more further requests; see
 // package summarize.
@@ -48,6 +52,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,6 +65,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	internal "github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/internal/toolbox"
@@ -69,40 +75,52 @@ import (
 // ErrNothingSaid reports that a step was to be made on a session in which nothing was said.
 var ErrNothingSaid = errors.New("agent: the session is empty: append what the user says before the step")
 
+var errNoCompactor = errors.New("agent: Agent.Compactor is not set: set the compactor that renders the prompt")
+
 // Agent makes the steps of an agent on a session. Set the fields before the first step. Steps must not overlap.
 type Agent struct {
-	// Compactor renders the prompt. Its target has the model that is asked, and the tools. The agent does not close it.
+	// Compactor renders the prompt. Its target has the model that is asked, and its observers hear of what the agent does. The
+	// agent does not close it.
 	Compactor *summarize.Compactor
-	// Prompt that shows the session. Defaults to the conversation alone, a [history.All] of the compactor's session.
+	// Prompt that shows the session. Defaults to System and the conversation, a [history.All] of the compactor's session.
 	Prompt elements.Node
+	// System prompt of an agent without Prompt. None by default.
+	System string
+	// Tools that the step declares, beside those of the target and of the prompt, and whose calls it answers. What they take
+	// is taken from the target's budget, so that the request stays as large as it may be. A recall.Tools defaults to the
+	// compactor's session, which must have been opened with [history.Options].Recall, and to answers of an eighth of the
+	// budget, less if the model makes more than two calls at once. A [summarize.CompactTool] defaults to the compactor.
+	Tools []chat.Toolbox
 	// MaxTokens limits an answer. Defaults to the model's own limit.
 	MaxTokens int
 	// Temperature of sampling. Defaults to the model's own.
 	Temperature *float64
 	// ToolChoice says whether the model may call tools. Defaults to [chat.ToolChoiceAuto].
 	ToolChoice chat.ToolChoice
-	// Tools that the step declares, beside those of the target and of the prompt, and whose calls it answers. What they take
-	// is taken from the target's budget, so that the request stays as large as it may be. A recall.Tools defaults to the
-	// compactor's session, which must have been opened with [history.Options].Recall, and to answers of an eighth of the
-	// budget, less if the model makes more than two calls at once. A [summarize.CompactTool] defaults to the compactor.
-	Tools []chat.Toolbox
 	// Stream, if set, is called with each piece of an answer as it arrives. If an answer fails halfway and is requested
-	// again, it streams from the start again; OnRetry is called in between.
+	// again, it streams from the start again; observers hear an event.Retrying in between.
 	Stream func(chat.Delta)
-	// Attempts limits how often a request is made, and how often a prompt is rendered that needs a summary to fit,
-	// while the failure is transient ([*chat.TransientError]). Defaults to 4.
+	// OnStep, if set, is called after each step of [Agent.Run], when its calls are answered. An error ends the run.
+	OnStep func(context.Context, Answer) error
+	// Limits of a run and of a call.
+	Limits Limits
+	// Retry says how often a request is made that fails.
+	Retry Retry
+
+	boxes    *toolbox.Boxes
+	declared []chat.Tool // of Tools, in the target now
+	unpriced bool        // it was said that a price is not known
+}
+
+// Retry says how often a request is made, and how often a prompt is rendered that needs a summary to fit, while the failure
+// is transient ([*chat.TransientError]). Observers hear an event.Retrying before each wait.
+type Retry struct {
+	// Attempts in all. Defaults to 4.
 	Attempts int
 	// Wait is the time before the second attempt. It doubles with each further attempt, and is at least the time that
 	// the provider asks for. Defaults to 2 seconds. MaxWait is its upper limit; if a provider asks for more, the step
 	// fails. Defaults to 30 seconds.
 	Wait, MaxWait time.Duration
-	// OnRetry, if set, is called before the wait for another attempt.
-	OnRetry func(err error, wait time.Duration)
-	// Observe, if set, is called after each answered request. The method Observe of a sizing.Calibrated fits here.
-	Observe func(chat.Request, chat.Response)
-
-	boxes    *toolbox.Boxes
-	declared []chat.Tool // of Tools, in the target now
 }
 
 // Answer holds the outcome of a step.
@@ -120,8 +138,8 @@ type Answer struct {
 	Results []entry.Entry
 	// Refusals is the number of times that the provider refused the request as too large.
 	Refusals int
-	// GoOn reports whether to make another step although no call is open, because the step has answered all calls, or
-	// because the policy appended a message in the user's place after the turn.
+	// GoOn reports whether to make another step although no call is open: the step has answered all calls, the user said
+	// something meanwhile, or the policy appended a message in the user's place after the turn.
 	GoOn bool
 }
 
@@ -141,11 +159,11 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // An answer that says nothing ([*chat.EmptyError]) is asked for once more if that may help. If it says nothing again, the turn
 // is over: no message is appended, the observers of the compactor hear of it (event.Empty), and the error is nil.
 //
-// If another process appended a message to the session in the meantime, the answer is not appended, and the error is a
-// [*storage.ConflictError].
+// What a user said meanwhile, in this process or another, is placed behind the answer ([history.Session.AddBehind]). If
+// somebody else said something, the answer is not appended, and the error is a [*storage.ConflictError].
 //
-// If the model, Stream, OnRetry or Observe panics, ends its goroutine, or has not returned a second after the context
-// ended, the error is a [*policy.CallbackError]. If Observe fails like this, the answer is not appended.
+// If the model, Stream or the tokenizer panics, ends its goroutine, or has not returned a second after the context
+// ended, the error is a [*policy.CallbackError].
 func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	defer func() {
 		if a.Compactor != nil && a.Compactor.Session != nil {
@@ -153,13 +171,11 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 		}
 	}()
 	if a.Compactor == nil {
-		return answer, errors.New("agent: Agent.Compactor is not set: set the compactor that renders the prompt")
+		return answer, errNoCompactor
 	}
-	before, err := newest(ctx, a.Compactor.Session)
-	switch {
-	case err != nil:
+	if said, err := newest(ctx, a.Compactor.Session); err != nil {
 		return answer, err
-	case before == "" && a.Compactor.Session != nil:
+	} else if said == "" && a.Compactor.Session != nil {
 		return answer, ErrNothingSaid
 	}
 	prompt, err := a.offer(ctx)
@@ -170,6 +186,7 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 		return answer, err
 	}
 	var refused error
+	leaf := "" // of the session that the prompt shows
 	for {
 		result, err := a.render(ctx, prompt, refused)
 		if refused != nil && errors.Is(err, refused) { // nothing was tried
@@ -181,6 +198,9 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 			return answer, err
 		}
 		answer.Result = result
+		if leaf = a.Compactor.Shown(result); leaf == "" {
+			leaf = a.Compactor.Session.Leaf()
+		}
 		if answer.Response, refused = a.ask(ctx, result); refused == nil {
 			break
 		}
@@ -203,19 +223,13 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	}
 	write, done := callback.Outlive(ctx) // append even if the context ends now
 	defer done()
-	// The session's own check finds no conflict if the compactor has written after the others' messages.
-	after, err := newest(write, a.Compactor.Session)
-	if err == nil && after != before {
-		err = &storage.ConflictError{}
-	}
 	again := false // the answer before was cut off too
-	if err == nil && cutOff(answer.Response) {
-		again, err = a.wasCutOff(write)
+	if cutOff(answer.Response) {
+		if again, err = a.wasCutOff(write); err != nil {
+			return answer, fmt.Errorf("agent: appending the answer: %w", err)
+		}
 	}
-	var added []entry.Entry
-	if err == nil {
-		added, err = a.Compactor.Session.Add(write, entries...)
-	}
+	added, err := a.place(write, leaf, entries)
 	if err != nil {
 		return answer, fmt.Errorf("agent: appending the answer: %w", err)
 	}
@@ -232,8 +246,39 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	}
 	if answer.GoOn, err = a.Compactor.AfterTurn(ctx, prompt); err != nil && ctx.Err() != nil {
 		return answer, context.Cause(ctx)
+	} // if the prompt does not fit now, the next step returns the error
+	if last, err := newest(write, a.Compactor.Session); err == nil && last != answer.Entry {
+		answer.GoOn = true
 	}
-	return answer, nil // if the prompt does not fit now, the next step returns the error
+	return answer, nil
+}
+
+// placing is how often something is added while other processes write.
+const placing = 5
+
+// place adds an answer behind the entry up to which the model was asked.
+func (a *Agent) place(ctx context.Context, leaf string, entries []entry.Entry) ([]entry.Entry, error) {
+	return a.refreshed(ctx, func() ([]entry.Entry, error) { return a.Compactor.Session.AddBehind(ctx, leaf, entries...) })
+}
+
+// add adds messages, behind what other processes say meanwhile.
+func (a *Agent) add(ctx context.Context, messages ...chat.Message) ([]entry.Entry, error) {
+	entries := make([]entry.Entry, len(messages))
+	for i, m := range messages {
+		entries[i].Body = entry.Message{Message: m}
+	}
+	return a.refreshed(ctx, func() ([]entry.Entry, error) { return a.Compactor.Session.Add(ctx, entries...) })
+}
+
+// refreshed calls f, and calls it again once the session has read what other processes said.
+func (a *Agent) refreshed(ctx context.Context, f func() ([]entry.Entry, error)) (added []entry.Entry, err error) {
+	for range placing {
+		added, err = f()
+		if _, conflict := errors.AsType[*storage.ConflictError](err); !conflict || a.Compactor.Session.Refresh(ctx) != nil {
+			break
+		}
+	}
+	return added, err
 }
 
 // answerCalls has the toolboxes answer calls, and appends each result as it ends. It returns the calls that none of them has.
@@ -241,10 +286,9 @@ func (a *Agent) answerCalls(ctx context.Context, calls []chat.ToolCall) (open []
 	write, done := callback.Outlive(ctx)
 	defer done()
 	open, err = a.boxes.AnswerAll(ctx, calls, func(call chat.ToolCall, result chat.Message) error {
-		added, err := a.Compactor.Session.Add(write, entry.Entry{Body: entry.Message{Message: result}})
+		added, err := a.add(write, result)
 		if err != nil && write.Err() == nil { // it may be the result that the session refuses
-			failed := chat.FailedResult(call.ID, "The result cannot be kept: "+err.Error())
-			if again, err2 := a.Compactor.Session.Add(write, entry.Entry{Body: entry.Message{Message: failed}}); err2 == nil {
+			if again, failed := a.add(write, chat.FailedResult(call.ID, "The result cannot be kept: "+err.Error())); failed == nil {
 				added, err = again, nil
 			}
 		}
@@ -279,10 +323,18 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 	session, target := a.Compactor.Session, a.Compactor.Current()
 	prompt := a.Prompt
 	if prompt == nil {
-		prompt = history.All{Session: session}
+		nodes := elements.Nodes{}
+		if strings.TrimSpace(a.System) != "" {
+			nodes = append(nodes, elements.Message(elements.Props{Required: true}, chat.SystemMessage(a.System)))
+		}
+		prompt = append(nodes, history.All{Session: session})
 	}
 	if a.boxes == nil {
 		a.boxes = toolbox.New(a.Tools, a.Compactor)
+		a.boxes.Limit = a.Limits.Call
+		a.boxes.Failed = func(ctx context.Context, tool string, err error) {
+			a.Compactor.Emit(ctx, event.Event{Kind: event.ToolFailed, Hook: tool, Err: err})
+		}
 	}
 	if len(a.Tools)+len(a.declared) == 0 || session == nil || target.Tokenizer == nil { // the compactor returns the error
 		return prompt, nil
@@ -349,8 +401,10 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 			}
 			empty = true
 		}
-		if err == nil && a.Observe != nil {
-			err = guard(ctx, "Agent.Observe", func() { a.Observe(req, response) })
+		if learns, ok := target.Tokenizer.(interface {
+			Observe(chat.Request, chat.Response)
+		}); ok && err == nil {
+			err = guard(ctx, internal.NameTokenizer, func() { learns.Observe(req, response) })
 		}
 		return response, err
 	})
@@ -403,19 +457,12 @@ func (a *Agent) hint(ctx context.Context, err error) string {
 
 // again calls f, and calls it again after transient failures.
 func again[T any](ctx context.Context, a *Agent, f func() (T, error)) (T, error) {
-	attempts := a.Attempts
+	attempts := a.Retry.Attempts
 	if attempts <= 0 {
 		attempts = 4
 	}
-	var failedHook error
-	got, err := retry.Do(ctx, retry.Policy{Attempts: attempts, Wait: a.Wait, Most: a.MaxWait, Before: func(err error, wait time.Duration) bool {
-		if a.OnRetry != nil {
-			failedHook = guard(ctx, "Agent.OnRetry", func() { a.OnRetry(err, wait) })
-		}
-		return failedHook == nil
+	return retry.Do(ctx, retry.Policy{Attempts: attempts, Wait: a.Retry.Wait, Most: a.Retry.MaxWait, Before: func(err error, wait time.Duration) bool {
+		a.Compactor.Emit(ctx, event.Event{Kind: event.Retrying, Asked: event.Asked{Model: a.Compactor.Current().Name, Wait: wait}, Err: err})
+		return true
 	}}, f)
-	if failedHook != nil {
-		err = fmt.Errorf("%w (before another attempt after: %w)", failedHook, err)
-	}
-	return got, err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -76,6 +77,23 @@ func newAgent(t *testing.T, budget int, p policy.Policy, model ...func(context.C
 	}}
 }
 
+// onRetry has a function called before each further attempt.
+func onRetry(a *agent.Agent, f func(err error, wait time.Duration)) {
+	a.Compactor.Observers = append(a.Compactor.Observers, summarize.OnEvent(func(e event.Event) {
+		if e.Kind == event.Retrying && e.Plan == "" {
+			f(e.Err, e.Wait)
+		}
+	}))
+}
+
+// observing is a tokenizer that hears of answers.
+type observing struct {
+	sizing.Estimator
+	observe func(chat.Request, chat.Response)
+}
+
+func (o observing) Observe(req chat.Request, r chat.Response) { o.observe(req, r) }
+
 // kinds returns the types of a session's entries.
 func kinds(t *testing.T, s *history.Session) (list []entry.Type) {
 	t.Helper()
@@ -122,7 +140,7 @@ func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
 }
 
 // The compactor's own entries, such as a plan, may follow the messages of others. An answer must not.
-func TestAMessageOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
+func TestAnAnswerOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 	store := &storage.Memory{}
 	session, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
@@ -130,7 +148,7 @@ func TestAMessageOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 	other, err := history.New(t.Context(), store, history.Options{})
 	require.NoError(t, err)
 	a := newAgent(t, 1000, policy.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
-		require.NoError(t, other.Append(ctx, chat.UserMessage("And in the town?")))
+		require.NoError(t, other.Append(ctx, chat.AssistantMessage("Nothing.")))
 		_, err := session.Add(ctx, entry.Entry{Body: entry.PlanEnd{Outcome: entry.PlanFailed}})
 		require.NoError(t, err)
 		return says("Three ships.")(ctx, req)
@@ -160,10 +178,10 @@ func TestARequestHoldsTheRenderedPromptAndTheAgentsSettings(t *testing.T) {
 		return says("Three ships.")(t.Context(), req)
 	})
 	a.MaxTokens, a.Temperature, a.ToolChoice = 77, new(0.5), chat.ToolChoiceRequired
-	a.Observe = func(req chat.Request, response chat.Response) {
+	a.Compactor.Target.Tokenizer = observing{observe: func(req chat.Request, response chat.Response) {
 		observed = req
 		require.Equal(t, 70, response.Usage.Input)
-	}
+	}}
 	answer, err := a.Step(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, chat.Request{
@@ -196,12 +214,12 @@ func TestTransientFailuresAreRetriedAfterAWait(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newAgent(t, 1000, policy.Policy{}, test.model...)
-				a.Attempts = test.attempts
+				a.Retry.Attempts = test.attempts
 				var waits []time.Duration
-				a.OnRetry = func(err error, wait time.Duration) {
+				onRetry(a, func(err error, wait time.Duration) {
 					require.ErrorIs(t, err, busy)
 					waits = append(waits, wait)
-				}
+				})
 				start := time.Now()
 				_, err := a.Step(t.Context())
 				require.ErrorIs(t, err, test.want)
@@ -234,7 +252,7 @@ func TestAWaitEndsWithTheContext(t *testing.T) {
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		a := newAgent(t, 1000, policy.Policy{}, fails(&chat.TransientError{Err: errors.New("busy")}))
-		a.OnRetry = func(error, time.Duration) { cancel(why) }
+		onRetry(a, func(error, time.Duration) { cancel(why) })
 		start := time.Now()
 		_, err := a.Step(ctx)
 		require.ErrorIs(t, err, why)
@@ -323,7 +341,7 @@ func TestAStepRetriesASummaryThatThePromptNeeds(t *testing.T) {
 				})
 				talk(t, a.Compactor.Session, 20)
 				var waits []time.Duration
-				a.OnRetry = func(_ error, wait time.Duration) { waits = append(waits, wait) }
+				onRetry(a, func(_ error, wait time.Duration) { waits = append(waits, wait) })
 				answer, err := a.Step(t.Context())
 				require.ErrorIs(t, err, test.want)
 				require.Equal(t, test.waits, waits)
@@ -481,7 +499,7 @@ func TestMissingAndDoubledCallIDsAreReplaced(t *testing.T) {
 					a.Stream = func(d chat.Delta) { heard.Hear(t, d) }
 				}
 				var observed []chat.ToolCall
-				a.Observe = func(_ chat.Request, r chat.Response) { observed = r.Message.ToolCalls }
+				a.Compactor.Target.Tokenizer = observing{observe: func(_ chat.Request, r chat.Response) { observed = r.Message.ToolCalls }}
 				for range 3 {
 					heard = &providertest.Heard{}
 					answer, err := a.Step(t.Context())
@@ -535,7 +553,7 @@ func TestACancelAfterTheAppendReturnsTheCauseAndTheEntry(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	a := newAgent(t, 1000, policy.Policy{}, says("Three ships."))
-	a.Observe = func(chat.Request, chat.Response) { cancel(why) }
+	a.Compactor.Target.Tokenizer = observing{observe: func(chat.Request, chat.Response) { cancel(why) }}
 	answer, err := a.Step(ctx)
 	require.ErrorIs(t, err, why)
 	require.NotEmpty(t, answer.Entry)
@@ -549,12 +567,8 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { fault(); return chat.Response{}, nil })
 		},
 		"Request.Stream": func(a *agent.Agent, fault func()) { a.Stream = func(chat.Delta) { fault() } },
-		"Agent.Observe":  func(a *agent.Agent, fault func()) { a.Observe = func(chat.Request, chat.Response) { fault() } },
-		"Agent.OnRetry": func(a *agent.Agent, fault func()) {
-			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
-				return chat.Response{}, &chat.TransientError{Err: errors.New("busy")}
-			})
-			a.OnRetry = func(error, time.Duration) { fault() }
+		"Target.Tokenizer": func(a *agent.Agent, fault func()) {
+			a.Compactor.Target.Tokenizer = observing{observe: func(chat.Request, chat.Response) { fault() }}
 		},
 	} {
 		for how, fault := range faults {
@@ -584,7 +598,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 					close(release)
 					synctest.Wait()
 
-					a.Stream, a.Observe, a.OnRetry = nil, nil, nil
+					a.Stream, a.Compactor.Target.Tokenizer = nil, sizing.Estimator{}
 					a.Compactor.Target.Model = healthy
 					answer, err := a.Step(t.Context())
 					require.NoError(t, err)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/recall"
@@ -35,33 +34,20 @@ func Example() {
 		Session: session,
 		Target: summarize.Target{
 			Model: model, Tokenizer: sizing.Estimator{}, Budget: 8000,
-			Tools: []chat.Tool{{Name: "where", Description: "Where the user is."}},
 		},
 		Policy: copilotchat.Policy(),
 	}
 	defer compactor.Close()
-	steps := &agent.Agent{Compactor: compactor, Prompt: el.Prompt(
-		el.System(el.Text("You know the weather.")),
-		history.All{Session: session},
-	)}
-	if err := session.Append(ctx, chat.UserMessage("How warm is it here?")); err != nil {
+	where, err := agent.Tool("where", "Where the user is.", func(context.Context, struct{}) (string, error) { return "Halifax", nil })
+	if err != nil {
 		log.Fatal(err)
 	}
-	for {
-		answer, err := steps.Step(ctx)
-		if err != nil {
-			log.Fatal(err)
-		}
-		for _, call := range answer.Open {
-			if err := session.Append(ctx, chat.ToolResult(call.ID, "Halifax")); err != nil { // run the tool here
-				log.Fatal(err)
-			}
-		}
-		if len(answer.Open) == 0 && !answer.GoOn {
-			fmt.Println(answer.Message().Text())
-			return
-		}
+	worker := &agent.Agent{Compactor: compactor, System: "You know the weather.", Tools: []chat.Toolbox{where}}
+	answer, err := worker.Run(ctx, "How warm is it here?")
+	if err != nil {
+		log.Fatal(err)
 	}
+	fmt.Println(answer.Message().Text())
 	// Output: It is 14 °C in Halifax.
 }
 
@@ -90,28 +76,18 @@ func Example_recall() {
 		Session: session, Policy: copilotchat.Policy(), Target: summarize.Target{Model: model, Tokenizer: sizing.Estimator{}, Budget: 8000},
 	}
 	defer compactor.Close()
-	steps := &agent.Agent{Compactor: compactor, Tools: []chat.Toolbox{recall.Tools{}}, Prompt: el.Prompt(
-		history.All{Session: session},
-	)}
 	err = session.Append(ctx, chat.UserMessage("The door code is 4711."), chat.AssistantMessage("I will remember it."))
 	if err == nil {
 		err = session.Compact(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage("(We talked about a door.)")}})
 	}
-	if err == nil {
-		err = session.Append(ctx, chat.UserMessage("What was the door code?"))
-	}
 	if err != nil {
 		log.Fatal(err)
 	}
-	for {
-		answer, err := steps.Step(ctx)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if len(answer.Open) == 0 && !answer.GoOn { // no call is left open: the step answers look-ups
-			fmt.Println(answer.Message().Text())
-			return
-		}
+	worker := &agent.Agent{Compactor: compactor, Tools: []chat.Toolbox{recall.Tools{}}}
+	answer, err := worker.Run(ctx, "What was the door code?")
+	if err != nil {
+		log.Fatal(err)
 	}
+	fmt.Println(answer.Message().Text())
 	// Output: It is 4711.
 }

@@ -26,7 +26,8 @@ const (
 	Answered Kind = "answered"
 	// Refused: a model returned no usable summary in one mode; Err says why. The next one is asked.
 	Refused Kind = "refused"
-	// Retrying: a model is asked again after Wait, because its failure Err may pass.
+	// Retrying: a model is asked again after Wait, because its failure Err may pass: for a summary, or by an agent (agent.Agent)
+	// for its next step, then without a Plan.
 	Retrying Kind = "retrying"
 	// Waiting: a prompt waits for a summary that is being made in the background.
 	Waiting Kind = "waiting"
@@ -65,6 +66,8 @@ const (
 	Noted Kind = "noted"
 	// Empty: an answer of the agent's model ended in order and says nothing, so the turn is over and no message was written.
 	Empty Kind = "empty answer"
+	// ToolFailed: a tool of an agent (Hook) failed, Err says how; the model is told. A mistake in its arguments is not one.
+	ToolFailed Kind = "tool failed"
 	// Titled: a summary got its title.
 	Titled Kind = "titled"
 	// Reported: the provider, or a remote agent, reported a compaction of its own (summarize.Compactor.Reported).
@@ -289,7 +292,7 @@ func (e Event) Level() slog.Level {
 		return slog.LevelWarn
 	}
 	switch e.Kind {
-	case Failed, Dropped, HookFailed, Truncated, LetGo, ModelUnknown, Noted, Empty, CacheBroken:
+	case Failed, Dropped, HookFailed, ToolFailed, Truncated, LetGo, ModelUnknown, Noted, Empty, CacheBroken:
 		return slog.LevelWarn
 	case Usage, Answered:
 		return slog.LevelDebug

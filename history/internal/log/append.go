@@ -127,6 +127,19 @@ func (l *Log) readOn(ctx context.Context, r *Reader, p Path, end storage.Positio
 
 // Add adds entries of any kind, all or none, and returns them as added. See history.Session.Add.
 func (l *Log) Add(ctx context.Context, entries ...entry.Entry) ([]entry.Entry, error) {
+	entries, err := l.redacted(ctx, entries)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.begins(ctx); err != nil {
+		return nil, err
+	}
+	defer l.writing.Release()
+	return l.add(ctx, entries, false)
+}
+
+// redacted returns entries as they are written.
+func (l *Log) redacted(ctx context.Context, entries []entry.Entry) ([]entry.Entry, error) {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		e, err := entries[i].Redact(ctx, l.options.Redact) // before anything is locked
@@ -135,11 +148,67 @@ func (l *Log) Add(ctx context.Context, entries ...entry.Entry) ([]entry.Entry, e
 		}
 		entries[i] = e
 	}
+	return entries, nil
+}
+
+// AddBehind adds entries behind an entry. See history.Session.AddBehind.
+func (l *Log) AddBehind(ctx context.Context, id string, entries ...entry.Entry) ([]entry.Entry, error) {
+	entries, err := l.redacted(ctx, entries)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
 	if err := l.begins(ctx); err != nil {
 		return nil, err
 	}
 	defer l.writing.Release()
-	return l.add(ctx, entries, false)
+	parent, again, err := l.since(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	entries[0].Parent = parent
+	added, err := l.add(ctx, append(entries, again...), false)
+	if err != nil {
+		return nil, err
+	}
+	return added[:len(entries)], nil
+}
+
+// since returns what was added behind an entry from the first on that was said, to be added again, and the parent of that;
+// "" and nothing if nothing was said. The caller holds writing.
+func (l *Log) since(ctx context.Context, id string) (parent string, again []entry.Entry, err error) {
+	r, p, _, err := l.State()
+	if err != nil {
+		return "", nil, err
+	}
+	at := p.Index(id)
+	if at < 0 {
+		return "", nil, &storage.ConflictError{}
+	}
+	first := slices.IndexFunc(p.Nodes[at+1:], func(n Node) bool { return n.Kind.Said() })
+	if first < 0 {
+		return "", nil, nil
+	}
+	nodes := p.Nodes[at+1+first:]
+	for _, n := range nodes {
+		switch n.Kind {
+		case entry.KindPlan, entry.KindCompaction, entry.KindBranch, entry.KindErasure:
+			return "", nil, &storage.ConflictError{}
+		}
+		if n.Kind.Shown() && !n.Kind.StartsTurn() {
+			return "", nil, &storage.ConflictError{}
+		}
+	}
+	if again, err = r.List(ctx, nodes); err != nil {
+		return "", nil, err
+	}
+	for i := range again {
+		if u, ok := again[i].Body.(entry.Usage); ok && u.Of == "" {
+			u.Of = again[i].Parent
+			again[i].Body = u
+		}
+		again[i].ID, again[i].Parent = "", ""
+	}
+	return p.Nodes[at+first].ID, again, nil
 }
 
 // Branch continues the session from an entry on this branch or another; from "" a new conversation starts. See
