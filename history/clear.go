@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // ClearRule says which old tool output a session no longer shows, and what replaces it. It asks no model, and nothing
@@ -60,7 +61,7 @@ func (o ClearedOutput) After(words string) string {
 
 // clearNote is the default for [ClearRule.Placeholder].
 func clearNote(o ClearedOutput) string {
-	return leftOutNote("output of "+strconv.Itoa(o.Tokens)+" tokens", o.Handle)
+	return plaintext.LeftOut("output of "+strconv.Itoa(o.Tokens)+" tokens", o.Handle)
 }
 
 // Clearable describes what a rule would clear, for deciding whether that pays.

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
@@ -164,7 +165,7 @@ func (l *looking) clearArguments(c *Clearable, o output) int {
 		if n < l.Arguments {
 			return text
 		}
-		return leftOutNote(strconv.Itoa(n)+" tokens", l.handles.ofShown(o.in, o.entry))
+		return plaintext.LeftOut(strconv.Itoa(n)+" tokens", l.handles.ofShown(o.in, o.entry))
 	}
 	text, err := mapStrings(o.call.Arguments, note)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // Limits bound how much of a round is shown, as fractions of the prompt's budget ([elements.Sizing].PromptBudget).
@@ -241,7 +242,7 @@ func leftOut(t chat.Tokenizer, p chat.Part, handle string) string {
 	case chat.Document:
 		kind = "a document (" + p.MediaType + ")"
 	}
-	return leftOutNote(fmt.Sprintf("%s of %d tokens", kind, t.CountPart(p)), handle)
+	return plaintext.LeftOut(fmt.Sprintf("%s of %d tokens", kind, t.CountPart(p)), handle)
 }
 
 // clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. The result is still

@@ -232,12 +232,12 @@ func ExampleSession_Add() {
 	fmt.Println(model.Body.(entry.ModelChange).Model)
 	// Output:
 	// user: The user ran a command.
-	// <command>
+	// <shell-command>
 	// go vet ./...
-	// </command>
-	// <output>
+	// </shell-command>
+	// <shell-output>
 	// main.go:3: undefined: x
-	// </output>
+	// </shell-output>
 	// It exited with code 1.
 	// user: What does that mean?
 	// gpt-4o

@@ -2,7 +2,6 @@ package history
 
 import (
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -64,14 +63,6 @@ func (h handles) ofText(e entry.Entry, text func() string, from, to int) string 
 	return ""
 }
 
-// leftOutNote returns what stands for something that is left out whole.
-func leftOutNote(what, handle string) string {
-	if handle != "" {
-		handle = ": " + handle
-	}
-	return "[" + what + " left out here" + handle + "]"
-}
-
 // marking returns the text that stands for what was cut from offset from to offset to of a text of n tokens or bytes.
 type marking func(n int, unit string, from, to int) string
 
@@ -119,8 +110,5 @@ func (h handles) ofShown(r *openRound, e entry.Entry) string {
 
 // cutNote returns what stands for the middle of a text.
 func cutNote(n int, unit, handle string) string {
-	if handle != "" {
-		handle = ": " + handle
-	}
-	return "\n[... " + strconv.Itoa(n) + " " + unit + " cut here" + handle + " ...]\n"
+	return "\n" + plaintext.CutHere(n, unit, handle) + "\n"
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -205,12 +204,6 @@ func ExampleBranchMessages() {
 	for _, m := range messages {
 		fmt.Println(m.Text())
 	}
-	fmt.Println(prompts.WithFiles("Pinning the compiler was thought of.", entry.Files{Read: []string{"go.mod"}}))
 	// Output:
 	// I could pin the compiler.
-	// Pinning the compiler was thought of.
-	//
-	// <read-files>
-	// go.mod
-	// </read-files>
 }

@@ -136,7 +136,7 @@ func TestOfflineDigestsTheHistoryOfEveryPrompt(t *testing.T) {
 				"## Files\n- main.go\n- file-1.go\n- file-2.go\n- file-3.go\n", digest[:strings.Index(digest, "## Tool calls")])
 			require.Contains(t, digest, "## Last words of the assistant\n- ")
 			require.Contains(t, digest, "Step 3.")
-			require.Equal(t, digest, plaintext.Untagged(digest))
+			require.Equal(t, digest, plaintext.Outside(digest))
 			require.LessOrEqual(t, quarter{}.CountText(digest), m.Words)
 		})
 	}

@@ -187,7 +187,7 @@ func TestWhatASystemCutsOfTheUsersMessagesHasItsHandleBehind(t *testing.T) {
 			got := text(compactions(d.Session)[0].Messages)
 			_, behind, cut := strings.Cut(got, mark)
 			require.True(t, cut, got)
-			at := strings.Index(behind, `[read_session({"entry":"`+first+`"})]`)
+			at := strings.Index(behind, `[the rest left out here: read_session({"entry":"`+first+`"})]`)
 			require.True(t, at >= 0 && at < 7000, "%d in %s", at, behind)
 		})
 	}

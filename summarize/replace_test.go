@@ -119,7 +119,7 @@ func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
 				answer := special
 				var chain []string
 				for range 20 {
-					m.Summary = plaintext.Untagged(answer)
+					m.Summary = plaintext.Outside(answer)
 					placed, err := renderReplacement(t, r, m)
 					require.NoError(t, err)
 					m.Previous, m.PreviousSummary = placed, m.Summary
@@ -136,7 +136,7 @@ func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
 				for _, later := range chain[1:] {
 					require.Equal(t, chain[0], later)
 				}
-				require.Equal(t, plaintext.Untagged(special), chain[0])
+				require.Equal(t, plaintext.Outside(special), chain[0])
 				require.Equal(t, strings.Count(special, "&"), strings.Count(chain[0], "&"))
 			})
 		}

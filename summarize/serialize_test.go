@@ -180,7 +180,7 @@ func FuzzPlainHistory(f *testing.F) {
 			require.Equal(t, want.kind, kind)
 			if want.text != "" {
 				text, notes := compacttest.SaidIn(text)
-				require.Equal(t, plaintext.Untagged(want.text), text)
+				require.Equal(t, plaintext.Outside(want.text), text)
 				require.Zero(t, notes)
 			}
 		}

@@ -88,10 +88,13 @@ type Shell struct {
 }
 
 // CustomMessage is a message from the application, not the user, to the model: a reminder, a hook's finding. The model
-// sees it as the user's words.
+// sees it as the user's words, between tags.
 type CustomMessage struct {
 	// Name of the part of the application that it is from.
 	Name string `json:"name"`
+	// Role of a message that cannot be sent in it: [chat.RoleSystem], or [chat.RoleTool] for a result without its call. The
+	// tags name it. None by default.
+	Role chat.Role `json:"role,omitempty"`
 	// Content is shown to the model.
 	Content chat.Parts `json:"content"`
 	// Data that the application stores with it. The model does not see it.

@@ -237,7 +237,7 @@ func (c *Copies) says(b Custom) bool {
 
 // unlisted returns an index of names without those that are in the texts.
 func (c *Copies) unlisted(text string) string {
-	if !strings.HasPrefix(text, plaintext.IndexOpen) {
+	if !strings.HasPrefix(text, plaintext.IndexTag.Open()) {
 		return text
 	}
 	var left strings.Builder

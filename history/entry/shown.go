@@ -2,11 +2,12 @@ package entry
 
 import (
 	"fmt"
-	"html"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/internal/sendable"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // Shown returns the message that represents the entry in a prompt, and false if there is none. A message represents
@@ -21,62 +22,57 @@ func (e Entry) Shown() (chat.Message, bool) {
 	case CustomMessage:
 		return b.shown(), sendable.HasAnswer(sendable.Parts(b.Content))
 	case BranchSummary:
-		return chat.UserMessage(tagged("branch-summary", "", branchPreamble+b.Text)), !sendable.Blank(b.Text)
+		return b.shown(), !sendable.Blank(b.Text)
 	}
 	return chat.Message{}, false
 }
 
 const branchPreamble = "The conversation went another way before it came back to this point. What was done there:\n\n"
 
+// shown returns the summary and the files, one a line.
+func (b BranchSummary) shown() chat.Message {
+	text := branchPreamble + plaintext.Outside(b.Text)
+	for _, list := range [...]struct {
+		tag   plaintext.Tag
+		paths []string
+	}{{plaintext.ReadTag, b.Files.Read}, {plaintext.ModifiedTag, b.Files.Modified}} {
+		if len(list.paths) > 0 {
+			paths := slices.Sorted(slices.Values(list.paths))
+			for i, p := range paths {
+				paths[i] = plaintext.PathLine(p)
+			}
+			text += "\n\n" + list.tag.Holding(strings.Join(paths, "\n"))
+		}
+	}
+	return chat.UserMessage(plaintext.BranchTag.Holding(text))
+}
+
 func (b Shell) shown() chat.Message {
-	var text strings.Builder
-	text.WriteString("The user ran a command.\n")
-	text.WriteString(tagged("command", "", b.Command))
-	text.WriteByte('\n')
 	output := b.Output
 	if sendable.Blank(output) {
 		output = sendable.NoOutput
 	}
-	text.WriteString(tagged("output", "", output))
+	text := "The user ran a command.\n" + plaintext.CommandTag.Around(b.Command) + "\n" + plaintext.OutputTag.Around(output)
 	switch {
 	case b.Cancelled:
-		text.WriteString("\nIt was cancelled.")
+		text += "\nIt was cancelled."
 	case b.ExitCode != 0:
-		fmt.Fprintf(&text, "\nIt exited with code %d.", b.ExitCode)
+		text += fmt.Sprintf("\nIt exited with code %d.", b.ExitCode)
 	}
-	return chat.UserMessage(text.String())
+	return chat.UserMessage(text)
 }
 
 func (b CustomMessage) shown() chat.Message {
-	const tag = "custom-message"
-	open := "<" + tag
-	if b.Name != "" {
-		open += ` name="` + html.EscapeString(b.Name) + `"`
+	var parts chat.Parts
+	switch {
+	case b.Role == chat.RoleSystem:
+		parts = plaintext.SystemTag.Parts(b.Content)
+	case b.Role == chat.RoleTool:
+		parts = plaintext.ResultTag.Parts(b.Content)
+	case b.Name == "":
+		parts = plaintext.CustomTag.Parts(b.Content)
+	default:
+		parts = plaintext.CustomTag.Parts(b.Content, "name", b.Name)
 	}
-	open += ">\n"
-	parts := chat.Parts{chat.Text(open)}
-	say := func(text string) { // adjacent texts are joined
-		if last, ok := parts[len(parts)-1].(chat.Text); ok {
-			parts[len(parts)-1] = last + chat.Text(text)
-		} else {
-			parts = append(parts, chat.Text(text))
-		}
-	}
-	for _, p := range b.Content {
-		if text, ok := p.(chat.Text); ok {
-			say(untagged(tag, string(text)))
-		} else {
-			parts = append(parts, p)
-		}
-	}
-	say("\n</" + tag + ">")
 	return chat.Message{Role: chat.RoleUser, Content: parts}
 }
-
-// tagged puts a text between tags that it cannot close.
-func tagged(tag, attributes, text string) string {
-	return "<" + tag + attributes + ">\n" + strings.TrimSuffix(untagged(tag, text), "\n") + "\n</" + tag + ">"
-}
-
-// untagged escapes what looks like an end tag in a text.
-func untagged(tag, text string) string { return strings.ReplaceAll(text, "</"+tag, "<\\/"+tag) }

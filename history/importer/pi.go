@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -108,6 +109,9 @@ func (p *piReader) entry(r *Record, o *wire.Object, raw []byte, notes *pending) 
 		return p.compaction(r, o, notes)
 	case "branch_summary":
 		b := entry.BranchSummary{From: o.OptionalText("fromId"), Summary: piSummary(o)}
+		if len(b.Files.Read)+len(b.Files.Modified) > 0 { // they are shown behind the text
+			b.Text = strings.TrimSpace(fileLists.ReplaceAllString(b.Text, ""))
+		}
 		b.Data = o.Remainder()
 		r.Body = b
 	case "custom_message":
@@ -166,6 +170,9 @@ func (p *piReader) compaction(r *Record, o *wire.Object, notes *pending) error {
 	r.Body = c
 	return o.Err()
 }
+
+// fileLists matches the lists of files that pi puts at the end of a summary.
+var fileLists = regexp.MustCompile(`(?s)\n\n<(?:read|modified)-files>\n.*</(?:read|modified)-files>\s*$`)
 
 // piSummary reads the common fields of compactions and branch summaries. The lists of files are part of the details if
 // pi made the summary itself.

@@ -53,7 +53,7 @@ func (t Tools) Read(ctx context.Context, r Range) (string, error) {
 // part returns as much of a range as fits an answer, with the call that reads on.
 func part(e entry.Entry, text string, from, to, limit int) string {
 	head := func(end int) string {
-		return fmt.Sprintf("Entry %s, %s, bytes %d-%d of %d:\n", plaintext.OneLine(e.ID, entry.MaxID), describe(e, ""), from, end, len(text))
+		return fmt.Sprintf("Entry %s, %s, bytes %d-%d of %d:\n%s\n", plaintext.OneLine(e.ID, entry.MaxID), describe(e, ""), from, end, len(text), plaintext.EntryTag.Open())
 	}
 	more := func(end int) string {
 		next := Range{Entry: e.ID, From: end}
@@ -62,23 +62,25 @@ func part(e entry.Entry, text string, from, to, limit int) string {
 		}
 		return fmt.Sprintf("\n[%d bytes more: %s]", to-end, callOf(history.ReadTool, next))
 	}
-	end, room, rest := to, limit-len(head(to)), ""
+	end, room, rest := to, limit-len(head(to))-len(entryEnd), ""
 	if to-from > room || len(shown(text[from:to])) > room {
 		room = max(utf8.UTFMax, room-len(more(to))-len(fmt.Sprint(to-from)))
 		end = min(to, from+room)
 		if i := strings.LastIndexByte(text[from:end], '\n') + 1; i > room/2 {
 			end = from + i
 		}
-		for end = start(text, end); len(shown(text[from:end])) > room; { // bytes that are not UTF-8 grow
+		for end = start(text, end); len(shown(text[from:end])) > room; { // it may grow
 			end = start(text, from+(end-from)/2)
 		}
 		rest = more(end)
 	}
-	return head(end) + shown(text[from:end]) + rest
+	return head(end) + shown(text[from:end]) + entryEnd + rest
 }
 
-// shown returns a text as valid UTF-8.
-func shown(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+var entryEnd = "\n" + plaintext.EntryTag.Close()
+
+// shown returns what an entry says as it may stand between the tags.
+func shown(text string) string { return plaintext.Outside(strings.ToValidUTF8(text, "\uFFFD")) }
 
 // start returns the offset itself, or that of the character in which it is.
 func start(text string, at int) int {

@@ -164,7 +164,7 @@ func describe(e entry.Entry, tool string) string {
 	what, m := string(e.Type()), e.Message()
 	switch {
 	case e.Kind() == entry.KindTool && tool != "":
-		what = "result of " + tool
+		what = "result of " + plaintext.Name(tool)
 	case e.Kind() == entry.KindTool:
 		what = "tool result"
 	case m.Role != "":
@@ -174,7 +174,7 @@ func describe(e entry.Entry, tool string) string {
 		if len(what) > 64 {
 			break
 		}
-		what += []string{" calling ", ", "}[min(i, 1)] + c.Name
+		what += []string{" calling ", ", "}[min(i, 1)] + plaintext.Name(c.Name)
 	}
 	return plaintext.OneLine(what, 64)
 }

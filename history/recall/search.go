@@ -91,7 +91,7 @@ func (p *page) add(s said, find finder, ctx context.Context) {
 		p.more++
 		return
 	}
-	width, call, shown := p.limit/8, Range{Entry: s.entry.ID}, s.text+"\n"
+	width, call, shown := p.limit/8, Range{Entry: s.entry.ID}, s.text
 	if len(s.text) > width {
 		end := time.Now().Add(maxTime / 8)
 		places := find.places(s.text, func() bool { return ctx.Err() != nil || time.Now().After(end) })
@@ -104,7 +104,7 @@ func (p *page) add(s said, find finder, ctx context.Context) {
 			shown += fmt.Sprintf("%d: %s\n", cut.from, s.text[cut.from:cut.to])
 		}
 	}
-	block := fmt.Sprintf("%s, %d bytes: %s\n%s", s.what, len(s.text), callOf(history.ReadTool, call), strings.ToValidUTF8(shown, ""))
+	block := fmt.Sprintf("%s, %d bytes: %s\n%s\n", s.what, len(s.text), callOf(history.ReadTool, call), plaintext.EntryTag.Around(strings.ToValidUTF8(shown, "")))
 	p.blocks, p.ids, p.size = append(p.blocks, block), append(p.ids, s.entry.ID), p.size+len(block)
 }
 

@@ -61,7 +61,7 @@ func Blocks(messages []chat.Message, data []json.RawMessage, mentions Mentions) 
 				kept = data[i]
 			}
 			if named := mentions(m, kept); len(named) > 0 {
-				notes = append(notes, "[mentioned: "+OneLine(strings.Join(named, ", "), 2000)+"]")
+				notes = append(notes, "[mentioned: "+Outside(OneLine(strings.Join(named, ", "), 2000))+"]")
 			}
 		}
 		b := Block{Role: m.Role, Text: text, Notes: notes}
@@ -86,7 +86,7 @@ func Content(m chat.Message) (text string, notes []string) {
 }
 
 // InWords returns messages for a model that summarises, with their texts and calls. promptree's own tags are escaped,
-// so that no text passes for an earlier summary or for the request. Images and documents become notes; thinking and
+// so that no text passes for an earlier summary or for the request; marks are not, because a prompt's own are among them. Images and documents become notes; thinking and
 // opaque parts are left out.
 func InWords(messages []chat.Message) []chat.Message {
 	list := make([]chat.Message, 0, len(messages))
@@ -95,9 +95,9 @@ func InWords(messages []chat.Message) []chat.Message {
 		for _, p := range m.Content {
 			switch p := p.(type) {
 			case chat.Text:
-				parts = append(parts, chat.Text(Untagged(string(p))))
+				parts = append(parts, chat.Text(escape(string(p), isTag, false)))
 			case chat.Image, chat.Document:
-				parts = append(parts, chat.Text(Untagged(Attached(p))))
+				parts = append(parts, chat.Text(Attached(p)))
 			}
 		}
 		if len(parts) == 0 && (m.Role == chat.RoleUser || m.Role == chat.RoleTool) {
@@ -132,7 +132,7 @@ func Attached(p chat.Part) string {
 	case chat.Opaque:
 		what = fmt.Sprintf("a value for the provider alone, %d bytes", len(p.Value))
 	}
-	return "[attached: " + OneLine(what, 300) + "]"
+	return "[attached: " + Outside(OneLine(what, 300)) + "]"
 }
 
 // source names an image by its URL, or by its type and size if the URL holds the image.
@@ -168,8 +168,9 @@ func escapeNotes(text string) string {
 // cutMark matches the mark of [history.Clip].
 var cutMark = regexp.MustCompile(`(?m)^\\(\[\.\.\. \d+ (?:tokens|bytes) cut here \.\.\.\])$`)
 
-// Shortened returns a text, cut if it is long. The mark of the cut is a note.
+// Shortened returns a text from outside, cut if it is long. The mark of the cut is a note.
 func Shortened(text string, clip func(string) string) string {
+	text = Outside(text)
 	short := clip(text)
 	escaped := escapeNotes(short)
 	if short != text {
@@ -195,7 +196,7 @@ func (b Block) Lines(clip, clipResult func(string) string) string {
 	}
 	for _, c := range b.Calls {
 		if c.Name != "" {
-			write("call", c.Name+"("+Shortened(c.Arguments, clipResult)+")", nil)
+			write("call", Name(c.Name)+"("+Shortened(c.Arguments, clipResult)+")", nil)
 		}
 	}
 	for _, c := range b.Calls {

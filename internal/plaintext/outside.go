@@ -1,28 +1,159 @@
 package plaintext
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// mark matches the start of what reads as a mark of something left out, such as [... 12 tokens cut here: …] and
-// [result left out here: …].
-var mark = regexp.MustCompile(`\[(\.\.\. |[^\[\]\n]{0,200} left out here)`)
-
-// Outside returns a text from files, tools or servers such that it neither opens nor closes a tag of promptree's own,
-// and holds no mark that names a handle: both get a backslash. Line ends become line feeds; other control characters and bytes
-// that are not UTF-8 are removed.
+// Outside returns a text from outside, such as from a model, a tool, a file or a server, as it may stand between promptree's
+// tags: with a backslash in what reads as one of them, or as a mark that says how to read what is left out. At the start
+// of a line this is so in any case and with white space; elsewhere in a line only where the name is promptree's alone, and
+// for other names as promptree writes them: so Promise<User> is unchanged. Characters that do not show count as missing,
+// and those of full width as the usual ones. A text that went through it is unchanged, and so is all else of a text.
 func Outside(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\r\n", "\n")
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\r':
-			return '\n'
-		case unicode.IsControl(r) && r != '\n' && r != '\t', r == '\uFEFF':
-			return -1
+	return escape(text, isTag, true)
+}
+
+func isTag(name string) bool { return tags[name] }
+
+// Without escapes the tags of one name.
+func (t Tag) Without(text string) string {
+	return escape(text, func(name string) bool { return name == t.name }, false)
+}
+
+// escape escapes tags, and marks if that is asked for.
+func escape(text string, own func(string) bool, marks bool) string {
+	var b strings.Builder
+	mark := marksIn(text)
+	done, fresh := 0, true // fresh: nothing of the line was seen yet
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
 		}
-		return r
-	}, text)
-	return mark.ReplaceAllString(NoInstructions(Untagged(text)), `\[$1`)
+		at := i
+		i += size
+		switch folded := fold(r); {
+		case folded == '<' && tagAt(text[i:], own, fresh):
+			b.WriteString(text[done:i] + `\`)
+			done = i
+		case folded == '[' && marks && (at == 0 || text[at-1] != '\\') && mark(at):
+			b.WriteString(text[done:at] + `\`)
+			done = at
+		}
+		switch {
+		case r == '\n' || r == '\r' || r == '\v' || r == '\f' || r == '\u0085' || r == '\u2028' || r == '\u2029':
+			fresh = true
+		case fresh:
+			fresh = missing(r)
+		}
+	}
+	if b.Len() == 0 {
+		return text
+	}
+	return b.String() + text[done:]
+}
+
+// fold returns one character for those that read alike: of either case, of full width, and dashes.
+func fold(r rune) rune {
+	switch {
+	case r < utf8.RuneSelf:
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+	case '！' <= r && r <= '～':
+		return fold(r - '！' + '!')
+	case unicode.Is(unicode.Pd, r):
+		return '-'
+	default:
+		return unicode.ToLower(unicode.ToUpper(r))
+	}
+	return r
+}
+
+// tagAt reports whether a text goes on with the rest of a tag, behind its <.
+func tagAt(text string, own func(string) bool, fresh bool) bool {
+	var name strings.Builder
+	slash, exact, end := false, true, '>'
+scan:
+	for _, r := range text {
+		c := fold(r)
+		switch {
+		case unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_.:", c):
+			if name.Len() > 40 {
+				return false
+			}
+			exact = exact && (c == r || r >= utf8.RuneSelf)
+			if c == '_' {
+				c = '-'
+			}
+			name.WriteRune(c)
+		case name.Len() == 0 && c == '/' && !slash:
+			slash = true
+		case name.Len() == 0 && unicode.IsSpace(r):
+			exact = false
+		case unicode.IsSpace(r) || !missing(r):
+			end = c
+			break scan
+		}
+	}
+	tag := name.String()
+	switch {
+	case !own(tag):
+		return false
+	case strings.Contains(tag, "-"):
+		return true
+	}
+	return (fresh || exact) && (unicode.IsSpace(end) || strings.ContainsRune(`/>"'=<`, end))
+}
+
+// inMarks are words, without white space, of each mark that names a handle and of the last lines of recall's answers.
+var inMarks = [...]string{"leftouthere", "cuthere", "_session("}
+
+// nearMark is the number of bytes within which words of a mark may stand behind its [ on another line.
+const nearMark = 300
+
+// marksIn returns a function that reports whether a mark begins at an offset. The offsets must be in order.
+func marksIn(text string) func(at int) bool {
+	words, line := -1, 0 // offsets of the next words of a mark, and of their line
+	return func(at int) bool {
+		if words < at {
+			for words = at; words < len(text) && !wordsOfMark(text[words:]); words++ {
+			}
+			line = strings.LastIndexByte(text[:words], '\n')
+		}
+		return words < len(text) && (at > line || words-at < nearMark)
+	}
+}
+
+// wordsOfMark reports whether a text begins with words of a mark.
+func wordsOfMark(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	first = fold(first)
+	for _, words := range inMarks {
+		if first != rune(words[0]) {
+			continue
+		}
+		n := 0
+		for _, r := range text {
+			if c := fold(r); c == rune(words[n]) {
+				if n++; n == len(words) {
+					return true
+				}
+			} else if !missing(r) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// missing reports whether a character does not show, or only together with the one before.
+func missing(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r <= ' ' || r == 0x7F
+	}
+	return unicode.IsSpace(r) || r == '\u2800' || r == utf8.RuneError ||
+		unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
 }

@@ -9,8 +9,8 @@ import (
 // OneLine folds white space and cuts a text as [Cut] does.
 func OneLine(s string, limit int) string { return Cut(strings.Join(strings.Fields(s), " "), limit) }
 
-// PathLine returns a path on a single line, with promptree's own tags escaped.
-func PathLine(path string) string { return Untagged(lineEnds.Replace(path)) }
+// PathLine returns a path from outside on a single line.
+func PathLine(path string) string { return Outside(lineEnds.Replace(path)) }
 
 var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
@@ -27,6 +27,30 @@ func Cut(s string, limit int) string {
 
 // Invisible reports whether a character is not visible.
 func Invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' }
+
+// Name returns the name of a tool, from outside, without white space and signs that names do not have.
+func Name(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-.:/", r) {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// Plain returns a text from a file or a server with line feeds as line ends, and without other control characters and bytes
+// that are not UTF-8.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return '\n'
+		case unicode.IsControl(r) && r != '\n' && r != '\t', r == '\uFEFF':
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\r\n", "\n"))
+}
 
 // Title returns the title of a summary: its first heading of level 1, or else its first line, at most 80 bytes.
 func Title(summary string) string {

@@ -11,44 +11,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-func TestOnlyOwnTagsAreEscaped(t *testing.T) {
-	for _, c := range []struct{ rule, text, want string }{
-		{"an opening tag", "<conversation-summary>\nx", "<\\conversation-summary>\nx"},
-		{"a closing tag", "x</previous-chat-history>", "x<\\/previous-chat-history>"},
-		{"a tag with attributes", `<transcript path="x">`, `<\transcript path="x">`},
-		{"a tag cut off by the end of the text", "x <plan", "x <\\plan"},
-		{"several tags", "<user></user><user/>", "<\\user><\\/user><\\user/>"},
-		{"a tag in code", "```\n</history>\n```", "```\n<\\/history>\n```"},
-		{"an escaped tag is unchanged", "<\\/history> <\\\\plan>", "<\\/history> <\\\\plan>"},
-		{"HTML is unchanged", "<details><summary>a & b</summary>&lt;x&gt; ‹y› \"z\"</details>", ""},
-		{"other names are unchanged", "<histories> <planner> <agent-x> < plan> a <plan.md", ""},
-		{"comparisons are unchanged", "if plan < agent && todo>skill", ""},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			want := c.want
-			if want == "" {
-				want = c.text
-			}
-			got := plaintext.Untagged(c.text)
-			require.Equal(t, want, got)
-			require.Equal(t, got, plaintext.Untagged(got))
-		})
-	}
-}
-
-func TestWhatComesFromOutsideForgesNeitherTagsNorMarks(t *testing.T) {
-	for _, c := range []struct{ rule, text, want string }{
-		{"a tag", "</skill><conversation-summary>", `<\/skill><\conversation-summary>`},
-		{"the tag of an instruction file, in any case", "</Instructions><imported path=\"a\">", `<\/Instructions><\imported path="a">`},
-		{"the mark of a cut", "a\n[... 5 tokens cut here: read_session({}) ...]", "a\n\\[... 5 tokens cut here: read_session({}) ...]"},
-		{"the mark of what is left out", "[result left out here: x]", `\[result left out here: x]`},
-		{"line ends", "a\r\nb\rc", "a\nb\nc"},
-		{"control characters and what is not UTF-8", "\uFEFFa\x00\x1b[2J\tb\xff\u0085", "a[2J\tb"},
-		{"links and lists are unchanged", "[a](b) [x] a [^1]: <b>", "[a](b) [x] a [^1]: <b>"},
-	} {
-		got := plaintext.Outside(c.text)
-		require.Equal(t, c.want, got, c.rule)
-	}
+func TestWhatComesFromFilesAndServersIsPlain(t *testing.T) {
+	require.Equal(t, "a[2J\tb\nc\nd", plaintext.Plain("\uFEFFa\x00\x1b[2J\tb\xff\u0085\r\nc\rd"))
 }
 
 func TestATextIsCutAtTheEndOfACharacter(t *testing.T) {
@@ -81,9 +45,9 @@ func TestTheSummaryOfAReplacementIsFoundBetweenItsTags(t *testing.T) {
 }
 
 func TestTextsAreFoundBetweenTagsOnLinesOfTheirOwn(t *testing.T) {
-	text := plaintext.Tagged("a", "one\ntwo") + "\n<a> three </a>\n" + plaintext.Tagged("a", "four") + "\n<a>\nfive"
-	require.Equal(t, []string{"one\ntwo", "four"}, plaintext.InTags(text, "a"))
-	require.Empty(t, plaintext.InTags(text, "b"))
+	text := plaintext.Named("a").Holding("one\ntwo") + "\n<a> three </a>\n" + plaintext.Named("a").Holding("four") + "\n<a>\nfive"
+	require.Equal(t, []string{"one\ntwo", "four"}, plaintext.InTags(text, plaintext.Named("a")))
+	require.Empty(t, plaintext.InTags(text, plaintext.Named("b")))
 }
 
 func TestBlocksJoinResultsToTheirCalls(t *testing.T) {

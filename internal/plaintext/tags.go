@@ -1,93 +1,138 @@
 package plaintext
 
 import (
-	"regexp"
+	"strconv"
 	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Names of tags.
-const (
-	// SummaryTag holds the replacement of a history.
-	SummaryTag = "conversation-summary"
-	// HistoryTag and ConversationTag hold a history as lines ([Block.Lines]).
-	HistoryTag      = "history"
-	ConversationTag = "conversation"
-	// PreviousHistoryTag and PreviousSummaryTag hold the previous summary.
-	PreviousHistoryTag = "previous-chat-history"
-	PreviousSummaryTag = "previous-summary"
-	// DraftTag holds a summary that is too long.
-	DraftTag = "summary-draft"
-	// PinnedTag holds a pinned entry.
-	PinnedTag = "pinned"
-	// CompactionTag marks the request for a summary that follows a conversation.
-	CompactionTag = "conversation-compaction"
-	// InstructionsTag and ImportedTag hold an instruction file, and a file that it imports.
-	InstructionsTag = "instructions"
-	ImportedTag     = "imported"
-)
+// Tag is a tag that promptree writes around texts in a prompt. What stands in it and was not written by promptree goes
+// through [Outside], so that it neither ends the tag nor begins another. There are no others than those below, but for
+// those of a policy's author ([Named]).
+type Tag struct{ name string }
 
-// Marks of the replacement of a history: its tag, the start of the tag of the pointer to the transcript, and the tag of
-// the index.
-const (
-	SummaryOpen    = "<" + SummaryTag + ">"
-	SummaryClose   = "</" + SummaryTag + ">"
-	TranscriptOpen = "<transcript "
-	IndexTag       = "history-index"
-	IndexOpen      = "<" + IndexTag + ">"
-)
+// tags holds the names of the tags below.
+var tags = map[string]bool{}
 
-// ownTags matches the tags with which summarising wraps histories and summaries, in requests and replacements. The
-// <summary> and <analysis> of an answer are not among them: they are removed when it is read, and HTML has a <summary>
-// too.
-var ownTags = MatchTags(
-	SummaryTag, "transcript", PreviousHistoryTag, "user-messages", "user-message", "plan", "todo", "skills", "skill", "agent",
-	"read-files", "modified-files", "conversation-start", "tool-definition",
-	ConversationTag, HistoryTag, IndexTag, "user", "assistant", PreviousSummaryTag, "additional-context", CompactionTag, DraftTag, PinnedTag,
-)
-
-// MatchTags returns an expression that matches opening and closing tags of these names. Its group is the text after the
-// <.
-func MatchTags(names ...string) *regexp.Regexp {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = regexp.QuoteMeta(name)
-	}
-	return regexp.MustCompile(`<(/?(?:` + strings.Join(quoted, "|") + `)(?:[\s/>]|$))`)
+func tag(name string) Tag {
+	tags[name] = true
+	return Tag{name}
 }
 
-// Untagged escapes promptree's own tags in a text with a backslash after the <. A text that is escaped already is
-// unchanged.
-func Untagged(text string) string { return ownTags.ReplaceAllString(text, `<\$1`) }
+// Named returns a tag of any name.
+func Named(name string) Tag { return Tag{name} }
 
-var instructionTags = regexp.MustCompile("(?i)" + MatchTags(InstructionsTag, ImportedTag).String())
+// The tags. A name with a hyphen is promptree's alone; others are words that code and HTML have, too. The <summary> and
+// <analysis> of an answer are not among them: they are removed when it is read.
+var (
+	SummaryTag         = tag("conversation-summary") // the replacement of a history
+	TranscriptTag      = tag("transcript")           // the pointer to the transcript in it
+	IndexTag           = tag("history-index")        // names that are no longer shown
+	HistoryTag         = tag("history")              // a history as lines ([Block.Lines])
+	ConversationTag    = tag("conversation")         // the same
+	StartTag           = tag("conversation-start")   // what the agent did first
+	PreviousHistoryTag = tag("previous-chat-history")
+	PreviousSummaryTag = tag("previous-summary")
+	DraftTag           = tag("summary-draft")           // a summary that is too long
+	CompactionTag      = tag("conversation-compaction") // the request for a summary that follows a conversation
+	ContextTag         = tag("additional-context")      // what hooks add to a request
+	PinnedTag          = tag("pinned")                  // an entry
+	UserMessagesTag    = tag("user-messages")           // copies
+	UserMessageTag     = tag("user-message")            // one of them
+	UserTag            = tag("user")
+	AssistantTag       = tag("assistant")
+	PlanTag            = tag("plan")
+	TodoTag            = tag("todo")
+	AgentTag           = tag("agent")
+	ReadTag            = tag("read-files")
+	ModifiedTag        = tag("modified-files")
+	SkillTag           = tag("skill")
+	SkillsTag          = tag("skills")       // the catalogue
+	InstructionsTag    = tag("instructions") // a file
+	ImportedTag        = tag("imported")     // a file that it imports
+	DefinitionTag      = tag("tool-definition")
+	CommandTag         = tag("shell-command") // that the user ran
+	OutputTag          = tag("shell-output")
+	CustomTag          = tag("custom-message") // of the application
+	BranchTag          = tag("branch-summary")
+	EntryTag           = tag("session-entry")  // what an entry of the session says
+	SystemTag          = tag("system-message") // one that cannot be sent in its role
+	ResultTag          = tag("tool-result")    // one without its call
+)
 
-// NoInstructions escapes the tags of instruction files in a text from outside.
-func NoInstructions(text string) string { return instructionTags.ReplaceAllString(text, `<\$1`) }
+func (t Tag) String() string { return t.name }
 
-// leftOut matches the beginning of a line that reads as promptree's mark for something left out or cut.
-var leftOut = regexp.MustCompile(`(?m)^([^\S\n]*)(\[[^\n]*(?:left out|cut) here)`)
+// Open returns the opening tag, with attributes given as names and values. The values may be from outside.
+func (t Tag) Open(attributes ...string) string {
+	var b strings.Builder
+	b.WriteString("<" + t.name)
+	for i := 0; i < len(attributes); i += 2 {
+		b.WriteString(" " + attributes[i] + `="` + Outside(Attribute(attributes[i+1])) + `"`)
+	}
+	return b.String() + ">"
+}
 
-// Unmarked escapes lines that read as promptree's marks for what was left out, whose handles agents follow, with a
-// backslash before the [. A text that is escaped already is unchanged.
-func Unmarked(text string) string { return leftOut.ReplaceAllString(text, `$1\$2`) }
+// Close returns the closing tag.
+func (t Tag) Close() string { return "</" + t.name + ">" }
+
+// Around returns a text from outside between the tags, each on a line of its own.
+func (t Tag) Around(text string, attributes ...string) string {
+	return t.Holding(t.Without(Outside(text)), attributes...)
+}
+
+// Holding is [Tag.Around] of a text that is finished: promptree wrote it, and what of it is from outside is harmless.
+func (t Tag) Holding(text string, attributes ...string) string {
+	return t.Open(attributes...) + "\n" + strings.TrimSuffix(text, "\n") + "\n" + t.Close()
+}
+
+// Parts returns parts from outside between the tags.
+func (t Tag) Parts(content chat.Parts, attributes ...string) chat.Parts {
+	parts, texts := chat.Parts{}, t.Open(attributes...)+"\n"
+	said := ""
+	for _, p := range content {
+		if text, ok := p.(chat.Text); ok {
+			said += string(text) // adjacent texts may hold one tag
+			continue
+		}
+		if texts += Outside(said); texts != "" {
+			parts = append(parts, chat.Text(texts))
+		}
+		parts, texts, said = append(parts, p), "", ""
+	}
+	return append(parts, chat.Text(texts+Outside(said)+"\n"+t.Close()))
+}
 
 var attributes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;", "\t", "&#9;")
 
 // Attribute escapes the value of an attribute of a tag.
 func Attribute(value string) string { return attributes.Replace(value) }
 
-// Tagged returns a text between tags, each on a line of its own.
-func Tagged(tag, text string) string { return "<" + tag + ">\n" + text + "\n</" + tag + ">" }
+// LeftOut returns the mark for something that is left out, with the handle by which it is read, if there is one.
+func LeftOut(what, handle string) string { return "[" + what + " left out here" + behind(handle) + "]" }
+
+// CutHere returns the mark for what was cut out of a text, so many tokens or bytes, with the handle by which it is read, if
+// there is one.
+func CutHere(n int, unit, handle string) string {
+	return "[... " + strconv.Itoa(n) + " " + unit + " cut here" + behind(handle) + " ...]"
+}
+
+func behind(handle string) string {
+	if handle == "" {
+		return ""
+	}
+	return ": " + handle
+}
 
 // InTags returns the texts between tags of a name. Only tags on a line of their own count.
-func InTags(text, tag string) []string {
+func InTags(text string, tag Tag) []string {
 	var list []string
 	for rest := "\n" + text; ; {
-		_, after, ok := strings.Cut(rest, "\n<"+tag+">\n")
+		_, after, ok := strings.Cut(rest, "\n"+tag.Open()+"\n")
 		if !ok {
 			return list
 		}
-		body, next, ok := strings.Cut(after, "\n</"+tag+">")
+		body, next, ok := strings.Cut(after, "\n"+tag.Close())
 		if !ok {
 			return list
 		}
@@ -98,12 +143,12 @@ func InTags(text, tag string) []string {
 
 // Summary returns the summary in a message that replaces a history, and false for any other message.
 func Summary(text string) (string, bool) {
-	body, ok := strings.CutPrefix(text, SummaryOpen+"\n")
+	body, ok := strings.CutPrefix(text, SummaryTag.Open()+"\n")
 	if !ok {
 		return "", false
 	}
-	body = strings.TrimSuffix(body, SummaryClose)
-	if i := strings.LastIndex(body, "\n"+TranscriptOpen); i >= 0 {
+	body = strings.TrimSuffix(body, SummaryTag.Close())
+	if i := strings.LastIndex(body, "\n<"+TranscriptTag.name+" "); i >= 0 {
 		body = body[:i]
 	}
 	return strings.TrimSpace(body), true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // Repair changes a request so that [API.Validate] finds nothing wrong that can be repaired, and returns each change. The
@@ -128,7 +129,7 @@ func (r *Repairer) pair() {
 func (r *Repairer) orphan(m Indexed) Indexed {
 	r.Report(m.Index, chat.RuleOrphan, "the result of call %q turned into a user message", clip(m.ToolCallID))
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
-	m.Content = append(chat.Parts{chat.Text(LostResult)}, m.Content...)
+	m.Content = append(chat.Parts{chat.Text(LostResult)}, plaintext.ResultTag.Parts(m.Content)...)
 	return m
 }
 

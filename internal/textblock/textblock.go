@@ -46,13 +46,13 @@ func Paragraph(text string) elements.Node {
 	return Line("\n" + text)
 }
 
-// Tagged returns a text between tags that may be pruned, the lowest priority first; nil for no text. Promptree's own
-// tags in the text are escaped.
-func Tagged(priority int, tag, text string) elements.Node {
+// Tagged returns a finished text ([plaintext.Tag.Holding]) between tags that may be pruned, the lowest priority first;
+// nil for no text.
+func Tagged(priority int, tag plaintext.Tag, text string) elements.Node {
 	if text == "" {
 		return nil
 	}
-	return Ranked{Text: plaintext.Tagged(tag, plaintext.Untagged(text)), Priority: priority}.Node()
+	return Ranked{Text: tag.Holding(text), Priority: priority}.Node()
 }
 
 // Ranked is a text that may be pruned, the lowest priority first, unless it is required.
@@ -70,8 +70,8 @@ func (r Ranked) Node() elements.Node {
 	}
 }
 
-// List returns texts between tags, each of which may be pruned. The tags are pruned with the last text.
-func List(props elements.Props, tag string, texts []Ranked) elements.Node {
+// List returns finished texts between tags, each of which may be pruned. The tags are pruned with the last text.
+func List(props elements.Props, tag plaintext.Tag, texts []Ranked) elements.Node {
 	if len(texts) == 0 {
 		return nil
 	}
@@ -81,14 +81,14 @@ func List(props elements.Props, tag string, texts []Ranked) elements.Node {
 			last = i
 		}
 	}
-	group := &elements.Group{Name: tag}
+	group := &elements.Group{Name: tag.String()}
 	end := func(text string) elements.Node {
 		return elements.KeepWith{Props: elements.Props{Priority: new(math.MaxInt)}, Group: group, Children: elements.Nodes{
 			elements.TextChunk{Children: elements.Nodes{elements.Text(text)}},
 		}}
 	}
 	nodes := make(elements.Nodes, 0, len(texts)+2)
-	nodes = append(nodes, end("<"+tag+">"))
+	nodes = append(nodes, end(tag.Open()))
 	for i, text := range texts {
 		if i != last {
 			nodes = append(nodes, text.Node())
@@ -99,7 +99,7 @@ func List(props elements.Props, tag string, texts []Ranked) elements.Node {
 			Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(text.Text)}}},
 		})
 	}
-	return elements.Wrap{Props: props, Children: append(nodes, end("</"+tag+">"))}
+	return elements.Wrap{Props: props, Children: append(nodes, end(tag.Close()))}
 }
 
 // NotAll comes before a text of which parts were left out.

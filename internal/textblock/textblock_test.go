@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/render"
@@ -25,7 +26,7 @@ func shown(t *testing.T, node elements.Node, budget int) string {
 }
 
 func TestAListLosesItsLowestTextFirstAndItsTagsWithTheLast(t *testing.T) {
-	list := textblock.List(elements.Props{}, "list", []textblock.Ranked{{Text: "one one", Priority: 1}, {Text: "three three", Priority: 3}, {Text: "two two", Priority: 2}})
+	list := textblock.List(elements.Props{}, plaintext.Named("list"), []textblock.Ranked{{Text: "one one", Priority: 1}, {Text: "three three", Priority: 3}, {Text: "two two", Priority: 2}})
 	var seen []string
 	for budget := 100; budget > 0; budget-- {
 		if got := shown(t, list, budget); len(seen) == 0 || got != seen[len(seen)-1] {
@@ -40,13 +41,13 @@ func TestAListLosesItsLowestTextFirstAndItsTagsWithTheLast(t *testing.T) {
 func TestNoTextIsNoNode(t *testing.T) {
 	require.Nil(t, textblock.Line(""))
 	require.Nil(t, textblock.Paragraph(""))
-	require.Nil(t, textblock.Tagged(1, "plan", ""))
-	require.Nil(t, textblock.List(elements.Props{}, "list", nil))
+	require.Nil(t, textblock.Tagged(1, plaintext.PlanTag, ""))
+	require.Nil(t, textblock.List(elements.Props{}, plaintext.Named("list"), nil))
 }
 
 func TestATaggedTextIsPrunedAndALineIsNot(t *testing.T) {
-	both := elements.Nodes{textblock.Line("It stays."), textblock.Tagged(1, "plan", "It <conversation-summary>goes</conversation-summary>.")}
-	require.Equal(t, "It stays.\n<plan>\nIt <\\conversation-summary>goes<\\/conversation-summary>.\n</plan>", shown(t, both, 100))
+	both := elements.Nodes{textblock.Line("It stays."), textblock.Tagged(1, plaintext.PlanTag, "It goes.")}
+	require.Equal(t, "It stays.\n<plan>\nIt goes.\n</plan>", shown(t, both, 100))
 	require.Equal(t, "It stays.", shown(t, both, 6))
 }
 

@@ -64,7 +64,7 @@ func TestRepairKeepsAllThatCanBeSent(t *testing.T) {
 		{"a result moves to its call, before a user message", ask(question, calls("a", "b"), chat.ToolResult("b", "2"), chat.UserMessage("Wait."), chat.ToolResult("a", "1")),
 			[]chat.Message{question, calls("a", "b"), chat.ToolResult("b", "2"), chat.ToolResult("a", "1"), chat.UserMessage("Wait.")}},
 		{"a result without its call becomes a user message", ask(question, chat.AssistantMessage("Well."), chat.ToolResult("z", "1")),
-			[]chat.Message{question, chat.AssistantMessage("Well."), user(chat.Text("Result of a tool call that is not shown:"), chat.Text("1"))}},
+			[]chat.Message{question, chat.AssistantMessage("Well."), user(chat.Text("Result of a tool call that is not shown:"), chat.Text("<tool-result>\n1\n</tool-result>"))}},
 		{"an image that a message cannot hold moves after the results", ask(question, with(calls("a"), pixel), failed(result("a", chat.Text("no"), pixel)), chat.AssistantMessage("Well."), question),
 			[]chat.Message{question, calls("a"), failed(chat.ToolResult("a", "no")), user(pixel, pixel), chat.AssistantMessage("Well."), question}},
 		{"a document that the API does not accept is named in a text", ask(user(chat.NewDocument("application/zip", []byte("PK")))),

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // wholeMessage is the part index of a fault that concerns the whole message.
@@ -61,8 +62,11 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 		faults = append(faults, nothingToSend)
 	}
 	if begun && len(parts) > 0 {
-		parts[0].Text = "<system-message>\n" + parts[0].Text
-		parts[len(parts)-1].Text += "\n</system-message>"
+		for _, p := range parts {
+			p.Text = plaintext.Outside(p.Text)
+		}
+		parts[0].Text = plaintext.SystemTag.Open() + "\n" + parts[0].Text
+		parts[len(parts)-1].Text += "\n" + plaintext.SystemTag.Close()
 	}
 	return parts, faults
 }

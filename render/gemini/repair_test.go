@@ -42,7 +42,7 @@ func TestRepairChangesOnlyTheFaultsAndReportsEachChange(t *testing.T) {
 		}, {
 			rule:    "a result without its call becomes a user message",
 			given:   []chat.Message{chat.UserMessage("a"), chat.ToolResult("c1", "1"), chat.UserMessage("b")},
-			want:    []chat.Message{chat.UserMessage("a"), user(chat.Text("Result of a tool call that is not shown:"), chat.Text("1")), chat.UserMessage("b")},
+			want:    []chat.Message{chat.UserMessage("a"), user(chat.Text("Result of a tool call that is not shown:"), chat.Text("<tool-result>\n1\n</tool-result>")), chat.UserMessage("b")},
 			changes: []string{`message 1: no result without its call: the result of call "c1" turned into a user message`},
 		}, {
 			rule:    "a result moves to its call, before a user message",

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // ErrNoFS is returned by an element without a file system.
@@ -121,7 +122,7 @@ func (c Changes) Render(ctx context.Context, _ elements.Sizing) (elements.Node, 
 	}
 	for _, b := range shown.blocks {
 		if !now.has(b.path) {
-			nodes = append(nodes, block{b.path, note(tagFile, b.path, "the file does not apply any more")}.node(len(nodes)))
+			nodes = append(nodes, block{b.path, note(plaintext.InstructionsTag, b.path, "the file does not apply any more")}.node(len(nodes)))
 		}
 	}
 	if len(nodes) == 1 {

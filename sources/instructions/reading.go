@@ -140,7 +140,7 @@ func (f *Files) load() (*reading, error) {
 	}
 	r := &reading{files: l.files}
 	for _, name := range slices.Backward(found) { // the nearest has the first claim to what there is room for
-		if text := l.file(tagFile, name, 0); text != "" {
+		if text := l.file(plaintext.InstructionsTag, name, 0); text != "" {
 			r.blocks = append(r.blocks, block{name, text})
 		}
 	}
@@ -221,25 +221,19 @@ func (l *loader) content(name string) (text string, size int, err error) {
 	return text, size, nil
 }
 
-// The names of the tags.
-const (
-	tagFile     = plaintext.InstructionsTag
-	tagImported = plaintext.ImportedTag
-)
-
 // note returns a tag that says something of a file whose text is not shown.
-func note(tag, path, text string) string { return empty(tag, path, "note", text) }
+func note(tag plaintext.Tag, path, text string) string { return empty(tag, path, "note", text) }
 
 // refused returns the tag of a file that is refused.
-func refused(tag, path, why string) string { return empty(tag, path, "refused", why) }
+func refused(tag plaintext.Tag, path, why string) string { return empty(tag, path, "refused", why) }
 
 // empty returns a tag without content, with the path of a file and another attribute.
-func empty(tag, path, name, value string) string {
-	return "<" + tag + ` path="` + plaintext.Attribute(path) + `" ` + name + `="` + plaintext.Attribute(value) + `"/>`
+func empty(tag plaintext.Tag, path, name, value string) string {
+	return strings.TrimSuffix(tag.Open("path", path, name, value), ">") + "/>"
 }
 
 // file returns a file between tags, with its imports; "" if it is blank and shown on its own. It is depth imports deep.
-func (l *loader) file(tag, name string, depth int) string {
+func (l *loader) file(tag plaintext.Tag, name string, depth int) string {
 	switch {
 	case l.read >= maxFiles:
 		return refused(tag, name, fmt.Sprintf("%d files were read already", maxFiles))
@@ -253,25 +247,25 @@ func (l *loader) file(tag, name string, depth int) string {
 		return refused(tag, name, err.Error())
 	}
 	if strings.TrimSpace(text) == "" {
-		if tag == tagFile {
+		if tag == plaintext.InstructionsTag {
 			return ""
 		}
 		return note(tag, name, "the file is empty")
 	}
 	if first, known := l.contents[text]; known {
-		if tag == tagFile {
+		if tag == plaintext.InstructionsTag {
 			return ""
 		}
 		return note(tag, name, "the same as "+first)
 	}
 	l.contents[text] = name
-	open := "<" + tag + ` path="` + plaintext.Attribute(name) + `"`
+	attributes := []string{"path", name}
 	if limit := min(l.maxFile, l.left); len(text) > limit || size > l.maxFile {
 		text = cut(text, min(limit, len(text)))
-		open += fmt.Sprintf(` shown="the first %d bytes of %d"`, len(text), size)
+		attributes = append(attributes, "shown", fmt.Sprintf("the first %d bytes of %d", len(text), size))
 	}
 	l.left -= len(text)
-	return open + ">\n" + strings.TrimSuffix(l.expand(text, name, depth), "\n") + "\n</" + tag + ">"
+	return tag.Holding(l.expand(text, name, depth), attributes...)
 }
 
 // cut returns the lines that are whole in the first limit bytes of a text; of a single line, the characters.
@@ -316,7 +310,7 @@ func (l *loader) expand(text, name string, depth int) string {
 
 // asData returns text from a file as it may stand between the tags.
 func asData(text string) string {
-	return plaintext.Unmarked(plaintext.Untagged(plaintext.NoInstructions(strings.ToValidUTF8(text, "\ufffd"))))
+	return plaintext.Outside(strings.ToValidUTF8(text, "\ufffd"))
 }
 
 // windowsPath matches the beginning of an absolute path of Windows.
@@ -329,15 +323,15 @@ func (l *loader) imported(ref, in string, depth int) string {
 	case len(ref) > maxPath, l.lookedUp > maxLookUps+1:
 		return ""
 	case l.lookedUp > maxLookUps:
-		return refused(tagImported, ref, fmt.Sprintf("%d paths were looked up already; this and all others are not", maxLookUps))
+		return refused(plaintext.ImportedTag, ref, fmt.Sprintf("%d paths were looked up already; this and all others are not", maxLookUps))
 	case ref[0] == '/', ref[0] == '~', windowsPath.MatchString(ref):
-		return refused(tagImported, ref, "only paths relative to the file are imported")
+		return refused(plaintext.ImportedTag, ref, "only paths relative to the file are imported")
 	}
 	name := ""
 	for tried := ref; name == ""; {
 		at := path.Join(path.Dir(in), tried)
 		if at == ".." || strings.HasPrefix(at, "../") {
-			return refused(tagImported, ref, "it leads out of the root folder")
+			return refused(plaintext.ImportedTag, ref, "it leads out of the root folder")
 		}
 		if fs.ValidPath(at) && l.exists(at) {
 			name = at
@@ -351,12 +345,12 @@ func (l *loader) imported(ref, in string, depth int) string {
 	}
 	switch {
 	case l.own[name]:
-		return note(tagImported, name, "the file is shown on its own")
+		return note(plaintext.ImportedTag, name, "the file is shown on its own")
 	case depth > maxDepth:
-		return refused(tagImported, name, fmt.Sprintf("imports are at most %d deep", maxDepth))
+		return refused(plaintext.ImportedTag, name, fmt.Sprintf("imports are at most %d deep", maxDepth))
 	}
 	if _, read := l.files[name]; read {
-		return note(tagImported, name, "the file is shown elsewhere in these instructions")
+		return note(plaintext.ImportedTag, name, "the file is shown elsewhere in these instructions")
 	}
-	return l.file(tagImported, name, depth)
+	return l.file(plaintext.ImportedTag, name, depth)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"html"
 	"path"
 	"slices"
 	"strconv"
@@ -231,7 +230,7 @@ func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, err
 			text = body
 		}
 	}
-	text = strings.TrimSpace(plaintext.Outside(text))
+	text = strings.TrimSpace(plaintext.Outside(plaintext.Plain(text)))
 	if r.From < 0 || r.From > len(text) {
 		return "", wrong("from must be from 0 to %d, the length of the text", len(text))
 	}
@@ -243,13 +242,12 @@ func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, err
 		tail = listing(sk, sizing.PromptBudget/16)
 	}
 	write := func(end int) string {
-		var b strings.Builder
-		fmt.Fprintf(&b, "<skill name=%q file=\"%s\">\n%s", sk.Name, html.EscapeString(plaintext.PathLine(r.File)), text[r.From:end])
+		part := text[r.From:end]
 		if end < len(text) {
 			next, _ := json.Marshal(request{Skill: sk.Name, File: r.File, From: end})
-			fmt.Fprintf(&b, "\n[bytes %d-%d of %d: the next part is loaded by %s(%s)]", r.From, end, len(text), ToolName, next)
+			part += "\n" + plaintext.LeftOut(fmt.Sprintf("bytes %d-%d of %d; the next part is", r.From, end, len(text)), ToolName+"("+string(next)+")")
 		}
-		return b.String() + tail + "\n</skill>"
+		return plaintext.SkillTag.Holding(part+tail, "name", sk.Name, "file", plaintext.PathLine(r.File))
 	}
 	return write(s.partEnd(text, r.From, sizing, write)), nil
 }
@@ -282,7 +280,7 @@ func listing(sk Skill, limit int) string {
 	files, all := filesOf(sk)
 	text := ""
 	for _, f := range files {
-		next := plaintext.Outside(plaintext.PathLine(f))
+		next := plaintext.PathLine(plaintext.Plain(f))
 		if len(text)+len(next) > cmp.Or(limit, 1000) {
 			all = false
 			break

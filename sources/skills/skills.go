@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/marks"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 )
@@ -155,7 +156,7 @@ func (c Catalogue) Render(ctx context.Context, s elements.Sizing) (elements.Node
 	for i, line := range lines {
 		ranked[i] = textblock.Ranked{Text: line, Priority: len(lines) - i}
 	}
-	return textblock.List(elements.Props{}, "skills", ranked), nil
+	return textblock.List(elements.Props{}, plaintext.SkillsTag, ranked), nil
 }
 
 // catalogue returns the lines of the catalogue, within limit tokens.

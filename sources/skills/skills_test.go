@@ -326,7 +326,7 @@ func TestALongFileIsLoadedInParts(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&text, "Zeile %d: ein längerer Satz, dem 中文 folgt.\n", i)
 	}
-	next := regexp.MustCompile(`\n\[bytes \d+-\d+ of \d+: the next part is loaded by load_skill\((.*)\)\]`)
+	next := regexp.MustCompile(`\n\[bytes \d+-\d+ of \d+; the next part is left out here: load_skill\((.*)\)\]`)
 	for _, budget := range []int{0, 1000, 8000} {
 		a := newAgent(t, nil, fstest.MapFS{"long/SKILL.md": skill("long", "Long.", "See long.md."), "long/long.md": {Data: []byte(text.String())}})
 		if budget > 0 {
@@ -540,7 +540,7 @@ func TestALargeShareDoesNotLetResultsBeCut(t *testing.T) {
 	a.known.LoadedShare = 0.9
 	a.shown(8000)
 	text := a.call(`{"skill":"a"}`)
-	require.Contains(t, text, "the next part is loaded by")
+	require.Contains(t, text, "the next part is left out here: load_skill(")
 	require.Contains(t, a.shown(8000), text)
 }
 

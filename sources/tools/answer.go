@@ -44,15 +44,16 @@ func (d *Deferred) idle(s elements.Sizing) []chat.Tool {
 	if d.Way == Declared {
 		how, list = searchDeclared, nil
 	}
+	listed := d.listed()
 	with := func(n int) []chat.Tool {
 		text := searchDescription + how
 		names := make([]string, n)
-		for i, t := range d.Tools[:n] {
+		for i, t := range listed[:n] {
 			names[i] = nameOf(t.Name)
 		}
 		if n > 0 {
 			text += " There are: " + strings.Join(names, ", ")
-			if more := len(d.Tools) - n; more > 0 {
+			if more := len(listed) - n; more > 0 {
 				text += fmt.Sprintf(", and %d more", more)
 			}
 			text += "."
@@ -63,7 +64,7 @@ func (d *Deferred) idle(s elements.Sizing) []chat.Tool {
 		return with(0)
 	}
 	limit := kept.Share(d.IdleShare, 0.05, s)
-	return with(max(0, kept.MostThat(0, len(d.Tools), func(n int) bool { return s.Tokenizer.CountTools(with(n)) <= limit })))
+	return with(max(0, kept.MostThat(0, len(listed), func(n int) bool { return s.Tokenizer.CountTools(with(n)) <= limit })))
 }
 
 func wrong(format string, args ...any) error { return chat.WrongArguments("tools", format, args...) }
@@ -213,9 +214,9 @@ func lineOf(t chat.Tool) string {
 // documents returns what the search finds.
 func (d *Deferred) documents() []document {
 	var docs []document
-	for i, t := range d.Tools {
+	for _, t := range d.listed() {
 		doc := newDocument(t.Name, t.Description)
-		doc.tool = &d.Tools[i]
+		doc.tool = t
 		docs = append(docs, doc)
 	}
 	if d.Skills == nil {

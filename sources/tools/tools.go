@@ -5,9 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"html"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -252,12 +253,12 @@ func (d *Deferred) room(s elements.Sizing) int { return kept.Room(d.FoundShare, 
 // block returns the definition of a tool as text, between tags that it cannot close. Where it has more tokens than all
 // found tools may have, its middle is cut out.
 func (d *Deferred) block(t chat.Tool, s elements.Sizing) string {
-	body := plaintext.Outside(strings.TrimSpace(t.Description))
+	body := plaintext.Outside(strings.TrimSpace(plaintext.Plain(t.Description)))
 	if schema := t.Schema(); schema != nil {
 		body = strings.TrimSpace(body + "\n" + schemaText(schema))
 	}
 	write := func(body string) string {
-		return "<tool-definition name=\"" + html.EscapeString(nameOf(t.Name)) + "\">\n" + body + "\n</tool-definition>"
+		return plaintext.DefinitionTag.Holding(body, "name", t.Name)
 	}
 	if room := max(d.room(s), 100); kept.Tokens(s, write(body)) > room {
 		body = history.Clip(s.Tokenizer, body, room-kept.Tokens(s, write(""))-4, 0.8)
@@ -265,19 +266,58 @@ func (d *Deferred) block(t chat.Tool, s elements.Sizing) string {
 	return write(body)
 }
 
-// schemaText returns a schema as text that forges nothing, and is the same JSON: what is replaced is in strings only.
+// schemaText returns a schema as text that forges nothing, and is the same JSON: if it must be, most characters of its
+// strings are escapes, so that no word of a mark is left.
 func schemaText(schema json.RawMessage) string {
 	text := string(schema)
-	if plaintext.Outside(text) != text {
-		text = plaintext.Outside(inStrings.Replace(text))
+	if plaintext.Outside(text) == text {
+		return text
 	}
-	return text
+	var b strings.Builder
+	inString, escaped := false, false
+	for _, r := range text {
+		if r == '"' && !escaped {
+			inString = !inString
+		}
+		escaped = r == '\\' && !escaped
+		if !inString || r < 0x7F && (unicode.IsLetter(r) && r|0x20 != 'h' || unicode.IsDigit(r) || strings.ContainsRune(`"\-.,:/`, r)) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return plaintext.Outside(b.String())
 }
 
-var inStrings = strings.NewReplacer("<", `\u003c`, "[... ", `\u005b... `, " left out here", `\u0020left out here`)
-
 // nameOf returns the name of a tool on a line.
-func nameOf(name string) string { return kept.Line(name, 128) }
+func nameOf(name string) string { return kept.Line(name, mostName) }
+
+// mostName is the length of a tool's name, in bytes, up to which it is listed and found. Providers take no more.
+const mostName = 128
+
+// listed returns the tools whose names are names, and no sentences.
+func (d *Deferred) listed() []*chat.Tool {
+	var list []*chat.Tool
+	for i, t := range d.Tools {
+		if len(t.Name) <= mostName && !strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }) {
+			list = append(list, &d.Tools[i])
+		}
+	}
+	return list
+}
+
+// Notes says which tools are neither listed nor found, and why.
+func (d *Deferred) Notes() (notes []string) {
+	listed := d.listed()
+	for i, t := range d.Tools {
+		if !slices.Contains(listed, &d.Tools[i]) {
+			notes = append(notes, fmt.Sprintf("%q: left out: a name has at most %d bytes and no white space: give it another", plaintext.OneLine(t.Name, mostName), mostName))
+		}
+	}
+	return notes
+}
 
 // change writes what was found or let go, and calls OnChange.
 func (d *Deferred) change(ctx context.Context, c kept.Change, s elements.Sizing) error {

@@ -23,7 +23,7 @@ func Replacement(m policy.Material) elements.Node {
 	var others []chat.Message
 	rest := elements.Nodes{
 		textblock.Line("The turns that followed were compacted into this summary:"),
-		prompts.SummaryBlock(m, plaintext.SummaryTag), prompts.Afterword(m),
+		prompts.SummaryBlock(m, plaintext.SummaryTag.String()), prompts.Afterword(m),
 	}
 	left := m.Words
 	if m.Tokenizer != nil {
@@ -57,7 +57,7 @@ func clipMessage(m policy.Material, said chat.Message, tokens int) chat.Message 
 	}
 	size, text, behind := m.Tokenizer.CountMessage(said), said.Text(), ""
 	if handle := m.HandleOf(said); handle != "" {
-		behind = "\n[" + handle + "]"
+		behind = "\n" + plaintext.LeftOut("the rest", handle)
 	}
 	if room := tokens - size + m.Tokenizer.CountText(text) - m.Tokenizer.CountText(behind); size > tokens && room >= minClip && text != "" {
 		content := chat.Parts{chat.Text(prompts.Clip(m, text, room) + behind)}
@@ -78,5 +78,5 @@ func start(m policy.Material, messages []chat.Message) elements.Node {
 	for _, b := range plaintext.Blocks(messages, nil, nil) {
 		lines = append(lines, b.Lines(clip, clip))
 	}
-	return textblock.Tagged(0, "conversation-start", strings.Join(lines, "\n"))
+	return textblock.Tagged(0, plaintext.StartTag, strings.Join(lines, "\n"))
 }

@@ -749,7 +749,7 @@ func TestStatements(t *testing.T) {
 			compacttest.Equal(t, compacttest.ViewOf(t, d.Session), compacttest.ViewOf(t, again))
 			require.Equal(t, got[1], compacttest.ViewOf(t, again).Compacted[0])
 		},
-			statements.Change("internal/plaintext/tags.go", `SummaryTag = "conversation-summary"`, `SummaryTag = "summary-of-conversation"`),
+			statements.Change("internal/plaintext/tags.go", `SummaryTag         = tag("conversation-summary")`, `SummaryTag         = tag("summary-of-conversation")`),
 			statements.Change(engine+"prompts/answer.go", "return elements.UserMessage{Props: elements.Props{Required: true}", "return elements.AssistantMessage{Props: elements.Props{Required: true}")),
 		statements.That("a session in a file has a breadcrumb: where the transcript is, its lines, the tool and an example call", func(t *testing.T) {
 			s := compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))

@@ -48,19 +48,18 @@ func Prompt() policy.Prompt {
 }
 
 // goesOn comes before a segment of the conversation that does not begin with a user message.
-const goesOn = "<" + string(Mode) + ">\nThe conversation goes on here: what came before was compacted.\n</" +
-	string(Mode) + ">"
+var goesOn = plaintext.CompactionTag.Holding("The conversation goes on here: what came before was compacted.")
 
 func request(m policy.Material) elements.Node {
 	said := plaintext.InWords(slices.DeleteFunc(slices.Clone(m.Covered), func(m chat.Message) bool { return m.Role == chat.RoleSystem }))
 	if len(said) > 0 && said[0].Role != chat.RoleUser { // providers want the user to speak first
 		said = append([]chat.Message{chat.UserMessage(goesOn)}, said...)
 	}
-	ask := elements.Nodes{textblock.Line("<" + string(Mode) + ">"), textblock.Line(ask)}
+	ask := elements.Nodes{textblock.Line(plaintext.CompactionTag.Open()), textblock.Line(ask)}
 	if previous := prompts.Earlier(m); previous != "" {
 		ask = append(ask, textblock.Paragraph(previousAsk), prompts.EarlierBlock(m))
 	}
-	ask = append(ask, prompts.ContextBlock(m), prompts.Remarks(m), textblock.Line("</"+string(Mode)+">"))
+	ask = append(ask, prompts.ContextBlock(m), prompts.Remarks(m), textblock.Line(plaintext.CompactionTag.Close()))
 	return elements.Nodes{
 		textblock.Messages(m.System),
 		textblock.Messages(said),

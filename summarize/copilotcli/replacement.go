@@ -36,15 +36,15 @@ type CompactedSession struct{}
 func (CompactedSession) Replacement(m policy.Material) elements.Node {
 	children := elements.Nodes{
 		textblock.Line("The conversation before this point was compacted. What follows stands for it."),
-		prompts.SummaryBlock(m, "conversation-summary"),
+		prompts.SummaryBlock(m, plaintext.SummaryTag.String()),
 	}
 	if m.Room > 0 {
 		children = append(children,
 			users(m),
-			textblock.Tagged(4, "plan", prompts.Clip(m, m.Plan, m.Room/4)),
-			textblock.Tagged(5, "todo", prompts.Clip(m, m.Todo, m.Room/4)),
+			textblock.Tagged(4, plaintext.PlanTag, prompts.Clip(m, plaintext.Outside(m.Plan), m.Room/4)),
+			textblock.Tagged(5, plaintext.TodoTag, prompts.Clip(m, plaintext.Outside(m.Todo), m.Room/4)),
 			skills(m),
-			textblock.Tagged(3, "agent", prompts.Clip(m, m.Agent, m.Room/4)),
+			textblock.Tagged(3, plaintext.AgentTag, prompts.Clip(m, plaintext.Outside(m.Agent), m.Room/4)),
 		)
 	}
 	return elements.UserMessage{Children: append(children, prompts.Afterword(m))}
@@ -91,7 +91,7 @@ func copies(texts, handles []string, missing, characters int) string {
 	var list []string
 	add := func(text string, at int, cut bool) {
 		if list = append(list, text); cut && at < len(handles) && handles[at] != "" {
-			list = append(list, "["+handles[at]+"]")
+			list = append(list, plaintext.LeftOut("the rest", handles[at]))
 		}
 	}
 	for i, text := range slices.Concat(oldest, newest) {
@@ -102,9 +102,9 @@ func copies(texts, handles []string, missing, characters int) string {
 		if i == len(oldest) && missing > 0 {
 			add(fmt.Sprintf("... %d messages of the user omitted ...", missing), len(oldest), len(rest) > len(oldest))
 		}
-		add(plaintext.Tagged("user-message", plaintext.Untagged(text)), at, text != texts[at])
+		add(plaintext.UserMessageTag.Around(text), at, text != texts[at])
 	}
-	return plaintext.Tagged("user-messages", strings.Join(list, "\n"))
+	return plaintext.UserMessagesTag.Holding(strings.Join(list, "\n"))
 }
 
 // whole returns the first texts that take at most the given characters together, at most the given number of them. If
@@ -136,9 +136,9 @@ func skills(m policy.Material) elements.Node {
 			names[i] += " (" + plaintext.PathLine(skill.Path) + ")"
 		}
 	}
-	newest := textblock.Tagged(1, "skill", m.Skills[len(m.Skills)-1].Instructions)
+	newest := textblock.Tagged(1, plaintext.SkillTag, plaintext.Outside(m.Skills[len(m.Skills)-1].Instructions))
 	return elements.Nodes{
-		textblock.Ranked{Text: "Skills that were invoked, the newest last: " + plaintext.Untagged(strings.Join(names, ", ")), Priority: 6}.Node(),
+		textblock.Ranked{Text: "Skills that were invoked, the newest last: " + plaintext.Outside(strings.Join(names, ", ")), Priority: 6}.Node(),
 		elements.Wrap{Props: elements.Props{Priority: new(1), FlexGrow: 1}, Children: elements.Nodes{newest}},
 	}
 }

@@ -628,8 +628,8 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, "conversation-compaction", compacttest.Compactions(d.Session)[0].Mode)
 		},
 			statements.Change(prompt, `"conversation-compaction"`, `"compaction"`),
-			statements.Change(prompt, `elements.Nodes{textblock.Line("<" + string(Mode) + ">"), `, `elements.Nodes{`),
-			statements.Change(prompt, `textblock.Line("</"+string(Mode)+">"))`, `nil)`)),
+			statements.Change(prompt, `elements.Nodes{textblock.Line(plaintext.CompactionTag.Open()), `, `elements.Nodes{`),
+			statements.Change(prompt, `textblock.Line(plaintext.CompactionTag.Close()))`, `nil)`)),
 		statements.That("the model may not call the agent's tools", func(t *testing.T) {
 			d := filled(t, 80_000)
 			d.Target.Tools = []chat.Tool{{Name: "read"}}
@@ -652,21 +652,21 @@ func TestStatements(t *testing.T) {
 			compacttest.Has(t, got[1].Text(), "<conversation-summary>\n# The build\n\nIt compiles now.\n</conversation-summary>")
 			compacttest.Equal(t, said[len(said)-1], got[2])
 		},
-			statements.Change(replacement, `prompts.SummaryBlock(m, "conversation-summary"),`, `prompts.SummaryBlock(m, "summary"),`),
+			statements.Change(replacement, `prompts.SummaryBlock(m, plaintext.SummaryTag.String()),`, `prompts.SummaryBlock(m, "summary"),`),
 			statements.Change("history/view_snapshot.go", "compacted: c.Messages", "compacted: nil")),
 		holds("the user's own messages are copied", "<user-messages>\n<user-message>\nWhy does the build fail?\n</user-message>",
 			statements.Change(replacement, "			users(m),\n", "")),
 		holds("the agent's plan is there", "<plan>\nMend main.go.\n</plan>",
-			statements.Change(replacement, `			textblock.Tagged(4, "plan", prompts.Clip(m, m.Plan, m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(4, plaintext.PlanTag, prompts.Clip(m, plaintext.Outside(m.Plan), m.Room/4)),`+"\n", "")),
 		holds("the list of things to do is there", "<todo>\n- run the tests\n</todo>",
-			statements.Change(replacement, `			textblock.Tagged(5, "todo", prompts.Clip(m, m.Todo, m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(5, plaintext.TodoTag, prompts.Clip(m, plaintext.Outside(m.Todo), m.Room/4)),`+"\n", "")),
 		holds("the skills that were invoked are there by name and path", "invoked, the newest last: release (skills/release.md), review (skills/review.md)\n",
 			statements.Change(replacement, `strings.Join(names, ", ")`, `names[0]`),
 			statements.Change(replacement, `" (" + plaintext.PathLine(skill.Path) + ")"`, `""`)),
 		holds("the instructions of the newest skill are there in full, and of no other", "<skill>\nRead it.\n</skill>\n<agent>",
 			statements.Change(replacement, `m.Skills[len(m.Skills)-1].Instructions`, `m.Skills[0].Instructions`)),
 		holds("what a custom agent does is there", "<agent>\nIt reviews.\n</agent>",
-			statements.Change(replacement, `			textblock.Tagged(3, "agent", prompts.Clip(m, m.Agent, m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(3, plaintext.AgentTag, prompts.Clip(m, plaintext.Outside(m.Agent), m.Room/4)),`+"\n", "")),
 		statements.That("the plan and the todo list of the session are in the replacement", func(t *testing.T) {
 			d := fixture(t)
 			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Todos{Text: "Mend main.go.", Items: []entry.Todo{{Text: "run the tests"}}}})

@@ -252,10 +252,11 @@ func (m *Mirror[M]) find(ctx context.Context, list []M, identities []uint64) err
 	return m.append(ctx, all[len(m.records):])
 }
 
-// The names of custom messages that hold messages of the list: system messages, and results without a call.
+// listName is the name of custom messages that hold messages of the list: system messages, and results without a call.
+// Here these results have a role of their own.
 const (
-	systemName = "system"
-	resultName = "result without its call"
+	listName           = "mirror"
+	orphan   chat.Role = "result without its call"
 )
 
 // mirrored returns those entries that hold messages of the list.
@@ -269,14 +270,17 @@ func mirrored(entries iter.Seq2[entry.Entry, error]) iter.Seq2[entry.Entry, erro
 	}
 }
 
-// shown returns a body as a message: that of a custom message has its name as role. Others have none.
+// shown returns a body as a message. Others have no role.
 func shown(b entry.Body) chat.Message {
 	switch b := b.(type) {
 	case entry.Message:
 		return b.Message
 	case entry.CustomMessage:
-		if b.Name == systemName || b.Name == resultName {
-			return chat.Message{Role: chat.Role(b.Name), Content: b.Content}
+		switch {
+		case b.Name == listName && b.Role == chat.RoleTool:
+			return chat.Message{Role: orphan, Content: b.Content}
+		case b.Name == listName:
+			return chat.Message{Role: b.Role, Content: b.Content}
 		}
 	}
 	return chat.Message{}
@@ -317,10 +321,8 @@ func (p *pairing) admit(m chat.Message) entry.Body {
 	}
 	id, ok := p.add(m, had)
 	switch {
-	case m.Role == chat.RoleSystem:
-		return entry.CustomMessage{Name: systemName, Content: m.Content}
-	case m.Role == chat.RoleTool && !ok:
-		return entry.CustomMessage{Name: resultName, Content: m.Content}
+	case m.Role == chat.RoleSystem, m.Role == chat.RoleTool && !ok:
+		return entry.CustomMessage{Name: listName, Role: m.Role, Content: m.Content}
 	case m.Role == chat.RoleTool:
 		if had.ToolCallID = id; givenID(m.ToolCallID) == "" {
 			had.Name = ""

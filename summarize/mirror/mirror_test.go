@@ -113,11 +113,11 @@ func TestTheSessionFollowsWhatTheOwnerDoesToItsList(t *testing.T) {
 		{"begins anew", "u1 a1", "u5", 1, ""},
 		{"empties and begins anew", "u1 a1 u2", "u1", 0, ""},
 		{"adds a result", "u1 c1", "u1 c1 r1", 1, ""},
-		{"drops the call of a result", "u1 c1 r1", "u1 r1", 1, `u1 <custom-message name="result without its call"> r1 </custom-message>`},
+		{"drops the call of a result", "u1 c1 r1", "u1 r1", 1, `u1 <tool-result> r1 </tool-result>`},
 		{"drops a result", "u1 c1 r1 u2", "u1 c1 u2", 1, "u1 c1 (no result: the call was interrupted) u2"},
 		{"changes the system prompt", "s1 u1 a1 u2", "s2 s3 u1 a1 u2", 0, ""},
 		{"adds a system prompt", "u1 a1 u2", "s1 u1 a1 u2", 0, ""},
-		{"says something as the system later", "u1 a1 u2", "u1 a1 s2 u2", 2, `u1 a1 <custom-message name="system"> s2 </custom-message> u2`},
+		{"says something as the system later", "u1 a1 u2", "u1 a1 s2 u2", 2, `u1 a1 <system-message> s2 </system-message> u2`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, restarts := range []bool{false, true} {

@@ -106,7 +106,7 @@ func (b *backwards) is(had, now said, e entry.Entry) bool {
 		}
 		now = newSaid(again)
 	}
-	if had.Role == resultName && (now.Role == chat.RoleTool || now.Role == resultName) {
+	if had.Role == orphan && (now.Role == chat.RoleTool || now.Role == orphan) {
 		return had.Text() == now.Text()
 	}
 	return had.digest == now.digest

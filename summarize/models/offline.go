@@ -178,7 +178,7 @@ func (d *digest) earlier(text string) {
 
 // earlierIn adds the earlier summary that a request holds as text.
 func (d *digest) earlierIn(text string) {
-	for _, tag := range [...]string{plaintext.PreviousHistoryTag, plaintext.PreviousSummaryTag, plaintext.DraftTag} {
+	for _, tag := range [...]plaintext.Tag{plaintext.PreviousHistoryTag, plaintext.PreviousSummaryTag, plaintext.DraftTag} {
 		for _, body := range plaintext.InTags(text, tag) {
 			d.earlier(body)
 		}
@@ -187,7 +187,7 @@ func (d *digest) earlierIn(text string) {
 
 // historyIn adds the history that a request holds as text, in either of the forms that package summarize writes.
 func (d *digest) historyIn(text string) {
-	for _, tag := range [...]string{plaintext.HistoryTag, plaintext.ConversationTag} {
+	for _, tag := range [...]plaintext.Tag{plaintext.HistoryTag, plaintext.ConversationTag} {
 		for _, body := range plaintext.InTags(text, tag) {
 			d.plainHistory(body)
 		}
@@ -235,8 +235,8 @@ func (d *digest) compactHistory(role, body string) {
 // plainHistory adds a history that prompts.PlainHistory wrote: first summaries, then items, each on a new line.
 // Further lines of an item are indented.
 func (d *digest) plainHistory(body string) {
-	for strings.HasPrefix(body, plaintext.SummaryOpen) {
-		block, rest, _ := strings.Cut(body, plaintext.SummaryClose)
+	for strings.HasPrefix(body, plaintext.SummaryTag.Open()) {
+		block, rest, _ := strings.Cut(body, plaintext.SummaryTag.Close())
 		if earlier, ok := plaintext.Summary(block); ok {
 			d.earlier(earlier)
 		}
@@ -314,7 +314,7 @@ func (o Offline) packed(ctx context.Context, d digest, limit, length int) (strin
 		group := &elements.Group{Name: s.title}
 		title := elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}}}
 		for k, line := range d.lines[i] {
-			text := elements.Nodes{elements.Text("- " + plaintext.Cut(plaintext.Untagged(line), length))}
+			text := elements.Nodes{elements.Text("- " + plaintext.Cut(plaintext.Outside(line), length))}
 			if k == lastDropped {
 				lines[k] = elements.KeepWith{Props: elements.Props{Priority: new(len(lines))}, Group: group, Children: elements.Nodes{elements.TextChunk{Children: text}}}
 			} else {

@@ -184,9 +184,9 @@ func remotePrompt(messages []chat.Message) (system, prompt string) {
 	}
 	lines := make([]string, 0, len(rest))
 	for _, b := range plaintext.Blocks(rest, nil, nil) {
-		lines = append(lines, plaintext.Untagged(b.Lines(unchanged, unchanged)))
+		lines = append(lines, b.Lines(unchanged, unchanged))
 	}
-	return system, plaintext.Tagged(plaintext.ConversationTag, strings.Join(lines, "\n")) + last
+	return system, plaintext.ConversationTag.Holding(strings.Join(lines, "\n")) + last
 }
 
 func unchanged(text string) string { return text }

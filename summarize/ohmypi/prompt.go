@@ -136,6 +136,6 @@ func merge(history, prefix string) string {
 // titleRequest returns the request for a line about a summary.
 func titleRequest(m policy.Material) elements.Node {
 	return textblock.Request(textblock.NotesRole, elements.Nodes{
-		textblock.Line(plaintext.Tagged(plaintext.SummaryTag, plaintext.Untagged(m.Summary))),
+		textblock.Line(plaintext.SummaryTag.Around(m.Summary)),
 	}, textblock.Paragraph(titleAsk))
 }

@@ -17,9 +17,9 @@ import (
 func Replacement(m policy.Material) elements.Node {
 	return elements.UserMessage{Children: elements.Nodes{
 		textblock.Line("The conversation before this point was compacted into this summary:"),
-		prompts.SummaryBlock(m, "conversation-summary"),
-		fileList(1, "read-files", m.Files.Read),
-		fileList(2, "modified-files", m.Files.Modified),
+		prompts.SummaryBlock(m, plaintext.SummaryTag.String()),
+		fileList(1, plaintext.ReadTag, m.Files.Read),
+		fileList(2, plaintext.ModifiedTag, m.Files.Modified),
 		filesLeft(m.Files.Left),
 		prompts.Afterword(m),
 	}}
@@ -34,7 +34,7 @@ func filesLeft(n int) elements.Node {
 }
 
 // fileList returns files in a tag, one a line, or nil if there are none.
-func fileList(priority int, tag string, paths []string) elements.Node {
+func fileList(priority int, tag plaintext.Tag, paths []string) elements.Node {
 	if len(paths) == 0 {
 		return nil
 	}

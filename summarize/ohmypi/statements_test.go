@@ -613,7 +613,7 @@ var requests = []statements.Statement{
 		require.Equal(t, answers[title], heard(d, event.Titled).Title)
 	},
 		statements.Change(prompts, ", Title: titleRequest", ""),
-		statements.Change(prompts, "plaintext.Untagged(m.Summary)", "plaintext.Untagged(m.Instructions)")),
+		statements.Change(prompts, "SummaryTag.Around(m.Summary)", "SummaryTag.Around(m.Instructions)")),
 	statements.That("an endpoint is posted the system prompt and the prompt, and answers with the summary", func(t *testing.T) {
 		d := fixture(t, turns(1, tooMany)...)
 		var posted []map[string]string
@@ -663,7 +663,7 @@ var placed = []statements.Statement{
 		compacttest.Equal(t, turns(tooMany-keeps+1, tooMany), got[2:2+2*keeps])
 		compacttest.Equal(t, append(turns(1, 1), chat.UserMessage("Go on.")), got[3+2*keeps:]) // after the message to continue
 	},
-		statements.Change(replacement, `prompts.SummaryBlock(m, "conversation-summary"),`, ""),
+		statements.Change(replacement, `prompts.SummaryBlock(m, plaintext.SummaryTag.String()),`, ""),
 		statements.Change(replacement, "The conversation before this point was compacted", "The conversation was compacted"),
 		statements.Change(engine+"internal/place/place.go", "FirstKept: j.Plan.FirstKept, Thinking", "Thinking")),
 	statements.That("a compaction is an entry of the branch, with the summary, the cut, and the tokens of the prompt", func(t *testing.T) {
@@ -711,8 +711,8 @@ var placed = []statements.Statement{
 		statements.Change("internal/toolname/tools.go", `"read", "read_file"`, `"read_file"`),
 		statements.Change("internal/toolname/tools.go", `"write", "write_file"`, `"write_file"`),
 		statements.Change("internal/toolname/tools.go", `"edit", "edit_file"`, `"edit_file"`),
-		statements.Change(replacement, `fileList(1, "read-files", m.Files.Read),`, ""),
-		statements.Change(replacement, `fileList(2, "modified-files", m.Files.Modified),`, "")),
+		statements.Change(replacement, `fileList(1, plaintext.ReadTag, m.Files.Read),`, ""),
+		statements.Change(replacement, `fileList(2, plaintext.ModifiedTag, m.Files.Modified),`, "")),
 	statements.That("a file that was read and modified is listed only as modified", func(t *testing.T) {
 		d := files(t, call(1, "edit", `{"path":"a.go"}`, 10), call(2, "read", `{"path":"a.go"}`, 10))
 		require.Equal(t, entry.Files{Modified: []string{"a.go"}}, latest(d).Files)
@@ -794,7 +794,7 @@ var branches = []statements.Statement{
 	},
 		statements.Change(engine+"branch.go", "if summary, err = w.summariseBranch(", "_ = c.Session.Branch(ctx, to)\n\t\tif summary, err = w.summariseBranch("),
 		statements.Change(engine+"branch.go", "return &entry.BranchSummary{From: from, ", "return &entry.BranchSummary{From: to, "),
-		statements.Change(sessions+"entry/shown.go", "branchPreamble+b.Text", "b.Text")),
+		statements.Change(sessions+"entry/shown.go", "branchPreamble + plaintext.Outside(b.Text)", "plaintext.Outside(b.Text)")),
 	statements.That("the newest entries that fit the context window less 16,384 tokens are summarised", func(t *testing.T) {
 		const small = 40_000
 		for over := range 2 {
@@ -855,14 +855,14 @@ var branches = []statements.Statement{
 		got := goTo(d, other)
 		require.NotContains(t, asked(d, branch)[0], "Step 901.")
 		require.Equal(t, entry.Files{Read: []string{"a.go", "b.go"}, Modified: []string{"c.go"}}, got.Files)
-		require.Equal(t, answers[branch]+"\n\n<read-files>\na.go\nb.go\n</read-files>\n\n<modified-files>\nc.go\n</modified-files>", got.Text)
+		shown, _ := entry.Entry{Body: *got}.Shown()
+		require.Contains(t, shown.Text(), answers[branch]+"\n\n<read-files>\na.go\nb.go\n</read-files>\n\n<modified-files>\nc.go\n</modified-files>")
 	},
 		statements.Change(engine+"internal/write/branch.go", "filesOf(ctx, b.Policy, b.Session.Abandoned(ctx, b.From, b.To))", "filesOf(ctx, b.Policy, b.Session.Abandoned(ctx, b.From, b.From))"),
 		statements.Change(sessions+"fileops.go", "ops = append(ops, fileOp{i, b.Files})", ""),
-		statements.Change(engine+"internal/write/branch.go", "prompts.WithFiles(text, m.Files)", "text"),
-		statements.Change(engine+"prompts/branch.go", `{{"read-files", `, `{{"files", `),
-		statements.Change(engine+"prompts/branch.go", `{"modified-files", `, `{"files", `),
-		statements.Change(engine+"internal/write/branch.go", "m.Files), Files: m.Files", "m.Files)")),
+		statements.Change(sessions+"entry/shown.go", "{plaintext.ReadTag, ", "{plaintext.UserTag, "),
+		statements.Change(sessions+"entry/shown.go", "{plaintext.ModifiedTag, ", "{plaintext.UserTag, "),
+		statements.Change(engine+"internal/write/branch.go", "Text: text, Files: m.Files", "Text: text")),
 }
 
 var hooks = []statements.Statement{

@@ -12,11 +12,11 @@ import (
 // transcript is stored.
 func ConversationSummary(m policy.Material) elements.Node {
 	var b strings.Builder
-	b.WriteString(plaintext.SummaryOpen + "\n" + plaintext.Untagged(m.Summary) + "\n")
+	b.WriteString(plaintext.SummaryTag.Open() + "\n" + plaintext.Outside(m.Summary) + "\n")
 	if crumb := breadcrumbText(m.Breadcrumb); crumb != "" {
 		b.WriteString("\n" + crumb + "\n")
 	}
-	b.WriteString(plaintext.SummaryClose)
+	b.WriteString(plaintext.SummaryTag.Close())
 	if m.Reminder != "" {
 		b.WriteString("\n" + m.Reminder)
 	}

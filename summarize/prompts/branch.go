@@ -3,13 +3,10 @@ package prompts
 import (
 	"cmp"
 	"iter"
-	"slices"
-	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -40,9 +37,8 @@ What would have come next here.
 Be brief. Paths, names of functions and texts of errors stay exact.`
 
 // BranchPrompt returns a prompt that asks for notes on a branch that was left, whose messages are [policy.Material.Covered];
-// [BranchMessages] chooses them. The user's instructions replace its own wording. The whole answer is the summary, to
-// which [WithFiles] appends the files. When a model is shown the summary, package history puts a sentence in front of
-// it; see [entry.BranchSummary].
+// [BranchMessages] chooses them. The user's instructions replace its own wording. The whole answer is the summary. When a
+// model is shown it, package history puts a sentence in front of it and the files behind it; see [entry.BranchSummary].
 func BranchPrompt() policy.Prompt {
 	return policy.Prompt{Mode: ModeBranch, Request: branchRequest, Asked: policy.Asked{Headings: true}}
 }
@@ -115,27 +111,4 @@ func standsFor(e entry.Entry) []chat.Message {
 		return []chat.Message{m}
 	}
 	return nil
-}
-
-// WithFiles appends lists of the files that were read and modified to a summary, each list in a tag, one file a line.
-// Empty lists are left out.
-func WithFiles(summary string, files entry.Files) string {
-	for _, list := range [...]struct {
-		tag   string
-		paths []string
-	}{{"read-files", files.Read}, {"modified-files", files.Modified}} {
-		if len(list.paths) > 0 {
-			summary += "\n\n<" + list.tag + ">\n" + fileLines(list.paths) + "\n</" + list.tag + ">"
-		}
-	}
-	return summary
-}
-
-// fileLines returns the paths in order, one a line.
-func fileLines(paths []string) string {
-	lines := make([]string, len(paths))
-	for i, p := range slices.Sorted(slices.Values(paths)) {
-		lines[i] = plaintext.PathLine(p)
-	}
-	return strings.Join(lines, "\n")
 }

@@ -34,7 +34,7 @@ func EarlierBlock(m policy.Material) elements.Node {
 	if Earlier(m) == "" {
 		return nil
 	}
-	return textblock.Line(plaintext.Tagged(plaintext.PreviousSummaryTag, plaintext.Untagged(Earlier(m))))
+	return textblock.Line(plaintext.PreviousSummaryTag.Around(Earlier(m)))
 }
 
 // ContextBlock returns the lines that hooks add as a list in the tag additional-context; nil if there are none.
@@ -44,9 +44,9 @@ func ContextBlock(m policy.Material) elements.Node {
 	}
 	lines := make([]string, len(m.Context))
 	for i, line := range m.Context {
-		lines[i] = "- " + strings.ReplaceAll(plaintext.Untagged(line), "\n", "\n  ")
+		lines[i] = "- " + strings.ReplaceAll(plaintext.Outside(line), "\n", "\n  ")
 	}
-	return textblock.Line(plaintext.Tagged("additional-context", strings.Join(lines, "\n")))
+	return textblock.Line(plaintext.ContextTag.Holding(strings.Join(lines, "\n")))
 }
 
 // language asks for the conversation's own language.
@@ -65,7 +65,7 @@ func otherRemarks(m policy.Material) elements.Nodes {
 		list = append(list, textblock.Paragraph(note))
 	}
 	if m.Instructions != "" {
-		list = append(list, textblock.Paragraph("The user asks of the summary: "+m.Instructions))
+		list = append(list, textblock.Paragraph("The user asks of the summary: "+plaintext.Outside(m.Instructions)))
 	}
 	if m.Words > 0 {
 		list = append(list, textblock.Paragraph(fmt.Sprintf("There is room for %d tokens at the most; what is longer is cut.", m.Words)))
@@ -73,10 +73,10 @@ func otherRemarks(m policy.Material) elements.Nodes {
 	return list
 }
 
-// SummaryBlock returns the summary in a tag, word for word, except that text that looks like one of promptree's own
-// tags is made harmless.
+// SummaryBlock returns the summary in a tag, word for word, except that
+// what reads as one of promptree's own tags or marks is made harmless.
 func SummaryBlock(m policy.Material, tag string) elements.Node {
-	return textblock.Line(plaintext.Tagged(tag, plaintext.Untagged(m.Summary)))
+	return textblock.Line(plaintext.Named(tag).Around(m.Summary))
 }
 
 // Afterword returns the text that follows a summary: the breadcrumb, and the reminder for the agent's model.
@@ -97,7 +97,7 @@ func Pinned(m policy.Material) elements.Node {
 
 // PinnedText returns a pinned entry in its tag.
 func PinnedText(p policy.Pinned) string {
-	return fmt.Sprintf("<%s entry=%q role=%q>\n%s\n</%[1]s>", plaintext.PinnedTag, plaintext.Untagged(p.Entry), p.Role, plaintext.Untagged(p.Text))
+	return plaintext.PinnedTag.Holding(p.Text, "entry", p.Entry, "role", string(p.Role))
 }
 
 // Clip cuts the middle out of a text that takes more than the given tokens, and marks the place.

@@ -66,10 +66,8 @@ func (t PlainHistory) ElementProps() elements.Props {
 
 // Render returns the tag, or nil if there are no messages and no text before them.
 func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
-	name := cmp.Or(t.Name, plaintext.ConversationTag)
-	own := plaintext.MatchTags(name)
-	before := own.ReplaceAllString(t.Before, `<\$1`)
-	harmless := func(text string) string { return own.ReplaceAllString(plaintext.Untagged(text), `<\$1`) }
+	tag := plaintext.Named(cmp.Or(t.Name, plaintext.ConversationTag.String()))
+	before := tag.Without(t.Before)
 	list := plaintext.Blocks(t.Messages, t.Data, plaintext.Mentions(t.Mentions))
 	most := max(1, s.PromptBudget/4)
 	results := most
@@ -88,16 +86,16 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 	texts := make([]string, len(list))
 	whole := func(results int) string {
 		var all strings.Builder
-		all.WriteString("<" + name + ">\n")
+		all.WriteString(tag.Open() + "\n")
 		if before != "" {
 			all.WriteString(before + "\n")
 		}
 		for i, b := range list {
-			if texts[i] = harmless(b.Lines(clip(most), clip(results))); texts[i] != "" {
+			if texts[i] = tag.Without(b.Lines(clip(most), clip(results))); texts[i] != "" {
 				all.WriteString(texts[i] + "\n")
 			}
 		}
-		return all.String() + "</" + name + ">"
+		return all.String() + tag.Close()
 	}
 	first := plaintext.LastToGo(list)
 	all := whole(results)
@@ -131,9 +129,9 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 	if len(nodes) == 0 {
 		return nil, nil
 	}
-	open := elements.Nodes{textblock.Line("<" + name + ">")}
+	open := elements.Nodes{textblock.Line(tag.Open())}
 	if t.Droppable && s.CountText(all) > s.TokenBudget {
 		open = append(open, textblock.Line(textblock.NotAll))
 	}
-	return append(append(open, nodes...), textblock.Line("</"+name+">")), nil
+	return append(append(open, nodes...), textblock.Line(tag.Close())), nil
 }

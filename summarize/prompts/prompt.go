@@ -61,10 +61,10 @@ func requestText(m policy.Material) elements.Nodes {
 		list = append(list, elements.Text("\n\n"+note))
 	}
 	if m.Instructions != "" {
-		list = append(list, elements.Text("\n\nThe user asks of the summary: "+m.Instructions))
+		list = append(list, elements.Text("\n\nThe user asks of the summary: "+plaintext.Outside(m.Instructions)))
 	}
 	for _, line := range m.Context {
-		list = append(list, elements.Text("\n\n"+plaintext.Untagged(line)))
+		list = append(list, elements.Text("\n\n"+plaintext.Outside(line)))
 	}
 	if m.Words > 0 {
 		list = append(list, elements.Text(fmt.Sprintf("\nThe <summary> block has room for %d tokens at the most.", m.Words)))
@@ -89,7 +89,7 @@ func simpleRequest(m policy.Material, drop bool) elements.Node {
 		previous[i] = said.Text()
 	}
 	return textblock.Request(role, elements.Nodes{PlainHistory{
-		Props: textblock.Grow(), Name: plaintext.HistoryTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: drop,
+		Props: textblock.Grow(), Name: plaintext.HistoryTag.String(), Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: drop,
 		Before: strings.Join(previous, "\n"),
 	}}, elements.TextChunk{Props: textblock.Required(), Children: requestText(m)})
 }

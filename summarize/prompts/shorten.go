@@ -28,6 +28,6 @@ what is settled, and what is said twice. Write in the language in which the summ
 
 // Shorten asks to shorten [policy.Material.Summary] to [policy.Material.Words] tokens.
 func Shorten(m policy.Material) elements.Node {
-	return textblock.Request(shortenRole, elements.Nodes{textblock.Line(plaintext.Tagged(plaintext.DraftTag, plaintext.Untagged(m.Summary)))},
+	return textblock.Request(shortenRole, elements.Nodes{textblock.Line(plaintext.DraftTag.Around(m.Summary))},
 		textblock.Paragraph(fmt.Sprintf(shortenAsk, m.Words, Characters(m))), otherRemarks(m))
 }

@@ -204,7 +204,7 @@ func promptOf(request, compacted []chat.Message) prompt {
 		text, into := facts.Text(m), &tail
 		switch {
 		case m.Role != chat.RoleUser || !stands[m.Text()]:
-		case strings.HasPrefix(text, plaintext.IndexOpen):
+		case strings.HasPrefix(text, plaintext.IndexTag.Open()):
 			into = &index
 		default:
 			into = &summary

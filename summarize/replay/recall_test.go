@@ -97,7 +97,7 @@ func TestASearchIsForTheRarestWordsThatThePromptShows(t *testing.T) {
 }
 
 func TestThePromptIsSplitIntoTailSummaryAndIndex(t *testing.T) {
-	summary, index := chat.UserMessage("summary"), chat.UserMessage(plaintext.IndexOpen+" names")
+	summary, index := chat.UserMessage("summary"), chat.UserMessage(plaintext.IndexTag.Open()+" names")
 	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "ls", Arguments: `{"path":"a/b.go","n":4711}`}}}
 	got := promptOf([]chat.Message{chat.SystemMessage("system"), summary, index, chat.UserMessage("said"), call}, []chat.Message{summary, index})
 	require.Equal(t, prompt{tail: "system\nsaid\n\n4711\na/b.go\n", summary: "summary\n", index: "<history-index> names\n"}, got)

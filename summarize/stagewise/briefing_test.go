@@ -225,12 +225,12 @@ func FuzzCompactHistory(f *testing.F) {
 		require.NotNil(t, parts, got)
 		require.Len(t, regexp.MustCompile(`</?(?:previous-chat-history|user|assistant)[\s/>]`).FindAllString(got, -1), 6, "no other tags of the history")
 
-		require.Equal(t, plaintext.Untagged(previous), parts[1])
+		require.Equal(t, plaintext.Outside(previous), parts[1])
 		text, notes := compacttest.SaidIn(parts[2])
-		require.Equal(t, plaintext.Untagged(user), text)
+		require.Equal(t, plaintext.Outside(user), text)
 		require.Zero(t, notes, "only the serialiser writes notes")
 		text, notes = compacttest.SaidIn(parts[3])
-		require.Equal(t, plaintext.Untagged(assistant), text)
+		require.Equal(t, plaintext.Outside(assistant), text)
 		require.Equal(t, 1, notes)
 	})
 }

@@ -73,22 +73,21 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 	var nodes elements.Nodes
 	var all strings.Builder // the whole text
 	if strings.TrimSpace(t.Previous) != "" {
-		text := plaintext.Tagged(plaintext.PreviousHistoryTag, plaintext.Untagged(t.Previous))
+		text := plaintext.PreviousHistoryTag.Around(t.Previous)
 		nodes = append(nodes, textblock.Line(text))
 		all.WriteString(text + "\n")
 	}
 	for i, b := range list {
-		role, worth := b.Role, priorityAssistant
+		tag, worth := plaintext.AssistantTag, priorityAssistant
 		switch b.Role {
 		case chat.RoleUser:
-			worth = priorityUser
-		case chat.RoleTool: // a result without its call
-			role = chat.RoleAssistant
+			tag, worth = plaintext.UserTag, priorityUser
+		case chat.RoleSystem:
+			tag = plaintext.SystemTag
 		}
 		var pieces []textblock.Ranked
 		add := func(text string, worth int) {
 			if strings.TrimSpace(text) != "" {
-				text = plaintext.Untagged(text)
 				all.WriteString(text + "\n")
 				pieces = append(pieces, textblock.Ranked{Text: text, Priority: worth*len(list) + i, Required: i == first || worth == priorityUser})
 			}
@@ -99,11 +98,11 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 		notes := strings.ReplaceAll(strings.Join(b.Notes, "\n"), "]\n[attached: ", ", ")
 		add(strings.Trim(notes+"\n"+text, "\n"), worth)
 		for _, c := range b.Calls {
-			add(tools.line(Call(c)), priorityTool)
+			add(plaintext.Outside(tools.line(Call(c))), priorityTool)
 		}
 		if len(pieces) > 0 {
-			all.WriteString("<" + string(role) + ">\n</" + string(role) + ">\n")
-			nodes = append(nodes, textblock.List(elements.Props{PassPriority: true}, string(role), pieces))
+			all.WriteString(tag.Open() + "\n" + tag.Close() + "\n")
+			nodes = append(nodes, textblock.List(elements.Props{PassPriority: true}, tag, pieces))
 		}
 	}
 	if t.Droppable && len(nodes) > 0 && s.CountText(strings.TrimSpace(all.String())) > s.TokenBudget {

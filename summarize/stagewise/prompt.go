@@ -32,13 +32,13 @@ type Briefing struct {
 
 const briefingTarget = 30_000
 
-const briefingRole = `You write briefings for an agent that works with a user. The agent's memory of the older part of their conversation is
+var briefingRole = `You write briefings for an agent that works with a user. The agent's memory of the older part of their conversation is
 about to be taken away, and all it will have in its place is your briefing; the newest messages stay with it. Whatever you
 leave out, it no longer knows.
 
 You are given that older part. <user> is what the user said, with [attached: …] and [mentioned: …] for what came with it.
 <assistant> is what the agent said, with a line in square brackets for each thing that it did with a tool; after ✗ stands
-how it failed. <` + plaintext.PreviousHistoryTag + `>, where there is one, is the briefing that was written before this one: nothing else is
+how it failed. <` + plaintext.PreviousHistoryTag.String() + `>, where there is one, is the briefing that was written before this one: nothing else is
 left of what it tells.
 
 Who is who
@@ -47,7 +47,7 @@ Speak to the agent: "you read", "you decided". The user is "the user", in the th
 Form
 A heading of the second level (## ) for each topic, and under it connected prose in paragraphs. No lists, no tables, no
 blocks of code. Give the topics in the order in which they came up. Write Markdown and nothing around it: no introduction, no
-closing words, and none of the tags above, not even <` + plaintext.PreviousHistoryTag + `>.
+closing words, and none of the tags above, not even <` + plaintext.PreviousHistoryTag.String() + `>.
 
 How much of what
 The older and the more settled a thing is, the shorter. What is long done gets two to four sentences: what was wanted, what came

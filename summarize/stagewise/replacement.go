@@ -10,5 +10,5 @@ import (
 
 // Replacement returns one user message with the briefing in <previous-chat-history>.
 func Replacement(m policy.Material) elements.Node {
-	return elements.UserMessage{Props: textblock.Required(), Children: elements.Nodes{prompts.SummaryBlock(m, plaintext.PreviousHistoryTag), prompts.Afterword(m)}}
+	return elements.UserMessage{Props: textblock.Required(), Children: elements.Nodes{prompts.SummaryBlock(m, plaintext.PreviousHistoryTag.String()), prompts.Afterword(m)}}
 }

@@ -429,7 +429,7 @@ func TestStatements(t *testing.T) {
 			}, marked(11, 4, 500)...), got)
 		},
 			statements.Change(policyFile, "With: Replacement, ", ""),
-			statements.Change("summarize/stagewise/replacement.go", "prompts.SummaryBlock(m, plaintext.PreviousHistoryTag)", "prompts.SummaryBlock(m, plaintext.SummaryTag)")),
+			statements.Change("summarize/stagewise/replacement.go", "prompts.SummaryBlock(m, plaintext.PreviousHistoryTag.String())", "prompts.SummaryBlock(m, plaintext.SummaryTag.String())")),
 		statements.That("the session holds the briefing with the message at the cut", func(t *testing.T) {
 			d := over(t)
 			compacted(d)
@@ -481,7 +481,7 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, compacttest.Numbers(12, 21), compacttest.Outputs(all[1]))
 		},
 			statements.Change(prompt, "Previous: prompts.Earlier(m), ", ""),
-			statements.Change(shown, "plaintext.Tagged(plaintext.PreviousHistoryTag,", "plaintext.Tagged(plaintext.PreviousSummaryTag,"),
+			statements.Change(shown, "plaintext.PreviousHistoryTag.Around(t.Previous)", "plaintext.PreviousSummaryTag.Around(t.Previous)"),
 			statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", `Messages: d.Messages, FirstKept: "e1"`)),
 		statements.That("a briefing takes in the one before it, with the same target each time", func(t *testing.T) {
 			first, second := briefing+" It was the first thing.", briefing+" It was the second."
@@ -679,7 +679,7 @@ func TestStatements(t *testing.T) {
 			compacttest.Has(t, text, "none of the tags above, not even <previous-chat-history>.")
 		},
 			statements.Change(prompt, "Write Markdown and nothing around it", "Write Markdown"),
-			statements.Change(prompt, "none of the tags above, not even <` + plaintext.PreviousHistoryTag + `>.", "none of the tags above.` + `")),
+			statements.Change(prompt, "none of the tags above, not even <` + plaintext.PreviousHistoryTag.String() + `>.", "none of the tags above.` + `")),
 
 		// Who is asked.
 		statements.That("three models are asked one after the other, and the agent's own last", func(t *testing.T) {

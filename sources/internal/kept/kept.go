@@ -227,7 +227,9 @@ func MostThat(low, high int, holds func(int) bool) int {
 }
 
 // Line returns a text from files or servers on one line of at most about limit bytes, such that it forges nothing.
-func Line(text string, limit int) string { return plaintext.Outside(plaintext.OneLine(text, limit)) }
+func Line(text string, limit int) string {
+	return plaintext.Outside(plaintext.OneLine(plaintext.Plain(text), limit))
+}
 
 // Message returns a message with a head and texts below it, each on lines of its own; nothing if there are no texts.
 func Message(head string, texts []string) elements.Node {

@@ -30,10 +30,10 @@ func Text(b policy.Breadcrumb) string {
 		of = "path=" + quotedPath(b.Path) + " "
 		how = "look it up in the full transcript"
 		if b.Tool != "" {
-			how += " with the tool " + plaintext.Untagged(plaintext.OneLine(b.Tool, 100))
+			how += " with the tool " + plaintext.OneLine(plaintext.Name(b.Tool), 100)
 		}
 		if b.Example != "" {
-			how += ", for example:\n" + plaintext.Untagged(call(b.Path, b.Lines, b.Example))
+			how += ", for example:\n" + plaintext.Outside(call(b.Path, b.Lines, b.Example))
 		} else {
 			how += "."
 		}
@@ -41,10 +41,10 @@ func Text(b policy.Breadcrumb) string {
 			how += "\nEntries too long for a line are also in " + quotedPath(b.Texts) + ", a text file each, by id."
 		}
 	}
-	return fmt.Sprintf(`%s%slines="%d">
+	return fmt.Sprintf(`<%s %slines="%d">
 The summary leaves things out. Where you need something from before it word for word (code, error messages, tool
 results, what you wrote yourself), %s
-</transcript>`, plaintext.TranscriptOpen, of, b.Lines, how)
+</%[1]s>`, plaintext.TranscriptTag, of, b.Lines, how)
 }
 
 // Placeholders in an example.
@@ -63,13 +63,13 @@ func call(path string, lines int, example string) string {
 	).Replace(example)
 }
 
-// quotedPath returns a path as a JSON string without opening or closing tags. Decoded, it is the path.
+// quotedPath returns a path as a JSON string without what begins a tag or a mark. Decoded, it is the path.
 func quotedPath(path string) string {
 	quoted, err := plainjson.Marshal(path)
 	if err != nil {
 		return strconv.Quote(path) // strings always encode
 	}
-	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`).Replace(string(quoted))
+	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "[", `\u005b`, "＜", `\uff1c`, "［", `\uff3b`).Replace(string(quoted))
 }
 
 // Arguments of tools that read files, by their names in lower case without separators.

@@ -68,7 +68,7 @@ func Message(ctx context.Context, s *history.Session, firstKept string, prompt [
 
 // Without returns the messages that stand for a compaction without the index, which is the last if there is one.
 func Without(compacted []chat.Message) []chat.Message {
-	if n := len(compacted); n > 1 && strings.HasPrefix(compacted[n-1].Text(), plaintext.IndexOpen) {
+	if n := len(compacted); n > 1 && strings.HasPrefix(compacted[n-1].Text(), plaintext.IndexTag.Open()) {
 		return compacted[:n-1]
 	}
 	return compacted
@@ -182,7 +182,7 @@ func text(s *history.Session, messages []said, names []*name) string {
 		}
 		lines = append(lines, byHandle[handle]...)
 	}
-	return plaintext.Tagged(plaintext.IndexTag, plaintext.Untagged(strings.Join(lines, "\n")))
+	return plaintext.IndexTag.Around(strings.Join(lines, "\n"))
 }
 
 // mostNames returns the message that says most of some names, the newest of several.

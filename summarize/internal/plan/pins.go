@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/prompts"
@@ -51,16 +52,14 @@ func Pins(ctx context.Context, s *history.Session, id, firstKept string, limit i
 		var list []policy.Pinned
 		for _, e := range pinned {
 			m, _ := e.Shown()
-			p := policy.Pinned{Entry: e.ID, Role: m.Role, Text: e.Text()}
+			p := policy.Pinned{Entry: e.ID, Role: m.Role, Text: plaintext.Outside(e.Text())}
 			if kept[e.ID] || p.Text == "" {
 				continue
 			}
 			size := func() int { return guard.Counted(t.CountText(prompts.PinnedText(p))) }
 			if p.Tokens = size(); p.Tokens > limit {
 				p.Left = true
-				if p.Text = fmt.Sprintf("[pinned, %d tokens, which do not fit]", p.Tokens); s.Handle(e, 0, 0) != "" {
-					p.Text = fmt.Sprintf("[pinned, %d tokens, which do not fit: %s]", p.Tokens, s.Handle(e, 0, 0))
-				}
+				p.Text = plaintext.LeftOut(fmt.Sprintf("pinned entry of %d tokens", p.Tokens), s.Handle(e, 0, 0))
 				if size() > limit {
 					p.Text = ""
 				}

@@ -83,14 +83,14 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 		text := ""
 		if err == nil {
 			text, err = guard.Value(ctx, guard.NameTokenizer, func() string {
-				return trim.ToSection(plaintext.Untagged(answer), func(text string) bool { return guard.Counted(b.Target.Tokenizer.CountText(text)) <= room })
+				return trim.ToSection(plaintext.Outside(answer), func(text string) bool { return guard.Counted(b.Target.Tokenizer.CountText(text)) <= room })
 			})
 		}
 		if err != nil {
 			reasons = append(reasons, &policy.CandidateError{Model: candidate.Name, Mode: p.Mode, Err: err})
 			continue
 		}
-		return &entry.Summary{Text: prompts.WithFiles(text, m.Files), Files: m.Files}, nil
+		return &entry.Summary{Text: text, Files: m.Files}, nil
 	}
 	return nil, reasons
 }

@@ -206,9 +206,9 @@ func upTo(most int, units []history.Unit) []history.Unit {
 func (s *span) earlier(ctx context.Context, words int) ([]history.Unit, error) {
 	m := s.Material
 	return guard.Call(ctx, guard.NameTokenizer, 0, func(context.Context) ([]history.Unit, error) {
-		text := plaintext.Untagged(prompts.Earlier(m))
+		text := plaintext.Outside(prompts.Earlier(m))
 		text = trim.ToSection(text, func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= words })
-		said := chat.UserMessage(plaintext.Tagged(plaintext.PreviousSummaryTag, text))
+		said := chat.UserMessage(plaintext.PreviousSummaryTag.Around(text))
 		return []history.Unit{{Messages: []chat.Message{said}, Tokens: guard.Counted(m.Tokenizer.CountMessage(said))}}, nil
 	})
 }
@@ -245,7 +245,7 @@ func (s *span) advance(ctx context.Context, n int, summary string) (err error) {
 func (j Attempt) continued(ctx context.Context, summary string, words int) (Attempt, error) {
 	m := j.Material
 	text, err := guard.Value(ctx, guard.NameTokenizer, func() string {
-		return trim.ToSection(plaintext.Untagged(summary), func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= words })
+		return trim.ToSection(plaintext.Outside(summary), func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= words })
 	})
 	if err != nil {
 		return j, err

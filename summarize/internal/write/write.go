@@ -465,7 +465,7 @@ func badRequest(err error) bool {
 // then it is cut at a section.
 func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text string) (Written, error) {
 	j := w.Attempt
-	d := Written{Prompt: p.Prompt, Text: plaintext.Untagged(text)}
+	d := Written{Prompt: p.Prompt, Text: plaintext.Outside(text)}
 	if d.Text != text {
 		d.Mended = append(d.Mended, "tags taken out of its text")
 	}
@@ -487,7 +487,7 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 		shorter, err := w.Ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Asked: p.Asked, Read: p.Read, Request: prompts.Shorten}, Function: "Shorten", shortens: true}, m)
 		smaller := false
 		if err == nil {
-			shorter = plaintext.Untagged(shorter)
+			shorter = plaintext.Outside(shorter)
 			smaller, err = guard.Value(ctx, guard.NameTokenizer, func() bool { return m.Tokenizer.CountText(shorter) < m.Tokenizer.CountText(d.Text) })
 		}
 		if ctx.Err() != nil {
