@@ -106,11 +106,11 @@ func Example_step3Priorities() {
 	}
 	fmt.Print(result.Report())
 	// Output:
-	// System > TextChunk                      6 tokens   -            kept: required
-	// User > doc.go > Fence > TextChunk       18 tokens  priority 10  dropped for the budget
-	// User > greeting.go > Fence > TextChunk  16 tokens  priority 20  dropped for the budget
-	// User > main.go > Fence > TextChunk      12 tokens  priority 30  kept
-	// User > TextChunk                        6 tokens   -            kept: required
+	// System > Text       6 tokens   -            kept: required
+	// User > doc.go       18 tokens  priority 10  dropped for the budget
+	// User > greeting.go  16 tokens  priority 20  dropped for the budget
+	// User > main.go      12 tokens  priority 30  kept
+	// User > Text         6 tokens   -            kept: required
 	// kept: 24 tokens, pieces: 3; dropped: 34 tokens, pieces: 2
 	// joins and frames: 23 tokens; in all: 47 tokens
 }
@@ -343,7 +343,7 @@ func Example_budgets() {
 	}
 	fmt.Print(render.Compare(2, results...))
 	// Output:
-	//                   200   120        95                 75
+	// 200   120        95                 75
 	// Root              kept  81 of 101  53 of 101          31 of 101
 	//   System          kept  kept       kept               kept
 	//   User            kept  75 of 95   47 of 95           25 of 95
@@ -351,6 +351,6 @@ func Example_budgets() {
 	//     main.go       kept  kept       kept               kept
 	//     greeting.go   kept  kept       trimmed: 22 of 34  dropped
 	//     doc.go        kept  dropped    dropped            dropped
-	//     TextChunk     kept  kept       kept               kept
+	//     Text          kept  kept       kept               kept
 	// joins and frames  54    39         39                 23
 }

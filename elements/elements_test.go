@@ -69,37 +69,37 @@ func TestPrioritizedListRanksItsChildren(t *testing.T) {
 		{
 			"priorities rise to one less than the list's own",
 			elements.PrioritizedList{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{chunk("a"), chunk("b"), chunk("c")}},
-			map[string]int{"TextChunk#1": 7, "TextChunk#2": 8, "TextChunk#3": 9},
+			map[string]int{"Text#1": 7, "Text#2": 8, "Text#3": 9},
 		},
 		{
 			"descending priorities fall from the list's own",
 			elements.PrioritizedList{Props: elements.Props{Priority: new(10)}, Descending: true, Children: elements.Nodes{chunk("a"), chunk("b"), chunk("c")}},
-			map[string]int{"TextChunk#1": 10, "TextChunk#2": 9, "TextChunk#3": 8},
+			map[string]int{"Text#1": 10, "Text#2": 9, "Text#3": 8},
 		},
 		{
 			"a list without a priority has 0",
 			elements.PrioritizedList{Children: elements.Nodes{chunk("a"), chunk("b")}},
-			map[string]int{"TextChunk#1": -2, "TextChunk#2": -1},
+			map[string]int{"Text#1": -2, "Text#2": -1},
 		},
 		{
 			"text becomes a text chunk",
 			elements.PrioritizedList{Children: elements.Nodes{elements.Text("a"), elements.Text("b")}},
-			map[string]int{"TextChunk#1": -2, "TextChunk#2": -1},
+			map[string]int{"Text#1": -2, "Text#2": -1},
 		},
 		{
 			"a child's own priority is replaced",
 			elements.PrioritizedList{Children: elements.Nodes{image, chunk("a")}},
-			map[string]int{"Image": -2, "TextChunk": -1},
+			map[string]int{"Image": -2, "Text": -1},
 		},
 		{
 			"nil keeps its index",
 			elements.PrioritizedList{Children: elements.Nodes{chunk("a"), nil, chunk("b")}},
-			map[string]int{"TextChunk#1": -3, "TextChunk#2": -1},
+			map[string]int{"Text#1": -3, "Text#2": -1},
 		},
 		{
 			"nil keeps its index, descending",
 			elements.PrioritizedList{Descending: true, Children: elements.Nodes{nil, chunk("a"), nil, chunk("b")}},
-			map[string]int{"TextChunk#1": -1, "TextChunk#2": -3},
+			map[string]int{"Text#1": -1, "Text#2": -3},
 		},
 		{
 			"a list among the children has one index, and its members keep their priorities",
@@ -108,29 +108,29 @@ func TestPrioritizedListRanksItsChildren(t *testing.T) {
 				elements.Nodes{image, elements.Nodes{elements.TextChunk{Props: elements.Props{Priority: new(5)}}}},
 				elements.Document{Data: "d"},
 			}},
-			map[string]int{"TextChunk#1": -3, "Image": 99, "TextChunk#2": 5, "Document": -1},
+			map[string]int{"Text#1": -3, "Image": 99, "Text#2": 5, "Document": -1},
 		},
 		{
 			"a prioritized list among the children ranks its own from the priority that it gets",
 			elements.PrioritizedList{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{
 				elements.PrioritizedList{Props: elements.Props{Priority: new(50)}, Children: elements.Nodes{image, chunk("a")}}, elements.Document{Data: "d"},
 			}},
-			map[string]int{"Image": 6, "TextChunk": 7, "Document": 9},
+			map[string]int{"Image": 6, "Text": 7, "Document": 9},
 		},
 		{
 			"empty text becomes nothing",
 			elements.PrioritizedList{Children: elements.Nodes{elements.Text("a"), elements.Text(""), new(elements.Text("b"))}},
-			map[string]int{"TextChunk#1": -3, "TextChunk#2": -1},
+			map[string]int{"Text#1": -3, "Text#2": -1},
 		},
 		{
 			"a line break has the list's priority for its index",
 			elements.PrioritizedList{Children: elements.Nodes{elements.LineBreak{}}},
-			map[string]int{"PrioritizedList": -1},
+			map[string]int{"Ranked": -1},
 		},
 		{
 			"an opaque value has the list's priority for its index, not its own",
 			elements.PrioritizedList{Children: elements.Nodes{elements.Opaque{Value: []byte("1"), Priority: new(9)}}},
-			map[string]int{"PrioritizedList": -1},
+			map[string]int{"Ranked": -1},
 		},
 	}
 	for _, test := range tests {

@@ -38,7 +38,7 @@ func TestPlainChunksAreTheSameBesideOtherElements(t *testing.T) {
 					require.Equal(t, len(lines[i]), p.Tokens)
 					if i != at {
 						require.Equal(t, map[string]int{"one": 1, "two": 2}[lines[i]], *p.Priority)
-						require.Contains(t, p.Path, "User > TextChunk#")
+						require.Contains(t, p.Path, "User > Text#")
 					}
 				}
 			})

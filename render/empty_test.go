@@ -108,7 +108,7 @@ func TestAPromptEmptiedForALimitIsAnErrorThatNamesTheLimit(t *testing.T) {
 	root := user(elements.TokenLimit{Max: 5, Children: elements.Nodes{line("aaaaaaaa")}})
 	err := failed[*render.EmptyError](t, root, 100)
 	require.EqualError(t, err, "render: pruning left no message: the prompt takes 11 tokens and has 100; the largest pieces dropped: "+
-		"User > TokenLimit > TextChunk (8): raise the budget and the limit of User > TokenLimit, or set Required on what must stay")
+		"User > Limit > Text (8): raise the budget and the limit of User > Limit, or set Required on what must stay")
 }
 
 func TestAToolThatIsLeftDoesNotMakeUpForTheMessages(t *testing.T) {

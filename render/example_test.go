@@ -48,11 +48,11 @@ func ExampleRender() {
 	// Grace is on call from Thursday to Sunday.
 	// Who is on call tonight?
 	// 38 tokens of 48
-	// System > TextChunk                    6 tokens   -            kept: required
-	// User > PrioritizedList > TextChunk#1  9 tokens   priority 0   kept
-	// User > PrioritizedList > TextChunk#2  9 tokens   priority -1  kept
-	// User > PrioritizedList > TextChunk#3  15 tokens  priority -2  dropped for the budget
-	// User > TextChunk                      6 tokens   -            kept: required
+	// System > Text           6 tokens   -            kept: required
+	// User > Ranked > Text#1  9 tokens   priority 0   kept
+	// User > Ranked > Text#2  9 tokens   priority -1  kept
+	// User > Ranked > Text#3  15 tokens  priority -2  dropped for the budget
+	// User > Text             6 tokens   -            kept: required
 	// kept: 30 tokens, pieces: 4; dropped: 15 tokens, pieces: 1
 	// joins and frames: 8 tokens; in all: 38 tokens
 }
@@ -68,8 +68,8 @@ func ExampleBudgetExceededError() {
 	}
 	// Output:
 	// needs 20 tokens, has 10
-	// 6 tokens in System > TextChunk
-	// 6 tokens in User > TextChunk
+	// 6 tokens in System > Text
+	// 6 tokens in User > Text
 }
 
 // One layout can be fitted to many budgets.
@@ -107,7 +107,7 @@ func ExampleReport() {
 		fmt.Println(piece.Path, piece.Dropped)
 	}
 	// Output:
-	// User > PrioritizedList > TextChunk#2 priority
+	// User > Ranked > Text#2 priority
 }
 
 // told is an element that prints the budget that it is told.

@@ -375,7 +375,7 @@ func TestErrorOfABuiltInElementCancelsLaterOnes(t *testing.T) {
 		}}
 		root := user(texter("a"), elements.TokenLimit{}, waits)
 		_, err := render.Render(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes})
-		require.ErrorContains(t, err, "User > TokenLimit: ")
+		require.ErrorContains(t, err, "User > Limit: ")
 	})
 }
 
@@ -448,12 +448,12 @@ func TestErrorsOfElementsHaveTheirPaths(t *testing.T) {
 		{"siblings in different flex groups are numbered in document order", user(wrap(elements.Props{FlexGrow: 1}, fails), wrap(elements.Props{})), "User > Wrap#1 > own", boom},
 		{"lists have no name", elements.Nodes{elements.Nodes{user(elements.Nodes{fails})}}, "User > own", boom},
 		{"a pointer has its type's name, a generic type no parameters", user(&generic[int]{boom}), "User > generic", boom},
-		{"an element's own elements follow it", user(gives(elements.Nodes{elements.Chunk{}, elements.Chunk{Children: elements.Nodes{fails}}})), "User > own > Chunk#2 > own", boom},
-		{"an expandable can fail", user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, boom }}), "User > Expandable", boom},
+		{"an element's own elements follow it", user(gives(elements.Nodes{elements.Chunk{}, elements.Chunk{Children: elements.Nodes{fails}}})), "User > own > Together#2 > own", boom},
+		{"an expandable can fail", user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, boom }}), "User > Expand", boom},
 		{"text at the root", elements.Text("a"), "Root", render.ErrOutsideMessage},
 		{"text outside a message", elements.Nodes{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Wrap", render.ErrOutsideMessage},
 		{"text of the caller's own element outside a message", texter("a"), "texter", render.ErrOutsideMessage},
-		{"a text chunk outside a message", line("a"), "TextChunk", render.ErrOutsideMessage},
+		{"a text chunk outside a message", line("a"), "Text", render.ErrOutsideMessage},
 		{"an image outside a message", elements.Nodes{image, user(image)}, "Image", render.ErrOutsideMessage},
 		{"a line break outside a message", elements.LineBreak{}, "Root", render.ErrOutsideMessage},
 		{"an opaque value outside a message", elements.Opaque{Value: []byte("1")}, "Root", render.ErrOutsideMessage},
@@ -464,11 +464,11 @@ func TestErrorsOfElementsHaveTheirPaths(t *testing.T) {
 		{"a message in a message", user(wrap(elements.Props{}, user(line("a")))), "User > Wrap > User", render.ErrNestedMessage},
 		{"two calls of one id", elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("y", nil), call("x", nil)}}, "Assistant", render.ErrDuplicateCall},
 		{"a nil pointer", user((*generic[string])(nil)), "User", render.ErrNilElement},
-		{"a nil pointer given a priority", user(elements.PrioritizedList{Children: elements.Nodes{(*generic[string])(nil)}}), "User > PrioritizedList", render.ErrNilElement},
+		{"a nil pointer given a priority", user(elements.PrioritizedList{Children: elements.Nodes{(*generic[string])(nil)}}), "User > Ranked", render.ErrNilElement},
 		{"a nil pointer at the root", (*generic[string])(nil), "Root", render.ErrNilElement},
 		{"a nil pointer rendered by an element", gives((*generic[string])(nil)), "own", render.ErrNilElement},
-		{"a limit of 0", user(elements.TokenLimit{}), "User > TokenLimit", nil},
-		{"a limit below 0", elements.TokenLimit{Max: -1}, "TokenLimit", nil},
+		{"a limit of 0", user(elements.TokenLimit{}), "User > Limit", nil},
+		{"a limit below 0", elements.TokenLimit{Max: -1}, "Limit", nil},
 		{"a FlexGrow below 0", user(wrap(elements.Props{FlexGrow: -1})), "User > Wrap", nil},
 		{"a FlexBasis below 0", user(wrap(elements.Props{FlexBasis: -0.5})), "User > Wrap", nil},
 		{"a FlexBasis that is not a number", user(wrap(elements.Props{FlexBasis: math.NaN()})), "User > Wrap", nil},
@@ -505,7 +505,7 @@ func TestPanicIsAnError(t *testing.T) {
 		return nil, nil
 	}})
 	err := failed[*render.ElementError](t, root, plenty)
-	require.EqualError(t, err, "render: User > Expandable: panic: oh no")
+	require.EqualError(t, err, "render: User > Expand: panic: oh no")
 	require.NotEmpty(t, err.Stack)
 }
 
@@ -855,7 +855,7 @@ func TestFirstShowsTheFirstVersionThatFits(t *testing.T) {
 	}
 
 	r := rendered(t, user(first(elements.Props{ReportName: "notes"})), 40)
-	require.Equal(t, "User > notes > b > TextChunk", r.Report().Pieces[0].Path)
+	require.Equal(t, "User > notes > b", r.Report().Pieces[0].Path)
 	require.Len(t, r.Report().Pieces, 1, "only the version that is used")
 	require.Empty(t, rendered(t, user(elements.First{}, line("x")), plenty).Report().Dropped())
 

@@ -217,7 +217,7 @@ func TestALimitThatCannotBeKeptIsAnErrorOfTheFloor(t *testing.T) {
 	_, _, err := laid(t, root, render.Options{}).Floor(t.Context(), render.FitOptions{Budget: 10})
 	over, ok := errors.AsType[*render.BudgetExceededError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, "User > TokenLimit", over.Limit)
+	require.Equal(t, "User > Limit", over.Limit)
 }
 
 func TestTheFloorIsTheCountOfTheTreeWithoutOfferedPieces(t *testing.T) {

@@ -53,7 +53,7 @@ func ExampleOutline_Fold() {
 	//       file#4            2        6        0           priority 20
 	//       file ×2          16        0        0           priority 20
 	//     Image (image)       5        0        0
-	//     TextChunk           3        0        0
+	//     Text                3        0        0
 	//   Assistant             2        0        0        5
 	//     read (toolCall)     2        0        0
 	// joins and frames                                  15
@@ -88,7 +88,7 @@ func ExampleCompare() {
 	//       file#5         kept  kept             dropped
 	//       file#6         kept  kept             trimmed: 5 of 8
 	//     Image (image)    kept  kept             kept
-	//     TextChunk        kept  kept             kept
+	//     Text             kept  kept             kept
 	//   Assistant          kept  kept             kept
 	//     read (toolCall)  kept  kept             kept
 	// joins and frames     21    15               11
@@ -105,7 +105,7 @@ func TestAComparisonShowsElementsOfDifferentShapeInOneLine(t *testing.T) {
 		"Root              kept       kept\n"+
 		"  User#1          kept       kept\n"+
 		"  User#2          kept       kept\n"+
-		"    TextChunk ×2  kept       kept\n"+
+		"    Text ×2       kept       kept\n"+
 		"joins and frames  7          8\n", render.Compare(9, result(line("a")), result(line("a"), line("c"))))
 }
 

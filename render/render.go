@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
@@ -133,6 +135,18 @@ func (r *Result) Report() Report {
 		return Report{}
 	}
 	return r.all().report
+}
+
+// Kept reports whether something of an element is left, by its name: its ReportName, the name of a tag, a tool or a type
+// of your own, with or without its number among siblings. It is for tests of prompts, and for what a program logs. It
+// costs what [Result.Report] does.
+func (r *Result) Kept(name string) bool {
+	return slices.ContainsFunc(r.Report().Kept(), func(p Piece) bool {
+		return slices.ContainsFunc(strings.Split(p.Path, " > "), func(part string) bool {
+			plain, _ := splitNumber(part)
+			return name == part || name == plain
+		})
+	})
 }
 
 // Render makes messages from a tree of elements and prunes them until they fit the budget, in four steps.

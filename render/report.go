@@ -42,8 +42,11 @@ const (
 
 // Piece is the smallest thing that pruning decides on: a text, another part of a message, a tool call, or a tool.
 type Piece struct {
-	// Path of the element that holds the piece.
-	Path string    `json:"path"`
+	// Path of the element that holds the piece, and nothing else if that is a tag, a fence or has a name.
+	Path string `json:"path"`
+	// Name of the nearest element around the piece with a ReportName, of the nearest [elements.Tag], element of your own
+	// type or tool, or else of the message, as it ends in paths.
+	Name string    `json:"name,omitempty"`
 	Kind PieceKind `json:"kind"`
 	// Category of the element that the piece is in, and [elements.CategoryTools] for a tool; unset for any other piece
 	// without one, which [Breakdown] counts as [elements.CategoryOther].
@@ -133,6 +136,7 @@ func (r Report) filter(want func(Piece) bool) []Piece {
 //	cacheLost    true if something before a cache breakpoint was dropped or trimmed
 //	pieces       list of objects with the fields below
 //	path         names of the elements from the root to the piece's, joined by " > ", such as "User > file#2"
+//	name         of the nearest element around it that has one of its own, or of its message
 //	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
 //	category     instructions, skills, tools, files, history or other; missing if none was set on or around it
 //	priority     the one that decided, a number; missing if there is none, which is the highest

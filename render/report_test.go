@@ -172,7 +172,7 @@ func TestReportSaysWhyEachPieceWasDropped(t *testing.T) {
 				user(keep(2, line("c")), line("d"), chunk(0, "e")),
 			},
 			8,
-			[]string{"toolCall 2 group for TokenLimit", "text 1", "text 2 priority for TokenLimit", "text 1 group for TokenLimit", "text 1", "text 1 priority"},
+			[]string{"toolCall 2 group for Limit", "text 1", "text 2 priority for Limit", "text 1 group for Limit", "text 1", "text 1 priority"},
 		},
 		{
 			"a call that was dropped with its group before its message is reported so",
@@ -228,7 +228,7 @@ func TestReportNamesALimitThatWasReplaced(t *testing.T) {
 	require.Equal(t, []string{"one\nlast"}, texts(result.Messages))
 	dropped := result.Report().Dropped()
 	require.Len(t, dropped, 1)
-	require.Equal(t, "User > Expandable > TokenLimit#2", dropped[0].Limit)
+	require.Equal(t, "User > Expand > Limit#2", dropped[0].Limit)
 }
 
 // The report lists the same pieces at every budget, and those that it says were kept are in the messages.
@@ -289,11 +289,11 @@ func TestReportPrintsATableWithSums(t *testing.T) {
 		userAt(5, elements.KeepWith{Group: group, Children: elements.Nodes{line("h")}}),
 	}, 14)
 	require.Equal(t, strings.TrimLeft(`
-System                             5 tokens  -            kept: required
-User#1 > TokenLimit > TextChunk#1  2 tokens  priority 1   dropped for User#1 > TokenLimit
-User#1 > TokenLimit > TextChunk#2  2 tokens  priority 2   kept
-User#1 > TextChunk                 3 tokens  priority -1  dropped for the budget
-User#2 > KeepWith > TextChunk      1 token   priority 5   dropped for the budget, with group "handlers"
+System                    5 tokens  -            kept: required
+User#1 > Limit > Text#1   2 tokens  priority 1   dropped for User#1 > Limit
+User#1 > Limit > Text#2   2 tokens  priority 2   kept
+User#1 > Text             3 tokens  priority -1  dropped for the budget
+User#2 > KeepWith > Text  1 token   priority 5   dropped for the budget, with group "handlers"
 kept: 7 tokens, pieces: 2; dropped: 6 tokens, pieces: 3
 joins and frames: 6 tokens; in all: 13 tokens
 `, "\n"), r.Report().String())
@@ -309,14 +309,14 @@ func TestReportAsLogAndJSON(t *testing.T) {
 		return a
 	}})).Info("rendered", "report", r.Report())
 	require.Equal(t, `level=INFO msg=rendered report.tokens=4 report.kept=1 report.kept_tokens=1 report.trimmed_tokens=0 report.dropped=2 report.dropped_tokens=5 `+
-		`report.dropped_pieces="[User > TextChunk#1 (2 tokens, dropped for the budget) User > TextChunk#2 (3 tokens, dropped for the budget)]"`+"\n", b.String())
+		`report.dropped_pieces="[User > Text#1 (2 tokens, dropped for the budget) User > Text#2 (3 tokens, dropped for the budget)]"`+"\n", b.String())
 
 	b.Reset()
 	report := r.Report()
 	report.Pieces = report.Pieces[1:]
 	require.NoError(t, report.WriteJSON(&b))
-	require.Equal(t, `{"tokens":4,"pieces":[{"path":"User > TextChunk#2","kind":"text","priority":2,"tokens":3,"dropped":"priority"},`+
-		`{"path":"User > TextChunk#3","kind":"text","tokens":1}]}`+"\n", b.String())
+	require.Equal(t, `{"tokens":4,"pieces":[{"path":"User > Text#2","name":"User","kind":"text","priority":2,"tokens":3,"dropped":"priority"},`+
+		`{"path":"User > Text#3","name":"User","kind":"text","tokens":1}]}`+"\n", b.String())
 	data, err := json.Marshal(report)
 	require.NoError(t, err)
 	require.JSONEq(t, b.String(), string(data))
@@ -406,11 +406,11 @@ func TestNamesInPaths(t *testing.T) {
 		want string
 	}{
 		{"a message has the name of its role", elements.SystemMessage{Children: elements.Nodes{elements.Text("a")}}, "System"},
-		{"a tag has its own name", user(elements.Tag{Name: "file", Children: elements.Nodes{line("a")}}), "User > file > TextChunk"},
-		{"ReportName replaces the name of the type", user(elements.Tag{Name: "file", Props: named("file a.go"), Children: elements.Nodes{line("a")}}), "User > file a.go > TextChunk"},
+		{"a tag has its own name", user(elements.Tag{Name: "file", Children: elements.Nodes{line("a")}}), "User > file"},
+		{"ReportName replaces the name of the type", user(elements.Tag{Name: "file", Props: named("file a.go"), Children: elements.Nodes{line("a")}}), "User > file a.go"},
 		{"ReportName replaces the name of a text chunk", user(elements.TextChunk{Props: named("question"), Children: elements.Nodes{elements.Text("a")}}), "User > question"},
 		{"ReportName replaces the name of an element of the caller's own", user(own{Props: named("retrieval"), render: gives("a")}), "User > retrieval"},
-		{"siblings with the same ReportName are numbered", user(wrap(named("w"), line("a")), wrap(named("w"))), "User > w#1 > TextChunk"},
+		{"siblings with the same ReportName are numbered", user(wrap(named("w"), line("a")), wrap(named("w"))), "User > w#1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -444,14 +444,14 @@ func TestReportSaysWhatDecided(t *testing.T) {
 	for _, p := range r.Report().Dropped() {
 		got = append(got, decided{p.Path, p.DecidedBy, *p.Priority, p.Group, p.Dropped})
 	}
-	const last = "User > Wrap#1 > KeepWith > file handler.go > TextChunk#2" // its removal empties the file
+	const last = "User > Wrap#1 > KeepWith > file handler.go > Text#2" // its removal empties the file
 	require.Equal(t, []decided{
-		{"User > Wrap#1 > KeepWith > file handler.go > TextChunk#1", "", 40, "handlers", render.ReasonPriority},
+		{"User > Wrap#1 > KeepWith > file handler.go > Text#1", "", 40, "handlers", render.ReasonPriority},
 		{last, "", 40, "handlers", render.ReasonPriority},
-		{"User > Wrap#2 > KeepWith > file handler_test.go > TextChunk#1", last, 40, "handlers", render.ReasonGroup},
-		{"User > Wrap#2 > KeepWith > file handler_test.go > TextChunk#2", last, 40, "handlers", render.ReasonGroup},
-		{"User > Chunk > TextChunk#1", "User > Chunk", 60, "", render.ReasonChunk},
-		{"User > Chunk > TextChunk#2", "User > Chunk", 60, "", render.ReasonChunk},
+		{"User > Wrap#2 > KeepWith > file handler_test.go > Text#1", last, 40, "handlers", render.ReasonGroup},
+		{"User > Wrap#2 > KeepWith > file handler_test.go > Text#2", last, 40, "handlers", render.ReasonGroup},
+		{"User > Together > Text#1", "User > Together", 60, "", render.ReasonChunk},
+		{"User > Together > Text#2", "User > Together", 60, "", render.ReasonChunk},
 	}, got)
 	require.Contains(t, r.Report().String(), `dropped for the budget, with group "handlers"`)
 }
@@ -467,10 +467,48 @@ func TestPiecesThatDifferOnlyInTheirNumbersShareARow(t *testing.T) {
 	result, err := render.Render(t.Context(), prompt, render.Options{Budget: 60, Tokenizer: runes})
 	require.NoError(t, err)
 	require.Equal(t, ""+
-		"User > file > TextChunk ×4  6 tokens   priority 1  dropped for the budget\n"+
-		"User > file > TextChunk ×2  3 tokens   priority 1  kept\n"+
-		"User > file > TextChunk ×2  3 tokens   priority 2  kept\n"+
-		"User > TextChunk            11 tokens  -           kept\n"+
+		"User > file > Text ×4  6 tokens   priority 1  dropped for the budget\n"+
+		"User > file > Text ×2  3 tokens   priority 1  kept\n"+
+		"User > file > Text ×2  3 tokens   priority 2  kept\n"+
+		"User > Text            11 tokens  -           kept\n"+
 		"kept: 17 tokens, pieces: 5; dropped: 6 tokens, pieces: 4\n"+
 		"joins and frames: 37 tokens; in all: 54 tokens\n", result.Report().String())
+}
+
+func TestAPieceHasTheNearestNameThatSaysWhatItIs(t *testing.T) {
+	file := func(name, source string, options ...el.Node) el.Node {
+		return el.Tag("file", append(options, el.Attr("path", name), el.Fence("go", source))...)
+	}
+	root := el.Prompt(
+		el.Tool(chat.Tool{Name: "read"}),
+		el.System(el.Text("rules")),
+		el.User(
+			file("f0.go", "zero", el.ReportName("f0.go"), el.Priority(1)), file("f1.go", "one"), file("f2.go", "two"),
+			el.Wrap(el.ReportName("notes"), el.Text("first"), el.Ranked(el.Text("second"))), el.Limit(50, el.Text("last")),
+		),
+	)
+	r := rendered(t, root, rendered(t, root, plenty).Tokens-1)
+	var got []string
+	for _, p := range r.Report().Pieces {
+		got = append(got, p.Name+" in "+p.Path)
+	}
+	require.Equal(t, []string{
+		"read in read", "System in System > Text", "f0.go in User > f0.go", "file#1 in User > file#1", "file#2 in User > file#2",
+		"notes in User > notes > Text", "notes in User > notes > Ranked > Text", "User in User > Limit > Text",
+	}, got)
+	for _, name := range []string{"read", "System", "User", "file", "file#2", "notes"} {
+		require.True(t, r.Kept(name), name)
+	}
+	for _, name := range []string{"f0.go", "file#3", "", "Fence"} {
+		require.False(t, r.Kept(name), name)
+	}
+	require.Equal(t, "priority", string(r.Report().Dropped()[0].Dropped))
+	require.Empty(t, r.Report().Dropped()[0].DecidedBy, "the tag was chosen, which is the piece")
+	require.Contains(t, r.Report().String(), "User > f0.go")
+	require.NotContains(t, r.Report().String(), "Fence")
+	fenced := r.Outline().Children[2].Children[1]
+	require.Equal(t, "file#1", fenced.Name)
+	require.Equal(t, "one", fenced.Text, "one line for the tag, the fence and the text")
+	require.Equal(t, `<file path="f1.go">`, fenced.Tag)
+	require.Empty(t, fenced.Children)
 }

@@ -245,11 +245,11 @@ func TestBudgetExceededErrorSaysWhatIsNeeded(t *testing.T) {
 		largest = append(largest, fmt.Sprintf("%s %d", p.Path, p.Tokens))
 	}
 	require.Equal(t, []string{
-		"System 9", "User > TextChunk#4 5", "System > TextChunk 4",
-		"User > TextChunk#7 4", "User > TextChunk#6 3",
+		"System 9", "User > Text#4 5", "System > Text 4",
+		"User > Text#7 4", "User > Text#6 3",
 	}, largest, "the five largest, and those of one size in order")
 	require.EqualError(t, err, "render: the prompt needs 39 tokens and has 30; the largest pieces that cannot be removed: "+
-		"System (9), User > TextChunk#4 (5), System > TextChunk (4)")
+		"System (9), User > Text#4 (5), System > Text (4)")
 
 	// Needed tokens are enough, one less is not.
 	require.Equal(t, err.Needed, failed[*render.BudgetExceededError](t, root, err.Needed-1).Needed)
@@ -271,18 +271,18 @@ func TestALimitThatCannotBeKeptIsAnErrorWithItsPath(t *testing.T) {
 	err := failed[*render.BudgetExceededError](t, root, plenty)
 	require.Equal(t, 8, err.Budget)
 	require.Equal(t, 5+1+3+1, err.Needed)
-	require.Equal(t, "User#2 > Wrap > TokenLimit", err.Limit)
+	require.Equal(t, "User#2 > Wrap > Limit", err.Limit)
 	require.Equal(t, err.Limit, err.Path)
 	require.Equal(t, []int{5, 3}, []int{err.Largest[0].Tokens, err.Largest[1].Tokens})
 	require.Len(t, err.Largest, 2, "only what stands in the limit")
 	require.Equal(t, []string{"free", "12345\ndropped\n123"}, texts(err.Messages))
-	require.EqualError(t, err, "render: User#2 > Wrap > TokenLimit needs 10 tokens and has 8; the largest pieces that cannot be removed: "+
-		"User#2 > Wrap > TokenLimit > TextChunk#1 (5), User#2 > Wrap > TokenLimit > TextChunk#3 (3)")
+	require.EqualError(t, err, "render: User#2 > Wrap > Limit needs 10 tokens and has 8; the largest pieces that cannot be removed: "+
+		"User#2 > Wrap > Limit > Text#1 (5), User#2 > Wrap > Limit > Text#3 (3)")
 
 	around := elements.TokenLimit{Max: 9, Children: elements.Nodes{user(need(0, "1234567"))}}
 	err = failed[*render.BudgetExceededError](t, around, plenty)
 	require.Equal(t, 10, err.Needed)
-	require.Equal(t, "TokenLimit", err.Limit)
+	require.Equal(t, "Limit", err.Limit)
 
 	around.Max = 20 // above the budget: skipped
 	err = failed[*render.BudgetExceededError](t, around, 9)

@@ -78,7 +78,8 @@ type teller struct {
 // around says what is around a node or a call.
 type around struct {
 	path     string
-	priority *int // of the nearest element that has one
+	name     string // of the nearest element that has one of its own, or message
+	priority *int   // of the nearest element that has one
 	group    string
 	category elements.Category
 	drop     tree.Drop
@@ -106,6 +107,9 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 	}
 	if g := s.Tree.GroupOf(n); g != nil {
 		in.group = g.Name
+	}
+	if named := !structural[s.Tree.Name(n)]; named {
+		in.name = o.Name
 	}
 	in.category = within(in.category, node)
 	in.required = in.required || own && t.fit.order.Locked(n)
@@ -141,6 +145,9 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 			}
 		}
 		t.children(o, s, n, in)
+		if node.Kind == tree.Container && (extra.Tag != nil || s.Tree.Name(n) == "Text" || in.name == o.Name) {
+			o.becomeOnlyText(in)
+		}
 	}
 	left := in.drop.Step == 0
 	if extra.Tag != nil && in.message != nil && left && !s.Blank(n) {
@@ -181,7 +188,7 @@ type pieceRef struct {
 
 // piece makes an outline that of a piece.
 func (t *teller) piece(o *Outline, p Piece, in around, at pieceRef) {
-	p.Path, p.Priority, p.Group, p.Category, p.Required = in.path, in.priority, in.group, in.category, in.required
+	p.Path, p.Name, p.Priority, p.Group, p.Category, p.Required = in.path, in.name, in.priority, in.group, in.category, in.required
 	if in.drop.Step == 0 {
 		p.Restored = in.drop.Restored
 	} else {
@@ -270,6 +277,31 @@ func newOutline(t *tree.Tree, n tree.ID, path string) *Outline {
 func (o *Outline) add(child *Outline) {
 	o.Children = append(o.Children, child)
 	o.Tokens.add(child.Tokens)
+}
+
+// becomeOnlyText makes an element that holds one text and nothing else that text, so that a file in a fence in a tag is one
+// line wherever it is shown.
+func (o *Outline) becomeOnlyText(in around) {
+	if len(o.Children) != 1 {
+		return
+	}
+	c := o.Children[0]
+	if c.Piece == nil || c.Piece.Kind != PieceText || c.Piece.Name != in.name || c.Priority != nil && o.Priority != nil {
+		return
+	}
+	if c.Piece.Path = in.path; c.Piece.DecidedBy == in.path {
+		c.Piece.DecidedBy = ""
+	}
+	if c.Priority != nil {
+		o.Priority = c.Priority
+	}
+	o.Piece, o.Text, o.at, o.Children = c.Piece, c.Text, c.at, nil
+}
+
+// structural are the names of elements that say nothing of what they hold. A text that is not an element has none.
+var structural = map[string]bool{
+	"": true, tree.RootPath: true, "Text": true, "Fence": true, "Wrap": true, "Together": true, "KeepWith": true, "LegacyPrioritization": true, "Limit": true,
+	"Ranked": true, "IfEmpty": true, "First": true, "Expand": true, "Finished": true, "Image": true, "Document": true, "Thinking": true,
 }
 
 // pieces appends the pieces in an outline to a list.

@@ -246,7 +246,7 @@ func TestTextChunkTakesOnlyText(t *testing.T) {
 		"a cache breakpoint":             elements.CacheBreakpoint{},
 	} {
 		err := failed[*render.ElementError](t, user(elements.TextChunk{Children: elements.Nodes{child}}), plenty)
-		require.Equal(t, "User > TextChunk", err.Path, name)
+		require.Equal(t, "User > Text", err.Path, name)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestInvalidBreaksAreErrors(t *testing.T) {
 	} {
 		err := failed[*render.ElementError](t, user(c), plenty)
 		require.ErrorIs(t, err, render.ErrBreak, name)
-		require.Equal(t, "User > TextChunk", err.Path, name)
+		require.Equal(t, "User > Text", err.Path, name)
 	}
 }
 

@@ -67,12 +67,12 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 		"lists that hold the previous list many times":      {laughs, "User"},
 		"many empty lists":                                  {nothing, "User"},
 		"an element that holds itself":                      {cyclicTag, "User > x"},
-		"a list in itself in a text":                        {elements.TextChunk{Children: cyclic}, "User > TextChunk"},
+		"a list in itself in a text":                        {elements.TextChunk{Children: cyclic}, "User > Text"},
 		"a text that grows":                                 {longer("x"), "User > longer"},
 		"one long text many times":                          {elements.Nodes{text, text, text, text, text}, "User"},
 		"one long text in many chunks":                      {el.Each(make([]int, 5), func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "User"},
-		"in what an expandable grows to":                    {elements.Expandable{Value: growsTo(twice{})}, "User > Expandable"},
-		"an expandable that renders itself when it is made": {elements.Expandable{Value: always(twice{})}, "User > Expandable > twice"},
+		"in what an expandable grows to":                    {elements.Expandable{Value: growsTo(twice{})}, "User > Expand"},
+		"an expandable that renders itself when it is made": {elements.Expandable{Value: always(twice{})}, "User > Expand > twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if many, ok := c.root.(twice); ok && many.deep > 0 && !extremes.All() {
@@ -219,7 +219,7 @@ func TestCodeThatNeverReturnsIsLeftBehindASecondAfterTheCancel(t *testing.T) {
 					return nil, nil
 				}
 				return grows(ctx, s)
-			}}), "User > Expandable"}
+			}}), "User > Expand"}
 		},
 		"properties": func(until chan struct{}) setup {
 			return setup{user(stuckProps{until: until}), "User > stuckProps"}

@@ -235,15 +235,15 @@ func TestAMisplacedOptionIsAnErrorWithItsPath(t *testing.T) {
 		said string
 	}{
 		"of another element":       {el.User(el.Attr("path", "a.go"), el.Text("a")), "User", `write Attr directly among the arguments of Tag`},
-		"in a text":                {el.User(el.Text("a", el.Failed)), "User > TextChunk", "write Failed directly among the arguments of ToolResult"},
-		"a cut without a break":    {el.User(el.Text("a", el.CutStart)), "User > TextChunk", "write CutStart directly among the arguments of Lines, Words or Fence"},
+		"in a text":                {el.User(el.Text("a", el.Failed)), "User > Text", "write Failed directly among the arguments of ToolResult"},
+		"a cut without a break":    {el.User(el.Text("a", el.CutStart)), "User > Text", "write CutStart directly among the arguments of Lines, Words or Fence"},
 		"in an image":              {el.User(el.Image("https://example.com/a.png", el.Mark("…"))), "User > Image", `write Mark directly`},
 		"in the prompt":            {el.Prompt(el.Priority(3), el.User(el.Text("a"))), "Root", "write Priority directly among the arguments of the constructor of an element"},
 		"as the prompt":            {el.Required, "Root", "write Required directly"},
 		"in a list":                {el.User(el.Nodes{el.Grow(2), el.Text("a")}), "User", "write Grow directly"},
 		"in a loop":                {el.User(el.Tag("a", el.Each([]int{1}, func(int) el.Node { return el.Reserve(1) }))), "User > a", "write Reserve directly"},
 		"in a literal":             {elements.UserMessage{Children: elements.Nodes{el.Basis(2), el.Text("a")}}, "User", "write Basis directly"},
-		"of a ranked list's child": {el.User(el.Ranked(el.Text("a"), el.Calls(call))), "User > PrioritizedList", "write Calls directly among the arguments of Assistant"},
+		"of a ranked list's child": {el.User(el.Ranked(el.Text("a"), el.Calls(call))), "User > Ranked", "write Calls directly among the arguments of Assistant"},
 		"as the alternative":       {el.User(el.IfEmpty(el.Priority(1))), "User > IfEmpty > Wrap#1", "write Priority directly"},
 		"from a function": {
 			el.User(el.Func(func(context.Context, elements.Sizing) (el.Node, error) { return el.Priority(1), nil })), "User > Func", "write Priority directly",
@@ -282,4 +282,25 @@ func TestAPanicOfAFunctionHasItsPath(t *testing.T) {
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, "User > retrieval", at.Path)
 	require.NotEmpty(t, at.Stack)
+}
+
+func TestArgumentsThatMakeNoSenseAreErrorsWithTheirPath(t *testing.T) {
+	for name, test := range map[string]struct {
+		root el.Node
+		want string
+	}{
+		"an image that is no URL":             {el.User(el.Image("not a url")), `User > Image: el: the argument makes no sense: an image of "not a url"`},
+		"a document without a type":           {el.User(el.Document("", "xyz")), "User > Document: el: the argument makes no sense: a document without a media type"},
+		"a ranked child with a priority":      {el.User(el.Ranked(el.Text("a", el.Priority(5)), el.Text("b"))), "User > Ranked: el: the argument makes no sense: a child of a list that ranks its children has a Priority of 5"},
+		"a ranked child of Each":              {el.User(el.Chronological(el.Each([]int{7}, func(n int) el.Node { return el.Text("a", el.Priority(n)) }))), "has a Priority of 7"},
+		"an attribute that is set twice":      {el.User(el.Tag("a", el.Attr("x", "1"), el.Attr("x", "2"), el.Text("b"))), `User > a: the attribute "x" of the tag a is set twice`},
+		"an attribute of an empty tag, twice": {el.User(el.Tag("a", el.Attr("x", "1"), el.Attr("x", "2"))), "is set twice"},
+	} {
+		_, err := render.Render(t.Context(), test.root, render.Options{Budget: 10_000, Tokenizer: sizingtest.Quarter{}})
+		require.ErrorContains(t, err, test.want, name)
+	}
+	for _, source := range []string{"https://example.com/a.png", "data:image/png;base64,AAAA", "iVBORw0KGgo=", "gs://bucket/a"} {
+		_, err := render.Render(t.Context(), el.User(el.Image(source), el.Text("what is it?")), render.Options{Budget: 10_000, Tokenizer: sizingtest.Quarter{}})
+		require.NoError(t, err, source)
+	}
 }

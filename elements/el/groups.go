@@ -2,6 +2,7 @@ package el
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/promptree-go/promptree/elements"
 )
@@ -16,7 +17,8 @@ func Wrap(args ...Node) elements.Wrap {
 }
 
 // Ranked returns its children with priorities that fall from the list's own, 0 by default: put the best first; the last
-// is pruned first. Use it for search results. If a child is a list, as [Each] returns, its members count as children:
+// is pruned first. Use it for search results. If a child is a list, as [Each] returns, its members count as children. A
+// child with a Priority of its own fails the render with [ErrArgument]:
 //
 //	elements.PrioritizedList{Descending: true, Children: elements.Nodes{…}}
 func Ranked(args ...Node) elements.PrioritizedList {
@@ -36,6 +38,11 @@ func Chronological(args ...Node) elements.PrioritizedList {
 			l.Children = append(l.Children, list...)
 		} else {
 			l.Children = append(l.Children, child)
+		}
+	}
+	for _, child := range l.Children { // a pointer may be nil
+		if e, ok := child.(elements.Element); ok && reflect.ValueOf(e).Kind() != reflect.Pointer && e.ElementProps().Priority != nil {
+			l.Children = append(l.Children, wrong("a child of a list that ranks its children has a Priority of %d, which would be replaced: remove it, or use el.Wrap", *e.ElementProps().Priority))
 		}
 	}
 	return l

@@ -32,6 +32,23 @@ func (o Option[T]) Misplaced() error {
 // Render returns the error of an option that no constructor took.
 func (o Option[T]) Render(context.Context, elements.Sizing) (Node, error) { return nil, o.Misplaced() }
 
+// ErrArgument is returned for an argument of a constructor that means nothing, such as an image that is no URL.
+var ErrArgument = errors.New("el: the argument makes no sense")
+
+// mistake is a node that stands for a wrong argument: it fails the render with the path of the element around it.
+type mistake struct{ error }
+
+// wrong returns a mistake.
+func wrong(format string, args ...any) mistake {
+	return mistake{fmt.Errorf("%w: "+format, append([]any{ErrArgument}, args...)...)}
+}
+
+// Misplaced returns what is wrong.
+func (m mistake) Misplaced() error { return m.error }
+
+// Render returns what is wrong.
+func (m mistake) Render(context.Context, elements.Sizing) (Node, error) { return nil, m.error }
+
 // fill sets the fields of an element by the options among the arguments of its constructor, and returns the other
 // arguments, its children.
 func fill[T any](element *T, props *elements.Props, args []Node) elements.Nodes {

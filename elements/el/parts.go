@@ -1,8 +1,11 @@
 package el
 
 import (
+	"net/url"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // Tool returns the definition of a tool, which belongs outside messages:
@@ -18,6 +21,9 @@ func Tool(tool chat.Tool, options ...Property) elements.Tool {
 func Image(source string, args ...Node) elements.Image {
 	i := elements.Image{Source: source}
 	i.Children = fill(&i, &i.Props, args)
+	if u, err := url.Parse(source); (err != nil || u.Scheme == "") && i.Part().(chat.Image).URL == source {
+		i.Children = append(i.Children, wrong("an image of %q: give a URL, or base64 of a JPEG, PNG, GIF or WebP file", plaintext.Cut(source, 40)))
+	}
 	return i
 }
 
@@ -32,6 +38,9 @@ func Detail(detail chat.ImageDetail) Option[elements.Image] {
 func Document(mediaType, data string, args ...Node) elements.Document {
 	d := elements.Document{MediaType: mediaType, Data: data}
 	d.Children = fill(&d, &d.Props, args)
+	if mediaType == "" {
+		d.Children = append(d.Children, wrong("a document without a media type: give one such as application/pdf"))
+	}
 	return d
 }
 

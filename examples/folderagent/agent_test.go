@@ -229,7 +229,7 @@ func TestExcerptsAreDroppedFirst(t *testing.T) {
 		for _, p := range result.Report().Dropped() {
 			switch {
 			case strings.Contains(p.Path, "Excerpts"):
-			case strings.Contains(p.Path, "PrioritizedList"):
+			case strings.Contains(p.Path, "Ranked"):
 				hintsDropped = true
 			default:
 				t.Fatalf("at %d %s was dropped", budget, p.Path)

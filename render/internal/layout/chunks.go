@@ -20,7 +20,7 @@ func (s *site) onlyChunks(ctx context.Context, list elements.Nodes) (done bool, 
 	}
 	t, nodes, texts, bytes := s.tree, len(s.tree.Nodes), len(s.tree.Texts), 0
 	t.Grow(len(list), len(list))
-	name := t.NameIndex("TextChunk")
+	name := t.NameIndex("Text")
 	for i, n := range list {
 		c, ok := n.(elements.TextChunk)
 		text, plain := onlyText(&c)

@@ -48,7 +48,7 @@ func (it *item) readProps(s *site) (err error) {
 		it.props.Priority = it.priority
 	}
 	if it.props.ReportName != "" {
-		it.kind.name = it.props.ReportName
+		it.kind.name, it.kind.ctor = it.props.ReportName, ""
 	}
 	return err
 }

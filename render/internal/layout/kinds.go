@@ -22,7 +22,8 @@ import (
 // To add an element to package elements, write its struct there, a case in builtinOf, and a test of what it renders to
 // in package render. TestEveryElementHasAKind names an element without a case.
 type kind struct {
-	name string // of the element in paths
+	name string // of the element in paths: that of its constructor in package el
+	ctor string // its name for prompt-tsx, if that is another
 
 	// layOut writes an element to its node, and returns its contents. The site is the element's own.
 	layOut func(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error)
@@ -63,7 +64,7 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 		return kind{literal: layTransferred}, true
 	case elements.TextChunk:
 		breaks := hasBreak(&n)
-		return kind{name: "TextChunk", layOut: layTextChunk, breaks: breaks, asks: breaks && asksItself(&n.Props)}, true
+		return kind{name: "Text", ctor: "TextChunk", layOut: layTextChunk, breaks: breaks, asks: breaks && asksItself(&n.Props)}, true
 	case elements.Image:
 		return kind{name: "Image", layOut: layImage}, true
 	case elements.Document:
@@ -87,15 +88,15 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.Wrap:
 		return kind{name: "Wrap", layOut: layWrap, children: n.Children}, true
 	case elements.Chunk:
-		return kind{name: "Chunk", layOut: layChunk, children: n.Children}, true
+		return kind{name: "Together", ctor: "Chunk", layOut: layChunk, children: n.Children}, true
 	case elements.KeepWith:
 		return kind{name: "KeepWith", layOut: layKeepWith, children: n.Children}, true
 	case elements.LegacyPrioritization:
 		return kind{name: "LegacyPrioritization", layOut: layLegacy, children: n.Children}, true
 	case elements.TokenLimit:
-		return kind{name: "TokenLimit", layOut: layLimit, children: n.Children, max: n.Max}, true
+		return kind{name: "Limit", ctor: "TokenLimit", layOut: layLimit, children: n.Children, max: n.Max}, true
 	case elements.PrioritizedList:
-		return kind{name: "PrioritizedList", layOut: layList, children: n.Children}, true
+		return kind{name: "Ranked", ctor: "PrioritizedList", layOut: layList, children: n.Children}, true
 	case elements.IfEmpty:
 		return kind{name: "IfEmpty", layOut: layIfEmpty, children: elements.Nodes{n.Alt, n.Children}}, true
 	case elements.Tool:
@@ -103,7 +104,7 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.First:
 		return kind{name: "First", layOut: layFirst, asks: true}, true
 	case elements.Expandable:
-		return kind{name: "Expandable", layOut: layExpandable, asks: true}, true
+		return kind{name: "Expand", ctor: "Expandable", layOut: layExpandable, asks: true}, true
 	}
 	return kind{}, false
 }

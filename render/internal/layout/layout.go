@@ -203,6 +203,9 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	in.growing, in.place, in.account = nil, s.place, account{budget: it.share}
 	in.id = in.tree.Add(parent, tree.Node{})
 	in.tree.SetName(in.id, it.kind.name)
+	if s.layouter.Transfer && it.kind.ctor != "" {
+		in.tree.SetName(in.id, it.kind.ctor)
+	}
 	in.tree.Details[in.id].Nth = it.nth
 	globals := len(in.tree.Globals)
 	in.required = in.required || it.props.Required

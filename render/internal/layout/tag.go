@@ -3,6 +3,7 @@ package layout
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -40,7 +41,10 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 	}
 	var b strings.Builder
 	b.WriteString("<" + t.Name)
-	for _, a := range t.Attributes {
+	for i, a := range t.Attributes {
+		if slices.ContainsFunc(t.Attributes[:i], func(b elements.Attribute) bool { return b.Name == a.Name }) {
+			return nil, fmt.Errorf("the attribute %q of the tag %s is set twice", a.Name, t.Name)
+		}
 		if !isTagName(a.Name) {
 			return nil, fmt.Errorf("%q is not an attribute name in the tag %s: use letters, digits and -_.:, and start with a letter or _", a.Name, t.Name)
 		}

@@ -168,7 +168,7 @@ export function Fact({ name, value, note }: { name: string; value: string; note?
 export function Where({ prompt }: { prompt: Prompt }) {
   const parts = Object.entries(prompt.breakdown ?? {}).filter(([, n]) => n > 0);
   const whole = parts.reduce((sum, [, n]) => sum + n, 0);
-  if (whole === 0) return null;
+  if (parts.length < 2) return null; // one class says nothing
   return (
     <p class="where">
       <b>Where the tokens are:</b> {parts.sort((a, b) => b[1] - a[1]).map(([name, n]) => `${name} ${number(n)} (${percent(n, whole)})`).join(", ")}.
