@@ -480,7 +480,7 @@ func TestAPieceHasTheNearestNameThatSaysWhatItIs(t *testing.T) {
 		return el.Tag("file", append(options, el.Attr("path", name), el.Fence("go", source))...)
 	}
 	root := el.Prompt(
-		el.Tool(chat.Tool{Name: "read"}),
+		el.Tool(chat.Tool{Name: "read"}, el.Required),
 		el.System(el.Text("rules")),
 		el.User(
 			file("f0.go", "zero", el.ReportName("f0.go"), el.Priority(1)), file("f1.go", "one"), file("f2.go", "two"),

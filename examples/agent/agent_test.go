@@ -316,7 +316,7 @@ func TestBadInputFoundWhileRunningIsOneLineAndExitCode2(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"a window too small for the required pieces", []string{"-window", "60"}, `needs \d+ tokens and has 1\b.*TextChunk \(\d+\)`},
+		{"a window too small for the required pieces", []string{"-window", "60"}, `needs \d+ tokens and has 1\b.*Text \(\d+\)`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
