@@ -66,14 +66,9 @@ export class Tree {
   /** label returns a short name of a node. */
   label(of: number): string {
     const n = this.nodes[of];
-    if (n.tag && !this.renamed(n)) return text(n.tag);
+    if (ownTag(n)) return text(n.tag);
     if (n.piece && !n.name) return n.text ? snippet(n.text, 60) : n.piece.kind;
     return n.name || "Root";
-  }
-
-  /** renamed reports whether a tag or fence was given a name that is not its own. */
-  private renamed(n: Node): boolean {
-    return !!n.name && !generic.test(n.name) && text(n.tag).match(/^<([^\s>/]+)/)?.[1] !== n.name.replace(/#\d+$/, "");
   }
 
   /** title returns the tag or name around a piece, or its path. */
@@ -85,7 +80,7 @@ export class Tree {
   named(of: number): string | undefined {
     for (let i = of; i > 0 && !this.nodes[i].role; i = this.parent[i]) {
       const above = this.nodes[i];
-      if (above.tag && !text(above.tag).startsWith("`") && !this.renamed(above)) return text(above.tag);
+      if (ownTag(above, "<")) return text(above.tag);
       if (above.name && !generic.test(above.name)) return above.name;
     }
     return undefined;
@@ -102,7 +97,11 @@ export class Tree {
 }
 
 /** generic matches names that say nothing about the content. */
-const generic = /^(Text|Fence|Together|Fragment|Wrap|Finished|text)(#\d+)?$/;
+const generic = /^(Text|Fence|Together|Wrap|Finished|text)(#\d+)?$/;
+
+/** ownTag reports whether a tag, or a fence, was given no other name. */
+const ownTag = (n: Node, begin = ""): boolean =>
+  !!n.tag && text(n.tag).startsWith(begin) && (generic.test(n.name!) || text(n.tag).startsWith("<" + n.name!.split("#")[0]));
 
 /** known reports whether the page knows what a prompt keeps at other budgets than its own. */
 export const known = (p: Prompt): boolean => p.unknown === undefined;
