@@ -11,9 +11,6 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// recording lists the tokens of what was chosen, in order, so that it can be put back: the fewest that it takes.
-type recording struct{ tokens []int }
-
 // backfill puts back pieces that fit under limit, from the last one removed to the first, which is from the highest
 // priority down. With a piece comes back what was removed along with it, the elements around it that were removed
 // because they were empty, and the groups of these. It is put back if all of that can be, if the exact count fits, and

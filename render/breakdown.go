@@ -63,15 +63,6 @@ func (b *Breakdown) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Breakdown returns where the tokens of the prompt are. It costs a pass over what is left of the tree, and counts texts
-// only of messages with several categories. It is zero if the tokenizer fails, and for a result that no render made.
-func (r *Result) Breakdown() Breakdown {
-	if r == nil || r.left == nil {
-		return Breakdown{}
-	}
-	return r.left().breakdown
-}
-
 // addMessage adds a message of a category with what its pieces take, each counted by itself. What it takes besides, or
 // fewer if pieces merge, counts to what has the most. No category gets fewer than 0 tokens.
 func (b *Breakdown) addMessage(pieces *Breakdown, in elements.Category, total int) {

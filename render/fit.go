@@ -5,76 +5,11 @@ import (
 	"context"
 	"slices"
 
-	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render/internal/count"
-	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/join"
-	"github.com/promptree-go/promptree/render/internal/order"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
-
-// fitting fits a laid-out tree to one budget, or surveys it.
-type fitting struct {
-	state     *tree.State
-	order     *order.Order
-	count     *count.Counter
-	layout    *Layout
-	watch     *guard.Watch // of the call
-	limits    []limit
-	phases    []phase // in order
-	growth    growth
-	recording *recording // of the removals, nil if they are not recorded
-	cacheLost bool       // something before a cache breakpoint was removed or trimmed
-	unranked  bool       // for the whole prompt's budget, pieces that are not offered are required
-}
-
-// limit is a node with a TokenLimit.
-type limit struct {
-	id   tree.ID // None once an expandable grew in its place
-	max  int
-	path string // set once an expandable grew in its place
-}
-
-// phase says for which limit pieces are removed from a step on.
-type phase struct {
-	from  tree.Step
-	limit int // index of the limit
-}
-
-// wholePrompt is the index of the limit that is the budget.
-const wholePrompt = -1
-
-// newFitting returns a fitting of a layout. The options may differ from those of the layout.
-func newFitting(l *Layout, w *guard.Watch, o FitOptions) *fitting {
-	from := l.inMode(o.History)
-	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: w}
-	f.growth = growth{mode: o.History, all: slices.Clone(from.Expandables)}
-	if !l.layouter.Compatible {
-		f.growth.sortByPriority(from)
-	}
-	f.prepare(tree.NewState(from))
-	f.removeShareless()
-	for _, id := range from.Limits {
-		f.limits = append(f.limits, limit{id: id, max: from.Extra(id).Limit})
-	}
-	return f
-}
-
-// prepare makes the fitting continue with a state.
-func (f *fitting) prepare(s *tree.State) {
-	f.state = s
-	f.order = order.New(s, !f.layout.layouter.Compatible)
-	f.count = count.New(s, f.layout.layouter.Tokenizer)
-}
-
-// removeShareless removes the texts that layout cut to nothing, with everything that is removed along with them.
-func (f *fitting) removeShareless() {
-	for _, n := range f.state.Tree.Shareless {
-		if f.order.Strict && !f.order.Locked(n) && f.state.Attached(n, tree.None) {
-			f.order.Remove(n, tree.ByShare)
-		}
-	}
-}
 
 // fit fits one budget.
 func (f *fitting) fit(ctx context.Context, budget int) (*Result, error) {
@@ -143,17 +78,6 @@ func (f *fitting) lockUnranked() {
 	}
 }
 
-// target returns how many tokens of a prompt may be left: the budget, or with a low water the rest after the number of
-// dropped tokens is rounded up to a multiple of (budget − low water).
-func (o Options) target(budget, tokens int) int {
-	if tokens <= budget {
-		return budget
-	}
-	step := max(1, budget-int(o.LowWater*float64(budget)))
-	drop := (tokens - budget + step - 1) / step * step
-	return max(0, tokens-drop)
-}
-
 // prune removes pieces from a container until its exact count is at most limit. While that is enough, it removes none
 // that come before the last cache breakpoint; if it is not, it starts again as if there were no breakpoints. stuck is the
 // node in which nothing more may be removed, None if the container fits.
@@ -196,32 +120,6 @@ func (f *fitting) remove(ctx context.Context, container tree.ID, limit int) (stu
 		trimmed = tree.None
 	}
 	return tree.None, trimmed
-}
-
-// step removes one piece from a container, and returns it with the cause. If there is none, n is None and stuck is the
-// node in which nothing may be removed.
-func (f *fitting) step(container tree.ID) (n tree.ID, why tree.Cause, stuck tree.ID) {
-	if n, why, stuck = f.order.Choose(container); n == tree.None {
-		return n, why, stuck
-	}
-	if f.recording != nil {
-		f.recording.tokens = append(f.recording.tokens, f.count.Fewest(n))
-	}
-	f.order.Remove(n, why)
-	return n, why, tree.None
-}
-
-// limitPath returns the path of the limit for which pieces were removed at a step, "" for the whole prompt.
-func (f *fitting) limitPath(at tree.Step) string {
-	after, _ := slices.BinarySearchFunc(f.phases, at, func(g phase, at tree.Step) int { return cmp.Or(cmp.Compare(g.from, at), -1) })
-	if after == 0 || f.phases[after-1].limit == wholePrompt {
-		return ""
-	}
-	l := f.limits[f.phases[after-1].limit]
-	if l.id == tree.None {
-		return l.path
-	}
-	return f.state.Tree.Path(l.id)
 }
 
 // exceeded returns the error of a container in which nothing more may be removed.
@@ -275,19 +173,38 @@ func (f *fitting) notEmpty(r *Result) (*Result, error) {
 	}
 }
 
-// tools returns the tools that are left, nil if none are.
-func (f *fitting) tools() []chat.Tool {
-	return f.state.Tree.ToolsOf(f.state.At(tree.Latest).Tools(tree.Root))
-}
-
-// joins reports whether the tokenizer's counts add up.
-func (l *Layout) joins() bool {
-	_, joins := l.layouter.Tokenizer.(chat.Joiner)
-	return joins
-}
-
 // largest returns the five largest pieces of a list, which it sorts.
 func largest(pieces []Piece) []Piece {
 	slices.SortStableFunc(pieces, func(a, b Piece) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return slices.Clip(pieces[:min(5, len(pieces))])
+}
+
+// result returns what is left.
+func (f *fitting) result(budget int) *Result {
+	t, left := f.state.Tree, f.state.At(tree.Latest)
+	result := &Result{Messages: join.Messages(f.state), Tools: f.tools(), Tokens: f.count.Count(tree.Root), Budget: budget, Metadata: f.metadata()}
+	if len(t.References) > 0 {
+		var kept []elements.Reference
+		left.Walk(tree.Root, func(n tree.ID) { kept = append(kept, t.Extra(n).References...) })
+		result.References, result.OmittedReferences = splitReferences(t.References, kept)
+	}
+	options := FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
+	result.survey = func(ctx context.Context) (*survey, error) { return f.layout.survey(ctx, options) }
+	result.left, result.all = f.accounts()
+	return result
+}
+
+// splitReferences separates the references that were kept from those that were omitted, each name once.
+func splitReferences(before, after []elements.Reference) (kept, omitted []elements.Reference) {
+	seen := map[string]bool{}
+	pick := func(from []elements.Reference) (list []elements.Reference) {
+		for _, r := range from {
+			if !seen[r.Name] {
+				seen[r.Name] = r.Name != ""
+				list = append(list, r)
+			}
+		}
+		return list
+	}
+	return pick(after), pick(before)
 }

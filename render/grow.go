@@ -8,28 +8,6 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// growth holds the expandables of a fitting.
-type growth struct {
-	mode  HistoryMode
-	all   []tree.Expandable // in the order in which they are offered tokens
-	fixed bool              // they do not grow
-}
-
-// sortByPriority sorts the expandables by the priorities on the way from the root to each, the highest first. Equal ones
-// stay in the order in which they were rendered, in which prompt-tsx offers tokens to all.
-func (g *growth) sortByPriority(t *tree.Tree) {
-	priorities := func(n tree.ID) (list []int) {
-		for ; n != tree.Root; n = t.Nodes[n].Parent {
-			if !t.Nodes[n].Is(tree.PassesPriority) {
-				list = append(list, t.Nodes[n].Priority)
-			}
-		}
-		slices.Reverse(list)
-		return list
-	}
-	slices.SortStableFunc(g.all, func(a, b tree.Expandable) int { return slices.Compare(priorities(b.ID), priorities(a.ID)) })
-}
-
 // offer lets the expandables in a limit, or in the whole prompt, grow into the rest of a number of tokens. If there are
 // fewer than they were told at layout, they shrink, as far as that keeps the limit.
 func (f *fitting) offer(ctx context.Context, limit, tokens int) error {
@@ -105,14 +83,6 @@ func (f *fitting) grow(ctx context.Context, i, tokens int) (charged int, err err
 	return charged, layout.CheckTools(f.state.Tree)
 }
 
-// container returns the node of a limit.
-func (f *fitting) container(limit int) tree.ID {
-	if limit == wholePrompt {
-		return tree.Root
-	}
-	return f.limits[limit].id
-}
-
 // blankTags returns the tokens of the blank tags around a node: they are written only once it holds text.
 func blankTags(s *tree.State, n tree.ID) (tokens int) {
 	for ; n != tree.None && s.Blank(n); n = s.Tree.Nodes[n].Parent {
@@ -121,11 +91,6 @@ func blankTags(s *tree.State, n tree.ID) (tokens int) {
 		}
 	}
 	return tokens
-}
-
-// isInside reports whether a node is a descendant of a container.
-func isInside(t *tree.Tree, id, container tree.ID) bool {
-	return id > container && id < t.Nodes[container].End
 }
 
 // expand offers the rest of a limit to the expandables in it, one after the other. Each may use that and the tokens of

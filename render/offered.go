@@ -4,53 +4,9 @@ import (
 	"context"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
-
-// HistoryMode says whether history is required: the contents of elements with the marker [elements.ShowsHistory].
-type HistoryMode uint8
-
-// The history modes.
-const (
-	// HistoryAsGiven requires history if its elements are Required.
-	HistoryAsGiven HistoryMode = iota
-	// HistoryRequired requires all history, whatever its elements say. A TokenLimit around more history than it allows
-	// is then a [*BudgetExceededError].
-	HistoryRequired
-	// HistoryDroppable ignores Required on an element with the marker, and on everything in it, if one of its messages,
-	// or an element between it and them, has a priority. Messages are then dropped by their priorities, as if the
-	// Conversation and the Rounds of package history were Droppable. An element whose messages have no priorities stays
-	// Required, for example one that shows the current request. An element with the marker inside another is judged by
-	// its own messages.
-	HistoryDroppable
-)
-
-// check returns an error for an unknown mode.
-func (m HistoryMode) check() error {
-	if m > HistoryDroppable {
-		return worded.Errorf(ErrBudget, "render: History is out of range: %d, must be a mode from 0 to %d", m, HistoryDroppable)
-	}
-	return nil
-}
-
-// FitOptions replace the options that the tree was laid out with, for [Layout.FitWith] and [Layout.Floor].
-type FitOptions struct {
-	// Budget is the maximum number of tokens of the messages and tools, 1 or more.
-	Budget int
-	// KeepUnranked requires all pieces without a priority, as [Options.KeepUnranked] does. Off by default.
-	KeepUnranked bool
-	// History says whether history is required. Defaults to HistoryAsGiven.
-	History HistoryMode
-}
-
-func (l *Layout) checkFit(o FitOptions) error {
-	if err := l.opts.checkBudget(o.Budget); err != nil {
-		return err
-	}
-	return o.History.check()
-}
 
 // FitWith does what [Layout.Fit] does, with other options. Low water and backfill are those of the layout.
 func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {

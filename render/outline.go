@@ -5,82 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/promptree-go/promptree/elements/chat"
 )
-
-// Outline is a prompt as a tree after pruning: its elements, messages and pieces, with the outcome of each. It holds
-// everything that a page needs to show a prompt.
-type Outline struct {
-	// Name of the element as in paths, with its number among siblings; "" for a piece that is not an element itself.
-	Name string `json:"name,omitempty"`
-	// Tag is the opening end of a tag with children, as it is sent; "" for anything else.
-	Tag string `json:"tag,omitempty"`
-	// Role of a message, "" for anything else.
-	Role chat.Role `json:"role,omitempty"`
-	// Priority that was set on the element, nil if none was.
-	Priority *int `json:"priority,omitempty"`
-	// Tokens of the pieces in it.
-	Tokens OutlineTokens `json:"tokens"`
-	// Counted is the exact count of a message as it is sent, with its frame. For the root it is that of messages and
-	// tools ([Result.Tokens]). It is 0 for anything else, and for a message that is not sent.
-	Counted int `json:"counted,omitempty"`
-	// Piece is the entry of the report for a piece, nil for anything that holds others.
-	Piece *Piece `json:"piece,omitempty"`
-	// Text of a piece as it was given, trimmed or not: the text itself, the arguments of a tool call, the thought of
-	// thinking, the source of an image, the description of a tool. "" for other pieces.
-	Text string `json:"text,omitempty"`
-	// Children in document order, dropped ones too.
-	Children []*Outline `json:"children,omitempty"`
-
-	at pieceRef // of Piece
-}
-
-// OutlineTokens are the tokens of the pieces in an element, each counted by itself.
-type OutlineTokens struct {
-	Kept    int `json:"kept"`              // of the pieces that are left
-	Trimmed int `json:"trimmed,omitempty"` // removed by trimming
-	Dropped int `json:"dropped,omitempty"` // of the pieces that were dropped
-}
-
-func (t *OutlineTokens) add(u OutlineTokens) {
-	t.Kept, t.Trimmed, t.Dropped = t.Kept+u.Kept, t.Trimmed+u.Trimmed, t.Dropped+u.Dropped
-}
-
-// String returns in words whether the tokens were kept.
-func (t OutlineTokens) String() string {
-	switch all := t.Kept + t.Trimmed + t.Dropped; {
-	case t.Trimmed+t.Dropped == 0:
-		return "kept"
-	case t.Kept+t.Trimmed == 0:
-		return "dropped"
-	case t.Dropped == 0:
-		return fmt.Sprintf("trimmed: %s of %s", thousands(t.Kept), thousands(all))
-	default:
-		return fmt.Sprintf("%s of %s", thousands(t.Kept), thousands(all))
-	}
-}
-
-// tokens returns the tokens of a piece by outcome.
-func (p *Piece) tokens() OutlineTokens {
-	switch {
-	case p.Dropped != Kept:
-		return OutlineTokens{Dropped: p.Tokens}
-	case p.TrimmedFrom > 0:
-		return OutlineTokens{Kept: p.Tokens, Trimmed: p.TrimmedFrom - p.Tokens}
-	}
-	return OutlineTokens{Kept: p.Tokens}
-}
-
-// Outline returns the prompt as a tree. Its pieces are those of [Result.Report], in the same order. It costs as much as
-// the report, and a count of each message. It is nil if the tokenizer fails, or a fit of the layout was left behind.
-func (r *Result) Outline() *Outline {
-	if r == nil || r.all == nil {
-		return nil
-	}
-	return r.all().outline
-}
 
 // WriteJSON writes the outline as a tree of JSON objects. Only tokens is always present:
 //
@@ -246,37 +171,4 @@ func (o *Outline) title() string {
 		return fmt.Sprintf("%s (%s)", o.Name, o.Piece.Kind)
 	}
 	return o.Name
-}
-
-// splitNumber splits a name and its number among siblings.
-func splitNumber(name string) (plain, number string) {
-	at := siblingNumber.FindStringIndex(name)
-	if at == nil || strings.Contains(name, " (") {
-		return name, ""
-	}
-	return name[:at[0]], name[at[0]:]
-}
-
-// aligned formats a table in columns. The columns in right are aligned at the right.
-func aligned(table [][]string, right ...int) string {
-	widths := make([]int, len(table[0]))
-	for _, line := range table {
-		for i, cell := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	var b strings.Builder
-	for _, line := range table {
-		var row strings.Builder
-		for i, cell := range line {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if slices.Contains(right, i) {
-				row.WriteString(pad + cell + "  ")
-			} else {
-				row.WriteString(cell + pad + "  ")
-			}
-		}
-		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
-	}
-	return b.String()
 }

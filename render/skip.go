@@ -79,9 +79,6 @@ func (f *fitting) backtrack(container tree.ID, limit, lowerBound int, first tree
 	f.rewind(at)
 }
 
-// rewind undoes all steps after one.
-func (f *fitting) rewind(to tree.Step) { f.count.Restored(f.order.Rewind(to)) }
-
 // outermostRemoved reports whether no node between a removed node and the container had been removed by a step too.
 func (f *fitting) outermostRemoved(n, container tree.ID, at tree.Step) bool {
 	for n = f.state.Tree.Nodes[n].Parent; n != container; n = f.state.Tree.Nodes[n].Parent {
@@ -90,13 +87,4 @@ func (f *fitting) outermostRemoved(n, container tree.ID, at tree.Step) bool {
 		}
 	}
 	return true
-}
-
-// removeAll removes everything from a container that may be removed, without counting.
-func (f *fitting) removeAll(ctx context.Context, container tree.ID) {
-	for ctx.Err() == nil {
-		if n, _, _ := f.step(container); n == tree.None {
-			return
-		}
-	}
 }

@@ -2,51 +2,12 @@ package render
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
-
-// ErrNoSurvey is the error of a survey if the budgets from which on pieces are kept cannot be known.
-var ErrNoSurvey = errors.New("render: the budgets of the pieces are not known")
-
-// Survey is the report of a result, with the budget from which on each piece is kept, and the sizes of texts that may
-// be trimmed (Piece.KeptFrom, Piece.Sizes). They hold exactly, for fits of the same layout with the same options, at
-// every budget at which the same limits are kept, and the cache breakpoints are held or given up as in the result: from
-// From up to, but not including, Below. Pieces are removed in the order of KeptFrom, the largest first.
-type Survey struct {
-	Report Report
-	// From is the largest [elements.TokenLimit] within the budget of the result, or 1; or the budget from which on cache
-	// breakpoints are held, if they are held in the result and that is larger.
-	From int
-	// Below is the smallest [elements.TokenLimit] above the budget of the result, or the budget from which on cache
-	// breakpoints are held; 0 if there is neither.
-	Below int
-	// Least is the smallest budget, at least From, that the prompt fits. If all messages may be removed, a fit to it is
-	// an [*EmptyError].
-	Least int
-}
-
-// Survey returns the budgets from which on the pieces are kept. It prunes the prompt once, as far as possible,
-// whatever the number of pieces, and goes on if no message is left. The error wraps [ErrNoSurvey] if one pruning says
-// nothing about other budgets: with a low water, with backfill, with expandables, or with a tokenizer that is not a
-// [chat.Joiner].
-func (r *Result) Survey(ctx context.Context) (Survey, error) {
-	if r == nil || r.survey == nil {
-		return Survey{}, fmt.Errorf("%w: the result is not of a render", ErrNoSurvey)
-	}
-	s, err := r.survey(ctx)
-	if err != nil {
-		return Survey{}, err
-	}
-	all := r.all()
-	report := all.report
-	report.Pieces = s.pieces(nil, all.outline)
-	return Survey{report, s.from, s.below, s.smallest}, nil
-}
 
 // survey is a pruning as far as possible.
 type survey struct {

@@ -14,13 +14,6 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// account is what a fitting led to: where the tokens are, and every piece, kept or dropped, as a list and as a tree.
-type account struct {
-	breakdown Breakdown
-	report    Report
-	outline   *Outline
-}
-
 // accounts returns the functions that tell of the whole prompt: of what is left, and of everything. Each does so once. An
 // account is empty if the tokenizer fails.
 func (f *fitting) accounts() (left, all func() account) {
@@ -177,13 +170,6 @@ func (t *teller) children(o *Outline, s *tree.State, n tree.ID, in around) {
 			o.add(t.node(s, c, in))
 		}
 	}
-}
-
-// pieceRef says where a piece of the prompt is: its node, and the index of a call of that, else -1. A piece of finished
-// messages is where these are.
-type pieceRef struct {
-	node tree.ID
-	call int
 }
 
 // piece makes an outline that of a piece.
