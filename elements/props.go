@@ -4,7 +4,7 @@ package elements
 // the first flex group.
 type Props struct {
 	// ReportName is the element's name in paths, errors and reports, such as "file handler.go". Defaults to the name of
-	// its type, the role of a message, or the name of a [Tag].
+	// its constructor in package el, such as Text, of its type, the role of a message, or the name of a [Tag].
 	ReportName string
 	// Priority among the element's siblings: the lowest is pruned first. Set it with new(900). Nil is the highest, and
 	// anything above 2^53−1 counts as that.

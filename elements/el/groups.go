@@ -48,7 +48,7 @@ func Chronological(args ...Node) elements.PrioritizedList {
 	return l
 }
 
-// Together returns its children, kept or dropped as a whole:
+// Together returns its children, kept or dropped as a whole; [Lines] and [Words] in it, the longest, are trimmed first:
 //
 //	elements.Chunk{Children: elements.Nodes{…}}
 func Together(args ...Node) elements.Chunk {
