@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,6 +101,21 @@ func (f Form) Fix(s string) string {
 	return s
 }
 
+// Name returns a name of the form for a tool: its own, or one that ends in a digest of it. It depends on no other tool, so that
+// a request keeps its cached prefix when one is found, and two names do not become one.
+func (f Form) Name(name string) string {
+	fixed := f.Fix(name)
+	if fixed == name {
+		return name
+	}
+	const digits = 8
+	sum := sha256.Sum256([]byte(name))
+	if f.Max > 0 {
+		fixed = Form{Max: f.Max - 1 - digits}.Fix(fixed)
+	}
+	return fixed + "_" + hex.EncodeToString(sum[:])[:digits]
+}
+
 // isLong reports whether a text has too many characters.
 func (f Form) isLong(s string) bool { return f.Max > 0 && utf8.RuneCountInString(s) > f.Max }
 
@@ -146,7 +163,7 @@ func (v *validation) tool(t chat.Tool) {
 			v.report(chat.RequestIndex, chat.RuleToolForm, "the parameters of tool %q: %v", clip(t.Name), err)
 		}
 	}
-	if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
+	if _, half := mended(string(t.Parameters)); half || !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
 		v.report(chat.RequestIndex, chat.RuleUTF8, "the definition of tool %q is not valid UTF-8", clip(t.Name))
 	}
 }
@@ -157,6 +174,13 @@ func (v *validation) message(i int, m chat.Message) {
 			v.report(i, f.Rule, "%s", f.Why)
 		} else {
 			v.report(i, f.Rule, "part %d: %s", f.Part, f.Why)
+		}
+	}
+	for k, p := range m.Content {
+		if o, is := p.(chat.Opaque); is {
+			if _, half := mended(string(o.Value)); half {
+				v.report(i, chat.RuleUTF8, "part %d has half a surrogate pair", k)
+			}
 		}
 	}
 	if m.Role != chat.RoleTool && v.api.Participant.Fix(m.Name) != m.Name {
@@ -181,7 +205,9 @@ func (v *validation) call(i, k int, c chat.ToolCall) {
 	if v.seen[c.ID] && c.ID != "" {
 		v.report(i, chat.RuleCallUnique, "the id %q was used before", clip(c.ID))
 	}
-	if !utf8.ValidString(c.ID) || !utf8.ValidString(c.Arguments) {
+	_, half := mended(c.Arguments)
+	_, signed := mended(c.Signature)
+	if half || signed || !utf8.ValidString(c.ID) || !utf8.ValidString(c.Arguments) {
 		v.report(i, chat.RuleUTF8, "the id or the arguments of call %d are not valid UTF-8", k)
 	} else if err := api.arguments(c); err != nil {
 		v.report(i, chat.RuleArguments, "call %d: %v", k, err)

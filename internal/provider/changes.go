@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // Changes collects the changes of a request that make a provider accept it. The zero value is empty. Its methods make
@@ -32,6 +34,25 @@ func (c *Changes) UTF8(i int, what, s string) string {
 	}
 	c.Report(i, chat.RuleUTF8, "bytes replaced in %s", what)
 	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// JSON repairs raw JSON as [Changes.UTF8] does, and escapes of half a surrogate pair in it. A text that is not JSON stays.
+func (c *Changes) JSON(i int, what, s string) string {
+	s = c.UTF8(i, what, s)
+	mended, half := mended(s)
+	if half {
+		c.Report(i, chat.RuleUTF8, "half surrogate pairs replaced in %s", what)
+	}
+	return mended
+}
+
+// mended returns JSON without escapes of half a surrogate pair, and reports whether it had any.
+func mended(s string) (string, bool) {
+	if !strings.Contains(s, `\u`) || !json.Valid([]byte(s)) {
+		return s, false
+	}
+	whole, half := wire.Mended([]byte(s))
+	return string(whole), half
 }
 
 // Text repairs part k of message i, and returns nil if it is blank and must be removed.
@@ -83,7 +104,7 @@ func (c *Changes) Limit(req *chat.Request) {
 	}
 }
 
-// Tools returns the tools with unique names and with descriptions in UTF-8. A change is reported when its tool is
+// Tools returns the tools with unique names and with definitions in UTF-8. A change is reported when its tool is
 // yielded, so that the caller can report further changes of the tool after it.
 func (c *Changes) Tools(tools []chat.Tool) iter.Seq[chat.Tool] {
 	return func(yield func(chat.Tool) bool) {
@@ -94,6 +115,9 @@ func (c *Changes) Tools(tools []chat.Tool) iter.Seq[chat.Tool] {
 				continue
 			}
 			seen[t.Name] = true
+			if parameters := c.JSON(chat.RequestIndex, fmt.Sprintf("the parameters of tool %q", t.Name), string(t.Parameters)); parameters != string(t.Parameters) {
+				t.Parameters = json.RawMessage(parameters)
+			}
 			t.Description = c.UTF8(chat.RequestIndex, fmt.Sprintf("the description of tool %q", t.Name), t.Description)
 			if !yield(t) {
 				return

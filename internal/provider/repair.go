@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,12 @@ func (a *API) Repair(req chat.Request) (chat.Request, []chat.Repair) {
 	r.Choice(&req)
 	r.Limit(&req)
 	req.Tools = slices.Collect(r.Changes.Tools(req.Tools))
+	for k, t := range req.Tools {
+		if name := a.ToolName.Name(t.Name); name != t.Name && t.Name != "" {
+			r.Report(chat.RequestIndex, chat.RuleToolForm, "the name of tool %q changed to %q", clip(t.Name), name)
+			req.Tools[k].Name = name
+		}
+	}
 	req.Messages = r.Plain()
 	if a.Request != nil {
 		a.Request(r, &req)
@@ -193,7 +200,7 @@ func (r *Repairer) call(i, k int, c chat.ToolCall, again bool, given, used map[s
 		r.Report(i, rule, "the id of call %d changed to %q", k, fixed)
 	}
 	c.ID = fixed
-	name := api.ToolName.Fix(c.Name)
+	name := api.ToolName.Name(c.Name)
 	if rule = chat.RuleCallForm; c.Name == "" {
 		rule, name = chat.RuleCallID, UnknownTool
 	}
@@ -201,7 +208,8 @@ func (r *Repairer) call(i, k int, c chat.ToolCall, again bool, given, used map[s
 		r.Report(i, rule, "the name of call %q changed to %q", clip(c.ID), name)
 		c.Name = name
 	}
-	c.Arguments = r.UTF8(i, fmt.Sprintf("the arguments of call %q", clip(c.ID)), c.Arguments)
+	c.Arguments = r.JSON(i, fmt.Sprintf("the arguments of call %q", clip(c.ID)), c.Arguments)
+	c.Signature, _ = mended(c.Signature)
 	if api.arguments(c) != nil {
 		r.Report(i, chat.RuleArguments, "the arguments of call %q put into an object", clip(c.ID))
 		c.Arguments = object(c.Arguments)
@@ -357,6 +365,9 @@ func (c *content) basic(_, k int, p chat.Part) chat.Part {
 		c.Report(c.m.Index, chat.RuleEmpty, "part %d, which is nil, left out", k)
 	case chat.Text:
 		return c.Text(c.m.Index, k, p)
+	case chat.Opaque:
+		p.Value = json.RawMessage(c.JSON(c.m.Index, fmt.Sprintf("part %d", k), string(p.Value)))
+		return p
 	case chat.Thinking:
 		why := ""
 		switch {

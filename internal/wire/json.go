@@ -161,6 +161,20 @@ func unquote(raw json.RawMessage) (string, error) {
 // surrogates matches escaped backslashes, pairs, and halves of pairs.
 var surrogates = regexp.MustCompile(`\\\\|(?i:\\ud[89ab]..\\ud[c-f]..|\\ud[89a-f]..)`)
 
+// Mended returns valid JSON with U+FFFD for each escape of half a surrogate pair, and reports whether there was one. Many
+// parsers refuse them.
+func Mended(raw []byte) ([]byte, bool) {
+	if !bytes.Contains(raw, []byte(`\u`)) || halfSurrogate(raw) == "" {
+		return raw, false
+	}
+	return surrogates.ReplaceAllFunc(raw, func(found []byte) []byte {
+		if len(found) == len(`\ud83d`) {
+			return []byte(`\ufffd`)
+		}
+		return found
+	}), true
+}
+
 // halfSurrogate returns the first escape in a valid JSON string for half a surrogate pair without its other half, "" if
 // there is none.
 func halfSurrogate(raw []byte) string {

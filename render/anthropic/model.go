@@ -143,6 +143,8 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 		return chat.Response{}, err
 	}
 	change(&params)
+	names := accepts(m.MaxImages).Names(req.Tools)
+	req.Stream = names.Stream(req.Stream)
 	x := provider.NewExchange(true)
 	r, err := m.stream(ctx, x, params, req.Stream)
 	if refusesTemperature(err) && params.Temperature.Valid() {
@@ -160,7 +162,7 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 		m.setDropStale(&params)
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
-	r = provider.By(m.origin(), r)
+	r = provider.By(m.origin(), names.Response(r))
 	if err != nil {
 		return r, x.Err(ctx, classify(x, err))
 	}

@@ -19,7 +19,8 @@ import (
 //     hold them are removed.
 //   - A stale tool_search is removed, call and result; so is one of the API's own that found a tool that is not declared.
 //   - Results move to their calls. A call without one gets a failed result that says so; a result without its call
-//     becomes a user message. Ids and names of calls are made valid, and arguments that are not an object become the
+//     becomes a user message. Ids of calls and names of tools are made valid (a name that changes ends in a digest, and a
+//     [Model] returns calls under the real one), and arguments that are not an object become the
 //     field "arguments" of one.
 //   - Bytes that are not UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts of
 //     other providers, unpaired calls and results of the API's own tools, and messages that become empty are removed; a

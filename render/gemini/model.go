@@ -66,11 +66,13 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil {
 		return chat.Response{}, err
 	}
+	names := m.options().accepts().Names(req.Tools)
+	req.Stream = names.Stream(req.Stream)
 	x := newExchange(req.Stream != nil)
 	a := answer{stream: req.Stream, key: x.key}
 	whole, err := m.ask(x.in(ctx), contents, config, &a)
 	if err != nil {
-		return provider.By(m.origin(), a.partial()), x.Err(ctx, classify(x.Exchange, err))
+		return provider.By(m.origin(), names.Response(a.partial())), x.Err(ctx, classify(x.Exchange, err))
 	}
 	r, err := response(whole, x.key, m.Ends)
 	if err != nil && req.Stream != nil {
@@ -79,7 +81,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err = x.answerError(err); err != nil && len(whole.Candidates) == 0 {
 		err = orRefusal(x.Exchange, err)
 	}
-	return provider.By(m.origin(), r), x.Err(ctx, err)
+	return provider.By(m.origin(), names.Response(r)), x.Err(ctx, err)
 }
 
 // origin returns the origin of the model's answers.

@@ -95,16 +95,19 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
+	tools := req.Tools
 	req, err := m.prepare(req, m.OnRepair)
 	if err != nil {
 		return chat.Response{}, err
 	}
+	names := accepted[m.API].Names(tools)
+	req.Stream = names.Stream(req.Stream)
 	generate := m.generateChat
 	if m.API == Responses {
 		generate = m.generateItems
 	}
 	r, err := generate(ctx, req)
-	return provider.By(m.origin(), r), err
+	return provider.By(m.origin(), names.Response(r)), err
 }
 
 // origin returns the origin of the model's answers.

@@ -15,7 +15,8 @@ import (
 //   - An unknown role becomes the user's ("developer" becomes the system's). Calls and answers on messages that cannot
 //     hold them are removed.
 //   - Results move to their calls. A call without one gets a failed result that says so; a result without its call
-//     becomes a user message. Ids and names of calls, and names of participants, are made valid.
+//     becomes a user message. Ids of calls, names of tools and of participants are made valid; the
+//     name of a tool that changes ends in a digest, and a [Model] returns calls under the real one.
 //   - Bytes that are not UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts of
 //     other providers, and messages that become empty are removed; a tool result without content becomes "(no output)".
 //     Reasoning after other content becomes an opaque part. Reasoning that no item follows, or that cannot be read

@@ -80,7 +80,7 @@ var broken = []struct {
 		"Expected a string with maximum length 64", chat.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the id of call 0 changed to "` + made(strings.Repeat("x", 65)) + `"`}},
 	{"a tool's name with a dot", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{question, {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "fs.read ", Arguments: "{}"}}}, chat.ToolResult("a", "1")},
-		"string does not match pattern", chat.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the name of call "a" changed to "fs_read_"`}},
+		"string does not match pattern", chat.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the name of call "a" changed to "fs_read__582e9124"`}},
 	{"a participant's name with a space", []openai.API{openai.ChatCompletions}, []chat.Message{{Role: chat.RoleUser, Name: "Ada L", Content: question.Content}},
 		"Invalid 'messages[0].name'", chat.RuleName, []string{`message 0: names of participants are plain: the name "Ada L" changed to "Ada_L"`}},
 	{"reasoning that no item follows", []openai.API{openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, thought("rs_1", "g")), question},

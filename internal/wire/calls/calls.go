@@ -16,7 +16,7 @@ const NoIndex = -1
 // Stream collects tool calls whose pieces arrive one by one, and streams them as [chat.CallDelta]. Calls are in the order in
 // which they started, whatever index the provider gives them. What servers do otherwise than OpenAI's:
 //
-//	every call has the index 0                     Ollama (ollama#7881)
+//	every call has the index 0                     Ollama (ollama#15457)
 //	no index, calls alternate by id                LibreChat-agents#260
 //	the id of a later piece is another             pool#9
 //	the name comes in pieces, or in each piece     gateways
