@@ -178,7 +178,7 @@ func (v *validation) message(i int, m chat.Message) {
 	}
 	for k, p := range m.Content {
 		if o, is := p.(chat.Opaque); is {
-			if _, half := mended(string(o.Value)); half {
+			if _, half := mendedValue(o.Value); half {
 				v.report(i, chat.RuleUTF8, "part %d has half a surrogate pair", k)
 			}
 		}

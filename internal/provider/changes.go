@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -53,6 +54,15 @@ func mended(s string) (string, bool) {
 	}
 	whole, half := wire.Mended([]byte(s))
 	return string(whole), half
+}
+
+// mendedValue is mended for a value that may be large.
+func mendedValue(raw json.RawMessage) (json.RawMessage, bool) {
+	if !bytes.Contains(raw, []byte(`\u`)) {
+		return raw, false
+	}
+	s, half := mended(string(raw))
+	return json.RawMessage(s), half
 }
 
 // Text repairs part k of message i, and returns nil if it is blank and must be removed.

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -366,7 +365,10 @@ func (c *content) basic(_, k int, p chat.Part) chat.Part {
 	case chat.Text:
 		return c.Text(c.m.Index, k, p)
 	case chat.Opaque:
-		p.Value = json.RawMessage(c.JSON(c.m.Index, fmt.Sprintf("part %d", k), string(p.Value)))
+		if value, half := mendedValue(p.Value); half {
+			c.Report(c.m.Index, chat.RuleUTF8, "half surrogate pairs replaced in part %d", k)
+			p.Value = value
+		}
 		return p
 	case chat.Thinking:
 		why := ""

@@ -175,7 +175,7 @@ var breaches = []struct {
 	{name: "no tools declared", rule: chat.RuleTools, request: tools(ask(question, calls("a"), chat.ToolResult("a", "1"))), refused: "must define tools"},
 	{name: "two tools with the same name", rule: chat.RuleTool, request: tools(ask(question), counting[0], counting[0]), refused: "must be unique"},
 	{name: "a schema without a type", rule: chat.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "count", Parameters: json.RawMessage(`{"properties":{}}`)}), refused: "should be 'object'"},
-	{name: "a tool's name with a dot", rule: chat.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "a.b"}), refused: "tools.0.custom.name", irreparable: true},
+	{name: "a tool's name with a dot", rule: chat.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "a.b"}), refused: "tools.0.custom.name"},
 	{name: "a schema that is not an object", rule: chat.RuleTool, request: tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(`[]`)}), refused: "Field required", irreparable: true},
 	{name: "a call required without tools", rule: chat.RuleToolChoice, request: chat.Request{Messages: []chat.Message{question}, ToolChoice: chat.ToolChoiceRequired}, refused: "only be specified while providing tools",
 		raw: `{"model":"m","max_tokens":1,"tool_choice":{"type":"any"},"messages":[{"role":"user","content":[{"type":"text","text":"?"}]}]}`},

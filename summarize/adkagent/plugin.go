@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/mirror"
@@ -278,12 +279,31 @@ func (p *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 	if s == nil || err != nil || answer == nil || answer.Partial || answer.Content == nil {
 		return nil, nil
 	}
+	answer, changed := withoutCutCalls(answer)
 	said := &genai.Content{Role: genai.RoleModel, Parts: answer.Content.Parts}
 	if err := s.Answered(ctx, usageOf(answer.UsageMetadata), said); err != nil {
 		return nil, fmt.Errorf("adkagent: %w", err)
 	}
-	s.ended = !slices.ContainsFunc(said.Parts, func(p *genai.Part) bool { return p != nil && p.FunctionCall != nil })
+	s.ended = !slices.ContainsFunc(said.Parts, isCall)
+	if changed {
+		return answer, nil
+	}
 	return nil, nil
+}
+
+func isCall(p *genai.Part) bool { return p != nil && p.FunctionCall != nil }
+
+// withoutCutCalls returns an answer that was cut off or filtered without its calls, which may be incomplete, and reports whether
+// it had any. A text says so in their place.
+func withoutCutCalls(answer *model.LLMResponse) (*model.LLMResponse, bool) {
+	stop, _ := dialect.Stop(string(answer.FinishReason), "", chat.Message{}, nil)
+	if stop != chat.StopMaxTokens && stop != chat.StopFiltered || !slices.ContainsFunc(answer.Content.Parts, isCall) {
+		return answer, false
+	}
+	changed, content := *answer, *answer.Content
+	content.Parts = append(slices.DeleteFunc(slices.Clone(content.Parts), isCall), &genai.Part{Text: "(The answer was cut off, and no tool call in it was made.)"})
+	changed.Content = &content
+	return &changed, true
 }
 
 // afterRun compacts after a turn if the policy says so. Errors are dropped here; the next request reports them.

@@ -143,6 +143,24 @@ func TestUsageIsRecorded(t *testing.T) {
 	}
 }
 
+func TestCallsOfAnAnswerThatWasCutOffAreNotMade(t *testing.T) {
+	for _, finish := range []genai.FinishReason{genai.FinishReasonMaxTokens, genai.FinishReasonSafety} {
+		for _, streaming := range []bool{false, true} {
+			s, _ := compacttest.InFile(t)
+			m := &scripted{answer: func(int, request) (*model.LLMResponse, error) {
+				answer := reads("a.go", "b.go")
+				answer.FinishReason = finish
+				return answer, nil
+			}}
+			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, s))), streaming, question)
+			require.NoError(t, got.err)
+			require.Len(t, m.requests, 1)
+			require.Contains(t, got.last(), "cut off")
+			require.Equal(t, "1 users, 1 answers, 0 results, not compacted", compacttest.Counts(t, s))
+		}
+	}
+}
+
 func TestAMessageAppendedWhileTheModelAnswersIsAConflict(t *testing.T) {
 	s := &history.Session{}
 	m := &scripted{answer: func(int, request) (*model.LLMResponse, error) {

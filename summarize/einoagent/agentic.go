@@ -68,7 +68,7 @@ func (m agenticModel) Generate(ctx context.Context, req chat.Request) (chat.Resp
 	} else if r != nil && r.OpenAIExtension != nil && r.OpenAIExtension.IncompleteDetails != nil {
 		reason = r.OpenAIExtension.IncompleteDetails.Reason
 	}
-	return chat.Response{Message: chat.WithCallIDs(said[0]), Usage: agenticUsage(answer), StopReason: stopReason(reason, len(said[0].ToolCalls) > 0)}, nil
+	return ended(chat.Response{Message: chat.WithCallIDs(said[0]), Usage: agenticUsage(answer)}, reason)
 }
 
 func agenticUsage(m *schema.AgenticMessage) chat.Usage {

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 )
 
@@ -171,7 +171,7 @@ func response(answer *schema.Message) (chat.Response, error) {
 	if answer.ResponseMeta != nil {
 		reason = answer.ResponseMeta.FinishReason
 	}
-	return chat.Response{Message: chat.WithCallIDs(m), Usage: usageOf(answer), StopReason: stopReason(reason, len(answer.ToolCalls) > 0)}, nil
+	return ended(chat.Response{Message: chat.WithCallIDs(m), Usage: usageOf(answer)}, reason)
 }
 
 func usageOf(m *schema.Message) chat.Usage {
@@ -191,23 +191,16 @@ func tokenUsage(u *schema.TokenUsage) chat.Usage {
 	}
 }
 
-// stopReason returns the stop reason of an answer. Its patterns cover the names that providers use.
-func stopReason(reason string, calls bool) chat.StopReason {
-	switch {
-	case cutOff.MatchString(reason):
-		return chat.StopMaxTokens
-	case filtered.MatchString(reason):
-		return chat.StopFiltered
-	case calls:
-		return chat.StopToolCalls
+// ended returns an answer that ended by a reason, in the words of any provider. One that is not an end, a cut or a declined
+// answer is an error ([*chat.EndError]) with the answer as its response.
+func ended(r chat.Response, reason string) (chat.Response, error) {
+	stop, err := dialect.Stop(reason, "", r.Message, nil)
+	if errors.Is(err, dialect.ErrNothing) {
+		err = emptyAnswer()
 	}
-	return chat.StopEnd
+	r.StopReason = stop
+	return r, err
 }
-
-var (
-	cutOff   = regexp.MustCompile(`(?i)^(?:length|max_?(?:output_?)?tokens)$`)
-	filtered = regexp.MustCompile(`(?i)filter|safety|refusal|blocklist|prohibited|recitation`)
-)
 
 // callIDs sets the ids of calls in a streamed answer, as [chat.WithCallIDs] does. The zero value is ready to use.
 type callIDs struct {

@@ -67,6 +67,23 @@ func (a *asked) Stream(ctx context.Context, input []*schema.Message, opts ...mod
 	return a.scripted.Stream(ctx, input, opts...)
 }
 
+func TestAReasonThatIsNotKnownIsNoEnd(t *testing.T) {
+	for reason, want := range map[string]chat.StopReason{"": chat.StopEnd, "stop": chat.StopEnd, "MAX_TOKENS": chat.StopMaxTokens, "SAFETY": chat.StopFiltered, "error": "error", "moved_on": "error"} {
+		m := &scripted{answer: func(int, request) (*schema.Message, error) {
+			answer := says("Half")
+			answer.ResponseMeta = &schema.ResponseMeta{FinishReason: reason}
+			return answer, nil
+		}}
+		got, err := einoagent.Model(m).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("2+2?")}})
+		require.Equal(t, "Half", got.Message.Text())
+		_, end := errors.AsType[*chat.EndError](err)
+		require.Equal(t, want == "error", end, "%q: %v", reason, err)
+		if !end {
+			require.Equal(t, want, got.StopReason)
+		}
+	}
+}
+
 func TestAModelConvertsTheRequestAndTheAnswer(t *testing.T) {
 	m := &asked{scripted: &scripted{answer: func(int, request) (*schema.Message, error) {
 		answer := says("four")
