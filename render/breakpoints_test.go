@@ -80,6 +80,11 @@ func TestABreakpointIsHeldWhileWhatIsBehindItGivesEnough(t *testing.T) {
 			"b; -; b; s; q", "-; b; stuck",
 		},
 		{
+			"if all before it is required, there is nothing to hold",
+			elements.Nodes{elements.SystemMessage{Children: elements.Nodes{need(1, "s"), breakpoint}}, user(chunk(1, "a"), chunk(3, "c")), user(chunk(2, "b"), chunk(4, "q"))},
+			"a; b; c; q; stuck", "a; b; c; q; stuck",
+		},
+		{
 			"a group is held with what stands before it",
 			elements.Nodes{user(keep(9, line("s")), breakpoint), user(keep(1, line("g")), chunk(2, "b")), user(line("q"))},
 			"b; sg; b; q", "sg; b; stuck",

@@ -39,7 +39,7 @@
 //     equals. If it is in a chunk, the whole chunk is removed.
 //  6. Cache breakpoints are held if that leaves enough to remove: everything before the last one in the prompt, or in
 //     the limit, all tools in it and its last message are passed over as if they were required. If what may still be
-//     removed is not enough, all breakpoints are given up, and removal begins again as if there were none.
+//     removed is not enough, or all before them is required, all breakpoints are given up, and removal begins again as if there were none.
 //  7. Required pieces are passed over, and so are elements that hold nothing else. See "Required pieces" below.
 //  8. An element in which only white space and breakpoints are left is removed with them. So is a message, unless it
 //     still calls tools.

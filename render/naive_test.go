@@ -85,14 +85,21 @@ func (n *naive) hold(at ref) bool {
 		}
 	}
 	n.held = map[ref]bool{}
+	loses := false
 	for i, b := range all {
 		size := 0
 		b.walk(func(*bare) { size++ })
 		if i > 0 && (i+size <= end || b.ref == message || b.Kind == tree.Tool) {
 			n.held[b.ref] = true
 		}
+		if b.Kind == tree.Tool || i < end && b.piece() && b.Kind != tree.Breakpoint {
+			loses = loses || !n.required[b.ref]
+		}
 	}
-	return end > 1
+	if !loses || end <= 1 {
+		n.held = nil
+	}
+	return n.held != nil
 }
 
 // remove removes pieces from a container until its count is at most limit. The container itself may be removed first,

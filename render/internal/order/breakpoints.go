@@ -85,17 +85,29 @@ func (o *Order) passesOver(n tree.ID) bool {
 // Hold requires what a provider may have cached of a container, until Release: everything before its last cache
 // breakpoint, and all tools, which are sent first. So that this does not cost the question, it requires the last message
 // too. It returns the first node after what it holds, or reports false, and does nothing, if the container has no
-// breakpoint with something before it.
+// breakpoint with something before it that may be removed.
 func (o *Order) Hold(container tree.ID) (end tree.ID, held bool) {
 	if !o.Strict || len(o.breakpoints.list) == 0 {
 		return tree.None, false
 	}
-	if end = o.endOfPrefix(container); end <= container+1 {
+	if end = o.endOfPrefix(container); !o.mayLose(container, end) {
 		return tree.None, false
 	}
 	o.released = o.required
 	o.lock(&prefix{container, end, o.lastMessage(container)})
 	return end, true
+}
+
+// mayLose reports whether a piece in a container before end, or a tool, may be removed.
+func (o *Order) mayLose(container, end tree.ID) bool {
+	for n := container + 1; n < o.tree.Nodes[container].End; n++ {
+		node := &o.tree.Nodes[n]
+		piece := node.Kind == tree.Tool || n < end && node.Leaf() && node.Kind != tree.Breakpoint
+		if piece && end > container+1 && !o.Locked(n) && o.state.Attached(n, tree.None) {
+			return true
+		}
+	}
+	return false
 }
 
 // Release ends Hold.

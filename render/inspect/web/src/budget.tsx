@@ -112,7 +112,7 @@ function outcome(tree: Tree, fit: Fit, budget: number): string {
   if (!known(p)) return `Other budgets are not known: ${p.unknown}.`;
   if (!exact(p, budget)) {
     const range = p.below ? `from ${number(p.from!)} to ${number(p.below - 1)}` : `from ${number(p.from!)} on`;
-    return `Not known: another token limit applies at this budget. The page shows what is kept ${range}.`;
+    return `Not known: another token limit applies, or a cache breakpoint. The page shows what is kept ${range}.`;
   }
   if (budget < p.least!) return `Does not fit: the pieces that cannot be dropped need ${number(p.least!)} tokens.`;
   const parts = [`${number(fit.keptPieces)} pieces kept (${number(fit.keptTokens())} tokens by themselves)`];
