@@ -33,3 +33,31 @@ func TestThinkingThatCameAsAPartGoesBackAsOne(t *testing.T) {
 	requireJSON(t, `[{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]},{"type":"text","text":"Here."}]}]`,
 		openai.ChatMessages([]chat.Message{r.Message}, openai.Options{}))
 }
+
+func TestFieldsComeBackOnlyToTheirServerAndModel(t *testing.T) {
+	answer := reply{items: []item{message("msg_1", "ok")}}
+	s := newServer(t, always(answer))
+	own := chat.Origin{Provider: "openai", Server: s.URL, Model: "local"}
+	for _, tt := range []struct {
+		rule   string
+		origin chat.Origin
+		back   bool
+	}{
+		{"the same", own, true}, {"not known", chat.Origin{}, true},
+		{"another server", chat.Origin{Provider: "openai", Server: "https://other.example", Model: "local"}, false},
+		{"another model", chat.Origin{Provider: "openai", Server: s.URL, Model: "other"}, false},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			said := chat.Message{Role: chat.RoleAssistant, Origin: tt.origin,
+				Content:   chat.Parts{chat.Text("I look."), chat.Opaque{Value: []byte(`{"type":"chat.fields","reasoning_details":[{"type":"x"}]}`)}},
+				ToolCalls: []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}", Signature: `{"type":"chat.fields","extra_content":{"google":{"thought_signature":"s"}}}`}}}
+			_, err := s.model(openai.ChatCompletions, "local").Generate(t.Context(), chat.Request{Messages: []chat.Message{question, said, chat.ToolResult("a", "x")}})
+			require.NoError(t, err)
+			sent := s.last(t).Get("messages.1")
+			require.Equal(t, tt.back, sent.Get("reasoning_details").Exists())
+			require.Equal(t, tt.back, sent.Get("tool_calls.0.extra_content").Exists())
+			require.Equal(t, "look", sent.Get("tool_calls.0.function.name").String())
+			require.NotEmpty(t, said.ToolCalls[0].Signature, "the messages passed in are not changed")
+		})
+	}
+}

@@ -23,6 +23,7 @@ func emptyAnswer() error {
 
 // generateChat sends a repaired request to Chat Completions.
 func (m *Model) generateChat(ctx context.Context, req chat.Request) (chat.Response, error) {
+	req.Messages = ownFields(req.Messages, m.origin())
 	params, err := m.chatRequest(req)
 	if err != nil {
 		return chat.Response{}, err
@@ -30,6 +31,30 @@ func (m *Model) generateChat(ctx context.Context, req chat.Request) (chat.Respon
 	x := provider.NewExchange(req.Stream != nil)
 	r, err := m.askChat(ctx, x, params, req)
 	return r, x.Err(ctx, err)
+}
+
+// ownFields returns the messages without the fields, of messages and calls, that another server or model wants back.
+func ownFields(messages []chat.Message, own chat.Origin) []chat.Message {
+	out := provider.Without(messages, func(m chat.Message, p chat.Part) bool {
+		o, is := p.(chat.Opaque)
+		if !is || m.Origin.Matches(own) {
+			return false
+		}
+		at, fields := ChatCompletions.placeOf(m.Role, o)
+		return at == asFields && fields["refusal"] == nil
+	})
+	for i, m := range out {
+		if m.Origin.Matches(own) {
+			continue
+		}
+		out[i].ToolCalls = slices.Clone(m.ToolCalls)
+		for k, c := range m.ToolCalls {
+			if objectOf([]byte(c.Signature)).text("type") == chatFields {
+				out[i].ToolCalls[k].Signature = ""
+			}
+		}
+	}
+	return out
 }
 
 func (m *Model) askChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, req chat.Request) (chat.Response, error) {
