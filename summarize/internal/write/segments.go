@@ -57,18 +57,17 @@ func (j *Attempt) whole() *span { return &span{Attempt: *j, rest: j.covered, pre
 // inSegments asks a candidate for a summary of a span: of all of it, if that fits, and else in segments, each with the
 // summary of those before it. It goes on from what was answered before. Each answer that another segment follows is kept.
 func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s *span) (string, error) {
-	text := ""
-	if !p.Forks {
-		var err error
-		if text, err = w.resume(ctx, s); err != nil {
+	text, refusals := "", 0
+	var refused error
+	if !p.Forks { // a fork shows what the agent's request did
+		done, err := w.resume(ctx, s)
+		if text = done.Text; err != nil {
 			return "", err
 		}
+		if w.Halved > 0 {
+			s.most = max(1, tokens(s.rest)>>w.Halved)
+		}
 	}
-	if w.Halved > 0 && !p.Forks {
-		s.most = max(1, tokens(s.rest)>>w.Halved)
-	}
-	refusals := 0
-	var refused error
 	for len(s.rest) > 0 || !s.begun {
 		next, err := w.next(ctx, c, p, s)
 		if err != nil {
@@ -174,11 +173,6 @@ var (
 	errDrops       = errors.New("summarize: the request leaves messages out")
 )
 
-// wantsRoom reports whether an attempt failed because a round did not fit, and not because of an answer.
-func wantsRoom(err error) bool {
-	return errors.Is(err, errOneTooLarge) && refusal.Of(err).Kind == refusal.None
-}
-
 // mayDrop reports whether a prompt may leave messages out: if it is the only one, or for want of room, but not after a
 // refusal or an answer that could not be used.
 func (w *Writer) mayDrop(c *Candidate, p NamedPrompt) bool {
@@ -213,21 +207,22 @@ func (s *span) earlier(ctx context.Context, words int) ([]history.Unit, error) {
 	})
 }
 
-// resume goes on from the answer for the largest part of a span, and returns it, "" if there is none.
-func (w *Writer) resume(ctx context.Context, s *span) (string, error) {
+// resume goes on from the answer for the largest part of a span, and returns it, the zero value if there is none.
+func (w *Writer) resume(ctx context.Context, s *span) (done entry.SummaryAnswer, err error) {
 	w.mu.Lock()
-	n, text := -1, ""
+	n := -1
 	for _, part := range w.Parts {
 		at := slices.IndexFunc(s.rest, func(u history.Unit) bool { return u.Last == part.To }) + 1
 		if part.From == s.from && at >= max(n, 0) && (at > 0 || part.To == "") {
-			n, text, w.unseen = at, part.Text, part.Unseen
+			n, done = at, part
 		}
 	}
+	w.unseen = w.unseen || done.Unseen
 	w.mu.Unlock()
-	if n < 0 {
-		return "", nil
+	if n >= 0 {
+		err = s.advance(ctx, n, done.Text)
 	}
-	return text, s.advance(ctx, n, text)
+	return done, err
 }
 
 // advance records the summary of everything up to a unit.
@@ -263,13 +258,13 @@ func (j Attempt) continued(ctx context.Context, summary string, words int) (Atte
 
 // answered returns the summary of a plan for all of which there is an answer already; its text is "" if there is none. No
 // model is asked.
-func (w *Writer) answered(ctx context.Context, p policy.Prompt) (Written, error) {
+func (w *Writer) answered(ctx context.Context, mode policy.Mode) (Written, error) {
 	s := w.Attempt.whole()
-	text, err := w.resume(ctx, s)
-	if text == "" || len(s.rest) > 0 || err != nil {
+	done, err := w.resume(ctx, s)
+	if done.Text == "" || len(s.rest) > 0 || err != nil {
 		return Written{}, err
 	}
-	d, err := w.finish(ctx, nil, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode}}, text)
-	d.Unseen = w.unseen
+	d, err := w.finish(ctx, nil, NamedPrompt{Prompt: policy.Prompt{Mode: mode}}, done.Text)
+	d.Model, d.Unseen = done.Model, done.Unseen
 	return d, err
 }

@@ -111,8 +111,10 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 	if len(prompts) == 0 {
 		return Written{}, []error{errNoPrompt}
 	}
-	if d, err := w.answered(ctx, prompts[0]); d.Text != "" || err != nil {
-		return d, slices.DeleteFunc([]error{err}, func(err error) bool { return err == nil })
+	if d, err := w.answered(ctx, prompts[0].Mode); err != nil {
+		return d, []error{err}
+	} else if d.Text != "" {
+		return d, nil
 	}
 	for i, p := range prompts {
 		w.mayClip = i == len(prompts)-1 // a later prompt may show less by itself
@@ -134,7 +136,7 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 			if ctx.Err() != nil {
 				return Written{}, append(reasons, guard.EndCause(ctx, err))
 			}
-			w.failed = w.failed || !wantsRoom(err)
+			w.failed = w.failed || !errors.Is(err, errOneTooLarge) || refusal.Of(err).Kind != refusal.None
 			err = &policy.CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
 			w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
 			reasons = append(reasons, err)
@@ -461,8 +463,8 @@ func badRequest(err error) bool {
 	return invalid || code == http.StatusBadRequest || code == http.StatusUnprocessableEntity
 }
 
-// finish makes the replacement for a summary. If the summary is too long, the model is asked once to shorten it, and
-// then it is cut at a section.
+// finish makes the replacement for a summary. If the summary is too long, the model is asked once to shorten it, unless the
+// candidate is nil, and then it is cut at a section.
 func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text string) (Written, error) {
 	j := w.Attempt
 	d := Written{Prompt: p.Prompt, Text: plaintext.Outside(text)}
@@ -478,10 +480,8 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 		}
 		return err == nil
 	}
-	if !fits(d.Text) && c == nil {
-		d.Text = trim.ToSection(d.Text, fits)
-		d.Mended = append(d.Mended, "cut at a section")
-	} else if !fits(d.Text) && j.Material.Words >= policy.MinWords/2 {
+	useful := j.Material.Words >= policy.MinWords/2
+	if c != nil && useful && !fits(d.Text) {
 		m := j.Whole()
 		m.Summary = d.Text
 		shorter, err := w.Ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Asked: p.Asked, Read: p.Read, Request: prompts.Shorten}, Function: "Shorten", shortens: true}, m)
@@ -497,10 +497,10 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 			d.Text = shorter
 			d.Mended = append(d.Mended, "shortened by the model")
 		}
-		if !fits(d.Text) {
-			d.Text = trim.ToSection(d.Text, fits)
-			d.Mended = append(d.Mended, "cut at a section")
-		}
+	}
+	if useful && !fits(d.Text) {
+		d.Text = trim.ToSection(d.Text, fits)
+		d.Mended = append(d.Mended, "cut at a section")
 	}
 	m := j.Whole()
 	m.Summary = d.Text
