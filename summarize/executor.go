@@ -229,6 +229,9 @@ func (x *executor) summarise(ctx context.Context, stop context.CancelCauseFunc, 
 	most = 2 * w.Last
 	watch.Reset(most)
 	w.Ended = func() { watch.Reset(most) }
+	if w.Refusals = write.MaxHalved; l.Of(j.Plan.Model).Failed.Failures() > 0 {
+		w.Refusals /= 2 // what is refused at any size is not refused for its size
+	}
 	got, err := x.runBefore(ctx, j)
 	if err != nil {
 		return write.Written{Attempt: j, Writer: w}, []error{err}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -202,9 +203,9 @@ type momentSession struct {
 	d    fixture
 	last chat.Message // the last that was said
 
-	fault func() int // returns the moment of each request, -1 for none; nil for the cell's
-	said  []string   // the marks of what users and tools said
-	asked []string   // those of users
+	fault func(summary bool) int // returns the moment of each request, -1 for none; nil for the cell's
+	said  []string               // the marks of what users and tools said
+	asked []string               // those of users
 
 	mu        sync.Mutex // guards the fields below
 	armed     bool
@@ -272,7 +273,7 @@ func (s *momentSession) generate(ctx context.Context, r chat.Request) (chat.Resp
 	}
 	bad, moment := s.bad(summary), s.moment
 	if s.fault != nil {
-		moment = s.fault()
+		moment = s.fault(summary)
 		bad = moment >= 0
 	}
 	s.mu.Unlock()
@@ -528,7 +529,7 @@ func TestNoFaultEndsASession(t *testing.T) {
 func (c cell) runWithFaults(t *testing.T, steps int) {
 	s := &momentSession{t: t, cell: c}
 	chance := rand.New(rand.NewPCG(uint64(steps), 1))
-	s.fault = func() int {
+	s.fault = func(bool) int {
 		if m := chance.IntN(len(moments)); chance.IntN(8) == 0 {
 			return m
 		}
@@ -547,4 +548,55 @@ func (c cell) runWithFaults(t *testing.T, steps int) {
 		require.NoError(t, s.goOn(), "step %d", s.step)
 	}
 	require.NoError(t, s.d.Close())
+}
+
+// Requests for summaries are bounded whatever fails, and for how long: an attempt in four steps is what the longest pause of a
+// minute allows if a step takes 15 s. PROMPTREE_SUMMARIZE_MOMENTS=all runs every pattern under every policy.
+func TestRequestsForSummariesAreBoundedWhateverFails(t *testing.T) {
+	const steps = 100
+	eighth := rand.New(rand.NewPCG(8, 8))
+	patterns := []struct {
+		name  string
+		times int // the requests of a session without faults
+		fails func(n int) bool
+	}{
+		{"an eighth of them", 2, func(int) bool { return eighth.IntN(8) == 0 }},
+		{"every second", 3, func(n int) bool { return n%2 == 0 }},
+		{"ten of twenty", 4, func(n int) bool { return n%20 < 10 }},
+		{"all", 3, func(int) bool { return true }},
+	}
+	for i, name := range policies.Names() {
+		for k, p := range patterns {
+			for m, kind := range []string{"is down", "answers nothing", "refuses without a number"} {
+				if os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") == "" && (i+k+m)%8 != 0 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s, %s %s", name, p.name, kind), func(t *testing.T) {
+					t.Parallel()
+					calls := func(fails bool) (n int) {
+						synctest.Test(t, func(t *testing.T) {
+							s := &momentSession{t: t, cell: cell{policy: name, moment: -1}}
+							s.fault = func(summary bool) int {
+								if n++; !summary {
+									n--
+								} else if fails && p.fails(n) {
+									return slices.IndexFunc(moments, func(m moment) bool { return m.name == kind })
+								}
+								return -1
+							}
+							s.d = s.open(filepath.Join(t.TempDir(), "session.jsonl"))
+							for range steps {
+								_ = s.goOn()
+							}
+							require.NoError(t, s.d.Close())
+						})
+						return n
+					}
+					usual, got := calls(false), calls(true)
+					t.Logf("%d, %d without faults", got, usual)
+					require.LessOrEqual(t, got, max(p.times*usual, steps/4*[]int{1, 2, 4}[m]+10), "an attempt asks once, in two modes, or at four sizes")
+				})
+			}
+		}
+	}
 }

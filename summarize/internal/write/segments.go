@@ -22,8 +22,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// MaxHalved is how often segments are halved because of earlier attempts, and how often a candidate is asked again after it
-// refused a request as too large.
+// MaxHalved is how often segments are halved because of earlier attempts, and how often a candidate is asked again by one
+// attempt after it refused a request as too large.
 const MaxHalved = 6
 
 // span is what is still to be summarised of something that an attempt covers. Its material has the summary of what was
@@ -79,7 +79,7 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		}
 		text, err = w.send(ctx, c, p, next.material, next.request)
 		switch k := refusal.Of(err).Kind; {
-		case k == refusal.Tokens && refusals < MaxHalved, k == refusal.Body && refusals == 0:
+		case k == refusal.Tokens && refusals < w.Refusals, k == refusal.Body && refusals == 0:
 			refusals, refused = refusals+1, err // the candidate learnt from it, so the next request is smaller
 			continue
 		case k == refusal.Tokens, k == refusal.Body:

@@ -44,6 +44,7 @@ type Writer struct {
 	Candidates   []*Candidate
 	OtherProcess bool                  // another process sent the prompt
 	Halved       int                   // how often segments are halved, because answers could not be used or took too long
+	Refusals     int                   // how often a candidate is asked again after it refused a request as too large
 	Parts        []entry.SummaryAnswer // answers for parts of what is covered, of this attempt and earlier ones
 	Emit         func(kind event.Kind, change func(*event.Event))
 	Last         time.Duration                                    // time limit of a request to the last candidate
