@@ -160,22 +160,26 @@
 // request is made smaller by leaving history out of it; compactions are planned within the nominal budget until the limit
 // was confirmed by a second refusal. [Recoverable] lists which errors count.
 //
-// What one bad moment costs, under all policies, in the foreground and the background, with and without restarts. A model
-// misbehaves for all its requests of one step, or is down for 50; ten steps later the budget is the nominal one in each
-// case, and no step fails any more. Failed steps and the longest wait of a step are those with a last resort, and without:
+// What one bad moment costs, measured under a policy with a last resort (frugal) and one without (a3s), in the foreground and
+// the background, with summaries that take 15 or 90 seconds and an agent that answers in five. A model misbehaves for all its
+// requests of one step, or is down for 50; a step that failed is tried again after 15 seconds. Ten steps later the budget is
+// the nominal one, all that users said is in sight, and no step fails any more but for a request that still hangs. The longest
+// wait is beyond the time that a summary takes:
 //
 //	the model                        the agent's requests     requests for summaries
 //	                                 failed steps             failed steps   longest wait
 //	refuses, with or without a       1                        0, 1           none
 //	  number, a wrong one, bytes
 //	answers nothing, is cut off,     0                        0, 1           none
-//	  calls a tool
-//	answers 10 MB                    0                        0, 0           none
-//	does not stop                    1, by its deadline       0, 0           5 s
+//	  calls a tool, answers 10 MB
+//	does not stop                    1, by its deadline       0, 1           5 s
 //	panics                           1                        0, 1           none
 //	takes two minutes                0                        0, 0           1 min, 2 min
 //	hangs                            1, by its deadline       0, 1           1 min, 5 min
 //	is down for 50 steps             50                       0, 50          none
+//
+// The session is compacted again within 10 steps, after a request of the agent that was refused or a summary that hung within
+// 23. Requests for summaries are one to five times those without the moment, of which there are one or two in these steps.
 //
 // Plans, how they ended, clearings, usage and refusals are all entries, so a process that is killed loses only the
 // summary that it was making. The next plan drops a plan that nobody runs. In a store that several processes write to,
