@@ -94,7 +94,6 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 		want string
 	}{
 		{"an unknown choice", chat.Request{Messages: ask, ToolChoice: "look"}, `there is no choice "look"`},
-		{"a tool that cannot be named so", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look up"}}}, `the name "look up" of a tool`},
 		{"a schema that is none", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look", Parameters: json.RawMessage(`{`)}}}, `the parameters of tool "look" are not a JSON object`},
 		{"no messages", chat.Request{}, "there are no messages"},
 	} {
