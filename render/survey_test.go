@@ -121,6 +121,29 @@ func TestASurveyHoldsFromALimitToTheNext(t *testing.T) {
 	}
 }
 
+// Required finished messages have a layout of their own, whose places say nothing of the prompt's.
+func TestASurveyKeepsRequiredFinishedMessagesAtAnyBudget(t *testing.T) {
+	said := make([]chat.Message, 9)
+	for i := range said {
+		said[i] = chat.UserMessage(fmt.Sprint("said ", i))
+	}
+	root := elements.Nodes{&elements.Finished{Props: must(1), Messages: said}, user(chunk(1, "one"), chunk(2, "two"), line("three"))}
+	result, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
+	require.NoError(t, err)
+	survey, err := result.Survey(t.Context())
+	require.NoError(t, err)
+	finished := 0
+	for _, p := range survey.Report.Pieces {
+		if p.Required {
+			finished++
+			require.Equal(t, survey.Least, p.KeptFrom, p.Path)
+		} else {
+			require.Greater(t, p.KeptFrom, survey.Least, p.Path)
+		}
+	}
+	require.Equal(t, len(said), finished)
+}
+
 // What a part or a call adds to a message is counted by itself as long as others of its type are left.
 func TestASurveyDoesNotCountAMessageAgainForEachPartOrCall(t *testing.T) {
 	const n = 1000

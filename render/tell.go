@@ -78,6 +78,7 @@ type around struct {
 	drop     tree.Drop
 	required bool       // all of it is
 	message  *Breakdown // of the pieces of the message; nil outside of one
+	finished tree.ID    // node of the finished messages that it is in, or the root: of none
 }
 
 // dropped adds that something was dropped, or put back.
@@ -114,6 +115,9 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 	case node.Kind == tree.Finished:
 		if t.breakdown.add(in.category, extra.Block.Tokens); t.all {
 			in.required, in.message = true, &Breakdown{} // not counted again
+			if own {
+				in.finished = n
+			}
 			t.children(o, tree.NewState(extra.Block.Tree), tree.Root, in)
 		}
 	case node.Leaf():
@@ -174,6 +178,9 @@ func (t *teller) children(o *Outline, s *tree.State, n tree.ID, in around) {
 
 // piece makes an outline that of a piece.
 func (t *teller) piece(o *Outline, p Piece, in around, at pieceRef) {
+	if in.finished != tree.Root {
+		at = pieceRef{in.finished, -1}
+	}
 	p.Path, p.Name, p.Priority, p.Group, p.Category, p.Required = in.path, in.name, in.priority, in.group, in.category, in.required
 	if in.drop.Step == 0 {
 		p.Restored = in.drop.Restored
