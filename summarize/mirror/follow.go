@@ -186,7 +186,16 @@ func (m *Mirror[M]) branchBefore(ctx context.Context, id string) error {
 	}
 	c := before.Compaction()
 	c.Plan, c.Retained = "", entry.Retained{} // of the other branch
-	err = s.Compact(ctx, c)
+	if c.FirstKept == id {
+		m.moved = &c
+		return nil
+	}
+	return m.compact(ctx, c)
+}
+
+// compact puts a compaction of another branch in force again, if what it covers is on this one.
+func (m *Mirror[M]) compact(ctx context.Context, c entry.Compaction) error {
+	err := m.Compactor.Session.Compact(ctx, c)
 	if _, left := errors.AsType[*entry.BoundaryError](err); left {
 		return nil
 	}
@@ -375,6 +384,12 @@ func (m *Mirror[M]) append(ctx context.Context, list []converted, others ...entr
 	added, err := s.Add(ctx, append(entries, others...)...)
 	if err != nil {
 		return err
+	}
+	if c := m.moved; c != nil && len(entries) > 0 {
+		m.moved, c.FirstKept = nil, added[0].ID
+		if err := m.compact(ctx, *c); err != nil {
+			return err
+		}
 	}
 	for _, c := range list {
 		if len(c.messages) > 0 {

@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
@@ -148,5 +151,45 @@ func TestAMessageThatLeadsToTooMuchIsAnErrorThatNamesTheVersion(t *testing.T) {
 			_, err = m.Fit(t.Context(), mirror.Request[*linked]{Messages: []*linked{{Role: "user", Text: "a"}, message}})
 			require.NoError(t, err)
 		})
+	}
+}
+
+func TestEqualMessagesAreTheHostsOwnAtTheirPlaces(t *testing.T) {
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
+	require.NoError(t, err)
+	type hosted struct {
+		ID      string
+		Message chat.Message
+	}
+	m := &mirror.Mirror[*hosted]{
+		Compactor: compactorOn(t, s, plenty),
+		From:      func(h *hosted) ([]chat.Message, error) { return []chat.Message{h.Message}, nil },
+		To:        func([]chat.Message) ([]*hosted, error) { return nil, errors.New("nothing is to be made") },
+	}
+	var list []*hosted
+	for i := range 9 {
+		list = append(list, &hosted{fmt.Sprint("msg_", i), []chat.Message{chat.UserMessage("continue"), chat.AssistantMessage("ok")}[i%2]})
+		if i%2 == 0 {
+			fitted, err := m.Fit(t.Context(), mirror.Request[*hosted]{Messages: list})
+			require.NoError(t, err)
+			require.Equal(t, list, fitted.Messages)
+		}
+	}
+}
+
+func TestAnEditOfTheNewestMessageKeepsTheCompaction(t *testing.T) {
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
+	require.NoError(t, err)
+	m := mirror.New(compactorOn(t, s, plenty))
+	fit := func(words string) string {
+		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script(words)})
+		require.NoError(t, err)
+		require.False(t, fitted.Compacted)
+		return texts(fitted.Messages)
+	}
+	fit("u1 a1 u2 a2 u3")
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("summary")}, FirstKept: s.Leaf()}))
+	for _, last := range []string{"u3", "u4", "u5"} {
+		require.Equal(t, "summary "+last, strings.Join(strings.Fields(fit("u1 a1 u2 a2 "+last)), " "))
 	}
 }

@@ -57,13 +57,14 @@ type Mirror[M any] struct {
 	reported string // the leaf up to which Fitted.Entries were returned
 
 	// What the session has of the list.
-	inStep  bool           // whether records describe its path
-	leaf    string         // of the session, when that was last known
-	records []record       // of the messages after the leading system messages
-	pairing *pairing       // of the calls and results on its path, nil if that is to be read
-	leading []record       // of these
-	system  []chat.Message // what they were converted to
-	head    []uint64       // the identities of these and of the next message
+	inStep  bool              // whether records describe its path
+	leaf    string            // of the session, when that was last known
+	records []record          // of the messages after the leading system messages
+	pairing *pairing          // of the calls and results on its path, nil if that is to be read
+	moved   *entry.Compaction // what stays in force once the message is there with which what is kept begins, nil for none
+	leading []record          // of these
+	system  []chat.Message    // what they were converted to
+	head    []uint64          // the identities of these and of the next message
 }
 
 // step is what the last request was made of.
@@ -295,16 +296,11 @@ func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
 		messages = messages[1:]
 	}
 	records := slices.Concat(m.leading, m.records)
-	said := make(map[uint64]int, len(records)) // the last record by its first digest
-	for i, r := range records[:min(len(records), len(m.list))] {
-		if len(r.digests) > 0 && !r.unnamed {
-			said[r.digests[0]] = i
-		}
-	}
 	digests := make([]uint64, len(messages))
 	for i, c := range messages {
 		digests[i] = digest(c)
 	}
+	said := placed(records[:min(len(records), len(m.list))], digests)
 	made, from := map[uint64][]M{}, 0 // messages before from are in out
 	convert := func(to int) error {
 		if from == to {
@@ -324,8 +320,8 @@ func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
 	for i := 0; i < len(messages); {
 		own, next := []M(nil), i // the messages of the list that hold a message, or a round with all its results
 		for next == i || next < len(messages) && messages[next].Role == chat.RoleTool {
-			at, ok := said[digests[next]]
-			if !ok || !slices.Equal(records[at].digests, digests[next:min(next+len(records[at].digests), len(digests))]) {
+			at := said[next]
+			if at < 0 {
 				own = nil
 				break
 			}
@@ -346,4 +342,38 @@ func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
 	}
 	m.made = made
 	return out, nil
+}
+
+// placed returns for each message of a prompt the record that begins with it, -1 if none does. Equal messages are told apart
+// by their order, from the end; only a result that moved to its call is out of order.
+func placed(records []record, digests []uint64) []int {
+	left := make(map[uint64][]int, len(records)) // records, by their last digests
+	for i, r := range records {
+		if n := len(r.digests); n > 0 && !r.unnamed {
+			left[r.digests[n-1]] = append(left[r.digests[n-1]], i)
+		}
+	}
+	said, last := make([]int, len(digests)), len(records)
+	for i := range said {
+		said[i] = -1
+	}
+	for end := len(digests); end > 0; end-- {
+		list := left[digests[end-1]]
+		at, _ := slices.BinarySearch(list, last)
+		if at--; at < 0 {
+			at = len(list) - 1
+		}
+		if at < 0 {
+			continue
+		}
+		r := records[list[at]].digests
+		if start := end - len(r); start >= 0 && slices.Equal(r, digests[start:end]) {
+			said[start], left[digests[end-1]] = list[at], list[:at]
+			if list[at] < last {
+				last = list[at]
+			}
+			end = start + 1
+		}
+	}
+	return said
 }
