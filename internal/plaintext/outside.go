@@ -29,7 +29,11 @@ func escape(text string, own func(string) bool, marks bool) string {
 	done, fresh := 0, true // fresh: nothing of the line was seen yet
 	for i := 0; i < len(text); {
 		r, size := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
+		switch {
+		case !fresh && r > ' ' && r < utf8.RuneSelf && r != '<' && r != '[': // most of a text
+			i++
+			continue
+		case r >= utf8.RuneSelf:
 			r, size = utf8.DecodeRuneInString(text[i:])
 		}
 		at := i
@@ -111,6 +115,9 @@ scan:
 // inMarks are words, without white space, of each mark that names a handle and of the last lines of recall's answers.
 var inMarks = [...]string{"leftouthere", "cuthere", "_session("}
 
+// begins holds the bytes with which inMarks may begin, of either case or of full width.
+var begins = [256]bool{'l': true, 'L': true, 'c': true, 'C': true, '_': true, 0xEF: true}
+
 // nearMark is the number of bytes within which words of a mark may stand behind its [ on another line.
 const nearMark = 300
 
@@ -119,7 +126,7 @@ func marksIn(text string) func(at int) bool {
 	words, line := -1, 0 // offsets of the next words of a mark, and of their line
 	return func(at int) bool {
 		if words < at {
-			for words = at; words < len(text) && !wordsOfMark(text[words:]); words++ {
+			for words = at; words < len(text) && !(begins[text[words]] && wordsOfMark(text[words:])); words++ {
 			}
 			line = strings.LastIndexByte(text[:words], '\n')
 		}
