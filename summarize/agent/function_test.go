@@ -51,7 +51,7 @@ func TestAFunctionIsDescribedByItsParameters(t *testing.T) {
 		Days  int      `json:"days,omitempty"`
 		Tags  []string `json:"tags,omitzero"`
 		Apart *bool    `json:"-"`
-		inner int
+		_     int      // what is not exported is no parameter
 	}
 	f, err := agent.Tool("forecast", "Tells the weather.", echo[place])
 	require.NoError(t, err)
