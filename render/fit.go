@@ -84,11 +84,9 @@ func (f *fitting) lockUnranked() {
 func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (stuck tree.ID) {
 	before, removed := f.state.Now, len(f.state.Log)
 	end, held := f.order.Hold(container)
-	if !held {
-		stuck, _ = f.remove(ctx, container, limit)
+	if stuck, _ = f.remove(ctx, container, limit); !held {
 		return stuck
 	}
-	stuck, _ = f.remove(ctx, container, limit)
 	f.order.Release()
 	if stuck == tree.None {
 		return tree.None
@@ -114,12 +112,10 @@ func (f *fitting) remove(ctx context.Context, container tree.ID, limit int) (stu
 			return stuck, tree.None
 		}
 	}
-	if n != tree.None && ctx.Err() == nil {
-		trimmed = f.trim(container, limit, n, why)
-	} else {
-		trimmed = tree.None
+	if n == tree.None || ctx.Err() != nil {
+		return tree.None, tree.None
 	}
-	return tree.None, trimmed
+	return tree.None, f.trim(container, limit, n, why)
 }
 
 // exceeded returns the error of a container in which nothing more may be removed.

@@ -29,7 +29,7 @@ type Result struct {
 	// OmittedReferences are those of which no text was kept.
 	OmittedReferences []elements.Reference
 
-	left, all func() account // what it tells of what is left, and of everything
+	left, all func() account // the breakdown of what is left, and everything
 	survey    func(context.Context) (*survey, error)
 }
 
@@ -114,6 +114,10 @@ func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	}
 	all := r.all()
 	report := all.report
-	report.Pieces = s.pieces(nil, all.outline)
+	report.Pieces = make([]Piece, 0, len(report.Pieces))
+	all.outline.each(func(o *Outline) {
+		report.Pieces = append(report.Pieces, *o.Piece)
+		s.setBudgets(&report.Pieces[len(report.Pieces)-1], o.at)
+	})
 	return Survey{report, s.from, s.below, s.smallest}, nil
 }

@@ -20,18 +20,6 @@ type survey struct {
 	from, below int // it holds for the budgets from from up to below
 }
 
-// pieces appends the pieces in an outline, with their budgets.
-func (s *survey) pieces(list []Piece, o *Outline) []Piece {
-	if o.Piece != nil {
-		list = append(list, *o.Piece)
-		s.setBudgets(&list[len(list)-1], o.at)
-	}
-	for _, c := range o.Children {
-		list = s.pieces(list, c)
-	}
-	return list
-}
-
 // setBudgets sets the budgets of a piece.
 func (s *survey) setBudgets(p *Piece, at pieceRef) {
 	step := s.removedAt(at)

@@ -14,8 +14,8 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// accounts returns the functions that tell of the whole prompt: of what is left, and of everything. Each does so once. An
-// account is empty if the tokenizer fails.
+// accounts returns the functions that return the account of the whole prompt: the breakdown of what is left, and all of it.
+// Each walks once. An account is empty if the tokenizer fails.
 func (f *fitting) accounts() (left, all func() account) {
 	var counting sync.Mutex // guards the fitting's counter
 	once := func(all bool) func() account {
@@ -31,7 +31,7 @@ func (f *fitting) accounts() (left, all func() account) {
 	return once(false), once(true)
 }
 
-// tell tells of a node in one walk: of what is left of it, or of everything.
+// tell returns the account of a node, by one walk: of everything in it, or the breakdown alone, of what is left.
 func (f *fitting) tell(n tree.ID, all bool) (a account) {
 	t := teller{fit: f, all: all, removable: map[*elements.Group]bool{}}
 	nodes := f.state.Tree.Nodes
@@ -46,24 +46,28 @@ func (f *fitting) tell(n tree.ID, all bool) (a account) {
 	if f.state.Tree.MessageOf(n) != n && f.state.Tree.MessageOf(n) != tree.None {
 		in.message = &t.breakdown
 	}
-	a.outline = t.node(f.state, n, in)
+	outline := t.node(f.state, n, in)
 	tokens := f.count.Count(n)
 	if rest := tokens - t.breakdown.Total(); len(f.state.At(tree.Latest).Tools(n)) > 0 { // which are counted as one list
 		t.breakdown.Tools += rest
 	} else {
 		t.breakdown.Other += rest
 	}
-	if n == tree.Root {
-		a.outline.Counted = tokens
+	if a.breakdown = t.breakdown; !all {
+		return a
 	}
-	a.breakdown, a.report = t.breakdown, Report{Tokens: tokens, CacheLost: f.cacheLost, Pieces: a.outline.pieces(nil)}
+	if n == tree.Root {
+		outline.Counted = tokens
+	}
+	a.outline, a.report = outline, Report{Tokens: tokens, CacheLost: f.cacheLost}
+	outline.each(func(o *Outline) { a.report.Pieces = append(a.report.Pieces, *o.Piece) })
 	return a
 }
 
 // teller walks through a prompt.
 type teller struct {
 	fit       *fitting
-	all       bool                     // also of what was dropped, and of each message of finished ones
+	all       bool                     // what was dropped too, and each message of finished ones
 	removable map[*elements.Group]bool // groups that may be removed, with the calls linked to them
 	breakdown Breakdown
 }
@@ -90,9 +94,19 @@ func (in *around) dropped(drop tree.Drop) {
 	in.drop = drop
 }
 
-// node tells of a node of the prompt, or of finished messages in it, whose tree is another.
+// node returns the outline of a node of the prompt, or of finished messages in it, whose tree is another. It is nil for what
+// the breakdown needs no pieces of: a tool, and a message that is of one category.
 func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 	node, extra, own := &s.Tree.Nodes[n], s.Tree.Extra(n), s == t.fit.state
+	in.category = within(in.category, node)
+	switch {
+	case t.all:
+	case node.Kind == tree.Tool:
+		return nil
+	case node.Kind == tree.Message && in.message == nil && uniform(s.Tree, n, in.category):
+		t.breakdown.add(in.category, t.fit.count.Count(n))
+		return nil
+	}
 	in.dropped(s.Drop(n))
 	in.path = s.Tree.PathIn(in.path, n)
 	o := newOutline(s.Tree, n, in.path)
@@ -105,7 +119,6 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 	if named := !structural[s.Tree.Name(n)]; named {
 		in.name = o.Name
 	}
-	in.category = within(in.category, node)
 	in.required = in.required || own && t.fit.order.Locked(n)
 	outermost := node.Kind == tree.Message && in.message == nil
 	if outermost {
@@ -167,11 +180,23 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 	return o
 }
 
-// children tells of the children of a node.
+// uniform reports whether everything in a node is of one category.
+func uniform(t *tree.Tree, n tree.ID, in elements.Category) bool {
+	for c := n + 1; c < t.Nodes[n].End; c++ {
+		if within(in, &t.Nodes[c]) != in {
+			return false
+		}
+	}
+	return true
+}
+
+// children adds the outlines of the children of a node to its own.
 func (t *teller) children(o *Outline, s *tree.State, n tree.ID, in around) {
 	for c := n + 1; c < s.Tree.Nodes[n].End; c = s.Tree.Nodes[c].End {
 		if t.all || s.Present(c) {
-			o.add(t.node(s, c, in))
+			if child := t.node(s, c, in); child != nil {
+				o.add(child)
+			}
 		}
 	}
 }
@@ -297,15 +322,14 @@ var structural = map[string]bool{
 	"Ranked": true, "IfEmpty": true, "First": true, "Expand": true, "Finished": true, "Image": true, "Document": true, "Thinking": true,
 }
 
-// pieces appends the pieces in an outline to a list.
-func (o *Outline) pieces(list []Piece) []Piece {
+// each calls f with the outline of each piece, in document order.
+func (o *Outline) each(f func(*Outline)) {
 	if o.Piece != nil {
-		list = append(list, *o.Piece)
+		f(o)
 	}
 	for _, c := range o.Children {
-		list = c.pieces(list)
+		c.each(f)
 	}
-	return list
 }
 
 // reasons are the causes in words.
