@@ -28,12 +28,16 @@ func escape(text string, own func(string) bool, marks bool) string {
 	mark := marksIn(text)
 	done, fresh := 0, true // fresh: nothing of the line was seen yet
 	for i := 0; i < len(text); {
+		if !fresh { // most of a text
+			for i < len(text) && !stops[text[i]] {
+				i++
+			}
+			if i == len(text) {
+				break
+			}
+		}
 		r, size := rune(text[i]), 1
-		switch {
-		case !fresh && r > ' ' && r < utf8.RuneSelf && r != '<' && r != '[': // most of a text
-			i++
-			continue
-		case r >= utf8.RuneSelf:
+		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(text[i:])
 		}
 		at := i
@@ -58,6 +62,14 @@ func escape(text string, own func(string) bool, marks bool) string {
 	}
 	return b.String() + text[done:]
 }
+
+// stops holds the bytes with which what reads as a tag, a mark or the end of a line may begin.
+var stops = func() (stops [256]bool) {
+	for b := range stops {
+		stops[b] = b == '<' || b == '[' || b >= utf8.RuneSelf || b >= '\n' && b <= '\r'
+	}
+	return stops
+}()
 
 // fold returns one character for those that read alike: of either case, of full width, and dashes.
 func fold(r rune) rune {

@@ -78,7 +78,10 @@ func (t Tag) Close() string { return "</" + t.name + ">" }
 
 // Around returns a text from outside between the tags, each on a line of its own.
 func (t Tag) Around(text string, attributes ...string) string {
-	return t.Holding(t.Without(Outside(text)), attributes...)
+	if text = Outside(text); !tags[t.name] {
+		text = t.Without(text)
+	}
+	return t.Holding(text, attributes...)
 }
 
 // Holding is [Tag.Around] of a text that is finished: promptree wrote it, and what of it is from outside is harmless.
