@@ -250,12 +250,6 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 	return err == nil, err
 }
 
-// Silent emits an event about an answer that ended in order and says nothing. The session does not change.
-func (c *Compactor) Silent(ctx context.Context, answer chat.Response) {
-	c.init()
-	c.emit(ctx, event.Event{Kind: event.Empty, Asked: event.Asked{Model: c.Current().Name, Usage: answer.Usage}})
-}
-
 // Reported emits an event about a compaction that the provider, or a remote agent, made by itself. The session does not
 // change.
 func (c *Compactor) Reported(ctx context.Context, e event.Event) {

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 // ErrCutOff reports that the calls of two answers in a row were cut off. The results of both say so.
@@ -37,11 +38,11 @@ func (a *Agent) wasCutOff(ctx context.Context) (bool, error) {
 
 // answerCut appends a failed result for each call of an answer that was cut off.
 func (a *Agent) answerCut(ctx context.Context, calls []chat.ToolCall, again bool) ([]entry.Entry, error) {
-	var results []entry.Entry
+	var results []chat.Message
 	for _, call := range calls {
-		results = append(results, entry.Entry{Body: entry.Message{Message: chat.FailedResult(call.ID, notRun)}})
+		results = append(results, chat.FailedResult(call.ID, notRun))
 	}
-	added, err := a.Compactor.Session.Add(ctx, results...)
+	added, err := a.add(ctx, results...)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("agent: appending the results of calls that were cut off: %w", err)
@@ -53,7 +54,7 @@ func (a *Agent) answerCut(ctx context.Context, calls []chat.ToolCall, again bool
 
 // endEmpty ends a turn in which the model said nothing: the usage of the request is appended, and no message.
 func (a *Agent) endEmpty(ctx context.Context, prompt elements.Node, answer Answer) (goOn bool, err error) {
-	a.Compactor.Silent(ctx, answer.Response)
+	a.Compactor.Emit(ctx, event.Event{Kind: event.Empty, Asked: event.Asked{Model: a.Compactor.Current().Name, Usage: answer.Response.Usage}})
 	if answer.Response.Usage != (chat.Usage{}) {
 		write, done := callback.Outlive(ctx)
 		defer done()
