@@ -189,9 +189,11 @@ func tokens(units []history.Unit) (n int) {
 
 // upTo returns the first units that take at most so many tokens, at least one.
 func upTo(most int, units []history.Unit) []history.Unit {
-	n := 1
-	for n < len(units) && tokens(units[:n+1]) <= most {
-		n++
+	n, size := 1, tokens(units[:1])
+	for ; n < len(units); n++ {
+		if size = clamp.Sum(size, guard.Counted(units[n].Tokens)); size > most {
+			break
+		}
 	}
 	return units[:n]
 }
