@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,6 +29,7 @@ import (
 type Tools struct {
 	root       *os.Root
 	transcript string // absolute path; the only file outside the folder that may be read
+	boxes      []chat.Toolbox
 }
 
 // NewTools opens a folder.
@@ -36,7 +38,9 @@ func NewTools(dir, transcript string) (*Tools, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tools{root: root, transcript: transcript}, nil
+	t := &Tools{root: root, transcript: transcript}
+	t.boxes = t.functions()
+	return t, nil
 }
 
 // Close closes the folder.
@@ -53,7 +57,10 @@ const (
 )
 
 // Toolboxes returns the tools for an agent.
-func (t *Tools) Toolboxes() []chat.Toolbox {
+func (t *Tools) Toolboxes() []chat.Toolbox { return slices.Clone(t.boxes) }
+
+// functions returns the tools as functions.
+func (t *Tools) functions() []chat.Toolbox {
 	type folder struct {
 		Path string `json:"path,omitempty" jsonschema:"a folder; the whole one if it is left out"`
 	}
@@ -320,7 +327,7 @@ func (t *Tools) Sum(name string) (string, error) {
 
 // Definitions returns the tools for a model.
 func (t *Tools) Definitions() (list []chat.Tool) {
-	for _, b := range t.Toolboxes() {
+	for _, b := range t.boxes {
 		list = append(list, b.Declared()...)
 	}
 	return list
@@ -329,7 +336,7 @@ func (t *Tools) Definitions() (list []chat.Tool) {
 // Deferred returns the tools as ones that a model finds by a search.
 func (t *Tools) Deferred(s *history.Session) *tools.Deferred {
 	return &tools.Deferred{Session: s, Tools: t.Definitions(), Run: func(ctx context.Context, call chat.ToolCall) (m chat.Message, err error) {
-		for _, b := range t.Toolboxes() {
+		for _, b := range t.boxes {
 			if m, ok, err := b.Answer(ctx, call); ok {
 				return m, err
 			}
