@@ -114,7 +114,7 @@ type value struct {
 	object map[string]*value
 }
 
-// said are the names of texts in a list that are put together: OpenRouter's reasoning_details, LiteLLM's thinking_blocks.
+// pieces are the names of texts in a list that are put together: OpenRouter's reasoning_details, LiteLLM's thinking_blocks.
 var pieces = map[string]bool{"text": true, "summary": true, "thinking": true}
 
 // add adds a piece. Texts are put together if their name says so, or at the outermost level if they are not repeated; items
