@@ -18,8 +18,8 @@ func (w Wrap) Render(context.Context, Sizing) (Node, error) { return w.Children,
 
 // Chunk is kept or dropped as a whole: a question and its answer, a text and its heading. If it is the last to go, a
 // [TextChunk] with a break in it is trimmed instead, the one with most tokens; give its long text a break, because
-// dropping a large chunk leaves much of the budget unused (render.Options.Backfill can fill it again). A [TokenLimit] in a chunk prunes the content of the chunk's messages; if that removes a whole message,
-// the whole chunk is dropped.
+// dropping a large chunk leaves much of the budget unused (render.Options.Backfill can fill it again). A [TokenLimit]
+// in a chunk prunes the content of the chunk's messages; if that removes a whole message, the whole chunk is dropped.
 type Chunk struct {
 	Props
 	Children Nodes

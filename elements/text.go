@@ -7,8 +7,8 @@ import (
 
 // TextChunk is text that starts on a line of its own. Without a break it is kept or dropped as one piece. With a break,
 // if it is the last piece that pruning must remove, or the longest such text in the last [Chunk] or group, it is trimmed
-// instead: as much of it stays as fits, up to a break, unless that is less than Least. A required text is trimmed only to a [TokenLimit] on or around it. At most one break
-// may be set.
+// instead: as much of it stays as fits, up to a break, unless that is less than Least. A required text is trimmed only
+// to a [TokenLimit] on or around it. At most one break may be set.
 //
 // Pruning takes texts by priority: all but one are whole or gone. To show a part of each of several texts instead, set
 // FlexBasis or FlexGrow on the texts themselves: each is then cut to its share of the budget when it is laid out

@@ -17,8 +17,8 @@ const noResult = "(no result: the call was interrupted)"
 // it.
 const lateResult = "(the missing result of an earlier call has arrived: see there)"
 
-// arrived returns the message that follows the last answer if a result of an earlier turn came after it: the result is shown
-// with its call, and no list to be sent may end with an answer.
+// arrived returns the message that follows the last answer if a result of an earlier turn came after it: the result is
+// shown with its call, and no list to be sent may end with an answer.
 func (sn *snapshot) arrived() []chat.Message {
 	if !sn.late {
 		return nil

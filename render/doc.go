@@ -39,7 +39,8 @@
 //     equals. If it is in a chunk, the whole chunk is removed.
 //  6. Cache breakpoints are held if that leaves enough to remove: everything before the last one in the prompt, or in
 //     the limit, all tools in it and its last message are passed over as if they were required. If what may still be
-//     removed is not enough, or all before them is required, all breakpoints are given up, and removal begins again as if there were none.
+//     removed is not enough, or all before them is required, all breakpoints are given up, and removal begins again as
+//     if there were none.
 //  7. Required pieces are passed over, and so are elements that hold nothing else. See "Required pieces" below.
 //  8. An element in which only white space and breakpoints are left is removed with them. So is a message, unless it
 //     still calls tools.
@@ -174,9 +175,10 @@
 //
 // # Measuring a prompt of your own
 //
-// rendertest.Benchmark measures a prompt at several budgets. In one, share the tokenizer among renders, as the program should: it remembers the words that it has counted.
-// Eight files of 84 kB in all take 0.3 ms then, and 2.2 ms if each render has a new one. What your own elements look up
-// is in the time, too. For a conversation, append to one session: rounds that were shown before are not laid out again.
+// rendertest.Benchmark measures a prompt at several budgets. Share the tokenizer among renders in it, as the program
+// should: it remembers the words that it has counted. Eight files of 84 kB in all take 0.3 ms then, and 2.2 ms if each
+// render has a new one. What your own elements look up is in the time, too. For a conversation, append to one session:
+// rounds that were shown before are not laid out again.
 //
 // # Mistakes that are errors
 //

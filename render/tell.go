@@ -94,8 +94,8 @@ func (in *around) dropped(drop tree.Drop) {
 	in.drop = drop
 }
 
-// node returns the outline of a node of the prompt, or of finished messages in it, whose tree is another. It is nil for what
-// the breakdown needs no pieces of: a tool, and a message that is of one category.
+// node returns the outline of a node of the prompt, or of finished messages in it, whose tree is another. It is nil for
+// what the breakdown needs no pieces of: a tool, and a message that is of one category.
 func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 	node, extra, own := &s.Tree.Nodes[n], s.Tree.Extra(n), s == t.fit.state
 	in.category = within(in.category, node)

@@ -569,8 +569,8 @@ const usageLimit = 5 * time.Second
 
 // Usage returns a usage entry for a request: result is the prompt that was sent, response the model's response, and
 // answer the id of the answer's entry. Append it with the answer; later measurements use it. If the tokenizer fails,
-// the entry's Counted is 0. If the target has prices and the response reports its input, the entry holds digests of the request,
-// and its cost if the output is reported too.
+// the entry's Counted is 0. If the target has prices and the response reports its input, the entry holds digests of the
+// request, and its cost if the output is reported too.
 func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) entry.Usage {
 	target := c.Current()
 	u := entry.Usage{Of: answer, Model: target.Name, Usage: response.Usage}

@@ -118,9 +118,10 @@
 // History is replaced only by a summary that passed its checks, fits and is smaller than the history. The summary
 // replaces only what was summarised: messages said meanwhile stay, and what it covers was shown to the model that wrote
 // it, perhaps clipped, or stands in an earlier summary. Only a prompt with Drops may leave messages out, for want of room
-// alone, and the compaction then says so ([entry.Compaction].Unseen). After a compaction, every user message is shown, copied or
-// covered by a summary. A summary is written once and replayed byte for byte. A later compaction sees the summary
-// instead of the history that it covers. A request for a summary, with its answer, fits the model that is asked.
+// alone, and the compaction then says so ([entry.Compaction].Unseen). After a compaction, every user message is shown,
+// copied or covered by a summary. A summary is written once and replayed byte for byte. A later compaction sees the
+// summary instead of the history that it covers. A request for a summary, with its answer, fits the model that is
+// asked.
 //
 // A history that does not fit is summarised in segments, each of half of what the model takes in and with the summary of
 // those before it. A segment is halved if it is refused as too large, and if answers could not be used, or took too long,
@@ -148,11 +149,11 @@
 // and another model has none. After that the same is asked again, in smaller segments from the third unusable or late
 // answer on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without
 // the oldest history, or the error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If
-// nothing can be sent without a summary, no request is accepted that would end a pause, and it lasts 0, 2, 6, 14 seconds and
-// so on, a minute at most. A render within it fails at once. If a summary takes longer than a minute the error is a
-// [*PendingError]. A compaction has no time limit, but each of its requests has
-// ([policy.Ask].Timeout); the answers for segments are entries as soon as they arrive, and an attempt that failed behind
-// them starts no pause. The session keeps all history in any case.
+// nothing can be sent without a summary, no request is accepted that would end a pause, and it lasts 0, 2, 6, 14
+// seconds and so on, a minute at most. A render within it fails at once. If a summary takes longer than a minute the
+// error is a [*PendingError]. A compaction has no time limit, but each of its requests has ([policy.Ask].Timeout); the
+// answers for segments are entries as soon as they arrive, and an attempt that failed behind them starts no pause. The
+// session keeps all history in any case.
 //
 // If a provider refuses a request as too large, its answer becomes an entry of the session ([entry.Refusal]).
 // [entry.Memory] lists what is learnt from it and when that is forgotten: a single refusal that names no limit bounds
@@ -160,11 +161,11 @@
 // request is made smaller by leaving history out of it; compactions are planned within the nominal budget until the limit
 // was confirmed by a second refusal. [Recoverable] lists which errors count.
 //
-// What one bad moment costs, measured under a policy with a last resort (frugal) and one without (a3s), in the foreground and
-// the background, with summaries that take 15 or 90 seconds and an agent that answers in five. A model misbehaves for all its
-// requests of one step, or is down for 50; a step that failed is tried again after 15 seconds. Ten steps later the budget is
-// the nominal one, all that users said is in sight, and no step fails any more but for a request that still hangs. The longest
-// wait is beyond the time that a summary takes:
+// What one bad moment costs, measured under a policy with a last resort (frugal) and one without (a3s), in the
+// foreground and the background, with summaries that take 15 or 90 seconds and an agent that answers in five. A model
+// misbehaves for all its requests of one step, or is down for 50; a step that failed is tried again after 15 seconds.
+// Ten steps later the budget is the nominal one, all that users said is in sight, and no step fails any more but for a
+// request that still hangs. The longest wait is beyond the time that a summary takes:
 //
 //	the model                        the agent's requests     requests for summaries
 //	                                 failed steps             failed steps   longest wait
@@ -178,7 +179,8 @@
 //	hangs                            1, by its deadline       0, 1           1 min, 5 min
 //	is down for 50 steps             50                       0, 50          none
 //
-// The session is compacted again within 10 steps, after a request of the agent that was refused or a summary that hung within
+// The session is compacted again within 10 steps, after a request of the agent that was refused or a summary that hung
+// within
 // 23. Requests for summaries are one to five times those without the moment, of which there are one or two in these steps.
 //
 // Plans, how they ended, clearings, usage and refusals are all entries, so a process that is killed loses only the

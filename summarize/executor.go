@@ -348,8 +348,9 @@ func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decisio
 // records too.
 //
 // If the context ends, or an attempt fails for a reason that may pass, retry reports whether there will be another
-// attempt, here or elsewhere. It is told when the plan expires: each answer for a part extends that. If so, the plan stays pending, and the session keeps the summaries of segments, and the
-// limits that refusals taught, for the next attempt. If retry is nil, there is no other attempt.
+// attempt, here or elsewhere. It is told when the plan expires: each answer for a part extends that. If so, the plan
+// stays pending, and the session keeps the summaries of segments, and the limits that refusals taught, for the next
+// attempt. If retry is nil, there is no other attempt.
 func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err error, until time.Time) bool) error {
 	w, ctx, err := c.begin(ctx, nil)
 	if err != nil {

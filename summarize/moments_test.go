@@ -550,8 +550,8 @@ func (c cell) runWithFaults(t *testing.T, steps int) {
 	require.NoError(t, s.d.Close())
 }
 
-// Requests for summaries are bounded whatever fails, and for how long: an attempt in four steps is what the longest pause of a
-// minute allows if a step takes 15 s. PROMPTREE_SUMMARIZE_MOMENTS=all runs every pattern under every policy.
+// Requests for summaries are bounded whatever fails, and for how long: an attempt in four steps is what the longest
+// pause of a minute allows if a step takes 15 s. PROMPTREE_SUMMARIZE_MOMENTS=all runs every pattern under every policy.
 func TestRequestsForSummariesAreBoundedWhateverFails(t *testing.T) {
 	const steps = 100
 	eighth := rand.New(rand.NewPCG(8, 8))

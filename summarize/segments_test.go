@@ -312,8 +312,8 @@ func TestACompactionTakesAsLongAsItsRequestsEnd(t *testing.T) {
 	}
 }
 
-// The answered part of a summary is put in place if the prompt fits with it and not without, whatever the last resort; it is
-// not if the prompt fits, or if the policy asks for the whole.
+// The answered part of a summary is put in place if the prompt fits with it and not without, whatever the last resort;
+// it is not if the prompt fits, or if the policy asks for the whole.
 func TestTheAnsweredPartOfASummaryIsPutInPlaceOnlyIfThePromptWouldNotFitWithoutIt(t *testing.T) {
 	for _, resort := range []policy.LastResort{policy.ResortError, policy.ResortDrop, policy.ResortTruncate} {
 		for _, whole := range []bool{false, true} {

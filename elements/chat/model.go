@@ -103,7 +103,8 @@ type Usage struct {
 	CacheWriteLong int `json:"cacheWriteLong,omitempty"`
 }
 
-// Size returns the number of tokens of the prompt, 0 if it is not known. Ratios, limits and triggers take it, prices take Input.
+// Size returns the number of tokens of the prompt, 0 if it is not known. Ratios, limits and triggers take it, prices
+// take Input.
 func (u Usage) Size() int {
 	if u.Prompt > 0 {
 		return u.Prompt
@@ -205,8 +206,8 @@ func (e *AnswerError) Error() string {
 func (e *AnswerError) Unwrap() error { return e.Err }
 
 // EndError says that an answer ended by a reason that is neither an end, a cut nor a declined answer: the answer failed, or
-// the reason is not known. It is wrapped in a [*TransientError] or in an [*AnswerError], and the response that comes with it
-// holds the answer so far.
+// the reason is not known. It is wrapped in a [*TransientError] or in an [*AnswerError], and the response that comes
+// with it holds the answer so far.
 type EndError struct {
 	// Reason that the server gave, such as "error", and Message about it, if any.
 	Reason, Message string
@@ -222,8 +223,8 @@ func (e *EndError) Error() string {
 }
 
 // EmptyError says that an answer ended in order and says nothing: no text, no call, or thinking alone. It is wrapped in a
-// [*TransientError] if it makes sense to ask again; otherwise the API documents that the turn is over. The response that comes
-// with it holds the usage.
+// [*TransientError] if it makes sense to ask again; otherwise the API documents that the turn is over. The response
+// that comes with it holds the usage.
 type EmptyError struct{}
 
 func (*EmptyError) Error() string { return "chat: the answer ended in order and says nothing" }

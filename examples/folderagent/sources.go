@@ -49,8 +49,8 @@ func (s Sources) loaded(session *history.Session) elements.Node {
 	return nodes
 }
 
-// toolboxes returns what answers calls: the agent's own tools, unless they are deferred, those of the sources, and of recall
-// if it is set.
+// toolboxes returns what answers calls: the agent's own tools, unless they are deferred, those of the sources, and of
+// recall if it is set.
 func (s Sources) toolboxes(own *Tools, r *recall.Tools) (list []chat.Toolbox) {
 	if s.Deferred == nil {
 		list = own.Toolboxes()

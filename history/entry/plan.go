@@ -84,8 +84,8 @@ const (
 	PlanRetried PlanOutcome = "retried"
 )
 
-// SummaryAnswer is the summary that a model wrote for a part of what a [Plan] covers. It stands for everything from one entry
-// to another, and for the earlier summary if From is "".
+// SummaryAnswer is the summary that a model wrote for a part of what a [Plan] covers. It stands for everything from one
+// entry to another, and for the earlier summary if From is "".
 type SummaryAnswer struct {
 	// From is the id of the first entry of the turn that is cut, if the part belongs to that turn alone, else "". To is the
 	// id of the last entry, "" if the part is the earlier summary alone.

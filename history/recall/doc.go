@@ -17,8 +17,8 @@
 //
 // An answer begins and ends at whole characters, says how long the text is, and ends with the call that reads on. By
 // following those calls every byte can be read. The text stands between tags; in it, as in what a search shows, a backslash
-// is put into what would end them or reads as a mark of promptree's. The end of an id, of 4 bytes or more, may stand for the id if no other
-// entry's id ends in it. Bytes that are not UTF-8 are shown as U+FFFD.
+// is put into what would end them or reads as a mark of promptree's. The end of an id, of 4 bytes or more, may stand
+// for the id if no other entry's id ends in it. Bytes that are not UTF-8 are shown as U+FFFD.
 //
 // # Searching
 //

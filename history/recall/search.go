@@ -32,7 +32,8 @@ const (
 	perEntry = 256 // bytes that an entry counts as in addition to its text
 )
 
-// Search returns the answer to a call of [history.SearchTool]. The error is an [*chat.ArgumentError] if the query is not one.
+// Search returns the answer to a call of [history.SearchTool]. The error is an [*chat.ArgumentError] if the query is
+// not one.
 func (t Tools) Search(ctx context.Context, q Query) (string, error) {
 	return t.within(ctx, func(limit int) (string, error) {
 		find, err := q.finder(limit / 4)

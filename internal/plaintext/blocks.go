@@ -86,8 +86,8 @@ func Content(m chat.Message) (text string, notes []string) {
 }
 
 // InWords returns messages for a model that summarises, with their texts and calls. promptree's own tags are escaped,
-// so that no text passes for an earlier summary or for the request; marks are not, because a prompt's own are among them. Images and documents become notes; thinking and
-// opaque parts are left out.
+// so that no text passes for an earlier summary or for the request; marks are not, because a prompt's own are among
+// them. Images and documents become notes; thinking and opaque parts are left out.
 func InWords(messages []chat.Message) []chat.Message {
 	list := make([]chat.Message, 0, len(messages))
 	for _, m := range messages {

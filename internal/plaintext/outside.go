@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Outside returns a text from outside, such as from a model, a tool, a file or a server, as it may stand between promptree's
-// tags: with a backslash in what reads as one of them, or as a mark that says how to read what is left out. At the start
-// of a line this is so in any case and with white space; elsewhere in a line only where the name is promptree's alone, and
-// for other names as promptree writes them: so Promise<User> is unchanged. Characters that do not show count as missing,
-// and those of full width as the usual ones. A text that went through it is unchanged, and so is all else of a text.
+// Outside returns a text from outside, such as from a model, a tool, a file or a server, as it may stand between
+// promptree's tags: with a backslash in what reads as one of them, or as a mark that says how to read what is left out.
+// At the start of a line this is so in any case and with white space; elsewhere in a line only where the name is
+// promptree's alone, and for other names as promptree writes them: so Promise<User> is unchanged. Characters that do
+// not show count as missing, and those of full width as the usual ones. A text that went through it is unchanged, and
+// so is all else of a text.
 func Outside(text string) string {
 	return escape(text, isTag, true)
 }

@@ -101,8 +101,8 @@ func (f Form) Fix(s string) string {
 	return s
 }
 
-// Name returns a name of the form for a tool: its own, or one that ends in a digest of it. It depends on no other tool, so that
-// a request keeps its cached prefix when one is found, and two names do not become one.
+// Name returns a name of the form for a tool: its own, or one that ends in a digest of it. It depends on no other tool,
+// so that a request keeps its cached prefix when one is found, and two names do not become one.
 func (f Form) Name(name string) string {
 	fixed := f.Fix(name)
 	if fixed == name {

@@ -4,8 +4,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Names are the real names of the tools that are sent under others, by the name that is sent. A session holds the real ones,
-// so that it may go on with another API.
+// Names are the real names of the tools that are sent under others, by the name that is sent. A session holds the real
+// ones, so that it may go on with another API.
 type Names map[string]string
 
 // Names returns the real names of a request's tools.

@@ -153,9 +153,8 @@ func addFields(b *sdk.ContentBlockUnion, delta string) error {
 	return err
 }
 
-// compactionUsage returns the tokens of the compactions within an answer, and the prompt of the first, which is the request's. The
-// API does not include them in the answer's
-// usage.
+// compactionUsage returns the tokens of the compactions within an answer, and the prompt of the first, which is the
+// request's. The API does not include them in the answer's usage.
 func compactionUsage(m *sdk.Message) chat.Usage {
 	var answer struct {
 		Usage struct {

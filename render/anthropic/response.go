@@ -26,9 +26,10 @@ const StopPause = dialect.Pause
 //     [chat.Opaque] with its id. The caller of a tool, if not the model itself, is the call's signature.
 //   - Any other block is a [chat.Opaque], as the API wrote it.
 //
-// An answer that was cut off may end within a call; its arguments are kept as far as they came. A stop reason that is not an
-// end, a cut or a declined answer is an error with the answer so far: a [*chat.EndError] in a [*chat.TransientError] or a
-// [*chat.AnswerError]. An answer that ended in order and says nothing is a [*chat.EmptyError]: the API has nothing to add.
+// An answer that was cut off may end within a call; its arguments are kept as far as they came. A stop reason that is
+// not an end, a cut or a declined answer is an error with the answer so far: a [*chat.EndError] in a
+// [*chat.TransientError] or a [*chat.AnswerError]. An answer that ended in order and says nothing is a
+// [*chat.EmptyError]: the API has nothing to add.
 func Response(m *sdk.Message) (chat.Response, error) { return response(m, nil) }
 
 // response is Response with the stop reasons that a model declares.

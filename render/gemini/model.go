@@ -24,8 +24,8 @@ type Model struct {
 	Name string
 	// Options of the conversion. Defaults to [OptionsFor] the name.
 	Options *Options
-	// Ends declares further finish reasons, as the API writes them, to be an end, a cut or a declined answer. Those that are not
-	// known are errors ([*chat.EndError]). None by default.
+	// Ends declares further finish reasons, as the API writes them, to be an end, a cut or a declined answer. Those
+	// that are not known are errors ([*chat.EndError]). None by default.
 	Ends map[string]chat.StopReason
 	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
 	// decides.
@@ -50,8 +50,8 @@ var _ chat.Model = (*Model)(nil)
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
-// API states one; a [*chat.EndError] if the answer ended by a reason that is not an end; the cause of a context that is done;
-// and otherwise the SDK's error, with the API's text. The error of a streamed answer comes with the part that had
+// API states one; a [*chat.EndError] if the answer ended by a reason that is not an end; the cause of a context that is
+// done; and otherwise the SDK's error, with the API's text. The error of a streamed answer comes with the part that had
 // arrived.
 //
 // An error that the server sends in the place of an answer, with a status of success, is classified by its words and by

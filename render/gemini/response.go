@@ -84,9 +84,9 @@ func isWhole(f *genai.FunctionCall) bool {
 //
 // A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is the part that
 // came before. A malformed function call is a [*chat.EndError] in a [*chat.TransientError], because the model may correct
-// it when asked again, and any other reason that is not an end, a cut or a declined answer is one in a [*chat.AnswerError]; an
-// answer without a candidate, or without a reason and a content, is a [*chat.TransientError]. Other errors are a part that JSON
-// cannot hold, or an incomplete call.
+// it when asked again, and any other reason that is not an end, a cut or a declined answer is one in a
+// [*chat.AnswerError]; an answer without a candidate, or without a reason and a content, is a [*chat.TransientError].
+// Other errors are a part that JSON cannot hold, or an incomplete call.
 func Response(r *genai.GenerateContentResponse) (chat.Response, error) { return response(r, "", nil) }
 
 // response is Response with the key under which arguments may be a text, and the finish reasons that a model declares.
@@ -112,8 +112,8 @@ func response(r *genai.GenerateContentResponse, key string, ends map[string]chat
 }
 
 // usage returns the usage of a request. Gemini counts cached tokens with those of the prompt, and thoughts apart from
-// those of the answer; the prompts of its own tools count as input. The SDK sums up the requests that went on with an answer,
-// and knows the prompt of the first.
+// those of the answer; the prompts of its own tools count as input. The SDK sums up the requests that went on with an
+// answer, and knows the prompt of the first.
 func usage(u *genai.GenerateContentResponseUsageMetadata) chat.Usage {
 	if u == nil {
 		return chat.Usage{}

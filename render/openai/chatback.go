@@ -21,8 +21,9 @@ import (
 //   - What package chat has no place for is a [chat.Opaque], fields of a call are its signature. Of these, a request holds
 //     what the server must get back: see [Options].
 //
-// An answer that ended in order and says nothing is a [*chat.EmptyError] in a [*chat.TransientError]. An answer without a choice is a [*chat.TransientError], and so is one without a reason for its end that says nothing. A
-// reason that is not an end, a cut or a declined answer is an error with the answer so far: a [*chat.EndError] in a
+// An answer that ended in order and says nothing is a [*chat.EmptyError] in a [*chat.TransientError]. An answer without
+// a choice is a [*chat.TransientError], and so is one without a reason for its end that says nothing. A reason that is
+// not an end, a cut or a declined answer is an error with the answer so far: a [*chat.EndError] in a
 // [*chat.TransientError] or a [*chat.AnswerError].
 func ChatResponse(answer *sdk.ChatCompletion) (chat.Response, error) {
 	return chatResponse(answer, &completions.Answer{}, nil)

@@ -78,8 +78,8 @@ type Dialect struct {
 //
 // A request of the Responses API that is refused because the server cannot read an encrypted item in it
 // (invalid_encrypted_content) is sent once more without its encrypted items, and no later request of the model holds
-// them: the reasoning of another organisation, region or model. Those of an answer whose [chat.Origin] is another provider or
-// server are not sent.
+// them: the reasoning of another organisation, region or model. Those of an answer whose [chat.Origin] is another
+// provider or server are not sent.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the server's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the

@@ -250,8 +250,8 @@ func written(d *rand.Rand) string {
 	return "{" + strings.Join(fields, ",") + "}"
 }
 
-// FuzzReaders reads the same JSON by the reader of requests and by the importer. What a recording may not hold, the other may
-// refuse or keep.
+// FuzzReaders reads the same JSON by the reader of requests and by the importer. What a recording may not hold, the
+// other may refuse or keep.
 func FuzzReaders(f *testing.F) {
 	for seed := range uint64(3000) {
 		f.Add(seed, "")

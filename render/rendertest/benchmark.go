@@ -13,7 +13,8 @@ import (
 
 // Benchmark renders a prompt at each budget, with the other options as they are, as a benchmark of its own. Besides time
 // and allocations it reports the tokens that are kept, and how many tokens of text a render counts, each as often as it is
-// counted: a tokenizer that is shared remembers words, but not counts. A prompt that does not fit a budget is skipped there.
+// counted: a tokenizer that is shared remembers words, but not counts. A prompt that does not fit a budget is skipped
+// there.
 func Benchmark(b *testing.B, prompt elements.Node, options render.Options, budgets ...int) {
 	b.Helper()
 	for _, budget := range budgets {

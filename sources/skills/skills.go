@@ -114,9 +114,9 @@ func (c Catalogue) ElementProps() elements.Props {
 func (c Catalogue) IgnoresBudget() {}
 
 // Loaded shows what was loaded and is shown by no result of the tool: because that was compacted or cleared, or the
-// application loaded it. The tool must be declared: by an agent of whose tools the skills are one. Place it between [history.Compacted] and
-// [history.Conversation], where it changes only when something is compacted, cleared or let go. It is required, takes at
-// most [Skills].LoadedShare, and shows nothing if there are no skills.
+// application loaded it. The tool must be declared: by an agent of whose tools the skills are one. Place it between
+// [history.Compacted] and [history.Conversation], where it changes only when something is compacted, cleared or let go.
+// It is required, takes at most [Skills].LoadedShare, and shows nothing if there are no skills.
 type Loaded struct {
 	elements.Props
 	Skills *Skills

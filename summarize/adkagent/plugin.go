@@ -293,8 +293,8 @@ func (p *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 
 func isCall(p *genai.Part) bool { return p != nil && p.FunctionCall != nil }
 
-// withoutCutCalls returns an answer that was cut off or filtered without its calls, which may be incomplete, and reports whether
-// it had any. A text says so in their place.
+// withoutCutCalls returns an answer that was cut off or filtered without its calls, which may be incomplete, and
+// reports whether it had any. A text says so in their place.
 func withoutCutCalls(answer *model.LLMResponse) (*model.LLMResponse, bool) {
 	stop, _ := dialect.Stop(string(answer.FinishReason), "", chat.Message{}, nil)
 	if stop != chat.StopMaxTokens && stop != chat.StopFiltered || !slices.ContainsFunc(answer.Content.Parts, isCall) {

@@ -25,10 +25,10 @@
 // # Tools
 //
 // A [chat.Toolbox] is a function ([Tool]), or one of recall.Tools, skills.Skills, tools.Deferred and
-// [summarize.CompactTool], or a type of yours. What goes wrong in one becomes a failed result, which the model reads: an error,
-// a panic, wrong arguments, no return within [Limits].Call. Results of parallel calls are shown in the order of the calls.
-// The policy decides whether a large one is shown as a preview (policy.Clear.Preview, [history.PreviewRule]), and none takes more than
-// half of the prompt ([history.Limits]).
+// [summarize.CompactTool], or a type of yours. What goes wrong in one becomes a failed result, which the model reads:
+// an error, a panic, wrong arguments, no return within [Limits].Call. Results of parallel calls are shown in the order
+// of the calls. The policy decides whether a large one is shown as a preview (policy.Clear.Preview,
+// [history.PreviewRule]), and none takes more than half of the prompt ([history.Limits]).
 //
 // Tools of the target that no toolbox has are the caller's: Run returns their calls as [Answer].Open. Append their results,
 // and Run again with an empty text.
@@ -153,11 +153,12 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // context ended, the error is its cause. With an error, the answer holds the part of an interrupted stream that had
 // arrived, or the whole answer if the session refused it. If a compaction after the turn fails, only events say so.
 //
-// The calls of an answer that was cut off or filtered are not handed out: the step answers each with a failed result that says
-// so, and GoOn is set. If the answer before it was one too, the error is [ErrCutOff] as well.
+// The calls of an answer that was cut off or filtered are not handed out: the step answers each with a failed result
+// that says so, and GoOn is set. If the answer before it was one too, the error is [ErrCutOff] as well.
 //
-// An answer that says nothing ([*chat.EmptyError]) is asked for once more if that may help. If it says nothing again, the turn
-// is over: no message is appended, the observers of the compactor hear of it (event.Empty), and the error is nil.
+// An answer that says nothing ([*chat.EmptyError]) is asked for once more if that may help. If it says nothing again,
+// the turn is over: no message is appended, the observers of the compactor hear of it (event.Empty), and the error is
+// nil.
 //
 // What a user said meanwhile, in this process or another, is placed behind the answer ([history.Session.AddBehind]). If
 // somebody else said something, the answer is not appended, and the error is a [*storage.ConflictError].
@@ -281,7 +282,8 @@ func (a *Agent) refreshed(ctx context.Context, f func() ([]entry.Entry, error)) 
 	return added, err
 }
 
-// answerCalls has the toolboxes answer calls, and appends each result as it ends. It returns the calls that none of them has.
+// answerCalls has the toolboxes answer calls, and appends each result as it ends. It returns the calls that none of
+// them has.
 func (a *Agent) answerCalls(ctx context.Context, calls []chat.ToolCall) (open []chat.ToolCall, results []entry.Entry, err error) {
 	write, done := callback.Outlive(ctx)
 	defer done()

@@ -37,8 +37,8 @@ type Function struct {
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Tool returns a tool that calls a function. The fields of In, a struct, are its parameters: they are named as encoding/json
-// names them, required unless they are omitempty or omitzero, and described by a tag:
+// Tool returns a tool that calls a function. The fields of In, a struct, are its parameters: they are named as
+// encoding/json names them, required unless they are omitempty or omitzero, and described by a tag:
 //
 //	type place struct {
 //		City string `json:"city" jsonschema:"name of the city"`

@@ -71,12 +71,12 @@ var (
 const interrupted = "Interrupted: the program ended before this call had a result. Whether the tool did anything is not known."
 
 // Run says a text in the user's place, makes steps and answers calls until the model has finished, and returns its last
-// answer. With an empty text it goes on with a turn that has not finished, after an error, a limit or the end of the process.
-// Calls that still have no result are answered first: again, if the toolbox says that this is safe
+// answer. With an empty text it goes on with a turn that has not finished, after an error, a limit or the end of the
+// process. Calls that still have no result are answered first: again, if the toolbox says that this is safe
 // ([chat.CallRules].Again), or else as interrupted.
 //
-// If the model calls tools of the target that no toolbox has, Run returns the answer with the calls in [Answer].Open. A tool
-// that is not declared is answered by a failed result.
+// If the model calls tools of the target that no toolbox has, Run returns the answer with the calls in [Answer].Open. A
+// tool that is not declared is answered by a failed result.
 //
 // The errors are a [*LimitError], [ErrTurnOver], [ErrNoPrices], that of OnStep and those of [Agent.Step].
 func (a *Agent) Run(ctx context.Context, text string) (answer Answer, err error) {

@@ -26,8 +26,8 @@ const (
 	Answered Kind = "answered"
 	// Refused: a model returned no usable summary in one mode; Err says why. The next one is asked.
 	Refused Kind = "refused"
-	// Retrying: a model is asked again after Wait, because its failure Err may pass: for a summary, or by an agent (agent.Agent)
-	// for its next step, then without a Plan.
+	// Retrying: a model is asked again after Wait, because its failure Err may pass: for a summary, or by an agent
+	// (agent.Agent) for its next step, then without a Plan.
 	Retrying Kind = "retrying"
 	// Waiting: a prompt waits for a summary that is being made in the background.
 	Waiting Kind = "waiting"

@@ -240,8 +240,8 @@ func (m *Mirror[M]) EndTurn(ctx context.Context, list []M) error {
 	return nil
 }
 
-// Answer answers a call by the toolbox that has the tool; false if none of [Mirror].Tools has it. What goes wrong in a tool,
-// or takes more than ten minutes, is a failed result; the error is that of the context. Calls may overlap.
+// Answer answers a call by the toolbox that has the tool; false if none of [Mirror].Tools has it. What goes wrong in a
+// tool, or takes more than ten minutes, is a failed result; the error is that of the context. Calls may overlap.
 func (m *Mirror[M]) Answer(ctx context.Context, call chat.ToolCall) (chat.Message, bool, error) {
 	if err := m.check(); err != nil {
 		return chat.Message{}, false, err
@@ -344,8 +344,8 @@ func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
 	return out, nil
 }
 
-// placed returns for each message of a prompt the record that begins with it, -1 if none does. Equal messages are told apart
-// by their order, from the end; only a result that moved to its call is out of order.
+// placed returns for each message of a prompt the record that begins with it, -1 if none does. Equal messages are told
+// apart by their order, from the end; only a result that moved to its call is out of order.
 func placed(records []record, digests []uint64) []int {
 	left := make(map[uint64][]int, len(records)) // records, by their last digests
 	for i, r := range records {

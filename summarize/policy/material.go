@@ -131,7 +131,8 @@ type Pinned struct {
 	// Entry is its id, and Role whose words it has.
 	Entry string
 	Role  chat.Role
-	// Text holds its words, in which nothing reads as a tag or mark of promptree's, or a note with its handle if they do not fit (Left), of Tokens tokens.
+	// Text holds its words, in which nothing reads as a tag or mark of promptree's, or a note with its handle if they
+	// do not fit (Left), of Tokens tokens.
 	Text   string
 	Left   bool
 	Tokens int

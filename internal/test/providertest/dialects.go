@@ -29,15 +29,15 @@ type Dialect struct {
 	Thought string
 	// Calls returns the pieces of call i of an answer.
 	Calls func(i int, c chat.ToolCall) []string
-	// Extra returns fields of a call, and Details those of a message, that must come back. Refused are fields of a message that
-	// a request must not have.
+	// Extra returns fields of a call, and Details those of a message, that must come back. Refused are fields of a
+	// message that a request must not have.
 	Extra   func(c chat.ToolCall) string
 	Details func(s Said) string
 	Refused []string
 	// Finish is the reason of an ordinary end, "" for null, and OfCalls that of an answer with calls.
 	Finish, OfCalls string
-	// Usage is where the usage stands: "" beside the choices, "choice", "x_groq", or "zeros" if a chunk of zeros follows it. Cached
-	// is the name of the field of cached tokens.
+	// Usage is where the usage stands: "" beside the choices, "choice", "x_groq", or "zeros" if a chunk of zeros
+	// follows it. Cached is the name of the field of cached tokens.
 	Usage, Cached string
 }
 
@@ -129,8 +129,8 @@ func Dialects() []Dialect {
 	}
 }
 
-// Serve starts a server of the dialect, which answers the n-th request. It refuses a request whose messages lack what it must
-// get back, or have what it refuses, and reports that to t.
+// Serve starts a server of the dialect, which answers the n-th request. It refuses a request whose messages lack what
+// it must get back, or have what it refuses, and reports that to t.
 func (d Dialect) Serve(t testing.TB, answer func(n int) Said) *httptest.Server {
 	n := 0
 	var said []Said

@@ -19,8 +19,8 @@ type Answered struct {
 	passes bool
 }
 
-// Answer returns an answer with the window that is read from it, 0 if the server does not say it, and whether it is an error
-// that may pass.
+// Answer returns an answer with the window that is read from it, 0 if the server does not say it, and whether it is an
+// error that may pass.
 func Answer(rule string, status int, body string, window int, passes bool) Answered {
 	return Answered{rule, status, body, window, passes}
 }

@@ -13,8 +13,8 @@ import (
 // NoIndex is the index of a piece that has none.
 const NoIndex = -1
 
-// Stream collects tool calls whose pieces arrive one by one, and streams them as [chat.CallDelta]. Calls are in the order in
-// which they started, whatever index the provider gives them. What servers do otherwise than OpenAI's:
+// Stream collects tool calls whose pieces arrive one by one, and streams them as [chat.CallDelta]. Calls are in the
+// order in which they started, whatever index the provider gives them. What servers do otherwise than OpenAI's:
 //
 //	every call has the index 0                     Ollama (ollama#15457)
 //	no index, calls alternate by id                LibreChat-agents#260

@@ -276,8 +276,8 @@ func (a *Answer) Whole(cut bool) chat.Message {
 }
 
 // Partial returns the part of an answer that broke off, or failed: what is whole of it. Chat Completions does not mark the
-// end of a call: arguments that are not JSON, such as none or a custom tool's, end with the next call, or with the answer if
-// that ended.
+// end of a call: arguments that are not JSON, such as none or a custom tool's, end with the next call, or with the
+// answer if that ended.
 func (a *Answer) Partial(ended bool) chat.Message {
 	if a.thinking {
 		a.thought.Reset()

@@ -11,7 +11,8 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
-// Kept is the field, in an opaque part or a signature of type [Fields], of the fields that need not come back to the server.
+// Kept is the field, in an opaque part or a signature of type [Fields], of the fields that need not come back to the
+// server.
 const Kept = "chat.kept"
 
 // LeftOut is the field of [Kept] that lists the fields that were too large to be kept.
@@ -67,7 +68,8 @@ func blank(raw json.RawMessage) bool {
 	return false
 }
 
-// json returns the fields that must come back, and the others in [Kept], as objects of type [Fields]; nil if there are none.
+// json returns the fields that must come back, and the others in [Kept], as objects of type [Fields]; nil if there are
+// none.
 func (f *fields) json() (returned, kept json.RawMessage) {
 	back, others := wire.Of("type", []byte(`"`+Fields+`"`)), wire.Of("type", []byte("0"))
 	others.Skip("type")

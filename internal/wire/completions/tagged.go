@@ -6,8 +6,9 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
-// tagged splits a text into the thinking at its start and the rest. Thinking stands in a pair of [dialect.Tags], or before a
-// closing tag if the prompt opened the thought. A tag that is never closed is text, unless the answer was cut off.
+// tagged splits a text into the thinking at its start and the rest. Thinking stands in a pair of [dialect.Tags], or
+// before a closing tag if the prompt opened the thought. A tag that is never closed is text, unless the answer was cut
+// off.
 type tagged struct {
 	tag   dialect.Tag // that was opened
 	state tagState

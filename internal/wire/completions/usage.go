@@ -8,8 +8,8 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
-// addUsage reads the usage of an answer, or of a chunk, wherever it stands. What is missing or zero leaves what was reported
-// before.
+// addUsage reads the usage of an answer, or of a chunk, wherever it stands. What is missing or zero leaves what was
+// reported before.
 func addUsage(usage *chat.Usage, o *wire.Object) {
 	for _, place := range dialect.Usages {
 		at := o

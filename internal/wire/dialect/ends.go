@@ -15,7 +15,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Pause is the reason of an answer that the API interrupted to go on with it: a long turn of its own tools, or a compaction.
+// Pause is the reason of an answer that the API interrupted to go on with it: a long turn of its own tools, or a
+// compaction.
 const Pause chat.StopReason = "pauseTurn"
 
 // ends are the reasons why an answer ended, in lower case. No two APIs mean different things by one word.
@@ -73,8 +74,8 @@ var ErrNothing = errors.New("the answer has no reason for its end and says nothi
 
 // Stop returns why an answer ended by the reason that the server gave, in any case. Reasons that the caller declared come
 // first. Without a reason, which the end of a stream or of a body stands for, an answer that says something has ended. Any
-// other reason is an error with a [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed if it is
-// asked for again, else a [*chat.AnswerError].
+// other reason is an error with a [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed
+// if it is asked for again, else a [*chat.AnswerError].
 func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopReason) (chat.StopReason, error) {
 	word := strings.ToLower(reason)
 	stop, known := declared[reason]
@@ -98,8 +99,8 @@ func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopRe
 	return "", &chat.AnswerError{Err: err}
 }
 
-// Empty reports whether an answer that ended in order says nothing: it has no text, no call, and no other part but thinking and
-// the fields that package chat has no place for.
+// Empty reports whether an answer that ended in order says nothing: it has no text, no call, and no other part but
+// thinking and the fields that package chat has no place for.
 func Empty(stop chat.StopReason, m chat.Message) bool {
 	return stop == chat.StopEnd && len(m.ToolCalls) == 0 && strings.TrimSpace(m.Text()) == "" && !slices.ContainsFunc(m.Content, func(p chat.Part) bool {
 		switch p := p.(type) {

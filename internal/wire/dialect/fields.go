@@ -1,7 +1,7 @@
 package dialect
 
-// ThinkingFields are the fields of a Chat Completions message in which servers other than OpenAI's show thinking. It is sent
-// back in the field in which it came.
+// ThinkingFields are the fields of a Chat Completions message in which servers other than OpenAI's show thinking. It is
+// sent back in the field in which it came.
 //
 //	reasoning_content   DeepSeek, Kimi, GLM, vLLM, SGLang, llama.cpp, LM Studio
 //	reasoning           OpenRouter, Groq, Ollama, newer vLLM
@@ -25,13 +25,13 @@ var Tags = []Tag{
 	{"<think>", "</think>"}, {"<thought>", "</thought>"}, {"<seed:think>", "</seed:think>"}, {"[THINK]", "[/THINK]"},
 }
 
-// Fields is the type of an opaque part, or of a call's signature, with fields of a Chat Completions message, or of a call, that
-// package chat has no place for.
+// Fields is the type of an opaque part, or of a call's signature, with fields of a Chat Completions message, or of a
+// call, that package chat has no place for.
 const Fields = "chat.fields"
 
-// Returned reports whether a field of an answer's message, or of a call in it, must come back in the next request to the same
-// server. Any other field is kept, and comes back only if the model is told so, because some servers refuse what they sent
-// (Groq: gptel#774, jan#8136; Cerebras: opencode#33413; Mistral: crush#1590).
+// Returned reports whether a field of an answer's message, or of a call in it, must come back in the next request to
+// the same server. Any other field is kept, and comes back only if the model is told so, because some servers refuse
+// what they sent (Groq: gptel#774, jan#8136; Cerebras: opencode#33413; Mistral: crush#1590).
 func Returned(field string) bool { return returned[field] }
 
 var returned = map[string]bool{
@@ -45,8 +45,8 @@ var returned = map[string]bool{
 	"provider_specific_fields": true, // LiteLLM: https://docs.litellm.ai/docs/providers/gemini (thought signatures)
 }
 
-// Usages are the objects of an answer, or of a chunk, in which the usage stands: OpenAI's place, Kimi's in a stream (pi#2017)
-// and Groq's.
+// Usages are the objects of an answer, or of a chunk, in which the usage stands: OpenAI's place, Kimi's in a stream
+// (pi#2017) and Groq's.
 var Usages = [][]string{{"usage"}, {"choices", "usage"}, {"x_groq", "usage"}}
 
 // The fields of a usage, in the order in which they are asked for.

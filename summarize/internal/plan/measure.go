@@ -141,7 +141,8 @@ func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 	return s, err
 }
 
-// fillPart sets the cut behind the largest part of an unfinished summary that was answered, if the prompt would fit with it.
+// fillPart sets the cut behind the largest part of an unfinished summary that was answered, if the prompt would fit
+// with it.
 func (m *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Node, parts []entry.SummaryAnswer) error {
 	point, err := m.rule(s).Earliest(ctx, s.View, m.Sizing())
 	if errors.Is(err, history.ErrNoCut) {

@@ -106,8 +106,8 @@ func (b *Boxes) BeforeStep(ctx context.Context) error {
 	return nil
 }
 
-// Declared returns the tools of all toolboxes for a prompt of the given limits, and an element for that prompt by which it is
-// checked that it has the elements that the toolboxes need.
+// Declared returns the tools of all toolboxes for a prompt of the given limits, and an element for that prompt by which
+// it is checked that it has the elements that the toolboxes need.
 func (b *Boxes) Declared(ctx context.Context, s elements.Sizing) ([]chat.Tool, elements.Node, error) {
 	ctx, collected := marks.In(ctx)
 	list, err := b.declared(func(box chat.Toolbox) ([]chat.Tool, error) {
