@@ -85,16 +85,7 @@ func ExampleMaterialOf() {
 	}
 	target := summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000}
 	byHand := func() error {
-		view, err := session.View(ctx)
-		if err != nil {
-			return err
-		}
-		sizing := elements.Sizing{TokenBudget: target.Budget, PromptBudget: target.Budget, Tokenizer: tokenizer}
-		point, err := history.Cut{Tokens: 400}.Find(ctx, view, sizing)
-		if err != nil {
-			return err
-		}
-		material, err := summarize.MaterialOf(ctx, session, point, target)
+		material, point, err := summarize.MaterialOf(ctx, session, history.Cut{Tokens: 400}, target)
 		if err != nil {
 			return err
 		}
@@ -122,13 +113,8 @@ func ExampleMaterialOf() {
 
 func TestMaterialOfHasWhatAReplacementNeeds(t *testing.T) {
 	d := newFileFixture(t, overflowing()...)
-	by := elements.Sizing{TokenBudget: budget, PromptBudget: budget, Tokenizer: quarter{}}
-	view, err := d.Session.View(t.Context())
-	require.NoError(t, err)
-	point, err := history.Cut{}.Find(t.Context(), view, by)
-	require.NoError(t, err)
-	target := summarize.Target{Tokenizer: quarter{}, Tools: []chat.Tool{{Name: "read_file", Parameters: []byte(`{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer"}}}`)}}}
-	m, err := summarize.MaterialOf(t.Context(), d.Session, point, target)
+	target := summarize.Target{Budget: budget, Tokenizer: quarter{}, Tools: []chat.Tool{{Name: "read_file", Parameters: []byte(`{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer"}}}`)}}}
+	m, point, err := summarize.MaterialOf(t.Context(), d.Session, history.Cut{}, target)
 	require.NoError(t, err)
 	require.NotEmpty(t, m.Covered)
 	require.NotEmpty(t, m.Kept)
@@ -139,11 +125,7 @@ func TestMaterialOfHasWhatAReplacementNeeds(t *testing.T) {
 	require.Positive(t, m.Breadcrumb.Lines)
 	require.NoError(t, d.Session.Compact(t.Context(), entry.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage("Before.")}, Summary: entry.Summary{Text: "Before."}}))
 	require.NoError(t, d.Session.Append(t.Context(), append(rounds(20, 22, 100), chat.UserMessage("And now?"))...))
-	view, err = d.Session.View(t.Context())
-	require.NoError(t, err)
-	point, err = history.Cut{}.Find(t.Context(), view, by)
-	require.NoError(t, err)
-	m, err = summarize.MaterialOf(t.Context(), d.Session, point, target)
+	m, _, err = summarize.MaterialOf(t.Context(), d.Session, history.Cut{}, target)
 	require.NoError(t, err)
 	require.Equal(t, "Before.", m.PreviousSummary)
 	require.Len(t, m.Previous, 1)

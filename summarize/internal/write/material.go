@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
@@ -11,24 +12,28 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Material returns the material of a compaction that is made by hand, of a session as it is now.
-func Material(ctx context.Context, s *history.Session, point history.CutPoint, t policy.Target) (policy.Material, error) {
+// Material returns the material of a compaction that is made by hand, of a session as it is now, with the point at which
+// the rule cuts it.
+func Material(ctx context.Context, s *history.Session, cut history.Cut, t policy.Target) (policy.Material, history.CutPoint, error) {
 	view, err := s.View(ctx)
 	if err != nil {
-		return policy.Material{}, err
+		return policy.Material{}, history.CutPoint{}, err
+	}
+	point, err := cut.Find(ctx, view, elements.Sizing{TokenBudget: t.Budget, PromptBudget: t.Budget, Tokenizer: t.Tokenizer})
+	if err != nil {
+		return policy.Material{}, history.CutPoint{}, err
 	}
 	j := &Attempt{ID: s.Leaf(), Plan: entry.Plan{FirstKept: point.FirstKept}, Policy: plan.Complete(policy.Policy{})}
 	j.covered, j.prefix = plan.Covered(point), len(point.TurnPrefix())
 	m := &j.Material
 	m.Previous, m.Kept = index.Without(view.Compacted), history.UnitMessages(point.Kept())
 	m.Tools, m.Tokenizer = t.Tools, t.Tokenizer
-	if m.Breadcrumb, err = plan.Transcript(ctx, s, j.Policy, t.Tools); err != nil {
-		return policy.Material{}, err
+	if m.Breadcrumb, err = plan.Transcript(ctx, s, j.Policy, t.Tools); err == nil {
+		m.Pinned, err = plan.Pins(ctx, s, j.ID, point.FirstKept, clamp.Share(j.Policy.Replace.Pinned, t.Budget), t.Tokenizer)
 	}
-	if m.Pinned, err = plan.Pins(ctx, s, j.ID, point.FirstKept, clamp.Share(j.Policy.Replace.Pinned, t.Budget), t.Tokenizer); err != nil {
-		return policy.Material{}, err
+	if err == nil {
+		shown, _ := shownStarts(point)
+		err = j.readPath(ctx, s, shown)
 	}
-	shown, _ := shownStarts(point)
-	err = j.readPath(ctx, s, shown)
-	return j.Whole(), err
+	return j.Whole(), point, err
 }
