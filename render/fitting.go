@@ -78,6 +78,7 @@ func newFitting(l *Layout, w *guard.Watch, o FitOptions) *fitting {
 		f.growth.sortByPriority(from)
 	}
 	f.prepare(tree.NewState(from))
+	f.count.Share(&l.seams[o.History])
 	f.removeShareless()
 	for _, id := range from.Limits {
 		f.limits = append(f.limits, limit{id: id, max: from.Extra(id).Limit})

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -17,6 +18,7 @@ type Layout struct {
 
 	mu    sync.Mutex
 	trees [tree.HistoryModes]*tree.Tree // by mode, nil until needed
+	seams [tree.HistoryModes]count.Seams
 }
 
 // inMode returns the tree of a history mode.

@@ -57,6 +57,9 @@ func New(s *tree.State, t chat.Tokenizer) *Counter {
 	return c
 }
 
+// Share shares seams with other counters of the same tree. It is called before anything is counted.
+func (c *Counter) Share(s *Seams) { c.text.share(s) }
+
 // Joins reports whether messages are counted by their pieces.
 func (c *Counter) Joins() bool { return c.joiner != nil }
 
@@ -69,7 +72,11 @@ func (c *Counter) Count(n tree.ID) int {
 			c.totals.addToAncestors(m, c.tally(m))
 		}
 	}
-	return c.tally(n) + c.toolTokens(n)
+	tokens := c.tally(n) + c.toolTokens(n)
+	if n == tree.Root && c.state.Now == 0 {
+		c.text.leave()
+	}
+	return tokens
 }
 
 // Known returns the count of a node if it is known.

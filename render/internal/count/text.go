@@ -1,6 +1,8 @@
 package count
 
 import (
+	"slices"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -19,6 +21,7 @@ type text struct {
 	seams     []seam       // by ID, those of closing ends of tags included
 	pass      int32        // number of the current pass over a message
 	around    [3][]tree.ID // neighbours of a removed piece: those before it, after it, all
+	leaves    *Seams       // where the seams of the whole tree are left, if anywhere
 
 	tokens     int     // of the pieces so far, with the change at their seams
 	node       tree.ID // the piece added last
@@ -38,6 +41,35 @@ type seam struct {
 	known         bool    // tokens depends on these two pieces only
 	newLine       bool    // a line break is put between the two
 	ownLine       bool    // this piece is to start on a line of its own
+}
+
+// Seams holds what a counter found where the texts of a whole tree meet, for later counters of the same tree. The first
+// leaves nothing: most trees are fitted once. The zero value is ready to use, by several counters at once.
+type Seams struct {
+	counted atomic.Bool // by an earlier counter
+	kept    atomic.Pointer[[]seam]
+}
+
+// share makes a text use the seams that an earlier counter left, or leave its own.
+func (t *text) share(s *Seams) {
+	if kept := s.kept.Load(); kept != nil {
+		copy(t.seams, *kept)
+	} else if s.counted.Swap(true) {
+		t.leaves = s
+	}
+}
+
+// leave leaves the seams of the whole tree for later counters.
+func (t *text) leave() {
+	if t.leaves == nil {
+		return
+	}
+	kept := slices.Clone(t.seams)
+	for i := range kept {
+		kept[i].pass = 0
+	}
+	t.leaves.kept.Store(&kept)
+	t.leaves = nil
 }
 
 // acrossPart takes the place of a neighbour if a text is joined across a part.
