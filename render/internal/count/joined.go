@@ -37,7 +37,8 @@ func (r *reader) Part(p chat.Part) {
 // joined counts a message by its frame, its pieces and their seams.
 func (c *Counter) joined(n tree.ID) int {
 	view := c.state.At(tree.Latest)
-	c.reader = reader{texts: slices.Grow(c.reader.texts[:0], c.state.Left(n))}
+	c.reader.texts = slices.Grow(c.reader.texts[:0], c.state.Left(n))
+	c.reader.frame.Reset()
 	join.Content(view, n, &c.reader)
 	m := join.Frame(view, n)
 	m.Content = c.reader.frame.Parts()

@@ -17,9 +17,13 @@ import (
 
 // Message returns a message as it is sent.
 func Message(v tree.View, n tree.ID) chat.Message {
+	return new(Builder).message(v, n)
+}
+
+// message returns a message, whose content is the builder's.
+func (b *Builder) message(v tree.View, n tree.ID) chat.Message {
 	m := Frame(v, n)
-	var b Builder
-	Content(v, n, &b)
+	Content(v, n, b)
 	m.Content = b.Parts()
 	return m
 }
@@ -49,6 +53,7 @@ func Messages(s *tree.State) []chat.Message {
 	list := make([]chat.Message, 0, s.Tree.Messages)
 	var parts slab[chat.Part]
 	var calls slab[chat.ToolCall]
+	var b Builder
 	var collect func(n tree.ID)
 	collect = func(n tree.ID) {
 		switch s.Tree.Nodes[n].Kind {
@@ -63,7 +68,10 @@ func Messages(s *tree.State) []chat.Message {
 			}
 		case tree.Message:
 			if !v.Blank(n) {
-				list = append(list, Message(v, n))
+				m := b.message(v, n)
+				m.Content = parts.clone(m.Content)
+				list = append(list, m)
+				b.Reset()
 			}
 		}
 	}
@@ -129,11 +137,16 @@ func (b *Builder) Part(p chat.Part) {
 	b.parts = append(b.parts, p)
 }
 
-// Parts returns the content.
+// Parts returns the content, nil for none.
 func (b *Builder) Parts() chat.Parts {
-	b.endText()
+	if b.endText(); len(b.parts) == 0 {
+		return nil
+	}
 	return b.parts
 }
+
+// Reset makes the builder ready for another message, in the same memory: the content of the last one is lost.
+func (b *Builder) Reset() { b.parts = b.parts[:0] }
 
 func (b *Builder) endText() {
 	switch {
