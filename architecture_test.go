@@ -232,7 +232,7 @@ func below(path, parent string) bool {
 }
 
 func TestPagesForMaintainersNameExistingFilesAndTests(t *testing.T) {
-	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
+	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/promises.md"} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		var tests []string
@@ -250,13 +250,76 @@ func TestPagesForMaintainersNameExistingFilesAndTests(t *testing.T) {
 			}
 		}
 		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)`).FindAllStringSubmatch(string(text), -1) {
-			_, err := os.Stat(link[1])
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), link[1]))
 			require.NoError(t, err, "%s links to it", page)
 		}
 		for _, name := range tests {
 			require.True(t, declared(t, name), "%s names %s, which is not a test", page, name)
 		}
 	}
+}
+
+// What a recipe or a table names in a file is there: "`Name` in `file`", "`file`: `Name`".
+func TestPagesForMaintainersNameWhatTheFilesHold(t *testing.T) {
+	seen := 0
+	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/promises.md"} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, form := range []string{"(?P<names>(?:`[\\w.]+`(?:, | and )?)+)\\s+(?:in|\\()\\s*`(?P<file>[\\w./-]+\\.go)`", "`(?P<file>[\\w./-]+\\.go)`: (?P<names>(?:`[\\w.]+`(?:, | and )?)+)"} {
+			in := regexp.MustCompile(form)
+			for _, match := range in.FindAllStringSubmatch(string(text), -1) {
+				source, err := os.ReadFile(match[in.SubexpIndex("file")])
+				require.NoError(t, err, "%s: %s", page, match[0])
+				for _, name := range regexp.MustCompile("[\\w.]+").FindAllString(match[in.SubexpIndex("names")], -1) {
+					if strings.HasSuffix(name, ".go") {
+						continue
+					}
+					seen++
+					require.Regexp(t, `\b`+name[strings.LastIndex(name, ".")+1:]+`\b`, string(source), "%s says that %s has %s", page, match[in.SubexpIndex("file")], name)
+				}
+			}
+		}
+	}
+	require.Greater(t, seen, 15)
+}
+
+func TestTheMapHasEachFolder(t *testing.T) {
+	page, err := os.ReadFile("ARCHITECTURE.md")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(page), "## The map\n")
+	lines, _, _ := strings.Cut(rest, "\n## ")
+	text := strings.Replace(string(page), lines, "", 1)
+	before, _, _ := strings.Cut(text, "\n| you ask")
+	require.LessOrEqual(t, len(strings.Fields(before)), 1200, "words without the map and the table of questions")
+	said := map[string]string{}
+	for _, line := range regexp.MustCompile(`(?m)^    ([\w/-]+)  +(.+)$`).FindAllStringSubmatch(lines, -1) {
+		said[line[1]] = line[2]
+		require.LessOrEqual(t, len(strings.Fields(line[2])), 10, line[1])
+		require.DirExists(t, line[1])
+	}
+	require.NoError(t, filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if err != nil || !strings.HasSuffix(path, ".go") || dir == "." || strings.Contains(dir, "testdata") || strings.HasPrefix(dir, "examples/adk/") {
+			return err
+		}
+		if below(dir, "internal/test") {
+			dir = "internal/test"
+		}
+		require.Contains(t, said, dir)
+		return nil
+	}))
+}
+
+func TestThePageOfElementsListsEachElement(t *testing.T) {
+	page := parsed(t, "elements/doc.go").Doc.Text()
+	kinds, err := os.ReadFile("render/internal/layout/kinds.go")
+	require.NoError(t, err)
+	seen := 0
+	for _, found := range regexp.MustCompile(`case elements\.(\w+):`).FindAllStringSubmatch(string(kinds), -1) {
+		seen++
+		require.Regexp(t, `\b`+found[1]+`\b`, page)
+	}
+	require.Greater(t, seen, 15)
 }
 
 // found reports whether a path without a folder, such as doc.go, names a file in any folder.

@@ -18,10 +18,10 @@
 // # The elements
 //
 // Messages: [SystemMessage], [UserMessage], [AssistantMessage] with each [ToolCall], [ToolMessage]. Text in messages:
-// [Text], [TextChunk], [Tag], [LineBreak]. Other parts: [Image], [Document], [Thinking], [Opaque], [CacheBreakpoint].
-// Elements that control pruning: [Chunk], [PrioritizedList], [TokenLimit], [KeepWith], [Expandable], [IfEmpty], [Wrap],
-// [LegacyPrioritization]. Outside messages: [Tool]. Values without text: [Meta], [Reference]. Content rendered
-// elsewhere: [Transferred]. Messages of a conversation: [Finished], or a single [Message].
+// [Text], [TextChunk], [Tag], [Fence], [LineBreak]. Other parts: [Image], [Document], [Thinking], [Opaque],
+// [CacheBreakpoint]. Elements that control pruning: [Chunk], [PrioritizedList], [TokenLimit], [KeepWith], [Expandable],
+// [First], [IfEmpty], [Wrap], [LegacyPrioritization]. Outside messages: [Tool]. Values without text: [Meta], [Reference].
+// Content rendered elsewhere: [Transferred]. Messages of a conversation: [Finished], or a single [Message].
 //
 // The page of each element says when to use it, when another is better, and what it costs.
 //

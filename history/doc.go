@@ -94,7 +94,7 @@
 //	err = session.Compact(ctx, entry.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
 //
 // The budgets bound long results ([Limits]). Package summarize does this whenever a prompt does not fit; by hand,
-// summarize.MaterialOf cuts and has what a summary needs.
+// summarize.MaterialOf cuts and says what to summarise.
 //
 // # Saving tokens without a model
 //
