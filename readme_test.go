@@ -25,47 +25,69 @@ func fenced(t *testing.T, page, language string) (blocks []string) {
 	return blocks
 }
 
-func TestReadmeHasAtMost240Lines(t *testing.T) {
+func TestReadmeHasAtMost140Lines(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	require.LessOrEqual(t, strings.Count(string(readme), "\n"), 240, "longer text belongs on a package's page")
+	require.LessOrEqual(t, strings.Count(string(readme), "\n"), 140, "longer text belongs on a package's page")
 }
 
 func TestReadmeProgramsRunAsPasted(t *testing.T) {
 	programs := fenced(t, "README.md", "go")
 	require.Len(t, programs, 2)
-	require.Equal(t, fenced(t, "README.md", "text")[0], pasted(t, programs[0], ""))
-	question := "Why does the build fail? " + strings.Repeat("It says a great deal. ", 60) + "\n"
-	shown := regexp.MustCompile(`\d+`).FindAllString(pasted(t, programs[1], strings.Repeat(question+"\n", 12)), -1)
-	require.Equal(t, []string{"4", "8", "12"}, shown[:3])
-	require.NotEqual(t, "48", shown[11], "nothing was compacted")
+	require.Equal(t, fenced(t, "README.md", "text")[0], run(t, t.TempDir(), pasted(t, programs[0])))
+	agent, err := format.Source([]byte(`package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/frugal"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+func main() {
+	ctx := context.Background()
+` + programs[1] + "}\n"))
+	require.NoError(t, err)
+	built, dir := pasted(t, string(agent)), t.TempDir()
+	for range 12 {
+		require.Equal(t, "It is sunny in Rome.\n", run(t, dir, built, "Why does the build fail? "+strings.Repeat("It says a great deal. ", 60)))
+	}
+	session, err := os.ReadFile(filepath.Join(dir, "chat.jsonl"))
+	require.NoError(t, err)
+	require.Contains(t, string(session), `"type":"compaction"`)
 }
 
 // The folder beside the clone is empty. Only the go command's own cache is used where it holds what is needed.
 func TestReadmeProgramsAreBuiltByItsCommands(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	_, section, _ := strings.Cut(string(readme), "\n## Quick start\n")
-	commands := regexp.MustCompile(`(?m)(?:^    .*\n)+`).FindString(section)
+	_, section, _ := strings.Cut(string(readme), "\n## A prompt\n")
+	commands := strings.TrimSpace(regexp.MustCompile(`(?m)(?:^    .*\n)+`).FindString(section))
 	clone, err := os.Getwd()
 	require.NoError(t, err)
 	commands = strings.ReplaceAll(commands, "../promptree", filepath.ToSlash(clone))
-	require.Contains(t, commands, "="+filepath.ToSlash(clone)+"\n")
-	for _, program := range fenced(t, "README.md", "go") {
-		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
-		for command := range strings.Lines(commands) {
-			words := strings.Fields(command)
-			run := exec.Command(words[0], words[1:]...)
-			run.Dir, run.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOSUMDB=off")
-			out, err := run.CombinedOutput()
-			require.NoError(t, err, "%s%s", command, out)
-		}
+	require.Contains(t, commands, "="+filepath.ToSlash(clone)+" ")
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(fenced(t, "README.md", "go")[0]), 0o600))
+	for command := range strings.SplitSeq(commands, " && ") {
+		words := strings.Fields(command)
+		run := exec.Command(words[0], words[1:]...)
+		run.Dir, run.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOSUMDB=off")
+		out, err := run.CombinedOutput()
+		require.NoError(t, err, "%s%s", command, out)
 	}
 }
 
-// pasted builds a program and runs it in an empty folder.
-func pasted(t *testing.T, program, input string) string {
+// pasted builds a program, and returns its file.
+func pasted(t *testing.T, program string) string {
 	t.Helper()
 	formatted, err := format.Source([]byte(program))
 	require.NoError(t, err)
@@ -81,23 +103,17 @@ func pasted(t *testing.T, program, input string) string {
 	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
 	out, err := exec.Command("go", "build", "-overlay", overlay, "-o", built, "./pasted").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	run := exec.Command(built)
-	run.Dir, run.Stdin = dir, strings.NewReader(input)
-	out, err = run.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return string(out)
+	return built
 }
 
-func TestReadmeTableIsTheOutputOfAnExample(t *testing.T) {
-	examples, err := os.ReadFile("example_test.go")
-	require.NoError(t, err)
-	_, output, ok := strings.Cut(string(examples), "func Example_budgets")
-	require.True(t, ok)
-	_, output, ok = strings.Cut(output, "// Output:\n")
-	require.True(t, ok)
-	output, _, _ = strings.Cut(output, "}")
-	shown := strings.Fields(fenced(t, "README.md", "text")[1])
-	require.Equal(t, strings.Fields(strings.ReplaceAll(output, "\t// ", "")), shown)
+// run runs a program in a folder, and returns its output.
+func run(t *testing.T, dir, program string, args ...string) string {
+	t.Helper()
+	run := exec.Command(program, args...)
+	run.Dir = dir
+	out, err := run.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
 }
 
 // Each block on the module's page is code of an example in this folder.
@@ -171,7 +187,7 @@ func main() {
 ` + blocks[4] + `}
 `))
 	require.NoError(t, err)
-	require.Regexp(t, `^it takes \d+ tokens and has 1000\ntrue\ntrue\nIt is noon\.\n$`, pasted(t, string(program), ""))
+	require.Regexp(t, `^it takes \d+ tokens and has 1000\ntrue\ntrue\nIt is noon\.\n$`, run(t, t.TempDir(), pasted(t, string(program))))
 }
 
 // unindent removes the indentation of each line.

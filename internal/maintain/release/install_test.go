@@ -22,7 +22,7 @@ const testVersion = "v0.999.0"
 
 // programs holds a short program for each released module, by the module's folder.
 var programs = map[string]string{
-	".": "", // the README's quick start
+	".": "", // the README's first program
 	"history/postgres": `
 import "github.com/promptree-go/promptree/history/postgres"
 
@@ -70,7 +70,7 @@ func TestAModuleIsInstalledAndUsedAsReleased(t *testing.T) {
 			program, ok := programs[m.dir]
 			require.True(t, ok, "no program uses %s: write one", m.path)
 			if m.dir == "." {
-				program = quickStart(t)
+				program = firstProgram(t)
 			}
 			// The usual proxy is asked for what is not in the module cache.
 			user := user{t.TempDir(), append(env, "GOPROXY="+proxies(t, made)+","+goEnv(t, "GOPROXY"))}
@@ -173,13 +173,12 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// quickStart returns the program under Quick start in the README, without its package clause.
-func quickStart(t *testing.T) string {
+// firstProgram returns the first program in the README, without its package clause.
+func firstProgram(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
 	require.NoError(t, err)
-	_, section, _ := strings.Cut(string(readme), "\n## Quick start\n")
-	_, code, _ := strings.Cut(section, "```go\n")
+	_, code, _ := strings.Cut(string(readme), "```go\n")
 	code, _, found := strings.Cut(code, "```")
 	require.True(t, found)
 	return strings.TrimPrefix(code, "package main\n")
