@@ -1,10 +1,12 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -39,20 +41,16 @@ const (
 )
 
 // idle returns the tools that are declared before anything is found: with the names of as many tools as fit.
-func (d *Deferred) idle(s elements.Sizing) []chat.Tool {
+func (o offer) idle(s elements.Sizing) []chat.Tool {
 	how, list := searchByCall, []chat.Tool{{Name: CallTool, Description: callDescription, Parameters: json.RawMessage(callSchema)}}
-	if d.Way == Declared {
+	if o.Way == Declared {
 		how, list = searchDeclared, nil
 	}
-	listed := d.listed()
+	listed := o.names()
 	with := func(n int) []chat.Tool {
 		text := searchDescription + how
-		names := make([]string, n)
-		for i, t := range listed[:n] {
-			names[i] = nameOf(t.Name)
-		}
 		if n > 0 {
-			text += " There are: " + strings.Join(names, ", ")
+			text += " There are: " + strings.Join(listed[:n], ", ")
 			if more := len(listed) - n; more > 0 {
 				text += fmt.Sprintf(", and %d more", more)
 			}
@@ -63,45 +61,92 @@ func (d *Deferred) idle(s elements.Sizing) []chat.Tool {
 	if s.Tokenizer == nil {
 		return with(0)
 	}
-	limit := kept.Share(d.IdleShare, 0.05, s)
+	limit := kept.Share(o.IdleShare, 0.05, s)
 	return with(max(0, kept.MostThat(0, len(listed), func(n int) bool { return s.Tokenizer.CountTools(with(n)) <= limit })))
+}
+
+// names returns the names to list: those of the first prompt, as what is declared stays the same.
+func (o offer) names() (list []string) {
+	if first := o.named.Load(); first != nil {
+		return *first
+	}
+	for _, t := range o.listed() {
+		list = append(list, nameOf(t.Name))
+	}
+	return list
 }
 
 func wrong(format string, args ...any) error { return chat.WrongArguments("tools", format, args...) }
 
-// CallRules says that a search may be answered again. What a tool does is not known.
+// CallRules says that a search may be answered again. The rules of a toolbox hold for the calls of its tools, and what
+// another tool does is not known.
 func (d *Deferred) CallRules(call chat.ToolCall) chat.CallRules {
+	inner, ok, _ := d.offer().resolve(call)
+	for _, box := range d.Toolboxes {
+		if ruled, is := box.(chat.RuledToolbox); is && ok && declares(box, inner.Name) {
+			return ruled.CallRules(inner)
+		}
+	}
 	return chat.CallRules{Again: call.Name == SearchTool}
 }
 
+func declares(box chat.Toolbox, name string) bool {
+	return slices.ContainsFunc(box.Declared(), func(t chat.Tool) bool { return t.Name == name })
+}
+
 // Answer returns the result of a call, and false if it is not a call of [SearchTool], of [CallTool] or of one of the
-// tools. A tool is run by [Deferred].Run. The error is a [*chat.ArgumentError] if something is wrong with the arguments, or
-// that of Run, of the session, of the context or of OnChange.
+// tools. A tool is run by [Deferred].Run, or by its toolbox, which is also asked about
+// tools that it does not declare, or no longer. The error is a [*chat.ArgumentError] if something is wrong with the arguments, or that of Run, of the
+// toolbox, of the session, of the context or of OnChange.
 func (d *Deferred) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
 	if call.Name == SearchTool {
 		text, err := d.search(ctx, call)
 		return chat.ToolResult(call.ID, text), true, err
 	}
-	inner, ok, err := d.Resolve(call)
-	switch {
-	case !ok || err != nil:
-		return chat.Message{}, ok, err
-	case d.Run == nil:
-		return chat.Message{}, true, errors.New("tools: Deferred.Run is not set: set what runs the tools, or run what Resolve returns")
-	}
-	if err := d.use(ctx, inner); err != nil {
+	o := d.offer()
+	inner, ok, err := o.resolve(call)
+	if known := o.tool(inner.Name) != nil; known && err == nil {
+		if err := o.use(ctx, inner); err != nil {
+			return chat.Message{}, true, err
+		}
+	} else if known {
 		return chat.Message{}, true, err
 	}
-	if result, err = d.Run(ctx, inner); err == nil && (result.Role != "" || len(result.Content) > 0) { // else it is no message
+	result, answered, failed := o.run(ctx, inner)
+	if !answered {
+		return chat.Message{}, ok, cmp.Or(err, failed)
+	}
+	if failed == nil && (result.Role != "" || len(result.Content) > 0) { // else it is no message
 		result.Role, result.ToolCallID = chat.RoleTool, call.ID
 	}
-	return result, true, err
+	return result, true, failed
+}
+
+// run has a tool run, and returns false if nothing runs it.
+func (o offer) run(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
+	if slices.ContainsFunc(o.Tools, func(t chat.Tool) bool { return t.Name == call.Name }) {
+		if o.Run == nil {
+			return result, false, errors.New("tools: Deferred.Run is not set: set what runs the tools, or run what Resolve returns")
+		}
+		result, err = o.Run(ctx, call)
+		return result, true, err
+	}
+	for _, box := range o.Toolboxes {
+		if result, ok, err = box.Answer(ctx, call); ok || err != nil {
+			return result, true, err
+		}
+	}
+	return result, false, nil
 }
 
 // Resolve returns the call of a tool that a call of the model means, and false if it means none of the tools: of what
 // [CallTool] names, with the arguments given there, or of a tool by its own name. The error is an [*chat.ArgumentError] if
 // there is no such tool, or the arguments do not fit its schema. Use it to run tools otherwise than by [Deferred].Run.
 func (d *Deferred) Resolve(call chat.ToolCall) (inner chat.ToolCall, ok bool, err error) {
+	return d.offer().resolve(call)
+}
+
+func (o offer) resolve(call chat.ToolCall) (inner chat.ToolCall, ok bool, err error) {
 	inner = call
 	if call.Name == CallTool {
 		var r struct {
@@ -115,11 +160,11 @@ func (d *Deferred) Resolve(call chat.ToolCall) (inner chat.ToolCall, ok bool, er
 			r.Arguments = json.RawMessage(text)
 		}
 		inner = chat.ToolCall{ID: call.ID, Name: r.Name, Arguments: string(r.Arguments)}
-		if d.tool(r.Name) == nil {
+		if o.tool(r.Name) == nil {
 			return inner, true, wrong("there is no tool %q here: find its name by %s", nameOf(r.Name), SearchTool)
 		}
 	}
-	tool := d.tool(inner.Name)
+	tool := o.tool(inner.Name)
 	if tool == nil {
 		return call, false, nil
 	}
@@ -130,18 +175,18 @@ func (d *Deferred) Resolve(call chat.ToolCall) (inner chat.ToolCall, ok bool, er
 }
 
 // use records that a tool was called. One that only the provider's own search has found counts as found from now on.
-func (d *Deferred) use(ctx context.Context, call chat.ToolCall) error {
-	items, err := d.items(ctx, "")
+func (o offer) use(ctx context.Context, call chat.ToolCall) error {
+	items, err := o.items(ctx, "")
 	if err != nil {
 		return err
 	}
 	switch {
 	case kept.Has(items, call.Name):
-		return d.store().Write(ctx, kept.Change{Use: []string{call.Name}})
-	case d.Way != Native:
+		return o.store().Write(ctx, kept.Change{Use: []string{call.Name}})
+	case o.Way != Native:
 		return nil
 	}
-	return d.change(ctx, kept.Change{Keep: []kept.Item{{Name: call.Name, Call: call.ID}}}, d.sizing.Get())
+	return o.change(ctx, kept.Change{Keep: []kept.Item{{Name: call.Name, Call: call.ID}}}, o.sizing.Get())
 }
 
 // search answers a call of [SearchTool], and keeps what it finds.
@@ -158,16 +203,17 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 	case r.Limit <= 0:
 		r.Limit = usualHits
 	}
-	if err := d.check(); err != nil {
+	o := d.offer()
+	if err := o.check(); err != nil {
 		return "", err
 	}
 	s := d.sizing.Get()
-	items, err := d.items(ctx, "")
+	items, err := o.items(ctx, "")
 	if err != nil {
 		return "", err
 	}
-	fit, _ := d.fit(items, s)
-	hits := rank(d.documents(), r.Query)
+	fit, _ := o.fit(items, s)
+	hits := rank(o.documents(), r.Query)
 	all := len(hits)
 	hits = hits[:min(all, r.Limit, mostHits)]
 	change, lines, left := kept.Change{}, []string{}, d.room(s)
@@ -193,7 +239,7 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 			}
 		}
 	}
-	if err := d.change(ctx, change, s); err != nil {
+	if err := o.change(ctx, change, s); err != nil {
 		return "", err
 	}
 	if all == 0 {
@@ -212,17 +258,17 @@ func lineOf(t chat.Tool) string {
 }
 
 // documents returns what the search finds.
-func (d *Deferred) documents() []document {
+func (o offer) documents() []document {
 	var docs []document
-	for _, t := range d.listed() {
+	for _, t := range o.listed() {
 		doc := newDocument(t.Name, t.Description)
 		doc.tool = t
 		docs = append(docs, doc)
 	}
-	if d.Skills == nil {
+	if o.Skills == nil {
 		return docs
 	}
-	for _, sk := range d.Skills.List() {
+	for _, sk := range o.Skills.List() {
 		doc := newDocument(sk.Name, sk.Description)
 		doc.line = fmt.Sprintf("skill %s, which %s loads: %s", sk.Name, skills.ToolName, kept.Line(sk.Description, 160))
 		docs = append(docs, doc)

@@ -26,6 +26,9 @@
 //     Responses; with OpenAI the model sees all names of tools from the start. Other adapters declare all tools, which are
 //     not counted.
 //
+// The tools are the caller's, or those of toolboxes ([Deferred].Toolboxes) such as servers of package sources/mcp, whose
+// lists may change at any time.
+//
 // In each way, arguments are checked against the tool's schema before it is run. What does not fit is answered by a
 // result that says so.
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf16"
 
@@ -42,6 +43,10 @@ type Deferred struct {
 	Session *history.Session
 	// Tools in any number, each with a unique name. The order matters only for equal matches.
 	Tools []chat.Tool
+	// Toolboxes whose tools are deferred too, and which answer their calls, such as the servers of package sources/mcp. What
+	// they declare may change from step to step. That does not change what is declared here, unless the way is [Native]:
+	// the names that [SearchTool] lists stay those of the first step.
+	Toolboxes []chat.Toolbox
 	// Way of calling tools. Defaults to [ByCall].
 	Way Way
 	// Run runs a tool. The arguments fit its schema, and the call's id is that of the call that the model made. The result
@@ -58,6 +63,21 @@ type Deferred struct {
 	OnChange func(Change)
 
 	sizing kept.Sizing
+	named  atomic.Pointer[[]string] // the names of the first step, if there are toolboxes
+}
+
+// offer is the tools that there are at a moment.
+type offer struct {
+	*Deferred
+	list []chat.Tool
+}
+
+func (d *Deferred) offer() offer {
+	list := d.Tools
+	for _, box := range d.Toolboxes {
+		list = slices.Concat(list, box.Declared())
+	}
+	return offer{d, list}
 }
 
 // Change says which tools were found, or let go to make room.
@@ -97,13 +117,17 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 	if d == nil || d.Session == nil {
 		return nil, fmt.Errorf("tools: the element has no Deferred with a Session: %w", history.ErrNoSession)
 	}
-	if err := d.check(); err != nil || len(d.Tools) == 0 {
+	o := d.offer()
+	if err := o.check(); err != nil || len(o.list)+len(d.Toolboxes) == 0 {
 		return nil, err
 	}
 	marks.Add(ctx, marks.Shows{Of: d})
 	first := SearchTool
 	if d.Way == Native {
-		first = d.Tools[0].Name
+		if len(o.list) == 0 {
+			return nil, nil
+		}
+		first = o.list[0].Name
 	}
 	marks.Add(ctx, marks.Needs{Tool: first, Text: "tools: the prompt shows found tools, and no tool " + nameOf(first) + " is declared: add the Deferred to the agent's tools, or what it declares to the target's"})
 	if d.Way != ByCall {
@@ -114,14 +138,14 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 	if err != nil {
 		return nil, err
 	}
-	items, err := d.items(ctx, view.Leaf())
+	items, err := o.items(ctx, view.Leaf())
 	if err != nil {
 		return nil, err
 	}
-	fit, _ := d.fit(items, s)
+	fit, _ := o.fit(items, s)
 	var texts []string
 	for _, i := range fit {
-		if block := d.block(*d.tool(i.Name), s); !kept.Shown(view, s, i.Call, block) {
+		if block := d.block(*o.tool(i.Name), s); !kept.Shown(view, s, i.Call, block) {
 			texts = append(texts, block)
 		}
 	}
@@ -132,9 +156,9 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 // the model searches and calls, without names of tools.
 func (d *Deferred) Declared() []chat.Tool {
 	if d.Way == Native {
-		return d.native(history.View{}, nil, elements.Sizing{})
+		return d.offer().native(history.View{}, nil, elements.Sizing{})
 	}
-	return d.idle(elements.Sizing{})
+	return d.offer().idle(elements.Sizing{})
 }
 
 // DeclaredFor returns the tools to declare with a prompt, nothing if there are none: those by which the model searches and
@@ -144,39 +168,50 @@ func (d *Deferred) DeclaredFor(ctx context.Context, s elements.Sizing) ([]chat.T
 	if d.Session == nil {
 		return nil, fmt.Errorf("tools: Deferred.Session is not set: %w", history.ErrNoSession)
 	}
-	if err := d.check(); err != nil || len(d.Tools) == 0 {
+	for _, box := range d.Toolboxes {
+		if sized, ok := box.(elements.SizedToolbox); ok { // brings its list up to date
+			if _, err := sized.DeclaredFor(ctx, s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	o := d.offer()
+	if err := o.check(); err != nil || len(o.list)+len(d.Toolboxes) == 0 {
 		return nil, err
+	}
+	if names := o.names(); len(d.Toolboxes) > 0 && len(names) > 0 {
+		d.named.CompareAndSwap(nil, &names)
 	}
 	if d.Skills != nil && len(d.Skills.List()) > 0 {
 		marks.Add(ctx, marks.Needs{Tool: skills.ToolName, Text: "tools: the search finds skills (Deferred.Skills), and no tool " + skills.ToolName + " is declared: add the same Skills to the agent's tools"})
 	}
 	if d.Way == ByCall {
 		marks.Add(ctx, marks.Wants{Of: d, Text: "tools: the model may search for tools, and nothing shows what was found once its result is compacted: place tools.Found with the same Deferred in the prompt, between history.Compacted and history.Conversation"})
-		return d.idle(s), nil
+		return o.idle(s), nil
 	}
 	d.sizing.Set(s)
 	view, err := history.LookIn(ctx, d.Session)
 	if err != nil {
 		return nil, err
 	}
-	items, err := d.items(ctx, view.Leaf())
+	items, err := o.items(ctx, view.Leaf())
 	if err != nil {
 		return nil, err
 	}
 	if d.Way == Native {
-		return d.native(view, items, s), nil
+		return o.native(view, items, s), nil
 	}
-	list := d.idle(s)
-	fit, _ := d.fit(items, s)
+	list := o.idle(s)
+	fit, _ := o.fit(items, s)
 	for _, i := range fit {
-		list = append(list, *d.tool(i.Name))
+		list = append(list, *o.tool(i.Name))
 	}
 	return list, nil
 }
 
 // native declares all tools as deferred, but those that were called and to which the view holds no reference any more,
 // because the provider's search was compacted.
-func (d *Deferred) native(view history.View, items []kept.Item, s elements.Sizing) []chat.Tool {
+func (o offer) native(view history.View, items []kept.Item, s elements.Sizing) []chat.Tool {
 	referred := map[string]bool{}
 	for _, t := range view.Turns {
 		for _, r := range t.Rounds {
@@ -190,8 +225,8 @@ func (d *Deferred) native(view history.View, items []kept.Item, s elements.Sizin
 			}
 		}
 	}
-	fit, _ := d.fit(items, s)
-	list := slices.Clone(d.Tools)
+	fit, _ := o.fit(items, s)
+	list := slices.Clone(o.list)
 	for n, t := range list {
 		list[n].Deferred = referred[t.Name] || !kept.Has(fit, t.Name)
 	}
@@ -199,9 +234,9 @@ func (d *Deferred) native(view history.View, items []kept.Item, s elements.Sizin
 }
 
 // check returns an error for tools that cannot be told apart.
-func (d *Deferred) check() error {
+func (o offer) check() error {
 	seen := map[string]bool{SearchTool: true, CallTool: true}
-	for _, t := range d.Tools {
+	for _, t := range o.list {
 		if t.Name == "" || seen[t.Name] {
 			return fmt.Errorf("tools: a deferred tool has the name %q: give each a name of its own, other than %s and %s", t.Name, SearchTool, CallTool)
 		}
@@ -211,9 +246,9 @@ func (d *Deferred) check() error {
 }
 
 // tool returns the tool with a name, nil if there is none.
-func (d *Deferred) tool(name string) *chat.Tool {
-	if at := slices.IndexFunc(d.Tools, func(t chat.Tool) bool { return t.Name == name }); at >= 0 {
-		return &d.Tools[at]
+func (o offer) tool(name string) *chat.Tool {
+	if at := slices.IndexFunc(o.list, func(t chat.Tool) bool { return t.Name == name }); at >= 0 {
+		return &o.list[at]
 	}
 	return nil
 }
@@ -223,16 +258,16 @@ func (d *Deferred) store() kept.Store {
 }
 
 // items returns the found tools that there are still, in the order in which they were found.
-func (d *Deferred) items(ctx context.Context, id string) ([]kept.Item, error) {
-	items, err := d.store().Items(ctx, id)
-	return slices.DeleteFunc(items, func(i kept.Item) bool { return d.tool(i.Name) == nil }), err
+func (o offer) items(ctx context.Context, id string) ([]kept.Item, error) {
+	items, err := o.store().Items(ctx, id)
+	return slices.DeleteFunc(items, func(i kept.Item) bool { return o.tool(i.Name) == nil }), err
 }
 
 // fit divides found tools by their share of the budget.
-func (d *Deferred) fit(items []kept.Item, s elements.Sizing) (fit, over []kept.Item) {
-	size := func(i kept.Item) int { return d.size(*d.tool(i.Name), s) }
-	room := d.room(s)
-	if d.Way != ByCall && len(items) > 0 { // the model must be able to call any tool, however large its definition
+func (o offer) fit(items []kept.Item, s elements.Sizing) (fit, over []kept.Item) {
+	size := func(i kept.Item) int { return o.size(*o.tool(i.Name), s) }
+	room := o.room(s)
+	if o.Way != ByCall && len(items) > 0 { // the model must be able to call any tool, however large its definition
 		room = max(room, size(kept.Latest(items)))
 	}
 	return kept.Fit(items, room, size)
@@ -298,11 +333,11 @@ func nameOf(name string) string { return kept.Line(name, mostName) }
 const mostName = 128
 
 // listed returns the tools whose names are names, and no sentences.
-func (d *Deferred) listed() []*chat.Tool {
+func (o offer) listed() []*chat.Tool {
 	var list []*chat.Tool
-	for i, t := range d.Tools {
+	for i, t := range o.list {
 		if len(t.Name) <= mostName && !strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }) {
-			list = append(list, &d.Tools[i])
+			list = append(list, &o.list[i])
 		}
 	}
 	return list
@@ -310,9 +345,10 @@ func (d *Deferred) listed() []*chat.Tool {
 
 // Notes says which tools are neither listed nor found, and why.
 func (d *Deferred) Notes() (notes []string) {
-	listed := d.listed()
-	for i, t := range d.Tools {
-		if !slices.Contains(listed, &d.Tools[i]) {
+	o := d.offer()
+	listed := o.listed()
+	for i, t := range o.list {
+		if !slices.Contains(listed, &o.list[i]) {
 			notes = append(notes, fmt.Sprintf("%q: left out: a name has at most %d bytes and no white space: give it another", plaintext.OneLine(t.Name, mostName), mostName))
 		}
 	}
@@ -320,34 +356,34 @@ func (d *Deferred) Notes() (notes []string) {
 }
 
 // change writes what was found or let go, and calls OnChange.
-func (d *Deferred) change(ctx context.Context, c kept.Change, s elements.Sizing) error {
-	if err := d.store().Write(ctx, c); err != nil {
+func (o offer) change(ctx context.Context, c kept.Change, s elements.Sizing) error {
+	if err := o.store().Write(ctx, c); err != nil {
 		return err
 	}
-	items, err := d.items(ctx, "")
+	items, err := o.items(ctx, "")
 	if err != nil {
 		return err
 	}
-	fit, over := d.fit(items, s)
+	fit, over := o.fit(items, s)
 	done := Change{LetGo: kept.Names(over)}
 	for _, i := range c.Keep {
 		if kept.Has(fit, i.Name) {
 			done.Found = append(done.Found, i.Name)
-			done.Tokens += d.size(*d.tool(i.Name), s)
+			done.Tokens += o.size(*o.tool(i.Name), s)
 		}
 	}
-	if err := d.store().Write(ctx, kept.Change{End: done.LetGo}); err != nil || d.OnChange == nil || len(done.Found)+len(done.LetGo) == 0 {
+	if err := o.store().Write(ctx, kept.Change{End: done.LetGo}); err != nil || o.OnChange == nil || len(done.Found)+len(done.LetGo) == 0 {
 		return err
 	}
-	if d.Way == Declared {
-		latest, _, err := d.Session.Latest(ctx, entry.TypeUsage)
+	if o.Way == Declared {
+		latest, _, err := o.Session.Latest(ctx, entry.TypeUsage)
 		if err != nil {
 			return err
 		}
 		usage, _ := latest.Body.(entry.Usage)
 		done.Reread = cmp.Or(usage.Size(), usage.Counted)
 	}
-	if err := callback.Do(ctx, func(context.Context) error { d.OnChange(done); return nil }); err != nil {
+	if err := callback.Do(ctx, func(context.Context) error { o.OnChange(done); return nil }); err != nil {
 		return fmt.Errorf("tools: Deferred.OnChange: %w", err)
 	}
 	return nil
