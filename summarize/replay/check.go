@@ -46,6 +46,9 @@ type Check struct {
 	Fixed  int     `json:"fixedTokens,omitempty"`
 	Factor float64 `json:"factor,omitempty"`
 
+	// Prices are those of the session, with the cache that the recording shows.
+	Prices sizing.Prices `json:"-"`
+
 	// Failed says why dollars of this session cannot be trusted, "" if they can.
 	Failed string `json:"failed,omitempty"`
 
@@ -56,8 +59,9 @@ type Check struct {
 	restarts, outlived map[int]bool // by the line of the answer
 }
 
-// tolerance is the largest error of the cost model, as a share of what the recorded usage costs.
-const tolerance = 0.02
+// tolerance is the largest error of the cost model, as a share of what the recorded usage costs. Policies differ by a fifth
+// and more of the bill; beyond a quarter of that the error could be the difference.
+const tolerance = 0.05
 
 // checkedRequest is a request with recorded usage.
 type checkedRequest struct {
@@ -79,8 +83,9 @@ const (
 // check compares the cost model with a recording. The lifetime of what a request wrote to the cache is the one that its
 // usage says.
 func check(r *importer.Recording, prices sizing.Prices) *Check {
-	c := &Check{Step: 1, restarts: map[int]bool{}, outlived: map[int]bool{}}
 	path := r.Path(r.Leaf)
+	prices = fitted(path, prices)
+	c := &Check{Step: 1, Prices: prices, restarts: map[int]bool{}, outlived: map[int]bool{}}
 	c.caching(path, prices)
 	kept, pinned := sizing.PromptCache{Prices: prices}, sizing.PromptCache{Prices: prices}
 	compacted := true // nothing is foretold of the first request either
@@ -117,6 +122,32 @@ func check(r *importer.Recording, prices sizing.Prices) *Check {
 	}
 	c.judge(c.Kept)
 	return c
+}
+
+// fitted returns prices with the cache that a recording shows. A provider that reported reads and never a write caches by
+// itself, whatever the prices are: a write costs what input does, no prefix that it served is too small, and since it
+// promises no lifetime, the cache lasts as long as the longest gap over which at least half of a request was read.
+func fitted(path []importer.Record, p sizing.Prices) sizing.Prices {
+	implicit, last := p, importer.Record{}
+	for _, rec := range path {
+		switch u := rec.Usage; {
+		case u.CacheWrite > 0:
+			return p
+		case rec.Compaction().Messages != nil:
+			last = importer.Record{}
+		case u.Input > 0:
+			if gap := rec.Time.Sub(last.Time); u.CacheRead > 0 && 2*u.CacheRead >= last.Usage.Input && !last.Time.IsZero() {
+				implicit.Lifetime = max(implicit.Lifetime, gap)
+			}
+			if u.CacheRead > 0 {
+				implicit.LeastCached = min(implicit.LeastCached, u.CacheRead)
+				implicit.CacheWrite, implicit.CacheWriteLong, implicit.LongLifetime = 0, 0, 0
+				implicit.LongRates.CacheWrite, implicit.LongRates.CacheWriteLong = 0, 0
+			}
+			last = rec
+		}
+	}
+	return implicit
 }
 
 // caching sets what the usage of all requests says about the provider's cache.

@@ -72,6 +72,12 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 	if err != nil {
 		return nil, err
 	}
+	if r.result.Budget < 1 {
+		r.result.Budget, r.result.Ended = 0, fmt.Sprintf("cannot run in a window of %d tokens: the system prompt and the tools take %d: set a larger one",
+			r.result.ContextWindow, r.result.ContextWindow-r.window)
+		r.withhold()
+		return r.result, nil
+	}
 	model := o.Model
 	if model == nil {
 		model = models.Offline{Tokenizer: r.tokenizer}
@@ -150,10 +156,7 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 	if o.Recall || b.biller != nil {
 		r.result.Recall = &Recall{}
 	}
-	if r.result.Budget = r.window - tiktoken.ReplyPriming; r.result.Budget < 1 {
-		return nil, fmt.Errorf("replay: the context window is %d: the system prompt and the tools take %d tokens, and an answer begins with %d: set a larger one",
-			window, window-r.window, tiktoken.ReplyPriming)
-	}
+	r.result.Budget = r.window - tiktoken.ReplyPriming
 	return r, nil
 }
 

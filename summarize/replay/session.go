@@ -124,7 +124,7 @@ func (s *Session) price(ctx context.Context, b *basis, counter chat.Tokenizer) e
 	}
 	if b.largest > 0 {
 		check := check(s.Recording, s.Prices)
-		b.biller.check = check
+		b.biller.check, b.biller.prices = check, check.Prices
 		var counted, reported []float64
 		for _, q := range recorded {
 			if q.step.Usage.Input > 0 {

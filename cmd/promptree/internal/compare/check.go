@@ -54,9 +54,8 @@ type checkedRow struct {
 
 // checkedRows returns a row for each request with recorded usage.
 func checkedRows(s source, c *replay.Check) (rows []checkedRow) {
-	prices := s.session.Prices
 	for rec, foretold := range c.Foretold() {
-		u, charged, kept := rec.Usage, prices.Of(rec.Usage).Total(), prices.Of(foretold).Total()
+		u, charged, kept := rec.Usage, c.Prices.Of(rec.Usage).Total(), c.Prices.Of(foretold).Total()
 		rows = append(rows, checkedRow{
 			Session: s.path, Request: len(rows) + 1, Line: rec.Line, Time: rec.Time.UTC().Format(time.RFC3339), Input: u.Input, Output: u.Output,
 			Read: u.CacheRead, Foretold: foretold.CacheRead, Outcome: c.Outcome(rec.Line), Recorded: charged, Kept: kept, Error: kept - charged,

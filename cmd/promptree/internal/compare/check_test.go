@@ -108,6 +108,58 @@ func TestReadsAreComparedInTheStepsInWhichTheProviderCountsThem(t *testing.T) {
 	require.Contains(t, outputOf(t, append([]string{"-details"}, args...)...), "to the step of 128 tokens")
 }
 
+// Such a provider charges nothing for writes and promises no lifetime, whatever prices are given.
+func TestARecordingWithoutWritesIsOfAProviderThatCachesByItself(t *testing.T) {
+	reads := func(_, input, common int) chat.Usage {
+		return chat.Usage{Input: input, CacheRead: common - common%64, Output: 500}
+	}
+	for name, tt := range map[string]struct {
+		every  time.Duration
+		prices string
+		usage  func(n, input, common int) chat.Usage
+	}{
+		"prices of another provider":       {time.Minute, "claude-opus-4-5", reads},
+		"prices with writes":               {time.Minute, "input=0.6,read=0.11,write=0.75,output=2.2", reads},
+		"gaps above the usual lifetime":    {12 * time.Minute, "input=0.6,read=0.11,output=2.2", reads},
+		"gaps above an hour":               {90 * time.Minute, "claude-opus-4-5", reads},
+		"fewer tokens than another caches": {time.Minute, "input=0.6,read=0.11,output=2.2,least=9000", reads},
+		"reads that begin late": {12 * time.Minute, "input=0.6,read=0.11,output=2.2", func(n, input, common int) chat.Usage {
+			if n < 5 {
+				common = 0
+			}
+			return reads(n, input, common)
+		}},
+	} {
+		runs, _ := ranJSON(t, program.ExitOK, "-prices", tt.prices, "-policy", "a3s", claudeCode(t, 20, tt.every, tt.usage))
+		c := runs[0].Check
+		require.Empty(t, c.Failed, name)
+		require.Equal(t, c.Requests, c.Exact+c.Restarts, name)
+		require.Zero(t, c.Outlived, name)
+		require.InDelta(t, c.Recorded, c.Kept, 1e-9, name)
+		require.InEpsilon(t, c.Recorded, runs[0].Bill.Kept, 0.03, name)
+	}
+}
+
+// The other windows, policies and sessions have their figures.
+func TestAWindowThatIsTooSmallIsSaidInItsPlace(t *testing.T) {
+	session := claudeCode(t, 20, time.Minute, cached)
+	args := []string{"-prices", "claude-opus-4-5", "-window", "4000,9000,64000", "-policy", "frugal,a3s", session}
+	runs, _ := ranJSON(t, program.ExitFailed, args...)
+	require.Len(t, runs, 9)
+	for i, r := range runs {
+		small := i == 1 || i == 2
+		require.Equal(t, small, strings.HasPrefix(r.Ended, "cannot run in a window of 4000 tokens: the system prompt and the tools take "), r.Ended)
+		require.NotNil(t, r.Bill)
+		require.Equal(t, !small, r.Requests.Number == 20)
+	}
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, program.ExitFailed, Main(t.Context(), append([]string{"-details"}, args...), &stdout, &stderr))
+	require.Contains(t, stdout.String(), "cannot run in a window of 4000 tokens")
+	require.Contains(t, stdout.String(), "The system prompt and the tools take 100.0% of it")
+	require.Regexp(t, `The system prompt and the tools take 5\d\.\d% of it`, stdout.String())
+	require.Contains(t, stdout.String(), "window: 64,000 tokens\ndollars")
+}
+
 func TestNoDollarsAreShownIfTheCheckFails(t *testing.T) {
 	uncached := claudeCode(t, 20, time.Minute, func(_, input, _ int) chat.Usage { return chat.Usage{Input: input, Output: 500} })
 	dear := claudeCode(t, 20, time.Minute, func(n, input, common int) chat.Usage { // a third is never read

@@ -72,7 +72,7 @@ code is 1 if a policy did not reach the end of a session. The flags:
 	flags.StringVar(&o.prices.summaries, "summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
 	catalogue := flags.String("models", "", sessionfile.ModelsUsage)
 	flags.DurationVar(&o.prices.lifetime, "ttl", 0, "lifetime of the provider's cache (default what the recording asked for, else the model's)")
-	flags.BoolVar(&o.unchecked, "unchecked", false, "show dollars of sessions whose recorded usage the cost model does not reproduce within 2% too")
+	flags.BoolVar(&o.unchecked, "unchecked", false, "show dollars of sessions whose recorded usage the cost model does not reproduce within 5% too")
 	flags.BoolVar(&o.recall, "recall", false, "measure without prices too what prompts show of what answers need again")
 	flags.BoolVar(&o.check, "check", false, "check the cost model against the recorded usage, request by request, instead of replaying")
 	flags.BoolVar(&o.salvage, "salvage", false, sessionfile.SalvageUsage)

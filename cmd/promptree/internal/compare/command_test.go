@@ -247,7 +247,6 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check needs recorded usage"},
 		{"an unknown format", []string{"-format", "xml", good}, `-format: unknown format "xml": name text or json`},
 		{"one bad window of two", []string{"-window", "64000,", good}, `-window: "" is not a number`},
-		{"a window that the system prompt fills", []string{"-prices", "claude-opus-4-5", "-window", "2000", generatedSession}, "generated.jsonl: replay: the context window is 2000: the system prompt"},
 		{"a session that does not exist", []string{missing}, "missing.jsonl"},
 		{"a session that does not exist, among others", []string{good, missing}, "missing.jsonl"},
 		{"a session that is a folder", []string{t.TempDir()}, "is a directory"},

@@ -70,7 +70,7 @@ func unknownPrices(table *modelinfo.Table, model string) bool {
 	return err != nil
 }
 
-const pricesExample = "-prices input=3,read=0.3,write=3.75,output=15, in dollars a million tokens"
+const pricesExample = "-prices input=3,read=0.3,output=15, in dollars a million tokens"
 
 // named returns the prices of a model, or those of a list such as
 // "input=5,read=0.5,write=6.25,output=25,least=4096", which a flag gives.

@@ -24,7 +24,7 @@ func TestPricesAreNamedOrListed(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for name, want := range map[string]string{
-		"gpt-9":   `the prices of model "gpt-9" are unknown: give them by -prices input=3,read=0.3,write=3.75,output=15, in dollars a million tokens`,
+		"gpt-9":   `the prices of model "gpt-9" are unknown: give them by -prices input=3,read=0.3,output=15, in dollars a million tokens`,
 		"input=x": `-prices: "input=x"`, "in=5": "the names are input, read, write, output and least", "input=-5": "Prices.Rates.Input is -5",
 	} {
 		_, err := pricing{table: modelinfo.Published()}.named("-prices", name)

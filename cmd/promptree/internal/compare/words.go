@@ -18,7 +18,11 @@ func words(s *source, runs []*Run) string {
 	if s.model != "" {
 		fmt.Fprintf(&b, " to %s", s.model)
 	}
-	fmt.Fprintf(&b, "\nwindow: %s tokens%s\n%s\n", number(first.ContextWindow), origin(s, first.ContextWindow), dollarsHold(s, runs))
+	fmt.Fprintf(&b, "\nwindow: %s tokens%s\n", number(first.ContextWindow), origin(s, first.ContextWindow))
+	if c := first.Check; c != nil && 2*c.Fixed > first.ContextWindow {
+		fmt.Fprintf(&b, "The system prompt and the tools take %s of it, which no policy can save.\n", share(min(c.Fixed, first.ContextWindow), first.ContextWindow))
+	}
+	b.WriteString(dollarsHold(s, runs) + "\n")
 	if said := allEqual(runs); said != "" {
 		b.WriteString("\n" + said)
 		return b.String()
