@@ -21,12 +21,12 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 		since []entry.Entry // of the answered message
 		want  []string      // texts of the path behind it; nil for a conflict
 	}{
-		"nothing was said":          {[]entry.Entry{{Body: entry.Custom{Name: "x"}}}, []string{"custom", "Answer.", "usage"}},
-		"the user went on":          {[]entry.Entry{user("And?")}, []string{"Answer.", "usage", "And?"}},
-		"the user went on twice":    {[]entry.Entry{{Body: entry.Custom{Name: "x"}}, user("And?"), usage, {Body: entry.Shell{Command: "ls"}}}, []string{"custom", "Answer.", "usage", "And?", "usage", "shell"}},
-		"somebody else answered":    {[]entry.Entry{user("And?"), said(chat.AssistantMessage("No."))}, nil},
-		"somebody else calls tools": {[]entry.Entry{said(call), said(chat.ToolResult("c", "ships"))}, nil},
-		"it was compacted":          {[]entry.Entry{user("And?"), {Body: entry.Compaction{Messages: []chat.Message{chat.UserMessage("Summary.")}}}}, nil},
+		"nothing was said":                {[]entry.Entry{{Body: entry.Custom{Name: "x"}}}, []string{"custom", "Answer.", "usage"}},
+		"the user went on":                {[]entry.Entry{user("And?")}, []string{"Answer.", "usage", "And?"}},
+		"what was paid is not paid twice": {[]entry.Entry{{Body: entry.Custom{Name: "x"}}, user("And?"), usage, {Body: entry.Shell{Command: "ls"}}}, []string{"custom", "Answer.", "usage", "And?", "shell"}},
+		"somebody else answered":          {[]entry.Entry{user("And?"), said(chat.AssistantMessage("No."))}, nil},
+		"somebody else calls tools":       {[]entry.Entry{said(call), said(chat.ToolResult("c", "ships"))}, nil},
+		"it was compacted":                {[]entry.Entry{user("And?"), {Body: entry.Compaction{Messages: []chat.Message{chat.UserMessage("Summary.")}}}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &storage.Memory{}

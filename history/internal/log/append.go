@@ -201,11 +201,8 @@ func (l *Log) since(ctx context.Context, id string) (parent string, again []entr
 	if again, err = r.List(ctx, nodes); err != nil {
 		return "", nil, err
 	}
+	again = slices.DeleteFunc(again, func(e entry.Entry) bool { return e.Type() == entry.TypeUsage }) // what was paid once
 	for i := range again {
-		if u, ok := again[i].Body.(entry.Usage); ok && u.Of == "" {
-			u.Of = again[i].Parent
-			again[i].Body = u
-		}
 		again[i].ID, again[i].Parent = "", ""
 	}
 	return p.Nodes[at+first].ID, again, nil
