@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/model"
@@ -18,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/internal/toolbox"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
@@ -30,6 +32,8 @@ type Options struct {
 	// Prompt and Tools of that conversation, see [Conversation].
 	Prompt elements.Node
 	Tools  []chat.Toolbox
+	// CallLimit is how long a call of one of Tools may take. Defaults to 10 minutes.
+	CallLimit time.Duration
 	// Choose returns the conversation of a request, for several agents or sessions. Tell them apart by ctx.AgentName
 	// and ctx.SessionID, and agents that run in parallel by ctx.Branch. Choose is called before each request and must
 	// return the same compactor for the same conversation. If it returns a Conversation without a compactor, the
@@ -98,9 +102,7 @@ func (o Options) conversation(ctx agent.ReadonlyContext) (Conversation, bool, er
 	} else if ctx.AgentName() != o.Agent {
 		return c, false, nil
 	}
-	if c.Tools == nil {
-		c.Tools = o.Tools
-	}
+	c.Tools = toolbox.Or(c.Tools, o.Tools)
 	if c.Compactor != nil && c.Compactor.Session == nil {
 		return c, false, errors.New("adkagent: the compactor has no session: set Compactor.Session")
 	}

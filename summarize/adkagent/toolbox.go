@@ -18,7 +18,7 @@ import (
 // Tools returns the tools of [Options].Tools, such as those of recall.Tools, by which the agent reads and searches what its
 // prompt no longer shows. Add them to the agent's tools. The options are those of the plugin.
 func Tools(o Options) ([]tool.Tool, error) {
-	boxes := toolbox.New(o.Tools, o.Compactor)
+	boxes := toolbox.New(o.Tools, o.Compactor, o.CallLimit)
 	declared, err := boxes.Fixed()
 	if err != nil {
 		return nil, err

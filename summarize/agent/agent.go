@@ -47,6 +47,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,9 @@ type Agent struct {
 
 	boxes    *toolbox.Boxes
 	declared []chat.Tool // of Tools, in the target now
+	counted  []chat.Tool // the tools that were counted last
+	model    string      // for which they were
+	tokens   int         // of counted
 	unpriced bool        // it was said that a price is not known
 }
 
@@ -171,95 +175,125 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 			err = a.Compactor.Session.Redacted(ctx, err)
 		}
 	}()
-	if a.Compactor == nil {
-		return answer, errNoCompactor
-	}
-	if said, err := newest(ctx, a.Compactor.Session); err != nil {
+	prompt, err := a.begin(ctx)
+	if err != nil {
 		return answer, err
-	} else if said == "" && a.Compactor.Session != nil {
-		return answer, ErrNothingSaid
+	}
+	shown, err := a.request(ctx, prompt, &answer)
+	write, done := callback.Outlive(ctx) // append even if the context ends now
+	defer done()
+	if _, empty := errors.AsType[*chat.EmptyError](err); empty && ctx.Err() == nil {
+		if err = a.wasEmpty(write, answer); err == nil {
+			answer.GoOn, err = a.endTurn(ctx, prompt, shown)
+		}
+		return answer, err
+	}
+	if err != nil {
+		return answer, err
+	}
+	added, err := a.place(write, shown, answer)
+	if err != nil {
+		return answer, fmt.Errorf("agent: appending the answer: %w", err)
+	}
+	answer.Entry = added.ID
+	calls := answer.Response.Message.ToolCalls
+	switch {
+	case len(calls) == 0:
+		answer.GoOn, err = a.endTurn(ctx, prompt, answer.Entry)
+		return answer, err
+	case cutOff(answer.Response):
+		answer.Results, err = a.answerCut(write, added, calls)
+	default:
+		answer.Open, answer.Results, err = a.answerCalls(ctx, calls)
+	}
+	answer.GoOn = err == nil && len(answer.Open) == 0
+	return answer, err
+}
+
+// begin returns the prompt of a step, once what comes before its request is done.
+func (a *Agent) begin(ctx context.Context) (elements.Node, error) {
+	if a.Compactor == nil {
+		return nil, errNoCompactor
+	}
+	if s := a.Compactor.Session; s != nil { // else the compactor returns the error
+		if said, err := saidSince(ctx, s, ""); err != nil {
+			return nil, err
+		} else if !said {
+			return nil, ErrNothingSaid
+		}
 	}
 	prompt, err := a.offer(ctx)
 	if err == nil {
 		err = a.boxes.BeforeStep(ctx)
 	}
-	if err != nil {
-		return answer, err
-	}
+	return prompt, err
+}
+
+// request renders the prompt and asks the model, with a smaller request each time one is refused as too large. It returns
+// the session's leaf that the prompt shows.
+func (a *Agent) request(ctx context.Context, prompt elements.Node, answer *Answer) (leaf string, err error) {
 	var refused error
-	leaf := "" // of the session that the prompt shows
-	for {
+	for ; ; answer.Refusals++ {
 		result, err := a.render(ctx, prompt, refused)
 		if refused != nil && errors.Is(err, refused) { // nothing was tried
 			if _, tried := errors.AsType[*summarize.RecoveryError](err); !tried {
-				return answer, fmt.Errorf("agent: asking the model: %w", refused)
+				return leaf, fmt.Errorf("agent: asking the model: %w", refused)
 			}
 		}
 		if err != nil {
-			return answer, err
+			return leaf, err
 		}
 		answer.Result = result
-		if leaf = a.Compactor.Shown(result); leaf == "" {
-			leaf = a.Compactor.Session.Leaf()
-		}
+		leaf = cmp.Or(a.Compactor.Shown(result), a.Compactor.Session.Leaf())
 		if answer.Response, refused = a.ask(ctx, result); refused == nil {
-			break
-		}
-		if _, empty := errors.AsType[*chat.EmptyError](refused); empty && ctx.Err() == nil {
-			answer.GoOn, err = a.endEmpty(ctx, prompt, answer)
-			return answer, err
+			return leaf, nil
 		}
 		_, inCallback := errors.AsType[*policy.CallbackError](refused)
-		if ctx.Err() != nil && !inCallback {
-			return answer, context.Cause(ctx)
-		}
-		if !summarize.Recoverable(refused) || inCallback {
-			return answer, fmt.Errorf("agent: asking the model: %w", refused)
-		}
-		answer.Refusals++
-	}
-	entries := []entry.Entry{
-		{Body: entry.Message{Message: answer.Response.Message}},
-		{Body: a.Compactor.Usage(answer.Result, answer.Response, "")},
-	}
-	write, done := callback.Outlive(ctx) // append even if the context ends now
-	defer done()
-	again := false // the answer before was cut off too
-	if cutOff(answer.Response) {
-		if again, err = a.wasCutOff(write); err != nil {
-			return answer, fmt.Errorf("agent: appending the answer: %w", err)
+		switch {
+		case ctx.Err() != nil && !inCallback:
+			return leaf, context.Cause(ctx)
+		case inCallback || !summarize.Recoverable(refused):
+			return leaf, fmt.Errorf("agent: asking the model: %w", refused)
 		}
 	}
-	added, err := a.place(write, leaf, entries)
-	if err != nil {
-		return answer, fmt.Errorf("agent: appending the answer: %w", err)
+}
+
+// wasEmpty reports an answer that says nothing, and appends its usage.
+func (a *Agent) wasEmpty(ctx context.Context, answer Answer) error {
+	usage := answer.Response.Usage
+	a.Compactor.Emit(ctx, event.Event{Kind: event.Empty, Asked: event.Asked{Model: a.Compactor.Current().Name, Usage: usage}})
+	if usage == (chat.Usage{}) {
+		return nil
 	}
-	answer.Entry = added[0].ID
-	if calls := answer.Response.Message.ToolCalls; len(calls) > 0 {
-		if cutOff(answer.Response) {
-			answer.Results, err = a.answerCut(write, calls, again)
-			answer.GoOn = err == nil
-			return answer, err
-		}
-		answer.Open, answer.Results, err = a.answerCalls(ctx, calls)
-		answer.GoOn = err == nil && len(answer.Open) == 0
-		return answer, err
+	if _, err := a.Compactor.Session.Add(ctx, entry.Entry{Body: a.Compactor.Usage(answer.Result, answer.Response, "")}); err != nil {
+		return fmt.Errorf("agent: appending the usage of an empty answer: %w", err)
 	}
-	if answer.GoOn, err = a.Compactor.AfterTurn(ctx, prompt); err != nil && ctx.Err() != nil {
-		return answer, context.Cause(ctx)
+	return nil
+}
+
+// endTurn compacts after a turn if the policy says so, and reports whether there is more to answer: what was said since an
+// entry, or what the policy says.
+func (a *Agent) endTurn(ctx context.Context, prompt elements.Node, since string) (goOn bool, err error) {
+	goOn, err = a.Compactor.AfterTurn(ctx, prompt)
+	if err != nil && ctx.Err() != nil {
+		return goOn, context.Cause(ctx)
 	} // if the prompt does not fit now, the next step returns the error
-	if last, err := newest(write, a.Compactor.Session); err == nil && last != answer.Entry {
-		answer.GoOn = true
-	}
-	return answer, nil
+	said, err := saidSince(ctx, a.Compactor.Session, since)
+	return goOn || said && err == nil, nil
 }
 
 // placing is how often something is added while other processes write.
 const placing = 5
 
-// place adds an answer behind the entry up to which the model was asked.
-func (a *Agent) place(ctx context.Context, leaf string, entries []entry.Entry) ([]entry.Entry, error) {
-	return a.refreshed(ctx, func() ([]entry.Entry, error) { return a.Compactor.Session.AddBehind(ctx, leaf, entries...) })
+// place adds an answer and its usage behind the entry up to which the model was asked, and returns the answer's entry.
+func (a *Agent) place(ctx context.Context, leaf string, answer Answer) (entry.Entry, error) {
+	said := entry.Entry{Body: entry.Message{Message: answer.Response.Message}}
+	usage := entry.Entry{Body: a.Compactor.Usage(answer.Result, answer.Response, "")}
+	added, err := a.refreshed(ctx, func() ([]entry.Entry, error) { return a.Compactor.Session.AddBehind(ctx, leaf, said, usage) })
+	if err != nil {
+		return entry.Entry{}, err
+	}
+	return added[0], nil
 }
 
 // add adds messages, behind what other processes say meanwhile.
@@ -303,21 +337,18 @@ func (a *Agent) answerCalls(ctx context.Context, calls []chat.ToolCall) (open []
 	return open, results, err
 }
 
-// newest returns the id of the last message on the path to the session's leaf, or "" if there is none.
-func newest(ctx context.Context, s *history.Session) (string, error) {
-	if s == nil {
-		return "", nil // the compactor returns the error
-	}
+// saidSince reports whether something was said since an entry; "" means at all.
+func saidSince(ctx context.Context, s *history.Session, id string) (bool, error) {
 	for e, err := range s.Back(ctx, "") {
-		if err != nil {
-			return "", err
+		if err != nil || e.ID == id {
+			return false, err
 		}
 		switch e.Type() {
 		case entry.TypeMessage, entry.TypeShell, entry.TypeCustomMessage, entry.TypeBranchSummary, entry.TypeBranch:
-			return e.ID, nil
+			return true, nil
 		}
 	}
-	return "", nil
+	return false, nil
 }
 
 // offer has the target declare the agent's tools. It returns the prompt, with a check that it shows what they need.
@@ -332,19 +363,12 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 		prompt = append(nodes, history.All{Session: session})
 	}
 	if a.boxes == nil {
-		a.boxes = toolbox.New(a.Tools, a.Compactor)
-		a.boxes.Limit = a.Limits.Call
-		a.boxes.Failed = func(ctx context.Context, tool string, err error) {
-			a.Compactor.Emit(ctx, event.Event{Kind: event.ToolFailed, Hook: tool, Err: err})
-		}
+		a.boxes = toolbox.New(a.Tools, a.Compactor, a.Limits.Call)
 	}
 	if len(a.Tools)+len(a.declared) == 0 || session == nil || target.Tokenizer == nil { // the compactor returns the error
 		return prompt, nil
 	}
-	count := func(tools []chat.Tool) (n int, err error) {
-		return n, guard(ctx, internal.NameTokenizer, func() { n = target.Tokenizer.CountTools(tools) })
-	}
-	own, err := count(target.Tools)
+	own, err := a.count(ctx, target, target.Tools)
 	if err != nil {
 		return nil, err
 	}
@@ -358,7 +382,7 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 	})
 	tools = append(tools, declared...)
 	if !reflect.DeepEqual(tools, target.Tools) {
-		all, err := count(tools)
+		all, err := a.count(ctx, target, tools)
 		if err != nil {
 			return nil, err
 		}
@@ -369,6 +393,20 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 	}
 	a.declared = declared
 	return elements.Nodes{prompt, check}, nil
+}
+
+// count returns the tokens of tools. Those of the same tools as before are not counted again, so that a tokenizer that
+// learns does not move the budget.
+func (a *Agent) count(ctx context.Context, target policy.Target, tools []chat.Tool) (int, error) {
+	if target.Name == a.model && len(tools) == len(a.counted) && reflect.DeepEqual(tools, a.counted) {
+		return a.tokens, nil
+	}
+	var tokens int
+	err := guard(ctx, internal.NameTokenizer, func() { tokens = target.Tokenizer.CountTools(tools) })
+	if err == nil {
+		a.counted, a.model, a.tokens = tools, target.Name, tokens
+	}
+	return tokens, err
 }
 
 // render renders the prompt, smaller than a refused one. It retries if the prompt needs a summary and making that fails

@@ -96,7 +96,7 @@ func (a *Agent) Run(ctx context.Context, text string) (answer Answer, err error)
 	if _, err := a.offer(ctx); err != nil {
 		return answer, err
 	}
-	if err := a.begin(ctx, text); err != nil {
+	if err := a.say(ctx, text); err != nil {
 		return answer, err
 	}
 	spent := spending{counted: map[string]bool{}}
@@ -123,8 +123,8 @@ func (a *Agent) Run(ctx context.Context, text string) (answer Answer, err error)
 	}
 }
 
-// begin answers the calls that are open, and says a text.
-func (a *Agent) begin(ctx context.Context, text string) error {
+// say answers the calls that are open, and says a text.
+func (a *Agent) say(ctx context.Context, text string) error {
 	view, err := a.Compactor.Session.View(ctx)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -247,6 +248,58 @@ func TestWhatAUserSaysMeanwhileIsAnsweredBehindTheRound(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestWhatAUserSaysDuringAnEmptyAnswerIsAnsweredInTheSameRun(t *testing.T) {
+	var a *agent.Agent
+	a = runner(t, &storage.Memory{}, nil)
+	asked := 0
+	a.Compactor.Target.Model = chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		if asked++; asked == 1 {
+			require.NoError(t, a.Compactor.Session.Append(t.Context(), chat.UserMessage("And the town?")))
+			return chat.Response{Usage: chat.Usage{Input: 7}}, &chat.EmptyError{}
+		}
+		return chat.Response{Message: chat.AssistantMessage("To: " + req.Messages[len(req.Messages)-1].Text())}, nil
+	})
+	answer, err := a.Run(t.Context(), "What is in the harbour?")
+	require.NoError(t, err)
+	require.Equal(t, "To: And the town?", answer.Message().Text())
+	require.Equal(t, 2, asked)
+}
+
+// tallying is a tokenizer that says how often tools are counted.
+type tallying struct {
+	sizing.Estimator
+	times *atomic.Int32
+}
+
+func (c tallying) CountTools(tools []chat.Tool) int {
+	if len(tools) > 0 {
+		c.times.Add(1)
+	}
+	return c.Estimator.CountTools(tools)
+}
+
+func TestAnAgentCountsItsToolsOnceForAllSteps(t *testing.T) {
+	perStep := func(ofAgent bool) int {
+		counted := func(steps int) int {
+			times := &atomic.Int32{}
+			a := runner(t, &storage.Memory{}, func(chat.Request) chat.Message { return chat.AssistantMessage("Counted.") })
+			a.Compactor.Target.Tokenizer = tallying{times: times}
+			if tool := (box{name: "look"}); ofAgent {
+				a.Tools = []chat.Toolbox{tool}
+			} else {
+				a.Compactor.Target.Tools = tool.Declared()
+			}
+			for range steps {
+				_, err := a.Run(t.Context(), "Count.")
+				require.NoError(t, err)
+			}
+			return int(times.Load())
+		}
+		return counted(5) - counted(4)
+	}
+	require.Equal(t, perStep(false), perStep(true), "the compactor's own")
 }
 
 func TestAUserWhoTypesAllTheTimeIsAnsweredInTheEnd(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/model"
@@ -13,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/internal/toolbox"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
@@ -23,6 +25,8 @@ type Options struct {
 	// Prompt and Tools of that conversation, see [Conversation].
 	Prompt elements.Node
 	Tools  []chat.Toolbox
+	// CallLimit is how long a call of one of Tools may take. Defaults to 10 minutes.
+	CallLimit time.Duration
 	// Choose returns the conversation of a run, for a middleware with several, usually by a value in the context. It is
 	// called before each request, at each tool call and after the run, and must return the same compactor for the same
 	// conversation.
@@ -87,9 +91,7 @@ func (o Options) conversation(ctx context.Context) (Conversation, error) {
 			return c, fmt.Errorf("einoagent: Options.Choose: %w", err)
 		}
 	}
-	if c.Tools == nil {
-		c.Tools = o.Tools
-	}
+	c.Tools = toolbox.Or(c.Tools, o.Tools)
 	switch {
 	case c.Compactor == nil:
 		return c, errors.New("einoagent: Options.Choose returned no compactor: set Conversation.Compactor")

@@ -14,7 +14,7 @@ import (
 // prompt no longer shows. Add them to the agent's tools. The options are those of the middleware. An agent that runs in a
 // tool of another has the conversation of that one.
 func Tools(o Options) ([]tool.BaseTool, error) {
-	boxes := toolbox.New(o.Tools, o.Compactor)
+	boxes := toolbox.New(o.Tools, o.Compactor, o.CallLimit)
 	declared, err := boxes.Fixed()
 	if err != nil {
 		return nil, err

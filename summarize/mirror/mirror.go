@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -35,6 +36,8 @@ type Mirror[M any] struct {
 	// Tools that [Mirror.Answer] answers. Whoever owns the list declares them, in [Request.Tools]. A recall.Tools defaults to
 	// the compactor's session and to answers of an eighth of the budget, a [summarize.CompactTool] to the compactor.
 	Tools []chat.Toolbox
+	// CallLimit is how long a call of a tool may take. Defaults to 10 minutes.
+	CallLimit time.Duration
 	// From converts a message. One that holds several, such as the results of parallel calls, is converted to several; one
 	// that holds nothing to none.
 	From func(M) ([]chat.Message, error)
@@ -241,7 +244,8 @@ func (m *Mirror[M]) EndTurn(ctx context.Context, list []M) error {
 }
 
 // Answer answers a call by the toolbox that has the tool; false if none of [Mirror].Tools has it. What goes wrong in a
-// tool, or takes more than ten minutes, is a failed result; the error is that of the context. Calls may overlap.
+// tool, or takes more than CallLimit, is a failed result, and observers of the compactor hear of it (event.ToolFailed); the
+// error is that of the context. Calls may overlap.
 func (m *Mirror[M]) Answer(ctx context.Context, call chat.ToolCall) (chat.Message, bool, error) {
 	if err := m.check(); err != nil {
 		return chat.Message{}, false, err
@@ -250,7 +254,7 @@ func (m *Mirror[M]) Answer(ctx context.Context, call chat.ToolCall) (chat.Messag
 }
 
 func (m *Mirror[M]) toolboxes() *toolbox.Boxes {
-	m.once.Do(func() { m.boxes = toolbox.New(m.Tools, m.Compactor) })
+	m.once.Do(func() { m.boxes = toolbox.New(m.Tools, m.Compactor, m.CallLimit) })
 	return m.boxes
 }
 

@@ -1,7 +1,10 @@
 package mirror_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
@@ -36,6 +40,39 @@ func TestAMirrorAnswersCallsOfItsTools(t *testing.T) {
 	require.False(t, ok)
 	_, _, err = (&mirror.Mirror[chat.Message]{}).Answer(t.Context(), chat.ToolCall{})
 	require.ErrorContains(t, err, "there is no session")
+}
+
+// stuck is a toolbox whose tool never returns.
+type stuck struct{}
+
+func (stuck) Declared() []chat.Tool { return []chat.Tool{{Name: "stuck"}} }
+
+func (stuck) Answer(ctx context.Context, call chat.ToolCall) (chat.Message, bool, error) {
+	<-ctx.Done()
+	return chat.Message{}, true, ctx.Err()
+}
+
+func TestAToolOfAMirrorThatTakesTooLongFailsAndIsReported(t *testing.T) {
+	for limit, text := range map[time.Duration]string{0: "within 10m0s", time.Minute: "within 1m0s"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := compactorOn(t, &history.Session{}, plenty)
+			var failed []string
+			c.Observers = append(c.Observers, summarize.OnEvent(func(e event.Event) {
+				if e.Kind == event.ToolFailed {
+					failed = append(failed, e.Hook+": "+e.Err.Error())
+				}
+			}))
+			m := mirror.New(c)
+			m.Tools, m.CallLimit = []chat.Toolbox{stuck{}}, limit
+			result, ok, err := m.Answer(t.Context(), chat.ToolCall{ID: "x", Name: "stuck"})
+			require.NoError(t, err)
+			require.True(t, ok && result.IsError)
+			require.Contains(t, result.Text(), text)
+			synctest.Wait()
+			require.Len(t, failed, 1)
+			require.Contains(t, failed[0], "stuck: ")
+		})
+	}
 }
 
 func TestAMirrorRefusesToolboxesThatItsPromptDoesNotShow(t *testing.T) {

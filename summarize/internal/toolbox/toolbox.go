@@ -18,13 +18,14 @@ import (
 	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const (
-	// DefaultLimit is how long a call may take if no other limit is given.
-	DefaultLimit = 10 * time.Minute
+	// defaultLimit is how long a call may take if no other limit is given.
+	defaultLimit = 10 * time.Minute
 	// parallel is how many calls are answered at once.
 	parallel = 8
 	// maxReason is the length of the text of a failed result, in bytes.
@@ -33,11 +34,7 @@ const (
 
 // Boxes are the toolboxes of a conversation.
 type Boxes struct {
-	// Limit of a call. Defaults to [DefaultLimit].
-	Limit time.Duration
-	// Failed, if set, is called with each error of a toolbox that is not a mistake of the model, maybe concurrently.
-	Failed func(ctx context.Context, tool string, err error)
-
+	limit     time.Duration // of a call
 	list      []chat.Toolbox
 	turns     []*turn // of each toolbox
 	compactor *summarize.Compactor
@@ -49,9 +46,10 @@ type turn struct {
 	runs atomic.Int32 // such calls that have not returned
 }
 
-// New returns toolboxes of which each call is answered for a compactor's session.
-func New(list []chat.Toolbox, c *summarize.Compactor) *Boxes {
-	b := &Boxes{list: list, compactor: c}
+// New returns toolboxes of which each call is answered for a compactor's session, within a limit, which defaults to ten
+// minutes. The compactor's observers hear of what fails, but of no mistakes of the model.
+func New(list []chat.Toolbox, c *summarize.Compactor, limit time.Duration) *Boxes {
+	b := &Boxes{list: list, compactor: c, limit: cmp.Or(max(0, limit), defaultLimit)}
 	for range list {
 		b.turns = append(b.turns, &turn{held: make(chan struct{}, 1)})
 	}
@@ -61,11 +59,19 @@ func New(list []chat.Toolbox, c *summarize.Compactor) *Boxes {
 // For returns the toolboxes for another compactor's session: the same, if the list is.
 func (b *Boxes) For(c *summarize.Compactor, list []chat.Toolbox) *Boxes {
 	if len(list) == 0 || len(b.list) != len(list) || &list[0] != &b.list[0] {
-		return New(list, c)
+		return New(list, c, b.limit)
 	}
 	other := *b
 	other.compactor = c
 	return &other
+}
+
+// Or returns the toolboxes of a conversation, the others if it has none of its own.
+func Or(list, others []chat.Toolbox) []chat.Toolbox {
+	if list == nil {
+		return others
+	}
+	return list
 }
 
 // Fixed returns the tools of all toolboxes, for who declares them once.
@@ -197,8 +203,8 @@ func (b *Boxes) answer(ctx context.Context, call chat.ToolCall, of int, slots ch
 		if err != nil {
 			return chat.Message{}, false, err
 		}
-		if a.failed != nil && b.Failed != nil {
-			b.Failed(ctx, call.Name, a.failed)
+		if a.failed != nil {
+			b.compactor.Emit(ctx, event.Event{Kind: event.ToolFailed, Hook: call.Name, Err: a.failed})
 		}
 		if a.ok {
 			return a.result, true, nil
@@ -226,8 +232,7 @@ func (b *Boxes) ask(ctx context.Context, at int, box chat.Toolbox, call chat.Too
 	}
 	slots <- struct{}{} // after the turn, so that no call that waits for its turn holds one
 	defer func() { <-slots }()
-	limit := cmp.Or(b.Limit, DefaultLimit)
-	a, err := guard.Call(ctx, "tool "+plaintext.OneLine(call.Name, 128), limit, func(ctx context.Context) (answered, error) {
+	a, err := guard.Call(ctx, "tool "+plaintext.OneLine(call.Name, 128), b.limit, func(ctx context.Context) (answered, error) {
 		if alone {
 			t.runs.Add(1)
 			defer t.runs.Add(-1)
