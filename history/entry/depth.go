@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // maxDepth is the maximum number of levels of objects and arrays in a line that is written, its own object included.
@@ -31,7 +33,7 @@ func (e *DepthError) Error() string {
 // err if there is none.
 func unencodable(err error, visit func(*visitor)) error {
 	visit(&visitor{value: func(path string, value []byte) []byte {
-		depth, at := depth(value)
+		depth, at := plainjson.Depth(value, maxDepth)
 		if depth > maxDepth {
 			above := 1 + strings.Count(path, ".") + strings.Count(path, "[") // the line's object, and the levels that the path leads through
 			err = &DepthError{Path: path + pathTo(value, at), Depth: above + depth, Max: maxDepth}
@@ -45,31 +47,11 @@ func unencodable(err error, visit func(*visitor)) error {
 
 // CheckDepth returns a [*DepthError] if a line is nested too deep to be written.
 func CheckDepth(line []byte) error {
-	depth, at := depth(line)
+	depth, at := plainjson.Depth(line, maxDepth)
 	if depth <= maxDepth {
 		return nil
 	}
 	return &DepthError{Path: strings.TrimPrefix(pathTo(line, at), "."), Depth: depth, Max: maxDepth}
-}
-
-// depth returns the number of levels of objects and arrays in a value, and where the first one deeper than maxDepth
-// starts.
-func depth(value []byte) (deepest, at int) {
-	depth := 0
-	for i := range tokens(value) {
-		switch value[i] {
-		case '{', '[':
-			depth++
-			if depth > deepest {
-				if deepest = depth; depth == maxDepth+1 {
-					at = i
-				}
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return deepest, at
 }
 
 // pathTo returns the path to the token at a place in a value, such as ".a[0].b". In a long path the middle is left out.

@@ -1,7 +1,6 @@
 package entry
 
 import (
-	"bytes"
 	"encoding/json"
 	"iter"
 	"strings"
@@ -20,7 +19,7 @@ func tokens(value []byte) iter.Seq2[int, int] {
 				continue
 			case '{', '}', '[', ']', ':', ',':
 			case '"':
-				end = stringEnd(value, i)
+				end = plainjson.TextEnd(value, i)
 			default:
 				for end < len(value) && strings.IndexByte("{}[]:,\" \t\r\n", value[end]) < 0 {
 					end++
@@ -30,24 +29,6 @@ func tokens(value []byte) iter.Seq2[int, int] {
 				return
 			}
 			i = end
-		}
-	}
-}
-
-// stringEnd returns the end of the JSON string that starts at a place.
-func stringEnd(value []byte, start int) int {
-	for i := start + 1; ; {
-		n := bytes.IndexByte(value[i:], '"')
-		if n < 0 {
-			return len(value)
-		}
-		i += n + 1
-		escapes := 0
-		for value[i-2-escapes] == '\\' { // stops at the opening quote at the latest
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package plainjson encodes JSON without the escapes that encoding/json adds for HTML. People and models read it more
-// easily, and decoding and encoding it again does not change it.
+// easily, and decoding and encoding it again does not change it. It also measures JSON that is not decoded.
 package plainjson
 
 import (
@@ -30,4 +30,43 @@ func Unmarshal(data []byte, v any) error {
 		return other // its text describes a truncated value better
 	}
 	return err
+}
+
+// Depth returns the number of levels of objects and lists in JSON, and where the first one deeper than most starts, 0 if
+// none is.
+func Depth(data []byte, most int) (deepest, at int) {
+	level := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			i = TextEnd(data, i) - 1
+		case '{', '[':
+			if level++; level > deepest {
+				if deepest = level; level == most+1 {
+					at = i
+				}
+			}
+		case '}', ']':
+			level--
+		}
+	}
+	return deepest, at
+}
+
+// TextEnd returns the index after the JSON string that starts at a place, the length of the data if it does not end.
+func TextEnd(data []byte, start int) int {
+	for i := start + 1; ; {
+		n := bytes.IndexByte(data[i:], '"')
+		if n < 0 {
+			return len(data)
+		}
+		i += n + 1
+		escapes := 0
+		for data[i-2-escapes] == '\\' { // stops at the opening quote at the latest
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
+		}
+	}
 }

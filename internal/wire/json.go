@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // Kind is the kind of a JSON value, as errors name it.
@@ -107,7 +109,7 @@ func skipValue(raw []byte, i int) int {
 	for ; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
-			i = skipText(raw, i) - 1
+			i = plainjson.TextEnd(raw, i) - 1
 		case '{', '[':
 			depth++
 			continue
@@ -129,20 +131,6 @@ func skipValue(raw []byte, i int) int {
 
 func endsWord(b byte) bool {
 	return b == ',' || b == ']' || b == '}' || b == ' ' || b == '\t' || b == '\r' || b == '\n'
-}
-
-// skipText returns the index after the text that begins at i.
-func skipText(raw []byte, i int) int {
-	for i++; ; i++ {
-		i += bytes.IndexByte(raw[i:], '"')
-		escapes := 0
-		for raw[i-1-escapes] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i + 1
-		}
-	}
 }
 
 // unquote decodes a JSON string. Half a surrogate pair becomes U+FFFD, and is an error.

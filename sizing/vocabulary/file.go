@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/regular"
 )
 
@@ -130,30 +131,11 @@ const (
 // UnmarshalJSON reads a stage and keeps its text, to print it where it is refused.
 func (s *stage) UnmarshalJSON(data []byte) error {
 	type plain stage
-	if s.text = data; len(data) > maxStage || depthOf(data) > maxDepth {
+	deep, _ := plainjson.Depth(data, maxDepth)
+	if s.text = data; len(data) > maxStage || deep > maxDepth {
 		return s.unsupported("stage that is too large or too deep")
 	}
 	return json.Unmarshal(data, (*plain)(s))
-}
-
-// depthOf returns how deep the objects and lists of valid JSON are.
-func depthOf(data []byte) (deepest int) {
-	depth, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{', c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}', c == ']':
-			depth--
-		}
-	}
-	return deepest
 }
 
 func (s *stage) unsupported(what string) error {

@@ -106,10 +106,11 @@ func decode(arguments []byte, schema *jsonschema.Resolved, in any) error {
 		arguments = []byte("{}")
 	}
 	var object map[string]any
+	deep, _ := plainjson.Depth(arguments, maxDepth)
 	switch {
 	case len(arguments) > maxArguments:
 		return fmt.Errorf("have %d bytes: give at most %d", len(arguments), maxArguments)
-	case depth(arguments) > maxDepth:
+	case deep > maxDepth:
 		return fmt.Errorf("have more than %d levels of objects and arrays: give fewer", maxDepth)
 	case json.Unmarshal(arguments, &object) != nil:
 		return errors.New("are not a JSON object: write texts in quotes and numbers without")
@@ -126,26 +127,6 @@ func decode(arguments []byte, schema *jsonschema.Resolved, in any) error {
 		return fmt.Errorf("do not fit its schema: %w", err)
 	}
 	return nil
-}
-
-// depth returns the number of objects and arrays within each other in JSON.
-func depth(data []byte) (most int) {
-	level, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			level++
-			most = max(most, level)
-		case c == '}' || c == ']':
-			level--
-		}
-	}
-	return most
 }
 
 // messageOf returns what a function returned as a message.
