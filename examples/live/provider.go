@@ -149,7 +149,7 @@ func openOpenAI(ctx context.Context, w wanted) (served, error) {
 			return served{}, folderagent.UsageError{Err: fmt.Errorf("-window is missing: %w", err)}
 		}
 	}
-	s.countBy(counters.For(w.name, w.vocabularies...), func(t chat.Tokenizer) chat.Tokenizer { return openai.Counter(w.api, t) })
+	s.countBy(counters.For(w.name, w.vocabularies...), func(t chat.Tokenizer) chat.Tokenizer { return openai.Counter(w.api, openai.OptionsFor(w.name), t) })
 	return s, nil
 }
 

@@ -143,20 +143,28 @@ func (o *Object) Skip(names ...string) {
 	}
 }
 
-// Put restores a field that was read, so that [Object.Remainder] holds it.
+// Put sets a field, or restores one that was read, so that [Object.Remainder] holds it. Nil sets nothing.
 func (o *Object) Put(name string, raw json.RawMessage) {
-	if raw != nil {
-		o.fields[name] = raw
+	if raw == nil {
+		return
 	}
+	if o.fields == nil {
+		o.fields = map[string]json.RawMessage{}
+	}
+	o.fields[name] = raw
 }
 
 // PutText sets a field to a text.
 func (o *Object) PutText(name, s string) {
 	raw, _ := json.Marshal(s) // strings always encode
-	if o.fields == nil {
-		o.fields = map[string]json.RawMessage{}
+	o.Put(name, raw)
+}
+
+// Add sets the fields of another object that are not null.
+func (o *Object) Add(other *Object) {
+	for _, name := range other.Rest() {
+		o.Put(name, other.Look(name))
 	}
-	o.fields[name] = raw
 }
 
 // Rest returns the names of the fields that were not read and are not null, in order.

@@ -69,7 +69,7 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 				compactor := &summarize.Compactor{
 					Session: session,
 					Policy:  policy.Policy{Ask: policy.Ask{Judge: policy.Judge{Off: true}}},
-					Target:  policy.Target{Model: model, Tokenizer: openai.Counter(api, tokenizer), Budget: budget, Tools: tools},
+					Target:  policy.Target{Model: model, Tokenizer: openai.Counter(api, openai.Options{}, tokenizer), Budget: budget, Tools: tools},
 					Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 						require.NoError(t, e.Err)
 						if e.Kind == event.Done {

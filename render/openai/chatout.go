@@ -328,28 +328,38 @@ func (o Options) fields(kept object) map[string]any {
 }
 
 func (c *chatWriter) call(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
-	kept := objectOf([]byte(call.Signature))
-	if kept.text("type") == customCall {
-		return sdk.ChatCompletionMessageToolCallUnionParam{OfCustom: &sdk.ChatCompletionMessageCustomToolCallParam{
+	fields, custom := callFields(call)
+	sent := c.options.fields(fields)
+	if custom {
+		out := sdk.ChatCompletionMessageCustomToolCallParam{
 			ID: call.ID, Custom: sdk.ChatCompletionMessageCustomToolCallCustomParam{Name: call.Name, Input: call.Arguments},
-		}}
+		}
+		if len(sent) > 0 {
+			out.SetExtraFields(sent)
+		}
+		return sdk.ChatCompletionMessageToolCallUnionParam{OfCustom: &out}
 	}
 	out := sdk.ChatCompletionMessageFunctionToolCallParam{
 		ID: call.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.Name, Arguments: call.Arguments},
 	}
-	if kept.text("type") == chatFields {
-		if sent := c.options.fields(kept); len(sent) > 0 {
-			out.SetExtraFields(sent)
-		}
+	if len(sent) > 0 {
+		out.SetExtraFields(sent)
 	}
 	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &out}
 }
 
-// customCall is the type of a call whose arguments are free text and not JSON.
-const customCall = parts.CustomCall
-
-// chatFields is the type of a part or a signature with fields that package chat has no place for.
-const chatFields = completions.Fields
+// callFields returns the fields of a call that package chat has no place for, and reports whether its arguments are free
+// text and not JSON.
+func callFields(call chat.ToolCall) (fields object, custom bool) {
+	kept := objectOf([]byte(call.Signature))
+	switch kept.text("type") {
+	case dialect.Fields:
+		return kept, false
+	case parts.CustomCall:
+		return objectOf(kept[dialect.Fields]), true
+	}
+	return nil, false
+}
 
 func chatTools(tools []chat.Tool) []sdk.ChatCompletionToolUnionParam {
 	var out []sdk.ChatCompletionToolUnionParam

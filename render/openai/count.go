@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
@@ -12,19 +13,20 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
-// Counter returns a tokenizer that counts messages as they are sent to an API, using a tokenizer such as that of
-// package sizing/tiktoken. It differs from the latter where [ChatRequest] and [ItemsRequest] change a message:
+// Counter returns a tokenizer that counts messages as they are sent to an API with these options, using a tokenizer such as
+// that of package sizing/tiktoken. It differs from the latter where [ChatRequest] and [ItemsRequest] change a message:
 //
-//   - thinking that no server takes back counts 0; what [ThinkingNone] leaves out counts all the same;
+//   - thinking that is not sent back counts 0;
 //   - encrypted reasoning counts by the length of its encrypted form, for which OpenAI gives no rule. The estimate is
 //     that of OpenAI's own Codex: three quarters of the length, less 650 bytes, at 4 bytes a token;
-//   - an opaque part that only stores fields or the place of an item counts 0;
+//   - fields of an answer and of its calls that are sent back count as the text of their JSON, others 0;
+//   - an opaque part that only stores the fields or the place of an item counts 0;
 //   - images and documents of a tool's result count in the user message in which Chat Completions receives them.
 //
 // OpenAI publishes no rule for what an item of the Responses API costs beyond its texts; the rule of Chat Completions
 // is used. [Model.CountTokens] asks OpenAI.
-func Counter(api API, t chat.Tokenizer) chat.Tokenizer {
-	c := counter{Tokenizer: t, api: api}
+func Counter(api API, o Options, t chat.Tokenizer) chat.Tokenizer {
+	c := counter{Tokenizer: t, api: api, options: o}
 	if j, ok := t.(chat.Joiner); ok {
 		return joiner{counter: c, inner: j}
 	}
@@ -33,7 +35,8 @@ func Counter(api API, t chat.Tokenizer) chat.Tokenizer {
 
 type counter struct {
 	chat.Tokenizer
-	api API
+	api     API
+	options Options
 }
 
 // CountMessage counts a message as it is sent.
@@ -52,8 +55,8 @@ func (c counter) CountPart(p chat.Part) int {
 		}
 		return c.Tokenizer.CountPart(p) + more
 	case chat.Opaque:
-		if c.keptOnly(p) {
-			return 0
+		if kept, more := c.opaque(p); !kept {
+			return more
 		}
 	}
 	return c.Tokenizer.CountPart(p)
@@ -72,8 +75,11 @@ func (c counter) sent(m chat.Message) (chat.Message, int) {
 				continue
 			}
 		case chat.Opaque:
-			if m.Role == chat.RoleAssistant && c.keptOnly(p) {
-				continue
+			if m.Role == chat.RoleAssistant {
+				kept, tokens := c.opaque(p)
+				if more += tokens; !kept {
+					continue
+				}
 			}
 		case chat.Image, chat.Document:
 			media = media || m.Role == chat.RoleTool && c.api == ChatCompletions
@@ -87,13 +93,22 @@ func (c counter) sent(m chat.Message) (chat.Message, int) {
 	if len(content) < len(m.Content) {
 		m.Content = content
 	}
+	if c.api == ChatCompletions {
+		for k, call := range m.ToolCalls {
+			if fields, _ := callFields(call); fields != nil {
+				more += c.fields(fields)
+				m.ToolCalls = slices.Clone(m.ToolCalls)
+				m.ToolCalls[k].Signature = ""
+			}
+		}
+	}
 	return m, more
 }
 
 // thinking reports whether the text of a thought is sent, and the tokens of the thought besides its text.
 func (c counter) thinking(t chat.Thinking) (text bool, more int) {
 	if c.api == ChatCompletions {
-		return isReasoningField(t.Signature) || t.Signature == dialect.ThinkingChunk, 0
+		return c.options.Thinking != ThinkingNone && (isReasoningField(t.Signature) || t.Signature == dialect.ThinkingChunk), 0
 	}
 	if item, _ := reasoningItem(t); item == nil {
 		return false, 0
@@ -110,10 +125,23 @@ func encryptedTokens(length int) int {
 	return max(0, length/4*3-overhead) / bytesPerToken
 }
 
-// keptOnly reports whether a part of an assistant message is not sent as it is.
-func (c counter) keptOnly(p chat.Opaque) bool {
-	at, o := c.api.placeOf(chat.RoleAssistant, p)
-	return at == asFields && len(Options{}.fields(o)) == 0 || at == asHead || at == asCall || at == asItem && c.api == ChatCompletions
+// opaque reports whether a part of an assistant message is sent as it is, and the tokens of what is sent instead.
+func (c counter) opaque(p chat.Opaque) (kept bool, more int) {
+	switch at, o := c.api.placeOf(chat.RoleAssistant, p); {
+	case at == asFields:
+		return false, c.fields(o)
+	default:
+		return at != asHead && at != asCall && (at != asItem || c.api != ChatCompletions), 0
+	}
+}
+
+// fields returns the tokens of those of an answer's fields that are sent back.
+func (c counter) fields(kept object) int {
+	sent := c.options.fields(kept)
+	if len(sent) == 0 {
+		return 0
+	}
+	return c.Tokenizer.CountText(string(marshal(sent)))
 }
 
 // joiner is a counter whose tokenizer is a [chat.Joiner].

@@ -32,10 +32,10 @@ func TestCounterCountsMessagesAsTheyAreSent(t *testing.T) {
 		{"an opaque part that only stores fields", of(head, chat.Text("I look.")), base, base},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			require.Equal(t, tt.chat, openai.Counter(openai.ChatCompletions, tokenizer).CountMessage(tt.message))
-			require.Equal(t, tt.responses, openai.Counter(openai.Responses, tokenizer).CountMessage(tt.message))
+			require.Equal(t, tt.chat, openai.Counter(openai.ChatCompletions, openai.Options{}, tokenizer).CountMessage(tt.message))
+			require.Equal(t, tt.responses, openai.Counter(openai.Responses, openai.Options{}, tokenizer).CountMessage(tt.message))
 			for _, api := range apis {
-				c, sum := openai.Counter(api, tokenizer), base-tokenizer.CountText("I look.")
+				c, sum := openai.Counter(api, openai.Options{}, tokenizer), base-tokenizer.CountText("I look.")
 				for _, p := range tt.message.Content {
 					sum += c.CountPart(p)
 				}
@@ -44,8 +44,38 @@ func TestCounterCountsMessagesAsTheyAreSent(t *testing.T) {
 		})
 	}
 	picture := chat.Message{Role: chat.RoleTool, ToolCallID: "c1", Content: chat.Parts{chat.Text("a"), chat.Image{URL: "https://example.com/a.png"}}}
-	require.Greater(t, openai.Counter(openai.ChatCompletions, tokenizer).CountMessage(picture), tokenizer.CountMessage(picture), "it is sent in a message of its own")
-	require.Equal(t, tokenizer.CountMessage(picture), openai.Counter(openai.Responses, tokenizer).CountMessage(picture))
+	require.Greater(t, openai.Counter(openai.ChatCompletions, openai.Options{}, tokenizer).CountMessage(picture), tokenizer.CountMessage(picture), "it is sent in a message of its own")
+	require.Equal(t, tokenizer.CountMessage(picture), openai.Counter(openai.Responses, openai.Options{}, tokenizer).CountMessage(picture))
+}
+
+func TestFieldsCountIfTheyAreSentBack(t *testing.T) {
+	tokenizer := tiktoken.O200k()
+	m := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{
+		chat.Thinking{Text: "hm hm hm", Signature: "reasoning_content"}, chat.Text("I look."),
+		chat.Opaque{Value: json.RawMessage(`{"type":"chat.fields","reasoning_details":[{"data":"abc"}],"chat.kept":{"note":"some words that a server may refuse"}}`)},
+	}, ToolCalls: []chat.ToolCall{
+		{ID: "a", Name: "look", Arguments: "{}", Signature: `{"type":"chat.fields","extra_content":{"s":"one two three"}}`},
+		{ID: "b", Name: "say", Arguments: "x", Signature: `{"type":"custom_tool_call","chat.fields":{"type":"chat.fields","chat.kept":{"seen":true}}}`},
+	}}
+	plain := chat.Message{Role: m.Role, Content: m.Content[1:2], ToolCalls: []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}"}, {ID: "b", Name: "say", Arguments: "x"}}}
+	base, thought := tokenizer.CountMessage(plain), tokenizer.CountText("hm hm hm")
+	required := tokenizer.CountText(`{"reasoning_details":[{"data":"abc"}]}`) + tokenizer.CountText(`{"extra_content":{"s":"one two three"}}`)
+	all := tokenizer.CountText(`{"note":"some words that a server may refuse","reasoning_details":[{"data":"abc"}]}`) +
+		tokenizer.CountText(`{"extra_content":{"s":"one two three"}}`) + tokenizer.CountText(`{"seen":true}`)
+	for _, tt := range []struct {
+		rule    string
+		options openai.Options
+		want    int
+	}{
+		{"those that a server requires", openai.Options{}, base + thought + required},
+		{"all", openai.Options{Fields: true}, base + thought + all},
+		{"without thinking", openai.Options{Thinking: openai.ThinkingNone}, base + required},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			require.Equal(t, tt.want, openai.Counter(openai.ChatCompletions, tt.options, tokenizer).CountMessage(m))
+			require.NotEmpty(t, m.ToolCalls[0].Signature, "the message is not changed")
+		})
+	}
 }
 
 // joining is a tokenizer whose counts add up.
@@ -58,7 +88,7 @@ func (j joining) CountFrame(m chat.Message) (int, bool) {
 
 func TestCounterIsAJoinerIfItsTokenizerIs(t *testing.T) {
 	tokenizer := tiktoken.O200k()
-	c, ok := openai.Counter(openai.ChatCompletions, joining{tokenizer}).(chat.Joiner)
+	c, ok := openai.Counter(openai.ChatCompletions, openai.Options{}, joining{tokenizer}).(chat.Joiner)
 	require.True(t, ok)
 	require.True(t, c.SafeCut('a', ' '))
 	m := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "hm", Signature: "x"}, chat.Text("I look.")}}

@@ -1,8 +1,10 @@
 package openai_test
 
 import (
+	"strings"
 	"testing"
 
+	sdk "github.com/openai/openai-go/v3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -23,6 +25,19 @@ func TestFieldsThatMustComeBackDo(t *testing.T) {
 	requireJSON(t, `{"role":"assistant","content":"I look.","note":{"x":1},"reasoning_details":[{"type":"reasoning.encrypted","data":"abc"}],
 		"tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}},"seen":true}]}`,
 		openai.ChatMessages(messages, openai.Options{Fields: true})[1])
+}
+
+func TestFieldsOfACallOfFreeTextComeBackToo(t *testing.T) {
+	const call = `{"id":"a","type":"custom","custom":{"name":"run","input":"ls -l"},"extra_content":{"s":"sig"}}`
+	answer := `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[` + strings.TrimSuffix(call, "}") + `,"seen":true}]}}]}`
+	r, err := saying(t, answer).Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
+	require.NoError(t, err)
+	messages := []chat.Message{question, r.Message, chat.ToolResult("a", "x")}
+	requireJSON(t, `{"role":"assistant","tool_calls":[`+call+`]}`, openai.ChatMessages(messages, openai.Options{})[1])
+	requireJSON(t, `{"type":"custom_tool_call","call_id":"a","name":"run","input":"ls -l"}`, openai.Items(messages, openai.Options{})[1])
+	read, err := openai.ReadChat(sdk.ChatCompletionNewParams{Messages: openai.ChatMessages(messages, openai.Options{})})
+	require.NoError(t, err)
+	require.Equal(t, openai.ChatMessages(messages, openai.Options{}), openai.ChatMessages(read.Messages, openai.Options{}))
 }
 
 func TestThinkingThatCameAsAPartGoesBackAsOne(t *testing.T) {

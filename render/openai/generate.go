@@ -49,7 +49,10 @@ func ownFields(messages []chat.Message, own chat.Origin) []chat.Message {
 		}
 		out[i].ToolCalls = slices.Clone(m.ToolCalls)
 		for k, c := range m.ToolCalls {
-			if objectOf([]byte(c.Signature)).text("type") == chatFields {
+			switch fields, custom := callFields(c); {
+			case custom:
+				out[i].ToolCalls[k].Signature = string(objectOf([]byte(c.Signature)).without(dialect.Fields).raw())
+			case fields != nil:
 				out[i].ToolCalls[k].Signature = ""
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/internal/wire/items"
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
@@ -301,11 +302,11 @@ func (a *assistantWriter) storedFields(kept object) object {
 
 func (a *assistantWriter) call(call chat.ToolCall) {
 	kept := objectOf([]byte(call.Signature))
-	if kept.text("type") == chatFields {
+	if delete(kept, dialect.Fields); kept.text("type") == dialect.Fields {
 		kept = nil
 	}
 	item := a.storedFields(kept)
-	custom := item.text("type") == customCall
+	custom := item.text("type") == parts.CustomCall
 	item.set("call_id", call.ID)
 	item.set("name", call.Name)
 	if custom {

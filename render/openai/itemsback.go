@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/internal/wire/items"
+	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // ItemsResponse converts an answer of the Responses API, so that [ItemsRequest] sends back every item unchanged and in
@@ -103,7 +104,7 @@ func messageOf(list []json.RawMessage, ids *chat.CallIDs) chat.Message {
 // callOf reads a call's id, name and arguments from its item.
 func callOf(o object) chat.ToolCall {
 	arguments := "arguments"
-	if o.text("type") == customCall {
+	if o.text("type") == parts.CustomCall {
 		arguments = "input"
 	}
 	return chat.ToolCall{ID: o.text("call_id"), Name: o.text("name"), Arguments: o.text(arguments)}

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/items"
+	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // ReadItems reads the input and the tools of a request to the Responses API, as a program that uses the SDK holds them.
@@ -74,7 +75,7 @@ func (r *inputReader) item(o *wire.Object) error {
 	switch {
 	case typ == "item_reference":
 		return fmt.Errorf("it refers to a stored item: send the item itself")
-	case typ == "function_call_output", typ == customCall+"_output", (typ == "message" || typ == "") && role != string(chat.RoleAssistant):
+	case typ == "function_call_output", typ == parts.CustomCall+"_output", (typ == "message" || typ == "") && role != string(chat.RoleAssistant):
 		m, err := items.Input(o, nil)
 		if err != nil {
 			return err

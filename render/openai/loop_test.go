@@ -159,7 +159,7 @@ func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
 				return reply{items: []item{text, call("", fmt.Sprint("c", asked, "a"), "count", "{}"), call("", fmt.Sprint("c", asked, "b"), "count", "{}")}}
 			})
 			session := &history.Session{}
-			m, closed := providertest.Mirror(session, openai.Counter(api, tiktoken.O200k()), 6000)
+			m, closed := providertest.Mirror(session, openai.Counter(api, openai.Options{}, tiktoken.O200k()), 6000)
 			t.Cleanup(func() { require.NoError(t, closed()) })
 			questions := make([]string, 25)
 			for i := range questions {

@@ -547,7 +547,7 @@ func TestASummaryAtTheEndOfARequestKeepsItsCachedPrefix(t *testing.T) {
 				}, usage: usage{in: 100, out: 10}}
 			})
 			done := forktest.Agent{
-				Model: s.model(api, "gpt-5-mini"), Tokenizer: openai.Counter(api, tokenizer), Tools: []chat.Tool{countTool}, Budget: 3000,
+				Model: s.model(api, "gpt-5-mini"), Tokenizer: openai.Counter(api, openai.Options{}, tokenizer), Tools: []chat.Tool{countTool}, Budget: 3000,
 			}.Run(t)
 			bodies := make([]string, len(s.requests))
 			for i, r := range s.requests {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
 // object is a JSON object whose values are kept as they are. Its keys are written in order, so that the same object
@@ -94,7 +95,7 @@ func (a API) placeOf(role chat.Role, part chat.Opaque) (place, object) {
 	}
 	if role == chat.RoleAssistant {
 		switch kind {
-		case chatFields:
+		case dialect.Fields:
 			if a == ChatCompletions {
 				return asFields, o
 			}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // NoIndex is the index of a piece that has none.
@@ -48,19 +47,23 @@ type call struct {
 	last      string // the last piece of the arguments
 	shape     shape  // of the arguments
 	streamed  int    // the number of bytes of the arguments that were streamed
+	free      bool   // the arguments are not JSON
 	held      bool   // the arguments may be sent again: they are streamed at the end
 }
 
-// Add adds a piece, and returns its call without name and arguments. The first piece is held back until the id and the
+// Add adds a piece, and returns the index of its call. The first piece is held back until the id and the
 // name are known.
-func (s *Stream) Add(index int64, id, name, arguments string) *chat.ToolCall {
+func (s *Stream) Add(index int64, id, name, arguments string) int {
 	i := s.find(index, id, name, arguments)
 	if i < 0 {
 		i = s.grow(index)
 	}
 	s.add(i, id, name, arguments)
-	return &s.calls[i].call
+	return i
 }
+
+// Free says that the arguments of a call are free text and no JSON.
+func (s *Stream) Free(call int) { s.calls[call].free = true }
 
 // End streams the rest of a call, given its complete arguments.
 func (s *Stream) End(index int64, id, name, arguments string) {
@@ -242,7 +245,7 @@ func (s *Stream) send(i int) {
 func (c *call) whole() string {
 	all := c.arguments.String()
 	switch {
-	case len(c.last) == len(all), c.call.Signature == parts.CustomSignature, Whole(all):
+	case len(c.last) == len(all), c.free, Whole(all):
 	case Whole(all[c.shape.start:]):
 		return all[c.shape.start:]
 	case Whole(c.last):

@@ -8,7 +8,6 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/calls"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
-	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // Answer puts an answer together from the pieces in which it comes: the chunks of a stream, or the one of an answer that is
@@ -37,8 +36,8 @@ type Answer struct {
 	tagged   tagged
 	refusal  strings.Builder
 	calls    calls.Stream
-	fields   fields // of the message
-	extra    map[*chat.ToolCall]*fields
+	fields   fields          // of the message
+	extra    map[int]*fields // of calls
 }
 
 // section is a part of the content. Text and thinking may come in pieces.
@@ -54,7 +53,7 @@ func (a *Answer) Add(raw json.RawMessage) {
 		return
 	}
 	if !a.began {
-		a.began, a.extra = true, map[*chat.ToolCall]*fields{}
+		a.began, a.extra = true, map[int]*fields{}
 		a.calls.Stream, a.calls.Tools = a.Stream, a.Tools
 		if a.Opened {
 			a.tagged = tagged{state: inTag, tag: dialect.Tags[0]}
@@ -249,14 +248,15 @@ func (a *Answer) call(o *wire.Object, index int64) {
 	}
 	o.Skip("index", "type", "function", "custom")
 	name, _ := text(inner, "name")
-	call := a.calls.Add(index, id, name, arguments(inner, given))
+	i := a.calls.Add(index, id, name, arguments(inner, given))
+	if a.extra[i] == nil {
+		a.extra[i] = &fields{}
+	}
 	if custom != nil {
-		call.Signature = parts.CustomSignature
+		a.extra[i].custom = true
+		a.calls.Free(i)
 	}
-	if a.extra[call] == nil {
-		a.extra[call] = &fields{}
-	}
-	a.extra[call].add(o)
+	a.extra[i].add(o)
 }
 
 // arguments reads the arguments of a call. Some servers send them as an object.
@@ -324,19 +324,14 @@ func (a *Answer) made(f func(int, chat.ToolCall) bool) chat.Message {
 		refusal.PutText("refusal", a.refusal.String())
 		m.Content = append(m.Content, chat.Opaque{Value: refusal.All()})
 	}
-	returned, kept := a.fields.json()
-	for _, fields := range [...]json.RawMessage{returned, kept} {
-		if fields != nil {
-			m.Content = append(m.Content, chat.Opaque{Value: fields})
-		}
-	}
-	for call, extra := range a.extra {
-		if call.Signature == "" {
-			call.Signature = extra.signature()
-		}
+	if fields := a.fields.json(); fields != nil {
+		m.Content = append(m.Content, chat.Opaque{Value: fields})
 	}
 	for i, c := range a.calls.Calls() {
 		if f(i, c) {
+			if extra := a.extra[i]; extra != nil {
+				c.Signature = signature(extra.json(), extra.custom)
+			}
 			m.ToolCalls = append(m.ToolCalls, c)
 		}
 	}

@@ -145,8 +145,13 @@ func TestContentIsReadInEachForm(t *testing.T) {
 			delta(`{"reasoning_details":[{"type":"reasoning.text","text":"ha","index":0,"signature":null}],"note":"x"}`),
 			delta(`{"reasoning_details":[{"type":"reasoning.text","text":"ha","index":0,"signature":"s"}]}`), delta(`{"content":"Here.","annotations":[]}`),
 		}, chat.Parts{chat.Text("Here."),
-			chat.Opaque{Value: json.RawMessage(`{"reasoning_details":[{"index":0,"signature":"s","text":"haha","type":"reasoning.text"}],"type":"chat.fields"}`)},
-			chat.Opaque{Value: json.RawMessage(`{"chat.kept":{"note":"x"},"type":"chat.fields"}`)}}},
+			chat.Opaque{Value: json.RawMessage(`{"chat.kept":{"note":"x"},"reasoning_details":[{"index":0,"signature":"s","text":"haha","type":"reasoning.text"}],"type":"chat.fields"}`)}}},
+		{"items of a field that do not go on", completions.Answer{}, []string{
+			delta(`{"reasoning_details":[{"type":"reasoning.summary","summary":"a < b","index":0}]}`), delta(`{"reasoning_details":[{"type":"reasoning.text","text":"x","index":1}]}`),
+			delta(`{"reasoning_details":[{"type":"reasoning.text","signature":"s","index":1},{"type":"reasoning.encrypted","data":"d","index":2}]}`),
+			delta(`{"reasoning_details":["y",{"type":"reasoning.text","text":"z","index":1}]}`), delta(`{"audio":{"id":"a"}}`), delta(`{"audio":{"id":null,"expires_at":7}}`),
+		}, chat.Parts{chat.Opaque{Value: json.RawMessage(`{"audio":{"expires_at":7,"id":"a"},"reasoning_details":[{"index":0,"summary":"a \u003c b","type":"reasoning.summary"},` +
+			`{"index":1,"signature":"s","text":"x","type":"reasoning.text"},{"data":"d","index":2,"type":"reasoning.encrypted"},"y",{"index":1,"text":"z","type":"reasoning.text"}],"type":"chat.fields"}`)}}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			m, _, _ := read(t, tt.answer, tt.chunks...)

@@ -2,6 +2,7 @@
 package completions
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,10 +13,6 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
-// Fields is the type of an opaque part, or of a call's signature, with fields of an assistant message, or of a call, that
-// package chat has no place for. It is not OpenAI's.
-const Fields = dialect.Fields
-
 // said are the fields of an answer that say something or go back to the server, and have no place in package chat.
 var said = []string{"audio", "reasoning_details", "refusal"}
 
@@ -25,7 +22,7 @@ var said = []string{"audio", "reasoning_details", "refusal"}
 // is the object's too.
 //
 //   - Thinking in a server's own field is a [chat.Thinking] with the name of the field as the signature.
-//   - What an answer says besides (a refusal, audio, the details of reasoning) is an opaque part of type [Fields]. Fields of
+//   - What an answer says besides (a refusal, audio, the details of reasoning) is an opaque part of type [dialect.Fields]. Fields of
 //     a call are its signature.
 //   - A custom call has its kind as the signature, and its text as the arguments.
 //   - A call among the parts of the content, as exports repeat it there, is read once.
@@ -123,7 +120,7 @@ func call(o *wire.Object, left *wire.Leftovers) (chat.ToolCall, error) {
 	kind, arguments := o.OptionalText("type"), "arguments"
 	switch {
 	case kind == "custom":
-		arguments, c.Signature = "input", parts.CustomSignature
+		arguments = "input"
 	case kind == "" || kind == "function" || o.Is("function", wire.KindObject):
 		kind = "function"
 	default:
@@ -136,12 +133,12 @@ func call(o *wire.Object, left *wire.Leftovers) (chat.ToolCall, error) {
 		left.Add(wire.NoPlace, "tool_calls.index")
 	}
 	o.Skip("index", "type")
-	if len(o.Names()) > 0 && c.Signature == "" {
-		o.Put("type", []byte(`"`+Fields+`"`))
-		c.Signature = string(o.All())
-	} else {
-		left.Rest("tool_calls", o)
+	var fields json.RawMessage
+	if len(o.Names()) > 0 {
+		o.PutText("type", dialect.Fields)
+		fields = o.All()
 	}
+	c.Signature = signature(fields, kind == "custom")
 	return c, nil
 }
 
@@ -173,7 +170,7 @@ func keep(m *chat.Message, o *wire.Object, left *wire.Leftovers) {
 	if left == nil {
 		names = o.Names()
 	}
-	kept := wire.Of("type", []byte(`"`+Fields+`"`))
+	kept := wire.Of("type", []byte(`"`+dialect.Fields+`"`))
 	for _, name := range names {
 		switch raw := o.Raw(name); {
 		case raw != nil:

@@ -9,9 +9,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
+	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
-// Kept is the field, in an opaque part or a signature of type [Fields], of the fields that need not come back to the
+// Kept is the field, in an opaque part or a signature of type [dialect.Fields], of the fields that need not come back to the
 // server.
 const Kept = "chat.kept"
 
@@ -27,15 +28,19 @@ func Chunk(t chat.Thinking) json.RawMessage {
 	return slices.Concat([]byte(`{"type":"`+t.Signature+`","thinking":[{"type":"text","text":`), raw, []byte("}]}"))
 }
 
-// fields are those of a message, or of a call, that package chat has no place for. Their pieces are put together.
+// fields are those of a message, or of a call, that package chat has no place for.
 type fields struct {
-	values map[string]*value
-	kept   int // bytes of those that need not come back
+	custom bool                         // of a call whose arguments are free text
+	pieces map[string][]json.RawMessage // of each field
+	kept   int                          // bytes of those that need not come back
 	left   []string
 }
 
 // add adds the fields of a piece that say something.
 func (f *fields) add(o *wire.Object) {
+	if f.pieces == nil {
+		f.pieces = map[string][]json.RawMessage{}
+	}
 	for _, name := range o.Rest() {
 		raw := o.Raw(name)
 		if blank(raw) || slices.Contains(f.left, name) {
@@ -44,18 +49,11 @@ func (f *fields) add(o *wire.Object) {
 		if !dialect.Returned(name) {
 			if f.kept += len(raw); f.kept > MaxKept {
 				f.left = append(f.left, name)
-				delete(f.values, name)
+				delete(f.pieces, name)
 				continue
 			}
 		}
-		if f.values == nil {
-			f.values = map[string]*value{}
-		}
-		if f.values[name] == nil {
-			f.values[name] = &value{raw: raw}
-		} else {
-			f.values[name].add(raw, name, false)
-		}
+		f.pieces[name] = append(f.pieces[name], raw)
 	}
 }
 
@@ -68,175 +66,115 @@ func blank(raw json.RawMessage) bool {
 	return false
 }
 
-// json returns the fields that must come back, and the others in [Kept], as objects of type [Fields]; nil if there are
+// json returns an object of type [dialect.Fields] with the fields that must come back, and the others in [Kept]; nil if there are
 // none.
-func (f *fields) json() (returned, kept json.RawMessage) {
-	back, others := wire.Of("type", []byte(`"`+Fields+`"`)), wire.Of("type", []byte("0"))
-	others.Skip("type")
-	for name, v := range f.values {
+func (f *fields) json() json.RawMessage {
+	if len(f.pieces)+len(f.left) == 0 {
+		return nil
+	}
+	var all, kept wire.Object
+	all.PutText("type", dialect.Fields)
+	for name, pieces := range f.pieces {
+		to := &kept
 		if dialect.Returned(name) {
-			back.Put(name, v.json())
-		} else {
-			others.Put(name, v.json())
+			to = &all
 		}
+		to.Put(name, joined(pieces))
 	}
 	if len(f.left) > 0 {
 		list, _ := json.Marshal(f.left) // texts always encode
-		others.Put(LeftOut, list)
+		kept.Put(LeftOut, list)
 	}
-	if len(back.Names()) > 1 {
-		returned = back.All()
-	}
-	if inner := others.All(); inner != nil {
-		all := wire.Of("type", []byte(`"`+Fields+`"`))
-		all.Put(Kept, inner)
-		kept = all.All()
-	}
-	return returned, kept
+	all.Put(Kept, kept.All())
+	return all.All()
 }
 
-// signature returns the fields of a call as its signature, "" if there are none.
-func (f *fields) signature() string {
-	returned, kept := f.json()
-	if returned == nil || kept == nil {
-		return string(returned) + string(kept)
+// signature returns the signature of a call with these fields, nil for none.
+func signature(fields json.RawMessage, custom bool) string {
+	if !custom {
+		return string(fields)
 	}
-	all, _ := wire.Parse(returned) // it is one
-	others, _ := wire.Parse(kept)  // it is one
-	all.Put(Kept, others.Raw(Kept))
-	return string(all.All())
+	kind := wire.Of("type", []byte(`"`+parts.CustomCall+`"`))
+	kind.Put(dialect.Fields, fields)
+	return string(kind.All())
 }
 
-// value is a JSON value that comes in pieces.
-type value struct {
-	raw    json.RawMessage // of one piece, or of a value that has no pieces
-	text   *strings.Builder
-	list   []*value
-	names  []string // of the object's fields, in order
-	object map[string]*value
-}
-
-// pieces are the names of texts in a list that are put together: OpenRouter's reasoning_details, LiteLLM's thinking_blocks.
-var pieces = map[string]bool{"text": true, "summary": true, "thinking": true}
-
-// add adds a piece. Texts are put together if their name says so, or at the outermost level if they are not repeated; items
-// of lists that have one type and index are; anything else is replaced.
-func (v *value) add(raw json.RawMessage, name string, nested bool) {
-	if blank(raw) || wire.KindOf(raw) == wire.KindNull {
-		return
+// joined returns a value from its pieces. Texts are put together unless one repeats all before it, and so are the items of
+// lists and the fields of objects; of anything else the last piece counts.
+func joined(pieces []json.RawMessage) json.RawMessage {
+	last := pieces[len(pieces)-1]
+	kind := wire.KindOf(last)
+	pieces = slices.DeleteFunc(slices.Clone(pieces), func(raw json.RawMessage) bool { return wire.KindOf(raw) != kind })
+	if len(pieces) == 1 {
+		return last
 	}
-	v.open()
-	next := &value{raw: raw}
-	next.open()
-	switch {
-	case v.text != nil && next.text != nil && (pieces[name] || !nested && v.text.String() != next.text.String()):
-		v.text.WriteString(next.text.String())
-	case v.object != nil && next.object != nil:
-		for _, name := range next.names {
-			v.put(name, next.object[name])
-		}
-	case v.list != nil && next.list != nil:
-		for _, item := range next.list {
-			if n := len(v.list); n > 0 && v.list[n-1].continues(item) {
-				v.list[n-1].add(item.json(), "", true)
-			} else {
-				v.list = append(v.list, item)
-			}
-		}
-	default:
-		*v = *next
-	}
-}
-
-func (v *value) put(name string, next *value) {
-	if v.object[name] == nil {
-		v.names = append(v.names, name)
-		v.object[name] = next
-		return
-	}
-	v.object[name].add(next.json(), name, true)
-}
-
-// open reads a value that was one piece, so that another can be added.
-func (v *value) open() {
-	if v.raw == nil {
-		return
-	}
-	switch raw := v.raw; wire.KindOf(raw) {
+	var object wire.Object
+	switch kind {
 	case wire.KindText:
-		v.text = &strings.Builder{}
-		var s string
-		_ = json.Unmarshal(raw, &s) // it is one
-		v.text.WriteString(s)
-	case wire.KindList:
-		v.list = []*value{}
-		items, _ := wire.Values(raw)
-		for _, item := range items {
-			v.list = append(v.list, &value{raw: item})
-		}
-	case wire.KindObject:
-		v.object = map[string]*value{}
-		o, _ := wire.Parse(raw) // it is one
-		for _, name := range o.Names() {
-			v.names = append(v.names, name)
-			v.object[name] = &value{raw: o.Raw(name)}
-			if v.object[name].raw == nil {
-				v.object[name].raw = []byte("null")
+		var said strings.Builder
+		for _, raw := range pieces {
+			if text := wire.Of("text", raw).Text("text"); text != said.String() {
+				said.WriteString(text)
 			}
 		}
-	default:
-		return
+		object.PutText("text", said.String())
+		return object.Raw("text")
+	case wire.KindList:
+		return joinedItems(pieces)
+	case wire.KindObject:
+		for _, raw := range pieces {
+			object.Add(wire.Of("object", raw).Inside("object"))
+		}
+		return object.All()
 	}
-	v.raw = nil
+	return last
 }
 
-// continues reports whether an item goes on with this one, the last of a list: both are texts of one type and index.
-func (v *value) continues(next *value) bool {
-	v.open()
-	next.open()
-	if v.object == nil || next.object == nil || v.field("type") != next.field("type") || v.field("index") != next.field("index") {
-		return false
-	}
-	for name := range pieces {
-		if v.object[name] != nil && (v.field("signature") == "" || v.field("signature") == "null") {
-			return next.object["data"] == nil
-		}
-	}
-	return false
-}
+// grow are the fields of an item whose texts are put together: OpenRouter's reasoning_details, LiteLLM's thinking_blocks.
+var grow = [...]string{"text", "summary", "thinking"}
 
-// field returns a field as JSON, "" if it is missing or says nothing.
-func (v *value) field(name string) string {
-	if v.object[name] == nil {
-		return ""
-	}
-	if raw := v.object[name].json(); !blank(raw) {
-		return string(raw)
-	}
-	return ""
-}
-
-func (v *value) json() json.RawMessage {
-	var b bytes.Buffer
-	switch {
-	case v.text != nil:
-		raw, _ := json.Marshal(v.text.String()) // texts always encode
-		return raw
-	case v.list != nil:
-		for i, item := range v.list {
-			b.WriteByte("[,"[min(i, 1)])
-			b.Write(item.json())
+// joinedItems returns the items of lists in one. Items with a text of one type and index, one after the other, are one item,
+// which ends with its signature.
+func joinedItems(lists []json.RawMessage) json.RawMessage {
+	var out [][]byte
+	var item *wire.Object // the last one, without its texts
+	var texts map[string]*strings.Builder
+	end := func() {
+		if item != nil {
+			for name, text := range texts {
+				item.PutText(name, text.String())
+			}
+			out = append(out, item.All())
 		}
-		return append(b.Bytes(), ']')
-	case v.object != nil:
-		for i, name := range v.names {
-			key, _ := json.Marshal(name)
-			b.WriteByte("{,"[min(i, 1)])
-			b.Write(key)
-			b.WriteByte(':')
-			b.Write(v.object[name].json())
-		}
-		return append(b.Bytes(), '}')
+		item, texts = nil, map[string]*strings.Builder{}
 	}
-	return v.raw
+	for _, list := range lists {
+		values, _ := wire.Values(list) // what is too much for a list is too much here
+		for _, raw := range values {
+			next, err := wire.Parse(raw)
+			if err != nil { // not an object
+				end()
+				out = append(out, raw)
+				continue
+			}
+			if item == nil || len(texts) == 0 || item.Peek("signature") != "" || next.Given("data") ||
+				item.Peek("type") != next.Peek("type") || string(item.Look("index")) != string(next.Look("index")) {
+				end()
+				item = next
+			}
+			for _, name := range grow {
+				if next.Is(name, wire.KindText) {
+					if texts[name] == nil {
+						texts[name] = &strings.Builder{}
+					}
+					texts[name].WriteString(next.Text(name))
+				}
+			}
+			if item != next {
+				item.Add(next)
+			}
+		}
+	}
+	end()
+	return slices.Concat([]byte("["), bytes.Join(out, []byte(",")), []byte("]"))
 }

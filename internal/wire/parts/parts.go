@@ -16,9 +16,6 @@ const Breakpoint = "prompt_cache_breakpoint"
 // CustomCall is the type of a call whose arguments are free text and not JSON, in Responses and in the signature of a call.
 const CustomCall = "custom_tool_call"
 
-// CustomSignature is the signature of such a call.
-const CustomSignature = `{"type":"` + CustomCall + `"}`
-
 // Content reads a field that is a text, a list of parts, null or missing. part reads a part of a type, nil if it says nothing,
 // and reports whether it can be read: one that cannot is kept as it is. Fields of a part that have no place are left over;
 // with left nil the part is kept as it is instead.
