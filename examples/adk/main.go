@@ -17,128 +17,55 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"strings"
 
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/agent/llmagent"
+	"google.golang.org/adk/v2/model"
 	"google.golang.org/adk/v2/model/gemini"
 	"google.golang.org/adk/v2/plugin"
 	"google.golang.org/adk/v2/runner"
 	"google.golang.org/adk/v2/session"
-	"google.golang.org/adk/v2/tool"
-	"google.golang.org/adk/v2/tool/functiontool"
 	"google.golang.org/genai"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	count "github.com/promptree-go/promptree/render/gemini"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
-	"github.com/promptree-go/promptree/summarize/copilotcli"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { folderagent.Main(run) }
 
-// options are the values of the command line.
-type options struct {
-	model, session, dir, question string
-	window                        int
-}
-
-func parse(args []string, stdout io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("adk", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // run prints the error
-	flags.StringVar(&o.model, "model", "gemini-flash-latest", "name of the model")
-	flags.StringVar(&o.session, "session", "session.jsonl", "file of a new or existing conversation")
-	flags.StringVar(&o.dir, "dir", ".", "folder whose files the agent reads")
-	flags.IntVar(&o.window, "window", 1_000_000, "context window of the model, in tokens")
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Usage: adk [flags] QUESTION")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-	}
-	if err != nil {
-		return o, err
-	}
-	o.question = strings.Join(flags.Args(), " ")
-	switch {
-	case o.question == "":
-		return o, errors.New("ask a question, such as \"What is in this folder?\" (-help lists the flags)")
-	case o.window < 1000:
-		return o, fmt.Errorf("-window is %d: want 1000 or more", o.window)
-	case os.Getenv("GOOGLE_API_KEY") == "":
-		return o, errors.New("there is no key: set GOOGLE_API_KEY")
-	}
-	_, err = os.ReadDir(o.dir)
-	return o, err
-}
-
-// run runs the program and returns the exit code: 0 answered, 1 failed, 2 a flag is wrong.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	code := 2
-	if err == nil {
-		code = 1
-		err = answer(ctx, o, stdout, stderr)
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "adk: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
-		return code
-	}
-	return 0
+	flags := flag.NewFlagSet("adk", flag.ContinueOnError)
+	return folderagent.Command(ctx, flags, args, stdout, stderr, "gemini-flash-latest", 1_000_000, func(ctx context.Context, q folderagent.Question) error {
+		key := os.Getenv("GOOGLE_API_KEY")
+		if key == "" {
+			return folderagent.UsageError{Err: errors.New("there is no key: set GOOGLE_API_KEY")}
+		}
+		model, err := gemini.NewModel(ctx, q.Model, &genai.ClientConfig{APIKey: key})
+		if err != nil {
+			return err
+		}
+		return answer(ctx, model, q, stdout)
+	})
 }
 
 // answer has the agent answer the question.
-func answer(ctx context.Context, o options, stdout, _ io.Writer) (err error) {
-	model, err := gemini.NewModel(ctx, o.model, &genai.ClientConfig{APIKey: os.Getenv("GOOGLE_API_KEY")})
+func answer(ctx context.Context, model model.LLM, q folderagent.Question, stdout io.Writer) error {
+	q.Compactor.Target.Model, q.Compactor.Target.Tokenizer = adkagent.Model(model), count.Tokenizer{}
+	options := adkagent.Options{Agent: "reader", Compactor: q.Compactor, Tools: q.Toolboxes}
+	promptree, err := adkagent.New(options)
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(o.dir)
+	tools, err := adkagent.Tools(options)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	tools, err := toolsOn(root)
+	reader, err := llmagent.New(llmagent.Config{Name: options.Agent, Instruction: folderagent.Instruction, Model: model, Tools: tools})
 	if err != nil {
 		return err
 	}
-	reader, err := llmagent.New(llmagent.Config{
-		Name: "reader", Instruction: "You answer questions about the files of a folder.", Model: model, Tools: tools,
-	})
-	if err != nil {
-		return err
-	}
-
-	// promptree's part begins here ...
-	said, err := history.Open(o.session, history.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, said.Close()) }()
-	compactor := &summarize.Compactor{
-		Session: said, Policy: copilotcli.Policy(),
-		Target: summarize.Target{
-			Model: adkagent.Model(model), Name: o.model, Tokenizer: count.Tokenizer{}, ContextWindow: o.window, Budget: o.window - o.window/8, // less the answer
-		},
-	}
-	defer compactor.Close()
-	promptree, err := adkagent.New(adkagent.Options{Agent: "reader", Compactor: compactor})
-	if err != nil {
-		return err
-	}
-	// ... and ends here, except for PluginConfig below.
-
 	r, err := runner.New(runner.Config{
 		AppName: "reader", Agent: reader, SessionService: session.InMemoryService(), AutoCreateSession: true,
 		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{promptree}},
@@ -146,7 +73,7 @@ func answer(ctx context.Context, o options, stdout, _ io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	asked := genai.NewContentFromText(o.question, genai.RoleUser)
+	asked := genai.NewContentFromText(q.Text, genai.RoleUser)
 	for event, err := range r.Run(ctx, "user", "session", asked, agent.RunConfig{StreamingMode: agent.StreamingModeSSE}) {
 		if err != nil {
 			return err
@@ -172,40 +99,4 @@ func show(event *session.Event, w io.Writer) {
 	if event.IsFinalResponse() {
 		fmt.Fprintln(w)
 	}
-}
-
-type readArguments struct {
-	Path string `json:"path" jsonschema:"path of the file in the folder"`
-}
-
-// maxRead is the maximum number of bytes of a file that the agent reads.
-const maxRead = 64 << 10
-
-// toolsOn returns the agent's tools on a folder.
-func toolsOn(root *os.Root) ([]tool.Tool, error) {
-	read, err := functiontool.New(functiontool.Config{Name: "read_file", Description: "Reads a file of the folder."}, func(_ agent.Context, a readArguments) (string, error) {
-		f, err := root.Open(a.Path)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		data, err := io.ReadAll(io.LimitReader(f, maxRead))
-		return string(data), err
-	})
-	if err != nil {
-		return nil, err
-	}
-	list, err := functiontool.New(functiontool.Config{Name: "list_files", Description: "Lists the files of the folder."}, func(agent.Context, struct{}) ([]string, error) {
-		f, err := root.Open(".")
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		names, err := f.Readdirnames(1000)
-		if err == io.EOF {
-			err = nil
-		}
-		return names, err
-	})
-	return []tool.Tool{read, list}, err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -52,14 +52,15 @@ func handlers(t *testing.T, model *openai.ChatModel) (*history.Session, []adk.Ch
 
 func config(t *testing.T) adk.ToolsConfig {
 	t.Helper()
-	root, err := os.OpenRoot(files(t, 60))
+	own, err := folderagent.NewTools(files(t, 60), "")
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	tools, err := toolsOn(root)
+	t.Cleanup(func() { require.NoError(t, own.Close()) })
+	c := &summarize.Compactor{Session: &history.Session{}}
+	tools, err := einoagent.Tools(einoagent.Options{Compactor: c, Tools: own.Toolboxes()})
 	require.NoError(t, err)
-	var c adk.ToolsConfig
-	c.Tools = tools
-	return c
+	var config adk.ToolsConfig
+	config.Tools = tools
+	return config
 }
 
 // ends has an agent answer, streamed, and returns its output.

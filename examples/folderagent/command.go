@@ -44,20 +44,25 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 
 // Parse parses flags. With -help it writes them to stdout and returns [flag.ErrHelp]. Any other error is a [UsageError].
 func Parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
+	err := parse(flags, args, stdout)
+	if err == nil && flags.NArg() > 0 {
+		err = UsageError{Err: fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
+	}
+	return err
+}
+
+// parse parses flags that arguments may follow.
+func parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		flags.SetOutput(stdout)
 		flags.Usage()
-		return err
-	case err == nil && flags.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case err != nil:
+		err = UsageError{Err: fmt.Errorf("%w (-help lists the flags)", err)}
 	}
-	if err != nil {
-		return UsageError{Err: fmt.Errorf("%w (-help lists the flags)", err)}
-	}
-	return nil
+	return err
 }
 
 // Outcome returns the exit code of a program that ended with an error or nil, and in one line the error, or that the

@@ -335,12 +335,5 @@ func (t *Tools) Definitions() (list []chat.Tool) {
 
 // Deferred returns the tools as ones that a model finds by a search.
 func (t *Tools) Deferred(s *history.Session) *tools.Deferred {
-	return &tools.Deferred{Session: s, Tools: t.Definitions(), Run: func(ctx context.Context, call chat.ToolCall) (m chat.Message, err error) {
-		for _, b := range t.boxes {
-			if m, ok, err := b.Answer(ctx, call); ok {
-				return m, err
-			}
-		}
-		return m, nil
-	}}
+	return &tools.Deferred{Session: s, Toolboxes: t.boxes}
 }
