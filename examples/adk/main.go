@@ -37,12 +37,14 @@ func main() { folderagent.Main(run) }
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("adk", flag.ContinueOnError)
-	return folderagent.Command(ctx, flags, args, stdout, stderr, "gemini-flash-latest", 1_000_000, func(ctx context.Context, q folderagent.Question) error {
-		key := os.Getenv("GOOGLE_API_KEY")
-		if key == "" {
-			return folderagent.UsageError{Err: errors.New("there is no key: set GOOGLE_API_KEY")}
+	check := func() error {
+		if os.Getenv("GOOGLE_API_KEY") == "" {
+			return errors.New("there is no key: set GOOGLE_API_KEY")
 		}
-		model, err := gemini.NewModel(ctx, q.Model, &genai.ClientConfig{APIKey: key})
+		return nil
+	}
+	return folderagent.Command(ctx, flags, args, stdout, stderr, "gemini-flash-latest", 1_000_000, check, func(ctx context.Context, q folderagent.Question) error {
+		model, err := gemini.NewModel(ctx, q.Model, &genai.ClientConfig{APIKey: os.Getenv("GOOGLE_API_KEY")})
 		if err != nil {
 			return err
 		}

@@ -33,12 +33,14 @@ func main() { folderagent.Main(run) }
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("eino", flag.ContinueOnError)
 	server := flags.String("base-url", "", "URL of a server that speaks Chat Completions, such as http://localhost:8080/v1")
-	return folderagent.Command(ctx, flags, args, stdout, stderr, "gpt-4o", 128_000, func(ctx context.Context, q folderagent.Question) error {
-		key := os.Getenv("OPENAI_API_KEY")
-		if key == "" && *server == "" {
-			return folderagent.UsageError{Err: errors.New("there is no key: set OPENAI_API_KEY, or -base-url for a server that needs none")}
+	check := func() error {
+		if os.Getenv("OPENAI_API_KEY") == "" && *server == "" {
+			return errors.New("there is no key: set OPENAI_API_KEY, or -base-url for a server that needs none")
 		}
-		model, err := openai.NewChatModel(ctx, &openai.ChatModelConfig{APIKey: key, BaseURL: *server, Model: q.Model})
+		return nil
+	}
+	return folderagent.Command(ctx, flags, args, stdout, stderr, "gpt-4o", 128_000, check, func(ctx context.Context, q folderagent.Question) error {
+		model, err := openai.NewChatModel(ctx, &openai.ChatModelConfig{APIKey: os.Getenv("OPENAI_API_KEY"), BaseURL: *server, Model: q.Model})
 		if err != nil {
 			return err
 		}

@@ -260,5 +260,6 @@ func TestInvalidFlagsAreUsageErrors(t *testing.T) {
 		require.Equal(t, 2, run(t.Context(), args, &out, &problems), "%q", args)
 		require.Contains(t, problems.String(), want)
 		require.Equal(t, 1, strings.Count(problems.String(), "\n"), problems.String())
+		require.NoFileExists(t, "session.jsonl")
 	}
 }

@@ -28,20 +28,23 @@ type Question struct {
 const Instruction = "You answer questions about the files of a folder."
 
 // Command runs a program that answers a question, and returns its exit code. The question is what stands behind the flags;
-// flags has those of the program alone, and its name. Model and window, in tokens, are defaults.
-func Command(ctx context.Context, flags *flag.FlagSet, args []string, stdout, stderr io.Writer, model string, window int, answer func(context.Context, Question) error) int {
+// flags has those of the program alone, and its name. Model and window, in tokens, are defaults. The error of check, which is
+// called before anything is opened, is about usage.
+func Command(ctx context.Context, flags *flag.FlagSet, args []string, stdout, stderr io.Writer, model string, window int, check func() error, answer func(context.Context, Question) error) int {
 	flags.StringVar(&model, "model", model, "name of the model")
 	flags.IntVar(&window, "window", window, "context window of the model, in tokens")
 	session := flags.String("session", "session.jsonl", "file of a new or existing conversation")
 	dir := flags.String("dir", ".", "folder whose files the agent reads")
 	err := parse(flags, args, stdout)
-	text := strings.Join(flags.Args(), " ")
+	text, wrong := strings.Join(flags.Args(), " "), check()
 	switch {
 	case err != nil:
 	case text == "":
 		err = UsageError{Err: errors.New("ask a question, such as \"What is in this folder?\" (-help lists the flags)")}
 	case window < 1000:
 		err = UsageError{Err: fmt.Errorf("-window is %d: want 1000 or more", window)}
+	case wrong != nil:
+		err = UsageError{Err: wrong}
 	default:
 		err = ask(ctx, *session, *dir, window, Question{Text: text, Model: model}, answer)
 	}
