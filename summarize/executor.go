@@ -203,13 +203,15 @@ func (x *executor) summarise(ctx context.Context, stop context.CancelCauseFunc, 
 	if err != nil {
 		return write.Written{}, []error{err}
 	}
-	j.Material.Sent, j.WillRetry = o.sent, o.willRetry
+	if j.WillRetry = o.willRetry; !o.agent.Shape.Forces() { // else a request that continues the agent's is answered in its form
+		j.Material.Sent = o.sent
+	}
 	candidates, err := write.Candidates(ctx, x.models, o.agent, o.policy, l, x.emit)
 	if err != nil {
 		return write.Written{Attempt: j}, []error{err}
 	}
 	if o.policy.Ask.Cheapest {
-		forks := len(o.sent) > 0 && o.policy.Ask.Prompts[0].Forks && (j.Plan.Background || !o.policy.Ask.Prompts[0].Background)
+		forks := len(j.Material.Sent) > 0 && o.policy.Ask.Prompts[0].Forks && (j.Plan.Background || !o.policy.Ask.Prompts[0].Background)
 		write.SortByPrice(candidates, plan.PricesFor(o.policy, o.agent), sizing.Carry{Input: j.Plan.TokensBefore, Summary: j.Plan.Room, Cold: o.cold}, forks)
 	}
 	w := &write.Writer{

@@ -186,6 +186,59 @@ func TestAForkDeclaresToolsAsTheAgentsRequestDid(t *testing.T) {
 	require.Equal(t, chat.ToolChoiceAuto, fork.ToolChoice, "as the agent sends it, or the cache is lost")
 }
 
+// A fork asks as the agent's request did, where that may be answered by a summary; any other request for a summary asks for
+// nothing of the agent's, and says what it is for.
+func TestRequestsForSummariesInheritNothingThatForcesTheirAnswers(t *testing.T) {
+	format := &chat.Format{Name: "n", Schema: []byte(`{"type":"object"}`)}
+	for name, c := range map[string]struct {
+		shape chat.Shape
+		forks bool
+	}{
+		"effort":        {chat.Shape{Effort: chat.EffortHigh, OneCall: true}, true},
+		"a form":        {chat.Shape{Format: format}, false},
+		"a named tool":  {chat.Shape{Tool: "read"}, false},
+		"a call of any": {chat.Shape{ToolChoice: chat.ToolChoiceRequired}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := copilotFixture(t)
+			d.Target.Tools, d.Target.Shape = []chat.Tool{{Name: "read"}}, c.shape
+			model := saying("Done.")
+			d.Target.Model = model
+			d.Messages()
+			require.NoError(t, d.Wait(t.Context()))
+			require.Len(t, model.calls, 1)
+			asked := model.calls[0]
+			require.Equal(t, chat.PurposeSummary, asked.Purpose)
+			if c.forks {
+				require.Equal(t, c.shape, asked.Shape)
+			} else {
+				require.False(t, asked.Forces())
+				require.Empty(t, asked.Effort)
+			}
+		})
+	}
+}
+
+// Every policy compacts a session whose answers have a form as it compacts any other.
+func TestASessionWithAFormIsCompactedLikeAnyOther(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
+		d := newFixture(t, overflowing()...)
+		d.Policy = p
+		d.Target.Shape.Format = &chat.Format{Name: "n", Schema: []byte(`{"type":"object"}`)}
+		model := chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+			if req.Format != nil {
+				return chat.Response{Message: chat.AssistantMessage(`{"n":1}`)}, nil
+			}
+			return models.Offline{Tokenizer: quarter{}}.Generate(ctx, req)
+		})
+		d.Target.Model = model
+		_, err := d.Compact(t.Context(), "")
+		require.NoError(t, err)
+		require.Len(t, compactions(d.Session), 1)
+		require.NotContains(t, text(d.Messages()), `{"n":1}`)
+	})
+}
+
 func TestAnAnswerToAForkThatCallsAToolIsNotASummary(t *testing.T) {
 	d := copilotFixture(t)
 	d.Target.Tools = []chat.Tool{{Name: "read"}}

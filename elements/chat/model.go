@@ -35,8 +35,10 @@ type Request struct {
 	Messages []Message
 	// Tools that the model may call.
 	Tools []Tool
-	// ToolChoice restricts whether the model may call tools. Defaults to [ToolChoiceAuto].
-	ToolChoice ToolChoice
+	// Shape is what is asked of the answer. The zero value leaves everything to the provider.
+	Shape
+	// Purpose is what the request is made for. Defaults to an agent's step.
+	Purpose Purpose
 	// MaxTokens is the maximum length of the answer. Defaults to the model's own limit.
 	MaxTokens int
 	// Temperature of sampling. Nil means the model's default.
@@ -46,16 +48,6 @@ type Request struct {
 	// parallel calls may alternate. The response repeats all that was streamed.
 	Stream func(Delta)
 }
-
-// ToolChoice restricts whether a model may call tools.
-type ToolChoice string
-
-// The choices. The zero value is auto.
-const (
-	ToolChoiceAuto     ToolChoice = ""
-	ToolChoiceNone     ToolChoice = "none"
-	ToolChoiceRequired ToolChoice = "required"
-)
 
 // Response is a model's answer.
 type Response struct {

@@ -38,8 +38,12 @@ const (
 const (
 	// RuleTool: each tool has a unique name without white space, and its parameters are a JSON object or absent.
 	RuleTool Rule = "tools are named and described by a schema"
-	// RuleToolChoice: the choice is one of the three, and a call is required only if there is a tool.
+	// RuleToolChoice: the choice is one of the three, a call is required only if there is a tool, and a tool that is to be
+	// called is declared.
 	RuleToolChoice Rule = "the tool choice can be met"
+	// RuleShape: the effort is one of the five, the format is named and has a schema that the API takes, and the API takes
+	// what else is asked of the answer. An error about a schema names the place in it.
+	RuleShape Rule = "what is asked of the answer can be asked"
 	// RuleMaxTokens: the limit of the answer is not negative.
 	RuleMaxTokens Rule = "the answer has room"
 )
@@ -133,15 +137,7 @@ func ValidateRequest(req Request) error {
 			v.report(RequestIndex, RuleTool, "the parameters of tool %q are not a JSON object", t.Name)
 		}
 	}
-	switch req.ToolChoice {
-	case ToolChoiceAuto, ToolChoiceNone:
-	case ToolChoiceRequired:
-		if len(req.Tools) == 0 {
-			v.report(RequestIndex, RuleToolChoice, "a call is required and there are no tools")
-		}
-	default:
-		v.report(RequestIndex, RuleToolChoice, "there is no choice %q", req.ToolChoice)
-	}
+	v.shape(req)
 	if req.MaxTokens < 0 {
 		v.report(RequestIndex, RuleMaxTokens, "the limit is %d tokens", req.MaxTokens)
 	}

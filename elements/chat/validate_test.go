@@ -172,10 +172,20 @@ func TestEachViolationOfARequestNamesItsRule(t *testing.T) {
 			[]string{`request: tools are named and described by a schema: the parameters of tool "a" are not a JSON object`}},
 		{"a schema that is not an object", chat.Request{Tools: []chat.Tool{{Name: "a", Parameters: json.RawMessage(`[]`)}}},
 			[]string{`request: tools are named and described by a schema: the parameters of tool "a" are not a JSON object`}},
-		{"a required call without tools", chat.Request{ToolChoice: chat.ToolChoiceRequired},
+		{"a required call without tools", chat.Request{Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}},
 			[]string{"request: the tool choice can be met: a call is required and there are no tools"}},
-		{"an unknown choice", chat.Request{Tools: []chat.Tool{count}, ToolChoice: "count"},
+		{"an unknown choice", chat.Request{Tools: []chat.Tool{count}, Shape: chat.Shape{ToolChoice: "count"}},
 			[]string{`request: the tool choice can be met: there is no choice "count"`}},
+		{"a call of a tool that is not declared", chat.Request{Tools: []chat.Tool{count}, Shape: chat.Shape{Tool: "look"}},
+			[]string{`request: the tool choice can be met: a call of "look" is required, and there is no such tool`}},
+		{"a call of a tool beside a choice", chat.Request{Tools: []chat.Tool{count}, Shape: chat.Shape{Tool: "count", ToolChoice: chat.ToolChoiceNone}},
+			[]string{`request: the tool choice can be met: a call of "count" is required beside the choice "none": set one of the two`}},
+		{"an unknown effort", chat.Request{Shape: chat.Shape{Effort: "max"}}, []string{`request: what is asked of the answer can be asked: there is no effort "max"`}},
+		{"a format without a name or a schema", chat.Request{Shape: chat.Shape{Format: &chat.Format{}}}, []string{
+			`request: what is asked of the answer can be asked: the name "" of the format is not 1 to 64 letters, digits, _ and -`,
+			`request: what is asked of the answer can be asked: the schema of the format "" is not a JSON object`}},
+		{"a format whose schema is not an object", chat.Request{Shape: chat.Shape{Format: &chat.Format{Name: "a", Schema: json.RawMessage("[1]")}}},
+			[]string{`request: what is asked of the answer can be asked: the schema of the format "a" is not a JSON object`}},
 		{"a negative limit of the answer", chat.Request{MaxTokens: -1}, []string{"request: the answer has room: the limit is -1 tokens"}},
 		{"a violation of the request comes before those of its messages", chat.Request{MaxTokens: -1, Messages: []chat.Message{user(chat.Text(" "))}},
 			[]string{"request: the answer has room: the limit is -1 tokens", "message 0: no empty text: part 0 is blank"}},
@@ -188,7 +198,7 @@ func TestEachViolationOfARequestNamesItsRule(t *testing.T) {
 		})
 	}
 	require.NoError(t, chat.ValidateRequest(chat.Request{
-		Messages: []chat.Message{question}, Tools: []chat.Tool{count, {Name: "look"}, {Name: "go", Parameters: json.RawMessage(" null")}}, ToolChoice: chat.ToolChoiceRequired, MaxTokens: 5,
+		Messages: []chat.Message{question}, Tools: []chat.Tool{count, {Name: "look"}, {Name: "go", Parameters: json.RawMessage(" null")}}, Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}, MaxTokens: 5,
 	}))
 }
 

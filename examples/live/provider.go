@@ -163,7 +163,9 @@ func openAnthropic(_ context.Context, w wanted) (served, error) {
 			Client: anthropicsdk.NewClient(options...), Name: w.name,
 			OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) },
 			// Each request begins with the one before, which is read from the cache.
-			Adjust: func(p *anthropicsdk.MessageNewParams) { p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam() },
+			Adjust: func(_ chat.Purpose, p *anthropicsdk.MessageNewParams) {
+				p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam()
+			},
 		},
 		refusesKey: func(err error) bool {
 			said, ok := errors.AsType[*anthropicsdk.Error](err)

@@ -43,6 +43,8 @@ type API struct {
 	Mark   func(p chat.Opaque, id string) chat.Part
 	// Tool checks a tool's definition besides its name. It may be nil.
 	Tool func(t chat.Tool) error
+	// Schema are the rules for the schemas of answers.
+	Schema SchemaRules
 
 	// Paused reports whether the API goes on with an answer at the end of a conversation. Nil is never.
 	Paused func(req chat.Request) bool
@@ -129,6 +131,11 @@ func (a *API) Validate(req chat.Request) error {
 	}
 	for _, t := range req.Tools {
 		v.tool(t)
+	}
+	if req.Format != nil {
+		if wrong := a.Schema.Check(*req.Format); wrong != "" {
+			v.report(chat.RequestIndex, chat.RuleShape, "the schema of the format %q: %s", clip(req.Format.Name), wrong)
+		}
 	}
 	for i, m := range req.Messages {
 		v.message(i, m)

@@ -98,11 +98,15 @@ func (c *Changes) Fields(i int, m chat.Message) chat.Message {
 	return m
 }
 
-// Choice drops the requirement of a call if there are no tools.
+// Choice drops the requirement of a call if there are no tools, or not the one that is to be called.
 func (c *Changes) Choice(req *chat.Request) {
 	if req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0 {
 		c.Report(chat.RequestIndex, chat.RuleToolChoice, "a call is no longer required: there are no tools")
 		req.ToolChoice = chat.ToolChoiceAuto
+	}
+	if req.Tool != "" && !slices.ContainsFunc(req.Tools, func(t chat.Tool) bool { return t.Name == req.Tool }) {
+		c.Report(chat.RequestIndex, chat.RuleToolChoice, "a call of %q is no longer required: there is no such tool", clip(req.Tool))
+		req.Tool = ""
 	}
 }
 

@@ -77,11 +77,11 @@ func TestBlankTextIsRemovedAndInvalidBytesAreReplaced(t *testing.T) {
 
 func TestToolsToolChoiceAndLimitAreRepaired(t *testing.T) {
 	req := chat.Request{
-		Messages: []chat.Message{chat.UserMessage("b"), chat.UserMessage("a")}, MaxTokens: -1, ToolChoice: chat.ToolChoiceRequired,
+		Messages: []chat.Message{chat.UserMessage("b"), chat.UserMessage("a")}, MaxTokens: -1, Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired},
 		Tools: []chat.Tool{{Name: "f", Description: "\xff"}, {Name: "f"}, {Name: "g", Description: "g"}},
 	}
 	want := chat.Request{
-		ToolChoice: chat.ToolChoiceRequired, Tools: []chat.Tool{{Name: "f", Description: "\uFFFD"}, {Name: "g", Description: "g"}},
+		Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}, Tools: []chat.Tool{{Name: "f", Description: "\uFFFD"}, {Name: "g", Description: "g"}},
 		Messages: []chat.Message{chat.UserMessage("b"), chat.UserMessage("a")},
 	}
 	got, changes := lenient().Repair(req)
@@ -92,7 +92,7 @@ func TestToolsToolChoiceAndLimitAreRepaired(t *testing.T) {
 		`request: tools are named and described by a schema: the second tool "f" left out`,
 	}, said(changes))
 
-	got, changes = lenient().Repair(chat.Request{ToolChoice: chat.ToolChoiceRequired})
-	require.Equal(t, chat.Request{ToolChoice: chat.ToolChoiceAuto, Messages: []chat.Message{}}, got)
+	got, changes = lenient().Repair(chat.Request{Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}})
+	require.Equal(t, chat.Request{Shape: chat.Shape{ToolChoice: chat.ToolChoiceAuto}, Messages: []chat.Message{}}, got)
 	require.Equal(t, []string{"request: the tool choice can be met: a call is no longer required: there are no tools"}, said(changes))
 }

@@ -39,6 +39,9 @@ func (a *API) Repair(req chat.Request) (chat.Request, []chat.Repair) {
 			req.Tools[k].Name = name
 		}
 	}
+	if req.Tool != "" {
+		req.Tool = a.ToolName.Name(req.Tool)
+	}
 	req.Messages = r.Plain()
 	if a.Request != nil {
 		a.Request(r, &req)

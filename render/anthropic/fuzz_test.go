@@ -89,7 +89,7 @@ func (d dice) message() chat.Message {
 }
 
 func (d dice) request() chat.Request {
-	req := chat.Request{MaxTokens: 100, ToolChoice: chat.ToolChoice(d.one("", "none", "required"))}
+	req := chat.Request{MaxTokens: 100, Shape: chat.Shape{ToolChoice: chat.ToolChoice(d.one("", "none", "required"))}}
 	if d.IntN(20) == 0 {
 		req.MaxTokens = -1
 	}

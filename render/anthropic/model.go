@@ -47,9 +47,10 @@ type Model struct {
 	MaxRetries int
 	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent.
 	OnRepair func([]chat.Repair)
-	// Adjust, if set, may change each request before it is sent: the API's own tools, metadata, whatever a
+	// Adjust, if set, may change each request before it is sent, also those for summaries, which the
+	// purpose tells apart: the API's own tools, metadata, whatever a
 	// [chat.Request] has no field for.
-	Adjust func(*sdk.MessageNewParams)
+	Adjust func(chat.Purpose, *sdk.MessageNewParams)
 
 	address            provider.Address
 	refusedTemperature atomic.Bool // the model refused a temperature
@@ -182,7 +183,7 @@ func (m *Model) origin() chat.Origin {
 func (m *Model) setDropStale(p *sdk.MessageNewParams) {
 	binding := map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}}
 	switch {
-	case !m.dropsStale() || p.ToolChoice.OfAny != nil:
+	case !m.dropsStale() || forced(p.ToolChoice):
 	case p.Thinking.OfEnabled != nil:
 		p.Thinking.OfEnabled.SetExtraFields(binding)
 	case p.Thinking.OfDisabled == nil:
@@ -213,7 +214,7 @@ func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.Mess
 	if req.MaxTokens == 0 {
 		req.MaxTokens = max(0, m.MaxTokens)
 	}
-	thinks := m.Thinking.Budget > 0 && req.ToolChoice != chat.ToolChoiceRequired && loopThinks(req.Messages)
+	thinks := m.Thinking.Budget > 0 && req.ToolChoice != chat.ToolChoiceRequired && req.Tool == "" && req.Effort != chat.EffortNone && loopThinks(req.Messages)
 	if m.Thinking.Budget > 0 && !thinks {
 		req.Messages = withoutThinking(req.Messages)
 	}
@@ -226,7 +227,9 @@ func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.Mess
 		p.Messages = p.Messages[1:]
 	}
 	switch {
-	case p.ToolChoice.OfAny != nil:
+	case forced(p.ToolChoice):
+	case req.Effort == chat.EffortNone:
+		p.Thinking.OfDisabled = new(sdk.NewThinkingConfigDisabledParam())
 	case m.Thinking.Adaptive:
 		p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{}
 	case thinks:
@@ -241,7 +244,7 @@ func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.Mess
 		p.SetExtraFields(map[string]any{fieldEditing: sdk.BetaContextManagementConfigParam{Edits: m.Editing.Edits}})
 	}
 	if m.Adjust != nil {
-		m.Adjust(&p)
+		m.Adjust(req.Purpose, &p)
 	}
 	return p, nil
 }

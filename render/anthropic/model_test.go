@@ -48,11 +48,21 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 		{"the request's limit is sent instead of the model's", &anthropic.Model{MaxTokens: 500}, chat.Request{MaxTokens: 100}, map[string]any{"max_tokens": 100.0}},
 		{"the temperature is sent", &anthropic.Model{}, chat.Request{Temperature: &half}, map[string]any{"temperature": 0.5}},
 		{"a temperature of 0 is sent", &anthropic.Model{}, chat.Request{Temperature: new(0.0)}, map[string]any{"temperature": 0.0}},
-		{"a choice of none is sent", &anthropic.Model{}, chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceNone},
+		{"a choice of none is sent", &anthropic.Model{}, chat.Request{Tools: counting, Shape: chat.Shape{ToolChoice: chat.ToolChoiceNone}},
 			map[string]any{"tool_choice": map[string]any{"type": "none"}}},
-		{"a required call is sent as any", &anthropic.Model{}, chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceRequired},
+		{"a required call is sent as any", &anthropic.Model{}, chat.Request{Tools: counting, Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}},
 			map[string]any{"tool_choice": map[string]any{"type": "any"}}},
-		{"no tool choice is sent without tools", &anthropic.Model{}, chat.Request{ToolChoice: chat.ToolChoiceNone}, map[string]any{"tool_choice": nil, "tools": nil}},
+		{"a named tool is sent", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}}, chat.Request{Tools: counting, Shape: chat.Shape{Tool: "count", OneCall: true}},
+			map[string]any{"tool_choice": map[string]any{"type": "tool", "name": "count", "disable_parallel_tool_use": true}, "thinking": nil}},
+		{"no parallel calls are a choice of auto", &anthropic.Model{}, chat.Request{Tools: counting, Shape: chat.Shape{OneCall: true}},
+			map[string]any{"tool_choice": map[string]any{"type": "auto", "disable_parallel_tool_use": true}}},
+		{"an effort is sent", &anthropic.Model{}, chat.Request{Shape: chat.Shape{Effort: chat.EffortLow}},
+			map[string]any{"output_config": map[string]any{"effort": "low"}}},
+		{"without effort a model does not think", &anthropic.Model{Thinking: anthropic.Thinking{Adaptive: true}}, chat.Request{Shape: chat.Shape{Effort: chat.EffortNone}},
+			map[string]any{"output_config": nil, "thinking": map[string]any{"type": "disabled"}}},
+		{"a format is sent with its schema as written", &anthropic.Model{}, chat.Request{Shape: chat.Shape{Format: &chat.Format{Name: "n", Schema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)}}},
+			map[string]any{"output_config": map[string]any{"format": map[string]any{"type": "json_schema", "schema": map[string]any{"type": "object", "properties": map[string]any{}, "additionalProperties": false}}}}},
+		{"no tool choice is sent without tools", &anthropic.Model{}, chat.Request{Shape: chat.Shape{ToolChoice: chat.ToolChoiceNone}}, map[string]any{"tool_choice": nil, "tools": nil}},
 		{"tools are sent in order, with an empty schema if they have none", &anthropic.Model{}, chat.Request{Tools: []chat.Tool{{Name: "now"}, counting[0]}},
 			map[string]any{"tools": []any{
 				map[string]any{"name": "now", "input_schema": map[string]any{"type": "object"}},
@@ -65,7 +75,7 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 		{"no temperature is sent with adaptive thinking", &anthropic.Model{Thinking: anthropic.Thinking{Adaptive: true}}, chat.Request{MaxTokens: 100, Temperature: &half},
 			map[string]any{"max_tokens": 100.0, "thinking": map[string]any{"type": "adaptive"}, "temperature": nil}},
 		{"no thinking is sent with a required call", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
-			chat.Request{MaxTokens: 100, Tools: counting, ToolChoice: chat.ToolChoiceRequired, Temperature: &half},
+			chat.Request{MaxTokens: 100, Tools: counting, Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}, Temperature: &half},
 			map[string]any{"max_tokens": 100.0, "thinking": nil, "temperature": 0.5, "tool_choice": map[string]any{"type": "any"}}},
 		{"a tool loop that began without thinking goes on without", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Messages: []chat.Message{question, calls("a"), chat.ToolResult("a", "1")}, Tools: counting}, map[string]any{"thinking": nil}},
@@ -81,7 +91,7 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 				question, calls("a"), chat.ToolResult("a", "1"), with(calls("b"), signed), chat.ToolResult("b", "2")}},
 			map[string]any{"thinking": nil, "messages": counted}},
 		{"thinking of a tool loop is not sent with a required call", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
-			chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceRequired, Messages: []chat.Message{
+			chat.Request{Tools: counting, Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}, Messages: []chat.Message{
 				question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
 			map[string]any{"thinking": nil, "messages": counted}},
 		{"a turn that is over does not prevent thinking", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
@@ -174,7 +184,7 @@ func TestThinkingAndTextAreStreamedInOrder(t *testing.T) {
 func TestBetasAndAdjustChangeTheRequestBeforeItIsSent(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	model.Betas = []string{"context-1m-2025-08-07", "x-1"}
-	model.Adjust = func(p *sdk.MessageNewParams) { p.Metadata.UserID = sdk.String("u") }
+	model.Adjust = func(_ chat.Purpose, p *sdk.MessageNewParams) { p.Metadata.UserID = sdk.String("u") }
 	_, err := model.Generate(t.Context(), ask(question))
 	require.NoError(t, err)
 	require.Equal(t, "context-1m-2025-08-07,x-1", s.headers[0].Get("Anthropic-Beta"))

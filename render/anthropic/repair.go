@@ -49,11 +49,28 @@ func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
 }
 
 // accepts is what the API accepts, with at most this number of images.
+// schemas are the rules for schemas of answers, all of which are strict
+// (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, and what the SDK takes out of a schema).
+var schemas = provider.SchemaRules{
+	Closed: true, Maps: true, Lone: true, Local: true, Acyclic: true,
+	Refused: []string{
+		"oneOf", "not", "if", "then", "else", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
+		"maxLength", "maxItems", "uniqueItems", "contains", "minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentSchemas",
+	},
+	Also: func(s map[string]any) string {
+		if n, is := s["minItems"].(json.Number); is && n != "0" && n != "1" {
+			return "the API takes minItems of 0 and 1 only"
+		}
+		return ""
+	},
+}
+
 func accepts(images int) *provider.API {
 	return &provider.API{
 		CallID: provider.Words(0, "_-"), ToolName: provider.Words(128, "_-"), UniqueIDs: true, NewID: newID,
 		Arguments: arguments, Images: imageLimits(images), Large: largeImages, Tool: func(t chat.Tool) error { return checkSchema(t.Schema()) },
 		Faults: faults, Says: says, Late: late, Marked: marked, Mark: func(_ chat.Opaque, id string) chat.Part { return messages.PlaceMark(id) },
+		Schema: schemas,
 		Paused: func(req chat.Request) bool {
 			_, paused := serverTools(req.Messages, req.Tools)
 			return paused

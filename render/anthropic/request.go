@@ -66,7 +66,7 @@ func write(req chat.Request) sdk.MessageNewParams {
 		Messages:   w.messages,
 		System:     w.prompt,
 		Tools:      w.tools(req.Tools),
-		ToolChoice: toolChoice(req),
+		ToolChoice: toolChoice(req), OutputConfig: outputConfig(req),
 	}
 	if req.Temperature != nil {
 		p.Temperature = sdk.Float(*req.Temperature)
@@ -74,17 +74,37 @@ func write(req chat.Request) sdk.MessageNewParams {
 	return p
 }
 
-func toolChoice(req chat.Request) sdk.ToolChoiceUnionParam {
+func toolChoice(req chat.Request) (choice sdk.ToolChoiceUnionParam) {
+	one := param.Opt[bool]{}
+	if req.OneCall {
+		one = sdk.Bool(true)
+	}
 	switch {
 	case len(req.Tools) == 0:
-		return sdk.ToolChoiceUnionParam{}
+	case req.Tool != "":
+		choice.OfTool = &sdk.ToolChoiceToolParam{Name: req.Tool, DisableParallelToolUse: one}
 	case req.ToolChoice == chat.ToolChoiceNone:
-		return sdk.ToolChoiceUnionParam{OfNone: new(sdk.NewToolChoiceNoneParam())}
+		choice.OfNone = new(sdk.NewToolChoiceNoneParam())
 	case req.ToolChoice == chat.ToolChoiceRequired:
-		return sdk.ToolChoiceUnionParam{OfAny: &sdk.ToolChoiceAnyParam{}}
-	default:
-		return sdk.ToolChoiceUnionParam{}
+		choice.OfAny = &sdk.ToolChoiceAnyParam{DisableParallelToolUse: one}
+	case req.OneCall:
+		choice.OfAuto = &sdk.ToolChoiceAutoParam{DisableParallelToolUse: one}
 	}
+	return choice
+}
+
+// forced reports whether a request requires a call, with which the API accepts no thinking.
+func forced(choice sdk.ToolChoiceUnionParam) bool { return choice.OfAny != nil || choice.OfTool != nil }
+
+// outputConfig returns the effort and the form that a request asks for. Without effort a model does not think.
+func outputConfig(req chat.Request) (c sdk.OutputConfigParam) {
+	if req.Effort != chat.EffortNone {
+		c.Effort = sdk.OutputConfigEffort(req.Effort)
+	}
+	if f := req.Format; f != nil {
+		c.Format = param.Override[sdk.JSONOutputFormatParam](json.RawMessage(`{"type":"json_schema","schema":` + string(f.Tool().Schema()) + `}`))
+	}
+	return c
 }
 
 // writer converts the messages of a valid request.

@@ -177,7 +177,7 @@ var breaches = []struct {
 	{name: "a schema without a type", rule: chat.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "count", Parameters: json.RawMessage(`{"properties":{}}`)}), refused: "should be 'object'"},
 	{name: "a tool's name with a dot", rule: chat.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "a.b"}), refused: "tools.0.custom.name"},
 	{name: "a schema that is not an object", rule: chat.RuleTool, request: tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(`[]`)}), refused: "Field required", irreparable: true},
-	{name: "a call required without tools", rule: chat.RuleToolChoice, request: chat.Request{Messages: []chat.Message{question}, ToolChoice: chat.ToolChoiceRequired}, refused: "only be specified while providing tools",
+	{name: "a call required without tools", rule: chat.RuleToolChoice, request: chat.Request{Messages: []chat.Message{question}, Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}}, refused: "only be specified while providing tools",
 		raw: `{"model":"m","max_tokens":1,"tool_choice":{"type":"any"},"messages":[{"role":"user","content":[{"type":"text","text":"?"}]}]}`},
 	{name: "references to deferred tools", rule: chat.RuleToolSearch, request: ask(search(opaque(`{"type":"tool_reference","tool_name":"rename"}`))...), refused: "not found in available tools"},
 	{name: "a search that found a tool that is gone", rule: chat.RuleServerTool, request: tools(ask(question, assistant(searched("rename")...), question), deferred("count")), refused: "not found in available tools"},

@@ -61,10 +61,33 @@ func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateCont
 	modes := map[chat.ToolChoice]genai.FunctionCallingConfigMode{
 		chat.ToolChoiceNone: genai.FunctionCallingConfigModeNone, chat.ToolChoiceRequired: genai.FunctionCallingConfigModeAny,
 	}
-	if mode := modes[req.ToolChoice]; mode != "" && len(req.Tools) > 0 { // Gemini refuses a choice without tools
-		config.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: mode}}
+	choice := genai.FunctionCallingConfig{Mode: modes[req.ToolChoice]}
+	if req.Tool != "" {
+		choice = genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeAny, AllowedFunctionNames: []string{req.Tool}}
 	}
+	if choice.Mode != "" && len(req.Tools) > 0 { // Gemini refuses a choice without tools
+		config.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: &choice}
+	}
+	if req.Format != nil {
+		config.ResponseMIMEType, config.ResponseJsonSchema = "application/json", req.Format.Schema
+	}
+	config.ThinkingConfig = thinking(req.Effort, o)
 	return p.Contents, config, written, nil
+}
+
+// thinking returns the thinking of an effort, as Google maps it for the models of OpenAI's API
+// (https://ai.google.dev/gemini-api/docs/openai#thinking). Gemini 3 cannot do without, so its least level stands for none.
+func thinking(e chat.Effort, o Options) *genai.ThinkingConfig {
+	if e == chat.EffortDefault {
+		return nil
+	}
+	if o.Legacy {
+		return &genai.ThinkingConfig{ThinkingBudget: new(map[chat.Effort]int32{chat.EffortLow: 1_024, chat.EffortMedium: 8_192, chat.EffortHigh: 24_576}[e])}
+	}
+	return &genai.ThinkingConfig{ThinkingLevel: map[chat.Effort]genai.ThinkingLevel{
+		chat.EffortNone: genai.ThinkingLevelMinimal, chat.EffortLow: genai.ThinkingLevelLow,
+		chat.EffortMedium: genai.ThinkingLevelMedium, chat.EffortHigh: genai.ThinkingLevelHigh,
+	}[e]}
 }
 
 // Contents converts a part of a conversation to the SDK's types, as [Request] does, without checking the rules about

@@ -32,9 +32,10 @@ type Model struct {
 	MaxRetries int
 	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent.
 	OnRepair func([]chat.Repair)
-	// Adjust, if set, may change each request before it is sent: thinking, safety, a cache, the API's own tools,
+	// Adjust, if set, may change each request before it is sent, also those for summaries, which the
+	// purpose tells apart: thinking, safety, a cache, the API's own tools,
 	// whatever a [chat.Request] has no field for.
-	Adjust func(*genai.GenerateContentConfig)
+	Adjust func(chat.Purpose, *genai.GenerateContentConfig)
 
 	own struct { // a copy of the client that guard made
 		sync.Once
@@ -62,6 +63,10 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
+	asText := func(r chat.Response) chat.Response { return r }
+	if m.options().Legacy && len(req.Tools) > 0 { // they take no schema beside tools
+		req, asText = provider.FormatAsTool(req)
+	}
 	contents, config, err := m.request(req, m.OnRepair)
 	if err != nil {
 		return chat.Response{}, err
@@ -81,7 +86,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err = x.answerError(err); err != nil && len(whole.Candidates) == 0 {
 		err = orRefusal(x.Exchange, err)
 	}
-	return provider.By(m.origin(), names.Response(r)), x.Err(ctx, err)
+	return provider.By(m.origin(), asText(names.Response(r))), x.Err(ctx, err)
 }
 
 // origin returns the origin of the model's answers.
@@ -116,7 +121,7 @@ func (m *Model) request(req chat.Request, onRepair func([]chat.Repair)) ([]*gena
 	}
 	config.HTTPOptions = &genai.HTTPOptions{RetryOptions: &genai.HTTPRetryOptions{Attempts: new(int32(1 + max(0, m.MaxRetries)))}}
 	if m.Adjust != nil {
-		m.Adjust(config)
+		m.Adjust(req.Purpose, config)
 	}
 	sendRawArguments(config, written)
 	return contents, config, nil

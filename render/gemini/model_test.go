@@ -74,7 +74,7 @@ func TestAToolChoiceIsSentAsAMode(t *testing.T) {
 		t.Run(fmt.Sprintf("%s of %d", tt.choice, len(tt.tools)), func(t *testing.T) {
 			a := newAPI(t, says(`{"text":"Yes."}`))
 			_, err := a.model(t).Generate(t.Context(), chat.Request{
-				Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: tt.tools, ToolChoice: tt.choice,
+				Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: tt.tools, Shape: chat.Shape{ToolChoice: tt.choice},
 			})
 			require.NoError(t, err)
 			var mode any
@@ -86,6 +86,42 @@ func TestAToolChoiceIsSentAsAMode(t *testing.T) {
 	}
 }
 
+func TestWhatIsAskedOfAnAnswerIsSent(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+	format := &chat.Format{Name: "number", Schema: schema}
+	for name, tt := range map[string]struct {
+		model  string
+		shape  chat.Shape
+		at     string
+		want   any
+		answer string
+	}{
+		"a named tool":                              {"gemini-3-pro-preview", chat.Shape{Tool: "look"}, "toolConfig", object{"functionCallingConfig": object{"mode": "ANY", "allowedFunctionNames": []any{"look"}}}, ""},
+		"an effort of Gemini 3":                     {"gemini-3-pro-preview", chat.Shape{Effort: chat.EffortMedium}, "generationConfig", object{"thinkingConfig": object{"thinkingLevel": "MEDIUM"}}, ""},
+		"an effort of an older model":               {"gemini-2.5-flash", chat.Shape{Effort: chat.EffortLow}, "generationConfig", object{"thinkingConfig": object{"thinkingBudget": 1024.0}}, ""},
+		"no effort of an older model":               {"gemini-2.5-flash", chat.Shape{Effort: chat.EffortNone}, "generationConfig", object{"thinkingConfig": object{"thinkingBudget": 0.0}}, ""},
+		"a format":                                  {"gemini-3-pro-preview", chat.Shape{Format: format}, "generationConfig", object{"responseMimeType": "application/json", "responseJsonSchema": object{"type": "object", "properties": object{"n": object{"type": "integer"}}, "required": []any{"n"}}}, ""},
+		"a format beside tools, for an older model": {"gemini-2.5-flash", chat.Shape{Format: format}, "toolConfig", object{"functionCallingConfig": object{"mode": "ANY"}}, `{"n":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t, says(`{"text":"Yes."}`))
+			if tt.answer != "" {
+				a = newAPI(t, says(`{"functionCall":{"name":"number","args":`+tt.answer+`}}`))
+			}
+			m := a.model(t)
+			m.Name = tt.model
+			got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: []chat.Tool{lookTool}, Shape: tt.shape})
+			require.NoError(t, err)
+			require.Equal(t, tt.want, a.requests[0][tt.at])
+			if tt.answer != "" {
+				require.Equal(t, tt.answer, got.Message.Text())
+				require.Empty(t, got.Message.ToolCalls)
+			}
+		})
+	}
+	require.ErrorContains(t, gemini.Validate(chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Shape: chat.Shape{OneCall: true}}, gemini.Options{}), "no switch for parallel calls")
+}
+
 func TestInvalidRequestsAreNotSent(t *testing.T) {
 	ask := []chat.Message{chat.UserMessage("Look.")}
 	for _, tt := range []struct {
@@ -93,7 +129,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 		req  chat.Request
 		want string
 	}{
-		{"an unknown choice", chat.Request{Messages: ask, ToolChoice: "look"}, `there is no choice "look"`},
+		{"an unknown choice", chat.Request{Messages: ask, Shape: chat.Shape{ToolChoice: "look"}}, `there is no choice "look"`},
 		{"a schema that is none", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look", Parameters: json.RawMessage(`{`)}}}, `the parameters of tool "look" are not a JSON object`},
 		{"no messages", chat.Request{}, "there are no messages"},
 	} {
@@ -112,7 +148,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 func TestAdjustChangesTheRequestBeforeItIsSent(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	m := a.model(t)
-	m.Adjust = func(config *genai.GenerateContentConfig) {
+	m.Adjust = func(_ chat.Purpose, config *genai.GenerateContentConfig) {
 		config.ThinkingConfig, config.StopSequences = &genai.ThinkingConfig{IncludeThoughts: true}, []string{"END"}
 	}
 	_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Temperature: new(0.0)})

@@ -80,6 +80,34 @@ func (r *reader) config(config *genai.GenerateContentConfig) error {
 			r.request.Tools = append(r.request.Tools, tool)
 		}
 	}
+	return r.shape(config)
+}
+
+// shape reads what a config asks of the answer: a form, whose name is "answer", and a choice of tools.
+func (r *reader) shape(config *genai.GenerateContentConfig) (err error) {
+	form := &chat.Format{Name: "answer"}
+	switch {
+	case config.ResponseJsonSchema != nil:
+		form.Schema, err = plainjson.Marshal(config.ResponseJsonSchema)
+	case config.ResponseSchema != nil:
+		form.Schema, err = jsonSchema(config.ResponseSchema)
+	}
+	if err != nil {
+		return fmt.Errorf("gemini: the schema of the answer cannot be read: %w", err)
+	}
+	if form.Schema != nil {
+		r.request.Format = form
+	}
+	if c := config.ToolConfig; c != nil && c.FunctionCallingConfig != nil {
+		switch choice := c.FunctionCallingConfig; {
+		case choice.Mode == genai.FunctionCallingConfigModeNone:
+			r.request.ToolChoice = chat.ToolChoiceNone
+		case choice.Mode == genai.FunctionCallingConfigModeAny && len(choice.AllowedFunctionNames) == 1:
+			r.request.Tool = choice.AllowedFunctionNames[0]
+		case choice.Mode == genai.FunctionCallingConfigModeAny:
+			r.request.ToolChoice = chat.ToolChoiceRequired
+		}
+	}
 	return nil
 }
 

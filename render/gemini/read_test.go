@@ -128,3 +128,20 @@ func TestWhatCannotBeReadIsAnErrorThatNamesIt(t *testing.T) {
 	_, err := gemini.ReadContents([]*genai.Content{{Role: "critic"}}, nil)
 	require.ErrorContains(t, err, `gemini: content 0 cannot be read: its role is "critic"`)
 }
+
+func TestWhatAConfigAsksOfTheAnswerIsRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		config genai.GenerateContentConfig
+		want   chat.Shape
+	}{
+		"nothing":       {},
+		"a JSON schema": {genai.GenerateContentConfig{ResponseJsonSchema: map[string]any{"type": "object"}}, chat.Shape{Format: &chat.Format{Name: "answer", Schema: []byte(`{"type":"object"}`)}}},
+		"a schema":      {genai.GenerateContentConfig{ResponseSchema: &genai.Schema{Type: genai.TypeObject}}, chat.Shape{Format: &chat.Format{Name: "answer", Schema: []byte(`{"type":"object"}`)}}},
+		"any call":      {genai.GenerateContentConfig{ToolConfig: &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeAny}}}, chat.Shape{ToolChoice: chat.ToolChoiceRequired}},
+		"one call":      {genai.GenerateContentConfig{ToolConfig: &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeAny, AllowedFunctionNames: []string{"look"}}}}, chat.Shape{Tool: "look"}},
+	} {
+		got, err := gemini.ReadContents(nil, &c.config)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got.Shape, name)
+	}
+}

@@ -35,6 +35,15 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Repair) {
 	return o.accepts().Repair(req)
 }
 
+// schemas are the rules for schemas of answers (https://ai.google.dev/api/generate-content, responseJsonSchema).
+var schemas = provider.SchemaRules{
+	Lone: true,
+	Keywords: []string{
+		"$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems", "minItems", "maxItems",
+		"minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties", "required", "propertyOrdering",
+	},
+}
+
 // accepts is what Gemini accepts.
 func (o Options) accepts() *provider.API {
 	return &provider.API{
@@ -42,7 +51,13 @@ func (o Options) accepts() *provider.API {
 		Arguments: func(arguments string) error { _, err := readArguments(arguments); return err },
 		Signature: func(signature string) error { _, err := readSignature(signature); return err },
 		Faults:    o.faults, Says: says, Late: func(chat.Message, chat.Thinking) chat.Part { return nil },
-		Check: func(req chat.Request, report func(int, chat.Rule, string, ...any)) { turns(req.Messages, o, report) },
+		Schema: schemas,
+		Check: func(req chat.Request, report func(int, chat.Rule, string, ...any)) {
+			turns(req.Messages, o, report)
+			if req.OneCall {
+				report(chat.RequestIndex, chat.RuleShape, "the API has no switch for parallel calls")
+			}
+		},
 		After: func(r *provider.Repairer) {
 			start(r)
 			o.sign(r)

@@ -42,10 +42,29 @@ func ChatRequest(req chat.Request, o Options) (sdk.ChatCompletionNewParams, erro
 		Messages: chatMessages(req.Messages, o), Tools: chatTools(req.Tools),
 		MaxCompletionTokens: limit(req.MaxTokens), Temperature: temperature(req.Temperature),
 	}
-	if req.ToolChoice != chat.ToolChoiceAuto && len(req.Tools) > 0 { // OpenAI refuses a choice without tools
-		params.ToolChoice.OfAuto = param.NewOpt(string(req.ToolChoice))
+	if len(req.Tools) > 0 { // OpenAI refuses a choice without tools
+		switch {
+		case req.Tool != "":
+			params.ToolChoice.OfFunctionToolChoice = &sdk.ChatCompletionNamedToolChoiceParam{Function: sdk.ChatCompletionNamedToolChoiceFunctionParam{Name: req.Tool}}
+		case req.ToolChoice != chat.ToolChoiceAuto:
+			params.ToolChoice.OfAuto = param.NewOpt(string(req.ToolChoice))
+		}
+		params.ParallelToolCalls = oneCall(req)
+	}
+	if f := req.Format; f != nil {
+		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
+			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: f.Name, Schema: f.Schema, Strict: param.NewOpt(f.Strict)},
+		}
 	}
 	return params, nil
+}
+
+// oneCall returns the parameter that forbids parallel calls, if a request does.
+func oneCall(req chat.Request) param.Opt[bool] {
+	if !req.OneCall {
+		return param.Opt[bool]{}
+	}
+	return param.NewOpt(false)
 }
 
 func limit(tokens int) param.Opt[int64] {

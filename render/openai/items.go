@@ -43,8 +43,21 @@ func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, err
 		Tools: itemTools(req.Tools), MaxOutputTokens: limit(req.MaxTokens), Temperature: temperature(req.Temperature),
 	}
 	params.Input.OfInputItemList = inputItems(req.Messages, o)
-	if req.ToolChoice != chat.ToolChoiceAuto && len(req.Tools) > 0 {
-		params.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptions(req.ToolChoice))
+	if len(req.Tools) > 0 {
+		switch {
+		case req.Tool != "":
+			params.ToolChoice.OfFunctionTool = &responses.ToolChoiceFunctionParam{Name: req.Tool}
+		case req.ToolChoice != chat.ToolChoiceAuto:
+			params.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptions(req.ToolChoice))
+		}
+		params.ParallelToolCalls = oneCall(req)
+	}
+	if f := req.Format; f != nil {
+		written, err := json.Marshal(map[string]any{"type": "json_schema", "name": f.Name, "schema": f.Schema, "strict": f.Strict})
+		if err != nil {
+			return responses.ResponseNewParams{}, err
+		}
+		params.Text.Format = param.Override[responses.ResponseFormatTextConfigUnionParam](json.RawMessage(written))
 	}
 	return params, nil
 }

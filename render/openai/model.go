@@ -51,10 +51,14 @@ type Model struct {
 	MaxRetries int
 	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent.
 	OnRepair func([]chat.Repair)
-	// AdjustChat and AdjustItems, if set, may change each request before it is sent: the API's own tools, metadata,
+	// FormatAsTool asks for the form of an answer ([chat.Shape].Format) by a tool, for servers of Chat Completions that take
+	// no schema. Off by default.
+	FormatAsTool bool
+	// AdjustChat and AdjustItems, if set, may change each request before it is sent, also those for summaries, which the
+	// purpose tells apart: the API's own tools, metadata,
 	// whatever a [chat.Request] has no field for.
-	AdjustChat  func(*sdk.ChatCompletionNewParams)
-	AdjustItems func(*responses.ResponseNewParams)
+	AdjustChat  func(chat.Purpose, *sdk.ChatCompletionNewParams)
+	AdjustItems func(chat.Purpose, *responses.ResponseNewParams)
 
 	unreadable unreadable // the encrypted items that the server refused
 	address    provider.Address
@@ -95,6 +99,10 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
+	asText := func(r chat.Response) chat.Response { return r }
+	if m.FormatAsTool {
+		req, asText = provider.FormatAsTool(req)
+	}
 	tools := req.Tools
 	req, err := m.prepare(req, m.OnRepair)
 	if err != nil {
@@ -107,7 +115,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		generate = m.generateItems
 	}
 	r, err := generate(ctx, req)
-	return provider.By(m.origin(), names.Response(r)), err
+	return provider.By(m.origin(), asText(names.Response(r))), err
 }
 
 // origin returns the origin of the model's answers.
@@ -152,10 +160,25 @@ func (m *Model) requestOptions(x *provider.Exchange) []option.RequestOption {
 
 // withoutTemperature returns the request without a temperature that the model would refuse.
 func (m *Model) withoutTemperature(req chat.Request) chat.Request {
-	if !takesTemperature(m.Name, m.Effort) {
+	if !takesTemperature(m.Name, m.effort(req)) {
 		req.Temperature = nil
 	}
 	return req
+}
+
+// effort returns the effort of a request: its own, in the model's words, or the model's. "none" is the least effort of
+// models that know no such (https://platform.openai.com/docs/guides/reasoning).
+func (m *Model) effort(req chat.Request) string {
+	v, gpt := gptVersion(m.Name)
+	switch {
+	case req.Effort == chat.EffortDefault:
+		return m.Effort
+	case req.Effort == chat.EffortNone && reasons(m.Name) && !gpt:
+		return string(chat.EffortLow)
+	case req.Effort == chat.EffortNone && gpt && v == version{5, 0}:
+		return "minimal"
+	}
+	return string(req.Effort)
 }
 
 // chatRequest returns the request for Chat Completions.
@@ -164,7 +187,7 @@ func (m *Model) chatRequest(req chat.Request) (sdk.ChatCompletionNewParams, erro
 	if err != nil {
 		return params, fmt.Errorf("openai: nothing was sent: %w", err)
 	}
-	params.Model, params.ReasoningEffort = m.Name, shared.ReasoningEffort(m.Effort)
+	params.Model, params.ReasoningEffort = m.Name, shared.ReasoningEffort(m.effort(req))
 	params.PromptCacheKey = optional(m.CacheKey)
 	if m.MaxTokensField {
 		params.MaxTokens, params.MaxCompletionTokens = params.MaxCompletionTokens, params.MaxTokens
@@ -173,7 +196,7 @@ func (m *Model) chatRequest(req chat.Request) (sdk.ChatCompletionNewParams, erro
 		params.StreamOptions.IncludeUsage = param.NewOpt(true)
 	}
 	if m.AdjustChat != nil {
-		m.AdjustChat(&params)
+		m.AdjustChat(req.Purpose, &params)
 	}
 	return params, nil
 }
@@ -186,13 +209,13 @@ func (m *Model) itemsRequest(req chat.Request) (responses.ResponseNewParams, err
 	}
 	params.Model, params.PromptCacheKey, params.Store = m.Name, optional(m.CacheKey), param.NewOpt(false)
 	params.Reasoning = shared.ReasoningParam{
-		Effort: shared.ReasoningEffort(m.Effort), Summary: shared.ReasoningSummary(m.Summary),
+		Effort: shared.ReasoningEffort(m.effort(req)), Summary: shared.ReasoningSummary(m.Summary),
 	}
 	if reasons(m.Name) { // OpenAI refuses it for other models
 		params.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
 	}
 	if m.AdjustItems != nil {
-		m.AdjustItems(&params)
+		m.AdjustItems(req.Purpose, &params)
 	}
 	return params, nil
 }

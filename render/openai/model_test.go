@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -198,10 +199,10 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 			require.Equal(t, "session-1", got.Get("prompt_cache_key").String())
 
 			for asked, want := range map[chat.ToolChoice]string{chat.ToolChoiceNone: "none", chat.ToolChoiceRequired: "required"} {
-				got = ask(s.model(api, "gpt-4o"), chat.Request{Tools: []chat.Tool{countTool}, ToolChoice: asked})
+				got = ask(s.model(api, "gpt-4o"), chat.Request{Tools: []chat.Tool{countTool}, Shape: chat.Shape{ToolChoice: asked}})
 				require.Equal(t, want, got.Get(choice).String())
 			}
-			got = ask(s.model(api, "gpt-4o"), chat.Request{ToolChoice: chat.ToolChoiceNone})
+			got = ask(s.model(api, "gpt-4o"), chat.Request{Shape: chat.Shape{ToolChoice: chat.ToolChoiceNone}})
 			require.False(t, got.Get(choice).Exists(), "there are no tools to choose from")
 
 			got = ask(s.model(api, "gpt-4o"), chat.Request{Tools: []chat.Tool{countTool, {Name: "now"}}})
@@ -211,14 +212,66 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 	}
 	m := s.model(openai.ChatCompletions, "llama")
 	m.MaxTokensField = true
-	m.AdjustChat = func(p *sdk.ChatCompletionNewParams) { p.Seed = sdk.Int(7) }
+	m.AdjustChat = func(_ chat.Purpose, p *sdk.ChatCompletionNewParams) { p.Seed = sdk.Int(7) }
 	got := ask(m, chat.Request{MaxTokens: 5, Stream: func(chat.Delta) {}})
 	require.Equal(t, "5", got.Get("max_tokens").Raw)
 	require.Equal(t, "7", got.Get("seed").Raw)
 	require.True(t, got.Get("stream_options.include_usage").Bool())
 	m = s.model(openai.Responses, "gpt-4o")
-	m.AdjustItems = func(p *responses.ResponseNewParams) { p.SafetyIdentifier = sdk.String("u") }
+	m.AdjustItems = func(_ chat.Purpose, p *responses.ResponseNewParams) { p.SafetyIdentifier = sdk.String("u") }
 	require.Equal(t, "u", ask(m, chat.Request{}).Get("safety_identifier").String())
+}
+
+func TestWhatIsAskedOfAnAnswerIsSent(t *testing.T) {
+	schema := `{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"null"}},"required":["z","a"],"additionalProperties":false}`
+	format := &chat.Format{Name: "number", Schema: json.RawMessage(schema), Strict: true}
+	for name, api := range apis {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, always(reply{items: []item{message("msg_1", `{"z":1,"a":null}`)}}))
+			_, err := s.model(api, "gpt-5.6").Generate(t.Context(), chat.Request{
+				Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}, Shape: chat.Shape{Tool: "count", OneCall: true, Effort: chat.EffortLow, Format: format},
+			})
+			require.NoError(t, err)
+			body := s.last(t)
+			require.Equal(t, "count", body.Get("tool_choice.function.name").String()+body.Get("tool_choice.name").String())
+			require.Equal(t, "false", body.Get("parallel_tool_calls").Raw)
+			require.Equal(t, "low", body.Get("reasoning_effort").String()+body.Get("reasoning.effort").String())
+			sent := body.Get("response_format.json_schema")
+			if api == openai.Responses {
+				sent = body.Get("text.format")
+			}
+			require.Equal(t, "number", sent.Get("name").String())
+			require.Equal(t, schema, sent.Get("schema").Raw, "as it was written")
+			require.True(t, sent.Get("strict").Bool())
+
+			format := chat.Format{Name: "number", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"object"}}}`), Strict: true}
+			err = openai.Validate(chat.Request{Messages: []chat.Message{question}, Shape: chat.Shape{Format: &format}}, api)
+			require.ErrorContains(t, err, `the schema of the format "number": the schema: an object needs "additionalProperties": false`)
+		})
+	}
+	for model, want := range map[string]string{"o3": "low", "gpt-5": "minimal", "gpt-5.1": "none", "llama": "none"} {
+		s := newServer(t, always(reply{items: []item{message("msg_1", "1")}}))
+		_, err := s.model(openai.ChatCompletions, model).Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Shape: chat.Shape{Effort: chat.EffortNone}})
+		require.NoError(t, err)
+		require.Equal(t, want, s.last(t).Get("reasoning_effort").String(), model)
+	}
+}
+
+func TestAServerWithoutSchemasIsAskedForAFormByATool(t *testing.T) {
+	s := newServer(t, always(reply{items: []item{call("fc_1", "call_1", "number", `{"z":1}`)}}))
+	m := s.model(openai.ChatCompletions, "llama")
+	m.FormatAsTool = true
+	var heard string
+	got, err := m.Generate(t.Context(), chat.Request{
+		Messages: []chat.Message{question}, Shape: chat.Shape{Format: &chat.Format{Name: "number", Schema: json.RawMessage(`{"type":"object"}`)}},
+		Stream: func(d chat.Delta) { heard += string(d.(chat.Text)) },
+	})
+	require.NoError(t, err)
+	require.Equal(t, `{"z":1}`, got.Message.Text())
+	require.Equal(t, `{"z":1}`, heard)
+	require.Empty(t, got.Message.ToolCalls)
+	require.Equal(t, chat.StopEnd, got.StopReason)
+	require.Equal(t, "number", s.last(t).Get("tool_choice.function.name").String())
 }
 
 func TestATemperatureIsSentOnlyToModelsThatAcceptIt(t *testing.T) {
@@ -424,7 +477,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 	}{
 		{"no name", s.model(openai.ChatCompletions, ""), chat.Request{Messages: ask}, "Model.Name is not set"},
 		{"an unknown API", s.model("assistants", "gpt-4o"), chat.Request{Messages: ask}, `Model.API is "assistants"`},
-		{"an unknown choice", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, ToolChoice: "any"}, `there is no choice "any"`},
+		{"an unknown choice", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, Shape: chat.Shape{ToolChoice: "any"}}, `there is no choice "any"`},
 		{"a schema that is not JSON", s.model(openai.Responses, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "x", Parameters: []byte(`[`)}}}, `tool "x"`},
 		{"no messages", s.model(openai.Responses, "gpt-4o"), chat.Request{}, "there are no messages"},
 	} {

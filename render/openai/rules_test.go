@@ -185,7 +185,7 @@ func TestRepairReturnsAValidRequestAsItWas(t *testing.T) {
 		chat.ToolResult("b", "2"), chat.ToolResult("a", "1"), question,
 	}
 	for _, api := range apis {
-		req := chat.Request{Messages: messages, Tools: []chat.Tool{countTool}, ToolChoice: chat.ToolChoiceRequired, MaxTokens: 5, Temperature: new(0.5)}
+		req := chat.Request{Messages: messages, Tools: []chat.Tool{countTool}, Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}, MaxTokens: 5, Temperature: new(0.5)}
 		require.NoError(t, openai.Validate(req, api))
 		got, changes := openai.Repair(req, api)
 		require.Empty(t, changes)

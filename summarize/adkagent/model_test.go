@@ -48,9 +48,9 @@ func TestAModelConvertsTheRequestAndTheAnswer(t *testing.T) {
 	m := &played{responses: []*model.LLMResponse{reads("a.go")}}
 	m.responses[0].UsageMetadata = &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: 7, CachedContentTokenCount: 3, CandidatesTokenCount: 2, ThoughtsTokenCount: 1}
 	r, err := adkagent.Model(m).Generate(t.Context(), chat.Request{
-		Messages:   []chat.Message{chat.SystemMessage("Be brief."), chat.UserMessage("Look.")},
-		Tools:      []chat.Tool{{Name: "read", Parameters: []byte(`{"type":"object"}`)}},
-		ToolChoice: chat.ToolChoiceRequired, MaxTokens: 9, Temperature: new(0.5),
+		Messages: []chat.Message{chat.SystemMessage("Be brief."), chat.UserMessage("Look.")},
+		Tools:    []chat.Tool{{Name: "read", Parameters: []byte(`{"type":"object"}`)}},
+		Shape:    chat.Shape{ToolChoice: chat.ToolChoiceRequired}, MaxTokens: 9, Temperature: new(0.5),
 	})
 	require.NoError(t, err)
 	require.Equal(t, chat.StopToolCalls, r.StopReason)

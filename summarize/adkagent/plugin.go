@@ -197,7 +197,7 @@ func (p *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*mode
 	for _, m := range read.Messages { // the instruction
 		system += m.Text()
 	}
-	fitted, err := s.Fit(ctx, mirror.Request[*genai.Content]{System: system, Messages: said, Tools: read.Tools})
+	fitted, err := s.Fit(ctx, mirror.Request[*genai.Content]{System: system, Messages: said, Tools: read.Tools, Shape: &read.Shape})
 	if err != nil {
 		return nil, fmt.Errorf("adkagent: %w", err)
 	}

@@ -33,6 +33,11 @@
 // Tools of the target that no toolbox has are the caller's: Run returns their calls as [Answer].Open. Append their results,
 // and Run again with an empty text.
 //
+// # Typed answers
+//
+// [Ask] runs the agent and returns its answer as a struct. What else is asked of each answer, such as effort, is the target's
+// ([summarize.Target].Shape).
+//
 // # What a user says meanwhile
 //
 // A message that is appended while the model answers stands behind the answer and its results, and is answered next.
@@ -96,8 +101,6 @@ type Agent struct {
 	MaxTokens int
 	// Temperature of sampling. Defaults to the model's own.
 	Temperature *float64
-	// ToolChoice says whether the model may call tools. Defaults to [chat.ToolChoiceAuto].
-	ToolChoice chat.ToolChoice
 	// Stream, if set, is called with each piece of an answer as it arrives. If an answer fails halfway and is requested
 	// again, it streams from the start again; observers hear an event.Retrying in between.
 	Stream func(chat.Delta)
@@ -422,7 +425,7 @@ func (a *Agent) render(ctx context.Context, prompt elements.Node, refused error)
 func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, error) {
 	target := a.Compactor.Current()
 	req := chat.Request{
-		Messages: result.Messages, Tools: plan.Declared(target, result.Tools), ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+		Messages: result.Messages, Tools: plan.Declared(target, result.Tools), Shape: target.Shape, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
 	}
 	if err := chat.ValidateRequest(req); err != nil {
 		return chat.Response{}, fmt.Errorf("the prompt cannot be sent: %w%s", err, a.hint(ctx, err))

@@ -177,7 +177,7 @@ func TestARequestHoldsTheRenderedPromptAndTheAgentsSettings(t *testing.T) {
 		asked = req
 		return says("Three ships.")(t.Context(), req)
 	})
-	a.MaxTokens, a.Temperature, a.ToolChoice = 77, new(0.5), chat.ToolChoiceRequired
+	a.MaxTokens, a.Temperature, a.Compactor.Target.Shape.ToolChoice = 77, new(0.5), chat.ToolChoiceRequired
 	a.Compactor.Target.Tokenizer = observing{observe: func(req chat.Request, response chat.Response) {
 		observed = req
 		require.Equal(t, 70, response.Usage.Input)
@@ -185,7 +185,7 @@ func TestARequestHoldsTheRenderedPromptAndTheAgentsSettings(t *testing.T) {
 	answer, err := a.Step(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, chat.Request{
-		Messages: answer.Result.Messages, Tools: a.Compactor.Target.Tools, ToolChoice: chat.ToolChoiceRequired, MaxTokens: 77, Temperature: a.Temperature,
+		Messages: answer.Result.Messages, Tools: a.Compactor.Target.Tools, Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}, MaxTokens: 77, Temperature: a.Temperature,
 	}, asked)
 	require.Equal(t, asked, observed)
 }

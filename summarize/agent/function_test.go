@@ -140,9 +140,9 @@ func TestATypeWithoutASchemaIsAnErrorThatNamesTheField(t *testing.T) {
 		"agent_test.keys.By is a map[int]string: no schema describes its keys": func() (*agent.Function, error) { return agent.Tool("f", "", echo[keys]) },
 		"agent_test.seen.Seen is a agent_test.sees: no value of an interface":  func() (*agent.Function, error) { return agent.Tool("f", "", echo[seen]) },
 		"agent_test.quoted.N has the option string":                            func() (*agent.Function, error) { return agent.Tool("f", "", echo[quoted]) },
-		"its parameters have the type string: give a struct":                   func() (*agent.Function, error) { return agent.Tool("f", "", echo[string]) },
-		"its parameters have the type *agent_test.node: give a struct":         func() (*agent.Function, error) { return agent.Tool("f", "", echo[*node]) },
-		"its parameters have the type time.Time: give a struct":                func() (*agent.Function, error) { return agent.Tool("f", "", echo[time.Time]) },
+		"its type is string: give a struct":                                    func() (*agent.Function, error) { return agent.Tool("f", "", echo[string]) },
+		"its type is *agent_test.node: give a struct":                          func() (*agent.Function, error) { return agent.Tool("f", "", echo[*node]) },
+		"its type is time.Time: give a struct":                                 func() (*agent.Function, error) { return agent.Tool("f", "", echo[time.Time]) },
 		`the name of a tool is "read a file": give it 1 to 64 letters`:         func() (*agent.Function, error) { return agent.Tool("read a file", "", echo[struct{}]) },
 		"tag must not begin with 'WORD='": func() (*agent.Function, error) {
 			return agent.Tool("f", "", echo[struct {

@@ -23,7 +23,7 @@ func schemaOf[In any]() (declared json.RawMessage, check *jsonschema.Resolved, e
 	t := reflect.TypeFor[In]()
 	d := describer{schemas: map[reflect.Type]*jsonschema.Schema{}}
 	if t.Kind() != reflect.Struct || d.own(t) != nil {
-		return nil, nil, fmt.Errorf("its parameters have the type %v: give a struct, whose fields they are", t)
+		return nil, nil, fmt.Errorf("its type is %v: give a struct, whose fields say what there is", t)
 	}
 	if err := d.look(t, t.String()); err != nil {
 		return nil, nil, err

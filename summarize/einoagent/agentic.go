@@ -32,7 +32,7 @@ func NewAgentic(o Options) (adk.TypedChatModelAgentMiddleware[*schema.AgenticMes
 
 // AgenticModel returns a model of [schema.AgenticMessage] as a [chat.Model], like [Model]. Streamed answers arrive in one
 // piece.
-func AgenticModel(m model.AgenticModel) chat.Model { return agenticModel{m} }
+func AgenticModel(m model.AgenticModel) chat.Model { return formed{agenticModel{m}} }
 
 type agenticModel struct{ inner model.AgenticModel }
 

@@ -12,18 +12,35 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 )
 
 // Model returns a model of eino as a [chat.Model], so that the agent's own model can write the summaries. Tools, tool
-// choice, temperature and the limit of the answer are passed as options of the call.
+// choice, temperature and the limit of the answer are passed as options of the call. A form of the answer is asked for by a
+// tool; no parallel calls and an effort, for which eino has no option, are a [*chat.ValidationError].
 //
 // A refusal as too large ([summarize.ContextLimit]) is a [*chat.ContextLimitError]. A lost connection and an HTTP
 // status of 408, 409, 425, 429 or from 500 on are a [*chat.TransientError]. The status is taken from the error's method
 // StatusCode, from its field HTTPStatusCode, StatusCode or Code, or from its text, such as "status code: 429". Both
 // wrap the model's own error. If the context ended, the error is its cause.
-func Model(m model.BaseChatModel) chat.Model { return einoModel{m} }
+func Model(m model.BaseChatModel) chat.Model { return formed{einoModel{m}} }
+
+// formed is a model that has no option for the form of an answer, and is asked for it by a tool.
+type formed struct{ chat.Model }
+
+// Generate implements [chat.Model].
+func (f formed) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	if req.OneCall || req.Effort != chat.EffortDefault {
+		return chat.Response{}, chat.Invalid([]chat.Violation{{
+			Index: chat.RequestIndex, Rule: chat.RuleShape, Detail: "eino's models have no option for parallel calls and effort: set them on the model",
+		}})
+	}
+	req, asText := provider.FormatAsTool(req)
+	r, err := f.Model.Generate(ctx, req)
+	return asText(r), err
+}
 
 type einoModel struct{ inner model.BaseChatModel }
 
@@ -65,10 +82,12 @@ func optionsOf(req chat.Request) ([]model.Option, error) {
 	}
 	if len(tools) > 0 {
 		list = append(list, model.WithTools(tools))
-		switch req.ToolChoice {
-		case chat.ToolChoiceNone:
+		switch {
+		case req.Tool != "":
+			list = append(list, model.WithToolChoice(schema.ToolChoiceForced, req.Tool))
+		case req.ToolChoice == chat.ToolChoiceNone:
 			list = append(list, model.WithToolChoice(schema.ToolChoiceForbidden))
-		case chat.ToolChoiceRequired:
+		case req.ToolChoice == chat.ToolChoiceRequired:
 			list = append(list, model.WithToolChoice(schema.ToolChoiceForced))
 		}
 	}

@@ -99,7 +99,7 @@ func TestAModelConvertsTheRequestAndTheAnswer(t *testing.T) {
 			{Name: "add", Description: "Adds.", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"}},"required":["a"]}`)},
 			{Name: "now"},
 		},
-		ToolChoice: chat.ToolChoiceNone, MaxTokens: 7, Temperature: new(0.5),
+		Shape: chat.Shape{ToolChoice: chat.ToolChoiceNone}, MaxTokens: 7, Temperature: new(0.5),
 	}
 	want := chat.Response{
 		Message:    chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "two and two", Signature: "reasoning_content"}, chat.Text("four")}},
@@ -260,4 +260,20 @@ func TestAForkKeepsTheCachedPrefix(t *testing.T) {
 	}.Run(t)
 	forks := forktest.Layout{Turns: "messages", Free: []string{"max_tokens", "temperature"}}.Check(t, m.bodies)
 	require.Equal(t, len(done), forks)
+}
+
+func TestWhatEinoHasNoOptionForIsAskedForByAToolOrRefused(t *testing.T) {
+	m := &asked{scripted: &scripted{answer: func(int, request) (*schema.Message, error) {
+		return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{{ID: "a", Function: schema.FunctionCall{Name: "number", Arguments: `{"n":4}`}}}}, nil
+	}}}
+	req := chat.Request{Messages: []chat.Message{chat.UserMessage("2+2?")}, Shape: chat.Shape{Format: &chat.Format{Name: "number", Schema: json.RawMessage(`{"type":"object"}`)}}}
+	got, err := einoagent.Model(m).Generate(t.Context(), req)
+	require.NoError(t, err)
+	require.Equal(t, `{"n":4}`, got.Message.Text())
+	require.Empty(t, got.Message.ToolCalls)
+	require.Contains(t, m.bodies[0], `"tool_choice":"forced"`)
+	for _, shape := range []chat.Shape{{OneCall: true}, {Effort: chat.EffortLow}} {
+		_, err = einoagent.Model(m).Generate(t.Context(), chat.Request{Messages: req.Messages, Shape: shape})
+		require.ErrorContains(t, err, "eino's models have no option for parallel calls and effort")
+	}
 }

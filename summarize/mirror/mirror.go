@@ -96,6 +96,9 @@ type Request[M any] struct {
 	Messages []M
 	// Tools of the agent.
 	Tools []chat.Tool
+	// Shape is what the application asks of the answer, if it differs from the target's. The schema of a form counts, and no
+	// request for a summary inherits it: see [summarize.Target].
+	Shape *chat.Shape
 }
 
 // Fitted is what to send instead.
@@ -130,8 +133,12 @@ func (m *Mirror[M]) Fit(ctx context.Context, req Request[M]) (Fitted[M], error) 
 	}
 	m.list = req.Messages
 	target := m.Compactor.Current()
-	if len(req.Tools) != len(target.Tools) || len(req.Tools) > 0 && !reflect.DeepEqual(req.Tools, target.Tools) {
-		target.Tools = slices.Clone(req.Tools)
+	shape := target.Shape
+	if req.Shape != nil {
+		shape = *req.Shape
+	}
+	if len(req.Tools) != len(target.Tools) || len(req.Tools) > 0 && !reflect.DeepEqual(req.Tools, target.Tools) || !reflect.DeepEqual(shape, target.Shape) {
+		target.Tools, target.Shape = slices.Clone(req.Tools), shape
 		if err := m.Compactor.Retarget(ctx, target); err != nil {
 			return Fitted[M]{}, err
 		}

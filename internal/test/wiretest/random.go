@@ -126,7 +126,7 @@ func (d dice) round(n int) []chat.Message {
 }
 
 func (d dice) request() chat.Request {
-	req := chat.Request{ToolChoice: chat.ToolChoice(d.one("", "", "", "none", "required")), MaxTokens: d.IntN(2) * 1000}
+	req := chat.Request{Shape: chat.Shape{ToolChoice: chat.ToolChoice(d.one("", "", "", "none", "required"))}, MaxTokens: d.IntN(2) * 1000}
 	if d.IntN(4) == 0 {
 		req.Temperature = new(0.5)
 	}

@@ -176,7 +176,7 @@ func Load(t *testing.T, folder string, f func(name string, req chat.Request)) {
 	each("requests.jsonl", func(line []byte) {
 		var r stored
 		require.NoError(t, json.Unmarshal(line, &r))
-		req := chat.Request{Tools: r.Tools, ToolChoice: r.Choice, MaxTokens: r.Max}
+		req := chat.Request{Tools: r.Tools, Shape: chat.Shape{ToolChoice: r.Choice}, MaxTokens: r.Max}
 		for _, i := range r.Messages {
 			req.Messages = append(req.Messages, messages[i])
 		}

@@ -12,7 +12,13 @@ import (
 )
 
 // ToolTokens returns the tokens of a target's tool definitions.
-func ToolTokens(t policy.Target) int { return guard.Counted(t.Tokenizer.CountTools(t.Tools)) }
+func ToolTokens(t policy.Target) int {
+	tools := t.Tools
+	if f := t.Shape.Format; f != nil { // providers count a schema as that of a tool, or tell nobody
+		tools = append(slices.Clip(tools), f.Tool())
+	}
+	return guard.Counted(t.Tokenizer.CountTools(tools))
+}
 
 // Declared returns the tools to declare with a prompt in which the given tools are left: the target's, and these.
 func Declared(t policy.Target, left []chat.Tool) []chat.Tool {

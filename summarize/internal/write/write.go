@@ -300,8 +300,14 @@ func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy
 		taken := clamp.Int(math.Ceil(ratio * float64(taken)))
 		req.MaxTokens = max(1, min(req.MaxTokens, limit-taken))
 	}
-	if len(req.Tools) > 0 && !p.Forks { // a fork declares its tools as the agent's request did, or the cache is lost
+	switch {
+	case p.Forks: // a fork asks as the agent's request did, or the cache is lost
+		req.Shape = c.Shape
+	case len(req.Tools) > 0:
 		req.ToolChoice = chat.ToolChoiceNone
+	}
+	if req.Purpose = chat.PurposeSummary; p.Title {
+		req.Purpose = chat.PurposeTitle
 	}
 	response, err := w.generate(ctx, c, req)
 	if ctx.Err() != nil {
