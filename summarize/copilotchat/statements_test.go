@@ -477,7 +477,7 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, chat.ToolChoiceAuto, r.ToolChoice, "as in the request that was sent")
 		}),
 			replace("[]policy.Prompt{fork, ", "[]policy.Prompt{"),
-			statements.Change(engine+"internal/write/write.go", "if len(req.Tools) > 0 && !p.Forks {", "if len(req.Tools) > 0 {"),
+			statements.Change(engine+"internal/write/write.go", "case p.Forks: // a fork", "case p.Forks && len(req.Tools) == 0: // a fork"),
 			statements.Change(engine+"prompts/prompt.go", "textblock.Messages(m.Sent),", "textblock.Messages(m.Sent[1:]),")),
 		statements.That("the <summary> block of the answer is put in place", background(func(t *testing.T, d compacttest.Fixture, _ []chat.Message) {
 			waitUntilReady(t, d)
