@@ -6,6 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/completions"
 )
 
 // chatReader reads messages in the form of OpenAI's chat completions and Anthropic's messages API: a list of messages,
@@ -135,25 +136,19 @@ func chatUsage(o *wire.Object, notes *pending) (chat.Usage, error) {
 	if !o.Is("usage", wire.KindObject) {
 		return chat.Usage{}, nil
 	}
-	input, output, details := "input_tokens", "output_tokens", "input_tokens_details" // of the responses API
-	switch u := o.Inside("usage"); {
-	case u.Is(details, wire.KindObject):
-	case u.Given("prompt_tokens"):
-		input, output, details = "prompt_tokens", "completion_tokens", "prompt_tokens_details"
-	default:
+	if u := o.Inside("usage"); !u.Is("input_tokens_details", wire.KindObject) && !u.Given("prompt_tokens") {
 		usage, _, err := anthropicUsage.read(o, notes)
 		return usage, err
 	}
 	u := o.Object("usage")
-	usage := chat.Usage{
-		Input: u.Count(input), Output: u.Count(output),
-		CacheRead: u.Count("cache_read_input_tokens"), CacheWrite: u.Count("cache_creation_input_tokens"), // as LiteLLM has them
-	}
-	if u.Is(details, wire.KindObject) {
-		d := u.Object(details)
-		usage.CacheRead = max(usage.CacheRead, d.Count("cached_tokens"))
-		notes.rest("usage."+details, d)
+	var usage chat.Usage
+	completions.ReadUsage(&usage, u)
+	for _, name := range u.Rest() {
+		if details := u.Inside(name); details != nil {
+			notes.rest("usage."+name, details)
+			u.Skip(name)
+		}
 	}
 	notes.rest("usage", u)
-	return usage, o.Err()
+	return usage, nil
 }

@@ -135,12 +135,17 @@ func TestCachedTokensCountAsInput(t *testing.T) {
 
 func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 	for stop, want := range map[string]chat.StopReason{
-		"end_turn": chat.StopEnd, "stop_sequence": chat.StopEnd, "tool_use": chat.StopEnd, "max_tokens": chat.StopMaxTokens,
+		"end_turn": chat.StopEnd, "stop_sequence": chat.StopEnd, "max_tokens": chat.StopMaxTokens,
 		"model_context_window_exceeded": chat.StopMaxTokens, "refusal": chat.StopFiltered, "pause_turn": anthropic.StopPause,
 	} {
 		r, err := anthropic.Response(&sdk.Message{StopReason: sdk.StopReason(stop), Content: []sdk.ContentBlockUnion{{Type: "text", Text: "a"}}})
 		require.NoError(t, err)
 		require.Equal(t, want, r.StopReason, stop)
+	}
+	for _, content := range [][]sdk.ContentBlockUnion{{{Type: "text", Text: "a"}}, nil} {
+		_, err := anthropic.Response(&sdk.Message{StopReason: "tool_use", Content: content})
+		_, transient := errors.AsType[*chat.TransientError](err)
+		require.True(t, transient, "an answer that announces calls and has none: %v", err)
 	}
 }
 

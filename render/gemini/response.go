@@ -85,7 +85,8 @@ func isWhole(f *genai.FunctionCall) bool {
 // A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is the part that
 // came before. A malformed function call is a [*chat.EndError] in a [*chat.TransientError], because the model may correct
 // it when asked again, and any other reason that is not an end, a cut or a declined answer is one in a
-// [*chat.AnswerError]; an answer without a candidate, or without a reason and a content, is a [*chat.TransientError].
+// [*chat.AnswerError]; an answer without a candidate, or without a reason and a content, is a [*chat.TransientError], and
+// one that ended in order and says nothing is a [*chat.EmptyError] in one.
 // Other errors are a part that JSON cannot hold, or an incomplete call.
 func Response(r *genai.GenerateContentResponse) (chat.Response, error) { return response(r, "", nil) }
 
@@ -104,7 +105,7 @@ func response(r *genai.GenerateContentResponse, key string, ends map[string]chat
 	if response.Message, err = fromContent(candidate.Content, key); err != nil {
 		return response, err
 	}
-	response.StopReason, err = dialect.Stop(string(candidate.FinishReason), candidate.FinishMessage, response.Message, ends)
+	response.StopReason, err = dialect.End(string(candidate.FinishReason), candidate.FinishMessage, response.Message, ends)
 	if errors.Is(err, dialect.ErrNothing) {
 		err = &chat.TransientError{Err: fmt.Errorf("gemini: %w", err)}
 	}

@@ -138,3 +138,22 @@ func TestAMalformedCallReturnsThePartThatHadArrived(t *testing.T) {
 	require.Equal(t, heard.Text, got.Message.Text())
 	require.Len(t, got.Message.ToolCalls, 1)
 }
+
+func TestAnAnswerThatStoppedAndSaysNothingIsAskedForAgain(t *testing.T) {
+	for _, parts := range [][]string{
+		nil, {`{"text":""}`}, {`{"text":" \n"}`}, {`{"text":"I need to look.","thought":true}`},
+		{`{"text":"I need to look.","thought":true}`, `{"text":"","thoughtSignature":"c2ln"}`}, {`{"text":"\n","thoughtSignature":"c2ln"}`},
+	} {
+		m := streaming(t, false, piece("STOP", parts...))
+		_, got, err := listening(t, m, 0)
+		_, empty := errors.AsType[*chat.EmptyError](err)
+		require.True(t, empty, "%v: %v", parts, err)
+		_, transient := errors.AsType[*chat.TransientError](err)
+		require.True(t, transient)
+		require.NotZero(t, got.Usage, "what it costs is known")
+	}
+	for _, part := range []string{`{"inlineData":{"mimeType":"image/png","data":"aWs="}}`, `{"executableCode":{"code":"1","language":"PYTHON"}}`} {
+		_, _, err := listening(t, streaming(t, false, piece("STOP", part)), 0)
+		require.NoError(t, err, part)
+	}
+}

@@ -49,14 +49,12 @@ func chatResponse(answer *sdk.ChatCompletion, a *completions.Answer, ends map[st
 func ended(a *completions.Answer, ends map[string]chat.StopReason) (chat.Response, error) {
 	cut, _ := dialect.Stop(a.Finish, "", chat.Message{}, ends)
 	m := a.Whole(cut == chat.StopMaxTokens)
-	stop, err := dialect.Stop(a.Finish, a.Failure, m, ends)
+	stop, err := dialect.End(a.Finish, a.Failure, m, ends)
 	switch {
 	case err != nil:
 		return provider.Partial(a.Partial(false), a.Usage), err
 	case isRefusal(m) && stop != chat.StopMaxTokens:
 		stop = chat.StopFiltered
-	case dialect.Empty(stop, m):
-		return chat.Response{Message: m, Usage: a.Usage}, &chat.TransientError{Err: &chat.EmptyError{}}
 	}
 	return chat.Response{Message: m, Usage: a.Usage, StopReason: stop}, nil
 }

@@ -53,10 +53,10 @@ func TestEachReasonIsAnEndACutDeclinedOrAnError(t *testing.T) {
 		unknown = "unknown" // may be anything
 	)
 	for reason, want := range map[string]chat.StopReason{
-		"stop": chat.StopEnd, "STOP": chat.StopEnd, "end_turn": chat.StopEnd, "eos": chat.StopEnd, "tool_calls": chat.StopEnd,
+		"stop": chat.StopEnd, "STOP": chat.StopEnd, "end_turn": chat.StopEnd, "eos": chat.StopEnd,
 		"length": chat.StopMaxTokens, "MAX_TOKENS": chat.StopMaxTokens, "model_length": chat.StopMaxTokens, "model_context_window_exceeded": chat.StopMaxTokens,
 		"content_filter": chat.StopFiltered, "sensitive": chat.StopFiltered, "Safety": chat.StopFiltered,
-		"error": failed, "network_error": failed, "insufficient_system_resource": failed, "abort": failed, "function_call_filter: MALFORMED_FUNCTION_CALL": failed,
+		"error": failed, "network_error": failed, "insufficient_system_resource": failed, "abort": failed, "tool_calls": failed, "function_call": failed, "function_call_filter: MALFORMED_FUNCTION_CALL": failed,
 		"ERROR": failed, "done?": unknown, "cancelled": unknown, "timeout": unknown,
 	} {
 		for form, ask := range both(t, func(*openai.Model) {}, "Half an answ", fmt.Sprintf("%q", reason)) {
@@ -166,6 +166,21 @@ func TestAnAnswerThatSaysNothingIsAskedForAgain(t *testing.T) {
 				_, transient := errors.AsType[*chat.TransientError](err)
 				require.True(t, transient)
 			})
+		}
+	}
+}
+
+func TestReasoningAloneIsNoAnswerOfResponses(t *testing.T) {
+	for _, output := range [][]item{
+		{reasoning("rs_1", "I look.", "secret")}, {reasoning("rs_1", "", "secret"), message("msg_1", " ")}, {message("msg_1", "\n"), reasoning("rs_1", "I look.", "secret")},
+	} {
+		for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
+			s := newServer(t, always(reply{items: output}))
+			_, err := s.model(openai.Responses, "gpt-5-mini").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: stream})
+			_, empty := errors.AsType[*chat.EmptyError](err)
+			require.True(t, empty, "%v: %v", output, err)
+			_, transient := errors.AsType[*chat.TransientError](err)
+			require.True(t, transient)
 		}
 	}
 }

@@ -30,7 +30,7 @@ import (
 // A message or call that did not follow reasoning loses the id of its item, to which nothing refers.
 //
 // For an answer that failed, the error is the one that it holds, as from [Model.Generate]. An answer without items is a
-// [*chat.TransientError], and a status, or a reason of an incomplete answer, that is not known is a [*chat.EndError] in a
+// [*chat.TransientError], one that ended in order and says nothing is a [*chat.EmptyError] in one, and a status, or a reason of an incomplete answer, that is not known is a [*chat.EndError] in a
 // [*chat.AnswerError], with the answer so far.
 func ItemsResponse(answer *responses.Response) (chat.Response, error) {
 	return itemsResponse(answer, answer.Output, new(chat.CallIDs), nil)
@@ -60,7 +60,7 @@ func itemsResponse(answer *responses.Response, output []responses.ResponseOutput
 		reason = "stop"
 	}
 	var err error
-	response.StopReason, err = dialect.Stop(reason, "", response.Message, ends)
+	response.StopReason, err = dialect.End(reason, "", response.Message, ends)
 	return response, err
 }
 

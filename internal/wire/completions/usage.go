@@ -1,6 +1,7 @@
 package completions
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -26,34 +27,41 @@ func addUsage(usage *chat.Usage, o *wire.Object) {
 	}
 }
 
-// ReadUsage reads a usage object, and leaves what is missing or zero in it.
+// ReadUsage reads a usage object, and leaves what is missing or zero in it as it was. It removes the counts that it read from
+// the object.
 func ReadUsage(usage *chat.Usage, o *wire.Object) {
 	for _, n := range []struct {
 		to    *int
 		paths [][]string
 	}{
 		{&usage.Input, dialect.Input}, {&usage.Output, dialect.Output}, {&usage.CacheRead, dialect.CacheRead}, {&usage.CacheWrite, dialect.CacheWrite},
+		{&usage.CacheWriteLong, dialect.CacheWriteLong},
 	} {
+		found := 0
 		for _, path := range n.paths {
-			if count := countAt(o, path); count > 0 {
-				*n.to = count
-				break
-			}
+			found = cmp.Or(found, countAt(o, path))
 		}
+		*n.to = cmp.Or(found, *n.to)
 	}
-	usage.CacheWriteLong = max(usage.CacheWriteLong, countAt(o, []string{"prompt_tokens_details", "cache_write_tokens_details", "ttl_12h_tokens"}))
 }
 
 // countAt returns the count at a path, 0 if there is none.
 func countAt(o *wire.Object, path []string) int {
-	for _, name := range path[:len(path)-1] {
-		if o = o.Inside(name); o == nil {
+	name := path[0]
+	if len(path) > 1 {
+		inner := o.Inside(name)
+		if inner == nil {
 			return 0
 		}
+		n := countAt(inner, path[1:])
+		o.Skip(name)
+		o.Put(name, inner.Remainder())
+		return n
 	}
-	n, err := strconv.ParseFloat(string(o.Look(path[len(path)-1])), 64)
+	n, err := strconv.ParseFloat(string(o.Look(name)), 64)
 	if err != nil || n < 0 || n > wire.MaxCount {
 		return 0
 	}
+	o.Skip(name)
 	return int(n)
 }

@@ -6,13 +6,13 @@
 package dialect
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // Pause is the reason of an answer that the API interrupted to go on with it: a long turn of its own tools, or a
@@ -73,8 +73,8 @@ const filtered = "function_call_filter:"
 var ErrNothing = errors.New("the answer has no reason for its end and says nothing")
 
 // Stop returns why an answer ended by the reason that the server gave, in any case. Reasons that the caller declared come
-// first. Without a reason, which the end of a stream or of a body stands for, an answer that says something has ended. Any
-// other reason is an error with a [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed
+// first. Without a reason, which the end of a stream or of a body stands for, an answer that says something has ended. A
+// reason that announces calls is no end without one: they are lost. That and any other reason is an error with a [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed
 // if it is asked for again, else a [*chat.AnswerError].
 func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopReason) (chat.StopReason, error) {
 	word := strings.ToLower(reason)
@@ -86,11 +86,15 @@ func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopRe
 	switch {
 	case reason == "" && !says(m):
 		return "", ErrNothing
-	case reason == "", stop == chat.StopEnd && known, stop == chat.StopToolCalls:
-		if len(m.ToolCalls) > 0 { // some servers say "stop"
-			return chat.StopToolCalls, nil
-		}
+	case len(m.ToolCalls) > 0 && (reason == "" || known && stop == chat.StopEnd): // some servers say "stop"
+		return chat.StopToolCalls, nil
+	case reason == "":
 		return chat.StopEnd, nil
+	case stop == chat.StopToolCalls && len(m.ToolCalls) == 0:
+		if err.Message = detail; detail == "" {
+			err.Message = "the answer holds no call"
+		}
+		return "", &chat.TransientError{Err: err}
 	case known:
 		return stop, nil
 	case failures[word], strings.HasPrefix(word, filtered):
@@ -99,18 +103,49 @@ func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopRe
 	return "", &chat.AnswerError{Err: err}
 }
 
+// End is [Stop] for a whole answer. One that ended in order and says nothing is a [*chat.EmptyError] in a
+// [*chat.TransientError].
+func End(reason, detail string, m chat.Message, declared map[string]chat.StopReason) (chat.StopReason, error) {
+	stop, err := Stop(reason, detail, m, declared)
+	if err == nil && Empty(stop, m) {
+		return "", &chat.TransientError{Err: &chat.EmptyError{}}
+	}
+	return stop, err
+}
+
 // Empty reports whether an answer that ended in order says nothing: it has no text, no call, and no other part but
-// thinking and the fields that package chat has no place for.
+// thinking, in any form, and the fields that package chat has no place for.
 func Empty(stop chat.StopReason, m chat.Message) bool {
 	return stop == chat.StopEnd && len(m.ToolCalls) == 0 && strings.TrimSpace(m.Text()) == "" && !slices.ContainsFunc(m.Content, func(p chat.Part) bool {
 		switch p := p.(type) {
 		case chat.Text, chat.Thinking:
 			return false
 		case chat.Opaque:
-			return !bytes.Contains(p.Value, []byte(`"type":"`+Fields+`"`))
+			return !silent(p)
 		}
 		return true
 	})
+}
+
+// silent reports whether a part that package chat has no place for says nothing to a user: it holds [Fields], the fields of a
+// message of the Responses API, its reasoning, a thought of Gemini, its signature or white space.
+func silent(p chat.Opaque) bool {
+	o, err := wire.Parse(p.Value)
+	if err != nil {
+		return false
+	}
+	switch o.Peek("type") {
+	case Fields, "reasoning":
+		return true
+	case "message":
+		return !o.Has("role")
+	case "":
+		names := o.Names()
+		o.Skip("thoughtSignature")
+		return len(names) > 0 && (len(o.Names()) == 0 || string(o.Look("thought")) == "true" ||
+			len(o.Names()) == 1 && o.Is("text", wire.KindText) && strings.TrimSpace(o.Peek("text")) == "")
+	}
+	return false
 }
 
 // says reports whether a message has a text, or a call whose arguments are whole.

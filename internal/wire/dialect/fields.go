@@ -60,4 +60,6 @@ var (
 	Output     = [][]string{{"completion_tokens"}, {"output_tokens"}}
 	CacheRead  = [][]string{{"prompt_tokens_details", "cached_tokens"}, {"cached_tokens"}, {"prompt_cache_hit_tokens"}, {"cache_read_input_tokens"}, {"input_tokens_details", "cached_tokens"}}
 	CacheWrite = [][]string{{"prompt_tokens_details", "cache_write_tokens"}, {"cache_creation_input_tokens"}, {"prompt_tokens_details", "cache_creation_tokens"}}
+
+	CacheWriteLong = [][]string{{"prompt_tokens_details", "cache_write_tokens_details", "ttl_12h_tokens"}}
 )
