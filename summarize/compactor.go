@@ -351,7 +351,7 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			w.succeeded = w.succeeded || placed
 			w.explain(ctx, d, outcomeOf(placed), err)
 		case policy.ActClear:
-			if err := w.clear(ctx, s); err != nil {
+			if err := w.clear(ctx, s, d.Why); err != nil {
 				w.explain(ctx, d, policy.OutcomeFailed, err)
 				w.policy.Clear = policy.Clear{} // go on without clearing
 				continue
@@ -483,8 +483,8 @@ func (w *walker) explain(ctx context.Context, d policy.Decision, o policy.Outcom
 	w.c.inner.last = e
 }
 
-// clear writes a clearing of old tool output to the session.
-func (w *walker) clear(ctx context.Context, s *plan.Rendered) error {
+// clear writes a clearing of old tool output to the session, for a reason in words.
+func (w *walker) clear(ctx context.Context, s *plan.Rendered, why string) error {
 	m, err := w.planner(ctx)
 	if err != nil {
 		return err
@@ -493,19 +493,19 @@ func (w *walker) clear(ctx context.Context, s *plan.Rendered) error {
 	if err != nil || len(clearing.Results)+len(clearing.Arguments) == 0 {
 		return err
 	}
-	return w.writeClearing(ctx, clearing, s.Occasion, event.Size{
+	return w.writeClearing(ctx, clearing, s.Occasion, why, event.Size{
 		TokensBefore: s.PromptTokens(), TokensAfter: s.PromptTokens() - clearing.Saved,
 		MessagesBefore: len(s.PromptMessages()), MessagesAfter: len(s.PromptMessages()), Base: s.Base,
 	})
 }
 
-func (w *walker) writeClearing(ctx context.Context, c entry.Clearing, on policy.Occasion, size event.Size) error {
+func (w *walker) writeClearing(ctx context.Context, c entry.Clearing, on policy.Occasion, why string, size event.Size) error {
 	e, err := w.c.journal().Clear(ctx, c)
 	if err != nil {
 		w.c.emit(ctx, event.Event{Kind: event.Failed, Reason: on, Err: err})
 		return err
 	}
-	w.c.emit(ctx, event.Event{Kind: event.Cleared, Reason: on, Written: event.Written{Entry: e}, Size: size})
+	w.c.emit(ctx, event.Event{Kind: event.Cleared, Reason: on, Why: why, Written: event.Written{Entry: e}, Size: size})
 	return nil
 }
 
@@ -537,7 +537,7 @@ func (w *walker) preview(ctx context.Context, on policy.Occasion) error {
 			return err
 		}
 	}
-	_ = w.writeClearing(ctx, c, on, event.Size{TokensBefore: c.Saved})
+	_ = w.writeClearing(ctx, c, on, "", event.Size{TokensBefore: c.Saved})
 	return nil
 }
 

@@ -139,7 +139,7 @@ func TestUsageErrorsAreOneLineAndExitCode2(t *testing.T) {
 		{"a view at an unknown entry", []string{"show", "-view", "-at", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
 		{"a window without a view", []string{"show", "-window", "5", tree}, "-window and -at need -view"},
 		{"a window below 0", []string{"show", "-view", "-window=-1", tree}, "-window is -1"},
-		{"a window too small for any message", []string{"show", "-view", "-window", "5", tree}, "pi-tree.jsonl: render: the prompt needs 8 tokens and has 5"},
+		{"a window too small for any message", []string{"show", "-view", "-window", "5", tree}, "-window is 5, and the system prompt and the tools took 174 tokens"},
 		{"an entry and a view", []string{"show", "-view", "-entry", "a1", tree}, "set one of them"},
 		{"an import into an existing file", []string{"import", "-o", there, tree}, "there.jsonl exists: name a new file"},
 		{"an import into a missing folder", []string{"import", "-o", filepath.Join(notes, "x"), tree}, "promptree import: -o: "},
@@ -242,7 +242,7 @@ func TestShowInAWindowLeavesOutTheOldestAndSaysSo(t *testing.T) {
 	cut, stderr := ran(t, program.ExitOK, "show", "-view", "-window", "4000", generated)
 	require.Less(t, len(cut), len(whole))
 	require.Regexp(t, `^the messages take \d+ tokens and the window has 4000: the oldest are left out`, stderr)
-	require.Regexp(t, `\n\d+ messages, [1-3]?\d{1,3} tokens\n$`, cut)
+	require.Regexp(t, `\n\d+ messages, [1-3]?\d{1,3} tokens\nof these \d+ of the system prompt`, cut)
 }
 
 func TestEveryFormatIsImportedWithoutDamage(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -30,7 +29,8 @@ model answered; the tokens of the prompt; and the share of it that the provider 
 as the request before. The chart has the same by kinds of text, with the cost of all requests so far.
 
 The page shows what happened; promptree replay -page shows what a policy would have done. A log has no system messages or tools, so
-the page has none. Tokens are counted in o200k_base. The flags:
+the page has none but their tokens. If the log has the usage that the provider reported, tokens are fitted to it, as by promptree
+replay; otherwise they are those of o200k_base. The flags:
 `
 
 func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -59,7 +59,11 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	s.Note(stderr, true)
-	log, err := record.Session(ctx, s.Session, tiktoken.O200k(), prices)
+	counter, apart, err := s.Tokenizer(ctx)
+	var log *inspect.Log
+	if err == nil {
+		log, err = record.Session(ctx, s.Session, counter, apart, prices)
+	}
 	left := s.Close()
 	if err != nil {
 		return fmt.Errorf("%s: %w", paths[0], err)

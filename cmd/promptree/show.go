@@ -22,7 +22,6 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 const showUsage = `Usage: promptree show [flags] FILE
@@ -35,7 +34,8 @@ example:
 	promptree show -view -window 32000 session.jsonl
 
 -view shows the messages that a model sees. With -window they are shortened as in a prompt of that size. If they still do not fit, the
-oldest are left out, with a note: an agent would compact here. Tokens are counted in o200k_base.
+oldest are left out, with a note: an agent would compact here. If the log has the usage that the provider reported, tokens are fitted
+to it, as by promptree replay; otherwise they are those of o200k_base.
 
 A line of the tree has these columns:
 
@@ -247,9 +247,15 @@ func (s session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Wr
 			history.TurnRounds{Session: of, Droppable: droppable, Props: p(899)},
 		}
 	}
-	options := render.Options{Budget: math.MaxInt32, Tokenizer: tiktoken.O200k()}
+	counter, apart, err := s.Tokenizer(ctx)
+	if err != nil {
+		return err
+	}
+	options := render.Options{Budget: math.MaxInt32, Tokenizer: counter}
 	if v.window > 0 {
-		options.Budget = v.window
+		if options.Budget = v.window - apart; options.Budget < 1 {
+			return program.UsageError{Err: fmt.Errorf("-window is %d, and the system prompt and the tools took %d tokens: set a larger one", v.window, apart)}
+		}
 	}
 	result, err := render.Render(ctx, prompt(false), options)
 	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
@@ -260,7 +266,7 @@ func (s session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Wr
 		return program.UsageError{Err: err} // only the window may be wrong
 	}
 	if exceeded {
-		fmt.Fprintf(stderr, "the messages take %d tokens and the window has %d: the oldest are left out; an agent would compact here\n", over.Needed, v.window)
+		fmt.Fprintf(stderr, "the messages take %d tokens and the window has %d: the oldest are left out; an agent would compact here\n", over.Needed+apart, v.window)
 	}
 	for i, m := range result.Messages {
 		if i > 0 {
@@ -268,6 +274,9 @@ func (s session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Wr
 		}
 		fmt.Fprintf(b, "%s (%d tokens)\n%s\n", m.Role, options.Tokenizer.CountMessage(m), messageText(m))
 	}
-	fmt.Fprintf(b, "\n%d messages, %d tokens\n", len(result.Messages), result.Tokens)
+	fmt.Fprintf(b, "\n%d messages, %d tokens\n", len(result.Messages), result.Tokens+apart)
+	if apart > 0 {
+		fmt.Fprintf(b, "of these %d of the system prompt and the tools, which the log does not have\n", apart)
+	}
 	return nil
 }

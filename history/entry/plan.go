@@ -17,6 +17,8 @@ type Plan struct {
 	Policy string `json:"policy,omitempty"`
 	// Occasion for which the policy decided.
 	Occasion string `json:"occasion,omitempty"`
+	// Why is the reason of the decision in words, with the numbers.
+	Why string `json:"why,omitempty"`
 	// Background reports that the summary is made while the work goes on.
 	Background bool `json:"background,omitempty"`
 	// FirstKept is the id of the first entry that is kept word for word. Everything that the view shows before it is

@@ -97,7 +97,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		entry.TypeUsage:          {".model", ".of", ".sent.marks.digest", ".sent.tools"},
 		entry.TypeClearing:       {".arguments.call", ".arguments.entry", ".results.call", ".results.entry"},
 		entry.TypePreamble:       append(inMessages(".system"), ".digest", ".tools.name"),
-		entry.TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble"},
+		entry.TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble", ".why"},
 		entry.TypePlanEnd:        {".errorType", ".finished.from", ".finished.model", ".finished.to", ".model", ".outcome", ".plan"},
 		entry.TypeRefusal:        {".model"},
 		entry.TypePin:            {".id"},

@@ -109,6 +109,9 @@ type step struct {
 	Explain     string       `json:"explain,omitempty"`
 	Compactions []compaction `json:"compactions,omitempty"`
 	Cleared     int          `json:"cleared,omitempty"`
+	ClearedWhy  string       `json:"clearedWhy,omitempty"`
+	Lost        *CacheBreak  `json:"lost,omitempty"`
+	LookBack    *LookBack    `json:"lookBack,omitempty"`
 	Break       *CacheBreak  `json:"break,omitempty"`
 	Notes       []int        `json:"notes,omitempty"`
 }

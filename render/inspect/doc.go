@@ -23,7 +23,7 @@
 //
 // # Costs
 //
-// A page takes 120 kB, plus the texts, plus some 200 bytes a piece. In a session, anything that steps have in common is
+// A page takes 125 kB, plus the texts, plus some 200 bytes a piece. In a session, anything that steps have in common is
 // written once: 484 steps with 1,003 messages of 2.3 MB are a page of 2.5 MB, and 1,000 steps, each with all previous
 // messages, one of 3.3 MB.
 //

@@ -18,6 +18,14 @@ type Options struct {
 	// titles. The page then has only their lengths and the beginnings of their SHA-256, from which a short text can be
 	// guessed. Names of elements, tools, groups and models stay, and so does the page's title. Off by default.
 	HideContent bool
+	// Account says what a session cost, in parts that add up to the last, the total. Defaults to the sum of its steps.
+	Account []Charge
+}
+
+// Charge is a part of what a session cost.
+type Charge struct {
+	Name    string  `json:"name"`
+	Dollars float64 `json:"dollars"`
 }
 
 // Request is a rendered prompt, with more facts about the request.
@@ -32,6 +40,9 @@ type Request struct {
 	Tokenizer chat.Tokenizer
 	// Tools that are declared beside the prompt. Tools in the prompt ([elements.Tool]) are part of the result.
 	Tools []chat.Tool
+	// Apart is the number of tokens of the request that are in neither Result nor Tools, such as the system prompt of a
+	// recording that does not have it. They count like tools.
+	Apart int
 	// Breakdown says where the tokens of the prompt and of Tools are. Defaults to the result's own, with Tools if there is a
 	// Tokenizer.
 	Breakdown render.Breakdown

@@ -40,7 +40,8 @@ func (l *Log) Add(ctx context.Context, s Step) error {
 		return err
 	}
 	to := step{
-		Prompt: n, Did: l.text(s.Did), Dollars: s.Dollars, Explain: s.Explain, Cleared: s.Cleared, Break: s.Break,
+		Prompt: n, Did: l.text(s.Did), Dollars: s.Dollars, Explain: s.Explain, Cleared: s.Cleared, ClearedWhy: s.ClearedWhy, Break: s.Break,
+		Lost: s.Lost, LookBack: s.LookBack,
 	}
 	if !s.At.IsZero() {
 		to.At = s.At.UnixMilli()
@@ -124,8 +125,9 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 	}
 	to.Same = inCommon(l.sent, sent)
 	to.Messages, l.sent = sent[to.Same:], sent
+	to.ToolTokens = r.Apart
 	if r.Tokenizer != nil {
-		to.ToolTokens = r.Tokenizer.CountTools(r.Tools)
+		to.ToolTokens += r.Tokenizer.CountTools(r.Tools)
 	}
 	for _, t := range r.Tools {
 		p := &piece{Kind: render.PieceTool, Required: true}

@@ -28,6 +28,7 @@ type page struct {
 	Messages []message `json:"messages"`
 	Prompts  []prompt  `json:"prompts"`
 	Steps    []step    `json:"steps,omitempty"`
+	Account  []Charge  `json:"account,omitempty"`
 }
 
 // hiddenText replaces a text: its length in bytes, and the beginning of its SHA-256.
@@ -51,6 +52,7 @@ func (l *Log) write(w io.Writer, kind string, o Options) error {
 	p := page{
 		Kind: kind, Title: title, Hidden: o.HideContent,
 		Texts: make([]any, len(l.texts.values)), Nodes: l.nodes.values, Messages: l.messages.values, Prompts: l.prompts, Steps: l.steps,
+		Account: o.Account,
 	}
 	for i, text := range l.texts.values {
 		if p.Texts[i] = text; o.HideContent {

@@ -23,6 +23,13 @@ type Step struct {
 	Compactions []Compaction
 	// Cleared is the number of tokens of old tool output that were cleared since the previous step.
 	Cleared int
+	// ClearedWhy is the decision to clear it, in words.
+	ClearedWhy string
+	// Lost says that the provider had dropped the previous request from its cache, nil if it had not. The prompt is not to
+	// blame.
+	Lost *CacheBreak
+	// LookBack says what the answer needed that the prompt no longer showed, nil if nothing or if it is not known.
+	LookBack *LookBack
 	// Break is the break of the provider's cache by this prompt, nil if there was none.
 	Break *CacheBreak
 	// Notes are other events since the previous step, such as a summary that failed.
@@ -46,6 +53,14 @@ type Compaction struct {
 	Shown []chat.Message `json:"-"`
 	// Covered are the messages that were replaced, in order.
 	Covered []chat.Message `json:"-"`
+}
+
+// LookBack is an answer that needed what its prompt no longer showed.
+type LookBack struct {
+	// Facts are the names, paths, numbers and lines that it needed.
+	Facts []string `json:"facts,omitempty"`
+	// Dollars is the cost of looking them up, which was not spent.
+	Dollars float64 `json:"dollars,omitempty"`
 }
 
 // CacheBreak is a request whose prefix differs from what the provider has cached.

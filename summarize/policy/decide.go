@@ -180,6 +180,14 @@ func (d Decision) Limit() int {
 	return d.Findings[d.Held].At
 }
 
+// Reason returns the reason of the decision with its numbers: those of the condition that decides, if one does.
+func (d Decision) Reason() string {
+	if d.Held < 0 || d.Do == ActPart {
+		return d.Why
+	}
+	return d.Findings[d.Held].Why
+}
+
 // Decide returns the policy's decision for a measurement. It depends on nothing else.
 func (p Policy) Decide(m Measurement) Decision {
 	p = p.WithDefaults()

@@ -151,7 +151,7 @@ func (c Condition) evaluate(m Measurement) Finding {
 		}
 		f.Why = fmt.Sprintf("%d %s %s %d (%s)", m.Used, verb, than, f.At, l.name)
 	} else {
-		f.Why = fmt.Sprintf("%s, whatever is used", c.occasion())
+		f.Why = fmt.Sprintf("%s at %d of %d tokens, whatever is used", c.occasion(), m.Used, m.Base)
 	}
 	if c.CostFactor > 0 && m.Occasion != OnBudgetExceeded {
 		reached = reached && c.carryDue(m)

@@ -18,6 +18,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,7 +63,8 @@ func (r *Recorder) Event(_ context.Context, e event.Event) {
 // Step adds a step: a prompt that the compactor rendered, and the response to it, which may be the zero value. Call it
 // before the compactor renders again, because it records the compactor's last decision ([summarize.Compactor.Explain])
 // as this step's.
-func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *render.Result, response chat.Response) error {
+// more change the step before it is added.
+func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *render.Result, response chat.Response, more ...func(*inspect.Step)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	target := c.Current()
@@ -79,7 +81,17 @@ func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *ren
 		step.Notes, explained.Err = append(step.Notes, "The compaction failed: "+explained.Err), ""
 	}
 	step.Explain = explained.String()
+	for _, change := range more {
+		change(&step)
+	}
+	beside := step.Apart
+	if target.Tokenizer != nil {
+		beside += target.Tokenizer.CountTools(target.Tools)
+	}
 	for _, e := range r.events {
+		if e.Kind == event.Done { // the tokens of the whole prompt, as the step's own
+			e.TokensBefore, e.TokensAfter = e.TokensBefore+beside, e.TokensAfter+beside
+		}
 		if err := addEvent(ctx, &step, c, target, e); err != nil {
 			return err
 		}
@@ -96,7 +108,7 @@ func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, tar
 	switch e.Kind {
 	case event.Done:
 		done := inspect.Compaction{Before: e.TokensBefore, After: e.TokensAfter, Reason: string(e.Reason), Why: e.Why, Mode: string(e.Mode), Model: e.Model}
-		prices := target.Prices
+		prices := to.Prices
 		if other, named := c.Models[e.Model]; named && e.Model != target.Name {
 			prices = other.Prices
 		}
@@ -112,7 +124,7 @@ func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, tar
 		done.Shown, done.Covered = found.Compaction().Messages, removed(before, after)
 		to.Compactions = append(to.Compactions, done)
 	case event.Cleared:
-		to.Cleared += e.TokensBefore - e.TokensAfter
+		to.Cleared, to.ClearedWhy = to.Cleared+e.TokensBefore-e.TokensAfter, cmp.Or(e.Why, to.ClearedWhy)
 	case event.CacheBroken:
 		to.Break = &inspect.CacheBreak{Why: e.Why, Tokens: e.Break.Tokens, Dollars: e.Break.Dollars}
 	default:

@@ -68,9 +68,10 @@ type page struct {
 		Explain     string
 		Usage       chat.Usage
 		Notes       []int
-		Break       *inspect.CacheBreak
+		Break, Lost *inspect.CacheBreak
 		Compactions []struct {
 			Before, After  int
+			Why            string
 			Shown, Covered []int
 		}
 	}
@@ -109,6 +110,7 @@ func TestACompactionIsShownWithTheMessagesThatItCovers(t *testing.T) {
 		for _, done := range s.Compactions {
 			require.Less(t, done.After, done.Before)
 			require.NotEmpty(t, done.Shown)
+			require.Regexp(t, `\d+ of \d+ tokens|^\d+ is `, done.Why)
 			for _, m := range done.Covered {
 				covered = append(covered, p.text(m))
 			}
@@ -175,7 +177,7 @@ func TestAFailedCompactionIsANote(t *testing.T) {
 // finishedPage returns the data of the page that Session makes of a session.
 func finishedPage(t *testing.T, s *history.Session, prices sizing.Prices) page {
 	t.Helper()
-	log, err := record.Session(t.Context(), s, sizing.Estimator{}, prices)
+	log, err := record.Session(t.Context(), s, sizing.Estimator{}, 0, prices)
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, inspect.Session(&b, log, inspect.Options{}))
@@ -200,30 +202,40 @@ func TestAFinishedSessionHasTheStepsThatWereRecorded(t *testing.T) {
 			require.Equal(t, was.text(done.Shown[0]), is.text(other.Shown[0]))
 			require.Len(t, other.Covered, len(done.Covered))
 			require.Less(t, other.After, other.Before)
+			require.Equal(t, done.Why, other.Why)
 		}
 	}
 	require.Positive(t, compactions)
 }
 
-func TestARequestWithNothingCachedIsACacheBreak(t *testing.T) {
-	s := numbered.Session()
-	for i, cached := range []int{0, 900, 0, 1100} {
+func TestARequestOfWhichLessThanHalfIsCachedHasAMark(t *testing.T) {
+	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	clock := numbered.NewClock(at)
+	s := numbered.Replay(clock)
+	for i, tt := range []struct {
+		after  time.Duration
+		cached int
+	}{{0, 0}, {time.Minute, 900}, {time.Minute, 0}, {time.Minute, 1100}, {8 * time.Minute, 60}, {time.Minute, 1300}} {
+		at = at.Add(tt.after)
+		clock.Set(at)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i))))
-		answer, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.AssistantMessage(fmt.Sprint("answer ", i))}})
+		answer, err := s.Add(t.Context(), entry.Entry{Time: at, Body: entry.Message{Message: chat.AssistantMessage(fmt.Sprint("answer ", i))}})
 		require.NoError(t, err)
-		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Usage{Of: answer[0].ID, Usage: chat.Usage{Input: 1000 + 100*i, CacheRead: cached, CacheWrite: 1000 + 100*i - cached}}})
+		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Usage{Of: answer[0].ID, Usage: chat.Usage{Input: 1000 + 100*i, CacheRead: tt.cached, CacheWrite: 1000 + 100*i - tt.cached}}})
 		require.NoError(t, err)
 	}
-	p := finishedPage(t, s, sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, CacheWrite: 2.5, Output: 10}})
-	require.Len(t, p.Steps, 4)
-	for _, i := range []int{0, 1, 3} {
-		require.Nil(t, p.Steps[i].Break, "step %d", i)
+	p := finishedPage(t, s, sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, CacheWrite: 2.5, Output: 10}, Lifetime: 5 * time.Minute})
+	require.Len(t, p.Steps, 6)
+	for i, step := range p.Steps {
+		require.Equal(t, i == 2, step.Break != nil, "step %d", i)
+		require.Equal(t, i == 4, step.Lost != nil, "step %d", i)
 	}
-	broke := p.Steps[2].Break
-	require.NotNil(t, broke)
+	broke, gone := p.Steps[2].Break, p.Steps[4].Lost
 	require.Equal(t, 1100, broke.Tokens)
 	require.InDelta(t, 1100*2.3e-6, broke.Dollars, 1e-9)
-	require.Contains(t, broke.Why, "nothing cached")
+	require.Equal(t, "The provider read 0 tokens from its cache, 1m0s after the request before", broke.Why)
+	require.Equal(t, 1300-60, gone.Tokens)
+	require.Contains(t, gone.Why, "read 60 tokens from its cache, 8m0s after")
 }
 
 func TestARecorderWithoutStepsHasNoPage(t *testing.T) {

@@ -19,15 +19,15 @@ import (
 // is a step. It shows what the session's view was before the message, and the compactions and clearings since the last
 // step.
 //
-// System messages, tools and budgets are not in a log, so they are missing. Tokens are those of the messages, counted by
-// the tokenizer. Dollars are those that were recorded, or else computed from the prices. A request is a cache break if
-// the provider reported nothing cached although it had the request before. The errors are those of the session and of
+// System messages, tools and budgets are not in a log, so they are missing; apart is the number of their tokens in each
+// request, 0 if unknown. Tokens are those of the messages, counted by the tokenizer, and apart. Dollars are those that were recorded, or else computed from the prices. A request whose cache
+// was lost is one of which the provider read less than half of what it had. The errors are those of the session and of
 // the tokenizer.
 //
 // The log holds each different text of the session once, as the page does; the session itself is read one view at a
 // time. A session of 500 requests takes some seconds.
-func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, prices sizing.Prices) (*inspect.Log, error) {
-	w := walk{session: s, tokenizer: t, prices: prices, usage: map[string]entry.Usage{}}
+func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, apart int, prices sizing.Prices) (*inspect.Log, error) {
+	w := walk{session: s, tokenizer: t, apart: apart, prices: prices, usage: map[string]entry.Usage{}}
 	for e, err := range s.PathTo(ctx, "") { // first, because an answer's usage comes after it
 		if err != nil {
 			return nil, fmt.Errorf("record: entry %s: %w", e.ID, err)
@@ -44,11 +44,14 @@ func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, prices s
 type walk struct {
 	session   *history.Session
 	tokenizer chat.Tokenizer
+	apart     int
 	prices    sizing.Prices
 	usage     map[string]entry.Usage // by the answer's entry
 	model     string
+	plan      entry.Plan   // the last
 	next      inspect.Step // collects what happened since the last step
 	last      inspect.Step
+	kept      time.Duration // at least, of what it wrote for the longer lifetime
 }
 
 // steps calls add with each step.
@@ -69,11 +72,18 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 	switch body := e.Body.(type) {
 	case entry.ModelChange:
 		w.model = body.Model
+	case entry.Plan:
+		w.plan = body
 	case entry.Compaction:
 		before, after, err := viewsAround(ctx, w.session, e)
-		w.next.Compactions = append(w.next.Compactions, inspect.Compaction{
-			Before: w.count(before), After: w.count(after), Mode: body.Mode, Shown: body.Messages, Covered: removed(before, after),
-		})
+		done := inspect.Compaction{
+			Before: cmp.Or(body.TokensBefore, w.count(before)), After: cmp.Or(body.TokensAfter, w.count(after)), Mode: body.Mode, Model: body.Model,
+			Shown: body.Messages, Covered: removed(before, after),
+		}
+		if body.Plan != "" {
+			done.Reason, done.Why = w.plan.Occasion, w.plan.Why
+		}
+		w.next.Compactions = append(w.next.Compactions, done)
 		return err
 	case entry.Clearing:
 		before, after, err := viewsAround(ctx, w.session, e)
@@ -89,32 +99,44 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 		}
 		usage := w.usage[e.ID]
 		step := w.next
-		step.Request = inspect.Request{Result: result, Model: w.model, Tokenizer: w.tokenizer, Prices: w.prices, NoBudget: true}
+		step.Request = inspect.Request{Result: result, Model: w.model, Tokenizer: w.tokenizer, Prices: w.prices, NoBudget: true, Apart: w.apart}
 		step.At, step.Did, step.Usage, step.Dollars = e.Time, oneLine(body.Message), usage.Usage, usage.Cost
 		if step.Dollars == 0 {
 			step.Dollars = w.prices.Of(usage.Usage).Total()
 		}
-		step.Break = w.cacheBreak(step)
+		step.Break, step.Lost = w.cacheLost(step)
+		if w.kept = 0; step.Usage.CacheWriteLong > 0 {
+			w.kept = cmp.Or(w.prices.LongLifetime, time.Hour)
+		}
 		w.next, w.last = inspect.Step{}, step
 		return add(step)
 	}
 	return nil
 }
 
-// cacheBreak returns a cache break if the provider reported nothing cached of a request although it had the request
-// before and nothing was compacted or cleared. Otherwise it returns nil.
-func (w *walk) cacheBreak(step inspect.Step) *inspect.CacheBreak {
+// cacheLost returns a cache break if the provider read less than half of what it had of the request before, although nothing
+// was compacted or cleared, or if that is because the cache had expired, says so.
+func (w *walk) cacheLost(step inspect.Step) (broke, expired *inspect.CacheBreak) {
 	was, is := w.last.Usage, step.Usage
-	if was.CacheRead+was.CacheWrite == 0 || is.Input == 0 || is.CacheRead > 0 || len(step.Compactions) > 0 || step.Cleared > 0 {
-		return nil
-	}
 	n := min(was.CacheRead+was.CacheWrite, is.Input)
+	if 2*is.CacheRead >= n || len(step.Compactions) > 0 || step.Cleared > 0 {
+		return nil, nil
+	}
+	n -= is.CacheRead
 	written, read := w.prices.Of(chat.Usage{Input: n, CacheWrite: n}), w.prices.Of(chat.Usage{Input: n, CacheRead: n})
-	return &inspect.CacheBreak{
-		Why:    fmt.Sprintf("the provider reported nothing cached, %v after the request before", step.At.Sub(w.last.At).Round(time.Second)),
+	after := step.At.Sub(w.last.At)
+	lost := &inspect.CacheBreak{
+		Why:    fmt.Sprintf("The provider read %d tokens from its cache, %v after the request before", is.CacheRead, after.Round(time.Second)),
 		Tokens: n, Dollars: written.Total() - read.Total(),
 	}
+	if after > max(cmp.Or(w.prices.Lifetime, usualLifetime), w.kept) {
+		return nil, lost
+	}
+	return lost, nil
 }
+
+// usualLifetime is that of a cache if the prices name none.
+const usualLifetime = 5 * time.Minute
 
 // render renders the session's view at an entry.
 func (w *walk) render(ctx context.Context, at string) (*render.Result, error) {
@@ -128,8 +150,9 @@ func (w *walk) render(ctx context.Context, at string) (*render.Result, error) {
 	})
 }
 
-// count returns the tokens of a view.
+// count returns the tokens of a request with a view.
 func (w *walk) count(v history.View) (tokens int) {
+	tokens = w.apart
 	for _, m := range v.Messages() {
 		tokens += w.tokenizer.CountMessage(m)
 	}

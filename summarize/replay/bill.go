@@ -60,16 +60,16 @@ func (b *biller) planning() sizing.Prices {
 }
 
 // request adds a request to the bill. common of its tokens are in a prefix shared with the request before, answered are
-// the tokens of the answer. It returns the usage that the provider would have reported, less the tokens that the
-// recording does not have.
-func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answered int) chat.Usage {
+// the tokens of the answer. It returns the usage that the provider would have reported, and the cost.
+func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answered int) (chat.Usage, Cost) {
 	if b.check != nil && step.Usage.Input == 0 {
-		return chat.Usage{}
+		return chat.Usage{}, Cost{}
 	}
 	if common > 0 {
 		common += b.fixed
 	}
-	expired := step.Time.Sub(b.sent) > b.kept
+	after := step.Time.Sub(b.sent)
+	expired := after > b.kept
 	if !b.begun { // the cache may hold the system prompt of another session
 		common, expired = step.Usage.CacheRead, false
 	}
@@ -87,11 +87,35 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	bill.Written += cost.CacheWrite
 	bill.Input += cost.Input
 	bill.Output += cost.Output
-	usage.Input -= b.fixed
-	fixed := min(b.fixed, usage.CacheRead)
-	usage.CacheRead, usage.CacheWrite = usage.CacheRead-fixed, max(0, usage.CacheWrite-b.fixed+fixed)
-	usage.CacheWriteLong = min(usage.CacheWriteLong, usage.CacheWrite)
-	return usage
+	c := Cost{Dollars: cost.Total()}
+	if common > 0 && !kept {
+		c.Lost = Lost{Tokens: common, Expired: expired, After: after, Dollars: c.Dollars - b.prices.Of(b.usage(tokens, common, answered, true)).Total()}
+	}
+	return usage, c
+}
+
+// Cost is what one request cost, in dollars. The costs of all requests and of the requests for summaries add up to [Bill].Kept
+// and [Recall].Dollars.
+type Cost struct {
+	// Dollars of the request, with the restarts of the recording.
+	Dollars float64
+	// Lost says what the provider had dropped from its cache.
+	Lost Lost
+	// Missed are the facts that the answer needed and that the request does not show, and LookBack is the cost of looking
+	// up what it missed, and of carrying what was looked up before.
+	Missed   []string
+	LookBack float64
+}
+
+// Lost is a prefix that a provider no longer had in its cache.
+type Lost struct {
+	// Tokens of the prefix, 0 if nothing was lost, and the Dollars that this cost.
+	Tokens  int
+	Dollars float64
+	// Expired reports whether the cache's lifetime was over, After the request before; otherwise the recording had a
+	// restart.
+	Expired bool
+	After   time.Duration
 }
 
 // writes records when a request is sent and for how long the cache keeps it.

@@ -86,15 +86,20 @@ func TestARequestReadsItsSharedPrefixFromTheCacheAndWritesTheRest(t *testing.T) 
 			}
 			var bill Bill
 			step := stepping.Step{Line: 7, Time: at.Add(tt.after), Usage: chat.Usage{Input: 1, CacheRead: million}}
-			usage := b.request(&bill, step, 2*million, tt.common, million)
-			require.Equal(t, chat.Usage{Input: 2 * million, CacheRead: usage.CacheRead, CacheWrite: 2*million - usage.CacheRead, CacheWriteLong: int(b.long) * usage.CacheWrite, Output: million},
-				usage, "without the fixed tokens")
+			usage, cost := b.request(&bill, step, 2*million, tt.common, million)
+			require.InDelta(t, bill.Kept, cost.Dollars, 1e-9)
+			require.Equal(t, tt.common > 0 && bill.Read == 0, cost.Lost.Tokens > 0)
+			require.InDelta(t, float64(cost.Lost.Tokens)*5.75e-6, cost.Lost.Dollars, 1e-9)
+			require.Equal(t, chat.Usage{Input: 2*million + b.fixed, CacheRead: usage.CacheRead, CacheWrite: 2*million + b.fixed - usage.CacheRead, CacheWriteLong: int(b.long) * usage.CacheWrite, Output: million},
+				usage, "with the fixed tokens")
 			require.InDelta(t, tt.want.Kept, bill.Kept, 1e-9)
 			require.InDelta(t, tt.want.Pinned, bill.Pinned, 1e-9)
 			require.InDeltaSlice(t, []float64{tt.want.Read, tt.want.Written, 0, tt.want.Output}, []float64{bill.Read, bill.Written, bill.Input, bill.Output}, 1e-9)
 			before := bill
 			step.Usage = chat.Usage{}
-			require.Empty(t, b.request(&bill, step, 2*million, tt.common, million))
+			usage, cost = b.request(&bill, step, 2*million, tt.common, million)
+			require.Empty(t, usage)
+			require.Empty(t, cost)
 			require.Equal(t, before, bill, "a cancelled request costs nothing")
 		})
 	}

@@ -31,10 +31,11 @@ func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	m.calls.Number++
 	m.calls.Tokens += sent
 	m.calls.Largest = max(m.calls.Largest, sent)
+	common := m.prefix.Common(req.Messages)
 	if m.background && m.rendering {
 		m.early = append(m.early, req.Messages)
 	} else {
-		m.calls.Cached += m.prefix.Common(req.Messages)
+		m.calls.Cached += common
 	}
 	m.mu.Unlock()
 	response, err := m.Model.Generate(ctx, req)
@@ -43,7 +44,11 @@ func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calls.Answered += m.tokenizer.CountMessage(response.Message)
+	answered := m.tokenizer.CountMessage(response.Message)
+	m.calls.Answered += answered
+	if response.Usage.Input == 0 { // a digest, for which a model would have reported
+		response.Usage = chat.Usage{Input: sent, CacheRead: common, Output: answered}
+	}
 	return response, nil
 }
 

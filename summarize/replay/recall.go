@@ -215,8 +215,8 @@ func promptOf(request, compacted []chat.Message) prompt {
 }
 
 // answer adds the facts and edits in the answer to a request of a number of tokens. Most answers need nothing of which it
-// matters where the request shows it.
-func (f *recallFinder) answer(ctx context.Context, r *Recall, shows func() prompt, tokens int, answer chat.Message) error {
+// matters where the request shows it. It returns the facts that the request does not show.
+func (f *recallFinder) answer(ctx context.Context, r *Recall, shows func() prompt, tokens int, answer chat.Message) (missed []string, err error) {
 	missing := map[int]bool{} // messages that must be looked up
 	lost := map[string]*mention{}
 	shows = sync.OnceValue(shows)
@@ -248,7 +248,7 @@ func (f *recallFinder) answer(ctx context.Context, r *Recall, shows func() promp
 	if len(lost) > 0 {
 		r.Answers++
 		if err := f.lookUp(ctx, r, shows(), answer, lost); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	checkable, edit := false, false
@@ -268,7 +268,7 @@ func (f *recallFinder) answer(ctx context.Context, r *Recall, shows func() promp
 		r.Edits++
 	}
 	f.price(r, tokens, missing)
-	return nil
+	return slices.Sorted(maps.Keys(lost)), nil
 }
 
 // lookUp counts how far away lost facts are.

@@ -49,7 +49,8 @@ func (f told) compacts() {
 
 func (f told) answers(p prompt, text string) (r Recall) {
 	f.Helper()
-	require.NoError(f, f.answer(f.Context(), &r, func() prompt { return p }, 10_000, chat.AssistantMessage(text)))
+	_, err := f.answer(f.Context(), &r, func() prompt { return p }, 10_000, chat.AssistantMessage(text))
+	require.NoError(f, err)
 	return r
 }
 
@@ -130,7 +131,9 @@ func TestEditsAndLossesAreLookedUpOnceAChange(t *testing.T) {
 			f.biller = &biller{prices: prices}
 			f.compacts()
 			ask := func() (r Recall) {
-				require.NoError(t, f.answer(t.Context(), &r, func() prompt { return prompt{tail: tt.shown} }, 10_000, tt.answer))
+				missed, err := f.answer(t.Context(), &r, func() prompt { return prompt{tail: tt.shown} }, 10_000, tt.answer)
+				require.NoError(t, err)
+				require.Equal(t, r.OneLookUp+r.Further+r.NotInLog, len(missed))
 				return r
 			}
 			got := ask()

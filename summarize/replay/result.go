@@ -50,7 +50,7 @@ type Result struct {
 // Requests sums up requests.
 type Requests struct {
 	Number int `json:"number"`
-	// Tokens of the requests, and of the Largest. Cached counts those in a prefix shared with the agent's request
+	// Tokens of the requests, with those that the recording does not have, and of the Largest. Cached counts those in a prefix shared with the agent's request
 	// before, Answered those of the answers to requests for summaries.
 	Tokens   int `json:"tokens"`
 	Largest  int `json:"largestTokens"`
@@ -69,7 +69,9 @@ type Compaction struct {
 	Reason     policy.Occasion `json:"reason,omitempty"`
 	Background bool            `json:"background,omitempty"`
 	Mode       string          `json:"mode,omitempty"`
-	// TokensBefore and TokensAfter are the tokens of the prompt before and after the compaction, 0 if unknown.
+	// Why is the decision in words, with its numbers.
+	Why string `json:"why,omitempty"`
+	// TokensBefore and TokensAfter are the tokens of the request before and after the compaction, 0 if unknown.
 	TokensBefore int `json:"tokensBefore"`
 	TokensAfter  int `json:"tokensAfter"`
 	// StandIn counts the tokens of the messages that replace the history.
@@ -85,11 +87,13 @@ type Compaction struct {
 type measuring struct {
 	session   *history.Session
 	tokenizer chat.Tokenizer
+	fixed     int // tokens of each request that the recording does not have
 	meter     *meter
 	result    *Result
 	biller    *biller              // nil without prices
 	recall    *recallFinder        // nil if recall is not measured
 	latest    string               // the last measured compaction
+	cost      Cost                 // of the last request
 	taken     func() []event.Event // the compactions that finished since the last call
 }
 
@@ -105,11 +109,13 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 		if step.Usage.Input == 0 {
 			answered = m.tokenizer.CountMessage(step.Answer)
 		}
-		usage = m.biller.request(r.Bill, step, tokens, whole, answered)
+		usage, m.cost = m.biller.request(r.Bill, step, tokens, whole, answered)
 	}
-	r.Requests.Tokens += tokens
-	r.Requests.Cached += cached
-	r.Requests.Largest = max(r.Requests.Largest, tokens)
+	r.Requests.Tokens += tokens + m.fixed
+	if cached > 0 {
+		r.Requests.Cached += cached + m.fixed
+	}
+	r.Requests.Largest = max(r.Requests.Largest, tokens+m.fixed)
 	r.DroppedPieces += len(rendered.Report().Dropped())
 	view, err := m.session.View(ctx)
 	if err != nil {
@@ -130,7 +136,10 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 		return made, usage, err
 	}
 	shows := func() prompt { return promptOf(rendered.Messages, view.Compacted) }
-	return made, usage, m.recall.answer(ctx, r.Recall, shows, tokens, step.Answer)
+	dollars := r.Recall.Dollars
+	m.cost.Missed, err = m.recall.answer(ctx, r.Recall, shows, tokens, step.Answer)
+	m.cost.LookBack = r.Recall.Dollars - dollars
+	return made, usage, err
 }
 
 // newCompactions measures the compactions since its last call and returns them. number, line and tokens are those of
@@ -147,10 +156,14 @@ func (m *measuring) newCompactions(ctx context.Context, number, line, tokens int
 			return nil, err
 		}
 		if i < len(done) {
-			c.Reason, c.Background = done[i].Reason, done[i].Background
+			c.Reason, c.Background, c.Why = done[i].Reason, done[i].Background, done[i].Why
+			c.TokensBefore += m.fixed
 		}
 		if c.Request, c.Line = number, line; c.TokensAfter == 0 {
 			c.TokensAfter = tokens
+		}
+		if c.TokensAfter > 0 {
+			c.TokensAfter += m.fixed
 		}
 		m.result.Compactions = append(m.result.Compactions, c)
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,9 +11,11 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/frugal"
 )
 
 // written writes a file of lines and returns its path.
@@ -113,4 +116,43 @@ func TestTheWindowOfASessionIsThatOfItsModelUnlessARequestWasLarger(t *testing.T
 		require.Equal(t, tt.window, window, tt.model)
 		require.Equal(t, tt.known, known, tt.model)
 	}
+}
+
+// So the steps, the line, the tables and the page have one account.
+func TestTheCostsOfAllRequestsAddUpToTheBill(t *testing.T) {
+	t.Parallel()
+	s := opened(t, "../../history/importer/testdata/generated.jsonl")
+	var err error
+	s.Prices, err = modelinfo.Prices("claude-opus-4-5")
+	require.NoError(t, err)
+	requests, lookBacks, missed, tokens, reasons := 0.0, 0.0, 0, 0, 0
+	var restarts float64
+	result, err := Run(t.Context(), s, frugal.Policy(), Options{ContextWindow: 64_000, Step: func(_ context.Context, step Step) error {
+		if step.Rendered == nil {
+			return nil
+		}
+		requests += step.Cost.Dollars
+		lookBacks += step.Cost.LookBack
+		if !step.Cost.Lost.Expired {
+			restarts += step.Cost.Lost.Dollars
+		}
+		missed += len(step.Cost.Missed)
+		tokens += step.Rendered.Tokens + step.Fixed
+		if step.Response.Usage.Input > 0 {
+			require.InDelta(t, step.Rendered.Tokens+step.Fixed, step.Response.Usage.Input, 20)
+		}
+		return nil
+	}})
+	require.NoError(t, err)
+	require.NotEmpty(t, result.Compactions)
+	require.InDelta(t, result.Bill.Kept-result.Bill.Summaries, requests, 1e-9)
+	require.Positive(t, restarts)
+	require.InDelta(t, result.Recall.Dollars, lookBacks, 1e-9)
+	require.Equal(t, result.Recall.OneLookUp+result.Recall.Further+result.Recall.NotInLog, missed)
+	require.InEpsilon(t, result.Requests.Tokens, tokens, 0.001)
+	for _, c := range result.Compactions {
+		require.Regexp(t, `at \d+ of \d+ tokens, whatever is used; carrying has cost .*, the cost of compacting$`, c.Why, "the rule with its numbers")
+		reasons++
+	}
+	require.Positive(t, reasons)
 }

@@ -53,8 +53,12 @@ type Step struct {
 	Session   *history.Session
 	Compactor *summarize.Compactor
 	// Rendered is the request, nil after the last. Response is the recorded answer; with prices its usage is the one that
-	// the provider would have reported.
+	// the provider would have reported, Fixed included.
 	Rendered *render.Result
+	// Fixed is the number of tokens of the request that the recording does not have.
+	Fixed int
+	// Cost of the request, nil if the result has no dollars.
+	Cost     *Cost
 	Response chat.Response
 	// Compactions that were put in place since the last step.
 	Compactions []entry.Entry
@@ -149,8 +153,8 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 	}
 	r.window = window
 	r.result = &Result{Policy: policy, RequestsIn: stepping.Requests(s.Recording), ContextWindow: window, Compactions: []Compaction{}}
+	r.window -= b.fixed
 	if b.biller != nil {
-		r.window -= b.biller.fixed
 		r.result.Bill = &Bill{Uncompacted: b.never.Kept, PinnedUncompacted: b.never.Pinned}
 	}
 	if o.Recall || b.biller != nil {
@@ -162,15 +166,34 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 
 // withhold removes the dollars if the check failed.
 func (r *running) withhold() {
-	if r.biller == nil || r.biller.check == nil || r.biller.check.Failed == "" || r.options.Unchecked {
-		return
+	if r.biller != nil && r.costOf(Cost{}) == nil {
+		r.result.Bill, r.result.Recall.Dollars = nil, 0
 	}
-	r.result.Bill, r.result.Recall.Dollars = nil, 0
+}
+
+// costOf returns a cost, nil without prices and if the check failed.
+func (r *running) costOf(c Cost) *Cost {
+	if r.biller == nil || r.biller.check != nil && r.biller.check.Failed != "" && !r.options.Unchecked {
+		return nil
+	}
+	return &c
+}
+
+// shown returns the usage of a request less the tokens that the recording does not have.
+func (r *running) shown(u chat.Usage) chat.Usage {
+	if u.Input == 0 {
+		return u
+	}
+	u.Input -= r.fixed
+	fixed := min(r.fixed, u.CacheRead)
+	u.CacheRead, u.CacheWrite = u.CacheRead-fixed, max(0, u.CacheWrite-r.fixed+fixed)
+	u.CacheWriteLong = min(u.CacheWriteLong, u.CacheWrite)
+	return u
 }
 
 // steps makes and measures each request of a session, at its recorded time.
 func (r *running) steps(ctx context.Context, a agent, m *meter, taken func() []event.Event, opts stepping.Options) error {
-	measure := measuring{session: r.session, tokenizer: r.tokenizer, meter: m, result: r.result, taken: taken}
+	measure := measuring{session: r.session, tokenizer: r.tokenizer, fixed: r.fixed, meter: m, result: r.result, taken: taken}
 	if r.biller != nil {
 		biller := *r.biller
 		measure.biller = &biller
@@ -211,10 +234,11 @@ func (r *running) steps(ctx context.Context, a agent, m *meter, taken func() []e
 			return ended(step.Number, err)
 		}
 		made, usage, err := measure.request(ctx, step, rendered)
-		response := chat.Response{Message: step.Answer, Usage: usage}
+		response := chat.Response{Message: step.Answer, Usage: r.shown(usage)}
 		a.reported(rendered, response)
+		response.Usage = usage
 		if err == nil {
-			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: a.compactor(), Rendered: rendered, Response: response, Compactions: made})
+			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: a.compactor(), Rendered: rendered, Fixed: r.fixed, Cost: r.costOf(measure.cost), Response: response, Compactions: made})
 		}
 		if err == nil {
 			err = a.answered(ctx)

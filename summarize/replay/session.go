@@ -49,6 +49,7 @@ type Session struct {
 // basis holds what all replays of a session have in common.
 type basis struct {
 	tokenizer chat.Tokenizer // counts in the tokens of the recorded model, if it has usage
+	fixed     int            // tokens of each request that the recording does not have
 	biller    *biller        // nil without prices
 	never     Bill           // of the session if nothing is compacted
 	model     string         // the last model that the session names
@@ -74,9 +75,17 @@ func (s *Session) basis(ctx context.Context) (*basis, error) {
 		b.model = cmp.Or(modelOf(rec), b.model)
 		b.largest = max(b.largest, rec.Usage.Input)
 	}
-	if s.Prices != (sizing.Prices{}) {
-		if err := s.price(ctx, b, counter); err != nil {
+	priced := s.Prices != (sizing.Prices{})
+	if priced || b.largest > 0 {
+		recorded, err := s.requests(ctx, counter, true)
+		if err != nil {
 			return nil, err
+		}
+		factor := b.fit(counter, recorded)
+		if priced {
+			if err := s.price(ctx, b, counter, recorded, factor); err != nil {
+				return nil, err
+			}
 		}
 	}
 	s.known = b
@@ -102,21 +111,34 @@ func modelOf(rec importer.Record) string {
 	return ""
 }
 
-// price sets the tokenizer and the bills of a session with prices.
-func (s *Session) price(ctx context.Context, b *basis, counter chat.Tokenizer) error {
+// fit fits the tokens of the requests, as recorded, to the input that was reported, and returns how many tokens of the model
+// one of the counter's is.
+func (b *basis) fit(counter chat.Tokenizer, recorded []sent) (factor float64) {
+	var counted, reported []float64
+	for _, q := range recorded {
+		if q.step.Usage.Input > 0 {
+			counted, reported = append(counted, float64(q.tokens)), append(reported, float64(q.step.Usage.Input))
+		}
+	}
+	if len(counted) == 0 {
+		return 1
+	}
+	fixed, factor := fit(counted, reported)
+	b.fixed, b.tokenizer = int(fixed), scaled{counter, factor}
+	return factor
+}
+
+// price sets the bills of a session with prices.
+func (s *Session) price(ctx context.Context, b *basis, counter chat.Tokenizer, recorded []sent, factor float64) error {
 	if s.Lifetime < 0 {
 		return fmt.Errorf("replay: Session.Lifetime is %v: set 0 or more", s.Lifetime)
 	}
 	if err := errors.Join(s.Prices.Validate(), s.Summarizer.Validate()); err != nil {
 		return fmt.Errorf("replay: prices of the session: %w", err)
 	}
-	b.biller = &biller{prices: s.Prices, summarizer: s.Summarizer, lifetime: s.Lifetime}
+	b.biller = &biller{prices: s.Prices, summarizer: s.Summarizer, lifetime: s.Lifetime, fixed: b.fixed}
 	if b.biller.summarizer == s.Prices {
 		b.biller.summarizer = sizing.Prices{}
-	}
-	recorded, err := s.requests(ctx, counter, true)
-	if err != nil {
-		return err
 	}
 	uncompacted, err := s.requests(ctx, counter, false)
 	if err != nil {
@@ -125,15 +147,7 @@ func (s *Session) price(ctx context.Context, b *basis, counter chat.Tokenizer) e
 	if b.largest > 0 {
 		check := check(s.Recording, s.Prices)
 		b.biller.check, b.biller.prices = check, check.Prices
-		var counted, reported []float64
-		for _, q := range recorded {
-			if q.step.Usage.Input > 0 {
-				counted, reported = append(counted, float64(q.tokens)), append(reported, float64(q.step.Usage.Input))
-			}
-		}
-		fixed, factor := fit(counted, reported)
-		b.biller.fixed, b.tokenizer = int(fixed), scaled{counter, factor}
-		check.Fixed, check.Factor = b.biller.fixed, factor
+		check.Fixed, check.Factor = b.fixed, factor
 		check.Replayed = b.biller.billed(b.tokenizer, recorded).Kept
 		check.judge(check.Replayed)
 	}
@@ -187,14 +201,15 @@ func (s *Session) Check(ctx context.Context) (*Check, error) {
 	return b.biller.check, nil
 }
 
-// Tokenizer returns the tokenizer of the session's replays. With prices and usage it counts in the tokens of the recorded
-// model, else in those of o200k_base.
-func (s *Session) Tokenizer(ctx context.Context) (chat.Tokenizer, error) {
+// Tokenizer returns the tokenizer of the session's replays, and the number of tokens in each request that the recording does
+// not have, such as the system prompt and the tools. If there is usage, both are fitted to it and are tokens of the recorded
+// model, else of o200k_base.
+func (s *Session) Tokenizer(ctx context.Context) (t chat.Tokenizer, fixed int, err error) {
 	b, err := s.basis(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return b.tokenizer, nil
+	return b.tokenizer, b.fixed, nil
 }
 
 // Model returns the name of the last model that the session names, "" if it names none, and the context window of that

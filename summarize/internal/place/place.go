@@ -85,7 +85,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 	e := j.Event(event.Done)
 	placed := found.Compaction() // as written: the session may have redacted it
 	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry, e.Unseen = d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID, d.Unseen
-	e.TokensAfter, e.Doubt = compaction.TokensAfter, d.Doubt
+	e.TokensAfter, e.Doubt, e.Why = compaction.TokensAfter, d.Doubt, j.Plan.Why
 	if result != nil {
 		e.MessagesBefore, e.MessagesAfter = at.Messages, len(result.Messages)
 		e.Breakdown = plan.Breakdown(ctx, at.Measurer.Target, result)

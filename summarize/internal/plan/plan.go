@@ -58,7 +58,7 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		return Planned{}, err
 	}
 	plan := entry.Plan{
-		Policy: m.Policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(m.Policy.Ask.Mode),
+		Policy: m.Policy.Name, Occasion: string(s.Occasion), Why: d.Reason(), Instructions: instructions, Mode: string(m.Policy.Ask.Mode),
 		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: m.Target.Name,
 		Background: d.Do == policy.ActStart, Until: time.Now().Add(2 * m.Policy.Ask.Timeout), Preamble: preamble.Digest,
 		Pinned: clamp.Share(m.Policy.Replace.Pinned, s.Budget),

@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -97,7 +98,7 @@ func TestTheFiguresOfARunAreConsistent(t *testing.T) {
 					require.Zero(t, r.Summaries)
 					continue
 				}
-				require.LessOrEqual(t, q.Largest, r.Budget)
+				require.LessOrEqual(t, q.Largest, r.ContextWindow)
 				require.GreaterOrEqual(t, r.Summaries.Number, len(r.Compactions))
 				require.LessOrEqual(t, r.Summaries.Cached, r.Summaries.Tokens)
 			}
@@ -216,6 +217,55 @@ func TestAPageShowsEachRequestOfAReplay(t *testing.T) {
 	require.Contains(t, string(text), `"compactions":[{`)
 }
 
+func TestTheLineTheTablesAndThePageHaveOneAccount(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "run.html")
+	args := []string{"-policy", "frugal", "-window", "64000", "-page", page}
+	runs, _ := ranJSON(t, program.ExitOK, append(args, generatedSession)...)
+	run := runs[len(runs)-1]
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(text), `type="application/json">`)
+	data, _, _ := strings.Cut(rest, "</script>")
+	var shown struct {
+		Account []inspect.Charge
+		Steps   []struct {
+			Dollars     float64
+			Usage       chat.Usage
+			LookBack    *inspect.LookBack
+			Compactions []inspect.Compaction
+		}
+		Prompts []struct{ Tokens, ToolTokens int }
+	}
+	require.NoError(t, json.Unmarshal([]byte(data), &shown))
+	total, sum := shown.Account[len(shown.Account)-1].Dollars, 0.0
+	for _, part := range shown.Account[:len(shown.Account)-1] {
+		sum += part.Dollars
+	}
+	require.InDelta(t, sum, total, 1e-9)
+	require.InDelta(t, run.Bill.Kept+run.Recall.Dollars, total, 1e-9)
+	steps, sent, before := 0.0, 0, 0
+	for i, s := range shown.Steps {
+		steps += s.Dollars
+		sent += shown.Prompts[i].Tokens + shown.Prompts[i].ToolTokens
+		if s.LookBack != nil {
+			steps += s.LookBack.Dollars
+		}
+		for _, c := range s.Compactions {
+			steps += c.Dollars
+			require.Equal(t, run.Compactions[before].TokensBefore, c.Before)
+			require.Equal(t, run.Compactions[before].Why, c.Why)
+			require.NotEmpty(t, c.Why)
+			before++
+		}
+	}
+	require.Len(t, run.Compactions, before)
+	require.InEpsilon(t, total, steps, 0.01)
+	require.InEpsilon(t, run.Requests.Tokens, sent, 0.001)
+	said := outputOf(t, "-details", "-policy", "frugal", "-window", "64000", generatedSession)
+	require.Contains(t, said, fmt.Sprintf("→ $%.2f)", total))
+	require.Regexp(t, fmt.Sprintf(`(?m)^frugal .* %.2f +[0-9.]+ +[0-9.]+%%$`, total), said)
+}
+
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	const header = `{"type":"session","id":"a"}`
 	good := written(t, "good.jsonl", header)
@@ -265,7 +315,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 }
 
 func TestAPolicyThatCannotContinueSaysWhereAndTheOthersAreReplayed(t *testing.T) {
-	runs, stderr := ranJSON(t, program.ExitFailed, "-prices", "none", "-window", "300", "-policy", "a3s,frugal", generatedSession)
+	runs, stderr := ranJSON(t, program.ExitFailed, "-prices", "none", "-window", "3860", "-policy", "a3s,frugal", generatedSession)
 	require.Len(t, runs, 1+2)
 	require.Empty(t, runs[0].Ended, "the window does not limit the recorded run")
 	for _, r := range runs[1:] {

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render/inspect"
@@ -42,6 +44,7 @@ var errEnded = errors.New("a policy did not reach the end of its session")
 type comparison struct {
 	options  options
 	page     *record.Recorder // nil without -page
+	account  []inspect.Charge // of the run on the page
 	progress *progress
 	out      *printer
 }
@@ -83,7 +86,7 @@ func (c *comparison) withPage(stdout io.Writer, replay func() error) error {
 	c.page = new(record.Recorder)
 	err := replay()
 	title := fmt.Sprintf("%s under %s", filepath.Base(c.options.sessions[0]), c.options.policies[0].Name)
-	write := func(w io.Writer) error { return c.page.Write(w, inspect.Options{Title: title}) }
+	write := func(w io.Writer) error { return c.page.Write(w, inspect.Options{Title: title, Account: c.account}) }
 	if writeErr := to.Write(stdout, c.options.sessions, write); !errors.Is(writeErr, inspect.ErrNoPrompts) {
 		err = errors.Join(err, writeErr)
 	}
@@ -222,14 +225,38 @@ func (c *comparison) run(ctx context.Context, s *source, p policy.Policy, window
 		if c.page == nil || step.Rendered == nil {
 			return nil
 		}
-		return c.page.Step(ctx, step.Compactor, step.Rendered, step.Response)
+		return c.page.Step(ctx, step.Compactor, step.Rendered, step.Response, func(to *inspect.Step) { complete(to, step) })
 	}
 	if c.page != nil {
 		o.Observers = append(o.Observers, c.page)
 	}
 	var err error
 	run.Result, err = replay.Run(ctx, s.session, p, o)
+	if run.Result != nil {
+		c.account = run.account()
+	}
 	return c.made(ctx, s, run, err)
+}
+
+// complete adds to a step of a page what only the replay knows.
+func complete(to *inspect.Step, step replay.Step) {
+	to.Apart, to.Dollars = step.Fixed, 0
+	to.Breakdown.Instructions += step.Fixed
+	cost := step.Cost
+	if cost == nil {
+		to.Prices, to.Usage = sizing.Prices{}, chat.Usage{}
+		return
+	}
+	to.Dollars = cost.Dollars
+	if lost := cost.Lost; lost.Tokens > 0 {
+		to.Lost = &inspect.CacheBreak{Tokens: lost.Tokens, Dollars: lost.Dollars, Why: "The recorded request read nothing: the system prompt or the tools changed, or the agent was restarted"}
+		if lost.Expired {
+			to.Lost.Why = fmt.Sprintf("The request before was sent %v earlier, longer than the cache lasts", lost.After.Round(time.Second))
+		}
+	}
+	if len(cost.Missed) > 0 || cost.LookBack > 0 {
+		to.LookBack = &inspect.LookBack{Facts: cost.Missed, Dollars: cost.LookBack}
+	}
 }
 
 func (c *comparison) replayOptions(window int, policy string, s *source) replay.Options {

@@ -3,12 +3,34 @@ package compare
 import (
 	"fmt"
 
+	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/summarize/replay"
 )
 
 // costs returns the dollars of a run including its look-backs, and how many edits are look-backs.
 func (r *Run) costs() (dollars float64, edits int) {
-	return r.Bill.Kept + r.Recall.Dollars, r.Recall.Edits
+	return r.Bill.Kept + r.lookBacks(), r.Recall.Edits
+}
+
+// lookBacks returns the dollars of a run's look-backs. The recorded agent made those that it made.
+func (r *Run) lookBacks() float64 {
+	if r.Policy == recorded {
+		return 0
+	}
+	return r.Recall.Dollars
+}
+
+// account returns the parts of what a run costs, and their sum, nil without dollars.
+func (r *Run) account() []inspect.Charge {
+	if r.Bill == nil {
+		return nil
+	}
+	total, _ := r.costs()
+	return []inspect.Charge{
+		{Name: "reads from the cache", Dollars: r.Bill.Read}, {Name: "writes to it", Dollars: r.Bill.Written}, {Name: "other input", Dollars: r.Bill.Input},
+		{Name: "answers", Dollars: r.Bill.Output}, {Name: "summaries", Dollars: r.Bill.Summaries}, {Name: "look-backs", Dollars: r.lookBacks()},
+		{Name: "total", Dollars: total},
+	}
 }
 
 // markFront sets Front for each run of a session that is on the Pareto front: no other is at least as good in both
@@ -116,7 +138,7 @@ func frontTable(runs []*Run) table {
 	for _, r := range runs {
 		total, edits := r.costs()
 		c := r.Recall
-		t.add(r.Policy, number(r.ContextWindow), number(len(r.Compactions)), fmt.Sprintf("%.2f", total), fmt.Sprintf("%.2f", r.Bill.Pinned+c.Dollars),
+		t.add(r.Policy, number(r.ContextWindow), number(len(r.Compactions)), fmt.Sprintf("%.2f", total), fmt.Sprintf("%.2f", r.Bill.Pinned+r.lookBacks()),
 			number(edits), number(c.Answers), share(shown(c), c.Needed), map[bool]string{true: "*"}[r.Front])
 	}
 	return t

@@ -82,6 +82,11 @@ func compactions(runs []*Run) string {
 		made.write(&b)
 	}
 	for _, r := range runs {
+		for _, c := range r.Compactions {
+			if c.Why != "" {
+				fmt.Fprintf(&b, "\n%s, request %s: %s\n", r.Policy, number(c.Request), c.Why)
+			}
+		}
 		if events := otherEvents(r.Events); events != "" {
 			fmt.Fprintf(&b, "\n%s: %s\n", r.Policy, events)
 		}
@@ -93,13 +98,14 @@ func compactions(runs []*Run) string {
 func bills(runs []*Run) string {
 	t := table{columns: []column{
 		{"dollars", "the policy"},
-		{"total", "with the restarts where they were recorded: requests that read nothing from the cache before it expired"},
-		{"pinned", "without them"},
 		{"read", "part of the total: reads from the cache"},
 		{"written", "part of the total: writes to the cache"},
 		{"input", "part of the total: other input"},
 		{"output", "part of the total: answers"},
 		{"summaries", "part of the total: requests for summaries; unknown for recorded"},
+		{"look-backs", "part of the total: see recall below; not of recorded, which made its own"},
+		{"total", "with the restarts where they were recorded: requests that read nothing from the cache before it expired"},
+		{"pinned", "without them"},
 		{"of recorded", "total as a share of what the recorded usage costs, recorded summaries left out"},
 	}}
 	for _, r := range runs {
@@ -107,10 +113,11 @@ func bills(runs []*Run) string {
 			return ""
 		}
 		row := []string{r.Policy}
-		for _, sum := range []float64{r.Bill.Kept, r.Bill.Pinned, r.Bill.Read, r.Bill.Written, r.Bill.Input, r.Bill.Output, r.Bill.Summaries} {
-			row = append(row, fmt.Sprintf("%.2f", sum))
+		for _, part := range r.account() {
+			row = append(row, fmt.Sprintf("%.2f", part.Dollars))
 		}
-		t.add(append(row, share(r.Bill.Kept, r.charged))...)
+		total, _ := r.costs()
+		t.add(append(row, fmt.Sprintf("%.2f", r.Bill.Pinned+r.lookBacks()), share(total, r.charged))...)
 	}
 	bill := runs[0].Bill
 	return fmt.Sprintf("\nIf nothing were compacted, in an unlimited window, the session would cost %s with the restarts, %s without.\n\n%s",
@@ -151,9 +158,7 @@ func recallText(title string, runs []*Run, byWindow bool) string {
 	if priced {
 		t.columns = append(t.columns,
 			column{"dollars", "of these look-backs: one more request each, the tokens that it brings back, and carrying them until the next compaction"},
-			column{"an answer", "dollars for each of the answers"},
-			column{"total with", "total with these dollars"},
-			column{"pinned with", "pinned total with these dollars"})
+			column{"an answer", "dollars for each of the answers"})
 	}
 	for _, r := range runs {
 		c, row := r.Recall, []string{r.Policy}
@@ -163,8 +168,7 @@ func recallText(title string, runs []*Run, byWindow bool) string {
 		row = append(row, number(c.Needed), share(c.Tail, c.Needed), share(c.Summary, c.Needed), share(c.Index, c.Needed), share(c.OneLookUp, c.Needed),
 			share(c.Further, c.Needed), number(c.NotInLog), number(c.Answers), each(100*float64(c.Answers), r.Requests.Number, 1), number(c.Edits), number(c.Checkable))
 		if priced {
-			row = append(row, fmt.Sprintf("%.2f", c.Dollars), each(c.Dollars, c.Answers, 3), fmt.Sprintf("%.2f", r.Bill.Kept+c.Dollars),
-				fmt.Sprintf("%.2f", r.Bill.Pinned+c.Dollars))
+			row = append(row, fmt.Sprintf("%.2f", c.Dollars), each(c.Dollars, c.Answers, 3))
 		}
 		t.add(row...)
 	}

@@ -38,7 +38,7 @@ func TestEveryPolicyFinishesInEveryWindow(t *testing.T) {
 					}
 					require.Empty(t, r.Ended, r.Policy)
 					require.Equal(t, r.RequestsIn, r.Requests.Number, r.Policy)
-					require.LessOrEqual(t, r.Requests.Largest, r.Budget, r.Policy)
+					require.LessOrEqual(t, r.Requests.Largest, r.ContextWindow, r.Policy)
 					require.NotEmpty(t, r.Compactions, r.Policy)
 					require.Less(t, 2*len(r.Compactions), r.Requests.Number, "%s compacts at almost every request", r.Policy)
 					require.Zero(t, r.Events["failed"], r.Policy)

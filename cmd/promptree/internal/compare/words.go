@@ -100,7 +100,8 @@ func allEqual(runs []*Run) string {
 	r := runs[len(runs)-1]
 	text := fmt.Sprintf("In this window all policies do the same: nothing. The largest request takes %s tokens.\n", number(largest))
 	if largest >= 2_000 { // half of it holds the policies' own prompts
-		text += fmt.Sprintf("Set a smaller one to compare them, such as -window %d.\n", (r.ContextWindow-r.Budget+largest/2+999)/1000*1000)
+		fixed := r.ContextWindow - r.Budget
+		text += fmt.Sprintf("Set a smaller one to compare them, such as -window %d.\n", ((fixed+largest)/2+999)/1000*1000)
 	} else {
 		text += "The session is too small to compare them.\n"
 	}

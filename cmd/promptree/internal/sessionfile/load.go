@@ -11,12 +11,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/summarize/replay"
 )
 
 // SalvageUsage says what the flag -salvage of a command does.
@@ -159,6 +161,15 @@ func (s *Session) Recording(ctx context.Context) (*importer.Recording, error) {
 		err = fmt.Errorf("%s: %w", s.path, err)
 	}
 	return r, err
+}
+
+// Tokenizer returns the tokenizer of the session's replays, and the number of tokens in each request that the log does not have.
+func (s *Session) Tokenizer(ctx context.Context) (t chat.Tokenizer, apart int, err error) {
+	r, err := s.Recording(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	return (&replay.Session{Recording: r}).Tokenizer(ctx)
 }
 
 // Note prints which lines could not be read, and unless unreadable is set, what the importer could not place in an entry.

@@ -77,6 +77,8 @@ export type Compaction = {
   covered?: number[];
 };
 
+export type CacheBreak = { why?: string; tokens: number; dollars?: number };
+
 export type Step = {
   prompt: number;
   at?: number;
@@ -86,7 +88,10 @@ export type Step = {
   explain?: string;
   compactions?: Compaction[];
   cleared?: number;
-  break?: { why?: string; tokens: number; dollars?: number };
+  clearedWhy?: string;
+  break?: CacheBreak;
+  lost?: CacheBreak;
+  lookBack?: { facts?: string[]; dollars?: number };
   notes?: number[];
 };
 
@@ -99,6 +104,8 @@ export type Page = {
   messages: Message[];
   prompts: Prompt[];
   steps?: Step[];
+  /** account says what the session cost, in parts that add up to the last. */
+  account?: { name: string; dollars: number }[];
 };
 
 export const page: Page = JSON.parse(document.getElementById("data")!.textContent!);

@@ -51,7 +51,7 @@ export function Messages({ prompt, budget }: { prompt: Prompt; budget: number })
         {budget === prompt.budget
           ? `${count(prompt.messages.length, "message")}, ${tokens(prompt.tokens)}${prompt.counted ? "; Σ is the sum up to a message" : ""}.`
           : `These are the messages as they were sent at ${number(prompt.budget)} tokens, not at ${number(budget)}.`}
-        {prompt.toolTokens ? ` The list of tools beside them takes ${number(prompt.toolTokens)}.` : ""}
+        {prompt.toolTokens ? ` What stands beside them takes ${number(prompt.toolTokens)}.` : ""}
       </p>
       {prompt.messages.slice(0, shown).map((m, i) => (
         <div key={i}>

@@ -139,15 +139,16 @@ function search(tree: Tree, query: string): number[] {
 function Facts({ tree }: { tree: Tree }) {
   const p = tree.prompt;
   const keptTokens = useMemo(() => new Fit(tree, p.budget).keptTokens(), [tree]);
-  const cost = p.rates ? ((p.tokens + (p.toolTokens ?? 0)) * p.rates.Input) / 1e6 : 0;
+  const beside = p.toolTokens ?? 0;
+  const cost = p.rates ? ((p.tokens + beside) * p.rates.Input) / 1e6 : 0;
   return (
     <dl class="facts">
       {page.prompts.length > 1 && <Fact name="Prompt" value={p.name} />}
       {p.model && <Fact name="Model" value={p.model} />}
-      <Fact name="Used" value={number(p.tokens)} note={p.noBudget ? "tokens; the budget is not known" : `tokens, ${percent(p.tokens, p.budget)} of the budget`} />
-      {!p.noBudget && <Fact name="Budget" value={number(p.budget)} note="tokens" />}
+      <Fact name="Used" value={number(p.tokens + beside)} note={p.noBudget ? "tokens; the budget is not known" : `tokens, ${percent(p.tokens + beside, p.budget + beside)} of the budget`} />
+      {!p.noBudget && <Fact name="Budget" value={number(p.budget + beside)} note="tokens" />}
       <Fact name="Joins and frames" value={number(p.tokens - keptTokens)} note="tokens of roles, tags and line breaks" />
-      {p.toolTokens ? <Fact name="Tools beside it" value={number(p.toolTokens)} note="tokens" /> : null}
+      {beside ? <Fact name="Beside the messages" value={number(beside)} note="of the tokens used: tools, and what the log does not have" /> : null}
       {cost ? <Fact name="Cost" value={dollars(cost)} note="if nothing is cached" /> : null}
     </dl>
   );

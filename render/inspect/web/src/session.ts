@@ -6,7 +6,7 @@ export const kinds = ["tools", "system", "summary", "user", "assistant", "tool"]
 export type Kind = (typeof kinds)[number];
 
 export const kindWords: Record<Kind, string> = {
-  tools: "tool definitions",
+  tools: "tool definitions and what stands beside the messages",
   system: "system",
   summary: "summaries",
   user: "user",
@@ -33,7 +33,9 @@ export type StepFacts = {
   lostDollars: number;
   /** broke says that more than the last message was lost although nothing was compacted or cleared. */
   broke: boolean;
-  /** dollars is the cost of the step with its compactions, sum that of all steps up to it. */
+  /** asks is the index plus one of the user's words that the step answers first, 0 if it goes on. */
+  asks: number;
+  /** dollars is the cost of the step with its compactions and what it would look up, sum that of all steps up to it. */
   dollars: number;
   sum: number;
 };
@@ -42,6 +44,7 @@ export type StepFacts = {
 export function factsOfSteps(): StepFacts[] {
   const summaries = new Set<number>();
   let sum = 0;
+  const usage = page.steps!.some((s) => (s.usage?.input ?? 0) > 0); // a request without it was cancelled
   let sums = { system: 0, summary: 0, user: 0, assistant: 0, tool: 0 };
   return page.steps!.map((step, i) => {
     const p = page.prompts[step.prompt];
@@ -65,7 +68,8 @@ export function factsOfSteps(): StepFacts[] {
     const r = p.rates;
     const read = r?.CacheRead || r?.Input || 0;
     const write = r?.CacheWrite || r?.Input || 0;
-    let dollars = step.dollars ?? (r ? (cached * read + (asked - cached) * write) / 1e6 : 0);
+    let dollars = step.dollars ?? (r && !usage ? (cached * read + (asked - cached) * write) / 1e6 : 0);
+    dollars += step.lookBack?.dollars ?? 0;
     for (const c of step.compactions ?? []) dollars += c.dollars ?? 0;
     sum += dollars;
     // The end of a prompt may change from step to step: that breaks nothing.
@@ -79,12 +83,30 @@ export function factsOfSteps(): StepFacts[] {
       cached,
       asked,
       reported,
-      estimated: !step.dollars && r !== undefined,
+      estimated: !step.dollars && !usage && r !== undefined,
       lost: gone,
       lostDollars: step.break?.dollars ?? (gone * Math.max(0, write - read)) / 1e6,
-      broke: step.break !== undefined || (gone > tail && !changed),
+      broke: step.break !== undefined || (gone > tail && !changed && !step.lost),
+      asks: words(p.messages),
       dollars,
       sum,
     };
   });
+}
+
+/** words returns the text of the last message if the user says it, 0 otherwise. */
+function words(messages: number[]): number {
+  const last = page.messages[messages[messages.length - 1]];
+  return last?.role === "user" ? last.parts.find((p) => p.kind === "text")?.text ?? 0 : 0;
+}
+
+/** saved says what a compaction before a step spared and cost, until the next one; "" if prices are not known. */
+export function saved(steps: StepFacts[], at: number, c: { before: number; after: number; dollars?: number }): { requests: number; tokens: number; spared: number; written: number } | undefined {
+  const r = page.prompts[steps[at].step.prompt].rates;
+  if (!r || c.after >= c.before) return;
+  const next = steps.findIndex((t, i) => i > at && t.step.compactions?.length);
+  const requests = (next < 0 ? steps.length : next) - at;
+  const tokens = c.before - c.after;
+  const read = r.CacheRead || r.Input;
+  return { requests, tokens, spared: (requests * tokens * read) / 1e6, written: (c.after * Math.max(0, (r.CacheWrite || r.Input) - read)) / 1e6 };
 }

@@ -1,3 +1,4 @@
+import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { page, snippet, text, type Compaction } from "./data";
 import { Text } from "./details";
@@ -5,7 +6,7 @@ import { count, dollars, endOfPaths, number, percent, tokens } from "./format";
 import { List } from "./list";
 import { difference, MessageView, where } from "./messages";
 import { Fact, Where } from "./prompt";
-import { kinds, kindWords, type StepFacts } from "./session";
+import { kinds, kindWords, saved, type StepFacts } from "./session";
 import { Timeline } from "./timeline";
 
 type Props = { steps: StepFacts[]; selected: number; onSelect: (step: number) => void; onOpen: (step: number, compare?: boolean) => void };
@@ -13,10 +14,12 @@ type Props = { steps: StepFacts[]; selected: number; onSelect: (step: number) =>
 /** SessionView shows the steps of a session. */
 export function SessionView({ steps, selected, onSelect, onOpen }: Props) {
   const [only, setOnly] = useState(false);
+  const [query, setQuery] = useState("");
   const rows = useMemo(() => {
-    const all = steps.map((_, i) => i);
-    return only ? all.filter((i) => marks(steps[i])) : all;
-  }, [steps, only]);
+    const wanted = query.toLowerCase();
+    const said = (t: StepFacts) => `${text(t.asks)}\n${text(t.step.did)}`.toLowerCase();
+    return steps.map((_, i) => i).filter((i) => (!only || marks(steps[i])) && (!wanted || said(steps[i]).includes(wanted)));
+  }, [steps, only, query]);
   const most = Math.max(...steps.map((t) => t.total));
   return (
     <>
@@ -26,13 +29,16 @@ export function SessionView({ steps, selected, onSelect, onOpen }: Props) {
         <div class="views">
           <p>
             <label>
-              <input type="checkbox" checked={only} onChange={(e) => setOnly(e.currentTarget.checked)} /> Only steps with a compaction, a clearing or a cache break
+              <input type="checkbox" checked={only} onChange={(e) => setOnly(e.currentTarget.checked)} /> Only steps with a mark
+            </label>{" "}
+            <label>
+              Search what was said <input type="search" value={query} onInput={(e) => setQuery(e.currentTarget.value)} />
             </label>
           </p>
           <div class="row head" aria-hidden="true">
             <span class="rank">step</span>
             <span class="marks" />
-            <span class="name">the model's answer</span>
+            <span class="name">“the user's message” and the model's answer</span>
             <span class="size">tokens</span>
             <span class="size priority">{steps.some((t) => t.reported) ? "cached" : "in common"}</span>
           </div>
@@ -59,7 +65,10 @@ export function SessionView({ steps, selected, onSelect, onOpen }: Props) {
                       <span aria-hidden="true">{marks(t)}</span>
                       <span class="spoken">{words(t)}</span>
                     </span>
-                    <span class="name">{endOfPaths(snippet(t.step.did, 200))}</span>
+                    <span class="name">
+                      {t.asks ? <b>“{snippet(t.asks, 60)}” </b> : null}
+                      {endOfPaths(snippet(t.step.did, 200))}
+                    </span>
                     <span class="bar" aria-hidden="true">
                       <i style={{ width: `${(100 * t.total) / most}%` }} />
                     </span>
@@ -83,9 +92,9 @@ export function SessionView({ steps, selected, onSelect, onOpen }: Props) {
   );
 }
 
-const marks = (t: StepFacts): string => `${t.step.compactions?.length ? "▼" : ""}${t.step.cleared ? "▽" : ""}${t.broke ? "✕" : ""}`;
+const marks = (t: StepFacts): string => `${t.step.compactions?.length ? "▼" : ""}${t.step.cleared ? "▽" : ""}${t.broke ? "✕" : ""}${t.step.lost ? "○" : ""}${t.step.lookBack?.facts ? "?" : ""}`;
 
-const words = (t: StepFacts): string => [t.step.compactions?.length && "compacted", t.step.cleared && "cleared", t.broke && "cache break"].filter(Boolean).join(", ");
+const words = (t: StepFacts): string => [t.step.compactions?.length && "compacted", t.step.cleared && "cleared", t.broke && "cache break", t.step.lost && "the cache was gone", t.step.lookBack?.facts && "needed what the prompt no longer showed"].filter(Boolean).join(", ");
 
 /** Totals are the numbers of the whole session, and its compactions and cache breaks in sentences. */
 function Totals({ steps, onSelect }: { steps: StepFacts[]; onSelect: (step: number) => void }) {
@@ -112,18 +121,22 @@ function Totals({ steps, onSelect }: { steps: StepFacts[]; onSelect: (step: numb
         <Fact name="Sent" value={number(sent)} note="tokens in all" />
         <Fact name="Peak" value={number(steps[peak].total)} note={steps[peak].budget === undefined ? "tokens" : `tokens, ${percent(steps[peak].total, steps[peak].budget!)} of the budget`} />
         <Fact name={steps.some((t) => t.reported) ? "Cached" : "In common with the previous step"} value={percent(cached, steps.reduce((sum, t) => sum + t.asked, 0))} />
-        {last.sum > 0 && <Fact name="Cost" value={dollars(last.sum)} note={steps.some((t) => t.estimated) ? "estimated from prices" : "as reported"} />}
+        {page.account ? (
+          <Fact name="Cost" value={dollars(page.account[page.account.length - 1].dollars)} note={page.account.slice(0, -1).filter((c) => c.dollars > 0).map((c) => `${c.name} ${dollars(c.dollars)}`).join(" + ")} />
+        ) : (
+          last.sum > 0 && <Fact name="Cost" value={dollars(last.sum)} note={steps.some((t) => t.estimated) ? "estimated from prices" : "as reported"} />
+        )}
       </dl>
       <section class="summary" aria-label="Summary">
         <p>
           <b>▼ {count(compactions.length, "compaction")}.</b> {compactions.length > 0 && "Tokens of the prompt before and after: "}
-          {compactions.slice(0, 8).map(({ c, i }, n) => (
+          {compactions.map(({ c, i }, n) => (
             <span key={n}>
               {n > 0 && "; "}
               {step(i)}: {number(c.before)} to {number(c.after)}
             </span>
           ))}
-          {compactions.length > 8 ? "; …" : compactions.length ? "." : ""}
+          {compactions.length ? "." : ""}
         </p>
         <p>
           <b>✕ {count(breaks.length, "cache break")}</b>
@@ -137,8 +150,28 @@ function Totals({ steps, onSelect }: { steps: StepFacts[]; onSelect: (step: numb
             "."
           )}
         </p>
+        <Sum mark="○" what="request" of={steps.map((t, i) => [i, t.step.lost?.dollars] as const).filter(([i]) => steps[i].step.lost)} rest="found the cache gone" step={step} />
+        <Sum mark="?" what="answer" of={steps.map((t, i) => [i, t.step.lookBack?.dollars] as const).filter(([i]) => steps[i].step.lookBack?.facts)} rest="needed what the prompt no longer showed" step={step} />
       </section>
     </>
+  );
+}
+
+type SumProps = { mark: string; what: string; of: (readonly [number, number | undefined])[]; rest: string; step: (i: number) => JSX.Element };
+
+/** Sum says how many steps have a mark, what they cost, and which cost most. */
+function Sum({ mark, what, of, rest, step }: SumProps) {
+  if (of.length === 0) return null;
+  const cost = of.reduce((sum, [, d]) => sum + (d ?? 0), 0);
+  const [most] = [...of].sort((a, b) => (b[1] ?? 0) - (a[1] ?? 0));
+  return (
+    <p>
+      <b>
+        {mark} {count(of.length, what)}
+      </b>{" "}
+      {rest}
+      {cost > 0 && `, which cost ${dollars(cost)}`}; most at {step(most[0])}.
+    </p>
   );
 }
 
@@ -151,6 +184,7 @@ function StepDetails({ steps, at, onOpen }: { steps: StepFacts[]; at: number; on
         Step {number(at + 1)}
         {s.at ? <small> {new Date(s.at).toISOString().replace("T", " ").slice(0, 19)}</small> : null}
       </h2>
+      {t.asks ? <p class="asks">“{snippet(t.asks, 2000)}”</p> : null}
       {s.did ? <p>{text(s.did)}</p> : null}
       <p>
         <button type="button" onClick={() => onOpen(at)}>
@@ -170,10 +204,22 @@ function StepDetails({ steps, at, onOpen }: { steps: StepFacts[]; at: number; on
       )}
       {s.cleared ? (
         <p class="verdict">
-          <b>▽ Cleared</b> {tokens(s.cleared)} of old tool output.
+          <b>▽ Cleared</b> {tokens(s.cleared)} of old tool output{s.clearedWhy ? `: ${s.clearedWhy}` : ""}.
         </p>
       ) : null}
-      {s.compactions?.map((c, i) => <Compacted key={`${at}-${i}`} c={c} />)}
+      {s.lost && (
+        <p class="verdict dropped">
+          <b>○ The cache was gone.</b> {s.lost.why}: {tokens(s.lost.tokens)} were not read from it{s.lost.dollars ? `, which cost ${dollars(s.lost.dollars)}` : ""}.
+        </p>
+      )}
+      {s.lookBack?.facts && (
+        <p class="verdict dropped">
+          <b>? The answer needed what the prompt no longer showed:</b> {s.lookBack.facts.slice(0, 20).join(", ")}
+          {s.lookBack.facts.length > 20 ? ", …" : ""}
+          {s.lookBack.dollars ? `; looking it up costs ${dollars(s.lookBack.dollars)}` : ""}.
+        </p>
+      )}
+      {s.compactions?.map((c, i) => <Compacted key={`${at}-${i}`} c={c} steps={steps} at={at} />)}
       {s.notes?.map((n, i) => (
         <p key={i} class="warning">
           {text(n)}
@@ -230,7 +276,9 @@ function StepDetails({ steps, at, onOpen }: { steps: StepFacts[]; at: number; on
 }
 
 /** Compacted shows a compaction: the summary beside the messages that it covers. */
-function Compacted({ c }: { c: Compaction }) {
+function Compacted({ c, steps, at }: { c: Compaction; steps: StepFacts[]; at: number }) {
+  const s = saved(steps, at, c);
+  const later = s ? steps.slice(at, at + s.requests).flatMap((t, i) => (t.step.lookBack?.facts ? [number(at + i + 1)] : [])) : [];
   const [shown, setShown] = useState(20);
   const covered = c.covered ?? [];
   return (
@@ -239,8 +287,14 @@ function Compacted({ c }: { c: Compaction }) {
         <b>
           ▼ Compacted from {number(c.before)} to {tokens(c.after)}
         </b>
-        {[c.reason && `on ${c.reason}`, c.mode && `mode ${c.mode}`, c.model && `by ${c.model}`, c.dollars && dollars(c.dollars)].filter(Boolean).map((w) => `, ${w}`)}. {c.why}
+        {[c.reason && `on ${c.reason}`, c.mode && `mode ${c.mode}`, c.model && `by ${c.model}`, c.dollars && dollars(c.dollars)].filter(Boolean).map((w) => `, ${w}`)}. {c.why && `Why: ${c.why}.`}
       </p>
+      {s && (
+        <p>
+          {count(s.requests, "request")} until the next compaction {s.requests === 1 ? "was" : "were"} spared {tokens(s.tokens)} each: {dollars(s.spared)} saved at the price of a cache read; writing the new prompt cost {dollars(s.written)} more than
+          reading it{c.dollars ? `, the summary ${dollars(c.dollars)}` : ""}.{later.length > 0 && ` Of their answers ${number(later.length)} needed what the prompt no longer showed: steps ${later.join(", ")}.`}
+        </p>
+      )}
       <div class="columns">
         <div>
           <h3>Summary</h3>

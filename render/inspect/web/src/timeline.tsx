@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { dollars, number } from "./format";
@@ -17,12 +17,13 @@ export function Timeline({ steps, selected, onSelect }: Props) {
   const [width, setWidth] = useState(0);
   const theme = themed();
   const paid = steps.length > 0 && steps[steps.length - 1].sum > 0;
-  useEffect(() => {
+  useLayoutEffect(() => {
+    setWidth(Math.floor(box.current!.clientWidth)); // so that the chart is in the first frame
     const watch = new ResizeObserver((list) => setWidth(Math.floor(list[0].contentRect.width)));
     watch.observe(box.current!);
     return () => watch.disconnect();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!width) return;
     const [ink, line, gone, accent] = ["ink", "line", "gone", "accent"].map(colour);
     const peak = Math.max(1, ...steps.map((t) => t.total));
@@ -51,6 +52,7 @@ export function Timeline({ steps, selected, onSelect }: Props) {
         if (t.step.compactions?.length) at(i, ink, [], "▼", 4);
         else if (t.step.cleared) at(i, ink, [6, 3], "▽", 4);
         else if (t.broke) at(i, gone, [2, 3], "✕", 4);
+        else if (t.step.lost) at(i, gone, [1, 5], "○", 4);
       });
       g.setLineDash([]);
       const x = u.valToPos(chosen.current + 1, "x", true);
@@ -144,6 +146,7 @@ export function Timeline({ steps, selected, onSelect }: Props) {
           <span>▼ compaction</span>
           <span>▽ clearing</span>
           <span>✕ cache break</span>
+          <span>○ cache gone</span>
         </span>
         <span class="legend">
           <span>
