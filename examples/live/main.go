@@ -230,7 +230,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	path = session.Path()
-	chosen.session, chosen.mended, chosen.window = session.Header().ID, out.repaired, o.window
+	chosen.session, chosen.window = session.Header().ID, o.window
 	chosen.table = o.table
 	model, err := chosen.open(ctx)
 	if err != nil {

@@ -191,7 +191,7 @@ func TestFoundContextIsInEachRequest(t *testing.T) {
 // Each model is sent the messages of the others in a form that it accepts.
 func TestASessionContinuesWithAnyModel(t *testing.T) {
 	dir, path := shelf(t, 4), filepath.Join(t.TempDir(), "session.jsonl")
-	asked := 0
+	asked, repaired := 0, map[string]bool{}
 	for _, w := range append(ways, ways...) {
 		setKey(t, w.keyOf, goodKey)
 		s := newServer(t, w.protocol, mind{})
@@ -203,10 +203,14 @@ func TestASessionContinuesWithAnyModel(t *testing.T) {
 			require.Equal(t, folderagent.ExitOK, code, "%s: %s", w.name, stderr.String())
 			require.Contains(t, stdout.String(), "The password is xyzzy42.")
 			require.Equal(t, asked > 1, strings.Contains(stderr.String(), "The session continues where it ended"))
+			if strings.Contains(stderr.String(), "requests are repaired") {
+				repaired[w.name] = true
+			}
 			s.seen(t)
 			s.mind = mind{}
 		}
 	}
+	require.Len(t, repaired, len(ways)-1, "what Gemini is sent needs none")
 	session, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	defer session.Close()

@@ -64,8 +64,6 @@ type wanted struct {
 	vocabularies []counters.Vocabulary
 	// session is an id of the conversation.
 	session string
-	// mended is called with the changes made to a conversation so that the model accepts it.
-	mended func(first fmt.Stringer, changes int)
 }
 
 // served is an open model with its token counter.
@@ -131,7 +129,7 @@ func (s *served) countBy(best counters.Counter, sent func(chat.Tokenizer) chat.T
 // openOpenAI opens a model of OpenAI, or of a server that speaks one of its APIs.
 func openOpenAI(ctx context.Context, w wanted) (served, error) {
 	options := []openaioption.RequestOption{openaioption.WithAPIKey(w.key)}
-	model := &openai.Model{Name: w.name, API: w.api, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) }}
+	model := &openai.Model{Name: w.name, API: w.api}
 	if w.address != "" {
 		options = append(options, openaioption.WithBaseURL(w.address))
 	} else {
@@ -161,7 +159,6 @@ func openAnthropic(_ context.Context, w wanted) (served, error) {
 	s := served{
 		Model: &anthropic.Model{
 			Client: anthropicsdk.NewClient(options...), Name: w.name,
-			OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) },
 			// Each request begins with the one before, which is read from the cache.
 			Adjust: func(_ chat.Purpose, p *anthropicsdk.MessageNewParams) {
 				p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam()
@@ -184,9 +181,7 @@ func openGemini(ctx context.Context, w wanted) (served, error) {
 		return served{}, err
 	}
 	s := served{
-		Model: &gemini.Model{
-			Client: client, Name: w.name, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) },
-		},
+		Model: &gemini.Model{Client: client, Name: w.name},
 		refusesKey: func(err error) bool {
 			said, ok := errors.AsType[genai.APIError](err)
 			if !ok {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -19,9 +20,9 @@ type terminal struct {
 	text, notes io.Writer
 
 	mu       sync.Mutex
-	open     bool // the last line of the text is incomplete
-	thinking bool // the current thinking was noted
-	mended   bool // a repair was noted
+	open     bool        // the last line of the text is incomplete
+	thinking bool        // the current thinking was noted
+	mended   atomic.Bool // a repair was noted
 }
 
 func newTerminal(text, notes io.Writer) *terminal {
@@ -84,6 +85,10 @@ func (t *terminal) event(e event.Event) {
 			why = transient.Err
 		}
 		t.note("  Trying again in %v: %v", e.Wait.Round(time.Second), why)
+	case event.Repaired: // another model wrote what this one does not accept
+		if !t.mended.Swap(true) {
+			t.note("  The session has content that this model does not accept; requests are repaired (%d changes; the first: %s).", len(e.Mended), e.Mended[0])
+		}
 	case event.Started:
 		while := ""
 		if e.Background {
@@ -99,16 +104,4 @@ func (t *terminal) event(e event.Event) {
 	case event.LetGo:
 		t.note("  No compaction makes the prompt fit: only %d of its %d messages are sent.", e.MessagesAfter, e.MessagesBefore)
 	}
-}
-
-// repaired notes once that parts of the conversation were changed so that this model accepts them, because another
-// model wrote them.
-func (t *terminal) repaired(first fmt.Stringer, changes int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mended {
-		return
-	}
-	t.mended = true
-	t.line("  The session has content that this model does not accept; requests are repaired (%d changes; the first: %v).", changes, first)
 }

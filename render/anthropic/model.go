@@ -12,6 +12,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -45,7 +46,8 @@ type Model struct {
 	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
 	// decides.
 	MaxRetries int
-	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent.
+	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent. If it is not set, the observers
+	// of an agent's compactor hear of it (event.Repaired).
 	OnRepair func([]chat.Repair)
 	// Adjust, if set, may change each request before it is sent, also those for summaries, which the
 	// purpose tells apart: the API's own tools, metadata, whatever a
@@ -139,7 +141,7 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 		return chat.Response{}, context.Cause(ctx)
 	}
 	dropped := m.dropsStale() // another request may set it in the meantime
-	params, err := m.params(req, m.OnRepair)
+	params, err := m.params(req, notice.Or(ctx, m.OnRepair))
 	if err != nil {
 		return chat.Response{}, err
 	}

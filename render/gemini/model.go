@@ -12,6 +12,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -30,7 +31,8 @@ type Model struct {
 	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
 	// decides.
 	MaxRetries int
-	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent.
+	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent. If it is not set, the observers
+	// of an agent's compactor hear of it (event.Repaired).
 	OnRepair func([]chat.Repair)
 	// Adjust, if set, may change each request before it is sent, also those for summaries, which the
 	// purpose tells apart: thinking, safety, a cache, the API's own tools,
@@ -67,7 +69,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if m.options().Legacy && len(req.Tools) > 0 { // they take no schema beside tools
 		req, asText = provider.FormatAsTool(req)
 	}
-	contents, config, err := m.request(req, m.OnRepair)
+	contents, config, err := m.request(req, notice.Or(ctx, m.OnRepair))
 	if err != nil {
 		return chat.Response{}, err
 	}

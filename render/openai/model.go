@@ -12,6 +12,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -49,7 +50,8 @@ type Model struct {
 	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
 	// decides.
 	MaxRetries int
-	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent.
+	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent. If it is not set, the observers
+	// of an agent's compactor hear of it (event.Repaired).
 	OnRepair func([]chat.Repair)
 	// FormatAsTool asks for the form of an answer ([chat.Shape].Format) by a tool, for servers of Chat Completions that take
 	// no schema. Off by default.
@@ -104,7 +106,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		req, asText = provider.FormatAsTool(req)
 	}
 	tools := req.Tools
-	req, err := m.prepare(req, m.OnRepair)
+	req, err := m.prepare(req, notice.Or(ctx, m.OnRepair))
 	if err != nil {
 		return chat.Response{}, err
 	}

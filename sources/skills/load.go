@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/marks"
+	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 )
@@ -198,12 +199,13 @@ func (s *Skills) letGo(ctx context.Context, r request, items []kept.Item) (strin
 
 // end lets go of items.
 func (s *Skills) end(ctx context.Context, items []kept.Item, asked bool) error {
-	if err := s.store().Write(ctx, kept.Change{End: kept.Names(items)}); err != nil || s.OnLetGo == nil {
+	tell := notice.Or(ctx, s.OnLetGo)
+	if err := s.store().Write(ctx, kept.Change{End: kept.Names(items)}); err != nil || tell == nil {
 		return err
 	}
 	for _, i := range items {
 		skill, file := parts(i.Name)
-		s.OnLetGo(LetGo{Skill: skill, File: file, Tokens: kept.Tokens(s.sizing.Get(), i.Text), Asked: asked})
+		tell(LetGo{Skill: skill, File: file, Tokens: kept.Tokens(s.sizing.Get(), i.Text), Asked: asked})
 	}
 	return nil
 }

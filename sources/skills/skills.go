@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +36,8 @@ type Skills struct {
 	LoadedShare float64
 	// MaxFile is the size of the largest file that is read, in bytes. Defaults to 256 KiB.
 	MaxFile int64
-	// OnLetGo, if set, is called when something that was loaded is no longer kept.
+	// OnLetGo, if set, is called when something that was loaded is no longer kept. If it is not set, the observers of an
+	// agent's compactor hear of it (event.SourceChanged).
 	OnLetGo func(LetGo)
 
 	mu     sync.Mutex
@@ -52,6 +54,9 @@ type LetGo struct {
 	// Asked reports that the agent or the application asked for it. Otherwise it had to make room.
 	Asked bool
 }
+
+// String returns a text such as "skill review/SKILL.md was let go".
+func (l LetGo) String() string { return "skill " + path.Join(l.Skill, l.File) + " was let go" }
 
 // Skill describes a skill, as its front matter says.
 type Skill struct {

@@ -38,6 +38,7 @@ const (
 
 	usualHits, mostHits = 5, 20
 	mostQuery           = 1000 // bytes
+	mostUnsized         = 2000 // bytes of the names that are listed for a prompt whose budget is not known
 )
 
 // idle returns the tools that are declared before anything is found: with the names of as many tools as fit.
@@ -59,7 +60,7 @@ func (o offer) idle(s elements.Sizing) []chat.Tool {
 		return append([]chat.Tool{{Name: SearchTool, Description: text, Parameters: json.RawMessage(searchSchema)}}, list...)
 	}
 	if s.Tokenizer == nil {
-		return with(0)
+		return with(kept.MostThat(0, len(listed), func(n int) bool { return len(strings.Join(listed[:n], ", ")) <= mostUnsized }))
 	}
 	limit := kept.Share(o.IdleShare, 0.05, s)
 	return with(max(0, kept.MostThat(0, len(listed), func(n int) bool { return s.Tokenizer.CountTools(with(n)) <= limit })))

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/marks"
+	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 	"github.com/promptree-go/promptree/sources/skills"
@@ -59,7 +60,8 @@ type Deferred struct {
 	IdleShare float64
 	// FoundShare is the part of the prompt's budget that definitions of found tools may take, up to 0.5. Defaults to 0.1.
 	FoundShare float64
-	// OnChange, if set, is called when tools were found or let go.
+	// OnChange, if set, is called when tools were found or let go. If it is not set, the observers of an agent's compactor
+	// hear of it (event.SourceChanged).
 	OnChange func(Change)
 
 	sizing kept.Sizing
@@ -89,6 +91,18 @@ type Change struct {
 	// the latest request of which the session holds the usage. It is 0 unless the way is [Declared]. What it costs in
 	// dollars, the compactor's event says (event.CacheBroken).
 	Reread int
+}
+
+// String returns a text such as "tools found: mail_send; let go: file_read".
+func (c Change) String() string {
+	text := "tools"
+	if len(c.Found) > 0 {
+		text += " found: " + strings.Join(c.Found, ", ") + ";"
+	}
+	if len(c.LetGo) > 0 {
+		text += " let go: " + strings.Join(c.LetGo, ", ")
+	}
+	return strings.TrimSuffix(text, ";")
 }
 
 // Found shows the definitions that were found and are shown by no result: because that was compacted or cleared. The tools
@@ -153,7 +167,7 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 }
 
 // Declared returns what is declared before anything is rendered or found: with Native all tools, otherwise those by which
-// the model searches and calls, without names of tools.
+// the model searches and calls, with names of tools up to 2,000 bytes.
 func (d *Deferred) Declared() []chat.Tool {
 	if d.Way == Native {
 		return d.offer().native(history.View{}, nil, elements.Sizing{})
@@ -372,7 +386,8 @@ func (o offer) change(ctx context.Context, c kept.Change, s elements.Sizing) err
 			done.Tokens += o.size(*o.tool(i.Name), s)
 		}
 	}
-	if err := o.store().Write(ctx, kept.Change{End: done.LetGo}); err != nil || o.OnChange == nil || len(done.Found)+len(done.LetGo) == 0 {
+	tell := notice.Or(ctx, o.OnChange)
+	if err := o.store().Write(ctx, kept.Change{End: done.LetGo}); err != nil || tell == nil || len(done.Found)+len(done.LetGo) == 0 {
 		return err
 	}
 	if o.Way == Declared {
@@ -383,7 +398,7 @@ func (o offer) change(ctx context.Context, c kept.Change, s elements.Sizing) err
 		usage, _ := latest.Body.(entry.Usage)
 		done.Reread = cmp.Or(usage.Size(), usage.Counted)
 	}
-	if err := callback.Do(ctx, func(context.Context) error { o.OnChange(done); return nil }); err != nil {
+	if err := callback.Do(ctx, func(context.Context) error { tell(done); return nil }); err != nil {
 		return fmt.Errorf("tools: Deferred.OnChange: %w", err)
 	}
 	return nil

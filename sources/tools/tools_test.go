@@ -148,7 +148,9 @@ func TestUntilUsedManyToolsTakeATwentieth(t *testing.T) {
 				if budget == 200_000 {
 					require.Contains(t, declared[0].Description, "mcp__files__do_199.")
 				}
-				require.NotContains(t, a.more.Declared()[0].Description, "mcp__", "without a budget")
+				named := a.more.Declared()[0].Description // without a budget
+				require.Contains(t, named, "mcp__github__do_000")
+				require.Less(t, len(named), 2500)
 			}
 		}
 	}

@@ -434,7 +434,7 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 	return again(ctx, a, func() (chat.Response, error) {
 		var ids callIDs
 		req.Stream = a.stream(&ids)
-		response, err := summarize.Generate(ctx, target, req)
+		response, err := summarize.Generate(a.boxes.Heard(ctx), target, req)
 		ids.mu.Lock()
 		response.Message.ToolCalls = ids.Calls(response.Message.ToolCalls)
 		ids.mu.Unlock()

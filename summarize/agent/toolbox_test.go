@@ -20,8 +20,11 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -169,6 +172,63 @@ func TestWhatGoesWrongInAToolIsAFailedResult(t *testing.T) {
 type panics struct{}
 
 func (panics) Error() string { panic("boom") }
+
+func TestWhatAdaptersAndSourcesReportIsAnEventUnlessSomebodyElseHears(t *testing.T) {
+	for name, own := range map[string]bool{"nobody else": false, "the application": true} {
+		t.Run(name, func(t *testing.T) {
+			change := chat.Repair{Index: 1, Detail: "left out"}
+			repairing := func(answer func(context.Context, chat.Request) (chat.Response, error)) func(context.Context, chat.Request) (chat.Response, error) {
+				return func(ctx context.Context, req chat.Request) (chat.Response, error) {
+					var set func([]chat.Repair) // as the adapters' OnRepair
+					if own {
+						set = func([]chat.Repair) {}
+					}
+					if tell := notice.Or(ctx, set); tell != nil {
+						tell([]chat.Repair{change})
+					}
+					return answer(ctx, req)
+				}
+			}
+			call := func(tool, arguments string) func(context.Context, chat.Request) (chat.Response, error) {
+				return repairing(func(context.Context, chat.Request) (chat.Response, error) {
+					return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: tool + arguments, Name: tool, Arguments: arguments}}}}, nil
+				})
+			}
+			a := newAgent(t, 8000, policy.Policy{}, call(tools.SearchTool, `{"query":"seek"}`), call(skills.ToolName, `{"skill":"tidy"}`),
+				call(skills.ToolName, `{"skill":"tidy","off":true}`))
+			s := a.Compactor.Session
+			folder := fstest.MapFS{"tidy/SKILL.md": {Data: []byte("---\nname: tidy\ndescription: Tidies.\n---\nTidy.")}}
+			known := &skills.Skills{Session: s, Folders: []fs.FS{folder}}
+			more := &tools.Deferred{Session: s, Tools: []chat.Tool{{Name: "seek", Description: "Seeks."}}}
+			heard := 0
+			if own {
+				known.OnLetGo, more.OnChange = func(skills.LetGo) { heard++ }, func(tools.Change) { heard++ }
+			}
+			a.Tools = []chat.Toolbox{known, more}
+			a.Prompt = elements.Nodes{history.Compacted{Session: s}, skills.Loaded{Skills: known}, tools.Found{Deferred: more},
+				history.Conversation{Session: s, TurnsOnly: true}, history.TurnStart{Session: s}, history.TurnRounds{Session: s}}
+			var events []string
+			a.Compactor.Observers = append(a.Compactor.Observers, summarize.OnEvent(func(e event.Event) {
+				if e.Kind == event.Repaired || e.Kind == event.SourceChanged {
+					events = append(events, e.Why+strings.Join(e.Mended, ""))
+				}
+			}))
+			for range 3 {
+				answer, err := a.Step(t.Context())
+				require.NoError(t, err)
+				require.False(t, answer.Results[0].Message().IsError, answer.Results[0].Message().Text())
+			}
+			require.NoError(t, a.Compactor.Close()) // all events are delivered
+			if own {
+				require.Equal(t, 2, heard)
+				require.Empty(t, events)
+				return
+			}
+			repaired := change.String()
+			require.Equal(t, []string{repaired, "tools found: seek", repaired, repaired, "skill tidy/SKILL.md was let go"}, events)
+		})
+	}
+}
 
 func TestAToolThatNeverReturnsIsAFailedResultAfterTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -68,6 +68,10 @@ const (
 	Empty Kind = "empty answer"
 	// ToolFailed: a tool of an agent (Hook) failed, Err says how; the model is told. A mistake in its arguments is not one.
 	ToolFailed Kind = "tool failed"
+	// Repaired: a request of an agent was changed so that the provider accepts it; Mended says how.
+	Repaired Kind = "repaired"
+	// SourceChanged: skills of an agent were let go, or tools found or let go; Why says which.
+	SourceChanged Kind = "source changed"
 	// Titled: a summary got its title.
 	Titled Kind = "titled"
 	// Reported: the provider, or a remote agent, reported a compaction of its own (summarize.Compactor.Reported).
