@@ -6,6 +6,7 @@ import (
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/openai"
@@ -74,5 +75,56 @@ func TestFieldsComeBackOnlyToTheirServerAndModel(t *testing.T) {
 			require.Equal(t, "look", sent.Get("tool_calls.0.function.name").String())
 			require.NotEmpty(t, said.ToolCalls[0].Signature, "the messages passed in are not changed")
 		})
+	}
+}
+
+func TestAFieldThatTheServerRefusesIsLeftOut(t *testing.T) {
+	for server, words := range map[string]string{
+		"Groq":    errorBody(`'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'NAME' is unsupported)]`, "invalid_request_error", ""),
+		"Mistral": `{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","messages",1,"assistant","NAME"],"msg":"Extra inputs are not permitted"}]}}`,
+	} {
+		for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
+			s := newServer(t, func(_ openai.API, request gjson.Result) reply {
+				for _, name := range []string{"reasoning", "tool_calls.0.note"} { // one after the other
+					if request.Get("messages.1." + name).Exists() {
+						return reply{status: 422, body: strings.ReplaceAll(words, "NAME", strings.TrimPrefix(name, "tool_calls.0."))}
+					}
+				}
+				return reply{items: []item{message("msg_1", "Done.")}}
+			})
+			m := s.model(openai.ChatCompletions, "local")
+			m.Options = &openai.Options{Fields: true}
+			req := chat.Request{Stream: stream, Messages: []chat.Message{question, {Role: chat.RoleAssistant,
+				Content: chat.Parts{chat.Thinking{Text: "Hm.", Signature: "reasoning"}, chat.Opaque{Value: []byte(`{"type":"chat.fields","reasoning_details":[{"type":"x"}]}`)}},
+				ToolCalls: []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}",
+					Signature: `{"type":"chat.fields","extra_content":{"s":1},"chat.kept":{"note":"x"}}`}}}, chat.ToolResult("a", "x")}}
+			r, err := m.Generate(t.Context(), req)
+			require.NoError(t, err, server)
+			require.Equal(t, "Done.", r.Message.Text())
+			require.Equal(t, 3, s.count(), "once for each field")
+			_, err = m.Generate(t.Context(), req)
+			require.NoError(t, err)
+			require.Equal(t, 4, s.count(), "it is remembered")
+			require.True(t, s.last(t).Get("messages.1.reasoning_details").Exists(), "other fields are still sent")
+			require.True(t, s.last(t).Get("messages.1.tool_calls.0.extra_content").Exists())
+		}
+	}
+}
+
+func TestAFieldIsKeptWhereTheServerMissesItOrRefusesTheRestToo(t *testing.T) {
+	for _, words := range []string{"The reasoning_content is missing in message 1.", "reasoning_content: no.", "Something else is wrong."} {
+		s := newServer(t, always(reply{status: 400, body: errorBody(words, "invalid_request_error", "")}))
+		m := s.model(openai.ChatCompletions, "local")
+		said := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "Hm.", Signature: "reasoning_content"}, chat.Text("Here.")}}
+		for range 2 {
+			_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question, said, question}})
+			require.ErrorContains(t, err, words)
+		}
+		if strings.HasPrefix(words, "reasoning_content") {
+			require.Equal(t, 4, s.count())
+		} else {
+			require.Equal(t, 2, s.count())
+			require.Equal(t, "Hm.", s.last(t).Get("messages.1.reasoning_content").String())
+		}
 	}
 }

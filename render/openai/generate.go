@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -24,12 +25,26 @@ func emptyAnswer() error {
 // generateChat sends a repaired request to Chat Completions.
 func (m *Model) generateChat(ctx context.Context, req chat.Request) (chat.Response, error) {
 	req.Messages = ownFields(req.Messages, m.origin())
-	params, err := m.chatRequest(req)
+	return m.chatWithout(ctx, req, nil)
+}
+
+// chatWithout sends a request without some fields of answers. If it is refused because of another, it is sent once more
+// without that too. They are remembered if the request is accepted.
+func (m *Model) chatWithout(ctx context.Context, req chat.Request, names map[string]bool) (chat.Response, error) {
+	params, err := m.chatRequest(req, m.refused.with(names))
 	if err != nil {
 		return chat.Response{}, err
 	}
 	x := provider.NewExchange(req.Stream != nil)
 	r, err := m.askChat(ctx, x, params, req)
+	if named := refuses(err, &params); len(named) > 0 && ctx.Err() == nil {
+		maps.Copy(named, names)
+		if r, again := m.chatWithout(ctx, req, named); !refusesForm(again) {
+			return r, again
+		}
+	} else if err == nil {
+		m.refused.add(names)
+	}
 	return r, x.Err(ctx, err)
 }
 

@@ -62,7 +62,8 @@ type Model struct {
 	AdjustChat  func(chat.Purpose, *sdk.ChatCompletionNewParams)
 	AdjustItems func(chat.Purpose, *responses.ResponseNewParams)
 
-	unreadable unreadable // the encrypted items that the server refused
+	unreadable unreadable    // the encrypted items that the server refused
+	refused    refusedFields // the fields of its answers that the server refused
 	address    provider.Address
 }
 
@@ -86,6 +87,9 @@ type Dialect struct {
 // (invalid_encrypted_content) is sent once more without its encrypted items, and no later request of the model holds
 // them: the reasoning of another organisation, region or model. Those of an answer whose [chat.Origin] is another
 // provider or server are not sent.
+//
+// A request of Chat Completions that is refused with words that name a field of an earlier answer, which is sent back, is
+// sent once more without that field. If that is accepted, no later request of the model holds the field.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the server's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
@@ -183,12 +187,13 @@ func (m *Model) effort(req chat.Request) string {
 	return string(req.Effort)
 }
 
-// chatRequest returns the request for Chat Completions.
-func (m *Model) chatRequest(req chat.Request) (sdk.ChatCompletionNewParams, error) {
+// chatRequest returns the request for Chat Completions, without these fields of answers.
+func (m *Model) chatRequest(req chat.Request, without map[string]bool) (sdk.ChatCompletionNewParams, error) {
 	params, err := ChatRequest(m.withoutTemperature(req), m.options())
 	if err != nil {
 		return params, fmt.Errorf("openai: nothing was sent: %w", err)
 	}
+	leaveOut(&params, without)
 	params.Model, params.ReasoningEffort = m.Name, shared.ReasoningEffort(m.effort(req))
 	params.PromptCacheKey = optional(m.CacheKey)
 	if m.MaxTokensField {

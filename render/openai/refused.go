@@ -1,0 +1,102 @@
+package openai
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/param"
+)
+
+// refusedFields are the names of fields of answers that the server refused to get back: of messages and of calls.
+type refusedFields struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+// with returns the names, and these too.
+func (r *refusedFields) with(names map[string]bool) map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[string]bool{}
+	maps.Copy(all, r.names)
+	maps.Copy(all, names)
+	return all
+}
+
+func (r *refusedFields) add(names map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(names) > 0 && r.names == nil {
+		r.names = map[string]bool{}
+	}
+	maps.Copy(r.names, names)
+}
+
+// fieldsOf yields the fields of answers in a request, those of each message and each call.
+func fieldsOf(params *sdk.ChatCompletionNewParams) (list []map[string]any) {
+	for _, m := range params.Messages {
+		if m.OfAssistant == nil {
+			continue
+		}
+		list = append(list, m.OfAssistant.ExtraFields())
+		for _, c := range m.OfAssistant.ToolCalls {
+			if c.OfFunction != nil {
+				list = append(list, c.OfFunction.ExtraFields())
+			} else if c.OfCustom != nil {
+				list = append(list, c.OfCustom.ExtraFields())
+			}
+		}
+	}
+	return list
+}
+
+// leaveOut removes fields of answers from a request.
+func leaveOut(params *sdk.ChatCompletionNewParams, names map[string]bool) {
+	for _, fields := range fieldsOf(params) {
+		maps.DeleteFunc(fields, func(name string, _ any) bool { return names[name] })
+	}
+	for _, m := range params.Messages {
+		a := m.OfAssistant
+		if a != nil && len(a.ToolCalls)+len(a.ExtraFields())+len(a.Content.OfArrayOfContentParts) == 0 && !a.Content.OfString.Valid() {
+			a.Content.OfString = param.NewOpt("") // something must be said
+		}
+	}
+}
+
+// word matches what may be the name of a field.
+var word = regexp.MustCompile(`\w+`)
+
+// refusesForm reports whether a server refused a request for what is in it.
+func refusesForm(err error) bool {
+	api, ok := errors.AsType[*sdk.Error](err)
+	return ok && (api.StatusCode == http.StatusBadRequest || api.StatusCode == http.StatusUnprocessableEntity)
+}
+
+// refuses returns the fields of answers in a request that an error names, none if it says that one is
+// missing: Groq's "property 'reasoning' is unsupported", Mistral's list of what is not permitted.
+func refuses(err error, params *sdk.ChatCompletionNewParams) map[string]bool {
+	api, _ := errors.AsType[*sdk.Error](err)
+	if !refusesForm(err) {
+		return nil
+	}
+	said := api.Message + " " + api.Param
+	if strings.Contains(strings.ToLower(said), "missing") {
+		return nil
+	}
+	named := map[string]bool{}
+	words := word.FindAllString(said, -1)
+	for _, fields := range fieldsOf(params) {
+		for name := range fields {
+			if slices.Contains(words, name) {
+				named[name] = true
+			}
+		}
+	}
+	return named
+}
