@@ -15,7 +15,7 @@ const importUsage = `Usage: promptree import [flags] FILE
 Converts a recording to a session of promptree, and detects the format. It reads sessions of Claude Code, Codex, Copilot CLI (its
 events.jsonl), Gemini CLI, goose (what "goose session export" writes as JSON, and the lines of earlier versions), opencode ("opencode
 export"), OpenHands (a list of events, or a folder with a file for each), SWE-agent, mini-swe-agent, pi, oh-my-pi and promptree, and
-messages of OpenAI or Anthropic as JSON. Databases are not read. For example:
+messages of OpenAI or Anthropic as JSON, such as the api_conversation_history.json of Cline and Roo Code. Databases are not read. For example:
 
 	promptree import -o session.jsonl ~/.claude/projects/app/1c2d.jsonl
 	promptree import recording.jsonl | promptree verify -
@@ -24,6 +24,7 @@ What a session cannot hold as it is recorded is noted on the standard error, as 
 
 	no place    a field has no equivalent and was left out
 	empty       a part that holds nothing was left out
+	replaced    text that is not Unicode; U+FFFD stands in its place
 	repeated    it repeats what another line says and was left out
 	moved       parts of a line became messages of their own, in another order
 	unlinked    the line that it follows is missing, so it follows the one before it

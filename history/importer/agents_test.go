@@ -46,12 +46,12 @@ func TestTheLinesOfATreeMayComeInAnyOrderAndTwice(t *testing.T) {
 func TestAnUnreadableMessageOfADocumentIsSkippedOnRequest(t *testing.T) {
 	for name, damage := range map[string][2]string{
 		"gemini.json":         {`"type": "gemini", "content": "Only`, `"type": 7, "content": "Only`},
-		"swe-agent-old.json":  {`"role": "assistant"`, `"role": "critic"`},
-		"mini-swe-agent.json": {`{"role": "user"`, `{"role": "critic"`},
+		"swe-agent-old.json":  {`"role": "assistant"`, `"role": 7`},
+		"mini-swe-agent.json": {`{"role": "user"`, `{"role": 7`},
 		"openhands-old.json":  {`"action": "message", "args": {"content": "It is`, `"action": "message", "cause": "x", "args": {"content": "It is`},
 		"opencode.json":       {`"id": "msg_5", "sessionID": "ses_1", "role": "user"`, `"id": "msg_5", "sessionID": "ses_1", "role": "critic"`},
 		"goose.json":          {`{"type": "text", "text": "Do."}`, `{"type": "text", "text": 7}`},
-		"openai.json":         {`"role": "user"`, `"role": "critic"`},
+		"openai.json":         {`"role": "user"`, `"role": 7`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := string(fixture(t, name))

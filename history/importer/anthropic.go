@@ -2,7 +2,6 @@ package importer
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -20,7 +19,9 @@ func (c *chatReader) anthropic(r Record, o *wire.Object, raw json.RawMessage, no
 		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return c.add(r)
 	case role != chat.RoleUser && role != chat.RoleAssistant:
-		return fmt.Errorf("unknown role %q", clip(string(role)))
+		notes.add(Unknown, "role "+string(role))
+		r.Body = entry.Custom{Name: "role", Data: clone(raw)}
+		return c.add(r)
 	}
 	b, err := readBlocks(role, o, notes)
 	if err != nil {
@@ -29,7 +30,13 @@ func (c *chatReader) anthropic(r Record, o *wire.Object, raw json.RawMessage, no
 	if r.Usage, err = chatUsage(o, notes); err != nil {
 		return err
 	}
-	model, data := o.Peek("model"), o.Remainder()
+	model := o.Peek("model")
+	if o.Is("metrics", wire.KindObject) || o.Is("modelInfo", wire.KindObject) {
+		if model, err = c.cline(&r, o, notes); err != nil {
+			return err
+		}
+	}
+	data := o.Remainder()
 	for i, result := range b.Results {
 		r.Body = entry.Message{Message: result}
 		if i == len(b.Results)-1 && len(b.Message.Content) == 0 {
@@ -46,4 +53,29 @@ func (c *chatReader) anthropic(r Record, o *wire.Object, raw json.RawMessage, no
 	b.Message.Origin.Model = model
 	r.Body = entry.Message{Message: b.Message, Data: data}
 	return c.add(r)
+}
+
+// cline reads the model and the usage that Cline stores with an answer. Its prompt tokens are all, and the cached ones those of
+// them that were read.
+func (c *chatReader) cline(r *Record, o *wire.Object, notes *pending) (model string, err error) {
+	provider := ""
+	if o.Is("modelInfo", wire.KindObject) {
+		info := o.Object("modelInfo")
+		model, provider = info.OptionalText("modelId"), info.OptionalText("providerId")
+		notes.rest("modelInfo", info)
+	}
+	if o.Is("metrics", wire.KindObject) {
+		metrics := o.Object("metrics")
+		if r.Cost = metrics.Amount("cost"); metrics.Is("tokens", wire.KindObject) {
+			u := metrics.Object("tokens")
+			r.Usage = chat.Usage{Input: u.Count("prompt"), Output: u.Count("completion"), CacheRead: u.Count("cached")}
+			notes.rest("metrics.tokens", u)
+		}
+		notes.rest("metrics", metrics)
+	}
+	if o.Err() != nil {
+		return "", o.Err()
+	}
+	*r, err = c.answeredBy(*r, provider, model)
+	return model, err
 }

@@ -26,6 +26,7 @@ type builder struct {
 	doc    *document       // the document that is read, nil for lines
 	model  string          // that was named last
 	before []byte          // the object before
+	lines  *lineReader     // of the recording
 }
 
 type noteKey struct {
@@ -33,8 +34,8 @@ type noteKey struct {
 	what   string
 }
 
-func newBuilder(opts Options) *builder {
-	return &builder{index: map[string]int{}, notes: map[noteKey]int{}, skip: opts.SkipUnreadable}
+func newBuilder(opts Options, lines *lineReader) *builder {
+	return &builder{index: map[string]int{}, notes: map[noteKey]int{}, skip: opts.SkipUnreadable, lines: lines}
 }
 
 // say adds a message after the parent of a record, with data.
@@ -267,6 +268,12 @@ func (b *builder) recording() (*Recording, error) {
 		return nil, &LineError{Line: 1, Err: unknownFormat(errors.New("there is nothing to read"))}
 	}
 	b.setOrigins()
+	for _, line := range b.lines.mended {
+		b.note(line, Replaced, "text that is not Unicode")
+	}
+	if b.lines.status > 0 {
+		b.note(1, NoPlace, "lines before the recording")
+	}
 	slices.SortStableFunc(b.rec.Notes, func(x, y Note) int { return cmp.Compare(x.Line, y.Line) })
 	return &b.rec, nil
 }

@@ -119,7 +119,7 @@ func (c *chatReader) message(line int, parent string, o *wire.Object, raw json.R
 	}
 	var notes pending
 	r := Record{Line: line, Recorded: o.Peek("role")}
-	r.Parent = parent
+	r.Parent, r.Time = parent, o.Time("ts") // as Cline and Roo Code store it
 	read := c.openAI
 	if c.rec.Format == FormatAnthropic {
 		read = c.anthropic

@@ -1,7 +1,9 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -23,6 +25,7 @@ type codexReader struct {
 	asked    []codexTurn     // the user messages of the path, for a rollback
 	said     map[string]bool // texts of messages and thinking
 	total    string          // the last reported total, which Codex repeats
+	nameless []string        // ids made for calls without one, until their results
 	model    string
 	effort   string
 	events   map[int]string  // by record: the text of an event, which an item may repeat
@@ -91,12 +94,11 @@ func (c *codexReader) line(number int, o *wire.Object, raw []byte) error {
 
 // item reads a response item.
 func (c *codexReader) item(r Record, what string, o *wire.Object, raw []byte, notes *pending) error {
-	role, err := itemRole(what, o)
+	c.link(r.Line, what, o, notes)
+	role := itemRole(what, o)
 	texts := itemTexts(o)
 	before := c.get(c.answer)
 	switch {
-	case err != nil:
-		return err
 	case role == "":
 		if what != "ghost_snapshot" && what != "other" {
 			notes.add(Unknown, r.Recorded+"."+what)
@@ -123,6 +125,7 @@ func (c *codexReader) item(r Record, what string, o *wire.Object, raw []byte, no
 	}
 	m := c.items.Message
 	if role != chat.RoleAssistant {
+		var err error
 		if m, err = readItem(what, o, notes); err != nil {
 			return err
 		}
@@ -141,6 +144,21 @@ func (c *codexReader) item(r Record, what string, o *wire.Object, raw []byte, no
 		c.asked = append(c.asked, codexTurn{tip, m.Text()})
 	}
 	return nil
+}
+
+// link gives a call without an id one, and its result the same: results without an id answer such calls in their order.
+func (c *codexReader) link(line int, what string, o *wire.Object, notes *pending) {
+	switch {
+	case o.Given("call_id"):
+	case items.IsCall(what):
+		id := cmp.Or(o.Peek("id"), fmt.Sprint("call-", line))
+		c.nameless = append(c.nameless, id)
+		o.PutText("call_id", id)
+	case strings.HasSuffix(what, "call_output") && len(c.nameless) > 0:
+		o.PutText("call_id", c.nameless[0])
+		c.nameless = c.nameless[1:]
+		notes.add(Unlinked, "call_id")
+	}
 }
 
 // codexTexts maps the events whose text an item repeats to the field that holds it.
@@ -264,10 +282,7 @@ func (c *codexReader) compacted(r Record, o *wire.Object) error {
 			if what == "" { // a message may be written without a type
 				what = "message"
 			}
-			role, err := itemRole(what, item)
-			if err != nil {
-				return err
-			}
+			role := itemRole(what, item)
 			m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{Value: item.Source()}}}
 			switch {
 			case what == "compaction", what == "compaction_summary", what == "context_compaction":
@@ -279,6 +294,7 @@ func (c *codexReader) compacted(r Record, o *wire.Object) error {
 					c.said[text] = true
 					seen = seen || text == body.Text
 				}
+				var err error
 				if m, err = readItem(what, item, &notes); err != nil {
 					return err
 				}

@@ -9,31 +9,28 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
-// itemRole returns whose an item of OpenAI's responses API is, as Codex writes it: "" if its type is not known.
-func itemRole(typ string, o *wire.Object) (chat.Role, error) {
+// itemRole returns whose an item of OpenAI's responses API is, as Codex writes it: "" if its type or role is not known.
+func itemRole(typ string, o *wire.Object) chat.Role {
 	switch typ {
 	case "message":
 		switch role := chat.Role(o.Peek("role")); role {
 		case chat.RoleUser, chat.RoleAssistant, chat.RoleSystem:
-			return role, nil
+			return role
 		case "developer":
-			return chat.RoleSystem, nil
-		default:
-			return "", fmt.Errorf("unknown role %q", clip(string(role)))
+			return chat.RoleSystem
 		}
 	case "tool_search_output":
 		if o.Given("call_id") {
-			return chat.RoleTool, nil
+			return chat.RoleTool
 		}
-		return chat.RoleAssistant, nil
+		return chat.RoleAssistant
 	case "function_call_output", "custom_tool_call_output":
-		return chat.RoleTool, nil
+		return chat.RoleTool
 	case "reasoning", "function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call", "image_generation_call",
 		"compaction", "compaction_summary", "context_compaction":
-		return chat.RoleAssistant, nil
-	default:
-		return "", nil
+		return chat.RoleAssistant
 	}
+	return ""
 }
 
 // readItem reads a message of the user, or a result: a text, a part, a list of parts or, in older versions, an object that
@@ -72,8 +69,6 @@ func addItem(a *items.Answer, typ string, o *wire.Object, notes *pending) error 
 		o = asCall("local_shell", typ, o, "action", &left)
 	case typ == "tool_search_call" && o.Given("call_id"):
 		o = asCall("tool_search", typ, o, "arguments", &left)
-	case items.IsCall(typ) && !o.Given("call_id") && o.Given("id"):
-		o.PutText("call_id", o.Peek("id"))
 	}
 	if err := next.Add(o); err != nil {
 		return err

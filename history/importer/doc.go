@@ -31,7 +31,8 @@
 //   - [FormatOpenAI]: messages of OpenAI's chat completions, as a JSON list, as a request with "messages", or one message
 //     or request per line; the form with functions in place of tools too. Items of the responses API are read
 //     only as Codex writes them.
-//   - [FormatAnthropic]: messages of Anthropic's messages API, version 2023-06-01, in the same ways.
+//   - [FormatAnthropic]: messages of Anthropic's messages API, version 2023-06-01, in the same ways, among them the
+//     api_conversation_history.json of Cline and Roo Code, with the times, models and usage that these add.
 //   - [FormatCopilot]: the events.jsonl of the GitHub Copilot CLI, versions 0.0.369 to 1.0. What a subagent says is a
 //     sidechain. A user's message is read as the model was shown it, with what the agent added. Only versions that
 //     record the event assistant.usage record usage.
@@ -76,7 +77,8 @@
 // Nothing is dropped silently. What a recorder stores with a message is in the message's data; what it recorded for
 // itself, or of an unknown type, is a [entry.Custom] with the original line; and what has no place at all, such as
 // the signature of a text, is listed in [Recording.Notes]. Text that Go cannot hold unchanged (invalid UTF-8, half a
-// surrogate pair) is an error of its line.
+// surrogate pair) becomes U+FFFD, with a note. A byte order mark, UTF-16 and lines of a program before its export are passed
+// over.
 //
 // # Limits
 //

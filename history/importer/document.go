@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/internal/wire"
 )
@@ -16,7 +15,7 @@ import (
 // or an object that continues.
 func startsDocument(lines *lineReader) bool {
 	first := bytes.TrimSpace(lines.buf)
-	if len(first) == 0 || lines.tooLong || !utf8.Valid(first) {
+	if len(first) == 0 || lines.tooLong {
 		return false
 	}
 	if first[0] == '[' {
@@ -43,12 +42,12 @@ func readDocument(lines *lineReader, opts Options) (*Recording, error) {
 		}
 		d.data = append(append(d.data, lines.buf...), '\n')
 	}
-	if n := validPrefix(d.data); n < len(d.data) {
-		return nil, &LineError{Line: d.lineAt(n), Err: errors.New("invalid UTF-8")}
+	if mended, changed := mend(d.data); changed {
+		d.data, lines.mended = mended, append(lines.mended, d.first)
 	}
 	items, err := d.items()
 	if err == nil && len(items) == 0 { // an empty list of messages
-		b := newBuilder(opts)
+		b := newBuilder(opts, lines)
 		f := newChat(b)
 		_ = f.finish() // returns no error
 		return b.recording()
@@ -56,7 +55,7 @@ func readDocument(lines *lineReader, opts Options) (*Recording, error) {
 	if err != nil {
 		return nil, &LineError{Line: d.line, Err: unknownFormat(err)}
 	}
-	b := newBuilder(opts)
+	b := newBuilder(opts, lines)
 	b.doc = d
 	f, err := detect(items[0].o, b)
 	if err != nil {

@@ -32,6 +32,7 @@ var formats = map[string]importer.Format{
 	"openai-lines.jsonl":    importer.FormatOpenAI,
 	"anthropic.json":        importer.FormatAnthropic,
 	"anthropic-lines.jsonl": importer.FormatAnthropic,
+	"cline.json":            importer.FormatAnthropic, // 3.60
 	"promptree.jsonl":       importer.FormatPromptree,
 	"gemini.json":           importer.FormatGemini,       // 0.9
 	"gemini-lines.jsonl":    importer.FormatGemini,       // 0.49
@@ -162,7 +163,7 @@ func TestEveryValueIsInARecordTheHeaderOrANote(t *testing.T) {
 // structural are the fields for types, ids, links and times. Records hold their values in another form.
 var structural = []string{
 	"type", "role", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "id", "messageId", "output_tokens", "ttl",
-	"timestamp", "time", "crc", "status", "kind", "created", "created_at", "startTime", "lastUpdated",
+	"timestamp", "time", "crc", "status", "kind", "created", "created_at", "startTime", "lastUpdated", "ts",
 }
 
 // collect calls a function for each text and number in a JSON value, with its path.

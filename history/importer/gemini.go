@@ -20,9 +20,9 @@ import (
 type geminiReader struct {
 	*builder
 	messages []*geminiMessage
-	latest   map[string]*geminiMessage // by id
-	path     []*geminiMessage          // of the conversation
-	answered map[string]bool           // ids of calls
+	latest   map[string]*geminiMessage   // by id
+	path     []*geminiMessage            // of the conversation
+	answered map[string][]*geminiMessage // by id of a call
 }
 
 // geminiMessage is a message, read when all its versions are known.
@@ -109,6 +109,16 @@ func (g *geminiReader) message(number int, o *wire.Object, raw json.RawMessage, 
 	return nil
 }
 
+// behind reports whether a message is another, or follows it.
+func (m *geminiMessage) behind(other *geminiMessage) bool {
+	for ; m != nil; m = m.after {
+		if m == other {
+			return true
+		}
+	}
+	return false
+}
+
 func (g *geminiReader) finish() error {
 	for _, m := range g.messages {
 		if m.after != nil {
@@ -181,7 +191,12 @@ func (g *geminiReader) add(m *geminiMessage) error {
 			if err != nil {
 				return err
 			}
+			own := slices.ContainsFunc(answer.Results, func(m chat.Message) bool { return m.ToolCallID == c.ID })
 			for _, m := range answer.Results {
+				if own && m.ToolCallID != c.ID { // the recorder stores the results of all calls with each
+					notes.add(Repeated, "functionResponse")
+					continue
+				}
 				if m.ToolCallID != "" && m.ToolCallID != c.ID {
 					notes.add(NoPlace, "functionResponse.id")
 				}
@@ -220,8 +235,8 @@ func (g *geminiReader) add(m *geminiMessage) error {
 	}
 	r.Parent = m.last
 	results = slices.DeleteFunc(results, func(result chat.Message) bool {
-		twice := g.answered[result.ToolCallID]
-		if g.answered[result.ToolCallID] = true; twice {
+		twice := slices.ContainsFunc(g.answered[result.ToolCallID], m.behind)
+		if g.answered[result.ToolCallID] = append(g.answered[result.ToolCallID], m); twice {
 			notes.add(Repeated, "functionResponse")
 		}
 		return twice

@@ -89,9 +89,12 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if opts.MaxLine <= 0 {
 		opts.MaxLine = MaxLine
 	}
-	lines := &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: opts.MaxLine, readOn: opts.SkipUnreadable}
+	lines := &lineReader{r: decoded(bufio.NewReaderSize(r, 64<<10)), max: opts.MaxLine, readOn: opts.SkipUnreadable}
 	if start, _ := lines.r.Peek(len(databaseStart)); string(start) == databaseStart {
 		return nil, &LineError{Line: 1, Err: errDatabase}
+	}
+	if err := lines.skipStatus(); err != nil {
+		return nil, err
 	}
 	first, err := lines.object()
 	if bad, ok := errors.AsType[*LineError](err); ok {
@@ -106,7 +109,7 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder(opts)
+	b := newBuilder(opts, lines)
 	f, err := detect(first, b)
 	if err != nil {
 		return nil, lines.wrap(unknownFormat(err))
@@ -173,7 +176,7 @@ func detect(o *wire.Object, b *builder) (format, error) {
 	switch {
 	case o.Is("sessionId", wire.KindText) && o.Is("projectHash", wire.KindText):
 		b.rec.Format = FormatGemini
-		return &geminiReader{builder: b, latest: map[string]*geminiMessage{}, answered: map[string]bool{}}, nil
+		return &geminiReader{builder: b, latest: map[string]*geminiMessage{}, answered: map[string][]*geminiMessage{}}, nil
 	case isMini(o):
 		b.rec.Format = FormatMiniSWEAgent
 		return &sweReader{chatReader: newChat(b), list: "messages", calls: map[string]bool{}}, nil

@@ -3,9 +3,13 @@ package importer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/internal/wire"
@@ -20,6 +24,8 @@ type lineReader struct {
 	buf     []byte // that line
 	tooLong bool   // whether that line is longer; it was skipped
 	torn    bool   // whether that line is the last, has no line feed and cannot be read
+	mended  []int  // lines in which something was replaced
+	status  int    // lines before the recording
 }
 
 // object returns the object on the next line that is not blank, and io.EOF at the end.
@@ -32,7 +38,10 @@ func (l *lineReader) object() (*wire.Object, error) {
 		if len(bytes.TrimSpace(l.buf)) == 0 {
 			continue
 		}
-		o, err := parseLine(l.buf)
+		if mended, changed := mend(l.buf); changed {
+			l.buf, l.mended = append(l.buf[:0], mended...), append(l.mended, l.number)
+		}
+		o, err := wire.Parse(bytes.Clone(l.buf)) // the buffer is used again
 		switch {
 		case err == nil:
 			return o, nil
@@ -77,12 +86,84 @@ func (l *lineReader) next() (whole bool, err error) {
 // wrap adds the number of the line that was read last to an error.
 func (l *lineReader) wrap(err error) error { return &LineError{Line: l.number, Err: err} }
 
-// parseLine parses a line, and returns an error if encoding/json would change its content.
-func parseLine(line []byte) (*wire.Object, error) {
-	if !utf8.Valid(line) {
-		return nil, fmt.Errorf("byte %d: invalid UTF-8", validPrefix(line)+1)
+// mend replaces what a text cannot hold, invalid UTF-8 and halves of surrogate pairs, by U+FFFD.
+func mend(text []byte) (mended []byte, changed bool) {
+	if !utf8.Valid(text) {
+		text, changed = bytes.ToValidUTF8(text, []byte("\uFFFD")), true
 	}
-	return wire.Parse(bytes.Clone(line)) // the buffer is used again
+	text, halves := wire.Mended(text)
+	return text, changed || halves
+}
+
+// skipStatus reads the lines before the first that may begin a recording, such as those that a program printed before its
+// export. If there is none within the reader's buffer, it reads nothing.
+func (l *lineReader) skipStatus() error {
+	ahead, _ := l.r.Peek(l.r.Size()) // an error shows when the line is read
+	status := 0
+	for line := range bytes.Lines(ahead) {
+		if begins.Match(line) {
+			l.status = status
+			break
+		}
+		status++
+	}
+	for range l.status {
+		if _, err := l.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begins matches the first line of a recording: an object, or a list of them.
+var begins = regexp.MustCompile(`^\s*(\{|\[\s*([{\]]|$))`)
+
+// decoded returns a reader of UTF-8 without a byte order mark. Text that begins with the mark of UTF-16, as Windows PowerShell
+// writes it, is converted.
+func decoded(r *bufio.Reader) *bufio.Reader {
+	start, _ := r.Peek(3)
+	var order binary.ByteOrder
+	switch {
+	case bytes.Equal(start, []byte("\xef\xbb\xbf")):
+		_, _ = r.Discard(3) // it was peeked
+		return r
+	case bytes.HasPrefix(start, []byte("\xff\xfe")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(start, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return r
+	}
+	_, _ = r.Discard(2)
+	return bufio.NewReaderSize(&utf16Reader{r: r, order: order}, r.Size())
+}
+
+// utf16Reader converts UTF-16 to UTF-8.
+type utf16Reader struct {
+	r     *bufio.Reader
+	order binary.ByteOrder
+	left  []byte // converted and not read
+}
+
+func (u *utf16Reader) Read(p []byte) (int, error) {
+	for len(u.left) == 0 {
+		unit := func(peeked []byte) rune { return rune(u.order.Uint16(peeked)) }
+		pair, err := u.r.Peek(4)
+		if len(pair) < 2 {
+			return 0, cmp.Or(err, io.EOF)
+		}
+		c, size := unit(pair), 2
+		if utf16.IsSurrogate(c) && len(pair) == 4 {
+			if both := utf16.DecodeRune(c, unit(pair[2:])); both != utf8.RuneError {
+				c, size = both, 4
+			}
+		}
+		_, _ = u.r.Discard(size)
+		u.left = utf8.AppendRune(nil, c) // half a pair becomes U+FFFD
+	}
+	n := copy(p, u.left)
+	u.left = u.left[n:]
+	return n, nil
 }
 
 // validPrefix returns the length in bytes of the longest start of b that is valid UTF-8.

@@ -1,10 +1,13 @@
 package importer_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,12 +46,7 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 		{"not an object", session(`"message"`), 2, "expected an object, found a text"},
 		{"null", session(`null`), 2, "expected an object, found null"},
 		{"a last line that is torn", session(hello) + `{"type":"message","mess`, 3, "the last line has no line feed, it may be torn: byte 23: unexpected end of JSON input"},
-		{"a last line torn within a character", session(hello) + "{\"type\":\"\xc3", 3, "it may be torn: byte 10: invalid UTF-8"},
-		{"invalid UTF-8", session(hello, hello, message("\"role\":\"user\",\"content\":\"\xff\"")), 4, "byte 55: invalid UTF-8"},
-		{"invalid UTF-8 in a field that is not read", session("{\"type\":\"label\",\"label\":\"\xed\xa0\xbd\"}"), 2, "byte 26: invalid UTF-8"},
-		{"half a surrogate pair", session(message(`"role":"user","content":"\ud83d"`)), 2, `content: \ud83d is half a surrogate pair`},
-		{"the second half of a surrogate pair", session(message(`"role":"user","content":"a\uDC4D\ud83d"`)), 2, `content: \uDC4D is half a surrogate pair`},
-		{"the first half twice", session(message(`"role":"user","content":"\\\ud83d\ud83d\udc4d"`)), 2, `content: \ud83d is half a surrogate pair`},
+		{"a last line torn within a character", session(hello) + "{\"type\":\"\xc3", 3, "it may be torn: byte 12: unexpected end of JSON input"},
 
 		{"type is missing", session(`{"id":"a"}`), 2, "type is missing"},
 		{"type is not a text", session(`{"type":1}`), 2, "type: expected a text, found a number"},
@@ -102,6 +100,49 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 			assert.Equal(t, tt.line, bad.Line)
 			assert.True(t, strings.HasSuffix(err.Error(), tt.want), "the error is %v", err)
 		})
+	}
+}
+
+func TestTextThatGoCannotHoldIsReplacedAndNoted(t *testing.T) {
+	for give, want := range map[string]string{
+		"a\xffb\xed\xa0\xbdc": "a\uFFFDb\uFFFDc", `a\ud83d`: "a\uFFFD", `a\uDC4D\ud83db`: "a\uFFFD\uFFFDb", `\\\ud83d\ud83d\udc4d`: `\` + "\uFFFD👍",
+		`\\ud83d`: `\ud83d`, "👍": "👍",
+	} {
+		line := message(`"role":"user","content":"` + give + `"`)
+		document := "[\n{\"role\":\"user\",\"content\":\"" + give + "\"}\n]"
+		for _, text := range []string{session(message(`"role":"user","content":"a"`), line), document} {
+			got, err := importer.Read(strings.NewReader(text))
+			require.NoError(t, err, give)
+			list := said(got)
+			require.Equal(t, want, list[len(list)-1].Text())
+			require.Equal(t, strings.Contains(want, "\uFFFD"), slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Replaced }))
+		}
+	}
+}
+
+// Windows writes exports so, and programs print lines before theirs.
+func TestWhatStandsBeforeARecordingIsPassedOver(t *testing.T) {
+	utf16Of := func(order binary.AppendByteOrder, text string) string {
+		var b []byte
+		for _, unit := range utf16.Encode([]rune("\uFEFF" + text)) {
+			b = order.AppendUint16(b, unit)
+		}
+		return string(b)
+	}
+	for _, name := range []string{"codex.jsonl", "opencode.json", "openai.json", "gemini.json", "claude-code.jsonl", "goose.json"} {
+		text := string(fixture(t, name))
+		want, err := importer.Read(strings.NewReader(text))
+		require.NoError(t, err)
+		for before, give := range map[string]string{
+			"a mark": "\uFEFF" + text, "UTF-16, little endian": utf16Of(binary.LittleEndian, text), "UTF-16, big endian": utf16Of(binary.BigEndian, text),
+			"a status line": "Exporting session: ses_1\n" + text, "log lines": "[INFO] [start] x\n\n> npm run export\n" + text,
+			"a mark and a status line": "\uFEFFdone.\r\n" + text,
+		} {
+			got, err := importer.Read(strings.NewReader(give))
+			require.NoError(t, err, "%s: %s", name, before)
+			require.Equal(t, want.Format, got.Format)
+			require.Equal(t, said(want), said(got), "%s: %s", name, before)
+		}
 	}
 }
 

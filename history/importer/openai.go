@@ -2,7 +2,6 @@ package importer
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -33,7 +32,9 @@ func (c *chatReader) openAI(r Record, o *wire.Object, raw json.RawMessage, notes
 		if o.Text("role"); o.Err() != nil {
 			return o.Err()
 		}
-		return fmt.Errorf("unknown role %q", clip(role))
+		notes.add(Unknown, "role "+role)
+		r.Body = entry.Custom{Name: "role", Data: clone(raw)}
+		return c.add(r)
 	}
 	var left wire.Leftovers
 	said, err := completions.Decode(o, &left)

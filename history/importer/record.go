@@ -79,6 +79,8 @@ const (
 	// Unsendable: a request of the conversation breaks a rule that every provider has, so that the session cannot be
 	// replayed from its start.
 	Unsendable NoteKind = "unsendable"
+	// Replaced: text that Go cannot hold, invalid UTF-8 or half a surrogate pair. U+FFFD stands in its place.
+	Replaced NoteKind = "replaced"
 	// Unreadable: a line that could not be read was skipped because of [Options].
 	Unreadable NoteKind = "unreadable"
 )

@@ -52,7 +52,6 @@ func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
 
 func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
 	claude := `{"type":"summary","summary":"a","leafUuid":"b"}` + "\n"
-	codex := `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
 	own := sealed.Line(`{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`) + "\n"
 	tests := []struct {
 		name, give string
@@ -64,14 +63,11 @@ func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
 		{"Claude Code: a result from the assistant", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"a"}]}}`, 2, `content: part 0: type "tool_result" in a message of role assistant`},
 		{"Claude Code: a call without a name", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}}`, 2, "part 0: name is missing"},
 		{"Claude Code: a count is not a number", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[],"usage":{"input_tokens":"many"}}}`, 2, "usage: input_tokens: expected a number, found a text"},
-		{"Codex: an unknown role", codex + `{"type":"response_item","payload":{"type":"message","role":"critic","content":[]}}`, 2, `message: unknown role "critic"`},
 		{"Codex: arguments are not a text", codex + `{"type":"response_item","payload":{"type":"function_call","name":"a","arguments":{},"call_id":"b"}}`, 2, "function_call: arguments: expected a text, found an object"},
 		{"Codex: an output is a number", codex + `{"type":"response_item","payload":{"type":"function_call_output","call_id":"b","output":7}}`, 2, "function_call_output: output: expected a list, found a number"},
-		{"OpenAI: an unknown role", `{"role":"user","content":"a"}` + "\n" + `{"role":"critic"}`, 2, `unknown role "critic"`},
 		{"OpenAI: a result without the id of its call", `{"role":"tool","content":"a"}`, 1, "tool_call_id is missing"},
 		{"OpenAI: neither message nor request", `{"role":"user","content":"a"}` + "\n{}", 2, "role is missing"},
 		{"a document: a message of a list", "[\n  {\"role\": \"user\",\n   \"content\": \"a\"},\n\n  {\"role\": \"tool\"}\n]", 5, "tool_call_id is missing"},
-		{"a document: a message of a request", "{\n\"model\": \"a\",\n\"messages\": [\n{\"role\": \"user\"},\n{\"role\": \"critic\"}\n]}", 5, `unknown role "critic"`},
 		{"a document: invalid JSON", "{\n\"messages\": [\n{\"role\" \"user\"}\n]}", 3, "invalid character '\"' after object key"},
 		{"a document: torn", "[\n{\"role\":\"user\"},\n", 2, "unexpected end of JSON input"},
 		{"a document: neither message nor request", "{\n\"a\": 1\n}", 1, "its first object has neither a type nor messages"},
@@ -212,9 +208,48 @@ func TestUnreadableLinesAreSkippedOnlyOnRequest(t *testing.T) {
 	assert.Error(t, err, "the first line shows the format")
 }
 
+// codex is the head of a rollout.
+const codex = `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
+
+// Harnesses name their agents so, and a row of one says nothing of what the others hold.
+func TestARowWithAnUnknownRoleIsKeptForTheRecordAndNoted(t *testing.T) {
+	for _, give := range []string{
+		`{"role":"user","content":"a"}` + "\n" + `{"role":"assistant-subagent-1","content":"b"}` + "\n" + `{"role":"assistant","content":"c"}`,
+		`[{"role":"user","content":[{"type":"text","text":"a","cache_control":{}}]},{"role":"agent","content":"b"},{"role":"assistant","content":"c"}]`,
+		codex + `{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}}
+{"type":"response_item","payload":{"type":"message","role":"critic","content":[]}}
+{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"c"}]}}`,
+	} {
+		got, err := importer.Read(strings.NewReader(give))
+		require.NoError(t, err)
+		list := said(got)
+		require.Len(t, list, 2)
+		require.Equal(t, []string{"a", "c"}, []string{list[0].Text(), list[1].Text()})
+		require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Unknown }))
+	}
+}
+
+func TestCallsWithoutAnIDAreAnsweredInTheirOrder(t *testing.T) {
+	item := func(fields string) string { return `{"type":"response_item","payload":{` + fields + "}}\n" }
+	got, err := importer.Read(strings.NewReader(codex +
+		item(`"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]`) +
+		item(`"type":"function_call","name":"x","arguments":"{}","call_id":null`) +
+		item(`"type":"function_call","id":"fc_2","name":"y","arguments":"{}","call_id":null`) +
+		item(`"type":"function_call_output","call_id":null,"output":"of x"`) +
+		item(`"type":"function_call_output","call_id":null,"output":"of y"`)))
+	require.NoError(t, err)
+	list := said(got)
+	require.NoError(t, chat.Validate(list))
+	for i, call := range list[1].ToolCalls {
+		require.Equal(t, call.ID, list[2+i].ToolCallID)
+		require.Equal(t, "of "+call.Name, list[2+i].Text())
+	}
+	require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Unlinked }))
+}
+
 func TestALineWithSeveralMessagesIsSkippedAsAWhole(t *testing.T) {
 	give := `{"messages":[{"role":"user","content":"one"}]}
-{"messages":[{"role":"user","content":"two"},{"role":"critic"}]}
+{"messages":[{"role":"user","content":"two"},{"role":7}]}
 {"messages":[{"role":"user","content":"three"}]}`
 	got, err := importer.Options{SkipUnreadable: true}.Read(strings.NewReader(give))
 	require.NoError(t, err)
