@@ -16,9 +16,9 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 	"github.com/promptree-go/promptree/summarize/internal/toolbox"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
@@ -298,12 +298,11 @@ func isCall(p *genai.Part) bool { return p != nil && p.FunctionCall != nil }
 // withoutCutCalls returns an answer that was cut off or filtered without its calls, which may be incomplete, and
 // reports whether it had any. A text says so in their place.
 func withoutCutCalls(answer *model.LLMResponse) (*model.LLMResponse, bool) {
-	stop, _ := dialect.Stop(string(answer.FinishReason), "", chat.Message{}, nil)
-	if stop != chat.StopMaxTokens && stop != chat.StopFiltered || !slices.ContainsFunc(answer.Content.Parts, isCall) {
+	if !modelerr.CutOff(string(answer.FinishReason)) || !slices.ContainsFunc(answer.Content.Parts, isCall) {
 		return answer, false
 	}
 	changed, content := *answer, *answer.Content
-	content.Parts = append(slices.DeleteFunc(slices.Clone(content.Parts), isCall), &genai.Part{Text: "(The answer was cut off, and no tool call in it was made.)"})
+	content.Parts = append(slices.DeleteFunc(slices.Clone(content.Parts), isCall), &genai.Part{Text: modelerr.NotMade})
 	changed.Content = &content
 	return &changed, true
 }

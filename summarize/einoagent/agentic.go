@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/cloudwego/eino/adk"
@@ -23,7 +24,7 @@ import (
 // too. It is otherwise that of [New].
 func NewAgentic(o Options) (adk.TypedChatModelAgentMiddleware[*schema.AgenticMessage], error) {
 	return newMiddleware(o, form[*schema.AgenticMessage]{
-		from: fromAgentic, to: toAgentic, usage: agenticUsage, calls: withAgenticIDs,
+		from: fromAgentic, to: toAgentic, usage: agenticUsage, calls: withAgenticIDs, whole: withoutCutBlocks,
 		list: func(list []*schema.AgenticMessage) []*schema.AgenticMessage {
 			return inOrder(list, agenticCalls, agenticAnswers)
 		},
@@ -60,15 +61,31 @@ func (m agenticModel) Generate(ctx context.Context, req chat.Request) (chat.Resp
 	if req.Stream != nil {
 		req.Stream(chat.Text(said[0].Text()))
 	}
-	reason := ""
-	if r := answer.ResponseMeta; r != nil && r.ClaudeExtension != nil {
-		reason = r.ClaudeExtension.StopReason
-	} else if r != nil && r.GeminiExtension != nil {
-		reason = r.GeminiExtension.FinishReason
-	} else if r != nil && r.OpenAIExtension != nil && r.OpenAIExtension.IncompleteDetails != nil {
-		reason = r.OpenAIExtension.IncompleteDetails.Reason
+	return ended(chat.Response{Message: chat.WithCallIDs(said[0]), Usage: agenticUsage(answer)}, agenticReason(answer))
+}
+
+// agenticReason returns why an answer ended, in its provider's words.
+func agenticReason(m *schema.AgenticMessage) string {
+	switch r := m.ResponseMeta; {
+	case r != nil && r.ClaudeExtension != nil:
+		return r.ClaudeExtension.StopReason
+	case r != nil && r.GeminiExtension != nil:
+		return r.GeminiExtension.FinishReason
+	case r != nil && r.OpenAIExtension != nil && r.OpenAIExtension.IncompleteDetails != nil:
+		return r.OpenAIExtension.IncompleteDetails.Reason
 	}
-	return ended(chat.Response{Message: chat.WithCallIDs(said[0]), Usage: agenticUsage(answer)}, reason)
+	return ""
+}
+
+// withoutCutBlocks is withoutCutCalls for blocks.
+func withoutCutBlocks(m *schema.AgenticMessage) (*schema.AgenticMessage, bool) {
+	if len(agenticCalls(m)) == 0 || !modelerr.CutOff(agenticReason(m)) {
+		return m, false
+	}
+	out := *m
+	out.ContentBlocks = append(slices.DeleteFunc(slices.Clone(m.ContentBlocks), func(b *schema.ContentBlock) bool { return b != nil && b.FunctionToolCall != nil }),
+		schema.NewContentBlock(&schema.AssistantGenText{Text: modelerr.NotMade}))
+	return &out, true
 }
 
 func agenticUsage(m *schema.AgenticMessage) chat.Usage {

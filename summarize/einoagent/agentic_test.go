@@ -10,6 +10,7 @@ import (
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/schema"
+	"github.com/cloudwego/eino/schema/claude"
 	"github.com/cloudwego/eino/schema/openai"
 	"github.com/stretchr/testify/require"
 
@@ -114,6 +115,17 @@ func TestAnAgentOfAgenticMessagesFinishesItsRunsAcrossCompactions(t *testing.T) 
 	all := fmt.Sprint(m.requests[41])
 	require.Contains(t, all, "and now?")
 	require.Contains(t, all, "linker", "a call that the provider answers itself")
+}
+
+func TestCallsOfAgenticAnswersThatWereCutOffAreNotMade(t *testing.T) {
+	session := &history.Session{}
+	m := &scriptedAgentic{answer: func(int, []*schema.AgenticMessage) (*schema.AgenticMessage, error) {
+		answer := thinks("a.go")
+		answer.ResponseMeta.ClaudeExtension = &claude.ResponseMetaExtension{StopReason: "max_tokens"}
+		return answer, nil
+	}}
+	runAgentic(t, agenticAgent(t, compacttest.Offline(t, session), m), question)
+	require.Equal(t, "1 users, 1 answers, 0 results, not compacted", compacttest.Counts(t, session))
 }
 
 func TestAgenticMessagesAreRestoredFromASession(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/cloudwego/eino/adk"
@@ -64,6 +65,7 @@ type form[M any] struct {
 	list  func([]M) []M // in the order and without the data in which lists of the same messages may differ
 	usage func(M) chat.Usage
 	calls func(*callIDs, M) M // an answer or a chunk of one, with an id in each call
+	whole func(M) (M, bool)   // an answer without the calls that were cut off, and whether there were some
 }
 
 type middleware[M adk.MessageType] struct {
@@ -229,13 +231,20 @@ func ask[M, T any](ctx context.Context, s *step[M], ask func([]M) (T, error)) (T
 	}
 }
 
-// AfterModelRewriteState records the answer and the usage that the provider reported.
+// AfterModelRewriteState records the answer and the usage that the provider reported. Calls of an answer that was cut off or
+// filtered are not made.
 func (m *middleware[M]) AfterModelRewriteState(ctx context.Context, agent *adk.TypedChatModelAgentState[M], _ *adk.TypedModelContext[M]) (context.Context, *adk.TypedChatModelAgentState[M], error) {
 	s, _ := ctx.Value(stepKey{m}).(*step[M])
 	if s == nil || len(agent.Messages) == 0 {
 		return ctx, agent, nil
 	}
-	answer := agent.Messages[len(agent.Messages)-1:]
+	last := len(agent.Messages) - 1
+	if whole, cut := m.form.whole(agent.Messages[last]); cut {
+		changed := *agent
+		changed.Messages = append(slices.Clone(agent.Messages[:last]), whole)
+		agent = &changed
+	}
+	answer := agent.Messages[last:]
 	if err := s.mirror.Answered(ctx, m.form.usage(answer[0]), m.form.list(answer)...); err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: %w", err)
 	}

@@ -53,6 +53,26 @@ func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 	}
 }
 
+func TestCallsOfAnAnswerThatWasCutOffAreNotMade(t *testing.T) {
+	for _, finish := range []string{"length", "MAX_TOKENS", "content_filter"} {
+		for _, streaming := range []bool{false, true} {
+			session, _ := compacttest.InFile(t)
+			m := &scripted{answer: func(int, request) (*schema.Message, error) {
+				answer := reads("a.go", "b.go")
+				answer.Content, answer.ResponseMeta.FinishReason = "I look.", finish
+				return answer, nil
+			}}
+			got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
+			require.NoError(t, got.err)
+			require.Len(t, m.requests, 1)
+			require.Equal(t, "1 users, 1 answers, 0 results, not compacted", compacttest.Counts(t, session))
+			for _, m := range compacttest.Said(session) {
+				require.NotEqual(t, "I look.", m.Text(), "it says that the calls were not made")
+			}
+		}
+	}
+}
+
 // rounds returns a model that reads a file in each of n rounds and then answers.
 func rounds(n int) *scripted {
 	return &scripted{answer: func(i int, _ request) (*schema.Message, error) {
