@@ -25,6 +25,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/promptree-go/promptree/cmd/promptree/internal/compare"
 	"github.com/promptree-go/promptree/internal/program"
@@ -54,7 +56,7 @@ var commands = []command{
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
-		help(visible.Writer(stderr))
+		help(stderr)
 		return program.ExitUsage
 	}
 	name, args := args[0], args[1:]
@@ -65,6 +67,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return program.ExitOK
 		}
 		name, args = args[0], []string{"-h"}
+	case "version", "-version", "--version":
+		version := "unknown"
+		if info, ok := debug.ReadBuildInfo(); ok {
+			version = info.Main.Version
+		}
+		fmt.Fprintf(stdout, "promptree %s %s\n", version, runtime.Version())
+		return program.ExitOK
 	}
 	for _, c := range commands {
 		if c.name == name {
@@ -75,11 +84,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func help(w io.Writer) {
-	fmt.Fprint(w, "Usage: promptree COMMAND [flags] FILE…\n\nThe commands (give one -h for more):\n\n")
+	text := "Usage: promptree COMMAND [flags] FILE…\n\nThe commands (give one -h for more, promptree -version prints the version):\n\n"
 	for _, c := range commands {
-		fmt.Fprintf(w, "\t%-8s%s\n", c.name, c.does)
+		text += fmt.Sprintf("\t%-8s%s\n", c.name, c.does)
 	}
-	fmt.Fprint(w, "\nFor example:\n\n\tpromptree show session.jsonl\n")
+	_, _ = io.WriteString(visible.Writer(w), program.Wrap(text+"\nFor example:\n\n\tpromptree show session.jsonl\n", program.Width(w))) // help that nobody reads
 }
 
 // reporting returns the function of a command whose own function returns an error.

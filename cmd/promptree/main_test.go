@@ -483,3 +483,18 @@ func TestAPageThatCannotBeMadeSaysWhy(t *testing.T) {
 		})
 	}
 }
+
+func TestTheVersionIsPrinted(t *testing.T) {
+	for _, arg := range []string{"version", "-version", "--version"} {
+		said, _ := ran(t, program.ExitOK, arg)
+		require.Regexp(t, `^promptree \S+ go1\.\d+`, said)
+	}
+}
+
+func TestATreeFitsTheTerminal(t *testing.T) {
+	t.Setenv("COLUMNS", "60")
+	said, _ := ran(t, program.ExitOK, "show", generated)
+	for line := range strings.Lines(said) {
+		require.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), 60)
+	}
+}

@@ -91,7 +91,7 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case *e != "":
 		err = s.entry(ctx, &b, *e)
 	default:
-		if err = s.tree(ctx, &b); err == nil && b.Len() == 0 {
+		if err = s.tree(ctx, &b, program.Width(stdout)); err == nil && b.Len() == 0 {
 			fmt.Fprintf(stderr, "%s: the session is empty\n", paths[0])
 		}
 	}
@@ -128,8 +128,8 @@ func (s session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 }
 
 // tree prints a line for each entry. If an entry has several successors, the one on the path to the leaf comes last, at
-// the same depth. The others, which the session left, come before it and are indented.
-func (s session) tree(ctx context.Context, b *bytes.Buffer) error {
+// the same depth. The others, which the session left, come before it and are indented. A line is cut to a width, 0 for no limit.
+func (s session) tree(ctx context.Context, b *bytes.Buffer, width int) error {
 	type item struct{ id, text string }
 	after := map[string][]item{} // by parent
 	for e, err := range s.Entries(ctx) {
@@ -177,7 +177,11 @@ func (s session) tree(ctx context.Context, b *bytes.Buffer) error {
 		if e.id == s.Leaf() {
 			mark = ">"
 		}
-		fmt.Fprintf(b, "%s%s %s  %s\n", mark, strings.Repeat("│ ", e.depth), e.id, e.text)
+		line := []rune(fmt.Sprintf("%s%s %s  %s", mark, strings.Repeat("│ ", e.depth), e.id, e.text))
+		if width > 0 && len(line) > width {
+			line = append(line[:width-1], '…')
+		}
+		b.WriteString(string(line) + "\n")
 		push(e.id, e.depth)
 	}
 	return nil

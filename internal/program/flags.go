@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,7 +33,12 @@ func Parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 // Usage sets the text that -help prints before the flags, such as "Usage: replay [flags] SESSION…".
 func Usage(flags *flag.FlagSet, line string) {
 	flags.Usage = func() {
-		fmt.Fprintln(flags.Output(), line)
+		to := flags.Output()
+		var text bytes.Buffer
+		fmt.Fprintln(&text, line)
+		flags.SetOutput(&text)
 		flags.PrintDefaults()
+		flags.SetOutput(to)
+		_, _ = io.WriteString(to, Wrap(text.String(), Width(to))) // a terminal that is gone needs no help
 	}
 }

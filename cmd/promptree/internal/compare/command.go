@@ -42,6 +42,7 @@ type options struct {
 	unchecked bool // show dollars although the check failed
 	check     bool // check the cost model, request by request, instead of replaying
 	sessions  []string
+	width     int // of the terminal, 0 for no limit
 }
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -125,8 +126,9 @@ func parseWindows(list string) (windows []int, err error) {
 // every session, 1 if one did not, 2 if a flag, a file or a folder is invalid, 130 if it was interrupted.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	progress := newProgress(stderr)
-	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
+	o.width = program.Width(stdout)
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:

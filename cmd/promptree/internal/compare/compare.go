@@ -70,7 +70,8 @@ func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress 
 	if o.check {
 		return checkAll(ctx, sources, o, stdout)
 	}
-	c := &comparison{options: o, progress: progress, out: &printer{format: o.format, details: o.details, to: stdout}}
+	c := &comparison{options: o, progress: progress, out: &printer{format: o.format, details: o.details, width: o.width, to: stdout}}
+	progress.expect(sources, o)
 	if o.page.Path() == "" {
 		return c.all(ctx, sources)
 	}
@@ -120,8 +121,7 @@ func checkAll(ctx context.Context, sources []source, o options, stdout io.Writer
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s: %s\n", s.path, checkText(c))
-		checkTable(rows).write(&b)
+		b.WriteString(program.Wrap(fmt.Sprintf("%s: %s\n%s", s.path, checkText(c), checkTable(rows).text(o.width)), o.width))
 	}
 	_, err := stdout.Write(b.Bytes())
 	return err
@@ -280,6 +280,7 @@ type printer struct {
 	format  string
 	details bool
 	to      io.Writer
+	width   int  // of the terminal, 0 for no limit
 	begun   bool // something was printed
 }
 
@@ -291,7 +292,7 @@ func (p *printer) window(s *source, runs []*Run) error {
 	if err := p.text(words(s, runs)); err != nil || !p.details {
 		return err
 	}
-	return p.text(details(runs))
+	return p.text(details(runs, p.width))
 }
 
 // session prints the runs of a session in all windows.
@@ -327,7 +328,7 @@ func (p *printer) sums(sessions int, runs []*Run) error {
 	if err := p.text(wordsOfSums(sessions, len(names), sumOf(priced))); err != nil || !p.details {
 		return err
 	}
-	if err := p.text(recallText(title, sumOf(runs), true)); err != nil {
+	if err := p.text(recallText(title, sumOf(runs), true, p.width)); err != nil {
 		return err
 	}
 	if len(names) < sessions {
@@ -347,7 +348,7 @@ func (p *printer) front(title string, runs []*Run) error {
 	if n < 2 || !p.details {
 		return nil
 	}
-	return p.text(title + ": all runs\n\n" + frontTable(runs).text())
+	return p.text(title + ": all runs\n\n" + frontTable(runs).text(p.width))
 }
 
 // text prints a piece of text, with an empty line before all but the first.
@@ -359,7 +360,7 @@ func (p *printer) text(piece string) error {
 	if p.begun {
 		b.WriteByte('\n')
 	}
-	b.WriteString(piece)
+	b.WriteString(program.Wrap(piece, p.width))
 	return p.write(&b)
 }
 

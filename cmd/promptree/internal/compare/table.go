@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 )
 
 // details returns the figures of the runs in one window as tables for people.
-func details(runs []*Run) string {
+func details(runs []*Run, width int) string {
 	var b strings.Builder
 	for _, r := range runs {
 		if r.Check != nil {
@@ -47,17 +46,17 @@ func details(runs []*Run) string {
 		}
 		totals.add(row...)
 	}
-	totals.write(&b)
-	b.WriteString(bills(runs))
-	if recall := recallText("recall", runs, false); recall != "" {
+	totals.write(&b, width)
+	b.WriteString(bills(runs, width))
+	if recall := recallText("recall", runs, false, width); recall != "" {
 		b.WriteString("\n" + recall)
 	}
-	b.WriteString(compactions(runs))
+	b.WriteString(compactions(runs, width))
 	return b.String()
 }
 
 // compactions returns a table with a row for each compaction, and the other events of the compactors.
-func compactions(runs []*Run) string {
+func compactions(runs []*Run, width int) string {
 	var b strings.Builder
 	made := table{columns: []column{
 		{"compactions", "the policy"},
@@ -79,7 +78,7 @@ func compactions(runs []*Run) string {
 	}
 	if len(made.rows) > 0 {
 		b.WriteByte('\n')
-		made.write(&b)
+		made.write(&b, width)
 	}
 	for _, r := range runs {
 		for _, c := range r.Compactions {
@@ -95,7 +94,7 @@ func compactions(runs []*Run) string {
 }
 
 // bills returns a table of what the runs cost, "" without prices.
-func bills(runs []*Run) string {
+func bills(runs []*Run, width int) string {
 	t := table{columns: []column{
 		{"dollars", "the policy"},
 		{"read", "part of the total: reads from the cache"},
@@ -121,7 +120,7 @@ func bills(runs []*Run) string {
 	}
 	bill := runs[0].Bill
 	return fmt.Sprintf("\nIf nothing were compacted, in an unlimited window, the session would cost %s with the restarts, %s without.\n\n%s",
-		dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted), t.text())
+		dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted), t.text(width))
 }
 
 // recallNote says what the summaries of a replay are.
@@ -130,7 +129,7 @@ const recallNote = "where the facts stand that answers need again. All summaries
 
 // recallText returns a table of where the facts stand that answers need, with the windows if byWindow, and with dollars
 // if there are prices; "" if that was not measured.
-func recallText(title string, runs []*Run, byWindow bool) string {
+func recallText(title string, runs []*Run, byWindow bool, width int) string {
 	if len(runs) == 0 || runs[0].Recall == nil {
 		return ""
 	}
@@ -172,7 +171,7 @@ func recallText(title string, runs []*Run, byWindow bool) string {
 		}
 		t.add(row...)
 	}
-	return title + ": " + recallNote + "\n\n" + t.text()
+	return title + ": " + recallNote + "\n\n" + t.text(width)
 }
 
 // each formats a sum divided by a number, "-" if the number is 0.
@@ -255,43 +254,56 @@ type column struct{ name, meaning string }
 func (t *table) add(row ...string) { t.rows = append(t.rows, row) }
 
 // text returns the table, and a line that says what each column is.
-func (t table) text() string {
+func (t table) text(width int) string {
 	var b strings.Builder
-	t.write(&b)
+	t.write(&b, width)
 	return b.String()
 }
 
-func (t table) write(b io.StringWriter) {
-	head, width := make([]string, len(t.columns)), 0
+// write writes the table. Columns that do not fit a width are written below the others, after the first; 0 is no limit.
+func (t table) write(b *strings.Builder, width int) {
+	widths, legend := make([]int, len(t.columns)), 0
 	for i, c := range t.columns {
-		head[i], width = c.name, max(width, len(c.name))
-	}
-	widths := make([]int, len(head))
-	all := append([][]string{head}, t.rows...)
-	for _, row := range all {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		widths[i], legend = utf8.RuneCountInString(c.name), max(legend, len(c.name))
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
-	write := func(line string) { _, _ = b.WriteString(strings.TrimRight(line, " ") + "\n") } // into memory
-	for _, row := range all {
-		var line strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			switch {
-			case i == 0:
-				line.WriteString(cell + pad)
-			case t.words(i):
-				line.WriteString("  " + cell + pad)
-			default:
-				line.WriteString("  " + pad + cell)
+	for next := 1; next < len(t.columns); {
+		line, last := widths[0], next
+		for last < len(widths) && (last == next || width <= 0 || line+2+widths[last] <= width) {
+			line += 2 + widths[last]
+			last++
+		}
+		if next > 1 {
+			b.WriteByte('\n')
+		}
+		t.lines(b, widths, next, last)
+		next = last
+	}
+	b.WriteByte('\n')
+	for _, c := range t.columns {
+		fmt.Fprintf(b, "  %-*s  %s\n", legend, c.name, c.meaning)
+	}
+}
+
+// lines writes the first column and those from one to another.
+func (t table) lines(b *strings.Builder, widths []int, from, to int) {
+	head := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		head[i] = c.name
+	}
+	for _, row := range append([][]string{head}, t.rows...) {
+		pad := func(i int) string { return strings.Repeat(" ", widths[i]-utf8.RuneCountInString(row[i])) }
+		line := row[0] + pad(0)
+		for i := from; i < to; i++ {
+			if t.words(i) {
+				line += "  " + row[i] + pad(i)
+			} else {
+				line += "  " + pad(i) + row[i]
 			}
 		}
-		write(line.String())
-	}
-	write("")
-	for _, c := range t.columns {
-		write(fmt.Sprintf("  %-*s  %s", width, c.name, c.meaning))
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 

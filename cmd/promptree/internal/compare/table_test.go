@@ -2,10 +2,13 @@ package compare
 
 import (
 	"bytes"
+	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,6 +30,28 @@ func TestTablesForPeople(t *testing.T) {
 			require.Empty(t, stderr.String())
 			golden.Equal(t, "generated-"+name+".golden", stdout.String())
 		})
+	}
+}
+
+// Nothing of a table is lost where its columns stand below each other.
+func TestTheOutputFitsTheTerminal(t *testing.T) {
+	wide := outputOf(t, "-details", "-policy", "a3s", "-window", "9000", claudeCode(t, 20, time.Minute, cached))
+	for _, columns := range []string{"60", "80", "132"} {
+		t.Setenv("COLUMNS", columns)
+		limit, err := strconv.Atoi(columns)
+		require.NoError(t, err)
+		text := outputOf(t, "-details", "-policy", "a3s", "-window", "9000", claudeCode(t, 20, time.Minute, cached))
+		for line := range strings.Lines(text) {
+			if !strings.Contains(line, "session.jsonl") { // a path is not broken
+				require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), limit)
+			}
+		}
+		for _, word := range strings.Fields(wide) {
+			if !strings.Contains(word, "session.jsonl") {
+				require.Contains(t, text, word)
+			}
+		}
+		require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-h"}, io.Discard, io.Discard))
 	}
 }
 
