@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -141,8 +142,9 @@ type toolCall struct{ id, name, arguments string }
 // mind looks for a password in the files of a folder: it lists them, reads two at a time, and says what it found. It
 // knows only the results of the tools.
 type mind struct {
-	hangAt   int  // number of the answer that never ends; 0 for none
-	deferred bool // the tools are called by call_tool
+	hangAt   int    // number of the answer that never ends; 0 for none
+	deferred bool   // the tools are called by call_tool
+	argument string // name of the path among the arguments
 
 	answers  int
 	files    []string
@@ -150,7 +152,7 @@ type mind struct {
 }
 
 var (
-	listedFile = regexp.MustCompile(`(?m)^(\S+\.md)\t\d+ bytes$`)
+	listedFile = regexp.MustCompile(`(?m)^(\S+\.md)\t\d+ bytes$|"(\w+\.md)"`)
 	password   = regexp.MustCompile(`the password is (\w+)`)
 )
 
@@ -161,7 +163,7 @@ func (m *mind) answer(a asked, over <-chan struct{}) said {
 	}
 	for _, r := range last.results {
 		for _, found := range listedFile.FindAllStringSubmatch(r.text, -1) {
-			m.files = append(m.files, found[1])
+			m.files = append(m.files, found[1]+found[2])
 		}
 		if found := password.FindStringSubmatch(r.text); found != nil {
 			m.password = found[1]
@@ -173,7 +175,7 @@ func (m *mind) answer(a asked, over <-chan struct{}) said {
 		s.hang = over
 	}
 	call := func(name, path string) {
-		arguments := fmt.Sprintf(`{"path":%q}`, path)
+		arguments := fmt.Sprintf(`{%q:%q}`, cmp.Or(m.argument, "path"), path)
 		if m.deferred {
 			name, arguments = "call_tool", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments)
 		}
