@@ -57,11 +57,14 @@ func conversation(messages []*schema.Message) []*schema.Message {
 				c.ResponseMeta, c.ToolCalls = nil, withoutIndex(calls)
 				m = &c
 			}
-		case m.ToolName == "":
+		default:
 			if k := slices.IndexFunc(calls, func(c schema.ToolCall) bool { return c.ID == m.ToolCallID }); k >= 0 {
-				c.ToolName = calls[k].Function.Name
-				m = &c
+				c.ToolName = cmp.Or(m.ToolName, calls[k].Function.Name)
 			}
+			if text, only := onlyText(m.UserInputMultiContent); only {
+				c.Content, c.UserInputMultiContent = text, nil
+			}
+			m = &c
 		}
 		list[i] = m
 	}
@@ -71,6 +74,18 @@ func conversation(messages []*schema.Message) []*schema.Message {
 		}
 		return ids
 	}, func(m *schema.Message) (string, bool) { return m.ToolCallID, m.Role == schema.Tool })
+}
+
+// onlyText returns the text of parts, and reports whether there are any and they are all texts. A model that takes no other
+// parts in results may not take those either.
+func onlyText(parts []schema.MessageInputPart) (text string, only bool) {
+	for _, p := range parts {
+		if p.Type != schema.ChatMessagePartTypeText {
+			return "", false
+		}
+		text += p.Text
+	}
+	return text, len(parts) > 0
 }
 
 // inOrder returns messages with the results of parallel calls in the order of the calls. eino has them in the order in

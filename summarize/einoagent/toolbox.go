@@ -34,15 +34,28 @@ type boxed struct {
 	boxes *toolbox.Boxes // of the options
 }
 
-// Info implements [tool.InvokableTool].
+// Info implements [tool.EnhancedInvokableTool].
 func (b *boxed) Info(context.Context) (*schema.ToolInfo, error) { return b.info, nil }
 
-// InvokableRun implements [tool.InvokableTool]. An error would end the run, so what goes wrong in a tool is a result.
-func (b *boxed) InvokableRun(ctx context.Context, arguments string, _ ...tool.Option) (string, error) {
+// InvokableRun implements [tool.EnhancedInvokableTool]. An error would end the run, so what goes wrong in a tool is a
+// result.
+func (b *boxed) InvokableRun(ctx context.Context, argument *schema.ToolArgument, _ ...tool.Option) (*schema.ToolResult, error) {
 	c, err := b.of.conversation(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	result, _, err := b.boxes.For(c.Compactor, c.Tools).Answer(ctx, chat.ToolCall{Name: b.info.Name, Arguments: arguments}, 1)
-	return result.Text(), err
+	result, _, err := b.boxes.For(c.Compactor, c.Tools).Answer(ctx, chat.ToolCall{Name: b.info.Name, Arguments: argument.Text}, 1)
+	out := &schema.ToolResult{}
+	for _, p := range result.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			out.Parts = append(out.Parts, schema.ToolOutputPart{Type: schema.ToolPartTypeText, Text: string(p)})
+		case chat.Image:
+			out.Parts = append(out.Parts, schema.ToolOutputPart{Type: schema.ToolPartTypeImage, Image: &schema.ToolOutputImage{MessagePartCommon: common(p)}})
+		case chat.Document:
+			file := schema.MessagePartCommon{Base64Data: &p.Data, MIMEType: p.MediaType}
+			out.Parts = append(out.Parts, schema.ToolOutputPart{Type: schema.ToolPartTypeFile, File: &schema.ToolOutputFile{MessagePartCommon: file}})
+		}
+	}
+	return out, err
 }

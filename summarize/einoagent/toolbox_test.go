@@ -1,6 +1,7 @@
 package einoagent_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -44,4 +45,37 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
 	_, err := einoagent.Tools(einoagent.Options{Compactor: compacttest.Offline(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
 	require.ErrorIs(t, err, recall.ErrUnmarked)
+}
+
+// camera is a toolbox whose tool returns a picture.
+type camera struct{}
+
+func (camera) Declared() []chat.Tool { return []chat.Tool{{Name: "look"}} }
+
+func (camera) Answer(_ context.Context, call chat.ToolCall) (chat.Message, bool, error) {
+	return chat.Message{Role: chat.RoleTool, Content: chat.Parts{chat.Text("The harbour."), chat.Image{URL: "data:image/png;base64,AAAA"}}}, call.Name == "look", nil
+}
+
+func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
+	m := &scripted{answer: func(n int, r request) (*schema.Message, error) {
+		if n == 0 {
+			return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{{ID: "a", Type: "function", Function: schema.FunctionCall{Name: "look", Arguments: "{}"}}}}, nil
+		}
+		parts := r.messages[len(r.messages)-1].UserInputMultiContent
+		require.Len(t, parts, 2)
+		require.Equal(t, "AAAA", *parts[1].Image.Base64Data)
+		return says("I see."), nil
+	}}
+	s := &history.Session{}
+	c := compacttest.Offline(t, s)
+	tools, err := einoagent.Tools(einoagent.Options{Compactor: c, Tools: []chat.Toolbox{camera{}}})
+	require.NoError(t, err)
+	e := run(t, agentOf(t, c, m, tools...), false, schema.UserMessage("Look."))
+	require.NoError(t, e.err)
+	require.Equal(t, "I see.", e.last())
+	view, err := s.View(t.Context())
+	require.NoError(t, err)
+	result := view.Messages()[2]
+	require.Equal(t, "The harbour.", result.Text())
+	require.Contains(t, result.Content, chat.Part(chat.Image{URL: "data:image/png;base64,AAAA"}))
 }
