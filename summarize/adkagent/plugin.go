@@ -65,7 +65,7 @@ func New(o Options) (*plugin.Plugin, error) {
 	p := &callbacks{options: o, steps: map[requestKey]*step{}}
 	return plugin.New(plugin.Config{
 		Name: "promptree", BeforeModelCallback: p.beforeModel, AfterModelCallback: p.afterModel, OnModelErrorCallback: p.onModelError,
-		AfterRunCallback: p.afterRun,
+		AfterRunCallback: p.afterRun, OnEventCallback: p.onEvent,
 	})
 }
 

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/session"
 	"google.golang.org/adk/v2/tool"
 	"google.golang.org/adk/v2/tool/functiontool"
+	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plainjson"
@@ -44,6 +47,12 @@ func Tools(o Options) ([]tool.Tool, error) {
 			if err == nil && result.IsError {
 				err = errors.New(result.Text())
 			}
+			if err == nil && keepMedia(ctx, result) {
+				result.Content = slices.DeleteFunc(slices.Clone(result.Content), func(p chat.Part) bool {
+					_, text := p.(chat.Text)
+					return !text
+				})
+			}
 			return result.Text(), err
 		}
 		t, err := functiontool.New(functiontool.Config{Name: d.Name, Description: d.Description, InputSchema: schema}, run)
@@ -53,4 +62,43 @@ func Tools(o Options) ([]tool.Tool, error) {
 		list = append(list, t)
 	}
 	return list, nil
+}
+
+// mediaKey is the key of an event's state that holds the media of the result of a call, which a tool of adk cannot return.
+// adk does not store such keys.
+func mediaKey(call string) string { return session.KeyPrefixTemp + "promptree:media:" + call }
+
+// keepMedia adds the media of a result to the event that will hold it. It returns false if there are none, or not all can
+// stand there. Before a request they are put where its model takes them.
+func keepMedia(ctx agent.Context, result chat.Message) bool {
+	result.ToolCallID = ctx.FunctionCallID()
+	called := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: result.ToolCallID, Name: "tool", Arguments: "{}"}}}
+	_, contents, err := ToADK([]chat.Message{chat.UserMessage("."), called, result})
+	if err != nil {
+		return false
+	}
+	response := contents[len(contents)-1].Parts[0].FunctionResponse
+	if response == nil || len(response.Parts) == 0 {
+		return false
+	}
+	ctx.Actions().StateDelta[mediaKey(ctx.FunctionCallID())] = response.Parts
+	return true
+}
+
+// onEvent puts the media of results beside their texts.
+func (p *callbacks) onEvent(_ agent.InvocationContext, event *session.Event) (*session.Event, error) {
+	if event == nil || event.Content == nil {
+		return nil, nil
+	}
+	for _, p := range event.Content.Parts {
+		if p == nil || p.FunctionResponse == nil {
+			continue
+		}
+		key := mediaKey(p.FunctionResponse.ID)
+		if media, ok := event.Actions.StateDelta[key].([]*genai.FunctionResponsePart); ok {
+			p.FunctionResponse.Parts = media
+			delete(event.Actions.StateDelta, key)
+		}
+	}
+	return nil, nil
 }

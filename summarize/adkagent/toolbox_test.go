@@ -1,6 +1,7 @@
 package adkagent_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -57,4 +58,36 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
 	_, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: compacttest.Offline(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
 	require.ErrorIs(t, err, recall.ErrUnmarked)
+}
+
+// camera is a toolbox whose tool returns a picture.
+type camera struct{}
+
+func (camera) Declared() []chat.Tool { return []chat.Tool{{Name: "look"}} }
+
+func (camera) Answer(_ context.Context, call chat.ToolCall) (chat.Message, bool, error) {
+	return chat.Message{Role: chat.RoleTool, Content: chat.Parts{chat.Text("The harbour."), chat.Image{URL: "data:image/png;base64,AAAA"}}}, call.Name == "look", nil
+}
+
+func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
+	m := &scripted{answer: func(n int, r request) (*model.LLMResponse, error) {
+		if n == 0 {
+			return &model.LLMResponse{Content: genai.NewContentFromFunctionCall("look", nil, genai.RoleModel)}, nil
+		}
+		parts := r.contents[len(r.contents)-1].Parts // a model of this generation takes pictures beside results
+		require.Equal(t, map[string]any{"result": "The harbour."}, parts[0].FunctionResponse.Response)
+		require.Equal(t, []byte{0, 0, 0}, parts[len(parts)-1].InlineData.Data)
+		return says("I see."), nil
+	}}
+	s := &history.Session{}
+	c := compacttest.Offline(t, s)
+	tools, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: c, Tools: []chat.Toolbox{camera{}}})
+	require.NoError(t, err)
+	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, tools...), pluginOn(t, c))
+	e := follow(r.Run(t.Context(), "user", "1", genai.NewContentFromText("Look.", genai.RoleUser), agent.RunConfig{}))
+	require.NoError(t, e.err)
+	require.Equal(t, "I see.", e.last())
+	view, err := s.View(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, view.Messages()[2].Content, chat.Part(chat.Image{URL: "data:image/png;base64,AAAA", MediaType: "image/png"}))
 }
