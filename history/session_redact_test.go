@@ -120,6 +120,14 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 			[]string{"message.content[0].value", "message.content[1].value"},
 		},
 		{
+			"fields that a server sent with an answer and its calls",
+			entry.Message{Message: chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: []byte(`{"chat.kept":{"note":"s3cret"},"reasoning_details":[{"text":"s3cret"}],"type":"chat.fields"}`)}},
+				ToolCalls: []chat.ToolCall{{ID: "a", Name: "run", Arguments: "{}", Signature: `{"chat.kept":{"note":"s3cret"},"type":"chat.fields"}`}, {ID: "b", Name: "run", Arguments: "{}", Signature: "s3cret="}}}},
+			entry.Message{Message: chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: []byte(`{"chat.kept":{"note":"[gone]"},"reasoning_details":[{"text":"[gone]"}],"type":"chat.fields"}`)}},
+				ToolCalls: []chat.ToolCall{{ID: "a", Name: "run", Arguments: "{}", Signature: `{"chat.kept":{"note":"[gone]"},"type":"chat.fields"}`}, {ID: "b", Name: "run", Arguments: "{}", Signature: "s3cret="}}}},
+			[]string{"message.content[0].value", "message.toolCalls[0].signature"},
+		},
+		{
 			"arguments that were cut off",
 			entry.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s3cret", Name: "run", Arguments: `{"k":"s3cret`}}}},
 			entry.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s3cret", Name: "run", Arguments: `{"k":"[gone]`}}}},

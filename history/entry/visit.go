@@ -115,6 +115,9 @@ func (v *visitor) message(path string, m *chat.Message) {
 	m.Content = v.parts(path+".content", m.Content)
 	m.ToolCalls = each(m.ToolCalls, path+".toolCalls", func(path string, c *chat.ToolCall) {
 		c.Arguments = v.arguments(path+".arguments", c.Arguments)
+		if strings.HasPrefix(c.Signature, "{") { // a server's fields
+			c.Signature = string(v.json(path+".signature", []byte(c.Signature)))
+		}
 	})
 	v.role = ""
 }
