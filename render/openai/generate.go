@@ -31,7 +31,7 @@ func (m *Model) generateChat(ctx context.Context, req chat.Request) (chat.Respon
 // chatWithout sends a request without some fields of answers. If it is refused because of another, it is sent once more
 // without that too. They are remembered if the request is accepted.
 func (m *Model) chatWithout(ctx context.Context, req chat.Request, names map[string]bool) (chat.Response, error) {
-	params, err := m.chatRequest(req, m.refused.with(names))
+	params, err := m.chatRequest(req, names)
 	if err != nil {
 		return chat.Response{}, err
 	}
@@ -43,7 +43,9 @@ func (m *Model) chatWithout(ctx context.Context, req chat.Request, names map[str
 			return r, again
 		}
 	} else if err == nil {
-		m.refused.add(names)
+		for name := range names {
+			m.refused.Store(name, true)
+		}
 	}
 	return r, x.Err(ctx, err)
 }

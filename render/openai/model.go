@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -62,8 +63,8 @@ type Model struct {
 	AdjustChat  func(chat.Purpose, *sdk.ChatCompletionNewParams)
 	AdjustItems func(chat.Purpose, *responses.ResponseNewParams)
 
-	unreadable unreadable    // the encrypted items that the server refused
-	refused    refusedFields // the fields of its answers that the server refused
+	unreadable unreadable // the encrypted items that the server refused
+	refused    sync.Map   // the names of fields of its answers that the server refused
 	address    provider.Address
 }
 
@@ -193,7 +194,7 @@ func (m *Model) chatRequest(req chat.Request, without map[string]bool) (sdk.Chat
 	if err != nil {
 		return params, fmt.Errorf("openai: nothing was sent: %w", err)
 	}
-	leaveOut(&params, without)
+	m.leaveOut(&params, without)
 	params.Model, params.ReasoningEffort = m.Name, shared.ReasoningEffort(m.effort(req))
 	params.PromptCacheKey = optional(m.CacheKey)
 	if m.MaxTokensField {

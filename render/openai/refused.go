@@ -7,38 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 )
 
-// refusedFields are the names of fields of answers that the server refused to get back: of messages and of calls.
-type refusedFields struct {
-	mu    sync.Mutex
-	names map[string]bool
-}
-
-// with returns the names, and these too.
-func (r *refusedFields) with(names map[string]bool) map[string]bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := map[string]bool{}
-	maps.Copy(all, r.names)
-	maps.Copy(all, names)
-	return all
-}
-
-func (r *refusedFields) add(names map[string]bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(names) > 0 && r.names == nil {
-		r.names = map[string]bool{}
-	}
-	maps.Copy(r.names, names)
-}
-
-// fieldsOf yields the fields of answers in a request, those of each message and each call.
+// fieldsOf returns the fields of answers in a request, those of each message and each call.
 func fieldsOf(params *sdk.ChatCompletionNewParams) (list []map[string]any) {
 	for _, m := range params.Messages {
 		if m.OfAssistant == nil {
@@ -56,10 +30,13 @@ func fieldsOf(params *sdk.ChatCompletionNewParams) (list []map[string]any) {
 	return list
 }
 
-// leaveOut removes fields of answers from a request.
-func leaveOut(params *sdk.ChatCompletionNewParams, names map[string]bool) {
+// leaveOut removes these fields of answers from a request, and those that the server refused before.
+func (m *Model) leaveOut(params *sdk.ChatCompletionNewParams, names map[string]bool) {
 	for _, fields := range fieldsOf(params) {
-		maps.DeleteFunc(fields, func(name string, _ any) bool { return names[name] })
+		maps.DeleteFunc(fields, func(name string, _ any) bool {
+			_, refused := m.refused.Load(name)
+			return refused || names[name]
+		})
 	}
 	for _, m := range params.Messages {
 		a := m.OfAssistant
