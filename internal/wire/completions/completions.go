@@ -13,9 +13,6 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
-// said are the fields of an answer that say something or go back to the server, and have no place in package chat.
-var said = []string{"audio", "reasoning_details", "refusal"}
-
 // Decode reads a message, of a request, an answer or a recording, and removes what it read from the object. What is there
 // afterwards has no place in the message, and what of parts and calls has none is left over. With left nil nothing may be
 // lost: a part is kept as it is instead, the assistant's other fields are kept, and those of others are an error. An error
@@ -166,9 +163,9 @@ func repeats(m *chat.Message, o *wire.Object, left *wire.Leftovers) bool {
 
 // keep keeps the fields of an answer that go back to its server: with left nil all of them.
 func keep(m *chat.Message, o *wire.Object, left *wire.Leftovers) {
-	names := said
-	if left == nil {
-		names = o.Names()
+	names := o.Names()
+	if left != nil {
+		names = slices.DeleteFunc(names, func(name string) bool { return name != "refusal" && !dialect.Returned(name) })
 	}
 	kept := wire.Of("type", []byte(`"`+dialect.Fields+`"`))
 	for _, name := range names {
