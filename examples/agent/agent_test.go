@@ -161,7 +161,8 @@ func TestASurveyFindsTheDetailInSmallAndLargeWindows(t *testing.T) {
 func TestASurveyFindsADetailThatWasCleared(t *testing.T) {
 	files := map[string]string{}
 	for _, name := range []string{"a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt"} {
-		files[name] = strings.Repeat("A line of "+name+" has a few words more than the one that stands before it, so that it is long.\n", 1200)
+		// The detail, which holds the name, must be longer than its placeholder, which holds the path of the transcript.
+		files[strings.Repeat("long-", 30)+name] = strings.Repeat("A line of "+name+" has a few words more than the one that stands before it, so that it is long.\n", 1000)
 	}
 	o := runJSON(t, "-dir", folder(t, files), "-policy", "oh-my-pi", "-window", "200000")
 	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
