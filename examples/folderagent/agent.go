@@ -13,6 +13,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sources/skills"
+	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
 	steps "github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -223,10 +225,13 @@ func (a *Agent) onEvent(e event.Event) {
 
 // prompt returns the model's prompt.
 func (a *Agent) prompt() elements.Node {
+	s := a.Sources
 	return el.Prompt(
-		el.System(el.Priority(1000), el.Text(task, el.Required), a.Sources.catalogue()),
-		a.Sources.front(),
-		a.Sources.loaded(a.Session),
+		el.System(el.Priority(1000), el.Text(task, el.Required), el.If(s.Skills != nil, skills.Catalogue{Skills: s.Skills})),
+		el.If(s.Instructions != nil, el.User(el.Required, s.Instructions)),
+		history.Compacted{Session: a.Session, Props: el.Props(el.Priority(700))},
+		el.If(s.Skills != nil, skills.Loaded{Skills: s.Skills}),
+		el.If(s.Deferred != nil, tools.Found{Deferred: s.Deferred}),
 		history.Conversation{Session: a.Session, TurnsOnly: true, Props: el.Props(el.Priority(700), el.Grow(1))},
 		history.TurnStart{Session: a.Session, Props: el.Props(el.Priority(900), el.Grow(2))},
 		history.TurnRounds{Session: a.Session, Props: el.Props(el.Priority(899), el.Grow(2))},

@@ -287,7 +287,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	} else if err == nil && unpriced != nil {
 		out.note("  Cost: %v; -prices names a model whose prices apply.", unpriced)
 	}
-	if err != nil && model.refusesKey(err) {
+	if err != nil && refusesKey(err) {
 		err = folderagent.UsageError{Err: fmt.Errorf("the key is refused: check %s: %w", strings.Join(chosen.keys, " and "), err)}
 	}
 	return path, err

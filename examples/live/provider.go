@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	anthropicsdk "github.com/anthropics/anthropic-sdk-go"
@@ -73,8 +74,6 @@ type served struct {
 	counter counters.Counter
 	// window in tokens that a server of the user's own reports, 0 if it was not asked.
 	window int
-	// refusesKey reports whether an error means that the key is invalid.
-	refusesKey func(error) bool
 }
 
 // choose returns the provider and the key for -model. If the user can fix an error, it is a folderagent.UsageError.
@@ -136,10 +135,7 @@ func openOpenAI(ctx context.Context, w wanted) (served, error) {
 		model.CacheKey = w.session // other servers may not know the field
 	}
 	model.Client = openaisdk.NewClient(options...)
-	s := served{Model: model, refusesKey: func(err error) bool {
-		said, ok := errors.AsType[*openaisdk.Error](err)
-		return ok && said.StatusCode == http.StatusUnauthorized
-	}}
+	s := served{Model: model}
 	if known, err := w.table.Find(w.name); w.address != "" && w.window == 0 && (err != nil || known.Guessed()) {
 		own := local.Server{URL: w.address, Model: w.name, Header: http.Header{"Authorization": {"Bearer " + w.key}}}
 		var err error
@@ -156,19 +152,13 @@ func openAnthropic(_ context.Context, w wanted) (served, error) {
 	if w.address != "" {
 		options = append(options, anthropicoption.WithBaseURL(w.address))
 	}
-	s := served{
-		Model: &anthropic.Model{
-			Client: anthropicsdk.NewClient(options...), Name: w.name,
-			// Each request begins with the one before, which is read from the cache.
-			Adjust: func(_ chat.Purpose, p *anthropicsdk.MessageNewParams) {
-				p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam()
-			},
+	s := served{Model: &anthropic.Model{
+		Client: anthropicsdk.NewClient(options...), Name: w.name,
+		// Each request begins with the one before, which is read from the cache.
+		Adjust: func(_ chat.Purpose, p *anthropicsdk.MessageNewParams) {
+			p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam()
 		},
-		refusesKey: func(err error) bool {
-			said, ok := errors.AsType[*anthropicsdk.Error](err)
-			return ok && said.StatusCode == http.StatusUnauthorized
-		},
-	}
+	}}
 	s.countBy(counters.For(w.name, w.vocabularies...), func(t chat.Tokenizer) chat.Tokenizer { return t })
 	return s, nil
 }
@@ -180,21 +170,20 @@ func openGemini(ctx context.Context, w wanted) (served, error) {
 	if err != nil {
 		return served{}, err
 	}
-	s := served{
-		Model: &gemini.Model{Client: client, Name: w.name},
-		refusesKey: func(err error) bool {
-			said, ok := errors.AsType[genai.APIError](err)
-			if !ok {
-				return false
-			}
-			for _, detail := range said.Details { // Gemini answers an unknown key with status 400
-				if detail["reason"] == "API_KEY_INVALID" {
-					return true
-				}
-			}
-			return said.Code == http.StatusUnauthorized
-		},
-	}
+	s := served{Model: &gemini.Model{Client: client, Name: w.name}}
 	s.countBy(counters.For(w.name, w.vocabularies...), gemini.Counter)
 	return s, nil
+}
+
+// refusesKey reports whether an error means that the key is invalid.
+func refusesKey(err error) bool {
+	if said, ok := errors.AsType[*openaisdk.Error](err); ok {
+		return said.StatusCode == http.StatusUnauthorized
+	}
+	if said, ok := errors.AsType[*anthropicsdk.Error](err); ok {
+		return said.StatusCode == http.StatusUnauthorized
+	}
+	said, _ := errors.AsType[genai.APIError](err)
+	return said.Code == http.StatusUnauthorized || // or 400 for a key that Gemini does not know
+		slices.ContainsFunc(said.Details, func(d map[string]any) bool { return d["reason"] == "API_KEY_INVALID" })
 }
