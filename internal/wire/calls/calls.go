@@ -247,6 +247,9 @@ func (c *call) whole() string {
 	switch {
 	case len(c.last) == len(all), c.free, Whole(all):
 	case Whole(all[c.shape.start:]):
+		if strings.TrimSpace(all[c.shape.start:]) == "{}" && Whole(all[:c.shape.start]) {
+			return all[:c.shape.start] // an empty object replaces nothing
+		}
 		return all[c.shape.start:]
 	case Whole(c.last):
 		return c.last

@@ -175,7 +175,9 @@ func (a *Answer) add(kind chat.Part, said string) {
 func (a *Answer) chunk(raw json.RawMessage) {
 	o, err := wire.Parse(raw)
 	if err != nil { // a text, as if it were the whole content
-		o = wire.Of("content", raw)
+		if o = wire.Of("content", raw); !o.Is("content", wire.KindText) {
+			a.sections = append(a.sections, &section{part: chat.Opaque{Value: o.Raw("content")}})
+		}
 		said, _ := text(o, "content")
 		a.say(a.next(&a.content, said))
 		return

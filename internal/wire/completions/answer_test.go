@@ -93,6 +93,9 @@ func TestPiecesOfACallBelongToItHoweverAServerNamesThem(t *testing.T) {
 		{"a piece that is whole JSON within the arguments is no end", []string{
 			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"{\"of\":"}}`), piece(`{"index":0,"function":{"arguments":"{\"x\":1}"}}`), piece(`{"index":0,"function":{"arguments":"}"}}`),
 		}, calls("a", "look", `{"of":{"x":1}}`)},
+		{"an empty object behind the arguments replaces nothing", []string{
+			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"{\"path\":1}"}}`), piece(`{"index":0,"function":{"arguments":"{}"}}`),
+		}, calls("a", "look", `{"path":1}`)},
 		{"the arguments are an object", []string{piece(`{"index":0,"id":"a","function":{"name":"look","arguments":{"x": 1}}}`)}, calls("a", "look", `{"x":1}`)},
 		{"a function call of before there were tools", []string{
 			delta(`{"function_call":{"name":"look","arguments":"{\"x\""}}`), delta(`{"function_call":{"arguments":":1}"}}`),
@@ -122,6 +125,8 @@ func TestContentIsReadInEachForm(t *testing.T) {
 		}, chat.Parts{thought("I look.", "thinking"), chat.Text("Here.")}},
 		{"a part that is not known stays as it is", completions.Answer{}, []string{delta(`{"content":[{"type":"image_url","image_url":"x"},{"type":"text","text":"Here."}]}`)},
 			chat.Parts{chat.Opaque{Value: json.RawMessage(`{"type":"image_url","image_url":"x"}`)}, chat.Text("Here.")}},
+		{"what is neither a part nor a text stays as it is", completions.Answer{}, []string{delta(`{"content":[["x"],7,"Here."]}`)},
+			chat.Parts{chat.Opaque{Value: json.RawMessage(`["x"]`)}, chat.Opaque{Value: json.RawMessage(`7`)}, chat.Text("Here.")}},
 		{"thinking in a field", completions.Answer{}, []string{delta(`{"reasoning_content":"I "}`), delta(`{"reasoning_content":"look."}`), delta(`{"content":"Here."}`)},
 			chat.Parts{thought("I look.", "reasoning_content"), chat.Text("Here.")}},
 		{"thinking in two fields that say the same", completions.Answer{}, []string{delta(`{"reasoning":"I look.","reasoning_content":"I look."}`), delta(`{"content":"Here."}`)},
@@ -146,6 +151,9 @@ func TestContentIsReadInEachForm(t *testing.T) {
 			delta(`{"reasoning_details":[{"type":"reasoning.text","text":"ha","index":0,"signature":"s"}]}`), delta(`{"content":"Here.","annotations":[]}`),
 		}, chat.Parts{chat.Text("Here."),
 			chat.Opaque{Value: json.RawMessage(`{"chat.kept":{"note":"x"},"reasoning_details":[{"index":0,"signature":"s","text":"haha","type":"reasoning.text"}],"type":"chat.fields"}`)}}},
+		{"an item of a field that begins without a text", completions.Answer{}, []string{
+			delta(`{"reasoning_details":[{"type":"reasoning.text","text":null,"index":0}]}`), delta(`{"reasoning_details":[{"type":"reasoning.text","text":"x","index":0}]}`),
+		}, chat.Parts{chat.Opaque{Value: json.RawMessage(`{"reasoning_details":[{"index":0,"text":"x","type":"reasoning.text"}],"type":"chat.fields"}`)}}},
 		{"items of a field that do not go on", completions.Answer{}, []string{
 			delta(`{"reasoning_details":[{"type":"reasoning.summary","summary":"a < b","index":0}]}`), delta(`{"reasoning_details":[{"type":"reasoning.text","text":"x","index":1}]}`),
 			delta(`{"reasoning_details":[{"type":"reasoning.text","signature":"s","index":1},{"type":"reasoning.encrypted","data":"d","index":2}]}`),

@@ -157,7 +157,7 @@ func joinedItems(lists []json.RawMessage) json.RawMessage {
 				out = append(out, raw)
 				continue
 			}
-			if item == nil || len(texts) == 0 || item.Peek("signature") != "" || next.Given("data") ||
+			if item == nil || len(texts) == 0 && !slices.ContainsFunc(grow[:], item.Has) || item.Peek("signature") != "" || next.Given("data") ||
 				item.Peek("type") != next.Peek("type") || string(item.Look("index")) != string(next.Look("index")) {
 				end()
 				item = next
