@@ -52,6 +52,7 @@ var (
 	InstructionsTag    = tag("instructions") // a file
 	ImportedTag        = tag("imported")     // a file that it imports
 	DefinitionTag      = tag("tool-definition")
+	ResourceTag        = tag("server-resource") // of the Model Context Protocol
 	CommandTag         = tag("shell-command") // that the user ran
 	OutputTag          = tag("shell-output")
 	CustomTag          = tag("custom-message") // of the application

@@ -39,6 +39,10 @@ func main() { println((&gemini.Model{Name: "gemini"}).Name) }`,
 import "github.com/promptree-go/promptree/render/openai"
 
 func main() { println((&openai.Model{Name: "gpt"}).Name) }`,
+	"sources/mcp": `
+import "github.com/promptree-go/promptree/sources/mcp"
+
+func main() { println((&mcp.Server{Name: "files"}).Name) }`,
 	"summarize/adkagent": `
 import "github.com/promptree-go/promptree/summarize/adkagent"
 

@@ -13,7 +13,7 @@ import (
 var Tags = []string{
 	"conversation-summary", "transcript", "history-index", "history", "conversation", "conversation-start", "previous-chat-history", "previous-summary",
 	"summary-draft", "conversation-compaction", "additional-context", "pinned", "user-messages", "user-message", "user", "assistant", "plan", "todo", "agent",
-	"read-files", "modified-files", "skill", "skills", "instructions", "imported", "tool-definition", "shell-command", "shell-output", "custom-message",
+	"read-files", "modified-files", "skill", "skills", "instructions", "imported", "tool-definition", "server-resource", "shell-command", "shell-output", "custom-message",
 	"branch-summary", "session-entry", "system-message", "tool-result",
 }
 
