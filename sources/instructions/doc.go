@@ -14,7 +14,7 @@
 // # Which files
 //
 // In each folder from the root to the working directory [Files] shows at most one file, the first of [Files].Names that
-// exists, as Codex does; and at the root also .github/copilot-instructions.md. The file nearest to the working directory
+// exists and is not blank, as Codex does; and at the root also .github/copilot-instructions.md. The file nearest to the working directory
 // comes last. Of files with the same content only the nearest is shown. Each stands between tags:
 //
 //	<instructions path="services/api/AGENTS.md">
@@ -30,12 +30,16 @@
 // code blocks, relative to the file that imports it, at most five deep, each file once. The file is shown below the line
 // that names it. If there is no such file, the words stay as they are, because @ is used for other things too. An
 // absolute path, one that begins with ~, and one that leads out of the root, also through a symbolic link, are refused:
-// a tag in the text says so. So do tags for a file that is shown elsewhere, that is not text, and beyond a limit.
+// a tag in the text says so. So do tags for a file that is shown elsewhere, that is not text, and beyond a limit. A path of
+// which a part begins with a dot, such as .env, is imported only if it ends in .md, .mdc, .markdown or .txt, and none of
+// which a part is .git.
 //
 // # Limits
 //
-// Of a file 64 kB are shown, of all together 256 kB, the nearest first; a file that is cut ends at a line, and its tag
-// says how much of it is shown. At most 100 files are shown, and 1,000 paths are looked up.
+// Of a file 64 kB are shown, of all together 256 kB with their tags, and no more tokens than a quarter of the prompt's usual
+// budget ([Files].Share), the nearest first; a file that is cut ends at a line, its tag says how much of it is shown, and
+// [Files].Cut is told its path. A refusal of the provider that lowers the budget of a step changes none of it. At most 100
+// files are shown, and 1,000 paths are looked up.
 //
 // # Changes
 //

@@ -18,9 +18,9 @@ import (
 // ErrNoFS is returned by an element without a file system.
 var ErrNoFS = errors.New("instructions: Files.FS is not set: set the FS of an os.Root of the project's folder")
 
-// DefaultNames returns the names of instruction files in a folder, of which the first that exists is shown.
+// DefaultNames returns the names of instruction files in a folder, of which the first that exists and is not blank is shown.
 func DefaultNames() []string {
-	return []string{"AGENTS.override.md", "AGENTS.md", "CLAUDE.md", "GEMINI.md"}
+	return []string{"AGENTS.override.md", "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md"}
 }
 
 // DefaultRootNames returns the paths of the files that are shown in addition if they exist, from the root.
@@ -39,13 +39,16 @@ type Files struct {
 	// Dir is the working directory, relative to the root and with slashes, such as "services/api". Defaults to the root. It
 	// is an error if it does not exist when it is first read.
 	Dir string
-	// Names of files in a folder, of which the first that exists is shown. Defaults to [DefaultNames].
+	// Names of files in a folder, of which the first that exists and is not blank is shown. Defaults to [DefaultNames].
 	Names []string
 	// RootNames are paths of files that are shown in addition, from the root. Nil means [DefaultRootNames].
 	RootNames []string
-	// MaxFile is the number of bytes of a file that are shown, MaxTotal that of all files together. They default to
-	// 65,536 and 262,144.
+	// MaxFile is the number of bytes of a file that are shown, MaxTotal that of all files together with their tags. They
+	// default to 65,536 and 262,144.
 	MaxFile, MaxTotal int
+	// Share is the part of the prompt's budget ([elements.Sizing].PromptBudget) that all files may take, in tokens, up to 1.
+	// Defaults to 0.25.
+	Share float64
 	// Droppable lets files be pruned whole, the farthest from the working directory first. A compactor prunes them before
 	// it compacts. Off by default.
 	Droppable bool
@@ -56,6 +59,9 @@ type Files struct {
 	// Changed, if set, is called in a render with the paths of files that were changed, added or removed since the
 	// previous one, in order.
 	Changed func(paths []string)
+	// Cut, if set, is called in a render with the paths of files that are shown in part, or not at all, because of the
+	// limits, whenever these are others than in the previous one.
+	Cut func(paths []string)
 
 	mu    sync.Mutex
 	found *string  // the last Dir that was a folder, nil before the first
@@ -76,8 +82,8 @@ func (f *Files) ElementProps() elements.Props {
 func (f *Files) IgnoresBudget() {}
 
 // Render shows the files.
-func (f *Files) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
-	shown, _, err := f.read(ctx)
+func (f *Files) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
+	shown, _, err := f.read(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +112,11 @@ func (c Changes) ElementProps() elements.Props {
 func (c Changes) IgnoresBudget() {}
 
 // Render shows the changed files.
-func (c Changes) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
+func (c Changes) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	if c.Files == nil {
 		return nil, errors.New("instructions: Changes.Files is not set: set the element that shows the files")
 	}
-	shown, now, err := c.Files.read(ctx)
+	shown, now, err := c.Files.read(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +128,7 @@ func (c Changes) Render(ctx context.Context, _ elements.Sizing) (elements.Node, 
 	}
 	for _, b := range shown.blocks {
 		if !now.has(b.path) {
-			nodes = append(nodes, block{b.path, note(plaintext.InstructionsTag, b.path, "the file does not apply any more")}.node(len(nodes)))
+			nodes = append(nodes, block{b.path, empty(plaintext.InstructionsTag, b.path, "note", "the file does not apply any more")}.node(len(nodes)))
 		}
 	}
 	if len(nodes) == 1 {
@@ -132,35 +138,40 @@ func (c Changes) Render(ctx context.Context, _ elements.Sizing) (elements.Node, 
 }
 
 // read reads the files, and returns what to show at their places and what they are now.
-func (f *Files) read(ctx context.Context) (shown, now *reading, err error) {
-	shown, now, changed, err := f.update(ctx)
+func (f *Files) read(ctx context.Context, s elements.Sizing) (shown, now *reading, err error) {
+	shown, now, changed, cut, err := f.update(ctx, s)
 	if len(changed) > 0 && f.Changed != nil {
 		f.Changed(changed)
+	}
+	if cut && f.Cut != nil {
+		f.Cut(now.cut)
 	}
 	return shown, now, err
 }
 
-// update is read without the call of Changed, for which it returns the paths.
-func (f *Files) update(ctx context.Context) (shown, now *reading, changed []string, err error) {
+// update is read without the calls of Changed, for which it returns the paths, and of Cut, of which it reports whether it is
+// to be called.
+func (f *Files) update(ctx context.Context, s elements.Sizing) (shown, now *reading, changed []string, cut bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now, err = f.steady(ctx); err != nil {
-		return nil, nil, nil, err
+	if now, err = f.steady(ctx, s); err != nil {
+		return nil, nil, nil, false, err
 	}
+	cut = len(now.cut) > 0 && (f.last == nil || !slices.Equal(now.cut, f.last.cut))
 	if f.last != nil {
 		changed = f.last.differ(now)
 	}
 	if f.last = now; f.Session == nil {
-		return now, now, changed, nil
+		return now, now, changed, cut, nil
 	}
 	latest, _, err := f.Session.Latest(ctx, entry.TypeCompaction)
 	if err != nil {
-		return nil, nil, changed, err
+		return nil, nil, changed, cut, err
 	}
-	if f.base == nil || f.since != latest.ID {
+	if f.base == nil || f.since != latest.ID || f.base.room != now.room {
 		f.base, f.since = now, latest.ID
 	}
-	return f.base, now, changed, nil
+	return f.base, now, changed, cut, nil
 }
 
 // How a file that is being saved is waited for: until readings of it are the same, pause apart. A reading in which
@@ -173,9 +184,9 @@ const (
 
 // steady reads the files. If anything changed, it waits until nothing changes any more. If that does not happen, it
 // returns the reading before.
-func (f *Files) steady(ctx context.Context) (*reading, error) {
-	next, err := f.load()
-	if err != nil || f.last == nil || next.equal(f.last) {
+func (f *Files) steady(ctx context.Context, s elements.Sizing) (*reading, error) {
+	next, err := f.load(s)
+	if err != nil || f.last == nil || next.equal(f.last) || next.room != f.last.room {
 		return next, err
 	}
 	same := 0
@@ -187,7 +198,7 @@ func (f *Files) steady(ctx context.Context) (*reading, error) {
 			timer.Stop()
 			return nil, context.Cause(ctx)
 		}
-		again, err := f.load()
+		again, err := f.load(s)
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,8 @@ func TestEachFolderShowsTheFirstOfItsFilesAndTheNearestLast(t *testing.T) {
 			join(tag("AGENTS.md", "root"), tag("a/CLAUDE.md", "in a"), tag("a/b/GEMINI.md", "in b")),
 		},
 		"an override comes first":         {map[string]string{"AGENTS.md": "root", "AGENTS.override.md": "mine"}, tag("AGENTS.override.md", "mine")},
-		"a blank file hides the others":   {map[string]string{"AGENTS.md": "root", "AGENTS.override.md": " \n"}, ""},
+		"a blank file hides nothing":      {map[string]string{"AGENTS.md": "root", "AGENTS.override.md": " \n", "a/AGENTS.md": "", "a/.claude/CLAUDE.md": "in a"}, join(tag("AGENTS.md", "root"), tag("a/.claude/CLAUDE.md", "in a"))},
+		"blank files show nothing":        {map[string]string{"AGENTS.md": "", "CLAUDE.md": " \n"}, ""},
 		"a folder of the name is no file": {map[string]string{"AGENTS.md/x": "root", "CLAUDE.md": "other"}, tag("CLAUDE.md", "other")},
 		"Copilot's file once, at the root": {
 			map[string]string{".github/copilot-instructions.md": "copilot", "a/.github/copilot-instructions.md": "not this", "AGENTS.md": "root"},
@@ -221,9 +222,9 @@ func TestLimitsHoldAndAreSaid(t *testing.T) {
 	require.Equal(t, "<instructions path=\"AGENTS.md\" shown=\"the first 2 bytes of 14\">\nä\n</instructions>", rendered(t, files))
 
 	nearest := map[string]string{"AGENTS.md": "root " + lines, "a/AGENTS.md": "in a " + lines}
-	files = &instructions.Files{FS: project(nearest), Dir: "a", MaxTotal: 900}
+	files = &instructions.Files{FS: project(nearest), Dir: "a", MaxTotal: 1000}
 	require.Regexp(t, `(?s)^<instructions path="AGENTS.md" shown="the first \d+ bytes of 805">.*<instructions path="a/AGENTS.md">\nin a`, rendered(t, files))
-	files.MaxTotal = 805
+	files = &instructions.Files{FS: files.FS, Dir: "a", MaxTotal: 920}
 	require.Regexp(t, `^<instructions path="AGENTS.md" refused="the limit of all instructions is reached"/>\n<instructions path="a/AGENTS.md">\nin a`, rendered(t, files))
 
 	defaults := map[string]string{"AGENTS.md": strings.Repeat("a\n", 40<<10)}
@@ -240,6 +241,89 @@ func TestLimitsHoldAndAreSaid(t *testing.T) {
 		many[fmt.Sprintf("%d.md", i)] = fmt.Sprint("file ", i)
 	}
 	require.Contains(t, shown(t, many), `<imported path="150.md" refused="100 files were read already"/>`)
+}
+
+// limited renders files in a prompt of the given budget, of which 0 tokens or more are taken by a refusal.
+func limited(t *testing.T, files *instructions.Files, budget, refused int) *render.Result {
+	t.Helper()
+	r, err := render.Render(t.Context(), el.User(files), render.Options{Budget: budget - refused, PromptBudget: budget, Tokenizer: sizingtest.Quarter{}})
+	require.NoError(t, err)
+	return r
+}
+
+func TestInstructionsTakeTheirShareOfTheUsualBudget(t *testing.T) {
+	contents := map[string]string{"a/AGENTS.md": "nearest\n"}
+	for i := range 3 {
+		contents["AGENTS.md"] += fmt.Sprintf("@%d.md\n%s", i, strings.Repeat("0123 4567 89ab\n", 1000))
+		contents[fmt.Sprintf("%d.md", i)] = strings.Repeat(fmt.Sprintf("import %d\n", i), 1000)
+	}
+	for _, share := range []float64{0, 0.1, 0.5} {
+		for _, budget := range []int{200, 1000, 4000, 16_000, 64_000} {
+			var said [][]string
+			files := &instructions.Files{FS: project(contents), Dir: "a", Share: share, Cut: func(paths []string) { said = append(said, paths) }}
+			r := limited(t, files, budget, 0)
+			want := share
+			if share == 0 {
+				want = 0.25
+			}
+			text := r.Messages[0].Text()
+			require.LessOrEqual(t, sizingtest.Quarter{}.CountText(text), int(want*float64(budget))+100, "the tag that says that there is no room is beside it")
+			if whole := budget == 64_000 && share == 0.5; whole {
+				require.NotContains(t, text, "shown=")
+				require.Empty(t, said)
+			} else {
+				require.Contains(t, text+"shown=refused=", "shown=")
+				require.Len(t, said, 1)
+				require.Equal(t, r.Messages, limited(t, files, budget, budget/20).Messages, "a refusal that lowers the budget changes no byte")
+				require.Len(t, said, 1, "what is cut is said once")
+			}
+			if budget >= 1000 {
+				require.Contains(t, text, "nearest", "the nearest has the first claim")
+			}
+			for _, line := range strings.Split(text, "\n") {
+				require.Regexp(t, `^(<.*>|nearest|import \d|0123 4567 89ab|@\d.md)$`, line, "what is cut ends at a line")
+			}
+			require.Equal(t, strings.Count(text, "<i")-strings.Count(text, "/>"), strings.Count(text, "</"), "each tag is closed")
+		}
+	}
+}
+
+func TestWhatTheLimitsAllowIsCountedAsItIsShown(t *testing.T) {
+	many := project(map[string]string{"AGENTS.md": strings.Repeat("@x.md @y.md @/&&&\n", 1000), "x.md": "X", "y.md": "Y"})
+	for i := range 900 {
+		many["AGENTS.md"].Data = append(many["AGENTS.md"].Data, fmt.Sprintf("@%d/%s.md\n", i, strings.Repeat("&", 20))...)
+		many[fmt.Sprintf("%d/%s.md", i, strings.Repeat("&", 20))] = &fstest.MapFile{Data: []byte("\n")}
+	}
+	for name, text := range map[string]string{
+		"refused paths":        strings.Repeat("@/"+strings.Repeat("&", 61)+"\n", 1000),
+		"tags":                 strings.Repeat("</instructions>\n", 3000),
+		"imports":              string(many["AGENTS.md"].Data),
+		"a path that is shown": strings.Repeat("@AGENTS.md\n", 900),
+	} {
+		t.Run(name, func(t *testing.T) {
+			many["AGENTS.md"] = &fstest.MapFile{Data: []byte(text)}
+			for _, most := range []int{300, 5000, 20_000} {
+				require.LessOrEqual(t, len(rendered(t, &instructions.Files{FS: many, MaxTotal: most})), most+500)
+			}
+		})
+	}
+}
+
+func TestHiddenFilesAreImportedOnlyIfTheyAreText(t *testing.T) {
+	for path, shows := range map[string]bool{
+		"a.env": true, "a/b.go": true, ".claude/x.md": true, ".cursor/rules/x.mdc": true, ".x/y.TXT": true, ".x/y.markdown": true, "a/.notes.txt": true,
+		".env": false, ".envrc": false, "a/.env.local": false, ".git/config": false, ".git/x.md": false, "a/.GIT/x.md": false, ".ssh/id": false,
+		".config/x.json": false, ".md": true,
+	} {
+		t.Run(path, func(t *testing.T) {
+			for _, files := range []map[string]string{
+				{"AGENTS.md": "@" + path, path: "SECRET"},
+				{"AGENTS.md": "@x/y.md", "x/y.md": "@../" + path + ".", path: "SECRET"},
+			} {
+				require.Equal(t, shows, strings.Contains(shown(t, files), "SECRET"))
+			}
+		})
+	}
 }
 
 func TestAHostileFileNeitherEndsItsTagNorForgesAnother(t *testing.T) {
@@ -354,7 +438,7 @@ func TestFilesAreRequiredUnlessTheyAreDroppableAndThenByNearness(t *testing.T) {
 	fsys := project(map[string]string{"AGENTS.md": strings.Repeat("root ", 40), "a/AGENTS.md": strings.Repeat("in a ", 40), "a/b/AGENTS.md": strings.Repeat("in b ", 40)})
 	fit := func(droppable bool, budget int) (*render.Result, error) {
 		files := &instructions.Files{FS: fsys, Dir: "a/b", Droppable: droppable}
-		return render.Render(t.Context(), el.User(files, el.Text("question", el.Required)), render.Options{Budget: budget, Tokenizer: sizingtest.Quarter{}})
+		return render.Render(t.Context(), el.User(files, el.Text("question", el.Required)), render.Options{Budget: budget, PromptBudget: 1000, Tokenizer: sizingtest.Quarter{}})
 	}
 	_, err := fit(false, 150)
 	_, over := errors.AsType[*render.BudgetExceededError](err)
@@ -470,7 +554,7 @@ func TestAWaitForAnEditorEndsWithTheContext(t *testing.T) {
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		_, err := files.Render(ctx, elements.Sizing{})
+		_, err := files.Render(ctx, elements.Sizing{PromptBudget: 1 << 20, Tokenizer: sizingtest.Quarter{}})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }

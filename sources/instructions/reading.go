@@ -14,7 +14,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/sources/internal/kept"
 )
 
 // The limits of a reading, in files, paths and levels.
@@ -30,6 +32,8 @@ const (
 type reading struct {
 	blocks []block
 	files  map[string]string // the content of each file that was read, by path; "" if it could not be
+	room   int               // tokens that they might take
+	cut    []string          // paths of files that are shown in part or, beyond the limits, not
 }
 
 // block is a file with its tag, as it is shown.
@@ -83,15 +87,19 @@ func (r *reading) differ(next *reading) (paths []string) {
 // loader makes a reading.
 type loader struct {
 	fsys           fs.FS
-	maxFile, left  int // bytes
+	tokenizer      chat.Tokenizer // nil if tokens are not limited
+	maxFile        int            // bytes
+	left, tokens   int            // bytes and tokens that are not shown yet
+	full           bool           // the limit was reached, and is said
 	files          map[string]string
+	cut            []string          // as in a reading
 	contents       map[string]string // paths, by the content that they were first shown with
 	own            map[string]bool   // paths of files that are shown on their own
 	read, lookedUp int               // files and paths
 }
 
 // load reads the files as they are now.
-func (f *Files) load() (*reading, error) {
+func (f *Files) load(s elements.Sizing) (*reading, error) {
 	if f.FS == nil {
 		return nil, ErrNoFS
 	}
@@ -114,8 +122,10 @@ func (f *Files) load() (*reading, error) {
 		rootNames = DefaultRootNames()
 	}
 	l := &loader{
-		fsys: f.FS, maxFile: f.MaxFile, left: f.MaxTotal, files: map[string]string{}, contents: map[string]string{}, own: map[string]bool{},
+		fsys: f.FS, tokenizer: s.Tokenizer, maxFile: f.MaxFile, left: f.MaxTotal, tokens: kept.Share(f.Share, 0.25, s),
+		files: map[string]string{}, contents: map[string]string{}, own: map[string]bool{},
 	}
+	r := &reading{files: l.files, room: l.tokens}
 	if l.maxFile <= 0 {
 		l.maxFile = 64 << 10
 	}
@@ -130,7 +140,7 @@ func (f *Files) load() (*reading, error) {
 	}
 	for _, folder := range folders {
 		for _, name := range names {
-			if name = path.Join(folder, name); l.exists(name) {
+			if name = path.Join(folder, name); l.exists(name) && !l.isBlank(name) {
 				if !l.own[name] {
 					found, l.own[name] = append(found, name), true
 				}
@@ -138,13 +148,13 @@ func (f *Files) load() (*reading, error) {
 			}
 		}
 	}
-	r := &reading{files: l.files}
 	for _, name := range slices.Backward(found) { // the nearest has the first claim to what there is room for
 		if text := l.file(plaintext.InstructionsTag, name, 0); text != "" {
 			r.blocks = append(r.blocks, block{name, text})
 		}
 	}
 	slices.Reverse(r.blocks)
+	r.cut = l.cut
 	return r, nil
 }
 
@@ -163,6 +173,16 @@ func folders(dir string) []string {
 func (l *loader) exists(name string) bool {
 	info, err := fs.Stat(l.fsys, name)
 	return err == nil && info.Mode().IsRegular() || err != nil && l.refuses(name, err)
+}
+
+// isBlank reports whether a file can be read and has no text, which is recorded: it may be that it is being saved.
+func (l *loader) isBlank(name string) bool {
+	text, _, err := l.content(name)
+	if err != nil || strings.TrimSpace(text) != "" {
+		return false
+	}
+	l.files[name] = text
+	return true
 }
 
 // refuses reports whether an error means that something is there and cannot be read: it leads out of the root, or is not
@@ -222,10 +242,44 @@ func (l *loader) content(name string) (text string, size int, err error) {
 }
 
 // note returns a tag that says something of a file whose text is not shown.
-func note(tag plaintext.Tag, path, text string) string { return empty(tag, path, "note", text) }
+func (l *loader) note(tag plaintext.Tag, path, text string) string {
+	return l.spend(tag, path, empty(tag, path, "note", text))
+}
 
 // refused returns the tag of a file that is refused.
-func refused(tag plaintext.Tag, path, why string) string { return empty(tag, path, "refused", why) }
+func (l *loader) refused(tag plaintext.Tag, path, why string) string {
+	return l.spend(tag, path, empty(tag, path, "refused", why))
+}
+
+// spend returns a tag that stands for a file if there is room for it; beyond the limits one that says so, once.
+func (l *loader) spend(tag plaintext.Tag, path, text string) string {
+	if l.fits(text) {
+		l.take(text)
+		return text
+	}
+	l.cut = append(l.cut, path)
+	if l.full {
+		return ""
+	}
+	l.full, l.left = true, 0
+	return empty(tag, plaintext.OneLine(path, 60), "refused", beyond)
+}
+
+// beyond says that neither a file nor what follows it is shown.
+const beyond = "the limit of all instructions is reached"
+
+// fits reports whether there is room for a text as it is shown. No text has more tokens than bytes.
+func (l *loader) fits(text string) bool {
+	return len(text) <= l.left && (l.tokenizer == nil || len(text) <= l.tokens || l.tokenizer.CountText(text) <= l.tokens)
+}
+
+// take takes the room of a text that is shown.
+func (l *loader) take(text string) {
+	l.left -= len(text)
+	if l.tokenizer != nil {
+		l.tokens -= l.tokenizer.CountText(text)
+	}
+}
 
 // empty returns a tag without content, with the path of a file and another attribute.
 func empty(tag plaintext.Tag, path, name, value string) string {
@@ -236,40 +290,67 @@ func empty(tag plaintext.Tag, path, name, value string) string {
 func (l *loader) file(tag plaintext.Tag, name string, depth int) string {
 	switch {
 	case l.read >= maxFiles:
-		return refused(tag, name, fmt.Sprintf("%d files were read already", maxFiles))
-	case l.left <= 0:
-		return refused(tag, name, "the limit of all instructions is reached")
+		return l.refused(tag, name, fmt.Sprintf("%d files were read already", maxFiles))
+	case l.full:
+		l.cut = append(l.cut, name)
+		return ""
 	}
 	l.read++
 	text, size, err := l.content(name)
 	l.files[name] = text
 	if err != nil {
-		return refused(tag, name, err.Error())
+		return l.refused(tag, name, err.Error())
 	}
 	if strings.TrimSpace(text) == "" {
 		if tag == plaintext.InstructionsTag {
 			return ""
 		}
-		return note(tag, name, "the file is empty")
+		return l.note(tag, name, "the file is empty")
 	}
 	if first, known := l.contents[text]; known {
 		if tag == plaintext.InstructionsTag {
 			return ""
 		}
-		return note(tag, name, "the same as "+first)
+		return l.note(tag, name, "the same as "+first)
 	}
 	l.contents[text] = name
-	attributes := []string{"path", name}
-	if limit := min(l.maxFile, l.left); len(text) > limit || size > l.maxFile {
-		text = cut(text, min(limit, len(text)))
-		attributes = append(attributes, "shown", fmt.Sprintf("the first %d bytes of %d", len(text), size))
+	whole := tag.Holding("", "path", name, "shown", fmt.Sprintf(shownOf, size, size)) + "\n"
+	if !l.fits(whole) {
+		return l.spend(tag, name, whole)
 	}
-	l.left -= len(text)
+	l.take(whole)
+	attributes := []string{"path", name}
+	if part := l.part(text); len(part) < len(text) || size > l.maxFile {
+		if text = part; text == "" {
+			l.left = 0
+			return l.spend(tag, name, whole)
+		}
+		attributes = append(attributes, "shown", fmt.Sprintf(shownOf, len(text), size))
+		l.cut = append(l.cut, name)
+	}
+	l.take(asData(text))
 	return tag.Holding(l.expand(text, name, depth), attributes...)
+}
+
+const shownOf = "the first %d bytes of %d"
+
+// part returns as much of the beginning of a text as there is room for.
+func (l *loader) part(text string) string {
+	within := func(n int) bool {
+		shown := asData(cut(text, n))
+		return len(shown) <= l.maxFile && l.fits(shown)
+	}
+	if len(text) <= l.maxFile && within(len(text)) {
+		return text
+	}
+	return cut(text, max(0, kept.MostThat(1, min(len(text), l.maxFile), within)))
 }
 
 // cut returns the lines that are whole in the first limit bytes of a text; of a single line, the characters.
 func cut(text string, limit int) string {
+	if limit == len(text) {
+		return text
+	}
 	text = text[:limit]
 	if end := strings.LastIndexByte(text, '\n'); end > 0 {
 		return text[:end+1]
@@ -323,17 +404,17 @@ func (l *loader) imported(ref, in string, depth int) string {
 	case len(ref) > maxPath, l.lookedUp > maxLookUps+1:
 		return ""
 	case l.lookedUp > maxLookUps:
-		return refused(plaintext.ImportedTag, ref, fmt.Sprintf("%d paths were looked up already; this and all others are not", maxLookUps))
+		return l.refused(plaintext.ImportedTag, ref, fmt.Sprintf("%d paths were looked up already; this and all others are not", maxLookUps))
 	case ref[0] == '/', ref[0] == '~', windowsPath.MatchString(ref):
-		return refused(plaintext.ImportedTag, ref, "only paths relative to the file are imported")
+		return l.refused(plaintext.ImportedTag, ref, "only paths relative to the file are imported")
 	}
 	name := ""
 	for tried := ref; name == ""; {
 		at := path.Join(path.Dir(in), tried)
 		if at == ".." || strings.HasPrefix(at, "../") {
-			return refused(plaintext.ImportedTag, ref, "it leads out of the root folder")
+			return l.refused(plaintext.ImportedTag, ref, "it leads out of the root folder")
 		}
-		if fs.ValidPath(at) && l.exists(at) {
+		if fs.ValidPath(at) && importable(at) && l.exists(at) {
 			name = at
 			break
 		}
@@ -345,12 +426,20 @@ func (l *loader) imported(ref, in string, depth int) string {
 	}
 	switch {
 	case l.own[name]:
-		return note(plaintext.ImportedTag, name, "the file is shown on its own")
+		return l.note(plaintext.ImportedTag, name, "the file is shown on its own")
 	case depth > maxDepth:
-		return refused(plaintext.ImportedTag, name, fmt.Sprintf("imports are at most %d deep", maxDepth))
+		return l.refused(plaintext.ImportedTag, name, fmt.Sprintf("imports are at most %d deep", maxDepth))
 	}
 	if _, read := l.files[name]; read {
-		return note(plaintext.ImportedTag, name, "the file is shown elsewhere in these instructions")
+		return l.note(plaintext.ImportedTag, name, "the file is shown elsewhere in these instructions")
 	}
 	return l.file(plaintext.ImportedTag, name, depth)
+}
+
+// importable reports whether a path may be one of instructions: no part of it is .git, and with a part that begins with a
+// dot, such as .env, it ends as Markdown or text does.
+func importable(name string) bool {
+	parts := strings.Split(strings.ToLower(name), "/")
+	return !slices.Contains(parts, ".git") && (slices.Contains([]string{".md", ".mdc", ".markdown", ".txt"}, path.Ext(strings.ToLower(name))) ||
+		!slices.ContainsFunc(parts, func(part string) bool { return part[0] == '.' }))
 }
