@@ -201,28 +201,71 @@ func valid(name string) bool {
 	return n > 0 && n <= mostName && !strings.HasPrefix(name, "-") && !strings.HasSuffix(name, "-") && !strings.Contains(name, "--")
 }
 
-// plain matches a line of front matter with a value that is not in quotes.
-var plain = regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z-]*):[ \t]+([^\s"'|>\[{&*!#].*)$`)
+// fieldLine matches the first line of a field of front matter.
+var fieldLine = regexp.MustCompile(`(?m)^([A-Za-z][\w-]*):(?:[ \t]+|\r?$)`)
 
-// parse reads front matter. Values with a colon, which YAML does not allow without quotes, are read as they stand.
-func (f *found) parse(file, head string) (matter map[string]any, err error) {
-	defer func() { // whatever a parser makes of hostile text, it is that skill's mistake
-		if p := recover(); p != nil {
-			err = fmt.Errorf("its front matter cannot be read: %v", p)
-		}
-	}()
-	if err = yaml.Unmarshal([]byte(head), &matter); err == nil {
+// mostFields is how many fields of front matter are read.
+const mostFields = 100
+
+// parse reads front matter. What is not YAML as a whole, as by a colon in a value, is read field by field, with a note.
+func (f *found) parse(file, head string) (map[string]any, error) {
+	matter, err := decode(head)
+	if err == nil {
 		return matter, nil
 	}
-	quoted := plain.ReplaceAllStringFunc(head, func(line string) string {
-		parts := plain.FindStringSubmatch(line)
-		return parts[1] + ": '" + strings.ReplaceAll(strings.TrimSpace(parts[2]), "'", "''") + "'"
-	})
-	if yaml.Unmarshal([]byte(quoted), &matter) != nil {
+	fields, matter := fieldLine.FindAllStringSubmatchIndex(head, mostFields), map[string]any{}
+	for i, at := range fields {
+		end := len(head)
+		if i+1 < len(fields) {
+			end = fields[i+1][0]
+		}
+		name := head[at[2]:at[3]]
+		if field, err := decode(head[at[0]:end]); err == nil {
+			matter[name] = field[name]
+		} else {
+			matter[name] = strings.Join(strings.Fields(head[at[1]:end]), " ")
+		}
+	}
+	if len(fields) == 0 {
 		return nil, fmt.Errorf("its front matter is not YAML: %s", plaintext.OneLine(err.Error(), 300))
 	}
-	f.note(file, "front matter: put values with a colon in quotes")
+	f.note(file, "its front matter is not YAML, and was read field by field: put values with a colon or brackets in quotes: %s", plaintext.OneLine(err.Error(), 300))
 	return matter, nil
+}
+
+// decode reads YAML. Whatever the parser makes of hostile text, it is that text's mistake.
+func decode(text string) (matter map[string]any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it cannot be read: %v", p)
+		}
+	}()
+	var node yaml.Node
+	if err = yaml.Unmarshal([]byte(text), &node); err == nil {
+		err = unlike(&node)
+	}
+	if err == nil {
+		err = node.Decode(&matter)
+	}
+	return matter, err
+}
+
+// unlike returns an error if fields have the same name or are too many: the parser's decoder compares each with each, and has an error
+// for each pair.
+func unlike(node *yaml.Node) error {
+	names := map[string]bool{}
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 {
+			if names[child.Value] || len(names) == mostFields {
+				return fmt.Errorf("line %d: a field is there twice, or is one of more than %d", child.Line, mostFields)
+			}
+			names[child.Value] = true
+		}
+		if err := unlike(child); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cutMatter divides a text into its front matter and what follows.
