@@ -1,5 +1,5 @@
-// Package refusal classifies errors of models by what they say about the size of a request, and reads the sizes that they
-// state.
+// Package refusal classifies errors of models by what they say about a request, its size or what it holds, and reads the
+// sizes that they state.
 package refusal
 
 import (
@@ -13,27 +13,43 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Kind says what an error of a model says about the size of a request.
+// Kind says what an error of a model says about a request.
 type Kind int
 
 // The kinds.
 const (
-	None   Kind = iota // not about the size
-	Tokens             // larger than the context window, or HTTP 413 without words
-	Body               // too many bytes, an image too large, or refused by a proxy: not a limit in tokens
-	Opaque             // HTTP 400 without words: it may be the size
+	None    Kind = iota // nothing that a smaller or another request would answer
+	Tokens              // larger than the context window, or HTTP 413 without words
+	Body                // too many bytes, an image too large, or refused by a proxy: not a limit in tokens
+	Opaque              // HTTP 400 without words, or with words that may mean the size
+	Output              // more output asked for than the model gives
+	Content             // something that it holds: a picture, a document, encrypted thinking
+	Filter              // its words
+	Dropped             // the connection was closed without an answer, as some do when a body is too large
 )
 
-// Refusal is what an error says about the size of a request. The sizes are in tokens as the provider counts them, and
-// only set if Kind is Tokens. A size that the error does not state is 0. If a provider states only the sum of input and
-// answer, Tokens is that sum.
+// Held is what the words of a refusal name of what the request holds.
+type Held int
+
+// What words name. The zero value is nothing.
+const (
+	HeldUnknown  Held = iota
+	HeldMedia         // a picture or a document
+	HeldThinking      // encrypted or signed thinking
+)
+
+// Refusal is what an error says about a request. A size that the error does not state is 0. If a provider states only the
+// sum of input and answer, Tokens is that sum.
 type Refusal struct {
 	Kind Kind
-	// Limit is the context window, Tokens the size of the request's input.
+	// Limit is the context window, or of Output the most tokens of an answer, Tokens the size of the request's input, all
+	// as the provider counts them.
 	Limit, Tokens int
+	// Held is what the words name of a request that is refused for what it holds, or for its bytes.
+	Held Held
 }
 
-// Of returns what err says about the size of a request.
+// Of returns what err says about a request.
 //
 // A [*chat.ContextLimitError] anywhere in the chain is Tokens, and sizes that it does not have are read from the text of
 // its Err; if it has none and the text is about the body, it is Body. Without one, a [*chat.TransientError] is None.
@@ -45,7 +61,8 @@ type Refusal struct {
 // Any other error is Tokens if its text is one with which a provider, a gateway or a local server is known to refuse
 // requests that are larger than the context window; Body if its text is about bytes, images or a proxy; Opaque if its
 // status, or the status in its text, is 400 and its text says nothing else. Rate limits, quotas and limits of the output
-// are None.
+// are None. An error is Output, Content or Filter only with status 400, 422 or none, and Opaque too if its text looks like
+// one about the size, though no known server has it ([looksTooLarge]). A closed connection is Dropped in any case.
 func Of(err error) Refusal {
 	if err == nil {
 		return Refusal{}
@@ -55,7 +72,7 @@ func Of(err error) Refusal {
 		if over.Err != nil {
 			text := said(over.Err)
 			if over.Limit <= 0 && over.Tokens <= 0 && !namesTokens(text) && ofBody(text, http.StatusRequestEntityTooLarge) {
-				return Refusal{Kind: Body}
+				return Refusal{Kind: Body, Held: heldOf(text)}
 			}
 			r = tooLarge(text)
 		}
@@ -67,14 +84,17 @@ func Of(err error) Refusal {
 		}
 		return r
 	}
+	text, status := said(err), Status(err)
+	if status == 0 && droppedText.MatchString(text) {
+		return Refusal{Kind: Dropped}
+	}
 	if _, ok := errors.AsType[*chat.TransientError](err); ok {
 		return Refusal{}
 	}
-	text, status := said(err), Status(err)
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
 		if !namesTokens(text) && ofBody(text, status) {
-			return Refusal{Kind: Body}
+			return Refusal{Kind: Body, Held: heldOf(text)}
 		}
 		return tooLarge(text)
 	case neverRefusals[status], rateText.MatchString(text):
@@ -87,10 +107,22 @@ func Of(err error) Refusal {
 	case refusalText.MatchString(text):
 		return tooLarge(text)
 	case ofBody(text, status):
-		return Refusal{Kind: Body}
+		return Refusal{Kind: Body, Held: heldOf(text)}
 	case entityText.MatchString(text):
 		return tooLarge(text)
 	case saysNothing(text, status):
+		return Refusal{Kind: Opaque}
+	case status != 0 && status != http.StatusBadRequest && status != http.StatusUnprocessableEntity:
+		return Refusal{}
+	case outputText.MatchString(text):
+		if limit := first(outputLimits, text); limit > 0 {
+			return Refusal{Kind: Output, Limit: limit}
+		}
+	case filterText.MatchString(text) && !pageText.MatchString(text):
+		return Refusal{Kind: Filter}
+	case heldOf(text) != HeldUnknown && !parameterText.MatchString(text):
+		return Refusal{Kind: Content, Held: heldOf(text)}
+	case looksTooLarge(text):
 		return Refusal{Kind: Opaque}
 	}
 	return Refusal{}
@@ -368,12 +400,7 @@ func tooLarge(text string) Refusal {
 	if rateText.MatchString(text) {
 		return named
 	}
-	for _, p := range limitPatterns {
-		if m := p.FindStringSubmatch(text); m != nil {
-			named.Limit = tokenCount(m[len(m)-1])
-			break
-		}
-	}
+	named.Limit = first(limitPatterns, text)
 	for _, p := range tokensPatterns {
 		if m := p.FindStringSubmatch(text); m != nil {
 			for _, part := range m[1:] {
@@ -383,6 +410,16 @@ func tooLarge(text string) Refusal {
 		}
 	}
 	return named
+}
+
+// first returns the last number of the first pattern that matches, 0 if none does.
+func first(patterns []*regexp.Regexp, text string) int {
+	for _, p := range patterns {
+		if m := p.FindStringSubmatch(text); m != nil {
+			return tokenCount(m[len(m)-1])
+		}
+	}
+	return 0
 }
 
 // tokenCount returns the number in s, and 0 if it is too small or too large for a context window.

@@ -323,7 +323,8 @@ func TestRefusalsForBytesImagesOrByAProxyAreOfTheBody(t *testing.T) {
 			require.True(t, strings.HasPrefix(r.source, "https://"), r.source)
 			for _, err := range r.errs() {
 				for _, err := range []error{err, &chat.ContextLimitError{Err: err}, &chat.AnswerError{Err: err}} {
-					require.Equal(t, refusal.Refusal{Kind: refusal.Body}, refusal.Of(err), "%v", err)
+					got := refusal.Of(err)
+					require.Equal(t, refusal.Refusal{Kind: refusal.Body, Held: got.Held}, got, "%v", err)
 				}
 				require.Equal(t, refusal.Refusal{}, refusal.Of(&chat.TransientError{Err: err}))
 				sized := &chat.ContextLimitError{Limit: 8192, Err: err}
@@ -370,7 +371,7 @@ func TestErrorsOfStatus400WithOtherWordsAreNotAboutTheSize(t *testing.T) {
 	for _, said := range []string{
 		"Unknown parameter: 'foo'.", "Invalid model", "model not found", "max_tokens must be at least 1", "Invalid request body: max_tokens is too large",
 		`POST "https://api.example.com/v1": 400 Bad Request {"type":"error","error":{"type":"authentication_error","message":"Bad request"}}`,
-		"Could not process image", "Unsupported image format: image/tiff", "messages: at least one message is required",
+		"messages: at least one message is required",
 		`{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"Param Incorrect: messages[2] must contain a part"}}}`,
 		"Your request was rejected by Cloudflare Workers AI: tools are not supported",
 	} {
@@ -391,7 +392,7 @@ func TestAPageOrTheNameOfAProxyIsOfTheBodyOnlyWithStatus413Or400(t *testing.T) {
 			require.Equal(t, refusal.None, refusal.Of(&statusError{page, status}).Kind)
 			require.Equal(t, refusal.None, refusal.Of(errors.New(page)).Kind)
 		}
-		require.Equal(t, refusal.None, refusal.Of(errors.New(server+": connection reset")).Kind)
+		require.Equal(t, refusal.Dropped, refusal.Of(errors.New(server+": connection reset")).Kind)
 		url := &statusError{`POST "https://` + server + `.example.com/413": 413 Request Entity Too Large`, http.StatusRequestEntityTooLarge}
 		require.Equal(t, refusal.Tokens, refusal.Of(url).Kind, "the URL is not what the server says")
 	}
@@ -451,10 +452,71 @@ func TestRatesQuotasAndLimitsOfTheAnswerAreNotRefusalsOfTooLargeRequests(t *test
 		t.Run(r.name(i), func(t *testing.T) {
 			require.True(t, strings.HasPrefix(r.source, "https://"), r.source)
 			for _, err := range r.errs() {
-				require.Equal(t, refusal.Refusal{}, refusal.Of(err), "%v", err)
+				got := refusal.Of(err)
+				if got.Kind == refusal.Output {
+					require.Positive(t, got.Limit, "%v", err)
+					got = refusal.Refusal{}
+				}
+				require.Equal(t, refusal.Refusal{}, got, "%v", err)
 			}
 		})
 	}
+}
+
+func TestMostWordingsOfTheListAreFoundByTheRuleAlone(t *testing.T) {
+	found, all := 0, 0
+	for i, r := range tooLarge {
+		if r.status == http.StatusRequestEntityTooLarge { // the status decides
+			continue
+		}
+		if all++; refusal.LooksTooLarge(r.said) {
+			found++
+		} else {
+			t.Logf("not found: %s: %s", r.name(i), r.said)
+		}
+	}
+	require.GreaterOrEqual(t, 100*found, 85*all, "%d of %d", found, all)
+	for i, r := range notTooLarge {
+		require.NotEqual(t, refusal.Opaque, refusal.Of(errors.New(r.said)).Kind, r.name(i))
+	}
+	for _, said := range []string{
+		"Cannot truncate prompt with n_keep (23783) >= n_ctx (4096)",
+		"Prompt length 9000 is greater than max_seq_len 8192",
+		"Der Kontext ist zu lang: 9000 von 8192",
+		"Le contexte dépasse 8192 jetons",
+		"输入过长:9000 超过 8192",
+		"コンテキストが長すぎます",
+		"Слишком много токенов: 9000",
+	} {
+		require.Contains(t, []refusal.Kind{refusal.Tokens, refusal.Opaque}, refusal.Of(&statusError{said, http.StatusBadRequest}).Kind, said)
+	}
+}
+
+func TestWhatARequestHoldsIsReadFromTheWords(t *testing.T) {
+	for _, c := range []struct {
+		said string
+		want refusal.Refusal
+	}{
+		{"Could not process image", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldMedia}},
+		{"Unsupported image format: image/tiff", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldMedia}},
+		{"messages.3.content.1.image.source.base64: image exceeds 5 MB maximum: 8259148 bytes > 5242880 bytes", refusal.Refusal{Kind: refusal.Body, Held: refusal.HeldMedia}},
+		{"The document could not be read: the PDF is password protected, so we cannot process the PDF", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldMedia}},
+		{"The encrypted content gAAA could not be verified. (invalid_encrypted_content)", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldThinking}},
+		{"messages.1.content.0: Invalid `signature` in `thinking` block", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldThinking}},
+		{"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", refusal.Refusal{Kind: refusal.Filter}},
+		{"Input data may contain inappropriate content. (data_inspection_failed)", refusal.Refusal{Kind: refusal.Filter}},
+		{"max_tokens: 8000 > 2048, which is the maximum allowed number of output tokens for m", refusal.Refusal{Kind: refusal.Output, Limit: 2048}},
+		{"max_tokens is too large: 8192. This model supports at most 4096 completion tokens, whereas you provided 8192.", refusal.Refusal{Kind: refusal.Output, Limit: 4096}},
+		{"Unknown parameter: 'input[0].image'", refusal.Refusal{}},
+		{"Invalid API key for image input", refusal.Refusal{}},
+	} {
+		require.Equal(t, c.want, refusal.Of(&statusError{c.said, http.StatusBadRequest}), c.said)
+		require.Equal(t, refusal.Refusal{}, refusal.Of(&statusError{c.said, http.StatusUnauthorized}), c.said)
+	}
+	for _, said := range []string{`Post "https://api.example.com/v1": EOF`, "read tcp 10.0.0.1: connection reset by peer", "unexpected EOF", "write: broken pipe"} {
+		require.Equal(t, refusal.Dropped, refusal.Of(&chat.TransientError{Err: errors.New(said)}).Kind, said)
+	}
+	require.Equal(t, refusal.None, refusal.Of(&chat.TransientError{Err: errors.New("overloaded")}).Kind)
 }
 
 func TestTransientErrorsDoNotCountWithoutAContextLimitErrorInside(t *testing.T) {
@@ -549,5 +611,5 @@ func TestSizesAreReadInEveryFormAndTakenIfAModelCouldHaveThem(t *testing.T) {
 func TestNilAndOtherLimitsAreNotRefusals(t *testing.T) {
 	require.Equal(t, refusal.Refusal{}, refusal.Of(nil))
 	require.Equal(t, refusal.Refusal{}, refusal.Of(errors.New("usage exceeds the limit of 1,000 requests per day")))
-	require.Equal(t, refusal.Refusal{}, refusal.Of(errors.New("max_tokens: 70000 exceeds the limit of 64000 output tokens")))
+	require.Equal(t, refusal.Refusal{Kind: refusal.Output, Limit: 64000}, refusal.Of(errors.New("max_tokens: 70000 exceeds the limit of 64000 output tokens")))
 }
