@@ -78,6 +78,7 @@ type sent struct {
 	result     *render.Result
 	measuredAt time.Time
 	tokens     int    // with its tools
+	bytes      int    // of the request's body, about
 	newest     string // the newest entry that it showed
 	leaf       string // the session's leaf then
 	refused    int    // tokens of a prompt that the model refused without words, if this one is smaller for that
@@ -439,7 +440,7 @@ func outcomeOf(placed bool) policy.Outcome {
 func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Result {
 	if !w.afterTurn && !w.alone {
 		w.c.inner.mu.Lock()
-		w.c.inner.sent = sent{result: s.Result, measuredAt: s.Time, tokens: s.Result.Tokens + s.Size.Tools, newest: s.View.Newest(), leaf: s.View.Leaf()}
+		w.c.inner.sent = sent{result: s.Result, measuredAt: s.Time, tokens: s.Result.Tokens + s.Size.Tools, bytes: s.Bytes(w.target), newest: s.View.Newest(), leaf: s.View.Leaf()}
 		w.c.inner.mu.Unlock()
 		if s.Broken != (event.CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {
 			w.c.emit(ctx, event.Event{Kind: event.CacheBroken, Reason: s.Occasion, Why: s.Broken.Why(), Break: s.Broken})
@@ -576,7 +577,7 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	u := entry.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
 	c.inner.mu.Lock()
 	if c.inner.sent.result == result {
-		u.Refused = c.inner.sent.refused
+		u.Refused, u.Bytes = c.inner.sent.refused, c.inner.sent.bytes
 	}
 	c.inner.mu.Unlock()
 	if tools, err := guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (int, error) { return plan.ToolTokens(target), nil }); err == nil {

@@ -178,6 +178,8 @@ func TestUsageOfARequestHoldsOurOwnCountOfIt(t *testing.T) {
 	r, err := d.Render(t.Context(), prompt(d.Session))
 	require.NoError(t, err)
 	u := d.Usage(r, chat.Response{Usage: chat.Usage{Input: 77, Output: 5}}, "e9")
+	require.Positive(t, u.Bytes)
+	u.Bytes = 0
 	require.Equal(t, entry.Usage{Of: "e9", Model: "m", Usage: chat.Usage{Input: 77, Output: 5}, Counted: r.Tokens + quarter{}.CountTools(d.Target.Tools)}, u)
 }
 

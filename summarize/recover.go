@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/provider/refusal"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -39,31 +39,45 @@ func ContextLimit(err error) (TooLarge, bool) {
 	return TooLarge{said.Limit, said.Tokens}, said.Kind == refusal.Tokens
 }
 
-// RecoveryError reports that a request that the provider refused as too large could not be made to fit.
+// RecoveryError reports that a request that the provider refused could not be made acceptable.
 type RecoveryError struct {
 	// Refused is the provider's error.
 	Refused error
-	// Attempts is how many attempts were made.
+	// Attempts is how many attempts were made, and Tried what they changed.
 	Attempts int
+	Tried    []string
+	// Entry is the id of the message that a filter refuses, "" in other cases. Later requests to the model have a line in
+	// its place.
+	Entry string
 	// Err says why there is no other attempt.
 	Err error
 }
 
 func (e *RecoveryError) Error() string {
-	return fmt.Sprintf("summarize: context overflow recovery failed after %d attempts: %v (the provider said: %v)", e.Attempts, failure.Unprefixed(e.Err), e.Refused)
+	tried := ""
+	if len(e.Tried) > 0 {
+		tried = " (" + strings.Join(e.Tried, "; ") + ")"
+	}
+	return fmt.Sprintf("summarize: context overflow recovery failed after %d attempts%s: %v (the provider said: %v)", e.Attempts, tried, failure.Unprefixed(e.Err), e.Refused)
 }
 
 // Unwrap returns both errors.
 func (e *RecoveryError) Unwrap() []error { return []error{e.Err, e.Refused} }
 
-var errStillTooLarge = errors.New("it is still too large")
+var (
+	errStillTooLarge = errors.New("it is still too large")
+	errStillRefused  = errors.New("it is still refused")
+	errFiltered      = errors.New("the provider's filter refuses what was said last. Later requests have a line in its place: say it in other words, or go back to before it")
+	errFilteredOlder = errors.New("the provider's filter refuses something that was said earlier: go back to before it, compact the session, or ask another model")
+)
 
-// Recoverable reports whether [Compactor.Recover] may answer an error of a model with a smaller prompt: the error says that
-// the request is too large ([ContextLimit]), that its body or an image is, or it is an HTTP status 400 without words.
+// Recoverable reports whether [Compactor.Recover] may answer an error of a model with another prompt: the error says that
+// the request is too large ([ContextLimit]), that its body is, that more output was asked for than the model gives, that
+// something is refused that the request holds, or nothing at all (HTTP status 400 without words, a closed connection).
 func Recoverable(err error) bool { return refusal.Of(err).Kind != refusal.None }
 
-// mostResorts is how often a refused request is made smaller without a compaction.
-const mostResorts = 6
+// How often a refused request is made smaller without a compaction: if it has too many tokens, and otherwise.
+const mostResorts, mostTries = 6, 3
 
 // Recover answers a request that the agent's model refused as too large with a smaller prompt to send instead, under any
 // policy. It records the refusal in the session; [entry.Memory] says what is learnt from it, and for how long.
@@ -75,10 +89,20 @@ const mostResorts = 6
 //   - Otherwise, or if that does not help, history is left out of the prompt, as the policy's last resort does or else the
 //     oldest first: down to the limit that was named, or half of the size with each refusal. Nothing is compacted.
 //
-// If the error says that the body or an image is too large, or it is an HTTP status 400 without words, for a prompt of
-// more than half of the budget, one smaller prompt is returned, and nothing is recorded; after a status 400 without words
-// only if the prompt is larger than any that the model accepted, and [Compactor.Usage] then records that a smaller one
-// was. [Recoverable] lists these errors. Any other error is returned as it is.
+// A refusal for something else is answered by what can be changed:
+//
+//   - More output asked for than the model gives: [Compactor.MaxOutput] says how much from now on.
+//   - Too many bytes: a prompt of half of the bytes, without its oldest pictures first. The limit is remembered as one in
+//     tokens is. A closed connection counts if no request as large was accepted ([Compactor.Oversized]).
+//   - A picture, a document, thinking that cannot be read, or no words: a prompt without all that may be the cause, and which
+//     no model answered yet; then without all of it, at half of the size. Of what was left out one thing comes back with each
+//     accepted request, and what is refused then is the cause: lines stay in its place in requests to this model, and an
+//     event says so ([event.Withheld]).
+//   - A filter: the newest message gets a line in its place from the next step on, and the error names it.
+//   - Words that may mean the size, or none, and nothing that may be the cause: one prompt of half of the size, if the request
+//     is larger than any that the model accepted. [Compactor.Usage] then records that a smaller one was.
+//
+// [Recoverable] lists these errors. Any other error is returned as it is.
 //
 // If the application appended an assistant's message for the failure, failed is its entry's id, and the message leaves
 // the view; otherwise failed is "". If nothing helps, the error is a [*RecoveryError].
@@ -105,9 +129,9 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if err != nil {
 		return nil, err
 	}
-	counted := c.sentSize(before)
+	counted, bytes := c.sentSize(before)
 	if large.Kind != refusal.Tokens {
-		return w.unexplained(ctx, before, counted, large.Kind == refusal.Opaque, refused)
+		return w.changed(ctx, before, counted, bytes, large, refused)
 	}
 	r := entry.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
 	if err := c.journal().Refused(ctx, r); err != nil {
@@ -140,15 +164,16 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	return result, nil
 }
 
-// sentSize returns our count of the request that was refused, with its tools: of the last prompt, or of one measured now
-// if another compactor rendered the request.
-func (c *Compactor) sentSize(now *plan.Rendered) int {
+// sentSize returns our count of the request that was refused, with its tools, in tokens and in bytes: of the last prompt, or
+// of one measured now if another compactor rendered the request.
+func (c *Compactor) sentSize(now *plan.Rendered) (tokens, bytes int) {
 	c.inner.mu.Lock()
-	defer c.inner.mu.Unlock()
-	if c.inner.sent.tokens > 0 && c.inner.sent.newest == now.View.Newest() {
-		return c.inner.sent.tokens
+	sent := c.inner.sent
+	c.inner.mu.Unlock()
+	if sent.tokens > 0 && sent.newest == now.View.Newest() {
+		return sent.tokens, sent.bytes
 	}
-	return now.PromptTokens() + now.Size.Tools
+	return now.PromptTokens() + now.Size.Tools, now.Bytes(c.Current())
 }
 
 // resized returns the prompt within the budget as it is now, without a compaction.
@@ -160,15 +185,13 @@ func (w *walker) resized(ctx context.Context) (*render.Result, error) {
 	return w.finish(ctx, s, s.Failure())
 }
 
-// unexplained returns a prompt of half of the budget, if the refused one was larger, and refused itself otherwise. An
-// opaque refusal must also be of a prompt that is larger than any that the model accepted.
-func (w *walker) unexplained(ctx context.Context, before *plan.Rendered, counted int, opaque bool, refused error) (*render.Result, error) {
-	l, err := w.c.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	w.most = clamp.Sum(before.Size.Nominal, before.Size.Tools) / 2
-	if counted <= w.most || opaque && counted <= l.Of(w.target.Name).Counted {
+// unexplained returns a prompt of half of the size, if the refused one is larger than any that the model accepted, and
+// refused itself otherwise.
+func (w *walker) unexplained(ctx context.Context, before *plan.Rendered, counted int, accepted int, refused error) (*render.Result, error) {
+	w.c.inner.mu.Lock()
+	again := w.c.inner.sent.refused > 0
+	w.c.inner.mu.Unlock()
+	if w.most = counted / 2; w.most == 0 || counted <= accepted || again {
 		return nil, refused
 	}
 	result, err := w.resized(ctx)
@@ -178,11 +201,9 @@ func (w *walker) unexplained(ctx context.Context, before *plan.Rendered, counted
 	if err != nil || result.Tokens+before.Size.Tools >= counted {
 		return nil, refused
 	}
-	if opaque {
-		w.c.inner.mu.Lock()
-		w.c.inner.sent.refused = counted
-		w.c.inner.mu.Unlock()
-	}
+	w.c.inner.mu.Lock()
+	w.c.inner.sent.refused = counted
+	w.c.inner.mu.Unlock()
 	return result, nil
 }
 

@@ -37,6 +37,8 @@ type Retained struct {
 	Preambles map[string]Ref `json:"preambles,omitempty"`
 	// Models holds what was learnt of the newest 64 models ([Memory]).
 	Models []Learnt `json:"models,omitempty"`
+	// Held is what requests leave out, the newest [MaxHeld] ([Memory]).
+	Held []Held `json:"held,omitempty"`
 }
 
 // Ref refers to an entry.
@@ -264,6 +266,8 @@ type Usage struct {
 	// Refused is our own count of a larger request that the model refused before this one, without saying that it was
 	// too large; 0 if it refused none.
 	Refused int `json:"refused,omitempty"`
+	// Bytes is our own count of the bytes of the same request's body, 0 if it is not known.
+	Bytes int `json:"bytes,omitempty"`
 	// Cost in US dollars, 0 if it is not known.
 	Cost float64 `json:"cost,omitempty"`
 	// Sent identifies the request, so that the next one can be compared with it.

@@ -19,6 +19,12 @@ type Learnt struct {
 	// nothing of the other.
 	Agent     Fact `json:"agent,omitzero"`
 	Summaries Fact `json:"summaries,omitzero"`
+	// Bytes is the limit of a request's body, in bytes, and Body the largest that was accepted, both by our count. Output is the
+	// limit of the tokens of an answer. Refused counts the refusals in a row of requests for what they hold.
+	Bytes   Fact `json:"bytes,omitzero"`
+	Body    int  `json:"body,omitempty"`
+	Output  Fact `json:"output,omitzero"`
+	Refused Fact `json:"refused,omitzero"`
 	// Failed is the failure of compactions of this model's prompts, and Unusable that of answers that could not be used as
 	// a summary.
 	Failed   Fact `json:"failed,omitzero"`
@@ -139,6 +145,23 @@ func (f *Fact) fits(counted int) {
 // Refuse records a refusal.
 func (l *Learnt) Refuse(r Refusal) {
 	named := 0
+	switch r.Unit {
+	case UnitBytes: // whatever the limit counts, half of what was refused is tried
+		switch f := &l.Bytes; {
+		case f.Tokens == 0:
+			f.Tokens = r.Counted
+		case f.Left == 0 && r.Counted > f.Tokens+f.Tokens/2: // it was let go, and the history has grown
+			f.Tries++
+		}
+		l.Bytes.refuse(max(1, r.Counted), 0)
+		return
+	case UnitOutput:
+		l.Output.refuse(max(1, r.Counted), r.Limit)
+		return
+	case UnitHeld:
+		l.Refused.Attempts++
+		return
+	}
 	if r.Limit > l.Accepted {
 		named = l.ours(r)
 	}
@@ -181,6 +204,14 @@ func (l *Learnt) accept(input, counted int) {
 	if input > l.Accepted {
 		l.Accepted, l.Counted = input, counted
 	}
+}
+
+// MaxOutput returns how many tokens of an answer to ask for, given the nominal number; 0 for no limit.
+func (l Learnt) MaxOutput(nominal int) int {
+	if f := l.Output; f.Left > 0 && (nominal == 0 || f.Tokens < nominal) {
+		return f.Tokens
+	}
+	return nominal
 }
 
 // attempted ends the refusals in a row of an attempt to compact.

@@ -7,24 +7,29 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Memory is what a session remembers of bad moments: requests that were refused as too large, and compactions that
-// failed. It says whether and when to try again, and with how much. It is read from the entries of a path, and a
+// Memory is what a session remembers of bad moments: requests that were refused, for their size or for what they hold, and
+// compactions that failed. It says whether and when to try again, and with how much. It is read from the entries of a path, and a
 // compaction retains what it would hide ([Retained].Models), so every process that opens the session has the same
 // memory. Each is a [Fact] of one model, which holds for 2^Tries accepted requests of it and ends sooner by evidence:
 //
 //	fact              from                     says                                        ends
 //	Learnt.Agent      Refusal, Usage.Refused   the budget is nine tenths of Tokens         with an accepted request of its size
 //	Learnt.Summaries  Refusal                  the same for requests for summaries         as above
+//	Learnt.Bytes      Refusal                  the same for the bytes of a body            as above
+//	Learnt.Output     Refusal                  the most tokens of an answer                after 2^Tries accepted requests
 //	Learnt.Failed     PlanEnd                  compaction pauses, for 10 requests at most  at the next compaction
 //	Learnt.Unusable   PlanEnd                  compaction pauses                           with a new turn (the first three times),
 //	                                                                                       a tenth more tokens, or a compaction
 //
-// A pause also has a longest time, which the caller of [Memory.Pause] knows. Three things more are remembered:
+// A pause also has a longest time, which the caller of [Memory.Pause] knows. [Held] says what requests leave out; it comes back
+// with accepted requests, one thing with each, and stays away only if it is refused again. Three things more are remembered:
 // Fact.Attempts, how small the next attempt is, until anything is said; Learnt.Accepted, which says what numbers are
 // believed and bounds nothing; and TurnFailed, until the user says something.
 type Memory struct {
 	// Models holds what was learnt of models, the one that was heard of last at the end; at most [MaxModels].
 	Models []Learnt
+	// Held is what requests leave out because servers refuse it, or may; at most [MaxHeld].
+	Held []Held
 	// TurnFailed reports that a compaction failed for which a prompt of this turn waited.
 	TurnFailed bool
 
@@ -62,15 +67,20 @@ func (m *Memory) Add(e Entry) {
 			}
 			l.accept(b.Size(), b.Counted)
 			l.Agent.fits(b.Counted)
+			l.Body = max(l.Body, b.Bytes)
+			l.Bytes.fits(b.Bytes)
 		})
 	case Refusal:
 		m.change(b.Model, func(l *Learnt) { l.Refuse(b) })
+		if b.Unit == UnitHeld {
+			m.hold(b.Model, b.Held)
+		}
 	case Plan:
 		m.plan, m.answered = Plan{Model: b.Model, Used: b.Used, Background: b.Background}, false
 	case PlanEnd:
 		m.ended(b, e.Time)
 	case Compaction:
-		*m = Memory{Models: m.Models}
+		*m = Memory{Models: m.Models, Held: m.Held}
 		m.each(func(l *Learnt) {
 			l.attempted()
 			l.Failed, l.Unusable = Fact{}, Fact{}
@@ -89,9 +99,17 @@ func (m *Memory) said(message chat.Message) {
 		m.TurnFailed = false
 	}
 	named := by != "" && slices.ContainsFunc(m.Models, func(l Learnt) bool { return l.Model == by })
+	if role == chat.RoleAssistant {
+		m.comeBack(func(model string) bool { return !named || model == by })
+	}
 	m.each(func(l *Learnt) {
+		l.Bytes.endRow()
+		l.Output.endRow()
+		l.Refused.endRow()
 		if l.Agent.endRow(); role == chat.RoleAssistant && (!named || l.Model == by) {
 			l.Agent.accepted()
+			l.Bytes.accepted()
+			l.Output.accepted()
 			l.Failed.passed()
 			l.Unusable.passed()
 		} else if role == chat.RoleUser && l.Unusable.Tries < 3 { // later ones wait for more history

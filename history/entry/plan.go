@@ -125,10 +125,13 @@ func NewPreamble(system []chat.Message, tools []chat.Tool) (Preamble, error) {
 	return p, nil
 }
 
-// Refusal records a provider's refusal of a request that was too large for its model.
+// Refusal records a provider's refusal of a request that was too large for its model, or that held something that its
+// server refuses.
 type Refusal struct {
 	// Model is the model's name.
 	Model string `json:"model,omitempty"`
+	// Unit of Limit and Counted. Defaults to tokens.
+	Unit Unit `json:"unit,omitempty"`
 	// Limit of the model and Tokens of the request by the provider's count, 0 if it did not state them.
 	Limit  int `json:"limit,omitempty"`
 	Tokens int `json:"tokens,omitempty"`
@@ -136,7 +139,50 @@ type Refusal struct {
 	Counted int `json:"counted,omitempty"`
 	// Summary reports that it was a request for a summary, and not the agent's.
 	Summary bool `json:"summary,omitempty"`
+	// Held lists, if Unit is [UnitHeld], all that the model's requests leave out from now on.
+	Held []Held `json:"held,omitempty"`
 }
+
+// Unit says what a limit is of.
+type Unit string
+
+// The units. The zero value is tokens of the input.
+const (
+	UnitTokens Unit = ""
+	UnitBytes  Unit = "bytes"  // of the request's body
+	UnitOutput Unit = "output" // tokens of the answer
+	UnitHeld   Unit = "held"   // no size: the request held something that was refused
+)
+
+// Held is a part of an entry that requests to a model leave out: a line that says so, with the entry's handle, stands in
+// its place. Requests to other models show it.
+type Held struct {
+	// Model whose server refused it.
+	Model string `json:"model,omitempty"`
+	// Entry is the id of the entry, and Part the index of the part of its content, -1 for the whole message.
+	Entry string `json:"entry"`
+	Part  int    `json:"part,omitempty"`
+	// State says why it is left out.
+	State HeldState `json:"state"`
+}
+
+// HeldState says why something is left out.
+type HeldState string
+
+// The states.
+const (
+	// HeldSuspect: it may be the cause of a refusal. With each accepted request another suspect is tried.
+	HeldSuspect HeldState = "suspect"
+	// HeldTried: it is shown again, to see whether it is refused. If the request is accepted, it is held no more.
+	HeldTried HeldState = "tried"
+	// HeldNewest: it was the newest message when a filter refused a request, and none was accepted since.
+	HeldNewest HeldState = "newest"
+	// HeldRefused: it is the cause, and stays left out.
+	HeldRefused HeldState = "refused"
+)
+
+// Shown reports whether it is shown.
+func (h Held) Shown() bool { return h.State == HeldTried }
 
 // Clearing replaces old tool output, or old arguments of tool calls, by placeholders in the views after it. It holds
 // the text of each placeholder, so that a session shows the same bytes wherever it is opened.

@@ -16,8 +16,8 @@
 //
 //   - It renders the prompt, and compacts the session if it must.
 //   - It asks the model. After a transient failure it waits and tries again.
-//   - If the provider refuses the request as too large, it asks again as [summarize.Compactor.Recover] says, with a
-//     smaller request.
+//   - If the provider refuses the request, for its size or for what it holds, it asks again as
+//     [summarize.Compactor.Recover] says, with another request.
 //   - It appends the answer, and the usage that the provider reported.
 //   - It answers the calls of its toolboxes ([Agent].Tools), up to eight at once, and appends each result as it ends.
 //   - When the turn is over, it compacts the session if the policy says so.
@@ -143,7 +143,7 @@ type Answer struct {
 	// of those, in the order in which they ended.
 	Open    []chat.ToolCall
 	Results []entry.Entry
-	// Refusals is the number of times that the provider refused the request as too large.
+	// Refusals is the number of times that the provider refused the request for its size or for what it holds.
 	Refusals int
 	// GoOn reports whether to make another step although no call is open: the step has answered all calls, the user said
 	// something meanwhile, or the policy appended a message in the user's place after the turn.
@@ -425,7 +425,8 @@ func (a *Agent) render(ctx context.Context, prompt elements.Node, refused error)
 func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, error) {
 	target := a.Compactor.Current()
 	req := chat.Request{
-		Messages: result.Messages, Tools: plan.Declared(target, result.Tools), Shape: target.Shape, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+		Messages: result.Messages, Tools: plan.Declared(target, result.Tools), Shape: target.Shape,
+		MaxTokens: a.Compactor.MaxOutput(ctx, a.MaxTokens), Temperature: a.Temperature,
 	}
 	if err := chat.ValidateRequest(req); err != nil {
 		return chat.Response{}, fmt.Errorf("the prompt cannot be sent: %w%s", err, a.hint(ctx, err))
@@ -504,7 +505,13 @@ func again[T any](ctx context.Context, a *Agent, f func() (T, error)) (T, error)
 	if attempts <= 0 {
 		attempts = 4
 	}
+	dropped := 0
 	return retry.Do(ctx, retry.Policy{Attempts: attempts, Wait: a.Retry.Wait, Most: a.Retry.MaxWait, Before: func(err error, wait time.Duration) bool {
+		if a.Compactor.Oversized(ctx, err) {
+			if dropped++; dropped > 1 { // a smaller request may help
+				return false
+			}
+		}
 		a.Compactor.Emit(ctx, event.Event{Kind: event.Retrying, Asked: event.Asked{Model: a.Compactor.Current().Name, Wait: wait}, Err: err})
 		return true
 	}}, f)

@@ -66,6 +66,9 @@ const (
 	Noted Kind = "noted"
 	// Empty: an answer of the agent's model ended in order and says nothing, so the turn is over and no message was written.
 	Empty Kind = "empty answer"
+	// Withheld: the model's server refuses an entry (Entry), or a picture in it; Err is its refusal. A line stands in its place in
+	// later requests to that model, so that the user sees what the model does not.
+	Withheld Kind = "withheld"
 	// ToolFailed: a tool of an agent (Hook) failed, Err says how; the model is told. A mistake in its arguments is not one.
 	ToolFailed Kind = "tool failed"
 	// Repaired: a request of an agent was changed so that the provider accepts it; Mended says how.
@@ -195,7 +198,7 @@ type Written struct {
 	Title   string   `json:"title,omitempty"`
 	Mended  []string `json:"mended,omitempty"`
 	Doubt   string   `json:"doubt,omitempty"`
-	// Entry is the id of the compaction, the clearing or the pinned entry in the session.
+	// Entry is the id of the compaction, the clearing, the pinned entry or what is withheld, in the session.
 	Entry string `json:"entry,omitempty"`
 	// Checkpoint is where the summary was written to.
 	Checkpoint checkpoints.Checkpoint `json:"checkpoint,omitzero"`

@@ -22,6 +22,10 @@ type Target struct {
 	// tokens of Tools, and then the answer is assumed not to count towards it. A model that is only asked for summaries
 	// defaults to the agent's.
 	ContextWindow int
+	// MaxBytes is the most bytes of a request's body that the model's server, or a proxy in front of it, takes. Beyond nine
+	// tenths of it old pictures leave a prompt, in steps, and then history is compacted. 0 by default: not known, and learnt
+	// from refusals.
+	MaxBytes int
 	// Prices of the model, such as those of modelinfo.Prices. If they are set, usage entries hold digests of
 	// the requests, a measurement predicts what the provider's cache holds of the next one ([Measurement.Foretold]),
 	// and events report prompts that break the cache (event.CacheBroken). None by default.

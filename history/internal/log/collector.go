@@ -72,9 +72,9 @@ func (c *collector) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 		c.Head = append(c.Head, ref)
 	}
 	if e.Type() != entry.TypePlanEnd { // a compaction ends what failures taught
-		learnt := entry.Memory{Models: c.Models}
+		learnt := entry.Memory{Models: c.Models, Held: c.Held}
 		learnt.Add(e)
-		c.Models = learnt.Models
+		c.Models, c.Held = learnt.Models, learnt.Held
 	}
 	switch b := e.Body.(type) {
 	case entry.Message:
@@ -123,7 +123,7 @@ func (c *collector) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 func bounded(c entry.Retained) entry.Retained {
 	c.Head = c.Head[:min(len(c.Head), MostHead)]
 	c.Clearings, c.Calls, c.Models = newest(c.Clearings, MostHead), newest(c.Calls, mostCalls), newest(c.Models, entry.MaxModels)
-	c.Pins, c.Custom = newest(c.Pins, mostPins), newest(c.Custom, mostCustom)
+	c.Pins, c.Custom, c.Held = newest(c.Pins, mostPins), newest(c.Custom, mostCustom), newest(c.Held, entry.MaxHeld)
 	if more := len(c.Said) - mostSaid; more > 0 {
 		c.Said = slices.Delete(c.Said, 1, 1+more)
 	}

@@ -59,7 +59,7 @@ var (
 		`\btokens?\b`, `token_?(?:count|limit)`, `prompt_tokens`, `\bcontext\b`, `context_`, `\bprompts?\b`, `\binput`, `\bmessages?\b`, `n_ctx`, `max_?(?:seq|model|position)`, `sequence`,
 		`\bkontext`, `\beingabe`, `\bcontext[eo]\b`, `\bentrada\b`, `\bentrée\b`, `上下文`, `输入`, `提示`, `トークン`, `コンテキスト`, `入力`, `контекст`, `токен`, `컨텍스트`, `토큰`,
 	)
-	inputText = anyOf(`\bcontext (?:length|size|limit)\b`, `\bin (?:the|your) (?:messages|prompt)\b`, `\btext input\b`, `\blength of the (?:messages|prompt|input)`, `\binputs?\W{1,2}tokens\b`, `\bprompt and\b`)
+	inputText  = anyOf(`\bcontext (?:length|size|limit)\b`, `\bin (?:the|your) (?:messages|prompt)\b`, `\btext input\b`, `\blength of the (?:messages|prompt|input)`, `\binputs?\W{1,2}tokens\b`, `\bprompt and\b`)
 	excessText = anyOf(
 		`exceed`, `\btoo (?:long|large|big|many)\b`, `\b(?:longer|larger|greater|more|bigger|less) than\b`, `\bless or equal\b`, `\bover(?:flow|run|size)`, `\bmax(?:imum)?\b`, `\blimit`, `[\d)] ?>=? ?[\d(n]`, `\bmust (?:be|have)\b.{0,30}(?:<|less|at most)`,
 		`range of .{0,30}\[`, `\bonly supports?\b`, `\bcannot (?:fit|truncate)\b`, `\b(?:reduce|shorten|truncate)\b`, `does(?: not|n.t) fit`, `no room`, `\bcapacity\b`,

@@ -198,7 +198,7 @@ func (l *Ledger) ended(end entry.PlanEnd) {
 
 // compacted resets the ledger to what a compaction retains. It ends any pending plan.
 func (l *Ledger) compacted(c entry.Compaction) {
-	next := Ledger{Memory: entry.Memory{Models: c.Retained.Models}, Preambles: maps.Clone(c.Retained.Preambles)}
+	next := Ledger{Memory: entry.Memory{Models: c.Retained.Models, Held: c.Retained.Held}, Preambles: maps.Clone(c.Retained.Preambles)}
 	if l.Pending != nil && l.Pending.ID == c.Plan {
 		next.Ended, next.End = l.Pending.Plan, entry.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
 	}

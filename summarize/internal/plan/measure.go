@@ -32,6 +32,7 @@ type Planner struct {
 	Ledger       *journal.Ledger
 	Now          time.Time
 	Most         int             // of the prompt and its tools, 0 for no bound but the budget
+	bound        bool            // whether compactions are planned within Most too
 	Spare        int             // tokens of the budget that a compaction leaves free if it can
 	WriterPrices []sizing.Prices // of the models that may write summaries; the zero value for one that reads the agent's cache
 }
@@ -116,11 +117,55 @@ type laysOutKey struct{}
 // LaysOut reports whether the context is that of an element in a prompt that a planner lays out.
 func LaysOut(ctx context.Context) bool { return ctx.Value(laysOutKey{}) != nil }
 
-// Measure renders a prompt and measures it.
+// Measure renders a prompt and measures it. What the model's server refuses is left out. If the request has a limit of
+// bytes, old pictures leave before texts do.
 func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
+	held := m.Ledger.HeldFor(m.Target.Name)
+	s, err := m.measure(ctx, prompt, on, held)
+	limit, confirmed := MaxBytes(m.Target, m.Ledger.Of(m.Target.Name))
+	if err != nil || limit == math.MaxInt || s.Bytes(m.Target) <= limit {
+		return s, err
+	}
+	if old := oldest(s.View, s.Bytes(m.Target)-limit, limit); len(old) > 0 {
+		if s, err = m.measure(ctx, prompt, on, append(held, old...)); err != nil || s.Bytes(m.Target) <= limit {
+			return s, err
+		}
+		held = append(held, old...)
+	}
+	within := *m
+	within.Most, within.bound = clamp.Int(float64(s.PromptTokens()+s.Size.Tools)*float64(limit)/float64(s.Bytes(m.Target))), confirmed
+	if m.Most > 0 {
+		within.Most = min(within.Most, m.Most)
+	}
+	return within.measure(ctx, prompt, on, held)
+}
+
+// MaxBytes returns the most bytes of a request's body, [math.MaxInt] if that is not known, and reports whether compactions
+// are planned within it: it was set, or confirmed.
+func MaxBytes(t policy.Target, l entry.Learnt) (limit int, confirmed bool) {
+	limit = math.MaxInt
+	if t.MaxBytes > 0 {
+		limit = t.MaxBytes - t.MaxBytes/10
+	}
+	return l.Bytes.Size(limit), t.MaxBytes > 0 || l.Bytes.Confirmed(math.MaxInt) < math.MaxInt
+}
+
+// Bytes returns about how many bytes the request has.
+func (s *Rendered) Bytes(t policy.Target) int {
+	if s.Over != nil && s.Resort.Result != nil {
+		return Bytes(s.Resort.Result.Messages, Declared(t, s.Resort.Result.Tools))
+	}
+	return Bytes(s.PromptMessages(), s.PromptTools(t))
+}
+
+// measure renders a prompt without what is held, and measures it.
+func (m *Planner) measure(ctx context.Context, prompt elements.Node, on policy.Occasion, held []entry.Held) (*Rendered, error) {
 	s := &Rendered{Measurement: policy.Measurement{Occasion: on, Time: m.Now, Ratio: 1, Fits: true, ReadOnly: m.Session.ReadOnly()}}
 	var err error
-	if s.View, err = m.Session.View(ctx); err != nil {
+	if s.View, err = m.Session.View(ctx); err == nil {
+		s.View, err = LeaveOut(ctx, m.Session, s.View, held)
+	}
+	if err != nil {
 		return nil, err
 	}
 	_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.count(ctx, s, prompt, on) })
@@ -306,7 +351,7 @@ func (m *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error
 // budget is a tenth less, a margin for them.
 func (m *Planner) layOutInBudget(ctx context.Context, s *Rendered, prompt elements.Node) (err error) {
 	for inPrompt := false; ; inPrompt = true {
-		if s.Size, err = sizeOf(m.Target, m.Policy, m.Ledger, inPrompt, m.Most); err != nil {
+		if s.Size, err = sizeOf(m.Target, m.Policy, m.Ledger, inPrompt, m.Most, m.bound); err != nil {
 			return err
 		}
 		budget := s.Budget

@@ -42,9 +42,9 @@ func ContextWindow(t policy.Target) int {
 type Size struct{ budget, send, Nominal, base, Tools int }
 
 // sizeOf computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by what the session
-// remembers of refusals, and to most, unless that is 0. Ratios are of base. inPrompt reports whether tools are in the
+// remembers of refusals, and to most, unless that is 0; compactions too, if bound is set. Ratios are of base. inPrompt reports whether tools are in the
 // prompt.
-func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, most int) (Size, error) {
+func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, most int, bound bool) (Size, error) {
 	s := Size{Nominal: t.Budget, base: ContextWindow(t), Tools: ToolTokens(t)}
 	ceiling := l.Of(t.Name).Agent
 	if ceiling.Confirmed(math.MaxInt) < math.MaxInt {
@@ -74,6 +74,9 @@ func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, 
 	s.budget, s.send = within(ceiling.Confirmed(whole)), within(ceiling.Size(whole))
 	if most > 0 {
 		s.send = min(s.send, within(most))
+	}
+	if bound {
+		s.budget = s.send
 	}
 	s.send = min(s.send, s.budget)
 	return s, nil

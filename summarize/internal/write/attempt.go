@@ -78,6 +78,9 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 		return nil, fmt.Errorf("summarize: entry %q is a %s, not a plan", id, found.Type())
 	}
 	view, err := s.ViewAt(ctx, id)
+	if err == nil {
+		view, err = plan.LeaveOut(ctx, s, view, l.HeldFor(t.Name))
+	}
 	if err != nil {
 		return nil, err
 	}

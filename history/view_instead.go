@@ -1,0 +1,72 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+)
+
+// Instead returns a view of which elements and [View.Units] show other content of entries: a function returns what is shown
+// of an entry, and reports whether that differs from the content that it is given. The entry has no id for content that
+// replaces compacted history. The entries in the view's fields change too.
+func (v View) Instead(content func(e entry.Entry, parts chat.Parts) (chat.Parts, bool)) View {
+	sn := *v.shown()
+	sn.build, sn.turns = min(0, sn.build)-1, slices.Clone(sn.turns) // no turn has this number, so what changes is copied
+	changed := false
+	for i, m := range sn.compacted {
+		if parts, other := content(entry.Entry{}, m.Content); other {
+			if !changed {
+				sn.compacted = slices.Clone(sn.compacted)
+			}
+			sn.compacted[i].Content, changed = parts, true
+		}
+	}
+	for i, t := range sn.turns {
+		if e, other := instead(t.start, content); other {
+			turn := sn.turn(i)
+			turn.start, turn.opening, changed = e, &memo{}, true
+		}
+		for k, r := range t.rounds {
+			at := callAt{i, k}
+			if e, other := instead(r.Assistant, content); other {
+				sn.round(at).Assistant, changed = e, true
+			}
+			for n, e := range r.Between {
+				if e, other := instead(e, content); other {
+					sn.round(at).Between[n], changed = e, true
+				}
+			}
+			for n, e := range r.Results {
+				if e, other := instead(e, content); other {
+					sn.round(at).Results[n], changed = e, true
+				}
+			}
+		}
+	}
+	if !changed {
+		return v
+	}
+	return sn.view()
+}
+
+// instead returns an entry with other content, and reports whether it has it.
+func instead(e entry.Entry, content func(e entry.Entry, parts chat.Parts) (chat.Parts, bool)) (entry.Entry, bool) {
+	m, shown := e.Shown()
+	if !shown {
+		return e, false
+	}
+	parts, other := content(e, m.Content)
+	if !other {
+		return e, false
+	}
+	switch b := e.Body.(type) {
+	case entry.Message:
+		b.Content = parts
+		e.Body = b
+	default: // as it is shown, between its tags
+		m.Content = parts
+		e.Body = entry.Message{Message: m}
+	}
+	return e, true
+}

@@ -1,0 +1,212 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
+)
+
+// Whole is the index of a part that stands for the whole message.
+const Whole = -1
+
+// LeaveOut returns a view of a session with a line in the place of each part that is held. What only its provider reads has
+// none.
+func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []entry.Held) (history.View, error) {
+	out := map[string][]int{}
+	var copied []chat.Part // what may stand in the place of compacted history too
+	for _, h := range held {
+		if h.Shown() {
+			continue
+		}
+		out[h.Entry] = append(out[h.Entry], h.Part)
+		if !slices.ContainsFunc(v.Compacted, func(m chat.Message) bool { return slices.ContainsFunc(m.Content, isMedia) }) {
+			continue
+		}
+		e, err := s.Entry(ctx, h.Entry)
+		if err != nil {
+			return v, err
+		}
+		if m, _ := e.Shown(); h.Part >= 0 && h.Part < len(m.Content) && isMedia(m.Content[h.Part]) {
+			copied = append(copied, m.Content[h.Part])
+		}
+	}
+	if len(out) == 0 {
+		return v, nil
+	}
+	return v.Instead(func(e entry.Entry, parts chat.Parts) (chat.Parts, bool) {
+		named := out[e.ID]
+		isOut := func(i int) bool { return slices.Contains(named, i) }
+		if e.ID == "" {
+			isOut = func(i int) bool { return isMedia(parts[i]) && slices.Contains(copied, parts[i]) }
+		}
+		line := func(what string) chat.Text {
+			if e.ID == "" {
+				return chat.Text("[" + what + " left out: the model's server refused it]")
+			}
+			if handle := s.Handle(e, 0, 0); handle != "" {
+				return chat.Text("[" + what + " left out: the model's server refused it. " + handle + "]")
+			}
+			return chat.Text("[" + what + " left out: the model's server refused it]")
+		}
+		if isOut(Whole) {
+			return chat.Parts{line("message")}, true
+		}
+		var kept chat.Parts
+		changed := false
+		for i, p := range parts {
+			if !isOut(i) {
+				kept = append(kept, p)
+				continue
+			}
+			changed = true
+			switch p.(type) {
+			case chat.Image:
+				kept = append(kept, line("picture"))
+			case chat.Document:
+				kept = append(kept, line("document"))
+			}
+		}
+		if changed && len(kept) == 0 {
+			kept = chat.Parts{line("thinking")}
+		}
+		return kept, changed
+	}), nil
+}
+
+func isMedia(p chat.Part) bool {
+	switch p.(type) {
+	case chat.Image, chat.Document:
+		return true
+	}
+	return false
+}
+
+// suspect reports whether a part may be the cause of a refusal whose words name so much.
+func suspect(p chat.Part, named refusal.Held) bool {
+	switch p := p.(type) {
+	case chat.Image, chat.Document:
+		return named != refusal.HeldThinking
+	case chat.Thinking:
+		return named != refusal.HeldMedia && p.Encrypted+p.Signature != ""
+	case chat.Opaque:
+		return named != refusal.HeldMedia && (named == refusal.HeldThinking || !json.Valid(p.Value))
+	}
+	return false
+}
+
+// Suspects returns the parts of a view that may be the cause of a refusal, pictures and documents first, and those among
+// them that no model answered yet.
+func Suspects(v history.View, named refusal.Held) (all, unanswered []entry.Held) {
+	var rest, media []entry.Held
+	for e := range entriesOf(v) {
+		m, _ := e.Shown()
+		if m.Role == chat.RoleAssistant {
+			unanswered = nil
+		}
+		for i, p := range m.Content {
+			if !suspect(p, named) {
+				continue
+			}
+			h := entry.Held{Entry: e.ID, Part: i, State: entry.HeldSuspect}
+			if isMedia(p) {
+				media, unanswered = append(media, h), append(unanswered, h)
+			} else {
+				rest = append(rest, h)
+			}
+		}
+	}
+	return append(media, rest...), append(unanswered, rest...)
+}
+
+// Unanswered returns the ids of the entries of a view that no model answered yet, the newest first.
+func Unanswered(v history.View) (ids []string) {
+	for e := range entriesOf(v) {
+		if m, _ := e.Shown(); m.Role == chat.RoleAssistant {
+			ids = nil
+		} else if e.ID != "" {
+			ids = append(ids, e.ID)
+		}
+	}
+	slices.Reverse(ids)
+	return ids
+}
+
+// entriesOf yields the entries that a view shows as they are, in order.
+func entriesOf(v history.View) func(func(entry.Entry) bool) {
+	return func(yield func(entry.Entry) bool) {
+		for _, t := range v.Turns {
+			if !yield(t.Start) {
+				return
+			}
+			for _, r := range t.Rounds {
+				for _, e := range slices.Concat([]entry.Entry{r.Assistant}, r.Between, r.Results) {
+					if !yield(e) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// perMessage is how many bytes the fields of a message or a tool take in a request, beside its texts.
+const perMessage = 60
+
+// Bytes returns about how many bytes the body of a request has. Escapes are not counted.
+func Bytes(messages []chat.Message, tools []chat.Tool) (n int) {
+	for _, m := range messages {
+		n = clamp.Sum(n, perMessage)
+		for _, p := range m.Content {
+			n = clamp.Sum(n, bytesOf(p))
+		}
+		for _, c := range m.ToolCalls {
+			n = clamp.Sum(n, perMessage+len(c.Arguments))
+		}
+	}
+	for _, t := range tools {
+		n = clamp.Sum(n, perMessage+len(t.Description)+len(t.Parameters))
+	}
+	return n
+}
+
+func bytesOf(p chat.Part) int {
+	switch p := p.(type) {
+	case chat.Text:
+		return len(p)
+	case chat.Image:
+		return len(p.URL)
+	case chat.Document:
+		return len(p.Data)
+	case chat.Thinking:
+		return len(p.Text) + len(p.Signature) + len(p.Encrypted)
+	case chat.Opaque:
+		return len(p.Value)
+	}
+	return 0
+}
+
+// steps is in how many steps the oldest pictures leave a request that has a limit of bytes. Each changes what the provider
+// has cached, so a whole step leaves at once.
+const steps = 4
+
+// oldest returns the oldest pictures and documents of a view to leave out, so that a request loses that many bytes in
+// whole steps of a limit.
+func oldest(v history.View, excess, limit int) (list []entry.Held) {
+	step := max(1, limit/steps)
+	excess = (excess + step - 1) / step * step
+	for e := range entriesOf(v) {
+		m, _ := e.Shown()
+		for i, p := range m.Content {
+			if excess > 0 && isMedia(p) {
+				list, excess = append(list, entry.Held{Entry: e.ID, Part: i, State: entry.HeldSuspect}), excess-bytesOf(p)
+			}
+		}
+	}
+	return list
+}
