@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // Messages for tables. Entries are numbered e1, e2, … in order.
@@ -364,4 +366,36 @@ func TestALaterCompactionReplacesTheThinkingOfAnEarlierOne(t *testing.T) {
 	equal(t, map[string][]chat.Thinking{"e6": second.Thinking}, thinkingOf(viewOf(t, s)))
 	require.NoError(t, s.Branch(t.Context(), "e8"))
 	equal(t, map[string][]chat.Thinking{"e4": first.Thinking}, thinkingOf(viewOf(t, s)))
+}
+
+func TestAViewShowsOtherContentInstead(t *testing.T) {
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
+	require.NoError(t, err)
+	picture := chat.Image{URL: "data:image/png;base64,QQ=="}
+	call := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{}, ToolCalls: []chat.ToolCall{{ID: "c", Name: "look", Arguments: "{}"}}}
+	said := []chat.Message{
+		{Role: chat.RoleUser, Content: chat.Parts{chat.Text("See:"), picture}}, call,
+		{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{picture}}, chat.AssistantMessage("Seen."),
+	}
+	require.NoError(t, s.Append(t.Context(), said...))
+	before, err := s.View(t.Context())
+	require.NoError(t, err)
+	blind := before.Instead(func(_ entry.Entry, parts chat.Parts) (chat.Parts, bool) {
+		i := slices.Index(parts, chat.Part(picture))
+		if i < 0 {
+			return parts, false
+		}
+		return append(slices.Clone(parts[:i]), chat.Text("[picture]")), true
+	})
+	require.Equal(t, said, before.Messages(), "the view stays as it is")
+	want := slices.Clone(said)
+	want[0].Content, want[2].Content = chat.Parts{chat.Text("See:"), chat.Text("[picture]")}, chat.Parts{chat.Text("[picture]")}
+	require.Equal(t, want, blind.Messages())
+	ctx := history.WithView(t.Context(), s, blind)
+	result, err := render.Render(ctx, history.All{Session: s}, render.Options{Budget: 1000, Tokenizer: sizing.Estimator{}})
+	require.NoError(t, err)
+	require.Equal(t, want, result.Messages, "elements show it too")
+	again, err := s.View(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, said, again.Messages())
 }

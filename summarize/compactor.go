@@ -71,6 +71,7 @@ type inner struct {
 	journal *journal.Journal // of the session
 	last    policy.Explanation
 	sent    sent
+	warned  bool // that what cannot be compacted nears the limit
 }
 
 // sent is the last prompt that was returned.
@@ -82,6 +83,7 @@ type sent struct {
 	newest     string // the newest entry that it showed
 	leaf       string // the session's leaf then
 	refused    int    // tokens of a prompt that the model refused without words, if this one is smaller for that
+	tries      int    // how often it was made smaller for that
 }
 
 func (c *Compactor) init() {
@@ -447,10 +449,12 @@ func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Resul
 		}
 	}
 	if len(w.c.Observers) > 0 {
+		b := plan.Breakdown(ctx, w.target, s.Result)
+		w.warn(ctx, s, b)
 		w.c.emit(ctx, event.Event{
 			Kind: event.Usage, Reason: s.Occasion,
 			Size: event.Size{
-				Compacted: len(s.View.Compacted) > 0, Breakdown: plan.Breakdown(ctx, w.target, s.Result),
+				Compacted: len(s.View.Compacted) > 0, Breakdown: b,
 				MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens, Base: s.Base,
 			},
 		})

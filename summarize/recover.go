@@ -99,8 +99,8 @@ const mostResorts, mostTries = 6, 3
 //     accepted request, and what is refused then is the cause: lines stay in its place in requests to this model, and an
 //     event says so ([event.Withheld]).
 //   - A filter: the newest message gets a line in its place from the next step on, and the error names it.
-//   - Words that may mean the size, or none, and nothing that may be the cause: one prompt of half of the size, if the request
-//     is larger than any that the model accepted. [Compactor.Usage] then records that a smaller one was.
+//   - Words that may mean the size, or none, and nothing that may be the cause: up to three prompts, each of half of the size,
+//     if the request is larger than any that the model accepted. [Compactor.Usage] then records that a smaller one was.
 //
 // [Recoverable] lists these errors. Any other error is returned as it is.
 //
@@ -185,13 +185,13 @@ func (w *walker) resized(ctx context.Context) (*render.Result, error) {
 	return w.finish(ctx, s, s.Failure())
 }
 
-// unexplained returns a prompt of half of the size, if the refused one is larger than any that the model accepted, and
-// refused itself otherwise.
-func (w *walker) unexplained(ctx context.Context, before *plan.Rendered, counted int, accepted int, refused error) (*render.Result, error) {
+// unexplained returns a prompt of half of the size, if the refused one is larger than any that the model accepted, or a size
+// was refused since, and refused itself otherwise.
+func (w *walker) unexplained(ctx context.Context, before *plan.Rendered, counted int, learnt entry.Learnt, refused error) (*render.Result, error) {
 	w.c.inner.mu.Lock()
-	again := w.c.inner.sent.refused > 0
+	tries := w.c.inner.sent.tries
 	w.c.inner.mu.Unlock()
-	if w.most = counted / 2; w.most == 0 || counted <= accepted || again {
+	if w.most = counted / 2; w.most == 0 || counted <= learnt.Counted && learnt.Agent.Tries == 0 || tries >= mostTries {
 		return nil, refused
 	}
 	result, err := w.resized(ctx)
@@ -202,7 +202,7 @@ func (w *walker) unexplained(ctx context.Context, before *plan.Rendered, counted
 		return nil, refused
 	}
 	w.c.inner.mu.Lock()
-	w.c.inner.sent.refused = counted
+	w.c.inner.sent.refused, w.c.inner.sent.tries = counted, tries+1
 	w.c.inner.mu.Unlock()
 	return result, nil
 }

@@ -31,9 +31,10 @@ func (c *Compactor) Oversized(ctx context.Context, err error) bool {
 		return false
 	}
 	l, err := c.read(ctx)
+	name := c.Current().Name
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
-	return err == nil && c.inner.sent.bytes > l.Of(c.Current().Name).Body
+	return err == nil && c.inner.sent.bytes > l.Of(name).Body
 }
 
 // changed answers a request that was refused for something else than its tokens.
@@ -75,8 +76,19 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 	if i := slices.IndexFunc(held, entry.Held.Shown); i >= 0 { // it came back
 		held[i].State = entry.HeldRefused
 		w.c.emit(ctx, event.Event{Kind: event.Withheld, Reason: before.Occasion, Written: event.Written{Entry: held[i].Entry}, Err: refused})
+		for k := range held { // a server that cannot read one thought reads none of them
+			if said.Held == refusal.HeldThinking && held[k].State == entry.HeldSuspect {
+				held[k].State = entry.HeldRefused
+			}
+		}
 		held = slices.DeleteFunc(held, func(h entry.Held) bool { return h.State == entry.HeldSuspect })
 		return w.taught(ctx, lost, entry.Refusal{Unit: entry.UnitHeld, Held: held})
+	}
+	w.c.inner.mu.Lock()
+	tries := w.c.inner.sent.tries
+	w.c.inner.mu.Unlock()
+	if said.Sized || said.Kind == refusal.Opaque && learnt.Agent.Tries > 0 && tries == 0 { // a size was refused before
+		return w.unexplained(ctx, before, counted, learnt, refused)
 	}
 	suspects, unanswered := plan.Suspects(before.View, said.Held)
 	if learnt.Refused.Attempts == 0 && len(unanswered) > 0 {
@@ -92,7 +104,7 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 	case said.Kind != refusal.Opaque && learnt.Refused.Attempts == 0:
 		return nil, refused
 	}
-	return w.unexplained(ctx, before, counted, learnt.Counted, refused)
+	return w.unexplained(ctx, before, counted, learnt, refused)
 }
 
 // taught records what a refusal teaches and returns the prompt as it is now.

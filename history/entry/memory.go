@@ -62,6 +62,9 @@ func (m *Memory) Add(e Entry) {
 	case Usage:
 		m.change(b.Model, func(l *Learnt) {
 			if b.Refused > 0 { // recorded with the answer to a smaller request
+				if l.Agent.Tokens == 0 { // a smaller one was accepted, so it was no mistake
+					l.Refuse(Refusal{Counted: b.Refused})
+				}
 				l.Refuse(Refusal{Counted: b.Refused})
 				l.Agent.accepted()
 			}

@@ -276,3 +276,34 @@ func TestATurnRemembersThatACompactionFailedForWhichAPromptWaited(t *testing.T) 
 	m.Add(entry.Entry{Body: failed})
 	require.False(t, m.TurnFailed, "no prompt waited for it")
 }
+
+func TestWhatIsLeftOutComesBackOneByOneAndOnlyTheCauseStaysAway(t *testing.T) {
+	var m entry.Memory
+	add := func(b entry.Body) { m.Add(entry.Entry{Body: b}) }
+	accepted := func(model string) {
+		said := chat.AssistantMessage("Yes.")
+		said.Origin.Model = model
+		add(entry.Message{Message: said})
+	}
+	states := func(model string) (list []entry.HeldState) {
+		for _, h := range m.HeldFor(model) {
+			list = append(list, h.State)
+		}
+		return list
+	}
+	add(entry.Usage{Model: "a"})
+	add(entry.Usage{Model: "b"})
+	add(entry.Refusal{Model: "a", Unit: entry.UnitHeld, Held: []entry.Held{{Entry: "1", State: entry.HeldSuspect}, {Entry: "2", State: entry.HeldSuspect}, {Entry: "3", State: entry.HeldNewest}}})
+	require.Empty(t, m.HeldFor("b"), "another model is shown it")
+	accepted("b")
+	require.Equal(t, []entry.HeldState{entry.HeldSuspect, entry.HeldSuspect, entry.HeldNewest}, states("a"))
+	accepted("a")
+	require.Equal(t, []entry.HeldState{entry.HeldTried, entry.HeldSuspect, entry.HeldRefused}, states("a"))
+	was := m.HeldFor("a")
+	accepted("a")
+	require.Equal(t, []entry.HeldState{entry.HeldTried, entry.HeldRefused}, states("a"), "the first is innocent")
+	require.Equal(t, entry.HeldTried, was[0].State, "lists that were handed out do not change")
+	add(entry.Compaction{})
+	accepted("a")
+	require.Equal(t, []entry.HeldState{entry.HeldRefused}, states("a"), "it outlives a compaction")
+}

@@ -66,6 +66,9 @@ const (
 	Noted Kind = "noted"
 	// Empty: an answer of the agent's model ended in order and says nothing, so the turn is over and no message was written.
 	Empty Kind = "empty answer"
+	// Crowded: what no compaction makes smaller (system, tools, instructions, the newest question) takes nine tenths of the
+	// prompt; Why names the largest pieces. It is said once, until it is less again.
+	Crowded Kind = "crowded"
 	// Withheld: the model's server refuses an entry (Entry), or a picture in it; Err is its refusal. A line stands in its place in
 	// later requests to that model, so that the user sees what the model does not.
 	Withheld Kind = "withheld"

@@ -47,6 +47,8 @@ type Refusal struct {
 	Limit, Tokens int
 	// Held is what the words name of a request that is refused for what it holds, or for its bytes.
 	Held Held
+	// Sized reports that the words of an Opaque refusal look like ones about the size.
+	Sized bool
 }
 
 // Of returns what err says about a request.
@@ -124,7 +126,7 @@ func Of(err error) Refusal {
 	case heldOf(text) != HeldUnknown && !parameterText.MatchString(text):
 		return Refusal{Kind: Content, Held: heldOf(text)}
 	case (status != 0 || is400.MatchString(text)) && looksTooLarge(text):
-		return Refusal{Kind: Opaque}
+		return Refusal{Kind: Opaque, Sized: true}
 	}
 	return Refusal{}
 }

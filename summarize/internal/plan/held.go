@@ -40,43 +40,39 @@ func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []en
 		return v, nil
 	}
 	return v.Instead(func(e entry.Entry, parts chat.Parts) (chat.Parts, bool) {
-		named := out[e.ID]
-		isOut := func(i int) bool { return slices.Contains(named, i) }
-		if e.ID == "" {
-			isOut = func(i int) bool { return isMedia(parts[i]) && slices.Contains(copied, parts[i]) }
+		handle := ""
+		if e.ID != "" {
+			handle = s.Handle(e, 0, 0)
 		}
-		line := func(what string) chat.Text {
-			if e.ID == "" {
-				return chat.Text("[" + what + " left out: the model's server refused it]")
-			}
-			if handle := s.Handle(e, 0, 0); handle != "" {
-				return chat.Text("[" + what + " left out: the model's server refused it. " + handle + "]")
-			}
-			return chat.Text("[" + what + " left out: the model's server refused it]")
-		}
-		if isOut(Whole) {
-			return chat.Parts{line("message")}, true
+		if slices.Contains(out[e.ID], Whole) {
+			return chat.Parts{leftOut("message", handle)}, true
 		}
 		var kept chat.Parts
 		changed := false
 		for i, p := range parts {
-			if !isOut(i) {
+			isOut := slices.Contains(out[e.ID], i) || e.ID == "" && isMedia(p) && slices.Contains(copied, p)
+			changed = changed || isOut
+			if _, picture := p.(chat.Image); !isOut {
 				kept = append(kept, p)
-				continue
-			}
-			changed = true
-			switch p.(type) {
-			case chat.Image:
-				kept = append(kept, line("picture"))
-			case chat.Document:
-				kept = append(kept, line("document"))
+			} else if picture {
+				kept = append(kept, leftOut("picture", handle))
+			} else if isMedia(p) {
+				kept = append(kept, leftOut("document", handle))
 			}
 		}
 		if changed && len(kept) == 0 {
-			kept = chat.Parts{line("thinking")}
+			kept = chat.Parts{leftOut("thinking", handle)}
 		}
 		return kept, changed
 	}), nil
+}
+
+// leftOut returns the line that stands in the place of what is held. Its text does not change while it is held.
+func leftOut(what, handle string) chat.Text {
+	if handle != "" {
+		handle = ". " + handle
+	}
+	return chat.Text("[" + what + " left out: the model's server may refuse it" + handle + "]")
 }
 
 func isMedia(p chat.Part) bool {

@@ -61,6 +61,11 @@ func (c *Candidate) size() (limit int, ratio float64, apart bool) {
 func (c *Candidate) refuse(r entry.Refusal, remembered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if r.Unit == entry.UnitOutput {
+		c.learnt.Refuse(r)
+		c.refusals = append(c.refusals, r)
+		return
+	}
 	if r.Limit > c.learnt.Accepted {
 		c.limit, c.answerSeparate = min(c.limit, r.Limit), false
 	}
@@ -73,7 +78,14 @@ func (c *Candidate) refuse(r entry.Refusal, remembered bool) {
 	}
 }
 
-// answer records that the model answered a request.
+// maxOutput returns how many tokens of an answer to ask for, given the nominal number.
+func (c *Candidate) maxOutput(nominal int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.learnt.MaxOutput(nominal)
+}
+
+// answered records that the model answered a request.
 func (c *Candidate) answered(counted int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +127,9 @@ func (c *Candidate) forget() bool {
 func (c *Candidate) taught() []entry.Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.refusals), func(r entry.Refusal) bool { return c.answers == 0 && r.Limit <= c.learnt.Accepted })
+	return slices.DeleteFunc(slices.Clone(c.refusals), func(r entry.Refusal) bool {
+		return r.Unit == entry.UnitTokens && c.answers == 0 && r.Limit <= c.learnt.Accepted
+	})
 }
 
 // room returns how many tokens by our count the messages of a request may take beside tools and an answer.

@@ -78,11 +78,12 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 			p.part.to = s.rest[next.n-1].Last
 		}
 		text, err = w.send(ctx, c, p, next.material, next.request)
-		switch k := refusal.Of(err).Kind; {
-		case k == refusal.Tokens && refusals < w.Refusals, k == refusal.Body && refusals == 0:
+		said := refusal.Of(err)
+		switch k := said.Kind; {
+		case (k == refusal.Tokens || said.Sized) && refusals < w.Refusals, (k == refusal.Body || k == refusal.Output) && refusals == 0:
 			refusals, refused = refusals+1, err // the candidate learnt from it, so the next request is smaller
 			continue
-		case k == refusal.Tokens, k == refusal.Body:
+		case k == refusal.Tokens, said.Sized, k == refusal.Body:
 			c.giveUp(err) // it is not the size
 		}
 		if err != nil {

@@ -230,7 +230,7 @@ func (w *Writer) answer(c *Candidate) int {
 	if most := w.Attempt.Policy.Ask.MaxTokens; most > 0 {
 		n = min(n, most)
 	}
-	return max(1, min(n, limit/2))
+	return max(1, c.maxOutput(min(n, limit/2)))
 }
 
 // leastAnswer returns the fewest tokens to leave for an answer if the request takes the rest: the room, or half of it
@@ -252,6 +252,7 @@ func (w *Writer) render(ctx context.Context, c *Candidate, p NamedPrompt, m poli
 			return render.Render(ctx, elements.Nodes{p.Request(m)}, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
 		})
 	}
+	m.Words = min(m.Words, c.maxOutput(math.MaxInt)/4*3)
 	result, err := within(w.answer(c))
 	if least && failure.TooLarge(err) {
 		result, err = within(w.leastAnswer(c, p))
@@ -454,8 +455,13 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 // recordFailure records what a failure says: that the request was too large, or that asking the model in another way is
 // useless.
 func (w *Writer) recordFailure(c *Candidate, counted int, err error) {
-	if large := refusal.Of(err); large.Kind == refusal.Tokens || large.Kind == refusal.Body {
-		c.refuse(entry.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}, large.Kind == refusal.Tokens)
+	large := refusal.Of(err)
+	if large.Kind == refusal.Output {
+		c.refuse(entry.Refusal{Model: c.Name, Unit: entry.UnitOutput, Limit: large.Limit, Counted: large.Limit, Summary: true}, true)
+		return
+	}
+	if large.Kind == refusal.Tokens || large.Sized || large.Kind == refusal.Body {
+		c.refuse(entry.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}, large.Kind != refusal.Body)
 		return
 	}
 	if !badRequest(err) {

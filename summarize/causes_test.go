@@ -1,0 +1,314 @@
+package summarize_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+// cause is what a server refuses from the tenth step on.
+type cause struct {
+	name string
+	// refuses returns the error of a request, nil if it is accepted.
+	refuses func(r chat.Request, bytes, tokens int) error
+	fails   int // steps that fail
+}
+
+// said400 is an error with status 400.
+type said400 string
+
+func (s said400) Error() string   { return string(s) }
+func (s said400) StatusCode() int { return 400 }
+
+const (
+	badPicture = "data:image/png;base64,QkFE"
+	foreign    = "sealed elsewhere"
+	forbidden  = "forbidden words"
+	bytesMost  = 16_000
+	tokensMost = 3_000
+)
+
+// holds reports whether a request holds a part.
+func holds(r chat.Request, is func(chat.Part) bool) bool {
+	return slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return slices.ContainsFunc(m.Content, is) })
+}
+
+func aboveTokens(said string) func(chat.Request, int, int) error {
+	return func(_ chat.Request, _, tokens int) error {
+		if tokens > tokensMost {
+			return said400(said)
+		}
+		return nil
+	}
+}
+
+func aboveBytes(err error) func(chat.Request, int, int) error {
+	return func(_ chat.Request, bytes, _ int) error {
+		if bytes > bytesMost {
+			return err
+		}
+		return nil
+	}
+}
+
+var causes = []cause{
+	{name: "413 for bytes", refuses: aboveBytes(said413("request body too large"))},
+	{name: "413 of a proxy", refuses: aboveBytes(said413("<html><head><title>413 Request Entity Too Large</title></head><center>nginx</center></html>"))},
+	{name: "a dropped connection", refuses: aboveBytes(&chat.TransientError{Err: errors.New(`Post "https://api.example.com": EOF`)})},
+	{name: "400 without words", refuses: aboveTokens("400 Bad Request")},
+	{name: "a picture", refuses: func(r chat.Request, _, _ int) error {
+		if holds(r, func(p chat.Part) bool { return p == chat.Part(chat.Image{URL: badPicture}) }) {
+			return said400("messages.3.content.1: Could not process image")
+		}
+		return nil
+	}},
+	{name: "a picture, without words", refuses: func(r chat.Request, _, _ int) error {
+		if holds(r, func(p chat.Part) bool { return p == chat.Part(chat.Image{URL: badPicture}) }) {
+			return said400("400 Provider returned error")
+		}
+		return nil
+	}},
+	{name: "a filter", fails: 1, refuses: func(r chat.Request, _, _ int) error {
+		if holds(r, func(p chat.Part) bool { t, _ := p.(chat.Text); return strings.Contains(string(t), forbidden) }) {
+			return said400("The prompt was filtered: content_filter")
+		}
+		return nil
+	}},
+	{name: "an output limit", refuses: func(r chat.Request, _, _ int) error {
+		if r.MaxTokens > 512 {
+			return said400(fmt.Sprintf("max_tokens: %d > 512, which is the maximum allowed number of output tokens for m", r.MaxTokens))
+		}
+		return nil
+	}},
+	{name: "encrypted thinking", refuses: func(r chat.Request, _, _ int) error {
+		if holds(r, func(p chat.Part) bool { t, _ := p.(chat.Thinking); return t.Encrypted == foreign }) {
+			return said400("The encrypted content could not be verified. (invalid_encrypted_content)")
+		}
+		return nil
+	}},
+	{name: "German", refuses: aboveTokens("Der Kontext ist zu lang")},
+	{name: "French", refuses: aboveTokens("Le contexte dépasse la taille permise")},
+	{name: "Chinese", refuses: aboveTokens("输入过长,超出模型限制")},
+	{name: "Japanese", refuses: aboveTokens("コンテキストが長すぎます")},
+}
+
+// server answers as a model until a step, and from then on refuses.
+type server struct {
+	cause    cause
+	on       bool
+	refused  int // requests of a step of the agent
+	accepted []chat.Message
+}
+
+func (s *server) generate(ctx context.Context, r chat.Request) (chat.Response, error) {
+	summary := !strings.HasPrefix(r.Messages[len(r.Messages)-1].Text(), momentMark) && !strings.HasPrefix(r.Messages[len(r.Messages)-1].Text(), "[message left out")
+	if s.on {
+		body, _ := json.Marshal(r.Messages)
+		if err := s.cause.refuses(r, len(body), count(quarter{}, r.Messages)); err != nil {
+			if !summary {
+				s.refused++
+			}
+			return chat.Response{}, err
+		}
+	}
+	if summary {
+		return models.SaySummary(digest(r))(ctx, r)
+	}
+	s.accepted = r.Messages
+	answer := chat.AssistantMessage(momentMark + "Done.")
+	if !s.on {
+		answer.Content = append(chat.Parts{chat.Thinking{Encrypted: foreign}}, answer.Content...)
+	}
+	return chat.Response{Message: answer}, nil
+}
+
+// contents are what the user says in a step.
+var contents = map[string]func(n int) chat.Parts{
+	"text": func(int) chat.Parts { return chat.Parts{chat.Text(words(300))} },
+	"pictures": func(n int) chat.Parts {
+		return chat.Parts{chat.Text(words(100)), chat.NewImage("image/png", fmt.Appendf(nil, "%d%s", n, strings.Repeat("x", 700)))}
+	},
+	"documents": func(n int) chat.Parts {
+		data := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%d%s", n, strings.Repeat("x", 700)))
+		return chat.Parts{chat.Text(words(100)), chat.Document{Data: data, MediaType: "application/pdf"}}
+	},
+}
+
+// TestNoRefusalEndsASession runs policies by causes of refusals by what is said, restarted after each step or not. In the
+// usual run each policy meets each cause once.
+func TestNoRefusalEndsASession(t *testing.T) {
+	kinds := []string{"text", "pictures", "documents"}
+	for i, name := range policies.Names() {
+		for k, c := range causes {
+			for bits := range 6 {
+				if !extremes.All() && bits != (i+k)%6 {
+					continue
+				}
+				kind, restarts := kinds[bits%3], bits >= 3
+				t.Run(fmt.Sprintf("%s/%s/%s, restarted %v", name, c.name, kind, restarts), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { refuse(t, name, c, contents[kind], restarts) })
+				})
+			}
+		}
+	}
+}
+
+// refuse runs a session of 30 steps, from the tenth of which a server refuses.
+func refuse(t *testing.T, name string, c cause, content func(int) chat.Parts, restarts bool) {
+	s := &server{cause: c}
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	model := "m"
+	open := func() fixture {
+		d := fixtureOf(t, opened(t, path))
+		d.Policy = policies.All()[name]
+		d.Policy.Ask.Names = nil
+		d.Target.Model, d.Target.Budget, d.Target.Name = chat.ModelFunc(s.generate), momentBudget, model
+		return d
+	}
+	d := open()
+	failed := 0
+	step := func(n int, parts chat.Parts) {
+		s.refused = 0
+		d.Say(chat.Message{Role: chat.RoleUser, Content: append(chat.Parts{chat.Text(fmt.Sprintf("%ssaid%d ", momentMark, n))}, parts...)})
+		worker := agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session), MaxTokens: 2000}
+		_, err := worker.Step(t.Context())
+		if err != nil {
+			failed++
+			if c.fails >= failed {
+				lost, ok := errors.AsType[*summarize.RecoveryError](err)
+				require.True(t, ok, "step %d: %v", n, err)
+				require.NotEmpty(t, lost.Entry, "the error names the message")
+			} else {
+				t.Errorf("step %d failed: %v", n, err)
+			}
+		}
+		require.LessOrEqual(t, s.refused, 4, "step %d: refused requests", n)
+		if restarts {
+			require.NoError(t, d.Close())
+			require.NoError(t, d.Session.Close())
+			d = open()
+		}
+	}
+	total := 0
+	for n := range 30 {
+		parts := content(n)
+		if s.on = n >= 10; n == 10 {
+			parts = append(parts, chat.Image{URL: badPicture}, chat.Text(" "+forbidden))
+			if c.name != "a filter" {
+				parts = parts[:len(parts)-1]
+			}
+		}
+		step(n, parts)
+		total += s.refused
+	}
+	require.LessOrEqual(t, total, 16, "refused requests in all")
+	require.NoError(t, d.Wait(t.Context()))
+	if strings.HasPrefix(c.name, "a picture") {
+		shown := holds(chat.Request{Messages: s.accepted}, func(p chat.Part) bool { return p == chat.Part(chat.Image{URL: badPicture}) })
+		require.False(t, shown)
+		s.on = false
+		require.NoError(t, d.Retarget(t.Context(), retargeted(d, "other")))
+		model = "other"
+		view, err := d.Session.View(t.Context())
+		require.NoError(t, err)
+		inView := holds(chat.Request{Messages: view.Messages()}, func(p chat.Part) bool { return p == chat.Part(chat.Image{URL: badPicture}) })
+		step(30, content(30))
+		shown = holds(chat.Request{Messages: s.accepted}, func(p chat.Part) bool { return p == chat.Part(chat.Image{URL: badPicture}) })
+		require.True(t, shown || !inView, "another model is shown it")
+	}
+	require.NoError(t, d.Close())
+}
+
+func retargeted(d fixture, name string) (target policy.Target) {
+	target = d.Current()
+	target.Name = name
+	return target
+}
+
+func TestAWindowOfAMillionBehindAProxyOfOneMegabyte(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	for name, content := range map[string]func(n int) chat.Parts{
+		"text":     func(int) chat.Parts { return chat.Parts{chat.Text(words(12_000))} },
+		"pictures": func(n int) chat.Parts { return chat.Parts{chat.NewImage("image/png", make([]byte, 150_000+n))} },
+	} {
+		for _, set := range []int{0, limit} {
+			t.Run(fmt.Sprintf("%s, set to %d", name, set), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &server{on: true, cause: cause{refuses: func(_ chat.Request, bytes, _ int) error {
+						if bytes > limit {
+							return said413("<html><center>nginx</center></html>")
+						}
+						return nil
+					}}}
+					d := newFixture(t)
+					d.Policy = policies.All()["copilot-chat"]
+					d.Policy.Ask.Names = nil
+					d.Target.Model, d.Target.Budget, d.Target.Name, d.Target.MaxBytes = chat.ModelFunc(s.generate), 900_000, "m", set
+					total := 0
+					for n := range 50 {
+						s.refused = 0
+						d.Say(chat.Message{Role: chat.RoleUser, Content: append(chat.Parts{chat.Text(fmt.Sprintf("%ssaid%d ", momentMark, n))}, content(n)...)})
+						_, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session)}).Step(t.Context())
+						require.NoError(t, err, "step %d", n)
+						total += s.refused
+						require.Contains(t, text(s.accepted), fmt.Sprintf("said%d ", n))
+					}
+					require.LessOrEqual(t, total, 6)
+					if set > 0 {
+						require.Zero(t, total, "a limit that is set is kept")
+					}
+					if name == "pictures" {
+						require.Contains(t, text(s.accepted), "said0 ", "pictures leave before text does")
+						require.True(t, holds(chat.Request{Messages: s.accepted[len(s.accepted)-1:]}, func(p chat.Part) bool { _, is := p.(chat.Image); return is }), "the newest stays")
+						return
+					}
+					if set > 0 {
+						require.NotEmpty(t, compactions(d.Session), "history is compacted within it")
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestWhatCannotBeCompactedIsWarnedOfBeforeAStepFails(t *testing.T) {
+	d := newFixture(t)
+	d.Target.Name = "m"
+	var warnings []string
+	d.Observers = append(d.Observers, summarize.OnEvent(func(e event.Event) {
+		if e.Kind == event.Crowded {
+			warnings = append(warnings, e.Why)
+		}
+	}))
+	d.Say(chat.UserMessage(words(100)))
+	_, err := d.Render(t.Context(), prompt(d.Session))
+	require.NoError(t, err)
+	d.Say(chat.AssistantMessage("Yes."), chat.UserMessage(words(budget*85/100)))
+	for range 2 {
+		_, err = d.Render(t.Context(), elements.Nodes{elements.Message(elements.Props{Required: true}, chat.SystemMessage(words(budget*7/100))), prompt(d.Session)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, d.Close())
+	require.Len(t, warnings, 1, "once")
+}
