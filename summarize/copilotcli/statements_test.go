@@ -979,7 +979,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, *used, 2)
 			}
 		},
-			statements.Change(engine+"compactor.go", "Breakdown: plan.Breakdown(ctx, w.target, s.Result)", "Breakdown: s.Result.Breakdown()"),
+			statements.Change(engine+"compactor.go", "b := plan.Breakdown(ctx, w.target, s.Result)", "b := s.Result.Breakdown()"),
 			statements.Change(engine+"internal/plan/breakdown.go", "\t\t\t\t\tb.Other += guard.Counted(", "\t\t\t\t\tb.History += guard.Counted("),
 			statements.Change(engine+"compactor.go", "MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens,", "MessagesAfter: len(s.Result.Messages),"),
 			statements.Change(engine+"compactor.go", "	return w.recordSent(ctx, s), nil\n}\n\nfunc outcomeOfError", "	return s.Result, nil\n}\n\nfunc outcomeOfError")),
@@ -1025,7 +1025,7 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, 1, e.Calls)
 			require.Equal(t, answerTime, e.Duration)
 		},
-			statements.Change(engine+"internal/place/place.go", "e.TokensAfter, e.Doubt = compaction.TokensAfter, d.Doubt", "e.TokensAfter, e.Doubt = 0, d.Doubt"),
+			statements.Change(engine+"internal/place/place.go", "e.TokensAfter, e.Doubt, e.Why = compaction.TokensAfter, d.Doubt, j.Plan.Why", "e.TokensAfter, e.Doubt, e.Why = 0, d.Doubt, j.Plan.Why"),
 			statements.Change(engine+"internal/place/place.go", "at.Messages, len(result.Messages)", "at.Messages, at.Messages"),
 			statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, d.Model, "", placed.Title, d.Mended, found.ID`),
 			statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, "", placed.Text, placed.Title, d.Mended, found.ID`),

@@ -391,7 +391,7 @@ var triggers = []statements.Statement{
 		require.Contains(t, own[1], answers[first])
 		require.NotContains(t, own[1], "Continue")
 	},
-		statements.Change(engine+"agent/agent.go", "if !summarize.Recoverable(refused) ||", "if summarize.Recoverable(refused) ||"),
+		statements.Change(engine+"agent/agent.go", "case inCallback || !summarize.Recoverable(refused):", "case inCallback || summarize.Recoverable(refused):"),
 		statements.Change("internal/provider/retry/retry.go", "errors.AsType[*chat.TransientError](err)", "&chat.TransientError{}, err != nil && errors.Unwrap(err) == nil"),
 		statements.Change(policyFile, "{On: policy.OnContextLimit},", "")),
 }
