@@ -53,7 +53,7 @@ var (
 	ImportedTag        = tag("imported")     // a file that it imports
 	DefinitionTag      = tag("tool-definition")
 	ResourceTag        = tag("server-resource") // of the Model Context Protocol
-	CommandTag         = tag("shell-command") // that the user ran
+	CommandTag         = tag("shell-command")   // that the user ran
 	OutputTag          = tag("shell-output")
 	CustomTag          = tag("custom-message") // of the application
 	BranchTag          = tag("branch-summary")

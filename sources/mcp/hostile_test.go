@@ -138,12 +138,16 @@ func TestAServerThatCannotBeReachedIsANote(t *testing.T) {
 		server *mcp.Server
 		want   string
 	}{
-		"nothing is set":       {&mcp.Server{}, "no Command, valid URL or Transport is set"},
-		"no such program":      {&mcp.Server{Command: "no-such-program-of-promptree"}, "executable file not found"},
-		"it never answers":     {&mcp.Server{Start: 200 * time.Millisecond, Transport: raw(func(string, string) (string, bool) { return "", true })}, "no answer within 200ms"},
-		"it ends":              {&mcp.Server{Transport: raw(func(string, string) (string, bool) { return "", false })}, "srv: cannot be reached"},
-		"an unknown protocol":  {&mcp.Server{Transport: raw(func(method, _ string) (string, bool) { return strings.Replace(usual(method), "2025-06-18", "1999-01-01", 1), true })}, `unsupported protocol version: "1999-01-01"`},
-		"its list never comes": {&mcp.Server{Start: 200 * time.Millisecond, Transport: raw(func(method, _ string) (string, bool) { return strings.TrimPrefix(usual(method), `"result":{"tools"`), method != "tools/list" })}, "srv: cannot be reached"},
+		"nothing is set":   {&mcp.Server{}, "no Command, valid URL or Transport is set"},
+		"no such program":  {&mcp.Server{Command: "no-such-program-of-promptree"}, "executable file not found"},
+		"it never answers": {&mcp.Server{Start: 200 * time.Millisecond, Transport: raw(func(string, string) (string, bool) { return "", true })}, "no answer within 200ms"},
+		"it ends":          {&mcp.Server{Transport: raw(func(string, string) (string, bool) { return "", false })}, "srv: cannot be reached"},
+		"an unknown protocol": {&mcp.Server{Transport: raw(func(method, _ string) (string, bool) {
+			return strings.Replace(usual(method), "2025-06-18", "1999-01-01", 1), true
+		})}, `unsupported protocol version: "1999-01-01"`},
+		"its list never comes": {&mcp.Server{Start: 200 * time.Millisecond, Transport: raw(func(method, _ string) (string, bool) {
+			return strings.TrimPrefix(usual(method), `"result":{"tools"`), method != "tools/list"
+		})}, "srv: cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -337,7 +341,9 @@ func TestASessionThatTheServerForgotIsMadeAnew(t *testing.T) {
 	server := sdk.NewServer(&sdk.Implementation{Name: "test"}, nil)
 	tool("do", returns(&sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "fine"}}}))(server)
 	handler := atomic.Pointer[sdk.StreamableHTTPHandler]{}
-	fresh := func() { handler.Store(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)) }
+	fresh := func() {
+		handler.Store(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	}
 	fresh()
 	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.Load().ServeHTTP(w, r) }))
 	defer at.CloseClientConnections()
