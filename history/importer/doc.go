@@ -50,6 +50,9 @@
 //     command is in the text of an answer and its output in a user's message, it stays so.
 //   - [FormatPromptree]: logs of package history.
 //
+// What Claude Code, Codex, Gemini CLI and opencode print for programs (stream-json, exec --json, run --format json), as logs of CI
+// keep it, is read in their formats. Where the user's message is not in it, a placeholder stands for that.
+//
 // The databases in which newer versions of opencode, goose and crush keep their sessions are not read: export a session.
 //
 // # Conversion
