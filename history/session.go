@@ -200,9 +200,9 @@ func (s *Session) Add(ctx context.Context, entries ...entry.Entry) ([]entry.Entr
 }
 
 // AddBehind adds entries as [Session.Add] does, but behind an entry on the path: what a user said since is added again
-// behind them, with ids of its own, and what it was stays on a branch, alone with its usage. So the answer of a model stands where it was
-// asked for, although the user went on meanwhile. If anybody but the user said something since, or the session was
-// compacted since, the error is a [*storage.ConflictError], and nothing is written.
+// behind them, with ids of its own, and what it was stays on a branch, alone with its usage. So the answer of a model
+// stands where it was asked for, although the user went on meanwhile. If anybody but the user said something since, or
+// the session was compacted since, the error is a [*storage.ConflictError], and nothing is written.
 func (s *Session) AddBehind(ctx context.Context, id string, entries ...entry.Entry) ([]entry.Entry, error) {
 	return s.log.AddBehind(ctx, id, entries...)
 }

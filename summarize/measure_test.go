@@ -108,7 +108,7 @@ func TestOnlyTheLastResortDropsInstructions(t *testing.T) {
 	r, err := d.Render(t.Context(), tree)
 	require.NoError(t, err)
 	require.Len(t, r.Messages, 1)
-	require.Equal(t, "let go", kinds((*d.Heard)[len(*d.Heard)-1:]))
+	require.Equal(t, "let go crowded", kinds((*d.Heard)[len(*d.Heard)-2:]), "and the user is told why")
 }
 
 // reported appends an answer and its usage: the input that the provider reported, beside our own count.

@@ -94,13 +94,14 @@ const mostResorts, mostTries = 6, 3
 //   - More output asked for than the model gives: [Compactor.MaxOutput] says how much from now on.
 //   - Too many bytes: a prompt of half of the bytes, without its oldest pictures first. The limit is remembered as one in
 //     tokens is. A closed connection counts if no request as large was accepted ([Compactor.Oversized]).
-//   - A picture, a document, thinking that cannot be read, or no words: a prompt without all that may be the cause, and which
-//     no model answered yet; then without all of it, at half of the size. Of what was left out one thing comes back with each
-//     accepted request, and what is refused then is the cause: lines stay in its place in requests to this model, and an
-//     event says so ([event.Withheld]).
+//   - A picture, a document, thinking that cannot be read, or no words: a prompt without all that may be the cause, and
+//     which no model answered yet; then without all of it, at half of the size. Of what was left out one thing comes
+//     back with each accepted request, and what is refused then is the cause: lines stay in its place in requests to
+//     this model, and an event says so ([event.Withheld]).
 //   - A filter: the newest message gets a line in its place from the next step on, and the error names it.
-//   - Words that may mean the size, or none, and nothing that may be the cause: up to three prompts, each of half of the size,
-//     if the request is larger than any that the model accepted. [Compactor.Usage] then records that a smaller one was.
+//   - Words that may mean the size, or none, and nothing that may be the cause: up to three prompts, each of half of
+//     the size, if the request is larger than any that the model accepted. [Compactor.Usage] then records that a
+//     smaller one was.
 //
 // [Recoverable] lists these errors. Any other error is returned as it is.
 //
@@ -164,8 +165,8 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	return result, nil
 }
 
-// sentSize returns our count of the request that was refused, with its tools, in tokens and in bytes: of the last prompt, or
-// of one measured now if another compactor rendered the request.
+// sentSize returns our count of the request that was refused, with its tools, in tokens and in bytes: of the last
+// prompt, or of one measured now if another compactor rendered the request.
 func (c *Compactor) sentSize(now *plan.Rendered) (tokens, bytes int) {
 	c.inner.mu.Lock()
 	sent := c.inner.sent
@@ -185,8 +186,8 @@ func (w *walker) resized(ctx context.Context) (*render.Result, error) {
 	return w.finish(ctx, s, s.Failure())
 }
 
-// unexplained returns a prompt of half of the size, if the refused one is larger than any that the model accepted, or a size
-// was refused since, and refused itself otherwise.
+// unexplained returns a prompt of half of the size, if the refused one is larger than any that the model accepted, or a
+// size was refused since, and refused itself otherwise.
 func (w *walker) unexplained(ctx context.Context, before *plan.Rendered, counted int, learnt entry.Learnt, refused error) (*render.Result, error) {
 	w.c.inner.mu.Lock()
 	tries := w.c.inner.sent.tries

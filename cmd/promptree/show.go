@@ -128,7 +128,8 @@ func (s session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 }
 
 // tree prints a line for each entry. If an entry has several successors, the one on the path to the leaf comes last, at
-// the same depth. The others, which the session left, come before it and are indented. A line is cut to a width, 0 for no limit.
+// the same depth. The others, which the session left, come before it and are indented. A line is cut to a width, 0 for
+// no limit.
 func (s session) tree(ctx context.Context, b *bytes.Buffer, width int) error {
 	type item struct{ id, text string }
 	after := map[string][]item{} // by parent

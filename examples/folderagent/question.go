@@ -28,8 +28,8 @@ type Question struct {
 const Instruction = "You answer questions about the files of a folder."
 
 // Command runs a program that answers a question, and returns its exit code. The question is what stands behind the flags;
-// flags has those of the program alone, and its name. Model and window, in tokens, are defaults. The error of check, which is
-// called before anything is opened, is about usage.
+// flags has those of the program alone, and its name. Model and window, in tokens, are defaults. The error of check,
+// which is called before anything is opened, is about usage.
 func Command(ctx context.Context, flags *flag.FlagSet, args []string, stdout, stderr io.Writer, model string, window int, check func() error, answer func(context.Context, Question) error) int {
 	flags.StringVar(&model, "model", model, "name of the model")
 	flags.IntVar(&window, "window", window, "context window of the model, in tokens")

@@ -19,8 +19,9 @@ type Learnt struct {
 	// nothing of the other.
 	Agent     Fact `json:"agent,omitzero"`
 	Summaries Fact `json:"summaries,omitzero"`
-	// Bytes is the limit of a request's body, in bytes, and Body the largest that was accepted, both by our count. Output is the
-	// limit of the tokens of an answer. Refused counts the refusals in a row of requests for what they hold.
+	// Bytes is the limit of a request's body, in bytes, and Body the largest that was accepted, both by our count.
+	// Output is the limit of the tokens of an answer. Refused counts the refusals in a row of requests for what they
+	// hold.
 	Bytes   Fact `json:"bytes,omitzero"`
 	Body    int  `json:"body,omitempty"`
 	Output  Fact `json:"output,omitzero"`

@@ -8,9 +8,10 @@ import (
 )
 
 // Memory is what a session remembers of bad moments: requests that were refused, for their size or for what they hold, and
-// compactions that failed. It says whether and when to try again, and with how much. It is read from the entries of a path, and a
-// compaction retains what it would hide ([Retained].Models), so every process that opens the session has the same
-// memory. Each is a [Fact] of one model, which holds for 2^Tries accepted requests of it and ends sooner by evidence:
+// compactions that failed. It says whether and when to try again, and with how much. It is read from the entries of a
+// path, and a compaction retains what it would hide ([Retained].Models), so every process that opens the session has
+// the same memory. Each is a [Fact] of one model, which holds for 2^Tries accepted requests of it and ends sooner by
+// evidence:
 //
 //	fact              from                     says                                        ends
 //	Learnt.Agent      Refusal, Usage.Refused   the budget is nine tenths of Tokens         with an accepted request of its size
@@ -21,10 +22,10 @@ import (
 //	Learnt.Unusable   PlanEnd                  compaction pauses                           with a new turn (the first three times),
 //	                                                                                       a tenth more tokens, or a compaction
 //
-// A pause also has a longest time, which the caller of [Memory.Pause] knows. [Held] says what requests leave out; it comes back
-// with accepted requests, one thing with each, and stays away only if it is refused again. Three things more are remembered:
-// Fact.Attempts, how small the next attempt is, until anything is said; Learnt.Accepted, which says what numbers are
-// believed and bounds nothing; and TurnFailed, until the user says something.
+// A pause also has a longest time, which the caller of [Memory.Pause] knows. [Held] says what requests leave out; it
+// comes back with accepted requests, one thing with each, and stays away only if it is refused again. Three things more
+// are remembered: Fact.Attempts, how small the next attempt is, until anything is said; Learnt.Accepted, which says
+// what numbers are believed and bounds nothing; and TurnFailed, until the user says something.
 type Memory struct {
 	// Models holds what was learnt of models, the one that was heard of last at the end; at most [MaxModels].
 	Models []Learnt

@@ -55,8 +55,8 @@ func (c *chatReader) anthropic(r Record, o *wire.Object, raw json.RawMessage, no
 	return c.add(r)
 }
 
-// cline reads the model and the usage that Cline stores with an answer. Its prompt tokens are all, and the cached ones those of
-// them that were read.
+// cline reads the model and the usage that Cline stores with an answer. Its prompt tokens are all, and the cached ones
+// those of them that were read.
 func (c *chatReader) cline(r *Record, o *wire.Object, notes *pending) (model string, err error) {
 	provider := ""
 	if o.Is("modelInfo", wire.KindObject) {

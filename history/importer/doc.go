@@ -50,7 +50,7 @@
 //     command is in the text of an answer and its output in a user's message, it stays so.
 //   - [FormatPromptree]: logs of package history.
 //
-// What Claude Code, Codex, Gemini CLI and opencode print for programs (stream-json, exec --json, run --format json), as logs of CI
+// What Codex, Gemini CLI and opencode print for programs (exec --json, stream-json, run --format json), as logs of CI
 // keep it, is read in their formats. Where the user's message is not in it, a placeholder stands for that.
 //
 // The databases in which newer versions of opencode, goose and crush keep their sessions are not read: export a session.
@@ -80,8 +80,8 @@
 // Nothing is dropped silently. What a recorder stores with a message is in the message's data; what it recorded for
 // itself, or of an unknown type, is a [entry.Custom] with the original line; and what has no place at all, such as
 // the signature of a text, is listed in [Recording.Notes]. Text that Go cannot hold unchanged (invalid UTF-8, half a
-// surrogate pair) becomes U+FFFD, with a note. A byte order mark, UTF-16 and lines of a program before its export are passed
-// over.
+// surrogate pair) becomes U+FFFD, with a note. A byte order mark, UTF-16 and lines of a program before its export are
+// passed over.
 //
 // # Limits
 //

@@ -32,11 +32,10 @@ var formats = map[string]importer.Format{
 	"openai-lines.jsonl":    importer.FormatOpenAI,
 	"anthropic.json":        importer.FormatAnthropic,
 	"anthropic-lines.jsonl": importer.FormatAnthropic,
-	"cline.json":            importer.FormatAnthropic,  // 3.60
-	"claude-stream.jsonl":   importer.FormatClaudeCode, // 2.0, -p --output-format stream-json
-	"codex-stream.jsonl":    importer.FormatCodex,      // 0.128, exec --json
-	"gemini-stream.jsonl":   importer.FormatGemini,     // 0.49, --output-format stream-json
-	"opencode-stream.jsonl": importer.FormatOpencode,   // 1.4, run --format json
+	"cline.json":            importer.FormatAnthropic, // 3.60
+	"codex-stream.jsonl":    importer.FormatCodex,     // 0.128, exec --json
+	"gemini-stream.jsonl":   importer.FormatGemini,    // 0.49, --output-format stream-json
+	"opencode-stream.jsonl": importer.FormatOpencode,  // 1.4, run --format json
 	"promptree.jsonl":       importer.FormatPromptree,
 	"gemini.json":           importer.FormatGemini,       // 0.9
 	"gemini-lines.jsonl":    importer.FormatGemini,       // 0.49

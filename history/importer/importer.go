@@ -205,9 +205,6 @@ func detect(o *wire.Object, b *builder) (format, error) {
 	case isCodex(o):
 		b.rec.Format = FormatCodex
 		return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}, nil
-	case isClaudeStream(o):
-		b.rec.Format = FormatClaudeCode
-		return &claudeStream{tree: newClaude(b), last: map[string]string{}}, nil
 	case streamFormat(o) != "":
 		b.rec.Format = streamFormat(o)
 		return &streamReader{builder: b}, nil

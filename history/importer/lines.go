@@ -118,8 +118,8 @@ func (l *lineReader) skipStatus() error {
 // begins matches the first line of a recording: an object, or a list of them.
 var begins = regexp.MustCompile(`^\s*(\{|\[\s*([{\]]|$))`)
 
-// decoded returns a reader of UTF-8 without a byte order mark. Text that begins with the mark of UTF-16, as Windows PowerShell
-// writes it, is converted.
+// decoded returns a reader of UTF-8 without a byte order mark. Text that begins with the mark of UTF-16, as Windows
+// PowerShell writes it, is converted.
 func decoded(r *bufio.Reader) *bufio.Reader {
 	start, _ := r.Peek(3)
 	var order binary.ByteOrder

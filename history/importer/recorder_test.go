@@ -13,8 +13,8 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 )
 
-// geminiRecorder writes a chat by the rules of Gemini CLI's recorder: messages are written again whenever they change, results
-// stand with the calls, each with all of its turn, and what changes the history writes all of it.
+// geminiRecorder writes a chat by the rules of Gemini CLI's recorder: messages are written again whenever they change,
+// results stand with the calls, each with all of its turn, and what changes the history writes all of it.
 type geminiRecorder struct {
 	*rand.Rand
 	lines    []string

@@ -10,9 +10,9 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
-// streamReader reads what agents print when no person is there: Gemini CLI with --output-format stream-json (0.11 and later),
-// `codex exec --json` (0.44 and later) and `opencode run --format json` (1.0 and later). Only the first prints the user's message;
-// where it is missing a placeholder stands for it.
+// streamReader reads what agents print when no person is there: Gemini CLI with --output-format stream-json (0.11 and
+// later), `codex exec --json` (0.44 and later) and `opencode run --format json` (1.0 and later). Only the first prints
+// the user's message; where it is missing a placeholder stands for it.
 type streamReader struct {
 	*builder
 	answer string // the answer to which parts are added, "" if the next part begins one
@@ -163,44 +163,3 @@ func (s *streamReader) add(r Record, m chat.Message, o *wire.Object, notes *pend
 
 // noPrompt stands for what a user said, because no provider takes a conversation that begins with an answer.
 const noPrompt = "(The recording does not have the user's message.)"
-
-// claudeStream reads what Claude Code prints with -p --output-format stream-json (1.0 and later): the messages of its sessions
-// without the tree, and of the user's only results.
-type claudeStream struct {
-	tree *claudeReader
-	last map[string]string // by the call of a subagent: the last message, "" for the main agent
-	said bool
-}
-
-func isClaudeStream(o *wire.Object) bool {
-	return o.Peek("type") == "system" && o.Peek("subtype") == "init" && o.Is("session_id", wire.KindText)
-}
-
-func (s *claudeStream) finish() error { return s.tree.finish() }
-
-// line gives a message the fields by which a session links it.
-func (s *claudeStream) line(number int, o *wire.Object, raw []byte) error {
-	typ, agent := o.Peek("type"), o.Peek("parent_tool_use_id")
-	if o.PutText("sessionId", o.Peek("session_id")); typ != "user" && typ != "assistant" {
-		o.Skip("uuid")
-		return s.tree.line(number, o, raw)
-	}
-	if typ == "assistant" && !s.said {
-		message, err := wire.Parse([]byte(`{"type":"user","uuid":"prompt","message":{"role":"user","content":"` + noPrompt + `"}}`))
-		if err = cmp.Or(err, s.tree.line(number, message, nil)); err != nil {
-			return err
-		}
-		s.last[""] = "prompt"
-		s.tree.note(number, NoPlace, "the user's message, which the stream does not have")
-	}
-	id := fmt.Sprint("line-", number)
-	o.PutText("uuid", id)
-	if parent := cmp.Or(s.last[agent], s.last[""]); parent != "" {
-		o.PutText("parentUuid", parent)
-	}
-	if agent != "" {
-		o.Put("isSidechain", json.RawMessage("true"))
-	}
-	s.last[agent], s.said = id, true
-	return s.tree.line(number, o, raw)
-}

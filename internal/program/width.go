@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Width returns the number of columns of the terminal that a writer writes to, that of COLUMNS if it is set, and 0 if there is
-// no terminal and thus no limit.
+// Width returns the number of columns of the terminal that a writer writes to, that of COLUMNS if it is set, and 0 if
+// there is no terminal and thus no limit.
 func Width(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
@@ -20,8 +20,9 @@ func Width(w io.Writer) int {
 	return 0
 }
 
-// Wrap breaks the lines of a text that are longer than a width in columns, at spaces. What continues a line is indented like its
-// second column, which two spaces or a tab separate from the first, or else like the line. A width of 0 is no limit.
+// Wrap breaks the lines of a text that are longer than a width in columns, at spaces. What continues a line is indented
+// like its second column, which two spaces or a tab separate from the first, or else like the line. A width of 0 is no
+// limit.
 func Wrap(text string, width int) string {
 	if width <= 0 {
 		return text

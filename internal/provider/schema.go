@@ -17,8 +17,8 @@ type SchemaRules struct {
 	Strict bool
 	// Object says that the schema is of type object, and not of several.
 	Object bool
-	// Closed says that each object forbids properties that it does not list, unless Maps is set and it lists none, and Required
-	// that it requires each of its own.
+	// Closed says that each object forbids properties that it does not list, unless Maps is set and it lists none, and
+	// Required that it requires each of its own.
 	Closed, Maps, Required bool
 	// Keywords are those that are accepted, nil for all but Refused.
 	Keywords, Refused []string
@@ -26,7 +26,8 @@ type SchemaRules struct {
 	Lone, Local bool
 	// Acyclic says that no schema refers to one that it is in.
 	Acyclic bool
-	// Depth is how many objects and arrays may stand in each other, Properties how many properties there may be. 0 is no limit.
+	// Depth is how many objects and arrays may stand in each other, Properties how many properties there may be. 0 is
+	// no limit.
 	Depth, Properties int
 	// Also returns what else is wrong with a schema, "" for nothing. It may be nil.
 	Also func(schema map[string]any) string

@@ -21,11 +21,12 @@
 //
 // # Other servers
 //
-// What servers other than OpenAI's answer otherwise over Chat Completions is read from all of them: thinking in fields of its
-// own, in parts of the content or in tags, calls whose pieces have other ids or repeat themselves, usage in other places,
-// reasons of an end in the words of other APIs. What a server must get back is sent back to it, and what it refuses is left
-// out from then on. docs/providers.md of the module has the table. A reason that is not known is an error, unless
-// [Model.Ends] declares it; where two servers contradict each other, [Model.Dialect] and [Options] choose.
+// What servers other than OpenAI's answer otherwise over Chat Completions is read from all of them: thinking in fields
+// of its own, in parts of the content or in tags, calls whose pieces have other ids or repeat themselves, usage in
+// other places, reasons of an end in the words of other APIs. What a server must get back is sent back to it, and what
+// it refuses is left out from then on. docs/providers.md of the module has the table. A reason that is not known is an
+// error, unless [Model.Ends] declares it; where two servers contradict each other, [Model.Dialect] and [Options]
+// choose.
 //
 // # Using the parts alone
 //

@@ -30,8 +30,9 @@ import (
 // A message or call that did not follow reasoning loses the id of its item, to which nothing refers.
 //
 // For an answer that failed, the error is the one that it holds, as from [Model.Generate]. An answer without items is a
-// [*chat.TransientError], one that ended in order and says nothing is a [*chat.EmptyError] in one, and a status, or a reason of an incomplete answer, that is not known is a [*chat.EndError] in a
-// [*chat.AnswerError], with the answer so far.
+// [*chat.TransientError], one that ended in order and says nothing is a [*chat.EmptyError] in one, and a status, or a
+// reason of an incomplete answer, that is not known is a [*chat.EndError] in a [*chat.AnswerError], with the answer so
+// far.
 func ItemsResponse(answer *responses.Response) (chat.Response, error) {
 	return itemsResponse(answer, answer.Output, new(chat.CallIDs), nil)
 }

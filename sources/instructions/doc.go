@@ -14,8 +14,8 @@
 // # Which files
 //
 // In each folder from the root to the working directory [Files] shows at most one file, the first of [Files].Names that
-// exists and is not blank, as Codex does; and at the root also .github/copilot-instructions.md. The file nearest to the working directory
-// comes last. Of files with the same content only the nearest is shown. Each stands between tags:
+// exists and is not blank, as Codex does; and at the root also .github/copilot-instructions.md. The file nearest to the
+// working directory comes last. Of files with the same content only the nearest is shown. Each stands between tags:
 //
 //	<instructions path="services/api/AGENTS.md">
 //	Run the tests with `make test`. The style is in @docs/style.md
@@ -36,10 +36,10 @@
 //
 // # Limits
 //
-// Of a file 64 kB are shown, of all together 256 kB with their tags, and no more tokens than a quarter of the prompt's usual
-// budget ([Files].Share), the nearest first; a file that is cut ends at a line, its tag says how much of it is shown, and
-// [Files].Cut is told its path. A refusal of the provider that lowers the budget of a step changes none of it. At most 100
-// files are shown, and 1,000 paths are looked up.
+// Of a file 64 kB are shown, of all together 256 kB with their tags, and no more tokens than a quarter of the prompt's
+// usual budget ([Files].Share), the nearest first; a file that is cut ends at a line, its tag says how much of it is
+// shown, and [Files].Cut is told its path. A refusal of the provider that lowers the budget of a step changes none of
+// it. At most 100 files are shown, and 1,000 paths are looked up.
 //
 // # Changes
 //

@@ -18,7 +18,8 @@ import (
 // ErrNoFS is returned by an element without a file system.
 var ErrNoFS = errors.New("instructions: Files.FS is not set: set the FS of an os.Root of the project's folder")
 
-// DefaultNames returns the names of instruction files in a folder, of which the first that exists and is not blank is shown.
+// DefaultNames returns the names of instruction files in a folder, of which the first that exists and is not blank is
+// shown.
 func DefaultNames() []string {
 	return []string{"AGENTS.override.md", "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md"}
 }
@@ -149,8 +150,8 @@ func (f *Files) read(ctx context.Context, s elements.Sizing) (shown, now *readin
 	return shown, now, err
 }
 
-// update is read without the calls of Changed, for which it returns the paths, and of Cut, of which it reports whether it is
-// to be called.
+// update is read without the calls of Changed, for which it returns the paths, and of Cut, of which it reports whether
+// it is to be called.
 func (f *Files) update(ctx context.Context, s elements.Sizing) (shown, now *reading, changed []string, cut bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,32 +1,52 @@
-// Package mcp makes servers of the Model Context Protocol toolboxes of an agent.
+// Package mcp makes servers of the Model Context Protocol toolboxes of an agent, on the protocol's official SDK.
 //
-//	servers, notes, err := mcp.ReadFile("mcp.json")
+//	servers, notes, err := mcp.ReadFile("mcp.json", "GITHUB_TOKEN") // or servers := mcp.Servers{{Name: "files", Command: "npx", Args: …}}
 //	defer servers.Close()
+//	servers.Connect(ctx)
 //	more := &tools.Deferred{Session: session, Toolboxes: servers.Toolboxes()}
-//	worker := &agent.Agent{Compactor: compactor, Tools: []chat.Toolbox{more}, Prompt: prompt} // with tools.Found{Deferred: more}
+//	prompt := el.Prompt(
+//		el.System(el.Text("You help.")),
+//		history.Compacted{Session: session},
+//		tools.Found{Deferred: more},
+//		history.Conversation{Session: session, TurnsOnly: true},
+//		history.TurnStart{Session: session},
+//		history.TurnRounds{Session: session},
+//	)
+//	steps := &agent.Agent{Compactor: compactor, Prompt: prompt, Tools: []chat.Toolbox{more}}
 //
-// A [Server] is reached by a process, over HTTP, or by a transport of the SDK (github.com/modelcontextprotocol/go-sdk). Its
-// tools have its name in front, so that those of two servers never collide. With tools.Deferred hundreds of them cost a line
-// each, a change of a list shows at the next step, and the cached prefix of the prompt stays; given to an agent directly, they
-// are all declared.
+// The model searches the tools of all servers and calls what it finds, so that hundreds cost what a few do, and a server
+// that changes its list does not change the prompt. A few tools may be declared at once instead: put the servers among the
+// agent's tools.
 //
-// # Results
+// A tool is named after its server, as in files__read_file. A name that some provider would not take, or that might be
+// another server's, ends in a digest. If a server has resources, a tool such as files__read_resource reads and lists them.
+// [Resource] shows one in a prompt.
 //
-// Texts, pictures and embedded resources are shown; structured content is shown where it differs from the text. A link or a
-// resource that is too large is named with an address, which one tool of the server reads, ranges included. What the server
-// says is for the user alone is not shown to the model, and a result of nothing else says so in a line. Audio and other data
-// that no model reads is said, and kept as a custom entry if [Server].Session is set. [Resource] shows a resource in a prompt.
+// # What becomes of a result
 //
-// # Servers that misbehave
+//   - Texts, pictures and PDF files stay what they are. Texts of a resource stand between tags that they cannot close.
+//   - A link is a line with the call that reads it, in parts if it is long.
+//   - Structured content is shown as JSON, unless a text says the same: the same JSON value, or that of its only field.
+//   - Audio, other files, and what is for the user alone are a line, and kept in the session if [Server].Session is set: as
+//     a custom entry that the line names, which is erased with the result.
+//   - A failure of the tool is a failed result. The text of a result is cut at [Server].MaxResult; a session shows a large
+//     one as a preview with a handle, as with any tool.
 //
-// A server that hangs, dies, floods or lies costs one result, which says what happened; the next call connects anew. Calls end
-// after [Server].Timeout, answers and messages are bounded, and what a server calls itself or its tools is text of
-// others: it is written as data. Values of Env and Headers, and secrets in addresses, are replaced in all that it says.
-// A server that asks for authorisation is a note, unless HTTPClient or OAuth is set.
+// # What goes wrong
 //
-// A process gets PATH, HOME and what its row names, not the whole environment. [ReadFile] reads only the path that it is given,
-// because its rows are commands.
+// A server that cannot be reached, ends, hangs, or sends too much or what is not the protocol's costs the call at hand,
+// which is answered by an error. The next call connects anew, and steps leave the server alone for 10 seconds, at the
+// second failure for 20, up to 10 minutes. [Server.Notes] says what is wrong, also with single tools. What the model has
+// found stays found meanwhile.
 //
-// Prompts and subscriptions are not read. Roots, sampling and logging are not offered. A question to the user goes to
-// [Server].Ask, and is declined without one.
+// A server is not trusted: names, descriptions and schemas are brought into a form that providers take, secrets in how it
+// is reached (keys, tokens, passwords in the environment, in headers, arguments and addresses) are hidden in all that it
+// says, headers go to its own host only, and a process has no other environment than PATH, HOME and what is given. What it
+// says may still instruct the model: connect only to servers whose texts may stand in your prompt.
+//
+// # What is left out
+//
+// Roots, sampling and logging are not offered; the protocol has deprecated them. Prompts of servers and subscriptions are
+// not used. A server's question to the user is declined, unless [Server].Ask answers it. Numbers of structured content
+// above 2^53 lose digits, as the SDK reads them.
 package mcp

@@ -250,8 +250,8 @@ func decode(text string) (matter map[string]any, err error) {
 	return matter, err
 }
 
-// unlike returns an error if fields have the same name or are too many: the parser's decoder compares each with each, and has an error
-// for each pair.
+// unlike returns an error if fields have the same name or are too many: the parser's decoder compares each with each,
+// and has an error for each pair.
 func unlike(node *yaml.Node) error {
 	names := map[string]bool{}
 	for i, child := range node.Content {

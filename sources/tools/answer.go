@@ -97,8 +97,8 @@ func declares(box chat.Toolbox, name string) bool {
 
 // Answer returns the result of a call, and false if it is not a call of [SearchTool], of [CallTool] or of one of the
 // tools. A tool is run by [Deferred].Run, or by its toolbox, which is also asked about
-// tools that it does not declare, or no longer. The error is a [*chat.ArgumentError] if something is wrong with the arguments, or that of Run, of the
-// toolbox, of the session, of the context or of OnChange.
+// tools that it does not declare, or no longer. The error is a [*chat.ArgumentError] if something is wrong with the
+// arguments, or that of Run, of the toolbox, of the session, of the context or of OnChange.
 func (d *Deferred) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
 	if call.Name == SearchTool {
 		text, err := d.search(ctx, call)

@@ -35,8 +35,8 @@
 //
 // # Typed answers
 //
-// [Ask] runs the agent and returns its answer as a struct. What else is asked of each answer, such as effort, is the target's
-// ([summarize.Target].Shape).
+// [Ask] runs the agent and returns its answer as a struct. What else is asked of each answer, such as effort, is the
+// target's ([summarize.Target].Shape).
 //
 // # What a user says meanwhile
 //

@@ -34,8 +34,8 @@ func (e *FormError) Unwrap() error { return e.Err }
 const maxForms = 2
 
 // Ask says a text in the user's place and returns the answer as a value, a struct whose schema the provider is given
-// ([chat.Shape].Format), as [Tool] makes it of parameters. The model may call tools before it answers, as in [Agent.Run], which
-// makes the steps. The session holds the answer as text.
+// ([chat.Shape].Format), as [Tool] makes it of parameters. The model may call tools before it answers, as in
+// [Agent.Run], which makes the steps. The session holds the answer as text.
 //
 // An answer that does not fit is followed by a message in the user's place that says why, at most twice. Then the error is
 // a [*FormError], as it is for an answer that was cut off or filtered, or that left calls to the caller; its Answer holds

@@ -231,8 +231,8 @@ func ask[M, T any](ctx context.Context, s *step[M], ask func([]M) (T, error)) (T
 	}
 }
 
-// AfterModelRewriteState records the answer and the usage that the provider reported. Calls of an answer that was cut off or
-// filtered are not made.
+// AfterModelRewriteState records the answer and the usage that the provider reported. Calls of an answer that was cut
+// off or filtered are not made.
 func (m *middleware[M]) AfterModelRewriteState(ctx context.Context, agent *adk.TypedChatModelAgentState[M], _ *adk.TypedModelContext[M]) (context.Context, *adk.TypedChatModelAgentState[M], error) {
 	s, _ := ctx.Value(stepKey{m}).(*step[M])
 	if s == nil || len(agent.Messages) == 0 {

@@ -69,8 +69,8 @@ const (
 	// Crowded: what no compaction makes smaller (system, tools, instructions, the newest question) takes nine tenths of the
 	// prompt; Why names the largest pieces. It is said once, until it is less again.
 	Crowded Kind = "crowded"
-	// Withheld: the model's server refuses an entry (Entry), or a picture in it; Err is its refusal. A line stands in its place in
-	// later requests to that model, so that the user sees what the model does not.
+	// Withheld: the model's server refuses an entry (Entry), or a picture in it; Err is its refusal. A line stands in
+	// its place in later requests to that model, so that the user sees what the model does not.
 	Withheld Kind = "withheld"
 	// ToolFailed: a tool of an agent (Hook) failed, Err says how; the model is told. A mistake in its arguments is not one.
 	ToolFailed Kind = "tool failed"

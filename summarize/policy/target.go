@@ -33,9 +33,10 @@ type Target struct {
 	// Tools of the agent, besides those in the prompt ([elements.Tool]): both are declared. They are declared in requests for
 	// summaries too that show their calls.
 	Tools []chat.Tool
-	// Shape is what the agent's requests ask of their answers: effort, choice of tools, a form. Requests for summaries and titles
-	// ask for none of it, except for one that continues the agent's request ([Prompt].Forks); where the answer would be forced into
-	// a form or a call, no such request is made. The zero value leaves everything to the model.
+	// Shape is what the agent's requests ask of their answers: effort, choice of tools, a form. Requests for summaries
+	// and titles ask for none of it, except for one that continues the agent's request ([Prompt].Forks); where the
+	// answer would be forced into a form or a call, no such request is made. The zero value leaves everything to the
+	// model.
 	Shape chat.Shape
 	// Notes say what of the target is guessed (summarize.TargetOf). A compactor reports each once. None by default.
 	Notes []string

@@ -20,9 +20,9 @@ import (
 // step.
 //
 // System messages, tools and budgets are not in a log, so they are missing; apart is the number of their tokens in each
-// request, 0 if unknown. Tokens are those of the messages, counted by the tokenizer, and apart. Dollars are those that were recorded, or else computed from the prices. A request whose cache
-// was lost is one of which the provider read less than half of what it had. The errors are those of the session and of
-// the tokenizer.
+// request, 0 if unknown. Tokens are those of the messages, counted by the tokenizer, and apart. Dollars are those that
+// were recorded, or else computed from the prices. A request whose cache was lost is one of which the provider read
+// less than half of what it had. The errors are those of the session and of the tokenizer.
 //
 // The log holds each different text of the session once, as the page does; the session itself is read one view at a
 // time. A session of 500 requests takes some seconds.
@@ -114,8 +114,8 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 	return nil
 }
 
-// cacheLost returns a cache break if the provider read less than half of what it had of the request before, although nothing
-// was compacted or cleared, or if that is because the cache had expired, says so.
+// cacheLost returns a cache break if the provider read less than half of what it had of the request before, although
+// nothing was compacted or cleared, or if that is because the cache had expired, says so.
 func (w *walk) cacheLost(step inspect.Step) (broke, expired *inspect.CacheBreak) {
 	was, is := w.last.Usage, step.Usage
 	n := min(was.CacheRead+was.CacheWrite, is.Input)

@@ -94,8 +94,8 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	return usage, c
 }
 
-// Cost is what one request cost, in dollars. The costs of all requests and of the requests for summaries add up to [Bill].Kept
-// and [Recall].Dollars.
+// Cost is what one request cost, in dollars. The costs of all requests and of the requests for summaries add up to
+// [Bill].Kept and [Recall].Dollars.
 type Cost struct {
 	// Dollars of the request, with the restarts of the recording.
 	Dollars float64

@@ -20,7 +20,8 @@
 // If the recording has usage, the cost model is checked against it, and tokens are fitted to it, so that they are those
 // of the recorded model. [Check] says how well. If it is off by more than 5%, or the usage has no cache figures, results
 // have no dollars: a saving of a fifth cannot be told from an error of a fifth. The lifetime of the provider's cache is the
-// one that each recorded request asked for; of a provider that caches by itself, the longest gap that the recording survived.
+// one that each recorded request asked for; of a provider that caches by itself, the longest gap that the recording
+// survived.
 //
 // A policy that cannot go on has a result too: [Result].Ended says where it stopped and why.
 //

@@ -50,8 +50,8 @@ type Result struct {
 // Requests sums up requests.
 type Requests struct {
 	Number int `json:"number"`
-	// Tokens of the requests, with those that the recording does not have, and of the Largest. Cached counts those in a prefix shared with the agent's request
-	// before, Answered those of the answers to requests for summaries.
+	// Tokens of the requests, with those that the recording does not have, and of the Largest. Cached counts those in a
+	// prefix shared with the agent's request before, Answered those of the answers to requests for summaries.
 	Tokens   int `json:"tokens"`
 	Largest  int `json:"largestTokens"`
 	Cached   int `json:"cachedTokens"`

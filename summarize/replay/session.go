@@ -111,8 +111,8 @@ func modelOf(rec importer.Record) string {
 	return ""
 }
 
-// fit fits the tokens of the requests, as recorded, to the input that was reported, and returns how many tokens of the model
-// one of the counter's is.
+// fit fits the tokens of the requests, as recorded, to the input that was reported, and returns how many tokens of the
+// model one of the counter's is.
 func (b *basis) fit(counter chat.Tokenizer, recorded []sent) (factor float64) {
 	var counted, reported []float64
 	for _, q := range recorded {
@@ -201,9 +201,9 @@ func (s *Session) Check(ctx context.Context) (*Check, error) {
 	return b.biller.check, nil
 }
 
-// Tokenizer returns the tokenizer of the session's replays, and the number of tokens in each request that the recording does
-// not have, such as the system prompt and the tools. If there is usage, both are fitted to it and are tokens of the recorded
-// model, else of o200k_base.
+// Tokenizer returns the tokenizer of the session's replays, and the number of tokens in each request that the recording
+// does not have, such as the system prompt and the tools. If there is usage, both are fitted to it and are tokens of
+// the recorded model, else of o200k_base.
 func (s *Session) Tokenizer(ctx context.Context) (t chat.Tokenizer, fixed int, err error) {
 	b, err := s.basis(ctx)
 	if err != nil {

@@ -48,8 +48,8 @@ var (
 )
 
 // looksTooLarge reports whether a text that no known server is quoted with may say that a request has too many tokens: it
-// names what has a size, and an excess, in one of several languages, and is about the input and not about the answer, a rate
-// or a batch.
+// names what has a size, and an excess, in one of several languages, and is about the input and not about the answer, a
+// rate or a batch.
 func looksTooLarge(text string) bool {
 	return sizedText.MatchString(text) && excessText.MatchString(text) && (inputText.MatchString(text) || !unlikeText.MatchString(text))
 }

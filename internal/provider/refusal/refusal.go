@@ -63,9 +63,9 @@ type Refusal struct {
 // Any other error is Tokens if its text is one with which a provider, a gateway or a local server is known to refuse
 // requests that are larger than the context window; Body if its text is about bytes, images or a proxy; Opaque if its
 // status, or the status in its text, is 400 and its text says nothing else. Rate limits, quotas and limits of the output
-// are None. An error is Output, Content or Filter only with status 400, 422 or none, and with status 400 or 422 it is Opaque
-// too if its text looks like one about the size, though no known server has it ([looksTooLarge]). A closed connection is
-// Dropped in any case.
+// are None. An error is Output, Content or Filter only with status 400, 422 or none, and with status 400 or 422 it is
+// Opaque too if its text looks like one about the size, though no known server has it ([looksTooLarge]). A closed
+// connection is Dropped in any case.
 func Of(err error) Refusal {
 	if err == nil {
 		return Refusal{}

@@ -19,8 +19,8 @@ import (
 // is the object's too.
 //
 //   - Thinking in a server's own field is a [chat.Thinking] with the name of the field as the signature.
-//   - What an answer says besides (a refusal, audio, the details of reasoning) is an opaque part of type [dialect.Fields]. Fields of
-//     a call are its signature.
+//   - What an answer says besides (a refusal, audio, the details of reasoning) is an opaque part of type
+//     [dialect.Fields]. Fields of a call are its signature.
 //   - A custom call has its kind as the signature, and its text as the arguments.
 //   - A call among the parts of the content, as exports repeat it there, is read once.
 func Decode(o *wire.Object, left *wire.Leftovers) (chat.Message, error) {

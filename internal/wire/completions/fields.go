@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
-// Kept is the field, in an opaque part or a signature of type [dialect.Fields], of the fields that need not come back to the
-// server.
+// Kept is the field, in an opaque part or a signature of type [dialect.Fields], of the fields that need not come back
+// to the server.
 const Kept = "chat.kept"
 
 // LeftOut is the field of [Kept] that lists the fields that were too large to be kept.
@@ -66,8 +66,8 @@ func blank(raw json.RawMessage) bool {
 	return false
 }
 
-// json returns an object of type [dialect.Fields] with the fields that must come back, and the others in [Kept]; nil if there are
-// none.
+// json returns an object of type [dialect.Fields] with the fields that must come back, and the others in [Kept]; nil if
+// there are none.
 func (f *fields) json() json.RawMessage {
 	if len(f.pieces)+len(f.left) == 0 {
 		return nil
@@ -133,8 +133,8 @@ func joined(pieces []json.RawMessage) json.RawMessage {
 // grow are the fields of an item whose texts are put together: OpenRouter's reasoning_details, LiteLLM's thinking_blocks.
 var grow = [...]string{"text", "summary", "thinking"}
 
-// joinedItems returns the items of lists in one. Items with a text of one type and index, one after the other, are one item,
-// which ends with its signature.
+// joinedItems returns the items of lists in one. Items with a text of one type and index, one after the other, are one
+// item, which ends with its signature.
 func joinedItems(lists []json.RawMessage) json.RawMessage {
 	var out [][]byte
 	var item *wire.Object // the last one, without its texts

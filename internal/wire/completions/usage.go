@@ -27,8 +27,8 @@ func addUsage(usage *chat.Usage, o *wire.Object) {
 	}
 }
 
-// ReadUsage reads a usage object, and leaves what is missing or zero in it as it was. It removes the counts that it read from
-// the object.
+// ReadUsage reads a usage object, and leaves what is missing or zero in it as it was. It removes the counts that it
+// read from the object.
 func ReadUsage(usage *chat.Usage, o *wire.Object) {
 	for _, n := range []struct {
 		to    *int

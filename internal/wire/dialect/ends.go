@@ -74,8 +74,9 @@ var ErrNothing = errors.New("the answer has no reason for its end and says nothi
 
 // Stop returns why an answer ended by the reason that the server gave, in any case. Reasons that the caller declared come
 // first. Without a reason, which the end of a stream or of a body stands for, an answer that says something has ended. A
-// reason that announces calls is no end without one: they are lost. That and any other reason is an error with a [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed
-// if it is asked for again, else a [*chat.AnswerError].
+// reason that announces calls is no end without one: they are lost. That and any other reason is an error with a
+// [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed if it is asked for again, else
+// a [*chat.AnswerError].
 func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopReason) (chat.StopReason, error) {
 	word := strings.ToLower(reason)
 	stop, known := declared[reason]
@@ -127,8 +128,8 @@ func Empty(stop chat.StopReason, m chat.Message) bool {
 	})
 }
 
-// silent reports whether a part that package chat has no place for says nothing to a user: it holds [Fields], the fields of a
-// message of the Responses API, its reasoning, a thought of Gemini, its signature or white space.
+// silent reports whether a part that package chat has no place for says nothing to a user: it holds [Fields], the
+// fields of a message of the Responses API, its reasoning, a thought of Gemini, its signature or white space.
 func silent(p chat.Opaque) bool {
 	o, err := wire.Parse(p.Value)
 	if err != nil {

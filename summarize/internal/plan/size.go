@@ -42,8 +42,8 @@ func ContextWindow(t policy.Target) int {
 type Size struct{ budget, send, Nominal, base, Tools int }
 
 // sizeOf computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by what the session
-// remembers of refusals, and to most, unless that is 0; compactions too, if bound is set. Ratios are of base. inPrompt reports whether tools are in the
-// prompt.
+// remembers of refusals, and to most, unless that is 0; compactions too, if bound is set. Ratios are of base. inPrompt
+// reports whether tools are in the prompt.
 func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, most int, bound bool) (Size, error) {
 	s := Size{Nominal: t.Budget, base: ContextWindow(t), Tools: ToolTokens(t)}
 	ceiling := l.Of(t.Name).Agent

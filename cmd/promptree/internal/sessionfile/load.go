@@ -163,7 +163,8 @@ func (s *Session) Recording(ctx context.Context) (*importer.Recording, error) {
 	return r, err
 }
 
-// Tokenizer returns the tokenizer of the session's replays, and the number of tokens in each request that the log does not have.
+// Tokenizer returns the tokenizer of the session's replays, and the number of tokens in each request that the log does
+// not have.
 func (s *Session) Tokenizer(ctx context.Context) (t chat.Tokenizer, apart int, err error) {
 	r, err := s.Recording(ctx)
 	if err != nil {
