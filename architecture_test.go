@@ -270,7 +270,7 @@ func TestPagesForMaintainersNameWhatTheFilesHold(t *testing.T) {
 			for _, match := range in.FindAllStringSubmatch(string(text), -1) {
 				source, err := os.ReadFile(match[in.SubexpIndex("file")])
 				require.NoError(t, err, "%s: %s", page, match[0])
-				for _, name := range regexp.MustCompile("[\\w.]+").FindAllString(match[in.SubexpIndex("names")], -1) {
+				for _, name := range regexp.MustCompile(`[\w.]+`).FindAllString(match[in.SubexpIndex("names")], -1) {
 					if strings.HasSuffix(name, ".go") {
 						continue
 					}

@@ -73,7 +73,7 @@ func aboveBytes(err error) func(chat.Request, int, int) error {
 var causes = []cause{
 	{name: "413 for bytes", refuses: aboveBytes(said413("request body too large"))},
 	{name: "413 of a proxy", refuses: aboveBytes(said413("<html><head><title>413 Request Entity Too Large</title></head><center>nginx</center></html>"))},
-	{name: "a dropped connection", refuses: aboveBytes(&chat.TransientError{Err: errors.New(`Post "https://api.example.com": EOF`)})},
+	{name: "a dropped connection", refuses: aboveBytes(&chat.TransientError{Err: errors.New(`post "https://api.example.com": EOF`)})},
 	{name: "400 without words", refuses: aboveTokens("400 Bad Request")},
 	{name: "a picture", refuses: func(r chat.Request, _, _ int) error {
 		if holds(r, func(p chat.Part) bool { return p == chat.Part(chat.Image{URL: badPicture}) }) {

@@ -241,6 +241,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := s.mind.answer(a, r.Context().Done())
 	s.mu.Unlock()
+	if answer.hang != nil && !streamed {
+		<-answer.hang
+		return
+	}
 	answer.in, answer.out = tokens, len(answer.text)/4+10*len(answer.calls)+1
 	s.protocol.say(w, streamed, answer)
 }

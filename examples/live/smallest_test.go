@@ -69,7 +69,8 @@ func TestTheSmallestAgentGoesOnAfterItWasKilled(t *testing.T) {
 	first, early := start(task)
 	require.Eventually(t, func() bool {
 		said, err := os.ReadFile(session)
-		return err == nil && bytes.Contains(said, []byte("book03.md"))
+		asked, _, _ := s.seen(t)
+		return err == nil && bytes.Contains(said, []byte("book03.md")) && asked == 2 // it waits for an answer that does not come
 	}, 20*time.Second, 10*time.Millisecond, "%s", early)
 	require.NoError(t, first.Process.Kill())
 	require.Error(t, first.Wait())

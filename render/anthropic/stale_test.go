@@ -69,12 +69,11 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		stale   anthropic.Stale
-		refused int // requests
-		err     string
+		refused int // requests, at most
 	}{
-		{"by default it is dropped after the first refusal", anthropic.StaleLearnt, 1, ""},
-		{"with StaleDrop it is dropped in every request", anthropic.StaleDrop, 0, ""},
-		{"with StaleError the refusal is returned", anthropic.StaleError, 1, "bound to a different conversation"},
+		{"by default it is dropped after the first refusal", anthropic.StaleLearnt, 1},
+		{"with StaleDrop it is dropped in every request", anthropic.StaleDrop, 0},
+		{"with StaleError the compactor leaves it out", anthropic.StaleError, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const rounds = 14
@@ -105,10 +104,6 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 			require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 			for {
 				answer, err := steps.Step(t.Context())
-				if c.err != "" && err != nil {
-					require.ErrorContains(t, err, c.err)
-					break
-				}
 				require.NoError(t, err)
 				require.NoError(t, compactor.Wait(t.Context()))
 				if len(answer.Message().ToolCalls) == 0 {
@@ -119,9 +114,10 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 					require.NoError(t, session.Append(t.Context(), chat.ToolResult(call.ID, strings.Repeat("a.go b.go ", 30))))
 				}
 			}
-			require.Equal(t, c.refused, refused)
+			require.LessOrEqual(t, refused, c.refused)
+			require.Equal(t, c.refused > 0, refused > 0)
 			told := strings.Contains(s.bodies[len(s.bodies)-1], `"block_binding":{"prefix_mismatch_behavior":"drop_block"}`)
-			require.Equal(t, c.err == "", told)
+			require.Equal(t, c.stale != anthropic.StaleError, told)
 			require.Equal(t, told, strings.Contains(s.headers[len(s.headers)-1].Get("Anthropic-Beta"), "thinking-binding-controls"))
 			if c.stale == anthropic.StaleLearnt {
 				require.NotContains(t, s.bodies[0], "block_binding")

@@ -154,8 +154,7 @@ func (s *Server) CallRules(call chat.ToolCall) chat.CallRules {
 // [*chat.ArgumentError], that of the session, the end of the context, or says that the server cannot be reached, ended,
 // was too slow or sent too much. After each of these the server is connected anew for the next call.
 func (s *Server) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
-	name, known := s.tool(call.Name)
-	if !known && !strings.HasPrefix(call.Name, s.prefix()) {
+	if _, known := s.tool(call.Name); !known && !strings.HasPrefix(call.Name, s.prefix()) {
 		return result, false, nil
 	}
 	arguments := json.RawMessage(cmp.Or(strings.TrimSpace(call.Arguments), "{}"))
@@ -172,7 +171,8 @@ func (s *Server) Answer(ctx context.Context, call chat.ToolCall) (result chat.Me
 		result, err = s.read(ctx, c, call)
 		return result, true, err
 	}
-	if name, known = s.tool(call.Name); !known { // asked again, because it may be the first connection
+	name, known := s.tool(call.Name)
+	if !known { // asked again, because it may be the first connection
 		return chat.FailedResult(call.ID, "The server "+s.line(s.Name)+" has no such tool any more."), true, nil
 	}
 	params := &sdk.CallToolParams{Name: name, Arguments: arguments}

@@ -251,8 +251,7 @@ func TestWhatAUserSaysMeanwhileIsAnsweredBehindTheRound(t *testing.T) {
 }
 
 func TestWhatAUserSaysDuringAnEmptyAnswerIsAnsweredInTheSameRun(t *testing.T) {
-	var a *agent.Agent
-	a = runner(t, &storage.Memory{}, nil)
+	a := runner(t, &storage.Memory{}, nil)
 	asked := 0
 	a.Compactor.Target.Model = chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		if asked++; asked == 1 {
