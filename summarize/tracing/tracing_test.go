@@ -72,7 +72,8 @@ func TestACompactionIsAChildOfItsRenderAndTheRequestIsItsChild(t *testing.T) {
 	}
 	require.Equal(t, map[string]any{
 		"gen_ai.operation.name": "compact", "gen_ai.request.model": "gpt-5.4", "promptree.policy": d.Policy.Name, "promptree.mode": "full",
-		"promptree.reason": "budget exceeded", "promptree.outcome": "done", "promptree.calls": int64(1),
+		"promptree.reason": "budget exceeded", "promptree.why": "budget exceeded at 4227 of 4000 tokens, whatever is used",
+		"promptree.outcome": "done", "promptree.calls": int64(1),
 	}, got)
 
 	got = attributes(request.Attributes)
