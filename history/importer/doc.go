@@ -26,8 +26,7 @@
 //     of subagents are sessions of their own.
 //   - [FormatCodex]: rollouts of the Codex CLI (openai/codex), the lines of timestamp, type and payload as its version
 //     0.128 writes them, and the bare items of earlier versions. The developer's messages are kept for the
-//     record only. Events that repeat an item are left out and noted. The stream of `codex exec --json` is
-//     another format, and is not read.
+//     record only. Events that repeat an item are left out and noted.
 //   - [FormatOpenAI]: messages of OpenAI's chat completions, as a JSON list, as a request with "messages", or one message
 //     or request per line; the form with functions in place of tools too. Items of the responses API are read
 //     only as Codex writes them.
