@@ -184,8 +184,8 @@
 //	is down for 50 steps             50                       0, 50          none
 //
 // The session is compacted again within 10 steps, after a request of the agent that was refused or a summary that hung
-// within
-// 23. Requests for summaries are one to five times those without the moment, of which there are one or two in these steps.
+// within 23. Requests for summaries are one to five times those without the moment, of which there are one or two in
+// these steps.
 //
 // Plans, how they ended, clearings, usage and refusals are all entries, so a process that is killed loses only the
 // summary that it was making. The next plan drops a plan that nobody runs. In a store that several processes write to,

@@ -50,8 +50,7 @@ type Model struct {
 	// of an agent's compactor hear of it (event.Repaired).
 	OnRepair func([]chat.Repair)
 	// Adjust, if set, may change each request before it is sent, also those for summaries, which the
-	// purpose tells apart: the API's own tools, metadata, whatever a
-	// [chat.Request] has no field for.
+	// purpose tells apart: the API's own tools, metadata, whatever a [chat.Request] has no field for.
 	Adjust func(chat.Purpose, *sdk.MessageNewParams)
 
 	address            provider.Address

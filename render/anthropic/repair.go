@@ -48,7 +48,6 @@ func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
 	return accepts(images).Repair(req)
 }
 
-// accepts is what the API accepts, with at most this number of images.
 // schemas are the rules for schemas of answers, all of which are strict
 // (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, and what the SDK takes out of a schema).
 var schemas = provider.SchemaRules{
@@ -65,6 +64,7 @@ var schemas = provider.SchemaRules{
 	},
 }
 
+// accepts is what the API accepts, with at most this number of images.
 func accepts(images int) *provider.API {
 	return &provider.API{
 		CallID: provider.Words(0, "_-"), ToolName: provider.Words(128, "_-"), UniqueIDs: true, NewID: newID,

@@ -35,8 +35,7 @@ type Model struct {
 	// of an agent's compactor hear of it (event.Repaired).
 	OnRepair func([]chat.Repair)
 	// Adjust, if set, may change each request before it is sent, also those for summaries, which the
-	// purpose tells apart: thinking, safety, a cache, the API's own tools,
-	// whatever a [chat.Request] has no field for.
+	// purpose tells apart: thinking, safety, a cache, the API's own tools, whatever a [chat.Request] has no field for.
 	Adjust func(chat.Purpose, *genai.GenerateContentConfig)
 
 	own struct { // a copy of the client that guard made

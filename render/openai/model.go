@@ -58,8 +58,7 @@ type Model struct {
 	// no schema. Off by default.
 	FormatAsTool bool
 	// AdjustChat and AdjustItems, if set, may change each request before it is sent, also those for summaries, which the
-	// purpose tells apart: the API's own tools, metadata,
-	// whatever a [chat.Request] has no field for.
+	// purpose tells apart: the API's own tools, metadata, whatever a [chat.Request] has no field for.
 	AdjustChat  func(chat.Purpose, *sdk.ChatCompletionNewParams)
 	AdjustItems func(chat.Purpose, *responses.ResponseNewParams)
 

@@ -20,12 +20,13 @@ const Whole = -1
 func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []entry.Held) (history.View, error) {
 	out := map[string][]int{}
 	var copied []chat.Part // what may stand in the place of compacted history too
+	copies := slices.ContainsFunc(v.Compacted, func(m chat.Message) bool { return slices.ContainsFunc(m.Content, isMedia) })
 	for _, h := range held {
 		if h.Shown() {
 			continue
 		}
 		out[h.Entry] = append(out[h.Entry], h.Part)
-		if !slices.ContainsFunc(v.Compacted, func(m chat.Message) bool { return slices.ContainsFunc(m.Content, isMedia) }) {
+		if !copies {
 			continue
 		}
 		e, err := s.Entry(ctx, h.Entry)

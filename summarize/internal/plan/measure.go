@@ -123,17 +123,24 @@ func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 	held := m.Ledger.HeldFor(m.Target.Name)
 	s, err := m.measure(ctx, prompt, on, held)
 	limit, confirmed := MaxBytes(m.Target, m.Ledger.Of(m.Target.Name))
-	if err != nil || limit == math.MaxInt || s.Bytes(m.Target) <= limit {
+	if err != nil || limit == math.MaxInt {
 		return s, err
 	}
-	if old := oldest(s.View, s.Bytes(m.Target)-limit, limit); len(old) > 0 {
-		if s, err = m.measure(ctx, prompt, on, append(held, old...)); err != nil || s.Bytes(m.Target) <= limit {
+	size := s.Bytes(m.Target)
+	if size <= limit {
+		return s, nil
+	}
+	if old := oldest(s.View, size-limit, limit); len(old) > 0 {
+		held = append(held, old...)
+		if s, err = m.measure(ctx, prompt, on, held); err != nil {
 			return s, err
 		}
-		held = append(held, old...)
+		if size = s.Bytes(m.Target); size <= limit {
+			return s, nil
+		}
 	}
 	within := *m
-	within.Most, within.bound = clamp.Int(float64(s.PromptTokens()+s.Size.Tools)*float64(limit)/float64(s.Bytes(m.Target))), confirmed
+	within.Most, within.bound = clamp.Int(float64(s.PromptTokens()+s.Size.Tools)*float64(limit)/float64(size)), confirmed
 	if m.Most > 0 {
 		within.Most = min(within.Most, m.Most)
 	}
