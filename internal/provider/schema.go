@@ -202,9 +202,9 @@ func isType(s map[string]any, name string) bool {
 
 // FormatAsTool returns a request that asks for its format by a tool, for an API or a model that takes no schema, or none
 // beside tools, and what turns an answer to it back. The tool must be called; where there are others that may be called
-// first, one of them or it. Without a format it returns the request.
-func FormatAsTool(req chat.Request) (chat.Request, func(chat.Response) chat.Response) {
-	if req.Format == nil {
+// first, one of them or it. Without a format, or if it is not needed, it returns the request.
+func FormatAsTool(req chat.Request, needed bool) (chat.Request, func(chat.Response) chat.Response) {
+	if req.Format == nil || !needed {
 		return req, func(r chat.Response) chat.Response { return r }
 	}
 	t := req.Format.Tool()

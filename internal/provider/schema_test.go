@@ -72,7 +72,7 @@ func TestAFormThatIsAskedForByAToolIsTheTextOfTheAnswer(t *testing.T) {
 	look := chat.Tool{Name: "look"}
 	var heard []chat.Delta
 	req := chat.Request{Tools: []chat.Tool{look}, Shape: chat.Shape{Format: format}, Stream: func(d chat.Delta) { heard = append(heard, d) }}
-	sent, back := provider.FormatAsTool(req)
+	sent, back := provider.FormatAsTool(req, true)
 	require.Nil(t, sent.Format)
 	require.Equal(t, chat.ToolChoiceRequired, sent.ToolChoice, "the other tools may be called first")
 	require.Equal(t, []string{"look", "look_"}, []string{sent.Tools[0].Name, sent.Tools[1].Name})
@@ -89,7 +89,7 @@ func TestAFormThatIsAskedForByAToolIsTheTextOfTheAnswer(t *testing.T) {
 	require.Equal(t, both.ToolCalls[:1], got.Message.ToolCalls, "it answers once it has the result")
 	require.Equal(t, chat.StopToolCalls, got.StopReason)
 
-	alone, _ := provider.FormatAsTool(chat.Request{Shape: chat.Shape{Format: format}})
+	alone, _ := provider.FormatAsTool(chat.Request{Shape: chat.Shape{Format: format}}, true)
 	require.Equal(t, "look", alone.Tool)
 	require.NoError(t, chat.ValidateRequest(chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}, Tools: alone.Tools, Shape: alone.Shape}))
 }

@@ -64,10 +64,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
-	asText := func(r chat.Response) chat.Response { return r }
-	if m.options().Legacy && len(req.Tools) > 0 { // they take no schema beside tools
-		req, asText = provider.FormatAsTool(req)
-	}
+	req, asText := provider.FormatAsTool(req, m.options().Legacy && len(req.Tools) > 0) // they take no schema beside tools
 	contents, config, err := m.request(req, notice.Or(ctx, m.OnRepair))
 	if err != nil {
 		return chat.Response{}, err

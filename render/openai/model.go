@@ -105,10 +105,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
-	asText := func(r chat.Response) chat.Response { return r }
-	if m.FormatAsTool {
-		req, asText = provider.FormatAsTool(req)
-	}
+	req, asText := provider.FormatAsTool(req, m.FormatAsTool)
 	tools := req.Tools
 	req, err := m.prepare(req, notice.Or(ctx, m.OnRepair))
 	if err != nil {

@@ -37,7 +37,7 @@ func (f formed) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 			Index: chat.RequestIndex, Rule: chat.RuleShape, Detail: "eino's models have no option for parallel calls and effort: set them on the model",
 		}})
 	}
-	req, asText := provider.FormatAsTool(req)
+	req, asText := provider.FormatAsTool(req, true)
 	r, err := f.Model.Generate(ctx, req)
 	return asText(r), err
 }
