@@ -127,12 +127,11 @@ func encryptedTokens(length int) int {
 
 // opaque reports whether a part of an assistant message is sent as it is, and the tokens of what is sent instead.
 func (c counter) opaque(p chat.Opaque) (kept bool, more int) {
-	switch at, o := c.api.placeOf(chat.RoleAssistant, p); {
-	case at == asFields:
+	at, o := c.api.placeOf(chat.RoleAssistant, p)
+	if at == asFields {
 		return false, c.fields(o)
-	default:
-		return at != asHead && at != asCall && (at != asItem || c.api != ChatCompletions), 0
 	}
+	return at != asHead && at != asCall && (at != asItem || c.api != ChatCompletions), 0
 }
 
 // fields returns the tokens of those of an answer's fields that are sent back.
