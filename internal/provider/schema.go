@@ -173,7 +173,7 @@ func (c *schemaCheck) schema(at string, s map[string]any, depth, nested int) {
 
 // cycles reports a definition that leads to itself. The whole schema is "#".
 func (c *schemaCheck) cycles(root map[string]any) {
-	for start := range c.refs {
+	for _, start := range slices.Sorted(maps.Keys(c.refs)) {
 		seen := map[string]bool{}
 		for next := slices.Clone(c.refs[start]); len(next) > 0; {
 			at := next[0]
