@@ -335,5 +335,5 @@ func (t *Tools) Definitions() (list []chat.Tool) {
 
 // Deferred returns the tools as ones that a model finds by a search.
 func (t *Tools) Deferred(s *history.Session) *tools.Deferred {
-	return &tools.Deferred{Session: s, Toolboxes: t.boxes}
+	return &tools.Deferred{Session: s, Toolboxes: t.Toolboxes()}
 }

@@ -18,7 +18,8 @@
 // is stored in a file; -session names one, and continues it if it exists, whichever model wrote it.
 //
 // With -instructions the folder's instruction files stand in the prompt, with -skills the model may load the skills of a
-// folder, and with -deferred it finds the tools by a search.
+// folder, and with -deferred it finds the tools by a search. So it does with -mcp, which adds the tools of the servers that
+// a file such as mcp.json names: its rows are commands, so name only files that you would run.
 //
 // Exit codes: 0 answered, 1 the model or its server failed, 2 a flag, a key, a file or the window is invalid, 130
 // interrupted.
@@ -47,6 +48,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/vocabulary"
 	"github.com/promptree-go/promptree/sources/instructions"
+	"github.com/promptree-go/promptree/sources/mcp"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -69,6 +71,7 @@ type options struct {
 	prices                                   string // name of the model whose prices apply
 	window, answer                           int
 	skills                                   string // folder
+	mcp, variables                           string // file of servers, and the names that it may use, by commas
 	instructions, deferred                   bool
 }
 
@@ -85,6 +88,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.instructions, "instructions", false, "show the folder's instruction files, such as AGENTS.md, with their imports")
 	flags.StringVar(&o.skills, "skills", "", "folder of skills that the model may load")
 	flags.BoolVar(&o.deferred, "deferred", false, "let the model find its tools by a search, instead of declaring them")
+	flags.StringVar(&o.mcp, "mcp", "", "let the model find the tools of the MCP servers in this file, too, as in an mcp.json; it runs their commands")
+	flags.StringVar(&o.variables, "mcp-env", "", "names of the environment variables, by commas, that the file of -mcp may use")
 	flags.StringVar(&o.page, "page", "", "write a page of the run to this file, even if the run fails")
 	flags.StringVar(&o.tokenizer, "tokenizer", "", "count tokens by this tokenizer.json of the model (Gemma 3's for Gemini)")
 	flags.IntVar(&o.window, "window", 0, "context window in tokens (default the model's, or the one that a server of your own reports)")
@@ -175,10 +180,12 @@ func writePage(o options, r *record.Recorder) error {
 	return nil
 }
 
-// sources opens what the flags name for the agent to find. The function closes the folders.
-func (o options) sources(session *history.Session, own *folderagent.Tools) (s folderagent.Sources, end func(), err error) {
+// sources opens what the flags name for the agent to find. The function closes the folders and the servers.
+func (o options) sources(ctx context.Context, session *history.Session, own *folderagent.Tools, out *terminal) (s folderagent.Sources, end func(), err error) {
 	var roots []*os.Root
+	var servers mcp.Servers
 	end = func() {
+		servers.Close()
 		for _, root := range roots {
 			root.Close()
 		}
@@ -198,14 +205,37 @@ func (o options) sources(session *history.Session, own *folderagent.Tools) (s fo
 	if o.skills != "" {
 		s.Skills = &skills.Skills{Session: session, Folders: []fs.FS{open(o.skills)}}
 	}
-	if o.deferred {
+	if o.deferred || o.mcp != "" {
 		s.Deferred = own.Deferred(session)
 		s.Deferred.Skills = s.Skills
+	}
+	if o.mcp != "" && err == nil {
+		servers, err = o.servers(ctx, session, out)
+		s.Deferred.Toolboxes = append(s.Deferred.Toolboxes, servers.Toolboxes()...)
 	}
 	if err != nil {
 		end()
 	}
 	return s, end, err
+}
+
+// servers connects the servers of -mcp, and says what is wrong with them.
+func (o options) servers(ctx context.Context, session *history.Session, out *terminal) (mcp.Servers, error) {
+	servers, notes, err := mcp.ReadFile(o.mcp, strings.Split(o.variables, ",")...)
+	if err != nil {
+		return nil, folderagent.UsageError{Err: fmt.Errorf("-mcp: %w", err)}
+	}
+	for _, s := range servers {
+		s.Session = session
+	}
+	servers.Connect(ctx)
+	for _, s := range servers {
+		notes = append(notes, s.Notes()...)
+	}
+	for _, note := range notes {
+		out.note("  %s.", note)
+	}
+	return servers, nil
 }
 
 // work runs the agent on its task, and returns the path of the session.
@@ -263,7 +293,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if err := begin(ctx, session, o.model, out); err != nil {
 		return path, err
 	}
-	sources, closeSources, err := o.sources(session, own)
+	sources, closeSources, err := o.sources(ctx, session, own, out)
 	if err != nil {
 		return path, err
 	}

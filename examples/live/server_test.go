@@ -144,6 +144,7 @@ type toolCall struct{ id, name, arguments string }
 type mind struct {
 	hangAt   int    // number of the answer that never ends; 0 for none
 	deferred bool   // the tools are called by call_tool
+	prefix   string // of the names of the tools
 	argument string // name of the path among the arguments
 
 	answers  int
@@ -177,7 +178,7 @@ func (m *mind) answer(a asked, over <-chan struct{}) said {
 	call := func(name, path string) {
 		arguments := fmt.Sprintf(`{%q:%q}`, cmp.Or(m.argument, "path"), path)
 		if m.deferred {
-			name, arguments = "call_tool", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments)
+			name, arguments = "call_tool", fmt.Sprintf(`{"name":%q,"arguments":%s}`, m.prefix+name, arguments)
 		}
 		s.calls = append(s.calls, toolCall{fmt.Sprintf("call_%d_%d", m.answers, len(s.calls)), name, arguments})
 	}
