@@ -94,48 +94,57 @@ func (s *Server) refresh(ctx context.Context) {
 	}
 }
 
-// connected returns the connection, made if there is none, with the list of tools up to date.
+// connected returns the connection, made if there is none, with the list of tools up to date. The end of the context ends
+// the waiting, not the attempt to connect, which others may wait for.
 func (s *Server) connected(ctx context.Context) (*connection, error) {
-	began := time.Now()
-	s.connecting.Lock()
-	defer s.connecting.Unlock()
 	s.mu.Lock()
-	c, failed := s.conn, s.tried.After(began) && s.pause > 0 // for who waited for the lock
-	closed := s.closed
+	c := s.conn
 	s.mu.Unlock()
-	if closed {
-		return nil, errClosed
-	}
 	if c != nil && c.alive() && !c.changed.Load() {
 		return c, nil
 	}
+	select {
+	case r := <-s.connecting.DoChan("", func() (any, error) { return s.attempt(context.WithoutCancel(ctx)) }):
+		c, _ = r.Val.(*connection)
+		return c, r.Err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("mcp: %s: not connected yet: %w", s.line(s.Name), context.Cause(ctx))
+	}
+}
+
+// attempt connects if there is no connection, and reads the list of tools. It ends by [Server.Start], or when the server is
+// closed.
+func (s *Server) attempt(ctx context.Context) (*connection, error) {
 	limit := cmp.Or(max(0, s.Start), 30*time.Second)
-	within, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	s.mu.Lock()
+	c, closed := s.conn, s.closed
+	s.stop = cancel
+	s.mu.Unlock()
 	var err error
-	if failed {
-		err = errors.New("it did not answer another call")
-	} else if c == nil || !c.alive() {
+	switch {
+	case closed:
+		return nil, errClosed
+	case c == nil || !c.alive():
 		s.drop(c)
-		c, err = s.connect(within, limit)
+		c, err = s.connect(ctx, limit)
 	}
 	var found list
 	if err == nil {
 		c.changed.Store(false) // before it is read
-		found, err = s.list(within, c)
+		found, err = s.list(ctx, c)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
 		err = errClosed
-	case errors.Is(ctx.Err(), context.Canceled):
-		err = context.Cause(ctx)
 	case err == nil:
 		s.conn, s.listed, s.notes, s.pause = c, found, nil, 0
 		return c, nil
-	case within.Err() != nil:
-		err = s.down(fmt.Errorf("no answer within %v", min(limit, s.timeout())))
+	case ctx.Err() != nil:
+		err = s.down(fmt.Errorf("no answer within %v", limit))
 	default:
 		err = s.down(err)
 	}

@@ -73,6 +73,31 @@ func TestABadAnswerCostsOneCall(t *testing.T) {
 	}
 }
 
+// A call that may take less than a connection is answered by an error, and the next one finds the connection made.
+func TestACallWaitsForAConnectionAsLongAsItMay(t *testing.T) {
+	started, attempts := make(chan struct{}), 0
+	connect := serve(tool("do", returns(&sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "fine"}}})))
+	s := &mcp.Server{Name: "srv", Transport: func() (sdk.Transport, error) {
+		attempts++
+		<-started
+		return connect()
+	}}
+	defer s.Close()
+	for range 2 { // the second waits for the attempt of the first
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		_, _, err := s.Answer(ctx, chat.ToolCall{ID: "1", Name: "srv__do"})
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "mcp: srv: not connected yet")
+	}
+	close(started)
+	m, err := call(t, s, "srv__do", "{}")
+	require.NoError(t, err)
+	require.Equal(t, "fine", m.Text())
+	require.Equal(t, 1, attempts)
+	require.Empty(t, s.Notes())
+}
+
 func TestTheEndOfACallIsTheCallers(t *testing.T) {
 	s := open(t, &mcp.Server{Transport: serve(tool("do", func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		<-ctx.Done()
@@ -217,7 +242,7 @@ func program(t *testing.T, kind string) *mcp.Server {
 	t.Helper()
 	path, err := os.Executable()
 	require.NoError(t, err)
-	return &mcp.Server{Command: path, Start: 10 * time.Second, Env: map[string]string{"PROMPTREE_TEST_SERVER": kind, "API_KEY": "sk-very-secret"}}
+	return &mcp.Server{Command: path, Start: 10 * time.Second, Env: map[string]string{"PROMPTREE_TEST_SERVER": kind, "API_KEY": "sk-very-secret", "A_TOKEN": "sk-very-secret-2"}}
 }
 
 func TestAProcessHasAnEnvironmentOfItsOwn(t *testing.T) {
@@ -225,7 +250,7 @@ func TestAProcessHasAnEnvironmentOfItsOwn(t *testing.T) {
 	s := open(t, program(t, "serve"))
 	m, err := call(t, s, "srv__environment", "")
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "PROMPTREE_TEST_SERVER=serve", "API_KEY=[secret]"}, strings.Split(m.Text(), "\n"))
+	require.ElementsMatch(t, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "PROMPTREE_TEST_SERVER=serve", "API_KEY=[secret]", "A_TOKEN=[secret]"}, strings.Split(m.Text(), "\n"))
 
 	_, err = call(t, s, "srv__exit", "")
 	require.ErrorContains(t, err, "the server ended during the call")

@@ -3,6 +3,7 @@ package mcp
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/internal/plaintext"
@@ -20,10 +21,10 @@ const leastSecret, longPart = 6, 20
 // hide returns a text as UTF-8 without the secrets in how the server is reached: values of the environment, headers, flags
 // and parameters whose names say so, passwords in addresses, and long parts of the address with digits.
 func (s *Server) hide(text string) string {
-	var pairs []string
+	var secrets []string
 	hide := func(secret string) {
 		if len(secret) >= leastSecret {
-			pairs = append(pairs, secret, "[secret]", url.QueryEscape(secret), "[secret]")
+			secrets = append(secrets, secret, url.QueryEscape(secret))
 		}
 	}
 	look := func(name, value string) {
@@ -64,7 +65,12 @@ func (s *Server) hide(text string) string {
 			before = argument
 		}
 	}
-	return strings.NewReplacer(pairs...).Replace(strings.ToValidUTF8(text, "�"))
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
+	text = strings.ToValidUTF8(text, "�")
+	for _, secret := range secrets {
+		text = strings.ReplaceAll(text, secret, "[secret]")
+	}
+	return text
 }
 
 // line returns a text of the server's on a line, without secrets.

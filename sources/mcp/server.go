@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -64,7 +65,7 @@ type Server struct {
 	// a time; what is asked meanwhile is declined.
 	Ask func(ctx context.Context, question *sdk.ElicitParams) (*sdk.ElicitResult, error)
 
-	connecting sync.Mutex // held by who connects
+	connecting singleflight.Group
 	asking     sync.Mutex // held by a question
 	calls      sync.Map   // calls that run, by their ids
 
@@ -74,6 +75,7 @@ type Server struct {
 	notes    []string // of the latest attempt to connect
 	tried    time.Time
 	pause    time.Duration // after the latest attempt, in which steps do not connect
+	stop     func()        // ends the latest attempt
 	closed   bool
 	rendered map[string]shown // resources, by their addresses
 }
@@ -140,8 +142,11 @@ func (s *Server) Notes() []string {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
-	c := s.conn
+	c, stop := s.conn, s.stop
 	s.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
 	s.drop(c)
 }
 
