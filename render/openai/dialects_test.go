@@ -1,7 +1,10 @@
 package openai_test
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
+	"sync"
 	"testing"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -9,64 +12,113 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Every call is run once with its own arguments, and the server gets back what it wants.
-func TestALoopOf40StepsGoesOnWithEachDialect(t *testing.T) {
+// Every call is run once with its own arguments, and the server gets back what it wants, also from a session that was
+// closed and opened again in the middle of a turn.
+func TestAnAgentOf40StepsGoesOnWithEachDialect(t *testing.T) {
 	t.Parallel()
-	tools := []chat.Tool{{Name: "look"}, {Name: "look_up"}}
+	const steps = 40
+	names := [...]string{"look", "look_up"}
 	answer := func(n int) providertest.Said {
 		s := providertest.Said{Thought: fmt.Sprintf("I am at %d.", n), Text: fmt.Sprintf("Step %d.", n), Usage: chat.Usage{Input: 100 + n, Output: 7, CacheRead: 50 + n}}
-		for k := range n % 4 { // from none to three
-			s.Calls = append(s.Calls, chat.ToolCall{ID: fmt.Sprintf("call_%d_%d", n, k), Name: tools[(n+k)%2].Name, Arguments: fmt.Sprintf(`{"at":"%d/%d","of":{"x":[%d]}}`, n, k, k)})
+		if n < steps-1 {
+			for k := range n % 4 { // from none to three
+				s.Calls = append(s.Calls, chat.ToolCall{ID: fmt.Sprintf("call_%d_%d", n, k), Name: names[(n+k)%2], Arguments: fmt.Sprintf(`{"at":"%d/%d","of":{"x":[%d]}}`, n, k, k)})
+			}
 		}
 		return s
+	}
+	wanted := map[string]int{}
+	for n := range steps {
+		for _, c := range answer(n).Calls {
+			wanted[c.Name+c.Arguments]++
+		}
 	}
 	for _, d := range providertest.Dialects() {
 		for _, streamed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s streamed %t", d.Name, streamed), func(t *testing.T) {
-				s := d.Serve(t, answer)
+				asked := 0
+				s := d.Serve(t, func(n int) providertest.Said { asked++; return answer(n) })
 				name := d.Model
 				if name == "" {
 					name = "local"
 				}
 				m := &openai.Model{Client: sdk.NewClient(option.WithBaseURL(s.URL), option.WithAPIKey("none")), Name: name}
-				messages := []chat.Message{question}
-				for n := range 40 {
-					want := answer(n)
-					req := chat.Request{Messages: messages, Tools: tools}
+				var mu sync.Mutex
+				ran := map[string]int{}
+				var tools []chat.Toolbox
+				for _, name := range names {
+					tool, err := agent.Tool(name, "Looks.", func(_ context.Context, in struct {
+						At string `json:"at"`
+						Of struct {
+							X []int `json:"x"`
+						} `json:"of"`
+					}) (string, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						ran[name+fmt.Sprintf(`{"at":%q,"of":{"x":%v}}`, in.At, in.Of.X)]++
+						return "seen " + in.At, nil
+					})
+					require.NoError(t, err)
+					tools = append(tools, tool)
+				}
+				path := filepath.Join(t.TempDir(), "session.jsonl")
+				for asked < steps {
+					session, err := history.Open(path, history.Options{})
+					require.NoError(t, err)
+					worker := &agent.Agent{
+						Compactor: &summarize.Compactor{Session: session, Policy: policy.Policy{}, Target: policy.Target{Model: m, Tokenizer: sizing.Estimator{}, Budget: 100_000}},
+						Tools:     tools,
+					}
 					heard, hear := providertest.Listen(t)
 					if streamed {
-						req.Stream = hear
+						worker.Stream = hear
 					}
-					r, err := m.Generate(t.Context(), req)
-					require.NoError(t, err)
-					require.Equal(t, want.Text, r.Message.Text())
-					require.Equal(t, want.Usage, r.Usage)
-					require.Len(t, r.Message.ToolCalls, len(want.Calls))
-					for i, c := range r.Message.ToolCalls {
-						c.Signature = ""
-						require.Equal(t, want.Calls[i], c)
-						messages = append(messages, chat.ToolResult(c.ID, "done"))
+					worker.OnStep = func(_ context.Context, a agent.Answer) error {
+						want := answer(asked - 1)
+						require.Equal(t, want.Text, a.Message().Text())
+						require.Equal(t, want.Usage, a.Response.Usage)
+						require.Len(t, a.Message().ToolCalls, len(want.Calls))
+						if d.Thought != "" {
+							require.Equal(t, want.Thought, thoughtOf(a.Message()))
+						}
+						if streamed {
+							heard.RequireWhole(t, a.Response)
+							heard, hear = providertest.Listen(t)
+							worker.Stream = hear
+						}
+						if asked%10 == 5 {
+							return errKilled
+						}
+						return nil
 					}
-					if streamed {
-						heard.RequireWhole(t, r)
+					last, err := session.Entry(t.Context(), session.Leaf())
+					text := question.Text()
+					if m, is := last.Body.(entry.Message); err == nil && is && m.Role == chat.RoleTool {
+						text = "" // goes on in the turn
 					}
-					if thought := thoughtOf(r.Message); d.Thought != "" {
-						require.Equal(t, want.Thought, thought)
+					if _, err = worker.Run(t.Context(), text); err != nil {
+						require.ErrorIs(t, err, errKilled)
 					}
-					results := messages[len(messages)-len(want.Calls):]
-					messages = append(append(messages[:len(messages)-len(want.Calls):len(messages)-len(want.Calls)], r.Message), results...)
-					if len(want.Calls) == 0 {
-						messages = append(messages, question)
-					}
+					require.NoError(t, worker.Compactor.Close())
+					require.NoError(t, session.Close())
 				}
+				require.Equal(t, wanted, ran)
 			})
 		}
 	}
 }
+
+var errKilled = fmt.Errorf("the process ends here")
 
 func thoughtOf(m chat.Message) string {
 	for _, p := range m.Content {

@@ -283,7 +283,7 @@ func (p *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 	}
 	answer, changed := withoutCutCalls(answer)
 	said := &genai.Content{Role: genai.RoleModel, Parts: answer.Content.Parts}
-	if err := s.Answered(ctx, usageOf(answer.UsageMetadata), said); err != nil {
+	if _, err := s.Answered(ctx, usageOf(answer.UsageMetadata), "", said); err != nil {
 		return nil, fmt.Errorf("adkagent: %w", err)
 	}
 	s.ended = !slices.ContainsFunc(said.Parts, isCall)

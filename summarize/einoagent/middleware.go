@@ -245,7 +245,7 @@ func (m *middleware[M]) AfterModelRewriteState(ctx context.Context, agent *adk.T
 		agent = &changed
 	}
 	answer := agent.Messages[last:]
-	if err := s.mirror.Answered(ctx, m.form.usage(answer[0]), m.form.list(answer)...); err != nil {
+	if _, err := s.mirror.Answered(ctx, m.form.usage(answer[0]), "", m.form.list(answer)...); err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: %w", err)
 	}
 	return ctx, agent, nil

@@ -66,7 +66,8 @@ func BenchmarkStep(b *testing.B) {
 			require.NoError(b, err)
 			got, err := model.Generate(b.Context(), chat.Request{Messages: fitted.Messages})
 			require.NoError(b, err)
-			require.NoError(b, m.Answered(b.Context(), got.Usage, got.Message))
+			_, err = m.Answered(b.Context(), got.Usage, "", got.Message)
+			require.NoError(b, err)
 			list = append(list, got.Message)
 		}
 		step()

@@ -15,7 +15,11 @@
 //			return err
 //		}
 //		answer := ask(fitted.Messages) // instead of list
-//		list = append(list, answer)
+//		said, err := m.Answered(ctx, answer.Usage, answer.Reason, answer.Message)
+//		if err != nil {
+//			return err
+//		}
+//		list = append(list, said...) // without calls, if the answer was cut off
 //		...
 //	}
 //

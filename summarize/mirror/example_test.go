@@ -82,10 +82,11 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	list = append(list, answer.Message)
-	if err := m.Answered(ctx, answer.Usage, answer.Message); err != nil {
+	said, err := m.Answered(ctx, answer.Usage, string(answer.StopReason), answer.Message)
+	if err != nil {
 		log.Fatal(err)
 	}
+	list = append(list, said...)               // without its calls, if it was cut off
 	list[0] = chat.UserMessage("What failed?") // edited: the session branches, and keeps the first wording
 	fitted, err = m.Fit(ctx, mirror.Request[chat.Message]{System: "You build.", Messages: append(list, chat.UserMessage("Really?"))})
 	if err != nil {

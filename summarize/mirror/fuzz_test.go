@@ -330,7 +330,7 @@ func (h *host) run(steps int) {
 		h.fit(m)
 		if h.IntN(4) == 0 {
 			answer := h.message(chat.RoleAssistant)
-			if err := m.Answered(h.Context(), chat.Usage{Input: 100, Output: 10}, answer); err == nil {
+			if _, err := m.Answered(h.Context(), chat.Usage{Input: 100, Output: 10}, "", answer); err == nil {
 				h.list = append(slices.Clone(h.list), answer)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 	"github.com/promptree-go/promptree/summarize/internal/toolbox"
 )
 
@@ -188,17 +189,27 @@ func (m *Mirror[M]) Refit(ctx context.Context, refused error) (Fitted[M], error)
 // the answer, if it is given: then nothing is lost if the process ends before the next call. Otherwise the answer is
 // recorded when it is in the list.
 //
+// It returns the answer as the list takes it. Reason is why the answer ended, in the words of any provider or as a
+// [chat.StopReason], "" if nobody says. If that is not an end, calls of the answer may be incomplete or missing: the
+// answer is then returned, and recorded, without its calls, and a text says so in their place.
+//
 // If another process has said something in the meantime, nothing is recorded, and the error is a
 // [*storage.ConflictError].
-func (m *Mirror[M]) Answered(ctx context.Context, usage chat.Usage, answer ...M) error {
+func (m *Mirror[M]) Answered(ctx context.Context, usage chat.Usage, reason string, answer ...M) ([]M, error) {
 	if err := m.check(); err != nil {
-		return err
+		return nil, err
 	}
 	if m.sent == nil {
-		return errors.New("mirror: no prompt was answered: call Fit first")
+		return nil, errors.New("mirror: no prompt was answered: call Fit first")
 	}
 	ctx, done := callback.Outlive(ctx)
 	defer done()
+	if modelerr.CutOff(reason) {
+		var err error
+		if answer, err = m.withoutCalls(answer); err != nil {
+			return nil, err
+		}
+	}
 	err := m.notice(ctx)
 	if err == nil && !m.inStep {
 		err = &storage.ConflictError{}
@@ -214,9 +225,32 @@ func (m *Mirror[M]) Answered(ctx context.Context, usage chat.Usage, answer ...M)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("mirror: recording the answer: %w", err)
+		return nil, fmt.Errorf("mirror: recording the answer: %w", err)
 	}
-	return nil
+	return answer, nil
+}
+
+// withoutCalls returns an answer that was cut off with a text in the place of its calls.
+func (m *Mirror[M]) withoutCalls(answer []M) (whole []M, err error) {
+	for _, given := range answer {
+		said, err := m.From(given)
+		if err != nil {
+			return nil, fmt.Errorf("mirror: Mirror.From: %w", err)
+		}
+		list := []M{given}
+		if slices.ContainsFunc(said, func(c chat.Message) bool { return len(c.ToolCalls) > 0 }) {
+			for i, c := range said {
+				if len(c.ToolCalls) > 0 {
+					said[i].ToolCalls, said[i].Content = nil, append(slices.Clip(c.Content), chat.Text(modelerr.NotMade))
+				}
+			}
+			if list, err = m.To(said); err != nil {
+				return nil, fmt.Errorf("mirror: Mirror.To: %w", err)
+			}
+		}
+		whole = append(whole, list...)
+	}
+	return whole, nil
 }
 
 // EndTurn compacts after a turn if the policy says so. The list, if it is not nil, is recorded first. Before the first Fit

@@ -186,13 +186,52 @@ func TestTheSystemPromptAndToolsOfARequestCountAndAreNotSentTwice(t *testing.T) 
 	require.Equal(t, tools, m.Compactor.Current().Tools)
 }
 
+func TestCallsOfAnAnswerThatDidNotEndAreNotHandedOut(t *testing.T) {
+	whole := chat.ToolCall{ID: "c1", Name: "look", Arguments: `{"path":"a"}`}
+	half := chat.ToolCall{ID: "c2", Name: "look", Arguments: `{"path":"/etc/pas`}
+	for _, tt := range []struct {
+		reason string
+		ended  bool
+	}{
+		{"length", false}, {"max_tokens", false}, {"MAX_TOKENS", false}, {"maxTokens", false}, {"content_filter", false}, {"filtered", false},
+		{"error", false}, {"abort", false}, {"of a server nobody knows", false},
+		{"tool_calls", true}, {"stop", true}, {"STOP", true}, {"tool_use", true}, {"toolCalls", true}, {"", true},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			s := &history.Session{}
+			m := mirror.New(compactorOn(t, s, plenty))
+			_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1")})
+			require.NoError(t, err)
+			answer := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I look.")}, ToolCalls: []chat.ToolCall{whole, half}}
+			said, err := m.Answered(t.Context(), chat.Usage{}, tt.reason, answer)
+			require.NoError(t, err)
+			require.Len(t, said, 1)
+			require.Len(t, answer.ToolCalls, 2, "the answer is not changed")
+			if tt.ended {
+				require.Equal(t, answer, said[0])
+				return
+			}
+			require.Empty(t, said[0].ToolCalls)
+			require.Contains(t, said[0].Text(), "no tool call in it was made")
+			list := append(script("u1"), append(said, script("u2")...)...)
+			fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
+			require.NoError(t, err)
+			require.Equal(t, list, fitted.Messages)
+			require.NoError(t, chat.ValidateRequest(chat.Request{Messages: fitted.Messages}))
+		})
+	}
+}
+
 func TestAnswersAndUsageAreRecordedOnce(t *testing.T) {
 	s := &history.Session{}
 	m := mirror.New(compactorOn(t, s, plenty))
-	require.Error(t, m.Answered(t.Context(), chat.Usage{}))
-	_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1")})
+	_, err := m.Answered(t.Context(), chat.Usage{}, "")
+	require.Error(t, err)
+	_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1")})
 	require.NoError(t, err)
-	require.NoError(t, m.Answered(t.Context(), chat.Usage{Input: 7}, script("a1")...))
+	list, err := m.Answered(t.Context(), chat.Usage{Input: 7}, "stop", script("a1")...)
+	require.NoError(t, err)
+	require.Equal(t, script("a1"), list)
 	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1 a1 u2")})
 	require.NoError(t, err)
 	require.Equal(t, "u1 a1 u2", path(t, s))
@@ -209,7 +248,8 @@ func TestAnswersAndUsageAreRecordedOnce(t *testing.T) {
 
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("from elsewhere")))
 	var conflict *storage.ConflictError
-	require.ErrorAs(t, m.Answered(t.Context(), chat.Usage{}, script("a2")...), &conflict)
+	_, err = m.Answered(t.Context(), chat.Usage{}, "", script("a2")...)
+	require.ErrorAs(t, err, &conflict)
 	_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1 a1 u2 a2 u3")})
 	require.NoError(t, err)
 	require.Equal(t, "u1 a1 u2 a2 u3", path(t, s))

@@ -184,6 +184,12 @@ func at(v any, path ...any) any {
 func (d Dialect) judge(request any, said []Said) string {
 	n := 0
 	messages, _ := at(request, "messages").([]any)
+	results := map[string]int{} // by the id of the call
+	for _, m := range messages {
+		if id, is := at(m, "tool_call_id").(string); is {
+			results[id]++
+		}
+	}
 	for _, m := range messages {
 		if at(m, "role") != "assistant" {
 			continue
@@ -207,6 +213,9 @@ func (d Dialect) judge(request any, said []Said) string {
 			call := at(m, "tool_calls", i)
 			if at(call, "function", "arguments") != c.Arguments || at(call, "function", "name") != c.Name {
 				return "a call is not that of the answer"
+			}
+			if id, _ := at(call, "id").(string); results[id] != 1 {
+				return "a call has not one result"
 			}
 			if d.Extra != nil && js(at(call, "extra_content")) != d.Extra(c) {
 				return "a call lacks its thought signature"

@@ -19,7 +19,10 @@ import (
 // compaction.
 const Pause chat.StopReason = "pauseTurn"
 
-// ends are the reasons why an answer ended, in lower case. No two APIs mean different things by one word.
+// failed is the reason of an answer that failed and may succeed if it is asked for again. No answer has it.
+const failed chat.StopReason = "failed"
+
+// ends are the reasons why an answer ended, as [plain] writes them. No two APIs mean different things by one word.
 //
 //	OpenAI                 https://platform.openai.com/docs/api-reference/chat/object
 //	Anthropic              https://docs.claude.com/en/api/handling-stop-reasons
@@ -28,57 +31,60 @@ const Pause chat.StopReason = "pauseTurn"
 //	GLM                    https://docs.z.ai/api-reference/llm/chat-completion, opencode#18813
 //	Mistral                https://docs.mistral.ai/api/ (model_length)
 //	Cohere, TGI, Together, Bedrock   litellm/litellm_core_utils/core_helpers.py, _FINISH_REASON_MAP
-//	gateways               pass on the words of the API behind them, in that API's case
+//	gateways               pass on the words of the API behind them, in that API's case or in their own: tool-calls,
+//	                       content-filter (vercel/ai, language-model-v1-finish-reason.ts), MaxTokens
 var ends = map[string]chat.StopReason{
-	"stop": chat.StopEnd, "end_turn": chat.StopEnd, "stop_sequence": chat.StopEnd,
-	"complete":  chat.StopEnd, // Cohere
-	"eos":       chat.StopEnd, // Together
-	"eos_token": chat.StopEnd, // TGI
+	"stop": chat.StopEnd, "endturn": chat.StopEnd, "stopsequence": chat.StopEnd,
+	"complete": chat.StopEnd, // Cohere
+	"eos":      chat.StopEnd, // Together
+	"eostoken": chat.StopEnd, // TGI
 
-	"tool_calls": chat.StopToolCalls, "function_call": chat.StopToolCalls, "tool_use": chat.StopToolCalls,
+	"toolcalls": chat.StopToolCalls, "functioncall": chat.StopToolCalls, "tooluse": chat.StopToolCalls,
 
-	"length": chat.StopMaxTokens, "max_tokens": chat.StopMaxTokens, "max_output_tokens": chat.StopMaxTokens,
-	"model_length":                  chat.StopMaxTokens, // Mistral
-	"model_context_window_exceeded": chat.StopMaxTokens, // Anthropic, GLM
-	"continuation":                  chat.StopMaxTokens, // Gemini: the answer is not complete, and another request goes on with it
+	"length": chat.StopMaxTokens, "maxtokens": chat.StopMaxTokens, "maxoutputtokens": chat.StopMaxTokens,
+	"modellength":                chat.StopMaxTokens, // Mistral
+	"modelcontextwindowexceeded": chat.StopMaxTokens, // Anthropic, GLM
+	"continuation":               chat.StopMaxTokens, // Gemini: the answer is not complete, and another request goes on with it
 
-	"content_filter": chat.StopFiltered, "refusal": chat.StopFiltered,
-	"content_filtered":     chat.StopFiltered, // LiteLLM
-	"sensitive":            chat.StopFiltered, // GLM
-	"error_toxic":          chat.StopFiltered, // Cohere
-	"guardrail_intervened": chat.StopFiltered, // Bedrock
-	"safety":               chat.StopFiltered, "recitation": chat.StopFiltered, "language": chat.StopFiltered, "blocklist": chat.StopFiltered,
-	"prohibited_content": chat.StopFiltered, "spii": chat.StopFiltered, "image_safety": chat.StopFiltered,
-	"image_prohibited_content": chat.StopFiltered, "image_recitation": chat.StopFiltered,
+	"contentfilter": chat.StopFiltered, "refusal": chat.StopFiltered,
+	"contentfiltered": chat.StopFiltered, "filtered": chat.StopFiltered, // LiteLLM, package chat
+	"sensitive":           chat.StopFiltered, // GLM
+	"errortoxic":          chat.StopFiltered, // Cohere
+	"guardrailintervened": chat.StopFiltered, // Bedrock
+	"safety":              chat.StopFiltered, "recitation": chat.StopFiltered, "language": chat.StopFiltered, "blocklist": chat.StopFiltered,
+	"prohibitedcontent": chat.StopFiltered, "spii": chat.StopFiltered, "imagesafety": chat.StopFiltered,
+	"imageprohibitedcontent": chat.StopFiltered, "imagerecitation": chat.StopFiltered,
 
-	"pause_turn": Pause, "compaction": Pause,
+	"pauseturn": Pause, "compaction": Pause,
+
+	"error":                      failed, // OpenRouter, Mistral: a failure behind the gateway (https://openrouter.ai/docs/api-reference/errors)
+	"networkerror":               failed, // GLM
+	"insufficientsystemresource": failed, // DeepSeek
+	"abort":                      failed, // vLLM (vllm/v1/engine/__init__.py), SGLang
+	"malformedfunctioncall":      failed, // Gemini: the model may correct it
+	"unexpectedtoolcall":         failed, // Gemini
+	"toomanytoolcalls":           failed, // Gemini
 }
 
-// failures are the reasons of an answer that failed and may succeed if it is asked for again.
-var failures = map[string]bool{
-	"error":                        true, // OpenRouter, Mistral: a failure behind the gateway (https://openrouter.ai/docs/api-reference/errors)
-	"network_error":                true, // GLM
-	"insufficient_system_resource": true, // DeepSeek
-	"abort":                        true, // vLLM (vllm/v1/engine/__init__.py), SGLang
-	"malformed_function_call":      true, // Gemini: the model may correct it
-	"unexpected_tool_call":         true, // Gemini
-	"too_many_tool_calls":          true, // Gemini
+// plain returns a reason in lower case, without what joins its words.
+func plain(reason string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(reason))
 }
 
 // filtered is the prefix of the reasons with which Google's Chat Completions ends an answer whose call it dropped, such as
 // "function_call_filter: MALFORMED_FUNCTION_CALL".
-const filtered = "function_call_filter:"
+const filtered = "functioncallfilter:"
 
 // ErrNothing is the error of an answer that says nothing, neither a text nor a whole call, without a reason for its end.
 var ErrNothing = errors.New("the answer has no reason for its end and says nothing")
 
-// Stop returns why an answer ended by the reason that the server gave, in any case. Reasons that the caller declared come
-// first. Without a reason, which the end of a stream or of a body stands for, an answer that says something has ended. A
-// reason that announces calls is no end without one: they are lost. That and any other reason is an error with a
-// [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed if it is asked for again, else
-// a [*chat.AnswerError].
+// Stop returns why an answer ended by the reason that the server gave, in any case and however its words are joined.
+// Reasons that the caller declared come first. Without a reason, which the end of a stream or of a body stands for, an
+// answer that says something has ended. A reason that announces calls is no end without one: they are lost. That and any
+// other reason is an error with a [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed
+// if it is asked for again, else a [*chat.AnswerError].
 func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopReason) (chat.StopReason, error) {
-	word := strings.ToLower(reason)
+	word := plain(reason)
 	stop, known := declared[reason]
 	if !known {
 		stop, known = ends[word]
@@ -96,10 +102,10 @@ func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopRe
 			err.Message = "the answer holds no call"
 		}
 		return "", &chat.TransientError{Err: err}
+	case stop == failed, strings.HasPrefix(word, filtered):
+		return "", &chat.TransientError{Err: err}
 	case known:
 		return stop, nil
-	case failures[word], strings.HasPrefix(word, filtered):
-		return "", &chat.TransientError{Err: err}
 	}
 	return "", &chat.AnswerError{Err: err}
 }
