@@ -48,5 +48,5 @@
 //
 // Roots, sampling and logging are not offered; the protocol has deprecated them. Prompts of servers and subscriptions are
 // not used. A server's question to the user is declined, unless [Server].Ask answers it. Numbers of structured content
-// above 2^53 lose digits, as the SDK reads them.
+// above 2^53 lose digits, as the SDK reads them, and the result says so.
 package mcp

@@ -193,6 +193,10 @@ func TestEveryPartOfAResultIsShownOrNoted(t *testing.T) {
 		"structured content is shown": {
 			&sdk.CallToolResult{Content: []sdk.Content{}, StructuredContent: map[string]any{"n": 1.5, "a": "<"}}, chat.Parts{chat.Text(`{"a":"<","n":1.5}`)},
 		},
+		"a number that is rounded is said to be": {
+			&sdk.CallToolResult{Content: []sdk.Content{}, StructuredContent: []any{map[string]any{"id": 9007199254740993}}},
+			chat.Parts{chat.Text("[{\"id\":9007199254740992}]\n[the last digits of numbers above 2^53 left out here]")},
+		},
 		"the same value as the text is shown once": {
 			&sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "{ \"n\": 1, \"a\": [2] }"}}, StructuredContent: map[string]any{"a": []any{2}, "n": 1}},
 			chat.Parts{chat.Text(`{ "n": 1, "a": [2] }`)},

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -97,6 +99,9 @@ func (s *Server) result(ctx context.Context, call chat.ToolCall, r *sdk.CallTool
 			return chat.Message{}, fmt.Errorf("mcp: %s: structured content: %w", s.line(s.Name), err)
 		}
 		c.text(s.hide(string(data)))
+		if inexact(r.StructuredContent) {
+			c.note("the last digits of numbers above 2^53", "")
+		}
 	}
 	if len(c.parts) == 0 {
 		c.text("The tool returned nothing.")
@@ -113,6 +118,19 @@ func says(text string, value any) bool {
 	object, _ := value.(map[string]any)
 	for _, only := range object {
 		return len(object) == 1 && (only == any(text) || read != nil && reflect.DeepEqual(read, only))
+	}
+	return false
+}
+
+// inexact reports whether a JSON value holds numbers that the SDK may have rounded.
+func inexact(value any) bool {
+	switch v := value.(type) {
+	case float64:
+		return math.Abs(v) >= 1<<53
+	case []any:
+		return slices.ContainsFunc(v, inexact)
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), inexact)
 	}
 	return false
 }
