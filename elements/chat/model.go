@@ -47,6 +47,9 @@ type Request struct {
 	// in order. Calls start in the order of Message.ToolCalls, and the pieces of one call come in order; the pieces of
 	// parallel calls may alternate. The response repeats all that was streamed.
 	Stream func(Delta)
+	// OnRepair, if set, is called with what an adapter changed in the request before it is sent, unless the adapter has a
+	// listener of its own.
+	OnRepair func([]Repair)
 }
 
 // Response is a model's answer.

@@ -32,6 +32,13 @@ type RuledToolbox interface {
 	CallRules(call ToolCall) CallRules
 }
 
+// ReportingToolbox is a [Toolbox] that changes what prompts show while it answers a call, and reports it.
+type ReportingToolbox interface {
+	Toolbox
+	// AnswerReporting is Answer. Unless the toolbox has a listener of its own, report is called with what changed.
+	AnswerReporting(ctx context.Context, call ToolCall, report func(fmt.Stringer)) (result Message, ok bool, err error)
+}
+
 // ArgumentError says what is wrong with a call, or with its arguments, and what to do. The reason is for the model.
 type ArgumentError struct {
 	// Package that answers the call.

@@ -435,3 +435,11 @@ func (c *content) late(k int, m chat.Message, t chat.Thinking) chat.Part {
 func LeftOut(why string) chat.Text {
 	return chat.Text(strings.ToValidUTF8("[left out: "+why+"]", "\uFFFD"))
 }
+
+// Listener returns who hears of the repairs of a request: the adapter's own listener, or else the request's.
+func Listener(own func([]chat.Repair), req chat.Request) func([]chat.Repair) {
+	if own != nil {
+		return own
+	}
+	return req.OnRepair
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -140,7 +139,7 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 		return chat.Response{}, context.Cause(ctx)
 	}
 	dropped := m.dropsStale() // another request may set it in the meantime
-	params, err := m.params(req, notice.Or(ctx, m.OnRepair))
+	params, err := m.params(req, provider.Listener(m.OnRepair, req))
 	if err != nil {
 		return chat.Response{}, err
 	}

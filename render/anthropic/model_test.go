@@ -194,19 +194,25 @@ func TestBetasAndAdjustChangeTheRequestBeforeItIsSent(t *testing.T) {
 func TestOnRepairIsCalledWithTheChangesOfARequest(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	var reported []chat.Repair
-	model.OnRepair = func(c []chat.Repair) { reported = append(reported, c...) }
+	listener := func(c []chat.Repair) { reported = append(reported, c...) }
+	model.OnRepair = listener
 	_, err := model.Generate(t.Context(), ask(question))
 	require.NoError(t, err)
 	require.Empty(t, reported)
-	_, err = model.Generate(t.Context(), ask(question, calls("a")))
-	require.NoError(t, err)
-	require.Len(t, reported, 1)
-	require.Equal(t, `message 1: every tool call is answered: call "a" had no result: a failed one added`, reported[0].String())
-	require.Equal(t, 2, s.count())
+	for range 2 {
+		req := ask(question, calls("a"))
+		req.OnRepair = listener // which hears if the model has no listener
+		_, err = model.Generate(t.Context(), req)
+		require.NoError(t, err)
+		require.Len(t, reported, 1)
+		require.Equal(t, `message 1: every tool call is answered: call "a" had no result: a failed one added`, reported[0].String())
+		model.OnRepair, reported = nil, nil
+	}
+	require.Equal(t, 3, s.count())
 
 	_, err = model.Generate(t.Context(), chat.Request{})
 	require.Equal(t, chat.RuleLast, violations(t, err)[0].Rule)
-	require.Equal(t, 2, s.count(), "an invalid request is not sent")
+	require.Equal(t, 3, s.count(), "an invalid request is not sent")
 }
 
 func TestInvalidThinkingIsAnErrorAndNothingIsSent(t *testing.T) {

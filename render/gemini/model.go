@@ -12,7 +12,6 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -65,7 +64,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		return chat.Response{}, context.Cause(ctx)
 	}
 	req, asText := provider.FormatAsTool(req, m.options().Legacy && len(req.Tools) > 0) // they take no schema beside tools
-	contents, config, err := m.request(req, notice.Or(ctx, m.OnRepair))
+	contents, config, err := m.request(req, provider.Listener(m.OnRepair, req))
 	if err != nil {
 		return chat.Response{}, err
 	}

@@ -381,15 +381,22 @@ func TestACancelledRequestReturnsTheCause(t *testing.T) {
 }
 
 func TestOnRepairIsCalledWithTheChangesOfARequest(t *testing.T) {
-	a := newAPI(t, says(`{"text":"Yes."}`))
-	m := a.model(t)
-	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`))}}
-	var reported []chat.Repair
-	m.OnRepair = func(changes []chat.Repair) { reported = append(reported, changes...) }
-	_, err := m.Generate(t.Context(), req)
-	require.NoError(t, err)
-	require.Len(t, reported, 2)
-	require.Len(t, a.requests, 1)
+	for name, own := range map[string]bool{"the model's listener": true, "the request's if the model has none": false} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t, says(`{"text":"Yes."}`))
+			m := a.model(t)
+			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`))}}
+			var reported []chat.Repair
+			listener := func(changes []chat.Repair) { reported = append(reported, changes...) }
+			if req.OnRepair = listener; own {
+				m.OnRepair, req.OnRepair = listener, func([]chat.Repair) { t.Error("the request's listener was called too") }
+			}
+			_, err := m.Generate(t.Context(), req)
+			require.NoError(t, err)
+			require.Len(t, reported, 2)
+			require.Len(t, a.requests, 1)
+		})
+	}
 }
 
 func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -107,7 +106,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	}
 	req, asText := provider.FormatAsTool(req, m.FormatAsTool)
 	tools := req.Tools
-	req, err := m.prepare(req, notice.Or(ctx, m.OnRepair))
+	req, err := m.prepare(req, provider.Listener(m.OnRepair, req))
 	if err != nil {
 		return chat.Response{}, err
 	}

@@ -162,7 +162,7 @@ func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 				s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
 				m := s.model(api, "gpt-4o")
 				var reported []chat.Repair
-				m.OnRepair = func(c []chat.Repair) { reported = c }
+				req.OnRepair = func(c []chat.Repair) { reported = c }
 				_, err = m.Generate(t.Context(), req)
 				if len(tt.messages) == 0 { // cannot be repaired
 					_, invalid := errors.AsType[*chat.ValidationError](err)

@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/marks"
-	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 )
@@ -48,6 +47,8 @@ type request struct {
 	File  string `json:"file,omitempty"`
 	From  int    `json:"from,omitempty"`
 	Off   bool   `json:"off,omitempty"`
+
+	report func(fmt.Stringer) // who hears what is let go if OnLetGo is not set; may be nil
 }
 
 // item returns the name of what is loaded. No file that is loaded has a backslash in its path.
@@ -83,10 +84,15 @@ func (s *Skills) CallRules(chat.ToolCall) chat.CallRules { return chat.CallRules
 // Answer returns the result of a call, and false if it is not a call of [ToolName]. The error is a [*chat.ArgumentError] if
 // something is wrong with the arguments or a file, or that of the session, of the context or of OnLetGo.
 func (s *Skills) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
+	return s.AnswerReporting(ctx, call, nil)
+}
+
+// AnswerReporting is Answer. If OnLetGo is not set, report is called with each [LetGo].
+func (s *Skills) AnswerReporting(ctx context.Context, call chat.ToolCall, report func(fmt.Stringer)) (result chat.Message, ok bool, err error) {
 	if call.Name != ToolName {
 		return chat.Message{}, false, nil
 	}
-	var r request
+	r := request{report: report}
 	if json.Unmarshal([]byte(call.Arguments), &r) != nil {
 		return result, true, wrong(chat.NotAnObject)
 	}
@@ -157,7 +163,7 @@ func (s *Skills) do(ctx context.Context, r request, call string) (string, error)
 	if err := s.store().Write(ctx, change); err != nil {
 		return "", err
 	}
-	gone, err := s.makeRoom(ctx, sizing)
+	gone, err := s.makeRoom(ctx, r, sizing)
 	if err == nil && len(gone) > 0 {
 		text += "\n(To make room, this was let go: " + namesOf(gone) + ")"
 	}
@@ -176,13 +182,13 @@ func (s *Skills) seen(ctx context.Context, items []kept.Item, at int, sizing ele
 }
 
 // makeRoom lets go of the longest unused items that do not fit, and returns them.
-func (s *Skills) makeRoom(ctx context.Context, sizing elements.Sizing) ([]kept.Item, error) {
+func (s *Skills) makeRoom(ctx context.Context, r request, sizing elements.Sizing) ([]kept.Item, error) {
 	items, err := s.store().Items(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	_, over := s.fit(items, sizing)
-	return over, s.end(ctx, over, false)
+	return over, s.end(ctx, r, over, false)
 }
 
 // letGo lets go of what was loaded of a skill, or of one of its files.
@@ -194,18 +200,23 @@ func (s *Skills) letGo(ctx context.Context, r request, items []kept.Item) (strin
 	if len(gone) == 0 {
 		return "Nothing of it is loaded.", nil
 	}
-	return "It is let go.", s.end(ctx, gone, true)
+	return "It is let go.", s.end(ctx, r, gone, true)
 }
 
 // end lets go of items.
-func (s *Skills) end(ctx context.Context, items []kept.Item, asked bool) error {
-	tell := notice.Or(ctx, s.OnLetGo)
-	if err := s.store().Write(ctx, kept.Change{End: kept.Names(items)}); err != nil || tell == nil {
+func (s *Skills) end(ctx context.Context, r request, items []kept.Item, asked bool) error {
+	if err := s.store().Write(ctx, kept.Change{End: kept.Names(items)}); err != nil {
 		return err
 	}
 	for _, i := range items {
 		skill, file := parts(i.Name)
-		tell(LetGo{Skill: skill, File: file, Tokens: kept.Tokens(s.sizing.Get(), i.Text), Asked: asked})
+		gone := LetGo{Skill: skill, File: file, Tokens: kept.Tokens(s.sizing.Get(), i.Text), Asked: asked}
+		switch {
+		case s.OnLetGo != nil:
+			s.OnLetGo(gone)
+		case r.report != nil:
+			r.report(gone)
+		}
 	}
 	return nil
 }

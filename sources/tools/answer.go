@@ -100,11 +100,17 @@ func declares(box chat.Toolbox, name string) bool {
 // tools that it does not declare, or no longer. The error is a [*chat.ArgumentError] if something is wrong with the
 // arguments, or that of Run, of the toolbox, of the session, of the context or of OnChange.
 func (d *Deferred) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
+	return d.AnswerReporting(ctx, call, nil)
+}
+
+// AnswerReporting is Answer. If OnChange is not set, report is called with each [Change].
+func (d *Deferred) AnswerReporting(ctx context.Context, call chat.ToolCall, report func(fmt.Stringer)) (result chat.Message, ok bool, err error) {
+	o := d.offer()
+	o.report = report
 	if call.Name == SearchTool {
-		text, err := d.search(ctx, call)
+		text, err := o.search(ctx, call)
 		return chat.ToolResult(call.ID, text), true, err
 	}
-	o := d.offer()
 	inner, ok, err := o.resolve(call)
 	if known := o.tool(inner.Name) != nil; known && err == nil {
 		if err := o.use(ctx, inner); err != nil {
@@ -191,7 +197,7 @@ func (o offer) use(ctx context.Context, call chat.ToolCall) error {
 }
 
 // search answers a call of [SearchTool], and keeps what it finds.
-func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, error) {
+func (o offer) search(ctx context.Context, call chat.ToolCall) (string, error) {
 	var r struct {
 		Query string
 		Limit int
@@ -204,11 +210,10 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 	case r.Limit <= 0:
 		r.Limit = usualHits
 	}
-	o := d.offer()
 	if err := o.check(); err != nil {
 		return "", err
 	}
-	s := d.sizing.Get()
+	s := o.sizing.Get()
 	items, err := o.items(ctx, "")
 	if err != nil {
 		return "", err
@@ -217,13 +222,13 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 	hits := rank(o.documents(), r.Query)
 	all := len(hits)
 	hits = hits[:min(all, r.Limit, mostHits)]
-	change, lines, left := kept.Change{}, []string{}, d.room(s)
+	change, lines, left := kept.Change{}, []string{}, o.room(s)
 	for _, hit := range hits {
 		if hit.tool == nil {
 			lines = append(lines, hit.line)
 			continue
 		}
-		size := d.size(*hit.tool, s)
+		size := o.size(*hit.tool, s)
 		switch found := len(change.Keep); {
 		case kept.Has(fit, hit.name):
 			change.Use = append(change.Use, hit.name)
@@ -233,8 +238,8 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 		default:
 			left -= size
 			change.Keep = append(change.Keep, kept.Item{Name: hit.name, Call: call.ID})
-			if d.Way == ByCall {
-				lines = append(lines, d.block(*hit.tool, s))
+			if o.Way == ByCall {
+				lines = append(lines, o.block(*hit.tool, s))
 			} else {
 				lines = append(lines, lineOf(*hit.tool))
 			}
@@ -248,7 +253,7 @@ func (d *Deferred) search(ctx context.Context, call chat.ToolCall) (string, erro
 	}
 	head := fmt.Sprintf("%d of %d that match, the best first.", len(hits), all)
 	if len(change.Keep) > 0 {
-		head += map[Way]string{ByCall: " Call them by " + CallTool + ".", Declared: " They can be called from the next step on."}[d.Way]
+		head += map[Way]string{ByCall: " Call them by " + CallTool + ".", Declared: " They can be called from the next step on."}[o.Way]
 	}
 	return head + "\n" + strings.Join(lines, "\n"), nil
 }

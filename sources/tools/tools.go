@@ -17,7 +17,6 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/marks"
-	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sources/internal/kept"
 	"github.com/promptree-go/promptree/sources/skills"
@@ -71,7 +70,8 @@ type Deferred struct {
 // offer is the tools that there are at a moment.
 type offer struct {
 	*Deferred
-	list []chat.Tool
+	list   []chat.Tool
+	report func(fmt.Stringer) // who hears of changes if OnChange is not set; may be nil
 }
 
 func (d *Deferred) offer() offer {
@@ -79,7 +79,7 @@ func (d *Deferred) offer() offer {
 	for _, box := range d.Toolboxes {
 		list = slices.Concat(list, box.Declared())
 	}
-	return offer{d, list}
+	return offer{Deferred: d, list: list}
 }
 
 // Change says which tools were found, or let go to make room.
@@ -386,8 +386,7 @@ func (o offer) change(ctx context.Context, c kept.Change, s elements.Sizing) err
 			done.Tokens += o.size(*o.tool(i.Name), s)
 		}
 	}
-	tell := notice.Or(ctx, o.OnChange)
-	if err := o.store().Write(ctx, kept.Change{End: done.LetGo}); err != nil || tell == nil || len(done.Found)+len(done.LetGo) == 0 {
+	if err := o.store().Write(ctx, kept.Change{End: done.LetGo}); err != nil || o.OnChange == nil && o.report == nil || len(done.Found)+len(done.LetGo) == 0 {
 		return err
 	}
 	if o.Way == Declared {
@@ -398,7 +397,14 @@ func (o offer) change(ctx context.Context, c kept.Change, s elements.Sizing) err
 		usage, _ := latest.Body.(entry.Usage)
 		done.Reread = cmp.Or(usage.Size(), usage.Counted)
 	}
-	if err := callback.Do(ctx, func(context.Context) error { tell(done); return nil }); err != nil {
+	if err := callback.Do(ctx, func(context.Context) error {
+		if o.OnChange == nil {
+			o.report(done)
+		} else {
+			o.OnChange(done)
+		}
+		return nil
+	}); err != nil {
 		return fmt.Errorf("tools: Deferred.OnChange: %w", err)
 	}
 	return nil

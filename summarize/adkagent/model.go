@@ -40,7 +40,10 @@ func (m *adkModel) Generate(ctx context.Context, req chat.Request) (chat.Respons
 		return chat.Response{}, context.Cause(ctx)
 	}
 	options := gemini.OptionsFor(m.llm.Name())
-	req, _ = gemini.Repair(req, options)
+	req, repairs := gemini.Repair(req, options)
+	if len(repairs) > 0 && req.OnRepair != nil {
+		req.OnRepair(repairs)
+	}
 	contents, config, err := gemini.Request(req, options)
 	if err != nil {
 		return chat.Response{}, err

@@ -431,11 +431,18 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 	if err := chat.ValidateRequest(req); err != nil {
 		return chat.Response{}, fmt.Errorf("the prompt cannot be sent: %w%s", err, a.hint(ctx, err))
 	}
+	req.OnRepair = func(repairs []chat.Repair) {
+		e := event.Event{Kind: event.Repaired}
+		for _, r := range repairs {
+			e.Mended = append(e.Mended, r.String())
+		}
+		a.Compactor.Emit(ctx, e)
+	}
 	empty := false // an answer was
 	return again(ctx, a, func() (chat.Response, error) {
 		var ids callIDs
 		req.Stream = a.stream(&ids)
-		response, err := summarize.Generate(a.boxes.Heard(ctx), target, req)
+		response, err := summarize.Generate(ctx, target, req)
 		ids.mu.Lock()
 		response.Message.ToolCalls = ids.Calls(response.Message.ToolCalls)
 		ids.mu.Unlock()

@@ -187,6 +187,8 @@ func TestARequestHoldsTheRenderedPromptAndTheAgentsSettings(t *testing.T) {
 	}}
 	answer, err := a.Step(t.Context())
 	require.NoError(t, err)
+	require.NotNil(t, asked.OnRepair)
+	asked.OnRepair, observed.OnRepair = nil, nil // functions are not compared
 	require.Equal(t, chat.Request{
 		Messages: answer.Result.Messages, Tools: a.Compactor.Target.Tools, Shape: chat.Shape{ToolChoice: chat.ToolChoiceRequired}, MaxTokens: 77, Temperature: a.Temperature,
 	}, asked)

@@ -20,7 +20,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
@@ -179,12 +178,8 @@ func TestWhatAdaptersAndSourcesReportIsAnEventUnlessSomebodyElseHears(t *testing
 			change := chat.Repair{Index: 1, Detail: "left out"}
 			repairing := func(answer func(context.Context, chat.Request) (chat.Response, error)) func(context.Context, chat.Request) (chat.Response, error) {
 				return func(ctx context.Context, req chat.Request) (chat.Response, error) {
-					var set func([]chat.Repair) // as the adapters' OnRepair
-					if own {
-						set = func([]chat.Repair) {}
-					}
-					if tell := notice.Or(ctx, set); tell != nil {
-						tell([]chat.Repair{change})
+					if !own { // as the adapters' OnRepair
+						req.OnRepair([]chat.Repair{change})
 					}
 					return answer(ctx, req)
 				}

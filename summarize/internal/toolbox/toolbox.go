@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/internal/marks"
-	"github.com/promptree-go/promptree/internal/notice"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -65,22 +64,6 @@ func (b *Boxes) For(c *summarize.Compactor, list []chat.Toolbox) *Boxes {
 	other := *b
 	other.compactor = c
 	return &other
-}
-
-// Heard returns a context by which the compactor's observers hear what adapters and sources report.
-func (b *Boxes) Heard(ctx context.Context) context.Context {
-	return notice.Heard(ctx, func(ctx context.Context, v any) {
-		switch v := v.(type) {
-		case []chat.Repair:
-			e := event.Event{Kind: event.Repaired}
-			for _, r := range v {
-				e.Mended = append(e.Mended, r.String())
-			}
-			b.compactor.Emit(ctx, e)
-		case fmt.Stringer:
-			b.compactor.Emit(ctx, event.Event{Kind: event.SourceChanged, Why: v.String()})
-		}
-	})
 }
 
 // Or returns the toolboxes of a conversation, the others if it has none of its own.
@@ -132,7 +115,7 @@ func (b *Boxes) BeforeStep(ctx context.Context) error {
 // Declared returns the tools of all toolboxes for a prompt of the given limits, and an element for that prompt by which
 // it is checked that it has the elements that the toolboxes need.
 func (b *Boxes) Declared(ctx context.Context, s elements.Sizing) ([]chat.Tool, elements.Node, error) {
-	ctx, collected := marks.In(b.Heard(ctx))
+	ctx, collected := marks.In(ctx)
 	list, err := b.declared(func(box chat.Toolbox) ([]chat.Tool, error) {
 		return guard.Call(ctx, fmt.Sprintf("toolbox %T", box), 0, func(ctx context.Context) ([]chat.Tool, error) {
 			if sized, ok := box.(elements.SizedToolbox); ok {
@@ -249,12 +232,12 @@ func (b *Boxes) ask(ctx context.Context, at int, box chat.Toolbox, call chat.Too
 	}
 	slots <- struct{}{} // after the turn, so that no call that waits for its turn holds one
 	defer func() { <-slots }()
-	a, err := guard.Call(b.Heard(ctx), "tool "+plaintext.OneLine(call.Name, 128), b.limit, func(ctx context.Context) (answered, error) {
+	a, err := guard.Call(ctx, "tool "+plaintext.OneLine(call.Name, 128), b.limit, func(ctx context.Context) (answered, error) {
 		if alone {
 			t.runs.Add(1)
 			defer t.runs.Add(-1)
 		}
-		result, ok, err := b.bound(box, of).Answer(ctx, call)
+		result, ok, err := b.have(ctx, b.bound(box, of), call)
 		if err != nil && ctx.Err() != nil {
 			return answered{}, err
 		}
@@ -267,6 +250,16 @@ func (b *Boxes) ask(ctx context.Context, at int, box chat.Toolbox, call chat.Too
 		return answered{}, guard.EndCause(ctx, err)
 	}
 	return answered{result: chat.FailedResult(call.ID, reason(err)), ok: true, failed: err}, nil
+}
+
+// have has a toolbox answer a call. The compactor's observers hear what changes with it.
+func (b *Boxes) have(ctx context.Context, box chat.Toolbox, call chat.ToolCall) (chat.Message, bool, error) {
+	if r, ok := box.(chat.ReportingToolbox); ok {
+		return r.AnswerReporting(ctx, call, func(change fmt.Stringer) {
+			b.compactor.Emit(ctx, event.Event{Kind: event.SourceChanged, Why: change.String()})
+		})
+	}
+	return box.Answer(ctx, call)
 }
 
 // resultOf returns the result of a call from what a toolbox returned.
