@@ -45,7 +45,7 @@ func (h handles) of(e entry.Entry, from, to int) string {
 func (h handles) ofText(e entry.Entry, text func() string, from, to int) string {
 	id, _ := plainjson.Marshal(e.ID) // strings always encode
 	path := ""
-	if h.TextPath != nil && !h.Recall && e.NeedsTextFile() {
+	if h.TextPath != nil && !h.Recall && log.HasText(e) {
 		path = plaintext.PathLine(h.TextPath(e.ID))
 	}
 	switch {

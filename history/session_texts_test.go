@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
@@ -172,7 +173,7 @@ func textsOf(t *testing.T, s *history.Session) map[string]string {
 	t.Helper()
 	want := map[string]string{}
 	for _, e := range all(t, s) {
-		if e.NeedsTextFile() {
+		if log.HasText(e) {
 			want[s.TextPath(e.ID)] = string(e.TextFile())
 		}
 	}

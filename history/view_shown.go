@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/internal/marks"
 )
 
@@ -161,7 +161,7 @@ func (sn *snapshot) entriesOf(part viewParts) (ids []string) {
 	}
 	if part == partCompacted {
 		for _, n := range slices.Backward(sn.path.Nodes) {
-			if n.Kind == entry.KindCompaction && n.At < sn.after {
+			if n.Kind == kind.Compaction && n.At < sn.after {
 				return []string{n.ID}
 			}
 		}

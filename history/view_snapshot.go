@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/history/storage"
@@ -114,7 +115,7 @@ func snapshotFrom(ctx context.Context, r *log.Reader, p log.Path, boundary, afte
 		nodes = append(nodes, start)
 	}
 	for _, n := range p.Nodes[p.IndexAt(boundary):] {
-		if n.ID != start.ID && (n.Kind.Shown() || n.Kind == entry.KindClearing) {
+		if n.ID != start.ID && (n.Kind.Shown() || n.Kind == kind.Clearing) {
 			nodes = append(nodes, n)
 		}
 	}
@@ -137,10 +138,10 @@ func grow(ctx context.Context, sn *snapshot, r *log.Reader, p log.Path, build in
 	}
 	var nodes []log.Node
 	for _, n := range p.Nodes[i+1:] {
-		if n.Kind == entry.KindCompaction {
+		if n.Kind == kind.Compaction {
 			return nil, nil
 		}
-		if n.Kind.Shown() || n.Kind == entry.KindClearing {
+		if n.Kind.Shown() || n.Kind == kind.Clearing {
 			nodes = append(nodes, n)
 		}
 	}
@@ -171,7 +172,7 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 			if !covered { // not the turn that was cut
 				sn.thinking = nil
 			}
-		case k == entry.KindAssistant:
+		case k == kind.Assistant:
 			sn.late = false
 			last := len(sn.turns) - 1
 			turn := sn.turn(last)
@@ -185,7 +186,7 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 				sn.thinking = nil
 			}
 			turn.rounds = append(turn.rounds, r)
-		case k == entry.KindTool:
+		case k == kind.Tool:
 			call, ok := sn.pairing.Add(m)
 			if sn.rounds = append(sn.rounds, callAt{}); ok {
 				asked := sn.rounds[call.Message]
@@ -196,7 +197,7 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 				last := sn.turns[len(sn.turns)-1].rounds
 				sn.late = len(last) > 0 && !last[len(last)-1].calls()
 			}
-		case k == entry.KindClearing:
+		case k == kind.Clearing:
 			if c, ok := e.Body.(entry.Clearing); ok {
 				sn.clear(c)
 			}

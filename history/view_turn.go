@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 )
 
 // Turn is a user message, or what takes its place, and the rounds that answer it.
@@ -59,19 +60,19 @@ func Turns(path iter.Seq2[entry.Entry, error]) iter.Seq2[Turn, error] {
 				return
 			}
 			m := e.Message()
-			switch k := e.Kind(); {
+			switch k := kind.Of(e); {
 			case k.StartsTurn():
 				if begun && !yield(turn, nil) {
 					return
 				}
 				clear(rounds)
 				turn, begun = Turn{Start: e}, true
-			case k == entry.KindAssistant:
+			case k == kind.Assistant:
 				pairing.Add(m)
 				rounds[said] = len(turn.Rounds)
 				said++
 				turn.Rounds, begun = append(turn.Rounds, Round{Assistant: e}), true
-			case k == entry.KindTool:
+			case k == kind.Tool:
 				call, answers := pairing.Add(m)
 				said++
 				if i, ok := rounds[call.Message]; answers && ok {

@@ -160,19 +160,3 @@ func utf16Len(r rune) int {
 	}
 	return 1
 }
-
-// LongLine is the length of a line of a log, in bytes, above which tools for files may not read it whole.
-const LongLine = 2000
-
-// NeedsTextFile reports whether the entry was said and its line in a log is too long for tools that read files by lines,
-// which cut lines at 2,000 characters.
-func (e Entry) NeedsTextFile() bool {
-	if !e.Kind().Shown() {
-		return false
-	}
-	if len(e.Text()) > LongLine {
-		return true
-	}
-	line, err := e.Encode()
-	return err != nil || len(line) > LongLine
-}

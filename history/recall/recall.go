@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
@@ -116,7 +117,7 @@ func (t Tools) pin(ctx context.Context, p pinned) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !e.Kind().Shown() {
+		if !kind.Of(e).Shown() {
 			return "", wrong("entry %s is nothing that was said", e.ID)
 		}
 		if p.Off {
@@ -163,9 +164,9 @@ func callOf(tool string, arguments any) string {
 func describe(e entry.Entry, tool string) string {
 	what, m := string(e.Type()), e.Message()
 	switch {
-	case e.Kind() == entry.KindTool && tool != "":
+	case kind.Of(e) == kind.Tool && tool != "":
 		what = "result of " + plaintext.Name(tool)
-	case e.Kind() == entry.KindTool:
+	case kind.Of(e) == kind.Tool:
 		what = "tool result"
 	case m.Role != "":
 		what = string(m.Role) + " message"

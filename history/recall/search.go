@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
@@ -179,7 +180,7 @@ func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
 				continue
 			}
 			pending = append(pending, e)
-			if pending[0].Kind() == entry.KindTool && e.Kind() != entry.KindAssistant {
+			if kind.Of(pending[0]) == kind.Tool && kind.Of(e) != kind.Assistant {
 				continue
 			}
 			for _, e := range pending {
@@ -204,7 +205,7 @@ func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
 func searched(e entry.Entry, tools map[string]string) said {
 	tool := tools[e.Message().ToolCallID]
 	s := said{entry: e, what: describe(e, tool)}
-	if !e.Kind().Shown() || history.IsLookUp(tool) {
+	if !kind.Of(e).Shown() || history.IsLookUp(tool) {
 		return s
 	}
 	if m, ok := e.Body.(entry.Message); ok { // places in the text stay

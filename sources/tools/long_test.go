@@ -201,11 +201,11 @@ func (w *worker) checkPrefix(step int, messages []chat.Message, declared []chat.
 	marks := 0
 	for e, err := range w.session.Entries(w.t.Context()) {
 		require.NoError(w.t, err)
-		switch e.Kind() {
-		case entry.KindCompaction:
+		switch e.Type() {
+		case entry.TypeCompaction:
 			marks++
 			w.compactions = max(w.compactions, marks)
-		case entry.KindClearing:
+		case entry.TypeClearing:
 			marks++
 		}
 	}

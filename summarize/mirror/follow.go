@@ -89,13 +89,24 @@ func (m *Mirror[M]) notice(ctx context.Context) error {
 		if e.ID == m.leaf {
 			break
 		}
-		if e.Kind().Said() {
+		if adds(e) {
 			m.inStep = false
 			break
 		}
 	}
 	m.leaf = s.Leaf()
 	return nil
+}
+
+// adds reports whether an entry adds something said to a session, or changes the branch.
+func adds(e entry.Entry) bool {
+	switch b := e.Body.(type) {
+	case entry.Message, entry.CustomMessage, entry.BranchSummary, entry.Branch:
+		return true
+	case entry.Shell:
+		return !b.Hidden
+	}
+	return false
 }
 
 // follow makes the path of the session that of a list.

@@ -490,8 +490,8 @@ var cuts = []statements.Statement{
 			require.Equal(t, id, latest(d).FirstKept)
 		}
 	},
-		statements.Change(sessions+"cut.go", "if i > base && last < u.at", "if sn.path.Nodes[sn.path.IndexAt(u.at)].Kind < entry.KindShell && i > base && last < u.at"),
-		statements.Change(sessions+"cut.go", "if i > base && last < u.at", "if sn.path.Nodes[sn.path.IndexAt(u.at)].Kind >= entry.KindShell && i > base && last < u.at")),
+		statements.Change(sessions+"cut.go", "if i > base && last < u.at", "if sn.path.Nodes[sn.path.IndexAt(u.at)].Kind.Is(entry.TypeMessage) && i > base && last < u.at"),
+		statements.Change(sessions+"cut.go", "if i > base && last < u.at", "if !sn.path.Nodes[sn.path.IndexAt(u.at)].Kind.Is(entry.TypeMessage) && i > base && last < u.at")),
 	statements.That("it may cut at an assistant message", func(t *testing.T) {
 		d := split(t)
 		rendered(d)

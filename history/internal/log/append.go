@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/checksum"
@@ -117,7 +118,7 @@ func (l *Log) readOn(ctx context.Context, r *Reader, p Path, end storage.Positio
 			}
 		}
 		n.path, n.end = n.path.with(next), line.End
-		n.erased = n.erased || next.Kind == entry.KindErasure
+		n.erased = n.erased || next.Kind == kind.Erasure
 		if l.taken != nil {
 			l.taken[e.ID] = true
 		}
@@ -191,7 +192,7 @@ func (l *Log) since(ctx context.Context, id string) (parent string, again []entr
 	nodes := p.Nodes[at+1+first:]
 	for _, n := range nodes {
 		switch n.Kind {
-		case entry.KindPlan, entry.KindCompaction, entry.KindBranch, entry.KindErasure:
+		case kind.Plan, kind.Compaction, kind.Branch, kind.Erasure:
 			return "", nil, &storage.ConflictError{}
 		}
 		if n.Kind.Shown() && !n.Kind.StartsTurn() {

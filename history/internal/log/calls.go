@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 )
 
 // calls holds the open calls of the newest part of a path, so that each result that is added is checked without reading
@@ -48,7 +48,7 @@ func (c *calls) read(ctx context.Context, r *Reader, p Path) error {
 			}
 			c.pairing, c.from, said = chat.Pairing{}, 0, nil
 			c.pairing.Add(open)
-		case n.Kind == entry.KindAssistant || n.Kind == entry.KindTool:
+		case n.Kind == kind.Assistant || n.Kind == kind.Tool:
 			said = append(said, n)
 		}
 	}

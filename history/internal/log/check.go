@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/worded"
@@ -139,7 +140,7 @@ func (b *branchEnd) hasEnded(ctx context.Context, plan string) (bool, error) {
 		if plan == "" || n.ID == plan {
 			break
 		}
-		if n.Kind != entry.KindPlanEnd {
+		if n.Kind != kind.PlanEnd {
 			continue
 		}
 		e, err := b.r.load(ctx, n)
@@ -176,7 +177,7 @@ func (b *branchEnd) checkResult(ctx context.Context, o entry.Cleared) error {
 	switch {
 	case err != nil:
 		return err
-	case n.Kind != entry.KindTool:
+	case n.Kind != kind.Tool:
 		return fmt.Errorf("entry %q is not a tool result", o.Entry)
 	case o.Call != "":
 		return fmt.Errorf("it names the call %q, which only arguments do", o.Call)
@@ -189,7 +190,7 @@ func (b *branchEnd) checkArguments(ctx context.Context, o entry.Cleared) error {
 	if err != nil {
 		return err
 	}
-	if n.Kind != entry.KindAssistant {
+	if n.Kind != kind.Assistant {
 		return fmt.Errorf("entry %q is not a message of the assistant", o.Entry)
 	}
 	e, err := b.r.load(ctx, n)

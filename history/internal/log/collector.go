@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 )
 
 // The limits of what a compaction retains.
@@ -58,7 +59,7 @@ func (c *collector) place(p Path) {
 }
 
 // add records the next entry of the path.
-func (c *collector) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
+func (c *collector) add(e entry.Entry, k kind.Kind, ref entry.Ref) {
 	if c.Latest == nil {
 		c.Latest = map[entry.Type]entry.Ref{}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -14,13 +15,13 @@ const Anywhere storage.Position = 1<<63 - 1
 type Node struct {
 	ID         string
 	At         storage.Position
-	Kind       entry.Kind
+	Kind       kind.Kind
 	long       bool              // it was read when the path was opened, and has a text
 	compaction *entry.Compaction // nil for other entries
 }
 
 func newNode(e entry.Entry, at storage.Position) Node {
-	n := Node{ID: e.ID, At: at, Kind: e.Kind()}
+	n := Node{ID: e.ID, At: at, Kind: kind.Of(e)}
 	if c, ok := e.Body.(entry.Compaction); ok {
 		n.compaction = &c
 	}
@@ -112,9 +113,9 @@ func (p Path) Cut(c entry.Compaction, all storage.Position) storage.Position {
 func (p Path) mayCut(i int) bool {
 	for _, n := range p.Nodes[i:] {
 		switch {
-		case n.Kind == entry.KindTool || n.ID == p.Nodes[i].ID && n.Kind == entry.KindCompaction:
+		case n.Kind == kind.Tool || n.ID == p.Nodes[i].ID && n.Kind == kind.Compaction:
 			return false
-		case n.Kind.Shown() || n.Kind == entry.KindCompaction:
+		case n.Kind.Shown() || n.Kind == kind.Compaction:
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -38,7 +39,7 @@ func (l *Log) writeTexts(ctx context.Context, r *Reader, entries []entry.Entry, 
 		return nil
 	}
 	for i, e := range entries {
-		if lines != nil && len(lines[i].Data) <= entry.LongLine {
+		if lines != nil && len(lines[i].Data) <= longLine {
 			continue
 		}
 		if err := l.writeText(ctx, r, e); err != nil {
@@ -50,7 +51,7 @@ func (l *Log) writeTexts(ctx context.Context, r *Reader, entries []entry.Entry, 
 
 // writeText writes the text of an entry, if it is long.
 func (l *Log) writeText(ctx context.Context, r *Reader, e entry.Entry) error {
-	if !e.NeedsTextFile() {
+	if !HasText(e) {
 		return nil
 	}
 	t := unwrapped(r.store).(storage.Texter)
@@ -98,8 +99,24 @@ func (l *Log) TextsErr() error {
 	return nil
 }
 
+// longLine is the length of a line of a log, in bytes, above which tools that read files by lines may not read it whole:
+// they cut lines at 2,000 characters.
+const longLine = 2000
+
 // isLong reports whether an entry with a line of a log has a text file, if it is shown.
-func isLong(line []byte) bool { return len(bytes.TrimRight(line, " ")) > entry.LongLine }
+func isLong(line []byte) bool { return len(bytes.TrimRight(line, " ")) > longLine }
+
+// HasText reports whether an entry has a text file: it was said, and its line in a log is long.
+func HasText(e entry.Entry) bool {
+	if !kind.Of(e).Shown() {
+		return false
+	}
+	if len(e.Text()) > longLine {
+		return true
+	}
+	line, err := e.Encode()
+	return err != nil || len(line) > longLine
+}
 
 // eachText calls a function with each entry of the store that has a text. If lines are skipped, the error names the first.
 func (r *Reader) eachText(ctx context.Context, visit func(entry.Entry) error) error {
@@ -108,7 +125,7 @@ func (r *Reader) eachText(ctx context.Context, visit func(entry.Entry) error) er
 			continue
 		}
 		e, err := r.decode(ctx, s, err)
-		if err == nil && e.NeedsTextFile() {
+		if err == nil && HasText(e) {
 			err = visit(e)
 		}
 		if err != nil {
@@ -143,7 +160,7 @@ func (l *Log) removeTexts(ctx context.Context, r *Reader, entries []entry.Entry)
 	}
 	var errs []error
 	for _, e := range entries {
-		if e.Kind().Shown() {
+		if kind.Of(e).Shown() {
 			_, err := do(ctx, r.store, "RemoveText", func(ctx context.Context) (struct{}, error) {
 				return struct{}{}, t.RemoveText(ctx, e.ID)
 			})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -241,7 +242,7 @@ func (l *Log) Customs(ctx context.Context, id, prefix string) ([]entry.Entry, er
 			slices.Reverse(list)
 			return append(before, list...), err
 		}
-		if n.Kind != entry.KindCustom {
+		if n.Kind != kind.Custom {
 			continue
 		}
 		e, err := r.load(ctx, n)
