@@ -171,13 +171,14 @@ func (c PromptCache) Expired(at time.Time) bool {
 
 // Holds predicts how many tokens of a new request, by the provider's count, are in the cache at a time. The cache holds
 // all that the last request read or wrote, or the part of it that the common beginning s takes by our own count. A
-// provider that charges nothing for writes does not report them; then the whole of the last request counts as cached.
+// provider that charges nothing for writes does not report them; then, and if it does not report reads either, the whole
+// of the last request counts as cached.
 func (c PromptCache) Holds(s Shared, at time.Time) int {
 	if c.Expired(at) || s.Change == ChangeUnknown {
 		return 0
 	}
 	held := clamp.Sum(max(0, c.Usage.CacheRead), max(0, c.Usage.CacheWrite))
-	if r := c.Prices.At(c.Usage.Size()); r.CacheWrite == r.Input {
+	if r := c.Prices.At(c.Usage.Size()); r.CacheWrite == r.Input || c.Usage.CacheUnknown {
 		held = max(0, c.Usage.Size())
 	}
 	if c.Usage.Prompt > 0 { // several requests read it

@@ -143,6 +143,7 @@ func TestTheCacheHoldsWhatTheLastRequestReadAndWrote(t *testing.T) {
 		{"nothing of a common beginning that is too small", opus, used, sizing.Shared{Change: sizing.ChangeMessages, Tokens: 3_000, All: 8_000}, 0, 0},
 		{"nothing of a request that was too small", opus, chat.Usage{Input: 2_775}, whole, 0, 0},
 		{"the whole request, if writes cost nothing and are not reported", free, chat.Usage{Input: 10_000, CacheRead: 7_000}, whole, 0, 10_000},
+		{"the whole request, if reads are not reported", opus, chat.Usage{Input: 10_000, CacheUnknown: true}, whole, 0, 10_000},
 		{"a provider that names no lifetime holds nothing", sizing.Prices{}, used, whole, time.Second, 0},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

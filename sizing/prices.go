@@ -62,9 +62,13 @@ func (p Prices) At(input int) Rates {
 }
 
 // Of returns the cost of a request by its usage. Numbers below 0 count as 0, and input that the cache both served and
-// stored counts once for each.
+// stored counts once for each. It is zero if it is not known: the rate of what the cache served is another, and the
+// usage does not say how much that is.
 func (p Prices) Of(u chat.Usage) Cost {
 	r := p.At(u.Size())
+	if u.CacheUnknown && r.CacheRead != r.Input {
+		return Cost{}
+	}
 	dollars := func(tokens int, rate float64) float64 { return float64(max(0, tokens)) * rate / 1e6 }
 	read, written := max(0, u.CacheRead), max(0, u.CacheWrite)
 	long := min(max(0, u.CacheWriteLong), written)

@@ -41,6 +41,8 @@ func TestUsageIsPricedByCacheReadsAndWrites(t *testing.T) {
 		{"input up to the limit has the short rates", long, chat.Usage{Input: 200_000, Output: 1000}, sizing.Cost{Input: 1, Output: 0.025}},
 		{"input above the limit has the long rates", long, chat.Usage{Input: 400_000, Output: 1000, CacheRead: 100_000}, sizing.Cost{Input: 3, CacheRead: 1, Output: 0.03}},
 		{"numbers below 0 count as 0", opus, chat.Usage{Input: -5, Output: -1, CacheRead: -2, CacheWrite: -1, CacheWriteLong: 7}, sizing.Cost{}},
+		{"what the cache served is not known", opus, chat.Usage{Input: million, Output: million, CacheUnknown: true}, sizing.Cost{}},
+		{"nor needed", sizing.Prices{Rates: sizing.Rates{Input: 2, Output: 8}}, chat.Usage{Input: million, Output: million, CacheUnknown: true}, sizing.Cost{Input: 2, Output: 8}},
 		{"the zero value is free", sizing.Prices{}, chat.Usage{Input: million, Output: million}, sizing.Cost{}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

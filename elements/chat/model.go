@@ -96,6 +96,9 @@ type Usage struct {
 	// CacheWriteLong is the part of CacheWrite that is stored for the longer of the provider's two lifetimes: an hour
 	// with Anthropic, 12 hours with OpenAI.
 	CacheWriteLong int `json:"cacheWriteLong,omitempty"`
+	// CacheUnknown reports that the provider did not say what its cache served: CacheRead is missing, and not 0. Off by
+	// default.
+	CacheUnknown bool `json:"cacheUnknown,omitempty"`
 }
 
 // Size returns the number of tokens of the prompt, 0 if it is not known. Ratios, limits and triggers take it, prices
@@ -112,6 +115,7 @@ func (u Usage) Plus(other Usage) Usage {
 	return Usage{
 		Input: u.Input + other.Input, Output: u.Output + other.Output, CacheRead: u.CacheRead + other.CacheRead,
 		CacheWrite: u.CacheWrite + other.CacheWrite, CacheWriteLong: u.CacheWriteLong + other.CacheWriteLong,
+		CacheUnknown: u.CacheUnknown || other.CacheUnknown,
 	}
 }
 

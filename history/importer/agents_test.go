@@ -243,7 +243,7 @@ func TestTheThinkingBlocksOfLiteLLMAreThinking(t *testing.T) {
 		"thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"c2ln"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}]`))
 	require.NoError(t, err)
 	require.Equal(t, chat.Parts{chat.Thinking{Text: "hm", Signature: "c2ln"}, chat.Text("b")}, said(got)[1].Content)
-	require.Equal(t, chat.Usage{Input: 9, Output: 2}, got.Records[1].Usage)
+	require.Equal(t, chat.Usage{Input: 9, Output: 2, CacheUnknown: true}, got.Records[1].Usage)
 	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: importer.Repeated, What: "reasoning_content"}}, got.Notes)
 }
 

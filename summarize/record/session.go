@@ -119,7 +119,7 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 func (w *walk) cacheLost(step inspect.Step) (broke, expired *inspect.CacheBreak) {
 	was, is := w.last.Usage, step.Usage
 	n := min(was.CacheRead+was.CacheWrite, is.Input)
-	if 2*is.CacheRead >= n || len(step.Compactions) > 0 || step.Cleared > 0 {
+	if is.CacheUnknown || 2*is.CacheRead >= n || len(step.Compactions) > 0 || step.Cleared > 0 {
 		return nil, nil
 	}
 	n -= is.CacheRead

@@ -93,7 +93,7 @@ func check(r *importer.Recording, prices sizing.Prices) *Check {
 		if rec.Compaction().Messages != nil {
 			compacted = true
 		}
-		if rec.Usage.Input == 0 {
+		if rec.Usage.Input == 0 || rec.Usage.CacheUnknown {
 			continue
 		}
 		asForetold := func(held int) chat.Usage {

@@ -104,9 +104,10 @@ func (m *model) measure(ctx context.Context, span trace.Span, by []attribute.Key
 	t := m.c.t
 	t.usage.record(ctx, u, by)
 	if m.prices != (sizing.Prices{}) && u != (chat.Usage{}) {
-		cost := m.prices.Of(u).Total()
-		span.SetAttributes(keyDollars.Float64(cost))
-		t.dollars.Add(ctx, cost, metric.WithAttributes(by...))
+		if cost := m.prices.Of(u).Total(); cost > 0 { // else it is not known
+			span.SetAttributes(keyDollars.Float64(cost))
+			t.dollars.Add(ctx, cost, metric.WithAttributes(by...))
+		}
 	}
 	if err != nil {
 		by = append(by, keyErrorType.String(errorType(err)))
@@ -145,8 +146,10 @@ func (t *Tracer) requestAttributes(req chat.Request) (list []attribute.KeyValue)
 func (t *Tracer) responseAttributes(r chat.Response, err error) []attribute.KeyValue {
 	var list []attribute.KeyValue
 	if r.Usage != (chat.Usage{}) {
-		list = append(list, keyInput.Int(r.Usage.Input), keyOutput.Int(r.Usage.Output), keyCacheRead.Int(r.Usage.CacheRead),
-			attribute.Int(t.names.cacheWrite, r.Usage.CacheWrite))
+		list = append(list, keyInput.Int(r.Usage.Input), keyOutput.Int(r.Usage.Output), attribute.Int(t.names.cacheWrite, r.Usage.CacheWrite))
+		if !r.Usage.CacheUnknown {
+			list = append(list, keyCacheRead.Int(r.Usage.CacheRead))
+		}
 	}
 	finish := "error"
 	if err == nil {

@@ -1,7 +1,6 @@
 package completions
 
 import (
-	"cmp"
 	"strconv"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -28,40 +27,47 @@ func addUsage(usage *chat.Usage, o *wire.Object) {
 }
 
 // ReadUsage reads a usage object, and leaves what is missing or zero in it as it was. It removes the counts that it
-// read from the object.
+// read from the object. If no object named what the cache served, that is not known.
 func ReadUsage(usage *chat.Usage, o *wire.Object) {
-	for _, n := range []struct {
-		to    *int
-		paths [][]string
-	}{
-		{&usage.Input, dialect.Input}, {&usage.Output, dialect.Output}, {&usage.CacheRead, dialect.CacheRead}, {&usage.CacheWrite, dialect.CacheWrite},
-		{&usage.CacheWriteLong, dialect.CacheWriteLong},
-	} {
+	unknown := usage.CacheUnknown || usage.Input == 0
+	read := func(to *int, paths [][]string) (given bool) {
 		found := 0
-		for _, path := range n.paths {
-			found = cmp.Or(found, countAt(o, path))
+		for _, path := range paths {
+			n, ok := countAt(o, path)
+			if given = given || ok; found == 0 {
+				found = n
+			}
 		}
-		*n.to = cmp.Or(found, *n.to)
+		if found > 0 {
+			*to = found
+		}
+		return given
 	}
+	read(&usage.Input, dialect.Input)
+	read(&usage.Output, dialect.Output)
+	given := read(&usage.CacheRead, dialect.CacheRead)
+	read(&usage.CacheWrite, dialect.CacheWrite)
+	read(&usage.CacheWriteLong, dialect.CacheWriteLong)
+	usage.CacheUnknown = unknown && usage.Input > 0 && !given
 }
 
-// countAt returns the count at a path, 0 if there is none.
-func countAt(o *wire.Object, path []string) int {
+// countAt returns the count at a path, false if there is none.
+func countAt(o *wire.Object, path []string) (int, bool) {
 	name := path[0]
 	if len(path) > 1 {
 		inner := o.Inside(name)
 		if inner == nil {
-			return 0
+			return 0, false
 		}
-		n := countAt(inner, path[1:])
+		n, ok := countAt(inner, path[1:])
 		o.Skip(name)
 		o.Put(name, inner.Remainder())
-		return n
+		return n, ok
 	}
 	n, err := strconv.ParseFloat(string(o.Look(name)), 64)
 	if err != nil || n < 0 || n > wire.MaxCount {
-		return 0
+		return 0, false
 	}
 	o.Skip(name)
-	return int(n)
+	return int(n), true
 }
