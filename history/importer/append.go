@@ -44,7 +44,8 @@ func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, e
 			return a.notes, fmt.Errorf("importer: %w", err)
 		}
 	}
-	return a.notes, a.check(ctx)
+	left, err := unsendable(ctx, s, a.lineOf)
+	return append(a.notes, left...), err
 }
 
 // appender adds records to a session.

@@ -14,91 +14,123 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
-// builder assembles a recording.
+// builder assembles a recording. What is wrong with a line is recorded in its object or by fail, and nothing of the line is
+// taken then.
 type builder struct {
 	rec    Recording
-	index  map[string]int  // of each record, by id
-	notes  map[noteKey]int // index of each note
-	bad    int             // unreadable lines with a note of their own
-	made   int             // ids that were made up
-	tip    string          // the record that was added last and is not aside
-	skip   bool            // leave out what cannot be read
-	doc    *document       // the document that is read, nil for lines
-	model  string          // that was named last
-	before []byte          // the object before
-	lines  *lineReader     // of the recording
+	index  map[string]int    // of each record, by id
+	after  map[string]string // by the recorder's id of a line in a tree: the record that the next one follows
+	notes  map[noteKey]int   // index of each note
+	bad    int               // unreadable lines with a note of their own
+	made   int               // ids that were made up
+	tip    string            // the record that was added last and is not aside
+	skip   bool              // leave out what cannot be read
+	doc    *document         // the document that is read, nil for lines
+	model  string            // that was named last
+	before []byte            // the object before
+	lines  *lineReader       // of the recording
+
+	at      int    // the line that is read
+	pending []Note // of it
+	err     error  // the first that fail recorded of it
 }
 
 type noteKey struct {
-	reason NoteKind
-	what   string
+	kind NoteKind
+	what string
 }
 
-func newBuilder(opts Options, lines *lineReader) *builder {
-	return &builder{index: map[string]int{}, notes: map[noteKey]int{}, skip: opts.SkipUnreadable, lines: lines}
+func newBuilder(skip bool, lines *lineReader) *builder {
+	return &builder{index: map[string]int{}, after: map[string]string{}, notes: map[noteKey]int{}, skip: skip, lines: lines}
 }
+
+// fail records an error of the line that is read, unless there is one.
+func (b *builder) fail(err error) { b.err = cmp.Or(b.err, err) }
 
 // say adds a message after the parent of a record, with data.
-func (b *builder) say(r Record, m chat.Message, data json.RawMessage) error {
+func (b *builder) say(r Record, m chat.Message, data json.RawMessage) {
 	r.Body = entry.Message{Message: m, Data: data}
-	return b.add(r)
+	b.add(r)
+}
+
+// custom adds an object that is read, as it was written.
+func (b *builder) custom(r Record, name string, o *wire.Object) {
+	r.Body = entry.Custom{Name: name, Data: o.Source()}
+	b.add(r)
 }
 
 // keep adds what is kept for the record only, noted aside.
-func (b *builder) keep(r Record, raw json.RawMessage) error {
-	r.ID, r.Aside, r.Body = "", true, entry.Custom{Name: r.Recorded, Data: clone(raw)}
-	return b.add(r)
+func (b *builder) keep(r Record, raw json.RawMessage) {
+	r.ID, r.Aside, r.Body = "", true, entry.Custom{Name: r.Recorded, Data: raw}
+	b.add(r)
 }
 
 // answeredBy adds that another model answers from here on, if it is another, and returns the record with it as its parent.
-func (b *builder) answeredBy(r Record, provider, model string) (Record, error) {
+func (b *builder) answeredBy(r Record, provider, model string) Record {
 	if model == "" || model == b.model {
-		return r, nil
+		return r
 	}
-	change := Record{Line: r.Line, Recorded: "model", Sidechain: r.Sidechain, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}
+	change := Record{Recorded: "model", Sidechain: r.Sidechain, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}
 	change.Body = entry.ModelChange{Provider: provider, Model: model}
-	if err := b.add(change); err != nil {
-		return r, err
-	}
+	b.add(change)
 	b.model, r.Parent = model, b.tip
-	return r, nil
+	return r
 }
 
-// each calls f for each object of a list of a whole recording, with its line. name is that of the list's field. Those that
-// cannot be read are left out with a note if skip is set.
-func (b *builder) each(list json.RawMessage, number int, name string, skip bool, f func(line int, o *wire.Object, raw json.RawMessage) error) error {
-	err := wire.Each(list, func(item *wire.Object, offset int) error {
-		line, raw := number, item.Source()
+// each calls f for each object of a list of a whole recording. name is that of the list's field. Those that cannot be read
+// are left out with a note if skip is set.
+func (b *builder) each(list json.RawMessage, name string, skip bool, f func(o *wire.Object)) {
+	number := b.at
+	err := wire.Each(list, func(o *wire.Object, offset int) error {
+		i := item{number: number, Object: o}
 		if b.doc != nil {
-			line = b.doc.lineOf(name, offset)
+			i.number = b.doc.lineOf(name, offset)
 		}
-		if b.repeats(line, item, raw) {
+		if b.repeats(i) {
 			return nil
 		}
-		return b.take(line, skip, func() error {
-			if err := f(line, item, raw); err != nil {
-				return err
-			}
-			return item.Err()
-		})
+		return b.take(i, skip, func() { f(o) })
 	})
 	if bad, ok := errors.AsType[*LineError](err); ok {
-		return bad
+		b.fail(bad)
+	} else if err != nil {
+		b.fail(fmt.Errorf("%s: %w", name, err))
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
 }
 
+// firstOf returns the first object of a list of an object, nil if there is none.
+func firstOf(o *wire.Object, list string) *wire.Object {
+	var first *wire.Object
+	if !o.Is(list, wire.KindList) {
+		return nil
+	}
+	_ = wire.Each(o.Look(list), func(item *wire.Object, _ int) error { // errors are reported when the list is read
+		first = item
+		return errFound
+	})
+	return first
+}
+
+var errFound = errors.New("found")
+
 // repeats reports whether an object is the same as the one before it, and notes that. Messages without a time may be alike.
-func (b *builder) repeats(line int, o *wire.Object, raw []byte) bool {
-	same := bytes.Equal(raw, b.before)
-	b.before = append(b.before[:0], raw...)
-	if same = same && (o.Given("timestamp") || o.Given("created") || o.Given("$rewindTo")); same {
-		b.note(line, Repeated, "the one before")
+func (b *builder) repeats(i item) bool {
+	raw := i.Source()
+	same := bytes.Equal(raw, b.before) && (i.Given("timestamp") || i.Given("created") || i.Given("$rewindTo"))
+	if b.before = raw; same {
+		b.noteAt(i.number, Repeated, "the one before")
 	}
 	return same
+}
+
+// follows returns the record that the next one after a line of a tree follows. If the line is missing, that is another one,
+// with a note that names the field.
+func (b *builder) follows(line, otherwise, field string) string {
+	if at, ok := b.after[line]; ok || line == "" {
+		return at
+	}
+	b.note(Unlinked, field)
+	return otherwise
 }
 
 // join adds an answer's further parts to those that were read of it.
@@ -110,51 +142,44 @@ func (b *builder) join(id string, m chat.Message) {
 }
 
 // sayAll adds results one after the other, and returns the record for what follows them.
-func (b *builder) sayAll(r Record, results []chat.Message) (Record, error) {
+func (b *builder) sayAll(r Record, results []chat.Message) Record {
 	for _, m := range results {
-		result := Record{Line: r.Line, Recorded: r.Recorded, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}
-		if err := b.say(result, m, nil); err != nil {
-			return r, err
-		}
+		b.say(Record{Recorded: r.Recorded, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}, m, nil)
 		r.Parent = b.tip
 	}
-	return r, nil
+	return r
 }
 
 // keepAll adds parts of a message that are kept for the record only.
-func (b *builder) keepAll(r Record, parts []json.RawMessage) error {
+func (b *builder) keepAll(r Record, parts []json.RawMessage) {
 	for _, raw := range parts {
-		if err := b.keep(Record{Line: r.Line, Recorded: "part", Entry: entry.Entry{Parent: b.tip, Time: r.Time}}, raw); err != nil {
-			return err
-		}
+		b.keep(Record{Recorded: "part", Entry: entry.Entry{Parent: b.tip, Time: r.Time}}, raw)
 	}
-	return nil
 }
 
-// add adds a record. If it has no id, it gets one from its place. Its parent must have been added before.
-func (b *builder) add(r Record) error {
-	if r.ID == "" {
+// add adds a record of the line that is read. If it has no id, it gets one from its place. Its parent must have been added before.
+func (b *builder) add(r Record) {
+	at, used := b.index[r.ID]
+	switch {
+	case r.ID == "":
 		r.ID = b.madeUp()
+	case len(r.ID) > entry.MaxID:
+		b.fail(fmt.Errorf("the id %q has more than %d bytes", clip(r.ID), entry.MaxID))
+		return
+	case used:
+		b.fail(fmt.Errorf("the id %q is already used by line %d", clip(r.ID), b.rec.Records[at].Line))
+		return
 	}
-	if len(r.ID) > entry.MaxID {
-		return fmt.Errorf("the id %q has more than %d bytes", clip(r.ID), entry.MaxID)
-	}
-	if at, ok := b.index[r.ID]; ok {
-		return fmt.Errorf("the id %q is already used by line %d", clip(r.ID), b.rec.Records[at].Line)
-	}
+	r.Line = cmp.Or(r.Line, b.at)
 	b.index[r.ID] = len(b.rec.Records)
 	b.rec.Records = append(b.rec.Records, r)
 	if !r.Aside {
 		b.tip = r.ID
 	}
-	return nil
 }
 
 // finish ends the conversation at the record that was added last.
-func (b *builder) finish() error {
-	b.rec.Leaf = b.tip
-	return nil
-}
+func (b *builder) finish() { b.rec.Leaf = b.tip }
 
 // madeUp returns an id that no record has.
 func (b *builder) madeUp() string {
@@ -166,36 +191,32 @@ func (b *builder) madeUp() string {
 	}
 }
 
-// take calls a function that reads a line. If it returns an error, what it added is removed, and with skip set the line is
-// left out with a note.
-func (b *builder) take(number int, skip bool, read func() error) error {
-	records, notes, tip := len(b.rec.Records), len(b.rec.Notes), b.tip
-	err := read()
+// take calls a function that reads an object. If it cannot be read, what the function added is removed, and with skip set the
+// object is left out with a note.
+func (b *builder) take(i item, skip bool, read func()) error {
+	records, notes, at := len(b.rec.Records), len(b.pending), b.at
+	tip, made, model := b.tip, b.made, b.model
+	b.at = i.number
+	read()
+	err := cmp.Or(b.err, i.Err())
+	b.at, b.err = at, nil
 	if err == nil {
 		return nil
 	}
 	bad, ok := errors.AsType[*LineError](err)
 	if !ok {
-		bad = &LineError{Line: number, Err: err}
+		bad = &LineError{Line: i.number, Err: err}
 	}
-	b.drop(records, notes, tip)
+	for _, r := range b.rec.Records[records:] {
+		delete(b.index, r.ID)
+	}
+	b.rec.Records, b.pending = b.rec.Records[:records], b.pending[:notes]
+	b.tip, b.made, b.model = tip, made, model
 	if !skip {
 		return bad
 	}
 	b.unreadable(bad)
 	return nil
-}
-
-// drop removes all but the first records and notes, and restores the tip.
-func (b *builder) drop(records int, notes int, tip string) {
-	for _, r := range b.rec.Records[records:] {
-		delete(b.index, r.ID)
-	}
-	b.rec.Records, b.tip = b.rec.Records[:records], tip
-	for _, n := range b.rec.Notes[notes:] {
-		delete(b.notes, noteKey{n.Kind, n.What})
-	}
-	b.rec.Notes = b.rec.Notes[:notes]
 }
 
 func (b *builder) has(id string) bool {
@@ -211,69 +232,71 @@ func (b *builder) get(id string) *Record {
 	return nil
 }
 
-// note counts something that was left out.
-func (b *builder) note(line int, reason NoteKind, what string) {
-	key := noteKey{reason, clip(what)}
-	if i, ok := b.notes[key]; ok {
-		b.rec.Notes[i].Count++
-		return
+// note counts something of the line that is read, which is missing from its records or changed in them.
+func (b *builder) note(kind NoteKind, what string) { b.noteAt(b.at, kind, what) }
+
+func (b *builder) noteAt(line int, kind NoteKind, what string) {
+	b.pending = append(b.pending, Note{Line: line, Count: 1, Kind: kind, What: what})
+}
+
+// rest adds a note for each field of an object that was not read, below a path.
+func (b *builder) rest(path string, o *wire.Object) {
+	var left wire.Leftovers
+	left.Rest(path, o)
+	b.left(left)
+}
+
+// left adds a note for each thing that a codec left over.
+func (b *builder) left(l wire.Leftovers) {
+	for _, left := range l {
+		b.note(NoteKind(left.Why), left.What)
 	}
-	b.notes[key] = len(b.rec.Notes)
-	b.rec.Notes = append(b.rec.Notes, Note{Line: line, Count: 1, Kind: reason, What: key.what})
+}
+
+// settle counts the notes of the lines that were read.
+func (b *builder) settle() {
+	for _, n := range b.pending {
+		n.What = clip(n.What)
+		key := noteKey{n.Kind, n.What}
+		if i, ok := b.notes[key]; ok {
+			b.rec.Notes[i].Count++
+			continue
+		}
+		b.notes[key] = len(b.rec.Notes)
+		b.rec.Notes = append(b.rec.Notes, n)
+	}
+	b.pending = b.pending[:0]
 }
 
 // maxUnreadable is the number of unreadable lines with a note each. Further ones are counted in the last note.
 const maxUnreadable = 1000
 
 func (b *builder) unreadable(err *LineError) {
-	if b.bad == maxUnreadable {
-		b.note(err.Line, Unreadable, "further lines")
-		return
-	}
-	b.bad++
-	b.rec.Notes = append(b.rec.Notes, Note{Line: err.Line, Count: 1, Kind: Unreadable, What: err.Err.Error()})
-}
-
-// pending holds the notes of a line that may still turn out to be unreadable.
-type pending []noteKey
-
-func (p *pending) add(reason NoteKind, what string) { *p = append(*p, noteKey{reason, what}) }
-
-// rest adds a note for each field of an object that was not read.
-func (p *pending) rest(path string, o *wire.Object) {
-	for _, name := range o.Rest() {
-		if path != "" {
-			name = path + "." + name
-		}
-		p.add(NoPlace, name)
-	}
-}
-
-// left adds a note for each thing that a codec left over.
-func (p *pending) left(l wire.Leftovers) {
-	for _, left := range l {
-		p.add(NoteKind(left.Why), left.What)
-	}
-}
-
-func (b *builder) noteAll(line int, notes pending) {
-	for _, n := range notes {
-		b.note(line, n.reason, n.what)
+	if b.bad++; b.bad <= maxUnreadable {
+		b.rec.Notes = append(b.rec.Notes, Note{Line: err.Line, Count: 1, Kind: Unreadable, What: err.Err.Error()})
+	} else {
+		b.noteAt(err.Line, Unreadable, "further lines")
 	}
 }
 
 // recording returns what was read.
-func (b *builder) recording() (*Recording, error) {
-	if b.rec.Format == "" {
-		return nil, &LineError{Line: 1, Err: unknownFormat(errors.New("there is nothing to read"))}
-	}
-	b.setOrigins()
+func (b *builder) recording() *Recording {
 	for _, line := range b.lines.mended {
-		b.note(line, Replaced, "text that is not Unicode")
+		b.noteAt(line, Replaced, "text that is not Unicode")
 	}
 	if b.lines.status > 0 {
-		b.note(1, NoPlace, "lines before the recording")
+		b.noteAt(1, NoPlace, "lines before the recording")
 	}
+	b.settle()
 	slices.SortStableFunc(b.rec.Notes, func(x, y Note) int { return cmp.Compare(x.Line, y.Line) })
-	return &b.rec, nil
+	return &b.rec
+}
+
+// clip shortens a name that is quoted in an error or a note.
+func clip(s string) string {
+	const maxBytes = 80
+	if len(s) > maxBytes {
+		return s[:validPrefix([]byte(s[:maxBytes]))] + "…"
+	}
+	return s
 }

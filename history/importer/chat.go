@@ -1,12 +1,11 @@
 package importer
 
 import (
-	"encoding/json"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
-	"github.com/promptree-go/promptree/internal/wire/completions"
 )
 
 // chatReader reads messages in the form of OpenAI's chat completions and Anthropic's messages API: a list of messages,
@@ -18,54 +17,40 @@ import (
 // request, that only one of them can have; without one it is OpenAI's. What came before reads the same in both.
 type chatReader struct{ *builder }
 
-func newChat(b *builder) *chatReader { return &chatReader{builder: b} }
-
 // line reads a message, or a request.
-func (c *chatReader) line(number int, o *wire.Object, raw []byte) error {
+func (c *chatReader) line(o *wire.Object) {
 	if !o.Is("messages", wire.KindList) {
-		return c.message(number, c.tip, o, raw)
+		c.message(c.tip, o)
+		return
 	}
 	messages := o.Raw("messages")
 	c.decide(requestFormat(o))
-	var notes pending
-	usage, err := chatUsage(o, &notes)
-	if err != nil {
-		return err
-	}
+	usage := c.chatUsage(o)
 	parent := ""
 	if settings := o.Remainder(); settings != nil {
-		r := Record{Line: number, Recorded: "request"}
+		r := Record{Recorded: "request"}
 		r.Body = entry.Custom{Name: r.Recorded, Data: settings}
-		if err := c.add(r); err != nil {
-			return err
-		}
+		c.add(r)
 		parent = c.tip
 	}
 	answer := ""
-	err = c.each(messages, number, "messages", c.skip && c.doc != nil, func(line int, m *wire.Object, raw json.RawMessage) error {
-		if err := c.message(line, parent, m, raw); err != nil {
-			return err
+	c.each(messages, "messages", c.skip && c.doc != nil, func(m *wire.Object) {
+		if c.message(parent, m); m.Err() != nil {
+			return
 		}
 		parent = c.tip
-		if m, ok := c.get(c.tip).Body.(entry.Message); ok && m.Role == chat.RoleAssistant {
+		if r := c.get(c.tip); r != nil && r.Message().Role == chat.RoleAssistant {
 			answer = c.tip
 		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	if r := c.get(answer); r != nil && r.Usage == (chat.Usage{}) { // usage logged with the request belongs to its answer
 		r.Usage = usage
 	}
-	c.noteAll(number, notes)
-	return nil
 }
 
-func (c *chatReader) finish() error {
+func (c *chatReader) finish() {
 	c.decide(FormatOpenAI)
 	c.rec.Leaf = c.tip
-	return nil
 }
 
 // decide sets the format unless it is known.
@@ -113,42 +98,28 @@ func messageFormat(o *wire.Object) Format {
 }
 
 // message reads a message that follows a parent.
-func (c *chatReader) message(line int, parent string, o *wire.Object, raw json.RawMessage) error {
+func (c *chatReader) message(parent string, o *wire.Object) {
 	if c.rec.Format == "" {
 		c.decide(messageFormat(o))
 	}
-	var notes pending
-	r := Record{Line: line, Recorded: o.Peek("role")}
+	r := Record{Recorded: o.Peek("role")}
 	r.Parent, r.Time = parent, o.Time("ts") // as Cline and Roo Code store it
-	read := c.openAI
 	if c.rec.Format == FormatAnthropic {
-		read = c.anthropic
+		c.anthropic(r, o)
+	} else {
+		c.openAI(r, o)
 	}
-	if err := read(r, o, raw, &notes); err != nil {
-		return err
-	}
-	c.noteAll(line, notes)
-	return nil
 }
 
-// chatUsage reads usage as either API reports it.
-func chatUsage(o *wire.Object, notes *pending) (chat.Usage, error) {
-	if !o.Is("usage", wire.KindObject) {
-		return chat.Usage{}, nil
+// isChat reports whether an object is a message or a request. The role of its first message tells.
+func isChat(o *wire.Object) bool {
+	if o.Is("messages", wire.KindList) {
+		m := firstOf(o, "messages")
+		return m == nil || isChatRole(m)
 	}
-	if u := o.Inside("usage"); !u.Is("input_tokens_details", wire.KindObject) && !u.Given("prompt_tokens") {
-		usage, _, err := anthropicUsage.read(o, notes)
-		return usage, err
-	}
-	u := o.Object("usage")
-	var usage chat.Usage
-	completions.ReadUsage(&usage, u)
-	for _, name := range u.Rest() {
-		if details := u.Inside(name); details != nil {
-			notes.rest("usage."+name, details)
-			u.Skip(name)
-		}
-	}
-	notes.rest("usage", u)
-	return usage, nil
+	return isChatRole(o)
+}
+
+func isChatRole(o *wire.Object) bool {
+	return slices.Contains([]string{"user", "assistant", "system", "developer", "tool", "function"}, o.Peek("role"))
 }

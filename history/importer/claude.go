@@ -23,20 +23,19 @@ const claudeSnapshot = "file-history-snapshot"
 // between. They are put together again, followed by the results, so the tree branches only where the user went back.
 type claudeReader struct {
 	*builder
-	after   map[string]string            // by uuid: the record that the next one follows
-	answer  map[string]string            // by record: the answer that it is, or directly follows
-	tail    map[string]string            // by answer: the last record that directly follows it
-	message map[string]string            // by answer: the provider's id of the message
-	read    map[string]*messages.Decoder // by answer: what was read of it
-	last    string                       // the last record of the conversation, sidechains left out
-	pending entry.Compaction             // a compaction whose summary has not been read
-	labels  map[int]entry.Custom         // by record: the line of a label, kept in case its target is missing
+	answer     map[string]string            // by record: the answer that it is, or directly follows
+	tail       map[string]string            // by answer: the last record that directly follows it
+	message    map[string]string            // by answer: the provider's id of the message
+	read       map[string]*messages.Decoder // by answer: what was read of it
+	last       string                       // the last record of the conversation, sidechains left out
+	compaction entry.Compaction             // whose summary has not been read
+	labels     map[int]entry.Custom         // by record: the line of a label, kept in case its target is missing
 }
 
 func newClaude(b *builder) *claudeReader {
 	return &claudeReader{
-		builder: b, after: map[string]string{}, answer: map[string]string{}, tail: map[string]string{},
-		message: map[string]string{}, read: map[string]*messages.Decoder{}, labels: map[int]entry.Custom{},
+		builder: b, answer: map[string]string{}, tail: map[string]string{}, message: map[string]string{}, read: map[string]*messages.Decoder{},
+		labels: map[int]entry.Custom{},
 	}
 }
 
@@ -44,89 +43,62 @@ func (c *claudeReader) link(o *wire.Object) (id, parent string) {
 	return o.Peek("uuid"), cmp.Or(o.Peek("parentUuid"), o.Peek("logicalParentUuid"))
 }
 
-func (c *claudeReader) line(number int, o *wire.Object, raw []byte) error {
-	r := Record{Line: number, Recorded: o.Text("type"), Sidechain: o.Flag("isSidechain")}
+func (c *claudeReader) line(o *wire.Object) {
+	r := Record{Recorded: o.Text("type"), Sidechain: o.Flag("isSidechain")}
 	r.Time = o.Time("timestamp")
 	uuid, parent, session := o.OptionalText("uuid"), o.OptionalText("parentUuid"), o.OptionalText("sessionId")
 	logical := o.OptionalText("logicalParentUuid")
 	if o.Err() != nil {
-		return o.Err()
+		return
 	}
 	if subtype := o.Peek("subtype"); subtype != "" {
 		r.Recorded += "." + subtype
 	}
-	var notes pending
 	if uuid == "" || c.after[uuid] != "" { // outside the tree, or a duplicate
 		if uuid != "" {
-			notes.add(Repeated, "uuid")
+			c.note(Repeated, "uuid")
 		}
-		if err := c.aside(r, o, raw); err != nil {
-			return err
-		}
-		c.noteAll(number, notes)
-		return nil
+		c.aside(r, o)
+		return
 	}
 	if len(uuid) > entry.MaxID-len(claudePart) || c.has(uuid) {
-		return fmt.Errorf("the uuid %q is too long or used twice", clip(uuid))
+		o.Fail(fmt.Errorf("the uuid %q is too long or used twice", clip(uuid)))
+		return
 	}
-	if parent == "" {
-		parent = logical
-	}
-	if from, ok := c.after[parent]; ok {
-		r.Parent = from
-	} else if parent != "" {
-		notes.add(Unlinked, "parentUuid")
-		r.Parent = c.last
-	}
-	if err := c.entry(r, uuid, o, raw, &notes); err != nil {
-		return err
-	}
-	if c.rec.Header.From == "" {
+	r.Parent = c.follows(cmp.Or(parent, logical), c.last, "parentUuid")
+	c.entry(r, uuid, o)
+	if c.rec.Header.From == "" && o.Err() == nil {
 		c.rec.Header.From, c.rec.Header.Time = session, r.Time
 	}
-	c.noteAll(number, notes)
-	return nil
 }
 
 // aside keeps a record that is not part of the conversation. The summary of a conversation names its last record.
-func (c *claudeReader) aside(r Record, o *wire.Object, raw []byte) error {
+func (c *claudeReader) aside(r Record, o *wire.Object) {
 	r.Parent, r.Aside = c.last, true
+	line := entry.Custom{Name: r.Recorded, Data: o.Source()}
+	r.Body = line
 	if target := o.Peek("leafUuid"); r.Recorded == "summary" && target != "" && o.Is("summary", wire.KindText) {
-		c.labels[len(c.rec.Records)] = entry.Custom{Name: r.Recorded, Data: clone(raw)}
+		c.labels[len(c.rec.Records)] = line
 		r.Body = entry.Label{Target: target, Text: o.Text("summary")}
-		if o.Err() != nil {
-			return o.Err()
-		}
-	} else {
-		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	}
-	return c.add(r)
+	c.add(r)
 }
 
 // entry reads a line of the tree.
-func (c *claudeReader) entry(r Record, uuid string, o *wire.Object, raw []byte, notes *pending) error {
-	custom := entry.Custom{Name: r.Recorded, Data: clone(raw)}
+func (c *claudeReader) entry(r Record, uuid string, o *wire.Object) {
+	custom := entry.Custom{Name: r.Recorded, Data: o.Source()}
 	switch {
 	case r.Recorded == "system.compact_boundary":
-		return c.boundary(r, uuid, o, custom)
+		c.boundary(r, uuid, o, custom)
+		return
 	case r.Recorded == "user", r.Recorded == "assistant" && !o.Flag("isApiErrorMessage"):
-		m := o.Object("message")
-		if o.Err() != nil {
-			return o.Err()
-		}
-		if err := c.said(r, uuid, o, m, notes); err != nil {
-			return fmt.Errorf("message: %w", err)
-		}
-		return nil
-	}
-	if o.Err() != nil {
-		return o.Err()
-	}
-	if !slices.Contains(claudeTypes, custom.Name[:strings.IndexByte(custom.Name+".", '.')]) {
-		notes.add(Unknown, r.Recorded)
+		c.said(r, uuid, o, o.Object("message"))
+		return
+	case !slices.Contains(claudeTypes, custom.Name[:strings.IndexByte(custom.Name+".", '.')]):
+		c.note(Unknown, r.Recorded)
 	}
 	r.Body = custom
-	return c.follow(r, uuid)
+	c.follow(r, uuid)
 }
 
 // claudeTypes are the types of lines in the tree.
@@ -136,39 +108,37 @@ var claudeTypes = []string{"user", "assistant", "system", "attachment", "progres
 const claudeItself = "<synthetic>"
 
 // said reads a message.
-func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object, notes *pending) error {
+func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object) {
 	role, id := chat.Role(m.Text("role")), m.OptionalText("id")
-	switch {
-	case m.Err() != nil:
-		return m.Err()
-	case string(role) != r.Recorded:
-		return fmt.Errorf("role %q in a line of type %q", clip(string(role)), r.Recorded)
+	if string(role) != r.Recorded {
+		m.Fail(fmt.Errorf("role %q in a line of type %q", clip(string(role)), r.Recorded))
 	}
-	b, err := readBlocks(role, m, notes)
-	if err != nil {
-		return err
-	}
-	if r.Usage, _, err = anthropicUsage.read(m, notes); err != nil {
-		return err
-	}
+	b := c.blocks(role, m)
+	r.Usage = c.anthropicUsage(m)
 	if model := m.Peek("model"); model != claudeItself {
 		b.Message.Origin.Model = model
 	}
 	meta, summary := o.Flag("isMeta"), o.Flag("isCompactSummary")
 	if o.Err() != nil {
-		return o.Err()
+		return
 	}
 	o.Put("message", m.Remainder())
 	data := o.Remainder()
 	switch {
 	case role == chat.RoleAssistant:
-		return c.answered(r, uuid, id, b, data)
-	case summary:
-		return c.compacted(r, uuid, b.Message, data)
+		c.answered(r, uuid, id, b, data)
+		return
+	case summary: // older versions write no boundary before it
+		body := c.compaction
+		body.Messages, body.Text, body.Data = []chat.Message{b.Message}, b.Message.Text(), data
+		r.Body, c.compaction = body, entry.Compaction{}
+		c.follow(r, uuid)
+		return
 	}
 	for i := range b.Results {
 		if id := claudePartID(uuid, i); c.has(id) {
-			return fmt.Errorf("the uuid %q is used twice", clip(id))
+			o.Fail(fmt.Errorf("the uuid %q is used twice", clip(id)))
+			return
 		}
 	}
 	// The results come first because they answer earlier calls.
@@ -177,12 +147,11 @@ func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object, notes *pen
 		part.Body = entry.Message{Message: result}
 		if last := i == len(b.Results)-1; last && len(b.Message.Content) == 0 {
 			part.Body = entry.Message{Message: result, Data: data}
-			return c.follow(part, uuid)
+			c.follow(part, uuid)
+			return
 		}
 		part.ID = claudePartID(uuid, i)
-		if err := c.follow(part, ""); err != nil {
-			return err
-		}
+		c.follow(part, "")
 		r.Parent = part.ID
 	}
 	if meta {
@@ -190,7 +159,7 @@ func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object, notes *pen
 	} else {
 		r.Body = entry.Message{Message: b.Message, Data: data}
 	}
-	return c.follow(r, uuid)
+	c.follow(r, uuid)
 }
 
 // claudePart is the longest suffix that [claudePartID] adds to a uuid.
@@ -200,7 +169,7 @@ const claudePart = ".131072"
 func claudePartID(uuid string, i int) string { return fmt.Sprintf("%s.%d", uuid, i+1) }
 
 // answered adds an answer, or the next block of one.
-func (c *claudeReader) answered(r Record, uuid, id string, b *messages.Decoder, data json.RawMessage) error {
+func (c *claudeReader) answered(r Record, uuid, id string, b *messages.Decoder, data json.RawMessage) {
 	first := c.answer[r.Parent]
 	if before := c.get(first); id != "" && before != nil && c.message[first] == id && before.Sidechain == r.Sidechain {
 		whole := before.Body.(entry.Message)
@@ -209,21 +178,18 @@ func (c *claudeReader) answered(r Record, uuid, id string, b *messages.Decoder, 
 		if len(whole.Data)+len(data) <= maxData {
 			whole.Data = mergeData(whole.Data, data)
 		} else if !bytes.Equal(whole.Data, data) {
-			c.note(r.Line, NoPlace, "data of the answer's further lines")
+			c.note(NoPlace, "data of the answer's further lines")
 		}
 		before.Body = whole
 		if r.Usage != (chat.Usage{}) { // each line repeats it, and the last is complete
 			before.Usage = r.Usage
 		}
 		c.after[uuid] = first
-		return nil
+		return
 	}
 	r.Body = entry.Message{Message: b.Message, Data: data}
-	if err := c.follow(r, uuid); err != nil {
-		return err
-	}
+	c.follow(r, uuid)
 	c.read[uuid], c.answer[uuid], c.tail[uuid], c.message[uuid] = b, uuid, uuid, id
-	return nil
 }
 
 // maxData is the maximum size in bytes of the data that is merged for one answer. Each further line merges it again.
@@ -254,17 +220,13 @@ func mergeData(before, after json.RawMessage) json.RawMessage {
 
 // follow adds a record to the tree. Results and other records that are not messages are chained one after the other,
 // whichever line of the answer they name as their parent.
-func (c *claudeReader) follow(r Record, uuid string) error {
-	if uuid != "" {
-		r.ID = uuid
-	}
+func (c *claudeReader) follow(r Record, uuid string) {
+	r.ID = cmp.Or(uuid, r.ID)
 	answer := c.answer[r.Parent]
 	if answer != "" {
 		r.Parent = c.tail[answer]
 	}
-	if err := c.add(r); err != nil {
-		return err
-	}
+	c.add(r)
 	if uuid != "" {
 		c.after[uuid] = r.ID
 	}
@@ -276,45 +238,28 @@ func (c *claudeReader) follow(r Record, uuid string) error {
 	if !r.Sidechain {
 		c.last = r.ID
 	}
-	return nil
 }
 
 // boundary starts a compaction. Its replacement follows as a user message.
-func (c *claudeReader) boundary(r Record, uuid string, o *wire.Object, body entry.Custom) error {
+func (c *claudeReader) boundary(r Record, uuid string, o *wire.Object, body entry.Custom) {
 	var compaction entry.Compaction
 	if o.Is("compactMetadata", wire.KindObject) {
 		m := o.Object("compactMetadata")
 		compaction.TokensBefore, compaction.TokensAfter = m.Count("preTokens"), m.Count("postTokens")
 		compaction.Mode = m.OptionalText("trigger")
-		if m.Is("preservedSegment", wire.KindObject) {
-			segment := m.Object("preservedSegment")
+		if segment := m.Inside("preservedSegment"); segment != nil {
 			compaction.FirstKept = c.after[segment.Peek("headUuid")]
 		}
 		if o.Err() != nil {
-			return o.Err()
+			return
 		}
 	}
 	r.Body = body
-	if err := c.follow(r, uuid); err != nil {
-		return err
-	}
-	c.pending = compaction
-	return nil
+	c.follow(r, uuid)
+	c.compaction = compaction
 }
 
-// compacted adds the summary of a compaction. Older versions write no boundary before it.
-func (c *claudeReader) compacted(r Record, uuid string, m chat.Message, data []byte) error {
-	body := c.pending
-	body.Messages, body.Text, body.Data = []chat.Message{m}, m.Text(), data
-	r.Body = body
-	if err := c.follow(r, uuid); err != nil {
-		return err
-	}
-	c.pending = entry.Compaction{}
-	return nil
-}
-
-func (c *claudeReader) finish() error {
+func (c *claudeReader) finish() {
 	c.rec.Leaf = c.last
 	for i, line := range c.labels {
 		r := &c.rec.Records[i]
@@ -326,5 +271,4 @@ func (c *claudeReader) finish() error {
 			r.Body = line
 		}
 	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -35,43 +34,48 @@ func itemRole(typ string, o *wire.Object) chat.Role {
 
 // readItem reads a message of the user, or a result: a text, a part, a list of parts or, in older versions, an object that
 // says whether the call succeeded.
-func readItem(typ string, o *wire.Object, notes *pending) (chat.Message, error) {
+func (b *builder) readItem(typ string, o *wire.Object) chat.Message {
 	if typ == "tool_search_output" {
-		return chat.Message{Role: chat.RoleTool, ToolCallID: o.Text("call_id"), Content: chat.Parts{chat.Opaque{Value: o.Source()}}}, o.Err()
+		return chat.Message{Role: chat.RoleTool, ToolCallID: o.Text("call_id"), Content: chat.Parts{chat.Opaque{Value: o.Source()}}}
 	}
 	failed := false
 	if out := o.Inside("output"); out != nil && out.Is("type", wire.KindText) {
 		o.Put("output", slices.Concat([]byte("["), o.Raw("output"), []byte("]")))
 	} else if out != nil {
+		out = o.Object("output")
 		failed = out.Is("success", wire.KindBoolean) && !out.Flag("success")
 		o.PutText("output", out.Text("content"))
-		if out.Err() != nil {
-			return chat.Message{}, fmt.Errorf("output: %w", out.Err())
-		}
-		notes.rest("output", out)
+		b.rest("output", out)
 	}
 	var left wire.Leftovers
 	o.PutText("type", typ)
 	m, err := items.Input(o, &left)
+	if err != nil {
+		o.Fail(err)
+	}
 	m.IsError = failed
-	notes.left(left)
-	return m, err
+	b.left(left)
+	return m
 }
 
 // addItem adds an item of the assistant to an answer. Calls of the local shell and the tool search become calls of tools of
-// that name. With an error the answer is unchanged.
-func addItem(a *items.Answer, typ string, o *wire.Object, notes *pending) error {
+// that name. If the item cannot be read, the answer is unchanged.
+func (b *builder) addItem(a *items.Answer, typ string, o *wire.Object) {
 	var left wire.Leftovers
 	next := *a
 	next.Left = &left
+	item := o
 	switch {
 	case typ == "local_shell_call":
-		o = asCall("local_shell", typ, o, "action", &left)
+		item = asCall("local_shell", typ, o, "action", &left)
 	case typ == "tool_search_call" && o.Given("call_id"):
-		o = asCall("tool_search", typ, o, "arguments", &left)
+		item = asCall("tool_search", typ, o, "arguments", &left)
 	}
-	if err := next.Add(o); err != nil {
-		return err
+	if err := next.Add(item); err != nil {
+		o.Fail(err)
+	}
+	if o.Err() != nil {
+		return
 	}
 	if last := len(next.Message.Content) - 1; typ == "reasoning" && last >= 0 {
 		if t, ok := next.Message.Content[last].(chat.Thinking); ok && t.Text == "" && t.Encrypted == "" {
@@ -81,9 +85,8 @@ func addItem(a *items.Answer, typ string, o *wire.Object, notes *pending) error 
 			}
 		}
 	}
-	notes.left(left)
+	b.left(left)
 	*a = next
-	return nil
 }
 
 // asCall returns the item of a call of a function whose arguments are a field of another item.
@@ -96,9 +99,6 @@ func asCall(name, typ string, o *wire.Object, arguments string, left *wire.Lefto
 		id = "id" // for a local shell called through chat completions
 	}
 	call.PutText("call_id", o.Text(id))
-	if o.Err() != nil {
-		call.Fail(o.Err())
-	}
 	o.Skip("type")
 	left.Rest(typ, o)
 	return call

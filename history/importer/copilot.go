@@ -16,18 +16,17 @@ import (
 // that started one. Events for the user's interface are noted aside.
 type copilotReader struct {
 	*builder
-	after   map[string]string     // by event: the record of the conversation that the next one follows
 	side    map[string]string     // by call of a subagent: its last record
 	calls   map[string]string     // ids of calls, and the subagent that made them
 	answers map[string]string     // by id of a request, and "" for the last: the answer
 	waiting map[string]chat.Usage // by id of a request: usage before its answer
-	thought map[string]string     // by subagent: thinking before its answer
+	said    map[string]string     // by subagent: thinking before its answer
 }
 
 func newCopilot(b *builder) *copilotReader {
 	return &copilotReader{
-		builder: b, after: map[string]string{}, side: map[string]string{}, calls: map[string]string{}, answers: map[string]string{},
-		waiting: map[string]chat.Usage{}, thought: map[string]string{},
+		builder: b, side: map[string]string{}, calls: map[string]string{}, answers: map[string]string{}, waiting: map[string]chat.Usage{},
+		said: map[string]string{},
 	}
 }
 
@@ -40,28 +39,22 @@ func (c *copilotReader) link(o *wire.Object) (id, parent string) {
 	return o.Peek("id"), o.Peek("parentId")
 }
 
-func (c *copilotReader) line(number int, o *wire.Object, raw []byte) error {
-	r := Record{Line: number, Recorded: o.Text("type")}
+func (c *copilotReader) line(o *wire.Object) {
+	r := Record{Recorded: o.Text("type")}
 	r.ID, r.Time = o.Text("id"), o.Time("timestamp")
 	parent := o.OptionalText("parentId")
 	d := o.Object("data")
 	if o.Err() != nil {
-		return o.Err()
+		return
 	}
-	if _, twice := c.after[r.ID]; twice {
-		c.note(number, Repeated, "id")
-		r.Parent = c.after[r.ID]
-		return c.keep(r, raw)
+	if at, twice := c.after[r.ID]; twice {
+		c.note(Repeated, "id")
+		r.Parent = at
+		c.keep(r, o.Source())
+		return
 	}
-	var ok bool
-	if r.Parent, ok = c.after[parent]; !ok && parent != "" {
-		r.Parent = c.rec.Leaf
-		c.note(number, Unlinked, "parentId")
-	}
-	main, id, agent := r.Parent, r.ID, d.Peek("parentToolCallId")
-	if agent == "" {
-		agent = o.Peek("agentId")
-	}
+	r.Parent = c.follows(parent, c.rec.Leaf, "parentId")
+	main, id, agent := r.Parent, r.ID, cmp.Or(d.Peek("parentToolCallId"), o.Peek("agentId"))
 	of, called := c.calls[d.Peek("toolCallId")]
 	if called && r.Recorded == "tool.execution_complete" {
 		agent = of
@@ -69,10 +62,12 @@ func (c *copilotReader) line(number int, o *wire.Object, raw []byte) error {
 	if agent != "" {
 		r.Parent, r.Sidechain = c.side[agent], true
 	}
-	var notes pending
 	records := len(c.rec.Records)
-	if err := c.event(&r, agent, d, raw, &notes); err != nil || o.Err() != nil {
-		return cmp.Or(o.Err(), err)
+	if !c.event(r, agent, o, d) {
+		c.keep(r, o.Source())
+	}
+	if o.Err() != nil {
+		return
 	}
 	for _, added := range c.rec.Records[records:] {
 		if added.Aside {
@@ -88,58 +83,61 @@ func (c *copilotReader) line(number int, o *wire.Object, raw []byte) error {
 	if agent == "" {
 		c.rec.Leaf = main
 	}
-	c.noteAll(number, notes)
-	return nil
 }
 
-// event reads an event; agent is the call of the subagent that it is of, "" for none.
-func (c *copilotReader) event(r *Record, agent string, d *wire.Object, raw []byte, notes *pending) (err error) {
+// event reads an event, and reports whether it is in a record. agent is the call of the subagent that it is of, "" for none.
+func (c *copilotReader) event(r Record, agent string, o, d *wire.Object) bool {
 	switch r.Recorded {
 	case "session.start":
 		if c.rec.Header.From == "" {
-			c.rec.Header = entry.Header{From: d.Peek("sessionId"), Time: d.Time("startTime"), Data: clone(raw)}
 			if version := d.Count("version"); version > 1 {
-				notes.add(Later, fmt.Sprint("version ", version))
+				c.note(Later, fmt.Sprint("version ", version))
 			}
-			_, err = c.answeredBy(Record{Line: r.Line, Recorded: r.Recorded, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}, "", d.Peek("selectedModel"))
-			return err
+			c.rec.Header = entry.Header{From: d.Peek("sessionId"), Time: d.Time("startTime"), Data: o.Source()}
+			c.answeredBy(Record{Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}, "", d.Peek("selectedModel"))
+			return true
 		}
 	case "session.model_change":
 		if c.model = d.OptionalText("newModel"); c.model != "" {
 			r.Body = entry.ModelChange{Model: c.model}
-			notes.rest("session.model_change", d)
-			return c.add(*r)
+			c.rest("session.model_change", d)
+			c.add(r)
+			return true
 		}
 	case "user.message":
-		return c.user(r, d, notes)
+		c.user(r, d)
+		return true
 	case "assistant.message":
-		return c.answer(r, agent, d, notes)
+		c.answer(r, agent, d)
+		return true
 	case "assistant.reasoning":
-		c.thought[agent] += d.OptionalText("content")
+		c.said[agent] += d.OptionalText("content")
 	case "assistant.usage":
-		return c.usage(r, d, raw)
+		c.usage(d)
 	case "tool.execution_complete":
 		if _, called := c.calls[d.Peek("toolCallId")]; called {
-			return c.result(r, d, notes)
+			c.result(r, d)
+			return true
 		}
-		notes.add(Unlinked, "toolCallId")
+		c.note(Unlinked, "toolCallId")
 	case "session.compaction_complete":
 		if summary := d.Peek("summaryContent"); summary != "" {
 			r.Body = entry.Compaction{
 				Messages: []chat.Message{summaryMessage(summary)}, TokensBefore: d.Count("preCompactionTokens"), TokensAfter: d.Count("postCompactionTokens"),
 				Summary: entry.Summary{Text: d.Text("summaryContent"), Data: d.Remainder()},
 			}
-			return c.add(*r)
+			c.add(r)
+			return true
 		}
 	case "system.message":
-		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
-		return c.add(*r)
+		c.custom(r, "system", o)
+		return true
 	default:
 		if family, _, _ := strings.Cut(r.Recorded, "."); !copilotAside[r.Recorded] && !copilotAside[family] {
-			notes.add(Unknown, r.Recorded)
+			c.note(Unknown, r.Recorded)
 		}
 	}
-	return c.keep(*r, raw)
+	return false
 }
 
 // copilotAside are the events, or all whose types start so, that report what is said elsewhere or what a user is shown.
@@ -155,7 +153,7 @@ var copilotAside = map[string]bool{
 }
 
 // user reads what the user said, as the model was shown it.
-func (c *copilotReader) user(r *Record, d *wire.Object, notes *pending) error {
+func (c *copilotReader) user(r Record, d *wire.Object) {
 	m := chat.Message{Role: chat.RoleUser}
 	text := d.Peek("transformedContent")
 	if text != "" {
@@ -163,7 +161,7 @@ func (c *copilotReader) user(r *Record, d *wire.Object, notes *pending) error {
 	} else {
 		text = d.Text("content")
 	}
-	appendText(&m, text, "user.message.content", notes)
+	c.text(&m, text, "user.message.content")
 	if raw := d.Look("attachments"); d.Is("attachments", wire.KindList) {
 		err := wire.Each(raw, func(a *wire.Object, _ int) error {
 			if a.Peek("type") == "blob" && a.Is("data", wire.KindText) && a.Is("mimeType", wire.KindText) {
@@ -172,29 +170,22 @@ func (c *copilotReader) user(r *Record, d *wire.Object, notes *pending) error {
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("attachments: %w", err)
+			d.Fail(fmt.Errorf("attachments: %w", err))
 		}
 	}
-	if d.Err() != nil {
-		return d.Err()
-	}
-	return c.say(*r, m, d.Remainder())
+	c.say(r, m, d.Remainder())
 }
 
 // answer reads an answer, or a further part of the one before.
-func (c *copilotReader) answer(r *Record, agent string, d *wire.Object, notes *pending) error {
+func (c *copilotReader) answer(r Record, agent string, d *wire.Object) {
 	m := chat.Message{Role: chat.RoleAssistant}
 	thinking := chat.Thinking{Text: d.OptionalText("reasoningText"), Signature: d.OptionalText("reasoningOpaque")}
-	if before := c.thought[agent]; before != "" && thinking.Text == "" {
-		thinking.Text = before
-	}
-	delete(c.thought, agent)
+	thinking.Text = cmp.Or(thinking.Text, c.said[agent])
+	delete(c.said, agent)
 	if thinking.Text == "" {
 		thinking = chat.Thinking{Encrypted: thinking.Signature}
 	}
-	if encrypted := d.OptionalText("encryptedContent"); encrypted != "" {
-		thinking.Encrypted = encrypted
-	}
+	thinking.Encrypted = cmp.Or(d.OptionalText("encryptedContent"), thinking.Encrypted)
 	if thinking != (chat.Thinking{}) {
 		m.Content = append(m.Content, thinking)
 	}
@@ -202,7 +193,7 @@ func (c *copilotReader) answer(r *Record, agent string, d *wire.Object, notes *p
 		m.Content = append(m.Content, chat.Text(text))
 	}
 	if d.Given("toolRequests") {
-		d.Each("toolRequests", func(t *wire.Object) error {
+		parts(d, "toolRequests", func(t *wire.Object) {
 			call := chat.ToolCall{ID: t.Text("toolCallId"), Name: t.Text("name")}
 			if t.Is("arguments", wire.KindText) { // of a tool that takes a text
 				if call.Arguments = t.Text("arguments"); !json.Valid([]byte(call.Arguments)) {
@@ -213,27 +204,21 @@ func (c *copilotReader) answer(r *Record, agent string, d *wire.Object, notes *p
 			}
 			c.calls[call.ID] = agent
 			m.ToolCalls = append(m.ToolCalls, call)
-			notes.rest("toolRequests", t)
-			return t.Err()
+			c.rest("toolRequests", t)
 		})
 	}
-	request, id, model := d.Peek("apiCallId"), d.Peek("messageId"), d.Peek("model")
+	request, message, model := d.Peek("apiCallId"), d.Peek("messageId"), d.Peek("model")
 	if d.Err() != nil {
-		return d.Err()
+		return
 	}
-	if before := c.get(c.answers["message "+id]); id != "" && before != nil && before.ID == r.Parent {
+	if before := c.get(c.answers["message "+message]); message != "" && before != nil && before.ID == r.Parent {
 		c.join(before.ID, m)
-		return nil
+		return
 	}
 	if agent == "" {
-		var err error
-		if *r, err = c.answeredBy(*r, "", model); err != nil {
-			return err
-		}
+		r = c.answeredBy(r, "", model)
 	}
-	if err := c.say(*r, m, d.Remainder()); err != nil {
-		return err
-	}
+	c.say(r, m, d.Remainder())
 	answer := c.get(c.tip)
 	for _, name := range []string{request, ""} {
 		if u, ok := c.waiting[name]; ok {
@@ -242,21 +227,18 @@ func (c *copilotReader) answer(r *Record, agent string, d *wire.Object, notes *p
 		}
 		c.answers[name] = answer.ID
 	}
-	c.answers["message "+id] = answer.ID
-	return nil
+	c.answers["message "+message] = answer.ID
 }
 
 // usage reads what a request took. It belongs to the answer of the same request, or else to the last answer without
 // usage, or to the next one.
-func (c *copilotReader) usage(r *Record, d *wire.Object, raw []byte) error {
-	u := chat.Usage{
-		Input: d.Count("inputTokens"), Output: d.Count("outputTokens"), CacheRead: d.Count("cacheReadTokens"), CacheWrite: d.Count("cacheWriteTokens"),
-	}
+func (c *copilotReader) usage(d *wire.Object) {
+	u := copilotUsage.read(d)
 	if u.Input < u.CacheRead+u.CacheWrite { // counted without what was cached
 		u.Input += u.CacheRead + u.CacheWrite
 	}
 	if d.Err() != nil {
-		return d.Err()
+		return
 	}
 	request := d.Peek("apiCallId")
 	answer := c.get(c.answers[request])
@@ -274,37 +256,32 @@ func (c *copilotReader) usage(r *Record, d *wire.Object, raw []byte) error {
 	} else {
 		c.waiting[request] = u
 	}
-	return c.keep(*r, raw)
 }
 
 // result reads a result as the model was shown it.
-func (c *copilotReader) result(r *Record, d *wire.Object, notes *pending) error {
+func (c *copilotReader) result(r Record, d *wire.Object) {
 	m := chat.Message{Role: chat.RoleTool, ToolCallID: d.Text("toolCallId"), IsError: !d.Flag("success")}
 	if d.Is("result", wire.KindObject) {
 		result := d.Object("result")
-		appendText(&m, result.OptionalText("content"), "result.content", notes)
+		c.text(&m, result.OptionalText("content"), "result.content")
 		if result.Given("binaryResultsForLlm") {
-			result.Each("binaryResultsForLlm", func(b *wire.Object) error {
+			parts(result, "binaryResultsForLlm", func(b *wire.Object) {
 				if !b.Is("data", wire.KindText) || !b.Is("mimeType", wire.KindText) {
-					notes.add(NoPlace, "result.binaryResultsForLlm")
-					return nil
+					c.note(NoPlace, "result.binaryResultsForLlm")
+					return
 				}
 				m.Content = append(m.Content, mediaOf(b))
-				notes.rest("result.binaryResultsForLlm", b)
-				return b.Err()
+				c.rest("result.binaryResultsForLlm", b)
 			})
 		}
 		d.Put("result", result.Remainder())
 	}
 	if d.Is("error", wire.KindObject) && len(m.Content) == 0 {
 		failure := d.Object("error")
-		appendText(&m, failure.OptionalText("message"), "error.message", notes)
+		c.text(&m, failure.OptionalText("message"), "error.message")
 		d.Put("error", failure.Remainder())
 	}
-	if d.Err() != nil {
-		return d.Err()
-	}
-	return c.say(*r, m, d.Remainder())
+	c.say(r, m, d.Remainder())
 }
 
-func (c *copilotReader) finish() error { return nil }
+func (c *copilotReader) finish() {}

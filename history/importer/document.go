@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/promptree-go/promptree/internal/wire"
 )
@@ -25,8 +24,17 @@ func startsDocument(lines *lineReader) bool {
 	return first[0] == '{' && !json.Valid(first) && err == nil
 }
 
-// readDocument reads a recording that is one JSON document whose first line was read.
-func readDocument(lines *lineReader, opts Options) (*Recording, error) {
+// document is a recording that is one JSON document. It counts the lines up to the offset requested last.
+type document struct {
+	data        []byte
+	at          int
+	line, first int // of that offset, and of the document
+	list        string
+	start       int // of that list
+}
+
+// readRest reads a document whose first line was read.
+func readRest(lines *lineReader) (*document, error) {
 	d := &document{line: lines.number, first: lines.number}
 	d.data = append(bytes.Clone(lines.buf), '\n')
 	for {
@@ -43,40 +51,9 @@ func readDocument(lines *lineReader, opts Options) (*Recording, error) {
 		d.data = append(append(d.data, lines.buf...), '\n')
 	}
 	if mended, changed := mend(d.data); changed {
-		d.data, lines.mended = mended, append(lines.mended, d.first)
+		d.data, lines.mended = mended, []int{d.first}
 	}
-	items, err := d.items()
-	if err == nil && len(items) == 0 { // an empty list of messages
-		b := newBuilder(opts, lines)
-		f := newChat(b)
-		_ = f.finish() // returns no error
-		return b.recording()
-	}
-	if err != nil {
-		return nil, &LineError{Line: d.line, Err: unknownFormat(err)}
-	}
-	b := newBuilder(opts, lines)
-	b.doc = d
-	f, err := detect(items[0].o, b)
-	if err != nil {
-		return nil, &LineError{Line: items[0].number, Err: unknownFormat(err)}
-	}
-	next := 0
-	return b.read(f, items[0], func() (item, error) {
-		if next++; next == len(items) {
-			return item{}, io.EOF
-		}
-		return items[next], nil
-	})
-}
-
-// document counts the lines of a document up to the offset requested last.
-type document struct {
-	data        []byte
-	at          int
-	line, first int // of that offset, and of the document
-	list        string
-	start       int // of that list
+	return d, nil
 }
 
 // items returns the objects of a list, or the document itself.
@@ -91,11 +68,11 @@ func (d *document) items() ([]item, error) {
 	start := bytes.Index(d.data, whole[:1])
 	if whole[0] != '[' {
 		o, err := wire.Parse(whole)
-		return []item{{number: d.lineAt(start), o: o, raw: whole}}, err
+		return []item{{number: d.lineAt(start), Object: o}}, err
 	}
 	var items []item
 	err := wire.Each(whole, func(o *wire.Object, offset int) error {
-		items = append(items, item{number: d.lineAt(start + offset), o: o, raw: o.Source()})
+		items = append(items, item{number: d.lineAt(start + offset), Object: o})
 		return nil
 	})
 	return items, err
@@ -118,32 +95,6 @@ func (d *document) lineOf(list string, offset int) int {
 		d.start = bytes.IndexByte(d.data, '{') + valueOffset(d.data, list)
 	}
 	return d.lineAt(d.start + offset)
-}
-
-// isChat reports whether an object is a message or a request. The role of its first message tells.
-func isChat(o *wire.Object) bool {
-	if o.Is("messages", wire.KindList) {
-		m := firstOf(o, "messages")
-		return m == nil || isChatRole(m)
-	}
-	return isChatRole(o)
-}
-
-func isChatRole(o *wire.Object) bool {
-	return slices.Contains([]string{"user", "assistant", "system", "developer", "tool", "function"}, o.Peek("role"))
-}
-
-// firstOf returns the first object of a list of an object, nil if there is none.
-func firstOf(o *wire.Object, list string) *wire.Object {
-	var first *wire.Object
-	if !o.Is(list, wire.KindList) {
-		return nil
-	}
-	_ = wire.Each(o.Look(list), func(item *wire.Object, _ int) error { // errors are reported when the list is read
-		first = item
-		return io.EOF
-	})
-	return first
 }
 
 // valueOffset returns where the value of a field starts in an object, that of the last field of the name.

@@ -25,30 +25,29 @@ type geminiReader struct {
 	answered map[string][]*geminiMessage // by id of a call
 }
 
-// geminiMessage is a message, read when all its versions are known.
-type geminiMessage struct {
-	id     string
-	after  *geminiMessage
-	number int
-	raw    json.RawMessage
-	last   string // the record that the next message follows
+func newGemini(b *builder) *geminiReader {
+	return &geminiReader{builder: b, latest: map[string]*geminiMessage{}, answered: map[string][]*geminiMessage{}}
 }
 
-func (g *geminiReader) line(number int, o *wire.Object, raw []byte) error {
+// geminiMessage is a message, read when all its versions are known.
+type geminiMessage struct {
+	item
+	id    string
+	after *geminiMessage
+	last  string // the record that the next message follows
+}
+
+func (g *geminiReader) line(o *wire.Object) {
 	switch {
 	case o.Is("$rewindTo", wire.KindText):
 		g.cut(o.Peek("$rewindTo"))
-		return nil
 	case o.Is("$set", wire.KindObject):
 		set := o.Object("$set")
-		if set.Err() == nil && set.Is("messages", wire.KindList) {
+		if set.Is("messages", wire.KindList) {
 			path := g.path
 			g.path = nil
-			return g.each(set.Raw("messages"), number, "messages", g.skip, func(line int, o *wire.Object, raw json.RawMessage) error {
-				return g.message(line, o, raw, path)
-			})
+			g.each(set.Raw("messages"), "messages", g.skip, func(o *wire.Object) { g.message(o, path) })
 		}
-		return set.Err()
 	case o.Is("sessionId", wire.KindText) && !o.Is("type", wire.KindText):
 		var messages json.RawMessage
 		if o.Given("messages") {
@@ -58,14 +57,12 @@ func (g *geminiReader) line(number int, o *wire.Object, raw []byte) error {
 			g.rec.Header = entry.Header{From: o.Peek("sessionId"), Time: o.Time("startTime")}
 			g.rec.Header.Data = o.Remainder()
 		}
-		if messages == nil {
-			return o.Err()
+		if messages != nil {
+			g.each(messages, "messages", g.skip, func(o *wire.Object) { g.message(o, nil) })
 		}
-		return g.each(messages, number, "messages", g.skip, func(line int, o *wire.Object, raw json.RawMessage) error {
-			return g.message(line, o, raw, nil)
-		})
+	default:
+		g.message(o, nil)
 	}
-	return g.message(number, o, raw, nil)
 }
 
 // cut leaves the path before the message with an id, or empty without one.
@@ -80,10 +77,10 @@ func (g *geminiReader) cut(id string) {
 }
 
 // message takes a message, or a new version of one. before is the path that a list of all messages replaces.
-func (g *geminiReader) message(number int, o *wire.Object, raw json.RawMessage, before []*geminiMessage) error {
+func (g *geminiReader) message(o *wire.Object, before []*geminiMessage) {
 	id := o.Text("id")
 	if o.Err() != nil {
-		return o.Err()
+		return
 	}
 	same := g.latest[id]
 	if at := len(g.path); before != nil {
@@ -95,18 +92,17 @@ func (g *geminiReader) message(number int, o *wire.Object, raw json.RawMessage, 
 		same = nil
 	}
 	if same != nil {
-		same.raw = clone(raw)
+		same.Object = o
 		if before != nil {
 			g.path = append(g.path, same)
 		}
-		return nil
+		return
 	}
-	m := &geminiMessage{id: id, number: number, raw: clone(raw)}
+	m := &geminiMessage{id: id, item: item{number: g.at, Object: o}}
 	if n := len(g.path); n > 0 {
 		m.after = g.path[n-1]
 	}
 	g.path, g.latest[id], g.messages = append(g.path, m), m, append(g.messages, m)
-	return nil
 }
 
 // behind reports whether a message is another, or follows it.
@@ -119,148 +115,131 @@ func (m *geminiMessage) behind(other *geminiMessage) bool {
 	return false
 }
 
-func (g *geminiReader) finish() error {
+func (g *geminiReader) finish() {
 	for _, m := range g.messages {
 		if m.after != nil {
 			m.last = m.after.last
 		}
-		if err := g.take(m.number, g.skip, func() error { return g.add(m) }); err != nil {
-			return err
+		if err := g.take(m.item, g.skip, func() { g.record(m) }); err != nil {
+			g.fail(err)
+			return
 		}
 	}
 	if n := len(g.path); n > 0 {
 		g.rec.Leaf = g.path[n-1].last
 	}
-	return nil
 }
 
-// add adds the records of a message.
-func (g *geminiReader) add(m *geminiMessage) error {
-	o, err := wire.Parse(m.raw)
-	if err != nil {
-		return err
-	}
-	r := Record{Line: m.number, Recorded: o.Text("type"), Entry: entry.Entry{Parent: m.last, Time: o.Time("timestamp")}}
-	if o.Err() != nil {
-		return o.Err()
-	}
+// record adds the records of a message.
+func (g *geminiReader) record(m *geminiMessage) {
+	o := m.Object
+	r := Record{Recorded: o.Text("type"), Entry: entry.Entry{Parent: m.last, Time: o.Time("timestamp")}}
 	if !g.has(m.id) {
 		r.ID = m.id
 	}
-	var notes pending
 	said := chat.Message{Role: chat.RoleUser}
-	o.Skip("id")
 	switch r.Recorded {
 	case "user":
 	case "gemini":
 		said.Role = chat.RoleAssistant
-	case "info", "warning", "error": // for the user only
-		return g.keep(r, m.raw)
 	default:
-		g.note(m.number, Unknown, r.Recorded)
-		return g.keep(r, m.raw)
+		if !slices.Contains([]string{"info", "warning", "error"}, r.Recorded) { // for the user only
+			g.note(Unknown, r.Recorded)
+		}
+		g.keep(r, o.Source())
+		return
 	}
 	if o.Given("thoughts") {
-		o.Each("thoughts", func(t *wire.Object) error {
+		parts(o, "thoughts", func(t *wire.Object) {
 			text := strings.TrimSpace(t.OptionalText("subject") + "\n" + t.OptionalText("description"))
 			t.Time("timestamp")
-			appendThinking(&said, chat.Thinking{Text: text}, "thoughts", &notes)
-			notes.rest("thoughts", t)
-			return t.Err()
+			g.thought(&said, chat.Thinking{Text: text}, "thoughts")
+			g.rest("thoughts", t)
 		})
 	}
-	d, err := geminiParts(o, "content", said.Role == chat.RoleAssistant, &notes)
-	if err != nil {
-		return err
-	}
+	d := g.parts(o, "content", said.Role == chat.RoleAssistant)
 	results := d.Results
 	for i := range results {
 		if results[i].Name = ""; results[i].ToolCallID == "" { // the call has the name
-			return errors.New("content: functionResponse: id is missing")
+			o.Fail(errors.New("content: functionResponse: id is missing"))
 		}
 	}
 	said.Content, said.ToolCalls = append(said.Content, d.Content...), d.ToolCalls
 	if o.Given("toolCalls") {
-		o.Each("toolCalls", func(call *wire.Object) error {
-			c := chat.ToolCall{ID: call.Text("id"), Name: call.Text("name"), Arguments: cmp.Or(call.Compact("args"), "{}")}
-			status := call.OptionalText("status")
-			result := chat.Message{Role: chat.RoleTool, ToolCallID: c.ID, IsError: status == "error" || status == "cancelled"}
-			call.Time("timestamp")
-			given := call.Given("result")
-			answer, err := geminiParts(call, "result", false, &notes)
-			if err != nil {
-				return err
-			}
-			own := slices.ContainsFunc(answer.Results, func(m chat.Message) bool { return m.ToolCallID == c.ID })
-			for _, m := range answer.Results {
-				if own && m.ToolCallID != c.ID { // the recorder stores the results of all calls with each
-					notes.add(Repeated, "functionResponse")
-					continue
-				}
-				if m.ToolCallID != "" && m.ToolCallID != c.ID {
-					notes.add(NoPlace, "functionResponse.id")
-				}
-				result.IsError, result.Content = result.IsError || m.IsError, append(result.Content, m.Content...)
-			}
-			result.Content = append(result.Content, answer.Content...)
-			if i := slices.IndexFunc(said.ToolCalls, func(other chat.ToolCall) bool { return other.ID == c.ID }); i >= 0 { // the content has it too
-				c.Signature = said.ToolCalls[i].Signature
-				said.ToolCalls = slices.Delete(said.ToolCalls, i, i+1)
-			}
-			said.ToolCalls = append(said.ToolCalls, c)
+		parts(o, "toolCalls", func(call *wire.Object) {
+			result, given := g.call(&said, call)
 			if given {
 				results = append(results, result)
 			}
-			notes.rest("toolCalls", call)
-			return call.Err()
 		})
 	}
 	model := o.OptionalText("model")
 	if o.Given("tokens") {
 		t := o.Object("tokens")
-		r.Usage = chat.Usage{Input: t.Count("input") + t.Count("tool"), Output: t.Count("output") + t.Count("thoughts"), CacheRead: t.Count("cached")}
-		notes.rest("tokens", t)
+		r.Usage = geminiUsage.read(t)
+		r.Usage.Input += t.Count("tool")
+		g.rest("tokens", t)
 	}
 	if o.Err() != nil {
-		return o.Err()
+		return
 	}
-	if r, err = g.answeredBy(r, "google", model); err != nil {
-		return err
-	}
+	r = g.answeredBy(r, "google", model)
 	if len(said.Content) > 0 || len(said.ToolCalls) > 0 || len(results) == 0 {
-		if err := g.say(r, said, o.Remainder()); err != nil {
-			return err
-		}
+		g.say(r, said, o.Remainder())
 		m.last = g.tip
 	}
 	r.Parent = m.last
 	results = slices.DeleteFunc(results, func(result chat.Message) bool {
 		twice := slices.ContainsFunc(g.answered[result.ToolCallID], m.behind)
 		if g.answered[result.ToolCallID] = append(g.answered[result.ToolCallID], m); twice {
-			notes.add(Repeated, "functionResponse")
+			g.note(Repeated, "functionResponse")
 		}
 		return twice
 	})
-	if r, err = g.sayAll(r, results); err != nil {
-		return err
-	}
-	m.last = r.Parent
-	g.noteAll(m.number, notes)
-	return nil
+	m.last = g.sayAll(r, results).Parent
 }
 
-// geminiParts reads a field of parts: a text, a part, or a list of both.
-func geminiParts(o *wire.Object, field string, model bool, notes *pending) (*contents.Decoder, error) {
+// call adds a call to an answer, and returns its result, if it is given.
+func (g *geminiReader) call(said *chat.Message, call *wire.Object) (result chat.Message, given bool) {
+	c := chat.ToolCall{ID: call.Text("id"), Name: call.Text("name"), Arguments: cmp.Or(call.Compact("args"), "{}")}
+	status := call.OptionalText("status")
+	result = chat.Message{Role: chat.RoleTool, ToolCallID: c.ID, IsError: status == "error" || status == "cancelled"}
+	call.Time("timestamp")
+	given = call.Given("result")
+	answer := g.parts(call, "result", false)
+	own := slices.ContainsFunc(answer.Results, func(m chat.Message) bool { return m.ToolCallID == c.ID })
+	for _, m := range answer.Results {
+		if own && m.ToolCallID != c.ID { // the recorder stores the results of all calls with each
+			g.note(Repeated, "functionResponse")
+			continue
+		}
+		if m.ToolCallID != "" && m.ToolCallID != c.ID {
+			g.note(NoPlace, "functionResponse.id")
+		}
+		result.IsError, result.Content = result.IsError || m.IsError, append(result.Content, m.Content...)
+	}
+	result.Content = append(result.Content, answer.Content...)
+	if i := slices.IndexFunc(said.ToolCalls, func(other chat.ToolCall) bool { return other.ID == c.ID }); i >= 0 { // the content has it too
+		c.Signature = said.ToolCalls[i].Signature
+		said.ToolCalls = slices.Delete(said.ToolCalls, i, i+1)
+	}
+	said.ToolCalls = append(said.ToolCalls, c)
+	g.rest("toolCalls", call)
+	return result, given
+}
+
+// parts reads a field of parts: a text, a part, or a list of both.
+func (g *geminiReader) parts(o *wire.Object, field string, model bool) *contents.Decoder {
 	d := &contents.Decoder{Model: model}
 	raw := o.Raw(field)
 	if raw == nil {
-		return d, nil
+		return d
 	}
 	list := []json.RawMessage{raw}
 	if wire.KindOf(raw) == wire.KindList {
 		var err error
 		if list, err = wire.Values(raw); err != nil {
-			return nil, fmt.Errorf("%s: %w", field, err)
+			o.Fail(fmt.Errorf("%s: %w", field, err))
 		}
 	}
 	for i, raw := range list {
@@ -274,9 +253,10 @@ func geminiParts(o *wire.Object, field string, model bool, notes *pending) (*con
 			d.Part(p)
 		}
 		if d.Malformed != nil {
-			return nil, fmt.Errorf("%s: part %d: %w", field, i, d.Malformed)
+			o.Fail(fmt.Errorf("%s: part %d: %w", field, i, d.Malformed))
+			break
 		}
 	}
-	notes.left(d.Left)
-	return d, nil
+	g.left(d.Left)
+	return d
 }

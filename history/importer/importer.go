@@ -2,46 +2,11 @@ package importer
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/promptree-go/promptree/internal/wire"
-)
-
-// Format names the program that wrote a recording.
-type Format string
-
-// The formats that [Read] knows. The package's documentation says what is read of each.
-const (
-	// FormatPi is a session of the pi coding agent or of oh-my-pi.
-	FormatPi Format = "pi"
-	// FormatClaudeCode is a session of Claude Code.
-	FormatClaudeCode Format = "claude-code"
-	// FormatCodex is a rollout of the Codex CLI.
-	FormatCodex Format = "codex"
-	// FormatOpenAI is a list of messages as OpenAI's chat completions take it.
-	FormatOpenAI Format = "openai-chat"
-	// FormatAnthropic is a list of messages as Anthropic's messages API takes it.
-	FormatAnthropic Format = "anthropic-messages"
-	// FormatGemini is a chat of Gemini CLI.
-	FormatGemini Format = "gemini-cli"
-	// FormatSWEAgent is a trajectory of SWE-agent.
-	FormatSWEAgent Format = "swe-agent"
-	// FormatMiniSWEAgent is a trajectory of mini-swe-agent.
-	FormatMiniSWEAgent Format = "mini-swe-agent"
-	// FormatOpenHands is a list of events of OpenHands.
-	FormatOpenHands Format = "openhands"
-	// FormatCopilot is a session of the GitHub Copilot CLI.
-	FormatCopilot Format = "copilot-cli"
-	// FormatOpencode is an export of opencode.
-	FormatOpencode Format = "opencode"
-	// FormatGoose is an export or an earlier session of goose.
-	FormatGoose Format = "goose"
-	// FormatPromptree is a session of package history.
-	FormatPromptree Format = "promptree"
 )
 
 // MaxLine is the default maximum length of a line, 64 MiB without the line feed. It also limits a recording that is one
@@ -58,30 +23,17 @@ type Options struct {
 	MaxLine int
 }
 
-// LineError is returned for a line of a recording that could not be read.
-type LineError struct {
-	// Line of the recording, from 1.
-	Line int
-	// Err is the cause.
-	Err error
-}
-
-func (e *LineError) Error() string { return fmt.Sprintf("importer: line %d: %v", e.Line, e.Err) }
-
-// Unwrap returns the cause.
-func (e *LineError) Unwrap() error { return e.Err }
-
 // Read reads a recorded session to its end and detects its format from its content. It returns a [*LineError] for a
 // line that it cannot read, or the reader's own error, wrapped; the recording is then nil.
 func Read(r io.Reader) (*Recording, error) { return Options{}.Read(r) }
 
-// format reads the lines of one format into a builder. A line that returns an error may have added records and notes,
-// but must not change anything else.
+// format reads the lines of one format into a builder.
 type format interface {
-	// line reads an object; raw is the line that holds it, valid only during the call.
-	line(number int, o *wire.Object, raw []byte) error
+	// line reads an object. If something is wrong with it ([wire.Object.Fail], [builder.fail]), it may have added records and
+	// notes, but must not have changed anything else.
+	line(o *wire.Object)
 	// finish is called once, after the last line.
-	finish() error
+	finish()
 }
 
 // Read reads a recorded session as [Read] does.
@@ -96,12 +48,13 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if err := lines.skipStatus(); err != nil {
 		return nil, err
 	}
-	first, err := lines.object()
+	b := newBuilder(opts.SkipUnreadable, lines)
+	first, err := lines.item()
 	if bad, ok := errors.AsType[*LineError](err); ok {
 		if !startsDocument(lines) {
 			return nil, lines.wrap(unknownFormat(bad.Err))
 		}
-		return readDocument(lines, opts)
+		return b.readDocument()
 	}
 	if err == io.EOF {
 		return nil, &LineError{Line: 1, Err: unknownFormat(errors.New("there is nothing to read"))}
@@ -109,43 +62,53 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder(opts, lines)
-	f, err := detect(first, b)
+	return b.read(first, lines.item)
+}
+
+// readDocument reads a recording that is one JSON document whose first line was read.
+func (b *builder) readDocument() (*Recording, error) {
+	d, err := readRest(b.lines)
 	if err != nil {
-		return nil, lines.wrap(unknownFormat(err))
+		return nil, err
 	}
-	return b.read(f, item{number: lines.number, o: first, raw: bytes.TrimSpace(lines.buf)}, func() (item, error) {
-		o, err := lines.object()
-		return item{number: lines.number, o: o, raw: bytes.TrimSpace(lines.buf), torn: lines.torn}, err
+	items, err := d.items()
+	if err != nil {
+		return nil, &LineError{Line: d.line, Err: unknownFormat(err)}
+	}
+	if len(items) == 0 { // an empty list of messages
+		b.rec.Format = FormatOpenAI
+		return b.recording(), nil
+	}
+	b.doc = d
+	next := 0
+	return b.read(items[0], func() (item, error) {
+		if next++; next == len(items) {
+			return item{}, io.EOF
+		}
+		return items[next], nil
 	})
 }
 
-// item is an object on a line, or one of a list.
-type item struct {
-	number int // of its line
-	o      *wire.Object
-	raw    []byte // valid until the next is read
-	torn   bool   // whether it could not be read, and is the last
-}
-
 // read reads a recording from its first item on. next returns the items after it, and [io.EOF] at the end.
-func (b *builder) read(f format, at item, next func() (item, error)) (*Recording, error) {
+func (b *builder) read(at item, next func() (item, error)) (*Recording, error) {
+	f, err := detect(at.Object, b)
+	if err != nil {
+		return nil, &LineError{Line: at.number, Err: unknownFormat(err)}
+	}
 	_, own := f.(*ownReader)
 	tree, linked := f.(linker)
 	var held []heldLine
-	var err error
 	for first := true; err != io.EOF; at, err = next() {
 		bad, isLine := errors.AsType[*LineError](err)
 		mayskip := !first && (b.skip || own && at.torn) // a log's torn end was never acknowledged
 		first = false
 		switch {
 		case err == nil && linked:
-			id, parent := tree.link(at.o)
-			at.raw = bytes.Clone(at.raw)
+			id, parent := tree.link(at.Object)
 			held = append(held, heldLine{item: at, id: id, parent: parent, mayskip: mayskip})
-		case err == nil && b.repeats(at.number, at.o, at.raw):
+		case err == nil && b.repeats(at):
 		case err == nil:
-			err = b.take(at.number, mayskip, func() error { return f.line(at.number, at.o, at.raw) })
+			err = b.take(at, mayskip, func() { f.line(at.Object) })
 		case isLine && mayskip:
 			b.unreadable(bad)
 			err = nil
@@ -153,20 +116,22 @@ func (b *builder) read(f format, at item, next func() (item, error)) (*Recording
 		if err != nil {
 			return nil, err
 		}
+		b.settle()
 	}
 	for l := range parentsFirst(held) {
-		if err := b.take(l.number, l.mayskip, func() error { return f.line(l.number, l.o, l.raw) }); err != nil {
+		if err := b.take(l.item, l.mayskip, func() { f.line(l.Object) }); err != nil {
 			return nil, err
 		}
-		l.item = item{number: l.number}
-		if l.late {
-			b.note(l.number, Reordered, "a line before the one that it follows")
+		if l.item = (item{number: l.number}); l.late {
+			b.noteAt(l.number, Reordered, "a line before the one that it follows")
 		}
+		b.settle()
 	}
-	if err := f.finish(); err != nil {
-		return nil, err
+	if f.finish(); b.err != nil {
+		return nil, b.err
 	}
-	return b.recording()
+	b.setOrigins()
+	return b.recording(), nil
 }
 
 // detect returns the reader for the format of the first line. It considers only names of fields and types that no other
@@ -176,10 +141,10 @@ func detect(o *wire.Object, b *builder) (format, error) {
 	switch {
 	case o.Is("sessionId", wire.KindText) && o.Is("projectHash", wire.KindText):
 		b.rec.Format = FormatGemini
-		return &geminiReader{builder: b, latest: map[string]*geminiMessage{}, answered: map[string][]*geminiMessage{}}, nil
+		return newGemini(b), nil
 	case isMini(o):
 		b.rec.Format = FormatMiniSWEAgent
-		return &sweReader{chatReader: newChat(b), list: "messages", calls: map[string]bool{}}, nil
+		return &sweReader{builder: b, list: "messages", calls: map[string]bool{}}, nil
 	case isOpencode(o):
 		b.rec.Format = FormatOpencode
 		return &opencodeReader{builder: b, first: map[string]string{}}, nil
@@ -187,12 +152,12 @@ func detect(o *wire.Object, b *builder) (format, error) {
 		b.rec.Format = FormatGoose
 		return &gooseReader{builder: b}, nil
 	case isOpenHands(o), openHandsList(o) != "":
-		return newOpenHands(b), nil
+		return openHandsReader{newOpenHands(b)}, nil
 	case isSWE(o):
 		b.rec.Format = FormatSWEAgent
-		return &sweReader{chatReader: newChat(b), list: "history", calls: map[string]bool{}}, nil
+		return &sweReader{builder: b, list: "history", calls: map[string]bool{}}, nil
 	case isChat(o):
-		return newChat(b), nil
+		return &chatReader{b}, nil
 	case isCopilot(o):
 		b.rec.Format = FormatCopilot
 		return newCopilot(b), nil
@@ -227,15 +192,3 @@ func unknownFormat(err error) error {
 const databaseStart = "SQLite format 3\x00"
 
 var errDatabase = errors.New("a SQLite database, as newer versions of opencode, goose and crush keep their sessions in, is not read: export the session as JSON (opencode export, goose session export)")
-
-// clip shortens a name that is quoted in an error or a note.
-func clip(s string) string {
-	const maxBytes = 80
-	if len(s) > maxBytes {
-		return s[:validPrefix([]byte(s[:maxBytes]))] + "…"
-	}
-	return s
-}
-
-// clone copies a line, which is valid only until the next one is read.
-func clone(raw []byte) json.RawMessage { return json.RawMessage(bytes.Clone(raw)) }

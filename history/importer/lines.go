@@ -15,6 +15,19 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
+// LineError is returned for a line of a recording that could not be read.
+type LineError struct {
+	// Line of the recording, from 1.
+	Line int
+	// Err is the cause.
+	Err error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("importer: line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns the cause.
+func (e *LineError) Unwrap() error { return e.Err }
+
 // lineReader reads a recording line by line and counts the lines.
 type lineReader struct {
 	r       *bufio.Reader
@@ -23,33 +36,40 @@ type lineReader struct {
 	number  int    // of the line read last, from 1
 	buf     []byte // that line
 	tooLong bool   // whether that line is longer; it was skipped
-	torn    bool   // whether that line is the last, has no line feed and cannot be read
 	mended  []int  // lines in which something was replaced
 	status  int    // lines before the recording
 }
 
-// object returns the object on the next line that is not blank, and io.EOF at the end.
-func (l *lineReader) object() (*wire.Object, error) {
+// item is an object on a line, or one of a list.
+type item struct {
+	*wire.Object
+	number int  // of its line
+	torn   bool // whether it could not be read, and is the last
+}
+
+// item returns the object on the next line that is not blank, and io.EOF at the end.
+func (l *lineReader) item() (item, error) {
 	for {
 		whole, err := l.next()
 		if err != nil {
-			return nil, err
+			return item{}, err
 		}
-		if len(bytes.TrimSpace(l.buf)) == 0 {
+		line := bytes.TrimSpace(l.buf)
+		if len(line) == 0 {
 			continue
 		}
-		if mended, changed := mend(l.buf); changed {
-			l.buf, l.mended = append(l.buf[:0], mended...), append(l.mended, l.number)
+		line, changed := mend(bytes.Clone(line)) // the buffer is used again
+		if changed {
+			l.mended = append(l.mended, l.number)
 		}
-		o, err := wire.Parse(bytes.Clone(l.buf)) // the buffer is used again
+		o, err := wire.Parse(line)
 		switch {
 		case err == nil:
-			return o, nil
+			return item{Object: o, number: l.number}, nil
 		case whole:
-			return nil, l.wrap(err)
+			return item{}, l.wrap(err)
 		default:
-			l.torn = true
-			return nil, l.wrap(fmt.Errorf("the last line has no line feed, it may be torn: %w", err))
+			return item{torn: true}, l.wrap(fmt.Errorf("the last line has no line feed, it may be torn: %w", err))
 		}
 	}
 }

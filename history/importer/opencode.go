@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,19 +22,20 @@ type opencodeReader struct {
 	first map[string]string // by message: its first record
 }
 
-func (c *opencodeReader) line(number int, o *wire.Object, raw []byte) error {
+func (c *opencodeReader) line(o *wire.Object) {
 	if o.Is("parts", wire.KindList) {
-		return c.message(number, o, raw)
+		c.message(o)
+		return
 	}
 	messages := o.Field("messages", wire.KindList)
 	info := o.Object("info")
 	if o.Err() != nil {
-		return o.Err()
+		return
 	}
 	c.rec.Header = entry.Header{From: info.Peek("id"), Time: opencodeTime(info)}
 	o.Put("info", info.Remainder())
 	c.rec.Header.Data = o.Remainder()
-	return c.each(messages, number, "messages", c.skip, c.message)
+	c.each(messages, "messages", c.skip, c.message)
 }
 
 // opencodeTime returns when what is described was made. It leaves the field unread.
@@ -68,129 +70,99 @@ type opencodeStep struct {
 	summary []string // of that item
 }
 
-func (c *opencodeReader) message(line int, o *wire.Object, _ json.RawMessage) error {
+func (c *opencodeReader) message(o *wire.Object) {
 	info := o.Object("info")
 	id, role := info.Text("id"), info.Text("role")
-	r := Record{Line: line, Recorded: role, Entry: entry.Entry{Parent: c.tip, Time: opencodeTime(info)}}
+	r := Record{Recorded: role, Entry: entry.Entry{ID: id, Parent: c.tip, Time: opencodeTime(info)}}
 	summary := info.Is("summary", wire.KindBoolean) && info.Flag("summary")
 	if role != "user" && role != "assistant" {
 		o.Fail(fmt.Errorf("unknown role %q", clip(role)))
 	}
-	if o.Err() != nil {
-		return o.Err()
-	}
 	if c.has(id) {
-		c.note(line, Repeated, "info.id")
-		return nil
+		c.note(Repeated, "info.id")
+		return
 	}
-	r.ID = id
-	var notes pending
 	var kept []json.RawMessage
 	steps := []opencodeStep{{message: chat.Message{Role: chat.Role(role)}}}
 	tail, compacts := "", false
-	o.Each("parts", func(p *wire.Object) error {
-		raw := p.Source()
+	parts(o, "parts", func(p *wire.Object) {
 		step := &steps[len(steps)-1]
 		switch typ := p.Text("type"); {
-		case p.Err() != nil:
-			return p.Err()
 		case typ == "text" && !p.Flag("ignored"):
-			appendText(&step.message, p.Text("text"), "parts.text", &notes)
+			c.text(&step.message, p.Text("text"), "parts.text")
 		case typ == "reasoning" && role == "assistant":
-			opencodeThinking(step, p, &notes)
+			c.thinking(step, p)
 		case typ == "tool" && role == "assistant":
-			return opencodeTool(step, p, &notes)
+			c.tool(step, p)
+			return
 		case typ == "file" && (strings.HasPrefix(p.Peek("mime"), "image/") || p.Peek("mime") == "application/pdf"):
 			p.Raw("source")
 			step.message.Content = append(step.message.Content, opencodeFile(p))
 		case typ == "step-finish":
-			if err := opencodeFinished(step, p, &notes); err != nil {
-				return err
-			}
+			c.finished(step, p)
 			steps = append(steps, opencodeStep{message: chat.Message{Role: chat.RoleAssistant}})
-			return nil
-		case typ == "compaction":
-			compacts, tail = true, p.OptionalText("tail_start_id")
-			fallthrough
-		default: // not sent
-			kept = append(kept, clone(raw))
-			switch typ {
-			case "step-start":
-				kept = kept[:len(kept)-1]
-				if p.Given("snapshot") {
-					notes.add(NoPlace, "parts.snapshot")
-				}
-			case "text", "file", "snapshot", "patch", "agent", "retry", "compaction", "subtask":
-			default:
-				notes.add(Unknown, "parts."+typ)
+			return
+		case typ == "step-start":
+			if p.Given("snapshot") {
+				c.note(NoPlace, "parts.snapshot")
 			}
-			return nil
+			return
+		default: // not sent
+			if kept = append(kept, p.Source()); typ == "compaction" {
+				compacts, tail = true, p.OptionalText("tail_start_id")
+			}
+			if !slices.Contains([]string{"text", "file", "snapshot", "patch", "agent", "retry", "compaction", "subtask"}, typ) {
+				c.note(Unknown, "parts."+typ)
+			}
+			return
 		}
-		for _, known := range []string{"id", "sessionID", "messageID", "time", "synthetic"} {
-			p.Skip(known)
-		}
-		notes.rest("parts", p)
-		return p.Err()
+		p.Skip("id", "sessionID", "messageID", "time", "synthetic")
+		c.rest("parts", p)
 	})
-	if o.Err() != nil {
-		return o.Err()
-	}
 	if n := len(steps); n > 1 && len(steps[n-1].message.Content)+len(steps[n-1].message.ToolCalls) == 0 {
 		steps = steps[:n-1]
 	}
 	last := &steps[len(steps)-1]
 	if !last.metered && role == "assistant" && len(steps) == 1 {
-		if err := opencodeFinished(last, info, &notes); err != nil {
-			return err
-		}
+		c.finished(last, info)
 	}
-	provider, model := info.Peek("providerID"), info.Peek("modelID")
+	if o.Err() != nil {
+		return
+	}
 	if role == "assistant" {
-		var err error
-		if r, err = c.answeredBy(r, provider, model); err != nil {
-			return err
-		}
+		r = c.answeredBy(r, info.Peek("providerID"), info.Peek("modelID"))
 	}
 	info.Skip("id")
+	model := info.Peek("modelID")
 	o.Put("info", info.Remainder())
 	data := o.Remainder()
 	if summary && role == "assistant" {
 		text := last.message.Text()
 		r.Body = entry.Compaction{FirstKept: c.tailOf(), Messages: []chat.Message{summaryMessage(text)}, Summary: entry.Summary{Text: text, Data: data}}
-		if err := c.add(r); err != nil {
-			return err
+		c.add(r)
+		if c.first[id] = c.tip; last.usage != (chat.Usage{}) {
+			r.ID, r.Parent, r.Recorded, r.Body = "", c.tip, "usage", entry.Usage{Model: model, Usage: last.usage, Cost: last.cost}
+			c.add(r)
 		}
-		c.first[id] = c.tip
-		c.noteAll(line, notes)
-		if last.usage == (chat.Usage{}) {
-			return nil
-		}
-		used := Record{Line: line, Recorded: "usage", Entry: entry.Entry{Parent: c.tip, Time: r.Time}}
-		used.Body = entry.Usage{Model: model, Usage: last.usage, Cost: last.cost}
-		return c.add(used)
+		return
 	}
 	if compacts && len(last.message.Content) == 0 { // the user's message that asks for a summary
-		r.Body = entry.Custom{Name: "compaction", Data: clone(kept[0])}
+		r.Body = entry.Custom{Name: "compaction", Data: kept[0]}
 		c.first[""] = tail
-		return c.add(r)
+		c.add(r)
+		return
 	}
 	for i, step := range steps {
 		r.Usage, r.Cost = step.usage, step.cost
-		if err := c.say(r, step.message, data); err != nil {
-			return err
-		}
+		c.say(r, step.message, data)
 		if i == 0 {
 			c.first[id] = c.tip
 		}
 		r.ID, r.Usage, r.Cost, data = "", chat.Usage{}, 0, nil
 		r.Parent = c.tip
-		var err error
-		if r, err = c.sayAll(r, step.results); err != nil {
-			return err
-		}
+		r = c.sayAll(r, step.results)
 	}
-	c.noteAll(line, notes)
-	return c.keepAll(r, kept)
+	c.keepAll(r, kept)
 }
 
 // tailOf returns the first record that the compaction that was asked for last keeps, "" if it keeps none.
@@ -200,9 +172,9 @@ func (c *opencodeReader) tailOf() string {
 	return c.first[tail]
 }
 
-// opencodeThinking reads a thought. The signature is in the metadata of its provider. An item of OpenAI's responses API is
+// thinking reads a thought. The signature is in the metadata of its provider. An item of OpenAI's responses API is
 // one thought, with a part for each paragraph of its summary.
-func opencodeThinking(step *opencodeStep, p *wire.Object, notes *pending) {
+func (c *opencodeReader) thinking(step *opencodeStep, p *wire.Object) {
 	var metadata map[string]struct{ Signature, RedactedData, ReasoningEncryptedContent, ItemID string }
 	_ = json.Unmarshal(p.Look("metadata"), &metadata) // or it has none
 	t := chat.Thinking{Text: p.Text("text")}
@@ -223,57 +195,45 @@ func opencodeThinking(step *opencodeStep, p *wire.Object, notes *pending) {
 	if t.Signature+t.Encrypted != "" {
 		p.Skip("metadata")
 	}
-	appendThinking(&step.message, t, "parts.reasoning", notes)
+	c.thought(&step.message, t, "parts.reasoning")
 }
 
-// opencodeTool reads a call with its result.
-func opencodeTool(step *opencodeStep, p *wire.Object, notes *pending) error {
+// tool reads a call with its result, which is missing if it was interrupted.
+func (c *opencodeReader) tool(step *opencodeStep, p *wire.Object) {
 	call := chat.ToolCall{ID: p.Text("callID"), Name: p.Text("tool")}
 	state := p.Object("state")
-	if p.Err() != nil {
-		return p.Err()
-	}
 	call.Arguments = cmp.Or(state.Compact("input"), "{}")
 	step.message.ToolCalls = append(step.message.ToolCalls, call)
 	result := chat.Message{Role: chat.RoleTool, ToolCallID: call.ID}
-	switch status := state.Text("status"); status {
+	switch state.Text("status") {
 	case "completed":
-		appendText(&result, state.Text("output"), "parts.tool.output", notes)
+		c.text(&result, state.Text("output"), "parts.tool.output")
 		if state.Given("attachments") {
-			state.Each("attachments", func(file *wire.Object) error {
-				result.Content = append(result.Content, opencodeFile(file))
-				return file.Err()
-			})
+			parts(state, "attachments", func(file *wire.Object) { result.Content = append(result.Content, opencodeFile(file)) })
 		}
+		step.results = append(step.results, result)
 	case "error":
 		result.IsError = true
-		appendText(&result, state.Text("error"), "parts.tool.error", notes)
-	default: // pending or running: it was interrupted
-		notes.rest("parts.tool.state", state)
-		return state.Err()
+		c.text(&result, state.Text("error"), "parts.tool.error")
+		step.results = append(step.results, result)
 	}
-	step.results = append(step.results, result)
-	notes.rest("parts.tool.state", state)
-	return state.Err()
+	c.rest("parts.tool.state", state)
 }
 
 func opencodeFile(p *wire.Object) chat.Part {
 	mediaType, url := p.Text("mime"), p.Text("url")
-	if data, ok := dataURL(url, mediaType); ok {
+	if data, ok := strings.CutPrefix(url, "data:"+mediaType+";base64,"); ok {
 		return media(mediaType, data)
 	}
 	return chat.Image{URL: url, MediaType: mediaType}
 }
 
-// opencodeFinished reads the usage and cost of a step, or of an answer. Versions before 1.3 count thinking as output, too; then
+// opencodeUsage reads the usage and cost of a step, or of an answer. Versions before 1.3 count thinking as output, too; then
 // it is in the total once.
-func opencodeFinished(step *opencodeStep, p *wire.Object, notes *pending) error {
-	if !p.Is("tokens", wire.KindObject) {
-		return nil
-	}
+func (b *builder) opencodeUsage(p *wire.Object) (u chat.Usage, cost float64) {
 	t := p.Object("tokens")
 	reasoning, total := t.Count("reasoning"), t.Count("total")
-	u := chat.Usage{Input: t.Count("input"), Output: t.Count("output")}
+	u = chat.Usage{Input: t.Count("input"), Output: t.Count("output")}
 	if t.Is("cache", wire.KindObject) {
 		cache := t.Object("cache")
 		u.CacheRead, u.CacheWrite = cache.Count("read"), cache.Count("write")
@@ -282,7 +242,13 @@ func opencodeFinished(step *opencodeStep, p *wire.Object, notes *pending) error 
 	if total == u.Input+u.Output+reasoning || u.Output < reasoning {
 		u.Output += reasoning
 	}
-	step.usage, step.cost, step.metered = u, p.Amount("cost"), true
-	notes.rest("tokens", t)
-	return p.Err()
+	b.rest("tokens", t)
+	return u, p.Amount("cost")
+}
+
+// finished reads the usage of a step, if it is given.
+func (c *opencodeReader) finished(step *opencodeStep, p *wire.Object) {
+	if step.metered = p.Is("tokens", wire.KindObject); step.metered {
+		step.usage, step.cost = c.opencodeUsage(p)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
@@ -24,10 +23,11 @@ type openHandsEvent struct {
 }
 
 // earlier reads an event of the versions before the SDK.
-func (h *openHandsReader) earlier(r Record, id string, o *wire.Object, raw []byte, notes *pending) error {
+func (h *openHands) earlier(r Record, id string, o *wire.Object) {
 	var e openHandsEvent
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return err
+	if err := json.Unmarshal(o.Source(), &e); err != nil {
+		o.Fail(err)
+		return
 	}
 	arg := func(from map[string]json.RawMessage, name string) (text string) {
 		_ = json.Unmarshal(from[name], &text) // or it is not a text
@@ -44,31 +44,35 @@ func (h *openHandsReader) earlier(r Record, id string, o *wire.Object, raw []byt
 	m := chat.Message{Role: chat.RoleUser}
 	switch {
 	case e.Action == "system":
-		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
-		return h.add(r)
+		h.custom(r, "system", o)
+		return
 	case e.Action == "condensation":
-		return h.forgot(r, e.Args, raw)
+		h.forgot(r, e.Args, o)
+		return
 	case e.Action == "message" && (e.Source == "user" || e.ToolCallMetadata == nil):
 		if e.Source == "agent" {
 			m.Role = chat.RoleAssistant
 		}
-		appendText(&m, arg(e.Args, "content"), "args.content", notes)
+		h.text(&m, arg(e.Args, "content"), "args.content")
 		images(&m, e.Args)
 		delete(e.Args, "content")
 		delete(e.Args, "image_urls")
 		args, _ := json.Marshal(e.Args) // maps of JSON always encode
 		o.Put("args", args)
-		return h.say(r, m, o.Remainder())
+		h.say(r, m, o.Remainder())
+		return
 	case e.Action != "" && e.ToolCallMetadata != nil:
-		return h.answered(r, id, o, e, notes)
+		h.answered(r, id, o, e)
+		return
 	case e.Action != "" && e.Source == "agent" && openHandsTools[e.Action]:
 		m.Role = chat.RoleAssistant
-		appendText(&m, arg(e.Args, "thought"), "args.thought", notes)
+		h.text(&m, arg(e.Args, "thought"), "args.thought")
 		delete(e.Args, "thought")
 		arguments, _ := json.Marshal(e.Args) // maps of JSON always encode
 		m.ToolCalls = []chat.ToolCall{{ID: "call-" + id, Name: e.Action, Arguments: wire.Compacted(arguments)}}
 		o.Skip("args")
-		return h.call(r, id, "", m, o, notes)
+		h.call(r, id, "", m, o)
+		return
 	case e.Observation != "":
 		m = chat.Message{Role: chat.RoleTool, IsError: e.Observation == "error" || e.Observation == "user_rejected"}
 		if e.Cause != nil {
@@ -79,22 +83,23 @@ func (h *openHandsReader) earlier(r Record, id string, o *wire.Object, raw []byt
 		}
 		if _, answers := h.pairing.Add(m); !answers {
 			if e.ToolCallMetadata != nil {
-				notes.add(Unlinked, "tool_call_metadata")
+				h.note(Unlinked, "tool_call_metadata")
 			}
-			return h.keep(r, raw)
+			break
 		}
-		appendText(&m, e.Content, "content", notes)
+		h.text(&m, e.Content, "content")
 		images(&m, e.Extras)
 		if o.Given("tool_call_metadata") {
-			notes.add(Repeated, "tool_call_metadata")
+			h.note(Repeated, "tool_call_metadata")
 			o.Skip("tool_call_metadata")
 		}
 		o.Skip("content")
-		return h.say(r, m, o.Remainder())
+		h.say(r, m, o.Remainder())
+		return
 	case e.Source == "agent" && !openHandsAside[e.Action]:
-		notes.add(Unknown, "action."+e.Action)
+		h.note(Unknown, "action."+e.Action)
 	}
-	return h.keep(r, raw)
+	h.keep(r, o.Source())
 }
 
 // openHandsAside are the actions of an agent that are no part of what it says.
@@ -110,16 +115,16 @@ var openHandsTools = map[string]bool{
 }
 
 // forgot reads a condensation: the events from one to another, or those of a list, are forgotten.
-func (h *openHandsReader) forgot(r Record, args map[string]json.RawMessage, raw []byte) error {
+func (h *openHands) forgot(r Record, args map[string]json.RawMessage, o *wire.Object) {
 	var a struct {
 		IDs     []int `json:"forgotten_event_ids"`
 		From    *int  `json:"forgotten_events_start_id"`
 		To      *int  `json:"forgotten_events_end_id"`
-		Summary json.RawMessage
+		Summary any
 	}
 	data, _ := json.Marshal(args) // maps of JSON always encode
 	if err := json.Unmarshal(data, &a); err != nil {
-		return fmt.Errorf("args: %w", err)
+		o.Fail(fmt.Errorf("args: %w", err))
 	}
 	var ids []string
 	for _, id := range a.IDs {
@@ -128,45 +133,38 @@ func (h *openHandsReader) forgot(r Record, args map[string]json.RawMessage, raw 
 	if a.To != nil {
 		ids = append(ids, fmt.Sprint(*a.To))
 	}
-	whole, _ := wire.Parse(data)
-	return h.condensed(r, whole, raw, ids)
+	summary, _ := a.Summary.(string)
+	h.condensed(r, summary, o, ids)
 }
 
 // answered reads a call with the response that made it, which holds the whole answer.
-func (h *openHandsReader) answered(r Record, id string, o *wire.Object, e openHandsEvent, notes *pending) error {
+func (h *openHands) answered(r Record, id string, o *wire.Object, e openHandsEvent) {
 	m := chat.Message{Role: chat.RoleAssistant}
 	response, err := wire.Parse(e.ToolCallMetadata.ModelResponse)
 	if err != nil {
-		return fmt.Errorf("tool_call_metadata: model_response: %w", err)
+		o.Fail(fmt.Errorf("tool_call_metadata: model_response: %w", err))
+		return
 	}
 	c := chat.ToolCall{ID: e.ToolCallMetadata.ToolCallID, Name: e.ToolCallMetadata.FunctionName}
-	if r.Usage, err = chatUsage(response, notes); err != nil {
-		return err
-	}
-	response.Each("choices", func(choice *wire.Object) error {
+	r.Usage = h.chatUsage(response)
+	parts(response, "choices", func(choice *wire.Object) {
 		said := choice.Object("message")
-		if choice.Err() != nil {
-			return choice.Err()
-		}
 		if len(m.Content) > 0 {
-			return nil
+			return
 		}
-		if err := openHandsThoughts(&m, said, notes); err != nil {
-			return err
-		}
-		openHandsContent(&m, said, "content", notes)
+		h.thoughts(&m, said)
+		h.content(&m, said, "content")
 		if said.Is("tool_calls", wire.KindList) {
-			said.Each("tool_calls", func(call *wire.Object) error {
+			parts(said, "tool_calls", func(call *wire.Object) {
 				if call.Peek("id") == c.ID {
 					c.Arguments = call.Object("function").OptionalText("arguments")
 				}
-				return call.Err()
 			})
 		}
-		return said.Err()
 	})
 	if response.Err() != nil {
-		return fmt.Errorf("tool_call_metadata: model_response: %w", response.Err())
+		o.Fail(fmt.Errorf("tool_call_metadata: model_response: %w", response.Err()))
+		return
 	}
 	if c.Arguments == "" {
 		arguments, _ := json.Marshal(e.Args) // maps of JSON always encode
@@ -175,12 +173,9 @@ func (h *openHandsReader) answered(r Record, id string, o *wire.Object, e openHa
 	m.ToolCalls = []chat.ToolCall{c}
 	answer := response.Peek("id")
 	if h.get(h.answers[answer]) == nil || answer == "" {
-		if r, err = h.answeredBy(r, "", response.Peek("model")); err != nil {
-			return err
-		}
+		r = h.answeredBy(r, "", response.Peek("model"))
 	}
-	notes.add(Repeated, "tool_call_metadata")
-	o.Skip("tool_call_metadata")
-	o.Skip("args")
-	return h.call(r, id, answer, m, o, notes)
+	h.note(Repeated, "tool_call_metadata")
+	o.Skip("tool_call_metadata", "args")
+	h.call(r, id, answer, m, o)
 }

@@ -16,27 +16,27 @@ type ownReader struct {
 	begun bool
 }
 
-func (p *ownReader) line(number int, o *wire.Object, raw []byte) error {
+func (p *ownReader) line(o *wire.Object) {
+	raw := o.Source()
 	if !p.begun {
 		o.Count("version")
-		if _, err := entry.DecodeHeader(raw); o.Err() != nil || err != nil {
-			return cmp.Or(o.Err(), err)
+		if _, err := entry.DecodeHeader(raw); err != nil {
+			o.Fail(err)
 		}
 		p.rec.Header, p.begun = entry.Header{From: o.Text("id"), Time: o.Time("time"), Data: checksum.Cut(raw)}, true
-		return o.Err()
+		return
 	}
 	var e entry.Entry
 	if err := e.UnmarshalJSON(raw); err != nil {
-		return err
+		p.fail(err)
+	} else if e.Parent != "" && !p.has(e.Parent) {
+		p.fail(fmt.Errorf("its parent %q is missing", clip(e.Parent)))
 	}
-	if e.Parent != "" && !p.has(e.Parent) {
-		return fmt.Errorf("its parent %q is missing", clip(e.Parent))
-	}
-	return p.add(Record{Line: number, Recorded: string(e.Type()), Entry: e})
+	p.add(Record{Recorded: string(e.Type()), Entry: e})
 }
 
 // finish gives each answer the usage that an entry of its own records.
-func (p *ownReader) finish() error {
+func (p *ownReader) finish() {
 	p.rec.Leaf = p.tip
 	for _, r := range p.rec.Records {
 		if u, is := r.Body.(entry.Usage); is {
@@ -45,5 +45,4 @@ func (p *ownReader) finish() error {
 			}
 		}
 	}
-	return nil
 }

@@ -37,76 +37,54 @@ func (p *piReader) link(o *wire.Object) (id, parent string) {
 	return o.Peek("id"), o.Peek("parentId")
 }
 
-func (p *piReader) line(number int, o *wire.Object, raw []byte) error {
-	typ := o.Text("type")
-	switch {
-	case o.Err() != nil:
-		return o.Err()
+func (p *piReader) line(o *wire.Object) {
+	r := Record{Recorded: o.Text("type")}
+	switch typ := r.Recorded; {
 	case typ == piTitle && !p.begun:
-		return p.add(Record{
-			Line: number, Recorded: typ, Aside: true, Entry: entry.Entry{Body: entry.Custom{Name: typ, Data: clone(raw)}},
-		})
+		p.keep(r, o.Source())
+		return
 	case typ == piSession && p.begun:
-		return errors.New("a second session begins")
+		o.Fail(errors.New("a second session begins"))
+		return
 	case typ == piSession:
-		id := o.Text("id")
-		if o.Err() != nil {
-			return o.Err()
-		}
-		p.rec.Header = entry.Header{From: id, Time: o.Time("timestamp"), Data: clone(raw)}
-		p.order, p.begun = append(p.order, ""), true
+		header := entry.Header{From: o.Text("id"), Time: o.Time("timestamp"), Data: o.Source()}
 		if version := o.Count("version"); version > piVersion {
-			p.note(number, Later, fmt.Sprint("version ", version))
+			p.note(Later, fmt.Sprint("version ", version))
 		}
-		return o.Err()
+		if o.Err() == nil {
+			p.rec.Header, p.order, p.begun = header, append(p.order, ""), true
+		}
+		return
 	case !p.begun:
-		return fmt.Errorf(`expected the header, found a line of type %q`, clip(typ))
+		o.Fail(fmt.Errorf("expected the header, found a line of type %q", clip(typ)))
+		return
 	}
-	r := Record{Line: number, Recorded: typ}
 	r.ID, r.Parent = o.OptionalText("id"), p.tip
 	if p.has(r.ID) {
-		p.note(number, Repeated, "id")
-		r.ID, r.Aside, r.Body = "", true, entry.Custom{Name: typ, Data: clone(raw)}
-		return p.add(r)
+		p.note(Repeated, "id")
+		p.keep(r, o.Source())
+		return
 	}
-	var notes pending
-	linked := r.ID != ""
-	if parent := o.OptionalText("parentId"); linked {
+	if parent := o.OptionalText("parentId"); r.ID != "" {
 		// Pi leaves labels out when it copies a session, but does not fix the parents of the lines after them.
-		if parent != "" && !p.has(parent) {
-			notes.add(Unlinked, "parentId")
-		} else {
-			r.Parent = parent
-		}
+		r.Parent = p.follows(parent, p.tip, "parentId")
 	}
 	r.Time = o.Time("timestamp")
-	if o.Err() != nil {
-		return o.Err()
+	if p.entry(&r, o); o.Err() != nil {
+		return
 	}
-	if err := p.entry(&r, o, raw, &notes); err != nil {
-		return err
-	}
-	if err := p.add(r); err != nil {
-		return err
-	}
+	p.add(r)
 	p.order = append(p.order, p.tip)
-	p.noteAll(number, notes)
-	return nil
+	p.after[p.tip] = p.tip
 }
 
 // entry reads the content of an entry. Fields without an equivalent go into its data, or else the whole line does.
-func (p *piReader) entry(r *Record, o *wire.Object, raw []byte, notes *pending) error {
+func (p *piReader) entry(r *Record, o *wire.Object) {
 	switch r.Recorded {
 	case "message":
-		m := o.Object("message")
-		if o.Err() != nil {
-			return o.Err()
-		}
-		if err := p.message(r, o, m, raw, notes); err != nil {
-			return fmt.Errorf("message: %w", err)
-		}
+		p.piMessage(r, o, o.Object("message"))
 	case "compaction":
-		return p.compaction(r, o, notes)
+		r.Body = p.compaction(o)
 	case "branch_summary":
 		b := entry.BranchSummary{From: o.OptionalText("fromId"), Summary: piSummary(o)}
 		if len(b.Files.Read)+len(b.Files.Modified) > 0 { // they are shown behind the text
@@ -116,15 +94,13 @@ func (p *piReader) entry(r *Record, o *wire.Object, raw []byte, notes *pending) 
 		r.Body = b
 	case "custom_message":
 		m := chat.Message{Role: chat.RoleUser}
-		if err := piContent(&m, o, notes); err != nil {
-			return err
-		}
+		p.piContent(&m, o)
 		r.Body = entry.CustomMessage{Name: o.OptionalText("customType"), Content: m.Content, Data: o.Remainder()}
 	case "custom":
-		r.Body = entry.Custom{Name: o.OptionalText("customType"), Data: clone(raw)}
+		r.Body = entry.Custom{Name: o.OptionalText("customType"), Data: o.Source()}
 	case "label":
 		r.Body = entry.Label{Target: o.OptionalText("targetId"), Text: o.OptionalText("label")}
-		notes.rest("label", o)
+		p.rest("label", o)
 	case "model_change":
 		b := entry.ModelChange{Provider: o.OptionalText("provider"), Model: o.OptionalText("modelId")}
 		if b.Model == "" { // oh-my-pi writes both in one field
@@ -133,27 +109,23 @@ func (p *piReader) entry(r *Record, o *wire.Object, raw []byte, notes *pending) 
 			}
 		}
 		r.Body = b
-		notes.rest("model_change", o)
+		p.rest("model_change", o)
 	case "thinking_level_change":
 		r.Body = entry.ThinkingChange{Level: o.OptionalText("thinkingLevel")}
-		notes.rest("thinking_level_change", o)
+		p.rest("thinking_level_change", o)
 	case "model_usage":
-		usage, cost, err := piUsage.read(o, notes)
-		if err != nil {
-			return err
-		}
+		usage, cost := p.piUsage(o)
 		r.Body = entry.Usage{Model: o.OptionalText("model"), Usage: usage, Cost: cost}
-		notes.rest("model_usage", o)
-	case "session_info":
-		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
+		p.rest("model_usage", o)
 	default:
-		notes.add(Unknown, r.Recorded)
-		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
+		if r.Recorded != "session_info" {
+			p.note(Unknown, r.Recorded)
+		}
+		r.Body = entry.Custom{Name: r.Recorded, Data: o.Source()}
 	}
-	return o.Err()
 }
 
-func (p *piReader) compaction(r *Record, o *wire.Object, notes *pending) error {
+func (p *piReader) compaction(o *wire.Object) entry.Compaction {
 	c := entry.Compaction{
 		FirstKept: o.OptionalText("firstKeptEntryId"), TokensBefore: o.Count("tokensBefore"), TokensAfter: o.Count("tokensAfter"),
 		Mode: o.OptionalText("method"), Title: o.OptionalText("shortSummary"), Summary: piSummary(o),
@@ -162,13 +134,9 @@ func (p *piReader) compaction(r *Record, o *wire.Object, notes *pending) error {
 	if i := o.Count("firstKeptEntryIndex"); i > 0 && i < len(p.order) {
 		c.FirstKept = p.order[i]
 	}
-	if c.FirstKept != "" && !p.has(c.FirstKept) {
-		notes.add(Unlinked, "firstKeptEntryId")
-		c.FirstKept = ""
-	}
+	c.FirstKept = p.follows(c.FirstKept, "", "firstKeptEntryId")
 	c.Data = o.Remainder()
-	r.Body = c
-	return o.Err()
+	return c
 }
 
 // fileLists matches the lists of files that pi puts at the end of a summary.

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,22 +10,17 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
-// message reads a message by its role; entry is the object that contains it. If the role is unknown, the line is kept
+// piMessage reads a message by its role; e is the line that contains it. If the role is unknown, the line is kept
 // as it is.
-func (p *piReader) message(r *Record, e, o *wire.Object, raw []byte, notes *pending) error {
+func (b *builder) piMessage(r *Record, e, o *wire.Object) {
 	role := o.Text("role")
-	if o.Err() != nil {
-		return o.Err()
-	}
 	if r.Time.IsZero() {
 		r.Time = o.Time("timestamp")
 	}
-	body, err := p.body(role, r, o, raw, notes)
-	if err == nil {
-		err = o.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", role, err)
+	body := b.piBody(role, r, o)
+	if body == nil {
+		r.Body = entry.Custom{Name: role, Data: e.Source()}
+		return
 	}
 	e.Put("message", o.Remainder())
 	data := e.Remainder()
@@ -40,48 +34,41 @@ func (p *piReader) message(r *Record, e, o *wire.Object, raw []byte, notes *pend
 	case entry.CustomMessage:
 		b.Data = data
 		r.Body = b
-	default:
-		r.Body = body
 	}
-	return nil
 }
 
-func (p *piReader) body(role string, r *Record, o *wire.Object, raw []byte, notes *pending) (entry.Body, error) {
-	var m chat.Message
-	var err error
+// piBody reads a message of a role, nil if the line is to be kept as it is.
+func (b *builder) piBody(role string, r *Record, o *wire.Object) entry.Body {
+	m := chat.Message{Role: chat.RoleUser}
 	switch role {
 	case "user":
-		m.Role = chat.RoleUser
-		err = piContent(&m, o, notes)
+		b.piContent(&m, o)
 	case "assistant":
 		m.Role = chat.RoleAssistant
-		if err = piContent(&m, o, notes); err == nil {
-			signThinking(&m, o)
-			m.Origin = chat.Origin{Provider: providers[o.Peek("api")], Model: o.Peek("model")}
-			r.Usage, r.Cost, err = piUsage.read(o, notes)
-		}
+		b.piContent(&m, o)
+		signThinking(&m, o)
+		m.Origin = chat.Origin{Provider: providers[o.Peek("api")], Model: o.Peek("model")}
+		r.Usage, r.Cost = b.piUsage(o)
 	case "toolResult":
 		m.Role, m.ToolCallID, m.IsError = chat.RoleTool, o.Text("toolCallId"), o.Flag("isError")
-		err = piContent(&m, o, notes)
+		b.piContent(&m, o)
 	case "bashExecution", "pythonExecution":
-		return piShell(role, o), nil
+		return piShell(role, o)
 	case "custom", "hookMessage":
-		m.Role = chat.RoleUser
-		err = piContent(&m, o, notes)
-		return entry.CustomMessage{Name: o.OptionalText("customType"), Content: m.Content}, err
+		b.piContent(&m, o)
+		return entry.CustomMessage{Name: o.OptionalText("customType"), Content: m.Content}
 	case "fileMention":
-		m.Role = chat.RoleUser
-		err = piFiles(&m, o)
-		return entry.CustomMessage{Name: role, Content: m.Content}, err
+		piFiles(&m, o)
+		return entry.CustomMessage{Name: role, Content: m.Content}
 	case "branchSummary", "compactionSummary":
-		return entry.CustomMessage{Name: role, Content: summaryMessage(o.Text("summary")).Content}, o.Err()
+		return entry.CustomMessage{Name: role, Content: summaryMessage(o.Text("summary")).Content}
 	case "developer": // the prompt renders the developer's words anew
-		return entry.Custom{Name: role, Data: clone(raw)}, nil
+		return nil
 	default:
-		notes.add(Unknown, "message."+role)
-		return entry.Custom{Name: role, Data: clone(raw)}, nil
+		b.note(Unknown, "message."+role)
+		return nil
 	}
-	return entry.Message{Message: m}, err
+	return entry.Message{Message: m}
 }
 
 // piShell reads a command, or Python, that the user ran.
@@ -102,8 +89,8 @@ func piShell(role string, o *wire.Object) entry.Shell {
 }
 
 // piFiles reads the files that a user mentioned, each as a text with its name, or as an image.
-func piFiles(m *chat.Message, o *wire.Object) error {
-	o.Each("files", func(file *wire.Object) error {
+func piFiles(m *chat.Message, o *wire.Object) {
+	parts(o, "files", func(file *wire.Object) {
 		path := file.Text("path")
 		if content := file.OptionalText("content"); content != "" {
 			m.Content = append(m.Content, chat.Text(fmt.Sprintf("<file path=%q>\n%s\n</file>", path, content)))
@@ -111,63 +98,54 @@ func piFiles(m *chat.Message, o *wire.Object) error {
 			m.Content = append(m.Content, chat.Text(fmt.Sprintf("<file path=%q/>", path)))
 		}
 		if file.Given("image") {
-			image := file.Object("image")
-			m.Content = append(m.Content, piImage(image))
+			m.Content = append(m.Content, piImage(file.Object("image")))
 		}
-		return file.Err()
 	})
-	return o.Err()
 }
 
 // piContent reads the content of a message: a text or a list of parts and, in some roles, tool calls.
-func piContent(m *chat.Message, o *wire.Object, notes *pending) error {
-	if (m.Role == chat.RoleUser || m.Role == chat.RoleSystem) && o.Is("content", wire.KindText) {
-		if text := o.Text("content"); text != "" {
-			m.Content = chat.Parts{chat.Text(text)}
-		} else {
-			notes.add(Empty, "content")
-		}
-		return o.Err()
+func (b *builder) piContent(m *chat.Message, o *wire.Object) {
+	if m.Role == chat.RoleUser && o.Is("content", wire.KindText) {
+		b.text(m, o.Text("content"), "content")
+		return
 	}
-	o.Each("content", func(part *wire.Object) error { return piPart(m, part, part.Source(), notes) })
-	return o.Err()
+	parts(o, "content", func(p *wire.Object) {
+		typ, assistant := p.Text("type"), m.Role == chat.RoleAssistant
+		switch {
+		case typ == "text":
+			b.text(m, p.Text("text"), "content.text")
+		case typ == "image":
+			m.Content = append(m.Content, piImage(p))
+		case typ == "thinking" && assistant:
+			b.thought(m, piThinking(p), "content.thinking")
+		case typ == "redactedThinking" && assistant:
+			b.thought(m, chat.Thinking{Encrypted: p.Text("data")}, "content.redactedThinking")
+		case typ == "toolCall" && assistant:
+			m.ToolCalls = append(m.ToolCalls, piToolCall(p))
+		case typ == "toolCall", typ == "thinking":
+			p.Fail(fmt.Errorf("type %q in a message of role %s", typ, m.Role))
+		default: // specific to a provider, such as a search that it ran itself
+			m.Content = append(m.Content, chat.Opaque{Value: p.Source()})
+			return
+		}
+		b.rest("content."+typ, p)
+	})
 }
 
-func piPart(m *chat.Message, o *wire.Object, raw json.RawMessage, notes *pending) error {
-	typ := o.Text("type")
-	assistant := m.Role == chat.RoleAssistant
-	var part chat.Part
-	switch {
-	case o.Err() != nil:
-		return o.Err()
-	case typ == "text":
-		part = chat.Text(o.Text("text"))
-	case typ == "image":
-		part = piImage(o)
-	case typ == "thinking" && assistant:
-		part = piThinking(o)
-	case typ == "redactedThinking" && assistant:
-		part = chat.Thinking{Encrypted: o.Text("data")}
-	case typ == "toolCall" && assistant:
-		m.ToolCalls = append(m.ToolCalls, piToolCall(o))
-	case (typ == "toolCall" || typ == "thinking") && !assistant:
-		return fmt.Errorf("type %q in a message of role %s", typ, m.Role)
-	default: // specific to a provider, such as a search that it ran itself
-		m.Content = append(m.Content, chat.Opaque{Value: raw})
-		return nil
+// piUsage reads the field "usage", if present, and the cost.
+func (b *builder) piUsage(o *wire.Object) (usage chat.Usage, cost float64) {
+	if !o.Given("usage") {
+		return usage, cost
 	}
-	if o.Err() != nil {
-		return o.Err()
+	u := o.Object("usage")
+	usage = piUsage.read(u)
+	if u.Is("cost", wire.KindObject) {
+		costs := u.Object("cost")
+		cost = costs.Amount("total")
+		b.rest("usage.cost", costs)
 	}
-	switch part {
-	case nil:
-	case chat.Text(""), chat.Thinking{}:
-		notes.add(Empty, "content."+typ)
-	default:
-		m.Content = append(m.Content, part)
-	}
-	notes.rest("content."+typ, o)
-	return nil
+	b.rest("usage", u)
+	return usage, cost
 }
 
 // piImage reads an image. Oh-my-pi may store the data in a separate file and refer to it as blob:….
@@ -181,7 +159,7 @@ func piImage(o *wire.Object) chat.Part {
 
 // piThinking reads a thought. The text of a redacted one is only a note by pi, and the signature is what the provider
 // sent instead.
-func piThinking(o *wire.Object) chat.Part {
+func piThinking(o *wire.Object) chat.Thinking {
 	text, signature := o.Text("thinking"), o.OptionalText("thinkingSignature")
 	if o.Flag("redacted") {
 		return chat.Thinking{Encrypted: signature}

@@ -8,6 +8,39 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 )
 
+// Format names the program that wrote a recording.
+type Format string
+
+// The formats that [Read] knows. The package's documentation says what is read of each.
+const (
+	// FormatPi is a session of the pi coding agent or of oh-my-pi.
+	FormatPi Format = "pi"
+	// FormatClaudeCode is a session of Claude Code.
+	FormatClaudeCode Format = "claude-code"
+	// FormatCodex is a rollout of the Codex CLI.
+	FormatCodex Format = "codex"
+	// FormatOpenAI is a list of messages as OpenAI's chat completions take it.
+	FormatOpenAI Format = "openai-chat"
+	// FormatAnthropic is a list of messages as Anthropic's messages API takes it.
+	FormatAnthropic Format = "anthropic-messages"
+	// FormatGemini is a chat of Gemini CLI.
+	FormatGemini Format = "gemini-cli"
+	// FormatSWEAgent is a trajectory of SWE-agent.
+	FormatSWEAgent Format = "swe-agent"
+	// FormatMiniSWEAgent is a trajectory of mini-swe-agent.
+	FormatMiniSWEAgent Format = "mini-swe-agent"
+	// FormatOpenHands is a list of events of OpenHands.
+	FormatOpenHands Format = "openhands"
+	// FormatCopilot is a session of the GitHub Copilot CLI.
+	FormatCopilot Format = "copilot-cli"
+	// FormatOpencode is an export of opencode.
+	FormatOpencode Format = "opencode"
+	// FormatGoose is an export or an earlier session of goose.
+	FormatGoose Format = "goose"
+	// FormatPromptree is a session of package history.
+	FormatPromptree Format = "promptree"
+)
+
 // Recording is a recorded session: a tree of records in the order in which they were recorded.
 type Recording struct {
 	// Format that was detected.
@@ -46,11 +79,6 @@ type Record struct {
 	Sidechain bool
 	// Aside reports that it is not part of the tree: it was noted after its parent, and nothing follows it.
 	Aside bool
-}
-
-// summaryMessage returns a summary as a user's message, delimited so that it is not taken for the user's words.
-func summaryMessage(summary string) chat.Message {
-	return chat.UserMessage("<summary>\n" + summary + "\n</summary>")
 }
 
 // NoteKind is the reason for a note.

@@ -63,8 +63,8 @@ func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
 		{"Claude Code: a result from the assistant", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"a"}]}}`, 2, `content: part 0: type "tool_result" in a message of role assistant`},
 		{"Claude Code: a call without a name", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}}`, 2, "part 0: name is missing"},
 		{"Claude Code: a count is not a number", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[],"usage":{"input_tokens":"many"}}}`, 2, "usage: input_tokens: expected a number, found a text"},
-		{"Codex: arguments are not a text", codex + `{"type":"response_item","payload":{"type":"function_call","name":"a","arguments":{},"call_id":"b"}}`, 2, "function_call: arguments: expected a text, found an object"},
-		{"Codex: an output is a number", codex + `{"type":"response_item","payload":{"type":"function_call_output","call_id":"b","output":7}}`, 2, "function_call_output: output: expected a list, found a number"},
+		{"Codex: arguments are not a text", codex + `{"type":"response_item","payload":{"type":"function_call","name":"a","arguments":{},"call_id":"b"}}`, 2, "payload: arguments: expected a text, found an object"},
+		{"Codex: an output is a number", codex + `{"type":"response_item","payload":{"type":"function_call_output","call_id":"b","output":7}}`, 2, "payload: output: expected a list, found a number"},
 		{"OpenAI: a result without the id of its call", `{"role":"tool","content":"a"}`, 1, "tool_call_id is missing"},
 		{"OpenAI: neither message nor request", `{"role":"user","content":"a"}` + "\n{}", 2, "role is missing"},
 		{"a document: a message of a list", "[\n  {\"role\": \"user\",\n   \"content\": \"a\"},\n\n  {\"role\": \"tool\"}\n]", 5, "tool_call_id is missing"},
@@ -201,7 +201,7 @@ func TestUnreadableLinesAreSkippedOnlyOnRequest(t *testing.T) {
 	assert.Equal(t, []importer.Note{
 		{Line: 3, Count: 1, Kind: importer.Unreadable, What: "byte 66: unexpected end of JSON input"},
 		{Line: 4, Count: 1, Kind: importer.Unlinked, What: "parentId"},
-		{Line: 5, Count: 1, Kind: importer.Unreadable, What: "message: user: content: expected a list, found a number"},
+		{Line: 5, Count: 1, Kind: importer.Unreadable, What: "message: content: expected a list, found a number"},
 	}, got.Notes)
 
 	_, err = importer.Options{SkipUnreadable: true}.Read(strings.NewReader("{\n" + give))

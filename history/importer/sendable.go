@@ -9,15 +9,15 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// check notes each place at which a request of the recorded conversation could not be sent as the session shows it: the
+// unsendable returns a note for each place at which a request of the recorded conversation could not be sent as the session shows it: the
 // messages before each answer that somebody asked for, by the rules that every provider shares. It is one pass over the path:
-// what precedes an answer stays as it is.
-func (a *appender) check(ctx context.Context) error {
+// what precedes an answer stays as it is. lineOf holds the lines of the entries to look at.
+func unsendable(ctx context.Context, s *history.Session, lineOf map[string]int) (notes []Note, _ error) {
 	var sent []chat.Message
 	var from []string // the entry of each message
 	note := func(id, what string) {
-		if line, ok := a.lineOf[id]; ok {
-			a.notes = append(a.notes, Note{Line: line, Count: 1, Kind: Unsendable, What: what})
+		if line, ok := lineOf[id]; ok {
+			notes = append(notes, Note{Line: line, Count: 1, Kind: Unsendable, What: what})
 		}
 	}
 	add := func(id string, messages ...chat.Message) {
@@ -25,9 +25,9 @@ func (a *appender) check(ctx context.Context) error {
 			sent, from = append(sent, m), append(from, id)
 		}
 	}
-	for turn, err := range history.Turns(a.session.PathTo(ctx, a.session.Leaf())) {
+	for turn, err := range history.Turns(s.PathTo(ctx, s.Leaf())) {
 		if err != nil {
-			return fmt.Errorf("importer: %w", err)
+			return notes, fmt.Errorf("importer: %w", err)
 		}
 		if m, says := turn.Message(); says {
 			add(turn.Start.ID, m)
@@ -46,5 +46,5 @@ func (a *appender) check(ctx context.Context) error {
 			note(from[v.Index], fmt.Sprintf("%s: %s", v.Rule, v.Detail))
 		}
 	}
-	return nil
+	return notes, nil
 }

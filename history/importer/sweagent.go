@@ -15,32 +15,30 @@ import (
 // document each, whose messages are OpenAI's with additions: the list history, or messages. What else is in the document is
 // in one [entry.Custom] before them, with the totals of usage. SWE-agent records neither times nor usage of answers.
 type sweReader struct {
-	*chatReader
+	*builder
 	list  string
 	calls map[string]bool
 }
 
-func (s *sweReader) line(number int, o *wire.Object, _ []byte) error {
+func (s *sweReader) line(o *wire.Object) {
 	list := o.Field(s.list, wire.KindList)
-	r := Record{Line: number, Recorded: "trajectory"}
+	r := Record{Recorded: "trajectory"}
 	model := sweModel(o)
 	if format := o.Peek("trajectory_format"); format != "" && format != "mini-swe-agent-1" && format != "mini-swe-agent-1.1" {
-		s.note(number, Later, clip(format))
+		s.note(Later, clip(format))
 	}
 	if s.list == "history" && o.Given("trajectory") { // the same steps, with what each model was asked
 		o.Skip("trajectory")
-		s.note(number, Repeated, "trajectory")
+		s.note(Repeated, "trajectory")
 	}
 	if data := o.Remainder(); data != nil {
 		r.Body = entry.Custom{Name: r.Recorded, Data: data}
-		if err := s.add(r); err != nil {
-			return err
-		}
+		s.add(r)
 	}
-	if _, err := s.answeredBy(Record{Line: number, Entry: entry.Entry{Parent: s.tip}}, "", model); err != nil {
-		return err
+	s.answeredBy(Record{Entry: entry.Entry{Parent: s.tip}}, "", model)
+	if list != nil {
+		s.each(list, s.list, s.skip, s.message)
 	}
-	return s.each(list, number, s.list, s.skip, s.message)
 }
 
 // sweModel returns the name of the model in the configuration of a trajectory.
@@ -58,54 +56,51 @@ func sweModel(o *wire.Object) string {
 	return info.Config.Model.Model_name + config.Agent.Model.Name
 }
 
-func (s *sweReader) message(line int, o *wire.Object, raw json.RawMessage) error {
-	r := Record{Line: line, Recorded: o.Peek("role"), Entry: entry.Entry{Parent: s.tip}}
-	var notes pending
-	r, err := s.extra(r, o, &notes)
-	if err != nil {
-		return err
-	}
-	defer func() { s.noteAll(line, notes) }()
+func (s *sweReader) message(o *wire.Object) {
+	r := s.extra(Record{Recorded: o.Peek("role"), Entry: entry.Entry{Parent: s.tip}}, o)
 	switch {
 	case o.Peek("object") == "response": // of the responses API
-		return s.response(r, o, &notes)
+		s.response(r, o)
+		return
 	case o.Peek("type") == "function_call_output":
-		return s.item(r, o, &notes)
+		r.Recorded = o.Peek("type")
+		extra := o.Raw("extra")
+		s.say(r, s.readItem(r.Recorded, o), extra)
+		return
 	case r.Recorded == "exit": // how the run ended
-		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
-		return s.add(r)
+		s.custom(r, r.Recorded, o)
+		return
 	case r.Recorded == "tool" && o.Is("tool_call_ids", wire.KindList):
 		var ids []string
 		if json.Unmarshal(o.Look("tool_call_ids"), &ids) != nil || len(ids) != 1 {
-			return fmt.Errorf("tool_call_ids: expected one id, found %s", clip(string(o.Look("tool_call_ids"))))
+			o.Fail(fmt.Errorf("tool_call_ids: expected one id, found %s", clip(string(o.Look("tool_call_ids")))))
+			return
 		}
 		o.Skip("tool_call_ids")
-		id, _ := json.Marshal(ids[0]) // strings always encode
-		o.Put("tool_call_id", id)
-		if !s.calls[ids[0]] {
-			notes.add(Unlinked, "tool_call_ids")
-			o.Skip("tool_call_id")
-			o.Put("role", json.RawMessage(`"user"`))
+		if s.calls[ids[0]] {
+			o.PutText("tool_call_id", ids[0])
+		} else {
+			s.note(Unlinked, "tool_call_ids")
+			o.PutText("role", "user")
 		}
 	}
 	if o.Is("tool_calls", wire.KindText) { // version 1.0 wrote some as Python does
-		notes.add(NoPlace, "tool_calls")
+		s.note(NoPlace, "tool_calls")
 		o.Skip("tool_calls")
 	}
 	if o.Is("tool_calls", wire.KindList) {
 		calls, err := textArguments(o.Look("tool_calls"))
 		if err != nil {
-			return fmt.Errorf("tool_calls: %w", err)
+			o.Fail(fmt.Errorf("tool_calls: %w", err))
 		}
 		o.Put("tool_calls", calls)
 	}
-	if err := s.openAI(r, o, raw, &notes); err != nil {
-		return err
+	if s.openAI(r, o); o.Err() != nil {
+		return
 	}
 	for _, c := range s.get(s.tip).Message().ToolCalls {
 		s.calls[c.ID] = true
 	}
-	return nil
 }
 
 // textArguments returns calls whose arguments are texts, as the API has them; SWE-agent may write an object.
@@ -125,60 +120,35 @@ func textArguments(calls json.RawMessage) (json.RawMessage, error) {
 }
 
 // extra reads the field of that name, in which mini-swe-agent has the time, the cost and the provider's response.
-func (s *sweReader) extra(r Record, o *wire.Object, notes *pending) (Record, error) {
+func (s *sweReader) extra(r Record, o *wire.Object) Record {
 	r.Time = o.Time("timestamp") // of version 1
 	if !o.Is("extra", wire.KindObject) {
-		return r, nil
+		return r
 	}
 	e := o.Object("extra")
 	if r.Cost = e.Amount("cost"); r.Time.IsZero() {
 		r.Time = e.Time("timestamp")
 	}
-	if e.Err() == nil && e.Is("response", wire.KindObject) {
+	if e.Is("response", wire.KindObject) {
 		response := e.Object("response")
-		var err error
-		if r.Usage, err = chatUsage(response, notes); err != nil {
-			return r, err
-		}
-		if r, err = s.answeredBy(r, "", response.Peek("model")); err != nil {
-			return r, err
-		}
-		notes.add(Repeated, "extra.response")
+		r.Usage = s.chatUsage(response)
+		r = s.answeredBy(r, "", response.Peek("model"))
+		s.note(Repeated, "extra.response")
 	}
 	o.Put("extra", e.Remainder())
-	return r, o.Err()
+	return r
 }
 
 // response reads an answer of OpenAI's responses API.
-func (s *sweReader) response(r Record, o *wire.Object, notes *pending) error {
+func (s *sweReader) response(r Record, o *wire.Object) {
 	if r.Usage == (chat.Usage{}) {
-		var err error
-		if r.Usage, err = chatUsage(o, notes); err != nil {
-			return err
-		}
+		r.Usage = s.chatUsage(o)
 	}
-	r, err := s.answeredBy(r, "", o.Peek("model"))
-	if err != nil {
-		return err
-	}
+	r = s.answeredBy(r, "", o.Peek("model"))
 	r.Recorded = "response"
 	a := items.Answer{Message: chat.Message{Role: chat.RoleAssistant}}
-	o.Each("output", func(item *wire.Object) error { return addItem(&a, item.Peek("type"), item, notes) })
-	if o.Err() != nil {
-		return o.Err()
-	}
-	return s.say(r, a.Message, o.Remainder())
-}
-
-// item reads a result of OpenAI's responses API.
-func (s *sweReader) item(r Record, o *wire.Object, notes *pending) error {
-	r.Recorded = o.Peek("type")
-	extra := o.Raw("extra")
-	m, err := readItem(r.Recorded, o, notes)
-	if err != nil {
-		return err
-	}
-	return s.say(r, m, extra)
+	parts(o, "output", func(item *wire.Object) { s.addItem(&a, item.Peek("type"), item) })
+	s.say(r, a.Message, o.Remainder())
 }
 
 // isSWE reports whether an object is a trajectory of SWE-agent.

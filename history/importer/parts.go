@@ -1,0 +1,92 @@
+package importer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/messages"
+)
+
+// text adds a text to a message unless it is empty.
+func (b *builder) text(m *chat.Message, text, what string) {
+	if text == "" {
+		b.note(Empty, what)
+		return
+	}
+	m.Content = append(m.Content, chat.Text(text))
+}
+
+// thought adds a thought to a message unless it holds nothing.
+func (b *builder) thought(m *chat.Message, t chat.Thinking, what string) {
+	if t == (chat.Thinking{}) {
+		b.note(Empty, what)
+		return
+	}
+	m.Content = append(m.Content, t)
+}
+
+// media returns an image, or a document of any other type, from its data in base64.
+func media(mediaType, data string) chat.Part {
+	if strings.HasPrefix(mediaType, "image/") {
+		return chat.Image{URL: "data:" + mediaType + ";base64," + data}
+	}
+	return chat.Document{MediaType: mediaType, Data: data}
+}
+
+// mediaOf returns an image or a document from the fields that the protocol of tools' servers (MCP) names.
+func mediaOf(o *wire.Object) chat.Part { return media(o.Text("mimeType"), o.Text("data")) }
+
+// inputJSON returns a text as a JSON argument.
+func inputJSON(text string) string {
+	input, _ := plainjson.Marshal(map[string]string{"input": text}) // strings always encode
+	return string(input)
+}
+
+// summaryMessage returns a summary as a user's message, delimited so that it is not taken for the user's words.
+func summaryMessage(summary string) chat.Message {
+	return chat.UserMessage("<summary>\n" + summary + "\n</summary>")
+}
+
+// parts calls f for each object of a required list.
+func parts(o *wire.Object, field string, f func(p *wire.Object)) {
+	o.Each(field, func(p *wire.Object) error {
+		f(p)
+		return nil
+	})
+}
+
+// blocks reads the content of a message of Anthropic's messages API.
+func (b *builder) blocks(role chat.Role, o *wire.Object) *messages.Decoder {
+	d := &messages.Decoder{Role: role}
+	if err := d.Content(o); err != nil {
+		o.Fail(err)
+	} else if d.Malformed != nil {
+		o.Fail(d.Malformed)
+	}
+	b.left(d.Left)
+	if len(d.After) > 0 {
+		b.note(NoPlace, "content.tool_use.cache_control")
+	}
+	return d
+}
+
+// thinkingBlocks reads the field of that name, in which LiteLLM has Anthropic's blocks, and reports whether it holds any. The
+// text of reasoning_content repeats them.
+func (b *builder) thinkingBlocks(m *chat.Message, o *wire.Object) bool {
+	list := o.Raw("thinking_blocks")
+	if list == nil || wire.KindOf(list) != wire.KindList || wire.Compacted(list) == "[]" {
+		return false
+	}
+	blocks := wire.Of("content", list)
+	m.Content = append(m.Content, b.blocks(chat.RoleAssistant, blocks).Message.Content...)
+	if blocks.Err() != nil {
+		o.Fail(fmt.Errorf("thinking_blocks: %w", blocks.Err()))
+	}
+	if o.Raw("reasoning_content") != nil {
+		b.note(Repeated, "reasoning_content")
+	}
+	return true
+}
