@@ -185,7 +185,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 	var out printer = lines{json.NewEncoder(stdout)}
 	if !o.json {
 		t := table{stdout}
-		t.head("The model is scripted and the summaries are offline digests; the results of the tools are real.")
+		t.head("The model is scripted, the summaries are offline digests; the tools are real.")
 		out = t
 	}
 	sum := totals{Transcript: session.Path(), Model: o.model, SummaryModel: o.summaryModel}

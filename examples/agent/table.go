@@ -44,9 +44,10 @@ func (t *totals) add(r folderagent.Round) {
 // table prints for people.
 type table struct{ w io.Writer }
 
+// The widths of two columns, so that a row fits in 80.
 const (
-	barWidth = 24
-	didWidth = 46
+	barWidth = 12
+	didWidth = 33
 )
 
 func (t table) head(title string) {
@@ -56,7 +57,7 @@ func (t table) head(title string) {
 
 func (t table) round(r folderagent.Round) {
 	for _, c := range r.Compactions {
-		fmt.Fprintf(t.w, "       compacted: needed %d tokens, takes %d (%d steps summarised, %d kept, %s mode)\n",
+		fmt.Fprintf(t.w, "       compacted: %d to %d tokens (%d steps summarised, %d kept, %s)\n",
 			c.TokensBefore, c.TokensAfter, c.Covered, c.Kept, c.Mode)
 	}
 	fmt.Fprintf(t.w, "%5d  %-*s  %s  %7d/%7d  %7d\n", r.Number, didWidth, fit(r.Did), bar(r.Tokens, r.Budget), r.Tokens, r.Budget, r.Dropped)
@@ -66,12 +67,12 @@ func (t table) end(sum totals) {
 	if sum.Answer != "" {
 		fmt.Fprintf(t.w, "\n%s\n", sum.Answer)
 	}
-	fmt.Fprintf(t.w, "\n%d rounds, %d compactions, %d tokens sent, at most %d of %d; transcript: %s\n",
+	fmt.Fprintf(t.w, "\n%d rounds, %d compactions, %d tokens sent, at most %d of %d\ntranscript: %s\n",
 		sum.Rounds, sum.Compactions, sum.Sent, sum.Peak, sum.Budget, sum.Transcript)
 	if sum.Needed > sum.Budget {
 		fmt.Fprintf(t.w, "without compaction the largest prompt has %d tokens: it does not fit in %d\n", sum.Needed, sum.Budget)
 	}
-	fmt.Fprintf(t.w, "by the prices of %s, summaries by those of %s: %v\n", sum.Model, sum.SummaryModel, sum.Costs)
+	fmt.Fprintf(t.w, "by the prices of %s, summaries by those of %s:\n%v\n", sum.Model, sum.SummaryModel, sum.Costs)
 }
 
 // bar returns a bar that is as full as the budget.

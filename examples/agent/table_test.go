@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,5 +29,10 @@ func TestASurveyPrintsItsTable(t *testing.T) {
 	require.NotContains(t, got, "compacted")
 
 	golden.Equal(t, "survey.golden", got)
-	require.Regexp(t, `\n\d+ rounds, \d+ compactions, \d+ tokens sent, at most \d+ of \d+; transcript: .*t\.jsonl\nwithout compaction the largest prompt has \d+ tokens: it does not fit in \d+\nby the prices of claude-opus-4-5, summaries by those of claude-haiku-4-5: \$\d+\.\d+, of which \$0\.\d+ for summaries(; saved \d+% of \$\d+\.\d+, the cost without compaction)?\n$`, stdout.String())
+	for line := range strings.Lines(stdout.String()) {
+		if !strings.HasPrefix(line, "transcript: ") && !strings.HasPrefix(line, "The SHA-256") {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 81, "a line fits a terminal of 80 columns: %s", line)
+		}
+	}
+	require.Regexp(t, `\n\d+ rounds, \d+ compactions, \d+ tokens sent, at most \d+ of \d+\ntranscript: .*t\.jsonl\nwithout compaction the largest prompt has \d+ tokens: it does not fit in \d+\nby the prices of claude-opus-4-5, summaries by those of claude-haiku-4-5:\n\$\d+\.\d+, \$0\.\d+ of it for summaries(; saved \d+% of \$\d+\.\d+ without compaction)?\n$`, stdout.String())
 }

@@ -23,11 +23,11 @@ type Costs struct {
 	Needed int     `json:"uncompactedTokens"`
 }
 
-// String returns a text such as "$0.12, of which $0.01 for summaries". It says what was saved only if something was.
+// String returns a text such as "$0.12, $0.01 of it for summaries". It says what was saved only if something was.
 func (c Costs) String() string {
-	text := fmt.Sprintf("$%.4f, of which $%.4f for summaries", c.Spent, c.Summaries)
+	text := fmt.Sprintf("$%.4f, $%.4f of it for summaries", c.Spent, c.Summaries)
 	if c.Whole > c.Spent*1.005 {
-		text += fmt.Sprintf("; saved %.0f%% of $%.4f, the cost without compaction", 100*(1-c.Spent/c.Whole), c.Whole)
+		text += fmt.Sprintf("; saved %.0f%% of $%.4f without compaction", 100*(1-c.Spent/c.Whole), c.Whole)
 	}
 	return text
 }

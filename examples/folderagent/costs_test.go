@@ -59,6 +59,6 @@ func TestTheCostWithoutCompactionIncludesTheWholeHistory(t *testing.T) {
 	after := a.Costs()
 	require.Greater(t, after.Whole-costs.Whole, 0.5*8*400*0.5e-6, "the whole history is read")
 	require.InEpsilon(t, costs.Whole, costs.Spent, 0.05)
-	require.Regexp(t, `saved \d+% of \$[\d.]+, the cost without compaction$`, after.String())
+	require.Regexp(t, `saved \d+% of \$[\d.]+ without compaction$`, after.String())
 	require.NotContains(t, costs.String(), "saved", "nothing was compacted yet")
 }

@@ -131,7 +131,7 @@ func TestTheAgentFinishesItsTaskWithEveryAPI(t *testing.T) {
 			require.Regexp(t, `\d+ of \d+ tokens; reported: [1-9]\d* in, 0 from the cache, [1-9]\d* out`, stderr.String())
 			require.Equal(t, w.thinks, strings.Contains(stderr.String(), "(thinking)"))
 			require.NotContains(t, stderr.String(), "repaired")
-			require.Regexp(t, `  Cost: \$0\.\d+, of which \$0\.\d+ for summaries(; saved \d+% of \$\d+\.\d+, the cost without compaction)?\.\n`, stderr.String())
+			require.Regexp(t, `  Cost: \$0\.\d+, \$0\.\d+ of it for summaries(; saved \d+% of \$\d+\.\d+ without compaction)?\.\n`, stderr.String())
 			require.Contains(t, stderr.String(), "live: done; session: "+path+"\n")
 
 			messages := saidIn(t, path)
