@@ -1,11 +1,8 @@
 package einoagent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/gob"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -182,7 +179,7 @@ func appendBlock(parts chat.Parts, b schema.ContentBlock, answer bool) (chat.Par
 	} else if b.Type == schema.ContentBlockTypeFunctionToolCall {
 		tokens = 1 // the call is elsewhere
 	}
-	value, err := encodeBlock(b)
+	value, err := pack(blockType, detached(&b), false)
 	if err != nil {
 		return nil, fmt.Errorf("einoagent: a block of type %q: %w", b.Type, err)
 	}
@@ -214,53 +211,6 @@ const inputType = "user_input_"
 // blockType is the type of the opaque part that holds a block.
 const blockType = "eino block"
 
-type blockJSON struct {
-	Type  string               `json:"type"`
-	Block *schema.ContentBlock `json:"block"`
-	Extra *value               `json:"extra,omitempty"` // of the block
-	Gob   []byte               `json:"gob,omitempty"`   // the block, if JSON does not return it as it was
-}
-
-func encodeBlock(b schema.ContentBlock) (json.RawMessage, error) {
-	out := blockJSON{Type: blockType, Block: &b}
-	if len(b.Extra) > 0 {
-		extra, err := encode(b.Extra)
-		if err != nil {
-			return nil, err
-		}
-		b.Extra, out.Extra = nil, &extra
-	}
-	data, err := json.Marshal(out)
-	back := blockJSON{}
-	if err == nil && json.Unmarshal(data, &back) == nil && reflect.DeepEqual(back.Block, &b) {
-		return data, nil
-	}
-	var g bytes.Buffer
-	if err := gob.NewEncoder(&g).Encode(&b); err != nil {
-		return nil, fmt.Errorf("register the types of its values with schema.RegisterName: %w", err)
-	}
-	out.Block, out.Gob = nil, g.Bytes()
-	return json.Marshal(out)
-}
-
-// decodeBlock returns the block that a part holds, or nil if the part is something else.
-func decodeBlock(o chat.Opaque) (b *schema.ContentBlock, err error) {
-	var in blockJSON
-	if json.Unmarshal(o.Value, &in) != nil || in.Type != blockType {
-		return nil, nil
-	}
-	if b = in.Block; in.Gob != nil {
-		b = &schema.ContentBlock{}
-		err = gob.NewDecoder(bytes.NewReader(in.Gob)).Decode(b)
-	}
-	if err == nil && b != nil && in.Extra != nil {
-		var extra any
-		extra, err = in.Extra.decode()
-		b.Extra, _ = extra.(map[string]any)
-	}
-	return b, err
-}
-
 // toAgentic converts messages. What eino cannot express, such as a cache breakpoint, is left out.
 func toAgentic(messages []chat.Message) ([]*schema.AgenticMessage, error) {
 	var list []*schema.AgenticMessage
@@ -272,7 +222,7 @@ func toAgentic(messages []chat.Message) ([]*schema.AgenticMessage, error) {
 		}
 		for i, p := range m.Content {
 			if o, ok := p.(chat.Opaque); ok {
-				b, err := decodeBlock(o)
+				b, _, err := unpack[schema.ContentBlock](blockType, o)
 				if err != nil {
 					return nil, fmt.Errorf("einoagent: the opaque part of a message of %s cannot be read: %w", m.Role, err)
 				}

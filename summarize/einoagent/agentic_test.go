@@ -3,6 +3,9 @@ package einoagent_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -157,6 +160,69 @@ func TestAgenticMessagesAreRestoredFromASession(t *testing.T) {
 	require.Equal(t, user.ContentBlocks, sent[1].ContentBlocks)
 	require.ElementsMatch(t, first.ContentBlocks, sent[2].ContentBlocks)
 	require.Equal(t, compacttest.FileContent("a.go"), sent[3].ContentBlocks[0].FunctionToolResult.Content[0].Text.Text)
+}
+
+func TestBlocksOfEachKindAreRestoredFromASession(t *testing.T) {
+	var fill func(r *rand.Rand, v reflect.Value, depth int)
+	fill = func(r *rand.Rand, v reflect.Value, depth int) {
+		switch v.Kind() {
+		case reflect.Struct:
+			for _, f := range v.Fields() {
+				if f.CanSet() && f.Type() != reflect.TypeFor[*schema.StreamingMeta]() {
+					fill(r, f, depth)
+				}
+			}
+		case reflect.Pointer:
+			if s := v.Type().String(); !strings.Contains(s, "jsonschema") && !strings.Contains(s, "ParamsOneOf") && (depth == 0 || r.IntN(2) == 0) {
+				v.Set(reflect.New(v.Type().Elem()))
+				fill(r, v.Elem(), depth+1)
+			}
+		case reflect.Slice:
+			if v.Type().Elem().Kind() != reflect.Uint8 && r.IntN(2) == 0 {
+				v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+				fill(r, v.Index(0), depth+1)
+			}
+		case reflect.Map, reflect.Interface:
+			odd := map[string]any{"n": 7, "s": "text", "b": []byte{0, 255}, "in": map[string]any{"of": int64(1) << 60}}
+			if r.IntN(2) == 0 && reflect.TypeOf(odd).AssignableTo(v.Type()) {
+				v.Set(reflect.ValueOf(odd))
+			}
+		case reflect.String:
+			v.SetString([]string{"a", "<b>", "größe"}[r.IntN(3)])
+		case reflect.Int, reflect.Int64:
+			v.SetInt(r.Int64N(1 << 20))
+		case reflect.Float64:
+			v.SetFloat(r.Float64())
+		case reflect.Bool:
+			v.SetBool(r.IntN(2) == 0)
+		}
+	}
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		answer := &schema.AgenticMessage{Role: schema.AgenticRoleTypeAssistant}
+		for kind := range reflect.TypeFor[schema.ContentBlock]().Fields() {
+			if kind.Type.Kind() != reflect.Pointer || regexp.MustCompile("^(StreamingMeta|Reasoning|UserInput.*|Function.*)$").MatchString(kind.Name) {
+				continue
+			}
+			name, _, _ := strings.Cut(kind.Tag.Get("json"), ",") // as the type is named
+			block := &schema.ContentBlock{Type: schema.ContentBlockType(name)}
+			fill(r, reflect.ValueOf(block).Elem().FieldByIndex(kind.Index), 0)
+			if r.IntN(2) == 0 {
+				block.Extra = map[string]any{"signature": signature{[]byte("s")}, "n": 3}
+			}
+			answer.ContentBlocks = append(answer.ContentBlocks, block)
+		}
+		session, path := compacttest.InFile(t)
+		m := &scriptedAgentic{answer: func(int, []*schema.AgenticMessage) (*schema.AgenticMessage, error) { return answer, nil }}
+		c := compacttest.Offline(t, session)
+		c.Target.Budget = 100_000
+		runAgentic(t, agenticAgent(t, c, m), question)
+		require.NoError(t, session.Close())
+		c = compacttest.Offline(t, compacttest.Opened(t, path))
+		c.Target.Budget = 100_000
+		runAgentic(t, agenticAgent(t, c, m), "and now?")
+		require.Equal(t, answer.ContentBlocks, m.requests[1][2].ContentBlocks)
+	}
 }
 
 func TestAModelOfAgenticMessagesWritesSummaries(t *testing.T) {

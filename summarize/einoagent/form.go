@@ -18,14 +18,14 @@ const idKey = "_eino_msg_id"
 func messageForm() form[*schema.Message] {
 	return form[*schema.Message]{
 		from: func(m *schema.Message) ([]chat.Message, error) {
-			said := without(m, idKey)
+			said := withoutID(m)
 			if m.Role == schema.Tool && m.Name == "" {
 				said.Name, said.ToolName = m.ToolName, ""
 			}
 			c, err := FromEino(said)
 			return []chat.Message{c}, err
 		},
-		to: prompt, list: conversation, usage: usageOf, calls: (*callIDs).chunk, whole: withoutCutCalls,
+		to: prompt, list: conversation, usage: usageOf, calls: (*callIDs).in, whole: withoutCutCalls,
 	}
 }
 

@@ -1,9 +1,7 @@
 package einoagent
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,10 +21,6 @@ const opaqueType = "eino"
 // signature for thinking that came in this field.
 const reasoningField = "reasoning_content"
 
-// originalKey is the key in a message's Extra of the [chat.Message] that it was made from, if eino cannot express all
-// of it.
-const originalKey = "_promptree_message"
-
 // FromEino converts a message of eino. Texts, images, inline files, reasoning and tool calls become parts and calls. If
 // that is not all, an opaque part at the end holds the message, so that [ToEino] restores it. Only StreamingMeta is
 // lost, which eino does not keep either. Values in an Extra keep their types; a value whose type is neither basic nor
@@ -37,15 +31,16 @@ func FromEino(m *schema.Message) (chat.Message, error) {
 	if m == nil {
 		return chat.Message{}, errors.New("einoagent: the message is nil")
 	}
-	if c, ok := original(m); ok {
-		return c, nil
-	}
 	c := parts(m)
 	rest := detached(m)
 	if reflect.DeepEqual(plain(c), rest) {
 		return c, nil
 	}
-	value, err := encodeRest(rest)
+	first := firstText(c) == rest.Content
+	if first {
+		rest.Content = ""
+	}
+	value, err := pack(opaqueType, rest, first)
 	if err != nil {
 		return chat.Message{}, fmt.Errorf("einoagent: a message of %s: %w", m.Role, err)
 	}
@@ -57,29 +52,12 @@ func FromEino(m *schema.Message) (chat.Message, error) {
 	return c, nil
 }
 
-// ToEino converts a message to eino's. If eino cannot express something, such as a cache breakpoint, the message's
-// Extra keeps the original, from which [FromEino] restores it. Models of eino do not see it.
+// ToEino converts a message to eino's. What eino cannot express, such as a cache breakpoint, is left out.
 func ToEino(m chat.Message) (*schema.Message, error) {
 	e, err := toEino(m)
 	if err != nil {
 		return nil, fmt.Errorf("einoagent: %w", err)
 	}
-	if back, err := FromEino(e); err == nil {
-		_, got, _ := splitRest(back)
-		_, want, _ := splitRest(m)
-		if equal(got, want) {
-			return e, nil
-		}
-	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		return nil, fmt.Errorf("einoagent: %w", err)
-	}
-	e.Extra = maps.Clone(e.Extra)
-	if e.Extra == nil {
-		e.Extra = map[string]any{}
-	}
-	e.Extra[originalKey] = string(data)
 	return e, nil
 }
 
@@ -191,19 +169,6 @@ func inline(url string) (mediaType, data string, ok bool) {
 	return mediaType, data, ok && isData && is64 && mediaType != "" && !strings.Contains(mediaType, ";")
 }
 
-// original returns the message that ToEino kept in the Extra, unless eino's message was changed since.
-func original(m *schema.Message) (c chat.Message, ok bool) {
-	data, ok := m.Extra[originalKey].(string)
-	if !ok || json.Unmarshal([]byte(data), &c) != nil {
-		return chat.Message{}, false
-	}
-	e, err := toEino(c)
-	if err != nil || !reflect.DeepEqual(e, detached(without(m, originalKey))) {
-		return chat.Message{}, false
-	}
-	return c, true
-}
-
 // plain returns a message of eino with the same content, as an application would write it.
 func plain(m chat.Message) *schema.Message {
 	e := &schema.Message{
@@ -219,30 +184,31 @@ func plain(m chat.Message) *schema.Message {
 		}
 	}
 	listed := media || texts > 1 && m.Role == chat.RoleUser
+	list := func(p schema.MessageInputPart) {
+		switch {
+		case m.Role != chat.RoleAssistant:
+			e.UserInputMultiContent = append(e.UserInputMultiContent, p)
+		case p.Image != nil:
+			image := &schema.MessageOutputImage{MessagePartCommon: p.Image.MessagePartCommon}
+			e.AssistantGenMultiContent = append(e.AssistantGenMultiContent, schema.MessageOutputPart{Type: p.Type, Image: image})
+		case p.File == nil: // eino has no files in answers
+			e.AssistantGenMultiContent = append(e.AssistantGenMultiContent, schema.MessageOutputPart{Type: p.Type, Text: p.Text})
+		}
+	}
 	for _, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Thinking:
 			e.ReasoningContent += p.Text
 		case chat.Text:
-			switch {
-			case !listed:
+			if listed {
+				list(schema.MessageInputPart{Type: schema.ChatMessagePartTypeText, Text: string(p)})
+			} else {
 				e.Content += string(p)
-			case m.Role == chat.RoleAssistant:
-				e.AssistantGenMultiContent = append(e.AssistantGenMultiContent, schema.MessageOutputPart{Type: schema.ChatMessagePartTypeText, Text: string(p)})
-			default:
-				e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeText, Text: string(p)})
 			}
 		case chat.Image:
-			if m.Role == chat.RoleAssistant {
-				e.AssistantGenMultiContent = append(e.AssistantGenMultiContent, schema.MessageOutputPart{Type: schema.ChatMessagePartTypeImageURL, Image: &schema.MessageOutputImage{MessagePartCommon: common(p)}})
-				continue
-			}
-			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeImageURL, Image: &schema.MessageInputImage{MessagePartCommon: common(p), Detail: schema.ImageURLDetail(p.Detail)}})
+			list(schema.MessageInputPart{Type: schema.ChatMessagePartTypeImageURL, Image: &schema.MessageInputImage{MessagePartCommon: common(p), Detail: schema.ImageURLDetail(p.Detail)}})
 		case chat.Document:
-			if m.Role == chat.RoleAssistant {
-				continue // eino has no files in answers
-			}
-			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeFileURL, File: &schema.MessageInputFile{MessagePartCommon: schema.MessagePartCommon{Base64Data: &p.Data, MIMEType: p.MediaType}}})
+			list(schema.MessageInputPart{Type: schema.ChatMessagePartTypeFileURL, File: &schema.MessageInputFile{MessagePartCommon: schema.MessagePartCommon{Base64Data: &p.Data, MIMEType: p.MediaType}}})
 		}
 	}
 	return e
@@ -264,39 +230,28 @@ func calls(calls []chat.ToolCall, rest []schema.ToolCall) []schema.ToolCall {
 	return list
 }
 
-// hasMedia reports whether the rest of a message holds media that a model is sent.
+// hasMedia reports whether a message holds media, which a model is sent, that [chat.Message] has no equivalent for.
 func hasMedia(m *schema.Message) bool {
-	for _, p := range m.UserInputMultiContent {
-		if p.Audio != nil || p.Video != nil || p.ToolSearchResult != nil {
-			return true
-		}
-	}
-	for _, p := range m.AssistantGenMultiContent {
-		if p.Audio != nil || p.Video != nil {
-			return true
-		}
-	}
-	for _, p := range m.MultiContent {
-		if p.AudioURL != nil || p.VideoURL != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.UserInputMultiContent, func(p schema.MessageInputPart) bool {
+		return p.Audio != nil || p.Video != nil || p.ToolSearchResult != nil
+	}) || slices.ContainsFunc(m.AssistantGenMultiContent, func(p schema.MessageOutputPart) bool {
+		return p.Audio != nil || p.Video != nil
+	}) || slices.ContainsFunc(m.MultiContent, func(p schema.ChatMessagePart) bool {
+		return p.AudioURL != nil || p.VideoURL != nil
+	})
 }
 
-// without returns a message without some keys of its Extra.
-func without(m *schema.Message, keys ...string) *schema.Message {
+// withoutID returns a message without eino's own id.
+func withoutID(m *schema.Message) *schema.Message {
 	c := *m
 	c.Extra = maps.Clone(m.Extra)
-	for _, key := range keys {
-		delete(c.Extra, key)
-	}
+	delete(c.Extra, idKey)
 	return &c
 }
 
 // detached returns a deep copy, except that maps are shared. Empty slices and maps become nil.
-func detached(m *schema.Message) *schema.Message {
-	c := *m
+func detached[T any](of *T) *T {
+	c := *of
 	detach(reflect.ValueOf(&c).Elem())
 	return &c
 }
@@ -338,105 +293,22 @@ func detach(v reflect.Value) {
 
 func cloned[T any](list []T) []T { return append([]T(nil), list...) }
 
-// extras returns the Extras of a message, in an order that is the same after the message was written as JSON and read.
-func extras(m *schema.Message) (list []*map[string]any) {
-	var collect func(v reflect.Value)
-	collect = func(v reflect.Value) {
-		switch v.Kind() {
-		case reflect.Struct:
-			for _, field := range v.Fields() {
-				if field.CanSet() {
-					collect(field)
-				}
-			}
-		case reflect.Pointer:
-			if !v.IsNil() {
-				collect(v.Elem())
-			}
-		case reflect.Slice:
-			for i := range v.Len() {
-				collect(v.Index(i))
-			}
-		case reflect.Map:
-			if extra, ok := v.Addr().Interface().(*map[string]any); ok {
-				list = append(list, extra)
-			}
-		}
-	}
-	collect(reflect.ValueOf(m).Elem())
-	return list
-}
-
-// restJSON is the value of the opaque part.
-type restJSON struct {
-	Type    string          `json:"type"`
-	Message *schema.Message `json:"message"`
-	// Extras holds the Extras that are not empty, by their index in extras(Message).
-	Extras map[int]value `json:"extras,omitempty"`
-	// First reports that the first text of the parts is the message's Content, which is left out of it.
-	First bool `json:"first,omitempty"`
-}
-
-func encodeRest(rest *schema.Message) (json.RawMessage, error) {
-	out := restJSON{Type: opaqueType, Message: rest, First: firstText(parts(rest)) == rest.Content}
-	if out.First {
-		rest.Content = ""
-	}
-	for i, values := range extras(rest) {
-		if len(*values) == 0 {
-			continue
-		}
-		if out.Extras == nil {
-			out.Extras = map[int]value{}
-		}
-		var err error
-		if out.Extras[i], err = encode(*values); err != nil {
-			return nil, err
-		}
-		*values = nil
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
-}
-
 // splitRest returns the rest that a message's opaque part holds, and the message without that part. The rest is nil if
 // there is no such part.
 func splitRest(m chat.Message) (*schema.Message, chat.Message, error) {
 	for i, p := range m.Content {
-		o, ok := p.(chat.Opaque)
-		if !ok {
-			continue
-		}
-		var kind struct{ Type string }
-		if json.Unmarshal(o.Value, &kind) != nil || kind.Type != opaqueType {
-			continue
-		}
-		var in restJSON
-		err := json.Unmarshal(o.Value, &in)
-		if err == nil && in.Message == nil {
-			err = errors.New("it has no message")
-		}
+		o, _ := p.(chat.Opaque)
+		rest, first, err := unpack[schema.Message](opaqueType, o)
 		if err != nil {
-			return nil, m, unreadable(m, err)
+			return nil, m, fmt.Errorf("the opaque part of a message of %s cannot be read: %w", m.Role, err)
 		}
-		for k, values := range extras(in.Message) {
-			if of, ok := in.Extras[k]; ok {
-				decoded, err := of.decode()
-				if err != nil {
-					return nil, m, unreadable(m, err)
-				}
-				*values, _ = decoded.(map[string]any)
-			}
+		if rest == nil {
+			continue
 		}
-		if m.Content = slices.Delete(slices.Clone(m.Content), i, i+1); in.First {
-			in.Message.Content = firstText(m)
+		if m.Content = slices.Delete(slices.Clone(m.Content), i, i+1); first {
+			rest.Content = firstText(m)
 		}
-		return in.Message, m, nil
+		return rest, m, nil
 	}
 	return nil, m, nil
 }
@@ -448,8 +320,4 @@ func firstText(m chat.Message) string {
 		}
 	}
 	return ""
-}
-
-func unreadable(m chat.Message, err error) error {
-	return fmt.Errorf("the opaque part of a message of %s cannot be read: %w", m.Role, err)
 }

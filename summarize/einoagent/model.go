@@ -108,7 +108,7 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 	}
 	defer reader.Close()
 	var chunks []*schema.Message
-	ids := &callIDs{}
+	ids, started := &callIDs{}, 0
 	for {
 		chunk, err := reader.Recv()
 		if err == io.EOF {
@@ -120,9 +120,10 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 		if chunk == nil {
 			continue
 		}
-		chunk = ids.chunk(chunk)
+		chunk = ids.in(chunk)
 		chunks = append(chunks, chunk)
-		sendDeltas(chunk, ids, to)
+		sendDeltas(chunk, ids.chunk, started, to)
+		started = len(ids.ids)
 	}
 	if len(chunks) == 0 {
 		return chat.Response{}, emptyAnswer()
@@ -134,8 +135,9 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 	return response(answer)
 }
 
-// sendDeltas passes on the texts, reasoning and calls of a chunk.
-func sendDeltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
+// sendDeltas passes on the texts, reasoning and calls of a chunk, of which the positions are given. As many calls started
+// in earlier chunks.
+func sendDeltas(chunk *schema.Message, positions []int, started int, to func(chat.Delta)) {
 	for _, p := range parts(chunk).Content {
 		switch p := p.(type) {
 		case chat.Thinking:
@@ -144,10 +146,10 @@ func sendDeltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
 			to(p)
 		}
 	}
-	for _, c := range chunk.ToolCalls {
-		d := chat.CallDelta{Index: ids.index(c), Arguments: c.Function.Arguments}
-		if ids.starts(d.Index) {
-			d.ID, d.Name = c.ID, c.Function.Name
+	for i, c := range chunk.ToolCalls {
+		d := chat.CallDelta{Index: positions[i], Arguments: c.Function.Arguments}
+		if d.Index >= started {
+			started, d.ID, d.Name = d.Index+1, c.ID, c.Function.Name
 		} else if d.Arguments == "" {
 			continue
 		}
@@ -179,7 +181,7 @@ func partialResponse(chunks []*schema.Message) chat.Response {
 
 // response converts an answer.
 func response(answer *schema.Message) (chat.Response, error) {
-	said := without(answer, idKey)
+	said := withoutID(answer)
 	said.Role, said.ResponseMeta = schema.Assistant, nil
 	said.ToolCalls = withoutIndex(said.ToolCalls)
 	m, err := FromEino(said)
@@ -224,59 +226,39 @@ func ended(r chat.Response, reason string) (chat.Response, error) {
 // callIDs sets the ids of calls in a streamed answer, as [chat.WithCallIDs] does. The zero value is ready to use.
 type callIDs struct {
 	chat.CallIDs
-	ids     map[int]string // by the model's index
-	order   []int          // those indices, in the order of the calls; -1 for a call without one
-	started int            // number of calls for which starts has returned true
+	ids   []string    // of the calls of the answer, in the order in which they started
+	at    map[int]int // their positions, by the model's index
+	chunk []int       // the positions of the last chunk's calls
 }
 
-// chunk returns a chunk with an id in each call that starts there.
-func (c *callIDs) chunk(m *schema.Message) *schema.Message {
-	if len(m.ToolCalls) == 0 {
+// in returns a chunk with an id in each call that starts there.
+func (c *callIDs) in(m *schema.Message) *schema.Message {
+	if c.chunk = nil; len(m.ToolCalls) == 0 {
 		return m
 	}
 	out := *m
 	out.ToolCalls = cloned(m.ToolCalls)
 	for i := range out.ToolCalls {
-		call := &out.ToolCalls[i]
-		if call.Index == nil {
-			call.ID = c.Next(call.ID)
-			continue
-		}
-		id, known := c.ids[*call.Index]
-		switch {
-		case !known:
-			if c.ids == nil {
-				c.ids = map[int]string{}
-			}
-			call.ID = c.Next(call.ID)
-			c.ids[*call.Index] = call.ID
-		case call.ID != "":
-			call.ID = id
-		}
+		c.chunk = append(c.chunk, c.set(&out.ToolCalls[i]))
 	}
 	return &out
 }
 
-// index returns the position of a call among the calls of the answer, in the order in which they started.
-func (c *callIDs) index(call schema.ToolCall) int {
-	given := -1
+// set sets the id of a call, if it starts or repeats it, and returns its position.
+func (c *callIDs) set(call *schema.ToolCall) int {
 	if call.Index != nil {
-		given = *call.Index
-		for i, known := range c.order {
-			if known == given {
-				return i
+		if at, known := c.at[*call.Index]; known {
+			if call.ID != "" {
+				call.ID = c.ids[at]
 			}
+			return at
 		}
+		if c.at == nil {
+			c.at = map[int]int{}
+		}
+		c.at[*call.Index] = len(c.ids)
 	}
-	c.order = append(c.order, given)
-	return len(c.order) - 1
-}
-
-// starts reports whether a call is new. It returns true once for each call.
-func (c *callIDs) starts(index int) bool {
-	if index < c.started {
-		return false
-	}
-	c.started = index + 1
-	return true
+	call.ID = c.Next(call.ID)
+	c.ids = append(c.ids, call.ID)
+	return len(c.ids) - 1
 }
