@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
 // Processes die at any request or tool call, and others continue with adk's session as it was kept, or with none.
@@ -25,10 +24,10 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 	compacted := 0
 	for seed := range uint64(10) {
 		dice := rand.New(rand.NewPCG(seed, 4))
-		folder := t.TempDir()
-		path := filepath.Join(folder, "session.jsonl")
+		path := filepath.Join(t.TempDir(), "session.jsonl")
 		keeps := seed%2 == 0 // adk's session
-		calls, n := 0, 0     // calls made, and rounds finished
+		sessions := session.InMemoryService()
+		calls, n := 0, 0 // calls made, and rounds finished
 		m := &scripted{answer: func(_ int, r request) (*model.LLMResponse, error) {
 			if dice.IntN(8) == 0 {
 				return nil, died
@@ -51,11 +50,8 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 			for again := 0; ; again++ {
 				s, err := history.Open(path, history.Options{File: storage.FileOptions{Sync: storage.SyncNever}})
 				require.NoError(t, err)
-				var sessions session.Service = session.InMemoryService()
-				end := func() error { return nil }
-				if keeps {
-					service := adkagent.NewService(adkagent.Files(folder))
-					sessions, end = service, service.Close
+				if !keeps {
+					sessions = session.InMemoryService()
 				}
 				compactor := compacttest.Offline(t, s)
 				words := asked
@@ -65,7 +61,6 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 				got := run(t, runnerOf(t, sessions, agentOf(t, m, read), pluginOn(t, compactor)), dice.IntN(2) == 0, words)
 				require.NoError(t, compactor.Close())
 				require.NoError(t, s.Close())
-				require.NoError(t, end())
 				if got.err == nil {
 					break
 				}

@@ -68,18 +68,9 @@
 //     it was interrupted.
 //   - When a long-running tool returns its result later, adk puts it in place of the first result and leaves out what
 //     was said in between. The log then branches after the call.
+//   - An interrupted run is resumed in another process if adk's session is kept too, by adk's own session/database: the
+//     plugin works with any service of sessions.
 //   - If events were removed from adk's session, the log continues from the last message that both have.
-//
-// # Sessions of adk on disk
-//
-// A [Service] keeps adk's own sessions in logs too, so that another process can resume an interrupted run:
-//
-//	service := adkagent.NewService(adkagent.Files("sessions"))
-//	defer service.Close()
-//
-// These logs are synced to disk at each event. To keep them elsewhere, such as in a database, pass [NewService] your
-// own function that opens a log by its name. Each session that was used keeps its log open until the service is closed.
-// The plugin also works with any other session service of adk.
 //
 // # Looking up what is no longer shown
 //
@@ -116,8 +107,8 @@
 //
 // With 500 messages in the prompt, the plugin takes no more processor time for a request than the 4 ms of adk itself
 // (BenchmarkRequest): only new contents are converted, laid out and counted. Each request writes twice to the log, and
-// each write is synced to disk unless [storage.FileOptions] says otherwise. A [Service] writes once more for each event. A
-// summary costs a request to a model.
+// each write is synced to disk unless [storage.FileOptions] says otherwise. A summary costs
+// a request to a model.
 //
 // adk-go v2.2.0 has no compaction of its own. It sends the whole conversation, or with IncludeContents "none" only the
 // current turn. TestEveryPolicySendsLessThanNoCompaction compares both with each policy: 12 turns of five rounds each,

@@ -112,33 +112,6 @@ func ExampleNew_prompt() {
 	// Output: promptree <nil>
 }
 
-// Sessions of adk are still there after the process restarts.
-func ExampleNewService() {
-	ctx := context.Background()
-	dir, err := os.MkdirTemp("", "sessions")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-
-	service := adkagent.NewService(adkagent.Files(dir))
-	if _, err := service.Create(ctx, &session.CreateRequest{AppName: "app", UserID: "Ada", SessionID: "first", State: map[string]any{"city": "Halifax"}}); err != nil {
-		log.Fatal(err)
-	}
-	if err := service.Close(); err != nil {
-		log.Fatal(err)
-	}
-
-	service = adkagent.NewService(adkagent.Files(dir))
-	defer service.Close()
-	got, err := service.Get(ctx, &session.GetRequest{AppName: "app", UserID: "Ada", SessionID: "first"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(got.Session.State().Get("city"))
-	// Output: Halifax <nil>
-}
-
 // Contents are converted to messages and back.
 func ExampleFromADK() {
 	messages, err := adkagent.FromADK([]*genai.Content{

@@ -212,7 +212,6 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
 			s, path := compacttest.InFile(t)
-			folder := t.TempDir()
 			before := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
 				switch {
 				case n < 12:
@@ -222,7 +221,7 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 				}
 				return says("I wait."), nil
 			}}
-			kept := adkagent.NewService(adkagent.Files(folder))
+			kept := session.InMemoryService() // one of adk's that keeps sessions elsewhere would be opened anew
 			compactor := compacttest.Offline(t, s)
 			got := run(t, runnerOf(t, kept, agentOf(t, before, readTool(t, nil), asking(t)), pluginOn(t, compactor)), streaming, question)
 			require.NoError(t, got.err)
@@ -236,14 +235,13 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			require.NotEmpty(t, id)
 			require.NoError(t, compactor.Close())
 			require.NoError(t, s.Close())
-			require.NoError(t, kept.Close())
 
 			s = compacttest.Opened(t, path)
 			after := &scripted{answer: func(_ int, r request) (*model.LLMResponse, error) {
 				last := r.contents[len(r.contents)-1].Parts[0].FunctionResponse
 				return says(fmt.Sprint(last.Name, " is ", last.Response["status"])), nil
 			}}
-			r := runnerOf(t, serviceIn(t, folder), agentOf(t, after, readTool(t, nil), asking(t)), pluginOn(t, compacttest.Offline(t, s)))
+			r := runnerOf(t, kept, agentOf(t, after, readTool(t, nil), asking(t)), pluginOn(t, compacttest.Offline(t, s)))
 			got = send(t, r, streaming, user(returned(id, "ask", map[string]any{"status": "allowed"})))
 			require.NoError(t, got.err)
 			require.Equal(t, "ask is allowed", got.last())
