@@ -122,7 +122,7 @@ func (f *Files) load(s elements.Sizing) (*reading, error) {
 		rootNames = DefaultRootNames()
 	}
 	l := &loader{
-		fsys: f.FS, tokenizer: s.Tokenizer, maxFile: f.MaxFile, left: f.MaxTotal, tokens: kept.Share(f.Share, 0.25, s),
+		fsys: f.FS, tokenizer: s.Tokenizer, maxFile: f.MaxFile, left: f.MaxTotal, tokens: kept.Share(f.Share, kept.Instructions, s),
 		files: map[string]string{}, contents: map[string]string{}, own: map[string]bool{},
 	}
 	r := &reading{files: l.files, room: l.tokens}

@@ -153,7 +153,7 @@ func (c Catalogue) Render(ctx context.Context, s elements.Sizing) (elements.Node
 	if err := c.Skills.check(); err != nil {
 		return nil, err
 	}
-	lines := catalogue(c.Skills.List(), kept.Share(c.Skills.CatalogueShare, 0.05, s), s.Tokenizer)
+	lines := catalogue(c.Skills.List(), kept.Share(c.Skills.CatalogueShare, kept.Catalogue, s), s.Tokenizer)
 	if len(lines) > 0 {
 		marks.Add(ctx, marks.Needs{Tool: ToolName, Text: undeclared})
 	}
@@ -249,5 +249,5 @@ func (s *Skills) fit(items []kept.Item, sizing elements.Sizing) (fit, over []kep
 
 // room returns the tokens for the texts of what was loaded.
 func (s *Skills) room(sizing elements.Sizing) int {
-	return kept.Room(s.LoadedShare, 0.25, loadedHead, sizing)
+	return kept.Room(s.LoadedShare, kept.Loaded, loadedHead, sizing)
 }

@@ -62,7 +62,7 @@ func (o offer) idle(s elements.Sizing) []chat.Tool {
 	if s.Tokenizer == nil {
 		return with(kept.MostThat(0, len(listed), func(n int) bool { return len(strings.Join(listed[:n], ", ")) <= mostUnsized }))
 	}
-	limit := kept.Share(o.IdleShare, 0.05, s)
+	limit := kept.Share(o.IdleShare, kept.Idle, s)
 	return with(max(0, kept.MostThat(0, len(listed), func(n int) bool { return s.Tokenizer.CountTools(with(n)) <= limit })))
 }
 

@@ -297,7 +297,9 @@ func (d *Deferred) size(t chat.Tool, s elements.Sizing) int {
 }
 
 // room returns the tokens for the definitions of found tools.
-func (d *Deferred) room(s elements.Sizing) int { return kept.Room(d.FoundShare, 0.1, foundHead, s) }
+func (d *Deferred) room(s elements.Sizing) int {
+	return kept.Room(d.FoundShare, kept.Found, foundHead, s)
+}
 
 // block returns the definition of a tool as text, between tags that it cannot close. Where it has more tokens than all
 // found tools may have, its middle is cut out.

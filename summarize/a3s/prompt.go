@@ -7,8 +7,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Mode names [Prompt].
-const Mode policy.Mode = "turns"
+// mode names [Prompt].
+const mode policy.Mode = "turns"
 
 const role = `You condense the older turns of a working session between a user and an agent. The session goes on: its very
 first and its newest messages stay as they are, and your text stands for everything in between.`
@@ -25,7 +25,7 @@ error messages exact. Plain text, without an introduction; neither continue the 
 
 // Prompt returns the prompt. It shows the old turns as one text, tool results cut to [policy.Material.ResultTokens],
 // and asks for what must still be known of them. The answer is the summary.
-func Prompt() policy.Prompt { return policy.Prompt{Mode: Mode, Request: request} }
+func Prompt() policy.Prompt { return policy.Prompt{Mode: mode, Request: request} }
 
 func request(m policy.Material) elements.Node {
 	return textblock.Request(role, elements.Nodes{

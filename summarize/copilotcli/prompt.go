@@ -11,8 +11,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Mode names [Prompt], and is the tag of its requests.
-const Mode policy.Mode = "conversation-compaction"
+// mode names [Prompt], and is the tag of its requests.
+const mode policy.Mode = "conversation-compaction"
 
 const ask = `The conversation above has grown too long and is being compacted. This is not a message from the user: do no more
 work, call no tools, and write the account from which the session goes on. The account takes the place of the conversation;
@@ -44,7 +44,7 @@ const previousAsk = `Before the conversation above others were compacted. Their 
 //
 // The answer is the summary.
 func Prompt() policy.Prompt {
-	return policy.Prompt{Mode: Mode, Request: request, Asked: policy.Asked{Headings: true}, Tools: true}
+	return policy.Prompt{Mode: mode, Request: request, Asked: policy.Asked{Headings: true}, Tools: true}
 }
 
 // goesOn comes before a segment of the conversation that does not begin with a user message.

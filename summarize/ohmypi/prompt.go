@@ -13,8 +13,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Mode names the prompt of a [Handoff].
-const Mode policy.Mode = "handoff"
+// mode names the prompt of a [Handoff].
+const mode policy.Mode = "handoff"
 
 // Handoff is a prompt that shows the history as text and asks for notes by which another agent can go on. The first
 // compaction has one wording, and later ones another, which brings the previous notes up to date. If a turn is cut and
@@ -94,7 +94,7 @@ above, in the language in which they are written. No heading, no quotation marks
 // Prompt returns the prompt.
 func (h Handoff) Prompt() policy.Prompt {
 	return policy.Prompt{
-		Mode: Mode, Request: h.request, Asked: policy.Asked{Headings: h.Ask == ""}, Drops: h.Packs,
+		Mode: mode, Request: h.request, Asked: policy.Asked{Headings: h.Ask == ""}, Drops: h.Packs,
 		Prefix: h.prefix, Merge: merge, Title: titleRequest,
 	}
 }

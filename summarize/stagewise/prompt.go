@@ -11,8 +11,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Mode names the prompt of a [Briefing].
-const Mode policy.Mode = "briefing"
+// mode names the prompt of a [Briefing].
+const mode policy.Mode = "briefing"
 
 // Briefing is a prompt that shows the history as [CompactHistory] does and asks for a briefing in prose, recent topics
 // in full and old ones in a few sentences. A briefing includes the previous one, which is condensed more if it takes
@@ -61,7 +61,7 @@ configuration.`
 
 // Prompt returns the prompt.
 func (b Briefing) Prompt() policy.Prompt {
-	return policy.Prompt{Mode: Mode, Request: b.request, Asked: policy.Asked{Headings: true}}
+	return policy.Prompt{Mode: mode, Request: b.request, Asked: policy.Asked{Headings: true}}
 }
 
 func (b Briefing) request(m policy.Material) elements.Node {

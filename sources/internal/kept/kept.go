@@ -4,7 +4,6 @@ package kept
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
@@ -190,23 +188,6 @@ func (s *Sizing) Get() elements.Sizing {
 		return *last
 	}
 	return elements.Sizing{}
-}
-
-// Share returns the tokens of a share of a prompt's budget, up to all of it, or of its default if none is given.
-func Share(given, otherwise float64, s elements.Sizing) int {
-	if given > 0 {
-		otherwise = min(given, 1)
-	}
-	return clamp.Share(otherwise, s.PromptBudget)
-}
-
-// Room returns the tokens of a [Share], up to half because larger results are cut ([history.Limits]), that are left for
-// texts in a [Message] with a head. Before the first render it is any number.
-func Room(given, otherwise float64, head string, s elements.Sizing) int {
-	if s.Tokenizer == nil {
-		return math.MaxInt
-	}
-	return Share(min(given, 0.5), otherwise, s) - s.Tokenizer.CountText(head) - 8
 }
 
 // Tokens returns the tokens of a text, 0 before the first render.
