@@ -2,35 +2,30 @@ package render
 
 import (
 	"context"
-	"math"
 	"slices"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// backfill puts back pieces that fit under limit, from the last one removed to the first, which is from the highest
-// priority down. With a piece comes back what was removed along with it, the elements around it that were removed
+// backfill puts back pieces that fit under limit, from the last one removed after a step to the first, which is from the
+// highest priority down. With a piece comes back what was removed along with it, the elements around it that were removed
 // because they were empty, and the groups of these. It is put back if all of that can be, if the exact count fits, and
 // if the number of tool calls without a result and of results without a call does not grow.
-func (f *fitting) backfill(ctx context.Context, limit int) {
-	chosen := f.recording.tokens
-	f.recording = nil
-	if len(chosen) == 0 {
-		return
-	}
-	b := newFiller(f, limit, f.state.Now-tree.Step(len(chosen)))
-	for i := len(chosen) - 1; i >= 0 && b.taken.low < limit && b.misses < maxMisses && ctx.Err() == nil; i-- {
-		if b.taken.low+chosen[i] <= limit {
-			b.try(b.base + tree.Step(i) + 1)
+func (f *fitting) backfill(ctx context.Context, base tree.Step, limit int) {
+	b := &filler{fitting: f, limit: limit, base: base, tokens: f.count.Count(tree.Root), balance: map[string]int{}}
+	b.steps, b.fewest = make([][]tree.Change, f.state.Now-base), make([]int, f.state.Now-base+1)
+	for i, c := range f.state.Log {
+		if at := f.state.LogStep(i) - base; at > 0 {
+			b.steps[at-1] = append(b.steps[at-1], c)
 		}
 	}
-	for len(b.uncounted) > 0 && f.count.Count(tree.Root) > limit { // an estimate was too low
-		b.remove(b.uncounted[len(b.uncounted)-1])
-		b.uncounted = b.uncounted[:len(b.uncounted)-1]
+	for i, changes := range b.steps {
+		b.fewest[i+1] = b.fewest[i] + b.fewestOf(changes[0].Node, base+tree.Step(i))
 	}
+	b.pair(b.messagesIn(tree.Root), 1)
+	b.fill(ctx, 0, len(b.steps))
 	f.state.ForgetRestored()
 	f.count.Restored(nil)
 }
@@ -38,15 +33,15 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 // filler puts pieces back.
 type filler struct {
 	*fitting
-	limit     int
-	base      tree.Step       // the last step of the limits
-	steps     [][]tree.Change // the removals of each step after base
-	groups    map[*elements.Group][]tree.Change
-	taken     tokenRange     // by the prompt
-	uncounted [][]restored   // what was put back since the prompt was counted
-	balance   map[string]int // by the id of a tool call: how often it is sent, less its results
-	unpaired  int            // calls without a result, and results without a call
-	misses    int            // pieces that were counted and did not fit
+	limit   int
+	base    tree.Step       // the last step of the limits
+	steps   [][]tree.Change // the removals of each step after base, that of the chosen node first
+	fewest  []int           // by step, the fewest tokens of the nodes that were chosen before it
+	tokens  int             // of the prompt
+	balance map[string]int  // by the id of a tool call: how often it is sent, less its results
+
+	unpaired int // calls without a result, and results without a call
+	misses   int // pieces that were counted and did not fit
 }
 
 // restored is a removal that was undone.
@@ -55,94 +50,91 @@ type restored struct {
 	was tree.Drop
 }
 
-// tokenRange is an estimate. A prompt is counted only if its range does not say whether a piece fits, because a count is
-// a pass over the tree.
-type tokenRange struct{ low, high int }
-
-func (r tokenRange) plus(s tokenRange) tokenRange {
-	return tokenRange{r.low + s.low, min(unknown, r.high+s.high)}
-}
-
-// unknown is the upper end of a range that is not known.
-const unknown = math.MaxInt32 / 2
-
 // maxMisses is the number of pieces that are counted and do not fit, after which no other is tried: each costs two counts
 // of its message.
 const maxMisses = 100
 
-func newFiller(f *fitting, limit int, base tree.Step) *filler {
-	tokens := f.count.Count(tree.Root)
-	b := &filler{fitting: f, limit: limit, base: base, taken: tokenRange{tokens, tokens}, balance: map[string]int{}}
-	b.steps = make([][]tree.Change, f.state.Now-base)
-	for i, c := range f.state.Log {
-		if at := f.state.LogStep(i) - base; at > 0 {
-			b.steps[at-1] = append(b.steps[at-1], c)
-		}
+// fewestOf returns the fewest tokens of a chosen node, as it was after a step.
+func (b *filler) fewestOf(n tree.ID, at tree.Step) int {
+	switch node := &b.state.Tree.Nodes[n]; {
+	case b.count.Joins() && node.Kind != tree.Part:
+		return max(0, b.count.LowerBound(n, at))
+	case node.Leaf():
+		return b.count.Piece(n)
 	}
-	b.pair(b.messagesIn(tree.Root), 1)
-	return b
+	return 0
 }
 
-// try puts back what was removed in a step, if it fits.
-func (b *filler) try(step tree.Step) {
-	changes, possible := b.plan(step)
-	if !possible {
+// fill puts back what was removed in the steps from one up to another: all of it if that fits, else what fits of the later
+// half and then of the other.
+func (b *filler) fill(ctx context.Context, from, to int) {
+	if from == to || b.tokens >= b.limit || b.misses == maxMisses || ctx.Err() != nil {
 		return
 	}
-	var messages []tree.ID
-	for _, c := range changes {
-		messages = append(messages, b.messagesIn(c.Node)...)
-	}
-	slices.Sort(messages)
-	messages = slices.Compact(messages)
-
-	unpaired, before, blank, was := b.unpaired, b.taken, false, make([]restored, len(changes))
-	b.pair(messages, -1)
-	for i, c := range changes {
-		was[i] = restored{c, b.state.PutBack(c)}
-	}
-	for _, r := range was { // it would be removed again
-		blank = blank || r.was.Cause == tree.ByEmptiness && b.state.Blank(r.Node)
-	}
-	b.count.Restored(changes)
-	b.pair(messages, 1)
-	b.taken = before.plus(b.tokensOf(was))
-	switch {
-	case blank || b.unpaired > unpaired || b.taken.low > b.limit:
-	case b.taken.high <= b.limit:
-		b.uncounted = append(b.uncounted, was)
-		return
-	default:
-		if b.recount(); b.taken.high <= b.limit {
+	mayFit := b.tokens+b.fewest[to]-b.fewest[from] <= b.limit
+	if mayFit {
+		var back []restored
+		for i := to; i > from; i-- {
+			back = append(back, b.putBack(b.base+tree.Step(i))...)
+		}
+		if b.recount(back); b.tokens <= b.limit {
 			return
 		}
-		b.misses++
+		b.remove(back)
+		b.recount(back)
 	}
-	b.pair(messages, -1)
-	b.remove(was)
-	b.pair(messages, 1)
-	if b.taken = before; b.taken.low < b.taken.high {
-		b.recount()
+	if to-from > 1 {
+		middle := from + (to-from)/2
+		b.fill(ctx, middle, to)
+		b.fill(ctx, from, middle)
+	} else if mayFit {
+		b.misses++
 	}
 }
 
-// recount counts the prompt.
-func (b *filler) recount() {
-	tokens := b.count.Count(tree.Root)
-	b.taken = tokenRange{tokens, tokens}
-	if tokens <= b.limit {
-		b.uncounted = nil
+// recount counts the prompt after changes.
+func (b *filler) recount(changed []restored) {
+	changes := make([]tree.Change, len(changed))
+	for i, r := range changed {
+		changes[i] = r.Change
 	}
+	b.count.Restored(changes)
+	b.tokens = b.count.Count(tree.Root)
+}
+
+// putBack puts back what was removed in a step, and returns it; nothing if it would be removed again, or leave a call
+// without its result.
+func (b *filler) putBack(step tree.Step) (back []restored) {
+	changes, possible := b.plan(step)
+	if !possible {
+		return nil
+	}
+	messages, unpaired := b.messagesOf(changes), b.unpaired
+	b.pair(messages, -1)
+	for _, c := range changes {
+		back = append(back, restored{c, b.state.PutBack(c)})
+	}
+	b.pair(messages, 1)
+	blank := slices.ContainsFunc(back, func(r restored) bool { return r.was.Cause == tree.ByEmptiness && b.state.Blank(r.Node) })
+	if blank || b.unpaired > unpaired {
+		b.remove(back)
+		return nil
+	}
+	return back
 }
 
 // remove removes again what was put back.
 func (b *filler) remove(back []restored) {
-	changes := make([]tree.Change, 0, len(back))
-	for _, r := range slices.Backward(back) {
-		b.state.RemoveAgain(r.Change, r.was)
+	var changes []tree.Change
+	for _, r := range back {
 		changes = append(changes, r.Change)
 	}
-	b.count.Restored(changes)
+	messages := b.messagesOf(changes)
+	b.pair(messages, -1)
+	for _, r := range slices.Backward(back) {
+		b.state.RemoveAgain(r.Change, r.was)
+	}
+	b.pair(messages, 1)
 }
 
 // plan lists what must come back with the removals of a step. It reports false if something of it cannot, because it is
@@ -153,7 +145,8 @@ func (b *filler) plan(step tree.Step) (changes []tree.Change, possible bool) {
 	for _, c := range changes {
 		planned[c] = true
 	}
-	add := func(c tree.Change, drop tree.Drop) bool {
+	add := func(c tree.Change) bool {
+		drop := b.state.DropOf(c)
 		if drop.Step == 0 || planned[c] {
 			return true
 		}
@@ -163,51 +156,31 @@ func (b *filler) plan(step tree.Step) (changes []tree.Change, possible bool) {
 	}
 	for i := 0; i < len(changes); i++ {
 		c := changes[i]
-		up := c.Node
+		up, group := c.Node, b.state.Tree.GroupOf(c.Node)
 		if c.Call < 0 {
 			up = b.state.Tree.Nodes[up].Parent
-		}
-		for ; up != tree.None; up = b.state.Tree.Nodes[up].Parent {
-			if drop := b.state.Drop(up); !add(tree.Change{Node: up, Call: -1}, drop) || drop.Step > 0 && drop.Step != step && drop.Cause != tree.ByEmptiness {
-				return nil, false
-			}
-		}
-		group := b.state.Tree.GroupOf(c.Node)
-		if c.Call >= 0 {
+		} else {
 			group = b.state.Tree.Extra(c.Node).Calls[c.Call].KeepWith
 		}
-		if group == nil {
-			continue
-		}
-		for _, member := range b.members(group) {
-			drop := b.state.Drop(member.Node)
-			if member.Call >= 0 {
-				drop = b.state.CallDrop(member.Node, int(member.Call))
-			}
-			if !add(member, drop) {
+		for ; up != tree.None; up = b.state.Tree.Nodes[up].Parent {
+			if drop := b.state.Drop(up); !add(tree.Change{Node: up, Call: -1}) || drop.Step > 0 && drop.Step != step && drop.Cause != tree.ByEmptiness {
 				return nil, false
 			}
+		}
+		if group != nil && slices.ContainsFunc(b.order.Members(group), func(c tree.Change) bool { return !add(c) }) {
+			return nil, false
 		}
 	}
 	return changes, true
 }
 
-// members returns the elements of a group, and the calls that are linked to it.
-func (b *filler) members(g *elements.Group) []tree.Change {
-	if b.groups == nil {
-		b.groups = map[*elements.Group][]tree.Change{}
-		for n := range tree.ID(len(b.state.Tree.Nodes)) {
-			if g := b.state.Tree.GroupOf(n); g != nil {
-				b.groups[g] = append(b.groups[g], tree.Change{Node: n, Call: -1})
-			}
-			for i, c := range b.state.Tree.Extra(n).Calls {
-				if c.KeepWith != nil {
-					b.groups[c.KeepWith] = append(b.groups[c.KeepWith], tree.Change{Node: n, Call: int32(i)})
-				}
-			}
-		}
+// messagesOf returns the messages around changes, or in them, each once.
+func (b *filler) messagesOf(changes []tree.Change) (list []tree.ID) {
+	for _, c := range changes {
+		list = append(list, b.messagesIn(c.Node)...)
 	}
-	return b.groups[g]
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // messagesIn returns the message around a node, or those in it.
@@ -251,50 +224,4 @@ func (b *filler) pair(messages []tree.ID, by int) {
 			}
 		}
 	}
-}
-
-// tokensOf estimates how many tokens the prompt takes for what was put back.
-func (b *filler) tokensOf(back []restored) (all tokenRange) {
-	counted := map[tree.ID]bool{}
-	add := func(n tree.ID) {
-		if !counted[n] {
-			all, counted[n] = all.plus(b.own(n)), true
-		}
-	}
-	for _, r := range back {
-		switch {
-		case r.Call >= 0 && !counted[r.Node]:
-			all.high = unknown
-		case r.Call >= 0: // with its message
-		case r.was.Cause == tree.ByEmptiness:
-			add(r.Node)
-		default:
-			b.state.At(tree.Latest).Walk(r.Node, add)
-		}
-	}
-	if !b.count.Joins() {
-		all.high = unknown
-	}
-	return all
-}
-
-// own estimates the tokens of a node without those in it. The upper end is what [chat.Tokenizer] promises.
-func (b *filler) own(n tree.ID) tokenRange {
-	low, tokens := 0, 0
-	switch node, extra := &b.state.Tree.Nodes[n], b.state.Tree.Extra(n); {
-	case node.Kind == tree.Message:
-		tokens = b.layout.layouter.Tokenizer.CountMessage(join.Frame(b.state.At(tree.Latest), n))
-		low = tokens - 1 // its first text has no line break before it
-	case node.Kind == tree.Finished:
-		return tokenRange{extra.Block.Tokens, extra.Block.Tokens}
-	case node.Kind == tree.Text:
-		low, tokens = b.count.Fewest(n), b.count.PieceWithBreak(n)
-	case node.Leaf():
-		return tokenRange{extra.Tokens, unknown}
-	case extra.Tag != nil:
-		low, tokens = extra.Tag.Tokens(), extra.Tag.InMessage()
-	default:
-		return tokenRange{}
-	}
-	return tokenRange{low, tokens + tokens/2 + 8}
 }

@@ -55,14 +55,12 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	if f.layout.opts.LowWater != 0 {
 		target = f.layout.opts.target(budget, f.count.Count(tree.Root))
 	}
-	if f.layout.opts.Backfill {
-		f.recording, f.order.SingleTexts = &recording{}, true
-	}
+	base := f.state.Now
 	if stuck := f.prune(ctx, tree.Root, target); stuck != tree.None && f.count.Count(tree.Root) > budget {
 		return f.exceeded(tree.Root, budget, stuck)
 	}
-	if f.recording != nil && ctx.Err() == nil {
-		f.backfill(ctx, target)
+	if f.layout.opts.Backfill && ctx.Err() == nil {
+		f.backfill(ctx, base, target)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -92,9 +90,6 @@ func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (stuc
 		return tree.None
 	}
 	f.rewind(before)
-	if f.recording != nil {
-		f.recording.tokens = f.recording.tokens[:0]
-	}
 	stuck, trimmed := f.remove(ctx, container, limit)
 	f.cacheLost = f.cacheLost || tree.None < trimmed && trimmed < end || slices.ContainsFunc(f.state.Log[removed:], func(c tree.Change) bool {
 		return c.Node < end || f.state.Tree.Nodes[c.Node].Kind == tree.Tool

@@ -23,9 +23,8 @@ type fitting struct {
 	limits    []limit
 	phases    []phase // in order
 	growth    growth
-	recording *recording // of the removals, nil if they are not recorded
-	cacheLost bool       // something before a cache breakpoint was removed or trimmed
-	unranked  bool       // for the whole prompt's budget, pieces that are not offered are required
+	cacheLost bool // something before a cache breakpoint was removed or trimmed
+	unranked  bool // for the whole prompt's budget, pieces that are not offered are required
 }
 
 // limit is a node with a TokenLimit.
@@ -66,9 +65,6 @@ func (g *growth) sortByPriority(t *tree.Tree) {
 	slices.SortStableFunc(g.all, func(a, b tree.Expandable) int { return slices.Compare(priorities(b.ID), priorities(a.ID)) })
 }
 
-// recording lists the tokens of what was chosen, in order, so that it can be put back: the fewest that it takes.
-type recording struct{ tokens []int }
-
 // newFitting returns a fitting of a layout. The options may differ from those of the layout.
 func newFitting(l *Layout, w *guard.Watch, o FitOptions) *fitting {
 	from := l.inMode(o.History)
@@ -105,14 +101,10 @@ func (f *fitting) removeShareless() {
 // step removes one piece from a container, and returns it with the cause. If there is none, n is None and stuck is the
 // node in which nothing may be removed.
 func (f *fitting) step(container tree.ID) (n tree.ID, why tree.Cause, stuck tree.ID) {
-	if n, why, stuck = f.order.Choose(container); n == tree.None {
-		return n, why, stuck
+	if n, why, stuck = f.order.Choose(container); n != tree.None {
+		f.order.Remove(n, why)
 	}
-	if f.recording != nil {
-		f.recording.tokens = append(f.recording.tokens, f.count.Fewest(n))
-	}
-	f.order.Remove(n, why)
-	return n, why, tree.None
+	return n, why, stuck
 }
 
 // rewind undoes all steps after one.

@@ -14,7 +14,7 @@ const bytesPerToken = 4
 // the rest is above the limit. So most texts that must be removed are never counted, which matters if a prompt is far
 // too large. The rest is counted and pruned step by step.
 func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
-	if !f.count.Joins() || f.recording != nil {
+	if !f.count.Joins() {
 		return
 	}
 	weight := weightOf(f.state, container)

@@ -36,9 +36,6 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 	if longest := longestWithin(limit, t.was, tokens); longest > 0 {
 		f.count.Trim(text, longest)
 		if t.leavesEnough(f.state, f.count) {
-			if f.recording != nil { // the removal was undone
-				f.recording.tokens = f.recording.tokens[:len(f.recording.tokens)-1]
-			}
 			return text
 		}
 	}

@@ -19,18 +19,6 @@ func (c *Counter) LowerBound(n tree.ID, at tree.Step) int {
 	return c.lowerBound(c.state.At(at), n, m != tree.None && c.state.Tree.Nodes[m].Is(tree.OnlyLines))
 }
 
-// Fewest returns the fewest tokens that a node adds to a container around it. For a text, a line break before it is one
-// of them if there are only lines in its message.
-func (c *Counter) Fewest(n tree.ID) int {
-	switch node := &c.state.Tree.Nodes[n]; {
-	case c.Joins() && node.Kind != tree.Part:
-		return max(0, c.LowerBound(n, tree.Latest))
-	case node.Leaf():
-		return c.Piece(n)
-	}
-	return 0
-}
-
 // lowerBound is LowerBound for a node in a message that has only lines, or has not. Such a message has one line break
 // fewer than it has texts. One is subtracted even if no text is left: otherwise it would be counted twice when the
 // texts come back.

@@ -12,11 +12,11 @@ import (
 // descendants.
 type groups struct {
 	byKey    map[*elements.Group]int32
-	of       []int32 // group by node, 0 for none
-	all      []group // all[0] is unused: 0 means no group
-	members  []member
-	removing []int32 // stack of the groups that are being removed
-	indexes  []int32 // stack of their members, as indexes in members
+	of       []int32       // group by node, 0 for none
+	all      []group       // all[0] is unused: 0 means no group
+	members  []tree.Change // elements of groups, and the calls that are linked to one
+	removing []int32       // stack of the groups that are being removed
+	indexes  []int32       // stack of their members, as indexes in members
 }
 
 type group struct {
@@ -24,17 +24,28 @@ type group struct {
 	removing bool
 }
 
-// member is an element of a group, or a call that is linked to it.
-type member struct {
-	node tree.ID // the element, or the message that makes the call
-	call int32   // index of the call, -1 for an element
+// Members returns the elements of a group, and the calls that are linked to it, removed or not.
+func (o *Order) Members(of *elements.Group) (members []tree.Change) {
+	g := o.allGroups()
+	for _, i := range g.all[g.byKey[of]].members {
+		members = append(members, g.members[i])
+	}
+	return members
+}
+
+// allGroups returns the groups of the tree, which are found when they are first needed.
+func (o *Order) allGroups() *groups {
+	if o.groups == nil {
+		o.groups = o.findGroups()
+	}
+	return o.groups
 }
 
 // findGroups lists the members of all groups.
 func (o *Order) findGroups() *groups {
 	g := &groups{
 		byKey: make(map[*elements.Group]int32, o.tree.Grouped/4), of: make([]int32, len(o.tree.Nodes)), all: make([]group, 1, 1+o.tree.Grouped/4),
-		members: make([]member, 0, o.tree.Grouped),
+		members: make([]tree.Change, 0, o.tree.Grouped),
 	}
 	add := func(key *elements.Group, n tree.ID, call int) int32 {
 		number, known := g.byKey[key]
@@ -43,7 +54,7 @@ func (o *Order) findGroups() *groups {
 			g.byKey[key], g.all = number, append(g.all, group{})
 		}
 		g.all[number].members = append(g.all[number].members, int32(len(g.members)))
-		g.members = append(g.members, member{n, int32(call)})
+		g.members = append(g.members, tree.Change{Node: n, Call: int32(call)})
 		return number
 	}
 	var children []tree.ID // a stack
@@ -77,10 +88,7 @@ func (o *Order) findGroups() *groups {
 
 // removeGroups removes the groups that have a member in a node that was removed.
 func (o *Order) removeGroups(gone tree.ID) {
-	if o.groups == nil {
-		o.groups = o.findGroups()
-	}
-	g := o.groups
+	g := o.allGroups()
 	from, first := len(g.removing), len(g.indexes)
 	o.collectGroups(gone)
 	removed := g.removing[from:]
@@ -126,15 +134,15 @@ func (o *Order) collectGroups(n tree.ID) {
 func (o *Order) removeMembers(indexes []int32) {
 	for len(indexes) > 0 {
 		m, calls := o.groups.members[indexes[0]], 0
-		for calls < len(indexes) && o.groups.members[indexes[calls]].node == m.node && o.groups.members[indexes[calls]].call >= 0 {
+		for calls < len(indexes) && o.groups.members[indexes[calls]].Node == m.Node && o.groups.members[indexes[calls]].Call >= 0 {
 			calls++
 		}
 		switch {
-		case !o.state.Attached(m.node, tree.None):
+		case !o.state.Attached(m.Node, tree.None):
 		case calls > 0:
-			o.removeCalls(m.node, indexes[:calls])
+			o.removeCalls(m.Node, indexes[:calls])
 		default:
-			o.cascade(m.node, tree.ByGroup)
+			o.cascade(m.Node, tree.ByGroup)
 		}
 		indexes = indexes[max(1, calls):]
 	}
@@ -144,7 +152,7 @@ func (o *Order) removeMembers(indexes []int32) {
 func (o *Order) removeCalls(n tree.ID, indexes []int32) {
 	removed := false
 	for _, index := range indexes {
-		removed = o.state.RemoveCall(n, int(o.groups.members[index].call)) || removed
+		removed = o.state.RemoveCall(n, int(o.groups.members[index].Call)) || removed
 	}
 	if !removed {
 		return

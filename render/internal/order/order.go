@@ -22,8 +22,6 @@ import (
 type Order struct {
 	// Strict keeps chunks whole and calls with their groups where prompt-tsx does not.
 	Strict bool
-	// SingleTexts makes Choose return the text in an element that holds nothing else, and not the element.
-	SingleTexts bool
 
 	tree        *tree.Tree
 	state       *tree.State
@@ -66,7 +64,7 @@ func (o *Order) Choose(container tree.ID) (n tree.ID, why tree.Cause, stuck tree
 		}
 		node := &o.tree.Nodes[next]
 		switch {
-		case node.Leaf(), node.Is(tree.OneText) && !o.Held(next) && !o.SingleTexts, o.state.Left(next) == 0:
+		case node.Leaf(), node.Is(tree.OneText) && !o.Held(next), o.state.Left(next) == 0:
 			// An element that holds only one text is empty without it, so it is removed whole.
 			return next, tree.ByPriority, tree.None
 		case node.Is(tree.Chunk):

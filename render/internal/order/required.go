@@ -64,10 +64,7 @@ func (o *Order) Lock(unranked bool) {
 // lock is Lock with what is held besides.
 func (o *Order) lock(p *prefix) {
 	clear(o.choices)
-	l := locker{
-		tree: o.tree, view: o.state.At(tree.Latest), unranked: o.unranked, prefix: p,
-		nodes: make([]requirement, len(o.tree.Nodes)), groups: map[*elements.Group]*groupMembers{},
-	}
+	l := locker{Order: o, view: o.state.At(tree.Latest), prefix: p, nodes: make([]requirement, len(o.tree.Nodes)), locked: map[*elements.Group]bool{}}
 	l.markRequired(tree.Root, false, false)
 	if o.required = nil; !l.any {
 		return
@@ -83,32 +80,17 @@ func (o *Order) lock(p *prefix) {
 
 // locker marks required nodes, and then propagates to chunks and groups until nothing changes.
 type locker struct {
-	tree          *tree.Tree
+	*Order
 	view          tree.View
-	unranked      bool
 	prefix        *prefix
 	any           bool // something is required
 	nodes         []requirement
-	groups        map[*elements.Group]*groupMembers
-	pendingChunks []tree.ID       // that hold something locked
-	pendingGroups []*groupMembers // groups to be locked
+	locked        map[*elements.Group]bool
+	pendingChunks []tree.ID         // that hold something locked
+	pendingGroups []*elements.Group // to be locked
 }
 
-// groupMembers are the elements of a group, and the messages that make a call linked to it.
-type groupMembers struct {
-	members, callers []tree.ID
-	locked           bool
-}
-
-func (l *locker) group(g *elements.Group) *groupMembers {
-	if l.groups[g] == nil {
-		l.groups[g] = &groupMembers{}
-	}
-	return l.groups[g]
-}
-
-// markRequired locks the nodes in n that are required themselves, and lists the groups. offered and locked say whether
-// an element around n is.
+// markRequired locks the nodes in n that are required themselves. offered and locked say whether an element around n is.
 func (l *locker) markRequired(n tree.ID, offered, locked bool) {
 	node, requirement := &l.tree.Nodes[n], &l.nodes[n]
 	offered = offered || node.Is(tree.Offered)
@@ -122,14 +104,6 @@ func (l *locker) markRequired(n tree.ID, offered, locked bool) {
 		}
 	}
 	l.any = l.any || requirement.locked || requirement.pinned
-	if g := l.tree.GroupOf(n); g != nil {
-		l.group(g).members = append(l.group(g).members, n)
-	}
-	for _, c := range l.view.Calls(n) {
-		if c.KeepWith != nil {
-			l.group(c.KeepWith).callers = append(l.group(c.KeepWith).callers, n)
-		}
-	}
 	for c := range l.view.Children(n) {
 		l.markRequired(c, offered, locked)
 	}
@@ -141,29 +115,32 @@ func (l *locker) propagate() {
 		chunks, groups := l.pendingChunks, l.pendingGroups
 		l.pendingChunks, l.pendingGroups = nil, nil
 		for _, n := range chunks {
-			l.lock(n)
+			l.lockNode(n)
 		}
 		for _, g := range groups {
-			for _, n := range g.members {
-				l.lock(n)
-			}
-			for _, n := range g.callers {
-				l.nodes[n].pinned = true
-				l.markHeld(n)
+			for _, m := range l.Members(g) {
+				switch {
+				case l.state.DropOf(m).Step != 0 || !l.state.Attached(m.Node, tree.None):
+				case m.Call < 0:
+					l.lockNode(m.Node)
+				default:
+					l.nodes[m.Node].pinned = true
+					l.markHeld(m.Node)
+				}
 			}
 		}
 	}
 }
 
-// lock locks a node and everything in it.
-func (l *locker) lock(n tree.ID) {
+// lockNode locks a node and everything in it.
+func (l *locker) lockNode(n tree.ID) {
 	if l.nodes[n].locked {
 		return
 	}
 	l.nodes[n].locked = true
 	l.queueDependents(n)
 	for c := range l.view.Children(n) {
-		l.lock(c)
+		l.lockNode(c)
 	}
 }
 
@@ -192,8 +169,8 @@ func (l *locker) markHeld(n tree.ID) {
 
 // lockGroup queues a group to be locked whole.
 func (l *locker) lockGroup(g *elements.Group) {
-	if group := l.group(g); !group.locked {
-		group.locked = true
-		l.pendingGroups = append(l.pendingGroups, group)
+	if !l.locked[g] {
+		l.locked[g] = true
+		l.pendingGroups = append(l.pendingGroups, g)
 	}
 }

@@ -193,6 +193,14 @@ func (s *State) Rewind(to Step) []Change {
 // LogStep returns the step of the i-th change of the log.
 func (s *State) LogStep(i int) Step { return s.drop(s.Log[i]).Step }
 
+// DropOf returns when and why a node or a call was removed.
+func (s *State) DropOf(c Change) Drop {
+	if c.Call < 0 {
+		return s.Drop(c.Node)
+	}
+	return s.CallDrop(c.Node, int(c.Call))
+}
+
 func (s *State) drop(c Change) *Drop {
 	if c.Call < 0 {
 		return &s.drops[c.Node]
