@@ -15,7 +15,7 @@
 //   - A tokenizer, which counts: one of sizing/tiktoken, or a [sizing.Calibrated]. Share one among all renders.
 //
 // [Render] describes its steps. [Result.Report] lists every piece with its path, its tokens and whether it was kept.
-// [Result.Outline] is the same as a tree, with sums and texts; [Outline.Fold] and [Compare] print it, and inspect.Prompt
+// [Result.Outline] is the same as a tree, with sums and texts; [Compare] prints it at several budgets, and inspect.Prompt
 // makes a page of it, with a slider for the budget. [Result.Kept] and package rendertest test a prompt. A module for each
 // provider sends the messages: render/openai, render/anthropic and render/gemini.
 //

@@ -29,36 +29,6 @@ func reviewPrompt() elements.Node {
 	}
 }
 
-func ExampleOutline_Fold() {
-	layout, err := render.Lay(context.Background(), reviewPrompt(), render.Options{Budget: 200, Tokenizer: words})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	result, err := layout.Fit(context.Background(), 47)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Print(result.Outline().Fold(3))
-	// Output:
-	// kept  trimmed  dropped  as sent
-	// Root                   31        6       24       46
-	//   System                3        0        0        6
-	//   User                 26        6       24       35
-	//     handlers           18        6       24           priority 20
-	//       file#1            0        0        8           priority 0
-	//       file#2            0        0        8           priority 10
-	//       file#3            0        0        8           priority 20
-	//       file#4            2        6        0           priority 20
-	//       file ×2          16        0        0           priority 20
-	//     Image (image)       5        0        0
-	//     Text                3        0        0
-	//   Assistant             2        0        0        5
-	//     read (toolCall)     2        0        0
-	// joins and frames                                  15
-}
-
 func ExampleCompare() {
 	layout, err := render.Lay(context.Background(), reviewPrompt(), render.Options{Budget: 200, Tokenizer: words})
 	if err != nil {
@@ -81,9 +51,7 @@ func ExampleCompare() {
 	//   System             kept  kept             kept
 	//   User               kept  26 of 56         13 of 56
 	//     handlers         kept  18 of 48         5 of 48
-	//       file#1         kept  dropped          dropped
-	//       file#2         kept  dropped          dropped
-	//       file#3         kept  dropped          dropped
+	//       file ×3        kept  dropped          dropped
 	//       file#4         kept  trimmed: 2 of 8  dropped
 	//       file#5         kept  kept             dropped
 	//       file#6         kept  kept             trimmed: 5 of 8

@@ -2,12 +2,9 @@ package render
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -94,7 +91,8 @@ type Size struct {
 	Tokens int `json:"tokens"`
 }
 
-// Report accounts for a prompt: what was given is what was kept, trimmed away and dropped.
+// Report accounts for a prompt: what was given is what was kept, trimmed away and dropped. Its JSON leaves out what is
+// false, empty or 0, but for the tokens, path and kind of a piece.
 type Report struct {
 	// Tokens of the messages and tools as they are sent, by the tokenizer's exact count: [Result.Tokens].
 	Tokens int `json:"tokens"`
@@ -131,38 +129,6 @@ func (r Report) filter(want func(Piece) bool) []Piece {
 		}
 	}
 	return list
-}
-
-// WriteJSON writes the report as a JSON object with the pieces in document order. Numbers are tokens unless the table
-// says otherwise. Only tokens, pieces, path and kind are always present. Unlike [json.Marshal] it does not escape the >
-// of paths.
-//
-//	tokens       of the messages and tools as they are sent
-//	cacheLost    true if something before a cache breakpoint was dropped or trimmed
-//	pieces       list of objects with the fields below
-//	path         names of the elements from the root to the piece's, joined by " > ", such as "User > file#2"
-//	name         of the nearest element around it that has one of its own, or of its message
-//	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
-//	category     instructions, skills, tools, files, history or other; missing if none was set on or around it
-//	priority     the one that decided, a number; missing if there is none, which is the highest
-//	decidedBy    path of the element that was chosen for removal, if it is another
-//	group        name of the group that the piece belongs to
-//	tokens       of what is left of the piece by itself, or if it was dropped, of all of it
-//	trimmedFrom  tokens before it was trimmed
-//	cut          true if layout trimmed it to its share
-//	required     true if it could not have been dropped
-//	restored     true if it had been dropped and was put back
-//	dropped      priority, chunk, group, emptied or share; missing if it was kept
-//	limit        path of the TokenLimit for which it was dropped; missing if it was dropped for the whole prompt
-//	keptFrom     budget from which on it is kept, in a survey
-//	sizes        list of objects with a budget and the tokens of a text from that budget on, in a survey
-//	budget       in sizes
-func (r Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // LogValue sums the report up for package slog: the tokens of the prompt, the pieces and tokens that were kept, trimmed
@@ -367,8 +333,8 @@ func (p *Piece) tokens() OutlineTokens {
 	return OutlineTokens{Kept: p.Tokens}
 }
 
-// aligned formats a table in columns. The columns in right are aligned at the right.
-func aligned(table [][]string, right ...int) string {
+// aligned formats a table in columns.
+func aligned(table [][]string) string {
 	widths := make([]int, len(table[0]))
 	for _, line := range table {
 		for i, cell := range line {
@@ -379,12 +345,7 @@ func aligned(table [][]string, right ...int) string {
 	for _, line := range table {
 		var row strings.Builder
 		for i, cell := range line {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if slices.Contains(right, i) {
-				row.WriteString(pad + cell + "  ")
-			} else {
-				row.WriteString(cell + pad + "  ")
-			}
+			row.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + "  ")
 		}
 		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
 	}
