@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -33,16 +34,8 @@ func (f *fitting) accounts() (left, all func() account) {
 
 // tell returns the account of a node, by one walk: of everything in it, or the breakdown alone, of what is left.
 func (f *fitting) tell(n tree.ID, all bool) (a account) {
-	t := teller{fit: f, all: all, removable: map[*elements.Group]bool{}}
-	nodes := f.state.Tree.Nodes
-	if f.state.Tree.Grouped > 0 && f.order.Held(tree.Root) {
-		for i := range nodes {
-			if g := f.state.Tree.GroupOf(tree.ID(i)); g != nil && !f.order.Locked(tree.ID(i)) {
-				t.removable[g] = true
-			}
-		}
-	}
-	in := around{path: f.state.Tree.Path(nodes[n].Parent)}
+	t := teller{fit: f, all: all, mayGo: map[*elements.Group]bool{}}
+	in := around{path: f.state.Tree.Path(f.state.Tree.Nodes[n].Parent)}
 	if f.state.Tree.MessageOf(n) != n && f.state.Tree.MessageOf(n) != tree.None {
 		in.message = &t.breakdown
 	}
@@ -68,7 +61,7 @@ func (f *fitting) tell(n tree.ID, all bool) (a account) {
 type teller struct {
 	fit       *fitting
 	all       bool                     // what was dropped too, and each message of finished ones
-	removable map[*elements.Group]bool // groups that may be removed, with the calls linked to them
+	mayGo     map[*elements.Group]bool // whether groups may be removed, with the calls linked to them
 	breakdown Breakdown
 }
 
@@ -148,7 +141,7 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 			if c.KeepWith != nil {
 				of.group = c.KeepWith.Name
 			}
-			of.required = in.required || own && t.fit.order.Pinned(n) && !t.removable[c.KeepWith]
+			of.required = in.required || own && t.fit.order.Pinned(n) && !t.removable(c.KeepWith)
 			if t.all || of.drop.Step == 0 {
 				t.piece(call, Piece{Kind: PieceToolCall, Tokens: t.fit.count.Call(c)}, of, pieceRef{n, i})
 				o.add(call)
@@ -178,6 +171,16 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 		}
 	}
 	return o
+}
+
+// removable reports whether a group may be removed.
+func (t *teller) removable(g *elements.Group) bool {
+	may, known := t.mayGo[g]
+	if !known {
+		may = slices.ContainsFunc(t.fit.order.Members(g), func(m tree.Change) bool { return m.Call < 0 && !t.fit.order.Locked(m.Node) })
+		t.mayGo[g] = may
+	}
+	return may
 }
 
 // uniform reports whether everything in a node is of one category.

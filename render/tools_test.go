@@ -232,23 +232,7 @@ func TestOnlyOneSideOfAnIfEmptyHasItsTools(t *testing.T) {
 	require.Equal(t, 2, *r.Report().Pieces[0].Priority)
 }
 
-func TestToolsSurviveATransfer(t *testing.T) {
-	content := elements.Nodes{tool(at(2), "a"), elements.Chunk{Props: at(1), Children: elements.Nodes{tool(at(0), "b"), tool(at(3), "c")}}}
-	data := toTransfer(t, content)
-	again := toTransfer(t, elements.Transferred{Data: data})
-	for budget := 20; budget < 180; budget += 5 {
-		want, wantErr := render.Render(t.Context(), elements.Nodes{elements.Wrap{Children: content}, user(line("ask"))}, render.Options{Budget: budget, Tokenizer: runes})
-		for _, form := range [][]byte{data, again} {
-			got, err := render.Render(t.Context(), elements.Nodes{elements.Transferred{Data: form}, user(line("ask"))}, render.Options{Budget: budget, Tokenizer: runes})
-			require.Equal(t, wantErr == nil, err == nil)
-			if err == nil {
-				require.Equal(t, want.Tools, got.Tools)
-				require.Equal(t, want.Tokens, got.Tokens)
-			}
-		}
-	}
-	_, err := render.Render(t.Context(), user(elements.Transferred{Data: data}), render.Options{Budget: plenty, Tokenizer: runes})
-	require.ErrorIs(t, err, render.ErrToolInMessage)
-	_, err = render.Render(t.Context(), elements.Nodes{elements.Transferred{Data: data}, tool(at(1), "a")}, render.Options{Budget: plenty, Tokenizer: runes})
-	require.ErrorIs(t, err, render.ErrDuplicateTool)
+func TestAToolIsNotTransferred(t *testing.T) {
+	_, err := render.Transfer(t.Context(), elements.Nodes{line("a"), tool(at(1), "a")}, render.Options{Budget: plenty, Tokenizer: runes})
+	require.EqualError(t, err, "render: a: a Tool cannot be transferred, only content of messages")
 }

@@ -15,7 +15,9 @@ import (
 func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	tool := n.(elements.Tool).Tool
 	switch {
-	case s.insideMessage():
+	case s.layouter.Transfer:
+		return nil, errors.New("a Tool cannot be transferred, only content of messages")
+	case s.inMessage:
 		return nil, tree.ErrToolInMessage
 	case tool.Name == "":
 		return nil, errors.New("the Tool has no name")
@@ -25,20 +27,6 @@ func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error
 	s.used += extra.Tokens
 	s.item.props.PassPriority = false
 	return nil, nil
-}
-
-// insideMessage reports whether the node is in a message. For content that is to be transferred inMessage is always
-// set, so it looks at the nodes around it.
-func (s *site) insideMessage() bool {
-	if !s.layouter.Transfer {
-		return s.inMessage
-	}
-	for up := s.up; up != nil; up = up.up {
-		if up.node().Kind == tree.Message {
-			return true
-		}
-	}
-	return false
 }
 
 // CheckTools returns an error if two tools of a tree have the same name.

@@ -103,7 +103,6 @@ type props struct {
 	MimeType     string          `json:"mimeType,omitempty"`
 	Data         *string         `json:"data,omitempty"`
 	MediaType    *string         `json:"mediaType,omitempty"`
-	Tool         *chat.Tool      `json:"tool,omitempty"` // not known to prompt-tsx: an element with nothing in it
 }
 
 func propsOut(p elements.Props) *props {

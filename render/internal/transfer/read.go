@@ -9,7 +9,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -103,9 +102,6 @@ func (r Reader) piece(id tree.ID, n incoming, where string, depth int) error {
 		r.tree.EnsureExtra(id).Frame = &chat.Message{Role: roles[*n.Props.Role], Name: n.Props.Name}
 		r.InMessage = true
 	case pieceOther:
-		if n.Props.Tool != nil {
-			return r.tool(id, n, in, where)
-		}
 		if n.KeepWithID != nil {
 			if r.groups[*n.KeepWithID] == nil {
 				r.groups[*n.KeepWithID] = &elements.Group{}
@@ -221,22 +217,6 @@ func (r Reader) media(id tree.ID, n incoming, in elements.Props, where string) e
 	}
 	extra.Tokens = r.Tokenizer.CountPart(extra.Part)
 	return nil
-}
-
-// tool reads the definition of a tool.
-func (r Reader) tool(id tree.ID, n incoming, in elements.Props, where string) error {
-	switch tool := n.Props.Tool; {
-	case r.InMessage && !r.Retransfer:
-		return &Error{Place: where, Err: tree.ErrToolInMessage}
-	case tool.Name == "":
-		return &Error{Place: where + ".props.tool.name", Err: errors.New("it is missing")}
-	default:
-		extra := r.tree.EnsureExtra(id)
-		r.tree.Nodes[id].Kind, extra.Tool, extra.Tokens = tree.Tool, tool, count.Tool(r.Tokenizer, *tool)
-		r.tree.SetName(id, tool.Name)
-		r.source(id, Source{Element: elements.Tool{Tool: *tool}, Props: in})
-		return nil
-	}
 }
 
 // source keeps what another transfer needs.

@@ -59,9 +59,6 @@ func (w writer) piece(id tree.ID, name string) (node, error) {
 		n.Ctor = pieceDocument
 		n.Props.Data, n.Props.MediaType = &e.Data, &e.MediaType
 		return n, nil
-	case elements.Tool:
-		n.Props.Tool = &e.Tool
-		return n, nil
 	case elements.Thinking:
 		return n, &guard.ElementError{Path: w.tree.Path(id), Err: errors.New("thinking cannot be transferred")}
 	case elements.ToolMessage:
