@@ -1,7 +1,6 @@
 package summarize
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -268,39 +267,12 @@ func (w *walker) planner(ctx context.Context) (*plan.Planner, error) {
 	t := w.target
 	t.Prices = plan.PricesFor(w.policy, t)
 	p := &plan.Planner{
-		Session: w.c.Session, Target: t, Policy: w.policy, Options: w.c.Options, Ledger: l, Now: now, Most: w.most, WriterPrices: w.writerPrices(),
+		Session: w.c.Session, Target: t, Policy: w.policy, Options: w.c.Options, Ledger: l, Now: now, Most: w.most, Models: w.c.Models,
 	}
 	if w.alone && w.most == 0 {
 		p.Spare = t.Budget / 2
 	}
 	return p, nil
-}
-
-// writerPrices returns the prices of the models that may be asked for a summary first: of one, or of all if the
-// cheapest is asked. The zero value means the agent's model, reading its own cache. A model without prices gets the
-// agent's.
-func (w *walker) writerPrices() []sizing.Prices {
-	own := plan.PricesFor(w.policy, w.target)
-	var list []sizing.Prices
-	for _, name := range plan.Route(w.policy.Ask, w.target.Name) {
-		if other := w.c.Models[name]; other.Model != nil && name != w.target.Name {
-			list = append(list, cmp.Or(other.Prices, own))
-		}
-	}
-	if w.policy.Ask.Cheapest {
-		for _, other := range plan.Priced(w.policy.Ask, w.c.Models, w.target.Name) {
-			list = append(list, other.Prices)
-		}
-	}
-	if prompts := w.policy.Ask.Prompts; len(prompts) > 0 && prompts[0].Forks {
-		list = append(list, sizing.Prices{})
-	} else {
-		list = append(list, own)
-	}
-	if !w.policy.Ask.Cheapest {
-		list = list[:1]
-	}
-	return list
 }
 
 func (w *walker) measure(ctx context.Context, on policy.Occasion) (*plan.Rendered, error) {

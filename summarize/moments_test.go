@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,7 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -96,17 +101,10 @@ func (c cell) columns() [7]int {
 		}
 		return 0
 	}
-	return [7]int{policyIndex(c.policy), c.moment, n(c.summary), n(c.background), n(c.restarts), n(c.slow), n(c.impatient)}
+	return [7]int{slices.Index(momentPolicies, c.policy), c.moment, n(c.summary), n(c.background), n(c.restarts), n(c.slow), n(c.impatient)}
 }
 
-func policyIndex(name string) int {
-	for i, n := range policies.Names() {
-		if n == name {
-			return i
-		}
-	}
-	return -1
-}
+var momentPolicies = policies.Names()
 
 func (c cell) String() string {
 	name := "no moment"
@@ -135,7 +133,7 @@ func (c cell) String() string {
 // cells returns all cells, or as few as have every pair of values of two columns.
 func cells(all bool) []cell {
 	var list []cell
-	for _, p := range policies.Names() {
+	for _, p := range momentPolicies {
 		for m := range moments {
 			for bits := range 32 {
 				list = append(list, cell{p, m, bits&1 > 0, bits&2 > 0, bits&4 > 0, bits&8 > 0, bits&16 > 0})
@@ -185,15 +183,21 @@ func cells(all bool) []cell {
 
 // outcome is what became of a session with a bad moment.
 type outcome struct {
-	steps               int
-	failed, failedAfter int // steps, and those of the ten after the moment
-	calls               int // of the model for summaries
-	dropped             int // calls whose context ended before they were answered
-	next                int // steps from the end of the moment to the next compaction, 0 if there was none in 40
-	longest             time.Duration
-	budget              int // after the ten steps
-	said, lost, insight int // what users said, how much of it the prompt neither shows nor its summary names ten steps after the moment, and the rest in percent
-	unseen              []string
+	steps, over int // all steps, and those until the moment was over
+	next        int // steps from the end of the moment to the next compaction, 0 if there was none in 40
+	longest     time.Duration
+	budget      int        // after the last step
+	trace       []progress // of each step, from step 0 on
+}
+
+// progress is what happened to a session in its steps so far.
+type progress struct {
+	failed      int // steps
+	calls       int // of the model for summaries
+	dropped     int // calls whose context ended before they were answered
+	compactions int
+	said, lost  int // what users said, and how much of it the newest prompt neither shows nor its summary names
+	unseen      int // how much of what users and tools said no model was shown
 }
 
 // momentSession is an agent at work on a session, whose model misbehaves in a bad moment.
@@ -203,17 +207,18 @@ type momentSession struct {
 	d    fixture
 	last chat.Message // the last that was said
 
-	fault func(summary bool) int // returns the moment of each request, -1 for none; nil for the cell's
-	said  []string               // the marks of what users and tools said
-	asked []string               // those of users
+	fault  func(summary bool) int // returns the moment of each request, -1 for none; nil for the cell's
+	said   []string               // the marks of what users and tools said
+	asked  []string               // those of users
+	budget int                    // of the newest prompt
 
-	mu        sync.Mutex // guards the fields below
-	armed     bool
-	begun     int // the step in which the moment began, 0 before
-	step      int
-	summaries int
-	dropped   int
-	shown     string // the marks of all that models were shown
+	mu    sync.Mutex // guards the fields below
+	armed bool
+	begun int // the step in which the moment began, 0 before
+	step  int
+	now   progress
+	shown map[string]bool // the marks of all that models were shown
+	sight map[string]bool // those in the newest prompt of the agent
 }
 
 const momentBudget, momentMark = 8000, "§ "
@@ -233,7 +238,7 @@ func (s *momentSession) work(ctx context.Context, summary bool) error {
 		return nil
 	case <-ctx.Done():
 		s.mu.Lock()
-		s.dropped++
+		s.now.dropped++
 		s.mu.Unlock()
 		return context.Cause(ctx)
 	}
@@ -269,7 +274,7 @@ func (s *momentSession) generate(ctx context.Context, r chat.Request) (chat.Resp
 	summary := !strings.HasPrefix(last.Text(), momentMark)
 	s.mu.Lock()
 	if summary {
-		s.summaries++
+		s.now.calls++
 	}
 	bad, moment := s.bad(summary), s.moment
 	if s.fault != nil {
@@ -287,11 +292,18 @@ func (s *momentSession) generate(ctx context.Context, r chat.Request) (chat.Resp
 			return chat.Response{}, context.Cause(ctx)
 		}
 	}
-	s.mu.Lock()
+	marks := map[string]bool{}
 	for _, m := range r.Messages {
 		if t := m.Text(); len(t) < 1<<20 {
-			s.shown += strings.Join(momentMarks.FindAllString(t, -1), "")
+			for _, mark := range momentMarks.FindAllString(t, -1) {
+				marks[mark] = true
+			}
 		}
+	}
+	s.mu.Lock()
+	maps.Copy(s.shown, marks)
+	if !summary {
+		s.sight = marks
 	}
 	s.mu.Unlock()
 	if err := s.work(ctx, summary); err != nil {
@@ -345,6 +357,9 @@ func (s *momentSession) goOn() error {
 	if answer.Entry != "" {
 		s.last = answer.Message()
 	}
+	if m := s.d.Explain(ctx).Measurement; m.Budget > 0 {
+		s.budget = m.Budget
+	}
 	if s.restarts {
 		s.d = s.restarted()
 	}
@@ -352,6 +367,12 @@ func (s *momentSession) goOn() error {
 		time.Sleep(15 * time.Second) // before somebody tries again
 	}
 	return err
+}
+
+func newMomentSession(t *testing.T, c cell) *momentSession {
+	s := &momentSession{t: t, cell: c, shown: map[string]bool{}, sight: map[string]bool{}}
+	s.d = s.open(filepath.Join(t.TempDir(), "session.jsonl"))
+	return s
 }
 
 func (s *momentSession) restarted() fixture {
@@ -362,146 +383,222 @@ func (s *momentSession) restarted() fixture {
 }
 
 func (s *momentSession) open(path string) fixture {
-	d := fixtureOf(s.t, opened(s.t, path))
+	store, err := storage.OpenFile(path, storage.FileOptions{Sync: storage.SyncNever})
+	require.NoError(s.t, err)
+	session, err := history.New(s.t.Context(), store, history.Options{})
+	require.NoError(s.t, err)
+	d := fixtureOf(s.t, session)
 	d.Judged = true
 	d.Policy = policies.All()[s.policy]
 	d.Policy.Ask.Names = nil
 	d.Target.Model, d.Target.Budget, d.Target.Name = chat.ModelFunc(s.generate), momentBudget, "m"
+	d.Observers = append(d.Observers, summarize.OnEvent(func(e event.Event) {
+		if e.Kind == event.Done {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.now.compactions++
+		}
+	}))
 	return d
 }
 
-// run runs the session: twenty steps, the moment, and ten more, and at least the given number of steps.
+// progressNow returns what happened so far.
+func (s *momentSession) progressNow() progress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now
+	for _, mark := range s.asked {
+		if now.said++; !s.sight[mark] {
+			now.lost++
+		}
+	}
+	for _, mark := range s.said {
+		if !s.shown[mark] {
+			now.unseen++
+		}
+	}
+	return now
+}
+
+// run runs the session: twenty steps, the moment, ten more, and as many as it takes until the session is compacted again.
+// Without a moment it runs the given number of steps.
 func (c cell) run(t *testing.T, steps int) (o outcome) {
-	s := &momentSession{t: t, cell: c}
-	s.d = s.open(filepath.Join(t.TempDir(), "session.jsonl"))
-	step := func() error {
+	s := newMomentSession(t, c)
+	step := func() {
 		begun := time.Now()
 		err := s.goOn()
 		took := time.Since(begun)
 		if err != nil {
-			o.failed++
+			s.now.failed++
 			took -= 15 * time.Second
 			if os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") == "show" {
 				t.Logf("step %d: %v", s.step, err)
 			}
 		}
 		o.longest = max(o.longest, took)
-		return err
+		o.trace = append(o.trace, s.progressNow())
+	}
+	o.trace = []progress{{}}
+	if c.moment < 0 {
+		for s.step < steps {
+			step()
+		}
+		require.NoError(t, s.d.Close())
+		return o
 	}
 	for range 20 {
-		_ = step()
+		step()
 	}
 	s.mu.Lock()
 	s.armed = true
 	s.mu.Unlock()
-	if c.moment >= 0 {
-		for range 80 { // until the moment is over
-			s.mu.Lock()
-			over := s.begun > 0 && s.step >= s.begun+moments[c.moment].steps-1
-			s.mu.Unlock()
-			if over {
-				break
-			}
-			_ = step()
+	for range 80 { // until the moment is over
+		s.mu.Lock()
+		over := s.begun > 0 && s.step >= s.begun+moments[c.moment].steps-1
+		s.mu.Unlock()
+		if over {
+			break
 		}
-		require.True(t, s.begun > 0 || c.slow || c.impatient, "the moment came")
+		step()
 	}
-	before, since := len(compactions(s.d.Session)), s.step
-	compacted := func() bool {
-		if o.next == 0 && len(compactions(s.d.Session)) > before {
-			o.next = s.step - since
-		}
-		return o.next > 0
-	}
+	require.True(t, s.begun > 0 || c.slow || c.impatient, "the moment came")
+	o.over = s.step
 	for range 10 {
-		if step() != nil {
-			o.failedAfter++
+		step()
+	}
+	o.steps, o.budget = s.step, s.budget
+	longest := o.longest
+	for o.trace[s.step].compactions == o.trace[o.over].compactions && s.step < o.over+40 {
+		step()
+	}
+	o.longest = longest
+	for i := range o.trace[o.over:] {
+		if o.next == 0 && o.trace[o.over+i].compactions > o.trace[o.over].compactions {
+			o.next = i
 		}
-		compacted()
-	}
-	for s.step < steps {
-		_ = step()
-	}
-	require.NoError(t, s.d.Wait(t.Context()))
-	result, err := s.d.Render(t.Context(), prompt(s.d.Session))
-	require.True(t, err == nil || c.slow || c.impatient, "%v", err)
-	o.budget = s.d.Explain(t.Context()).Measurement.Budget
-	inPrompt := ""
-	if err == nil {
-		inPrompt = text(result.Messages)
-	}
-	s.mu.Lock()
-	o.calls, o.dropped, o.steps = s.summaries, s.dropped, s.step
-	for _, mark := range s.asked {
-		if strings.Contains(inPrompt, mark) {
-			o.insight++
-		}
-	}
-	o.said, o.lost, o.insight = len(s.asked), len(s.asked)-o.insight, 100*o.insight/len(s.asked)
-	for _, mark := range s.said {
-		if !strings.Contains(s.shown, mark) {
-			o.unseen = append(o.unseen, mark)
-		}
-	}
-	s.mu.Unlock()
-	for !compacted() && s.step < since+40 {
-		_ = s.goOn()
 	}
 	require.NoError(t, s.d.Close())
 	return o
 }
 
-// TestABadMomentPasses runs every pair of two columns: policy, moment, whom it hits, foreground or background, restarted or
-// not, how long a summary takes, and with a deadline or without. PROMPTREE_SUMMARIZE_MOMENTS=all runs all cells, and =show
-// also prints them.
-func TestABadMomentPasses(t *testing.T) {
-	all := os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") != ""
-	var mu sync.Mutex
-	usual := map[string]outcome{} // without a bad moment
-	without := func(c cell, steps int) outcome {
-		c.moment, c.summary = -1, false
-		key := fmt.Sprint(c, steps)
-		mu.Lock()
-		defer mu.Unlock()
-		if _, ok := usual[key]; !ok {
-			synctest.Test(t, func(t *testing.T) { usual[key] = c.run(t, steps) })
-		}
-		return usual[key]
-	}
-	for _, c := range cells(all) {
-		t.Run(c.String(), func(t *testing.T) {
-			t.Parallel()
-			var got outcome
-			synctest.Test(t, func(t *testing.T) { got = c.run(t, 0) })
-			usual := without(c, got.steps)
-			if all {
-				t.Logf("%d steps failed, %d after the moment; longest step %v; compacted after %d steps; %d%% of the user's marks in sight, %d%% without; %d summaries, %d dropped, %d and %d without; budget %d; unseen %v",
-					got.failed, got.failedAfter, got.longest.Round(time.Second), got.next, got.insight, usual.insight, got.calls, got.dropped, usual.calls, usual.dropped, got.budget, got.unseen)
-			}
-			m, resorts := moments[c.moment], policies.All()[c.policy].Overflow.LastResort != policy.ResortError
-			more := 0 // steps of the longest pause, if nothing can be sent in it
-			if c.summary && !resorts && (m.steps > 1 || c.slow || c.impatient || m.name == "hangs") {
-				more = 4
-			}
-			require.LessOrEqual(t, got.calls, 2*(usual.calls+m.steps/10+3), "requests for summaries")
-			require.LessOrEqual(t, got.failedAfter, usual.failedAfter+more, "steps that failed after the moment")
-			require.LessOrEqual(t, got.failed, usual.failed+m.steps+more, "steps that failed")
-			require.Equal(t, momentBudget, got.budget, "after ten good steps")
-			require.LessOrEqual(t, len(got.unseen), len(usual.unseen), "what no model was shown: %v", got.unseen)
-			require.LessOrEqual(t, got.lost, usual.lost+max(1, got.said/10), "messages of %d of the user's that are out of sight", got.said)
-			require.True(t, got.next > 0 || usual.next == 0, "it is compacted again")
-			longest := 5*time.Minute + 2*time.Second // for a summary without which nothing can be sent
-			switch {
-			case c.impatient:
-				longest = momentDeadline + 2*time.Second
-			case !c.summary && (m.name == "hangs" || m.name == "does not stop"):
-				longest = 15*time.Minute + 2*time.Second // the agent's own request, for which the step has a deadline
-			case c.summary && resorts:
-				longest = time.Minute + 7*time.Second // and the agent's own request
-			}
-			require.LessOrEqual(t, got.longest, longest)
+// usualSessions runs sessions without a bad moment, each once.
+type usualSessions struct {
+	mu   sync.Mutex
+	runs map[string]func() outcome
+}
+
+// of returns the session of a cell without its moment, of as many steps or more.
+func (u *usualSessions) of(t *testing.T, c cell, steps int) outcome {
+	c.moment, c.summary = -1, false
+	steps = 75 * (1 + steps/76) // so that most cells need the same session
+	key := fmt.Sprint(c, steps)
+	u.mu.Lock()
+	if u.runs[key] == nil {
+		u.runs[key] = sync.OnceValue(func() (o outcome) {
+			synctest.Test(t, func(t *testing.T) { o = c.run(t, steps) })
+			return o
 		})
 	}
+	run := u.runs[key]
+	u.mu.Unlock()
+	return run()
+}
+
+// TestABadMomentPasses runs every pair of two columns: policy, moment, whom it hits, foreground or background, restarted or
+// not, how long a summary takes, and with a deadline or without. PROMPTREE_SUMMARIZE_MOMENTS=all runs all cells and prints
+// the table in doc.go, =show also prints each failed step.
+func TestABadMomentPasses(t *testing.T) {
+	all := os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") != ""
+	usualSessions := usualSessions{runs: map[string]func() outcome{}}
+	var table momentTable
+	t.Run("cells", func(t *testing.T) {
+		for _, c := range cells(all) {
+			t.Run(c.String(), func(t *testing.T) {
+				t.Parallel()
+				var got outcome
+				synctest.Test(t, func(t *testing.T) { got = c.run(t, 0) })
+				usual := usualSessions.of(t, c, max(got.steps, got.over+40))
+				table.add(c, got, usual)
+				c.check(t, got, usual)
+			})
+		}
+	})
+	if all {
+		t.Log("\n" + table.String())
+	}
+}
+
+// check holds what a session with a bad moment may lose against the same session without one.
+func (c cell) check(t *testing.T, got, usual outcome) {
+	m, resorts := moments[c.moment], policies.All()[c.policy].Overflow.LastResort != policy.ResortError
+	end, than := got.trace[got.steps], usual.trace[got.steps]
+	more := 0 // steps of the longest pause, if nothing can be sent in it
+	if c.summary && !resorts && (m.steps > 1 || c.slow || c.impatient || m.name == "hangs") {
+		more = 4
+	}
+	require.LessOrEqual(t, end.calls, 2*(than.calls+m.steps/10+3), "requests for summaries")
+	require.LessOrEqual(t, end.failed-got.trace[got.over].failed, than.failed-usual.trace[got.over].failed+more, "steps that failed after the moment")
+	require.LessOrEqual(t, end.failed, than.failed+m.steps+more, "steps that failed")
+	require.Equal(t, momentBudget, got.budget, "after ten good steps")
+	require.LessOrEqual(t, end.unseen, than.unseen, "what no model was shown")
+	require.LessOrEqual(t, end.lost, than.lost+max(1, end.said/10), "messages of %d of the user's that are out of sight", end.said)
+	require.True(t, got.next > 0 || usual.trace[got.over+40].compactions == usual.trace[got.over].compactions, "it is compacted again")
+	longest := 5*time.Minute + 2*time.Second // for a summary without which nothing can be sent
+	switch {
+	case c.impatient:
+		longest = momentDeadline + 2*time.Second
+	case !c.summary && (m.name == "hangs" || m.name == "does not stop"):
+		longest = 15*time.Minute + 2*time.Second // the agent's own request, for which the step has a deadline
+	case c.summary && resorts:
+		longest = time.Minute + 7*time.Second // and the agent's own request
+	}
+	require.LessOrEqual(t, got.longest, longest)
+}
+
+// momentTable sums cells up: those of a moment, of whom it hits, and of policies with or without a last resort.
+type momentTable struct {
+	mu    sync.Mutex
+	lines map[string]*[6][]int
+}
+
+func (m *momentTable) add(c cell, got, usual outcome) {
+	end, than := got.trace[got.steps], usual.trace[got.steps]
+	whom, resort := "agent", "a last resort"
+	if c.summary {
+		whom = "summary"
+	}
+	if policies.All()[c.policy].Overflow.LastResort == policy.ResortError {
+		resort = "none"
+	}
+	key := fmt.Sprintf("%-28s %-8s %-14s", moments[c.moment].name, whom, resort)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lines == nil {
+		m.lines = map[string]*[6][]int{}
+	}
+	if m.lines[key] == nil {
+		m.lines[key] = &[6][]int{}
+	}
+	for i, n := range []int{
+		end.failed - than.failed, end.failed - got.trace[got.over].failed - (than.failed - usual.trace[got.over].failed), int((got.longest - usual.longest).Seconds()), got.next,
+		100 * (end.lost - than.lost) / end.said, end.calls - than.calls,
+	} {
+		m.lines[key][i] = append(m.lines[key][i], n)
+	}
+}
+
+// String returns the table: the least, the median and the most of each column, compared with the session without the moment.
+func (m *momentTable) String() string {
+	text := fmt.Sprintf("%-52s %-13s %-13s %-13s %-13s %-13s %-13s\n", "", "failed steps", "ten later", "wait in s", "compacted", "% out of sight", "calls")
+	for _, key := range slices.Sorted(maps.Keys(m.lines)) {
+		text += key
+		for _, list := range m.lines[key] {
+			slices.Sort(list)
+			text += fmt.Sprintf(" %-13s", fmt.Sprint(list[0], list[len(list)/2], list[len(list)-1]))
+		}
+		text += "\n"
+	}
+	return text
 }
 
 // TestNoFaultEndsASession runs sessions in which each request may fail in any way. PROMPTREE_SUMMARIZE_MOMENTS=all makes them
@@ -527,15 +624,14 @@ func TestNoFaultEndsASession(t *testing.T) {
 
 // runWithFaults runs a session in which an eighth of all requests fail.
 func (c cell) runWithFaults(t *testing.T, steps int) {
-	s := &momentSession{t: t, cell: c}
 	chance := rand.New(rand.NewPCG(uint64(steps), 1))
+	s := newMomentSession(t, c)
 	s.fault = func(bool) int {
 		if m := chance.IntN(len(moments)); chance.IntN(8) == 0 {
 			return m
 		}
 		return -1
 	}
-	s.d = s.open(filepath.Join(t.TempDir(), "session.jsonl"))
 	failed := 0 // in a row
 	for range steps {
 		if failed++; s.goOn() == nil {
@@ -575,7 +671,7 @@ func TestRequestsForSummariesAreBoundedWhateverFails(t *testing.T) {
 					t.Parallel()
 					calls := func(fails bool) (n int) {
 						synctest.Test(t, func(t *testing.T) {
-							s := &momentSession{t: t, cell: cell{policy: name, moment: -1}}
+							s := newMomentSession(t, cell{policy: name, moment: -1})
 							s.fault = func(summary bool) int {
 								if n++; !summary {
 									n--
@@ -584,7 +680,6 @@ func TestRequestsForSummariesAreBoundedWhateverFails(t *testing.T) {
 								}
 								return -1
 							}
-							s.d = s.open(filepath.Join(t.TempDir(), "session.jsonl"))
 							for range steps {
 								_ = s.goOn()
 							}

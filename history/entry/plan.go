@@ -97,6 +97,8 @@ type SummaryAnswer struct {
 	Model string `json:"model,omitempty"`
 	// Unseen reports that the requests left messages of the part out.
 	Unseen bool `json:"unseen,omitempty"`
+	// Doubt says why an answer in it was used only because no other was better ([Compaction].Doubt).
+	Doubt string `json:"doubt,omitempty"`
 	// Text of the summary.
 	Text string `json:"text"`
 }

@@ -90,7 +90,7 @@ func (v *visitor) body(body Body) Body {
 	case PlanEnd:
 		b.Error = v.text("planEnd.error", b.Error)
 		b.Finished = each(b.Finished, "planEnd.finished", func(path string, a *SummaryAnswer) {
-			a.Text = v.text(path+".text", a.Text)
+			a.Doubt, a.Text = v.text(path+".doubt", a.Doubt), v.text(path+".text", a.Text)
 		})
 		return b
 	case Unknown:

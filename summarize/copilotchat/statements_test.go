@@ -682,7 +682,7 @@ func TestStatements(t *testing.T) {
 			require.Contains(t, log.String(), "level=WARN")
 		},
 			replace("prompts.PackedPrompt()", "prompts.SimplePrompt()"),
-			statements.Change(engine+"internal/write/write.go", "w.unseen = w.unseen || p.Drops", "w.unseen = w.unseen || !p.Drops"),
+			statements.Change(engine+"internal/write/write.go", "w.unseen || p.Drops", "w.unseen || !p.Drops"),
 			statements.Change(engine+"internal/place/place.go", "found.ID, d.Unseen\n", "found.ID, false\n")),
 		statements.That("full or simple mode may be forced, which does not change the background", func(t *testing.T) {
 			for _, mode := range []policy.Mode{policy.ModeFull, policy.ModeSimple} {
@@ -717,9 +717,9 @@ func TestStatements(t *testing.T) {
 				require.Contains(t, compacttest.Text(d.Messages()), c.want)
 			}
 		},
-			statements.Change(engine+"internal/plan/models.go", "if matches(r.Agents, agent) {", "if true {"),
-			statements.Change(engine+"internal/plan/models.go", "if matches(r.Agents, agent) {", "if false {"),
-			statements.Change(engine+"internal/write/candidates.go", "\tadd(t, t, true)\n", "\tif len(list) == 0 {\n\t\tadd(t, t, true)\n\t}\n")),
+			statements.Change(engine+"internal/plan/models.go", "return matches(r.Agents, agent.Name)", "return true"),
+			statements.Change(engine+"internal/plan/models.go", "return matches(r.Agents, agent.Name)", "return false"),
+			statements.Change(engine+"internal/plan/models.go", "\tadd(agent)\n", "\tif len(list) == 0 {\n\t\tadd(agent)\n\t}\n")),
 
 		statements.That("that model summarises in the background too", func(t *testing.T) {
 			d := overflowing(t, numbered(t, 0), models.SaySummary("Of its own."))

@@ -1030,7 +1030,7 @@ func TestStatements(t *testing.T) {
 			statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, d.Model, "", placed.Title, d.Mended, found.ID`),
 			statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, "", placed.Text, placed.Title, d.Mended, found.ID`),
 			statements.Change(engine+"internal/write/attempt.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
-			statements.Change(engine+"internal/write/attempt.go", "m.usage = m.usage.Plus(u)", "_ = m.usage.Plus(u)")),
+			statements.Change(engine+"internal/write/write.go", "w.Attempt.meter.usage = w.Attempt", "_ = w.Attempt")),
 		statements.That("each request for a summary has an id", func(t *testing.T) {
 			d := filled(t, 80_000)
 			answered := recorded(d, event.Answered)

@@ -25,16 +25,16 @@ import (
 
 // Planner measures a prompt that shows a session.
 type Planner struct {
-	Session      *history.Session
-	Target       policy.Target
-	Policy       policy.Policy // with defaults
-	Options      render.Options
-	Ledger       *journal.Ledger
-	Now          time.Time
-	Most         int             // of the prompt and its tools, 0 for no bound but the budget
-	bound        bool            // whether compactions are planned within Most too
-	Spare        int             // tokens of the budget that a compaction leaves free if it can
-	WriterPrices []sizing.Prices // of the models that may write summaries; the zero value for one that reads the agent's cache
+	Session *history.Session
+	Target  policy.Target
+	Policy  policy.Policy // with defaults
+	Options render.Options
+	Ledger  *journal.Ledger
+	Now     time.Time
+	Most    int  // of the prompt and its tools, 0 for no bound but the budget
+	bound   bool // whether compactions are planned within Most too
+	Spare   int  // tokens of the budget that a compaction leaves free if it can
+	Models  map[string]policy.Target
 }
 
 // Rendered is a rendered prompt with its measurement.
@@ -487,9 +487,12 @@ func (m *Planner) fillCosts(s *Rendered) {
 	c := sizing.Carry{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(s.Room), Cold: s.Cold}
 	c.Kept = max(0, c.Input-theirs(relief)-c.Head-c.Summary)
 	s.Carried = prices.Carrying(c, c.Input)
-	for i, writer := range m.WriterPrices {
-		c.Summarizer = writer
-		if cost := prices.Compacting(c); i == 0 || cost < s.Compacting {
+	writers, _ := Writers(m.Policy.Ask, m.Models, m.Target)
+	for i, t := range writers { // the first is asked, or the cheapest
+		if c.Summarizer = cmp.Or(t.Prices, prices); t.Name == m.Target.Name && m.Policy.Ask.Prompts[0].Forks {
+			c.Summarizer = sizing.Prices{} // it reads the agent's cache
+		}
+		if cost := prices.Compacting(c); i == 0 || m.Policy.Ask.Cheapest && cost < s.Compacting {
 			s.Compacting = cost
 		}
 	}

@@ -53,28 +53,34 @@ func matches(patterns []string, model string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return modelname.Fits(p, model) })
 }
 
-// Route returns the names of the models to ask before the agent's own.
-func Route(a policy.Ask, agent string) []string {
-	var names []string
-	for _, r := range a.Routes {
-		if matches(r.Agents, agent) {
-			names = append(names, r.Model)
-			break
-		}
-	}
-	return append(names, a.Names...)
-}
-
-// Priced returns the models with prices that Cheapest adds to the named ones, sorted by name.
-func Priced(a policy.Ask, models map[string]policy.Target, agent string) []policy.Target {
-	var list []policy.Target
-	for _, name := range slices.Sorted(maps.Keys(models)) {
-		if t := models[name]; t.Model != nil && t.Prices != (sizing.Prices{}) && name != agent && !slices.Contains(Route(a, agent), name) {
-			t.Name = name
+// Writers returns the models that may be asked for summaries, each once: those that a policy names, with Cheapest the
+// others that have prices, and the agent's own. Unknown lists the names that models does not have.
+func Writers(a policy.Ask, models map[string]policy.Target, agent policy.Target) (list []policy.Target, unknown []string) {
+	add := func(t policy.Target) {
+		if !slices.ContainsFunc(list, func(o policy.Target) bool { return o.Name == t.Name }) {
 			list = append(list, t)
 		}
 	}
-	return list
+	var names []string
+	if i := slices.IndexFunc(a.Routes, func(r policy.Route) bool { return matches(r.Agents, agent.Name) }); i >= 0 {
+		names = append(names, a.Routes[i].Model)
+	}
+	for _, name := range append(names, a.Names...) {
+		if t := models[name]; t.Model != nil {
+			t.Name = name
+			add(t)
+		} else if len(models) > 0 {
+			unknown = append(unknown, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		if t := models[name]; a.Cheapest && t.Model != nil && t.Prices != (sizing.Prices{}) && name != agent.Name {
+			t.Name = name
+			add(t)
+		}
+	}
+	add(agent)
+	return list, unknown
 }
 
 // PricesFor returns the prices that a policy weighs costs for a target by.

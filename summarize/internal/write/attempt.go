@@ -8,7 +8,6 @@ import (
 	"iter"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
@@ -278,7 +277,7 @@ func (j *Attempt) Event(kind event.Kind) event.Event {
 		Cut:  event.Cut{Covered: len(j.covered), Kept: j.kept}, WillRetry: j.WillRetry,
 	}
 	e.Duration = time.Since(j.begun)
-	e.Calls, e.Usage = j.meter.read()
+	e.Calls, e.Usage = j.meter.calls, j.meter.usage
 	return e
 }
 
@@ -311,28 +310,8 @@ func (j *Attempt) segment(covered []history.Unit, prefix int) policy.Material {
 // Whole returns the material for all covered units.
 func (j *Attempt) Whole() policy.Material { return j.segment(j.covered, j.prefix) }
 
-// meter counts the requests of a compaction and their usage. It is safe for concurrent use.
+// meter counts the requests of a compaction and their usage.
 type meter struct {
-	mu    sync.Mutex
 	calls int
 	usage chat.Usage
-}
-
-func (m *meter) ask() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.calls++
-	return m.calls
-}
-
-func (m *meter) add(u chat.Usage) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.usage = m.usage.Plus(u) // each number is at most 2³¹-1
-}
-
-func (m *meter) read() (int, chat.Usage) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.calls, m.usage
 }

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,12 +39,6 @@ type span struct {
 	begun  bool           // something was answered, so the earlier summary is that of the answers
 }
 
-// part identifies the answer for a part of a span.
-type part struct {
-	from, to, model string
-	mode            policy.Mode
-}
-
 // segment is what one request shows: n of the units that are left, or the earlier summary alone.
 type segment struct {
 	n        int
@@ -59,7 +54,7 @@ func (j *Attempt) whole() *span { return &span{Attempt: *j, rest: j.covered, pre
 func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s *span) (string, error) {
 	text, refusals := "", 0
 	var refused error
-	if !p.Forks { // a fork shows what the agent's request did
+	if !p.Forks || w.settles { // a fork shows what the agent's request did
 		done, err := w.resume(ctx, s)
 		if text = done.Text; err != nil {
 			return "", err
@@ -73,9 +68,9 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		if err != nil {
 			return "", errors.Join(refused, err)
 		}
-		p.before, p.more, p.part = s.before, next.n < len(s.rest), part{from: s.from}
+		p.before, p.more, p.from, p.to = s.before, next.n < len(s.rest), s.from, ""
 		if next.n > 0 {
-			p.part.to = s.rest[next.n-1].Last
+			p.to = s.rest[next.n-1].Last
 		}
 		text, err = w.send(ctx, c, p, next.material, next.request)
 		said := refusal.Of(err)
@@ -84,7 +79,7 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 			refusals, refused = refusals+1, err // the candidate learnt from it, so the next request is smaller
 			continue
 		case k == refusal.Tokens, said.Sized, k == refusal.Body:
-			c.giveUp(err) // it is not the size
+			c.err = err // it is not the size
 		}
 		if err != nil {
 			return "", err
@@ -177,7 +172,7 @@ var (
 // mayDrop reports whether a prompt may leave messages out: if it is the only one, or for want of room, but not after a
 // refusal or an answer that could not be used.
 func (w *Writer) mayDrop(c *Candidate, p NamedPrompt) bool {
-	return policy.Mode(w.Attempt.Plan.Mode) == p.Mode || !w.failed && w.Halved == 0 && !c.lowered()
+	return policy.Mode(w.Attempt.Plan.Mode) == p.Mode || !w.failed && w.Halved == 0 && c.learnt.Summaries.Size(math.MaxInt) == math.MaxInt
 }
 
 // tokens returns the tokens of units.
@@ -212,7 +207,6 @@ func (s *span) earlier(ctx context.Context, words int) ([]history.Unit, error) {
 
 // resume goes on from the answer for the largest part of a span, and returns it, the zero value if there is none.
 func (w *Writer) resume(ctx context.Context, s *span) (done entry.SummaryAnswer, err error) {
-	w.mu.Lock()
 	n := -1
 	for _, part := range w.Parts {
 		at := slices.IndexFunc(s.rest, func(u history.Unit) bool { return u.Last == part.To }) + 1
@@ -220,8 +214,7 @@ func (w *Writer) resume(ctx context.Context, s *span) (done entry.SummaryAnswer,
 			n, done = at, part
 		}
 	}
-	w.unseen = w.unseen || done.Unseen
-	w.mu.Unlock()
+	w.unseen, w.doubt = w.unseen || done.Unseen, cmp.Or(done.Doubt, w.doubt)
 	if n >= 0 {
 		err = s.advance(ctx, n, done.Text)
 	}
@@ -268,6 +261,6 @@ func (w *Writer) answered(ctx context.Context, mode policy.Mode) (Written, error
 		return Written{}, err
 	}
 	d, err := w.finish(ctx, nil, NamedPrompt{Prompt: policy.Prompt{Mode: mode}}, done.Text)
-	d.Model, d.Unseen = done.Model, done.Unseen
+	d.Model, d.Unseen, d.Doubt = done.Model, done.Unseen, done.Doubt
 	return d, err
 }

@@ -36,8 +36,7 @@ import (
 // errSentElsewhere reports that a fork is not possible because another process sent the prompt.
 var errSentElsewhere = errors.New("summarize: another process sent the prompt, so the summary is asked for without its cache")
 
-// Writer asks models for the summary of an attempt. It holds no lock during a request, and writes nothing to the
-// session.
+// Writer asks models for the summary of an attempt. It writes nothing to the session.
 type Writer struct {
 	Attempt      *Attempt
 	Session      *history.Session // redacts what is sent and reported
@@ -50,16 +49,18 @@ type Writer struct {
 	Last         time.Duration                                    // time limit of a request to the last candidate
 	Ended        func()                                           // is called when a request has ended
 	Keep         func(context.Context, entry.SummaryAnswer) error // keeps the answer to a request that others follow
-	mayClip      bool                                             // clip the texts of a round that a candidate does not take in
-	failed       bool                                             // a request was refused, or its answer could not be used
 
-	mu             sync.Mutex
+	turn sync.Mutex // held while the writer works; each request lets the other of two go on
+
+	mayClip        bool                     // clip the texts of a round that a candidate does not take in
+	failed         bool                     // a request was refused, or its answer could not be used
+	settles        bool                     // use doubtful answers
+	waited         time.Duration            // before requests that were made again
 	ownCompactions map[string][]chat.Opaque // results of a provider's own compaction, by the summary that came with them
-	unseen         bool                     // the request for the summary left covered messages out
-	waited         time.Duration
-	doubts         map[part]doubt
-	doubt          doubt // the newest of them
-	settles        bool  // use doubtful answers
+
+	unseen   bool                  // a request of this try left covered messages out
+	doubt    string                // why an answer that this try uses is doubtful
+	doubtful []entry.SummaryAnswer // answers of this try that are not used for that
 }
 
 // Taught returns what the models' refusals teach.
@@ -93,11 +94,11 @@ type Written struct {
 type NamedPrompt struct {
 	policy.Prompt
 	Function string
-	Title    bool // it asks for a title, which is not judged
-	shortens bool // it asks to shorten [policy.Material.Summary]
-	before   int  // characters of the segments before
-	more     bool // other segments follow, so the answer is kept
-	part     part // that the answer is for
+	Title    bool   // it asks for a title, which is not judged
+	shortens bool   // it asks to shorten [policy.Material.Summary]
+	before   int    // characters of the segments before
+	more     bool   // other segments follow, so the answer is kept
+	from, to string // that the answer stands for, as in [entry.SummaryAnswer]
 }
 
 func Named(p policy.Prompt) NamedPrompt { return NamedPrompt{Prompt: p, Function: "Prompt.Request"} }
@@ -105,10 +106,11 @@ func Named(p policy.Prompt) NamedPrompt { return NamedPrompt{Prompt: p, Function
 // Write tries the prompts in order, each with the candidates in order, until a summary can be put in place. If no
 // summary can, the errors say why.
 func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, []error) {
+	w.turn.Lock()
+	defer w.turn.Unlock()
 	var reasons []error
-	var best doubt
-	var last func() (Written, error) // tries the way of the best doubtful answer once more
-	w.doubts = map[part]doubt{}
+	var best string                  // of the doubtful answers, the longest
+	var last func() (Written, error) // goes on from it
 	if len(prompts) == 0 {
 		return Written{}, []error{errNoPrompt}
 	}
@@ -141,8 +143,12 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 			err = &policy.CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
 			w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
 			reasons = append(reasons, err)
-			if len(w.doubt.text) > len(best.text) {
-				best, last = w.doubt, func() (Written, error) { return w.try(ctx, c, Named(p)) }
+			if n := len(w.doubtful); n > 0 && len(w.doubtful[n-1].Text) > len(best) {
+				answers := w.doubtful
+				best, last = answers[n-1].Text, func() (Written, error) {
+					w.Parts = append(w.Parts, answers...)
+					return w.try(ctx, c, Named(p))
+				}
 			}
 		}
 	}
@@ -162,13 +168,13 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 
 // try asks a candidate in one way, and makes the replacement.
 func (w *Writer) try(ctx context.Context, c *Candidate, p NamedPrompt) (Written, error) {
-	w.unseen, w.doubt = false, doubt{}
+	w.unseen, w.doubt, w.doubtful = false, "", nil
 	text, err := w.summarise(ctx, c, p)
 	if err != nil {
 		return Written{}, err
 	}
 	d, err := w.finish(ctx, c, p, text)
-	d.Model, d.Answers, d.Asked, d.Unseen, d.Doubt = c.Name, c.answers, c.asked, w.unseen, w.doubt.reason
+	d.Model, d.Answers, d.Asked, d.Unseen, d.Doubt = c.Name, c.answers, c.asked, w.unseen, w.doubt
 	return d, err
 }
 
@@ -193,11 +199,18 @@ func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (st
 	var both sync.WaitGroup
 	ofTurn := p
 	ofTurn.Request, ofTurn.Function = p.Prefix, "Prompt.Prefix"
-	both.Go(func() { texts[0], failed[0] = w.inSegments(ctx, c, p, &span{Attempt: before, rest: j.covered[:cut]}) })
-	both.Go(func() {
-		texts[1], failed[1] = w.inSegments(ctx, c, ofTurn, &span{Attempt: turn, from: j.covered[cut].ID, rest: j.covered[cut:], prefix: j.prefix})
-	})
+	ask := func(i int, p NamedPrompt, s *span) {
+		both.Go(func() {
+			w.turn.Lock()
+			defer w.turn.Unlock()
+			texts[i], failed[i] = w.inSegments(ctx, c, p, s)
+		})
+	}
+	ask(0, p, &span{Attempt: before, rest: j.covered[:cut]})
+	ask(1, ofTurn, &span{Attempt: turn, from: j.covered[cut].ID, rest: j.covered[cut:], prefix: j.prefix})
+	w.turn.Unlock()
 	both.Wait()
+	w.turn.Lock()
 	if err := errors.Join(failed[:]...); err != nil {
 		return "", err
 	}
@@ -225,12 +238,11 @@ var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary 
 // answer returns the most tokens that a candidate may answer: the room, plus an allowance for thinking and analysis.
 func (w *Writer) answer(c *Candidate) int {
 	room := w.Attempt.Plan.Room
-	limit, _, _ := c.size()
-	n := room + max(room/2, min(2000, limit/8))
+	n := room + max(room/2, min(2000, c.limit/8))
 	if most := w.Attempt.Policy.Ask.MaxTokens; most > 0 {
 		n = min(n, most)
 	}
-	return max(1, c.maxOutput(min(n, limit/2)))
+	return max(1, c.learnt.MaxOutput(min(n, c.limit/2)))
 }
 
 // leastAnswer returns the fewest tokens to leave for an answer if the request takes the rest: the room, or half of it
@@ -252,7 +264,7 @@ func (w *Writer) render(ctx context.Context, c *Candidate, p NamedPrompt, m poli
 			return render.Render(ctx, elements.Nodes{p.Request(m)}, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
 		})
 	}
-	m.Words = min(m.Words, c.maxOutput(math.MaxInt)/4*3)
+	m.Words = min(m.Words, c.learnt.MaxOutput(math.MaxInt)/4*3)
 	result, err := within(w.answer(c))
 	if least && failure.TooLarge(err) {
 		result, err = within(w.leastAnswer(c, p))
@@ -275,6 +287,12 @@ func (w *Writer) tools(p NamedPrompt) []chat.Tool {
 
 // Ask makes one request and returns the summary in the answer.
 func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material) (string, error) {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	return w.ask(ctx, c, p, m)
+}
+
+func (w *Writer) ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material) (string, error) {
 	rendered, err := w.render(ctx, c, p, m, true)
 	if err != nil {
 		return "", failure.Within("rendering the request", err)
@@ -287,19 +305,14 @@ func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy
 	if len(rendered.Messages) == 0 {
 		return "", &policy.CallbackError{Name: p.Function, Err: errors.New("it returned a prompt without a message")}
 	}
-	p.part.mode, p.part.model = p.Mode, c.Name
-	if d, ok := w.doubted(p.part); ok {
-		return d.text, nil
-	}
 	taken, err := guard.Value(ctx, guard.NameTokenizer, func() int { return rendered.Tokens + w.toolTokens(c, p) })
 	if err != nil {
 		return "", err
 	}
 	pol := w.Attempt.Policy.Ask
 	req := chat.Request{Messages: rendered.Messages, Temperature: pol.Temperature, MaxTokens: w.answer(c), Tools: w.tools(p)}
-	if limit, ratio, apart := c.size(); !apart {
-		taken := clamp.Int(math.Ceil(ratio * float64(taken)))
-		req.MaxTokens = max(1, min(req.MaxTokens, limit-taken))
+	if !c.apart {
+		req.MaxTokens = max(1, min(req.MaxTokens, c.limit-clamp.Int(math.Ceil(c.ratio*float64(taken)))))
 	}
 	switch {
 	case p.Forks: // a fork asks as the agent's request did, or the cache is lost
@@ -330,45 +343,34 @@ func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy
 	if err != nil {
 		return "", err
 	}
-	doubtful, err := w.judge(p, answer, text)
-	if err != nil {
-		return "", err
+	unseen := w.unseen || p.Drops && len(rendered.Report().Dropped()) > 0
+	answered := entry.SummaryAnswer{From: p.from, To: p.to, Model: c.Name, Unseen: unseen, Doubt: w.doubt, Text: text}
+	if err := w.judge(p, answer); err != nil {
+		d, _ := errors.AsType[*policy.SummaryError](err)
+		if d == nil || !d.Doubtful || p.shortens {
+			return "", err
+		}
+		if answered.Doubt = d.Reason; !w.settles {
+			w.doubtful = append(w.doubtful, answered)
+			return "", err
+		}
 	}
-	w.mu.Lock()
-	w.unseen = w.unseen || p.Drops && len(rendered.Report().Dropped()) > 0
+	w.unseen, w.doubt = unseen, answered.Doubt
 	if len(response.Compaction) > 0 {
 		w.ownCompactions = map[string][]chat.Opaque{text: response.Compaction}
 	}
-	answered := entry.SummaryAnswer{From: p.part.from, To: p.part.to, Model: c.Name, Unseen: w.unseen, Text: text}
-	w.mu.Unlock()
-	if !p.more || doubtful {
-		return text, nil
+	if p.more {
+		w.Parts = append(w.Parts, answered)
+		err = w.Keep(ctx, answered)
 	}
-	if err := w.Keep(ctx, answered); err != nil {
-		return "", err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.Parts = append(w.Parts, answered)
-	return text, nil
+	return text, err
 }
 
-// judge returns an error for an answer that cannot be used as a summary, or not yet, and reports whether it is doubtful.
-func (w *Writer) judge(p NamedPrompt, a judge.Answer, text string) (doubtful bool, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// judge returns an error for an answer that cannot be used as a summary, or only if there is no better one.
+func (w *Writer) judge(p NamedPrompt, a judge.Answer) error {
 	rules := w.Attempt.Policy.Ask.Judge
 	rules.Off = rules.Off || p.Title || a.Response.Digest
-	err = judge.Judge(a, rules)
-	d, ok := errors.AsType[*policy.SummaryError](err)
-	if !ok || !d.Doubtful || p.shortens || w.doubts == nil {
-		return false, err
-	}
-	w.doubt = doubt{text, d.Reason}
-	if w.doubts[p.part] = w.doubt; w.settles {
-		err = nil
-	}
-	return true, err
+	return judge.Judge(a, rules)
 }
 
 // read returns the summary in an answer, to be judged.
@@ -406,28 +408,16 @@ func characters(messages []chat.Message) (n int) {
 	return n
 }
 
-// doubt is a doubtful answer, and why it is doubtful.
-type doubt struct{ text, reason string }
-
-// doubted returns the doubtful answer for a part if it may be used.
-func (w *Writer) doubted(of part) (doubt, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	d, ok := w.doubts[of]
-	if ok = ok && w.settles; ok {
-		w.doubt = d
-	}
-	return d, ok
-}
-
-// generate asks the candidate, and again if its failure may pass.
+// generate asks the candidate, and again if its failure may pass. Meanwhile the other of two requests goes on.
 func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (chat.Response, error) {
 	policy := w.Attempt.Policy.Ask
+	w.turn.Unlock()
+	defer w.turn.Lock()
 	worth := func(err error, wait time.Duration) bool { // not beyond the policy's RetryWait in all
-		w.mu.Lock()
+		w.turn.Lock()
+		defer w.turn.Unlock()
 		w.waited += wait
 		over := w.waited > policy.RetryWait
-		w.mu.Unlock()
 		if !over {
 			w.Emit(event.Retrying, func(e *event.Event) { e.Model, e.Wait, e.Err = c.Name, wait, err })
 		}
@@ -441,10 +431,15 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 		if w.Ended != nil {
 			defer w.Ended()
 		}
-		n := w.Attempt.meter.ask()
+		w.turn.Lock()
+		w.Attempt.meter.calls++
+		n := w.Attempt.meter.calls
+		w.turn.Unlock()
 		response, err := bounded(ctx, c.Target, limit, req)
 		err = w.Session.Redacted(ctx, err)
-		w.Attempt.meter.add(response.Usage)
+		w.turn.Lock()
+		defer w.turn.Unlock()
+		w.Attempt.meter.usage = w.Attempt.meter.usage.Plus(response.Usage) // each number is at most 2³¹-1
 		w.Emit(event.Answered, func(e *event.Event) {
 			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.Attempt.ID, n), response.Usage, 1, err
 		})
@@ -465,7 +460,7 @@ func (w *Writer) recordFailure(c *Candidate, counted int, err error) {
 		return
 	}
 	if !badRequest(err) {
-		c.giveUp(err)
+		c.err = err
 	}
 }
 
@@ -497,7 +492,7 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 	if c != nil && useful && !fits(d.Text) {
 		m := j.Whole()
 		m.Summary = d.Text
-		shorter, err := w.Ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Asked: p.Asked, Read: p.Read, Request: prompts.Shorten}, Function: "Shorten", shortens: true}, m)
+		shorter, err := w.ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Asked: p.Asked, Read: p.Read, Request: prompts.Shorten}, Function: "Shorten", shortens: true}, m)
 		smaller := false
 		if err == nil {
 			shorter = plaintext.Outside(shorter)
@@ -528,13 +523,11 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 // for both.
 func (w *Writer) addOwnCompaction(ctx context.Context, d *Written, summary string) error {
 	var own chat.Parts
-	w.mu.Lock()
 	for _, part := range w.ownCompactions[summary] {
 		if part.Tokens >= 0 && part.Tokens <= math.MaxInt32 && json.Valid(part.Value) {
 			own = append(own, part)
 		}
 	}
-	w.mu.Unlock()
 	if len(own) == 0 {
 		return nil
 	}
