@@ -53,7 +53,8 @@ func TestEachReasonIsAnEndACutDeclinedOrAnError(t *testing.T) {
 		unknown = "unknown" // may be anything
 	)
 	for reason, want := range map[string]chat.StopReason{
-		"stop": chat.StopEnd, "STOP": chat.StopEnd, "end_turn": chat.StopEnd, "eos": chat.StopEnd,
+		"stop": chat.StopEnd, "STOP": chat.StopEnd, "end_turn": chat.StopEnd, "eos": chat.StopEnd, "end": chat.StopEnd, "EndTurn": chat.StopEnd,
+		"max-tokens": chat.StopMaxTokens, "MaxTokens": chat.StopMaxTokens, "content-filter": chat.StopFiltered,
 		"length": chat.StopMaxTokens, "MAX_TOKENS": chat.StopMaxTokens, "model_length": chat.StopMaxTokens, "model_context_window_exceeded": chat.StopMaxTokens,
 		"content_filter": chat.StopFiltered, "sensitive": chat.StopFiltered, "Safety": chat.StopFiltered,
 		"error": failed, "network_error": failed, "insufficient_system_resource": failed, "abort": failed, "tool_calls": failed, "function_call": failed, "function_call_filter: MALFORMED_FUNCTION_CALL": failed,
@@ -182,5 +183,30 @@ func TestReasoningAloneIsNoAnswerOfResponses(t *testing.T) {
 			_, transient := errors.AsType[*chat.TransientError](err)
 			require.True(t, transient)
 		}
+	}
+}
+
+// vLLM says tool_calls of an answer that was cut off in a call or behind one.
+func TestAnAnswerThatEndsWithinACallWasCutOffWhateverItsReasonSays(t *testing.T) {
+	const answer = `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[{"id":"a","type":%q,%q:{"name":"look",%q:%q}}]}}],"usage":{"prompt_tokens":9,"completion_tokens":%d}}`
+	for _, tt := range []struct {
+		rule, kind, field, arguments string
+		tokens                       int
+		want                         chat.StopReason
+	}{
+		{"whole", "function", "arguments", `{"path":"a"}`, 99, chat.StopToolCalls},
+		{"cut off", "function", "arguments", `{"path":"/etc/pas`, 99, chat.StopMaxTokens},
+		{"cut off before a value", "function", "arguments", `{"path":`, 99, chat.StopMaxTokens},
+		{"malformed, but not cut off", "function", "arguments", `{"path":"a"}}`, 99, chat.StopToolCalls},
+		{"free text", "custom", "input", `{ a block`, 99, chat.StopToolCalls},
+		{"as long as the request allows", "function", "arguments", `{}`, 100, chat.StopMaxTokens},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			m := saying(t, fmt.Sprintf(answer, tt.kind, tt.kind, tt.field, tt.arguments, tt.tokens))
+			r, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, MaxTokens: 100})
+			require.NoError(t, err)
+			require.Equal(t, tt.want, r.StopReason)
+			require.Equal(t, tt.arguments, r.Message.ToolCalls[0].Arguments)
+		})
 	}
 }

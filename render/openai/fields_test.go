@@ -112,7 +112,7 @@ func TestAFieldThatTheServerRefusesIsLeftOut(t *testing.T) {
 }
 
 func TestAFieldIsKeptWhereTheServerMissesItOrRefusesTheRestToo(t *testing.T) {
-	for _, words := range []string{"The reasoning_content is missing in message 1.", "reasoning_content: no.", "Something else is wrong."} {
+	for _, words := range []string{"The reasoning_content is missing in message 1.", "The `reasoning_content` in the thinking mode must be passed back to the API.", "reasoning_content: no.", "Something else is wrong."} {
 		s := newServer(t, always(reply{status: 400, body: errorBody(words, "invalid_request_error", "")}))
 		m := s.model(openai.ChatCompletions, "local")
 		said := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "Hm.", Signature: "reasoning_content"}, chat.Text("Here.")}}
@@ -125,6 +125,26 @@ func TestAFieldIsKeptWhereTheServerMissesItOrRefusesTheRestToo(t *testing.T) {
 		} else {
 			require.Equal(t, 2, s.count())
 			require.Equal(t, "Hm.", s.last(t).Get("messages.1.reasoning_content").String())
+		}
+	}
+}
+
+// DeepSeek and Kimi refuse calls without thinking, such as those that another provider's model made.
+func TestCallsOfAnotherProviderGetTheFieldThatTheServerMisses(t *testing.T) {
+	for _, words := range []string{"The `reasoning_content` in the thinking mode must be passed back to the API.", "reasoning_content is missing in assistant tool call message at index 1"} {
+		s := newServer(t, func(_ openai.API, request gjson.Result) reply {
+			if !request.Get("messages.1.reasoning_content").Exists() {
+				return reply{status: 400, body: errorBody(words, "invalid_request_error", "")}
+			}
+			return reply{items: []item{message("msg_1", "Done.")}}
+		})
+		m := s.model(openai.ChatCompletions, "local")
+		called := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "Hm.", Signature: "of Claude"}}, ToolCalls: []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}"}}}
+		for n := range 2 {
+			_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question, called, chat.ToolResult("a", "x")}})
+			require.NoError(t, err)
+			require.Equal(t, 2+n, s.count(), "it is remembered")
+			require.Empty(t, s.last(t).Get("messages.1.reasoning_content").String())
 		}
 	}
 }

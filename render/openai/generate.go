@@ -37,6 +37,10 @@ func (m *Model) chatWithout(ctx context.Context, req chat.Request, names map[str
 	}
 	x := provider.NewExchange(req.Stream != nil)
 	r, err := m.askChat(ctx, x, params, req)
+	if field := lacks(err); field != "" && ctx.Err() == nil && thinkOnCalls(&params, field) {
+		m.wanted.Store(field)
+		return m.chatWithout(ctx, req, names)
+	}
 	if named := refuses(err, &params); len(named) > 0 && ctx.Err() == nil {
 		maps.Copy(named, names)
 		if r, again := m.chatWithout(ctx, req, named); !refusesForm(again) {
@@ -121,7 +125,7 @@ func (m *Model) streamChat(ctx context.Context, x *provider.Exchange, params sdk
 
 // answer returns what puts the answer to a request together.
 func (m *Model) answer(req chat.Request) *completions.Answer {
-	a := &completions.Answer{Stream: req.Stream, Tools: map[string]bool{}, Opened: m.Dialect.ThinkingOpened, Cumulative: m.Dialect.Cumulative}
+	a := &completions.Answer{Stream: req.Stream, Tools: map[string]bool{}, MaxTokens: req.MaxTokens, Opened: m.Dialect.ThinkingOpened, Cumulative: m.Dialect.Cumulative}
 	for _, t := range req.Tools {
 		a.Tools[t.Name] = true
 	}

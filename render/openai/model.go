@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -61,8 +62,9 @@ type Model struct {
 	AdjustChat  func(chat.Purpose, *sdk.ChatCompletionNewParams)
 	AdjustItems func(chat.Purpose, *responses.ResponseNewParams)
 
-	unreadable unreadable // the encrypted items that the server refused
-	refused    sync.Map   // the names of fields of its answers that the server refused
+	unreadable unreadable   // the encrypted items that the server refused
+	refused    sync.Map     // the names of fields of its answers that the server refused
+	wanted     atomic.Value // the name of the field of thinking that the server wants with each call
 	address    provider.Address
 }
 
@@ -88,7 +90,8 @@ type Dialect struct {
 // provider or server are not sent.
 //
 // A request of Chat Completions that is refused with words that name a field of an earlier answer, which is sent back, is
-// sent once more without that field. If that is accepted, no later request of the model holds the field.
+// sent once more without that field. If that is accepted, no later request of the model holds the field. One that is refused
+// because a call lacks the thinking before it is sent once more with that field, empty, as are all later ones.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the server's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
@@ -190,6 +193,9 @@ func (m *Model) chatRequest(req chat.Request, without map[string]bool) (sdk.Chat
 		return params, fmt.Errorf("openai: nothing was sent: %w", err)
 	}
 	m.leaveOut(&params, without)
+	if field, wanted := m.wanted.Load().(string); wanted {
+		thinkOnCalls(&params, field)
+	}
 	params.Model, params.ReasoningEffort = m.Name, shared.ReasoningEffort(m.effort(req))
 	params.PromptCacheKey = optional(m.CacheKey)
 	if m.MaxTokensField {

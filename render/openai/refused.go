@@ -6,10 +6,11 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
+
+	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
 // fieldsOf returns the fields of answers in a request, those of each message and each call.
@@ -46,6 +47,35 @@ func (m *Model) leaveOut(params *sdk.ChatCompletionNewParams, names map[string]b
 	}
 }
 
+// missingText matches the words of a server that lacks a field: Google's, and DeepSeek's "must be passed back".
+var missingText = regexp.MustCompile(`(?i)missing|passed back|is required`)
+
+// lacks returns the field of thinking that a server wants back with each call, "" if an error does not say so.
+func lacks(err error) string {
+	api, _ := errors.AsType[*sdk.Error](err)
+	if !refusesForm(err) || !missingText.MatchString(api.RawJSON()) {
+		return ""
+	}
+	words := word.FindAllString(api.RawJSON(), -1)
+	if at := slices.IndexFunc(dialect.ThinkingFields[:], func(name string) bool { return slices.Contains(words, name) }); at >= 0 {
+		return dialect.ThinkingFields[at]
+	}
+	return ""
+}
+
+// thinkOnCalls adds a field of thinking, empty, to the calls that lack it, and reports whether there were any.
+func thinkOnCalls(params *sdk.ChatCompletionNewParams, field string) (added bool) {
+	for _, m := range params.Messages {
+		if a := m.OfAssistant; a != nil && len(a.ToolCalls) > 0 && a.ExtraFields()[field] == nil {
+			fields := map[string]any{field: ""}
+			maps.Copy(fields, a.ExtraFields())
+			a.SetExtraFields(fields)
+			added = true
+		}
+	}
+	return added
+}
+
 // word matches what may be the name of a field.
 var word = regexp.MustCompile(`\w+`)
 
@@ -63,7 +93,7 @@ func refuses(err error, params *sdk.ChatCompletionNewParams) map[string]bool {
 		return nil
 	}
 	said := api.Message + " " + api.Param
-	if strings.Contains(strings.ToLower(said), "missing") {
+	if missingText.MatchString(said) {
 		return nil
 	}
 	named := map[string]bool{}

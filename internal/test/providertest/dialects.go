@@ -25,7 +25,8 @@ type Dialect struct {
 	Name string
 	// Model by which a client asks, if that matters.
 	Model string
-	// Thought is the field in which thinking is shown, or a tag, or "chunks" for parts of the content. "" shows none.
+	// Thought is the field in which thinking is shown, in braces if it is an object, or a tag, or "chunks" or "reasoning
+	// chunks" for parts of the content. "" shows none.
 	Thought string
 	// Calls returns the pieces of call i of an answer.
 	Calls func(i int, c chat.ToolCall) []string
@@ -98,6 +99,8 @@ func Dialects() []Dialect {
 		{Name: "Mistral", Thought: "chunks", Calls: inOne(1), Finish: "stop", OfCalls: "tool_calls", Refused: []string{"reasoning_content", "chat.kept"}},
 		{Name: "DeepSeek", Model: "deepseek-chat", Thought: "reasoning_content", Calls: asOpenAI, Finish: "stop", OfCalls: "tool_calls", Cached: "prompt_cache_hit_tokens"},
 		{Name: "Kimi", Model: "kimi-k2", Thought: "reasoning_content", Calls: asOpenAI, Finish: "stop", OfCalls: "tool_calls", Usage: "choice", Cached: "cached_tokens"},
+		{Name: "Databricks", Thought: "reasoning chunks", Calls: asOpenAI, Finish: "stop", OfCalls: "tool_calls"},
+		{Name: "Bedrock behind a gateway", Thought: "{reasoning_content}", Calls: asOpenAI, Finish: "stop", OfCalls: "tool_calls"},
 		{Name: "OpenRouter", Thought: "reasoning", Details: details, Calls: asOpenAI, Finish: "stop", OfCalls: "tool_calls"},
 		{Name: "Groq", Calls: inOne(1), Finish: "stop", OfCalls: "tool_calls", Usage: "x_groq", Refused: []string{"annotations", "note"}},
 		{Name: "Google", Extra: signature, Calls: inOne(1), Finish: "stop", OfCalls: "stop"},
@@ -109,6 +112,9 @@ func Dialects() []Dialect {
 		}},
 		{Name: "another id in later pieces", Finish: "stop", OfCalls: "tool_calls", Calls: func(_ int, c chat.ToolCall) []string {
 			return pieces(fields{"index": 0, "id": c.ID}, fields{"index": 0, "id": c.ID + "_other"}, c.Name, c.Arguments)
+		}},
+		{Name: "one id and another index in later pieces", Finish: "stop", OfCalls: "tool_calls", Calls: func(i int, c chat.ToolCall) []string {
+			return pieces(fields{"index": 0, "id": c.ID}, fields{"index": i + 1, "id": "null"}, c.Name, c.Arguments)
 		}},
 		{Name: "arguments repeated so far", Finish: "stop", OfCalls: "tool_calls", Calls: func(i int, c chat.ToolCall) []string {
 			return []string{
@@ -204,7 +210,7 @@ func (d Dialect) judge(request any, said []Said) string {
 		switch {
 		case d.Details != nil && js(at(m, "reasoning_details")) != d.Details(a):
 			return "reasoning_details are not those of the answer"
-		case strings.HasPrefix(d.Thought, "reasoning") && at(m, d.Thought) != a.Thought:
+		case strings.HasPrefix(d.Thought, "reasoning") && !strings.HasSuffix(d.Thought, "chunks") && at(m, d.Thought) != a.Thought:
 			return "the thinking is not that of the answer"
 		case d.Thought == "chunks" && at(m, "content", 0, "thinking", 0, "text") != a.Thought:
 			return "the thinking chunk is not that of the answer"
@@ -255,9 +261,11 @@ func (d Dialect) said(thought, text string, whole bool) fields {
 	switch {
 	case d.Thought == "":
 		out["content"] = text
-	case d.Thought == "chunks":
+	case strings.HasSuffix(d.Thought, "chunks"):
 		var list []any
-		if thought != "" {
+		if thought != "" && d.Thought != "chunks" {
+			list = append(list, fields{"type": "reasoning", "summary": []any{fields{"type": "summary_text", "text": thought}}})
+		} else if thought != "" {
 			list = append(list, fields{"type": "thinking", "thinking": []any{fields{"type": "text", "text": thought}}})
 		}
 		if text != "" {
@@ -271,7 +279,9 @@ func (d Dialect) said(thought, text string, whole bool) fields {
 			out["content"] = text
 		}
 	default:
-		if thought != "" {
+		if name, object := strings.CutPrefix(d.Thought, "{"); thought != "" && object {
+			out[strings.TrimSuffix(name, "}")] = fields{"text": thought}
+		} else if thought != "" {
 			out[d.Thought] = thought
 		}
 		if text != "" || whole {

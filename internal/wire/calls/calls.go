@@ -18,6 +18,8 @@ const NoIndex = -1
 //	every call has the index 0                     Ollama (ollama#15457)
 //	no index, calls alternate by id                LibreChat-agents#260
 //	the id of a later piece is another             pool#9
+//	arguments under an index that began no call    dirac#215
+//	a second call begins at the index of the first agno#8880
 //	the name comes in pieces, or in each piece     gateways
 //	each piece repeats the arguments so far        hermes-agent#35718
 //	the last piece repeats the whole call          opencode#17339
@@ -128,6 +130,8 @@ func (s *Stream) find(index int64, id, name, arguments string) int {
 	by, known := s.named[id]
 	switch {
 	case indexed && id != "" && s.calls[at].call.ID == id:
+		return at
+	case known && name == "" && indexed && s.calls[by].call.ID != id: // several calls go on under one id that is not theirs
 		return at
 	case known && (name == "" || indexed || index == NoIndex):
 		return by

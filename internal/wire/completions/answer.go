@@ -17,6 +17,9 @@ type Answer struct {
 	Stream func(chat.Delta)
 	// Tools are the names that the request declares.
 	Tools map[string]bool
+	// MaxTokens of the answer, 0 if the request does not limit it. One as long that ends in calls was cut off, whatever its
+	// reason says (vllm#58228).
+	MaxTokens int
 	// Opened says that the prompt opens the thought, so that the text up to the first closing tag is thinking.
 	Opened bool
 	// Cumulative says that each piece of text or thinking repeats what came before.
@@ -69,13 +72,17 @@ func (a *Answer) Add(raw json.RawMessage) {
 	} else if message := choice.Inside("message"); message != nil {
 		a.message(message, true)
 	}
-	if reason := choice.Peek("finish_reason"); reason != "" {
+	if reason := choice.Peek("finish_reason"); reason != "" && reason != null {
 		a.Finish, a.thinking = reason, false
 		if failure := choice.Inside("error"); failure != nil {
 			a.Failure = failure.Peek("message")
 		}
 	}
 }
+
+// null is a text that some servers write for it: Mistral as the id of a later piece of a call (zed#53605), DashScope as the
+// reason before the end.
+const null = "null"
 
 // first returns the first choice, nil if there is none. Others were not asked for.
 func first(o *wire.Object) *wire.Object {
@@ -97,7 +104,7 @@ func first(o *wire.Object) *wire.Object {
 func (a *Answer) message(o *wire.Object, whole bool) {
 	o.Skip("role")
 	for _, name := range dialect.ThinkingFields {
-		if said, ok := text(o, name); ok && (a.field == "" || a.field == name) {
+		if said, ok := thoughts(o, name); ok && (a.field == "" || a.field == name) {
 			if said = a.next(&a.thought, said); said != "" {
 				a.field, a.thinking = name, true
 				a.send(chat.Thinking{Text: said})
@@ -191,29 +198,41 @@ func (a *Answer) chunk(raw json.RawMessage) {
 		said, _ := text(o, "refusal")
 		a.refusal.WriteString(said)
 	case typ == dialect.ThinkingChunk:
-		if said := thoughts(o); said != "" {
-			a.add(chat.Thinking{Signature: dialect.ThinkingChunk}, said)
-			a.send(chat.Thinking{Text: said})
-		}
+		a.chunkThought(o, typ, typ)
+	case typ == dialect.ReasoningChunk:
+		a.chunkThought(o, "summary", "")
 	default:
 		a.sections = append(a.sections, &section{part: chat.Opaque{Value: o.Source()}})
 	}
 }
 
-// thoughts reads the texts of a part that holds thinking, one or a list.
-func thoughts(o *wire.Object) string {
-	if said, ok := text(o, dialect.ThinkingChunk); ok {
-		return said
+// chunkThought adds the thinking in a field of a part of the content.
+func (a *Answer) chunkThought(o *wire.Object, field, signature string) {
+	if said, ok := thoughts(o, field); ok {
+		a.add(chat.Thinking{Signature: signature}, said)
+		a.send(chat.Thinking{Text: said})
 	}
-	var b strings.Builder
-	if o.Is(dialect.ThinkingChunk, wire.KindList) {
-		_ = wire.Each(o.Raw(dialect.ThinkingChunk), func(item *wire.Object, _ int) error {
-			said, _ := text(item, "text")
-			b.WriteString(said)
+}
+
+// thoughts reads a field that holds thinking: a text, an object with a text, or a list of these. A field of another form
+// stays unread.
+func thoughts(o *wire.Object, field string) (said string, ok bool) {
+	switch {
+	case o.Is(field, wire.KindObject):
+		said, _ = text(o.Inside(field), "text")
+	case o.Is(field, wire.KindList):
+		_ = wire.Each(o.Look(field), func(item *wire.Object, _ int) error { // what is no object says nothing
+			more, _ := text(item, "text")
+			said += more
 			return nil
 		})
+	default:
+		return text(o, field)
 	}
-	return b.String()
+	if said != "" {
+		o.Skip(field)
+	}
+	return said, said != ""
 }
 
 // called adds calls, or pieces of calls. In a whole message each is one, whatever its id.
@@ -241,6 +260,9 @@ func (a *Answer) called(o *wire.Object, whole bool) {
 
 func (a *Answer) call(o *wire.Object, index int64) {
 	id, _ := text(o, "id")
+	if id == null {
+		id = ""
+	}
 	inner, given, custom := o.Inside("function"), "arguments", o.Inside("custom")
 	if custom != nil {
 		inner, given = custom, "input"

@@ -72,6 +72,23 @@ func TestPiecesOfACallBelongToItHoweverAServerNamesThem(t *testing.T) {
 		{"later ids are empty or null", []string{
 			piece(`{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":"{"}}`), piece(`{"index":0,"id":"","type":null,"function":{"name":null,"arguments":"}"}}`),
 		}, calls("a", "look", "{}")},
+		{"later ids are the text null", []string{
+			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":""}}`), piece(`{"index":0,"id":"null","function":{"name":"","arguments":"{}"}}`),
+			piece(`{"index":1,"id":"b","function":{"name":"read","arguments":""}}`), piece(`{"index":1,"id":"null","function":{"name":"","arguments":"{\"x\":1}"}}`),
+		}, calls("a", "look", "{}", "b", "read", `{"x":1}`)},
+		{"the later pieces of all calls have one id", []string{
+			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":""}}`), piece(`{"index":0,"id":"chatcmpl-1","function":{"arguments":"{}"}}`),
+			piece(`{"index":1,"id":"b","function":{"name":"read","arguments":""}}`), piece(`{"index":1,"id":"chatcmpl-1","function":{"arguments":"{\"x\":1}"}}`),
+		}, calls("a", "look", "{}", "b", "read", `{"x":1}`)},
+		{"arguments under an index that began no call continue the last one", []string{
+			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"{"}}`), piece(`{"index":1,"function":{"arguments":"\"x\":"}}`), piece(`{"index":2,"function":{"arguments":"1}"}}`),
+		}, calls("a", "look", `{"x":1}`)},
+		{"a second call begins at the index of the first and goes on at its own", []string{
+			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"{}"}}`), piece(`{"index":0,"id":"b","function":{"name":"read","arguments":"{"}}`), piece(`{"index":1,"function":{"arguments":"\"x\":1}"}}`),
+		}, calls("a", "look", "{}", "b", "read", `{"x":1}`)},
+		{"a chunk has the call and its first arguments apart", []string{
+			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":""}},{"index":0,"function":{"arguments":"{"}}`), piece(`{"index":0,"function":{"arguments":"}"}}`),
+		}, calls("a", "look", "{}")},
 		{"the name comes in two pieces", []string{
 			piece(`{"index":0,"id":"a","function":{"name":"lo"}}`), piece(`{"index":0,"function":{"name":"ok"}}`), piece(`{"index":0,"function":{"arguments":"{}"}}`),
 		}, calls("a", "look", "{}")},
@@ -119,6 +136,16 @@ func TestContentIsReadInEachForm(t *testing.T) {
 		chunks []string
 		want   chat.Parts
 	}{
+		{"thinking as an object", completions.Answer{}, []string{
+			delta(`{"reasoning_content":{"text":"I "}}`), delta(`{"reasoning_content":{"text":"look."}}`), delta(`{"content":"Here.","tool_calls":[]}`),
+		}, chat.Parts{thought("I look.", "reasoning_content"), chat.Text("Here.")}},
+		{"thinking as a list", completions.Answer{}, []string{
+			delta(`{"reasoning":[{"text":"I "},{"text":"look."}],"tool_calls":[]}`), delta(`{"content":"Here."}`),
+		}, chat.Parts{thought("I look.", "reasoning"), chat.Text("Here.")}},
+		{"a list with reasoning", completions.Answer{}, []string{
+			delta(`{"content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"I "}]}]}`), delta(`{"content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"look."}]},{"type":"text","text":"Here."}]}`),
+		}, chat.Parts{thought("I look.", ""), chat.Text("Here.")}},
+		{"the tag of Claude", completions.Answer{}, []string{delta(`{"content":"<think"}`), delta(`{"content":"ing>I look.</thinking>\nHere."}`)}, chat.Parts{thought("I look.", ""), chat.Text("Here.")}},
 		{"a list of chunks", completions.Answer{}, []string{
 			delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"I "}]}]}`), delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"look."}],"closed":true}]}`),
 			delta(`{"content":[{"type":"text","text":"He"}]}`), delta(`{"content":"re."}`),
@@ -183,6 +210,8 @@ func TestUsageIsReadWhereverItStands(t *testing.T) {
 		{"null is missing", []string{`{"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":null}}`, `{"usage":{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":null}}}`}, chat.Usage{Input: 10, Output: 2, CacheUnknown: true}},
 		{"0 is not missing", []string{`{"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}`, `{"usage":{"prompt_tokens":10,"completion_tokens":2}}`}, chat.Usage{Input: 10, Output: 2}},
 		{"known in a later piece", []string{`{"usage":{"prompt_tokens":10}}`, `{"usage":{"prompt_tokens":10,"completion_tokens":2,"cached_tokens":0}}`}, chat.Usage{Input: 10, Output: 2}},
+		{"what was written is read in the end", []string{`{"usage":{"prompt_tokens":10,"completion_tokens":1,"cache_creation_input_tokens":9,"cache_read_input_tokens":0}}`,
+			`{"usage":{"prompt_tokens":10,"completion_tokens":2,"cache_creation_input_tokens":0,"cache_read_input_tokens":9}}`}, chat.Usage{Input: 10, Output: 2, CacheRead: 9}},
 		{"zeros say nothing of the cache", []string{`{"usage":{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}`, `{"usage":{"prompt_tokens":10,"completion_tokens":2}}`}, chat.Usage{Input: 10, Output: 2, CacheUnknown: true}},
 		{"zeros at the end erase nothing", []string{`{"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}`,
 			`{"usage":{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}`}, chat.Usage{Input: 10, Output: 2, CacheRead: 4}},

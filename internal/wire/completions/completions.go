@@ -58,7 +58,7 @@ func part(role chat.Role, typ string, o *wire.Object, left *wire.Leftovers) chat
 	case typ == "text" && o.Is("text", wire.KindText):
 		return chat.Text(o.Text("text"))
 	case role == chat.RoleAssistant && typ == dialect.ThinkingChunk:
-		if said := thoughts(o); said != "" {
+		if said, ok := thoughts(o, typ); ok {
 			return chat.Thinking{Text: said, Signature: dialect.ThinkingChunk}
 		}
 	case typ == "image_url" && o.Is("image_url", wire.KindObject):

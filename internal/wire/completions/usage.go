@@ -26,10 +26,11 @@ func addUsage(usage *chat.Usage, o *wire.Object) {
 	}
 }
 
-// ReadUsage reads a usage object, and leaves what is missing or zero in it as it was. It removes the counts that it
-// read from the object. If no object named what the cache served, that is not known.
+// ReadUsage reads a usage object, and leaves what is missing in it as it was, and what is zero if the input is. It removes
+// the counts that it read from the object. If no object named what the cache served, that is not known.
 func ReadUsage(usage *chat.Usage, o *wire.Object) {
 	unknown := usage.CacheUnknown || usage.Input == 0
+	zeros := false // count
 	read := func(to *int, paths [][]string) (given bool) {
 		found := 0
 		for _, path := range paths {
@@ -38,12 +39,16 @@ func ReadUsage(usage *chat.Usage, o *wire.Object) {
 				found = n
 			}
 		}
-		if found > 0 {
+		if found > 0 || zeros && given {
 			*to = found
 		}
 		return given
 	}
-	read(&usage.Input, dialect.Input)
+	input := 0
+	read(&input, dialect.Input)
+	if zeros = input > 0; zeros {
+		usage.Input = input
+	}
 	read(&usage.Output, dialect.Output)
 	given := read(&usage.CacheRead, dialect.CacheRead)
 	read(&usage.CacheWrite, dialect.CacheWrite)

@@ -8,11 +8,13 @@ package dialect
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // Pause is the reason of an answer that the API interrupted to go on with it: a long turn of its own tools, or a
@@ -36,6 +38,7 @@ const failed chat.StopReason = "failed"
 var ends = map[string]chat.StopReason{
 	"stop": chat.StopEnd, "endturn": chat.StopEnd, "stopsequence": chat.StopEnd,
 	"complete": chat.StopEnd, // Cohere
+	"end":      chat.StopEnd, // gateways (pi#2106)
 	"eos":      chat.StopEnd, // Together
 	"eostoken": chat.StopEnd, // TGI
 
@@ -80,8 +83,9 @@ var ErrNothing = errors.New("the answer has no reason for its end and says nothi
 
 // Stop returns why an answer ended by the reason that the server gave, in any case and however its words are joined.
 // Reasons that the caller declared come first. Without a reason, which the end of a stream or of a body stands for, an
-// answer that says something has ended. A reason that announces calls is no end without one: they are lost. That and any
-// other reason is an error with a [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed
+// answer that says something has ended. An answer that ends within the arguments of a call was cut off, whatever its
+// reason says (vllm#58228). A reason that announces calls is no end without one: they are lost. That and any other
+// reason is an error with a [*chat.EndError] in it: a [*chat.TransientError] if the answer failed and may succeed
 // if it is asked for again, else a [*chat.AnswerError].
 func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopReason) (chat.StopReason, error) {
 	word := plain(reason)
@@ -93,7 +97,10 @@ func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopRe
 	switch {
 	case reason == "" && !says(m):
 		return "", ErrNothing
-	case len(m.ToolCalls) > 0 && (reason == "" || known && stop == chat.StopEnd): // some servers say "stop"
+	case len(m.ToolCalls) > 0 && (reason == "" || known && (stop == chat.StopEnd || stop == chat.StopToolCalls)): // some servers say "stop"
+		if endsWithin(m.ToolCalls[len(m.ToolCalls)-1]) {
+			return chat.StopMaxTokens, nil
+		}
 		return chat.StopToolCalls, nil
 	case reason == "":
 		return chat.StopEnd, nil
@@ -153,6 +160,15 @@ func silent(p chat.Opaque) bool {
 			len(o.Names()) == 1 && o.Is("text", wire.KindText) && strings.TrimSpace(o.Peek("text")) == "")
 	}
 	return false
+}
+
+// endsWithin reports whether the arguments of a call are an object that is not complete.
+func endsWithin(c chat.ToolCall) bool {
+	if !strings.HasPrefix(strings.TrimSpace(c.Arguments), "{") || strings.Contains(c.Signature, parts.CustomCall) {
+		return false
+	}
+	var object json.RawMessage
+	return errors.Is(json.NewDecoder(strings.NewReader(c.Arguments)).Decode(&object), io.ErrUnexpectedEOF)
 }
 
 // says reports whether a message has a text, or a call whose arguments are whole.

@@ -6,11 +6,17 @@ package dialect
 //	reasoning_content   DeepSeek, Kimi, GLM, vLLM, SGLang, llama.cpp, LM Studio
 //	reasoning           OpenRouter, Groq, Ollama, newer vLLM
 //	reasoning_text      GitHub Copilot, beside reasoning_opaque
+//
+// It is a text, an object with a text (Bedrock's: envoyproxy/ai-gateway#1222) or a list of such (animachat#129).
 var ThinkingFields = [...]string{"reasoning_content", "reasoning", "reasoning_text"}
 
 // ThinkingChunk is the type of a part of the content that holds thinking, which is sent back as it came, and the signature
 // of such thinking: Mistral (https://docs.mistral.ai/capabilities/reasoning, symfony/ai#2422).
 const ThinkingChunk = "thinking"
+
+// ReasoningChunk is the type of a part that holds thinking which is not sent back: Databricks' gpt-oss
+// (databricks/appkit#559). Its texts stand in the field summary.
+const ReasoningChunk = "reasoning"
 
 // Tag is a pair of tags within which a model thinks at the start of its text, if the server has no parser for it.
 type Tag struct{ Open, Close string }
@@ -20,9 +26,11 @@ type Tag struct{ Open, Close string }
 //	<think>         DeepSeek-R1, Qwen3, GLM, MiniMax
 //	<thought>       Gemini by Google's Chat Completions (include_thoughts)
 //	<seed:think>    Seed-OSS (vllm/reasoning/seedoss_reasoning_parser.py)
+//	<thinking>      Claude and Gemini behind gateways, Qwen (qwen-code#8818)
 //	[THINK]         Magistral (vllm/reasoning/mistral_reasoning_parser.py)
 var Tags = []Tag{
-	{"<think>", "</think>"}, {"<thought>", "</thought>"}, {"<seed:think>", "</seed:think>"}, {"[THINK]", "[/THINK]"},
+	{"<think>", "</think>"}, {"<thought>", "</thought>"}, {"<seed:think>", "</seed:think>"},
+	{"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"},
 }
 
 // Fields is the type of an opaque part, or of a call's signature, with fields of a Chat Completions message, or of a
