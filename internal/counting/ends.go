@@ -39,6 +39,14 @@ func Ends(j chat.Joiner, text string) (head, tail int, ok bool) {
 	return head, tail, true
 }
 
+// SafeCut reports whether a text may be cut between two parts of it without a change to its count, whatever they hold
+// besides.
+func SafeCut(j chat.Joiner, before, after string) bool {
+	last, n := utf8.DecodeLastRuneInString(before)
+	first, m := utf8.DecodeRuneInString(after)
+	return safe(j, last, n, first, m)
+}
+
 // safe reports whether a text may be cut between two characters, given with their lengths in bytes.
 func safe(j chat.Joiner, before rune, n int, after rune, m int) bool {
 	return valid(before, n) && valid(after, m) && j.SafeCut(before, after)

@@ -44,7 +44,7 @@ func (t *text) neighbours(first, last tree.ID) (before, after []tree.ID, ok bool
 		for ; id >= 0 && len(pieces) < maxAdjusted; id = next(id) {
 			pieces = append(pieces, id)
 			text := t.pieces.textOf(id)
-			if _, _, cut := counting.Ends(t.joiner, text); cut || t.pieces.startsLine(id) && t.seams[id].newLine && safeCut(t.joiner, "\n", text) {
+			if _, _, cut := counting.Ends(t.joiner, text); cut || t.pieces.startsLine(id) && t.seams[id].newLine && counting.SafeCut(t.joiner, "\n", text) {
 				return pieces, true
 			}
 		}

@@ -60,8 +60,8 @@ func (c *Counter) newLowerBound(n tree.ID, lines bool) (tokens int) {
 	s := c.state.Text(n)
 	var cutBefore, cutAfter bool // there is a safe cut at the line break before it, and after it
 	if lines {
-		cutBefore = safeCut(c.joiner, "\n", s)
-		cutAfter = safeCut(c.joiner, s, "\n") && !strings.HasSuffix(s, "\n") // no other line break is put after one
+		cutBefore = counting.SafeCut(c.joiner, "\n", s)
+		cutAfter = counting.SafeCut(c.joiner, s, "\n") && !strings.HasSuffix(s, "\n") // no other line break is put after one
 		tokens = c.betweenLines()
 	}
 	if cutBefore && cutAfter {

@@ -3,7 +3,6 @@ package count
 import (
 	"slices"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/counting"
@@ -127,7 +126,7 @@ func (t *text) join(s string, tokens int) (cut bool) {
 		return false
 	}
 	t.tokens += tokens
-	if t.last == "" || safeCut(t.joiner, t.last, s) {
+	if t.last == "" || counting.SafeCut(t.joiner, t.last, s) {
 		t.close()
 		t.last, t.lastTokens = s, tokens
 		return true
@@ -169,14 +168,3 @@ func (t *text) end() int {
 	}
 	return t.tokens
 }
-
-// safeCut reports whether there is a safe cut between two pieces: cutting there does not change the count.
-func safeCut(j chat.Joiner, before, after string) bool {
-	last, n := utf8.DecodeLastRuneInString(before)
-	first, m := utf8.DecodeRuneInString(after)
-	return whole(last, n) && whole(first, m) && j.SafeCut(last, first)
-}
-
-// whole reports whether a decoded character is valid. An invalid one may be half of a character that is completed where
-// texts meet.
-func whole(r rune, bytes int) bool { return r != utf8.RuneError || bytes > 1 }

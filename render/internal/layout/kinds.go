@@ -66,11 +66,11 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 		breaks := hasBreak(&n)
 		return kind{name: "Text", ctor: "TextChunk", layOut: layTextChunk, breaks: breaks, asks: breaks && asksItself(&n.Props)}, true
 	case elements.Image:
-		return kind{name: "Image", layOut: layImage}, true
+		return kind{name: "Image", layOut: layPart, children: n.Children}, true
 	case elements.Document:
-		return kind{name: "Document", layOut: layDocument}, true
+		return kind{name: "Document", layOut: layPart, children: n.Children}, true
 	case elements.Thinking:
-		return kind{name: "Thinking", layOut: layThinking}, true
+		return kind{name: "Thinking", layOut: layPart}, true
 	case elements.SystemMessage:
 		return kind{name: "System", layOut: layMessage, children: n.Children}, true
 	case elements.UserMessage:
@@ -212,7 +212,7 @@ func (s *site) value(ctx context.Context, n elements.Node) (elements.Nodes, erro
 			return listOf(version), nil
 		}
 		try := &site{
-			layouter: s.layouter, watch: s.watch, askingLists: s.askingLists, tree: tree.New(), up: s.up, item: s.item, at: s.at, place: s.place,
+			layouter: s.layouter, watch: s.watch, askingLists: s.askingLists, tree: tree.New(), up: s.up, item: s.item, path: s.path, place: s.place,
 			account: account{budget: s.budget},
 		}
 		like := tree.Node{}
@@ -231,30 +231,17 @@ func (s *site) value(ctx context.Context, n elements.Node) (elements.Nodes, erro
 	return nil, nil
 }
 
-func layImage(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	i := n.(elements.Image)
-	return nil, s.addPart(i.Part(), i.Children)
-}
-
-func layDocument(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	d := n.(elements.Document)
-	return nil, s.addPart(d.Part(), d.Children)
-}
-
-func layThinking(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	return nil, s.addPart(n.(elements.Thinking).Part(), nil)
-}
-
-// addPart makes an element a part of a message. It has no children to which it could pass its priority.
-func (s *site) addPart(part chat.Part, children elements.Nodes) error {
+// layPart lays out an element that is a part of a message. It has no children to which it could pass its priority.
+func layPart(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	if err := s.checkPlace(nil); err != nil {
-		return err
+		return nil, err
 	}
 	extra := s.tree.EnsureExtra(s.id)
-	s.node().Kind, extra.Part, extra.Tokens = tree.Part, part, s.layouter.Tokenizer.CountPart(part)
+	s.node().Kind, extra.Part = tree.Part, n.(interface{ Part() chat.Part }).Part()
+	extra.Tokens = s.layouter.Tokenizer.CountPart(extra.Part)
 	s.uncharged += extra.Tokens
 	s.item.props.PassPriority = false
-	items, err := flatten(s, s.watch, nil, children)
+	items, err := flatten(s, s.watch, nil, s.item.kind.children)
 	for _, it := range items {
 		switch {
 		case it.kind.note:
@@ -263,10 +250,10 @@ func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 			err = fmt.Errorf("a %s in its children: only metadata and references may be there", typeName(it.element))
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return err
+	return nil, err
 }
 
 // checkPlace returns an error if a node that belongs in a message is not in one.

@@ -45,7 +45,7 @@ type Layouter struct {
 func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*tree.Tree, error) {
 	l.keepsCounts = counting.MayKeep(l.Sizing.Tokenizer)
 	_, joins := l.Sizing.Tokenizer.(chat.Joiner)
-	s := l.outermost(w, tree.New(), func(bool) string { return tree.RootPath }, place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, budget)
+	s := l.outermost(w, tree.New(), tree.RootPath, place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, budget)
 	s.id = s.tree.Add(tree.None, tree.Node{})
 	s.tree.SetName(s.id, tree.RootPath)
 	if err := s.contents(ctx, listOf(root)); err != nil {
@@ -59,12 +59,7 @@ func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, 
 // Grow renders an expandable of a tree again with another budget. It returns the tree of the new node, the tokens that it
 // takes, at most the budget, and whether it cannot grow any more.
 func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, t *tree.Tree, e tree.Expandable, budget int) (grown *tree.Tree, used int, largest bool, err error) {
-	s := l.outermost(w, tree.New(), func(numbered bool) string {
-		if numbered {
-			return t.Path(e.ID)
-		}
-		return t.PathWithoutNumbers(e.ID)
-	}, e.Place.(place), budget)
+	s := l.outermost(w, tree.New(), t.Path(e.ID), e.Place.(place), budget)
 	was := &t.Nodes[e.ID]
 	like := tree.Node{Flags: was.Flags & (tree.Required | tree.Offered), Category: was.Category}
 	if _, first := e.Element.(elements.First); first {
@@ -85,19 +80,19 @@ func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, t *tree.Tree, e tre
 }
 
 // outermost returns a site that is in no other.
-func (l *Layouter) outermost(w *guard.Watch, t *tree.Tree, at func(numbered bool) string, p place, budget int) *site {
-	return &site{layouter: l, watch: w, tree: t, at: at, askingLists: &askingLists{}, place: p, account: account{budget: min(budget, MaxBudget)}}
+func (l *Layouter) outermost(w *guard.Watch, t *tree.Tree, path string, p place, budget int) *site {
+	return &site{layouter: l, watch: w, tree: t, path: path, askingLists: &askingLists{}, place: p, account: account{budget: min(budget, MaxBudget)}}
 }
 
 // site is the state of the layout of one element.
 type site struct {
 	layouter *Layouter
 	watch    *guard.Watch
-	tree     *tree.Tree                 // that is written
-	id       tree.ID                    // of the element in it
-	up       *site                      // around this one
-	item     *item                      // of up that the element is, nil if it is outermost
-	at       func(numbered bool) string // the path of an outermost one
+	tree     *tree.Tree // that is written
+	id       tree.ID    // of the element in it
+	up       *site      // around this one
+	item     *item      // of up that the element is, nil if it is outermost
+	path     string     // of an outermost one
 	place
 	account
 	askingLists *askingLists // of the whole layout
@@ -116,7 +111,7 @@ func (s *site) node() *tree.Node { return &s.tree.Nodes[s.id] }
 // Path implements [guard.Element].
 func (s *site) Path() string {
 	if s.item == nil {
-		return s.at(true)
+		return s.path
 	}
 	return tree.JoinPath(s.up.Path(), s.item.kind.name, s.item.nth)
 }
@@ -124,7 +119,7 @@ func (s *site) Path() string {
 // PathWithoutNumbers implements [guard.Element].
 func (s *site) PathWithoutNumbers() string {
 	if s.item == nil {
-		return s.at(false)
+		return s.path
 	}
 	return tree.JoinPath(s.up.PathWithoutNumbers(), s.item.kind.name, 0)
 }

@@ -30,14 +30,6 @@ func (t *Tree) EndOf(path string, n ID) string {
 	return path[len(path)-length:]
 }
 
-// PathWithoutNumbers returns the path without the numbers of siblings.
-func (t *Tree) PathWithoutNumbers(n ID) string {
-	if n == None {
-		return ""
-	}
-	return JoinPath(t.PathWithoutNumbers(t.Nodes[n].Parent), t.Name(n), 0)
-}
-
 // JoinPath returns the path of the nth child of that name in an element with the given path; the path itself if name is
 // empty.
 func JoinPath(path, name string, nth int32) string {
