@@ -1,8 +1,6 @@
 package render
 
 import (
-	"encoding/json"
-
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -45,22 +43,6 @@ func (b *Breakdown) of(c elements.Category) *int {
 		return &b.History
 	}
 	return &b.Other
-}
-
-// UnmarshalJSON reads a breakdown. What has a name that is not a category's counts to Other, so that breakdowns of other
-// versions, such as one of "system", "conversation" and "tools", keep their total.
-func (b *Breakdown) UnmarshalJSON(data []byte) error {
-	var fields map[string]int
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return err
-	}
-	*b = Breakdown{}
-	for name, tokens := range fields {
-		var c elements.Category
-		_ = c.UnmarshalText([]byte(name)) // never fails
-		b.add(c, tokens)
-	}
-	return nil
 }
 
 // addMessage adds a message of a category with what its pieces take, each counted by itself. What it takes besides, or

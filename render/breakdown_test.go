@@ -2,7 +2,6 @@ package render_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"testing"
@@ -88,15 +87,4 @@ func TestABreakdownAndAReportMayBeAskedForAtOnce(t *testing.T) {
 	both.Go(func() { r.Breakdown() })
 	both.Wait()
 	require.Equal(t, r.Tokens, r.Breakdown().Total())
-}
-
-func TestABreakdownOfAnotherVersionKeepsItsTotal(t *testing.T) {
-	var b render.Breakdown
-	require.NoError(t, json.Unmarshal([]byte(`{"system":10,"conversation":200,"tools":30}`), &b))
-	require.Equal(t, render.Breakdown{Tools: 30, Other: 210}, b)
-	text, err := json.Marshal(render.Breakdown{Instructions: 1, Skills: 2, Tools: 3, Files: 4, History: 5, Other: 6})
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &b))
-	require.Equal(t, render.Breakdown{Instructions: 1, Skills: 2, Tools: 3, Files: 4, History: 5, Other: 6}, b)
-	require.Error(t, json.Unmarshal([]byte(`{"other":"many"}`), &b))
 }

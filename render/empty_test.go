@@ -73,7 +73,6 @@ func TestEveryFitThatLeavesNoMessageIsAnError(t *testing.T) {
 		"a low water":             {root, render.Options{Tokenizer: summing{runes}, LowWater: 0.5}},
 		"an expandable":           {elements.Nodes{root, userAt(0, grows)}, render.Options{Tokenizer: runes}},
 		"finished messages":       {&elements.Finished{Messages: []chat.Message{chat.UserMessage("aaaa")}}, render.Options{Tokenizer: runes}},
-		"messages are validated":  {root, render.Options{Tokenizer: runes, Validate: true}},
 		"a blank message is left": {elements.Nodes{userAt(1, line("aaaa")), elements.UserMessage{Props: must(2), Children: elements.Nodes{elements.Text(" ")}}}, render.Options{Tokenizer: words}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
@@ -109,15 +108,6 @@ func (f *fitting) step(container tree.ID) (n tree.ID, why tree.Cause, stuck tree
 
 // rewind undoes all steps after one.
 func (f *fitting) rewind(to tree.Step) { f.count.Restored(f.order.Rewind(to)) }
-
-// removeAll removes everything from a container that may be removed, without counting.
-func (f *fitting) removeAll(ctx context.Context, container tree.ID) {
-	for ctx.Err() == nil {
-		if n, _, _ := f.step(container); n == tree.None {
-			return
-		}
-	}
-}
 
 // limitPath returns the path of the limit for which pieces were removed at a step, "" for the whole prompt.
 func (f *fitting) limitPath(at tree.Step) string {

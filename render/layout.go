@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -35,26 +34,9 @@ func (l *Layout) inMode(mode HistoryMode) *tree.Tree {
 // are not among them.
 func (l *Layout) Tools() []chat.Tool { return l.tree.ToolsOf(l.tree.Tools) }
 
-// joins reports whether the tokenizer's counts add up.
-func (l *Layout) joins() bool {
-	_, joins := l.layouter.Tokenizer.(chat.Joiner)
-	return joins
-}
-
 func (l *Layout) checkFit(o FitOptions) error {
 	if err := l.opts.checkBudget(o.Budget); err != nil {
 		return err
 	}
 	return o.History.check()
-}
-
-// validated checks a result if the options say so.
-func (l *Layout) validated(r *Result, err error) (*Result, error) {
-	if err != nil || !l.opts.Validate {
-		return r, err
-	}
-	if err := chat.ValidateRequest(chat.Request{Messages: r.Messages, Tools: r.Tools}); err != nil {
-		return nil, fmt.Errorf("render: the messages left within %d tokens are invalid: %w", r.Budget, err)
-	}
-	return r, nil
 }

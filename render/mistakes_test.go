@@ -90,11 +90,6 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 		{"a required text in a limit that it does not fit", user(elements.TokenLimit{Max: 10, Children: elements.Nodes{
 			elements.TextChunk{Props: elements.Props{Required: true}, Children: elements.Nodes{text}},
 		}}), nil},
-		{"a tool call without its result", elements.Nodes{
-			user(text), elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", nil)}}, user(text),
-		}, func(o *render.Options) { o.Validate = true }},
-		{"a tool message without an id", elements.Nodes{user(text), result("", "42")}, func(o *render.Options) { o.Validate = true }},
-		{"a prompt that ends with the assistant", elements.Nodes{user(text), elements.AssistantMessage{Children: elements.Nodes{text}}}, func(o *render.Options) { o.Validate = true }},
 	}
 	var b strings.Builder
 	for _, test := range tests {

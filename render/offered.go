@@ -13,9 +13,9 @@ func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 	if err := l.checkFit(o); err != nil {
 		return nil, err
 	}
-	return l.validated(guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*Result, error) {
+	return guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*Result, error) {
 		return newFitting(l, w, o).fit(ctx, o.Budget)
-	}))
+	})
 }
 
 // Floor returns how many tokens and which tools are left once everything that may be removed is. The tokens are the
@@ -28,26 +28,26 @@ func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, tools []c
 	if err := l.checkFit(o); err != nil {
 		return 0, nil, err
 	}
-	left, err := guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (floor, error) { return l.floor(ctx, w, o) })
-	return left.tokens, left.tools, err
+	left, err := guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*Result, error) {
+		return newFitting(l, w, o).floor(ctx, o.Budget)
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	return left.Tokens, left.Tools, nil
 }
 
-// floor is the result of [Layout.Floor].
-type floor struct {
-	tokens int
-	tools  []chat.Tool
-}
-
-func (l *Layout) floor(ctx context.Context, w *guard.Watch, o FitOptions) (left floor, err error) {
-	f := newFitting(l, w, o)
+// floor removes everything that may be removed, and returns what is left without its messages.
+func (f *fitting) floor(ctx context.Context, budget int) (*Result, error) {
 	f.growth.fixed = true
-	if err := f.keepLimits(ctx, o.Budget); err != nil {
-		return floor{}, err
+	if err := f.keepLimits(ctx, budget); err != nil {
+		return nil, err
 	}
 	f.lockUnranked()
-	f.removeAll(ctx, tree.Root)
-	if ctx.Err() != nil {
-		return floor{}, context.Cause(ctx)
+	for ctx.Err() == nil {
+		if n, _, _ := f.step(tree.Root); n == tree.None {
+			return &Result{Tokens: f.count.Count(tree.Root), Tools: f.tools()}, nil
+		}
 	}
-	return floor{f.count.Count(tree.Root), f.tools()}, nil
+	return nil, context.Cause(ctx)
 }

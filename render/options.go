@@ -54,11 +54,6 @@ type Options struct {
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
 	//   - A prompt of which pruning leaves no message is an error: [*EmptyError].
 	Compatible bool
-	// Validate checks the messages and tools that are left with [chat.ValidateRequest], whose [*chat.ValidationError]
-	// the error wraps: for example, that every tool call has its result, that the last message is the user's or a
-	// tool's, and that the parameters of tools are JSON objects. Off by default, because a prompt may be only part of a
-	// request.
-	Validate bool
 	// KeepUnranked requires each piece if neither the piece nor an element around it has a priority, so that only
 	// pieces with a priority are removed. A priority of 2^53−1 or more, the highest, counts as none; so does the 0 of
 	// an element with PassPriority. A TokenLimit is still kept, by pruning any piece in it that is not Required. Off by

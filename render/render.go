@@ -27,7 +27,7 @@ import (
 //     a message and pruning left none, the error is an [*EmptyError], unless the options say Compatible.
 //
 // A tree without a message is not an error, because nothing was lost: for example one with only tools, with conditions
-// that are all false, or with a session in which nothing was said yet. [Options.Validate] refuses it.
+// that are all false, or with a session in which nothing was said yet. [chat.ValidateRequest] refuses it.
 //
 // An error or a panic in an element is returned as an [*ElementError] with its path, one in the tokenizer as a
 // [*TokenizerError]. A cancelled context ends the render with its cause, as soon as the elements that are running have

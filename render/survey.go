@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -64,12 +65,12 @@ func (s *survey) left(text tree.ID) int {
 
 // survey prunes the tree of a layout, as long as the budget is one at which the limits of the fit are kept.
 func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
-	switch {
+	switch _, joins := l.layouter.Tokenizer.(chat.Joiner); {
 	case l.opts.LowWater != 0:
 		return nil, fmt.Errorf("%w: there is a low water", ErrNoSurvey)
 	case l.opts.Backfill:
 		return nil, fmt.Errorf("%w: there is backfill", ErrNoSurvey)
-	case !l.joins():
+	case !joins:
 		return nil, fmt.Errorf("%w: the counts of the tokenizer do not add up", ErrNoSurvey)
 	}
 	return guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*survey, error) {

@@ -217,15 +217,6 @@ func TestAnExpandableMayGrowByTools(t *testing.T) {
 	require.ErrorIs(t, err, render.ErrDuplicateTool)
 }
 
-func TestParametersOfToolsAreValidated(t *testing.T) {
-	bad := tool(at(1), "a")
-	bad.Parameters = []byte("[]")
-	_, err := render.Render(t.Context(), elements.Nodes{bad, user(line("ask"))}, render.Options{Budget: plenty, Tokenizer: runes, Validate: true})
-	var invalid *chat.ValidationError
-	require.ErrorAs(t, err, &invalid)
-	require.Equal(t, chat.RuleTool, invalid.Violations[0].Rule)
-}
-
 func TestOnlyOneSideOfAnIfEmptyHasItsTools(t *testing.T) {
 	r := rendered(t, elements.Nodes{elements.IfEmpty{Alt: tool(at(1), "a"), Children: elements.Nodes{tool(at(2), "a")}}, user(line("ask"))}, plenty)
 	require.Equal(t, []string{"a"}, toolNames(r))
