@@ -45,10 +45,13 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if start, _ := lines.r.Peek(len(databaseStart)); string(start) == databaseStart {
 		return nil, &LineError{Line: 1, Err: errDatabase}
 	}
+	b := newBuilder(opts.SkipUnreadable, lines)
+	if isAider(lines) {
+		return readAider(b)
+	}
 	if err := lines.skipStatus(); err != nil {
 		return nil, err
 	}
-	b := newBuilder(opts.SkipUnreadable, lines)
 	first, err := lines.item()
 	if bad, ok := errors.AsType[*LineError](err); ok {
 		if !startsDocument(lines) {
@@ -142,6 +145,9 @@ func detect(o *wire.Object, b *builder) (format, error) {
 	case o.Is("sessionId", wire.KindText) && o.Is("projectHash", wire.KindText):
 		b.rec.Format = FormatGemini
 		return newGemini(b), nil
+	case isVSCode(o):
+		b.rec.Format = FormatVSCode
+		return &vscodeReader{builder: b}, nil
 	case isMini(o):
 		b.rec.Format = FormatMiniSWEAgent
 		return &sweReader{builder: b, list: "messages", calls: map[string]bool{}}, nil
@@ -172,7 +178,7 @@ func detect(o *wire.Object, b *builder) (format, error) {
 		return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}, nil
 	case streamFormat(o) != "":
 		b.rec.Format = streamFormat(o)
-		return &streamReader{builder: b}, nil
+		return newStream(b), nil
 	case typ != "" && (o.Given("sessionId") || o.Given("leafUuid") || o.Given("uuid") || typ == claudeSnapshot):
 		b.rec.Format = FormatClaudeCode
 		return newClaude(b), nil

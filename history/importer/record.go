@@ -37,6 +37,10 @@ const (
 	FormatOpencode Format = "opencode"
 	// FormatGoose is an export or an earlier session of goose.
 	FormatGoose Format = "goose"
+	// FormatVSCode is a chat of VS Code.
+	FormatVSCode Format = "vscode-chat"
+	// FormatAider is a history of chats of aider.
+	FormatAider Format = "aider"
 	// FormatPromptree is a session of package history.
 	FormatPromptree Format = "promptree"
 )

@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -10,18 +11,27 @@ import (
 )
 
 // streamReader reads what agents print when no person is there: Gemini CLI with --output-format stream-json (0.11 and
-// later), `codex exec --json` (0.44 and later) and `opencode run --format json` (1.0 and later). Only the first prints
-// the user's message; where it is missing a placeholder stands for it.
+// later), Claude Code with the same (1.0 and later), `codex exec --json` (0.44 and later) and `opencode run --format json`
+// (1.0 and later). Where the user's message is missing a placeholder stands for it.
 type streamReader struct {
 	*builder
 	answer string // the answer to which parts are added, "" if the next part begins one
 	latest string // the last answer
 	said   bool   // whether there is a message
+
+	answers map[string]string // of Claude Code, by the provider's id of a message: the answer
+	side    map[string]string // by call of a subagent: its last record
+}
+
+func newStream(b *builder) *streamReader {
+	return &streamReader{builder: b, answers: map[string]string{}, side: map[string]string{}}
 }
 
 // streamFormat returns the format of a stream by its first line, "" if it is none.
 func streamFormat(o *wire.Object) Format {
 	switch typ := o.Peek("type"); {
+	case slices.Contains([]string{"system", "user", "assistant"}, typ) && o.Is("session_id", wire.KindText):
+		return FormatClaudeCode
 	case typ == "init" && o.Is("session_id", wire.KindText):
 		return FormatGemini
 	case typ == "thread.started" && o.Is("thread_id", wire.KindText):
@@ -36,8 +46,12 @@ func (s *streamReader) line(o *wire.Object) {
 	r := Record{Recorded: o.Peek("type"), Entry: entry.Entry{Parent: s.tip, Time: o.Time("timestamp")}}
 	if s.rec.Header.Data == nil {
 		s.rec.Header = entry.Header{From: cmp.Or(o.Peek("session_id"), o.Peek("thread_id"), o.Peek("sessionID")), Time: r.Time, Data: o.Source()}
-		s.answeredBy(r, "google", o.Peek("model"))
-		return
+		if s.rec.Format == FormatGemini {
+			s.answeredBy(r, "google", o.Peek("model"))
+		}
+		if r.Recorded != "user" && r.Recorded != "assistant" {
+			return
+		}
 	}
 	part := o
 	for _, field := range [...]string{"item", "part"} {
@@ -57,6 +71,8 @@ func (s *streamReader) line(o *wire.Object) {
 // event reads an event, or the item or part that it is about, and reports whether it is in a record.
 func (s *streamReader) event(r Record, what string, o *wire.Object) bool {
 	switch what {
+	case "user", "assistant":
+		s.claude(r, chat.Role(what), o)
 	case "message":
 		if o.Peek("role") == "user" {
 			s.answer, s.said = "", true
@@ -111,6 +127,50 @@ func (s *streamReader) event(r Record, what string, o *wire.Object) bool {
 	return true
 }
 
+// claude reads a message of Claude Code, which has a line for each block. What a subagent says is a sidechain.
+func (s *streamReader) claude(r Record, role chat.Role, o *wire.Object) {
+	m := o.Object("message")
+	d, usage, id := s.blocks(role, m), s.anthropicUsage(m), m.Peek("id")
+	d.Message.Origin.Model = m.Peek("model")
+	agent := o.Peek("parent_tool_use_id")
+	if o.Err() != nil {
+		return
+	}
+	o.Put("message", m.Remainder())
+	if before := s.get(s.answers[id]); id != "" && before != nil {
+		s.join(before.ID, d.Message)
+		before.Usage = cmp.Or(usage, before.Usage)
+		return
+	}
+	if r.Sidechain = agent != ""; !r.Sidechain {
+		s.begin(role)
+		r.Parent = s.tip
+	} else {
+		r.Parent = s.side[agent]
+	}
+	main := s.tip
+	for _, result := range d.Results {
+		s.say(r, result, nil)
+		r.Parent = s.tip
+	}
+	if len(d.Results) == 0 || len(d.Message.Content) > 0 {
+		r.Usage = usage
+		s.say(r, d.Message, o.Remainder())
+	}
+	if s.answers[id] = s.tip; r.Sidechain {
+		s.side[agent], s.tip = s.tip, main
+	}
+}
+
+// begin is called before a message of a role is added. A conversation begins with the user's.
+func (s *streamReader) begin(role chat.Role) {
+	if !s.said && role != chat.RoleUser {
+		s.note(NoPlace, "the user's message, which the stream does not have")
+		s.say(Record{Recorded: "prompt", Entry: entry.Entry{Parent: s.tip}}, chat.UserMessage(noPrompt), nil)
+	}
+	s.said = true
+}
+
 // call adds a call to the answer.
 func (s *streamReader) call(r Record, id, name, arguments string, o *wire.Object) {
 	s.add(r, chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: name, Arguments: arguments}}}, o)
@@ -131,10 +191,7 @@ func (s *streamReader) add(r Record, m chat.Message, o *wire.Object) {
 	if o.Err() != nil {
 		return
 	}
-	if s.answer == "" && !s.said {
-		s.note(NoPlace, "the user's message, which the stream does not have")
-		s.say(Record{Recorded: "prompt", Entry: entry.Entry{Parent: s.tip}}, chat.UserMessage(noPrompt), nil)
-	}
+	s.begin(m.Role)
 	s.rest("", o)
 	if s.answer != "" {
 		if before := s.get(s.answer).Body.(entry.Message).Content; delta && len(before) > 0 && len(m.Content) == 1 {
@@ -145,7 +202,7 @@ func (s *streamReader) add(r Record, m chat.Message, o *wire.Object) {
 		s.join(s.answer, m)
 		return
 	}
-	r.Parent, s.said = s.tip, true
+	r.Parent = s.tip
 	s.say(r, m, nil)
 	s.answer, s.latest = s.tip, s.tip
 }
