@@ -14,8 +14,10 @@ const importUsage = `Usage: promptree import [flags] FILE
 
 Converts a recording to a session of promptree, and detects the format. It reads sessions of Claude Code, Codex, Copilot CLI (its
 events.jsonl), Gemini CLI, goose (what "goose session export" writes as JSON, and the lines of earlier versions), opencode ("opencode
-export"), OpenHands (a list of events, or a folder with a file for each), SWE-agent, mini-swe-agent, pi, oh-my-pi and promptree, and
-messages of OpenAI or Anthropic as JSON, such as the api_conversation_history.json of Cline and Roo Code. Databases are not read. For example:
+export"), VS Code (an exported chat.json, and the files of its folder chatSessions), aider (.aider.chat.history.md), OpenHands (a list of
+events, or a folder with a file for each), SWE-agent, mini-swe-agent, pi, oh-my-pi and promptree, messages of OpenAI or Anthropic as JSON,
+such as the api_conversation_history.json of Cline and Roo Code, and what Claude Code, Codex, Gemini CLI and opencode print for programs
+(stream-json, "codex exec --json", "opencode run --format json"). Databases are not read. For example:
 
 	promptree import -o session.jsonl ~/.claude/projects/app/1c2d.jsonl
 	promptree import recording.jsonl | promptree verify -

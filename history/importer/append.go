@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -13,6 +14,9 @@ import (
 
 // AppendTo adds the recording, with all its branches, to a session, and leaves the session at the recording's leaf. The
 // session may be new and have the recording's Header; in a session with entries, the recording starts a new root.
+//
+// A record without a time has that of the record before, or the first that is known, else the time of the import: that no time
+// passes says that it is not known how much did.
 //
 // Records keep their ids, unless the session has an entry with that id. Usage that was reported with a message, and its
 // cost, follow it as an entry, and so do records noted aside. What the session refuses, such as a result without its
@@ -27,9 +31,16 @@ func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, e
 	a := appender{
 		session: s, records: map[string]*Record{}, ids: map[string]string{}, after: map[string]string{},
 		cuts: map[string]string{}, made: map[string]bool{}, lineOf: map[string]int{}, tried: map[string]int{}, own: r.Format == FormatPromptree,
+		time: r.Header.Time,
 	}
-	for i := range r.Records {
-		a.records[r.Records[i].ID] = &r.Records[i]
+	for i, rec := range r.Records {
+		a.records[rec.ID] = &r.Records[i]
+		if a.time.IsZero() {
+			a.time = rec.Time
+		}
+	}
+	if a.time.IsZero() {
+		a.time = time.Now()
 	}
 	for i := range r.Records {
 		if err := a.record(ctx, &r.Records[i]); err != nil {
@@ -62,6 +73,7 @@ type appender struct {
 	lineOf  map[string]int // by entry
 	begun   bool           // a record of the tree was added
 	own     bool           // usage has records of its own
+	time    time.Time      // of the record before, for those without one
 	notes   []Note
 }
 
@@ -70,6 +82,10 @@ const batchSize = 256
 
 func (a *appender) record(ctx context.Context, rec *Record) error {
 	e := rec.Entry
+	if e.Time.IsZero() {
+		e.Time = a.time
+	}
+	a.time = e.Time
 	switch {
 	case rec.Parent != "":
 		e.Parent = a.after[rec.Parent]

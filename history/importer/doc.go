@@ -47,10 +47,16 @@
 //   - [FormatSWEAgent] and [FormatMiniSWEAgent]: the trajectories of SWE-agent, versions 0.6 to 1.1, of which the history
 //     is read, and of mini-swe-agent, versions 1 and 2. SWE-agent records neither times nor the usage of an answer. Where a
 //     command is in the text of an answer and its output in a user's message, it stays so.
+//   - [FormatVSCode]: chats of VS Code 1.99 and later, as "Chat: Export Chat…" writes them and as the folder chatSessions
+//     keeps them: a document, or a log of changes to one. An agent's answer is read by the rounds that Copilot Chat stores
+//     with it; without them it is what the user saw, in which tools are only named. Usage is not recorded.
+//   - [FormatAider]: the .aider.chat.history.md of aider, which has what was said. Files that the model was shown, calls and
+//     usage are not recorded; a heading of level 4 or a quotation in an answer is taken for the user's words or aider's.
 //   - [FormatPromptree]: logs of package history.
 //
-// What Codex, Gemini CLI and opencode print for programs (exec --json, stream-json, run --format json), as logs of CI
-// keep it, is read in their formats. Where the user's message is not in it, a placeholder stands for that.
+// What Claude Code, Codex, Gemini CLI and opencode print for programs (stream-json, exec --json, run --format json), as logs
+// of CI keep it, is read in their formats. Where the user's message is not in it, a placeholder stands for that. The stream
+// of Claude Code has no times.
 //
 // The databases in which newer versions of opencode, goose and crush keep their sessions are not read: export a session.
 //

@@ -55,6 +55,19 @@ func FuzzCodexOld(f *testing.F) {
 	fuzzFormat(f, "codex-old.jsonl", `{"id":"a","timestamp":"2025-07-01T12:00:00.000Z","instructions":null}`+"\n")
 }
 
+func FuzzVSCode(f *testing.F) {
+	f.Add(fixture(f, "vscode.json"))
+	fuzzFormat(f, "vscode-log.jsonl", `{"kind":0,"v":{"responderUsername":"a","requests":[]}}`+"\n")
+}
+
+func FuzzClaudeStream(f *testing.F) {
+	fuzzFormat(f, "claude-stream.jsonl", `{"type":"system","subtype":"init","session_id":"a"}`+"\n")
+}
+
+func FuzzAider(f *testing.F) {
+	fuzzFormat(f, "aider.md", "# aider chat started at 2026-08-01 09:00:00\n")
+}
+
 func FuzzOpenAI(f *testing.F) {
 	f.Add(fixture(f, "openai.json"))
 	fuzzFormat(f, "openai-lines.jsonl", `{"role":"system","content":"a"}`+"\n")

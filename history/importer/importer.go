@@ -191,7 +191,7 @@ func detect(o *wire.Object, b *builder) (format, error) {
 
 // unknownFormat returns an error that lists what a recording may be.
 func unknownFormat(err error) error {
-	return fmt.Errorf("unknown format: tried sessions of promptree, pi, oh-my-pi, Claude Code, Codex, Copilot CLI, Gemini CLI, opencode, goose, OpenHands, SWE-agent and mini-swe-agent, and messages of OpenAI and Anthropic as JSON: %w", err)
+	return fmt.Errorf("unknown format: tried sessions of promptree, pi, oh-my-pi, Claude Code, Codex, Copilot CLI, Gemini CLI, opencode, goose, VS Code, aider, OpenHands, SWE-agent and mini-swe-agent, and messages of OpenAI and Anthropic as JSON: %w", err)
 }
 
 // databaseStart is how a SQLite database starts.

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
 // Check compares the cost model with the usage that a session recorded. For each request the model foretells the tokens
@@ -25,6 +26,9 @@ type Check struct {
 	// Restarts read nothing although the cache had not expired. Others differ from the forecast in another way.
 	Restarts int `json:"restarts"`
 	Others   int `json:"others"`
+	// Untimed counts requests of which the recording does not say how long after the one before they were sent. The cache
+	// is taken to have lasted, unless such a request read nothing.
+	Untimed int `json:"untimed,omitempty"`
 	// Long is the share of the tokens written to the cache that were written for the longer of its lifetimes.
 	Long float64 `json:"longWrites"`
 	// NoCache reports whether the usage has no cache figures although the prices have a cache, as some proxies report
@@ -83,13 +87,13 @@ const (
 // check compares the cost model with a recording. The lifetime of what a request wrote to the cache is the one that its
 // usage says.
 func check(r *importer.Recording, prices sizing.Prices) *Check {
-	path := r.Path(r.Leaf)
+	recorded, path := r.Path(r.Leaf), stepping.Path(r)
 	prices = fitted(path, prices)
 	c := &Check{Step: 1, Prices: prices, restarts: map[int]bool{}, outlived: map[int]bool{}}
 	c.caching(path, prices)
 	kept, pinned := sizing.PromptCache{Prices: prices}, sizing.PromptCache{Prices: prices}
 	compacted := true // nothing is foretold of the first request either
-	for _, rec := range path {
+	for i, rec := range path {
 		if rec.Compaction().Messages != nil {
 			compacted = true
 		}
@@ -101,7 +105,10 @@ func check(r *importer.Recording, prices sizing.Prices) *Check {
 			planned.CacheWriteLong = min(rec.Usage.CacheWriteLong, planned.CacheWrite)
 			return planned
 		}
-		q := checkedRequest{record: rec, outcome: outcomeFirst}
+		q := checkedRequest{record: recorded[i], outcome: outcomeFirst}
+		if len(c.checked) > 0 && !rec.Time.After(kept.Sent.Time) {
+			c.Untimed++
+		}
 		reads, clock := rec.Usage.CacheRead, rec.Usage.CacheRead
 		if !compacted {
 			clock = c.holds(pinned, rec.Time)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/summarize/replay"
 )
 
@@ -22,6 +23,9 @@ func checkText(c *replay.Check) string {
 		fmt.Fprintf(&b, "By the model they cost %s with the restarts (R) (%+.2f%%; a request is off by $%.5f on average, by $%.4f at most), "+
 			"and %s without them, pinned (P). Replayed as recorded they cost %s.\n",
 			dollars(c.Kept), 100*(c.Kept/c.Recorded-1), c.MeanError, c.LargestError, dollars(c.Pinned), dollars(c.Replayed))
+	}
+	if c.Untimed > 0 {
+		fmt.Fprintf(&b, "When %s requests were sent is not recorded: their cache is taken to have lasted unless they read nothing.\n", number(c.Untimed))
 	}
 	if c.Long > 0 {
 		fmt.Fprintf(&b, "%.0f%% of what was written to the cache was written for the longer lifetime.\n", 100*c.Long)
@@ -57,11 +61,19 @@ func checkedRows(s source, c *replay.Check) (rows []checkedRow) {
 	for rec, foretold := range c.Foretold() {
 		u, charged, kept := rec.Usage, c.Prices.Of(rec.Usage).Total(), c.Prices.Of(foretold).Total()
 		rows = append(rows, checkedRow{
-			Session: s.path, Request: len(rows) + 1, Line: rec.Line, Time: rec.Time.UTC().Format(time.RFC3339), Input: u.Input, Output: u.Output,
+			Session: s.path, Request: len(rows) + 1, Line: rec.Line, Time: timeOf(rec), Input: u.Input, Output: u.Output,
 			Read: u.CacheRead, Foretold: foretold.CacheRead, Outcome: c.Outcome(rec.Line), Recorded: charged, Kept: kept, Error: kept - charged,
 		})
 	}
 	return rows
+}
+
+// timeOf returns the time of a record, "-" if it was not recorded.
+func timeOf(rec importer.Record) string {
+	if rec.Time.IsZero() {
+		return "-"
+	}
+	return rec.Time.UTC().Format(time.RFC3339)
 }
 
 // checkTable returns a table with a row for each request.

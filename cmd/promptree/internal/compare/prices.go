@@ -53,7 +53,7 @@ func (f *pricing) complete(needs map[string]bool) error {
 // session returns a session with prices: those of the flags, else those of the model that it names, if they are known.
 func (f pricing) session(r *importer.Recording, model string) (s *replay.Session, err error) {
 	s = &replay.Session{Recording: r, Lifetime: f.lifetime, Table: f.table}
-	if f.agent == noPrices || f.agent == "" && (model == "" || unknownPrices(f.table, model)) {
+	if f.agent == noPrices || unpriced(r) != "" || f.agent == "" && (model == "" || unknownPrices(f.table, model)) {
 		if f.needed != "" {
 			return nil, fmt.Errorf("%s needs prices, and those of the session's model %q are unknown: give them by %s", f.needed, model, pricesExample)
 		}
@@ -63,6 +63,14 @@ func (f pricing) session(r *importer.Recording, model string) (s *replay.Session
 		s.Summarizer, err = f.named("-summary-prices", f.summaries)
 	}
 	return s, err
+}
+
+// unpriced says why a recording cannot have dollars, "" if it can.
+func unpriced(r *importer.Recording) string {
+	if r.Format == importer.FormatAider {
+		return "aider does not record the files that its prompts hold"
+	}
+	return ""
 }
 
 func unknownPrices(table *modelinfo.Table, model string) bool {

@@ -61,6 +61,8 @@ func dollarsHold(s *source, runs []*Run) string {
 		}
 	}
 	switch {
+	case unpriced(s.recording) != "":
+		return "no dollars: " + unpriced(s.recording)
 	case runs[0].Bill != nil:
 		return "dollars: unchecked, because the session has no recorded usage"
 	case s.model != "" && unknownPrices(s.session.Table, s.model):

@@ -49,7 +49,7 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 		number := 0
 		ids := map[string]string{} // ids of entries, by record
 		answers := Answering()
-		path := r.Path(r.Leaf)
+		path := Path(r)
 		for i, rec := range path {
 			if ctx.Err() != nil {
 				yield(Step{}, context.Cause(ctx))
@@ -79,6 +79,25 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 			}
 		}
 	}
+}
+
+// Path returns the records of a recording's conversation. If the time of one is not known, it has that of the record
+// before: how much time passed is not known, and none is assumed.
+func Path(r *importer.Recording) []importer.Record {
+	path, at := r.Path(r.Leaf), r.Header.Time
+	for i := 0; i < len(path) && at.IsZero(); i++ {
+		at = path[i].Time
+	}
+	if at.IsZero() {
+		at = time.Unix(0, 0)
+	}
+	for i := range path {
+		if path[i].Time.IsZero() {
+			path[i].Time = at
+		}
+		at = path[i].Time
+	}
+	return path
 }
 
 // endsTurn reports whether the first record is an answer after which the agent is done.
