@@ -377,61 +377,9 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 		}
 	}
 	e.Time = e.Time.UTC().Round(0)
-	switch b := e.Body.(type) {
-	case entry.Usage:
-		if before := a.seen[len(a.staged)]; b.Of == "" && before != e.Parent { // something was added in between
-			b.Of = before
-		}
-		b.Sent.Time = b.Sent.Time.UTC()
-		e.Body = b
-	case entry.Message:
-		if err := a.checkMessage(ctx, b.Message); err != nil {
-			return storage.Line{}, err
-		}
-		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller may change its slices
-		e.Body = b
-	case entry.Compaction:
-		if before := a.seen[len(a.staged)]; b.Boundary() == "" && before != a.stored() { // it covers only what the session had read
-			b.LastCovered = before
-		}
-		if err := a.checkCompaction(ctx, b); err != nil {
-			return storage.Line{}, err
-		}
-		var err error
-		if b.Retained, err = a.r.retainedAtCut(ctx, a.path, a.path.Cut(b, Anywhere)); err != nil {
-			return storage.Line{}, err
-		}
-		if b.Retained.Lines > 0 {
-			b.Retained.Lines += len(a.staged)
-		}
-		e.Body = b
-	case entry.Pin:
-		at, err := a.checkPin(ctx, b.ID)
-		if err != nil {
-			return storage.Line{}, err
-		}
-		b.At = at
-		e.Body = b
-	case entry.Clearing:
-		if err := a.checkClearing(ctx, b); err != nil {
-			return storage.Line{}, err
-		}
-	case entry.CustomMessage:
-		if err := checkText(chat.Message{Role: chat.RoleUser, Content: b.Content}); err != nil {
-			return storage.Line{}, err
-		}
-	case entry.Preamble:
-		for i, m := range b.System {
-			if err := checkText(m); err != nil {
-				return storage.Line{}, fmt.Errorf("system message %d: %w", i+1, err)
-			}
-		}
-	case entry.Plan:
-		if err := checkText(sendable.WithThinking(chat.Message{Role: chat.RoleAssistant}, b.Thinking)); err != nil {
-			return storage.Line{}, fmt.Errorf("its thinking: %w", err)
-		}
-		b.Until = b.Until.UTC()
-		e.Body = b
+	var err error
+	if e.Body, err = a.body(ctx, e); err != nil {
+		return storage.Line{}, err
 	}
 	line, err := a.log.options.writable(e.Encode())
 	if err != nil {
@@ -451,6 +399,55 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 		a.ids[n.ID] = true
 	}
 	return storage.Line{ID: e.ID, Parent: e.Parent, Kind: string(e.Type()), Data: line}, nil
+}
+
+// body checks the body of an entry and completes it with what only the log knows.
+func (a *adding) body(ctx context.Context, e *entry.Entry) (entry.Body, error) {
+	before := a.seen[len(a.staged)] // the end of what the session had read
+	switch b := e.Body.(type) {
+	case entry.Usage:
+		if b.Of == "" && before != e.Parent { // something was added in between
+			b.Of = before
+		}
+		b.Sent.Time = b.Sent.Time.UTC()
+		return b, nil
+	case entry.Message:
+		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller may change its slices
+		return b, a.checkMessage(ctx, b.Message)
+	case entry.Compaction:
+		if b.Boundary() == "" && before != a.stored() { // it covers only what the session had read
+			b.LastCovered = before
+		}
+		err := a.checkCompaction(ctx, b)
+		if err == nil {
+			b.Retained, err = a.r.retainedAtCut(ctx, a.path, a.path.Cut(b, Anywhere))
+		}
+		if b.Retained.Lines > 0 {
+			b.Retained.Lines += len(a.staged)
+		}
+		return b, err
+	case entry.Pin:
+		var err error
+		b.At, err = a.checkPin(ctx, b.ID)
+		return b, err
+	case entry.Clearing:
+		return b, a.checkClearing(ctx, b)
+	case entry.CustomMessage:
+		return b, checkText(chat.Message{Role: chat.RoleUser, Content: b.Content})
+	case entry.Preamble:
+		for i, m := range b.System {
+			if err := checkText(m); err != nil {
+				return b, fmt.Errorf("system message %d: %w", i+1, err)
+			}
+		}
+	case entry.Plan:
+		b.Until = b.Until.UTC()
+		if err := checkText(sendable.WithThinking(chat.Message{Role: chat.RoleAssistant}, b.Thinking)); err != nil {
+			return b, fmt.Errorf("its thinking: %w", err)
+		}
+		return b, nil
+	}
+	return e.Body, nil
 }
 
 // stored returns the id of the entry before, "" if that is about to be added too.
