@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -224,76 +226,57 @@ func (e Event) MarshalJSON() ([]byte, error) {
 // String returns the event in one line, such as [kind=started reason=render covered=10].
 func (e Event) String() string { return e.LogValue().String() }
 
-// LogValue returns the event for package slog, with the names of its JSON fields as keys.
+// LogValue returns the event for package slog, with the names of its JSON fields as keys. What is zero is left out.
 func (e Event) LogValue() slog.Value {
-	var list []slog.Attr
-	text := func(key, value string) {
-		if value != "" {
-			list = append(list, slog.String(key, value))
-		}
-	}
-	number := func(key string, value int) {
-		if value != 0 {
-			list = append(list, slog.Int(key, value))
-		}
-	}
-	flag := func(key string, value bool) {
-		if value {
-			list = append(list, slog.Bool(key, true))
-		}
-	}
-	text("kind", string(e.Kind))
-	text("session", e.Session)
-	text("policy", e.Policy)
-	text("plan", e.Plan)
-	text("reason", string(e.Reason))
-	text("why", e.Why)
-	text("mode", string(e.Mode))
-	text("model", e.Model)
-	text("request", e.Request)
-	flag("background", e.Background)
-	flag("willRetry", e.WillRetry)
-	number("covered", e.Covered)
-	number("kept", e.Kept)
-	flag("compacted", e.Compacted)
-	flag("over", e.Over)
-	flag("unseen", e.Unseen)
-	number("messagesBefore", e.MessagesBefore)
-	number("messagesAfter", e.MessagesAfter)
-	number("tokensBefore", e.TokensBefore)
-	number("tokensAfter", e.TokensAfter)
-	number("instructionTokens", e.Breakdown.Instructions)
-	number("skillTokens", e.Breakdown.Skills)
-	number("toolTokens", e.Breakdown.Tools)
-	number("fileTokens", e.Breakdown.Files)
-	number("historyTokens", e.Breakdown.History)
-	number("otherTokens", e.Breakdown.Other)
-	number("base", e.Base)
-	text("change", string(e.Break.Change))
-	number("lostTokens", e.Break.Tokens)
-	if e.Break.Dollars != 0 {
-		list = append(list, slog.Float64("lostDollars", e.Break.Dollars))
-	}
-	number("calls", e.Calls)
-	number("inputTokens", e.Usage.Input)
-	number("outputTokens", e.Usage.Output)
-	number("cacheReadTokens", e.Usage.CacheRead)
-	if e.Duration > 0 {
-		list = append(list, slog.Duration("duration", e.Duration))
-	}
-	if e.Wait > 0 {
-		list = append(list, slog.Duration("wait", e.Wait))
-	}
-	text("mended", strings.Join(e.Mended, "; "))
-	text("doubt", e.Doubt)
-	text("entry", e.Entry)
-	number("checkpoint", e.Checkpoint.Number)
-	text("hook", e.Hook)
+	text, cause := "", failure.Type(e.Err)
 	if e.Err != nil {
-		text("error", e.Err.Error())
-		text("errorType", failure.Type(e.Err))
+		text = e.Err.Error()
 	}
-	return slog.GroupValue(list...)
+	return slog.GroupValue(slices.DeleteFunc([]slog.Attr{
+		slog.String("kind", string(e.Kind)),
+		slog.String("session", e.Session),
+		slog.String("policy", e.Policy),
+		slog.String("plan", e.Plan),
+		slog.String("reason", string(e.Reason)),
+		slog.String("why", e.Why),
+		slog.String("mode", string(e.Mode)),
+		slog.String("model", e.Model),
+		slog.String("request", e.Request),
+		slog.Bool("background", e.Background),
+		slog.Bool("willRetry", e.WillRetry),
+		slog.Int("covered", e.Covered),
+		slog.Int("kept", e.Kept),
+		slog.Bool("compacted", e.Compacted),
+		slog.Bool("over", e.Over),
+		slog.Bool("unseen", e.Unseen),
+		slog.Int("messagesBefore", e.MessagesBefore),
+		slog.Int("messagesAfter", e.MessagesAfter),
+		slog.Int("tokensBefore", e.TokensBefore),
+		slog.Int("tokensAfter", e.TokensAfter),
+		slog.Int("instructionTokens", e.Breakdown.Instructions),
+		slog.Int("skillTokens", e.Breakdown.Skills),
+		slog.Int("toolTokens", e.Breakdown.Tools),
+		slog.Int("fileTokens", e.Breakdown.Files),
+		slog.Int("historyTokens", e.Breakdown.History),
+		slog.Int("otherTokens", e.Breakdown.Other),
+		slog.Int("base", e.Base),
+		slog.String("change", string(e.Break.Change)),
+		slog.Int("lostTokens", e.Break.Tokens),
+		slog.Float64("lostDollars", e.Break.Dollars),
+		slog.Int("calls", e.Calls),
+		slog.Int("inputTokens", e.Usage.Input),
+		slog.Int("outputTokens", e.Usage.Output),
+		slog.Int("cacheReadTokens", e.Usage.CacheRead),
+		slog.Duration("duration", e.Duration),
+		slog.Duration("wait", e.Wait),
+		slog.String("mended", strings.Join(e.Mended, "; ")),
+		slog.String("doubt", e.Doubt),
+		slog.String("entry", e.Entry),
+		slog.Int("checkpoint", e.Checkpoint.Number),
+		slog.String("hook", e.Hook),
+		slog.String("error", text),
+		slog.String("errorType", cause),
+	}, func(a slog.Attr) bool { return reflect.ValueOf(a.Value.Any()).IsZero() })...)
 }
 
 // Level returns the level at which the event is logged.
