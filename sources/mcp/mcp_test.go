@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -341,6 +342,9 @@ func TestResourcesAreReadInParts(t *testing.T) {
 			if r.Params.URI == "x:/none" {
 				return nil, sdk.ResourceNotFoundError(r.Params.URI)
 			}
+			if r.Params.URI == "x:/two" {
+				return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "x:/two/a", Text: "one, é"}, {URI: "x:/two/b", Text: "two"}, {URI: "x:/two/c", Text: "three"}}}, nil
+			}
 			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, Text: long}}}, nil
 		}
 		s.AddResource(&sdk.Resource{Name: "long", URI: "x:/long", Description: "Long."}, read)
@@ -369,6 +373,19 @@ func TestResourcesAreReadInParts(t *testing.T) {
 		arguments = strings.TrimSuffix(handle, " ...]")
 	}
 	require.Equal(t, long, read)
+	for arguments, want := range map[string]string{
+		`{"uri":"x:/two"}`:                      "a: one, é b: two c: three",
+		`{"uri":"x:/two","bytes":6}`:            `a: one,  [... 10 bytes cut here: srv__read_resource {"uri":"x:/two","from":5} ...]`,
+		`{"uri":"x:/two","from":5,"bytes":2}`:   `a: é [... 8 bytes cut here: srv__read_resource {"uri":"x:/two","from":7} ...]`,
+		`{"uri":"x:/two","from":5,"bytes":4}`:   `a: é b: tw [... 6 bytes cut here: srv__read_resource {"uri":"x:/two","from":9} ...]`,
+		`{"uri":"x:/two","from":10,"bytes":99}`: "c: three",
+		`{"uri":"x:/two","from":15}`:            "The resource is empty.",
+	} {
+		m, err := call(t, s, "srv__read_resource", arguments)
+		require.NoError(t, err)
+		text := regexp.MustCompile(`<server-resource uri="x:/two/(.)">\n`).ReplaceAllString(m.Text(), "$1: ")
+		require.Equal(t, want, strings.ReplaceAll(strings.ReplaceAll(text, "\n</server-resource>", ""), "\n", " "), arguments)
+	}
 	m, err = call(t, s, "srv__read_resource", `{"uri":"x:/none"}`)
 	require.NoError(t, err)
 	require.True(t, m.IsError)

@@ -58,56 +58,72 @@ func (s *Server) read(ctx context.Context, c *connection, call chat.ToolCall) (c
 	c.received.Store(0)
 	bound, end := c.bound(ctx)
 	defer end()
-	out := s.content(call)
+	out, err := s.content(call), error(nil)
 	if r.URI == "" {
-		resources, err := c.session.ListResources(bound, nil)
-		if err != nil {
-			return s.failed(ctx, c, call, err)
-		}
-		for n, one := range resources.Resources {
-			if n == mostListed || one == nil {
-				out.note(fmt.Sprintf("%d more resources", len(resources.Resources)-n), "")
-				break
-			}
-			out.text(s.line(one.URI + " " + one.Name + " " + one.MIMEType + " " + one.Description))
-		}
-		templates, err := c.session.ListResourceTemplates(bound, nil)
-		for n := 0; err == nil && n < min(mostListed, len(templates.ResourceTemplates)); n++ {
-			one := templates.ResourceTemplates[n]
-			out.text(s.line(one.URITemplate + " " + one.Name + " (fill in the braces) " + one.Description))
-		}
-		if len(out.parts) == 0 {
-			out.text("There are no resources.")
-		}
-		return chat.Message{Role: chat.RoleTool, ToolCallID: call.ID, Content: out.parts}, nil
+		err = out.list(bound, c)
+	} else {
+		err = out.part(bound, c, r.URI, r.From, min(cmp.Or(r.Bytes, usualPart), mostPart))
 	}
-	answer, err := c.session.ReadResource(bound, &sdk.ReadResourceParams{URI: r.URI})
 	if err != nil {
 		return s.failed(ctx, c, call, err)
 	}
-	skip, left := r.From, min(cmp.Or(r.Bytes, usualPart), mostPart)
-	for _, one := range answer.Contents {
-		if one == nil || one.Blob != nil {
-			out.resource(ctx, one, one)
-			continue
-		}
-		begin := min(skip, len(one.Text))
-		skip -= begin
-		part := strings.TrimSuffix(plaintext.Cut(strings.ToValidUTF8(one.Text[begin:], ""), left), "…")
-		left -= len(part)
-		text := plaintext.ResourceTag.Around(s.hide(part), "uri", s.hide(one.URI))
-		if end := begin + len(part); end < len(one.Text) {
-			text += "\n" + plaintext.CutHere(len(one.Text)-end, "bytes", s.handle(r.URI, r.From+len(part)))
-		}
-		out.text(text)
-		if left <= 0 {
+	return chat.Message{Role: chat.RoleTool, ToolCallID: call.ID, Content: out.parts}, out.err
+}
+
+// list adds a line for each resource of a server, and for each form of their addresses.
+func (o *content) list(ctx context.Context, c *connection) error {
+	resources, err := c.session.ListResources(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for n, one := range resources.Resources {
+		if n == mostListed || one == nil {
+			o.note(fmt.Sprintf("%d more resources", len(resources.Resources)-n), "")
 			break
 		}
+		o.text(o.s.line(one.URI + " " + one.Name + " " + one.MIMEType + " " + one.Description))
 	}
-	if len(out.parts) == 0 {
-		out.text("The resource is empty.")
+	templates, err := c.session.ListResourceTemplates(ctx, nil)
+	for n := 0; err == nil && n < min(mostListed, len(templates.ResourceTemplates)); n++ {
+		one := templates.ResourceTemplates[n]
+		o.text(o.s.line(one.URITemplate + " " + one.Name + " (fill in the braces) " + one.Description))
 	}
-	return chat.Message{Role: chat.RoleTool, ToolCallID: call.ID, Content: out.parts}, out.err
+	if len(o.parts) == 0 {
+		o.text("There are no resources.")
+	}
+	return nil // a server need not know templates
+}
+
+// part adds at most so many bytes of a resource, from a byte on, with the call that reads the next.
+func (o *content) part(ctx context.Context, c *connection, uri string, from, most int) error {
+	answer, err := c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+	if err != nil {
+		return err
+	}
+	before, next := 0, from // bytes of the texts before, and of what was shown
+	for _, one := range answer.Contents {
+		switch {
+		case one == nil || one.Blob != nil:
+			if from == 0 {
+				o.resource(ctx, one, one)
+			}
+			continue
+		case next < before+len(one.Text) && next-from < most:
+			part := strings.TrimSuffix(plaintext.Cut(strings.ToValidUTF8(one.Text[next-before:], ""), most-(next-from)), "…")
+			o.text(plaintext.ResourceTag.Around(o.s.hide(part), "uri", o.s.hide(one.URI)))
+			if next += len(part); next < before+len(one.Text) {
+				most = 0
+			}
+		}
+		before += len(one.Text)
+	}
+	if next < before {
+		o.text(plaintext.CutHere(before-next, "bytes", o.s.handle(uri, next)))
+	}
+	if len(o.parts) == 0 {
+		o.text("The resource is empty.")
+	}
+	return nil
 }
 
 // Resource shows a resource of a server, read at each step. Place it in a message. While it cannot be read, what was read
