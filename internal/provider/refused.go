@@ -154,29 +154,55 @@ var passing = map[string]bool{
 	"RESOURCE_EXHAUSTED": true, "UNAVAILABLE": true, "INTERNAL": true, "DEADLINE_EXCEEDED": true,
 }
 
+// unpaid reports whether the account is empty.
+func (r Refusal) unpaid() bool {
+	const noMoney = "insufficient_quota"
+	return r.Code == noMoney || r.Type == noMoney
+}
+
+// Passes reports whether the same request may be accepted later.
+func (r Refusal) Passes() bool {
+	switch r.Status {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return !r.unpaid()
+	case 0: // in a stream, or with a status of success
+		return !r.unpaid() && (passing[r.Code] || passing[r.Type])
+	}
+	return !r.unpaid() && r.Status >= http.StatusInternalServerError
+}
+
+// TooLarge returns the error for a request that a server refused with a status as too large, with the sizes that the text
+// of err states. It returns nil if the server did not say so.
+func TooLarge(status int, err error) *chat.ContextLimitError {
+	limit := &chat.ContextLimitError{Err: err}
+	if status != http.StatusRequestEntityTooLarge && refusal.Of(err).Kind != refusal.Tokens {
+		return nil
+	}
+	size := refusal.Of(limit)
+	limit.Limit, limit.Tokens = size.Limit, size.Tokens
+	return limit
+}
+
 // Classify returns err, an adapter's error for the refusal, with the type that it would have if the refusal's status were
 // that of the response: a [*chat.ContextLimitError] or a [*chat.TransientError], which err may be already, and otherwise
 // a [*chat.AnswerError].
 func (r Refusal) Classify(err error) error {
-	const noMoney = "insufficient_quota"
-	empty := r.Code == noMoney || r.Type == noMoney
 	switch e := err.(type) { // not errors.As: only the outermost counts
 	case *chat.ContextLimitError:
 		return err
 	case *chat.TransientError:
-		if !empty {
+		if !r.unpaid() {
 			return err
 		}
 		err = e.Err
 	case *chat.AnswerError:
 		err = e.Err
 	}
-	switch size := refusal.Of(r.Err()); {
-	case empty:
-	case size.Kind == refusal.Tokens, r.Status == http.StatusRequestEntityTooLarge:
-		return &chat.ContextLimitError{Limit: size.Limit, Tokens: size.Tokens, Err: err}
-	case r.Status == http.StatusRequestTimeout, r.Status == http.StatusConflict, r.Status == http.StatusTooManyRequests,
-		r.Status >= http.StatusInternalServerError, r.Status == 0 && (passing[r.Code] || passing[r.Type]):
+	if limit := TooLarge(r.Status, r.Err()); limit != nil && !r.unpaid() {
+		limit.Err = err
+		return limit
+	}
+	if r.Passes() {
 		return &chat.TransientError{Err: err}
 	}
 	return &chat.AnswerError{Err: err}

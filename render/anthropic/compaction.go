@@ -27,7 +27,7 @@ import (
 // alone. The text of the last message replaces Anthropic's own instructions. Parts of the block cannot be redacted or
 // erased.
 type Compaction struct {
-	// Model that compacts. Its Editing is not sent with a compaction.
+	// Model that compacts.
 	Model *Model
 	// Words writes the summary if there is nothing to compact or the compaction failed. Defaults to Model.
 	Words chat.Model
@@ -40,6 +40,22 @@ var _ chat.Model = Compaction{}
 
 // compactBeta is the beta of the API for compactions on demand, and for requests that hold their blocks.
 const compactBeta = string(sdk.AnthropicBetaCompact2026_09_04)
+
+// fieldCompaction is a field of a request that [sdk.MessageNewParams] does not have.
+const fieldCompaction = "compaction"
+
+// betas returns the betas that a request asks for.
+func (m *Model) betas(p sdk.MessageNewParams) []string {
+	betas := slices.Clone(m.Betas)
+	if m.dropsStale() {
+		betas = append(betas, bindingBeta)
+	}
+	isCompact := func(beta string) bool { return strings.HasPrefix(beta, "compact-") }
+	if p.ExtraFields()[fieldCompaction] != nil || startsWithCompaction(p) || !slices.ContainsFunc(betas, isCompact) && hasCompaction(p.Messages...) {
+		betas = append(betas, compactBeta)
+	}
+	return betas
+}
 
 // Generate asks for the compaction and answers with its summary. It returns a [*chat.ContextLimitError] and a
 // [*chat.TransientError]; after any other error it asks Words.
@@ -80,7 +96,7 @@ func (c Compaction) compact(ctx context.Context, req chat.Request) (chat.Respons
 	r, err := c.Model.generate(ctx, req, func(p *sdk.MessageNewParams) {
 		fields := map[string]any{}
 		maps.Copy(fields, p.ExtraFields())
-		delete(fields, fieldEditing) // the API refuses both
+		delete(fields, "context_management") // the API refuses both
 		fields[fieldCompaction] = sdk.BetaCompactionConfigUnionParam{OfSummarize: summarize}
 		p.SetExtraFields(fields)
 	})

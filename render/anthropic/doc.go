@@ -26,18 +26,13 @@
 // thinking, in this request and every later one; the model plans anew without it. [Thinking].Stale has it dropped from
 // the first request on, or returns the refusal.
 //
-// # The API's own compaction and editing
+// # The API's own compaction
 //
 // [Compaction] asks the API to compact a history when a policy of package summarize decides so, and keeps the signed
 // block that the API makes beside the summary in words. It costs one request, as a summary in words does, but each
 // later request to Claude holds the summary twice: as the block and as words. The block adds the API's signature and
 // encrypted content. Do not use it if messages must be erasable, because a block is not. A model or a cloud that
 // refuses the block is sent the words alone.
-//
-// [Model].Editing has the API clear old tool results and thinking, or compact, as it answers. The history stays as it
-// is: each request is sent whole, and only the API knows what the model was shown. Use it for an agent without a
-// compactor. With one, leave clearing to the policy: it is recorded, counts in the budget, and works with every
-// provider. The cached prefix ends where the API clears; [Editing].OnApplied reports it.
 //
 // # Errors
 //

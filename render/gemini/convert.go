@@ -28,7 +28,7 @@ import (
 // What the API has no equivalent for:
 //
 //   - The name of a user is put before the text ("Ann: hello"). Names of other participants are left out, and so is the
-//     detail of an image, unless [Options].MediaResolution is set.
+//     detail of an image.
 //   - Thinking of another provider is sent as the text of a thought. Its signature and its encrypted form, which nobody
 //     else can read, are left out.
 //   - Cache breakpoints are left out: Gemini caches the longest prefix that it has seen by itself. A cache of your own

@@ -68,13 +68,6 @@ func TestRequestSendsEachPartInTheFormOfGemini(t *testing.T) {
 				{"fileData":{"fileUri":"gs://bucket/b","mimeType":"image/webp"}},{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/abc"}},
 				{"inlineData":{"mimeType":"application/pdf","data":"` + pixel + `"}}]}]`,
 		}, {
-			rule:    "the detail of an image is a resolution with MediaResolution",
-			options: gemini.Options{MediaResolution: true},
-			messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{
-				chat.Image{URL: "data:image/png;base64," + pixel, Detail: chat.DetailHigh}, chat.Image{URL: "gs://b/c", Detail: chat.DetailAuto},
-			}}},
-			want: `[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"},"mediaResolution":{"level":"MEDIA_RESOLUTION_HIGH"}},{"fileData":{"fileUri":"gs://b/c"}}]}]`,
-		}, {
 			rule:     "an image in a result is in its response",
 			messages: []chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `{}`))), withPicture("c1", pixel)},
 			want: `[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"},"thoughtSignature":"` + signature + `"}]},

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
-	"strconv"
 	"time"
 
 	"google.golang.org/genai"
@@ -14,16 +12,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 )
-
-// The messages of the Gemini API and of Google Cloud for a request that is larger than the context window. The first
-// number is the request's, the second the limit.
-var tooLong = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)input token count \(?(\d+)\)? exceeds the maximum number of tokens allowed \(?(\d+)\)?`),
-	regexp.MustCompile(`(?i)input token count is (\d+) but (?:the )?model only supports up to (\d+)`),
-}
-
-// tooLongWithoutNumbers matches the message without numbers.
-var tooLongWithoutNumbers = regexp.MustCompile(`(?i)token count exceeds the maximum number of tokens`)
 
 // classify turns an error of the SDK into one that a caller can act on: a [*chat.ContextLimitError], a
 // [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the API's text.
@@ -61,29 +49,13 @@ func orRefusal(x *provider.Exchange, err error) error {
 }
 
 func classifyAPI(api genai.APIError, err error) error {
-	switch {
-	case api.Code == http.StatusBadRequest || api.Code == http.StatusRequestEntityTooLarge:
-		for _, pattern := range tooLong {
-			if m := pattern.FindStringSubmatch(api.Message); m != nil {
-				return &chat.ContextLimitError{Tokens: number(m[1]), Limit: number(m[2]), Err: err}
-			}
-		}
-		if tooLongWithoutNumbers.MatchString(api.Message) || api.Code == http.StatusRequestEntityTooLarge {
-			return &chat.ContextLimitError{Err: err}
-		}
-	case api.Code == http.StatusTooManyRequests || api.Code == http.StatusRequestTimeout || api.Code == http.StatusConflict || api.Code >= http.StatusInternalServerError:
+	if limit := provider.TooLarge(api.Code, err); limit != nil {
+		return limit
+	}
+	if (provider.Refusal{Status: api.Code}).Passes() {
 		return &chat.TransientError{RetryAfter: retryAfter(api.Details), Err: err}
 	}
 	return err
-}
-
-// number returns 0 if the number does not fit an int.
-func number(digits string) int {
-	n, err := strconv.Atoi(digits)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // retryAfter returns the delay in the RetryInfo of an error's details, 0 if there is none.

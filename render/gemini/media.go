@@ -16,7 +16,7 @@ import (
 
 // imagePart converts an image: a data URL is sent inline, any other URL by reference (of a file in the Files API, in
 // Cloud Storage or on the web).
-func (o Options) imagePart(img chat.Image) (*genai.Part, error) {
+func imagePart(img chat.Image) (*genai.Part, error) {
 	part := &genai.Part{}
 	if !utf8.ValidString(img.URL) || !utf8.ValidString(img.MediaType) {
 		return nil, errors.New("an image whose URL or type is not UTF-8")
@@ -44,21 +44,7 @@ func (o Options) imagePart(img chat.Image) (*genai.Part, error) {
 	default:
 		return nil, fmt.Errorf("an image at %q: Gemini takes data, https and gs URLs", clip(img.URL))
 	}
-	if o.MediaResolution {
-		part.MediaResolution = resolution(img.Detail)
-	}
 	return part, nil
-}
-
-func resolution(detail chat.ImageDetail) *genai.PartMediaResolution {
-	switch detail {
-	case chat.DetailLow:
-		return &genai.PartMediaResolution{Level: genai.PartMediaResolutionLevelMediaResolutionLow}
-	case chat.DetailHigh:
-		return &genai.PartMediaResolution{Level: genai.PartMediaResolutionLevelMediaResolutionHigh}
-	default:
-		return nil
-	}
 }
 
 // typeByName returns an image's type by its file name, or "" if the name does not show it, which leaves it to Gemini.

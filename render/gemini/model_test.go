@@ -273,8 +273,8 @@ func TestErrorsOfTheAPIHaveTheTypesOfPackageChat(t *testing.T) {
 			limit: &chat.ContextLimitError{},
 		}, {
 			what:  "the context limit with a number that does not fit an int",
-			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count (99999999999999999999) exceeds the maximum number of tokens allowed (7)."),
-			limit: &chat.ContextLimitError{Limit: 7},
+			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count (99999999999999999999) exceeds the maximum number of tokens allowed (700)."),
+			limit: &chat.ContextLimitError{Limit: 700},
 		},
 	} {
 		t.Run(tt.what, func(t *testing.T) {

@@ -10,9 +10,6 @@ type Options struct {
 	// Legacy is for models before Gemini 3. They accept no media in a function response, so media is sent beside it,
 	// and they do not require thought signatures. Off by default.
 	Legacy bool
-	// MediaResolution sends the detail of an image as the resolution of its part, which not every version of the API
-	// accepts. Off by default, which leaves the detail to Gemini.
-	MediaResolution bool
 }
 
 // OptionsFor returns the options for a model by its name, such as "gemini-2.5-flash" or "models/gemini-3-pro". For any

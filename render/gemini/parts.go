@@ -79,7 +79,7 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault)
 	}
 	named := len(parts)
 	for k, p := range m.Content {
-		part, f := o.part(k, p)
+		part, f := convertPart(k, p)
 		switch {
 		case f != nil:
 			faults = append(faults, *f)
@@ -100,7 +100,7 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault)
 }
 
 // part converts a part of a user's or a model's content, and returns nil if nothing is sent.
-func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
+func convertPart(k int, p chat.Part) (*genai.Part, *fault) {
 	var part *genai.Part
 	var err error
 	rule := chat.RuleMedia
@@ -113,7 +113,7 @@ func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
 		}
 		part = &genai.Part{Text: string(p)}
 	case chat.Image:
-		part, err = o.imagePart(p)
+		part, err = imagePart(p)
 	case chat.Document:
 		part, err = documentPart(p)
 	case chat.Opaque:
@@ -177,7 +177,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 			}
 			continue
 		}
-		part, f := o.part(k, p)
+		part, f := convertPart(k, p)
 		if f != nil {
 			faults = append(faults, *f)
 		} else if part != nil {
@@ -242,7 +242,7 @@ func (o Options) responseParts(m chat.Message, name string) ([]*genai.Part, []fa
 	var beside []*genai.Part
 	var faults []fault
 	for k, p := range m.Content {
-		part, f := o.part(k, p)
+		part, f := convertPart(k, p)
 		switch {
 		case f != nil:
 			faults = append(faults, *f)

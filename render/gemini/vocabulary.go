@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -13,7 +12,8 @@ import (
 //	gemma, err := vocabulary.Open("gemma-3/tokenizer.json") // package sizing/vocabulary
 //	counter := gemini.Counter(gemma.Counter(vocabulary.Options{}))
 //
-// [VocabularyOf] says which vocabulary a model uses. Promptree downloads nothing: get the file tokenizer.json from any
+// Google's own SDK (google.golang.org/genai, package tokenizer) counts the texts of Gemini 1 with the vocabulary of Gemma 2,
+// and those of later models with that of Gemma 3. Promptree downloads nothing: get the file tokenizer.json from any
 // model of the family on Hugging Face, such as google/gemma-3-1b-it, under Google's terms. That of Gemma 3 has 33,384,568
 // bytes, and its SHA-256 is
 //
@@ -48,52 +48,4 @@ func (j joiner) CountFrame(m chat.Message) (tokens int, joined bool) {
 		return text
 	})
 	return j.CountMessage(m), false
-}
-
-// Vocabulary is the name of a vocabulary that Gemini's models share with Gemma's.
-type Vocabulary string
-
-// The vocabularies of Gemini's models.
-const (
-	Gemma2 Vocabulary = "Gemma 2"
-	Gemma3 Vocabulary = "Gemma 3"
-)
-
-// sdkVocabularies is the table of package tokenizer in google.golang.org/genai v1.77.0.
-var sdkVocabularies = map[string]Vocabulary{
-	"gemini-1.0-pro":        Gemma2,
-	"gemini-1.5-pro":        Gemma2,
-	"gemini-1.5-flash":      Gemma2,
-	"gemini-2.5-pro":        Gemma3,
-	"gemini-2.5-flash":      Gemma3,
-	"gemini-2.5-flash-lite": Gemma3,
-	"gemini-2.0-flash":      Gemma3,
-	"gemini-2.0-flash-lite": Gemma3,
-
-	"gemini-1.0-pro-001":                  Gemma2,
-	"gemini-1.0-pro-002":                  Gemma2,
-	"gemini-1.5-pro-001":                  Gemma2,
-	"gemini-1.5-flash-001":                Gemma2,
-	"gemini-1.5-flash-002":                Gemma2,
-	"gemini-1.5-pro-002":                  Gemma2,
-	"gemini-2.5-pro-preview-06-05":        Gemma3,
-	"gemini-2.5-pro-preview-05-06":        Gemma3,
-	"gemini-2.5-pro-exp-03-25":            Gemma3,
-	"gemini-live-2.5-flash":               Gemma3,
-	"gemini-2.5-flash-preview-05-20":      Gemma3,
-	"gemini-2.5-flash-preview-04-17":      Gemma3,
-	"gemini-2.5-flash-lite-preview-06-17": Gemma3,
-	"gemini-2.0-flash-001":                Gemma3,
-	"gemini-2.0-flash-lite-001":           Gemma3,
-	"gemini-3-pro-preview":                Gemma3,
-}
-
-// VocabularyOf returns the vocabulary by which Google's own SDK (google.golang.org/genai v1.77.0, package tokenizer)
-// counts the texts of a model. For a model that the SDK does not list, such as a later one, Gemma 3's is assumed. The
-// name may begin with a path, such as "models/".
-func VocabularyOf(model string) (v Vocabulary, assumed bool) {
-	if v, ok := sdkVocabularies[model[strings.LastIndex(model, "/")+1:]]; ok {
-		return v, false
-	}
-	return Gemma3, true
 }

@@ -119,11 +119,18 @@ func (r refusal) classify() error {
 
 // classifyAs is classify for an error with the refusal's text.
 func (r refusal) classifyAs(err error) error {
+	limit := provider.TooLarge(r.status, err)
+	if limit != nil && limit.Limit == 0 && limit.Tokens == 0 { // llama.cpp has them as fields
+		fields := provider.TooLarge(http.StatusRequestEntityTooLarge, errors.New(r.raw))
+		limit.Limit, limit.Tokens = fields.Limit, fields.Tokens
+	}
+	if m := tooMuch.FindStringSubmatch(r.message); m != nil {
+		limit = &chat.ContextLimitError{Limit: number(m[1]), Tokens: number(m[2]), Err: err}
+	}
 	switch {
-	case r.tooLarge():
-		limit, tokens := r.numbers()
-		return &chat.ContextLimitError{Limit: limit, Tokens: tokens, Err: err}
-	case r.transient():
+	case limit != nil:
+		return limit
+	case provider.Refusal{Status: r.status, Code: r.code, Type: r.kind}.Passes():
 		return &chat.TransientError{RetryAfter: r.wait(), Err: err}
 	case r.status == 0:
 		return &chat.AnswerError{Err: err}
@@ -144,80 +151,16 @@ func (r refusal) text() string {
 	return text
 }
 
-// limitCodes are codes and types of errors for requests that are too large: OpenAI's, GitHub's, llama.cpp's.
-var limitCodes = map[string]bool{
-	"context_length_exceeded": true, "model_max_prompt_tokens_exceeded": true, "exceed_context_size_error": true,
-}
+// tooMuch matches the message of OpenAI's rate limiter for a single request over the limit.
+var tooMuch = regexp.MustCompile(`(?i)request too large for .*limit:? ([\d,]+), requested:? ([\d,]+)`)
 
-// limitText matches the messages for such errors: OpenAI's in its two APIs and for GPT-5, those of OpenAI's rate
-// limiter for a single request over the limit, and those of vLLM, llama.cpp, Ollama, LM Studio and GitHub.
-var limitText = regexp.MustCompile(`(?i)` + strings.Join([]string{
-	`maximum context length`,
-	`exceeds? the (?:model'?s )?(?:maximum )?context (?:window|length|size)`,
-	`exceeds? the available context size`,
-	`input tokens exceed the configured limit`,
-	`request too large for .* (?:limit|requested)`,
-	`is longer than the maximum model length`,
-	`too long to fit into the model`,
-	`greater than the context length`, `when context the overflows`,
-	`prompt token count of [\d,]+ exceeds`,
-}, "|"))
-
-// tooLarge reports whether a smaller request would be accepted.
-func (r refusal) tooLarge() bool {
-	if r.status == http.StatusRequestEntityTooLarge || limitCodes[r.code] || limitCodes[r.kind] {
-		return true
+// number returns 0 if the number does not fit an int.
+func number(digits string) int {
+	n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", ""))
+	if err != nil {
+		return 0
 	}
-	return (r.status < 500 || r.status == 0) && limitText.MatchString(r.message)
-}
-
-var (
-	limitNumber = regexp.MustCompile(`(?i)(?:context length (?:is|of)(?: only)?|configured limit of|maximum model length of|` +
-		`exceeds the limit of|context size \(|\(context length|limit:?) ([\d,]+)|context size \(([\d,]+) tokens`)
-	tokensNumber = regexp.MustCompile(`(?i)(?:resulted in|you requested|requested:?|total length|\(length|token count of|request has|` +
-		`keep the first) ([\d,]+)|request \(([\d,]+) tokens`)
-)
-
-// numbers returns the limit and the tokens that the refusal states, 0 if it does not.
-func (r refusal) numbers() (limit, tokens int) {
-	limit, tokens = number(limitNumber, r.message), number(tokensNumber, r.message)
-	if limit == 0 { // llama.cpp has them as fields
-		limit = int(gjson.Get(r.raw, "n_ctx").Int())
-	}
-	if tokens == 0 {
-		tokens = int(gjson.Get(r.raw, "n_prompt_tokens").Int())
-	}
-	return limit, tokens
-}
-
-func number(pattern *regexp.Regexp, text string) int {
-	m := pattern.FindStringSubmatch(text)
-	for _, group := range m[min(1, len(m)):] {
-		if n, err := strconv.Atoi(strings.ReplaceAll(group, ",", "")); err == nil {
-			return n
-		}
-	}
-	return 0
-}
-
-// transient reports whether the same request may be accepted later. An empty account does not count.
-func (r refusal) transient() bool {
-	if r.code == "insufficient_quota" || r.kind == "insufficient_quota" {
-		return false
-	}
-	switch r.status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
-		return true
-	case 0: // in a stream
-		switch {
-		case r.code == "rate_limit_exceeded", r.code == "server_error", r.kind == "server_error",
-			r.code == "server_is_overloaded", r.code == "slow_down":
-			return true
-		}
-		return false
-	default:
-		return r.status >= 500
-	}
+	return n
 }
 
 // tryAgainIn matches the wait in OpenAI's messages: "Please try again in 1m30.5s", "in 20ms".

@@ -347,7 +347,7 @@ func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 		limit, tokens int
 	}{
 		{"OpenAI in Chat Completions", 400, errorBody("This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 128000, 130000},
-		{"OpenAI, with the answer", 400, errorBody("This model's maximum context length is 16385 tokens. However, you requested 17000 tokens (15000 in the messages, 2000 in the completion).", "invalid_request_error", "context_length_exceeded"), 16385, 17000},
+		{"OpenAI, with the answer", 400, errorBody("This model's maximum context length is 16385 tokens. However, you requested 17000 tokens (15000 in the messages, 2000 in the completion).", "invalid_request_error", "context_length_exceeded"), 16385, 15000},
 		{"OpenAI in Responses", 400, errorBody("Your input exceeds the context window of this model. Please adjust your input and try again.", "invalid_request_error", "context_length_exceeded"), 0, 0},
 		{"OpenAI for GPT-5", 400, errorBody("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 272000, 300001},
 		{"OpenAI's rate limiter for one request", 429, errorBody("Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 40123. The input or output tokens must be reduced in order to run successfully.", "tokens", "rate_limit_exceeded"), 30000, 40123},
