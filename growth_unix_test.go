@@ -28,6 +28,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/internal/test/vocabularytest"
@@ -139,6 +140,13 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 		stage := strings.Repeat(`{"type":"Sequence","normalizers":[`, n) + `{"type":"` + strings.Repeat("x", 10*n) + `"}` + strings.Repeat("]}", n)
 		data := bytes.Replace(vocabularytest.JSON(), []byte(`"normalizer":null`), []byte(`"normalizer":`+stage), 1)
 		return func() error { return unsupported(vocabulary.Read(data)) }
+	},
+	"what a text has of marks and tags": func(t *testing.T, n int) func() error {
+		text := ""
+		for _, part := range []string{"[cut here ", "left out here [", "< \u200b", "<user ", "\u200b\u00a0<Plan>", "l e f t ", "[\n", "cut\u200bhere[\n"} {
+			text += strings.Repeat(part, n)
+		}
+		return func() error { plaintext.Outside(text); return nil }
 	},
 	"bytes of an added token": func(t *testing.T, n int) func() error {
 		data := vocabularytest.JSON(strings.Repeat("a", min(n, 256)) + "b")

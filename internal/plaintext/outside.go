@@ -27,35 +27,22 @@ func (t Tag) Without(text string) string {
 func escape(text string, own func(string) bool, marks bool) string {
 	var b strings.Builder
 	mark := marksIn(text)
-	done, fresh := 0, true // fresh: nothing of the line was seen yet
+	done := 0
 	for i := 0; i < len(text); {
-		if !fresh { // most of a text
-			for i < len(text) && !stops[text[i]] {
-				i++
-			}
-			if i == len(text) {
-				break
-			}
+		if !stops[text[i]] { // most of a text
+			i++
+			continue
 		}
-		r, size := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(text[i:])
-		}
+		r, size := utf8.DecodeRuneInString(text[i:])
 		at := i
 		i += size
 		switch folded := fold(r); {
-		case folded == '<' && tagAt(text[i:], own, fresh):
+		case folded == '<' && tagAt(text, at, i, own):
 			b.WriteString(text[done:i] + `\`)
 			done = i
 		case folded == '[' && marks && (at == 0 || text[at-1] != '\\') && mark(at):
 			b.WriteString(text[done:at] + `\`)
 			done = at
-		}
-		switch {
-		case r == '\n' || r == '\r' || r == '\v' || r == '\f' || r == '\u0085' || r == '\u2028' || r == '\u2029':
-			fresh = true
-		case fresh:
-			fresh = missing(r)
 		}
 	}
 	if b.Len() == 0 {
@@ -64,13 +51,22 @@ func escape(text string, own func(string) bool, marks bool) string {
 	return b.String() + text[done:]
 }
 
-// stops holds the bytes with which what reads as a tag, a mark or the end of a line may begin.
-var stops = func() (stops [256]bool) {
-	for b := range stops {
-		stops[b] = b == '<' || b == '[' || b >= utf8.RuneSelf || b >= '\n' && b <= '\r'
+// stops holds the bytes with which a < or a [ may begin, usual or of full width.
+var stops = [256]bool{'<': true, '[': true, 0xEF: true}
+
+// beginsLine reports whether nothing in a text shows behind its last end of a line.
+func beginsLine(text string) bool {
+	for {
+		r, size := utf8.DecodeLastRuneInString(text)
+		switch {
+		case size == 0, r >= '\n' && r <= '\r', r == '\u0085', r == '\u2028', r == '\u2029':
+			return true
+		case !missing(r):
+			return false
+		}
+		text = text[:len(text)-size]
 	}
-	return stops
-}()
+}
 
 // fold returns one character for those that read alike: of either case, of full width, and dashes.
 func fold(r rune) rune {
@@ -89,12 +85,12 @@ func fold(r rune) rune {
 	return r
 }
 
-// tagAt reports whether a text goes on with the rest of a tag, behind its <.
-func tagAt(text string, own func(string) bool, fresh bool) bool {
+// tagAt reports whether a tag begins at an offset of a text. Its < ends at another.
+func tagAt(text string, at, end int, own func(string) bool) bool {
 	var name strings.Builder
-	slash, exact, end := false, true, '>'
+	slash, exact, next := false, true, '>'
 scan:
-	for _, r := range text {
+	for _, r := range text[end:] {
 		c := fold(r)
 		switch {
 		case unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_.:", c):
@@ -111,7 +107,7 @@ scan:
 		case name.Len() == 0 && unicode.IsSpace(r):
 			exact = false
 		case unicode.IsSpace(r) || !missing(r):
-			end = c
+			next = c
 			break scan
 		}
 	}
@@ -122,7 +118,7 @@ scan:
 	case strings.Contains(tag, "-"):
 		return true
 	}
-	return (fresh || exact) && (unicode.IsSpace(end) || strings.ContainsRune(`/>"'=<`, end))
+	return (unicode.IsSpace(next) || strings.ContainsRune(`/>"'=<`, next)) && (exact || beginsLine(text[:at]))
 }
 
 // inMarks are words, without white space, of each mark that names a handle and of the last lines of recall's answers.
@@ -136,12 +132,12 @@ const nearMark = 300
 
 // marksIn returns a function that reports whether a mark begins at an offset. The offsets must be in order.
 func marksIn(text string) func(at int) bool {
-	words, line := -1, 0 // offsets of the next words of a mark, and of their line
+	words, line := -1, 0 // offsets of the next words of a mark, and of the last end of a line before them
 	return func(at int) bool {
 		if words < at {
 			for words = at; words < len(text) && !(begins[text[words]] && wordsOfMark(text[words:])); words++ {
 			}
-			line = strings.LastIndexByte(text[:words], '\n')
+			line = at + strings.LastIndexByte(text[at:words], '\n')
 		}
 		return words < len(text) && (at > line || words-at < nearMark)
 	}
