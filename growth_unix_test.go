@@ -158,11 +158,11 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			return unsupported(v, err)
 		}
 	},
-	"copies that an erasure finds": func(t *testing.T, n int) func() error {
+	"entries that are erased, and their copies": func(t *testing.T, n int) func() error {
 		s := new(history.Session)
 		list := make([]chat.Message, n)
 		for i := range list {
-			list[i] = chat.UserMessage([]string{"go on", "the same long text that is said again and again", "secret: 4711"}[i%3])
+			list[i] = chat.UserMessage([]string{"go on", "the same long text that is said again and again", fmt.Sprint("secret: ", i/2)}[i%3])
 		}
 		require.NoError(t, s.Append(t.Context(), list...))
 		var ids []string
@@ -170,7 +170,7 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			require.NoError(t, err)
 			ids = append(ids, e.ID)
 		}
-		return func() error { _, err := s.Erase(t.Context(), ids[:3]...); return err }
+		return func() error { _, err := s.Erase(t.Context(), ids[:n/2]...); return err }
 	},
 	"files in the folder of texts": func(t *testing.T, n int) func() error {
 		path := filepath.Join(t.TempDir(), "s.jsonl")

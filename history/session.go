@@ -251,6 +251,7 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.l
 //
 // Copies of it in the whole session are erased too:
 //
+//   - What names an erased entry as the one that it is a copy of ([entry.Entry.Of]), and the other way round.
 //   - A message, on any branch, that says the same as a whole; one of less than 32 bytes only if neither it nor the erased one
 //     is on the path to the other, because people say "go on" twice.
 //   - What a source keeps of a result that is erased ([entry.Custom.Of]).
@@ -265,7 +266,7 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.l
 // What was sent to models stays where it went, and below the store traces may stay on disk: its page says which
 // ([storage.File], [storage.Memory], package postgres).
 //
-// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads the whole store twice. Other
+// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads the whole store three times. Other
 // sessions that have the store open show what was erased until they refresh. If Erase fails halfway it
 // can be called again.
 func (s *Session) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {

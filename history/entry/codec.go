@@ -39,6 +39,7 @@ type headLine struct {
 // line is an entry as written. Exactly one body is set, the one that the type names.
 type line struct {
 	headLine
+	Of             string          `json:"of,omitempty"`
 	Redacted       []string        `json:"redacted,omitempty"`
 	Message        *Message        `json:"message,omitempty"`
 	Shell          *Shell          `json:"shell,omitempty"`
@@ -65,7 +66,7 @@ type line struct {
 // Encode returns the entry as a line, without the line break, which ends in its checksum: the field "crc" with the CRC-32C
 // of the bytes before it. [CheckDepth] says whether it can be read back everywhere.
 func (e Entry) Encode() ([]byte, error) {
-	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Redacted: e.Redacted}
+	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Of: e.Of, Redacted: e.Redacted}
 	switch b := e.Body.(type) {
 	case nil:
 		return nil, errors.New("an entry without a body")
@@ -174,7 +175,7 @@ func Decode(raw []byte) (Entry, error) {
 	if err := l.check(); err != nil {
 		return Entry{}, err
 	}
-	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Redacted: l.Redacted, Body: l.body(l.Type)}
+	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Of: l.Of, Redacted: l.Redacted, Body: l.body(l.Type)}
 	var err error
 	switch b := e.Body.(type) {
 	case Message:

@@ -214,8 +214,8 @@ type Cleared struct {
 type Erasure struct {
 	// Entries lists the ids of the entries whose content was erased.
 	Entries []string `json:"entries"`
-	// Copies lists the entries from which copies of that content were erased too: messages that said the same as a whole,
-	// what sources kept of it, and compactions, clearings, branch summaries, plans and lists of things to do with words of it.
+	// Copies lists the entries from which copies of that content were erased too: messages that were copies ([Entry.Of]) or
+	// said the same as a whole, what sources kept of it, and compactions, clearings, branch summaries, plans and lists of things to do with words of it.
 	Copies []string `json:"copies,omitempty"`
 	// Holders lists other entries that hold a line of that content, or 32 bytes in a row, of the whole session the first
 	// 1,000. They were not changed.

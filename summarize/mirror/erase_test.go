@@ -15,7 +15,9 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/summarize/mirror"
@@ -115,4 +117,38 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 	}
 	require.Positive(t, erased)
 	require.Positive(t, compacted)
+}
+
+// What is said again on another branch names the entry that it is a copy of, the first of equal ones first. Both are
+// erased together, whatever rules of redaction were followed when each was written.
+func TestWhatIsSaidAgainOnABranchNamesWhatItIsOf(t *testing.T) {
+	none := func(text string) string { return text }
+	hide := func(text string) string { return strings.ReplaceAll(text, "hunter2", "[password]") }
+	for _, partial := range []bool{false, true} {
+		fit := followed(t, &storage.Memory{}, partial)
+		list := []chat.Message{chat.UserMessage("a"), chat.AssistantMessage("pin 4711, hunter2"), chat.UserMessage("go on"), chat.AssistantMessage("ok"), chat.UserMessage("go on")}
+		_, _, err := fit(none, list...)
+		require.NoError(t, err)
+		list[0] = chat.UserMessage("b")
+		s, _, err := fit(hide, list...)
+		require.NoError(t, err)
+		var entries []entry.Entry
+		for e, err := range s.Entries(t.Context()) {
+			require.NoError(t, err)
+			if e.Type() == entry.TypeMessage {
+				entries = append(entries, e)
+			}
+		}
+		require.Len(t, entries, 10)
+		require.Empty(t, entries[5].Of, "it was edited")
+		for i, e := range entries[6:] {
+			require.Equal(t, entries[i+1].ID, e.Of)
+		}
+		erasure, err := s.Erase(t.Context(), entries[1].ID)
+		require.NoError(t, err)
+		require.Equal(t, []string{entries[6].ID}, erasure.Copies)
+		erasure, err = s.Erase(t.Context(), entries[8].ID)
+		require.NoError(t, err)
+		require.Equal(t, []string{entries[3].ID}, erasure.Copies, "from the copy to what it is of")
+	}
 }

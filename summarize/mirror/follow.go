@@ -188,7 +188,7 @@ func (m *Mirror[M]) branchBefore(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Branch(ctx, e.Parent); err != nil || !compacted {
+	if err := m.branch(ctx, e.Parent); err != nil || !compacted {
 		return err
 	}
 	after, _, err := s.Latest(ctx, entry.TypeCompaction)
@@ -202,6 +202,48 @@ func (m *Mirror[M]) branchBefore(ctx context.Context, id string) error {
 		return nil
 	}
 	return m.compact(ctx, c)
+}
+
+// branch makes the session continue from an entry, and records what it leaves, newest first.
+func (m *Mirror[M]) branch(ctx context.Context, id string) error {
+	s := m.Compactor.Session
+	m.left = map[uint64][]string{}
+	for e, err := range s.Back(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if e.ID == id {
+			break
+		}
+		if shown(e.Body).Role == "" {
+			continue
+		}
+		d, err := m.today(ctx, e.Body)
+		if err != nil {
+			return err
+		}
+		m.left[d] = append(m.left[d], e.ID)
+	}
+	return s.Branch(ctx, id)
+}
+
+// copied returns an entry of a message, with the entry that was left and said the same.
+func (m *Mirror[M]) copied(ctx context.Context, b entry.Body) (e entry.Entry, err error) {
+	e.Body = b
+	if len(m.left) == 0 {
+		return e, nil
+	}
+	d, err := m.today(ctx, b)
+	if n := len(m.left[d]) - 1; n >= 0 { // the oldest is said again first
+		e.Of, m.left[d] = m.left[d][n], m.left[d][:n]
+	}
+	return e, err
+}
+
+// today returns a digest of what the session would hold of a body.
+func (m *Mirror[M]) today(ctx context.Context, b entry.Body) (uint64, error) {
+	e, err := m.Compactor.Session.RedactEntry(ctx, entry.Entry{Body: b})
+	return digest(shown(e.Body)), err
 }
 
 // compact puts a compaction of another branch in force again, if what it covers is on this one.
@@ -389,9 +431,14 @@ func (m *Mirror[M]) append(ctx context.Context, list []converted, others ...entr
 	var entries []entry.Entry
 	for _, c := range list {
 		for _, message := range c.messages {
-			entries = append(entries, entry.Entry{Body: pairs.admit(message)})
+			e, err := m.copied(ctx, pairs.admit(message))
+			if err != nil {
+				return err
+			}
+			entries = append(entries, e)
 		}
 	}
+	m.left = nil
 	added, err := s.Add(ctx, append(entries, others...)...)
 	if err != nil {
 		return err

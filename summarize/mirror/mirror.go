@@ -61,14 +61,15 @@ type Mirror[M any] struct {
 	reported string // the leaf up to which Fitted.Entries were returned
 
 	// What the session has of the list.
-	inStep  bool              // whether records describe its path
-	leaf    string            // of the session, when that was last known
-	records []record          // of the messages after the leading system messages
-	pairing *pairing          // of the calls and results on its path, nil if that is to be read
-	moved   *entry.Compaction // what stays in force once the message is there with which what is kept begins, nil for none
-	leading []record          // of these
-	system  []chat.Message    // what they were converted to
-	head    []uint64          // the identities of these and of the next message
+	inStep  bool                // whether records describe its path
+	leaf    string              // of the session, when that was last known
+	records []record            // of the messages after the leading system messages
+	pairing *pairing            // of the calls and results on its path, nil if that is to be read
+	moved   *entry.Compaction   // what stays in force once the message is there with which what is kept begins, nil for none
+	left    map[uint64][]string // by digest, the entries of a branch that was left, until they are said again
+	leading []record            // of these
+	system  []chat.Message      // what they were converted to
+	head    []uint64            // the identities of these and of the next message
 }
 
 // step is what the last request was made of.

@@ -68,7 +68,7 @@ func (m *Mirror[M]) known(ctx context.Context, b *backwards) (int, error) {
 	if last == at || b.err != nil {
 		return n, b.err
 	}
-	return n, s.Branch(ctx, last)
+	return n, m.branch(ctx, last)
 }
 
 // said is a message with a digest of what applications keep of one at least: role, text, calls, images and documents.

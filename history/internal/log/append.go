@@ -204,7 +204,7 @@ func (l *Log) since(ctx context.Context, id string) (parent string, again []entr
 	}
 	again = slices.DeleteFunc(again, func(e entry.Entry) bool { return e.Type() == entry.TypeUsage }) // what was paid once
 	for i := range again {
-		again[i].ID, again[i].Parent = "", ""
+		again[i].Of, again[i].ID, again[i].Parent = again[i].ID, "", ""
 	}
 	return p.Nodes[at+first].ID, again, nil
 }

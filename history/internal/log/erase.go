@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/promptree-go/promptree/history/entry"
@@ -34,14 +33,24 @@ func (l *Log) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
 		return entry.Erasure{}, nil
 	}
 	e := newEraser(ids)
+	given, err := e.load(ctx, r, end, ids)
+	if err != nil {
+		return entry.Erasure{}, err
+	}
 	for _, id := range ids {
-		found, _, err := r.lookUp(ctx, end, entry.Ref{ID: id})
-		if err != nil {
-			return entry.Erasure{}, err
+		if !e.gone[id] {
+			return entry.Erasure{}, &storage.NoEntryError{ID: id}
 		}
-		e.add(found)
+	}
+	for _, found := range given {
+		e.given[found.ID] = true
+		text := entry.Whole(found.Body)
+		e.said[text] = append(e.said[text], found.ID)
 	}
 	if err := e.walk(ctx, r, e.find); err != nil {
+		return entry.Erasure{}, err
+	}
+	if _, err := e.load(ctx, r, end, e.kin()); err != nil {
 		return entry.Erasure{}, err
 	}
 	e.found()
@@ -91,39 +100,47 @@ func (l *Log) Remove(ctx context.Context) error {
 	return nil
 }
 
-// eraser walks through a log twice: it finds messages that say the same as erased ones, and then erases.
+// eraser walks through a log twice: it finds the copies of erased entries, and then erases.
 type eraser struct {
 	erasure entry.Erasure
 	copies  *entry.Copies
-	whole   map[string]string   // what each erased entry says as a whole, by id
-	erased  map[string][]string // the erased entries by what they say
-	parents map[string]string   // of all entries
-	same    map[string]said     // entries that say the same as an erased one
-	above   map[string]string   // by id, the nearest erased entry on the path to an entry, which may be the entry
+	given   map[string]bool     // the erased entries
+	gone    map[string]bool     // these and those that are copies as a whole
+	said    map[string][]string // the erased entries by what they say as a whole
+	same    map[string][]said   // the others that say the same, by that
+	origins map[string]string   // by id of a copy, the first of those that it is a copy of
+	forest  forest
+	above   []int // of the entries of the forest, the nearest on the path to them that is gone, which may be the entry; -1 if none is
 	lines   []storage.Stored
 	changed []entry.Entry // those of the lines
 }
 
-// said is an entry that says the same as an erased one, whose id is of. It may answer a call.
-type said struct{ of, call string }
+// said is an entry that was said. It may answer a call.
+type said struct{ id, call string }
 
 func newEraser(ids []string) *eraser {
 	return &eraser{
-		erasure: entry.Erasure{Entries: ids}, copies: entry.NewCopies(), whole: map[string]string{}, erased: map[string][]string{},
-		parents: map[string]string{}, same: map[string]said{}, above: map[string]string{},
+		erasure: entry.Erasure{Entries: ids}, copies: entry.NewCopies(), given: map[string]bool{}, gone: map[string]bool{}, said: map[string][]string{},
+		same: map[string][]said{}, origins: map[string]string{}, forest: forest{index: map[string]int{}},
 	}
 }
 
-// add records an entry that is erased.
-func (e *eraser) add(found entry.Entry) {
-	text := entry.Whole(found.Body)
-	e.whole[found.ID], e.erased[text] = text, append(e.erased[text], found.ID)
-	e.copies.Add(found)
+// load reads entries that are to be erased, as far as there are such.
+func (e *eraser) load(ctx context.Context, r *Reader, end storage.Position, ids []string) ([]entry.Entry, error) {
+	refs := make([]entry.Ref, len(ids))
+	for i, id := range ids {
+		refs[i].ID = id
+	}
+	_, list, err := r.Resolve(ctx, end, refs)
+	for _, found := range list {
+		e.gone[found.ID] = true
+		e.copies.Add(found)
+	}
+	return list, err
 }
 
 // walk calls a function with each entry of the log.
 func (e *eraser) walk(ctx context.Context, r *Reader, visit func(storage.Stored, entry.Entry) error) error {
-	clear(e.above)
 	for line, err := range r.store.Read(ctx, 0) {
 		if err == nil && line.Kind == storage.KindHeader {
 			continue
@@ -132,7 +149,6 @@ func (e *eraser) walk(ctx context.Context, r *Reader, visit func(storage.Stored,
 		if err != nil {
 			return err
 		}
-		e.place(found)
 		if err := visit(line, found); err != nil {
 			return err
 		}
@@ -140,79 +156,85 @@ func (e *eraser) walk(ctx context.Context, r *Reader, visit func(storage.Stored,
 	return nil
 }
 
-// place records where an entry stands. Parents come before their children.
-func (e *eraser) place(found entry.Entry) {
-	e.parents[found.ID] = found.Parent
-	above := e.above[found.Parent]
-	if _, erased := e.whole[found.ID]; erased {
-		above = found.ID
-	}
-	e.above[found.ID] = above
-}
-
 // leastWhole is the length in bytes of a text from which on it is a copy of an equal text wherever that stands, and not only
 // on another branch: on one path people say "go on" twice.
 const leastWhole = 32
 
-// find finds the messages that say as a whole what an erased one does.
+// find finds out where an entry stands, and whether it may be a copy.
 func (e *eraser) find(_ storage.Stored, found entry.Entry) error {
-	text := entry.Whole(found.Body)
-	if _, erased := e.whole[found.ID]; erased || text == "" || len(e.erased[text]) == 0 {
-		return nil
+	e.forest.add(found.ID, found.Parent)
+	if found.Of != "" {
+		e.origins[found.ID] = cmp.Or(e.origins[found.Of], found.Of)
 	}
-	if len(text) < leastWhole {
-		for id := range e.abovePath(found.ID) {
-			if e.whole[id] == text {
-				return nil
-			}
-		}
+	if text := entry.Whole(found.Body); text != "" && len(e.said[text]) > 0 && !e.gone[found.ID] {
+		e.same[text] = append(e.same[text], said{found.ID, found.Message().ToolCallID})
 	}
-	e.same[found.ID] = said{e.erased[text][0], found.Message().ToolCallID}
 	return nil
 }
 
-// found adds what was found to the entries that are erased.
+// kin returns the entries that an erased one names as what it is a copy of, and all that name the same.
+func (e *eraser) kin() (list []string) {
+	origins := map[string]bool{}
+	for id := range e.gone {
+		origin := cmp.Or(e.origins[id], id)
+		if !origins[origin] && !e.gone[origin] {
+			list = append(list, origin)
+		}
+		origins[origin] = true
+	}
+	for id, origin := range e.origins {
+		if origins[origin] && !e.gone[id] {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// found adds the entries that say the same to those that are erased.
 func (e *eraser) found() {
-	for text, ids := range e.erased {
-		for _, id := range ids {
-			for id = e.parents[id]; len(text) < leastWhole && id != ""; id = e.parents[id] {
-				if e.whole[e.same[id].of] == text {
-					delete(e.same, id)
-				}
-			}
+	e.forest.number()
+	for text, list := range e.same {
+		if len(text) < leastWhole {
+			list = e.forest.apart(list, e.said[text])
+		}
+		for _, s := range list {
+			e.gone[s.id] = true
+			e.copies.AddID(s.id, s.call)
 		}
 	}
-	for id, s := range e.same {
-		e.whole[id] = e.whole[s.of]
-		e.copies.AddID(id, s.call)
+	e.above = make([]int, len(e.forest.parents))
+	for id, i := range e.forest.index {
+		if e.above[i] = -1; e.gone[id] {
+			e.above[i] = i
+		}
+	}
+	for i, parent := range e.forest.parents {
+		if e.above[i] < 0 {
+			e.above[i] = e.under(parent)
+		}
 	}
 }
 
-// abovePath returns the erased entries on the path to an entry, the nearest first.
-func (e *eraser) abovePath(id string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for id = e.above[id]; id != "" && yield(id); id = e.above[e.parents[id]] {
-		}
+// under returns the nearest entry that is gone on the path to another of the forest; -1 if none is.
+func (e *eraser) under(i int) int {
+	if i < 0 {
+		return i
 	}
+	return e.above[i]
 }
 
-// covers reports whether what stands for other entries covers erased ones.
+// covers reports whether what stands for other entries covers some that are gone.
 func (e *eraser) covers(found entry.Entry) bool {
 	switch b := found.Body.(type) {
 	case entry.Compaction:
-		cut := cmp.Or(b.Boundary(), found.Parent)
-		if b.FirstKept != "" {
-			cut = e.parents[cut]
+		last := e.forest.at(cmp.Or(b.Boundary(), found.Parent))
+		if b.FirstKept != "" && last >= 0 {
+			last = e.forest.parents[last]
 		}
-		return e.above[cut] != ""
+		return e.under(last) >= 0
 	case entry.BranchSummary:
-		left := e.above[b.From]
-		for id := range e.abovePath(found.Parent) {
-			if id == left {
-				return false
-			}
-		}
-		return left != ""
+		left, here := e.under(e.forest.at(b.From)), e.under(e.forest.at(found.Parent))
+		return left >= 0 && (here < 0 || !e.forest.leads(left, here))
 	}
 	return false
 }
@@ -223,22 +245,22 @@ const mostHolders = 1000
 // visit erases an entry, or the copies that it holds.
 func (e *eraser) visit(line storage.Stored, found entry.Entry) error {
 	was := found.Body
-	if e.covers(found) && !slices.Contains(e.erasure.Entries, found.ID) {
+	if e.covers(found) && !e.given[found.ID] {
 		e.erasure.Summaries = append(e.erasure.Summaries, found.ID)
 	}
-	changed := false
-	if _, changed = e.whole[found.ID]; changed {
+	changed := e.gone[found.ID]
+	if changed {
 		found.Body = entry.Erased(was)
 	} else {
 		found.Body, changed = e.copies.Without(was)
 	}
 	if end, ok := found.Body.(entry.PlanEnd); ok {
 		n := len(end.Finished)
-		end.Finished = slices.DeleteFunc(slices.Clone(end.Finished), func(a entry.SummaryAnswer) bool { return e.above[cmp.Or(a.To, found.Parent)] != "" })
+		end.Finished = slices.DeleteFunc(slices.Clone(end.Finished), func(a entry.SummaryAnswer) bool { return e.under(e.forest.at(cmp.Or(a.To, found.Parent))) >= 0 })
 		found.Body, changed = end, changed || len(end.Finished) < n
 	}
-	switch given := slices.Contains(e.erasure.Entries, found.ID); {
-	case changed && !given:
+	switch {
+	case changed && !e.given[found.ID]:
 		e.erasure.Copies = append(e.erasure.Copies, found.ID)
 	case !changed && len(e.erasure.Holders) < mostHolders && e.copies.Holds(was):
 		e.erasure.Holders = append(e.erasure.Holders, found.ID)
