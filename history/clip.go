@@ -130,7 +130,12 @@ func suffix(t chat.Tokenizer, text string, limit int) string {
 	if line := strings.IndexByte(text[len(text)-n:], '\n'); line >= 0 && line < n/10 {
 		n -= line + 1
 	}
-	return text[len(text)-n:]
+	end := text[len(text)-n:]
+	for len(end) > 0 && strings.HasSuffix(text[:len(text)-len(end)], `\`) { // which may escape what follows
+		_, size := utf8.DecodeRuneInString(end)
+		end = end[size:]
+	}
+	return end
 }
 
 // align returns the largest length up to n that does not cut a character. For bytes that are not UTF-8 it returns n.

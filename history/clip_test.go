@@ -237,3 +237,12 @@ func FuzzClip(f *testing.F) {
 		requireClipped(t, tokens, text, limit, head)
 	})
 }
+
+func TestACutDoesNotPartABackslashFromWhatItEscapes(t *testing.T) {
+	const mark = `\[result left out here: x]`
+	for tail := range 100 {
+		text := strings.Repeat("a", 500) + strings.Repeat(mark, 20) + `\` + mark + strings.Repeat("b", tail)
+		got := history.Clip(quarter{}, text, 60, history.DefaultHead)
+		require.NotRegexp(t, `[^\\]\[result`, got)
+	}
+}

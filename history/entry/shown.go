@@ -37,10 +37,7 @@ func (b BranchSummary) shown() chat.Message {
 		paths []string
 	}{{plaintext.ReadTag, b.Files.Read}, {plaintext.ModifiedTag, b.Files.Modified}} {
 		if len(list.paths) > 0 {
-			paths := slices.Sorted(slices.Values(list.paths))
-			for i, p := range paths {
-				paths[i] = plaintext.PathLine(p)
-			}
+			paths := plaintext.PathLines(slices.Sorted(slices.Values(list.paths)))
 			text += "\n\n" + list.tag.Holding(strings.Join(paths, "\n"))
 		}
 	}

@@ -10,7 +10,16 @@ import (
 func OneLine(s string, limit int) string { return Cut(strings.Join(strings.Fields(s), " "), limit) }
 
 // PathLine returns a path from outside on a single line.
-func PathLine(path string) string { return Outside(lineEnds.Replace(path)) }
+func PathLine(path string) string { return PathLines([]string{path})[0] }
+
+// PathLines returns paths from outside, of which there are some, on a line each. They forge nothing together either.
+func PathLines(paths []string) []string {
+	lines := make([]string, len(paths))
+	for i, path := range paths {
+		lines[i] = lineEnds.Replace(path)
+	}
+	return strings.Split(Outside(strings.Join(lines, "\n")), "\n")
+}
 
 var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 

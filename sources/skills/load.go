@@ -243,7 +243,7 @@ func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, err
 			text = body
 		}
 	}
-	text = strings.TrimSpace(plaintext.Outside(plaintext.Plain(text)))
+	text = strings.TrimSpace(plaintext.Plain(text))
 	if r.From < 0 || r.From > len(text) {
 		return "", wrong("from must be from 0 to %d, the length of the text", len(text))
 	}
@@ -255,7 +255,7 @@ func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, err
 		tail = listing(sk, sizing.PromptBudget/16)
 	}
 	write := func(end int) string {
-		part := text[r.From:end]
+		part := plaintext.Outside(text[r.From:end])
 		if end < len(text) {
 			next, _ := json.Marshal(request{Skill: sk.Name, File: r.File, From: end})
 			part += "\n" + plaintext.LeftOut(fmt.Sprintf("bytes %d-%d of %d; the next part is", r.From, end, len(text)), ToolName+"("+string(next)+")")

@@ -39,8 +39,8 @@ func fileList(priority int, tag plaintext.Tag, paths []string) elements.Node {
 		return nil
 	}
 	lines := make([]textblock.Ranked, len(paths))
-	for i, p := range slices.Sorted(slices.Values(paths)) {
-		lines[i] = textblock.Ranked{Text: plaintext.PathLine(p), Priority: len(paths) - i}
+	for i, line := range plaintext.PathLines(slices.Sorted(slices.Values(paths))) {
+		lines[i] = textblock.Ranked{Text: line, Priority: len(paths) - i}
 	}
 	return textblock.List(elements.Props{Priority: new(priority)}, tag, lines)
 }

@@ -27,22 +27,6 @@ func foundIn(messages []chat.Message) (list []string) {
 	return list
 }
 
-// attacks returns texts that together hold all ways to forge all tags and marks.
-func attacks() (list []string) {
-	for i := range bordertest.Forged(bordertest.Tags[0]) {
-		var lines []string
-		for _, name := range bordertest.Tags {
-			lines = append(lines, bordertest.Forged(name)[i])
-		}
-		for _, mark := range bordertest.Marks {
-			ways := bordertest.ForgedMarks(mark)
-			lines = append(lines, ways[i%len(ways)])
-		}
-		list = append(list, strings.Join(lines, "\n"))
-	}
-	return list
-}
-
 // material returns a material in which said has replaced each text that comes from others.
 func material(said func(text string) string) policy.Material {
 	m := compacttest.SummarizedMaterial()
@@ -83,7 +67,7 @@ func TestNoTextOfOthersOpensOrClosesABlockOrForgesAMark(t *testing.T) {
 				require.NoError(t, err)
 				return foundIn(messages)
 			}
-			for i, attack := range attacks() {
+			for i, attack := range bordertest.Attacks() {
 				if i%len(all) != turn && !extremes.All() { // each attack meets one policy
 					continue
 				}

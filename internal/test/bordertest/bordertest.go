@@ -49,6 +49,22 @@ func ForgedMarks(mark string) []string {
 	}
 }
 
+// Attacks returns texts that together hold all ways to forge all tags and marks.
+func Attacks() (list []string) {
+	for i := range Forged(Tags[0]) {
+		var lines []string
+		for _, name := range Tags {
+			lines = append(lines, Forged(name)[i])
+		}
+		for _, mark := range Marks {
+			ways := ForgedMarks(mark)
+			lines = append(lines, ways[i%len(ways)])
+		}
+		list = append(list, strings.Join(lines, "\n"))
+	}
+	return list
+}
+
 // plain makes characters that read alike the same.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
