@@ -546,7 +546,7 @@ var cuts = []statements.Statement{
 			require.Len(t, asked(d, first), 1)
 			require.Empty(t, asked(d, beginning))
 		}
-	}, statements.Change(sessions+"entry/kind.go", "k.Shown() && k != KindAssistant && k != KindTool }", "k == KindUser }")),
+	}, statements.Change(sessions+"internal/kind/kind.go", "k.Shown() && k != Assistant && k != Tool }", "k == User }")),
 	statements.That("in a session of a single turn one summary has all that is covered", func(t *testing.T) {
 		d := fixture(t, chat.UserMessage(compacttest.Task))
 		d.Say(compacttest.Rounds(1, 42, 2100)...)
