@@ -52,7 +52,7 @@ func (f *fitting) tell(n tree.ID, all bool) (a account) {
 	if n == tree.Root {
 		outline.Counted = tokens
 	}
-	a.outline, a.report = outline, Report{Tokens: tokens, CacheLost: f.cacheLost}
+	a.outline, a.report = outline, Report{Tokens: tokens, CacheLost: f.cacheLost, Pieces: make([]Piece, 0, t.pieces)}
 	outline.each(func(o *Outline) { a.report.Pieces = append(a.report.Pieces, *o.Piece) })
 	return a
 }
@@ -62,6 +62,7 @@ type teller struct {
 	fit       *fitting
 	all       bool                     // what was dropped too, and each message of finished ones
 	mayGo     map[*elements.Group]bool // whether groups may be removed, with the calls linked to them
+	pieces    int
 	breakdown Breakdown
 }
 
@@ -224,6 +225,7 @@ func (t *teller) piece(o *Outline, p Piece, in around, at pieceRef) {
 		}
 	}
 	o.Piece, o.Tokens, o.at = &p, p.tokens(), at
+	t.pieces++
 	if in.message != nil {
 		in.message.add(in.category, o.Tokens.Kept)
 	}
