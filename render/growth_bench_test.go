@@ -22,31 +22,77 @@ func BenchmarkGrowth(b *testing.B) {
 				root, c := shape.Make(n), tiktoken.O200k()
 				whole, err := render.Render(b.Context(), root, render.Options{Budget: 1 << 30, Tokenizer: c})
 				require.NoError(b, err)
-				text, opts := whole.Messages[0].Text(), render.Options{Budget: whole.Tokens / 10, Tokenizer: c}
-				var counting time.Duration
-				var allocated uint64
-				for b.Loop() {
-					b.StopTimer()
-					c.Forget()
-					began := time.Now()
-					c.CountText(text)
-					counting += time.Since(began)
-					c.Forget()
-					before := allocatedSoFar()
-					b.StartTimer()
+				opts := render.Options{Budget: whole.Tokens / 10, Tokenizer: c}
+				allocated := inCounts(b, c, whole.Messages[0].Text(), shape.Counts[i], func() {
 					r, err := render.Render(b.Context(), root, opts)
-					b.StopTimer()
-					allocated += allocatedSoFar() - before
 					if err != nil || r.Tokens > opts.Budget {
 						b.Fatal(err, r.Tokens, opts.Budget)
 					}
-					b.StartTimer()
-				}
-				reportBeside(b, "counts", b.Elapsed().Seconds()/counting.Seconds(), shape.Counts[i])
-				reportBeside(b, "bytes/chunk", float64(allocated)/float64(b.N)/float64(n), shape.Bytes)
+				})
+				reportBeside(b, "bytes/chunk", allocated/float64(n), shape.Bytes)
 			})
 		}
 	}
+}
+
+// BenchmarkBudgets fits one layout of 3,000 chunks to 50 budgets, and surveys it, with a counter that remembers nothing. It
+// reports what that costs in counts of the whole text, layout included, beside its target: fits share no pruning, so each
+// may take as long as a count.
+func BenchmarkBudgets(b *testing.B) {
+	const budgets = 50
+	root, c := treetest.Flat(3_000), tiktoken.O200k()
+	whole, err := render.Render(b.Context(), root, render.Options{Budget: 1 << 30, Tokenizer: c})
+	require.NoError(b, err)
+	opts := render.Options{Budget: whole.Tokens, Tokenizer: c}
+	run := func(name string, target float64, job func(*render.Layout) error) {
+		b.Run(name, func(b *testing.B) {
+			inCounts(b, c, whole.Messages[0].Text(), target, func() {
+				layout, err := render.Lay(b.Context(), root, opts)
+				if err == nil {
+					err = job(layout)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+	}
+	run("fits", budgets, func(layout *render.Layout) (err error) {
+		for i := 1; i <= budgets && err == nil; i++ {
+			_, err = layout.Fit(b.Context(), whole.Tokens*i/budgets)
+		}
+		return err
+	})
+	run("survey", 8, func(layout *render.Layout) error {
+		r, err := layout.Fit(b.Context(), whole.Tokens)
+		if err == nil {
+			_, err = r.Survey(b.Context())
+		}
+		return err
+	})
+}
+
+// inCounts measures a job with a counter that remembers nothing, reports its time in counts of a text beside a target, and
+// returns the bytes that it allocates.
+func inCounts(b *testing.B, c *tiktoken.Counter, text string, target float64, job func()) (bytes float64) {
+	var counting time.Duration
+	var allocated uint64
+	for b.Loop() {
+		b.StopTimer()
+		c.Forget()
+		began := time.Now()
+		c.CountText(text)
+		counting += time.Since(began)
+		c.Forget()
+		before := allocatedSoFar()
+		b.StartTimer()
+		job()
+		b.StopTimer()
+		allocated += allocatedSoFar() - before
+		b.StartTimer()
+	}
+	reportBeside(b, "counts", b.Elapsed().Seconds()/counting.Seconds(), target)
+	return float64(allocated) / float64(b.N)
 }
 
 // reportBeside reports a value and its target, which is not reported if it is 0.

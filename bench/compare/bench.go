@@ -16,10 +16,9 @@ import (
 type sizes struct {
 	session int // maximum bytes of the session's text; 0 means all
 	chunks  int // chunks of prompt-tsx's benchmark
-	budgets int // chunks of the tree that is fitted to many budgets
 }
 
-var fullSizes = sizes{chunks: sampleLines, budgets: 3_000}
+var fullSizes = sizes{chunks: sampleLines}
 
 // bench is the state shared by the comparisons of a run.
 type bench struct {

@@ -18,7 +18,6 @@ func plans() []plan {
 		countPlan("cl100k_base"),
 		vocabularyPlan(),
 		promptTSXPlan(),
-		budgetsPlan(),
 	}
 }
 

@@ -1,4 +1,4 @@
-// Command compare measures promptree and its peers side by side, and one layout for many budgets:
+// Command compare measures promptree and its peers side by side:
 //
 //	go run ./bench/compare
 //

@@ -53,26 +53,19 @@ func Numbers(n int, name func(i int) string, set func(i int, nth int32)) {
 		first int
 		n     int32
 	}
-	var byName map[string]*tally
-	last, lastName := (*tally)(nil), "" // most siblings have the same name
+	byName := map[string]tally{}
 	for i := range n {
-		if name(i) == "" {
+		name := name(i)
+		if name == "" {
 			continue
 		}
-		if last == nil || name(i) != lastName {
-			if byName == nil {
-				byName = map[string]*tally{}
-			}
-			if lastName = name(i); byName[lastName] == nil {
-				byName[lastName] = &tally{first: i}
-			}
-			last = byName[lastName]
+		t := byName[name]
+		if t.n++; t.n == 1 {
+			t.first = i
+		} else {
+			set(t.first, 1)
+			set(i, t.n)
 		}
-		if last.n++; last.n == 2 {
-			set(last.first, 1)
-		}
-		if last.n > 1 {
-			set(i, last.n)
-		}
+		byName[name] = t
 	}
 }
