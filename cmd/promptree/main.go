@@ -50,7 +50,11 @@ var commands = []command{
 	{"show", "show a session as a tree, one of its entries, or the messages that a model sees", reporting("show", show)},
 	{"import", "convert another agent's recording to a session", reporting("import", importing)},
 	{"page", "write a session as an HTML page", reporting("page", page)},
-	{"replay", "say what each compaction policy would have done with a session, and at what cost", compare.Main},
+	{"replay", "say what each compaction policy would have done with a session, and at what cost", replay},
+}
+
+func replay(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return compare.Main(ctx, args, stdout, stderr, &folders)
 }
 
 // run runs the program and returns the exit code.

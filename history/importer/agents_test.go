@@ -48,7 +48,7 @@ func TestAnUnreadableMessageOfADocumentIsSkippedOnRequest(t *testing.T) {
 		"gemini.json":         {`"type": "gemini", "content": "Only`, `"type": 7, "content": "Only`},
 		"swe-agent-old.json":  {`"role": "assistant"`, `"role": 7`},
 		"mini-swe-agent.json": {`{"role": "user"`, `{"role": 7`},
-		"openhands-old.json":  {`"action": "message", "args": {"content": "It is`, `"action": "message", "cause": "x", "args": {"content": "It is`},
+		"openhands-old.json":  {`"action": "message", "args": {"content": "It is`, `"action": "message", "args": {"content": 7, "was": "It is`},
 		"opencode.json":       {`"id": "msg_5", "sessionID": "ses_1", "role": "user"`, `"id": "msg_5", "sessionID": "ses_1", "role": "critic"`},
 		"goose.json":          {`{"type": "text", "text": "Do."}`, `{"type": "text", "text": 7}`},
 		"openai.json":         {`"role": "user"`, `"role": 7`},

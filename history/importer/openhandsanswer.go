@@ -82,13 +82,7 @@ func (h *openHands) content(m *chat.Message, o *wire.Object, field string) {
 		case typ == "text":
 			h.text(m, p.Text("text"), field+".text")
 		case typ == "image" && p.Is("image_urls", wire.KindList):
-			var urls []string
-			if err := json.Unmarshal(p.Raw("image_urls"), &urls); err != nil {
-				p.Fail(fmt.Errorf("image_urls: %w", err))
-			}
-			for _, url := range urls {
-				m.Content = append(m.Content, chat.Image{URL: url})
-			}
+			h.images(m, p)
 		default:
 			m.Content = append(m.Content, chat.Opaque{Value: p.Source()})
 			return
@@ -96,6 +90,19 @@ func (h *openHands) content(m *chat.Message, o *wire.Object, field string) {
 		p.Skip("cache_prompt")
 		h.rest(field, p)
 	})
+}
+
+// images adds the images whose URLs an object lists.
+func (h *openHands) images(m *chat.Message, o *wire.Object) {
+	var urls []string
+	if raw := o.Raw("image_urls"); raw != nil {
+		if err := json.Unmarshal(raw, &urls); err != nil {
+			o.Fail(fmt.Errorf("image_urls: %w", err))
+		}
+	}
+	for _, url := range urls {
+		m.Content = append(m.Content, chat.Image{URL: url})
+	}
 }
 
 // condensed adds a compaction that keeps what follows the last forgotten event.

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -8,98 +9,77 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
-// openHandsEvent is what of an event of the versions before the SDK tells what it is.
-type openHandsEvent struct {
-	Action, Observation, Source string
-	Cause                       *int
-	Content                     string
-	Args                        map[string]json.RawMessage
-	Extras                      map[string]json.RawMessage
-	ToolCallMetadata            *struct {
-		FunctionName  string          `json:"function_name"`
-		ToolCallID    string          `json:"tool_call_id"`
-		ModelResponse json.RawMessage `json:"model_response"`
-	} `json:"tool_call_metadata"`
-}
-
 // earlier reads an event of the versions before the SDK.
 func (h *openHands) earlier(r Record, id string, o *wire.Object) {
-	var e openHandsEvent
-	if err := json.Unmarshal(o.Source(), &e); err != nil {
-		o.Fail(err)
-		return
-	}
-	arg := func(from map[string]json.RawMessage, name string) (text string) {
-		_ = json.Unmarshal(from[name], &text) // or it is not a text
-		return text
-	}
-	images := func(m *chat.Message, from map[string]json.RawMessage) {
-		var urls []string
-		_ = json.Unmarshal(from["image_urls"], &urls) // or there are none
-		for _, url := range urls {
-			m.Content = append(m.Content, chat.Image{URL: url})
-		}
-	}
-	r.Recorded = e.Action + e.Observation
+	action, observation, source := o.Peek("action"), o.Peek("observation"), o.Peek("source")
+	call := o.Inside("tool_call_metadata")
+	r.Recorded = action + observation
 	m := chat.Message{Role: chat.RoleUser}
 	switch {
-	case e.Action == "system":
+	case action == "system":
 		h.custom(r, "system", o)
 		return
-	case e.Action == "condensation":
-		h.forgot(r, e.Args, o)
+	case action == "condensation":
+		h.forgot(r, o)
 		return
-	case e.Action == "message" && (e.Source == "user" || e.ToolCallMetadata == nil):
-		if e.Source == "agent" {
+	case action == "message" && (source == "user" || call == nil):
+		if source == "agent" {
 			m.Role = chat.RoleAssistant
 		}
-		h.text(&m, arg(e.Args, "content"), "args.content")
-		images(&m, e.Args)
-		delete(e.Args, "content")
-		delete(e.Args, "image_urls")
-		args, _ := json.Marshal(e.Args) // maps of JSON always encode
-		o.Put("args", args)
+		args := openHandsArgs(o)
+		h.text(&m, args.OptionalText("content"), "args.content")
+		h.images(&m, args)
+		o.Put("args", args.Remainder())
 		h.say(r, m, o.Remainder())
 		return
-	case e.Action != "" && e.ToolCallMetadata != nil:
-		h.answered(r, id, o, e)
+	case action != "" && call != nil:
+		h.answered(r, id, o, call)
 		return
-	case e.Action != "" && e.Source == "agent" && openHandsTools[e.Action]:
+	case action != "" && source == "agent" && openHandsTools[action]:
 		m.Role = chat.RoleAssistant
-		h.text(&m, arg(e.Args, "thought"), "args.thought")
-		delete(e.Args, "thought")
-		arguments, _ := json.Marshal(e.Args) // maps of JSON always encode
-		m.ToolCalls = []chat.ToolCall{{ID: "call-" + id, Name: e.Action, Arguments: wire.Compacted(arguments)}}
-		o.Skip("args")
+		args := openHandsArgs(o)
+		h.text(&m, args.OptionalText("thought"), "args.thought")
+		m.ToolCalls = []chat.ToolCall{{ID: "call-" + id, Name: action, Arguments: openHandsArguments(args)}}
 		h.call(r, id, "", m, o)
 		return
-	case e.Observation != "":
-		m = chat.Message{Role: chat.RoleTool, IsError: e.Observation == "error" || e.Observation == "user_rejected"}
-		if e.Cause != nil {
-			m.ToolCallID = h.calls[fmt.Sprint(*e.Cause)]
-		}
-		if e.ToolCallMetadata != nil && h.pairing.IsOpen(e.ToolCallMetadata.ToolCallID) {
-			m.ToolCallID = e.ToolCallMetadata.ToolCallID
+	case observation != "":
+		m = chat.Message{Role: chat.RoleTool, ToolCallID: h.calls[string(o.Look("cause"))], IsError: observation == "error" || observation == "user_rejected"}
+		if call != nil && h.pairing.IsOpen(call.Peek("tool_call_id")) {
+			m.ToolCallID = call.Peek("tool_call_id")
 		}
 		if _, answers := h.pairing.Add(m); !answers {
-			if e.ToolCallMetadata != nil {
+			if call != nil {
 				h.note(Unlinked, "tool_call_metadata")
 			}
 			break
 		}
-		h.text(&m, e.Content, "content")
-		images(&m, e.Extras)
-		if o.Given("tool_call_metadata") {
+		h.text(&m, o.OptionalText("content"), "content")
+		if extras := o.Inside("extras"); extras != nil {
+			h.images(&m, extras)
+		}
+		if call != nil {
 			h.note(Repeated, "tool_call_metadata")
 			o.Skip("tool_call_metadata")
 		}
-		o.Skip("content")
 		h.say(r, m, o.Remainder())
 		return
-	case e.Source == "agent" && !openHandsAside[e.Action]:
-		h.note(Unknown, "action."+e.Action)
+	case source == "agent" && !openHandsAside[action]:
+		h.note(Unknown, "action."+action)
 	}
 	h.keep(r, o.Source())
+}
+
+// openHandsArgs returns the arguments of an action, an empty object if it has none.
+func openHandsArgs(o *wire.Object) *wire.Object {
+	if !o.Is("args", wire.KindObject) {
+		return &wire.Object{}
+	}
+	return o.Object("args")
+}
+
+// openHandsArguments returns the arguments that were not read yet as those of a call.
+func openHandsArguments(args *wire.Object) string {
+	return cmp.Or(wire.Compacted(args.All()), "{}")
 }
 
 // openHandsAside are the actions of an agent that are no part of what it says.
@@ -115,37 +95,32 @@ var openHandsTools = map[string]bool{
 }
 
 // forgot reads a condensation: the events from one to another, or those of a list, are forgotten.
-func (h *openHands) forgot(r Record, args map[string]json.RawMessage, o *wire.Object) {
-	var a struct {
-		IDs     []int `json:"forgotten_event_ids"`
-		From    *int  `json:"forgotten_events_start_id"`
-		To      *int  `json:"forgotten_events_end_id"`
-		Summary any
+func (h *openHands) forgot(r Record, o *wire.Object) {
+	var e struct {
+		Args struct {
+			IDs     []json.Number `json:"forgotten_event_ids"`
+			To      json.Number   `json:"forgotten_events_end_id"`
+			Summary any
+		}
 	}
-	data, _ := json.Marshal(args) // maps of JSON always encode
-	if err := json.Unmarshal(data, &a); err != nil {
-		o.Fail(fmt.Errorf("args: %w", err))
+	if err := json.Unmarshal(o.Source(), &e); err != nil {
+		o.Fail(err)
 	}
 	var ids []string
-	for _, id := range a.IDs {
-		ids = append(ids, fmt.Sprint(id))
+	for _, id := range append(e.Args.IDs, e.Args.To) {
+		if id != "" {
+			ids = append(ids, id.String())
+		}
 	}
-	if a.To != nil {
-		ids = append(ids, fmt.Sprint(*a.To))
-	}
-	summary, _ := a.Summary.(string)
+	summary, _ := e.Args.Summary.(string)
 	h.condensed(r, summary, o, ids)
 }
 
 // answered reads a call with the response that made it, which holds the whole answer.
-func (h *openHands) answered(r Record, id string, o *wire.Object, e openHandsEvent) {
+func (h *openHands) answered(r Record, id string, o, metadata *wire.Object) {
 	m := chat.Message{Role: chat.RoleAssistant}
-	response, err := wire.Parse(e.ToolCallMetadata.ModelResponse)
-	if err != nil {
-		o.Fail(fmt.Errorf("tool_call_metadata: model_response: %w", err))
-		return
-	}
-	c := chat.ToolCall{ID: e.ToolCallMetadata.ToolCallID, Name: e.ToolCallMetadata.FunctionName}
+	response := metadata.Object("model_response")
+	c := chat.ToolCall{ID: metadata.Text("tool_call_id"), Name: metadata.Text("function_name")}
 	r.Usage = h.chatUsage(response)
 	parts(response, "choices", func(choice *wire.Object) {
 		said := choice.Object("message")
@@ -162,13 +137,12 @@ func (h *openHands) answered(r Record, id string, o *wire.Object, e openHandsEve
 			})
 		}
 	})
-	if response.Err() != nil {
-		o.Fail(fmt.Errorf("tool_call_metadata: model_response: %w", response.Err()))
+	if err := metadata.Err(); err != nil {
+		o.Fail(fmt.Errorf("tool_call_metadata: %w", err))
 		return
 	}
 	if c.Arguments == "" {
-		arguments, _ := json.Marshal(e.Args) // maps of JSON always encode
-		c.Arguments = wire.Compacted(arguments)
+		c.Arguments = openHandsArguments(openHandsArgs(o))
 	}
 	m.ToolCalls = []chat.ToolCall{c}
 	answer := response.Peek("id")

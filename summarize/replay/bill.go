@@ -12,19 +12,18 @@ import (
 
 // Bill holds the cost of a run's requests in dollars, with the restarts of the recording.
 type Bill struct {
-	// Kept is the total, Pinned the total without the restarts.
-	Kept   float64 `json:"keptDollars"`
-	Pinned float64 `json:"pinnedDollars"`
+	// Kept is the total.
+	Kept float64 `json:"keptDollars"`
 	// The parts of Kept: reads from the cache, writes to it, other input, answers, and summaries.
 	Read      float64 `json:"readDollars"`
 	Written   float64 `json:"writtenDollars"`
 	Input     float64 `json:"inputDollars"`
 	Output    float64 `json:"outputDollars"`
 	Summaries float64 `json:"summaryDollars"`
-	// Uncompacted is the cost of the requests if nothing were compacted or cleared in an unlimited window,
-	// PinnedUncompacted the same without the restarts.
-	Uncompacted       float64 `json:"uncompactedDollars"`
-	PinnedUncompacted float64 `json:"pinnedUncompactedDollars"`
+	// Restarts is what of Kept the restarts of the recording cost: requests that read nothing before the cache had expired.
+	Restarts float64 `json:"restartDollars"`
+	// Uncompacted is the cost of the requests if nothing were compacted or cleared in an unlimited window.
+	Uncompacted float64 `json:"uncompactedDollars"`
 }
 
 // biller prices requests as they are sent.
@@ -74,12 +73,11 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 		common, expired = step.Usage.CacheRead, false
 	}
 	b.writes(step)
-	pinned, kept := !expired, !expired
+	kept := !expired
 	if b.check != nil {
 		common -= common % b.check.Step
 		kept = !b.check.restarts[step.Line] && (kept || b.lifetime == 0 && b.check.outlived[step.Line])
 	}
-	bill.Pinned += b.prices.Of(b.usage(tokens, common, answered, pinned)).Total()
 	usage := b.usage(tokens, common, answered, kept)
 	cost := b.prices.Of(usage)
 	bill.Kept += cost.Total()
@@ -90,6 +88,9 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	c := Cost{Dollars: cost.Total()}
 	if common > 0 && !kept {
 		c.Lost = Lost{Tokens: common, Expired: expired, After: after, Dollars: c.Dollars - b.prices.Of(b.usage(tokens, common, answered, true)).Total()}
+		if !expired {
+			bill.Restarts += c.Lost.Dollars
+		}
 	}
 	return usage, c
 }
@@ -155,7 +156,6 @@ func (b *biller) summaries(bill *Bill, r Requests) {
 	}
 	bill.Summaries = prices.Of(chat.Usage{Input: r.Tokens, CacheRead: cached, Output: r.Answered}).Total()
 	bill.Kept += bill.Summaries
-	bill.Pinned += bill.Summaries
 }
 
 // billed returns the cost of requests, whose tokens are those of o200k_base, in those of a tokenizer.

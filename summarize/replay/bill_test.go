@@ -66,17 +66,17 @@ func TestARequestReadsItsSharedPrefixFromTheCacheAndWritesTheRest(t *testing.T) 
 		common int
 		want   Bill
 	}{
-		{"a shared prefix is read", nil, time.Minute, million, Bill{Kept: 0.5 + 6.25 + 25, Pinned: 0.5 + 6.25 + 25, Read: 0.5, Written: 6.25, Output: 25}},
-		{"a shared prefix is read with the fixed tokens before it", func(b *biller) { b.fixed = million }, time.Minute, million, Bill{Kept: 32.25, Pinned: 32.25, Read: 1, Written: 6.25, Output: 25}},
-		{"after the lifetime nothing is read", nil, time.Hour, million, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
-		{"within the longer lifetime that the last request asked for the prefix is read", func(b *biller) { b.kept = time.Hour }, time.Hour, million, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
-		{"a restart reads nothing", func(b *biller) { b.check.restarts[7] = true }, time.Minute, million, Bill{Kept: 37.5, Pinned: 31.75, Written: 12.5, Output: 25}},
-		{"what the recorded cache kept for longer is read", func(b *biller) { b.check.outlived[7] = true }, time.Hour, million, Bill{Kept: 31.75, Pinned: 37.5, Read: 0.5, Written: 6.25, Output: 25}},
-		{"but not with another lifetime", func(b *biller) { b.check.outlived[7], b.lifetime = true, time.Minute }, time.Hour, million, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
-		{"reads are counted in the provider's steps", nil, time.Minute, million + 27, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
-		{"writes for the longer lifetime have their price", func(b *biller) { b.long = 1 }, time.Minute, million, Bill{Kept: 35.5, Pinned: 35.5, Read: 0.5, Written: 10, Output: 25}},
-		{"the first request reads what it was recorded to read", func(b *biller) { b.begun = false }, time.Hour, 0, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
-		{"a prefix that changed is written", nil, time.Minute, 0, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
+		{"a shared prefix is read", nil, time.Minute, million, Bill{Kept: 0.5 + 6.25 + 25, Read: 0.5, Written: 6.25, Output: 25}},
+		{"a shared prefix is read with the fixed tokens before it", func(b *biller) { b.fixed = million }, time.Minute, million, Bill{Kept: 32.25, Read: 1, Written: 6.25, Output: 25}},
+		{"after the lifetime nothing is read", nil, time.Hour, million, Bill{Kept: 37.5, Written: 12.5, Output: 25}},
+		{"within the longer lifetime that the last request asked for the prefix is read", func(b *biller) { b.kept = time.Hour }, time.Hour, million, Bill{Kept: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
+		{"a restart reads nothing", func(b *biller) { b.check.restarts[7] = true }, time.Minute, million, Bill{Kept: 37.5, Written: 12.5, Output: 25, Restarts: 5.75}},
+		{"what the recorded cache kept for longer is read", func(b *biller) { b.check.outlived[7] = true }, time.Hour, million, Bill{Kept: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
+		{"but not with another lifetime", func(b *biller) { b.check.outlived[7], b.lifetime = true, time.Minute }, time.Hour, million, Bill{Kept: 37.5, Written: 12.5, Output: 25}},
+		{"reads are counted in the provider's steps", nil, time.Minute, million + 27, Bill{Kept: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
+		{"writes for the longer lifetime have their price", func(b *biller) { b.long = 1 }, time.Minute, million, Bill{Kept: 35.5, Read: 0.5, Written: 10, Output: 25}},
+		{"the first request reads what it was recorded to read", func(b *biller) { b.begun = false }, time.Hour, 0, Bill{Kept: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
+		{"a prefix that changed is written", nil, time.Minute, 0, Bill{Kept: 37.5, Written: 12.5, Output: 25}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			check := &Check{Step: 64, restarts: map[int]bool{}, outlived: map[int]bool{}}
@@ -93,7 +93,7 @@ func TestARequestReadsItsSharedPrefixFromTheCacheAndWritesTheRest(t *testing.T) 
 			require.Equal(t, chat.Usage{Input: 2*million + b.fixed, CacheRead: usage.CacheRead, CacheWrite: 2*million + b.fixed - usage.CacheRead, CacheWriteLong: int(b.long) * usage.CacheWrite, Output: million},
 				usage, "with the fixed tokens")
 			require.InDelta(t, tt.want.Kept, bill.Kept, 1e-9)
-			require.InDelta(t, tt.want.Pinned, bill.Pinned, 1e-9)
+			require.InDelta(t, tt.want.Restarts, bill.Restarts, 1e-9)
 			require.InDeltaSlice(t, []float64{tt.want.Read, tt.want.Written, 0, tt.want.Output}, []float64{bill.Read, bill.Written, bill.Input, bill.Output}, 1e-9)
 			before := bill
 			step.Usage = chat.Usage{}

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"time"
 
@@ -34,13 +33,12 @@ type Check struct {
 	// NoCache reports whether the usage has no cache figures although the prices have a cache, as some proxies report
 	// it. Nothing can be checked then.
 	NoCache bool `json:"noCacheFigures,omitempty"`
-	// Recorded is the cost of all requests by their recorded usage, in dollars. Kept is their cost by the model if it is
-	// known where the cache was kept and where it was lost, Pinned if its lifetime alone decided. Replayed is the cost
-	// of the recorded run of a replay, 0 if there was none.
+	// Recorded is the cost of all requests by their recorded usage, in dollars. Kept is their cost by the model, which
+	// knows where the cache was kept and where it was lost. Replayed is the cost of the recorded run of a replay, 0 if there
+	// was none.
 	Recorded float64 `json:"recordedDollars"`
 	Replayed float64 `json:"replayedDollars,omitempty"`
 	Kept     float64 `json:"keptDollars"`
-	Pinned   float64 `json:"pinnedDollars"`
 	// MeanError and LargestError are differences of one request between its recorded cost and that of the model with
 	// restarts.
 	MeanError    float64 `json:"meanErrorDollars"`
@@ -59,7 +57,9 @@ type Check struct {
 	// Step is the number of tokens of which the reads are multiples: 128 or 64 if the provider counts them so, else 1.
 	Step int `json:"stepTokens"`
 
-	checked            []checkedRequest
+	// Checked are the requests with recorded usage, in their order.
+	Checked []Checked `json:"-"`
+
 	restarts, outlived map[int]bool // by the line of the answer
 }
 
@@ -67,11 +67,15 @@ type Check struct {
 // and more of the bill; beyond a quarter of that the error could be the difference.
 const tolerance = 0.05
 
-// checkedRequest is a request with recorded usage.
-type checkedRequest struct {
-	record   importer.Record
-	foretold chat.Usage // if it is known where the cache was kept and where it was lost
-	outcome  string
+// Checked is a request with recorded usage.
+type Checked struct {
+	// Record of the answer.
+	Record importer.Record
+	// Foretold is the usage by the cost model, which knows where the cache was kept and where it was lost.
+	Foretold chat.Usage
+	// Outcome says in a word how it was foretold: "first" (of the session, or after a compaction: nothing is foretold),
+	// "exact", "expired" and "outlived" (exact too), "restart" or "other".
+	Outcome string
 }
 
 // The outcomes of a checked request.
@@ -91,7 +95,7 @@ func check(r *importer.Recording, prices sizing.Prices) *Check {
 	prices = fitted(path, prices)
 	c := &Check{Step: 1, Prices: prices, restarts: map[int]bool{}, outlived: map[int]bool{}}
 	c.caching(path, prices)
-	kept, pinned := sizing.PromptCache{Prices: prices}, sizing.PromptCache{Prices: prices}
+	cache := sizing.PromptCache{Prices: prices}
 	compacted := true // nothing is foretold of the first request either
 	for i, rec := range path {
 		if rec.Compaction().Messages != nil {
@@ -100,32 +104,24 @@ func check(r *importer.Recording, prices sizing.Prices) *Check {
 		if rec.Usage.Input == 0 || rec.Usage.CacheUnknown {
 			continue
 		}
-		asForetold := func(held int) chat.Usage {
-			planned := prices.Foretell(sizing.Planned{Input: rec.Usage.Input, Cached: held, Output: rec.Usage.Output})
-			planned.CacheWriteLong = min(rec.Usage.CacheWriteLong, planned.CacheWrite)
-			return planned
-		}
-		q := checkedRequest{record: recorded[i], outcome: outcomeFirst}
-		if len(c.checked) > 0 && !rec.Time.After(kept.Sent.Time) {
+		q := Checked{Record: recorded[i], Outcome: outcomeFirst}
+		if len(c.Checked) > 0 && !rec.Time.After(cache.Sent.Time) {
 			c.Untimed++
 		}
-		reads, clock := rec.Usage.CacheRead, rec.Usage.CacheRead
+		reads := rec.Usage.CacheRead
 		if !compacted {
-			clock = c.holds(pinned, rec.Time)
-			q.outcome, reads = c.outcome(kept, rec)
+			q.Outcome, reads = c.outcome(cache, rec)
 		}
-		q.foretold = asForetold(reads)
-		byTime := asForetold(clock)
-		if c.NoCache {
-			q.foretold, byTime = rec.Usage, rec.Usage
+		if q.Foretold = rec.Usage; !c.NoCache {
+			q.Foretold = prices.Foretell(sizing.Planned{Input: rec.Usage.Input, Cached: reads, Output: rec.Usage.Output})
+			q.Foretold.CacheWriteLong = min(rec.Usage.CacheWriteLong, q.Foretold.CacheWrite)
 		}
-		c.add(q, prices.Of(rec.Usage).Total(), prices.Of(q.foretold).Total(), prices.Of(byTime).Total())
-		kept.Sent, kept.Usage = sizing.Sent{Time: rec.Time}, rec.Usage
-		pinned.Sent, pinned.Usage = kept.Sent, byTime
+		c.add(q, prices.Of(rec.Usage).Total(), prices.Of(q.Foretold).Total())
+		cache.Sent, cache.Usage = sizing.Sent{Time: rec.Time}, rec.Usage
 		compacted = false
 	}
-	if len(c.checked) > 0 {
-		c.MeanError /= float64(len(c.checked))
+	if len(c.Checked) > 0 {
+		c.MeanError /= float64(len(c.Checked))
 	}
 	c.judge(c.Kept)
 	return c
@@ -220,12 +216,12 @@ func (c *Check) judge(modelled float64) {
 }
 
 // add counts a request. Until the last is added, MeanError is the sum of the errors.
-func (c *Check) add(q checkedRequest, recorded, kept, pinned float64) {
-	c.checked = append(c.checked, q)
-	if q.outcome != outcomeFirst {
+func (c *Check) add(q Checked, recorded, kept float64) {
+	c.Checked = append(c.Checked, q)
+	if q.Outcome != outcomeFirst {
 		c.Requests++
 	}
-	switch q.outcome {
+	switch q.Outcome {
 	case outcomeExact:
 		c.Exact++
 	case outcomeExpired:
@@ -241,32 +237,7 @@ func (c *Check) add(q checkedRequest, recorded, kept, pinned float64) {
 	}
 	c.Recorded += recorded
 	c.Kept += kept
-	c.Pinned += pinned
 	off := math.Abs(kept - recorded)
 	c.MeanError += off
 	c.LargestError = max(c.LargestError, off)
-}
-
-// Foretold returns the requests with recorded usage: the record of each answer, and the usage by the cost model, which
-// knows where the cache was kept and where it was lost.
-func (c *Check) Foretold() iter.Seq2[importer.Record, chat.Usage] {
-	return func(yield func(importer.Record, chat.Usage) bool) {
-		for _, q := range c.checked {
-			if !yield(q.record, q.foretold) {
-				return
-			}
-		}
-	}
-}
-
-// Outcome says in a word how the request with an answer at a line was foretold: "first" (of the session, or after a
-// compaction: nothing is foretold), "exact", "expired" and "outlived" (exact too), "restart" or "other"; "" for any other
-// line.
-func (c *Check) Outcome(line int) string {
-	for _, q := range c.checked {
-		if q.record.Line == line {
-			return q.outcome
-		}
-	}
-	return ""
 }

@@ -18,38 +18,9 @@ import (
 	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
-// agent makes the requests of a run.
-type agent interface {
-	// request renders the next request.
-	request(ctx context.Context) (*render.Result, error)
-	// reported is called with the response. Its usage is an estimate of the provider's report, zero if unknown.
-	reported(rendered *render.Result, response chat.Response)
-	// answered is called after reported, once the request is measured.
-	answered(ctx context.Context) error
-	// turnOver is called after an answer without tool calls.
-	turnOver(ctx context.Context) error
-	// compactor returns the compactor of an agent that follows a policy, else nil.
-	compactor() *summarize.Compactor
-}
-
-// unlimited is an agent that sends the whole session, without a window.
-type unlimited struct {
-	tokenizer chat.Tokenizer
-	prompt    elements.Node
-}
-
-func (u unlimited) request(ctx context.Context) (*render.Result, error) {
-	return render.Render(ctx, u.prompt, render.Options{Budget: math.MaxInt32, Tokenizer: u.tokenizer})
-}
-
-func (unlimited) reported(*render.Result, chat.Response) {}
-func (unlimited) answered(context.Context) error         { return nil }
-func (unlimited) turnOver(context.Context) error         { return nil }
-func (unlimited) compactor() *summarize.Compactor        { return nil }
-
-// live is an agent that follows a policy. Its compactor has to be closed.
+// live is an agent that follows a policy, or sends the whole session, without a window. Its compactor has to be closed.
 type live struct {
-	own    *summarize.Compactor
+	own    *summarize.Compactor // nil without a policy
 	prompt elements.Node
 	meter  *meter
 	window int
@@ -81,8 +52,6 @@ func newLive(p policy.Policy, r *running, m *meter) *live {
 	return l
 }
 
-func (l *live) compactor() *summarize.Compactor { return l.own }
-
 func (l *live) hear(e event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,6 +69,9 @@ func (l *live) hear(e event.Event) {
 // request renders the prompt. If it does not fit and the policy acts on refusals, request recovers as from a provider's
 // refusal.
 func (l *live) request(ctx context.Context) (*render.Result, error) {
+	if l.own == nil {
+		return render.Render(ctx, l.prompt, render.Options{Budget: math.MaxInt32, Tokenizer: l.meter.tokenizer})
+	}
 	if l.usage != nil {
 		if _, err := l.own.Session.Add(ctx, entry.Entry{Body: *l.usage}); err != nil {
 			return nil, err
@@ -117,16 +89,24 @@ func (l *live) request(ctx context.Context) (*render.Result, error) {
 
 // reported keeps the usage until the answer is in the session.
 func (l *live) reported(rendered *render.Result, response chat.Response) {
-	if response.Usage.Input > 0 {
+	if l.own != nil && response.Usage.Input > 0 {
 		reported := l.own.Usage(rendered, response, "")
 		l.usage = &reported
 	}
 }
 
 // answered waits for a summary in the background: in a replay a summary takes no longer than the agent's request.
-func (l *live) answered(ctx context.Context) error { return l.own.Wait(ctx) }
+func (l *live) answered(ctx context.Context) error {
+	if l.own == nil {
+		return nil
+	}
+	return l.own.Wait(ctx)
+}
 
 func (l *live) turnOver(ctx context.Context) error {
+	if l.own == nil {
+		return nil
+	}
 	if _, err := l.own.AfterTurn(ctx, l.prompt); err != nil {
 		if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request reports it
 			return err

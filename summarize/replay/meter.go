@@ -67,8 +67,8 @@ func (m *meter) renderBegins() {
 	m.rendering = true
 }
 
-// sends records a request of the agent. It returns the tokens of the request, and those in a prefix shared with the
-// agent's request before.
+// sends records a request of the agent. It returns the tokens of the request, and those of the whole messages with which it
+// and the agent's request before begin.
 func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,15 +79,6 @@ func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 	}
 	m.early, m.rendering = nil, false
 	return tokens, cached
-}
-
-// whole returns the tokens of the whole messages at the beginning of a request that the agent's last request began with
-// too.
-func (m *meter) whole(request []chat.Message) (tokens int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, tokens = m.prefix.Whole(request)
-	return tokens
 }
 
 func (m *meter) total() Requests {

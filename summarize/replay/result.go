@@ -100,7 +100,6 @@ type measuring struct {
 // request measures a request. It returns the compactions that were made before it and, with prices, the usage that the
 // provider would have reported.
 func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made []entry.Entry, usage chat.Usage, err error) {
-	whole := m.meter.whole(rendered.Messages)
 	tokens, cached := m.meter.sends(rendered.Messages)
 	r := m.result
 	r.Requests.Number = step.Number
@@ -109,7 +108,7 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 		if step.Usage.Input == 0 {
 			answered = m.tokenizer.CountMessage(step.Answer)
 		}
-		usage, m.cost = m.biller.request(r.Bill, step, tokens, whole, answered)
+		usage, m.cost = m.biller.request(r.Bill, step, tokens, cached, answered)
 	}
 	r.Requests.Tokens += tokens + m.fixed
 	if cached > 0 {

@@ -17,7 +17,6 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
@@ -110,7 +109,7 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 		}
 		r.withhold()
 	}()
-	return r.result, r.steps(ctx, l, m, l.taken, stepping.Options{})
+	return r.result, r.steps(ctx, l, m, stepping.Options{})
 }
 
 // Recorded replays a session as its own agent compacted it, in an unlimited window. The result has the policy
@@ -125,7 +124,7 @@ func (s *Session) Recorded(ctx context.Context, o Options) (*Result, error) {
 	}
 	defer r.withhold()
 	m := &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}
-	return r.result, r.steps(ctx, unlimited{r.tokenizer, stepping.Prompt(r.session)}, m, func() []event.Event { return nil }, stepping.Options{Compactions: true})
+	return r.result, r.steps(ctx, &live{prompt: stepping.Prompt(r.session), meter: m}, m, stepping.Options{Compactions: true})
 }
 
 // running is a replay that is being made.
@@ -155,7 +154,7 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 	r.result = &Result{Policy: policy, RequestsIn: stepping.Requests(s.Recording), ContextWindow: window, Compactions: []Compaction{}}
 	r.window -= b.fixed
 	if b.biller != nil {
-		r.result.Bill = &Bill{Uncompacted: b.never.Kept, PinnedUncompacted: b.never.Pinned}
+		r.result.Bill = &Bill{Uncompacted: b.never.Kept}
 	}
 	if o.Recall || b.biller != nil {
 		r.result.Recall = &Recall{}
@@ -192,8 +191,8 @@ func (r *running) shown(u chat.Usage) chat.Usage {
 }
 
 // steps makes and measures each request of a session, at its recorded time.
-func (r *running) steps(ctx context.Context, a agent, m *meter, taken func() []event.Event, opts stepping.Options) error {
-	measure := measuring{session: r.session, tokenizer: r.tokenizer, fixed: r.fixed, meter: m, result: r.result, taken: taken}
+func (r *running) steps(ctx context.Context, a *live, m *meter, opts stepping.Options) error {
+	measure := measuring{session: r.session, tokenizer: r.tokenizer, fixed: r.fixed, meter: m, result: r.result, taken: a.taken}
 	if r.biller != nil {
 		biller := *r.biller
 		measure.biller = &biller
@@ -238,7 +237,7 @@ func (r *running) steps(ctx context.Context, a agent, m *meter, taken func() []e
 		a.reported(rendered, response)
 		response.Usage = usage
 		if err == nil {
-			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: a.compactor(), Rendered: rendered, Fixed: r.fixed, Cost: r.costOf(measure.cost), Response: response, Compactions: made})
+			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: a.own, Rendered: rendered, Fixed: r.fixed, Cost: r.costOf(measure.cost), Response: response, Compactions: made})
 		}
 		if err == nil {
 			err = a.answered(ctx)
@@ -257,7 +256,7 @@ func (r *running) steps(ctx context.Context, a agent, m *meter, taken func() []e
 	if err != nil || len(made) == 0 {
 		return err
 	}
-	return r.called(ctx, Step{Compactor: a.compactor(), Compactions: made})
+	return r.called(ctx, Step{Compactor: a.own, Compactions: made})
 }
 
 func (r *running) called(ctx context.Context, s Step) error {

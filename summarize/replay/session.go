@@ -175,7 +175,7 @@ func (s *Session) requests(ctx context.Context, t chat.Tokenizer, compactions bo
 			return nil, err
 		}
 		request := append([]chat.Message{chat.SystemMessage(stepping.Instructions)}, view.Messages()...)
-		_, whole := last.Whole(request)
+		whole := last.Common(request)
 		list = append(list, sent{step: step, tokens: last.Send(request), whole: whole, answer: t.CountMessage(step.Answer)})
 	}
 	return list, nil

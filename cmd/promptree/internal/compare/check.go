@@ -20,9 +20,8 @@ func checkText(c *replay.Check) string {
 		fmt.Fprintf(&b, "Recorded usage costs %s. The cost model foretells the reads of %s of %s requests to the %s (the cache had expired for %s, and outlived its time for %s); "+
 			"%s restarted, %s read something else.\n",
 			dollars(c.Recorded), number(c.Exact), number(c.Requests), unit, number(c.Expired), number(c.Outlived), number(c.Restarts), number(c.Others))
-		fmt.Fprintf(&b, "By the model they cost %s with the restarts (R) (%+.2f%%; a request is off by $%.5f on average, by $%.4f at most), "+
-			"and %s without them, pinned (P). Replayed as recorded they cost %s.\n",
-			dollars(c.Kept), 100*(c.Kept/c.Recorded-1), c.MeanError, c.LargestError, dollars(c.Pinned), dollars(c.Replayed))
+		fmt.Fprintf(&b, "By the model they cost %s (%+.2f%%; a request is off by $%.5f on average, by $%.4f at most). Replayed as recorded they cost %s.\n",
+			dollars(c.Kept), 100*(c.Kept/c.Recorded-1), c.MeanError, c.LargestError, dollars(c.Replayed))
 	}
 	if c.Untimed > 0 {
 		fmt.Fprintf(&b, "When %s requests were sent is not recorded: their cache is taken to have lasted unless they read nothing.\n", number(c.Untimed))
@@ -58,11 +57,11 @@ type checkedRow struct {
 
 // checkedRows returns a row for each request with recorded usage.
 func checkedRows(s source, c *replay.Check) (rows []checkedRow) {
-	for rec, foretold := range c.Foretold() {
-		u, charged, kept := rec.Usage, c.Prices.Of(rec.Usage).Total(), c.Prices.Of(foretold).Total()
+	for _, q := range c.Checked {
+		rec, u, charged, kept := q.Record, q.Record.Usage, c.Prices.Of(q.Record.Usage).Total(), c.Prices.Of(q.Foretold).Total()
 		rows = append(rows, checkedRow{
 			Session: s.path, Request: len(rows) + 1, Line: rec.Line, Time: timeOf(rec), Input: u.Input, Output: u.Output,
-			Read: u.CacheRead, Foretold: foretold.CacheRead, Outcome: c.Outcome(rec.Line), Recorded: charged, Kept: kept, Error: kept - charged,
+			Read: u.CacheRead, Foretold: q.Foretold.CacheRead, Outcome: q.Outcome, Recorded: charged, Kept: kept, Error: kept - charged,
 		})
 	}
 	return rows

@@ -43,6 +43,7 @@ type options struct {
 	check     bool // check the cost model, request by request, instead of replaying
 	sessions  []string
 	width     int // of the terminal, 0 for no limit
+	folders   *program.Folders
 }
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -50,10 +51,12 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
 	program.Usage(flags, `Usage: promptree replay [flags] SESSION…
 
-Replays recorded sessions (- is the standard input) as if they were happening, and says for each compaction policy what the
-session would have cost and what of what its answers needed again its prompts would still have shown. Examples:
+Replays recorded sessions (- is the standard input, a folder stands for all recordings in it) as if they were happening, and says for
+each compaction policy what the session would have cost and what of what its answers needed again its prompts would still have shown.
+Of several sessions, a table has the sums. Examples:
 
 	promptree replay session.jsonl
+	promptree replay ~/.claude/projects
 	promptree replay -window 64000,200000 -policy frugal,stagewise session.jsonl
 	promptree replay -prices input=3,read=0.3,write=3.75,output=15 -details session.jsonl
 	promptree replay -prices none -recall session.jsonl
@@ -123,11 +126,12 @@ func parseWindows(list string) (windows []int, err error) {
 }
 
 // Main replays the sessions that the arguments name, and returns the exit code: 0 if every policy reached the end of
-// every session, 1 if one did not, 2 if a flag, a file or a folder is invalid, 130 if it was interrupted.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// every session, 1 if one did not, 2 if a flag, a file or a folder is invalid, 130 if it was interrupted. The caller removes the
+// folders then.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer, folders *program.Folders) int {
 	progress := newProgress(stderr)
 	o, err := parse(args, stdout)
-	o.width = program.Width(stdout)
+	o.width, o.folders = program.Width(stdout), folders
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -57,7 +57,7 @@ func counter(t testing.TB) *tiktoken.Counter {
 func ranJSON(t *testing.T, code int, args ...string) (runs []Run, stderr string) {
 	t.Helper()
 	var stdout, errs bytes.Buffer
-	require.Equal(t, code, Main(t.Context(), append([]string{"-format", "json"}, args...), &stdout, &errs), errs.String())
+	require.Equal(t, code, Main(t.Context(), append([]string{"-format", "json"}, args...), &stdout, &errs, new(program.Folders)), errs.String())
 	for line := range bytes.Lines(stdout.Bytes()) {
 		var r Run
 		dec := json.NewDecoder(bytes.NewReader(line))
@@ -133,8 +133,7 @@ func TestAPolicyIsGivenTheNameOfTheLastModelOrTheOneInTheFlag(t *testing.T) {
 			require.Equal(t, r.Summaries, unnamed[i].Summaries)
 		}
 	}
-	s, err := open(generatedSession)
-	require.NoError(t, err)
+	s := opened(t, generatedSession)
 	require.NoError(t, s.priced(t.Context(), options{}))
 	require.Equal(t, "claude-opus-4-5", s.model)
 }
@@ -309,7 +308,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			require.Equal(t, program.ExitUsage, Main(t.Context(), test.args, &stdout, &stderr))
+			require.Equal(t, program.ExitUsage, Main(t.Context(), test.args, &stdout, &stderr, new(program.Folders)))
 			require.Contains(t, stderr.String(), test.want)
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 		})
@@ -366,7 +365,7 @@ func TestAnInterruptBeforeTheFirstRequestPrintsOneLine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, program.ExitInterrupted, Main(ctx, []string{generatedSession}, &stdout, &stderr))
+	require.Equal(t, program.ExitInterrupted, Main(ctx, []string{generatedSession}, &stdout, &stderr, new(program.Folders)))
 	require.Equal(t, "promptree replay: interrupted\n", stderr.String())
 }
 
@@ -390,7 +389,7 @@ func written(t testing.TB, name string, lines ...string) string {
 
 func opened(t testing.TB, path string) source {
 	t.Helper()
-	s, err := open(path)
+	s, _, err := open(t.Context(), path, options{folders: new(program.Folders)}, io.Discard)
 	require.NoError(t, err)
 	return s
 }

@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -29,12 +32,8 @@ type Run struct {
 	Session string          `json:"session"`
 	Format  importer.Format `json:"format"`
 	*replay.Result
-	// Front reports whether the run is on the Pareto front of its session: no run in any window is at least as good in
-	// both dollars, look-backs included, and look-backs of edits, and better in one.
-	Front bool `json:"front,omitempty"`
 
-	charged   float64 // what the recorded usage costs, 0 if unknown
-	uncharged bool    // of a sum: it is unknown for a session
+	charged float64 // what the recorded usage costs, 0 if unknown
 }
 
 // errEnded is the error of a policy that could not continue. Its run says why.
@@ -46,31 +45,45 @@ type comparison struct {
 	page     *record.Recorder // nil without -page
 	account  []inspect.Charge // of the run on the page
 	progress *progress
+	stderr   io.Writer
 	out      *printer
 }
+
+// leftOut says that a file that was found in a folder is none to replay.
+func leftOut(stderr io.Writer, file string, err error) {
+	fmt.Fprintf(stderr, "%s: left out: %s\n", file, strings.TrimPrefix(worded.Line(err), file+": "))
+}
+
+// errNoRequests is the error of a recording in which no model answers.
+var errNoRequests = errors.New("no model answers in it")
 
 // compare runs what the options ask for on each session. It reads all sessions before it replays the first, so that a
 // wrong name is reported at once.
 func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress *progress) (err error) {
-	sources := make([]source, len(o.sessions))
+	var sources []source
 	var left []error
-	for i, path := range o.sessions {
-		if o.salvage {
-			var without error
-			sources[i], without, err = salvage(ctx, path, stderr)
-			left = append(left, without)
-		} else {
-			sources[i], err = open(path)
-		}
+	for _, path := range o.sessions {
+		files, err := sessionfile.Files(path)
 		if err != nil {
 			return err
+		}
+		for _, file := range files {
+			s, without, err := open(ctx, file, o, stderr)
+			if s.found = file != path; s.found && ctx.Err() == nil && (err != nil || s.requests == 0) {
+				leftOut(stderr, file, cmp.Or(err, errNoRequests))
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			sources, left = append(sources, s), append(left, without)
 		}
 	}
 	defer func() { err = cmp.Or(err, errors.Join(left...)) }()
 	if o.check {
 		return checkAll(ctx, sources, o, stdout)
 	}
-	c := &comparison{options: o, progress: progress, out: &printer{format: o.format, details: o.details, width: o.width, to: stdout}}
+	c := &comparison{options: o, progress: progress, stderr: stderr, out: &printer{format: o.format, details: o.details, width: o.width, to: stdout}}
 	progress.expect(sources, o)
 	if o.page.Path() == "" {
 		return c.all(ctx, sources)
@@ -134,13 +147,18 @@ func (c *comparison) all(ctx context.Context, sources []source) error {
 	var failed error
 	for i := range sources {
 		s := &sources[i]
-		if err := s.priced(ctx, c.options); err != nil {
-			return err
+		var runs []*Run
+		err := s.priced(ctx, c.options)
+		if err == nil {
+			runs, err = c.session(ctx, s)
 		}
-		runs, err := c.session(ctx, s)
 		c.progress.clear()
+		if s.found && err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
+			leftOut(c.stderr, s.path, err)
+			continue
+		}
 		all = append(all, runs...)
-		if printErr := c.out.session(s, runs); printErr != nil {
+		if printErr := c.out.session(runs); printErr != nil {
 			return printErr
 		}
 		if errors.Is(err, errEnded) {
@@ -150,8 +168,8 @@ func (c *comparison) all(ctx context.Context, sources []source) error {
 			return err
 		}
 	}
-	if len(sources) > 1 {
-		if err := c.out.sums(len(sources), all); err != nil {
+	if len(sources) > 1 && c.options.format == formatText {
+		if err := c.out.text(sumsText(len(sources), all, c.options.width)); err != nil {
 			return err
 		}
 	}
@@ -199,7 +217,6 @@ func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, faile
 			return runs, err
 		}
 	}
-	markFront(runs)
 	return runs, failed
 }
 
@@ -295,10 +312,10 @@ func (p *printer) window(s *source, runs []*Run) error {
 	return p.text(details(runs, p.width))
 }
 
-// session prints the runs of a session in all windows.
-func (p *printer) session(s *source, runs []*Run) error {
+// session prints the runs of a session in all windows, in JSON only.
+func (p *printer) session(runs []*Run) error {
 	if p.format != formatJSON {
-		return p.front(s.path, runs)
+		return nil
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -309,46 +326,6 @@ func (p *printer) session(s *source, runs []*Run) error {
 		}
 	}
 	return p.write(&b)
-}
-
-// sums prints the sums over all sessions, except in JSON, in which each object is a run.
-func (p *printer) sums(sessions int, runs []*Run) error {
-	if p.format != formatText {
-		return nil
-	}
-	title := fmt.Sprintf("all %s sessions", number(sessions))
-	var priced []*Run
-	names := map[string]bool{}
-	for _, r := range runs {
-		if r.Bill != nil {
-			priced = append(priced, r)
-			names[r.Session] = true
-		}
-	}
-	if err := p.text(wordsOfSums(sessions, len(names), sumOf(priced))); err != nil || !p.details {
-		return err
-	}
-	if err := p.text(recallText(title, sumOf(runs), true, p.width)); err != nil {
-		return err
-	}
-	if len(names) < sessions {
-		title = fmt.Sprintf("the %s of %s sessions with dollars", number(len(names)), number(sessions))
-	}
-	return p.front(title, sumOf(priced))
-}
-
-// front prints a table that compares runs, if there are at least two to compare.
-func (p *printer) front(title string, runs []*Run) error {
-	n := 0
-	for _, r := range runs {
-		if ranked(r) {
-			n++
-		}
-	}
-	if n < 2 || !p.details {
-		return nil
-	}
-	return p.text(title + ": all runs\n\n" + frontTable(runs).text(p.width))
 }
 
 // text prints a piece of text, with an empty line before all but the first.

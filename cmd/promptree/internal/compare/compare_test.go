@@ -3,6 +3,8 @@ package compare
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,7 +18,7 @@ import (
 func outputOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, program.ExitOK, Main(t.Context(), args, &stdout, &stderr), stderr.String())
+	require.Equal(t, program.ExitOK, Main(t.Context(), args, &stdout, &stderr, new(program.Folders)), stderr.String())
 	require.Empty(t, stderr.String())
 	return stdout.String()
 }
@@ -26,6 +28,32 @@ func TestSessionsAndWindowsAreComparedInOneTable(t *testing.T) {
 		"claude-haiku-4-5", "testdata/report.jsonl", "../../../../history/importer/testdata/formats/pi-tree.jsonl"}
 	text := outputOf(t, args...)
 	golden.Equal(t, "front.golden", text[strings.Index(text, "all 2 sessions"):])
+}
+
+// Folders of recordings hold other files too, and sessions in which nobody asked anything.
+func TestAFolderStandsForTheRecordingsInIt(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, lines ...string) {
+		t.Helper()
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	}
+	write("a/talk-1.jsonl", talk...)
+	write("talk-2.jsonl", talk...)
+	write("package.json", `{"name":"x"}`)
+	write("README.md", "# Recordings")
+	write("empty.jsonl", talk[0])
+	write("notes.txt", "no recording")
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-policy", "frugal,a3s", "-prices", "claude-opus-4-5", dir}, &stdout, &stderr, new(program.Folders)), stderr.String())
+	for _, name := range []string{"package.json: left out: importer: line 1: unknown format", "README.md: left out: importer: line 1: unknown format", "empty.jsonl: left out: no model answers in it"} {
+		require.Contains(t, stderr.String(), filepath.Join(dir, name))
+	}
+	require.Equal(t, 3, strings.Count(stderr.String(), "\n"), stderr.String())
+	require.Contains(t, stdout.String(), filepath.Join(dir, "a", "talk-1.jsonl")+": pi, ")
+	require.Contains(t, stdout.String(), "all 2 sessions\n")
+	require.Regexp(t, `(?m)^frugal +128,000 +0 +2 +\d`, stdout.String())
 }
 
 func TestACheckShowsEachRequest(t *testing.T) {

@@ -33,115 +33,64 @@ func (r *Run) account() []inspect.Charge {
 	}
 }
 
-// markFront sets Front for each run of a session that is on the Pareto front: no other is at least as good in both
-// dollars and look-backs of edits, and better in one. The recorded run has no window and is not compared.
-func markFront(runs []*Run) {
-	for _, r := range runs {
-		r.Front = ranked(r)
-		dollars, edits := 0.0, 0
-		if r.Front {
-			dollars, edits = r.costs()
-		}
-		for _, other := range runs {
-			if !r.Front || !ranked(other) {
-				continue
-			}
-			d, e := other.costs()
-			if d <= dollars && e <= edits && (d < dollars || e < edits) {
-				r.Front = false
-			}
-		}
-	}
-}
-
 // ranked reports whether a run has prices and a policy that reached the end of the session.
 func ranked(r *Run) bool { return r.Bill != nil && r.Policy != recorded && r.Ended == "" }
 
-// sumOf adds up the runs of several sessions by policy and window, in the order of the first session.
-func sumOf(runs []*Run) (sums []*Run) {
+// sum holds what a policy costs and shows in a window over several sessions.
+type sum struct {
+	policy              string
+	window, compactions int
+	priced              int // sessions with dollars
+	dollars, never      float64
+	recall              replay.Recall
+}
+
+// sumsText returns a table of the sums of several sessions by policy and window, in the order of the first session. Runs that did
+// not reach the end of their session are left out.
+func sumsText(sessions int, runs []*Run, width int) string {
 	type key struct {
 		policy string
 		window int
 	}
 	places := map[key]int{}
+	var sums []sum
 	for _, r := range runs {
 		k := key{r.Policy, r.ContextWindow}
 		i, ok := places[k]
 		if !ok {
 			i, places[k] = len(sums), len(sums)
-			sum := &Run{Result: &replay.Result{Policy: r.Policy, ContextWindow: r.ContextWindow, Bill: &replay.Bill{}}}
-			if r.Recall != nil {
-				sum.Recall = &replay.Recall{}
-			}
-			sums = append(sums, sum)
+			sums = append(sums, sum{policy: r.Policy, window: r.ContextWindow})
 		}
-		sums[i].plus(r)
-	}
-	for _, sum := range sums {
-		if sum.uncharged {
-			sum.charged = 0
+		s := &sums[i]
+		if r.Ended != "" {
+			continue
+		}
+		s.compactions += len(r.Compactions)
+		if r.Bill != nil {
+			total, _ := r.costs()
+			s.priced, s.dollars, s.never = s.priced+1, s.dollars+total, s.never+r.Bill.Uncompacted
+		}
+		if c := r.Recall; c != nil {
+			s.recall.Needed, s.recall.Tail = s.recall.Needed+c.Needed, s.recall.Tail+shown(c)
+			s.recall.Edits, s.recall.Answers = s.recall.Edits+c.Edits, s.recall.Answers+c.Answers
 		}
 	}
-	markFront(sums)
-	return sums
-}
-
-// plus adds the figures of a run that [frontTable], [recallText] and [wordsOfSums] show.
-func (r *Run) plus(other *Run) {
-	r.Compactions = append(r.Compactions, other.Compactions...)
-	if other.Ended != "" {
-		r.Ended = other.Ended
-	}
-	r.Requests.Number += other.Requests.Number
-	r.charged, r.uncharged = r.charged+other.charged, r.uncharged || other.charged == 0
-	if other.Bill == nil {
-		r.Bill = nil // the dollars of one session are unknown
-	}
-	if r.Bill != nil {
-		r.Bill.Kept += other.Bill.Kept
-		r.Bill.Pinned += other.Bill.Pinned
-		r.Bill.Uncompacted += other.Bill.Uncompacted
-	}
-	if other.Recall != nil {
-		addRecall(r.Recall, *other.Recall)
-	}
-}
-
-// addRecall adds the recall of another run.
-func addRecall(r *replay.Recall, other replay.Recall) {
-	r.Needed += other.Needed
-	r.Tail += other.Tail
-	r.Summary += other.Summary
-	r.Index += other.Index
-	r.OneLookUp += other.OneLookUp
-	r.Further += other.Further
-	r.NotInLog += other.NotInLog
-	r.Answers += other.Answers
-	r.Edits += other.Edits
-	r.Checkable += other.Checkable
-	r.Dollars += other.Dollars
-}
-
-// frontTable returns a table that compares runs.
-func frontTable(runs []*Run) table {
 	t := table{columns: []column{
-		{"policy", "of package summarize, or recorded: as the session's own agent compacted it"},
-		{"window", "context window in tokens; it does not limit the recorded run"},
+		{"policy", "of package summarize, or recorded: as the session's own agent compacted it, which the window does not limit"},
+		{"window", "context window in tokens"},
 		{"compactions", "compactions made"},
-		{"total R", "dollars, restarts and look-backs included"},
-		{"total P", "dollars without the restarts"},
-		{"edits", "answers with an edit of text that the prompt no longer shows"},
-		{"answers", "answers with a fact that the prompt no longer shows"},
-		{"shown", "share of the needed facts that the prompts show"},
-		{"front", "* if no other run is as cheap with as few such edits"},
+		{"priced", "sessions with dollars whose end the policy reached"},
+		{"dollars", "of these sessions, restarts and look-backs included"},
+		{"never", "dollars if nothing were compacted, in an unlimited window"},
+		{"names", "share of the names, paths, numbers and errors that answers needed again and the prompts showed"},
+		{"content", "answers with an edit of text that the prompt no longer shows"},
+		{"answers", "answers with a name that the prompt no longer shows"},
 	}}
-	for _, r := range runs {
-		total, edits := r.costs()
-		c := r.Recall
-		t.add(r.Policy, number(r.ContextWindow), number(len(r.Compactions)), fmt.Sprintf("%.2f", total), fmt.Sprintf("%.2f", r.Bill.Pinned+r.lookBacks()),
-			number(edits), number(c.Answers), share(shown(c), c.Needed), map[bool]string{true: "*"}[r.Front])
+	for _, s := range sums {
+		t.add(s.policy, number(s.window), number(s.compactions), number(s.priced), fmt.Sprintf("%.2f", s.dollars), fmt.Sprintf("%.2f", s.never),
+			share(s.recall.Tail, s.recall.Needed), number(s.recall.Edits), number(s.recall.Answers))
 	}
-	return t
+	return fmt.Sprintf("all %s sessions\n\n%s", number(sessions), t.text(width))
 }
 
 // shown returns how many needed facts a run's requests show.

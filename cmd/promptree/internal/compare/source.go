@@ -2,7 +2,6 @@ package compare
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -16,6 +15,7 @@ import (
 // source is a session to replay.
 type source struct {
 	path      string
+	found     bool // in a folder that was named
 	recording *importer.Recording
 	requests  int             // to the recorded model
 	session   *replay.Session // with the prices, once priced
@@ -24,27 +24,10 @@ type source struct {
 	known     bool            // the window is not just assumed
 }
 
-func newSource(path string, r *importer.Recording) source {
-	return source{path: path, recording: r, requests: (&replay.Session{Recording: r}).Requests()}
-}
-
-// open reads a recorded session.
-func open(path string) (source, error) {
-	r, err := sessionfile.Read(path, importer.Options{})
-	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 {
-		err = program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
-	}
-	if err != nil {
-		return source{}, err
-	}
-	return newSource(path, r), nil
-}
-
-// salvage reads a recorded session without the lines that cannot be read, which it prints. left is an error that says how
-// many they are, nil if there are none.
-func salvage(ctx context.Context, path string, stderr io.Writer) (s source, left, err error) {
-	var copies program.Folders
-	loaded, err := sessionfile.Load(ctx, path, true, &copies)
+// open reads a recorded session, and prints the lines that cannot be read if the options leave them out. left is an error that
+// says how many they are, nil if there are none.
+func open(ctx context.Context, path string, o options, stderr io.Writer) (s source, left, err error) {
+	loaded, err := sessionfile.Load(ctx, path, o.salvage, o.folders)
 	if err != nil {
 		return source{}, nil, err
 	}
@@ -53,7 +36,7 @@ func salvage(ctx context.Context, path string, stderr io.Writer) (s source, left
 	if left = loaded.Close(); err != nil {
 		return source{}, nil, err
 	}
-	return newSource(path, r), left, nil
+	return source{path: path, recording: r, requests: (&replay.Session{Recording: r}).Requests()}, left, nil
 }
 
 // priced sets the session to replay, with the prices that the flags name.

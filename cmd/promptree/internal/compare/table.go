@@ -48,7 +48,7 @@ func details(runs []*Run, width int) string {
 	}
 	totals.write(&b, width)
 	b.WriteString(bills(runs, width))
-	if recall := recallText("recall", runs, false, width); recall != "" {
+	if recall := recallText(runs, width); recall != "" {
 		b.WriteString("\n" + recall)
 	}
 	b.WriteString(compactions(runs, width))
@@ -103,8 +103,8 @@ func bills(runs []*Run, width int) string {
 		{"output", "part of the total: answers"},
 		{"summaries", "part of the total: requests for summaries; unknown for recorded"},
 		{"look-backs", "part of the total: see recall below; not of recorded, which made its own"},
-		{"total", "with the restarts where they were recorded: requests that read nothing from the cache before it expired"},
-		{"pinned", "without them"},
+		{"total", "the sum of these"},
+		{"restarts", "part of the total: what recorded restarts cost, after which a request read nothing before the cache had expired"},
 		{"of recorded", "total as a share of what the recorded usage costs, recorded summaries left out"},
 	}}
 	for _, r := range runs {
@@ -116,40 +116,34 @@ func bills(runs []*Run, width int) string {
 			row = append(row, fmt.Sprintf("%.2f", part.Dollars))
 		}
 		total, _ := r.costs()
-		t.add(append(row, fmt.Sprintf("%.2f", r.Bill.Pinned+r.lookBacks()), share(total, r.charged))...)
+		t.add(append(row, fmt.Sprintf("%.2f", r.Bill.Restarts), share(total, r.charged))...)
 	}
-	bill := runs[0].Bill
-	return fmt.Sprintf("\nIf nothing were compacted, in an unlimited window, the session would cost %s with the restarts, %s without.\n\n%s",
-		dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted), t.text(width))
+	return fmt.Sprintf("\nIf nothing were compacted, in an unlimited window, the session would cost %s.\n\n%s", dollars(runs[0].Bill.Uncompacted), t.text(width))
 }
 
 // recallNote says what the summaries of a replay are.
 const recallNote = "where the facts stand that answers need again. All summaries but recorded ones are digests made without a model;\n" +
 	"those that real models write keep two to four times as much of what leaves the tail."
 
-// recallText returns a table of where the facts stand that answers need, with the windows if byWindow, and with dollars
-// if there are prices; "" if that was not measured.
-func recallText(title string, runs []*Run, byWindow bool, width int) string {
+// recallText returns a table of where the facts stand that answers need, with dollars if there are prices; "" if that was not measured.
+func recallText(runs []*Run, width int) string {
 	if len(runs) == 0 || runs[0].Recall == nil {
 		return ""
 	}
-	t := table{columns: []column{{"recall", "the policy"}}}
-	if byWindow {
-		t.columns = append(t.columns, column{"window", "context window in tokens"})
-	}
-	t.columns = append(t.columns,
-		column{"needed", "facts that answers need and that nothing said since the view last changed; each counts once a change"},
-		column{"tail", "share that the request shows in what was said"},
-		column{"summary", "share that only the summary shows"},
-		column{"index", "share that only the index beside the summary shows"},
-		column{"one look-up", "share that one search or read of the session shows"},
-		column{"further", "share that stands in the log, further away"},
-		column{"not in log", "their number; it must be 0"},
-		column{"answers", "answers with a fact that the request does not show"},
-		column{"per 100", "of these for each 100 requests"},
-		column{"edits", "answers with an edit whose old text has a line that was said before and is not shown"},
-		column{"of", "answers with an edit of a line that was said before"},
-	)
+	t := table{columns: []column{
+		{"recall", "the policy"},
+		{"needed", "facts that answers need and that nothing said since the view last changed; each counts once a change"},
+		{"tail", "share that the request shows in what was said"},
+		{"summary", "share that only the summary shows"},
+		{"index", "share that only the index beside the summary shows"},
+		{"one look-up", "share that one search or read of the session shows"},
+		{"further", "share that stands in the log, further away"},
+		{"not in log", "their number; it must be 0"},
+		{"answers", "answers with a fact that the request does not show"},
+		{"per 100", "of these for each 100 requests"},
+		{"edits", "answers with an edit whose old text has a line that was said before and is not shown"},
+		{"of", "answers with an edit of a line that was said before"},
+	}}
 	priced := true
 	for _, r := range runs {
 		priced = priced && r.Bill != nil
@@ -160,18 +154,15 @@ func recallText(title string, runs []*Run, byWindow bool, width int) string {
 			column{"an answer", "dollars for each of the answers"})
 	}
 	for _, r := range runs {
-		c, row := r.Recall, []string{r.Policy}
-		if byWindow {
-			row = append(row, number(r.ContextWindow))
-		}
-		row = append(row, number(c.Needed), share(c.Tail, c.Needed), share(c.Summary, c.Needed), share(c.Index, c.Needed), share(c.OneLookUp, c.Needed),
-			share(c.Further, c.Needed), number(c.NotInLog), number(c.Answers), each(100*float64(c.Answers), r.Requests.Number, 1), number(c.Edits), number(c.Checkable))
+		c := r.Recall
+		row := []string{r.Policy, number(c.Needed), share(c.Tail, c.Needed), share(c.Summary, c.Needed), share(c.Index, c.Needed), share(c.OneLookUp, c.Needed),
+			share(c.Further, c.Needed), number(c.NotInLog), number(c.Answers), each(100*float64(c.Answers), r.Requests.Number, 1), number(c.Edits), number(c.Checkable)}
 		if priced {
 			row = append(row, fmt.Sprintf("%.2f", c.Dollars), each(c.Dollars, c.Answers, 3))
 		}
 		t.add(row...)
 	}
-	return title + ": " + recallNote + "\n\n" + t.text(width)
+	return "recall: " + recallNote + "\n\n" + t.text(width)
 }
 
 // each formats a sum divided by a number, "-" if the number is 0.

@@ -50,7 +50,7 @@ func TestTheOutputFitsTheTerminal(t *testing.T) {
 				require.Contains(t, text, word)
 			}
 		}
-		require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-h"}, io.Discard, io.Discard))
+		require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-h"}, io.Discard, io.Discard, new(program.Folders)))
 	}
 }
 

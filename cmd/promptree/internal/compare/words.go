@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -204,27 +203,3 @@ func change(cost, before float64) string {
 
 // percent formats a share without digits after the point.
 func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
-
-// wordsOfSums says in a line for each policy and window what several sessions cost together, of which some have dollars.
-func wordsOfSums(sessions, priced int, sums []*Run) string {
-	if priced < 2 {
-		return ""
-	}
-	var b strings.Builder
-	title := fmt.Sprintf("all %s sessions", number(sessions))
-	if priced < sessions {
-		title = fmt.Sprintf("the %s of %s sessions with dollars", number(priced), number(sessions))
-	}
-	windows := map[int][]*Run{}
-	for _, r := range sums {
-		windows[r.ContextWindow] = append(windows[r.ContextWindow], r)
-	}
-	for _, window := range slices.Sorted(maps.Keys(windows)) {
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "%s, window: %s tokens\n\n", title, number(window))
-		lines(&b, windows[window])
-	}
-	return b.String()
-}

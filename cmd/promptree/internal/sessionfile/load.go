@@ -76,11 +76,13 @@ func Load(ctx context.Context, path string, salvage bool, folders *program.Folde
 		}
 		path, s.remove = spooled, remove
 	}
-	read := s.convert
+	var err error
 	if store := ownLog(ctx, path); store != nil {
-		read = func(ctx context.Context, _ string, salvage bool) error { return s.open(ctx, store, salvage) }
+		err = s.open(ctx, store, salvage)
+	} else {
+		err = s.convert(ctx, path, salvage)
 	}
-	if err := read(ctx, path, salvage); err != nil {
+	if err != nil {
 		s.remove()
 		return nil, err
 	}
@@ -128,7 +130,7 @@ func (s *Session) open(ctx context.Context, store *storage.File, salvage bool) e
 
 // convert makes a session in memory of a recording.
 func (s *Session) convert(ctx context.Context, path string, salvage bool) error {
-	r, err := ReadAs(s.path, path, importer.Options{SkipUnreadable: salvage})
+	r, err := read(s.path, path, importer.Options{SkipUnreadable: salvage})
 	// The format is detected from line 1, so salvage does not help there.
 	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage {
 		return program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}

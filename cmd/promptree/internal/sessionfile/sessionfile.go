@@ -23,12 +23,8 @@ import (
 // Stdin is the path that stands for the standard input.
 const Stdin = "-"
 
-// Open opens a regular file, the files of a folder as one, or the standard input for [Stdin]. The error is a
-// [program.UsageError].
-func Open(path string) (io.ReadCloser, error) {
-	if path == Stdin {
-		return io.NopCloser(os.Stdin), nil
-	}
+// open opens a regular file, or the files of a folder as one. The error is a [program.UsageError].
+func open(path string) (io.ReadCloser, error) {
 	if isFolder(path) {
 		all, err := folder(path)
 		if err != nil {
@@ -43,10 +39,32 @@ func Open(path string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-var number = regexp.MustCompile(`\d+`)
+// Files returns the files that a path stands for: itself, or of a folder all that may be recordings, with those of the folders in
+// it, in the order of their names. A folder of OpenHands is one recording.
+func Files(path string) (files []string, err error) {
+	if _, err := folder(path); !isFolder(path) || err == nil {
+		return []string{path}, nil
+	}
+	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && slices.Contains([]string{".json", ".jsonl", ".md"}, filepath.Ext(file)) {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: no file in it has a name that ends in .jsonl, .json or .md: name a file", path)
+	}
+	if err != nil {
+		return nil, program.UsageError{Err: err}
+	}
+	return files, nil
+}
 
-// folder returns the JSON files of a folder, or of the folder events in it, one on each line, in the order of the first
-// numbers in their names. OpenHands keeps each event in a file of its own.
+// event matches the name of a file that holds an event of OpenHands.
+var event = regexp.MustCompile(`^(?:event-)?0*(\d+)(?:-[0-9a-f-]+)?\.json$`)
+
+// folder returns the events of a folder, or of the folder events in it, one on each line, in the order of the numbers in
+// their names. OpenHands keeps each event in a file of its own.
 func folder(path string) ([]byte, error) {
 	if events := filepath.Join(path, "events"); isFolder(events) {
 		path = events
@@ -56,13 +74,13 @@ func folder(path string) ([]byte, error) {
 		return nil, err
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
-		return e.IsDir() || filepath.Ext(e.Name()) != ".json" || !number.MatchString(e.Name())
+		return e.IsDir() || !event.MatchString(e.Name())
 	})
 	if len(entries) == 0 {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("it is a directory without files of events (0.json, 1.json, …): name a file")}
 	}
 	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int {
-		x, y := strings.TrimLeft(number.FindString(a.Name()), "0"), strings.TrimLeft(number.FindString(b.Name()), "0")
+		x, y := event.FindStringSubmatch(a.Name())[1], event.FindStringSubmatch(b.Name())[1]
 		return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y))
 	})
 	var all bytes.Buffer
@@ -88,14 +106,10 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Read reads a session in any format from a file, or from the standard input for [Stdin]. The error is a
-// [program.UsageError] that begins with the path, followed by the number of the line if one line is wrong.
-func Read(path string, o importer.Options) (*importer.Recording, error) { return ReadAs(path, path, o) }
-
-// ReadAs acts as [Read], and names the file otherwise in errors. A file that is being written is read as far as it goes
-// when it is opened.
-func ReadAs(name, path string, o importer.Options) (*importer.Recording, error) {
-	f, err := Open(path)
+// read reads a session in any format from a file, as far as it goes when it is opened. The error is a [program.UsageError]
+// that begins with a name, followed by the number of the line if one line is wrong.
+func read(name, path string, o importer.Options) (*importer.Recording, error) {
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,10 @@
-// Package prefix measures the prefix that a request has in common with the request before it, which a provider's prompt
-// cache holds.
+// Package prefix measures the whole messages with which a request begins as the request before it did, which a provider's
+// prompt cache holds.
 package prefix
 
 import (
 	"bytes"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -18,23 +17,12 @@ type Prefix struct {
 	tokens []int // of each message in last
 }
 
-// Common returns the tokens of the common prefix of a request and the last one: whole messages, and the beginning of the
-// first text that differs, up to the last position at which a tokenizer splits both texts.
-func (p *Prefix) Common(request []chat.Message) int {
-	n, total := p.Whole(request)
-	if n < len(request) && n < len(p.last) {
-		total += commonText(p.Tokenizer, p.last[n], request[n])
-	}
-	return total
-}
-
-// Whole returns the number of whole messages in the common prefix of a request and the last one, and their tokens.
-func (p *Prefix) Whole(request []chat.Message) (n, tokens int) {
-	n = p.commonMessages(request)
-	for _, t := range p.tokens[:n] {
+// Common returns the tokens of the whole messages with which a request and the last one begin.
+func (p *Prefix) Common(request []chat.Message) (tokens int) {
+	for _, t := range p.tokens[:p.commonMessages(request)] {
 		tokens += t
 	}
-	return n, tokens
+	return tokens
 }
 
 // Send records a request as the last one, and returns the tokens of its messages.
@@ -71,38 +59,4 @@ func samePart(a, b chat.Part) bool {
 		return ok && bytes.Equal(a.Value, b.Value)
 	}
 	return a == b
-}
-
-// commonText returns the tokens of the common prefix of two messages' texts.
-func commonText(t chat.Tokenizer, a, b chat.Message) int {
-	joiner, ok := t.(chat.Joiner)
-	if !ok || a.Role != b.Role || a.Name != b.Name || a.ToolCallID != b.ToolCallID || len(a.Content) == 0 || len(b.Content) == 0 {
-		return 0
-	}
-	text, ok := a.Content[0].(chat.Text)
-	other, also := b.Content[0].(chat.Text)
-	if !ok || !also {
-		return 0
-	}
-	n := 0
-	for n < len(text) && n < len(other) && text[n] == other[n] {
-		n++
-	}
-	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	for n > 0 {
-		before, size := utf8.DecodeLastRuneInString(string(text[:n]))
-		if cuts(joiner, before, string(text[n:])) && cuts(joiner, before, string(other[n:])) {
-			return t.CountText(string(text[:n]))
-		}
-		n -= size
-	}
-	return 0
-}
-
-// cuts reports whether a text may be cut between a character and the rest.
-func cuts(t chat.Joiner, before rune, rest string) bool {
-	after, _ := utf8.DecodeRuneInString(rest)
-	return rest == "" || t.SafeCut(before, after)
 }
