@@ -417,6 +417,28 @@ func TestLinksStayBelowTheRoot(t *testing.T) {
 	), rendered(t, &instructions.Files{FS: root.FS(), Dir: "a/b"}))
 }
 
+func TestALinkImportsNothingThatItsNameWouldNot(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".env", ".git/config", ".ssh/id", "docs/x.md", ".notes/y.md"} {
+		write(t, filepath.Join(dir, name), "CONTENT\n")
+	}
+	for link, to := range map[string]string{
+		"AGENTS.md": ".env", "a.md": "b.md", "b.md": ".env", "c": ".git", "d.md": "docs/../.ssh/id", "e.md": "docs/x.md", "f": "docs", "g.md": ".notes/y.md",
+	} {
+		require.NoError(t, os.Symlink(to, filepath.Join(dir, link)))
+	}
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	for path, shows := range map[string]bool{"a.md": false, "c/config": false, "d.md": false, "e.md": true, "f/x.md": true, "g.md": true} {
+		write(t, filepath.Join(dir, "CLAUDE.md"), "@"+path)
+		got := rendered(t, &instructions.Files{FS: root.FS(), Names: []string{"CLAUDE.md"}})
+		require.Equal(t, shows, strings.Contains(got, "CONTENT"), path)
+		require.Equal(t, !shows, strings.Contains(got, `refused="it is a link to a file that is not imported"`), path)
+	}
+	require.NotContains(t, rendered(t, &instructions.Files{FS: root.FS()}), "CONTENT")
+}
+
 func write(t *testing.T, name, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))

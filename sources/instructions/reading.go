@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -194,20 +195,45 @@ func (l *loader) refuses(name string, err error) bool {
 	if errors.Is(err, fs.ErrPermission) {
 		return true
 	}
+	return l.link(name) >= 0
+}
+
+// link returns where the first symbolic link in a path ends, -1 if there is none.
+func (l *loader) link(name string) int {
 	for at, c := range name + "/" {
 		if c != '/' {
 			continue
 		}
 		if info, err := fs.Lstat(l.fsys, name[:at]); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return true
+			return at
 		}
 	}
-	return false
+	return -1
+}
+
+// mostLinks is how many symbolic links of a path are followed.
+const mostLinks = 40
+
+// target returns the path to which the symbolic links in another lead, "" if that is not known.
+func (l *loader) target(name string) string {
+	for range mostLinks {
+		at := l.link(name)
+		if at < 0 {
+			return name
+		}
+		to, err := fs.ReadLink(l.fsys, name[:at])
+		if err != nil {
+			break
+		}
+		name = path.Join(path.Dir(name[:at]), filepath.ToSlash(to), name[at:])
+	}
+	return ""
 }
 
 var (
 	errUnreadable = errors.New("it cannot be read, or leads out of the root folder")
 	errNotText    = errors.New("it is not text")
+	errLink       = errors.New("it is a link to a file that is not imported")
 )
 
 // content returns the beginning of a regular file, and its size in bytes.
@@ -235,6 +261,9 @@ func (l *loader) content(name string) (text string, size int, err error) {
 		if after.Size() == before.Size() && after.ModTime().Equal(before.ModTime()) && (len(data) > l.maxFile || len(data) == int(after.Size())) {
 			break
 		}
+	}
+	if to := l.target(name); to != name && !importable(to) {
+		return "", 0, errLink
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -440,6 +469,6 @@ func (l *loader) imported(ref, in string, depth int) string {
 // dot, such as .env, it ends as Markdown or text does.
 func importable(name string) bool {
 	parts := strings.Split(strings.ToLower(name), "/")
-	return !slices.Contains(parts, ".git") && (slices.Contains([]string{".md", ".mdc", ".markdown", ".txt"}, path.Ext(strings.ToLower(name))) ||
+	return name != "" && !slices.Contains(parts, ".git") && (slices.Contains([]string{".md", ".mdc", ".markdown", ".txt"}, path.Ext(strings.ToLower(name))) ||
 		!slices.ContainsFunc(parts, func(part string) bool { return part[0] == '.' }))
 }
