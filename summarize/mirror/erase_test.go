@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -19,15 +20,22 @@ import (
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/render/inspect"
+	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sources/skills"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/mirror"
+	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/record"
 )
 
-// Random conversations with skills, edits that branch, and compactions, with text files or the tools of recall. After an
-// erasure, and one of what it lists, nothing that can be read holds what was erased.
+// Random conversations with skills, edits that branch, compactions, checkpoints and what the application adds, with text files
+// or the tools of recall. After an erasure, and one of what it lists, nothing that can be read holds what was erased: no
+// file, prompt, page or answer of a search.
 func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 	t.Parallel()
-	erased, compacted := 0, 0
+	erased, compacted, files := 0, 0, 0
 	for seed := range uint64(extremes.Cases(40)) {
 		r := rand.New(rand.NewPCG(seed, 66))
 		dir := t.TempDir()
@@ -36,7 +44,12 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 		secret := func() string { return fmt.Sprintf("%016x%016x%016x", r.Uint64(), r.Uint64(), r.Uint64()) }
 		skill := secret()
 		known := &skills.Skills{Session: s, Folders: []fs.FS{fstest.MapFS{"deploy/SKILL.md": {Data: []byte("---\nname: deploy\ndescription: deploys\n---\nUse " + skill + "\n")}}}}
-		m := mirror.New(compactorOn(t, s, 5000))
+		c := compactorOn(t, s, 5000)
+		if c.Policy = policies.All()[policies.Names()[seed%6]]; seed%2 == 1 {
+			c.Checkpoints = &checkpoints.Folder{Dir: filepath.Join(dir, "checkpoints")}
+			c.Policy.Replace.Checkpoints = true
+		}
+		m := mirror.New(c)
 		m.Prompt = elements.Nodes{skills.Loaded{Skills: known}, history.All{Session: s}}
 		var list []chat.Message
 		var secrets []string
@@ -59,6 +72,16 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 				say(result)
 			}
 			say(chat.AssistantMessage(text()))
+			for range min(turn, r.IntN(3)) { // nothing that a model sees
+				more := []entry.Body{
+					entry.Shell{Command: "echo " + secrets[r.IntN(len(secrets))], Output: text(), Hidden: true},
+					entry.Custom{Name: "app", Data: json.RawMessage(`{"said":["` + secrets[r.IntN(len(secrets))] + `"]}`)},
+					entry.Todos{Text: text(), Items: []entry.Todo{{Text: secrets[r.IntN(len(secrets))]}}},
+					entry.Label{Target: s.Leaf(), Text: secrets[r.IntN(len(secrets))]},
+				}
+				_, err := s.Add(t.Context(), entry.Entry{Body: more[r.IntN(len(more))]})
+				require.NoError(t, err)
+			}
 			if r.IntN(3) == 0 {
 				list[0] = chat.UserMessage(text())
 			}
@@ -80,6 +103,11 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 		for range 5 { // what is listed may hold more
 			erasure, err := s.Erase(t.Context(), ids...)
 			require.NoError(t, err)
+			if len(erasure.Folders) > 0 {
+				require.Equal(t, []string{c.Checkpoints.Dir}, erasure.Folders)
+				require.NoError(t, c.Checkpoints.Erase(t.Context(), s, append(erasure.Copies, erasure.Summaries...)...))
+				files++
+			}
 			if ids = append(erasure.Holders, erasure.Summaries...); len(ids) == 0 {
 				break
 			}
@@ -94,6 +122,11 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("on")), Tools: known.Declared()})
 		require.NoError(t, err)
 		everything := map[string]string{"the prompt": fmt.Sprint(fitted.Result.Messages)}
+		log, err := record.Session(t.Context(), s, sizingtest.Quarter{}, 0, sizing.Prices{})
+		require.NoError(t, err)
+		var page strings.Builder
+		require.NoError(t, inspect.Session(&page, log, inspect.Options{}))
+		everything["the page"] = page.String()
 		for _, word := range gone {
 			answer, err := recall.Tools{Session: s, Branches: true}.Search(t.Context(), recall.Query{Words: word[:32]})
 			require.NoError(t, err)
@@ -117,6 +150,7 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 	}
 	require.Positive(t, erased)
 	require.Positive(t, compacted)
+	require.Positive(t, files)
 }
 
 // What is said again on another branch names the entry that it is a copy of, the first of equal ones first. Both are
