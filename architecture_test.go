@@ -231,8 +231,20 @@ func below(path, parent string) bool {
 	return path == parent || strings.HasPrefix(path, parent+"/")
 }
 
+func TestEachPromiseOfSecurityNamesATest(t *testing.T) {
+	page, err := os.ReadFile("SECURITY.md")
+	require.NoError(t, err)
+	_, promised, _ := strings.Cut(string(page), "## What is promised\n")
+	promised, _, _ = strings.Cut(promised, "\n## ")
+	promises := strings.Split(promised, "\n- **")[1:]
+	require.Greater(t, len(promises), 10)
+	for _, promise := range promises {
+		require.Regexp(t, "`Test\\w+`", promise)
+	}
+}
+
 func TestPagesForMaintainersNameExistingFilesAndTests(t *testing.T) {
-	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/promises.md"} {
+	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/promises.md"} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		var tests []string
