@@ -81,8 +81,6 @@ type sent struct {
 	bytes      int    // of the request's body, about
 	newest     string // the newest entry that it showed
 	leaf       string // the session's leaf then
-	refused    int    // tokens of a prompt that the model refused without words, if this one is smaller for that
-	tries      int    // how often it was made smaller for that
 }
 
 func (c *Compactor) init() {
@@ -195,7 +193,8 @@ type walker struct {
 	acquired     bool          // whether this call is the one that may compact
 	afterTurn    bool          // nobody sends the prompt: this is AfterTurn
 	alone        bool          // the prompt is the history alone, and nobody sends it
-	most         int           // of the prompt and its tools, 0 for no bound but the budget
+	most         int           // tokens of the prompt and its tools, 0 for no bound but the budget
+	mostBytes    int           // of the request's body, 0 for no bound but what is known
 	willRetry    bool          // the request is sent again afterwards
 	instructions string
 	summarizer   *policy.Target // the model to ask for summaries; nil for the target's
@@ -267,7 +266,7 @@ func (w *walker) planner(ctx context.Context) (*plan.Planner, error) {
 	t := w.target
 	t.Prices = plan.PricesFor(w.policy, t)
 	p := &plan.Planner{
-		Session: w.c.Session, Target: t, Policy: w.policy, Options: w.c.Options, Ledger: l, Now: now, Most: w.most, Models: w.c.Models,
+		Session: w.c.Session, Target: t, Policy: w.policy, Options: w.c.Options, Ledger: l, Now: now, Most: w.most, MostBytes: w.mostBytes, Models: w.c.Models,
 	}
 	if w.alone && w.most == 0 {
 		p.Spare = t.Budget / 2
@@ -553,7 +552,7 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	u := entry.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
 	c.inner.mu.Lock()
 	if c.inner.sent.result == result {
-		u.Refused, u.Bytes = c.inner.sent.refused, c.inner.sent.bytes
+		u.Bytes = c.inner.sent.bytes
 	}
 	c.inner.mu.Unlock()
 	if tools, err := guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (int, error) { return plan.ToolTokens(target), nil }); err == nil {

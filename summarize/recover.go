@@ -76,7 +76,7 @@ var (
 // something is refused that the request holds, or nothing at all (HTTP status 400 without words, a closed connection).
 func Recoverable(err error) bool { return refusal.Of(err).Kind != refusal.None }
 
-// How often a refused request is made smaller without a compaction: if it has too many tokens, and otherwise.
+// How often a refused request is changed without a compaction: if it has too many tokens, and otherwise.
 const mostResorts, mostTries = 6, 3
 
 // Recover answers a request that the agent's model refused as too large with a smaller prompt to send instead, under any
@@ -100,8 +100,7 @@ const mostResorts, mostTries = 6, 3
 //     this model, and an event says so ([event.Withheld]).
 //   - A filter: the newest message gets a line in its place from the next step on, and the error names it.
 //   - Words that may mean the size, or none, and nothing that may be the cause: up to three prompts, each of half of
-//     the size, if the request is larger than any that the model accepted. [Compactor.Usage] then records that a
-//     smaller one was.
+//     the size, if the request is larger than any that the model accepted. It is remembered once one is accepted.
 //
 // [Recoverable] lists these errors. Any other error is returned as it is.
 //
@@ -184,28 +183,6 @@ func (w *walker) resized(ctx context.Context) (*render.Result, error) {
 		return nil, err
 	}
 	return w.finish(ctx, s, s.Failure())
-}
-
-// unexplained returns a prompt of half of the size, if the refused one is larger than any that the model accepted, or a
-// size was refused since, and refused itself otherwise.
-func (w *walker) unexplained(ctx context.Context, before *plan.Rendered, counted int, learnt entry.Learnt, refused error) (*render.Result, error) {
-	w.c.inner.mu.Lock()
-	tries := w.c.inner.sent.tries
-	w.c.inner.mu.Unlock()
-	if w.most = counted / 2; w.most == 0 || counted <= learnt.Counted && learnt.Agent.Tries == 0 || tries >= mostTries {
-		return nil, refused
-	}
-	result, err := w.resized(ctx)
-	if err != nil && ctx.Err() != nil {
-		return nil, guard.EndCause(ctx, err)
-	}
-	if err != nil || result.Tokens+before.Size.Tools >= counted {
-		return nil, refused
-	}
-	w.c.inner.mu.Lock()
-	w.c.inner.sent.refused, w.c.inner.sent.tries = counted, tries+1
-	w.c.inner.mu.Unlock()
-	return result, nil
 }
 
 // resort returns the result of the last resort. Why is the error to return if it does not help.

@@ -25,16 +25,21 @@ func (c *Compactor) MaxOutput(ctx context.Context, nominal int) int {
 }
 
 // Oversized reports whether an error says that the connection was closed without an answer to a request with more bytes
-// than any that the model accepted, so that [Compactor.Recover] may answer it with a smaller one.
-func (c *Compactor) Oversized(ctx context.Context, err error) bool {
+// than any that the model accepted, and which had this error before, or is as large as one that was refused. Then the bytes
+// may be the cause, and [Compactor.Recover] answers it with a smaller one.
+func (c *Compactor) Oversized(ctx context.Context, err error, before bool) bool {
 	if refusal.Of(err).Kind != refusal.Dropped {
 		return false
 	}
 	l, err := c.read(ctx)
-	name := c.Current().Name
+	if err != nil {
+		return false
+	}
+	learnt := l.Of(c.Current().Name)
 	c.inner.mu.Lock()
-	defer c.inner.mu.Unlock()
-	return err == nil && c.inner.sent.bytes > l.Of(name).Body
+	bytes := c.inner.sent.bytes
+	c.inner.mu.Unlock()
+	return bytes > learnt.Body && (before || learnt.Bytes.Tries > 0 && bytes >= learnt.Bytes.Tokens)
 }
 
 // changed answers a request that was refused for something else than its tokens.
@@ -44,10 +49,8 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 		return nil, err
 	}
 	learnt, held := l.Of(w.target.Name), l.HeldFor(w.target.Name)
-	lost := &RecoveryError{Refused: refused, Attempts: learnt.Refused.Attempts, Err: errStillRefused}
-	if n := len(held); n > 0 {
-		lost.Tried = append(lost.Tried, fmt.Sprintf("without %d of the parts that it holds", n))
-	}
+	lost := &RecoveryError{Refused: refused, Attempts: max(learnt.Doubt.Attempts, learnt.Bytes.Attempts-1, learnt.Output.Attempts), Err: errStillRefused}
+	lost.tried(held, learnt)
 	switch said.Kind {
 	case refusal.Output:
 		if f := learnt.Output; f.Attempts > 0 && f.Tokens <= said.Limit {
@@ -61,50 +64,88 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 			return nil, refused
 		}
 	}
-	if said.Kind == refusal.Dropped || said.Kind == refusal.Body && said.Held == refusal.HeldUnknown {
-		lost.Attempts = max(0, learnt.Bytes.Attempts-1)
-		lost.Tried = append(lost.Tried, "with half of its bytes")
-		if lost.Attempts >= mostTries {
-			return nil, lost
+	if lost.Attempts >= mostTries {
+		return nil, lost
+	}
+	suspects, unanswered := plan.Suspects(before.View, said.Held)
+	if said.Kind == refusal.Dropped || said.Kind == refusal.Body && (said.Held == refusal.HeldUnknown || len(suspects) == 0) {
+		r := entry.Refusal{Unit: entry.UnitBytes, Counted: bytes}
+		if said.Kind == refusal.Dropped {
+			r = entry.Refusal{Unit: entry.UnitHeld, Held: held, Bytes: bytes}
+			w.mostBytes = bytes / 2
 		}
-		result, err := w.taught(ctx, lost, entry.Refusal{Unit: entry.UnitBytes, Counted: bytes})
+		result, err := w.taught(ctx, lost, r)
 		if err == nil && plan.Bytes(result.Messages, plan.Declared(w.target, result.Tools)) >= bytes {
 			return nil, lost
 		}
 		return result, err
 	}
-	if i := slices.IndexFunc(held, entry.Held.Shown); i >= 0 { // it came back
-		held[i].State = entry.HeldRefused
-		w.c.emit(ctx, event.Event{Kind: event.Withheld, Reason: before.Occasion, Written: event.Written{Entry: held[i].Entry}, Err: refused})
-		for k := range held { // a server that cannot read one thought reads none of them
-			if said.Held == refusal.HeldThinking && held[k].State == entry.HeldSuspect {
-				held[k].State = entry.HeldRefused
-			}
-		}
-		held = slices.DeleteFunc(held, func(h entry.Held) bool { return h.State == entry.HeldSuspect })
-		return w.taught(ctx, lost, entry.Refusal{Unit: entry.UnitHeld, Held: held})
+	r := entry.Refusal{Unit: entry.UnitHeld, Held: w.blame(ctx, before, held, suspects, said, refused)}
+	if slices.ContainsFunc(r.Held, blamed) {
+		return w.taught(ctx, lost, r)
 	}
-	w.c.inner.mu.Lock()
-	tries := w.c.inner.sent.tries
-	w.c.inner.mu.Unlock()
-	if said.Sized || said.Kind == refusal.Opaque && learnt.Agent.Tries > 0 && tries == 0 { // a size was refused before
-		return w.unexplained(ctx, before, counted, learnt, refused)
-	}
-	suspects, unanswered := plan.Suspects(before.View, said.Held)
-	if learnt.Refused.Attempts == 0 && len(unanswered) > 0 {
+	first, opaque := learnt.Doubt.Attempts == 0, said.Kind == refusal.Opaque
+	sized := said.Sized || opaque && first && learnt.Agent.Tries > 0 // as it was before
+	if sized {
+		suspects = nil
+	} else if first && len(unanswered) > 0 {
 		suspects = unanswered
-	} else if learnt.Refused.Attempts > 0 {
-		w.most = counted / 2
 	}
-	switch {
-	case learnt.Refused.Attempts >= mostTries:
+	larger := counted > learnt.Counted || learnt.Agent.Tries > 0 // than what was accepted
+	if larger && (sized || !first || opaque && len(suspects) == 0) {
+		if w.most = counted / 2; opaque {
+			r.Counted = counted
+		}
+	}
+	if len(suspects) == 0 && w.most == 0 {
+		if first {
+			return nil, refused
+		}
 		return nil, lost
-	case len(suspects) > 0:
-		return w.taught(ctx, lost, entry.Refusal{Unit: entry.UnitHeld, Held: append(held, suspects...)})
-	case said.Kind != refusal.Opaque && learnt.Refused.Attempts == 0:
-		return nil, refused
 	}
-	return w.unexplained(ctx, before, counted, learnt, refused)
+	r.Held = append(r.Held, suspects...)
+	result, err := w.taught(ctx, lost, r)
+	if err == nil && w.most > 0 && result.Tokens+before.Size.Tools >= counted {
+		return nil, lost
+	}
+	return result, err
+}
+
+// blamed reports whether a part is left out since the last refusal, as its cause.
+func blamed(h entry.Held) bool { return h.State == entry.HeldBlamed && h.Part != plan.Whole }
+
+// blame returns what is held once a request is refused. What came back in it is to blame, and what was held with it is
+// innocent. What was to blame before is not: the request did not have it.
+func (w *walker) blame(ctx context.Context, before *plan.Rendered, held, suspects []entry.Held, said refusal.Refusal, refused error) (now []entry.Held) {
+	came := slices.IndexFunc(held, func(h entry.Held) bool {
+		return h.Shown() && slices.ContainsFunc(suspects, func(s entry.Held) bool { return s.Entry == h.Entry && s.Part == h.Part })
+	})
+	for i, h := range held {
+		switch {
+		case blamed(h):
+			h.State = entry.HeldSuspect
+		case i == came, came >= 0 && h.State == entry.HeldSuspect && said.Held == refusal.HeldThinking: // a server reads all thoughts or none
+			h.State = entry.HeldBlamed
+			w.c.emit(ctx, event.Event{Kind: event.Withheld, Reason: before.Occasion, Written: event.Written{Entry: h.Entry}, Err: refused})
+		case h.Shown(), came >= 0 && h.State == entry.HeldSuspect:
+			continue
+		}
+		now = append(now, h)
+	}
+	return now
+}
+
+// tried records what is changed in requests to a model because of its refusals.
+func (e *RecoveryError) tried(held []entry.Held, l entry.Learnt) {
+	add := func(is bool, format string, args ...any) {
+		if is {
+			e.Tried = append(e.Tried, fmt.Sprintf(format, args...))
+		}
+	}
+	add(len(held) > 0, "without %d of the parts that it holds", len(held))
+	add(l.Doubt.Tokens > 0, "with half of its tokens")
+	add(l.Doubt.Bytes > 0 || l.Bytes.Attempts > 0, "with half of its bytes")
+	add(l.Output.Attempts > 0, "with an answer of %d tokens", l.Output.Tokens)
 }
 
 // taught records what a refusal teaches and returns the prompt as it is now.
@@ -129,14 +170,14 @@ func (w *walker) taught(ctx context.Context, lost *RecoveryError, r entry.Refusa
 // what was said last is refused too, what else no model answered is left out, and if that is refused, all of it is shown
 // again: it was something earlier.
 func (w *walker) filtered(ctx context.Context, before *plan.Rendered, held []entry.Held, lost *RecoveryError) (*render.Result, error) {
-	again := slices.ContainsFunc(held, func(h entry.Held) bool { return h.State == entry.HeldNewest })
+	again := slices.ContainsFunc(held, func(h entry.Held) bool { return h.State == entry.HeldBlamed })
 	ids := slices.DeleteFunc(plan.Unanswered(before.View), func(id string) bool {
 		return slices.ContainsFunc(held, func(h entry.Held) bool { return h.Entry == id && h.Part == plan.Whole })
 	})
 	if len(ids) == 0 {
 		lost.Err = errFilteredOlder
 		if again {
-			held = slices.DeleteFunc(held, func(h entry.Held) bool { return h.State == entry.HeldNewest })
+			held = slices.DeleteFunc(held, func(h entry.Held) bool { return h.State == entry.HeldBlamed })
 			if err := w.c.journal().Refused(ctx, entry.Refusal{Model: w.target.Name, Unit: entry.UnitHeld, Held: held}); err != nil {
 				lost.Err = err
 			}
@@ -144,7 +185,7 @@ func (w *walker) filtered(ctx context.Context, before *plan.Rendered, held []ent
 		return nil, lost
 	}
 	for _, id := range ids {
-		held = append(held, entry.Held{Entry: id, Part: plan.Whole, State: entry.HeldNewest})
+		held = append(held, entry.Held{Entry: id, Part: plan.Whole, State: entry.HeldBlamed})
 		w.c.emit(ctx, event.Event{Kind: event.Withheld, Reason: before.Occasion, Written: event.Written{Entry: id}, Err: lost.Refused})
 		if !again { // the newest alone
 			break

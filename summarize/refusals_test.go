@@ -95,17 +95,15 @@ func TestABadRequestWithoutWordsIsAnsweredOnlyIfThePromptIsTheLargest(t *testing
 				}
 				sent, err := d.Render(t.Context(), prompt(d.Session))
 				require.NoError(t, err)
-				before := entries(t, d.Session)
 				smaller, err := d.Recover(t.Context(), prompt(d.Session), status(400), "")
-				equal(t, before, entries(t, d.Session))
+				require.Empty(t, compactions(d.Session))
 				if !c.answered {
 					require.Equal(t, status(400), err)
 					return
 				}
 				require.NoError(t, err)
 				require.LessOrEqual(t, smaller.Tokens, budget/2)
-				u := d.Usage(smaller, chat.Response{Usage: chat.Usage{Input: smaller.Tokens, Output: 1}}, "")
-				require.Equal(t, sent.Tokens, u.Refused, "the smaller one was accepted")
+				require.Less(t, smaller.Tokens, sent.Tokens)
 				for range 4 { // half of it, as often as there is half of it
 					again, failed := d.Recover(t.Context(), prompt(d.Session), status(400), "")
 					if err = failed; err != nil {
@@ -114,7 +112,7 @@ func TestABadRequestWithoutWordsIsAnsweredOnlyIfThePromptIsTheLargest(t *testing
 					require.Less(t, again.Tokens, smaller.Tokens)
 					smaller = again
 				}
-				require.Equal(t, status(400), err, "the provider's error as it is")
+				require.ErrorIs(t, err, status(400))
 			})
 		}
 	})

@@ -263,9 +263,6 @@ type Usage struct {
 	// Counted is our own count of the same request, messages and tools, in tokens; 0 if it is not known. Input divided
 	// by Counted is the ratio between the provider's counts and ours.
 	Counted int `json:"counted,omitempty"`
-	// Refused is our own count of a larger request that the model refused before this one, without saying that it was
-	// too large; 0 if it refused none.
-	Refused int `json:"refused,omitempty"`
 	// Bytes is our own count of the bytes of the same request's body, 0 if it is not known.
 	Bytes int `json:"bytes,omitempty"`
 	// Cost in US dollars, 0 if it is not known.

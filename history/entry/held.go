@@ -36,7 +36,7 @@ func (m *Memory) comeBack(of func(model string) bool) {
 	for i, h := range next {
 		switch {
 		case !of(h.Model):
-		case h.State == HeldNewest:
+		case h.State == HeldBlamed:
 			next[i].State = HeldRefused
 		case h.State == HeldSuspect && !tried[h.Model]:
 			next[i].State, tried[h.Model] = HeldTried, true

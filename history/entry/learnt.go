@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/promptree-go/promptree/internal/clamp"
@@ -20,12 +21,11 @@ type Learnt struct {
 	Agent     Fact `json:"agent,omitzero"`
 	Summaries Fact `json:"summaries,omitzero"`
 	// Bytes is the limit of a request's body, in bytes, and Body the largest that was accepted, both by our count.
-	// Output is the limit of the tokens of an answer. Refused counts the refusals in a row of requests for what they
-	// hold.
-	Bytes   Fact `json:"bytes,omitzero"`
-	Body    int  `json:"body,omitempty"`
-	Output  Fact `json:"output,omitzero"`
-	Refused Fact `json:"refused,omitzero"`
+	// Output is the limit of the tokens of an answer. Doubt holds the newest refusals that named no size.
+	Bytes  Fact  `json:"bytes,omitzero"`
+	Body   int   `json:"body,omitempty"`
+	Output Fact  `json:"output,omitzero"`
+	Doubt  Doubt `json:"doubt,omitzero"`
 	// Failed is the failure of compactions of this model's prompts, and Unusable that of answers that could not be used as
 	// a summary.
 	Failed   Fact `json:"failed,omitzero"`
@@ -53,6 +53,16 @@ type Fact struct {
 	// Halved is how often the segments of a summary are halved because the same failed again: an answer that could not be
 	// used, or one that took too long.
 	Halved int `json:"halved,omitempty"`
+}
+
+// Doubt holds the refusals in a row that may have had another cause than the size: if a smaller request is accepted after
+// them, it was the size, and if anything else is said, nothing is known.
+type Doubt struct {
+	// Attempts is the number of refusals. Tokens and Bytes are our counts of the newest that was answered with fewer of
+	// them, 0 for none.
+	Attempts int `json:"attempts,omitempty"`
+	Tokens   int `json:"tokens,omitempty"`
+	Bytes    int `json:"bytes,omitempty"`
 }
 
 // Halved returns how often the segments of a summary are halved because of failures.
@@ -160,7 +170,7 @@ func (l *Learnt) Refuse(r Refusal) {
 		l.Output.refuse(max(1, r.Counted), r.Limit)
 		return
 	case UnitHeld:
-		l.Refused.Attempts++
+		l.Doubt = Doubt{Attempts: l.Doubt.Attempts + 1, Tokens: cmp.Or(r.Counted, l.Doubt.Tokens), Bytes: cmp.Or(r.Bytes, l.Doubt.Bytes)}
 		return
 	}
 	if r.Limit > l.Accepted {
@@ -171,6 +181,24 @@ func (l *Learnt) Refuse(r Refusal) {
 	} else {
 		l.Agent.refuse(max(1, r.Counted), named)
 	}
+}
+
+// accepted records that a request of the agent was accepted.
+func (l *Learnt) accepted() {
+	if d := l.Doubt; d.Tokens > 0 {
+		if l.Agent.Tokens == 0 { // it was no mistake
+			l.Refuse(Refusal{Counted: d.Tokens})
+		}
+		l.Refuse(Refusal{Counted: d.Tokens})
+	}
+	if l.Doubt.Bytes > 0 {
+		l.Refuse(Refusal{Unit: UnitBytes, Counted: l.Doubt.Bytes})
+	}
+	l.Agent.accepted()
+	l.Bytes.accepted()
+	l.Output.accepted()
+	l.Failed.passed()
+	l.Unusable.passed()
 }
 
 // Summarised records that the model answered requests for summaries, the largest of a size by our count.

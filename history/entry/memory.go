@@ -14,7 +14,7 @@ import (
 // evidence:
 //
 //	fact              from                     says                                        ends
-//	Learnt.Agent      Refusal, Usage.Refused   the budget is nine tenths of Tokens         with an accepted request of its size
+//	Learnt.Agent      Refusal, Doubt           the budget is nine tenths of Tokens         with an accepted request of its size
 //	Learnt.Summaries  Refusal                  the same for requests for summaries         as above
 //	Learnt.Bytes      Refusal                  the same for the bytes of a body            as above
 //	Learnt.Output     Refusal                  the most tokens of an answer                after 2^Tries accepted requests
@@ -62,13 +62,6 @@ func (m *Memory) Add(e Entry) {
 		m.said(b.Message)
 	case Usage:
 		m.change(b.Model, func(l *Learnt) {
-			if b.Refused > 0 { // recorded with the answer to a smaller request
-				if l.Agent.Tokens == 0 { // a smaller one was accepted, so it was no mistake
-					l.Refuse(Refusal{Counted: b.Refused})
-				}
-				l.Refuse(Refusal{Counted: b.Refused})
-				l.Agent.accepted()
-			}
 			l.accept(b.Size(), b.Counted)
 			l.Agent.fits(b.Counted)
 			l.Body = max(l.Body, b.Bytes)
@@ -107,18 +100,15 @@ func (m *Memory) said(message chat.Message) {
 		m.comeBack(func(model string) bool { return !named || model == by })
 	}
 	m.each(func(l *Learnt) {
-		l.Bytes.endRow()
-		l.Output.endRow()
-		l.Refused.endRow()
-		if l.Agent.endRow(); role == chat.RoleAssistant && (!named || l.Model == by) {
-			l.Agent.accepted()
-			l.Bytes.accepted()
-			l.Output.accepted()
-			l.Failed.passed()
-			l.Unusable.passed()
+		if role == chat.RoleAssistant && (!named || l.Model == by) {
+			l.accepted()
 		} else if role == chat.RoleUser && l.Unusable.Tries < 3 { // later ones wait for more history
 			l.Unusable.Left = 0
 		}
+		l.Agent.endRow()
+		l.Bytes.endRow()
+		l.Output.endRow()
+		l.Doubt = Doubt{}
 	})
 }
 

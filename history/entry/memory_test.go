@@ -27,6 +27,11 @@ func answered(input, counted int) []entry.Body {
 	return []entry.Body{entry.Message{Message: chat.AssistantMessage("Fine.")}, entry.Usage{Model: "m", Usage: chat.Usage{Input: input}, Counted: counted}}
 }
 
+// doubted is a refusal without words, answered with a smaller request.
+func doubted(counted int) entry.Refusal {
+	return entry.Refusal{Model: "m", Unit: entry.UnitHeld, Counted: counted}
+}
+
 func refusedAt(counted int) entry.Refusal { return entry.Refusal{Model: "m", Counted: counted} }
 
 // An answer counts for the model that wrote it.
@@ -105,7 +110,9 @@ func TestMemoryOfRefusals(t *testing.T) {
 			entry.Refusal{Model: "m", Counted: 900, Summary: true}, entry.Refusal{Model: "m", Counted: 500, Summary: true}), nominal},
 		{"nor does a refusal of another model", list(entry.Refusal{Model: "n", Counted: 900}, entry.Refusal{Model: "n", Counted: 500}), nominal},
 		{"a request that was refused without words is remembered once a smaller one was accepted", list(
-			entry.Message{Message: chat.AssistantMessage("Fine.")}, entry.Usage{Model: "m", Counted: 30_000, Refused: 80_000}, refusedAt(70_000)), 35_000},
+			doubted(80_000), answered(0, 30_000), refusedAt(70_000)), 35_000},
+		{"nine tenths of it are then the limit", list(doubted(80_000), answered(0, 30_000)), 72_000},
+		{"but not if nothing is accepted before something else is said", list(doubted(80_000), said, answered(0, 30_000)), nominal},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			require.Equal(t, c.size, remembered(c.bodies...).Of("m").Agent.Size(nominal))
@@ -293,10 +300,10 @@ func TestWhatIsLeftOutComesBackOneByOneAndOnlyTheCauseStaysAway(t *testing.T) {
 	}
 	add(entry.Usage{Model: "a"})
 	add(entry.Usage{Model: "b"})
-	add(entry.Refusal{Model: "a", Unit: entry.UnitHeld, Held: []entry.Held{{Entry: "1", State: entry.HeldSuspect}, {Entry: "2", State: entry.HeldSuspect}, {Entry: "3", State: entry.HeldNewest}}})
+	add(entry.Refusal{Model: "a", Unit: entry.UnitHeld, Held: []entry.Held{{Entry: "1", State: entry.HeldSuspect}, {Entry: "2", State: entry.HeldSuspect}, {Entry: "3", State: entry.HeldBlamed}}})
 	require.Empty(t, m.HeldFor("b"), "another model is shown it")
 	accepted("b")
-	require.Equal(t, []entry.HeldState{entry.HeldSuspect, entry.HeldSuspect, entry.HeldNewest}, states("a"))
+	require.Equal(t, []entry.HeldState{entry.HeldSuspect, entry.HeldSuspect, entry.HeldBlamed}, states("a"))
 	accepted("a")
 	require.Equal(t, []entry.HeldState{entry.HeldTried, entry.HeldSuspect, entry.HeldRefused}, states("a"))
 	was := m.HeldFor("a")

@@ -141,6 +141,9 @@ type Refusal struct {
 	Counted int `json:"counted,omitempty"`
 	// Summary reports that it was a request for a summary, and not the agent's.
 	Summary bool `json:"summary,omitempty"`
+	// Bytes is our own count of the bytes of its body, and Counted is set with it, if Unit is [UnitHeld] and fewer are
+	// sent instead, because it may have been the size.
+	Bytes int `json:"bytes,omitempty"`
 	// Held lists, if Unit is [UnitHeld], all that the model's requests leave out from now on.
 	Held []Held `json:"held,omitempty"`
 }
@@ -153,7 +156,7 @@ const (
 	UnitTokens Unit = ""
 	UnitBytes  Unit = "bytes"  // of the request's body
 	UnitOutput Unit = "output" // tokens of the answer
-	UnitHeld   Unit = "held"   // no size: the request held something that was refused
+	UnitHeld   Unit = "held"   // none was named: the request held something that was refused, or was too large
 )
 
 // Held is a part of an entry that requests to a model leave out: a line that says so, with the entry's handle, stands in
@@ -177,8 +180,8 @@ const (
 	HeldSuspect HeldState = "suspect"
 	// HeldTried: it is shown again, to see whether it is refused. If the request is accepted, it is held no more.
 	HeldTried HeldState = "tried"
-	// HeldNewest: it was the newest message when a filter refused a request, and none was accepted since.
-	HeldNewest HeldState = "newest"
+	// HeldBlamed: it was refused last, as far as is known. If a request without it is accepted, it is the cause.
+	HeldBlamed HeldState = "blamed"
 	// HeldRefused: it is the cause, and stays left out.
 	HeldRefused HeldState = "refused"
 )

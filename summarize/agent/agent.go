@@ -512,13 +512,12 @@ func again[T any](ctx context.Context, a *Agent, f func() (T, error)) (T, error)
 	if attempts <= 0 {
 		attempts = 4
 	}
-	dropped := 0
+	dropped := false // the connection was
 	return retry.Do(ctx, retry.Policy{Attempts: attempts, Wait: a.Retry.Wait, Most: a.Retry.MaxWait, Before: func(err error, wait time.Duration) bool {
-		if a.Compactor.Oversized(ctx, err) {
-			if dropped++; dropped > 1 { // a smaller request may help
-				return false
-			}
+		if a.Compactor.Oversized(ctx, err, dropped) { // a smaller request may help
+			return false
 		}
+		dropped = dropped || summarize.Recoverable(err)
 		a.Compactor.Emit(ctx, event.Event{Kind: event.Retrying, Asked: event.Asked{Model: a.Compactor.Current().Name, Wait: wait}, Err: err})
 		return true
 	}}, f)

@@ -25,16 +25,17 @@ import (
 
 // Planner measures a prompt that shows a session.
 type Planner struct {
-	Session *history.Session
-	Target  policy.Target
-	Policy  policy.Policy // with defaults
-	Options render.Options
-	Ledger  *journal.Ledger
-	Now     time.Time
-	Most    int  // of the prompt and its tools, 0 for no bound but the budget
-	bound   bool // whether compactions are planned within Most too
-	Spare   int  // tokens of the budget that a compaction leaves free if it can
-	Models  map[string]policy.Target
+	Session   *history.Session
+	Target    policy.Target
+	Policy    policy.Policy // with defaults
+	Options   render.Options
+	Ledger    *journal.Ledger
+	Now       time.Time
+	Most      int  // tokens of the prompt and its tools, 0 for no bound but the budget
+	MostBytes int  // of the request's body, 0 for no bound but what is known
+	bound     bool // whether compactions are planned within Most too
+	Spare     int  // tokens of the budget that a compaction leaves free if it can
+	Models    map[string]policy.Target
 }
 
 // Rendered is a rendered prompt with its measurement.
@@ -123,6 +124,9 @@ func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 	held := m.Ledger.HeldFor(m.Target.Name)
 	s, err := m.measure(ctx, prompt, on, held)
 	limit, confirmed := MaxBytes(m.Target, m.Ledger.Of(m.Target.Name))
+	if m.MostBytes > 0 && m.MostBytes < limit {
+		limit, confirmed = m.MostBytes, false
+	}
 	if err != nil || limit == math.MaxInt {
 		return s, err
 	}
