@@ -9,7 +9,8 @@ import (
 
 // Instead returns a view of which elements and [View.Units] show other content of entries: a function returns what is shown
 // of an entry, and reports whether that differs from the content that it is given. The entry has no id for content that
-// replaces compacted history. The entries in the view's fields change too.
+// replaces compacted history, and no body for thinking that a compaction put before its message ([Round].Thinking). The
+// entries in the view's fields change too.
 func (v View) Instead(content func(e entry.Entry, parts chat.Parts) (chat.Parts, bool)) View {
 	sn := *v.shown()
 	sn.build, sn.turns = min(0, sn.build)-1, slices.Clone(sn.turns) // no turn has this number, so what changes is copied
@@ -31,6 +32,11 @@ func (v View) Instead(content func(e entry.Entry, parts chat.Parts) (chat.Parts,
 			at := callAt{i, k}
 			if e, other := instead(r.Assistant, content); other {
 				sn.round(at).Assistant, changed = e, true
+			}
+			if len(r.Thinking) > 0 {
+				if _, other := content(entry.Entry{ID: r.Assistant.ID}, nil); other {
+					sn.round(at).Thinking, changed = nil, true
+				}
 			}
 			for n, e := range r.Between {
 				if e, other := instead(e, content); other {

@@ -91,9 +91,9 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 	} else if first && len(unanswered) > 0 {
 		suspects = unanswered
 	}
-	larger := counted > learnt.Counted || learnt.Agent.Tries > 0 // than what was accepted
-	if larger && (sized || !first || opaque && len(suspects) == 0) {
-		if w.most = counted / 2; opaque {
+	larger := opaque && (counted > learnt.Counted || learnt.Agent.Tries > 0) // than what was accepted
+	if !first || larger && (sized || len(suspects) == 0) {
+		if w.most = counted / 2; larger {
 			r.Counted = counted
 		}
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // Model answers requests. An implementation is safe for concurrent use, honours the context, and returns a
-// [*ContextLimitError] if the request does not fit the context window and a [*TransientError] if the same request may
-// succeed later.
+// [*ContextLimitError] if the request does not fit the context window, a [*ContentError] if something that it holds is
+// refused and a [*TransientError] if the same request may succeed later.
 //
 // Together with an error, the response holds what had arrived by then, which may be nothing: the text so far, the
 // thinking and the tool calls that were complete, and the usage if it is known. A call cut off in its arguments is left
@@ -176,6 +176,21 @@ func (e *ContextLimitError) Error() string {
 
 // Unwrap returns the provider's own error.
 func (e *ContextLimitError) Unwrap() error { return e.Err }
+
+// ContentError is returned for a request that is refused for something that it holds: a picture or a document, thinking
+// that the server cannot read, or words that its filter refuses. A request without that may be accepted; package summarize
+// sends one.
+type ContentError struct {
+	// Err is the provider's own error.
+	Err error
+}
+
+func (e *ContentError) Error() string {
+	return fmt.Sprintf("chat: the server refuses what the request holds: %v", e.Err)
+}
+
+// Unwrap returns Err.
+func (e *ContentError) Unwrap() error { return e.Err }
 
 // TransientError is returned if the same request may succeed later: after a rate limit, an overload, a lost connection.
 type TransientError struct {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
 )
 
 // MaxErrorText is the maximum length, in bytes, of the text of an error of an [Exchange].
@@ -111,7 +112,8 @@ func (x *Exchange) Broken(err error) error {
 }
 
 // Err returns the error for the caller: the cause of a context that ended, else the given error. A
-// [*chat.TransientError] states the wait that the response asks for. No text in the chain is longer than [MaxErrorText]
+// [*chat.TransientError] states the wait that the response asks for, and a refusal for what a request holds is a
+// [*chat.ContentError]. No text in the chain is longer than [MaxErrorText]
 // bytes or holds a secret: an error with such a text is replaced by one that hides the errors below it.
 func (x *Exchange) Err(ctx context.Context, err error) error {
 	if err == nil {
@@ -126,6 +128,9 @@ func (x *Exchange) Err(ctx context.Context, err error) error {
 // Clean is [Exchange.Err] for errors that did not come from a context.
 func (x *Exchange) Clean(err error) error {
 	err = x.clean(err)
+	if kind := refusal.Of(err).Kind; kind == refusal.Content || kind == refusal.Filter {
+		return &chat.ContentError{Err: err}
+	}
 	if _, untyped := err.(*cleanedError); untyped && x.answered() {
 		return &chat.AnswerError{Err: err}
 	}

@@ -47,7 +47,7 @@ const fieldCompaction = "compaction"
 // betas returns the betas that a request asks for.
 func (m *Model) betas(p sdk.MessageNewParams) []string {
 	betas := slices.Clone(m.Betas)
-	if m.dropsStale() {
+	if m.Thinking.DropStale {
 		betas = append(betas, bindingBeta)
 	}
 	isCompact := func(beta string) bool { return strings.HasPrefix(beta, "compact-") }

@@ -22,9 +22,8 @@
 // # Thinking after a compaction
 //
 // The newest models accept thinking only if nothing before it has changed since. After a summary or a change of tools,
-// the API refuses the request with status 400. A [Model] then repeats the request and tells the API to drop that
-// thinking, in this request and every later one; the model plans anew without it. [Thinking].Stale has it dropped from
-// the first request on, or returns the refusal.
+// the API refuses the request with status 400, a [*chat.ContentError], and a compactor sends it without that thinking; the
+// model plans anew. [Thinking].DropStale has the API drop it instead, which costs no refused request.
 //
 // # The API's own compaction
 //

@@ -122,9 +122,3 @@ func refusesCompaction(err error) bool {
 	api, ok := errors.AsType[*sdk.Error](err)
 	return ok && api.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(apiMessage(api)), typeCompaction)
 }
-
-// refusesStale reports whether the API refused thinking that follows something changed since it was thought.
-func refusesStale(err error) bool {
-	api, ok := errors.AsType[*sdk.Error](err)
-	return ok && api.StatusCode == http.StatusBadRequest && strings.Contains(apiMessage(api), "bound to a different conversation")
-}

@@ -52,7 +52,6 @@ type Model struct {
 
 	address            provider.Address
 	refusedTemperature atomic.Bool // the model refused a temperature
-	refusedStale       atomic.Bool // the model refused stale thinking
 	refusedCompaction  atomic.Bool // the model refused a compaction block
 }
 
@@ -66,25 +65,11 @@ type Thinking struct {
 	// Adaptive lets the model choose, for newer models. Its thinking is part of the request's MaxTokens. Off by
 	// default.
 	Adaptive bool
-	// Stale says what to do with thinking after a change of the content before it, such as a summary. Defaults to
-	// [StaleLearnt].
-	Stale Stale
+	// DropStale has the API drop thinking after a change of the content before it: of the system prompt, the tools or
+	// the messages, as by a summary. The newest models refuse a request with such thinking, and a compactor then sends it
+	// without. Off by default.
+	DropStale bool
 }
-
-// Stale says what to do with thinking after a change of the content before it: the system prompt, the tools or the
-// messages. The newest models refuse such thinking unless a beta of the API tells them to drop it.
-type Stale string
-
-// The ways to handle stale thinking.
-const (
-	// StaleLearnt repeats a request that was refused for stale thinking and has that thinking dropped, as in every
-	// later request of the model. For models that accept stale thinking nothing changes.
-	StaleLearnt Stale = ""
-	// StaleDrop has it dropped in every request.
-	StaleDrop Stale = "drop"
-	// StaleError returns the refusal.
-	StaleError Stale = "error"
-)
 
 // bindingBeta is the beta of the API that can drop stale thinking.
 const bindingBeta = "thinking-binding-controls-2026-08-01"
@@ -93,8 +78,6 @@ func (t Thinking) check() error {
 	switch {
 	case t.Budget != 0 && t.Adaptive:
 		return fmt.Errorf("anthropic: Thinking is adaptive and has a budget of %d: choose one", t.Budget)
-	case t.Stale != StaleLearnt && t.Stale != StaleDrop && t.Stale != StaleError:
-		return fmt.Errorf("anthropic: Thinking.Stale is %q: it is %q, %q or %q", t.Stale, StaleLearnt, StaleDrop, StaleError)
 	case t.Budget != 0 && t.Budget < minThinking:
 		return fmt.Errorf("anthropic: Thinking.Budget is %d: it is %d tokens or more", t.Budget, minThinking)
 	}
@@ -115,8 +98,7 @@ func (t Thinking) check() error {
 // because the API would refuse it.
 //
 // A model that refuses any temperature, as newer ones do, is asked again without it, and is not sent one from then on.
-// Likewise, a model that refuses stale thinking is asked again with that thinking dropped ([Thinking].Stale), and one
-// that refuses the block of a [Compaction] is asked again with the words alone.
+// Likewise, one that refuses the block of a [Compaction] is asked again with the words alone.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
@@ -136,7 +118,6 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
-	dropped := m.dropsStale() // another request may set it in the meantime
 	params, err := m.params(req, provider.Listener(m.OnRepair, req))
 	if err != nil {
 		return chat.Response{}, err
@@ -154,11 +135,6 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 	if refusesCompaction(err) && startsWithCompaction(params) {
 		m.refusedCompaction.Store(true)
 		params.Messages = params.Messages[1:]
-		r, err = m.stream(ctx, x, params, req.Stream)
-	}
-	if refusesStale(err) && m.Thinking.Stale == StaleLearnt && !dropped {
-		m.refusedStale.Store(true)
-		m.setDropStale(&params)
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
 	r = provider.By(m.origin(), names.Response(r))
@@ -181,7 +157,7 @@ func (m *Model) origin() chat.Origin {
 func (m *Model) setDropStale(p *sdk.MessageNewParams) {
 	binding := map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}}
 	switch {
-	case !m.dropsStale() || forced(p.ToolChoice):
+	case !m.Thinking.DropStale || forced(p.ToolChoice):
 	case p.Thinking.OfEnabled != nil:
 		p.Thinking.OfEnabled.SetExtraFields(binding)
 	case p.Thinking.OfDisabled == nil:
@@ -192,9 +168,6 @@ func (m *Model) setDropStale(p *sdk.MessageNewParams) {
 		p.Temperature = sdk.MessageNewParams{}.Temperature // the API does not accept it with thinking
 	}
 }
-
-// dropsStale reports whether the API is told to drop stale thinking.
-func (m *Model) dropsStale() bool { return m.Thinking.Stale == StaleDrop || m.refusedStale.Load() }
 
 // params returns the request as it is sent, and calls onRepair, if set, with what was changed.
 func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.MessageNewParams, error) {

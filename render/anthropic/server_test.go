@@ -308,7 +308,8 @@ func thoughtOf(blocks []block) string {
 }
 
 // remembers checks that the thinking in the current tool loop, if any, is unchanged. After a compaction, a message at
-// the start of the loop that had no thinking may begin with that of an earlier message of the turn.
+// the start of the loop that had no thinking may begin with that of an earlier message of the turn. A message may be
+// without thinking unless the request has a budget for it: the API itself asks to remove what it cannot read.
 func (s *server) remembers(r request) error {
 	start := len(r.Messages)
 	for start > 0 && (r.Messages[start-1].Role == "assistant" || r.Messages[start-1].onlyResults()) {
@@ -323,7 +324,7 @@ func (s *server) remembers(r request) error {
 		for _, b := range m.Content {
 			given, known := s.thought[fmt.Sprint(b["id"])]
 			goesOn := i == start && given == "" // the signature is checked with the block
-			if b["type"] == "tool_use" && known && got != given && !goesOn && (got != "" || r.thinks()) {
+			if b["type"] == "tool_use" && known && got != given && !goesOn && (got != "" || r.Thinking["type"] == "enabled") {
 				return fmt.Errorf("messages.%d: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.", i)
 			}
 		}

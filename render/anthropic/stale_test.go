@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -68,12 +69,11 @@ func written(v any) string {
 func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		stale   anthropic.Stale
+		drop    bool
 		refused int // requests, at most
 	}{
-		{"by default it is dropped after the first refusal", anthropic.StaleLearnt, 1},
-		{"with StaleDrop it is dropped in every request", anthropic.StaleDrop, 0},
-		{"with StaleError the compactor leaves it out", anthropic.StaleError, 10},
+		{"by default the compactor leaves it out", false, 4},
+		{"with DropStale the API drops it", true, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const rounds = 14
@@ -88,7 +88,7 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 				}
 				return a
 			})
-			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: anthropic.Thinking{Adaptive: true, Stale: c.stale}}
+			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: anthropic.Thinking{Adaptive: true, DropStale: c.drop}}
 			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
 			require.NoError(t, err)
 			defer session.Close()
@@ -117,18 +117,15 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 			require.LessOrEqual(t, refused, c.refused)
 			require.Equal(t, c.refused > 0, refused > 0)
 			told := strings.Contains(s.bodies[len(s.bodies)-1], `"block_binding":{"prefix_mismatch_behavior":"drop_block"}`)
-			require.Equal(t, c.stale != anthropic.StaleError, told)
+			require.Equal(t, c.drop, told)
 			require.Equal(t, told, strings.Contains(s.headers[len(s.headers)-1].Get("Anthropic-Beta"), "thinking-binding-controls"))
-			if c.stale == anthropic.StaleLearnt {
-				require.NotContains(t, s.bodies[0], "block_binding")
-			}
 		})
 	}
 }
 
-func TestAnUnknownStaleIsAnError(t *testing.T) {
-	model, _ := answering(t, say(text("42")))
-	model.Thinking.Stale = "keep"
+func TestARefusalOfThinkingIsAnErrorOfItsOwn(t *testing.T) {
+	model, _ := answering(t, refuse(400, "invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block"))
 	_, err := model.Generate(t.Context(), ask(question))
-	require.ErrorContains(t, err, `Thinking.Stale is "keep"`)
+	_, ok := errors.AsType[*chat.ContentError](err)
+	require.True(t, ok, "%v", err)
 }

@@ -92,13 +92,9 @@ func (m *Model) compact(ctx context.Context, req chat.Request) (compacted, error
 		return compacted{}, err
 	}
 	params := responses.ResponseCompactParams{Model: responses.ResponseCompactParamsModel(m.Name), PromptCacheKey: optional(m.CacheKey)}
-	sent := m.unreadable.without(repaired.Messages)
-	params.Input.OfResponseInputItemArray = inputItems(sent, m.options())
+	params.Input.OfResponseInputItemArray = inputItems(repaired.Messages, m.options())
 	x := provider.NewExchange(false)
 	answer, err := m.Client.Responses.Compact(ctx, params, m.requestOptions(x)...)
-	if m.unreadable.learns(err, sent) {
-		return m.compact(ctx, req)
-	}
 	if err != nil {
 		return compacted{}, x.Err(ctx, classify(x, err))
 	}

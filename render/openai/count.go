@@ -171,7 +171,6 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	if err != nil {
 		return 0, err
 	}
-	req.Messages = m.unreadable.without(req.Messages)
 	p, err := asked.itemsRequest(req)
 	if err != nil {
 		return 0, err
@@ -181,8 +180,6 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	x := provider.NewExchange(false)
 	count, err := m.Client.Responses.InputTokens.Count(ctx, params, m.requestOptions(x)...)
 	switch {
-	case m.unreadable.learns(err, req.Messages):
-		return m.CountTokens(ctx, req)
 	case err != nil:
 		return 0, x.Err(ctx, classify(x, err))
 	case count == nil || !count.JSON.InputTokens.Valid(): // also nil for JSON's null

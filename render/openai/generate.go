@@ -142,16 +142,12 @@ func isRefusal(m chat.Message) bool {
 
 // generateItems sends a repaired request to the Responses API.
 func (m *Model) generateItems(ctx context.Context, req chat.Request) (chat.Response, error) {
-	req.Messages = m.unreadable.without(req.Messages)
 	params, err := m.itemsRequest(req)
 	if err != nil {
 		return chat.Response{}, err
 	}
 	x := provider.NewExchange(req.Stream != nil)
 	r, err := m.askItems(ctx, x, params, req.Stream)
-	if m.unreadable.learns(err, req.Messages) {
-		return m.generateItems(ctx, req)
-	}
 	return r, x.Err(ctx, err)
 }
 

@@ -62,10 +62,9 @@ type Model struct {
 	AdjustChat  func(chat.Purpose, *sdk.ChatCompletionNewParams)
 	AdjustItems func(chat.Purpose, *responses.ResponseNewParams)
 
-	unreadable unreadable   // the encrypted items that the server refused
-	refused    sync.Map     // the names of fields of its answers that the server refused
-	wanted     atomic.Value // the name of the field of thinking that the server wants with each call
-	address    provider.Address
+	refused sync.Map     // the names of fields of its answers that the server refused
+	wanted  atomic.Value // the name of the field of thinking that the server wants with each call
+	address provider.Address
 }
 
 // Dialect says how to read the answers of Chat Completions where two servers contradict each other.

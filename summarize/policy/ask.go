@@ -94,7 +94,7 @@ type Quirk struct {
 	// unless it begins with thinking of its own ([entry.Compaction]). It is for providers that check thinking and
 	// want some at the start of the calls that continue. Some models, such as Claude's newest, accept thinking only
 	// after exactly the messages that it followed, and therefore not after a summary. For them it is dropped (see
-	// anthropic.Thinking.Stale).
+	// anthropic.Thinking.DropStale).
 	Thinking bool
 	// WithoutTools names tools whose calls and results are not shown to the model that summarises.
 	WithoutTools []string

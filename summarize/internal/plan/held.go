@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -12,8 +13,8 @@ import (
 	"github.com/promptree-go/promptree/internal/provider/refusal"
 )
 
-// Whole is the index of a part that stands for the whole message.
-const Whole = -1
+// Indexes of what is no part of a message: Whole is all of it, and Before is thinking that a compaction put before it.
+const Whole, Before = -1, -2
 
 // LeaveOut returns a view of a session with a line in the place of each part that is held. What only its provider reads has
 // none.
@@ -44,6 +45,9 @@ func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []en
 		handle := ""
 		if e.ID != "" {
 			handle = s.Handle(e, 0, 0)
+		}
+		if e.ID != "" && e.Body == nil {
+			return nil, slices.Contains(out[e.ID], Before) || slices.Contains(out[e.ID], Whole)
 		}
 		if slices.Contains(out[e.ID], Whole) {
 			return chat.Parts{leftOut("message", handle)}, true
@@ -101,10 +105,13 @@ func suspect(p chat.Part, named refusal.Held) bool {
 // them that no model answered yet.
 func Suspects(v history.View, named refusal.Held) (all, unanswered []entry.Held) {
 	var rest, media []entry.Held
-	for e := range entriesOf(v) {
+	for e, before := range entriesOf(v) {
 		m, _ := e.Shown()
 		if m.Role == chat.RoleAssistant {
 			unanswered = nil
+		}
+		if len(before) > 0 && suspect(before[0], named) {
+			rest = append(rest, entry.Held{Entry: e.ID, Part: Before, State: entry.HeldSuspect})
 		}
 		for i, p := range m.Content {
 			if !suspect(p, named) {
@@ -134,16 +141,19 @@ func Unanswered(v history.View) (ids []string) {
 	return ids
 }
 
-// entriesOf yields the entries that a view shows as they are, in order.
-func entriesOf(v history.View) func(func(entry.Entry) bool) {
-	return func(yield func(entry.Entry) bool) {
+// entriesOf yields the entries that a view shows as they are, in order, each with thinking that a compaction put before it.
+func entriesOf(v history.View) iter.Seq2[entry.Entry, []chat.Thinking] {
+	return func(yield func(entry.Entry, []chat.Thinking) bool) {
 		for _, t := range v.Turns {
-			if !yield(t.Start) {
+			if !yield(t.Start, nil) {
 				return
 			}
 			for _, r := range t.Rounds {
-				for _, e := range slices.Concat([]entry.Entry{r.Assistant}, r.Between, r.Results) {
-					if !yield(e) {
+				if !yield(r.Assistant, r.Thinking) {
+					return
+				}
+				for _, e := range slices.Concat(r.Between, r.Results) {
+					if !yield(e, nil) {
 						return
 					}
 				}
