@@ -115,22 +115,31 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 func blamed(h entry.Held) bool { return h.State == entry.HeldBlamed && h.Part != plan.Whole }
 
 // blame returns what is held once a request is refused. What came back in it is to blame, and what was held with it is
-// innocent. What was to blame before is not: the request did not have it.
+// innocent; a server that cannot read one thought reads none. What was to blame before is not: the request did not have
+// it.
 func (w *walker) blame(ctx context.Context, before *plan.Rendered, held, suspects []entry.Held, said refusal.Refusal, refused error) (now []entry.Held) {
-	came := slices.IndexFunc(held, func(h entry.Held) bool {
-		return h.Shown() && slices.ContainsFunc(suspects, func(s entry.Held) bool { return s.Entry == h.Entry && s.Part == h.Part })
-	})
+	in := func(list []entry.Held, h entry.Held) bool {
+		return slices.ContainsFunc(list, func(o entry.Held) bool { return o.Entry == h.Entry && o.Part == h.Part })
+	}
+	came := slices.IndexFunc(held, func(h entry.Held) bool { return h.Shown() && in(suspects, h) })
+	thinking := came >= 0 && said.Held == refusal.HeldThinking
 	for i, h := range held {
 		switch {
 		case blamed(h):
 			h.State = entry.HeldSuspect
-		case i == came, came >= 0 && h.State == entry.HeldSuspect && said.Held == refusal.HeldThinking: // a server reads all thoughts or none
+		case i == came, thinking && h.State == entry.HeldSuspect:
 			h.State = entry.HeldBlamed
 			w.c.emit(ctx, event.Event{Kind: event.Withheld, Reason: before.Occasion, Written: event.Written{Entry: h.Entry}, Err: refused})
 		case h.Shown(), came >= 0 && h.State == entry.HeldSuspect:
 			continue
 		}
 		now = append(now, h)
+	}
+	for _, h := range suspects {
+		if thinking && !in(now, h) {
+			h.State = entry.HeldBlamed
+			now = append(now, h)
+		}
 	}
 	return now
 }

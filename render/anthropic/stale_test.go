@@ -72,7 +72,7 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 		drop    bool
 		refused int // requests, at most
 	}{
-		{"by default the compactor leaves it out", false, 4},
+		{"by default the compactor leaves it out, and tries once whether it comes back", false, 10},
 		{"with DropStale the API drops it", true, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

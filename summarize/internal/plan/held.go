@@ -13,8 +13,9 @@ import (
 	"github.com/promptree-go/promptree/internal/provider/refusal"
 )
 
-// Indexes of what is no part of a message: Whole is all of it, and Before is thinking that a compaction put before it.
-const Whole, Before = -1, -2
+// Indexes of what is no single part of a message: Whole is all of it, and Thinking what its server alone can read of it, and
+// the thinking that a compaction put before it. A server may want all of that or none.
+const Whole, Thinking = -1, -2
 
 // LeaveOut returns a view of a session with a line in the place of each part that is held. What only its provider reads has
 // none.
@@ -47,7 +48,7 @@ func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []en
 			handle = s.Handle(e, 0, 0)
 		}
 		if e.ID != "" && e.Body == nil {
-			return nil, slices.Contains(out[e.ID], Before) || slices.Contains(out[e.ID], Whole)
+			return nil, slices.Contains(out[e.ID], Thinking) || slices.Contains(out[e.ID], Whole)
 		}
 		if slices.Contains(out[e.ID], Whole) {
 			return chat.Parts{leftOut("message", handle)}, true
@@ -55,7 +56,7 @@ func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []en
 		var kept chat.Parts
 		changed := false
 		for i, p := range parts {
-			isOut := slices.Contains(out[e.ID], i) || e.ID == "" && isMedia(p) && slices.Contains(copied, p)
+			isOut := slices.Contains(out[e.ID], i) || slices.Contains(out[e.ID], Thinking) && suspect(p, refusal.HeldThinking) || e.ID == "" && isMedia(p) && slices.Contains(copied, p)
 			changed = changed || isOut
 			if _, picture := p.(chat.Image); !isOut {
 				kept = append(kept, p)
@@ -65,7 +66,7 @@ func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []en
 				kept = append(kept, leftOut("document", handle))
 			}
 		}
-		if changed && len(kept) == 0 {
+		if m, _ := e.Shown(); changed && len(kept)+len(m.ToolCalls) == 0 { // something must be said
 			kept = chat.Parts{leftOut("thinking", handle)}
 		}
 		return kept, changed
@@ -110,19 +111,22 @@ func Suspects(v history.View, named refusal.Held) (all, unanswered []entry.Held)
 		if m.Role == chat.RoleAssistant {
 			unanswered = nil
 		}
-		if len(before) > 0 && suspect(before[0], named) {
-			rest = append(rest, entry.Held{Entry: e.ID, Part: Before, State: entry.HeldSuspect})
-		}
+		thinks := len(before) > 0 && suspect(before[0], named)
 		for i, p := range m.Content {
-			if !suspect(p, named) {
-				continue
-			}
 			h := entry.Held{Entry: e.ID, Part: i, State: entry.HeldSuspect}
-			if isMedia(p) {
+			_, isThinking := p.(chat.Thinking)
+			switch {
+			case !suspect(p, named):
+			case isMedia(p):
 				media, unanswered = append(media, h), append(unanswered, h)
-			} else {
+			case isThinking, named == refusal.HeldThinking:
+				thinks = true
+			default:
 				rest = append(rest, h)
 			}
+		}
+		if thinks {
+			rest = append(rest, entry.Held{Entry: e.ID, Part: Thinking, State: entry.HeldSuspect})
 		}
 	}
 	return append(media, rest...), append(unanswered, rest...)
