@@ -20,6 +20,8 @@ type SchemaRules struct {
 	// Closed says that each object forbids properties that it does not list, unless Maps is set and it lists none, and
 	// Required that it requires each of its own.
 	Closed, Maps, Required bool
+	// Typed says that each schema says what it describes: by a type, or as one that others stand for.
+	Typed bool
 	// Keywords are those that are accepted, nil for all but Refused.
 	Keywords, Refused []string
 	// Lone says that nothing stands beside a $ref, and Local that each points into the schema.
@@ -36,7 +38,7 @@ type SchemaRules struct {
 // StrictSchemas are the rules of OpenAI for formats that are strict, which are the strictest of all
 // (https://platform.openai.com/docs/guides/structured-outputs#supported-schemas).
 var StrictSchemas = SchemaRules{
-	Strict: true, Object: true, Closed: true, Required: true, Depth: 10, Properties: 5000,
+	Strict: true, Object: true, Closed: true, Required: true, Typed: true, Depth: 10, Properties: 5000,
 	Refused: []string{"allOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else"},
 }
 
@@ -115,6 +117,9 @@ func (c *schemaCheck) schema(at string, s map[string]any, depth, nested int) {
 		}
 		c.refs[c.place] = append(c.refs[c.place], ref)
 	}
+	if r.Typed && !slices.ContainsFunc([]string{"type", "$ref", "anyOf", "enum", "const"}, func(key string) bool { return s[key] != nil }) {
+		c.report(at, "it has no type")
+	}
 	properties, _ := s["properties"].(map[string]any)
 	if c.properties += len(properties); r.Properties > 0 && c.properties > r.Properties {
 		c.report(at, "there are more than %d properties", r.Properties)
@@ -156,10 +161,7 @@ func (c *schemaCheck) schema(at string, s map[string]any, depth, nested int) {
 	for _, key := range named {
 		group, _ := s[key].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(group)) {
-			one, is := group[name].(map[string]any)
-			if !is {
-				continue
-			}
+			one, _ := group[name].(map[string]any) // a schema that is true is one without keywords
 			if was := c.place; key == "$defs" || key == "definitions" {
 				c.place = "#" + strings.ReplaceAll(at, ".", "/") + "/" + key + "/" + name
 				c.schema(at+"."+key+"."+name, one, 0, nested+1)
@@ -220,14 +222,14 @@ func FormatAsTool(req chat.Request, needed bool) (chat.Request, func(chat.Respon
 	}
 	req.Tools, req.Format = append(slices.Clip(req.Tools), t), nil
 	if stream := req.Stream; stream != nil {
-		answer := -1
+		answers := map[int]bool{} // the calls of the tool, by their index: whether each is the first
 		req.Stream = func(d chat.Delta) {
 			if call, is := d.(chat.CallDelta); is {
 				if call.Name == t.Name {
-					answer = call.Index
+					answers[call.Index] = len(answers) == 0
 				}
-				if d = call; call.Index == answer {
-					if call.Arguments == "" {
+				if first, is := answers[call.Index]; is {
+					if !first || call.Arguments == "" {
 						return
 					}
 					d = chat.Text(call.Arguments)
@@ -237,12 +239,13 @@ func FormatAsTool(req chat.Request, needed bool) (chat.Request, func(chat.Respon
 		}
 	}
 	return req, func(r chat.Response) chat.Response {
-		at := slices.IndexFunc(r.Message.ToolCalls, func(c chat.ToolCall) bool { return c.Name == t.Name })
+		answers := func(c chat.ToolCall) bool { return c.Name == t.Name }
+		at := slices.IndexFunc(r.Message.ToolCalls, answers)
 		if at < 0 {
 			return r
 		}
 		answer := r.Message.ToolCalls[at].Arguments
-		if r.Message.ToolCalls = slices.Delete(slices.Clone(r.Message.ToolCalls), at, at+1); len(r.Message.ToolCalls) == 0 { // else it answers after the results
+		if r.Message.ToolCalls = slices.DeleteFunc(slices.Clone(r.Message.ToolCalls), answers); len(r.Message.ToolCalls) == 0 { // else it answers after the results
 			r.Message.ToolCalls = nil
 			r.Message.Content = append(slices.DeleteFunc(slices.Clone(r.Message.Content), func(p chat.Part) bool { _, is := p.(chat.Text); return is }), chat.Text(answer))
 			if r.StopReason == chat.StopToolCalls {

@@ -31,6 +31,7 @@ func TestASchemaIsCheckedWithThePlaceOfWhatIsWrong(t *testing.T) {
 		"a keyword in a definition": {`{"type":"object","additionalProperties":false,"properties":{},"$defs":{"x":{"not":{}}}}`, `$defs.x: the API does not take the keyword "not"`},
 		"a keyword as a name":       {`{"type":"object","additionalProperties":false,"required":["not"],"properties":{"not":{"type":"string"}}}`, ""},
 		"an alternative":            {`{"type":"object","additionalProperties":false,"required":["a"],"properties":{"a":{"anyOf":[{"type":"null"},{"type":"object"}]}}}`, `properties.a.anyOf[1]: an object needs "additionalProperties": false`},
+		"a value of any type":       {`{"type":"object","additionalProperties":false,"required":["a"],"properties":{"a":true}}`, "properties.a: it has no type"},
 		"too deep":                  {deep, "more than 10 objects and arrays stand in each other"},
 		"too many properties":       {`{"type":"object","additionalProperties":false,"properties":{` + strings.Join(many, ",") + `}}`, "there are more than 5000 properties"},
 	} {

@@ -24,7 +24,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	}
 	params := sdk.MessageCountTokensParams{
 		Model: p.Model, Messages: p.Messages, Thinking: p.Thinking, ToolChoice: p.ToolChoice,
-		System: sdk.MessageCountTokensParamsSystemUnion{OfTextBlockArray: p.System},
+		System: sdk.MessageCountTokensParamsSystemUnion{OfTextBlockArray: p.System}, OutputConfig: p.OutputConfig,
 	}
 	for _, t := range p.Tools {
 		// The unions hold the same tools as different types.

@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -75,6 +76,11 @@ func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	require.NoError(t, err)
 	without, err := model.CountTokens(t.Context(), tools(ask(question)))
 	require.NoError(t, err)
+	formed := tools(ask(question))
+	formed.Format = &chat.Format{Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}
+	form, err := model.CountTokens(t.Context(), formed)
+	require.NoError(t, err)
+	require.Less(t, without, form, "the form of the answer counts")
 	require.Less(t, without, few)
 	require.Less(t, without, more)
 	require.Zero(t, s.count(), "nothing was generated")

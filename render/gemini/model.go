@@ -63,7 +63,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
-	req, asText := provider.FormatAsTool(req, m.options().Legacy && len(req.Tools) > 0) // they take no schema beside tools
+	req, asText := m.formatAsTool(req)
 	contents, config, err := m.request(req, provider.Listener(m.OnRepair, req))
 	if err != nil {
 		return chat.Response{}, err
@@ -84,6 +84,11 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		err = orRefusal(x.Exchange, err)
 	}
 	return provider.By(m.origin(), asText(names.Response(r))), x.Err(ctx, err)
+}
+
+// formatAsTool is [provider.FormatAsTool] for the models that take no schema beside tools.
+func (m *Model) formatAsTool(req chat.Request) (chat.Request, func(chat.Response) chat.Response) {
+	return provider.FormatAsTool(req, m.options().Legacy && len(req.Tools) > 0)
 }
 
 // origin returns the origin of the model's answers.
@@ -166,14 +171,18 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
+	req, _ = m.formatAsTool(req)
 	contents, config, err := m.request(req, nil)
 	if err != nil {
 		return 0, err
 	}
 	count := &genai.CountTokensConfig{SystemInstruction: config.SystemInstruction, Tools: config.Tools, HTTPOptions: config.HTTPOptions}
+	if config.ResponseJsonSchema != nil {
+		count.GenerationConfig = &genai.GenerationConfig{ResponseMIMEType: config.ResponseMIMEType, ResponseJsonSchema: config.ResponseJsonSchema}
+	}
 	if m.Client.ClientConfig().Backend != genai.BackendVertexAI {
 		// The Gemini API counts these too, but the SDK has no fields for them.
-		options := *config.HTTPOptions
+		options, form := *config.HTTPOptions, count.GenerationConfig
 		options.ExtrasRequestProvider = func(body map[string]any) map[string]any {
 			body = config.HTTPOptions.ExtrasRequestProvider(body)
 			whole := map[string]any{"model": "models/" + strings.TrimPrefix(m.Name, "models/"), "contents": body["contents"]}
@@ -182,6 +191,9 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 			}
 			if len(config.Tools) > 0 {
 				whole["tools"] = config.Tools
+			}
+			if form != nil {
+				whole["generationConfig"] = form
 			}
 			return map[string]any{"generateContentRequest": whole}
 		}

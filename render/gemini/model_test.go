@@ -412,6 +412,9 @@ func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	require.Greater(t, instructed, plain, "the system instruction counts")
 	equipped := count(chat.Request{Messages: []chat.Message{chat.UserMessage("Look at everything there is to see.")}, Tools: []chat.Tool{lookTool}})
 	require.Greater(t, equipped, plain, "tools count")
+	format := &chat.Format{Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"name of the city"}}}`)}
+	formed := count(chat.Request{Messages: []chat.Message{chat.UserMessage("Look at everything there is to see.")}, Shape: chat.Shape{Format: format}})
+	require.Greater(t, formed, plain, "the form of the answer counts")
 	_, err := failing(t, 503, "UNAVAILABLE", "overloaded").CountTokens(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
 	_, passing := errors.AsType[*chat.TransientError](err)
 	require.True(t, passing)

@@ -135,7 +135,8 @@ func tokens(body object) int {
 		}
 		return n
 	}
-	return (count(body["contents"]) + count(body["systemInstruction"]) + count(body["tools"]) + 3) / 4
+	config, _ := body["generationConfig"].(object)
+	return (count(body["contents"]) + count(body["systemInstruction"]) + count(body["tools"]) + count(config["responseJsonSchema"]) + 3) / 4
 }
 
 // issue stores the signatures of the calls in an answer.

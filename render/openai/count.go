@@ -167,6 +167,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		return 0, context.Cause(ctx)
 	}
 	asked := Model{Name: m.Name, API: Responses, Options: m.Options, Effort: m.Effort, AdjustItems: m.AdjustItems}
+	req, _ = provider.FormatAsTool(req, m.FormatAsTool)
 	req, err := asked.prepare(req, nil)
 	if err != nil {
 		return 0, err
@@ -176,7 +177,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		return 0, err
 	}
 	params := responses.InputTokenCountParams{Model: param.NewOpt(p.Model), Tools: p.Tools, Reasoning: p.Reasoning}
-	params.Input.OfResponseInputItemArray = p.Input.OfInputItemList
+	params.Input.OfResponseInputItemArray, params.Text.Format = p.Input.OfInputItemList, p.Text.Format
 	x := provider.NewExchange(false)
 	count, err := m.Client.Responses.InputTokens.Count(ctx, params, m.requestOptions(x)...)
 	switch {

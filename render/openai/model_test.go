@@ -258,8 +258,8 @@ func TestWhatIsAskedOfAnAnswerIsSent(t *testing.T) {
 }
 
 func TestAServerWithoutSchemasIsAskedForAFormByATool(t *testing.T) {
-	s := newServer(t, always(reply{items: []item{call("fc_1", "call_1", "number", `{"z":1}`)}}))
-	m := s.model(openai.ChatCompletions, "llama")
+	s := newServer(t, always(reply{items: []item{call("fc_1", "call_1", "number", `{"z":1}`), call("fc_2", "call_2", "number", `{"z":2}`)}}))
+	m := s.model(openai.ChatCompletions, "llama") // which answers twice
 	m.FormatAsTool = true
 	var heard string
 	got, err := m.Generate(t.Context(), chat.Request{
@@ -570,10 +570,17 @@ func TestCallsWithTheSameIndexAreToldApartByTheirIDs(t *testing.T) {
 }
 
 func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
-	s := newServer(t, always(reply{usage: usage{in: 321}}))
-	got, err := s.model(openai.ChatCompletions, "gpt-4o").CountTokens(t.Context(), chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}})
+	var asked gjson.Result
+	s := newServer(t, func(_ openai.API, request gjson.Result) reply {
+		asked = request
+		return reply{usage: usage{in: 321}}
+	})
+	form := &chat.Format{Name: "answer", Schema: json.RawMessage(`{"type":"object"}`)}
+	got, err := s.model(openai.ChatCompletions, "gpt-4o").CountTokens(t.Context(), chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}, Shape: chat.Shape{Format: form}})
 	require.NoError(t, err)
 	require.Equal(t, 321, got)
+	require.Equal(t, "count", asked.Get("tools.0.name").String())
+	require.JSONEq(t, `{"type":"object"}`, asked.Get("text.format.schema").Raw)
 }
 
 // The request for the summary begins with the agent's request, with its tools and its tool choice, in both APIs.

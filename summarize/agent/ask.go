@@ -34,7 +34,8 @@ func (e *FormError) Unwrap() error { return e.Err }
 const maxForms = 2
 
 // Ask says a text in the user's place and returns the answer as a value, a struct whose schema the provider is given
-// ([chat.Shape].Format), as [Tool] makes it of parameters. The model may call tools before it answers, as in
+// ([chat.Shape].Format), as [Tool] makes it of parameters; what not every provider takes, such as the bounds of a number, is
+// said in descriptions, and checked. The model may call tools before it answers, as in
 // [Agent.Run], which makes the steps. The session holds the answer as text.
 //
 // An answer that does not fit is followed by a message in the user's place that says why, at most twice. Then the error is
@@ -42,10 +43,14 @@ const maxForms = 2
 // the part. Other errors are those of Run, and of a type that no schema describes.
 func Ask[T any](ctx context.Context, a *Agent, text string) (value T, err error) {
 	schema, resolved, err := schemaOf[T]()
+	var sent []byte
+	if err == nil {
+		sent, err = json.Marshal(portable(schema))
+	}
 	if err != nil {
 		return value, fmt.Errorf("agent: the answer: %w", err)
 	}
-	format := &chat.Format{Name: formName(reflect.TypeFor[T]()), Schema: schema, Strict: true}
+	format := &chat.Format{Name: formName(reflect.TypeFor[T]()), Schema: sent, Strict: true}
 	format.Strict = provider.StrictSchemas.Check(*format) == ""
 	restore, err := a.inForm(ctx, format)
 	if err != nil {

@@ -57,10 +57,14 @@ func Tool[In, Out any](name, description string, run func(context.Context, In) (
 		return nil, fmt.Errorf("agent: the name of a tool is %q: give it 1 to 64 letters, digits, hyphens and underscores", plaintext.Cut(name, 100))
 	}
 	schema, resolved, err := schemaOf[In]()
+	var parameters []byte
+	if err == nil {
+		parameters, err = json.Marshal(schema)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("agent: tool %s: %w", name, err)
 	}
-	f := &Function{tool: chat.Tool{Name: name, Description: description, Parameters: schema}}
+	f := &Function{tool: chat.Tool{Name: name, Description: description, Parameters: parameters}}
 	f.run = func(ctx context.Context, arguments []byte) (chat.Message, error) {
 		var in In
 		if err := decode(arguments, resolved, &in); err != nil {

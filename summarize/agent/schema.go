@@ -13,8 +13,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemaOf returns the schema of the arguments of a function, as declared and as they are checked.
-func schemaOf[In any]() (declared json.RawMessage, check *jsonschema.Resolved, err error) {
+// schemaOf returns the schema of the arguments of a function, and as they are checked.
+func schemaOf[In any]() (schema *jsonschema.Schema, check *jsonschema.Resolved, err error) {
 	defer func() { // the library's
 		if p := recover(); p != nil {
 			err = fmt.Errorf("no schema describes %v: %v", reflect.TypeFor[In](), p)
@@ -28,15 +28,49 @@ func schemaOf[In any]() (declared json.RawMessage, check *jsonschema.Resolved, e
 	if err := d.look(t, t.String()); err != nil {
 		return nil, nil, err
 	}
-	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: d.schemas})
-	if err != nil {
-		return nil, nil, err
-	}
-	if declared, err = json.Marshal(schema); err == nil {
+	if schema, err = jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: d.schemas}); err == nil {
 		check, err = schema.Resolve(nil)
 	}
-	return declared, check, err
+	return schema, check, err
 }
+
+// portable returns a schema of which every provider takes the keywords. What some of them refuse, the descriptions say.
+func portable(s *jsonschema.Schema) *jsonschema.Schema {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	note := func(format string, v any) {
+		c.Description = strings.TrimPrefix(c.Description+"; "+fmt.Sprintf(format, v), "; ")
+	}
+	if s.Minimum != nil {
+		note("at least %.0f", *s.Minimum)
+	}
+	if s.Maximum != nil {
+		note("at most %.0f", *s.Maximum)
+	}
+	if s.MinItems != nil { // of an array, which has as many
+		note("%d items", *s.MinItems)
+	}
+	if s.ContentEncoding != "" {
+		note("in %s", s.ContentEncoding)
+	}
+	c.Minimum, c.Maximum, c.MinItems, c.MaxItems, c.ContentEncoding = nil, nil, nil, nil, ""
+	if len(c.Types) == len(anyJSON) {
+		c.Types = nil
+	}
+	if c.Properties != nil {
+		c.Properties = map[string]*jsonschema.Schema{}
+		for name, p := range s.Properties {
+			c.Properties[name] = portable(p)
+		}
+	}
+	c.Items, c.AdditionalProperties = portable(s.Items), portable(s.AdditionalProperties)
+	return &c
+}
+
+// anyJSON are all types of JSON.
+var anyJSON = []string{"null", "boolean", "number", "string", "array", "object"}
 
 // describer finds the types whose JSON is not what the library for schemas takes it for, and those that have none.
 type describer struct {
@@ -57,7 +91,7 @@ func (d *describer) own(t reflect.Type) *jsonschema.Schema {
 	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface:
 		return nil
 	case implements(reflect.TypeFor[json.Unmarshaler]()): // json.RawMessage too
-		return &jsonschema.Schema{Types: []string{"null", "boolean", "number", "string", "array", "object"}} // the library adds null to a pointer's types
+		return &jsonschema.Schema{Types: slices.Clone(anyJSON)} // the library adds null to a pointer's types
 	case implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return &jsonschema.Schema{Type: "string"}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
