@@ -327,9 +327,7 @@ func (a *Agent) answerCalls(ctx context.Context, calls []chat.ToolCall) (open []
 	open, err = a.boxes.AnswerAll(ctx, calls, func(call chat.ToolCall, result chat.Message) error {
 		added, err := a.add(write, result)
 		if err != nil && write.Err() == nil { // it may be the result that the session refuses
-			if again, failed := a.add(write, chat.FailedResult(call.ID, "The result cannot be kept: "+err.Error())); failed == nil {
-				added, err = again, nil
-			}
+			added, err = a.add(write, chat.FailedResult(call.ID, "The result cannot be kept: "+err.Error()))
 		}
 		results = append(results, added...)
 		if err != nil {

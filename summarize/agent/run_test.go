@@ -186,6 +186,20 @@ func TestARunThatWasKilledAtAnyMomentGoesOn(t *testing.T) {
 	require.GreaterOrEqual(t, kills, 8)
 }
 
+func TestTheErrorOfARunIsWhatEndedItAndNotWhatAResultHeld(t *testing.T) {
+	odd := box{name: "a", answer: func(context.Context, chat.ToolCall) (chat.Message, error) {
+		return chat.Message{Content: chat.Parts{chat.Thinking{Text: "no result of a tool", Signature: "s"}}}, nil
+	}}
+	for left := 1; ; left++ {
+		_, err := runner(t, &ending{&storage.Memory{}, left}, stepsOf([]string{"a"}), odd).Run(t.Context(), "Go.")
+		if err == nil {
+			require.Greater(t, left, 3)
+			break
+		}
+		require.ErrorIs(t, err, errKilled)
+	}
+}
+
 func TestATextWhileCallsAreOpenComesBehindTheirResults(t *testing.T) {
 	var calls sync.Map
 	a := runner(t, &storage.Memory{}, func(chat.Request) chat.Message { return chat.AssistantMessage("Yes.") }, counts("a", false, &calls), counts("r", true, &calls))
