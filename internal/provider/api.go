@@ -21,10 +21,8 @@ type API struct {
 	UniqueIDs bool
 	// NewID returns the n-th id, from 0, that a call gets in place of one that is missing, too long or another's.
 	NewID func(id string, n int) string
-	// Arguments returns an error for arguments of a call that are not accepted. Nil accepts all.
-	Arguments func(arguments string) error
-	// Signature returns an error for the signature of a call that is not accepted. Nil accepts all.
-	Signature func(signature string) error
+	// Arguments and Signature return an error for those of a call that are not accepted: [Any] accepts all.
+	Arguments, Signature func(text string) error
 	// Unanswered reports whether a call without a result is left out, instead of being answered by one that says so.
 	Unanswered bool
 	// Images are the limits of images, and Large returns those that are too large otherwise. Nil is no such limit.
@@ -185,7 +183,7 @@ func (v *validation) message(i int, m chat.Message) {
 	}
 	for k, p := range m.Content {
 		if o, is := p.(chat.Opaque); is {
-			if _, half := mendedValue(o.Value); half {
+			if _, half := mended(o.Value); half {
 				v.report(i, chat.RuleUTF8, "part %d has half a surrogate pair", k)
 			}
 		}
@@ -216,27 +214,16 @@ func (v *validation) call(i, k int, c chat.ToolCall) {
 	_, signed := mended(c.Signature)
 	if half || signed || !utf8.ValidString(c.ID) || !utf8.ValidString(c.Arguments) {
 		v.report(i, chat.RuleUTF8, "the id or the arguments of call %d are not valid UTF-8", k)
-	} else if err := api.arguments(c); err != nil {
+	} else if err := api.Arguments(c.Arguments); err != nil {
 		v.report(i, chat.RuleArguments, "call %d: %v", k, err)
 	}
-	if err := api.signature(c); err != nil {
+	if err := api.Signature(c.Signature); err != nil {
 		v.report(i, chat.RuleSignatureForm, "call %d: %v", k, err)
 	}
 }
 
-func (a *API) arguments(c chat.ToolCall) error {
-	if a.Arguments == nil {
-		return nil
-	}
-	return a.Arguments(c.Arguments)
-}
-
-func (a *API) signature(c chat.ToolCall) error {
-	if a.Signature == nil {
-		return nil
-	}
-	return a.Signature(c.Signature)
-}
+// Any accepts any text.
+func Any(string) error { return nil }
 
 // clip returns the start of a text for an error.
 func clip(s string) string {

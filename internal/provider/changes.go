@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -48,21 +47,12 @@ func (c *Changes) JSON(i int, what, s string) string {
 }
 
 // mended returns JSON without escapes of half a surrogate pair, and reports whether it had any.
-func mended(s string) (string, bool) {
-	if !strings.Contains(s, `\u`) || !json.Valid([]byte(s)) {
-		return s, false
-	}
-	whole, half := wire.Mended([]byte(s))
-	return string(whole), half
-}
-
-// mendedValue is mended for a value that may be large.
-func mendedValue(raw json.RawMessage) (json.RawMessage, bool) {
-	if !bytes.Contains(raw, []byte(`\u`)) {
+func mended[T ~string | ~[]byte](raw T) (T, bool) {
+	if !bytes.Contains([]byte(raw), []byte(`\u`)) || !json.Valid([]byte(raw)) {
 		return raw, false
 	}
-	s, half := mended(string(raw))
-	return json.RawMessage(s), half
+	whole, half := wire.Mended([]byte(raw))
+	return T(whole), half
 }
 
 // Text repairs part k of message i, and returns nil if it is blank and must be removed.
@@ -118,24 +108,20 @@ func (c *Changes) Limit(req *chat.Request) {
 	}
 }
 
-// Tools returns the tools with unique names and with definitions in UTF-8. A change is reported when its tool is
-// yielded, so that the caller can report further changes of the tool after it.
-func (c *Changes) Tools(tools []chat.Tool) iter.Seq[chat.Tool] {
-	return func(yield func(chat.Tool) bool) {
-		seen := map[string]bool{}
-		for _, t := range tools {
-			if seen[t.Name] {
-				c.Report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
-				continue
-			}
-			seen[t.Name] = true
-			if parameters := c.JSON(chat.RequestIndex, fmt.Sprintf("the parameters of tool %q", t.Name), string(t.Parameters)); parameters != string(t.Parameters) {
-				t.Parameters = json.RawMessage(parameters)
-			}
-			t.Description = c.UTF8(chat.RequestIndex, fmt.Sprintf("the description of tool %q", t.Name), t.Description)
-			if !yield(t) {
-				return
-			}
+// Tools returns the tools with unique names and with definitions in UTF-8.
+func (c *Changes) Tools(tools []chat.Tool) (kept []chat.Tool) {
+	seen := map[string]bool{}
+	for _, t := range tools {
+		if seen[t.Name] {
+			c.Report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
+			continue
 		}
+		seen[t.Name] = true
+		if parameters := c.JSON(chat.RequestIndex, fmt.Sprintf("the parameters of tool %q", t.Name), string(t.Parameters)); parameters != string(t.Parameters) {
+			t.Parameters = json.RawMessage(parameters)
+		}
+		t.Description = c.UTF8(chat.RequestIndex, fmt.Sprintf("the description of tool %q", t.Name), t.Description)
+		kept = append(kept, t)
 	}
+	return kept
 }

@@ -15,6 +15,7 @@ import (
 // lenient returns an API with the rules that all share, which has no images.
 func lenient() *provider.API {
 	return &provider.API{
+		Arguments: provider.Any, Signature: provider.Any,
 		NewID:  func(id string, n int) string { return fmt.Sprint(id, "#", n) },
 		Faults: func(chat.Message) []provider.Fault { return nil },
 		Says:   func(m chat.Message) bool { return m.Text() != "" },

@@ -11,7 +11,7 @@ import (
 )
 
 func TestNamesThatMustChangeStayApartAndComeBack(t *testing.T) {
-	api := &provider.API{ToolName: provider.Words(64, "_-"), Faults: func(chat.Message) []provider.Fault { return nil }, Says: func(m chat.Message) bool { return len(m.Content) > 0 }}
+	api := &provider.API{ToolName: provider.Words(64, "_-"), Arguments: provider.Any, Signature: provider.Any, Faults: func(chat.Message) []provider.Fault { return nil }, Says: func(m chat.Message) bool { return len(m.Content) > 0 }}
 	long := strings.Repeat("a", 70)
 	given := []string{"look", "fs.look", "fs/look", "fs_look", long + "1", long + "2", "größe", "."}
 	var tools []chat.Tool
@@ -45,7 +45,7 @@ func TestNamesThatMustChangeStayApartAndComeBack(t *testing.T) {
 }
 
 func TestHalfSurrogatePairsInRawJSONAreReplaced(t *testing.T) {
-	api := &provider.API{ToolName: provider.Words(64, "_-"), Faults: func(chat.Message) []provider.Fault { return nil }, Says: func(m chat.Message) bool { return len(m.Content) > 0 }}
+	api := &provider.API{ToolName: provider.Words(64, "_-"), Arguments: provider.Any, Signature: provider.Any, Faults: func(chat.Message) []provider.Fault { return nil }, Says: func(m chat.Message) bool { return len(m.Content) > 0 }}
 	for raw, want := range map[string]string{
 		`{"path":"\ud83eade9 x"}`:    `{"path":"\ufffdade9 x"}`,
 		`{"path":"\udE9A"}`:          `{"path":"\ufffd"}`,

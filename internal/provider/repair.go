@@ -32,7 +32,7 @@ func (a *API) Repair(req chat.Request) (chat.Request, []chat.Repair) {
 	r.run(a.After)
 	r.Choice(&req)
 	r.Limit(&req)
-	req.Tools = slices.Collect(r.Changes.Tools(req.Tools))
+	req.Tools = r.Changes.Tools(req.Tools)
 	for k, t := range req.Tools {
 		if name := a.ToolName.Name(t.Name); name != t.Name && t.Name != "" {
 			r.Report(chat.RequestIndex, chat.RuleToolForm, "the name of tool %q changed to %q", clip(t.Name), name)
@@ -212,11 +212,11 @@ func (r *Repairer) call(i, k int, c chat.ToolCall, again bool, given, used map[s
 	}
 	c.Arguments = r.JSON(i, fmt.Sprintf("the arguments of call %q", clip(c.ID)), c.Arguments)
 	c.Signature, _ = mended(c.Signature)
-	if api.arguments(c) != nil {
+	if api.Arguments(c.Arguments) != nil {
 		r.Report(i, chat.RuleArguments, "the arguments of call %q put into an object", clip(c.ID))
 		c.Arguments = object(c.Arguments)
 	}
-	if api.signature(c) != nil {
+	if api.Signature(c.Signature) != nil {
 		r.Report(i, chat.RuleSignatureForm, "the signature of call %q left out", clip(c.ID))
 		c.Signature = ""
 	}
@@ -368,7 +368,7 @@ func (c *content) basic(_, k int, p chat.Part) chat.Part {
 	case chat.Text:
 		return c.Text(c.m.Index, k, p)
 	case chat.Opaque:
-		if value, half := mendedValue(p.Value); half {
+		if value, half := mended(p.Value); half {
 			c.Report(c.m.Index, chat.RuleUTF8, "half surrogate pairs replaced in part %d", k)
 			p.Value = value
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/url"
 	"strings"
@@ -66,19 +67,8 @@ func splitDataURL(u string) (mediaType, data string, inline bool, err error) {
 
 // isBase64 checks data without decoding all of it at once.
 func isBase64(data string) bool {
-	if len(data)%4 != 0 {
-		return false
-	}
-	var buf [3 * 1024]byte
-	for len(data) > 0 {
-		n := min(len(data), 4*1024)
-		got, err := base64.StdEncoding.Strict().Decode(buf[:], []byte(data[:n]))
-		if err != nil || n < len(data) && got != n/4*3 {
-			return false
-		}
-		data = data[n:]
-	}
-	return true
+	_, err := io.Copy(io.Discard, base64.NewDecoder(base64.StdEncoding.Strict(), strings.NewReader(data)))
+	return err == nil && !strings.ContainsAny(data, "\r\n")
 }
 
 // documentSource converts a PDF or a text.

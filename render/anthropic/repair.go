@@ -68,7 +68,7 @@ var schemas = provider.SchemaRules{
 func accepts(images int) *provider.API {
 	return &provider.API{
 		CallID: provider.Words(0, "_-"), ToolName: provider.Words(128, "_-"), UniqueIDs: true, NewID: newID,
-		Arguments: arguments, Images: imageLimits(images), Large: largeImages, Tool: func(t chat.Tool) error { return checkSchema(t.Schema()) },
+		Arguments: arguments, Signature: provider.Any, Images: imageLimits(images), Large: largeImages, Tool: func(t chat.Tool) error { return checkSchema(t.Schema()) },
 		Faults: faults, Says: says, Late: late, Marked: marked, Mark: func(_ chat.Opaque, id string) chat.Part { return messages.PlaceMark(id) },
 		Schema: schemas,
 		Paused: func(req chat.Request) bool {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -121,30 +122,14 @@ func (v version) less(w version) bool {
 	return v.major < w.major || v.major == w.major && v.minor < w.minor
 }
 
-// gptVersion reads the version from a name such as "gpt-5.6-sol"; false if it has none.
-func gptVersion(model string) (version, bool) {
-	rest, ok := strings.CutPrefix(baseName(model), "gpt-")
-	if !ok {
-		return version{}, false
-	}
-	var v version
-	rest, v.major, ok = digits(rest)
-	if !ok {
-		return version{}, false
-	}
-	if minor, found := strings.CutPrefix(rest, "."); found {
-		if rest, v.minor, ok = digits(minor); !ok {
-			return version{}, false
-		}
-	}
-	return v, rest == "" || rest[0] == '-'
-}
+// gptName matches the names of GPT models with a version, such as "gpt-5.6-sol".
+var gptName = regexp.MustCompile(`^gpt-(\d{1,3})(?:\.(\d{1,3}))?(?:-|$)`)
 
-// digits reads a number of at most three digits from the start of s.
-func digits(s string) (rest string, n int, ok bool) {
-	i := 0
-	for ; i < len(s) && i < 3 && s[i] >= '0' && s[i] <= '9'; i++ {
-		n = 10*n + int(s[i]-'0')
+// gptVersion reads the version from a name; false if it has none.
+func gptVersion(model string) (version, bool) {
+	m := gptName.FindStringSubmatch(baseName(model))
+	if m == nil {
+		return version{}, false
 	}
-	return s[i:], n, i > 0
+	return version{number(m[1]), number(m[2])}, true
 }

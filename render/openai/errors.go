@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,24 +23,14 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// refusal is an error reported by a server, as the body of an HTTP error or within a stream.
-type refusal struct {
-	status              int // 0 in a stream
-	code, kind, message string
-	raw                 string
-	err                 error
-}
-
 // classify turns an error of the SDK into one that a caller can act on: a [*chat.ContextLimitError], a
 // [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the server's text.
 func classify(x *provider.Exchange, err error) error {
 	if api, ok := errors.AsType[*sdk.Error](err); ok {
-		return refusal{
-			status: api.StatusCode, code: api.Code, kind: api.Type, message: api.Message, raw: api.RawJSON(), err: err,
-		}.classify()
+		return refused(provider.Refusal{Status: api.StatusCode, Code: api.Code, Type: api.Type, Message: api.Message, Raw: []byte(api.RawJSON())}, err)
 	}
 	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
-		return refusalOf(string(event.Event.Data), err).classify()
+		return refused(refusalOf(event.Event.Data), err)
 	}
 	if said, ok := x.Refusal(); ok {
 		return answered(said)
@@ -49,8 +40,7 @@ func classify(x *provider.Exchange, err error) error {
 
 // answered returns the error that a server sent in the place of an answer.
 func answered(said provider.Refusal) error {
-	r := refusal{status: said.Status, code: said.Code, kind: said.Type, message: said.Message, raw: string(said.Raw), err: said.Err()}
-	return said.Classify(r.classifyAs(fmt.Errorf("openai: %w", r.err)))
+	return said.Classify(classified(said, fmt.Errorf("openai: %w", said.Err())))
 }
 
 // orRefusal returns err, the error of an answer without content, or the error that the server sent in its place.
@@ -95,60 +85,48 @@ func normalizeErrors(request *http.Request, next option.MiddlewareNext) (*http.R
 }
 
 // refusalOf reads a refusal from the JSON of an error object, however it is nested.
-func refusalOf(raw string, err error) refusal {
-	object := gjson.Parse(raw)
+func refusalOf(raw []byte) provider.Refusal {
+	object := gjson.ParseBytes(raw)
 	for _, path := range [...]string{"response.error", "error"} {
 		if inner := object.Get(path); inner.IsObject() {
 			object = inner
 			break
 		}
 	}
-	return refusal{
-		code: object.Get("code").String(), kind: object.Get("type").String(), message: object.Get("message").String(),
-		raw: object.Raw, err: err,
+	return provider.Refusal{
+		Code: object.Get("code").String(), Type: object.Get("type").String(), Message: object.Get("message").String(), Raw: []byte(object.Raw),
 	}
 }
 
-// classify returns the refusal as an error that a caller can act on.
-func (r refusal) classify() error {
-	if r.message == "" {
-		r.message = strings.TrimSpace(r.raw)
+// refused returns the SDK's error for a refusal as one that a caller can act on.
+func refused(r provider.Refusal, err error) error {
+	text := plaintext.Cut(strings.ToValidUTF8(cmp.Or(r.Message, strings.TrimSpace(string(r.Raw)), "no reason given"), ""), 1000) // a proxy's error page may be long
+	if r.Code != "" {
+		text += " (" + plaintext.Cut(r.Code, 100) + ")"
 	}
-	return r.classifyAs(fmt.Errorf("openai: %s: %w", r.text(), r.err))
+	return classified(r, fmt.Errorf("openai: %s: %w", text, err))
 }
 
-// classifyAs is classify for an error with the refusal's text.
-func (r refusal) classifyAs(err error) error {
-	limit := provider.TooLarge(r.status, err)
+// classified returns the error for a refusal with the type that it has for a caller.
+func classified(r provider.Refusal, err error) error {
+	limit := provider.TooLarge(r.Status, err)
 	if limit != nil && limit.Limit == 0 && limit.Tokens == 0 { // llama.cpp has them as fields
-		fields := provider.TooLarge(http.StatusRequestEntityTooLarge, errors.New(r.raw))
+		fields := provider.TooLarge(http.StatusRequestEntityTooLarge, errors.New(string(r.Raw)))
 		limit.Limit, limit.Tokens = fields.Limit, fields.Tokens
 	}
-	if m := tooMuch.FindStringSubmatch(r.message); m != nil {
+	if m := tooMuch.FindStringSubmatch(r.Message); m != nil {
 		limit = &chat.ContextLimitError{Limit: number(m[1]), Tokens: number(m[2]), Err: err}
 	}
 	switch {
 	case limit != nil:
 		return limit
-	case provider.Refusal{Status: r.status, Code: r.code, Type: r.kind}.Passes():
-		return &chat.TransientError{RetryAfter: r.wait(), Err: err}
-	case r.status == 0:
+	case r.Passes():
+		return &chat.TransientError{RetryAfter: waitIn(r.Message), Err: err}
+	case r.Status == 0:
 		return &chat.AnswerError{Err: err}
 	default:
 		return err
 	}
-}
-
-// text returns the message and the code for an error.
-func (r refusal) text() string {
-	text := plaintext.Cut(strings.ToValidUTF8(r.message, ""), 1000) // a proxy's error page may be long
-	if text == "" {
-		text = "no reason given"
-	}
-	if r.code != "" {
-		text += " (" + plaintext.Cut(r.code, 100) + ")"
-	}
-	return text
 }
 
 // tooMuch matches the message of OpenAI's rate limiter for a single request over the limit.
@@ -166,9 +144,9 @@ func number(digits string) int {
 // tryAgainIn matches the wait in OpenAI's messages: "Please try again in 1m30.5s", "in 20ms".
 var tryAgainIn = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)?(?:ms|h|m|s))+)`)
 
-// wait returns the time that the message asks to wait, 0 if it does not say.
-func (r refusal) wait() time.Duration {
-	if m := tryAgainIn.FindStringSubmatch(r.message); m != nil {
+// waitIn returns the time that a message asks to wait, 0 if it does not say.
+func waitIn(message string) time.Duration {
+	if m := tryAgainIn.FindStringSubmatch(message); m != nil {
 		if wait, err := time.ParseDuration(m[1]); err == nil {
 			return min(wait, provider.MaxWait)
 		}

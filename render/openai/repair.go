@@ -40,7 +40,7 @@ var accepted = map[API]*provider.API{ChatCompletions: accepts(ChatCompletions), 
 
 func accepts(api API) *provider.API {
 	a := &provider.API{
-		CallID: provider.Form{Max: 40}, ToolName: provider.Words(64, "_-"), Participant: plainName, NewID: newID,
+		CallID: provider.Form{Max: 40}, ToolName: provider.Words(64, "_-"), Participant: plainName, NewID: newID, Arguments: provider.Any, Signature: provider.Any,
 		Images: imageLimits, Faults: api.faults, Says: api.hasContent, Late: late, Marked: marked, Mark: mark, Schema: provider.StrictSchemas,
 	}
 	if api == Responses { // it has no names
