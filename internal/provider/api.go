@@ -149,6 +149,16 @@ func (a *API) Validate(req chat.Request) error {
 	return chat.Invalid(append(v.list, a.Images.ImageViolations(req.Messages)...))
 }
 
+// ValidateMessages checks each of some messages alone, by the rules of the API. It returns nil or a
+// [*chat.ValidationError] with every violation.
+func (a *API) ValidateMessages(messages []chat.Message) error {
+	v := validation{api: a, seen: map[string]bool{}}
+	for i, m := range messages {
+		v.message(i, m)
+	}
+	return chat.Invalid(v.list)
+}
+
 type validation struct {
 	api  *API
 	list []chat.Violation

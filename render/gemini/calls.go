@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"regexp"
-	"unicode/utf8"
 
 	"google.golang.org/genai"
 
@@ -19,39 +17,14 @@ import (
 // was lost. The model then goes on without the thoughts behind the call.
 const SkipSignature = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
 
-// functionName matches the names of functions that Gemini accepts.
-var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$`)
-
-// callPart converts a tool call.
-func callPart(k int, call chat.ToolCall) (*genai.Part, []fault) {
-	var faults []fault
-	report := func(rule chat.Rule, format string, args ...any) {
-		faults = append(faults, fault{part: wholeMessage, call: k, rule: rule, detail: fmt.Sprintf("call %d: ", k) + fmt.Sprintf(format, args...)})
+// callPart converts a valid tool call.
+func callPart(call chat.ToolCall) *genai.Part {
+	args, _ := readArguments(call.Arguments)
+	part := &genai.Part{FunctionCall: &genai.FunctionCall{ID: call.ID, Name: call.Name, Args: args}}
+	if call.Signature != "" {
+		part.ThoughtSignature, _ = readSignature(call.Signature)
 	}
-	if !utf8.ValidString(call.ID) || !utf8.ValidString(call.Arguments) {
-		report(chat.RuleUTF8, "the id or the arguments are not valid UTF-8")
-	}
-	args, err := readArguments(call.Arguments)
-	if err != nil {
-		report(chat.RuleArguments, "%v", err)
-	}
-	signature, err := readSignature(call.Signature)
-	if err != nil {
-		report(chat.RuleSignatureForm, "%v", err)
-	}
-	if call.Name != "" && !functionName.MatchString(call.Name) {
-		report(chat.RuleCallForm, "the name is %q", clip(call.Name))
-	}
-	if len(faults) > 0 {
-		return nil, faults
-	}
-	if len(signature) == 0 {
-		signature = nil
-	}
-	return &genai.Part{
-		FunctionCall:     &genai.FunctionCall{ID: call.ID, Name: call.Name, Args: args},
-		ThoughtSignature: signature,
-	}, nil
+	return part
 }
 
 // readArguments reads the arguments of a call. An empty text is an empty object.

@@ -48,7 +48,7 @@ func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateCont
 	if err := Validate(req, o); err != nil {
 		return nil, nil, nil, err
 	}
-	p, _ := convert(req.Messages, o)
+	p := convert(req.Messages, o)
 	written := argumentsOf(p.Contents, req.Messages)
 	removeGeneratedIDs(p.Contents)
 	config := &genai.GenerateContentConfig{SystemInstruction: p.System, Tools: tools(req.Tools)}
@@ -94,9 +94,9 @@ func thinking(e chat.Effort, o Options) *genai.ThinkingConfig {
 // the order of messages. Results of calls that are not among the messages are left out. A message that cannot be sent
 // is a [*chat.ValidationError].
 func Contents(messages []chat.Message, o Options) (system *genai.Content, contents []*genai.Content, err error) {
-	p, violations := convert(messages, o)
+	p := convert(messages, o)
 	removeGeneratedIDs(p.Contents)
-	return p.System, p.Contents, chat.Invalid(violations)
+	return p.System, p.Contents, o.accepts().ValidateMessages(messages)
 }
 
 // removeGeneratedIDs removes the ids of calls and responses that [chat.WithCallIDs] made.
@@ -121,22 +121,21 @@ type prompt struct {
 	Contents []*genai.Content
 }
 
-// convert converts messages. It returns a violation for each fault, in the order of the messages.
-func convert(messages []chat.Message, options Options) (prompt, []chat.Violation) {
+// convert converts messages. Parts that are not valid are left out.
+func convert(messages []chat.Message, options Options) prompt {
 	c := converter{options: options}
-	for i, m := range messages {
-		c.message(i, m)
+	for _, m := range messages {
+		c.message(m)
 	}
 	c.endResults()
-	return c.prompt, c.violations
+	return c.prompt
 }
 
 // converter walks a list of messages.
 type converter struct {
-	options    Options
-	prompt     prompt
-	violations []chat.Violation
-	begun      bool // a message other than a system message was met
+	options Options
+	prompt  prompt
+	begun   bool // a message other than a system message was met
 
 	calls   []chat.ToolCall // of the last assistant message, in the order in which they are sent
 	results []result        // the results of those calls so far
@@ -148,20 +147,13 @@ type result struct {
 	parts []*genai.Part
 }
 
-func (c *converter) report(i int, faults []fault) {
-	for _, f := range faults {
-		c.violations = append(c.violations, chat.Violation{Index: i, Rule: f.rule, Detail: f.detail})
-	}
-}
-
-func (c *converter) message(i int, m chat.Message) {
+func (c *converter) message(m chat.Message) {
 	if m.Role == chat.RoleTool {
-		c.result(i, m)
+		c.result(m)
 		return
 	}
 	c.endResults()
-	parts, faults := c.options.parts(m, c.begun)
-	c.report(i, faults)
+	parts, _ := c.options.parts(m, c.begun)
 	switch {
 	case m.Role == chat.RoleSystem && !c.begun:
 		if c.prompt.System == nil {
@@ -197,14 +189,13 @@ func inOrder(calls []chat.ToolCall, parts []*genai.Part) []chat.ToolCall {
 }
 
 // result adds a tool message in the place of its call.
-func (c *converter) result(i int, m chat.Message) {
+func (c *converter) result(m chat.Message) {
 	c.begun = true
 	place := slices.IndexFunc(c.calls, func(call chat.ToolCall) bool { return call.ID == m.ToolCallID })
 	if place < 0 {
 		return // package chat reports it
 	}
-	parts, faults := c.options.responseParts(m, c.calls[place].Name)
-	c.report(i, faults)
+	parts, _ := c.options.responseParts(m, c.calls[place].Name)
 	c.results = append(c.results, result{place: place, parts: parts})
 }
 

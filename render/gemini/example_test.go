@@ -56,7 +56,7 @@ func Example() {
 	// Output:
 	// Let me look.
 	// count {"glob":"*.go"} c2lnbmVk
-	// {Input:40 Prompt:0 Output:42 CacheRead:32 CacheWrite:0 CacheWriteLong:0}
+	// {Input:40 Prompt:0 Output:42 CacheRead:32 CacheWrite:0 CacheWriteLong:0 CacheUnknown:false}
 }
 
 // A history that another provider's model has written may break Gemini's rules.

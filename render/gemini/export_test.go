@@ -8,8 +8,7 @@ import (
 
 // Convert converts messages without the rules about their order.
 func Convert(messages []chat.Message, o Options) (prompt, error) {
-	p, violations := convert(messages, o)
-	return p, chat.Invalid(violations)
+	return convert(messages, o), o.accepts().ValidateMessages(messages)
 }
 
 // FromContent converts a model's content.

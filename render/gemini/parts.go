@@ -10,25 +10,15 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// wholeMessage is the part index of a fault that concerns the whole message.
-const wholeMessage = -1
-
-// fault is the reason why a message cannot be sent.
-type fault struct {
-	part   int // index in the content, or wholeMessage
-	call   int // index of the tool call, if part is wholeMessage and the rule is about calls
-	rule   chat.Rule
-	detail string
-}
-
-func faultf(part int, rule chat.Rule, format string, args ...any) fault {
-	return fault{part: part, rule: rule, detail: fmt.Sprintf("part %d: ", part) + fmt.Sprintf(format, args...)}
+func faultf(part int, rule chat.Rule, format string, args ...any) provider.Fault {
+	return provider.Fault{Part: part, Rule: rule, Why: fmt.Sprintf(format, args...)}
 }
 
 // parts converts the content of a message other than a tool's. If begun is set, a system message is not at the start.
-func (o Options) parts(m chat.Message, begun bool) ([]*genai.Part, []fault) {
+func (o Options) parts(m chat.Message, begun bool) ([]*genai.Part, []provider.Fault) {
 	switch m.Role {
 	case chat.RoleSystem:
 		return o.systemParts(m, begun)
@@ -40,7 +30,7 @@ func (o Options) parts(m chat.Message, begun bool) ([]*genai.Part, []fault) {
 }
 
 // systemParts converts a system message, which holds text only.
-func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, faults []fault) {
+func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, faults []provider.Fault) {
 	for k, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text:
@@ -71,9 +61,9 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 	return parts, faults
 }
 
-var nothingToSend = fault{part: wholeMessage, rule: chat.RuleEmptyPart, detail: "the message has nothing to send"}
+var nothingToSend = provider.Fault{Part: -1, Rule: chat.RuleEmptyPart, Why: "the message has nothing to send"}
 
-func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault) {
+func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []provider.Fault) {
 	if m.Name != "" {
 		parts = append(parts, &genai.Part{Text: m.Name + ":"})
 	}
@@ -100,7 +90,7 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault)
 }
 
 // part converts a part of a user's or a model's content, and returns nil if nothing is sent.
-func convertPart(k int, p chat.Part) (*genai.Part, *fault) {
+func convertPart(k int, p chat.Part) (*genai.Part, *provider.Fault) {
 	var part *genai.Part
 	var err error
 	rule := chat.RuleMedia
@@ -133,8 +123,8 @@ func convertPart(k int, p chat.Part) (*genai.Part, *fault) {
 
 // modelParts converts an assistant message: its content, with each call at the place that a note marks, and the other
 // calls at the end.
-func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault) {
-	calls, faults := callParts(m.ToolCalls)
+func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provider.Fault) {
+	calls := callParts(m.ToolCalls)
 	var pending []byte // a signature whose part did not come yet
 	pendingPart := 0
 	add := func(p *genai.Part) {
@@ -202,17 +192,11 @@ type callList struct {
 	parts []*genai.Part // nil for a call that has its place
 }
 
-func callParts(calls []chat.ToolCall) (list callList, faults []fault) {
-	for k, call := range calls {
-		part, callFaults := callPart(k, call)
-		faults = append(faults, callFaults...)
-		if part == nil {
-			part = &genai.Part{} // it keeps its place all the same
-		}
-		list.ids = append(list.ids, call.ID)
-		list.parts = append(list.parts, part)
+func callParts(calls []chat.ToolCall) (list callList) {
+	for _, call := range calls {
+		list.ids, list.parts = append(list.ids, call.ID), append(list.parts, callPart(call))
 	}
-	return list, faults
+	return list
 }
 
 func (l *callList) take(id string) *genai.Part {
@@ -236,11 +220,11 @@ func (l *callList) rest() []*genai.Part {
 }
 
 // responseParts converts a tool message to a function response, followed by the media beside it.
-func (o Options) responseParts(m chat.Message, name string) ([]*genai.Part, []fault) {
+func (o Options) responseParts(m chat.Message, name string) ([]*genai.Part, []provider.Fault) {
 	response := &genai.FunctionResponse{ID: m.ToolCallID, Name: name}
 	var text strings.Builder
 	var beside []*genai.Part
-	var faults []fault
+	var faults []provider.Fault
 	for k, p := range m.Content {
 		part, f := convertPart(k, p)
 		switch {

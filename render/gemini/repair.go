@@ -3,7 +3,6 @@ package gemini
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
@@ -84,20 +83,13 @@ func says(m chat.Message) bool {
 }
 
 // faults returns what of a message's content Gemini does not accept.
-func (o Options) faults(m chat.Message) []provider.Fault {
-	var found []fault
+func (o Options) faults(m chat.Message) (found []provider.Fault) {
 	if m.Role == chat.RoleTool {
 		_, found = o.responseParts(m, provider.UnknownTool)
 	} else {
 		_, found = o.parts(m, true)
 	}
-	var list []provider.Fault
-	for _, f := range found {
-		if f.part >= 0 || f.rule == chat.RuleEmptyPart { // others are of calls
-			list = append(list, provider.Fault{Part: f.part, Rule: f.rule, Why: strings.TrimPrefix(f.detail, fmt.Sprintf("part %d: ", f.part))})
-		}
-	}
-	return list
+	return found
 }
 
 // start adds a user message before the first call if it has none before it.
