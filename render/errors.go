@@ -75,7 +75,7 @@ type TokenizerError struct {
 }
 
 func (e *TokenizerError) Error() string {
-	return fmt.Sprintf("counting with %s: %v", e.Tokenizer, e.Err)
+	return fmt.Sprintf("render: counting with %s: %v", e.Tokenizer, e.Err)
 }
 
 // Unwrap returns what went wrong.
@@ -102,12 +102,7 @@ func withoutPrefix(err error) string { return worded.Unprefixed("render", err) }
 // guarded runs a stage of a render, and returns the engine's errors as those of this package.
 func guarded[T any](ctx context.Context, l *layout.Layouter, stage func(context.Context, *guard.Watch) (T, error)) (T, error) {
 	value, err := guard.Run(ctx, l.Sizing.Tokenizer, stage)
-	if err = exported(err); err != nil {
-		if counting, ok := err.(*TokenizerError); ok {
-			err = fmt.Errorf("render: %w", counting)
-		}
-	}
-	return value, err
+	return value, exported(err)
 }
 
 // exported returns an error of the engine as one of this package, and any other as it is.

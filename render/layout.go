@@ -33,10 +33,3 @@ func (l *Layout) inMode(mode HistoryMode) *tree.Tree {
 // Tools returns the tools in the tree, in its order; nil if there are none. Tools that an Expandable adds when it grows
 // are not among them.
 func (l *Layout) Tools() []chat.Tool { return l.tree.ToolsOf(l.tree.Tools) }
-
-func (l *Layout) checkFit(o FitOptions) error {
-	if err := l.opts.checkBudget(o.Budget); err != nil {
-		return err
-	}
-	return o.History.check()
-}

@@ -10,7 +10,7 @@ import (
 
 // FitWith does what [Layout.Fit] does, with other options. Low water and backfill are those of the layout.
 func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
-	if err := l.checkFit(o); err != nil {
+	if err := l.opts.checkFit(o); err != nil {
 		return nil, err
 	}
 	return guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*Result, error) {
@@ -25,7 +25,7 @@ func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 //
 // If nothing may be removed it costs a pass over the tree and one count. Other fits do not count the same texts again.
 func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, tools []chat.Tool, err error) {
-	if err := l.checkFit(o); err != nil {
+	if err := l.opts.checkFit(o); err != nil {
 		return 0, nil, err
 	}
 	left, err := guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*Result, error) {

@@ -92,14 +92,6 @@ type FitOptions struct {
 	History HistoryMode
 }
 
-// check returns an error for an unknown mode.
-func (m HistoryMode) check() error {
-	if m > HistoryDroppable {
-		return worded.Errorf(ErrBudget, "render: History is out of range: %d, must be a mode from 0 to %d", m, HistoryDroppable)
-	}
-	return nil
-}
-
 // layouter checks the options.
 func (o Options) layouter() (*layout.Layouter, error) {
 	switch {
@@ -112,19 +104,20 @@ func (o Options) layouter() (*layout.Layouter, error) {
 	case !(o.LowWater >= 0 && o.LowWater < 1):
 		return nil, worded.Errorf(ErrBudget, "render: Options.LowWater is out of range: %v, must be a share of 0 or more and below 1", o.LowWater)
 	}
-	if err := o.History.check(); err != nil {
-		return nil, err
-	}
 	l := &layout.Layouter{
 		Tokenizer: guard.Check(o.Tokenizer), Compatible: o.Compatible, KeepUnranked: o.KeepUnranked,
 		Sizing: elements.Sizing{PromptBudget: cmp.Or(o.PromptBudget, o.Budget), Tokenizer: o.Tokenizer},
 	}
-	return l, o.checkBudget(o.Budget)
+	return l, o.checkFit(FitOptions{Budget: o.Budget, History: o.History})
 }
 
-func (o Options) checkBudget(budget int) error {
-	if budget < 0 || budget == 0 && !o.Compatible {
-		return worded.Errorf(ErrBudget, "render: the budget is out of range: %d tokens, must be 1 or more", budget)
+// checkFit returns an error for options of a fit that are out of range.
+func (o Options) checkFit(fit FitOptions) error {
+	switch {
+	case fit.History > HistoryDroppable:
+		return worded.Errorf(ErrBudget, "render: History is out of range: %d, must be a mode from 0 to %d", fit.History, HistoryDroppable)
+	case fit.Budget < 0 || fit.Budget == 0 && !o.Compatible:
+		return worded.Errorf(ErrBudget, "render: the budget is out of range: %d tokens, must be 1 or more", fit.Budget)
 	}
 	return nil
 }

@@ -287,14 +287,7 @@ type Outline struct {
 	// Children in document order, dropped ones too.
 	Children []*Outline `json:"children,omitempty"`
 
-	at pieceRef // of Piece
-}
-
-// pieceRef says where a piece of the prompt is: its node, and the index of a call of that, else -1. A piece of finished
-// messages is where these are.
-type pieceRef struct {
-	node tree.ID
-	call int
+	at tree.Change // the removal of Piece; that of finished messages, if it is in some
 }
 
 // OutlineTokens are the tokens of the pieces in an element, each counted by itself.

@@ -22,7 +22,7 @@ type survey struct {
 }
 
 // setBudgets sets the budgets of a piece.
-func (s *survey) setBudgets(p *Piece, at pieceRef) {
+func (s *survey) setBudgets(p *Piece, at tree.Change) {
 	step := s.removedAt(at)
 	switch {
 	case p.Dropped == ReasonShare: // at any budget
@@ -33,25 +33,19 @@ func (s *survey) setBudgets(p *Piece, at pieceRef) {
 		if p.Kind != PieceText {
 			return
 		}
-		if p.Sizes = s.sizes[at.node]; p.Sizes == nil && s.left(at.node) < max(p.Tokens, p.TrimmedFrom) {
-			p.Sizes = []Size{{p.KeptFrom, s.left(at.node)}}
+		if p.Sizes = s.sizes[at.Node]; p.Sizes == nil && s.left(at.Node) < max(p.Tokens, p.TrimmedFrom) {
+			p.Sizes = []Size{{p.KeptFrom, s.left(at.Node)}}
 		}
 	}
 }
 
 // removedAt returns the step at which a piece was removed, 0 if it was not.
-func (s *survey) removedAt(at pieceRef) tree.Step {
-	if at.call >= 0 {
-		if step := s.state.CallDrop(at.node, at.call).Step; step > 0 {
-			return step
-		}
+func (s *survey) removedAt(at tree.Change) tree.Step {
+	step := s.state.DropOf(at).Step
+	for n := at.Node; n != tree.None && step == 0; n = s.state.Tree.Nodes[n].Parent {
+		step = s.state.Drop(n).Step
 	}
-	for n := at.node; n != tree.None; n = s.state.Tree.Nodes[n].Parent {
-		if step := s.state.Drop(n).Step; step > 0 {
-			return step
-		}
-	}
-	return 0
+	return step
 }
 
 // left returns the tokens of a text that layout and the limits left.

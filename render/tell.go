@@ -134,17 +134,17 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 		} else if own {
 			t.shorten(&p, n, in.drop.Step != 0)
 		}
-		t.piece(o, p, in, pieceRef{n, -1})
+		t.piece(o, p, in, tree.Change{Node: n, Call: -1})
 	default:
 		for i, c := range extra.Calls {
-			of, call := in, &Outline{Name: c.Name, Text: c.Arguments}
-			of.dropped(s.CallDrop(n, i))
+			of, call, at := in, &Outline{Name: c.Name, Text: c.Arguments}, tree.Change{Node: n, Call: int32(i)}
+			of.dropped(s.DropOf(at))
 			if c.KeepWith != nil {
 				of.group = c.KeepWith.Name
 			}
 			of.required = in.required || own && t.fit.order.Pinned(n) && !t.removable(c.KeepWith)
 			if t.all || of.drop.Step == 0 {
-				t.piece(call, Piece{Kind: PieceToolCall, Tokens: t.fit.count.Call(c)}, of, pieceRef{n, i})
+				t.piece(call, Piece{Kind: PieceToolCall, Tokens: t.fit.count.Call(c)}, of, at)
 				o.add(call)
 			}
 		}
@@ -206,9 +206,9 @@ func (t *teller) children(o *Outline, s *tree.State, n tree.ID, in around) {
 }
 
 // piece makes an outline that of a piece.
-func (t *teller) piece(o *Outline, p Piece, in around, at pieceRef) {
+func (t *teller) piece(o *Outline, p Piece, in around, at tree.Change) {
 	if in.finished != tree.Root {
-		at = pieceRef{in.finished, -1}
+		at = tree.Change{Node: in.finished, Call: -1}
 	}
 	p.Path, p.Name, p.Priority, p.Group, p.Category, p.Required = in.path, in.name, in.priority, in.group, in.category, in.required
 	if in.drop.Step == 0 {

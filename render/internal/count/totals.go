@@ -75,15 +75,15 @@ func (t *totals) invalidate(n tree.ID) {
 }
 
 // subtract subtracts a removed node outside messages from its ancestors.
-func (t *totals) subtract(n tree.ID) (tokens int) {
-	if tokens = t.of(n).tokens; t.state.Tree.Nodes[n].Kind == tree.Finished {
+func (t *totals) subtract(n tree.ID) {
+	tokens := t.of(n).tokens
+	if t.state.Tree.Nodes[n].Kind == tree.Finished {
 		tokens = t.state.Tree.Extra(n).Block.Tokens
 	} else if !t.of(n).known {
 		tokens = 0 // its count is not part of its ancestors'
 	}
 	t.addToAncestors(n, -tokens)
 	t.of(n).gone = true
-	return tokens
 }
 
 // forgetAncestors forgets the counts of all ancestors of a change, and records whether the node is gone.

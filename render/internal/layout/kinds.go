@@ -29,6 +29,8 @@ type kind struct {
 	layOut func(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error)
 	// children are the contents of an element that always renders to them, whatever its budget.
 	children elements.Nodes
+	// flags are those of an element that only wraps its children.
+	flags tree.Flags
 	// asks is set if the rendering of the element depends on the share of the budget that it is offered.
 	asks bool
 	// breaks is set for a text with a break.
@@ -88,11 +90,11 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.Wrap:
 		return kind{name: "Wrap", layOut: layWrap, children: n.Children}, true
 	case elements.Chunk:
-		return kind{name: "Together", ctor: "Chunk", layOut: layChunk, children: n.Children}, true
+		return kind{name: "Together", ctor: "Chunk", layOut: layWrap, flags: tree.Chunk, children: n.Children}, true
 	case elements.KeepWith:
 		return kind{name: "KeepWith", layOut: layKeepWith, children: n.Children}, true
 	case elements.LegacyPrioritization:
-		return kind{name: "LegacyPrioritization", layOut: layLegacy, children: n.Children}, true
+		return kind{name: "LegacyPrioritization", layOut: layWrap, flags: tree.Legacy, children: n.Children}, true
 	case elements.TokenLimit:
 		return kind{name: "Limit", ctor: "TokenLimit", layOut: layLimit, children: n.Children, max: n.Max}, true
 	case elements.PrioritizedList:
@@ -102,7 +104,7 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.Tool:
 		return kind{name: cmp.Or(n.Name, "Tool"), layOut: layTool}, true
 	case elements.First:
-		return kind{name: "First", layOut: layFirst, asks: true}, true
+		return kind{name: "First", layOut: layExpandable, asks: true}, true
 	case elements.Expandable:
 		return kind{name: "Expand", ctor: "Expandable", layOut: layExpandable, asks: true}, true
 	}
@@ -138,16 +140,7 @@ func layCaller(ctx context.Context, n elements.Node, s *site) (elements.Nodes, e
 }
 
 func layWrap(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
-	return s.item.kind.children, nil
-}
-
-func layChunk(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
-	s.node().Flags |= tree.Chunk
-	return s.item.kind.children, nil
-}
-
-func layLegacy(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
-	s.node().Flags |= tree.Legacy
+	s.node().Flags |= s.item.kind.flags
 	return s.item.kind.children, nil
 }
 
@@ -181,20 +174,11 @@ func layIfEmpty(ctx context.Context, n elements.Node, s *site) (elements.Nodes, 
 	return s.render(ctx, n)
 }
 
+// layExpandable lays out an element that is laid out again if there are tokens to spare.
 func layExpandable(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	e := n.(elements.Expandable)
-	if e.Value == nil && !s.layouter.Compatible {
+	if e, ok := n.(elements.Expandable); ok && e.Value == nil && !s.layouter.Compatible {
 		return nil, ErrNoValue
 	}
-	return s.expandable(ctx, e)
-}
-
-func layFirst(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	return s.expandable(ctx, n)
-}
-
-// expandable lays out an element that is laid out again if there are tokens to spare.
-func (s *site) expandable(ctx context.Context, n elements.Node) (elements.Nodes, error) {
 	s.lazy = false // the tokens must be known now: it is offered them again when it grows
 	s.growing = &tree.Expandable{Element: n, Place: s.place}
 	return s.value(ctx, n)
@@ -261,25 +245,14 @@ func (s *site) checkPlace(n elements.Node) error {
 	if s.inMessage || s.eitherSide {
 		return nil
 	}
-	if text := firstText(n); text != "" {
+	texts := listOf(n)
+	if c, ok := n.(elements.TextChunk); ok {
+		texts = c.Children
+	}
+	if text, _ := s.textOf(texts); text != "" {
 		return fmt.Errorf("%w: %q", tree.ErrOutsideMessage, plaintext.Cut(text, 40))
 	}
 	return tree.ErrOutsideMessage
-}
-
-// firstText returns the text of a Text, or the first text in a text chunk; "" for anything else.
-func firstText(n elements.Node) string {
-	switch n := n.(type) {
-	case elements.Text:
-		return string(n)
-	case elements.TextChunk:
-		for _, child := range n.Children {
-			if text, ok := child.(elements.Text); ok {
-				return string(text)
-			}
-		}
-	}
-	return ""
 }
 
 func layText(n elements.Node, s *site, _ *int, lazy bool) error {

@@ -114,7 +114,7 @@ func (s *site) join(children elements.Nodes) (text string, references []elements
 	return b.String(), references, charged, nil
 }
 
-// textOf returns the texts in the children of a text chunk, joined and not escaped.
+// textOf returns the texts in a list, joined and not escaped.
 func (s *site) textOf(children elements.Nodes) (string, error) {
 	items, err := flatten(s, s.watch, nil, children)
 	var b strings.Builder

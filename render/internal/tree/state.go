@@ -97,10 +97,13 @@ func (s *State) Left(n ID) int {
 // Drop returns when and why a node itself was removed.
 func (s *State) Drop(n ID) Drop { return s.drops[n] }
 
-// CallDrop returns when and why a call of a message was removed.
-func (s *State) CallDrop(message ID, call int) Drop {
-	if drops := s.calls[message]; drops != nil {
-		return drops[call]
+// DropOf returns when and why a node or a call was removed.
+func (s *State) DropOf(c Change) Drop {
+	switch drops := s.calls[c.Node]; {
+	case c.Call < 0:
+		return s.drops[c.Node]
+	case drops != nil:
+		return drops[c.Call]
 	}
 	return Drop{}
 }
@@ -192,14 +195,6 @@ func (s *State) Rewind(to Step) []Change {
 
 // LogStep returns the step of the i-th change of the log.
 func (s *State) LogStep(i int) Step { return s.drop(s.Log[i]).Step }
-
-// DropOf returns when and why a node or a call was removed.
-func (s *State) DropOf(c Change) Drop {
-	if c.Call < 0 {
-		return s.Drop(c.Node)
-	}
-	return s.CallDrop(c.Node, int(c.Call))
-}
 
 func (s *State) drop(c Change) *Drop {
 	if c.Call < 0 {
