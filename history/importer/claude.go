@@ -32,6 +32,11 @@ type claudeReader struct {
 	labels     map[int]entry.Custom         // by record: the line of a label, kept in case its target is missing
 }
 
+func isClaude(o *wire.Object) bool {
+	typ := o.Peek("type")
+	return typ != "" && (o.Given("sessionId") || o.Given("leafUuid") || o.Given("uuid") || typ == claudeSnapshot)
+}
+
 func newClaude(b *builder) *claudeReader {
 	return &claudeReader{
 		builder: b, answer: map[string]string{}, tail: map[string]string{}, message: map[string]string{}, read: map[string]*messages.Decoder{},

@@ -34,6 +34,10 @@ type codexReader struct {
 // codexTurn is a user message and the record before it.
 type codexTurn struct{ before, text string }
 
+func newCodex(b *builder) *codexReader {
+	return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}
+}
+
 // isCodex reports whether an object is the first line of a rollout of either form.
 func isCodex(o *wire.Object) bool {
 	if o.Is("timestamp", wire.KindText) && o.Is("type", wire.KindText) && o.Is("payload", wire.KindObject) {

@@ -25,6 +25,10 @@ type geminiReader struct {
 	answered map[string][]*geminiMessage // by id of a call
 }
 
+func isGemini(o *wire.Object) bool {
+	return o.Is("sessionId", wire.KindText) && o.Is("projectHash", wire.KindText)
+}
+
 func newGemini(b *builder) *geminiReader {
 	return &geminiReader{builder: b, latest: map[string]*geminiMessage{}, answered: map[string][]*geminiMessage{}}
 }

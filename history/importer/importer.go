@@ -121,7 +121,7 @@ func (b *builder) read(at item, next func() (item, error)) (*Recording, error) {
 		}
 		b.settle()
 	}
-	for l := range parentsFirst(held) {
+	for _, l := range parentsFirst(held) {
 		if err := b.take(l.item, l.mayskip, func() { f.line(l.Object) }); err != nil {
 			return nil, err
 		}
@@ -137,56 +137,41 @@ func (b *builder) read(at item, next func() (item, error)) (*Recording, error) {
 	return b.recording(), nil
 }
 
-// detect returns the reader for the format of the first line. It considers only names of fields and types that no other
-// format has.
+// rows lists the formats in the order in which they are tried. What a recording is shows by names of fields and types in its
+// first object that no other format has.
+var rows = []struct {
+	format Format // "" if its reader decides
+	is     func(o *wire.Object) bool
+	reader func(b *builder) format
+}{
+	{FormatGemini, isGemini, func(b *builder) format { return newGemini(b) }},
+	{FormatVSCode, isVSCode, func(b *builder) format { return &vscodeReader{builder: b} }},
+	{FormatMiniSWEAgent, isMini, func(b *builder) format { return newSWE(b, "messages") }},
+	{FormatOpencode, isOpencode, func(b *builder) format { return &opencodeReader{builder: b, first: map[string]string{}} }},
+	{FormatGoose, isGoose, func(b *builder) format { return &gooseReader{builder: b} }},
+	{FormatOpenHands, isOpenHands, func(b *builder) format { return openHandsReader{newOpenHands(b)} }},
+	{FormatSWEAgent, isSWE, func(b *builder) format { return newSWE(b, "history") }},
+	{"", isChat, func(b *builder) format { return &chatReader{b} }},
+	{FormatCopilot, isCopilot, func(b *builder) format { return newCopilot(b) }},
+	{FormatPromptree, isOwn, func(b *builder) format { return &ownReader{builder: b} }},
+	{FormatPi, isPi, func(b *builder) format { return &piReader{builder: b} }},
+	{FormatCodex, isCodex, func(b *builder) format { return newCodex(b) }},
+	{"", isStream, func(b *builder) format { return newStream(b) }},
+	{FormatClaudeCode, isClaude, func(b *builder) format { return newClaude(b) }},
+}
+
+// detect returns the reader for the format of the first object.
 func detect(o *wire.Object, b *builder) (format, error) {
-	typ := o.Peek("type")
-	switch {
-	case o.Is("sessionId", wire.KindText) && o.Is("projectHash", wire.KindText):
-		b.rec.Format = FormatGemini
-		return newGemini(b), nil
-	case isVSCode(o):
-		b.rec.Format = FormatVSCode
-		return &vscodeReader{builder: b}, nil
-	case isMini(o):
-		b.rec.Format = FormatMiniSWEAgent
-		return &sweReader{builder: b, list: "messages", calls: map[string]bool{}}, nil
-	case isOpencode(o):
-		b.rec.Format = FormatOpencode
-		return &opencodeReader{builder: b, first: map[string]string{}}, nil
-	case isGoose(o):
-		b.rec.Format = FormatGoose
-		return &gooseReader{builder: b}, nil
-	case isOpenHands(o), openHandsList(o) != "":
-		return openHandsReader{newOpenHands(b)}, nil
-	case isSWE(o):
-		b.rec.Format = FormatSWEAgent
-		return &sweReader{builder: b, list: "history", calls: map[string]bool{}}, nil
-	case isChat(o):
-		return &chatReader{b}, nil
-	case isCopilot(o):
-		b.rec.Format = FormatCopilot
-		return newCopilot(b), nil
-	case typ == piSession && o.Is("id", wire.KindText) && o.Is("version", wire.KindNumber) && o.Given("time") && !o.Given("timestamp"):
-		b.rec.Format = FormatPromptree
-		return &ownReader{builder: b}, nil
-	case typ == piSession && o.Is("id", wire.KindText), typ == piTitle && o.Given("v") && o.Given("pad"):
-		b.rec.Format = FormatPi
-		return &piReader{builder: b}, nil
-	case isCodex(o):
-		b.rec.Format = FormatCodex
-		return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}, nil
-	case streamFormat(o) != "":
-		b.rec.Format = streamFormat(o)
-		return newStream(b), nil
-	case typ != "" && (o.Given("sessionId") || o.Given("leafUuid") || o.Given("uuid") || typ == claudeSnapshot):
-		b.rec.Format = FormatClaudeCode
-		return newClaude(b), nil
+	for _, row := range rows {
+		if row.is(o) {
+			b.rec.Format = row.format
+			return row.reader(b), nil
+		}
 	}
-	if typ == "" {
-		return nil, errors.New("its first object has neither a type nor messages")
+	if typ := o.Peek("type"); typ != "" {
+		return nil, fmt.Errorf("its first object is of type %q", clip(typ))
 	}
-	return nil, fmt.Errorf("its first object is of type %q", clip(typ))
+	return nil, errors.New("its first object has neither a type nor messages")
 }
 
 // unknownFormat returns an error that lists what a recording may be.

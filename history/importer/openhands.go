@@ -12,8 +12,10 @@ import (
 // The calls of one answer, each an event, are put together. Events that the model is not shown are noted aside.
 type openHandsReader struct{ *openHands }
 
-// isOpenHands reports whether an object is an event.
-func isOpenHands(o *wire.Object) bool {
+// isOpenHands reports whether an object is an event, or holds a list of them.
+func isOpenHands(o *wire.Object) bool { return isOpenHandsEvent(o) || openHandsList(o) != "" }
+
+func isOpenHandsEvent(o *wire.Object) bool {
 	return o.Is("kind", wire.KindText) && o.Is("source", wire.KindText) && o.Given("id") ||
 		(o.Is("action", wire.KindText) || o.Is("observation", wire.KindText)) && (o.Given("args") || o.Given("extras") || o.Given("source")) && !o.Given("response")
 }
@@ -29,7 +31,7 @@ func (h openHandsReader) link(o *wire.Object) (id, parent string) {
 func openHandsList(o *wire.Object) string {
 	for _, list := range []string{"history", "trajectory"} {
 		if o.Is(list, wire.KindList) {
-			if first := firstOf(o, list); first != nil && isOpenHands(first) {
+			if first := firstOf(o, list); first != nil && isOpenHandsEvent(first) {
 				return list
 			}
 		}

@@ -22,7 +22,6 @@ type openHands struct {
 }
 
 func newOpenHands(b *builder) *openHands {
-	b.rec.Format = FormatOpenHands
 	return &openHands{builder: b, answers: map[string]string{}, calls: map[string]string{}}
 }
 

@@ -1,7 +1,7 @@
 package importer
 
 import (
-	"iter"
+	"slices"
 
 	"github.com/promptree-go/promptree/internal/wire"
 )
@@ -22,43 +22,37 @@ type heldLine struct {
 
 // parentsFirst returns all lines in their order, but each line after the one that it follows. Lines that follow each
 // other in a circle come last, in their order.
-func parentsFirst(lines []heldLine) iter.Seq[*heldLine] {
-	return func(yield func(*heldLine) bool) {
-		first := map[string]int{} // by id
-		for i, l := range lines {
-			if _, ok := first[l.id]; !ok && l.id != "" {
-				first[l.id] = i
-			}
+func parentsFirst(lines []heldLine) (ordered []*heldLine) {
+	first := map[string]int{} // by id
+	for i, l := range lines {
+		if _, ok := first[l.id]; !ok && l.id != "" {
+			first[l.id] = i
 		}
-		done, waiting := make([]bool, len(lines)), map[int][]int{}
-		release := func(i int) bool {
-			for stack := []int{i}; len(stack) > 0; {
-				i = stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-				if done[i] {
-					continue
-				}
-				if done[i] = true; !yield(&lines[i]) {
-					return false
-				}
-				for w := len(waiting[i]) - 1; w >= 0; w-- {
-					stack = append(stack, waiting[i][w])
-				}
+	}
+	done, waiting := make([]bool, len(lines)), map[int][]int{}
+	release := func(i int) {
+		for stack := []int{i}; len(stack) > 0; {
+			i = stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if done[i] {
+				continue
 			}
-			return true
-		}
-		for i := range lines {
-			if parent, ok := first[lines[i].parent]; ok && parent != i && !done[parent] {
-				lines[i].late = true
-				waiting[parent] = append(waiting[parent], i)
-			} else if !release(i) {
-				return
-			}
-		}
-		for i := range lines {
-			if !release(i) {
-				return
+			done[i], ordered = true, append(ordered, &lines[i])
+			for _, w := range slices.Backward(waiting[i]) {
+				stack = append(stack, w)
 			}
 		}
 	}
+	for i := range lines {
+		if parent, ok := first[lines[i].parent]; ok && parent != i && !done[parent] {
+			lines[i].late = true
+			waiting[parent] = append(waiting[parent], i)
+		} else {
+			release(i)
+		}
+	}
+	for i := range lines {
+		release(i)
+	}
+	return ordered
 }

@@ -16,6 +16,10 @@ type ownReader struct {
 	begun bool
 }
 
+func isOwn(o *wire.Object) bool {
+	return isPi(o) && o.Is("version", wire.KindNumber) && o.Given("time") && !o.Given("timestamp")
+}
+
 func (p *ownReader) line(o *wire.Object) {
 	raw := o.Source()
 	if !p.begun {

@@ -30,6 +30,11 @@ type piReader struct {
 	begun bool
 }
 
+func isPi(o *wire.Object) bool {
+	typ := o.Peek("type")
+	return typ == piSession && o.Is("id", wire.KindText) || typ == piTitle && o.Given("v") && o.Given("pad")
+}
+
 func (p *piReader) link(o *wire.Object) (id, parent string) {
 	if o.Peek("type") == piSession {
 		return "", ""

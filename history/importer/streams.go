@@ -27,6 +27,8 @@ func newStream(b *builder) *streamReader {
 	return &streamReader{builder: b, answers: map[string]string{}, side: map[string]string{}}
 }
 
+func isStream(o *wire.Object) bool { return streamFormat(o) != "" }
+
 // streamFormat returns the format of a stream by its first line, "" if it is none.
 func streamFormat(o *wire.Object) Format {
 	switch typ := o.Peek("type"); {
@@ -45,6 +47,7 @@ func streamFormat(o *wire.Object) Format {
 func (s *streamReader) line(o *wire.Object) {
 	r := Record{Recorded: o.Peek("type"), Entry: entry.Entry{Parent: s.tip, Time: o.Time("timestamp")}}
 	if s.rec.Header.Data == nil {
+		s.rec.Format = streamFormat(o)
 		s.rec.Header = entry.Header{From: cmp.Or(o.Peek("session_id"), o.Peek("thread_id"), o.Peek("sessionID")), Time: r.Time, Data: o.Source()}
 		if s.rec.Format == FormatGemini {
 			s.answeredBy(r, "google", o.Peek("model"))

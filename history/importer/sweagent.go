@@ -20,6 +20,10 @@ type sweReader struct {
 	calls map[string]bool
 }
 
+func newSWE(b *builder, list string) *sweReader {
+	return &sweReader{builder: b, list: list, calls: map[string]bool{}}
+}
+
 func (s *sweReader) line(o *wire.Object) {
 	list := o.Field(s.list, wire.KindList)
 	r := Record{Recorded: "trajectory"}

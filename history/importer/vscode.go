@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -14,7 +15,8 @@ import (
 )
 
 // vscodeReader reads chats of VS Code: what "Chat: Export Chat…" writes, and the files of its folder chatSessions, one document
-// or a log of changes to it. A request holds what the user said, and the rounds that the agent made to answer it.
+// or a log of changes to it. A request holds what the user said, and the rounds that the agent made to answer it. Its data is
+// the whole request, also the answer as the user saw it.
 type vscodeReader struct {
 	*builder
 	document any // as the lines of a log so far made it
@@ -38,11 +40,8 @@ func (v *vscodeReader) line(o *wire.Object) {
 	d.UseNumber()
 	if err := d.Decode(&change); err != nil {
 		o.Fail(err)
-		return
-	}
-	var ok bool
-	if v.document, ok = change.apply(v.document, change.K); !ok {
-		o.Fail(fmt.Errorf("k: nothing is at %v", change.K))
+	} else if v.document = change.apply(v.document, change.K); change.lost {
+		v.note(Unlinked, "k")
 	}
 }
 
@@ -52,47 +51,46 @@ type vscodeChange struct {
 	K    []any // the path of the value: names and indexes
 	V    any
 	I    *int
+	lost bool // there is nothing at the path
 }
 
-// apply returns a value with the change at a path in it, and false if the path leads nowhere.
-func (c vscodeChange) apply(value any, at []any) (any, bool) {
+// apply returns a value with the change at a path in it.
+func (c *vscodeChange) apply(value any, at []any) any {
+	list, isList := value.([]any)
 	if len(at) == 0 {
-		list, isList := value.([]any)
-		added, some := c.V.([]any)
-		switch {
-		case c.Kind != 2:
-			return c.V, true
-		case !isList && value != nil, !some && c.V != nil, c.I != nil && (*c.I < 0 || *c.I > len(list)):
-			return value, false
-		case c.I != nil:
-			list = list[:*c.I]
+		if c.Kind != 2 {
+			return c.V
 		}
-		return append(list[:len(list):len(list)], added...), true
+		if c.I != nil && *c.I >= 0 {
+			list = list[:min(*c.I, len(list))]
+		}
+		added, _ := c.V.([]any)
+		return append(list, added...)
 	}
-	var ok bool
-	switch key := at[0].(type) {
-	case string:
-		if object, is := value.(map[string]any); is {
-			object[key], ok = c.apply(object[key], at[1:])
-		}
-	case json.Number:
-		i, err := key.Int64()
-		if list, is := value.([]any); is && err == nil && i >= 0 && i < int64(len(list)) {
-			list[i], ok = c.apply(list[i], at[1:])
-		}
+	key := fmt.Sprint(at[0])
+	i, err := strconv.Atoi(key)
+	object, isObject := value.(map[string]any)
+	switch {
+	case isObject:
+		object[key] = c.apply(object[key], at[1:])
+	case isList && err == nil && i >= 0 && i < len(list):
+		list[i] = c.apply(list[i], at[1:])
+	default:
+		c.lost = true
 	}
-	return value, ok
+	return value
 }
 
 func (v *vscodeReader) finish() {
 	if v.document != nil {
 		raw, _ := json.Marshal(v.document) // it was JSON
-		if o, err := wire.Parse(raw); err != nil {
-			v.fail(err)
-		} else if err := v.take(item{Object: o, number: 1}, false, func() { v.chat(o) }); err != nil {
+		o, err := wire.Parse(raw)
+		if err == nil {
+			err = v.take(item{Object: o, number: 1}, false, func() { v.chat(o) })
+		}
+		if err != nil {
 			v.fail(err)
 		}
-		v.settle()
 	}
 	v.builder.finish()
 }
@@ -106,100 +104,86 @@ func (v *vscodeReader) chat(o *wire.Object) {
 	}
 }
 
+// within returns an object in others, an empty one if it is missing.
+func within(o *wire.Object, names ...string) *wire.Object {
+	for _, name := range names {
+		if o = o.Inside(name); o == nil {
+			return &wire.Object{}
+		}
+	}
+	return o
+}
+
 func (v *vscodeReader) request(o *wire.Object) {
 	r := Record{Recorded: "request", Entry: entry.Entry{Parent: v.tip, Time: o.Time("timestamp")}}
-	said := ""
-	if o.Is("message", wire.KindText) { // of the first versions
-		said = o.Text("message")
-	} else {
-		message := o.Object("message")
-		said = message.Text("text")
-		v.rest("message", message)
-	}
-	rounds, results := wire.Of("toolCallRounds", []byte("[]")), &wire.Object{}
-	if result := o.Inside("result"); result != nil {
-		if metadata := result.Inside("metadata"); metadata != nil && metadata.Is("toolCallRounds", wire.KindList) {
-			rounds = metadata
-			if all := metadata.Inside("toolCallResults"); all != nil {
-				results = all
-			}
-		}
-	}
-	_, model, _ := strings.Cut(o.Peek("modelId"), "/")
+	said := cmp.Or(within(o, "message").Peek("text"), o.Peek("message")) // a text in the first versions
 	v.say(r, chat.UserMessage(said), o.Remainder())
 	r.Parent = v.tip
-	r = v.answeredBy(r, "", cmp.Or(model, o.Peek("modelId")))
-	open := true // the rounds so far end without an answer
-	parts(rounds, "toolCallRounds", func(round *wire.Object) {
-		m := chat.Message{Role: chat.RoleAssistant}
-		if thinking := round.Inside("thinking"); thinking != nil {
-			v.thought(&m, chat.Thinking{Text: thinking.Peek("text"), Encrypted: thinking.Peek("encrypted")}, "thinking")
-		}
-		v.text(&m, round.OptionalText("response"), "response")
-		var answers []chat.Message
-		if round.Given("toolCalls") {
-			parts(round, "toolCalls", func(c *wire.Object) {
-				call := chat.ToolCall{ID: c.Text("id"), Name: c.Text("name"), Arguments: cmp.Or(c.OptionalText("arguments"), "{}")}
-				m.ToolCalls = append(m.ToolCalls, call)
-				if result := results.Inside(call.ID); result != nil {
-					answers = append(answers, v.result(call.ID, result))
-				}
-			})
-		}
-		if open = len(m.ToolCalls) > 0; open || len(m.Content) > 0 {
-			v.say(r, m, nil)
-			r.Parent = v.tip
-			r = v.sayAll(r, answers)
-		}
-	})
-	if open {
+	model := o.Peek("modelId")
+	r = v.answeredBy(r, "", model[strings.IndexByte(model, '/')+1:])
+	metadata := within(o, "result", "metadata")
+	results, open := within(metadata, "toolCallResults"), true // the rounds so far end without an answer
+	if metadata.Is("toolCallRounds", wire.KindList) {
+		parts(metadata, "toolCallRounds", func(round *wire.Object) {
+			m, thinking := chat.Message{Role: chat.RoleAssistant}, within(round, "thinking")
+			if t := (chat.Thinking{Text: thinking.Peek("text"), Encrypted: thinking.Peek("encrypted")}); t != (chat.Thinking{}) {
+				m.Content = append(m.Content, t)
+			}
+			v.text(&m, round.OptionalText("response"), "response")
+			var answers []chat.Message
+			if round.Given("toolCalls") {
+				parts(round, "toolCalls", func(c *wire.Object) {
+					call := chat.ToolCall{ID: c.Text("id"), Name: c.Text("name"), Arguments: cmp.Or(c.OptionalText("arguments"), "{}")}
+					m.ToolCalls = append(m.ToolCalls, call)
+					if result := results.Inside(call.ID); result != nil && result.Is("content", wire.KindList) {
+						answers = append(answers, v.result(call.ID, result))
+					}
+				})
+			}
+			if open = len(m.ToolCalls) > 0; open || len(m.Content) > 0 {
+				v.say(r, m, nil)
+				r.Parent = v.tip
+				r = v.sayAll(r, answers)
+			}
+		})
+	}
+	if open && o.Given("response") {
 		v.response(r, o)
 	}
-	if rounds.Err() != nil {
-		o.Fail(rounds.Err())
+	if err := metadata.Err(); err != nil {
+		o.Fail(err)
 	}
 }
 
 // result reads what a tool returned: texts, and prompts of @vscode/prompt-tsx, which stay as they are.
 func (v *vscodeReader) result(call string, o *wire.Object) chat.Message {
 	m := chat.Message{Role: chat.RoleTool, ToolCallID: call}
-	if o.Given("content") {
-		parts(o, "content", func(p *wire.Object) {
-			if p.Is("value", wire.KindText) {
-				v.text(&m, p.Text("value"), "toolCallResults.content")
-			} else {
-				m.Content = append(m.Content, chat.Opaque{Value: p.Source()})
-			}
-		})
-	}
+	parts(o, "content", func(p *wire.Object) {
+		if p.Is("value", wire.KindText) {
+			v.text(&m, p.Text("value"), "toolCallResults.content")
+		} else {
+			m.Content = append(m.Content, chat.Opaque{Value: p.Source()})
+		}
+	})
 	return m
 }
 
-// response reads the answer as the user saw it, of which that behind the last call is in no round. Calls are only named there.
+// response reads what the user saw of an answer behind its last call.
 func (v *vscodeReader) response(r Record, o *wire.Object) {
-	m := chat.Message{Role: chat.RoleAssistant}
 	var said strings.Builder
-	if o.Given("response") {
-		parts(o, "response", func(p *wire.Object) {
-			switch kind := p.Peek("kind"); kind {
-			case "", "markdownContent":
-				content := p
-				if inner := p.Inside("content"); inner != nil {
-					content = inner
-				}
-				said.WriteString(content.Peek("value"))
-			case "thinking":
-				v.thought(&m, chat.Thinking{Text: p.Peek("value")}, "thinking")
-			case "inlineReference":
-				if place := p.Inside("inlineReference"); place != nil {
-					said.WriteString(cmp.Or(p.Peek("name"), place.Peek("name"), path.Base(place.Peek("path"))))
-				}
-			case "toolInvocationSerialized":
-				said.Reset()
-				m.Content = nil
-			}
-		})
-	}
+	parts(o, "response", func(p *wire.Object) {
+		switch p.Peek("kind") {
+		case "":
+			said.WriteString(p.Peek("value"))
+		case "markdownContent":
+			said.WriteString(within(p, "content").Peek("value"))
+		case "inlineReference":
+			said.WriteString(cmp.Or(p.Peek("name"), path.Base(within(p, "inlineReference").Peek("path"))))
+		case "toolInvocationSerialized":
+			said.Reset()
+		}
+	})
+	m := chat.Message{Role: chat.RoleAssistant}
 	if v.text(&m, said.String(), "response"); len(m.Content) > 0 {
 		v.say(r, m, nil)
 	}

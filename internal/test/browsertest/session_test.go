@@ -92,6 +92,25 @@ func TestTheSessionIsAccessibleAndFitsScreens(t *testing.T) {
 	p.picture("session-dark")
 }
 
+func TestTheChartsAreOnPaper(t *testing.T) {
+	t.Parallel()
+	p := open(t, 1280, 1000, func(page *bytes.Buffer) error {
+		out, err := exec.Command("go", "run", "../../../cmd/promptree", "page", "../../../history/importer/testdata/generated.jsonl").Output()
+		page.Write(out)
+		return err
+	})
+	p.media("print")
+	p.do(chromedp.EmulateViewport(700, 1000))
+	p.settle()
+	p.picture("session-print")
+	require.Equal(t, []float64{2, 1, 1}, eval[[]float64](p, `(() => {
+		const charts = [...document.querySelectorAll(".timeline canvas")];
+		const boxes = charts.map((c) => c.getBoundingClientRect());
+		const inked = charts.every((c) => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v > 0).length > c.width * c.height / 20);
+		return [charts.length, Number(boxes.every((b) => b.left >= 0 && b.right <= 700 && b.height > 60)), Number(inked)];
+	})()`), "charts, within the paper, drawn")
+}
+
 func TestTheRecordedSessionOpens(t *testing.T) {
 	t.Parallel()
 	const recorded = "../../../../shared/sessions/pi-before-compaction.jsonl"
