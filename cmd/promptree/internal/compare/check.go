@@ -39,34 +39,6 @@ func checkText(c *replay.Check) string {
 	return b.String()
 }
 
-// checkedRow is a request in JSON.
-type checkedRow struct {
-	Session  string  `json:"session"`
-	Request  int     `json:"request"`
-	Line     int     `json:"line"`
-	Time     string  `json:"time"`
-	Input    int     `json:"inputTokens"`
-	Output   int     `json:"outputTokens"`
-	Read     int     `json:"readTokens"`
-	Foretold int     `json:"foretoldTokens"`
-	Outcome  string  `json:"outcome"`
-	Recorded float64 `json:"recordedDollars"`
-	Kept     float64 `json:"keptDollars"`
-	Error    float64 `json:"errorDollars"`
-}
-
-// checkedRows returns a row for each request with recorded usage.
-func checkedRows(s source, c *replay.Check) (rows []checkedRow) {
-	for _, q := range c.Checked {
-		rec, u, charged, kept := q.Record, q.Record.Usage, c.Prices.Of(q.Record.Usage).Total(), c.Prices.Of(q.Foretold).Total()
-		rows = append(rows, checkedRow{
-			Session: s.path, Request: len(rows) + 1, Line: rec.Line, Time: timeOf(rec), Input: u.Input, Output: u.Output,
-			Read: u.CacheRead, Foretold: q.Foretold.CacheRead, Outcome: q.Outcome, Recorded: charged, Kept: kept, Error: kept - charged,
-		})
-	}
-	return rows
-}
-
 // timeOf returns the time of a record, "-" if it was not recorded.
 func timeOf(rec importer.Record) string {
 	if rec.Time.IsZero() {
@@ -75,8 +47,8 @@ func timeOf(rec importer.Record) string {
 	return rec.Time.UTC().Format(time.RFC3339)
 }
 
-// checkTable returns a table with a row for each request.
-func checkTable(rows []checkedRow) table {
+// checkTable returns a table with a row for each request with recorded usage.
+func checkTable(c *replay.Check) table {
 	t := table{columns: []column{
 		{"request", "number of the request with recorded usage"},
 		{"line", "of the recording with the answer"},
@@ -90,9 +62,10 @@ func checkTable(rows []checkedRow) table {
 		{"model", "dollars by the cost model"},
 		{"error", "the difference"},
 	}}
-	for _, r := range rows {
-		t.add(number(r.Request), number(r.Line), r.Time, number(r.Input), number(r.Output), number(r.Read), number(r.Foretold), r.Outcome,
-			fmt.Sprintf("%.4f", r.Recorded), fmt.Sprintf("%.4f", r.Kept), fmt.Sprintf("%+.4f", r.Error))
+	for i, q := range c.Checked {
+		u, recorded, model := q.Record.Usage, c.Prices.Of(q.Record.Usage).Total(), c.Prices.Of(q.Foretold).Total()
+		t.add(number(i+1), number(q.Record.Line), timeOf(q.Record), number(u.Input), number(u.Output), number(u.CacheRead), number(q.Foretold.CacheRead), q.Outcome,
+			fmt.Sprintf("%.4f", recorded), fmt.Sprintf("%.4f", model), fmt.Sprintf("%+.4f", model-recorded))
 	}
 	return t
 }

@@ -102,6 +102,8 @@ code is 1 if a policy did not reach the end of a session. The flags:
 	switch {
 	case o.format != formatText && o.format != formatJSON:
 		return o, fmt.Errorf("-format: unknown format %q: name %s or %s", o.format, formatText, formatJSON)
+	case o.check && o.format != formatText:
+		return o, errors.New("-check prints text: leave out -format")
 	case o.page.Path() != "" && (len(o.sessions) != 1 || len(o.policies) != 1 || len(o.windows) > 1 || o.check):
 		return o, errors.New("-page shows one replay: name one session, one -policy and one -window")
 	case len(o.sessions) == 0:

@@ -121,20 +121,10 @@ func checkAll(ctx context.Context, sources []source, o options, stdout io.Writer
 		if c == nil {
 			return program.UsageError{Err: fmt.Errorf("%s: -check needs recorded usage, and the session has none", s.path)}
 		}
-		rows := checkedRows(s, c)
-		if o.format == formatJSON {
-			enc := json.NewEncoder(&b)
-			for _, row := range rows {
-				if err := enc.Encode(row); err != nil {
-					return err
-				}
-			}
-			continue
-		}
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(program.Wrap(fmt.Sprintf("%s: %s\n%s", s.path, checkText(c), checkTable(rows).text(o.width)), o.width))
+		b.WriteString(program.Wrap(fmt.Sprintf("%s: %s\n%s", s.path, checkText(c), checkTable(c).text(o.width)), o.width))
 	}
 	_, err := stdout.Write(b.Bytes())
 	return err

@@ -2,7 +2,7 @@ package compare
 
 import (
 	"bytes"
-	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,31 +57,22 @@ func TestAFolderStandsForTheRecordingsInIt(t *testing.T) {
 }
 
 func TestACheckShowsEachRequest(t *testing.T) {
-	args := []string{"-check", "-prices", "claude-opus-4-5", "-format"}
-	text := outputOf(t, append(args, formatText, generatedSession)...)
+	text := outputOf(t, "-check", "-prices", "claude-opus-4-5", generatedSession)
 	require.Contains(t, text, "foretells the reads of 335 of ")
-	lines := strings.Split(outputOf(t, append(args, formatJSON, generatedSession)...), "\n")
-	outcomes, off := map[string]int{}, 0.0
-	for _, line := range lines[:len(lines)-1] {
-		var row struct {
-			Outcome  string
-			Error    float64 `json:"errorDollars"`
-			Read     int     `json:"readTokens"`
-			Foretold int     `json:"foretoldTokens"`
-		}
-		require.NoError(t, json.Unmarshal([]byte(line), &row))
-		outcomes[row.Outcome]++
-		off += row.Error
-		if row.Outcome == "exact" {
-			require.Equal(t, row.Read, row.Foretold)
-		}
-	}
-	require.Equal(t, 335, outcomes["exact"]+outcomes["expired"]+outcomes["outlived"])
 	s := opened(t, generatedSession)
 	require.NoError(t, s.priced(t.Context(), options{}))
 	c, err := s.session.Check(t.Context())
 	require.NoError(t, err)
+	outcomes, off := map[string]int{}, 0.0
+	for _, q := range c.Checked {
+		outcomes[q.Outcome]++
+		off += c.Prices.Of(q.Foretold).Total() - c.Prices.Of(q.Record.Usage).Total()
+		if q.Outcome == "exact" {
+			require.Equal(t, q.Record.Usage.CacheRead, q.Foretold.CacheRead)
+		}
+		require.Regexp(t, fmt.Sprintf(`(?m)^\d+ +%d  .*  %s +\d`, q.Record.Line, q.Outcome), strings.ReplaceAll(text, ",", ""))
+	}
+	require.Equal(t, 335, outcomes["exact"]+outcomes["expired"]+outcomes["outlived"])
 	require.InDelta(t, c.Kept-c.Recorded, off, 1e-9, "the errors of the requests add up")
-	require.Len(t, checkedRows(s, c), len(lines)-1)
 	require.LessOrEqual(t, c.MeanError, c.LargestError)
 }
