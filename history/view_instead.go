@@ -56,6 +56,17 @@ func (v View) Instead(content func(e entry.Entry, parts chat.Parts) (chat.Parts,
 	return sn.view()
 }
 
+// Clear returns the view as if a clearing had been appended to the leaf.
+func (v View) Clear(c entry.Clearing) View {
+	if len(c.Results)+len(c.Arguments) == 0 {
+		return v
+	}
+	sn := *v.shown()
+	sn.build, sn.turns = min(0, sn.build)-1, slices.Clone(sn.turns) // no turn has this number, so what changes is copied
+	sn.clear(c)
+	return sn.view()
+}
+
 // instead returns an entry with other content, and reports whether it has it.
 func instead(e entry.Entry, content func(e entry.Entry, parts chat.Parts) (chat.Parts, bool)) (entry.Entry, bool) {
 	m, shown := e.Shown()

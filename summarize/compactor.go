@@ -279,6 +279,10 @@ func (w *walker) measure(ctx context.Context, on policy.Occasion) (*plan.Rendere
 	if err != nil {
 		return nil, err
 	}
+	return w.measureBy(ctx, m, on)
+}
+
+func (w *walker) measureBy(ctx context.Context, m *plan.Planner, on policy.Occasion) (*plan.Rendered, error) {
 	s, err := m.Measure(ctx, w.prompt, on)
 	if err != nil {
 		return nil, err
@@ -291,6 +295,35 @@ func (w *walker) measure(ctx context.Context, on policy.Occasion) (*plan.Rendere
 	return s, nil
 }
 
+// decide measures the prompt and decides. A clearing that a condition asks for is made if no condition holds after it.
+// Otherwise the decision is that after it, and a compaction writes the clearing too.
+func (w *walker) decide(ctx context.Context, on policy.Occasion) (*plan.Rendered, policy.Decision, error) {
+	m, err := w.planner(ctx)
+	if err != nil {
+		return nil, policy.Decision{}, err
+	}
+	s, err := w.measureBy(ctx, m, on)
+	if err != nil {
+		return nil, policy.Decision{}, err
+	}
+	d := w.policy.Decide(s.Measurement)
+	if c := w.policy.Clear; d.Do != policy.ActClear || !s.Fits || c.Always || c.CostFactor > 0 {
+		return s, d, nil
+	}
+	if s.Clearing, err = m.Clearing(ctx, s); err != nil {
+		return nil, policy.Decision{}, err
+	}
+	m.Clear = s.Clearing
+	after, err := w.measureBy(ctx, m, on)
+	if err != nil {
+		return nil, policy.Decision{}, err
+	}
+	if then := w.policy.Decide(after.Measurement); then.Held >= 0 {
+		s.Cleared, d = after, then
+	}
+	return s, d, nil
+}
+
 // walk repeats the steps until the prompt can be returned.
 func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.Result, err error) {
 	ctx, end := w.c.inner.observers.start(ctx, Work{Kind: WorkRender, Reason: on})
@@ -299,11 +332,10 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 		return nil, err
 	}
 	for {
-		s, err := w.measure(ctx, on)
+		s, d, err := w.decide(ctx, on)
 		if err != nil {
 			return nil, err
 		}
-		d := w.policy.Decide(s.Measurement)
 		if d.Do == policy.ActStart || d.Do == policy.ActCompact { // nobody pays for a summary that is not shown
 			if err := s.Shown.CheckSummaries(); err != nil {
 				return nil, err

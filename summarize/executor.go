@@ -48,7 +48,12 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 	if err != nil {
 		return "", err
 	}
-	plan, err := m.Plan(ctx, w.prompt, s, d, w.instructions)
+	at := s
+	if s.Cleared != nil {
+		at, m.Clear = s.Cleared, s.Clearing
+	}
+	plan, err := m.Plan(ctx, w.prompt, at, d, w.instructions)
+	plan.Used, plan.TokensBefore = s.Used, s.PromptTokens()
 	if err != nil {
 		if s.Sendable && ctx.Err() == nil && s.Occasion != policy.OnDemand {
 			if addErr := w.c.journal().Unplanned(ctx, w.target.Name, s.Used, err); addErr != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -404,4 +405,86 @@ func TestAPromptThatDoesNotFitIsClearedWhateverTheCacheHolds(t *testing.T) {
 	d.Target.Budget = 2000
 	d.Policy.Clear.Behind = 1000
 	require.Equal(t, []int{3, 4}, outputs(text(d.Messages())))
+}
+
+// clearings returns the clearings of a session.
+func clearings(t *testing.T, d fixture) (n int) {
+	for _, e := range entries(t, d.Session) {
+		if e.Type() == entry.TypeClearing {
+			n++
+		}
+	}
+	return n
+}
+
+// A condition asks for a clearing first. If that does not suffice, the cache is to break only once, and history is to be
+// lost only together with a summary.
+func TestAClearingThatDoesNotSufficeIsWrittenWithTheCompaction(t *testing.T) {
+	over := func(t *testing.T, ratio float64) fixture {
+		d := newFixture(t, chat.UserMessage(task), chat.AssistantMessage(words(2000)), chat.UserMessage(task))
+		d.Target.Budget = 10_000
+		d.Say(rounds(1, 4, 500)...)
+		d.Policy = clearingFixture(t).Policy
+		d.Policy.Clear.Always, d.Policy.Trigger = false, policy.Trigger{{Ratio: ratio}}
+		d.Policy.Cut.Rounds, d.Policy.Replace.Max = 3, 300
+		return d
+	}
+	t.Run("one that suffices is written at once", func(t *testing.T) {
+		d := over(t, 0.38)
+		require.Equal(t, []int{3, 4}, outputs(text(d.Messages())))
+		require.Equal(t, 1, clearings(t, d))
+		require.Equal(t, "cleared", kinds(*d.Heard))
+		require.Empty(t, d.Requests())
+	})
+	t.Run("one that does not is written with the summary, whose request shows it", func(t *testing.T) {
+		d := over(t, 0.2)
+		d.Always(models.SaySummary(handoff))
+		require.Equal(t, []int{3, 4}, outputs(text(d.Messages())))
+		require.NotContains(t, text(d.Messages()), "[output 001]")
+		require.NotContains(t, text(d.Request().Messages), "[output 001]")
+		require.Contains(t, text(d.Request().Messages), "[gone]")
+		require.Equal(t, []int{1, 1}, []int{clearings(t, d), len(compactions(d.Session))})
+		require.Equal(t, "started cleared done/full", kinds(*d.Heard))
+	})
+	t.Run("it is not written if the summary fails", func(t *testing.T) {
+		d := over(t, 0.2)
+		d.Always(models.Fail(errDown))
+		require.Equal(t, []int{1, 2, 3, 4}, outputs(text(d.Messages())))
+		require.Equal(t, []int{1, 2, 3, 4}, outputs(text(d.Messages())), "nor in the pause")
+		require.Zero(t, clearings(t, d))
+	})
+	t.Run("a summary in the background is placed with it", func(t *testing.T) {
+		d := over(t, 0.2)
+		d.Policy.Trigger[0].Background = true
+		d.Always(models.SaySummary(handoff))
+		require.Equal(t, []int{1, 2, 3, 4}, outputs(text(d.Messages())))
+		require.NoError(t, d.Wait(t.Context()))
+		require.Equal(t, []int{3, 4}, outputs(text(d.Messages())))
+		require.NotContains(t, text(d.Request().Messages), "[output 001]")
+	})
+	t.Run("a prompt that does not fit is cleared at once, also while a summary is made", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := over(t, 0.2)
+			d.Policy.Trigger[0].Background, d.Policy.Overflow.LastResort = true, policy.ResortDrop
+			d.Always(slowly(time.Hour, models.SaySummary(handoff)))
+			require.Equal(t, []int{1, 2, 3, 4}, outputs(text(d.Messages())))
+			require.Zero(t, clearings(t, d))
+			d.Target.Budget = 3500
+			require.Equal(t, []int{3, 4}, outputs(text(d.Messages())))
+			require.Equal(t, 1, clearings(t, d))
+			require.NotContains(t, kinds(*d.Heard), "let go")
+			d.Abort()
+			require.NoError(t, d.Close())
+		})
+	})
+	t.Run("another process writes it too", func(t *testing.T) {
+		d := over(t, 0.2)
+		d.Policy.Trigger[0].Background = true
+		plan := ""
+		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, id string) error { plan = id; return nil })
+		d.Always(models.SaySummary(handoff))
+		require.Equal(t, []int{1, 2, 3, 4}, outputs(text(d.Messages())))
+		require.NoError(t, d.RunPlan(t.Context(), plan, nil))
+		require.Equal(t, []int{3, 4}, outputs(text(d.Messages())))
+	})
 }

@@ -33,6 +33,9 @@ type Plan struct {
 	Mode string `json:"mode,omitempty"`
 	// Instructions by the user who asked for the compaction.
 	Instructions string `json:"instructions,omitempty"`
+	// Clears reports that the policy clears old output together with the compaction. Models are shown the history as
+	// cleared.
+	Clears bool `json:"clears,omitempty"`
 	// Pinned is the most tokens that copies of pinned entries may take.
 	Pinned int `json:"pinned,omitempty"`
 	// Preamble is the digest of the [Preamble] with the prompt's system messages and tools; "" if there are none.

@@ -217,6 +217,8 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActDiscard, "%d tokens are used, fewer than the %d at which the summary is put in place", m.Used, d.placeFrom(p))
 	case m.Pending == PendingReady:
 		return do(ActPlace, "a summary is ready")
+	case clears && !m.Fits && m.Occasion != OnDemand:
+		return do(ActClear, "the prompt does not fit, and clearing old tool output saves %d tokens", m.Clearable)
 	case m.Pending != PendingNone && (!m.Fits || m.over() || m.Occasion == OnContextLimit) && !m.Waited && !p.spared(m):
 		return do(ActWait, "the prompt does not fit, and a summary is %s", m.Pending)
 	case m.Pending != PendingNone && p.Background.Wait > 0 && m.Share() >= p.Background.Wait && !m.Waited && !p.spared(m):

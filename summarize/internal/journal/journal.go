@@ -113,10 +113,14 @@ func (j *Journal) onOtherBranch(ctx context.Context, id string) bool {
 	return err == nil && common != id
 }
 
-// Compact writes a compaction, which ends its plan, and what the models' refusals teach. The error is a
-// [*entry.BoundaryError] if the entries to replace are gone.
-func (j *Journal) Compact(ctx context.Context, c entry.Compaction, refusals []entry.Refusal) (entry.Entry, error) {
-	e, err := j.add(ctx, append(bodiesOf(refusals), c)...)
+// Compact writes a compaction, which ends its plan, what is cleared with it, and what the models' refusals teach. The
+// error is a [*entry.BoundaryError] if the entries to replace are gone.
+func (j *Journal) Compact(ctx context.Context, cleared entry.Clearing, c entry.Compaction, refusals []entry.Refusal) (entry.Entry, error) {
+	bodies := bodiesOf(refusals)
+	if len(cleared.Results)+len(cleared.Arguments) > 0 {
+		bodies = append(bodies, cleared)
+	}
+	e, err := j.add(ctx, append(bodies, c)...)
 	if err != nil && !failure.BoundaryGone(err) {
 		err = fmt.Errorf("%w: %w", failure.ErrUnwritten, err)
 	}

@@ -51,6 +51,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 		}
 	}
 	view, err := p.Journal.Session.ViewWith(ctx, compaction)
+	view = view.Clear(j.Clearing)
 	if err == nil && j.Plan.Index > 0 {
 		view, err = p.index(ctx, j, &compaction, view)
 	}
@@ -78,9 +79,14 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 			compaction.TokensAfter = result.Tokens
 		}
 	}
-	found, err := p.Journal.Compact(ctx, compaction, d.Writer.Taught())
+	found, err := p.Journal.Compact(ctx, j.Clearing, compaction, d.Writer.Taught())
 	if err != nil {
 		return none, err
+	}
+	if len(j.Clearing.Results)+len(j.Clearing.Arguments) > 0 {
+		e := j.Event(event.Cleared)
+		e.Entry, e.Why = found.Parent, "together with the compaction"
+		p.Emit(ctx, e)
 	}
 	e := j.Event(event.Done)
 	placed := found.Compaction() // as written: the session may have redacted it
@@ -118,7 +124,8 @@ func (p *Placer) index(ctx context.Context, j *write.Attempt, c *entry.Compactio
 		return view, err
 	}
 	c.Messages = append(slices.Clone(c.Messages), message)
-	return p.Journal.Session.ViewWith(ctx, *c)
+	view, err = p.Journal.Session.ViewWith(ctx, *c)
+	return view.Clear(j.Clearing), err
 }
 
 // Prompt is the prompt that a compaction is put in place for.

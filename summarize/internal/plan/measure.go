@@ -36,6 +36,7 @@ type Planner struct {
 	bound     bool // whether compactions are planned within Most too
 	Spare     int  // tokens of the budget that a compaction leaves free if it can
 	Models    map[string]policy.Target
+	Clear     entry.Clearing // the prompt is measured as if it were in the session
 }
 
 // Rendered is a rendered prompt with its measurement.
@@ -52,6 +53,9 @@ type Rendered struct {
 	Newest int // most tokens of the newest round's results and arguments, 0 for no bound but the elements' limits
 	Resort Resorted
 	part   history.CutPoint // behind what [policy.Measurement.Part] counts
+	// Cleared is the prompt with a clearing that a compaction is to write too, nil if there is none.
+	Cleared  *Rendered
+	Clearing entry.Clearing
 }
 
 // Failure returns the error of a prompt that does not fit, nil if it fits.
@@ -174,7 +178,7 @@ func (m *Planner) measure(ctx context.Context, prompt elements.Node, on policy.O
 	s := &Rendered{Measurement: policy.Measurement{Occasion: on, Time: m.Now, Ratio: 1, Fits: true, ReadOnly: m.Session.ReadOnly()}}
 	var err error
 	if s.View, err = m.Session.View(ctx); err == nil {
-		s.View, err = LeaveOut(ctx, m.Session, s.View, held)
+		s.View, err = LeaveOut(ctx, m.Session, s.View.Clear(m.Clear), held)
 	}
 	if err != nil {
 		return nil, err
@@ -547,13 +551,19 @@ func (m *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
 	return err
 }
 
+// Clearable returns what a policy clears of a view.
+func Clearable(p policy.Policy, t policy.Target, v history.View) history.Clearable {
+	rule := p.Clear.Rule
+	if p.Clear.Share > 0 {
+		rule.Keep = max(1, min(rule.Keep, clamp.Share(p.Clear.Share, ContextWindow(t))))
+	}
+	return rule.Look(v, t.Tokenizer)
+}
+
 // clearable returns what the policy clears now, and the tokens of the history from the first round that changes on.
 func (m *Planner) clearable(s *Rendered) (c history.Clearable, behind int) {
 	clear := m.Policy.Clear
-	if clear.Share > 0 {
-		clear.Rule.Keep = max(1, min(clear.Rule.Keep, clamp.Share(clear.Share, ContextWindow(m.Target))))
-	}
-	if c = clear.Rule.Look(s.View, m.Target.Tokenizer); guard.Counted(c.Saved) == 0 {
+	if c = Clearable(m.Policy, m.Target, s.View); guard.Counted(c.Saved) == 0 {
 		return c, 0
 	}
 	for _, u := range slices.Backward(s.View.Units(m.Policy.Cut.Limits, m.Sizing())) {

@@ -61,7 +61,7 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		Policy: m.Policy.Name, Occasion: string(s.Occasion), Why: d.Reason(), Instructions: instructions, Mode: string(m.Policy.Ask.Mode),
 		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: m.Target.Name,
 		Background: d.Do == policy.ActStart, Until: time.Now().Add(2 * m.Policy.Ask.Timeout), Preamble: preamble.Digest,
-		Pinned: clamp.Share(m.Policy.Replace.Pinned, s.Budget),
+		Pinned: clamp.Share(m.Policy.Replace.Pinned, s.Budget), Clears: len(m.Clear.Results)+len(m.Clear.Arguments) > 0,
 	}
 	wanted := max(m.summaryRoom(s.Budget), frame+policy.MinWords)
 	indexed := wanted + m.indexRoom(s.Budget)
@@ -124,7 +124,7 @@ func (m *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 	if err != nil {
 		return 0, err
 	}
-	layout, shown, err := m.LayOut(ctx, prompt, view, s.Budget, s.Newest)
+	layout, shown, err := m.LayOut(ctx, prompt, view.Clear(m.Clear), s.Budget, s.Newest)
 	if err != nil {
 		return 0, failure.Within("trying the cut", err)
 	}

@@ -33,9 +33,10 @@ type Attempt struct {
 	Target    policy.Target
 	Material  policy.Material // without Covered, Data and TurnPrefix
 	covered   []history.Unit
-	prefix    int // how many units at the end of covered belong to the turn that is cut
-	kept      int // number of units
-	replaced  int // tokens of the messages that the replacement stands for
+	prefix    int            // how many units at the end of covered belong to the turn that is cut
+	kept      int            // number of units
+	replaced  int            // tokens of the messages that the replacement stands for
+	Clearing  entry.Clearing // to write with the compaction
 	Supplied  Supplied
 	WillRetry bool // the agent's request is sent again afterwards
 	begun     time.Time
@@ -77,13 +78,20 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 		return nil, fmt.Errorf("summarize: entry %q is a %s, not a plan", id, found.Type())
 	}
 	view, err := s.ViewAt(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	j := &Attempt{ID: id, Plan: planned, Policy: p, Target: t, begun: time.Now(), meter: &meter{}}
+	if planned.Clears {
+		j.Clearing, err = guard.Value(ctx, "Clear.Rule", func() entry.Clearing { return plan.Clearable(p, t, view).Clearing })
+		view = view.Clear(j.Clearing)
+	}
 	if err == nil {
 		view, err = plan.LeaveOut(ctx, s, view, l.HeldFor(t.Name))
 	}
 	if err != nil {
 		return nil, err
 	}
-	j := &Attempt{ID: id, Plan: planned, Policy: p, Target: t, begun: time.Now(), meter: &meter{}}
 	point, err := cutAt(ctx, p, view, planned.FirstKept, by)
 	if err != nil {
 		return nil, err
