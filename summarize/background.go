@@ -62,31 +62,30 @@ func (w *walker) start(ctx context.Context, s *plan.Rendered, d policy.Decision)
 		return
 	}
 	w.explain(ctx, d, policy.OutcomeStarted, nil)
-	x := c.executor()
 	if c.Runner != nil {
 		_, err := guard.Call(ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, c.Runner.Run(ctx, c.Session, id)
 		})
 		if err != nil {
 			outlived, done := callback.Outlive(ctx)
-			x.placer.Conclude(outlived, id, write.Written{}, []error{err}, false)
+			c.placer().Conclude(outlived, id, write.Written{}, []error{err}, false)
 			done()
 			w.explain(ctx, d, policy.OutcomeFailed, err)
 		}
 		return
 	}
-	order := execution{id: id, policy: w.policy, agent: w.target, target: w.target, background: true}
+	o := order{id: id, policy: w.policy, agent: w.target, target: w.target, background: true}
 	if s.Result != nil && s.Shown.Whole() { // a fork covers only what its request shows
-		order.sent = s.Result.Messages
+		o.sent = s.Result.Messages
 	}
-	w.launch(ctx, order)
+	w.launch(ctx, o)
 }
 
 // launch has a summary written in a goroutine of the compactor, which only Abort and Close end.
-func (w *walker) launch(ctx context.Context, o execution) *task {
-	work, x := &w.c.inner.work, w.c.executor()
+func (w *walker) launch(ctx context.Context, o order) *task {
+	work := &w.c.inner.work
 	ctx, done := work.abortable(context.WithoutCancel(ctx))
-	t := &task{id: o.id, done: make(chan struct{})}
+	t := &task{order: o, done: make(chan struct{})}
 	ctx, t.cancel = context.WithCancelCause(ctx)
 	if t.activity = w.activity; o.background { // this call will run something else
 		ctx, t.activity = callback.WithActivity(ctx)
@@ -99,7 +98,10 @@ func (w *walker) launch(ctx context.Context, o execution) *task {
 		if t.end = func(*render.Result, error) {}; !o.background {
 			t.within, t.end = func(of context.Context) context.Context { return valuesOf{of, ctx} }, end
 		}
-		if t.err = x.run(ctx, o, t.keep(work, x, o.background)); t.err != nil {
+		if t.written, t.err = w.c.run(ctx, o); t.err == nil {
+			t.err = w.c.keep(ctx, t)
+		}
+		if t.err != nil {
 			work.replace(t, nil)
 		}
 		if t.err != nil || o.background {
@@ -115,19 +117,17 @@ func (w *walker) launch(ctx context.Context, o execution) *task {
 	return t
 }
 
-// keep returns a function that keeps a summary for a render.
-func (t *task) keep(in *work, x *executor, background bool) func(context.Context, write.Written) error {
-	return func(ctx context.Context, d write.Written) error {
-		if background {
-			e := d.Attempt.Event(event.Ready)
-			e.Mode, e.Model, e.Mended = d.Prompt.Mode, d.Model, d.Mended
-			x.emit(ctx, e) // before a render can put it in place
-		}
-		if err := in.finish(ctx, t, d); err != nil {
-			return err
-		}
-		return errReady
+// keep keeps the summary of a task for a render.
+func (c *Compactor) keep(ctx context.Context, t *task) error {
+	if d := t.written; t.background {
+		e := d.Attempt.Event(event.Ready)
+		e.Mode, e.Model, e.Mended = d.Prompt.Mode, d.Model, d.Mended
+		c.emit(ctx, e) // before a render can put it in place
 	}
+	if err := c.inner.work.finish(ctx, t); err != nil {
+		return c.failed(ctx, t.order, t.written, err)
+	}
+	return nil
 }
 
 // pending returns the progress of a compaction that was started before.
@@ -243,17 +243,13 @@ func (w *walker) wait(ctx context.Context, s *plan.Rendered, d policy.Decision) 
 	w.c.emit(ctx, event.Event{
 		Kind: event.Waiting, Reason: s.Occasion, Why: d.Why, Size: event.Size{TokensBefore: s.PromptTokens(), Base: s.Base},
 	})
+	if t, _ := w.c.inner.work.current(); t != nil {
+		return w.await(ctx, s, t)
+	}
 	abortable, done := w.c.inner.work.abortable(ctx)
 	defer done()
 	limited, cancel := context.WithTimeout(abortable, w.patience(ctx, s))
 	defer cancel()
-	if s.Pending == policy.PendingRunning {
-		if w.c.Wait(limited) != nil && abortable.Err() == nil {
-			t, _ := w.c.inner.work.current()
-			w.failure = w.gaveUp(s, t)
-		}
-		return context.Cause(abortable)
-	}
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second/2) {
 		if err := w.c.Session.Refresh(ctx); err != nil {
 			return err
@@ -267,15 +263,6 @@ func (w *walker) wait(ctx context.Context, s *plan.Rendered, d policy.Decision) 
 		}
 	}
 	return context.Cause(abortable) // nil unless the call was cancelled or aborted
-}
-
-// gaveUp returns the error of a render that has waited for a summary as long as it may.
-func (w *walker) gaveUp(s *plan.Rendered, t *task) error {
-	if t == nil {
-		return nil
-	}
-	w.c.inner.work.setWaited(t.id)
-	return &PendingError{Budget: s.Over, Plan: t.id, After: w.patient, Running: t.activity.Running()}
 }
 
 // await waits for a summary as long as the prompt may. Only a call that owns the work ends it too. If the time is over, the
@@ -297,7 +284,8 @@ func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task) error {
 		case ctx.Err() != nil:
 			return guard.WaitError(ctx, t.activity, "the summary")
 		case abortable.Err() == nil:
-			return w.gaveUp(s, t)
+			w.c.inner.work.setWaited(t.id)
+			return &PendingError{Budget: s.Over, Plan: t.id, After: w.patient, Running: t.activity.Running()}
 		}
 		<-t.done
 	}
@@ -310,13 +298,13 @@ func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task) error {
 // settle ends a task whose summary is ready: the summary is put in place, or thrown away if put is not set. It reports
 // whether it was put in place. If the prompt must fit with the summary and does not, it is not.
 func (w *walker) settle(ctx context.Context, s *plan.Rendered, put, mustFit bool) (bool, error) {
-	in, x := &w.c.inner.work, w.c.executor()
+	c, in := w.c, &w.c.inner.work
 	t, ready := in.current()
 	if !ready || !in.replace(t, nil) {
 		return false, nil
 	}
 	if !put || w.policy.Background.PerModel && t.written.Attempt.Plan.Model != w.target.Name {
-		x.discard(ctx, t, nil)
+		c.discard(ctx, t, nil)
 		return false, nil
 	}
 	within := ctx
@@ -327,28 +315,26 @@ func (w *walker) settle(ctx context.Context, s *plan.Rendered, put, mustFit bool
 	if err == nil {
 		var e entry.Entry
 		at := &place.Prompt{Measurer: m, Prompt: w.prompt, Budget: s.Budget, Newest: s.Newest, Messages: len(s.PromptMessages()), MustFit: mustFit}
-		if e, err = x.placer.Place(within, t.written, at); err == nil {
-			x.afterwards(within, t.written, e)
+		if e, err = c.placer().Place(within, t.written, at); err == nil {
+			c.afterwards(within, t.written, e, in.spawn)
+			c.Session.Release(t.id)
 		}
 	}
 	switch {
 	case err == nil:
-		t.end(nil, nil)
-		x.session.Release(t.id)
-		return true, nil
 	case ctx.Err() != nil:
 		in.replace(nil, t) // keep it for the next render
 		return false, context.Cause(ctx)
+	default:
+		err = c.failed(within, t.order, t.written, err)
 	}
-	why := &FailedError{Reasons: []error{err}}
-	x.placer.Conclude(within, t.id, t.written, why.Reasons, false)
-	t.end(nil, why)
-	x.session.Release(t.id)
-	return false, why
+	t.end(nil, err)
+	return err == nil, err
 }
 
 // abandon cancels the task in the background, waits for it and throws its result away.
-func (x *executor) abandon(ctx context.Context, in *work) error {
+func (c *Compactor) abandon(ctx context.Context) error {
+	in := &c.inner.work
 	t, _ := in.current()
 	if t == nil {
 		return nil
@@ -360,15 +346,15 @@ func (x *executor) abandon(ctx context.Context, in *work) error {
 		return context.Cause(ctx)
 	}
 	if in.replace(t, nil) && t.ready {
-		x.discard(ctx, t, ErrAborted)
+		c.discard(ctx, t, ErrAborted)
 	}
 	return nil
 }
 
 // discard throws the result of a task away.
-func (x *executor) discard(ctx context.Context, t *task, why error) {
-	x.placer.Discard(ctx, t.id, t.written, why)
-	x.session.Release(t.id)
+func (c *Compactor) discard(ctx context.Context, t *task, why error) {
+	c.placer().Discard(ctx, t.id, t.written, why)
+	c.Session.Release(t.id)
 	t.end(nil, why)
 }
 

@@ -365,9 +365,11 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			w.explain(ctx, d, policy.OutcomeCleared, nil)
 		case policy.ActWait:
 			w.explain(ctx, d, policy.OutcomeWaiting, nil)
-			if err := w.wait(ctx, s, d); err != nil {
+			err := w.wait(ctx, s, d)
+			if err != nil && (ctx.Err() != nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
 				return nil, err
 			}
+			w.failure = err
 		case policy.ActCompact, policy.ActPart:
 			w.tried, w.waited, w.parted = true, true, w.parted || d.Do == policy.ActPart
 			if err := w.compact(ctx, s, d); err != nil {
@@ -638,6 +640,6 @@ func (c *Compactor) Abort() {
 func (c *Compactor) Close() error {
 	c.init()
 	c.inner.work.close()
-	err := c.executor().abandon(context.Background(), &c.inner.work) // a summary that is ready
+	err := c.abandon(context.Background()) // a summary that is ready
 	return errors.Join(err, c.inner.observers.close())
 }

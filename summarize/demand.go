@@ -109,7 +109,7 @@ func (w *walker) demanded(ctx context.Context, on policy.Occasion, instructions 
 		if placed {
 			return w.compacted(ctx, before, on)
 		}
-	} else if err := c.executor().abandon(ctx, &c.inner.work); err != nil {
+	} else if err := c.abandon(ctx); err != nil {
 		return Compacted{}, err
 	}
 	now, err := w.measure(ctx, on)
@@ -219,7 +219,7 @@ func (c *Compactor) abandonFor(ctx context.Context, target policy.Target) error 
 	if !c.Policy.Background.PerModel || c.Current().Name == target.Name {
 		return nil
 	}
-	return c.executor().abandon(ctx, &c.inner.work)
+	return c.abandon(ctx)
 }
 
 // AfterTurn checks the policy's conditions once the agent has finished, as the next Render would, so that a compaction

@@ -8,17 +8,14 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/provider/refusal"
-	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
-	"github.com/promptree-go/promptree/summarize/internal/journal"
 	"github.com/promptree-go/promptree/summarize/internal/place"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/internal/write"
@@ -76,31 +73,13 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 	return id, nil
 }
 
-// errReady makes run keep the summary, and the claim of its plan, for a later render.
-var errReady = errors.New("summarize: the summary is ready")
-
-// executor runs plans: it has the summaries written and placed.
-type executor struct {
-	session *history.Session
-	journal *journal.Journal
-	placer  *place.Placer
-	models  map[string]policy.Target
-	options render.Options
-	hooks   Hooks
-	emit    func(context.Context, event.Event)
-	spawn   func(func(context.Context)) bool
+// placer returns what puts summaries in place.
+func (c *Compactor) placer() *place.Placer {
+	return &place.Placer{Journal: c.journal(), Checkpoints: c.Checkpoints, Timeout: c.Hooks.timeout(), Emit: c.emit}
 }
 
-func (c *Compactor) executor() *executor {
-	journal := c.journal()
-	return &executor{
-		session: c.Session, journal: journal, models: c.Models, options: c.Options, hooks: c.Hooks, emit: c.emit, spawn: c.inner.work.spawn,
-		placer: &place.Placer{Journal: journal, Checkpoints: c.Checkpoints, Timeout: c.Hooks.timeout(), Emit: c.emit},
-	}
-}
-
-// execution is a plan to run.
-type execution struct {
+// order is a plan to run.
+type order struct {
 	id        string         // the plan's entry
 	policy    policy.Policy  // with defaults
 	agent     policy.Target  // its model is asked if the policy names no other
@@ -120,57 +99,48 @@ const claimLimit = 24 * time.Hour
 // longestRequest is the longest time limit of a request for a summary without which nothing can be sent.
 const longestRequest = 30 * time.Minute
 
-// run runs a plan: it has the summary written and calls take, which puts the summary in place, or keeps it and returns
-// [errReady]. It holds the claim on the plan meanwhile. If the plan fails, it writes that to the session.
-func (x *executor) run(ctx context.Context, o execution, take func(context.Context, write.Written) error) error {
-	claimed, claimErr := x.session.Claim(ctx, o.id, claimLimit)
-	if !claimed && claimErr == nil {
-		return ErrBusy
+// run has the summary of a plan written. The claim on the plan is held until [Compactor.failed], or the caller, releases
+// it.
+func (c *Compactor) run(ctx context.Context, o order) (d write.Written, err error) {
+	claimed, err := c.Session.Claim(ctx, o.id, claimLimit)
+	if err != nil {
+		return d, c.failed(ctx, o, d, err)
+	} else if !claimed {
+		return d, ErrBusy
 	}
-	keep := false
-	defer func() {
-		if claimed && !keep {
-			x.session.Release(o.id)
-		}
-	}()
 	watched, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var d write.Written
 	var reasons []error
-	err := callback.Do(context.WithoutCancel(ctx), func(context.Context) error {
-		if claimErr != nil {
-			reasons = []error{claimErr}
-			return nil
-		}
-		d, reasons = x.summarise(watched, stop, o)
+	err = callback.Do(context.WithoutCancel(ctx), func(context.Context) error {
+		d, reasons = c.summarise(watched, stop, o)
 		return nil
 	})
 	if err != nil { // code of ours panicked
 		reasons = []error{&policy.CallbackError{Name: "the compaction", Err: err}}
 	}
 	if len(reasons) == 0 {
-		err := take(ctx, d)
-		if keep = errors.Is(err, errReady); err == nil || keep {
-			return nil
-		}
-		reasons = []error{err}
+		return d, nil
 	}
 	if cause := context.Cause(watched); cause != nil && ctx.Err() == nil && !errors.Is(errors.Join(reasons...), cause) {
 		reasons = append(reasons, cause)
 	}
-	why := &FailedError{Reasons: reasons}
-	again := o.retry != nil && (ctx.Err() != nil || mayPass(reasons)) && o.retry(why, x.until(ctx, o.id))
-	x.placer.Conclude(ctx, o.id, write.Written{Attempt: d.Attempt, Writer: d.Writer}, reasons, again)
-	return why
+	return d, c.failed(ctx, o, write.Written{Attempt: d.Attempt, Writer: d.Writer}, reasons...)
 }
 
-// until returns the time until which a plan is pending, zero if it is not pending.
-func (x *executor) until(ctx context.Context, plan string) time.Time {
-	l, err := x.journal.Read(context.WithoutCancel(ctx))
-	if err != nil || l.Pending == nil || l.Pending.ID != plan {
-		return time.Time{}
+// failed ends an attempt at a plan that made no compaction, and returns why.
+func (c *Compactor) failed(ctx context.Context, o order, d write.Written, reasons ...error) error {
+	why := &FailedError{Reasons: reasons}
+	again := false
+	if o.retry != nil && (ctx.Err() != nil || mayPass(reasons)) {
+		var until time.Time // zero if it is not pending
+		if l, err := c.read(context.WithoutCancel(ctx)); err == nil && l.Pending != nil && l.Pending.ID == o.id {
+			until = l.Pending.Until
+		}
+		again = o.retry(why, until)
 	}
-	return l.Pending.Until
+	c.placer().Conclude(ctx, o.id, d, reasons, again)
+	c.Session.Release(o.id)
+	return why
 }
 
 // mayPass reports whether another attempt at a plan may succeed: a model may answer then, or the session may be read
@@ -195,23 +165,23 @@ func mayPass(reasons []error) bool {
 
 // summarise opens an attempt at a plan, calls its hooks and has the summary written. It stops the context if no request
 // ends within twice its time limit.
-func (x *executor) summarise(ctx context.Context, stop context.CancelCauseFunc, o execution) (write.Written, []error) {
+func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc, o order) (write.Written, []error) {
 	most := 2 * o.policy.Ask.Timeout
 	watch := time.AfterFunc(most, func() { stop(&policy.TimeoutError{Name: "the compaction", After: most}) })
 	defer watch.Stop()
-	l, err := x.journal.Read(ctx)
+	l, err := c.read(ctx)
 	if err != nil {
 		return write.Written{}, []error{err}
 	}
-	m := plan.Planner{Session: x.session, Target: o.target, Policy: o.policy, Options: x.options, Ledger: l}
-	j, err := write.Open(ctx, x.session, o.id, l, o.policy, o.target, m.Sizing())
+	m := plan.Planner{Session: c.Session, Target: o.target, Policy: o.policy, Options: c.Options, Ledger: l}
+	j, err := write.Open(ctx, c.Session, o.id, l, o.policy, o.target, m.Sizing())
 	if err != nil {
 		return write.Written{}, []error{err}
 	}
 	if j.WillRetry = o.willRetry; !o.agent.Shape.Forces() { // else a request that continues the agent's is answered in its form
 		j.Material.Sent = o.sent
 	}
-	candidates, err := write.Candidates(ctx, x.models, o.agent, o.policy, l, x.emit)
+	candidates, err := write.Candidates(ctx, c.Models, o.agent, o.policy, l, c.emit)
 	if err != nil {
 		return write.Written{Attempt: j}, []error{err}
 	}
@@ -221,13 +191,13 @@ func (x *executor) summarise(ctx context.Context, stop context.CancelCauseFunc, 
 	}
 	w := &write.Writer{
 		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, Parts: l.Parts(j.Plan.Instructions), Last: o.policy.Ask.Timeout,
-		Keep:   func(ctx context.Context, a entry.SummaryAnswer) error { return x.journal.Answered(ctx, o.id, a) },
-		Halved: min(write.MaxHalved, l.Of(o.target.Name).Halved()), Session: x.session,
+		Keep:   func(ctx context.Context, a entry.SummaryAnswer) error { return c.journal().Answered(ctx, o.id, a) },
+		Halved: min(write.MaxHalved, l.Of(o.target.Name).Halved()), Session: c.Session,
 		Emit: func(kind event.Kind, change func(*event.Event)) {
 			e := j.Event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}
 			change(&e)
-			x.emit(ctx, e)
+			c.emit(ctx, e)
 		},
 	}
 	if o.policy.Overflow.LastResort == policy.ResortError && j.Plan.Occasion == string(policy.OnBudgetExceeded) {
@@ -239,12 +209,12 @@ func (x *executor) summarise(ctx context.Context, stop context.CancelCauseFunc, 
 	if w.Refusals = write.MaxHalved; l.Of(j.Plan.Model).Failed.Failures() > 0 {
 		w.Refusals /= 2 // what is refused at any size is not refused for its size
 	}
-	got, err := x.runBefore(ctx, j)
+	got, err := c.runBefore(ctx, j)
 	if err != nil {
 		return write.Written{Attempt: j, Writer: w}, []error{err}
 	}
 	if got.Summary != nil {
-		d, err := j.UseSupplied(ctx, x.session, m.Sizing())
+		d, err := j.UseSupplied(ctx, c.Session, m.Sizing())
 		d.Attempt, d.Writer = j, w
 		if err != nil {
 			return d, []error{err}
@@ -261,49 +231,43 @@ func (x *executor) summarise(ctx context.Context, stop context.CancelCauseFunc, 
 }
 
 // afterwards calls AfterCompact and asks for the title. The title delays nothing; AfterCompact delays nothing if the
-// compaction was made in the background.
-func (x *executor) afterwards(ctx context.Context, d write.Written, e entry.Entry) {
+// compaction was made in the background: spawn runs what may take a while.
+func (c *Compactor) afterwards(ctx context.Context, d write.Written, e entry.Entry, spawn func(func(context.Context)) bool) {
 	after := func(ctx context.Context) {
-		if x.hooks.AfterCompact != nil {
-			hook(ctx, x.hooks, x.emit, "AfterCompact", noResult(func(ctx context.Context) error { return x.hooks.AfterCompact(ctx, e) }))
+		if c.Hooks.AfterCompact != nil {
+			hook(ctx, c.Hooks, c.emit, "AfterCompact", noResult(func(ctx context.Context) error { return c.Hooks.AfterCompact(ctx, e) }))
 		}
 	}
 	if !d.Attempt.Plan.Background {
 		after(ctx)
-		if d.Prompt.Title == nil {
-			return
-		}
-	} else if x.hooks.AfterCompact == nil && d.Prompt.Title == nil {
-		return
+		after = func(context.Context) {}
 	}
-	x.spawn(func(ctx context.Context) {
-		if d.Attempt.Plan.Background {
-			after(ctx)
-		}
+	spawn(func(ctx context.Context) {
+		after(ctx)
 		if d.Prompt.Title == nil {
 			return
 		}
-		err := x.title(ctx, d, e.ID)
+		err := c.title(ctx, d, e.ID)
 		if wrong, ok := errors.AsType[*policy.CallbackError](err); ok {
-			x.emit(ctx, event.Event{Kind: event.HookFailed, Plan: d.Attempt.ID, Hook: "Prompt.Title", Err: wrong})
+			c.emit(ctx, event.Event{Kind: event.HookFailed, Plan: d.Attempt.ID, Hook: "Prompt.Title", Err: wrong})
 		}
 	})
 }
 
 // title asks for the title of a compaction, and labels the compaction with it.
-func (x *executor) title(ctx context.Context, d write.Written, id string) error {
+func (c *Compactor) title(ctx context.Context, d write.Written, id string) error {
 	j := d.Attempt
-	l, err := x.journal.Read(ctx)
+	l, err := c.read(ctx)
 	if err != nil {
 		return err
 	}
-	candidates, err := write.Candidates(ctx, x.models, j.Target, j.Policy, l, x.emit)
+	candidates, err := write.Candidates(ctx, c.Models, j.Target, j.Policy, l, c.emit)
 	if err != nil {
 		return err
 	}
 	m := j.Whole()
 	m.Summary = d.Text
-	w := &write.Writer{Attempt: j, Session: x.session, Candidates: candidates, Emit: func(event.Kind, func(*event.Event)) {}}
+	w := &write.Writer{Attempt: j, Session: c.Session, Candidates: candidates, Emit: func(event.Kind, func(*event.Event)) {}}
 	for _, candidate := range w.Candidates {
 		if candidate.Name != d.Model {
 			continue
@@ -314,12 +278,12 @@ func (x *executor) title(ctx context.Context, d write.Written, id string) error 
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
 			return err
 		}
-		if err := x.journal.Title(ctx, id, text); err != nil {
+		if err := c.journal().Title(ctx, id, text); err != nil {
 			return err
 		}
 		e := j.Event(event.Titled)
 		e.Title, e.Entry = text, id
-		x.emit(ctx, e)
+		c.emit(ctx, e)
 		return nil
 	}
 	return nil
@@ -327,15 +291,14 @@ func (x *executor) title(ctx context.Context, d write.Written, id string) error 
 
 // compact makes a compaction before the prompt is returned: it starts one, and waits for it as long as the prompt may.
 func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decision) error {
-	x := w.c.executor()
-	if err := x.abandon(ctx, &w.c.inner.work); err != nil {
+	if err := w.c.abandon(ctx); err != nil {
 		return err
 	}
 	id, err := w.writePlan(ctx, s, d)
 	if err != nil {
 		return &FailedError{Budget: s.Over, Reasons: []error{err}}
 	}
-	o := execution{id: id, policy: w.policy, agent: w.target, target: w.target, willRetry: w.willRetry, cold: s.Cold}
+	o := order{id: id, policy: w.policy, agent: w.target, target: w.target, willRetry: w.willRetry, cold: s.Cold}
 	if w.summarizer != nil {
 		o.agent = *w.summarizer
 	}
@@ -372,19 +335,21 @@ func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err err
 	}
 	ctx, done := c.inner.work.abortable(ctx)
 	defer done()
-	x := c.executor()
-	x.spawn = func(f func(context.Context)) bool { f(ctx); return true } // in this goroutine
 	ctx, end := c.inner.observers.start(ctx, Work{Kind: WorkCompaction, Plan: plan})
-	err = x.run(ctx, execution{id: plan, policy: w.policy, agent: w.target, target: w.target, otherProcess: true, retry: retry}, func(ctx context.Context, d write.Written) error {
-		if err := c.Session.Refresh(ctx); err != nil { // another process may have ended the plan
-			return err
+	o := order{id: plan, policy: w.policy, agent: w.target, target: w.target, otherProcess: true, retry: retry}
+	d, err := c.run(ctx, o)
+	if err == nil {
+		var e entry.Entry
+		if err = c.Session.Refresh(ctx); err == nil { // another process may have ended the plan
+			e, err = c.placer().Place(ctx, d, nil)
 		}
-		e, err := x.placer.Place(ctx, d, nil)
-		if err == nil {
-			x.afterwards(ctx, d, e)
+		if err != nil {
+			err = c.failed(ctx, o, d, err)
+		} else {
+			c.afterwards(ctx, d, e, func(f func(context.Context)) bool { f(ctx); return true })
+			c.Session.Release(plan)
 		}
-		return err
-	})
+	}
 	end(nil, err)
 	return err
 }

@@ -85,9 +85,9 @@ func noResult(f func(context.Context) error) func(context.Context) (struct{}, er
 }
 
 // runBefore calls the hooks that run before a model is asked.
-func (x *executor) runBefore(ctx context.Context, j *write.Attempt) (got Intervention, err error) {
-	if x.hooks.Workspace != nil {
-		known := hook(ctx, x.hooks, x.emit, "Workspace", x.hooks.Workspace)
+func (c *Compactor) runBefore(ctx context.Context, j *write.Attempt) (got Intervention, err error) {
+	if c.Hooks.Workspace != nil {
+		known := hook(ctx, c.Hooks, c.emit, "Workspace", c.Hooks.Workspace)
 		if known.Plan == "" {
 			known.Plan = j.Material.Plan
 		}
@@ -96,13 +96,13 @@ func (x *executor) runBefore(ctx context.Context, j *write.Attempt) (got Interve
 		}
 		j.Material.Workspace = known
 	}
-	if x.hooks.BeforeCompact != nil {
+	if c.Hooks.BeforeCompact != nil {
 		occasion, whole := policy.Occasion(j.Plan.Occasion), j.Whole() // now, because a hook that is left behind must not read the attempt
-		got = hook(ctx, x.hooks, x.emit, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
-			return x.hooks.BeforeCompact(ctx, occasion, whole)
+		got = hook(ctx, c.Hooks, c.emit, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
+			return c.Hooks.BeforeCompact(ctx, occasion, whole)
 		})
 		if data := got.Data; len(data) > 0 && !json.Valid(data) {
-			x.emit(ctx, event.Event{Kind: event.HookFailed, Hook: "BeforeCompact", Err: errBadData})
+			c.emit(ctx, event.Event{Kind: event.HookFailed, Hook: "BeforeCompact", Err: errBadData})
 			got.Data = nil
 		}
 		j.Material.Context = got.Context

@@ -23,7 +23,7 @@ type work struct {
 // task is a summary that a goroutine of the compactor makes. Only a render puts it in place, the one that waits for it or a
 // later one, never the goroutine, so that the agent's messages do not change in the middle of its work.
 type task struct {
-	id       string // the plan's entry
+	order
 	cancel   context.CancelCauseFunc
 	activity *callback.Activity
 	done     chan struct{}                         // closed once the fields below are set
@@ -120,14 +120,14 @@ func (w *work) replace(old, with *task) bool {
 	return true
 }
 
-// finish sets the result of a task, unless it was cancelled.
-func (w *work) finish(ctx context.Context, t *task, d write.Written) error {
+// finish makes the summary of a task ready, unless it was cancelled.
+func (w *work) finish(ctx context.Context, t *task) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	t.written, t.ready = d, true
+	t.ready = true
 	return nil
 }
 

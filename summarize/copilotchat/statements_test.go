@@ -863,7 +863,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{1, 2, 3, 4, 5}, compacttest.Outputs(compacttest.Text(archive)))
 			}
 		},
-			statements.Change(engine+"hooks.go", "if x.hooks.BeforeCompact != nil {", "if false {"),
+			statements.Change(engine+"hooks.go", "if c.Hooks.BeforeCompact != nil {", "if false {"),
 			statements.Change(engine+"hooks.go", "	if err != nil {\n		var none T\n		return none\n	}\n", "	if err != nil {\n		return got\n	}\n")),
 
 		// What some models need.

@@ -352,7 +352,7 @@ func TestStatements(t *testing.T) {
 			require.Len(t, d.Requests(), 1)
 		},
 			statements.Change(engine+"policy/decide.go", `do(ActPlace, "a summary is ready")`, `do(ActNothing, "a summary is ready")`),
-			statements.Change(engine+"background.go", `if err := in.finish(ctx, t, d); err != nil {`, `if _, err := x.placer.Place(ctx, d, nil); err != nil {`)),
+			statements.Change(engine+"background.go", `if err := c.inner.work.finish(ctx, t); err != nil {`, `if _, err := c.placer().Place(ctx, t.written, nil); err != nil {`)),
 		statements.That("from 95% of the window on, or if the prompt does not fit, a request waits for the summary that is being made", func(t *testing.T) {
 			for tokens, want := range map[int]time.Duration{94_999: 0, 95_000: answerTime, 105_000: answerTime} {
 				d := begun(t)
@@ -558,7 +558,7 @@ func TestStatements(t *testing.T) {
 			demanded(d)
 			require.Equal(t, []string{"started demand", "hook demand", "model", "done demand"}, order)
 		},
-			statements.Change(engine+"executor.go", "got, err := x.runBefore(ctx, j)", "got, err := Intervention{}, error(nil)"),
+			statements.Change(engine+"executor.go", "got, err := c.runBefore(ctx, j)", "got, err := Intervention{}, error(nil)"),
 			statements.Change(engine+"executor.go", "\t\tKind: event.Started, Plan: id,", "\t\tKind: event.Done, Plan: id,"),
 			statements.Change(engine+"policy/trigger.go", `OnDemand Occasion = "demand"`, `OnDemand Occasion = "asked"`)),
 		statements.That("hooks are called before every compaction, and may cancel it", func(t *testing.T) {
@@ -592,8 +592,8 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, compacttest.Compactions(d.Session))
 			}
 		},
-			statements.Change(engine+"hooks.go", "if x.hooks.BeforeCompact != nil {", "if x.hooks.BeforeCompact != nil && !j.Plan.Background {"),
-			statements.Change(engine+"hooks.go", "if x.hooks.BeforeCompact != nil {", "if x.hooks.BeforeCompact != nil && j.Plan.Background {"),
+			statements.Change(engine+"hooks.go", "if c.Hooks.BeforeCompact != nil {", "if c.Hooks.BeforeCompact != nil && !j.Plan.Background {"),
+			statements.Change(engine+"hooks.go", "if c.Hooks.BeforeCompact != nil {", "if c.Hooks.BeforeCompact != nil && j.Plan.Background {"),
 			statements.Change(engine+"hooks.go", "	if got.Cancel {", "	if false {")),
 
 		// What a model is asked.

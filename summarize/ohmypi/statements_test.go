@@ -919,7 +919,7 @@ var hooks = []statements.Statement{
 			require.Equal(t, supplied != nil, told[0].Extension)
 		}
 	},
-		statements.Change(engine+"executor.go", "x.hooks.AfterCompact(ctx, e)", "x.hooks.AfterCompact(ctx, entry.Entry{})"),
+		statements.Change(engine+"executor.go", "c.Hooks.AfterCompact(ctx, e)", "c.Hooks.AfterCompact(ctx, entry.Entry{})"),
 		statements.Change(engine+"internal/place/place.go", "compaction.Extension = true", "")),
 	statements.That("a hook may cancel a change of branch", func(t *testing.T) {
 		d, other := twoBranches(t, said(turns(1, 1)...)...)
