@@ -205,23 +205,13 @@ func (c *Compactor) RenderOrWait(ctx context.Context, prompt elements.Node) (*re
 		if err := c.Wait(ctx); err != nil {
 			return nil, err
 		}
-		if failed, ok := t.failure(); ok {
-			failed.Budget = pending.Budget
-			return nil, &failed
+		if t == nil {
+			continue
+		}
+		if failed, ok := errors.AsType[*FailedError](t.err); ok {
+			return nil, &FailedError{Budget: pending.Budget, Reasons: failed.Reasons}
 		}
 	}
-}
-
-// failure returns why a task that has ended made no summary.
-func (t *task) failure() (FailedError, bool) {
-	if t == nil {
-		return FailedError{}, false
-	}
-	failed, ok := errors.AsType[*FailedError](t.err)
-	if !ok {
-		return FailedError{}, false
-	}
-	return *failed, true
 }
 
 // patience returns how long this render may still wait for summaries. If the prompt can be sent without, half of the time

@@ -82,22 +82,6 @@ func TestABackgroundFailureDoesNotFailTheRenderAndIsRetriedAfterAStep(t *testing
 	})
 }
 
-func TestABackgroundFailureIsRetriedAfterRetryAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := backgroundFixture(t, 3300)
-		d.Policy.RetryAfter = time.Hour
-		d.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}), models.SaySummary("Now."))
-		d.Messages()
-		synctest.Wait()
-		d.Messages()
-		require.Len(t, d.Requests(), 1)
-		time.Sleep(time.Hour)
-		d.Messages()
-		synctest.Wait()
-		require.Len(t, d.Requests(), 2)
-	})
-}
-
 func TestCloseEndsBackgroundWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundFixture(t, 3400)

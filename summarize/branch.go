@@ -90,8 +90,11 @@ func (w *walker) summariseBranch(ctx context.Context, from, to, instructions str
 		Session: c.Session, Ledger: l, Models: c.Models, Target: w.target, Policy: w.policy, From: from, To: to, Emit: c.emit,
 		Material: policy.Material{
 			Wishes:       policy.Wishes{Instructions: instructions, Context: intervention.Context},
-			AgentRequest: policy.AgentRequest{Tools: plan.Declared(w.target, c.toolsSent())},
+			AgentRequest: policy.AgentRequest{Tools: w.target.Tools},
 		},
+	}
+	if last := c.lastSent().result; last != nil {
+		left.Material.Tools = plan.Declared(w.target, last.Tools)
 	}
 	summary, reasons := left.Summarise(ctx)
 	switch {

@@ -123,7 +123,9 @@ func (c *Compactor) emit(ctx context.Context, e event.Event) {
 //
 // If the prompt still does not fit, the policy's last resort is taken ([policy.Overflow]). By default it is to return a
 // [*FailedError], in which errors.AsType finds the [*render.BudgetExceededError]. If the prompt fits, only events
-// report a failed compaction, and it is not tried again before a pause is over ([policy.Policy.RetryAfter]).
+// report a failed compaction, and it is not tried again before a pause is over: after one accepted request after the
+// first failure, and twice as many after each further one ([entry.Memory]), and after ten minutes, or one if the prompt
+// does not fit.
 //
 // If the context ends, the error wraps its cause, and a summary that is being made is still made. If one of the caller's
 // functions has not returned, a [*policy.CallbackError] around the cause names it; if Render was waiting for a summary or
@@ -472,13 +474,11 @@ func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Resul
 // lists the pieces, each with its category.
 func (c *Compactor) Breakdown(ctx context.Context) render.Breakdown {
 	target := c.Current()
-	c.inner.mu.Lock()
-	last := c.inner.sent.result
-	c.inner.mu.Unlock()
-	if last == nil {
+	last := c.lastSent()
+	if last.result == nil {
 		return render.Breakdown{}
 	}
-	return plan.Breakdown(ctx, target, last)
+	return plan.Breakdown(ctx, target, last.result)
 }
 
 // explain records a decision with its outcome for [Compactor.Explain].
@@ -510,12 +510,12 @@ func (w *walker) clear(ctx context.Context, s *plan.Rendered, why string) error 
 }
 
 func (w *walker) writeClearing(ctx context.Context, c entry.Clearing, on policy.Occasion, why string, size event.Size) error {
-	e, err := w.c.journal().Clear(ctx, c)
+	e, err := w.c.journal().Write(ctx, c)
 	if err != nil {
 		w.c.emit(ctx, event.Event{Kind: event.Failed, Reason: on, Err: err})
 		return err
 	}
-	w.c.emit(ctx, event.Event{Kind: event.Cleared, Reason: on, Why: why, Written: event.Written{Entry: e}, Size: size})
+	w.c.emit(ctx, event.Event{Kind: event.Cleared, Reason: on, Why: why, Written: event.Written{Entry: e.ID}, Size: size})
 	return nil
 }
 
@@ -584,11 +584,12 @@ const usageLimit = 5 * time.Second
 func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) entry.Usage {
 	target := c.Current()
 	u := entry.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
-	c.inner.mu.Lock()
-	if c.inner.sent.result == result {
-		u.Bytes = c.inner.sent.bytes
+	last := c.lastSent()
+	if last.result == result {
+		u.Bytes = last.bytes
+	} else { // when it was rendered is not known
+		last.measuredAt, _ = c.Session.Now(context.Background())
 	}
-	c.inner.mu.Unlock()
 	if tools, err := guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (int, error) { return plan.ToolTokens(target), nil }); err == nil {
 		u.Counted = clamp.Sum(result.Tokens, tools)
 	}
@@ -599,7 +600,7 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	if u.Output > 0 || !said { // else the provider did not report the output
 		u.Cost = target.Prices.Of(u.Usage).Total()
 	}
-	if at, err := c.renderTime(result); err == nil {
+	if at := last.measuredAt.UTC(); !at.IsZero() {
 		u.Sent, _ = guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (sizing.Sent, error) {
 			return sizing.NewSent(at, target.Tokenizer, result.Messages, plan.Declared(target, result.Tools)), nil
 		})
@@ -607,25 +608,11 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	return u
 }
 
-// toolsSent returns the tools of the last prompt, nil for none.
-func (c *Compactor) toolsSent() []chat.Tool {
+// lastSent returns the last prompt that was returned.
+func (c *Compactor) lastSent() sent {
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
-	if c.inner.sent.result == nil {
-		return nil
-	}
-	return c.inner.sent.result.Tools
-}
-
-// renderTime returns the time at which a prompt was rendered, or the current time if it is not the last prompt.
-func (c *Compactor) renderTime(result *render.Result) (time.Time, error) {
-	c.inner.mu.Lock()
-	rendered, at := c.inner.sent.result, c.inner.sent.measuredAt
-	c.inner.mu.Unlock()
-	if rendered == result {
-		return at.UTC(), nil
-	}
-	return c.Session.Now(context.Background())
+	return c.inner.sent
 }
 
 // Abort ends every compaction that is being made, in the background too. What the session shows stays unchanged, and

@@ -7,6 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
@@ -201,7 +202,7 @@ func (c *Compactor) Retarget(ctx context.Context, target policy.Target) error {
 
 func (c *Compactor) retarget(ctx context.Context, target policy.Target) error {
 	if c.Current().Name != target.Name && c.Session != nil && !c.Session.ReadOnly() {
-		if err := c.journal().SwitchModel(ctx, target.Name); err != nil {
+		if _, err := c.journal().Write(ctx, entry.ModelChange{Model: target.Name}); err != nil {
 			return err
 		}
 	}
@@ -246,7 +247,7 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 	if len(messages) == 0 || messages[len(messages)-1].Role != chat.RoleAssistant {
 		return false, nil // the agent has not finished
 	}
-	err = c.journal().Continue(ctx, c.Policy.Continue)
+	_, err = c.journal().Write(ctx, entry.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text(c.Policy.Continue)}})
 	return err == nil, err
 }
 

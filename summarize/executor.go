@@ -53,9 +53,10 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 	plan.Used, plan.TokensBefore = s.Used, s.PromptTokens()
 	if err != nil {
 		if s.Sendable && ctx.Err() == nil && s.Occasion != policy.OnDemand {
-			if addErr := w.c.journal().Unplanned(ctx, w.target.Name, s.Used, err); addErr != nil {
-				err = errors.Join(err, addErr)
-			}
+			_, unwritten := w.c.journal().Write(ctx, entry.PlanEnd{
+				Outcome: entry.PlanFailed, Error: err.Error(), ErrorType: failure.Type(err), Model: w.target.Name, Used: s.Used,
+			})
+			err = errors.Join(err, unwritten)
 		}
 		return "", err
 	}
@@ -191,7 +192,9 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 	}
 	w := &write.Writer{
 		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, Parts: l.Parts(j.Plan.Instructions), Last: o.policy.Ask.Timeout,
-		Keep:   func(ctx context.Context, a entry.SummaryAnswer) error { return c.journal().Answered(ctx, o.id, a) },
+		Keep: func(ctx context.Context, a entry.SummaryAnswer) error {
+			return c.journal().End(ctx, entry.PlanEnd{Plan: o.id, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
+		},
 		Halved: min(write.MaxHalved, l.Of(o.target.Name).Halved()), Session: c.Session,
 		Emit: func(kind event.Kind, change func(*event.Event)) {
 			e := j.Event(kind)
@@ -278,7 +281,7 @@ func (c *Compactor) title(ctx context.Context, d write.Written, id string) error
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
 			return err
 		}
-		if err := c.journal().Title(ctx, id, text); err != nil {
+		if _, err := c.journal().Write(ctx, entry.Label{Target: id, Text: text}); err != nil {
 			return err
 		}
 		e := j.Event(event.Titled)

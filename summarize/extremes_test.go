@@ -53,7 +53,7 @@ func everyNumber() policy.Policy {
 	p.Ask.MinChars, p.Ask.MaxTokens, p.Ask.SimpleResult = 5, 1000, 50
 	p.Replace.Share, p.Replace.Max = 0.2, 1000
 	p.Overflow = policy.Overflow{LastResort: policy.ResortTruncate}
-	p.RetryAfter, p.Branch.Reserve = time.Minute, 100
+	p.Branch.Reserve = 100
 	return p
 }
 

@@ -134,7 +134,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return w.changed(ctx, before, counted, bytes, large, refused)
 	}
 	r := entry.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
-	if err := c.journal().Refused(ctx, r); err != nil {
+	if _, err := c.journal().Write(ctx, r); err != nil {
 		return nil, &RecoveryError{Refused: refused, Err: err}
 	}
 	l, err := c.read(ctx)
@@ -167,10 +167,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 // sentSize returns our count of the request that was refused, with its tools, in tokens and in bytes: of the last
 // prompt, or of one measured now if another compactor rendered the request.
 func (c *Compactor) sentSize(now *plan.Rendered) (tokens, bytes int) {
-	c.inner.mu.Lock()
-	sent := c.inner.sent
-	c.inner.mu.Unlock()
-	if sent.tokens > 0 && sent.newest == now.View.Newest() {
+	if sent := c.lastSent(); sent.tokens > 0 && sent.newest == now.View.Newest() {
 		return sent.tokens, sent.bytes
 	}
 	return now.PromptTokens() + now.Size.Tools, now.Bytes(c.Current())

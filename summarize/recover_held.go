@@ -36,9 +36,7 @@ func (c *Compactor) Oversized(ctx context.Context, err error, before bool) bool 
 		return false
 	}
 	learnt := l.Of(c.Current().Name)
-	c.inner.mu.Lock()
-	bytes := c.inner.sent.bytes
-	c.inner.mu.Unlock()
+	bytes := c.lastSent().bytes
 	return bytes > learnt.Body && (before || learnt.Bytes.Tries > 0 && bytes >= learnt.Bytes.Tokens)
 }
 
@@ -160,7 +158,7 @@ func (e *RecoveryError) tried(held []entry.Held, l entry.Learnt) {
 // taught records what a refusal teaches and returns the prompt as it is now.
 func (w *walker) taught(ctx context.Context, lost *RecoveryError, r entry.Refusal) (*render.Result, error) {
 	r.Model = w.target.Name
-	err := w.c.journal().Refused(ctx, r)
+	_, err := w.c.journal().Write(ctx, r)
 	var result *render.Result
 	if err == nil {
 		result, err = w.resized(ctx)
@@ -187,7 +185,7 @@ func (w *walker) filtered(ctx context.Context, before *plan.Rendered, held []ent
 		lost.Err = errFilteredOlder
 		if again {
 			held = slices.DeleteFunc(held, func(h entry.Held) bool { return h.State == entry.HeldBlamed })
-			if err := w.c.journal().Refused(ctx, entry.Refusal{Model: w.target.Name, Unit: entry.UnitHeld, Held: held}); err != nil {
+			if _, err := w.c.journal().Write(ctx, entry.Refusal{Model: w.target.Name, Unit: entry.UnitHeld, Held: held}); err != nil {
 				lost.Err = err
 			}
 		}

@@ -17,10 +17,8 @@ func (c *Compactor) Emit(ctx context.Context, e event.Event) {
 // Shown returns the id of the session's leaf when a prompt was rendered, "" if that is not known because another prompt was
 // rendered since.
 func (c *Compactor) Shown(result *render.Result) string {
-	c.inner.mu.Lock()
-	defer c.inner.mu.Unlock()
-	if result == nil || c.inner.sent.result != result {
-		return ""
+	if last := c.lastSent(); result != nil && last.result == result {
+		return last.leaf
 	}
-	return c.inner.sent.leaf
+	return ""
 }

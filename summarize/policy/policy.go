@@ -41,10 +41,6 @@ type Policy struct {
 	// Overflow says what to do about prompts that no compaction makes fit, and about requests that the provider refused
 	// as too large.
 	Overflow Overflow
-	// RetryAfter is the time after which a failed compaction may be tried again although its pause is not over. A pause
-	// ends after one accepted request after the first failure, and twice as many after each further one ([entry.Memory]), and
-	// after ten minutes, or one if the prompt does not fit. None by default.
-	RetryAfter time.Duration
 	// Continue is added to the session in the user's place after a compaction by summarize.Compactor.AfterTurn, so that the
 	// agent goes on. None by default.
 	Continue string
@@ -202,7 +198,7 @@ func (p Policy) Validate() error {
 		return err
 	}
 	if err := errors.Join(
-		notBelow0("Background.Timeout", p.Background.Timeout), notBelow0("RetryAfter", p.RetryAfter),
+		notBelow0("Background.Timeout", p.Background.Timeout),
 		notBelow0("Cut.Tokens", p.Cut.Tokens), notBelow0("Cut.Messages", p.Cut.Messages), notBelow0("Cut.Rounds", p.Cut.Rounds),
 		notBelow0("Cut.First", p.Cut.First), notBelow0("Clear.Rule.Keep", p.Clear.Rule.Keep), notBelow0("Clear.Rule.Saves", p.Clear.Rule.Saves),
 		notBelow0("Clear.Rule.Least", p.Clear.Rule.Least), notBelow0("Clear.Rule.LeastPlaceholders", p.Clear.Rule.LeastPlaceholders), notBelow0("Clear.Preview.Above", p.Clear.Preview.Above), notBelow0("Clear.Preview.Tokens", p.Clear.Preview.Tokens),

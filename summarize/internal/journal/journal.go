@@ -43,8 +43,9 @@ func (j *Journal) IsPending(ctx context.Context, plan string) bool {
 	return err != nil || l.Pending != nil && l.Pending.ID == plan
 }
 
-// add appends entries and returns the last of them as written: the session may have redacted it.
-func (j *Journal) add(ctx context.Context, bodies ...entry.Body) (entry.Entry, error) {
+// Write appends entries, and returns the last of them as written: the session may have redacted it. The error is a
+// [*entry.BoundaryError] if the entries that a compaction replaces are gone.
+func (j *Journal) Write(ctx context.Context, bodies ...entry.Body) (entry.Entry, error) {
 	if len(bodies) == 0 {
 		return entry.Entry{}, nil
 	}
@@ -53,10 +54,13 @@ func (j *Journal) add(ctx context.Context, bodies ...entry.Body) (entry.Entry, e
 		entries[i].Body = b
 	}
 	added, err := j.Session.Add(ctx, entries...)
-	if err != nil {
-		return entry.Entry{}, err
+	if err == nil {
+		return added[len(added)-1], nil
 	}
-	return added[len(added)-1], nil
+	if !failure.BoundaryGone(err) {
+		err = fmt.Errorf("%w: %w", failure.ErrUnwritten, err)
+	}
+	return entry.Entry{}, err
 }
 
 // errRunnerGone ends a plan that nobody runs any more.
@@ -72,39 +76,21 @@ func (j *Journal) Plan(ctx context.Context, gone *Plan, preamble *entry.Preamble
 	if preamble != nil {
 		bodies = append(bodies, *preamble)
 	}
-	e, err := j.add(ctx, append(bodies, plan)...)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", failure.ErrUnwritten, err)
-	}
-	return e.ID, nil
-}
-
-// Unplanned writes that no plan could be made for a prompt of a model, of which a policy measured so many tokens. It starts
-// a pause.
-func (j *Journal) Unplanned(ctx context.Context, model string, used int, why error) error {
-	_, err := j.add(ctx, entry.PlanEnd{Outcome: entry.PlanFailed, Error: why.Error(), ErrorType: failure.Type(why), Model: model, Used: used})
-	return err
+	e, err := j.Write(ctx, append(bodies, plan)...)
+	return e.ID, err
 }
 
 // End writes how a plan ended and what the models' refusals teach, even if the context has ended. A plan whose branch the
 // session has left gets its end on the other branch. One that has ended already gets no second end.
-func (j *Journal) End(ctx context.Context, end entry.PlanEnd, refusals []entry.Refusal) error {
+func (j *Journal) End(ctx context.Context, end entry.PlanEnd, taught ...entry.Body) error {
 	write, done := callback.Outlive(ctx)
 	defer done()
-	bodies := bodiesOf(refusals)
 	says := end.Outcome != entry.PlanRetried || len(end.Finished) > 0
 	if says && (j.IsPending(write, end.Plan) || j.onOtherBranch(write, end.Plan)) {
-		bodies = append(bodies, end)
+		taught = append(taught, end)
 	}
-	if _, err := j.add(write, bodies...); err != nil {
-		return fmt.Errorf("%w: %w", failure.ErrUnwritten, err)
-	}
-	return nil
-}
-
-// Answered writes the answer to a request for a part of a plan's summary.
-func (j *Journal) Answered(ctx context.Context, plan string, a entry.SummaryAnswer) error {
-	return j.End(ctx, entry.PlanEnd{Plan: plan, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}}, nil)
+	_, err := j.Write(write, taught...)
+	return err
 }
 
 // onOtherBranch reports whether the session has left the branch of a plan.
@@ -113,62 +99,13 @@ func (j *Journal) onOtherBranch(ctx context.Context, id string) bool {
 	return err == nil && common != id
 }
 
-// Compact writes a compaction, which ends its plan, what is cleared with it, and what the models' refusals teach. The
-// error is a [*entry.BoundaryError] if the entries to replace are gone.
-func (j *Journal) Compact(ctx context.Context, cleared entry.Clearing, c entry.Compaction, refusals []entry.Refusal) (entry.Entry, error) {
-	bodies := bodiesOf(refusals)
-	if len(cleared.Results)+len(cleared.Arguments) > 0 {
-		bodies = append(bodies, cleared)
-	}
-	e, err := j.add(ctx, append(bodies, c)...)
-	if err != nil && !failure.BoundaryGone(err) {
-		err = fmt.Errorf("%w: %w", failure.ErrUnwritten, err)
-	}
-	return e, err
-}
-
-// Title labels a compaction with its title.
-func (j *Journal) Title(ctx context.Context, compaction, title string) error {
-	_, err := j.add(ctx, entry.Label{Target: compaction, Text: title})
-	return err
-}
-
-// Clear writes a clearing of old tool output. It returns the id of its entry.
-func (j *Journal) Clear(ctx context.Context, c entry.Clearing) (id string, err error) {
-	e, err := j.add(ctx, c)
-	if err != nil {
-		return "", fmt.Errorf("%w: clearing old output: %w", failure.ErrUnwritten, err)
-	}
-	return e.ID, nil
-}
-
-// Refused writes a refusal of the agent's request.
-func (j *Journal) Refused(ctx context.Context, r entry.Refusal) error {
-	if _, err := j.add(ctx, r); err != nil {
-		return fmt.Errorf("%w: %w", failure.ErrUnwritten, err)
-	}
-	return nil
-}
-
-// SwitchModel writes that another model answers from now on.
-func (j *Journal) SwitchModel(ctx context.Context, name string) error {
-	_, err := j.add(ctx, entry.ModelChange{Model: name})
-	return err
-}
-
-// Continue writes a text in the user's place, with which the agent goes on.
-func (j *Journal) Continue(ctx context.Context, text string) error {
-	_, err := j.add(ctx, entry.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text(text)}})
-	return err
-}
-
 // Navigate makes the session go on from another entry, which the summary of the branch that is left follows, unless that
 // is nil.
 func (j *Journal) Navigate(ctx context.Context, to string, summary *entry.BranchSummary) error {
 	if err := j.Session.Branch(ctx, to); err != nil || summary == nil {
 		return err
 	}
-	_, err := j.add(ctx, *summary)
+	_, err := j.Write(ctx, *summary)
 	return err
 }
 
@@ -187,13 +124,4 @@ func (j *Journal) Withdraw(ctx context.Context, id string) error {
 		}
 	}
 	return fmt.Errorf("summarize: entry %q is not the last message, or not the assistant's: name the one that was appended for the failure", id)
-}
-
-// bodiesOf returns refusals as bodies of entries.
-func bodiesOf(refusals []entry.Refusal) []entry.Body {
-	list := make([]entry.Body, len(refusals))
-	for i, r := range refusals {
-		list[i] = r
-	}
-	return list
 }

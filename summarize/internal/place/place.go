@@ -79,11 +79,16 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 			compaction.TokensAfter = result.Tokens
 		}
 	}
-	found, err := p.Journal.Compact(ctx, j.Clearing, compaction, d.Writer.Taught())
+	bodies := d.Writer.Taught()
+	cleared := len(j.Clearing.Results)+len(j.Clearing.Arguments) > 0
+	if cleared {
+		bodies = append(bodies, j.Clearing)
+	}
+	found, err := p.Journal.Write(ctx, append(bodies, compaction)...)
 	if err != nil {
 		return none, err
 	}
-	if len(j.Clearing.Results)+len(j.Clearing.Arguments) > 0 {
+	if cleared {
 		e := j.Event(event.Cleared)
 		e.Entry, e.Why = found.Parent, "together with the compaction"
 		p.Emit(ctx, e)

@@ -66,38 +66,24 @@ func (s *Rendered) Failure() error {
 	return s.Over
 }
 
-// PromptMessages returns the prompt's messages; all of them if it does not fit.
-func (s *Rendered) PromptMessages() []chat.Message {
-	switch {
-	case s.Over != nil:
-		return s.Over.Messages
-	case s.Result != nil:
-		return s.Result.Messages
+// prompt returns the prompt; all that is needed if it does not fit.
+func (s *Rendered) prompt() (r render.Result) {
+	if s.Over != nil {
+		return render.Result{Messages: s.Over.Messages, Tools: s.Over.Tools, Tokens: s.Over.Needed}
+	} else if s.Result != nil {
+		return *s.Result
 	}
-	return nil
+	return r
 }
+
+// PromptMessages returns the prompt's messages; all of them if it does not fit.
+func (s *Rendered) PromptMessages() []chat.Message { return s.prompt().Messages }
 
 // PromptTools returns the tools to declare; those that are needed if the prompt does not fit.
-func (s *Rendered) PromptTools(t policy.Target) []chat.Tool {
-	switch {
-	case s.Over != nil:
-		return Declared(t, s.Over.Tools)
-	case s.Result != nil:
-		return Declared(t, s.Result.Tools)
-	}
-	return Declared(t, nil)
-}
+func (s *Rendered) PromptTools(t policy.Target) []chat.Tool { return Declared(t, s.prompt().Tools) }
 
 // PromptTokens returns the tokens of the messages and of the tools in the prompt; those that are needed if it does not fit.
-func (s *Rendered) PromptTokens() int {
-	switch {
-	case s.Over != nil:
-		return s.Over.Needed
-	case s.Result != nil:
-		return s.Result.Tokens
-	}
-	return 0
-}
+func (s *Rendered) PromptTokens() int { return s.prompt().Tokens }
 
 // LayOut lays the prompt out for a view of the session. All its history is required: what would have to be pruned is
 // compacted instead. The results of the newest round take at most newest tokens, unless that is 0.
@@ -312,9 +298,6 @@ func (m *Planner) pause(s *Rendered) policy.Pause {
 			most = min(time.Minute, (1<<min(f.Failures(), 10)-2)*time.Second)
 		case !s.Fits:
 			most = time.Minute // history is let go
-		}
-		if m.Policy.RetryAfter > 0 {
-			most = min(most, m.Policy.RetryAfter)
 		}
 		return most
 	}

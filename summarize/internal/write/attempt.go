@@ -109,7 +109,6 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	}
 	m := &j.Material
 	*m = policy.Material{
-		Before: policy.Before{Previous: index.Without(view.Compacted)}, Staying: policy.Staying{Kept: history.UnitMessages(point.Kept())},
 		Wishes: policy.Wishes{Instructions: planned.Instructions}, AgentRequest: policy.AgentRequest{Tools: t.Tools},
 		Sizes: policy.Sizes{Tokenizer: t.Tokenizer, Room: planned.Room, Words: planned.Words, ResultTokens: p.Ask.SimpleResult},
 	}
@@ -122,9 +121,6 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 			b, _ := e.Body.(entry.Preamble)
 			m.System, m.Tools = b.System, b.Tools
 		}
-	}
-	if m.Breadcrumb, err = plan.Transcript(ctx, s, p, m.Tools); err != nil {
-		return nil, err
 	}
 	quirk := plan.QuirksOf(p.Ask, planned.Model)
 	if quirk.Note != "" {
@@ -141,8 +137,18 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 			}
 		}
 	}
-	if m.Pinned, err = plan.Pins(ctx, s, id, planned.FirstKept, planned.Pinned, t.Tokenizer); err != nil {
-		return nil, err
+	return j, j.read(ctx, s, view, point)
+}
+
+// read reads from the session what stands beside the covered history.
+func (j *Attempt) read(ctx context.Context, s *history.Session, view history.View, point history.CutPoint) (err error) {
+	m := &j.Material
+	m.Previous, m.Kept = index.Without(view.Compacted), history.UnitMessages(point.Kept())
+	if m.Breadcrumb, err = plan.Transcript(ctx, s, j.Policy, m.Tools); err != nil {
+		return err
+	}
+	if m.Pinned, err = plan.Pins(ctx, s, j.ID, point.FirstKept, j.Plan.Pinned, m.Tokenizer); err != nil {
+		return err
 	}
 	shown, opening := shownStarts(point)
 	for _, said := range point.Head {
@@ -150,7 +156,7 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 			m.Head = append(m.Head, said)
 		}
 	}
-	return j, j.readPath(ctx, s, shown)
+	return j.readPath(ctx, s, shown)
 }
 
 // calls reports whether a unit calls one of the named tools.

@@ -69,14 +69,6 @@ func (c *Candidate) forget() bool {
 	return true
 }
 
-// taught returns the refusals to remember. If the model answered no smaller request, it was not the size, unless the
-// model named a limit.
-func (c *Candidate) taught() []entry.Refusal {
-	return slices.DeleteFunc(slices.Clone(c.refusals), func(r entry.Refusal) bool {
-		return r.Unit == entry.UnitTokens && c.answers == 0 && r.Limit <= c.learnt.Accepted
-	})
-}
-
 // room returns how many tokens by our count the messages of a request may take beside tools and an answer.
 func (c *Candidate) room(tools, answer int) int {
 	limit := c.limit

@@ -7,7 +7,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
-	"github.com/promptree-go/promptree/summarize/internal/index"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -24,16 +23,9 @@ func Material(ctx context.Context, s *history.Session, cut history.Cut, t policy
 		return policy.Material{}, history.CutPoint{}, err
 	}
 	j := &Attempt{ID: s.Leaf(), Plan: entry.Plan{FirstKept: point.FirstKept}, Policy: plan.Complete(policy.Policy{})}
+	j.Plan.Pinned = clamp.Share(j.Policy.Replace.Pinned, t.Budget)
 	j.covered, j.prefix = plan.Covered(point), len(point.TurnPrefix())
-	m := &j.Material
-	m.Previous, m.Kept = index.Without(view.Compacted), history.UnitMessages(point.Kept())
-	m.Tools, m.Tokenizer = t.Tools, t.Tokenizer
-	if m.Breadcrumb, err = plan.Transcript(ctx, s, j.Policy, t.Tools); err == nil {
-		m.Pinned, err = plan.Pins(ctx, s, j.ID, point.FirstKept, clamp.Share(j.Policy.Replace.Pinned, t.Budget), t.Tokenizer)
-	}
-	if err == nil {
-		shown, _ := shownStarts(point)
-		err = j.readPath(ctx, s, shown)
-	}
+	j.Material.Tools, j.Material.Tokenizer = t.Tools, t.Tokenizer
+	err = j.read(ctx, s, view, point)
 	return j.Whole(), point, err
 }

@@ -64,13 +64,16 @@ type Writer struct {
 }
 
 // Taught returns what the models' refusals teach.
-func (w *Writer) Taught() []entry.Refusal {
+func (w *Writer) Taught() (list []entry.Body) {
 	if w == nil {
 		return nil
 	}
-	var list []entry.Refusal
 	for _, c := range w.Candidates {
-		list = append(list, c.taught()...)
+		for _, r := range c.refusals { // if the model answered no smaller request it was not the size, unless it named a limit
+			if r.Unit != entry.UnitTokens || c.answers > 0 || r.Limit > c.learnt.Accepted {
+				list = append(list, r)
+			}
+		}
 	}
 	return list
 }
