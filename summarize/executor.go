@@ -209,9 +209,7 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 	most = 2 * w.Last
 	watch.Reset(most)
 	w.Ended = func() { watch.Reset(most) }
-	if w.Refusals = write.MaxHalved; l.Of(j.Plan.Model).Failed.Failures() > 0 {
-		w.Refusals /= 2 // what is refused at any size is not refused for its size
-	}
+	w.Refusals = write.MaxHalved / (1 + l.Of(j.Plan.Model).Failed.Failures()) // what is refused at any size is not refused for its size
 	got, err := c.runBefore(ctx, j)
 	if err != nil {
 		return write.Written{Attempt: j, Writer: w}, []error{err}
