@@ -108,7 +108,8 @@ func (c *Compactor) emit(ctx context.Context, e event.Event) {
 // required. Then the policy decides by the measurement ([policy.Policy.Decide]):
 //
 //   - A summary that was made in the background is put in place, or thrown away.
-//   - Old tool output is cleared, if the policy does so, and the prompt is measured again.
+//   - Old tool output is cleared, if the policy does so and that suffices or the prompt does not fit, and the prompt is
+//     measured again.
 //   - The session is compacted before the prompt is returned, or a summary is started in the background.
 //   - If the prompt does not fit, Render waits for a summary that is being made.
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -222,7 +221,7 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 		}
 		return d, nil
 	}
-	prompts := slices.DeleteFunc(write.PromptsOf(o.policy.Ask, policy.Occasion(j.Plan.Occasion), j.Plan.Background), func(p policy.Prompt) bool { return !write.Allows(policy.Mode(j.Plan.Mode), p) })
+	prompts := write.PromptsOf(o.policy.Ask.Prompts, j.Plan)
 	if len(got.Prompts) > 0 {
 		prompts = got.Prompts
 	}

@@ -226,7 +226,7 @@ type momentSession struct {
 
 const momentBudget, momentMark = 8000, "§ "
 
-var momentMarks = regexp.MustCompile(momentMark + `said\d+ `)
+var momentMarks = regexp.MustCompile(momentMark + `(said|told)\d+ `)
 
 // work waits as long as a model works on an answer.
 func (s *momentSession) work(ctx context.Context, summary bool) error {
@@ -247,13 +247,13 @@ func (s *momentSession) work(ctx context.Context, summary bool) error {
 	}
 }
 
-// digest returns a summary that repeats all marks that a request shows.
+// digest returns a summary that repeats the user's marks that a request shows.
 func digest(r chat.Request) string {
 	seen := map[string]bool{}
 	text := handoff + "\n\n## Said\n"
 	for _, m := range r.Messages {
 		for _, mark := range momentMarks.FindAllString(m.Text(), -1) {
-			if !seen[mark] {
+			if !seen[mark] && strings.HasPrefix(mark, momentMark+"said") {
 				text += mark
 			}
 			seen[mark] = true
@@ -341,6 +341,7 @@ func (s *momentSession) goOn() error {
 	mark := fmt.Sprintf("%ssaid%d ", momentMark, n)
 	switch {
 	case len(s.last.ToolCalls) > 0:
+		mark = fmt.Sprintf("%stold%d ", momentMark, n)
 		s.last = chat.ToolResult(s.last.ToolCalls[0].ID, mark+words(size))
 		s.d.Say(s.last)
 		s.said = append(s.said, mark)

@@ -39,9 +39,8 @@
 //     [summarize.Compactor.Recover] returns the same prompt after a first refusal that names no limit, because it may
 //     be a mistake, and then the prompt without its oldest history: nine tenths of the limit, or half of the size with
 //     each refusal. The session keeps the history, and nothing is compacted.
-//   - Output is cleared when the threshold is reached, by an entry of the session, and stays cleared. The prefix of the
-//     prompt changes then and at no other time, so the provider's cache is lost once for each clearing and once for
-//     each compaction.
+//   - Output is cleared when the threshold is reached, by an entry of the session, and stays cleared. If a summary is
+//     needed too, both are written together, so the provider's cache is lost once.
 //   - Behind a placeholder and behind a cut message stands how the agent reads the rest ([history.Session.Handle]), if it can.
 //   - A first message of the user that takes more than a quarter of the room for the summary is cut in its middle, with
 //     a mark: kept whole, it could leave no room for a summary at all. What the agent said at the start becomes text in

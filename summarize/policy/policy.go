@@ -129,7 +129,8 @@ type Clear struct {
 	// the cache break.
 	Loss float64
 	// Always clears on each occasion, before conditions are checked. By default output is cleared once a condition
-	// holds, and nothing is summarised if that suffices.
+	// holds, and nothing is summarised if that suffices. If it does not suffice, the clearing is written with the
+	// compaction, so that the cache breaks once, but at once if the prompt does not fit.
 	Always bool
 }
 

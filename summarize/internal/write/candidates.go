@@ -112,16 +112,13 @@ func Candidates(ctx context.Context, models map[string]policy.Target, agent poli
 	return list, nil
 }
 
-// PromptsOf returns the prompts to try on an occasion, in order.
-func PromptsOf(a policy.Ask, on policy.Occasion, background bool) []policy.Prompt {
-	return slices.DeleteFunc(slices.Clone(a.Prompts), func(p policy.Prompt) bool {
-		return !Allows(a.Mode, p) || p.Background && !background || p.OnDemand && on != policy.OnDemand && a.Mode == policy.ModeAuto
+// PromptsOf returns the prompts to try for a plan, in order.
+func PromptsOf(prompts []policy.Prompt, j entry.Plan) []policy.Prompt {
+	m := policy.Mode(j.Mode)
+	return slices.DeleteFunc(slices.Clone(prompts), func(p policy.Prompt) bool {
+		allowed := m == policy.ModeAuto || p.Mode == m || p.Forks
+		return !allowed || p.Background && !j.Background || p.OnDemand && j.Occasion != string(policy.OnDemand) && m == policy.ModeAuto
 	})
-}
-
-// Allows reports whether a prompt may be used if the mode is forced.
-func Allows(m policy.Mode, p policy.Prompt) bool {
-	return m == policy.ModeAuto || p.Mode == m || p.Forks
 }
 
 // SortByPrice sorts candidates by the cost of a summary, the cheapest first.

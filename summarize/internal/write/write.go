@@ -50,7 +50,7 @@ type Writer struct {
 	Ended        func()                                           // is called when a request has ended
 	Keep         func(context.Context, entry.SummaryAnswer) error // keeps the answer to a request that others follow
 
-	turn sync.Mutex // held while the writer works; each request lets the other of two go on
+	turn turn // taken while the writer works; each request lets the other of two go on
 
 	mayClip        bool                     // clip the texts of a round that a candidate does not take in
 	failed         bool                     // a request was refused, or its answer could not be used
@@ -93,6 +93,19 @@ type Written struct {
 	Messages []chat.Message // the replacement
 }
 
+// turn lets one of two go on. A function of a caller's may take long in it.
+type turn chan struct{}
+
+// newTurn returns a turn that is taken.
+func newTurn() turn {
+	t := make(turn, 1)
+	t.take()
+	return t
+}
+
+func (t turn) take() { t <- struct{}{} }
+func (t turn) give() { <-t }
+
 // NamedPrompt is a prompt with the name of the function that makes its request, for errors.
 type NamedPrompt struct {
 	policy.Prompt
@@ -109,8 +122,7 @@ func Named(p policy.Prompt) NamedPrompt { return NamedPrompt{Prompt: p, Function
 // Write tries the prompts in order, each with the candidates in order, until a summary can be put in place. If no
 // summary can, the errors say why.
 func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, []error) {
-	w.turn.Lock()
-	defer w.turn.Unlock()
+	w.turn = newTurn()
 	var reasons []error
 	var best string                  // of the doubtful answers, the longest
 	var last func() (Written, error) // goes on from it
@@ -204,16 +216,16 @@ func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (st
 	ofTurn.Request, ofTurn.Function = p.Prefix, "Prompt.Prefix"
 	ask := func(i int, p NamedPrompt, s *span) {
 		both.Go(func() {
-			w.turn.Lock()
-			defer w.turn.Unlock()
+			w.turn.take()
+			defer w.turn.give()
 			texts[i], failed[i] = w.inSegments(ctx, c, p, s)
 		})
 	}
 	ask(0, p, &span{Attempt: before, rest: j.covered[:cut]})
 	ask(1, ofTurn, &span{Attempt: turn, from: j.covered[cut].ID, rest: j.covered[cut:], prefix: j.prefix})
-	w.turn.Unlock()
+	w.turn.give()
 	both.Wait()
-	w.turn.Lock()
+	w.turn.take()
 	if err := errors.Join(failed[:]...); err != nil {
 		return "", err
 	}
@@ -290,8 +302,7 @@ func (w *Writer) tools(p NamedPrompt) []chat.Tool {
 
 // Ask makes one request and returns the summary in the answer.
 func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material) (string, error) {
-	w.turn.Lock()
-	defer w.turn.Unlock()
+	w.turn = newTurn()
 	return w.ask(ctx, c, p, m)
 }
 
@@ -414,11 +425,11 @@ func characters(messages []chat.Message) (n int) {
 // generate asks the candidate, and again if its failure may pass. Meanwhile the other of two requests goes on.
 func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (chat.Response, error) {
 	policy := w.Attempt.Policy.Ask
-	w.turn.Unlock()
-	defer w.turn.Lock()
+	w.turn.give()
+	defer w.turn.take()
 	worth := func(err error, wait time.Duration) bool { // not beyond the policy's RetryWait in all
-		w.turn.Lock()
-		defer w.turn.Unlock()
+		w.turn.take()
+		defer w.turn.give()
 		w.waited += wait
 		over := w.waited > policy.RetryWait
 		if !over {
@@ -434,14 +445,14 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 		if w.Ended != nil {
 			defer w.Ended()
 		}
-		w.turn.Lock()
+		w.turn.take()
 		w.Attempt.meter.calls++
 		n := w.Attempt.meter.calls
-		w.turn.Unlock()
+		w.turn.give()
 		response, err := bounded(ctx, c.Target, limit, req)
 		err = w.Session.Redacted(ctx, err)
-		w.turn.Lock()
-		defer w.turn.Unlock()
+		w.turn.take()
+		defer w.turn.give()
 		w.Attempt.meter.usage = w.Attempt.meter.usage.Plus(response.Usage) // each number is at most 2³¹-1
 		w.Emit(event.Answered, func(e *event.Event) {
 			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.Attempt.ID, n), response.Usage, 1, err
