@@ -3,7 +3,6 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -121,20 +120,4 @@ func TestTheSchemaOfAFormIsCounted(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, sizes[0], 10)
 	require.Zero(t, sizes[1])
-}
-
-func ExampleAsk() {
-	var worker *agent.Agent // as in the package's example
-	ask := func(ctx context.Context) error {
-		answer, err := agent.Ask[struct {
-			City string `json:"city"`
-			Days int    `json:"days" jsonschema:"number of sunny days"`
-		}](ctx, worker, "Where is it sunny, and for how long?")
-		if err != nil {
-			return err
-		}
-		fmt.Println(answer.City, answer.Days)
-		return nil
-	}
-	_ = ask
 }

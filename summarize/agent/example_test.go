@@ -91,3 +91,23 @@ func Example_recall() {
 	fmt.Println(answer.Message().Text())
 	// Output: It is 4711.
 }
+
+func ExampleAsk() {
+	model := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { // an API's, in a program
+		return chat.Response{Message: chat.AssistantMessage(`{"city":"Rome","days":4}`)}, nil
+	})
+	compactor := &summarize.Compactor{
+		Session: &history.Session{}, Policy: copilotchat.Policy(),
+		Target: summarize.Target{Model: model, Tokenizer: sizing.Estimator{}, Budget: 8000},
+	}
+	defer compactor.Close()
+	answer, err := agent.Ask[struct {
+		City string `json:"city"`
+		Days int    `json:"days" jsonschema:"number of sunny days"`
+	}](context.Background(), &agent.Agent{Compactor: compactor}, "Where is it sunny, and for how long?")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer.City, answer.Days)
+	// Output: Rome 4
+}

@@ -205,7 +205,6 @@ func (b *branchEnd) checkArguments(ctx context.Context, o entry.Cleared) error {
 	return nil
 }
 
-// checkCleared returns the node of the entry that an element of a clearing names.
 // checkPin returns the position of an entry that a pin names, 0 if it is being added too. The entry must be on the path,
 // and be something that was said.
 func (b *branchEnd) checkPin(ctx context.Context, id string) (storage.Position, error) {
