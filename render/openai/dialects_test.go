@@ -1,9 +1,11 @@
 package openai_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -127,4 +129,56 @@ func thoughtOf(m chat.Message) string {
 		}
 	}
 	return ""
+}
+
+// harbour is a typed answer.
+type harbour struct {
+	Port  string   `json:"port"`
+	Ships []string `json:"ships"`
+	Berth *uint8   `json:"berth,omitempty"`
+}
+
+// Servers that take no schema are asked for the form by a tool.
+func TestATypedAnswerIsReadFromEachDialect(t *testing.T) {
+	t.Parallel()
+	const answer = `{"port":"Göteborg","ships":["<Vega>","Ada \"II\""]}`
+	look, err := agent.Tool("look", "Looks.", func(context.Context, struct{}) (string, error) { return "two ships", nil })
+	require.NoError(t, err)
+	for _, d := range providertest.Dialects() {
+		for _, way := range []string{"whole", "streamed", "whole, by a tool", "streamed, by a tool"} {
+			t.Run(d.Name+" "+way, func(t *testing.T) {
+				byTool := strings.HasSuffix(way, "by a tool")
+				s := d.Serve(t, func(n int) providertest.Said {
+					out := providertest.Said{Thought: fmt.Sprintf("I am at {%d}.", n), Text: "Two ships."}
+					switch {
+					case n == 0:
+						out.Calls = []chat.ToolCall{{ID: "call_0", Name: "look", Arguments: "{}"}}
+					case n == 1: // which is no JSON
+					case byTool:
+						out.Calls = []chat.ToolCall{{ID: "call_2", Name: "harbour", Arguments: answer}}
+					default:
+						out.Text = answer
+					}
+					return out
+				})
+				m := &openai.Model{Client: sdk.NewClient(option.WithBaseURL(s.URL), option.WithAPIKey("none")), Name: cmp.Or(d.Model, "local"), FormatAsTool: byTool}
+				worker := &agent.Agent{
+					Compactor: &summarize.Compactor{Session: &history.Session{}, Target: policy.Target{Model: m, Tokenizer: sizing.Estimator{}, Budget: 100_000}},
+					Tools:     []chat.Toolbox{look},
+				}
+				if strings.HasPrefix(way, "streamed") {
+					worker.Stream = func(chat.Delta) {}
+				}
+				got, err := agent.Ask[harbour](t.Context(), worker, "What is in the harbour?")
+				require.NoError(t, err)
+				require.Equal(t, harbour{Port: "Göteborg", Ships: []string{"<Vega>", `Ada "II"`}}, got)
+				view, err := worker.Compactor.Session.View(t.Context())
+				require.NoError(t, err)
+				said := view.Messages()
+				require.Len(t, said, 6)
+				require.Equal(t, answer, said[5].Text())
+				require.Empty(t, said[5].ToolCalls)
+			})
+		}
+	}
 }

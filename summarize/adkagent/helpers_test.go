@@ -34,6 +34,7 @@ type request struct {
 	contents    []*genai.Content
 	instruction string
 	tools       []*genai.Tool
+	schema      *genai.Schema
 }
 
 // scripted is a model of adk whose answers a function returns. Its argument n is the number of earlier requests.
@@ -54,7 +55,7 @@ func (s *scripted) ask(ctx context.Context, req *model.LLMRequest) (*model.LLMRe
 	}
 	r := request{contents: req.Contents}
 	if req.Config != nil {
-		r.tools = req.Config.Tools
+		r.tools, r.schema = req.Config.Tools, req.Config.ResponseSchema
 		if req.Config.SystemInstruction != nil {
 			for _, p := range req.Config.SystemInstruction.Parts {
 				r.instruction += p.Text

@@ -115,6 +115,33 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 	require.Equal(t, "1 users, 21 answers, 20 results, compacted", compacttest.Counts(t, s))
 }
 
+func TestAnAgentWithAnOutputSchemaIsCompactedLikeAnyOther(t *testing.T) {
+	s, _ := compacttest.InFile(t)
+	schema := &genai.Schema{Type: genai.TypeObject, Properties: map[string]*genai.Schema{"port": {Type: genai.TypeString}}, Required: []string{"port"}}
+	asked, summaries := 0, 0
+	m := &scripted{answer: func(_ int, r request) (*model.LLMResponse, error) {
+		if last := r.contents[len(r.contents)-1].Parts[0].Text; !strings.HasPrefix(last, "Question") {
+			summaries++
+			require.Nil(t, r.schema, "a summary is no answer of the agent")
+			return says("<summary>\nAda asks for ports.\n</summary>"), nil
+		}
+		asked++
+		require.Equal(t, schema, r.schema)
+		return says(`{"port":"Halifax"}`), nil
+	}}
+	c := compacttest.Offline(t, s)
+	c.Target.Model = adkagent.Model(m)
+	r := runnerOf(t, session.InMemoryService(), agentFrom(t, llmagent.Config{Model: m, OutputSchema: schema}), pluginOn(t, c))
+	for i := range 30 {
+		got := run(t, r, i%2 == 0, fmt.Sprintf("Question %d. %s", i, strings.Repeat("Which port is it? ", 20)))
+		require.NoError(t, got.err)
+		require.JSONEq(t, `{"port":"Halifax"}`, got.last())
+	}
+	require.Equal(t, 30, asked)
+	require.Positive(t, summaries)
+	require.Equal(t, "30 users, 30 answers, 0 results, compacted", compacttest.Counts(t, s))
+}
+
 func TestSignaturesAreSentBackUnchanged(t *testing.T) {
 	m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
 		if n == 1 {
