@@ -139,6 +139,46 @@ func TestBackfillOnlyAdds(t *testing.T) {
 	}
 }
 
+// Pieces are counted in batches; what comes back is the same as if each was tried by itself.
+func TestBackfillTriesEachPieceFromTheHighestPriorityDown(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		var pieces elements.Nodes
+		for i := range 3 + r.IntN(40) {
+			pieces = append(pieces, chunk(i, strings.Repeat("n", 1+r.IntN(40))))
+		}
+		tokenizer := []chat.Tokenizer{runes, summing{runes}}[seed%2]
+		count := func(kept []bool) int {
+			var left elements.Nodes
+			for i, piece := range pieces {
+				if kept[i] {
+					left = append(left, piece)
+				}
+			}
+			result, err := render.Render(t.Context(), user(left...), render.Options{Budget: plenty, Tokenizer: tokenizer})
+			require.NoError(t, err)
+			return result.Tokens
+		}
+		budget := 10 + r.IntN(300)
+		outcomes := func(backfill bool) (kept []bool) {
+			result, err := orEmpty(render.Render(t.Context(), user(pieces...), render.Options{Budget: budget, Tokenizer: tokenizer, Backfill: backfill}))
+			require.NoError(t, err)
+			for _, p := range result.Report().Pieces {
+				kept = append(kept, p.Dropped == render.Kept)
+			}
+			return kept
+		}
+		want := outcomes(false)
+		for i := len(want) - 1; i >= 0; i-- {
+			if !want[i] {
+				want[i] = true
+				want[i] = count(want) <= budget
+			}
+		}
+		require.Equal(t, want, outcomes(true), "seed %d, budget %d", seed, budget)
+	}
+}
+
 // growing renders a droppable conversation that grows by a round of 500 tokens a step. steps counts the renders over
 // the budget, same those of them that repeat the whole previous prompt up to the end of its conversation.
 func growing(t *testing.T, lowWater float64) (steps, same int) {

@@ -230,11 +230,12 @@ func (r Report) String() string {
 	var table [][]string
 	for rest := r.Pieces; len(rest) > 0; {
 		line, n := rest[0].row(), 1
-		for n < len(rest) && rest[n].row().unnumbered() == line.unnumbered() {
+		plain := line.unnumbered()
+		for n < len(rest) && rest[n].row().unnumbered() == plain {
 			n++
 		}
 		if n > 1 {
-			line = line.unnumbered()
+			line = plain
 			line.path += fmt.Sprintf(" ×%d", n)
 		}
 		table = append(table, []string{line.path, tokenCount(tokensOf(rest[:n])), line.priority, line.outcome})
