@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -427,6 +430,54 @@ func TestBranchesAreSearchedOnlyIfAsked(t *testing.T) {
 		require.Equal(t, []string{"two quay", "one quay", "three quay"}[i:], numbers.FindAllString(got, -1))
 	}
 	require.True(t, ask(t, tools, history.SearchTool, recall.Query{Words: "quay", Before: "e77"}).IsError)
+}
+
+// slowly is a store that takes a millisecond for each line.
+type slowly struct{ storage.Store }
+
+func (s slowly) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
+	return wait(s.Store.Read(ctx, from))
+}
+
+func (s slowly) Back(ctx context.Context, before storage.Position, id string) iter.Seq2[storage.Stored, error] {
+	return wait(s.Store.Back(ctx, before, id))
+}
+
+func wait(lines iter.Seq2[storage.Stored, error]) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
+		for line, err := range lines {
+			if time.Sleep(time.Millisecond); !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+// To pass over what was searched takes longer with each answer, in the end longer than a search may.
+func TestASearchOfAllBranchesMovesOnInAnyLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		s, err := history.New(t.Context(), slowly{&storage.Memory{}}, history.Options{Recall: true, Cache: history.NewCache(1), IDs: func() string { n++; return fmt.Sprint("e", n) }})
+		require.NoError(t, err)
+		list := make([]chat.Message, 2500)
+		for i := range list {
+			list[i] = chat.UserMessage("x")
+		}
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("The key is K-7.")))
+		require.NoError(t, s.Append(t.Context(), list...))
+		require.NoError(t, s.Branch(t.Context(), "e1"))
+		require.NoError(t, s.Append(t.Context(), list...))
+		arguments, answers := `{"query":"K-7"}`, ""
+		for range 10 { // each searches as much as the first
+			answer := ask(t, recall.Tools{Session: s, Branches: true}, history.SearchTool, arguments).Text()
+			answers += answer
+			if next := nextCall.FindStringSubmatch(answer); next != nil {
+				arguments = next[2]
+			}
+		}
+		require.Contains(t, answers, "The key is K-7.")
+	})
 }
 
 func TestATokenizerLimitsAnAnswerToo(t *testing.T) {
