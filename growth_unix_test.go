@@ -135,6 +135,26 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			return err
 		}
 	},
+	"messages of a part of a conversation that repeats itself": func(t *testing.T, n int) func() error {
+		return func() error {
+			s := new(history.Session)
+			c := &summarize.Compactor{Session: s, Policy: a3s.Policy(), Target: summarize.Target{
+				Model: models.Offline{Tokenizer: sizingtest.Quarter{}}, Tokenizer: sizingtest.Quarter{}, Budget: 100_000_000,
+			}}
+			defer c.Close()
+			m := mirror.New(c)
+			m.Partial = true
+			var list []chat.Message
+			for range n / 2 {
+				list = append(list, chat.UserMessage("continue"), chat.AssistantMessage("ok"))
+			}
+			if err := s.Append(t.Context(), list...); err != nil {
+				return err
+			}
+			_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append([]chat.Message{chat.UserMessage("other")}, list...)})
+			return err
+		}
+	},
 	"stages in stages of a vocabulary": func(t *testing.T, n int) func() error {
 		n = min(n, 4000) // package encoding/json goes 10,000 deep
 		stage := strings.Repeat(`{"type":"Sequence","normalizers":[`, n) + `{"type":"` + strings.Repeat("x", 10*n) + `"}` + strings.Repeat("]}", n)

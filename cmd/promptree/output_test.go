@@ -80,6 +80,20 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 				require.Equal(t, before, after, "nothing else changes")
 			})
 		}
+		t.Run(name+" over what the standard input is", func(t *testing.T) {
+			t.Parallel()
+			in, err := os.Open(file(t, "session.jsonl", string(session)))
+			require.NoError(t, err)
+			defer in.Close()
+			p := process(t, "", append(slices.Insert(command(in.Name()), 1, "-force"), "-")...)
+			p.Stdin = in
+			said, err := p.CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(said), "is what is read: name another file")
+			now, err := os.ReadFile(in.Name())
+			require.NoError(t, err)
+			require.Equal(t, session, now)
+		})
 		t.Run(name+" to a new file", func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "x")

@@ -37,6 +37,10 @@ func (m *Mirror[M]) align(ctx context.Context, list []M, identities []uint64) er
 	return m.append(ctx, nil)
 }
 
+// mostCompared is the number of comparisons for each message of a list, and as many messages more, after which a list that
+// repeats itself is compared with the path from its start alone.
+const mostCompared = 100
+
 // known returns how many of the messages, from the first on, the session has, and makes it continue after them. The
 // messages are the whole conversation, with all rounds of tools or without some, its end, or only new ones.
 func (m *Mirror[M]) known(ctx context.Context, b *backwards) (int, error) {
@@ -44,7 +48,7 @@ func (m *Mirror[M]) known(ctx context.Context, b *backwards) (int, error) {
 	next, stop := iter.Pull2(mirrored(s.Back(ctx, "")))
 	defer stop()
 	b.next = next
-	for n := len(b.said); n > 0; n-- {
+	for n := len(b.said); n > 0 && b.compared < mostCompared*(len(b.said)+mostCompared); n-- {
 		lost := n == len(b.said) || b.said[n].Role == chat.RoleUser // later rounds of tools may be missing in said
 		if ok := b.endsWith(n, lost); b.err != nil || ok {
 			return n, b.err
@@ -123,6 +127,7 @@ type backwards struct {
 	next     func() (entry.Entry, error, bool)
 	entries  []entry.Entry // read so far, newest first
 	had      []said        // their messages
+	compared int
 	redacted func(entry.Body) (chat.Message, error)
 	err      error
 }
@@ -145,6 +150,7 @@ func (b *backwards) endsWith(n int, lost bool) bool {
 	j := n - 1
 	skips := lost && b.said[j].Role == chat.RoleUser
 	for i := 0; j >= 0; i++ {
+		b.compared++
 		switch {
 		case !b.at(i):
 			return false

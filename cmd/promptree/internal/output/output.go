@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 )
 
-// Stdout is the name of the standard output.
+// Stdout is the name of the standard output, and of the standard input where a file is read.
 const Stdout = "-"
 
 // File is a file that a command writes, as its flags say.
@@ -84,6 +84,9 @@ func (f File) Check(inputs ...string) error {
 	}
 	for _, input := range inputs {
 		read, readErr := os.Stat(input)
+		if input == Stdout {
+			read, readErr = os.Stdin.Stat()
+		}
 		if readErr == nil && err == nil && (os.SameFile(info, read) || os.SameFile(dir, read)) {
 			return f.wrong(fmt.Errorf("%s is what is read: name another file", *f.path))
 		}
