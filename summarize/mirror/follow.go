@@ -218,10 +218,11 @@ func (m *Mirror[M]) branch(ctx context.Context, id string) error {
 		if shown(e.Body).Role == "" {
 			continue
 		}
-		d, err := m.today(ctx, e.Body)
+		now, err := m.redacted(ctx, e.Body)
 		if err != nil {
 			return err
 		}
+		d := digest(now)
 		m.left[d] = append(m.left[d], e.ID)
 	}
 	return s.Branch(ctx, id)
@@ -233,17 +234,12 @@ func (m *Mirror[M]) copied(ctx context.Context, b entry.Body) (e entry.Entry, er
 	if len(m.left) == 0 {
 		return e, nil
 	}
-	d, err := m.today(ctx, b)
+	now, err := m.redacted(ctx, b)
+	d := digest(now)
 	if n := len(m.left[d]) - 1; n >= 0 { // the oldest is said again first
 		e.Of, m.left[d] = m.left[d][n], m.left[d][:n]
 	}
 	return e, err
-}
-
-// today returns a digest of what the session would hold of a body.
-func (m *Mirror[M]) today(ctx context.Context, b entry.Body) (uint64, error) {
-	e, err := m.Compactor.Session.RedactEntry(ctx, entry.Entry{Body: b})
-	return digest(shown(e.Body)), err
 }
 
 // compact puts a compaction of another branch in force again, if what it covers is on this one.

@@ -33,41 +33,19 @@ func (l *Log) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
 		return entry.Erasure{}, nil
 	}
 	e := newEraser(ids)
-	given, err := e.load(ctx, r, end, ids)
+	if err = e.collect(ctx, r, end); err == nil {
+		err = l.removeTexts(ctx, r, e.changed)
+	}
+	if err == nil {
+		_, err = do(ctx, r.store, "Replace", func(ctx context.Context) (struct{}, error) { return struct{}{}, store.Replace(ctx, e.lines...) })
+	}
+	if err == nil {
+		err = l.reload(ctx, r, end)
+	}
+	if err == nil {
+		err = l.writeTexts(ctx, r, e.changed, nil)
+	}
 	if err != nil {
-		return entry.Erasure{}, err
-	}
-	for _, id := range ids {
-		if !e.gone[id] {
-			return entry.Erasure{}, &storage.NoEntryError{ID: id}
-		}
-	}
-	for _, found := range given {
-		e.given[found.ID] = true
-		text := entry.Whole(found.Body)
-		e.said[text] = append(e.said[text], found.ID)
-	}
-	if err := e.walk(ctx, r, e.find); err != nil {
-		return entry.Erasure{}, err
-	}
-	if _, err := e.load(ctx, r, end, e.kin()); err != nil {
-		return entry.Erasure{}, err
-	}
-	e.found()
-	if err := e.walk(ctx, r, e.visit); err != nil {
-		return entry.Erasure{}, err
-	}
-	if err := l.removeTexts(ctx, r, e.changed); err != nil {
-		return entry.Erasure{}, err
-	}
-	_, err = do(ctx, r.store, "Replace", func(ctx context.Context) (struct{}, error) { return struct{}{}, store.Replace(ctx, e.lines...) })
-	if err != nil {
-		return entry.Erasure{}, err
-	}
-	if err := l.reload(ctx, r, end); err != nil {
-		return entry.Erasure{}, err
-	}
-	if err := l.writeTexts(ctx, r, e.changed, nil); err != nil {
 		return entry.Erasure{}, err
 	}
 	_, err = l.add(ctx, []entry.Entry{{Body: e.erasure}}, false)
@@ -123,6 +101,32 @@ func newEraser(ids []string) *eraser {
 		erasure: entry.Erasure{Entries: ids}, copies: entry.NewCopies(), given: map[string]bool{}, gone: map[string]bool{}, said: map[string][]string{},
 		same: map[string][]said{}, origins: map[string]string{}, forest: forest{index: map[string]int{}},
 	}
+}
+
+// collect finds what is erased, in the whole log.
+func (e *eraser) collect(ctx context.Context, r *Reader, end storage.Position) error {
+	list, err := e.load(ctx, r, end, e.erasure.Entries)
+	if err != nil {
+		return err
+	}
+	for _, found := range list {
+		e.given[found.ID] = true
+		text := entry.Whole(found.Body)
+		e.said[text] = append(e.said[text], found.ID)
+	}
+	for _, id := range e.erasure.Entries {
+		if !e.given[id] {
+			return &storage.NoEntryError{ID: id}
+		}
+	}
+	if err = e.walk(ctx, r, e.find); err == nil {
+		_, err = e.load(ctx, r, end, e.kin())
+	}
+	if err != nil {
+		return err
+	}
+	e.found()
+	return e.walk(ctx, r, e.visit)
 }
 
 // load reads entries that are to be erased, as far as there are such.
