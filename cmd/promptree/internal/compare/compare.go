@@ -19,7 +19,6 @@ import (
 	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 	"github.com/promptree-go/promptree/summarize/replay"
 )
@@ -191,12 +190,12 @@ func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, faile
 			again.Result, result.ContextWindow = &result, window
 			err = add(&again, nil)
 		} else if s.compacted() || s.session.Prices != (sizing.Prices{}) {
-			own, err = c.recorded(ctx, s, window)
+			own, err = c.run(ctx, s, recorded, window, func(o replay.Options) (*replay.Result, error) { return s.session.Recorded(ctx, o) })
 			err = add(own, err)
 		}
 		for _, p := range c.options.policies {
 			if err == nil {
-				err = add(c.run(ctx, s, p, window))
+				err = add(c.run(ctx, s, p.Name, window, func(o replay.Options) (*replay.Result, error) { return replay.Run(ctx, s.session, p, o) }))
 			}
 		}
 		c.progress.clear()
@@ -210,26 +209,13 @@ func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, faile
 	return runs, failed
 }
 
-// recorded replays a session as its own agent compacted it.
-func (c *comparison) recorded(ctx context.Context, s *source, window int) (*Run, error) {
-	run := &Run{Session: s.path, Format: s.recording.Format}
-	o := c.replayOptions(window, recorded, s)
-	o.Step = func(_ context.Context, step replay.Step) error {
-		c.progress.at(recorded, step.Number, s.requests)
-		return nil
-	}
-	var err error
-	run.Result, err = s.session.Recorded(ctx, o)
-	return c.made(ctx, s, run, err)
-}
-
-// run replays a session under a policy.
-func (c *comparison) run(ctx context.Context, s *source, p policy.Policy, window int) (*Run, error) {
-	run := &Run{Session: s.path, Format: s.recording.Format}
-	o := c.replayOptions(window, p.Name, s)
+// run replays a session under a policy, or as it was recorded, by a function.
+func (c *comparison) run(ctx context.Context, s *source, policy string, window int, replayed func(replay.Options) (*replay.Result, error)) (*Run, error) {
+	c.progress.at(policy, 0, s.requests)
+	o := replay.Options{ContextWindow: window, AnsweredBy: c.options.modelName, Recall: c.options.recall, Unchecked: c.options.unchecked}
 	o.Step = func(ctx context.Context, step replay.Step) error {
-		c.progress.at(p.Name, step.Number, s.requests)
-		if c.page == nil || step.Rendered == nil {
+		c.progress.at(policy, step.Number, s.requests)
+		if c.page == nil || step.Rendered == nil || step.Compactor == nil {
 			return nil
 		}
 		return c.page.Step(ctx, step.Compactor, step.Rendered, step.Response, func(to *inspect.Step) { complete(to, step) })
@@ -237,12 +223,18 @@ func (c *comparison) run(ctx context.Context, s *source, p policy.Policy, window
 	if c.page != nil {
 		o.Observers = append(o.Observers, c.page)
 	}
-	var err error
-	run.Result, err = replay.Run(ctx, s.session, p, o)
-	if run.Result != nil {
+	result, err := replayed(o)
+	if result == nil { // there are no figures
+		return nil, s.wrong(ctx, err)
+	}
+	run := &Run{Session: s.path, Format: s.recording.Format, Result: result}
+	if policy != recorded {
 		c.account = run.account()
 	}
-	return c.made(ctx, s, run, err)
+	if check, failed := s.session.Check(context.WithoutCancel(ctx)); failed == nil && check != nil && !check.NoCache {
+		run.charged = check.Recorded
+	}
+	return run, s.wrong(ctx, err)
 }
 
 // complete adds to a step of a page what only the replay knows.
@@ -264,22 +256,6 @@ func complete(to *inspect.Step, step replay.Step) {
 	if len(cost.Missed) > 0 || cost.LookBack > 0 {
 		to.LookBack = &inspect.LookBack{Facts: cost.Missed, Dollars: cost.LookBack}
 	}
-}
-
-func (c *comparison) replayOptions(window int, policy string, s *source) replay.Options {
-	c.progress.at(policy, 0, s.requests)
-	return replay.Options{ContextWindow: window, AnsweredBy: c.options.modelName, Recall: c.options.recall, Unchecked: c.options.unchecked}
-}
-
-// made returns a run, nil if there are no figures, and its error.
-func (c *comparison) made(ctx context.Context, s *source, run *Run, err error) (*Run, error) {
-	if run.Result == nil {
-		return nil, s.wrong(ctx, err)
-	}
-	if check, failed := s.session.Check(context.WithoutCancel(ctx)); failed == nil && check != nil && !check.NoCache {
-		run.charged = check.Recorded
-	}
-	return run, s.wrong(ctx, err)
 }
 
 // printer prints runs in a format, as soon as they are made.

@@ -7,10 +7,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/replay"
 )
 
-// costs returns the dollars of a run including its look-backs, and how many edits are look-backs.
-func (r *Run) costs() (dollars float64, edits int) {
-	return r.Bill.Kept + r.lookBacks(), r.Recall.Edits
-}
+// costs returns the dollars of a run including its look-backs.
+func (r *Run) costs() float64 { return r.Bill.Kept + r.lookBacks() }
 
 // lookBacks returns the dollars of a run's look-backs. The recorded agent made those that it made.
 func (r *Run) lookBacks() float64 {
@@ -25,11 +23,10 @@ func (r *Run) account() []inspect.Charge {
 	if r.Bill == nil {
 		return nil
 	}
-	total, _ := r.costs()
 	return []inspect.Charge{
 		{Name: "reads from the cache", Dollars: r.Bill.Read}, {Name: "writes to it", Dollars: r.Bill.Written}, {Name: "other input", Dollars: r.Bill.Input},
 		{Name: "answers", Dollars: r.Bill.Output}, {Name: "summaries", Dollars: r.Bill.Summaries}, {Name: "look-backs", Dollars: r.lookBacks()},
-		{Name: "total", Dollars: total},
+		{Name: "total", Dollars: r.costs()},
 	}
 }
 
@@ -67,8 +64,7 @@ func sumsText(sessions int, runs []*Run, width int) string {
 		}
 		s.compactions += len(r.Compactions)
 		if r.Bill != nil {
-			total, _ := r.costs()
-			s.priced, s.dollars, s.never = s.priced+1, s.dollars+total, s.never+r.Bill.Uncompacted
+			s.priced, s.dollars, s.never = s.priced+1, s.dollars+r.costs(), s.never+r.Bill.Uncompacted
 		}
 		if c := r.Recall; c != nil {
 			s.recall.Needed, s.recall.Tail = s.recall.Needed+c.Needed, s.recall.Tail+shown(c)

@@ -115,8 +115,7 @@ func bills(runs []*Run, width int) string {
 		for _, part := range r.account() {
 			row = append(row, fmt.Sprintf("%.2f", part.Dollars))
 		}
-		total, _ := r.costs()
-		t.add(append(row, fmt.Sprintf("%.2f", r.Bill.Restarts), share(total, r.charged))...)
+		t.add(append(row, fmt.Sprintf("%.2f", r.Bill.Restarts), share(r.costs(), r.charged))...)
 	}
 	return fmt.Sprintf("\nIf nothing were compacted, in an unlimited window, the session would cost %s.\n\n%s", dollars(runs[0].Bill.Uncompacted), t.text(width))
 }

@@ -119,9 +119,7 @@ func lines(b *strings.Builder, runs []*Run) {
 		if !ranked(a) || !ranked(b) {
 			return 0
 		}
-		x, _ := a.costs()
-		y, _ := b.costs()
-		return int(1000 * (x - y))
+		return int(1000 * (a.costs() - b.costs()))
 	})
 	width := 0
 	for _, r := range runs {
@@ -177,7 +175,7 @@ func line(r *Run) string {
 
 // money says what a run saves or costs, beside what was recorded and beside never compacting.
 func money(r *Run) string {
-	total, _ := r.costs()
+	total := r.costs()
 	from := func(before float64) string { return fmt.Sprintf("(%s → %s)", dollars(before), dollars(total)) }
 	never := r.Bill.Uncompacted
 	switch {

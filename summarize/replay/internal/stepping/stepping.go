@@ -200,9 +200,6 @@ func lastAppended(before []importer.Record, id string, ids map[string]string) st
 // cutPlace returns the cut point of a compaction whose first kept record is given: that record or the next one that is
 // shown, or if that is a tool result, the message with its call.
 func cutPlace(before []importer.Record, id string) string {
-	if id == "" {
-		return ""
-	}
 	if len(before) == 0 {
 		return ""
 	}
