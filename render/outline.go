@@ -15,12 +15,13 @@ func Compare(depth int, results ...*Result) string {
 	if len(results) == 0 {
 		return ""
 	}
-	head, outlines := []string{""}, make([]*Outline, len(results))
+	head, frames, outlines := []string{""}, []string{"joins and frames"}, make([]*Outline, len(results))
 	for i, r := range results {
-		if outlines[i] = r.Outline(); outlines[i] == nil {
+		o := r.Outline()
+		if o == nil {
 			return ""
 		}
-		head = append(head, thousands(r.Budget))
+		outlines[i], head, frames = o, append(head, thousands(r.Budget)), append(frames, thousands(o.Counted-o.Tokens.Kept))
 	}
 	table := [][]string{head}
 	for _, line := range fold(nil, 0, depth, outlines...) {
@@ -29,10 +30,6 @@ func Compare(depth int, results ...*Result) string {
 			cells = append(cells, t.String())
 		}
 		table = append(table, cells)
-	}
-	frames := []string{"joins and frames"}
-	for _, o := range outlines {
-		frames = append(frames, thousands(o.Counted-o.Tokens.Kept))
 	}
 	return aligned(append(table, frames))
 }

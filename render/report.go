@@ -229,16 +229,16 @@ func (r Report) String() string {
 	}
 	var table [][]string
 	for rest := r.Pieces; len(rest) > 0; {
-		line, n := rest[0].row(), 1
+		line, n, tokens := rest[0].row(), 1, rest[0].Tokens
 		plain := line.unnumbered()
-		for n < len(rest) && rest[n].row().unnumbered() == plain {
-			n++
+		for ; n < len(rest) && rest[n].row().unnumbered() == plain; n++ {
+			tokens += rest[n].Tokens
 		}
 		if n > 1 {
 			line = plain
 			line.path += fmt.Sprintf(" ×%d", n)
 		}
-		table = append(table, []string{line.path, tokenCount(tokensOf(rest[:n])), line.priority, line.outcome})
+		table = append(table, []string{line.path, tokenCount(tokens), line.priority, line.outcome})
 		rest = rest[n:]
 	}
 	sum, dropped := r.Sum(), len(r.Dropped())
@@ -254,14 +254,6 @@ func (r Report) String() string {
 		sums += "a cached prefix was given up: something before a cache breakpoint was dropped or trimmed\n"
 	}
 	return aligned(table) + sums
-}
-
-// tokensOf returns the tokens of pieces.
-func tokensOf(pieces []Piece) (n int) {
-	for _, p := range pieces {
-		n += p.Tokens
-	}
-	return n
 }
 
 // Outline is a prompt as a tree after pruning: its elements, messages and pieces, with the outcome of each. It holds
