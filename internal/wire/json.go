@@ -48,6 +48,15 @@ func Compacted(raw json.RawMessage) string {
 	return b.String()
 }
 
+// Marshal returns the JSON of a value that always encodes: texts, JSON, and lists and maps of them.
+func Marshal(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("wire: a value that is not JSON: " + err.Error())
+	}
+	return raw
+}
+
 // MaxItems is the maximum length of a list. An object takes far more memory than "{}" does in a file.
 const MaxItems = 1 << 17
 

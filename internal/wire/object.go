@@ -41,8 +41,7 @@ func Parse(raw json.RawMessage) (*Object, error) {
 
 // Of returns an object of one field, whose value is valid JSON.
 func Of(name string, value json.RawMessage) *Object {
-	key, _ := json.Marshal(name) // strings always encode
-	o, _ := parse(slices.Concat([]byte("{"), key, []byte(":"), value, []byte("}")))
+	o, _ := parse(slices.Concat([]byte("{"), Marshal(name), []byte(":"), value, []byte("}")))
 	return o
 }
 
@@ -156,8 +155,7 @@ func (o *Object) Put(name string, raw json.RawMessage) {
 
 // PutText sets a field to a text.
 func (o *Object) PutText(name, s string) {
-	raw, _ := json.Marshal(s) // strings always encode
-	o.Put(name, raw)
+	o.Put(name, Marshal(s))
 }
 
 // Add sets the fields of another object that are not null.
@@ -187,9 +185,8 @@ func (o *Object) written(names []string) json.RawMessage {
 	}
 	var b bytes.Buffer
 	for i, name := range names {
-		key, _ := json.Marshal(name) // strings always encode
 		b.WriteByte("{,"[min(i, 1)])
-		b.Write(key)
+		b.Write(Marshal(name))
 		b.WriteByte(':')
 		b.Write(o.fields[name])
 	}

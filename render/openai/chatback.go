@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
@@ -35,7 +36,7 @@ func chatResponse(answer *sdk.ChatCompletion, a *completions.Answer, ends map[st
 	}
 	raw := json.RawMessage(answer.RawJSON())
 	if len(raw) == 0 { // the caller made it
-		raw = marshal(answer)
+		raw = wire.Marshal(answer)
 	}
 	a.Add(raw)
 	r, err := ended(a, ends)

@@ -33,15 +33,20 @@ func ReadChat(params sdk.ChatCompletionNewParams) (chat.Request, error) {
 			return chat.Request{}, fmt.Errorf("openai: message %d cannot be read: %w", i, err)
 		}
 	}
-	request := chat.Request{Messages: r.out}
-	for i, t := range params.Tools {
+	tools, err := readTools(params.Tools, func(o *wire.Object) *wire.Object { return o.Inside(o.Peek("type")) })
+	return chat.Request{Messages: r.out, Tools: tools}, err
+}
+
+// readTools reads the tools of a request, each from the object that holds its definition.
+func readTools[T any](tools []T, in func(*wire.Object) *wire.Object) (list []chat.Tool, err error) {
+	for i, t := range tools {
 		o, err := objectFrom(t)
 		if err != nil {
-			return chat.Request{}, fmt.Errorf("openai: tool %d cannot be read: %w", i, err)
+			return nil, fmt.Errorf("openai: tool %d cannot be read: %w", i, err)
 		}
-		request.Tools = append(request.Tools, toolOf(o.Inside(o.Peek("type"))))
+		list = append(list, toolOf(in(o)))
 	}
-	return request, nil
+	return list, nil
 }
 
 // objectFrom returns a value of the SDK as its JSON object.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
@@ -140,7 +141,7 @@ func (c counter) fields(kept object) int {
 	if len(sent) == 0 {
 		return 0
 	}
-	return c.Tokenizer.CountText(string(marshal(sent)))
+	return c.Tokenizer.CountText(string(wire.Marshal(sent)))
 }
 
 // joiner is a counter whose tokenizer is a [chat.Joiner].

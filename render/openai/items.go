@@ -9,6 +9,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/internal/wire/items"
 	"github.com/promptree-go/promptree/internal/wire/parts"
@@ -296,7 +297,7 @@ func (a *assistantWriter) flush() {
 		if item["status"] == nil {
 			item.set("status", "completed")
 		}
-		item["content"] = marshal(content)
+		item["content"] = wire.Marshal(content)
 		a.raw(item.raw())
 	}
 }

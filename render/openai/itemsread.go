@@ -45,14 +45,9 @@ func ReadItems(params responses.ResponseNewParams) (chat.Request, error) {
 	}
 	r.flush()
 	request.Messages = append(request.Messages, r.out...)
-	for i, t := range params.Tools {
-		o, err := objectFrom(t)
-		if err != nil {
-			return chat.Request{}, fmt.Errorf("openai: tool %d cannot be read: %w", i, err)
-		}
-		request.Tools = append(request.Tools, toolOf(o))
-	}
-	return request, nil
+	var err error
+	request.Tools, err = readTools(params.Tools, func(o *wire.Object) *wire.Object { return o })
+	return request, err
 }
 
 type inputReader struct {

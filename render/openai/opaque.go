@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
@@ -53,17 +54,9 @@ func (o object) extra() map[string]any {
 	return fields
 }
 
-func (o object) raw() json.RawMessage { return marshal(o) }
+func (o object) raw() json.RawMessage { return wire.Marshal(o) }
 
-func quoted(s string) json.RawMessage { return marshal(s) }
-
-func marshal(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic("openai: a value that is not JSON: " + err.Error()) // texts, and lists of JSON values, always encode
-	}
-	return raw
-}
+func quoted(s string) json.RawMessage { return wire.Marshal(s) }
 
 // place is the role of an opaque part in a request to an API.
 type place int

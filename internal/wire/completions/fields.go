@@ -24,8 +24,7 @@ const MaxKept = 64 << 10
 
 // Chunk returns the part of a content as which thinking came that has the type of one as its signature.
 func Chunk(t chat.Thinking) json.RawMessage {
-	raw, _ := json.Marshal(t.Text) // texts always encode
-	return slices.Concat([]byte(`{"type":"`+t.Signature+`","thinking":[{"type":"text","text":`), raw, []byte("}]}"))
+	return slices.Concat([]byte(`{"type":"`+t.Signature+`","thinking":[{"type":"text","text":`), wire.Marshal(t.Text), []byte("}]}"))
 }
 
 // fields are those of a message, or of a call, that package chat has no place for.
@@ -82,8 +81,7 @@ func (f *fields) json() json.RawMessage {
 		to.Put(name, joined(pieces))
 	}
 	if len(f.left) > 0 {
-		list, _ := json.Marshal(f.left) // texts always encode
-		kept.Put(LeftOut, list)
+		kept.Put(LeftOut, wire.Marshal(f.left))
 	}
 	all.Put(Kept, kept.All())
 	return all.All()
@@ -137,16 +135,17 @@ var grow = [...]string{"text", "summary", "thinking"}
 // item, which ends with its signature.
 func joinedItems(lists []json.RawMessage) json.RawMessage {
 	var out [][]byte
-	var item *wire.Object // the last one, without its texts
-	var texts map[string]*strings.Builder
+	var item *wire.Object          // the last one, without its texts
+	texts := map[string][]string{} // their pieces
 	end := func() {
+		for name, pieces := range texts {
+			item.PutText(name, strings.Join(pieces, ""))
+		}
 		if item != nil {
-			for name, text := range texts {
-				item.PutText(name, text.String())
-			}
 			out = append(out, item.All())
 		}
-		item, texts = nil, map[string]*strings.Builder{}
+		item = nil
+		clear(texts)
 	}
 	for _, list := range lists {
 		values, _ := wire.Values(list) // what is too much for a list is too much here
@@ -164,10 +163,7 @@ func joinedItems(lists []json.RawMessage) json.RawMessage {
 			}
 			for _, name := range grow {
 				if next.Is(name, wire.KindText) {
-					if texts[name] == nil {
-						texts[name] = &strings.Builder{}
-					}
-					texts[name].WriteString(next.Text(name))
+					texts[name] = append(texts[name], next.Text(name))
 				}
 			}
 			if item != next {

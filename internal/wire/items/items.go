@@ -158,7 +158,7 @@ func eachPart(o *wire.Object, field string, f func(p *wire.Object)) error {
 func (a *Answer) message(o *wire.Object) error {
 	whole := written(o)
 	if o.Is("content", wire.KindText) { // as a request may have it
-		o.Put("content", marshal([]any{map[string]json.RawMessage{"type": marshal("output_text"), "text": o.Look("content")}}))
+		o.Put("content", wire.Marshal([]any{map[string]json.RawMessage{"type": wire.Marshal("output_text"), "text": o.Look("content")}}))
 	}
 	var content chat.Parts
 	var kept []json.RawMessage // of each part
@@ -184,9 +184,9 @@ func (a *Answer) message(o *wire.Object) error {
 	o.Skip("role", "content")
 	if a.keep("message", o); more || len(o.Names()) > 1 {
 		if more {
-			o.Put("content", marshal(kept))
+			o.Put("content", wire.Marshal(kept))
 		}
-		o.Put("type", marshal("message"))
+		o.Put("type", wire.Marshal("message"))
 		a.opaque(json.RawMessage(written(o)))
 	}
 	a.Message.Content = append(a.Message.Content, content...)
@@ -208,7 +208,7 @@ func (a *Answer) call(typ string, o *wire.Object) error {
 	}
 	a.begun = true
 	a.Message.ToolCalls = append(a.Message.ToolCalls, c)
-	a.places = append(a.places, chat.Opaque{Value: marshal(map[string]string{"type": typ, "call_id": c.ID})})
+	a.places = append(a.places, chat.Opaque{Value: wire.Marshal(map[string]string{"type": typ, "call_id": c.ID})})
 	return o.Err()
 }
 
@@ -221,7 +221,7 @@ func (a *Answer) keep(typ string, o *wire.Object) {
 	drop(o, "phase")
 	switch {
 	case a.follows != "" && slices.Contains(o.Names(), "id"):
-		o.Put(Follows, marshal(a.follows))
+		o.Put(Follows, wire.Marshal(a.follows))
 	case o.Given("id"):
 		a.Left.Add(wire.NoPlace, typ+".id")
 		fallthrough
@@ -245,17 +245,9 @@ func written(o *wire.Object) string {
 	return "{}"
 }
 
-func marshal(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic("items: a value of JSON that is not JSON: " + err.Error()) // its parts come from a decoder
-	}
-	return raw
-}
-
 // Reasoning returns the thought of an item with this id, "" if it is not known, and the paragraphs of its summary.
 func Reasoning(id, encrypted string, summary ...string) chat.Thinking {
-	item := wire.Of("type", marshal("reasoning"))
+	item := wire.Of("type", wire.Marshal("reasoning"))
 	if id != "" {
 		item.PutText("id", id)
 	}
@@ -266,7 +258,7 @@ func Reasoning(id, encrypted string, summary ...string) chat.Thinking {
 			list = append(list, map[string]string{"type": "summary_text", "text": text})
 		}
 	}
-	item.Put("summary", marshal(list))
+	item.Put("summary", wire.Marshal(list))
 	var a Answer
 	_ = a.reasoning(item) // it is one
 	return a.Message.Content[0].(chat.Thinking)
