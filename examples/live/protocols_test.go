@@ -95,7 +95,7 @@ func (chatCompletions) read(body gjson.Result) (a asked, why string) {
 }
 
 func (chatCompletions) say(w http.ResponseWriter, streamed bool, s said) {
-	usage := object{"prompt_tokens": s.in, "completion_tokens": s.out, "total_tokens": s.in + s.out}
+	usage := object{"prompt_tokens": s.in, "completion_tokens": s.out, "total_tokens": s.in + s.out, "prompt_tokens_details": object{"cached_tokens": 0}}
 	var calls []any
 	for i, c := range s.calls {
 		calls = append(calls, object{"index": i, "id": c.id, "type": "function", "function": object{"name": c.name, "arguments": c.arguments}})
@@ -166,7 +166,7 @@ func (responsesAPI) say(w http.ResponseWriter, streamed bool, s said) {
 		output = append(output, object{"type": "function_call", "id": "fc_" + c.id, "call_id": c.id, "name": c.name, "arguments": c.arguments, "status": "completed"})
 	}
 	whole := object{"id": "r", "object": "response", "status": "completed", "output": output,
-		"usage": object{"input_tokens": s.in, "output_tokens": s.out, "total_tokens": s.in + s.out}}
+		"usage": object{"input_tokens": s.in, "output_tokens": s.out, "total_tokens": s.in + s.out, "input_tokens_details": object{"cached_tokens": 0}}}
 	if !streamed {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, encode(whole))

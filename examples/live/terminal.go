@@ -71,7 +71,11 @@ func (t *terminal) round(r folderagent.Round) {
 	t.thinking = false
 	took := fmt.Sprintf("%d of %d tokens", r.Tokens, r.Budget)
 	if r.Usage.Input > 0 {
-		took += fmt.Sprintf("; reported: %d in, %d from the cache, %d out", r.Usage.Input, r.Usage.CacheRead, r.Usage.Output)
+		cached := fmt.Sprint(r.Usage.CacheRead)
+		if r.Usage.CacheUnknown {
+			cached = "an unknown part"
+		}
+		took += fmt.Sprintf("; reported: %d in, %s from the cache, %d out", r.Usage.Input, cached, r.Usage.Output)
 	}
 	t.line("  %d. %s (%s)", r.Number, r.Did, took)
 }
