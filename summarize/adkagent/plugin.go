@@ -42,17 +42,7 @@ type Options struct {
 }
 
 // Conversation is an agent's conversation and the prompt that shows it.
-type Conversation struct {
-	// Compactor of the session that keeps the conversation. Before each request the plugin sets the tools of its target
-	// to those of the agent. The caller closes it, and the session.
-	Compactor *summarize.Compactor
-	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone, a
-	// [history.All]. It may not declare tools: the agent has its own.
-	Prompt elements.Node
-	// Tools that the functions of [Tools] answer; see [mirror.Mirror].Tools. Defaults to those of the options, and must
-	// declare the same.
-	Tools []chat.Toolbox
-}
+type Conversation = mirror.Conversation
 
 // New returns the plugin, for the Plugins of a runner.PluginConfig. Several runners may share it.
 func New(o Options) (*plugin.Plugin, error) {
@@ -93,7 +83,7 @@ func keyOf(ctx agent.ReadonlyContext) requestKey {
 
 // conversation returns the conversation of a request, and reports whether there is one.
 func (o Options) conversation(ctx agent.ReadonlyContext) (Conversation, bool, error) {
-	c := Conversation{o.Compactor, o.Prompt, o.Tools}
+	c := Conversation{Compactor: o.Compactor, Prompt: o.Prompt, Tools: o.Tools}
 	if o.Choose != nil {
 		var err error
 		if c, err = o.Choose(ctx); err != nil {

@@ -35,17 +35,7 @@ type Options struct {
 }
 
 // Conversation is an agent's conversation and the prompt that shows it.
-type Conversation struct {
-	// Compactor of the session that keeps the conversation. Before each request the middleware sets the tools of its
-	// target to those of the agent. The caller closes it, and the session.
-	Compactor *summarize.Compactor
-	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone, a
-	// [history.All]. It may not declare tools: the agent has its own.
-	Prompt elements.Node
-	// Tools that the functions of [Tools] answer; see [mirror.Mirror].Tools. Defaults to those of the options, and must
-	// declare the same.
-	Tools []chat.Toolbox
-}
+type Conversation = mirror.Conversation
 
 // New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. Agents that run in parallel may share it, each with
 // its own session.
@@ -86,7 +76,7 @@ type (
 
 // conversation returns the conversation of the run that a context belongs to.
 func (o Options) conversation(ctx context.Context) (Conversation, error) {
-	c := Conversation{o.Compactor, o.Prompt, o.Tools}
+	c := Conversation{Compactor: o.Compactor, Prompt: o.Prompt, Tools: o.Tools}
 	if o.Choose != nil {
 		var err error
 		if c, err = o.Choose(ctx); err != nil {

@@ -81,6 +81,20 @@ type step[M any] struct {
 	made     map[uint64][]M // what To returned, by a hash of what it was made from
 }
 
+// Conversation is a conversation of an agent of a framework, and the prompt that shows it. The adapters to frameworks
+// mirror it.
+type Conversation struct {
+	// Compactor of the session that keeps the conversation. Before each request the tools of its target are set to those of
+	// the agent. The caller closes it, and the session.
+	Compactor *summarize.Compactor
+	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone, a
+	// [history.All]. It may not declare tools: the agent has its own.
+	Prompt elements.Node
+	// Tools that the functions answer which the adapter returns for the options' tools; see [Mirror].Tools. Defaults to
+	// those of the options, and must declare the same.
+	Tools []chat.Toolbox
+}
+
 // New returns a mirror of a list of [chat.Message].
 func New(c *summarize.Compactor) *Mirror[chat.Message] {
 	return &Mirror[chat.Message]{
