@@ -150,6 +150,41 @@ func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
 	require.Equal(t, 40_000, d.Explain(t.Context()).Measurement.Budget)
 }
 
+// A size that is refused is a limit for compactions once it was refused again after it was let go. If the model accepted a
+// larger request before, that is more likely to be something else, and a compaction within it would lose what was said.
+func TestALimitBelowAnAcceptedRequestIsConfirmedByMoreRefusals(t *testing.T) {
+	for _, c := range []struct {
+		rule     string
+		accepted int // the largest
+		tries    int // that it takes
+	}{{"nothing larger was accepted", 1000, 2}, {"a larger request was accepted", 28_000, 4}} {
+		t.Run(c.rule, func(t *testing.T) {
+			d := newFixture(t, chat.UserMessage(task))
+			d.Target.Name, d.Target.Budget = "m", 40_000
+			reported(d, "m", c.accepted, c.accepted)
+			refuse := func() {
+				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Refusal{Model: "m", Counted: 2000}})
+				require.NoError(t, err)
+			}
+			refuse() // this one may have been a mistake
+			for tries := 1; tries <= c.tries; tries++ {
+				refuse()
+				_, err := d.Render(t.Context(), prompt(d.Session))
+				require.NoError(t, err)
+				if budget := d.Explain(t.Context()).Measurement.Budget; tries < c.tries {
+					require.Equal(t, 40_000, budget, "%d", tries)
+				} else {
+					require.Equal(t, 1800, budget)
+				}
+				for range 1 << tries {
+					d.Say(chat.UserMessage("Go on."))
+					reported(d, "m", 500, 500)
+				}
+			}
+		})
+	}
+}
+
 func TestANewMessageEndsASeriesOfRefusals(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Target.Budget = 6000

@@ -41,13 +41,24 @@ func ContextWindow(t policy.Target) int {
 // prompt is sent within send, which is lower after any refusal.
 type Size struct{ budget, send, Nominal, base, Tools int }
 
+// contradicted is how often a size must be refused, each time after it was let go, to be a limit for compactions although the
+// model accepted a request of more than twice the size before.
+const contradicted = 4
+
 // sizeOf computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by what the session
 // remembers of refusals, and to most, unless that is 0; compactions too, if bound is set. Ratios are of base. inPrompt
 // reports whether tools are in the prompt.
 func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, most int, bound bool) (Size, error) {
 	s := Size{Nominal: t.Budget, base: ContextWindow(t), Tools: ToolTokens(t)}
-	ceiling := l.Of(t.Name).Agent
-	if ceiling.Confirmed(math.MaxInt) < math.MaxInt {
+	learnt := l.Of(t.Name)
+	ceiling := learnt.Agent
+	confirmed := func(nominal int) int {
+		if ceiling.Tries < contradicted && ceiling.Tokens < learnt.Counted/2 {
+			return nominal
+		}
+		return ceiling.Confirmed(nominal)
+	}
+	if confirmed(math.MaxInt) < math.MaxInt {
 		s.base = min(s.base, clamp.Int(math.Ceil(max(1, l.Ratio(t.Name))*float64(ceiling.Tokens))))
 	}
 	base, err := p.Counting.Base(s.base, 0, false)
@@ -71,7 +82,7 @@ func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, 
 		}
 		return max(1, size-s.Tools) // the renderer refuses a budget below 1
 	}
-	s.budget, s.send = within(ceiling.Confirmed(whole)), within(ceiling.Size(whole))
+	s.budget, s.send = within(confirmed(whole)), within(ceiling.Size(whole))
 	if most > 0 {
 		s.send = min(s.send, within(most))
 	}
