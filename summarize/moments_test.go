@@ -658,8 +658,11 @@ func (c cell) runWithFaults(t *testing.T, steps int, seed uint64) {
 		if failed++; s.goOn() == nil || outage > 0 {
 			failed = 0
 		}
-		more := 0 // a slow summary without which nothing can be sent is cut off a few times
-		if c.slow || c.impatient {
+		more := 0
+		switch {
+		case c.impatient: // a summary without which nothing can be sent is waited for in four steps if it hangs, and two may
+			more = 8
+		case c.slow: // it is cut off a few times
 			more = 4
 		}
 		require.LessOrEqual(t, failed, 4+more, "steps that failed in a row, of step %d", s.step)
