@@ -17,7 +17,6 @@ type aiderReader struct {
 	*builder
 	time time.Time // of the chat
 	role chat.Role // who says the lines that are held: a system message is aider's
-	code bool      // they end within a block of code
 	text strings.Builder
 }
 
@@ -62,9 +61,9 @@ func (a *aiderReader) line(line string) {
 		}
 		return
 	}
-	if text, ok := strings.CutPrefix(line, "#### "); ok && !a.code {
+	if text, ok := strings.CutPrefix(line, "#### "); ok {
 		role, said = chat.RoleUser, text
-	} else if text, ok := strings.CutPrefix(line, "> "); ok && !a.code {
+	} else if text, ok := strings.CutPrefix(line, "> "); ok {
 		role, said = chat.RoleSystem, text
 	} else if line == "" && a.role != chat.RoleAssistant {
 		return
@@ -73,7 +72,6 @@ func (a *aiderReader) line(line string) {
 		a.end()
 		a.role, a.at = role, a.lines.number
 	}
-	a.code = a.code != (role == chat.RoleAssistant && strings.HasPrefix(line, "```"))
 	a.text.WriteString(strings.TrimSuffix(said, "  ") + "\n")
 }
 
@@ -90,5 +88,5 @@ func (a *aiderReader) end() {
 	default:
 		a.say(r, chat.Message{Role: a.role, Content: chat.Parts{chat.Text(text)}}, nil)
 	}
-	a.role, a.code = "", false
+	a.role = ""
 }

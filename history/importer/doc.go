@@ -49,7 +49,8 @@
 //     command is in the text of an answer and its output in a user's message, it stays so.
 //   - [FormatVSCode]: chats of VS Code 1.99 and later, as "Chat: Export Chat…" writes them and as the folder chatSessions
 //     keeps them: a document, or a log of changes to one. An agent's answer is read by the rounds that Copilot Chat stores
-//     with it; without them it is what the user saw, in which tools are only named. Usage is not recorded.
+//     with it; without them it is what the user saw, in which tools are only named. The tokens that some versions count for a
+//     whole request are in its data.
 //   - [FormatAider]: the .aider.chat.history.md of aider, which has what was said. Files that the model was shown, calls and
 //     usage are not recorded; a heading of level 4 or a quotation in an answer is taken for the user's words or aider's.
 //   - [FormatPromptree]: logs of package history.

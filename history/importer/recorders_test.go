@@ -286,3 +286,19 @@ func TestALogOfVSCodeIsReadAsTheDocumentThatItEndsAs(t *testing.T) {
 		require.Equal(t, said(want), said(got), "seed %d:\n%s", seed, strings.Join(r.lines, "\n"))
 	}
 }
+
+// Chats that people published have requests without an answer, of a model that was chosen for them, and without a text.
+func TestRequestsOfVSCodeMayLackAnything(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(`{"responderUsername":"","requests":[
+		{"message":{"parts":[],"text":"aaa"},"response":[{"kind":"progressMessage","content":{"value":"Getting ready."}}]},
+		{"message":{"text":"run"},"modelId":"copilot/auto","response":[{"kind":"thinking","value":"x"},{"value":"It passes."}],"result":{"metadata":{"resolvedModel":"claude-sonnet-4-6","promptTokens":9,
+			"toolCallRounds":[{"thinking":{"tokens":17},"toolCalls":[{"id":"c","name":"run","arguments":"{}"}]}]}}},
+		{"message":"later","result":{"metadata":"none"}},
+		{"result":"none"}]}`))
+	require.NoError(t, err)
+	list := said(got)
+	require.Equal(t, []string{"aaa", "run", "", "It passes.", "later", ""}, []string{list[0].Text(), list[1].Text(), list[2].Text(), list[3].Text(), list[4].Text(), list[5].Text()})
+	require.Len(t, list, 6)
+	require.Equal(t, "c", list[2].ToolCalls[0].ID)
+	require.Equal(t, "claude-sonnet-4-6", list[3].Origin.Model)
+}

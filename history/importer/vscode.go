@@ -116,12 +116,13 @@ func within(o *wire.Object, names ...string) *wire.Object {
 
 func (v *vscodeReader) request(o *wire.Object) {
 	r := Record{Recorded: "request", Entry: entry.Entry{Parent: v.tip, Time: o.Time("timestamp")}}
-	said := cmp.Or(within(o, "message").Peek("text"), o.Peek("message")) // a text in the first versions
-	v.say(r, chat.UserMessage(said), o.Remainder())
+	said := chat.Message{Role: chat.RoleUser}
+	v.text(&said, cmp.Or(within(o, "message").Peek("text"), o.Peek("message")), "message") // a text in the first versions
+	v.say(r, said, o.Remainder())
 	r.Parent = v.tip
-	model := o.Peek("modelId")
-	r = v.answeredBy(r, "", model[strings.IndexByte(model, '/')+1:])
 	metadata := within(o, "result", "metadata")
+	model := cmp.Or(metadata.Peek("resolvedModel"), o.Peek("modelId")) // of "copilot/auto"
+	r = v.answeredBy(r, "", model[strings.IndexByte(model, '/')+1:])
 	results, open := within(metadata, "toolCallResults"), true // the rounds so far end without an answer
 	if metadata.Is("toolCallRounds", wire.KindList) {
 		parts(metadata, "toolCallRounds", func(round *wire.Object) {
