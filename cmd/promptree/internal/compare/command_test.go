@@ -300,7 +300,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"one bad window of two", []string{"-window", "64000,", good}, `-window: "" is not a number`},
 		{"a session that does not exist", []string{missing}, "missing.jsonl"},
 		{"a session that does not exist, among others", []string{good, missing}, "missing.jsonl"},
-		{"a session that is a folder", []string{t.TempDir()}, "is a directory"},
+		{"a folder without recordings", []string{t.TempDir()}, "no file in it has a name that ends in .jsonl, .json or .md: name a file"},
 		{"a session in an unknown format", []string{notes}, "notes.txt: importer: line 1"},
 		{"a broken session", []string{torn}, "torn.jsonl: importer: line 2"},
 		{"a recorded result without its call", []string{orphan}, "orphan.jsonl: replay: the session cannot be replayed: line 2: "},
