@@ -124,7 +124,10 @@ func convertPart(k int, p chat.Part) (*genai.Part, *provider.Fault) {
 // modelParts converts an assistant message: its content, with each call at the place that a note marks, and the other
 // calls at the end.
 func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provider.Fault) {
-	calls := callParts(m.ToolCalls)
+	calls := map[string]*genai.Part{} // that have no place yet
+	for _, c := range m.ToolCalls {
+		calls[c.ID] = callPart(c)
+	}
 	var pending []byte // a signature whose part did not come yet
 	pendingPart := 0
 	add := func(p *genai.Part) {
@@ -150,8 +153,8 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provi
 			case note.part != nil:
 				add(note.part)
 			case note.call != "":
-				part := calls.take(note.call)
-				if part == nil {
+				part := calls[note.call]
+				if delete(calls, note.call); part == nil {
 					faults = append(faults, faultf(k, chat.RuleOpaque, "the place of call %q, which is not in the message or has another place", note.call))
 					continue
 				}
@@ -174,8 +177,11 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provi
 			add(part)
 		}
 	}
-	for _, part := range calls.rest() {
-		add(part)
+	for _, c := range m.ToolCalls {
+		if part := calls[c.ID]; part != nil {
+			add(part)
+			delete(calls, c.ID)
+		}
 	}
 	switch {
 	case pending != nil:
@@ -184,39 +190,6 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provi
 		faults = append(faults, nothingToSend)
 	}
 	return parts, faults
-}
-
-// callList holds the function calls of a message that have no place yet.
-type callList struct {
-	ids   []string
-	parts []*genai.Part // nil for a call that has its place
-}
-
-func callParts(calls []chat.ToolCall) (list callList) {
-	for _, call := range calls {
-		list.ids, list.parts = append(list.ids, call.ID), append(list.parts, callPart(call))
-	}
-	return list
-}
-
-func (l *callList) take(id string) *genai.Part {
-	for i, part := range l.parts {
-		if part != nil && l.ids[i] == id {
-			l.parts[i] = nil
-			return part
-		}
-	}
-	return nil
-}
-
-func (l *callList) rest() []*genai.Part {
-	var parts []*genai.Part
-	for _, part := range l.parts {
-		if part != nil {
-			parts = append(parts, part)
-		}
-	}
-	return parts
 }
 
 // responseParts converts a tool message to a function response, followed by the media beside it.
