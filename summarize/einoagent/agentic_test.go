@@ -2,6 +2,7 @@ package einoagent_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -160,6 +161,30 @@ func TestAgenticMessagesAreRestoredFromASession(t *testing.T) {
 	require.Equal(t, user.ContentBlocks, sent[1].ContentBlocks)
 	require.ElementsMatch(t, first.ContentBlocks, sent[2].ContentBlocks)
 	require.Equal(t, compacttest.FileContent("a.go"), sent[3].ContentBlocks[0].FunctionToolResult.Content[0].Text.Text)
+}
+
+// A value of an odd type, such as the int of a search, must not hide the texts beside it from those who redact.
+func TestTextsOfBlocksAreRedactedWhateverIsBesideThem(t *testing.T) {
+	session := compacttest.Redacting(t)
+	m := &scriptedAgentic{answer: func(int, []*schema.AgenticMessage) (*schema.AgenticMessage, error) {
+		return &schema.AgenticMessage{Role: schema.AgenticRoleTypeAssistant, ContentBlocks: []*schema.ContentBlock{
+			schema.NewContentBlock(&schema.ServerToolCall{Name: "web_search", Arguments: map[string]any{"query": "who has sk-123?", "most": 7}}),
+			schema.NewContentBlock(&schema.MCPToolCall{Name: "look", Arguments: "sk-456"}),
+			schema.NewContentBlock(&schema.AssistantGenText{Text: "It is sk-789.", Extension: map[string]any{"of": []any{"sk-000", int64(1) << 60}}}),
+		}}, nil
+	}}
+	c := compacttest.Offline(t, session)
+	c.Target.Budget = 100_000
+	r := agenticAgent(t, c, m)
+	runAgentic(t, r, question)
+	runAgentic(t, r, "and now?") // without what was said before
+	kept := m.requests[1][2].ContentBlocks
+	require.Len(t, kept, 3)
+	sent, err := json.Marshal(kept)
+	require.NoError(t, err)
+	require.NotContains(t, string(sent), "sk-")
+	require.Contains(t, string(sent), "who has [key]?")
+	require.Equal(t, 7, kept[0].ServerToolCall.Arguments.(map[string]any)["most"])
 }
 
 func TestBlocksOfEachKindAreRestoredFromASession(t *testing.T) {
