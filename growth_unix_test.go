@@ -81,7 +81,8 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 		return searching(s, recall.Query{Pattern: "[xe]{9}[^xe]ZZ"})
 	},
 	"look-ups of one message that a search leaves out": func(t *testing.T, n int) func() error {
-		s := new(history.Session)
+		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Cache: history.NewCache(1)})
+		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), round(n, history.ReadTool, `{"entry":"x"}`)...))
 		return searching(s, recall.Query{Words: "nowhere"})
 	},
@@ -137,7 +138,10 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 	},
 	"messages of a part of a conversation that repeats itself": func(t *testing.T, n int) func() error {
 		return func() error {
-			s := new(history.Session)
+			s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Cache: history.NewCache(1)})
+			if err != nil {
+				return err
+			}
 			c := &summarize.Compactor{Session: s, Policy: a3s.Policy(), Target: summarize.Target{
 				Model: models.Offline{Tokenizer: sizingtest.Quarter{}}, Tokenizer: sizingtest.Quarter{}, Budget: 100_000_000,
 			}}
@@ -145,13 +149,13 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			m := mirror.New(c)
 			m.Partial = true
 			var list []chat.Message
-			for range n / 2 {
+			for range n / 10 {
 				list = append(list, chat.UserMessage("continue"), chat.AssistantMessage("ok"))
 			}
 			if err := s.Append(t.Context(), list...); err != nil {
 				return err
 			}
-			_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append([]chat.Message{chat.UserMessage("other")}, list...)})
+			_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append([]chat.Message{chat.UserMessage("other")}, list...)})
 			return err
 		}
 	},

@@ -123,7 +123,7 @@ func (h *hasher) write(v reflect.Value, depth int) {
 		}
 	}
 	before := h.values
-	if before > small {
+	if before > small || p.size > small {
 		h.known[p] = uint64(depth) // for what leads back to it
 	}
 	h.value(v, k, depth)
