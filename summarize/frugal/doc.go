@@ -68,9 +68,9 @@
 //	shown          70%      61%       63%       62%    of what answers needed again, by frugal's prompts
 //
 // Eight public recordings (docs/recordings.txt), of which five have dollars and cost $78.03 by their usage, were replayed in
-// 200,000 tokens on 28 November 2026: under frugal they cost $38.42, under the next best policy, stagewise, $58.68. Its prompts showed 69.8% of
-// the names that answers needed again, stagewise's 42.8%; but 44 edits needed text that they no longer showed, and 18 of
-// stagewise's. docs/replay.md has the table and the commands that make it.
+// 200,000 tokens on 28 November 2026: under frugal they cost $38.42, under the next best policy, stagewise, $58.68. Its
+// prompts showed 69.8% of the names that answers needed again, stagewise's 42.8%; but 44 edits needed text that they no
+// longer showed, and 18 of stagewise's. docs/replay.md has the table and the commands that make it.
 //
 // With a summariser at a fifth of the price it cost $17.37 in 200,000 tokens, and its prompts showed 53%. The larger the
 // window, the more there is to save.
