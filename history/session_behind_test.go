@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,12 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 				var path []string
 				for e, err := range s.PathTo(t.Context(), "") {
 					require.NoError(t, err)
+					if e.Of != "" {
+						of, err := s.Entry(t.Context(), e.Of)
+						require.NoError(t, err)
+						require.Equal(t, of.Body, e.Body)
+					}
+					require.Equal(t, slices.Contains(path, "usage"), e.Of != "", "what is said again names what it is of")
 					if text := e.Message().Text(); text != "" {
 						path = append(path, text)
 					} else {
