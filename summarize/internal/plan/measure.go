@@ -113,7 +113,7 @@ func LaysOut(ctx context.Context) bool { return ctx.Value(laysOutKey{}) != nil }
 func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
 	held := m.Ledger.HeldFor(m.Target.Name)
 	s, err := m.measure(ctx, prompt, on, held)
-	limit, confirmed := MaxBytes(m.Target, m.Ledger.Of(m.Target.Name))
+	limit, confirmed := maxBytes(m.Target, m.Ledger.Of(m.Target.Name))
 	if m.MostBytes > 0 && m.MostBytes < limit {
 		limit, confirmed = m.MostBytes, false
 	}
@@ -141,14 +141,15 @@ func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 	return within.measure(ctx, prompt, on, held)
 }
 
-// MaxBytes returns the most bytes of a request's body, [math.MaxInt] if that is not known, and reports whether compactions
+// maxBytes returns the most bytes of a request's body, [math.MaxInt] if that is not known, and reports whether compactions
 // are planned within it: it was set, or confirmed.
-func MaxBytes(t policy.Target, l entry.Learnt) (limit int, confirmed bool) {
-	limit = math.MaxInt
+func maxBytes(t policy.Target, l entry.Learnt) (limit int, bound bool) {
+	set := math.MaxInt
 	if t.MaxBytes > 0 {
-		limit = t.MaxBytes - t.MaxBytes/10
+		set = t.MaxBytes - t.MaxBytes/10
 	}
-	return l.Bytes.Size(limit), t.MaxBytes > 0 || l.Bytes.Confirmed(math.MaxInt) < math.MaxInt
+	limit = l.Bytes.Size(set)
+	return limit, limit == set || confirmed(l.Bytes, l.Body, set) < set
 }
 
 // Bytes returns about how many bytes the request has.

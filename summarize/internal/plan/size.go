@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/internal/journal"
@@ -45,6 +46,15 @@ type Size struct{ budget, send, Nominal, base, Tools int }
 // model accepted a request of more than twice the size before.
 const contradicted = 4
 
+// confirmed returns the size within which compactions are planned ([entry.Fact.Confirmed]), given the largest that was
+// accepted.
+func confirmed(f entry.Fact, accepted, nominal int) int {
+	if f.Tries < contradicted && f.Tokens < accepted/2 {
+		return nominal
+	}
+	return f.Confirmed(nominal)
+}
+
 // sizeOf computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by what the session
 // remembers of refusals, and to most, unless that is 0; compactions too, if bound is set. Ratios are of base. inPrompt
 // reports whether tools are in the prompt.
@@ -52,13 +62,7 @@ func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, 
 	s := Size{Nominal: t.Budget, base: ContextWindow(t), Tools: ToolTokens(t)}
 	learnt := l.Of(t.Name)
 	ceiling := learnt.Agent
-	confirmed := func(nominal int) int {
-		if ceiling.Tries < contradicted && ceiling.Tokens < learnt.Counted/2 {
-			return nominal
-		}
-		return ceiling.Confirmed(nominal)
-	}
-	if confirmed(math.MaxInt) < math.MaxInt {
+	if confirmed(ceiling, learnt.Counted, math.MaxInt) < math.MaxInt {
 		s.base = min(s.base, clamp.Int(math.Ceil(max(1, l.Ratio(t.Name))*float64(ceiling.Tokens))))
 	}
 	base, err := p.Counting.Base(s.base, 0, false)
@@ -82,7 +86,7 @@ func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, 
 		}
 		return max(1, size-s.Tools) // the renderer refuses a budget below 1
 	}
-	s.budget, s.send = within(confirmed(whole)), within(ceiling.Size(whole))
+	s.budget, s.send = within(confirmed(ceiling, learnt.Counted, whole)), within(ceiling.Size(whole))
 	if most > 0 {
 		s.send = min(s.send, within(most))
 	}
