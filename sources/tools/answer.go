@@ -219,7 +219,7 @@ func (o offer) search(ctx context.Context, call chat.ToolCall) (string, error) {
 		return "", err
 	}
 	fit, _ := o.fit(items, s)
-	hits := rank(o.documents(), r.Query)
+	hits := ranked(o.documents(), r.Query)
 	all := len(hits)
 	hits = hits[:min(all, r.Limit, mostHits)]
 	change, lines, left := kept.Change{}, []string{}, o.room(s)
@@ -267,17 +267,14 @@ func lineOf(t chat.Tool) string {
 func (o offer) documents() []document {
 	var docs []document
 	for _, t := range o.listed() {
-		doc := newDocument(t.Name, t.Description)
-		doc.tool = t
-		docs = append(docs, doc)
+		docs = append(docs, document{name: t.Name, description: t.Description, tool: t})
 	}
 	if o.Skills == nil {
 		return docs
 	}
 	for _, sk := range o.Skills.List() {
-		doc := newDocument(sk.Name, sk.Description)
-		doc.line = fmt.Sprintf("skill %s, which %s loads: %s", sk.Name, skills.ToolName, kept.Line(sk.Description, 160))
-		docs = append(docs, doc)
+		line := fmt.Sprintf("skill %s, which %s loads: %s", sk.Name, skills.ToolName, kept.Line(sk.Description, 160))
+		docs = append(docs, document{name: sk.Name, description: sk.Description, line: line})
 	}
 	return docs
 }
