@@ -70,7 +70,7 @@ var stages = [][]string{
 	},
 	{
 		"summarize/internal/trim",
-		"summarize/policy", "summarize/internal/breadcrumb", "summarize/prompts", "summarize/internal/judge", "summarize/checkpoints", "summarize/internal/failure", "summarize/internal/guard", "summarize/internal/facts", "summarize/internal/index", "summarize/event",
+		"summarize/policy", "summarize/internal/breadcrumb", "summarize/prompts", "summarize/internal/judge", "summarize/checkpoints", "summarize/internal/failure", "summarize/internal/guard", "summarize/internal/index", "summarize/event",
 		"summarize/internal/journal", "summarize/internal/plan", "summarize/internal/write", "summarize/internal/place", "summarize",
 	},
 }

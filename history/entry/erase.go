@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/facts"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
@@ -244,8 +245,8 @@ func (c *Copies) unlisted(text string) string {
 	for line := range strings.Lines(text) {
 		id, list, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		if ok && !strings.HasPrefix(line, "(") {
-			names := slices.DeleteFunc(strings.Split(list, ", "), c.has)
-			line = id + ": " + strings.Join(names, ", ") + "\n"
+			names := slices.DeleteFunc(facts.Listed(list), c.has)
+			line = id + ": " + facts.List(names) + "\n"
 			if len(names) == 0 {
 				continue
 			}

@@ -15,10 +15,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/facts"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/toolname"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize/internal/facts"
 )
 
 // Recall says where the facts stand that answers need again. A fact ([facts.In]) is needed if an answer, or the
@@ -31,12 +31,15 @@ type Recall struct {
 	Tail    int `json:"tail"`
 	Summary int `json:"summary"`
 	Index   int `json:"index"`
-	// OneLookUp counts the other facts that one look-up shows: a search for one of the three rarest words of the answer
-	// that the request shows, or a call that the request names.
+	// OneLookUp counts the other facts that one look-up shows: a search for the rarest words of the answer that the request
+	// shows, up to 32, or a call that the request names.
 	OneLookUp int `json:"oneLookUp"`
 	// Further counts those that stand in the log and take more look-ups, NotInLog those that do not, which is a bug.
 	Further  int `json:"further"`
 	NotInLog int `json:"notInLog"`
+	// Content counts those of the facts not shown that an answer has only in what an edit replaces, or in an argument of 10
+	// lines or more, such as a file that is written again. A name that is shown does not bring them back.
+	Content int `json:"content"`
 	// Answers counts the answers with a fact that the request does not show.
 	Answers int `json:"answersWithALoss"`
 	// Edits counts answers with an edit whose old text has a line that was said before and is not shown. Checkable
@@ -53,8 +56,10 @@ const (
 	sourcesTokens = 6_000 // at most, of all messages that are looked up for one answer
 	askTokens     = 100   // of the answer that looks something up
 
-	minEdited   = 12 // bytes of a line of an edit's old text that is looked for
-	searchWords = 3  // of an answer
+	contentLines = 10 // of an argument
+	minEdited    = 12 // bytes of a line of an edit's old text that is looked for
+	searchWords  = 32 // of an answer
+	searchBytes  = 500
 )
 
 // answering answers look-ups, as [recall.Tools] does.
@@ -193,6 +198,9 @@ func wordsOf(text string) map[string]bool {
 // prompt is what a request shows.
 type prompt struct{ tail, summary, index string }
 
+// listed matches the files of a folder in an index.
+var listed = regexp.MustCompile(`[^\s{}]+/\{[^{}]+\}`)
+
 // promptOf splits a request into what was said and what stands for compactions.
 func promptOf(request, compacted []chat.Message) prompt {
 	stands := map[string]bool{}
@@ -205,7 +213,7 @@ func promptOf(request, compacted []chat.Message) prompt {
 		switch {
 		case m.Role != chat.RoleUser || !stands[m.Text()]:
 		case strings.HasPrefix(text, plaintext.IndexTag.Open()):
-			into = &index
+			into, text = &index, listed.ReplaceAllStringFunc(text, func(list string) string { return strings.Join(facts.Listed(list), ", ") })
 		default:
 			into = &summary
 		}
@@ -281,7 +289,11 @@ func (f *recallFinder) lookUp(ctx context.Context, r *Recall, p prompt, answer c
 		}
 		printed.WriteString(result.Text() + "\n")
 	}
+	names := namesOf(answer)
 	for fact, at := range lost {
+		if !facts.Shown(names, fact) {
+			r.Content++
+		}
 		e, err := f.session.Entry(ctx, f.said[at.in[len(at.in)-1]].entry)
 		if err != nil {
 			return err
@@ -298,17 +310,32 @@ func (f *recallFinder) lookUp(ctx context.Context, r *Recall, p prompt, answer c
 	return nil
 }
 
+// namesOf returns what an answer says but for content: what its edits replace, and long arguments.
+func namesOf(answer chat.Message) string {
+	said := []string{answer.Text()}
+	for _, c := range answer.ToolCalls {
+		replaced := toolname.Replaced(c.Name, c.Arguments)
+		for _, text := range facts.Arguments(c) {
+			if strings.Count(text, "\n") < contentLines && (text == "" || !strings.Contains(replaced, text)) {
+				said = append(said, text)
+			}
+		}
+	}
+	return strings.Join(said, "\n")
+}
+
 // readCall matches the arguments of a call that a prompt names, and indexed the entry that a line of an index names.
 var (
 	readCall = regexp.MustCompile(history.ReadTool + `\((\{"entry":"([^"]+)"[^{}]*\})\)`)
 	indexed  = regexp.MustCompile(`(?m)^(\S+): `)
 )
 
-// calls returns the look-ups that may show lost facts: searches, and the calls that the request names of entries that have
+// calls returns the look-ups that may show lost facts: a search, and the calls that the request names of entries that have
 // them.
 func (f *recallFinder) calls(p prompt, answer chat.Message, lost map[string]*mention) (calls []chat.ToolCall) {
-	for _, w := range f.rarest(p, answer) {
-		calls = append(calls, chat.ToolCall{Name: history.SearchTool, Arguments: fmt.Sprintf(`{"query":%q}`, w)})
+	if words := f.rarest(p, answer); len(words) > 0 {
+		query := plaintext.Cut(strings.Join(words, " "), searchBytes)
+		calls = append(calls, chat.ToolCall{Name: history.SearchTool, Arguments: fmt.Sprintf(`{"query":%q}`, query)})
 	}
 	var holding []string // ids of messages with a lost fact
 	for _, at := range lost {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,8 +57,8 @@ func (f told) answers(p prompt, text string) (r Recall) {
 
 func TestEachFactThatAnAnswerNeedsStandsInOnePlace(t *testing.T) {
 	tools := printed{
-		`search_session{"query":"rarely"}`: "e5: isFound rarely",
-		`read_session{"entry":"e6"}`:       "it isNamed",
+		`search_session{"query":"inindex insummary rarely intail word"}`: "e5: isFound rarely",
+		`read_session{"entry":"e6"}`:                                     "it isNamed",
 	}
 	f := tell(t, tools, "inTail", "inSummary and inTail", "inIndex", "word word", "isFound rarely word", "isNamed", "isFar away", "not a fact")
 	f.compacts()
@@ -94,7 +95,7 @@ func TestAFactThatIsNotInTheLogIsCounted(t *testing.T) {
 func TestASearchIsForTheRarestWordsThatThePromptShows(t *testing.T) {
 	f := tell(t, nil, "often seldom", "often seldom", "often once twice", "often twice")
 	p := prompt{tail: "Often twice seldom", summary: "once", index: "never"}
-	require.Equal(t, []string{"once", "seldom", "twice"}, f.rarest(p, chat.AssistantMessage("often Once never twice unseen seldom")))
+	require.Equal(t, []string{"once", "seldom", "twice", "often"}, f.rarest(p, chat.AssistantMessage("often Once never twice unseen seldom")))
 }
 
 func TestThePromptIsSplitIntoTailSummaryAndIndex(t *testing.T) {
@@ -107,6 +108,9 @@ func TestThePromptIsSplitIntoTailSummaryAndIndex(t *testing.T) {
 func TestEditsAndLossesAreLookedUpOnceAChange(t *testing.T) {
 	edit := func(old string) chat.Message {
 		return chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "e", Name: "edit", Arguments: `{"path":"a.go","oldText":"` + old + `","newText":"x"}`}}}
+	}
+	writes := func(path, text string) chat.Message {
+		return chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "w", Name: "write", Arguments: `{"path":"` + path + `","content":"` + text + `"}`}}}
 	}
 	source := "func parse line of text in error\n\treturn nil\n"
 	for _, tt := range []struct {
@@ -122,6 +126,9 @@ func TestEditsAndLossesAreLookedUpOnceAChange(t *testing.T) {
 		}}}, Recall{Edits: 1, Checkable: 1}},
 		{"an edit of a line that nobody said", "", edit("type another struct {"), Recall{}},
 		{"an edit of a line too short to count", "", edit("return nil"), Recall{}},
+		{"a name in what an edit replaces", "", edit("a new line with parseWord"), Recall{Needed: 1, Further: 1, Content: 1, Answers: 1}},
+		{"a name in a file that is written again", "", writes("a.go", strings.Repeat(`parseWord\n`, 10)), Recall{Needed: 1, Further: 1, Content: 1, Answers: 1}},
+		{"a name beside such a file", "", writes("parseWord", strings.Repeat(`parseWord\n`, 10)), Recall{Needed: 1, Further: 1, Answers: 1}},
 		{"a name that is not shown", "", chat.AssistantMessage("It is parseWord."), Recall{Needed: 1, Further: 1, Answers: 1}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/facts"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/summarize/internal/facts"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 )
 
@@ -24,7 +24,6 @@ const (
 )
 
 const (
-	leastName  = 2 // tokens, with the comma
 	leastID    = 6 // bytes of the end of an id that stands for it
 	assistants = 3 // an assistant's message counts as many
 )
@@ -55,7 +54,7 @@ func Message(ctx context.Context, s *history.Session, firstKept string, prompt [
 	if err != nil {
 		return m, false, err
 	}
-	names := missing(messages, prompt, room/leastName)
+	names := missing(messages, prompt, room/facts.LeastTokens)
 	write := func(n int) chat.Message { return chat.UserMessage(text(s, messages, names[:n])) }
 	n, err := guard.Value(ctx, guard.NameTokenizer, func() int {
 		return sort.Search(len(names), func(n int) bool { return guard.Counted(t.CountMessage(write(n+1))) > room })
@@ -148,8 +147,8 @@ func missing(messages []said, prompt []chat.Message, n int) (list []*name) {
 	return list
 }
 
-// text returns an index. Each name stands with others that the same entry says, so that few ids are needed. A name that
-// another contains is left out.
+// text returns an index. Each name stands with others that the same entry says, so that few ids are needed, and a folder
+// once in a line. A name that another contains is left out.
 func text(s *history.Session, messages []said, names []*name) string {
 	byHandle := map[string][]string{} // lines
 	var order []string
@@ -173,7 +172,7 @@ func text(s *history.Session, messages []said, names []*name) string {
 		if byHandle[handle] == nil {
 			order = append(order, handle)
 		}
-		byHandle[handle] = append(byHandle[handle], id+": "+strings.Join(line, ", "))
+		byHandle[handle] = append(byHandle[handle], id+": "+facts.List(line))
 	}
 	lines := []string{"Names that are no longer shown, each after an entry that has it:"}
 	for _, handle := range order {

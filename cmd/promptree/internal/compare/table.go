@@ -138,6 +138,7 @@ func recallText(runs []*Run, width int) string {
 		{"one look-up", "share that one search or read of the session shows"},
 		{"further", "share that stands in the log, further away"},
 		{"not in log", "their number; it must be 0"},
+		{"content", "share that is not shown and is no name: in what an edit replaces, or in a file that is written again"},
 		{"answers", "answers with a fact that the request does not show"},
 		{"per 100", "of these for each 100 requests"},
 		{"edits", "answers with an edit whose old text has a line that was said before and is not shown"},
@@ -155,7 +156,7 @@ func recallText(runs []*Run, width int) string {
 	for _, r := range runs {
 		c := r.Recall
 		row := []string{r.Policy, number(c.Needed), share(c.Tail, c.Needed), share(c.Summary, c.Needed), share(c.Index, c.Needed), share(c.OneLookUp, c.Needed),
-			share(c.Further, c.Needed), number(c.NotInLog), number(c.Answers), each(100*float64(c.Answers), r.Requests.Number, 1), number(c.Edits), number(c.Checkable)}
+			share(c.Further, c.Needed), number(c.NotInLog), share(c.Content, c.Needed), number(c.Answers), each(100*float64(c.Answers), r.Requests.Number, 1), number(c.Edits), number(c.Checkable)}
 		if priced {
 			row = append(row, fmt.Sprintf("%.2f", c.Dollars), each(c.Dollars, c.Answers, 3))
 		}

@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"cmp"
 	"encoding/json"
 	"iter"
 	"maps"
@@ -28,15 +29,20 @@ const (
 func Text(m chat.Message) string {
 	all := []string{m.Text()}
 	for _, c := range m.ToolCalls {
-		var v any
-		dec := json.NewDecoder(strings.NewReader(c.Arguments))
-		dec.UseNumber()
-		if dec.Decode(&v) != nil {
-			v = c.Arguments
-		}
-		all = append(all, values(v)...)
+		all = append(all, Arguments(c)...)
 	}
 	return strings.Join(all, "\n")
+}
+
+// Arguments returns the strings and numbers in the arguments of a call, in the order of their keys.
+func Arguments(c chat.ToolCall) []string {
+	var v any
+	dec := json.NewDecoder(strings.NewReader(c.Arguments))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		v = c.Arguments
+	}
+	return values(v)
 }
 
 // values lists the strings and numbers in a JSON value, in the order of its keys.
@@ -84,6 +90,31 @@ func Names(text string) iter.Seq[string] {
 			i += n
 		}
 	}
+}
+
+// LeastTokens is the least number of tokens of a name in a list, with its comma.
+const LeastTokens = 2
+
+// Mentioned returns at most n names of a text, the most frequent first, without those that shown has and those that a more
+// frequent one contains.
+func Mentioned(text, shown string, n int) (list []string) {
+	counts := map[string]int{}
+	var all []string
+	for name := range Names(text) {
+		if counts[name]++; counts[name] == 1 {
+			all = append(all, name)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	for _, name := range all {
+		if len(list) >= n {
+			break
+		}
+		if !Shown(shown, name) && !slices.ContainsFunc(list, func(better string) bool { return Shown(better, name) }) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // wordAt returns the bytes of the word at the start of a text: letters, digits, and what joins them. A comma joins

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize/internal/facts"
+	"github.com/promptree-go/promptree/internal/facts"
 )
 
 func TestNamesAreWhatNobodyCanGuess(t *testing.T) {
