@@ -66,8 +66,9 @@ func (o Options) forLog() log.Options {
 	return of
 }
 
-// Cache holds the entries that were most recently read or appended, of all sessions that share it, within a number of
-// bytes. The least recently used are dropped first. It is safe for concurrent use.
+// Cache holds the entries that were most recently read or appended, and what searches have made of entries, of all
+// sessions that share it, within a number of bytes. The least recently used are dropped first. It is safe for concurrent
+// use.
 type Cache struct{ entries *log.Cache }
 
 // NewCache returns a cache of at most that many bytes of lines.

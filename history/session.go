@@ -326,6 +326,19 @@ func (s *Session) Back(ctx context.Context, id string) iter.Seq2[entry.Entry, er
 	return s.log.Back(ctx, id)
 }
 
+// Located is an entry with its position in the store, by which [Session.Resolve] reads it at once.
+type Located = log.Located
+
+// BackLocated is [Session.Back] with the positions of the entries.
+func (s *Session) BackLocated(ctx context.Context, id string) iter.Seq2[Located, error] {
+	return s.log.BackLocated(ctx, id)
+}
+
+// Kept returns what was made of the session's entries and is kept in the [Cache] that sessions share, nil if there is
+// nothing, and a function that keeps something of so many bytes in its place: package recall keeps the words of what was
+// said. It is dropped when an entry is erased.
+func (s *Session) Kept() (made any, keep func(made any, bytes int)) { return s.log.Kept() }
+
 // Latest returns the newest entry of a type on the path to the leaf, and false if there is none: for instance the
 // current model or the current list of things to do. It does not find messages by their role, nor entries of unknown
 // types.

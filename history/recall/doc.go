@@ -22,23 +22,39 @@
 //
 // # Searching
 //
-// [history.SearchTool] finds the entries that were said and hold all of some words, or match a pattern, the newest
-// first:
+// [history.SearchTool] finds what was said near some words, the more of them the better:
 //
-//			search_session({"query":"policy.go \"let it go\" retr*"})
-//			search_session({"pattern":"E[0-9]{4}"})
+//	search_session({"query":"policy.go retry budget clearing Loss"})
 //
-//		  - A word is found in any case, and anywhere, also within a longer word, so that parts of paths and identifiers are
-//		    found. With a * at its end it is found only at the start of a word.
-//		  - A phrase in quotes is found as it stands, in any case. It is also found in JSON, where quotes and line ends in it
-//		    are escaped.
-//		  - A pattern is a regular expression of package [regexp]. It has at most 1,000 bytes, and repetitions with
-//	    counts that are not large.
+// What was said is ranked in pieces of some 900 bytes, by BM25 over the first 64 words of the query: in any case, in any
+// language, words of camel and snake case as a whole and by their parts, and in JSON without its escapes. The best 20
+// pieces are shown, unless they match much less than the best; of equal ones the newest comes first. Each stands with its
+// role, the name of the tool, and the call that reads on from it. With less room for the answer the pieces are cut around
+// the words, and then there are fewer, down to 10. Words that are in no piece are looked for within longer ones, as below.
 //
-// Each match is shown with its role, the name of the tool, the places of the word that occurs least there, first those
-// near which the others stand, and the call that reads from the first. An answer says how many older entries match, and holds the call that shows them. A call
-// searches at most 32 MiB for at most 2 seconds, also within an entry; its answer then holds the call that goes on.
-// Calls of these two tools and their results are not searched.
+// Phrases, starts of words and patterns are looked for in whole entries, in which all must occur; the newest come first:
+//
+//		search_session({"query":"policy.go \"let it go\" retr*"})
+//		search_session({"pattern":"E[0-9]{4}"})
+//
+//	  - A phrase in quotes is found as it stands, in any case. It is also found in JSON, where quotes and line ends in it
+//	    are escaped.
+//	  - A word with a * at its end is found at the start of words. One without is found anywhere, also within a longer word.
+//	  - A pattern is a regular expression of package [regexp]. It has at most 1,000 bytes, and repetitions with counts that
+//	    are not large.
+//
+// Each match is shown with the places of the word that occurs least there, first those near which the others stand. An
+// answer says how many older entries match, and holds the call that shows them.
+//
+// A call searches at most 32 MiB so, or 96 MiB by rank, for at most 2 seconds, also within an entry; its answer then holds
+// the call that goes on. Calls of these two tools and their results are not searched.
+//
+// # Memory
+//
+// What was read to rank the path to the leaf is kept, in about half of the bytes of the texts, so that the next search
+// reads only what is new. It is kept in the session's [history.Cache], which holds entries too, and forgets what was not
+// used for longest: so one bound, 64 MiB by default, holds for all sessions of a process, and whoever makes the cache
+// owns it. What has no room there is read again by each search, as is what Branches adds.
 //
 // # Pinning
 //

@@ -42,11 +42,11 @@ func Example() {
 		fmt.Println(result.Text())
 	}
 	// Output:
-	// result of read_file, 84032 bytes: read_session({"entry":"entry3","from":41971})
+	// result of read_file, 84032 bytes: read_session({"entry":"entry3","from":41782})
 	// <session-entry>
-	// 41971: ","key":"value","key":"value","deployKey":"E1234","key":"value","key":"value","key":"value","key":"value","key":"value","key"
+	// :"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","deployKey":"E1234","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value"
 	// </session-entry>
-	// [nothing older matches]
+	// [nothing else matches]
 	// Entry entry3, tool result, bytes 42000-42040 of 84032:
 	// <session-entry>
 	// ,"deployKey":"E1234","key":"value","key"

@@ -16,6 +16,8 @@ import (
 // MinBytes is the lower limit of [Tools].MaxBytes, and the size to which MaxTokens reduces an answer at most.
 const MinBytes = 1000
 
+const usualBytes = 16_000
+
 // ErrUnmarked reports that the marks in a session's prompts do not hold calls of the tools. [Tools] work all the same.
 var ErrUnmarked = errors.New("recall: the marks in prompts do not name the tools: open the session with history.Options.Recall")
 
@@ -29,7 +31,7 @@ type Tools struct {
 	// Pins offers a third tool, [history.PinTool], by which the agent pins entries and unpins them ([history.Session.Pin]). Off
 	// by default.
 	Pins bool
-	// MaxBytes is the maximum length of an answer. Defaults to 4,000; less than [MinBytes] counts as MinBytes.
+	// MaxBytes is the maximum length of an answer. Defaults to 16,000; less than [MinBytes] counts as MinBytes.
 	MaxBytes int
 	// MaxTokens is the maximum size of an answer, as counted by Tokenizer. No limit by default.
 	MaxTokens int
@@ -47,11 +49,11 @@ const readSchema = `{"type":"object","properties":{` +
 	`"from":{"type":"integer","description":"first byte; 0 if left out"},` +
 	`"to":{"type":"integer","description":"byte after the last; the end of the text if left out"}},"required":["entry"]}`
 
-const searchDescription = `Search everything that was said earlier in this conversation, the newest first, also what is no longer shown. ` +
-	`Give a query or a pattern. Each match comes with the ` + history.ReadTool + ` call that reads it.`
+const searchDescription = `Search everything that was said earlier in this conversation, also what is no longer shown. ` +
+	`Give a query of many words: names, paths, numbers and other words that stand near what you look for. The places that have most of them come first, each with the ` + history.ReadTool + ` call that reads it.`
 
 const searchSchema = `{"type":"object","properties":{` +
-	`"query":{"type":"string","description":"words that must all occur in one message or result, in any case, also within longer words; word* only at the start of a word; \"a phrase\" as it stands"},` +
+	`"query":{"type":"string","description":"words, in any case, the more the better; with \"a phrase\" as it stands, or word* for the start of a word, all must occur in one message or result, the newest first"},` +
 	`"pattern":{"type":"string","description":"a regular expression (RE2) instead"},` +
 	`"before":{"type":"string","description":"id of an entry: search what is older"}}}`
 
@@ -135,7 +137,7 @@ func (t Tools) within(ctx context.Context, write func(limit int) (string, error)
 	}
 	limit := max(t.MaxBytes, MinBytes)
 	if t.MaxBytes <= 0 {
-		limit = 4000
+		limit = usualBytes
 	}
 	counted := t.MaxTokens > 0 && t.Tokenizer != nil
 	if counted {

@@ -69,6 +69,9 @@ func ask(t testing.TB, tools recall.Tools, tool string, arguments any) chat.Mess
 	return m
 }
 
+// usual is the maximum length of an answer, in bytes.
+const usual = 16_000
+
 func search(t testing.TB, tools recall.Tools, words string) string {
 	m := ask(t, tools, history.SearchTool, recall.Query{Words: words})
 	require.False(t, m.IsError, m.Text())
@@ -144,12 +147,12 @@ func TestAFactWithinALongLineIsFoundInThreeShortAnswers(t *testing.T) {
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("What is the key?")))
 			tools := recall.Tools{Session: s}
 			found := search(t, tools, "deploy key")
-			require.LessOrEqual(t, len(found), 4000)
+			require.LessOrEqual(t, len(found), usual)
 			require.Contains(t, found, "k-77123")
 			require.Contains(t, found, "result of list, ")
 			call := regexp.MustCompile(`read_session\((.*)\)`).FindStringSubmatch(found)
 			read := ask(t, tools, history.ReadTool, call[1]).Text()
-			require.LessOrEqual(t, len(read), 4000)
+			require.LessOrEqual(t, len(read), usual)
 			require.Contains(t, read, `\"k-77123\", since Monday`)
 		})
 	}
@@ -177,7 +180,7 @@ func TestAPartBeginsAndEndsAtCharacters(t *testing.T) {
 	s := sessionOf(t, chat.UserMessage("日本語"))
 	for from := range 9 {
 		for to := from + 1; to <= 9; to++ {
-			text, first, end := whole(t, all(t, recall.Tools{Session: s}, 4000, history.ReadTool, recall.Range{Entry: "e1", From: from, To: to}))
+			text, first, end := whole(t, all(t, recall.Tools{Session: s}, usual, history.ReadTool, recall.Range{Entry: "e1", From: from, To: to}))
 			require.Equal(t, []int{from / 3 * 3, (to + 2) / 3 * 3}, []int{first, end})
 			require.Equal(t, "日本語"[first:end], text)
 		}
@@ -256,8 +259,9 @@ func TestWordsPhrasesAndPatterns(t *testing.T) {
 	}{
 		{recall.Query{Words: "frugal/policy"}, "e2"},
 		{recall.Query{Words: "POLICY.GO retry"}, "e2"},
-		{recall.Query{Words: "policy.go absent"}, ""},
-		{recall.Query{Words: "e1234 something"}, ""},
+		{recall.Query{Words: "policy.go absent"}, "e2"},
+		{recall.Query{Words: `policy.go "absent"`}, ""},
+		{recall.Query{Words: "e1234 somethin*"}, ""},
 		{recall.Query{Words: "e1234"}, "e2"},
 		{recall.Query{Words: "234"}, "e2"},
 		{recall.Query{Words: "ret*"}, "e2"},
@@ -324,7 +328,7 @@ user message, 18 bytes: read_session({"entry":"e1"})
 <session-entry>
 Where is the quay?
 </session-entry>
-[nothing older matches]`, search(t, recall.Tools{Session: s}, "quay"))
+[nothing older matches]`, search(t, recall.Tools{Session: s}, `"quay"`))
 }
 
 func TestLookUpsAreNotFound(t *testing.T) {
@@ -352,7 +356,7 @@ func TestTheBestPlacesOfALongEntryAreShown(t *testing.T) {
 	nothing := strings.Repeat("Nothing.\n", 100)
 	text := filler + nothing + "We deploy on Monday.\n" + nothing + filler + "The deploy key is K-7.\n" + filler
 	s := sessionOf(t, chat.UserMessage(text))
-	got := search(t, recall.Tools{Session: s}, "key deploy")
+	got := search(t, recall.Tools{Session: s}, "key* deploy")
 	best, deploy := strings.Index(got, "The deploy key is K-7."), strings.Index(got, "We deploy on Monday")
 	require.Positive(t, best)
 	require.Greater(t, deploy, best)
@@ -372,7 +376,7 @@ func TestAPageSaysHowManyMatchAndShowsThemInTurn(t *testing.T) {
 	}
 	s := sessionOf(t, messages...)
 	for _, limit := range []int{1000, 4000} {
-		answers := all(t, recall.Tools{Session: s, MaxBytes: limit}, limit, history.SearchTool, recall.Query{Words: "quay"})
+		answers := all(t, recall.Tools{Session: s, MaxBytes: limit}, limit, history.SearchTool, recall.Query{Words: `"quay"`})
 		shown := 0
 		var ids []string
 		for _, a := range answers {
@@ -398,7 +402,7 @@ func TestASearchThatGoesOnWithinARoundMissesNothing(t *testing.T) {
 	var ids []string
 	before := ""
 	for range messages {
-		got := ask(t, recall.Tools{Session: s}, history.SearchTool, recall.Query{Words: "quay", Before: before}).Text()
+		got := ask(t, recall.Tools{Session: s}, history.SearchTool, recall.Query{Words: `"quay"`, Before: before}).Text()
 		before = regexp.MustCompile(`"entry":"(e\d+)"`).FindStringSubmatch(got)[1]
 		ids = append(ids, before)
 	}
@@ -408,7 +412,7 @@ func TestASearchThatGoesOnWithinARoundMissesNothing(t *testing.T) {
 func TestALongSearchStopsAndGoesOn(t *testing.T) {
 	big := strings.Repeat("x", 9<<20)
 	s := sessionOf(t, chat.UserMessage("The key is K-7."), chat.UserMessage(big), chat.UserMessage(big), chat.UserMessage(big), chat.UserMessage(big), chat.UserMessage(big))
-	answers := all(t, recall.Tools{Session: s}, 4000, history.SearchTool, recall.Query{Words: "K-7"})
+	answers := all(t, recall.Tools{Session: s}, usual, history.SearchTool, recall.Query{Words: `"K-7"`})
 	require.Greater(t, len(answers), 1)
 	require.Contains(t, answers[0], "[not everything is searched yet; to go on: ")
 	require.Contains(t, answers[len(answers)-1], "The key is K-7.")
@@ -419,14 +423,16 @@ func TestBranchesAreSearchedOnlyIfAsked(t *testing.T) {
 	require.NoError(t, s.Branch(t.Context(), "e2"))
 	require.NoError(t, s.Append(t.Context(), chat.ToolResult("2", "four quay")))
 	require.NotContains(t, search(t, recall.Tools{Session: s}, "quay"), "three quay")
+	ranked := search(t, recall.Tools{Session: s, Branches: true}, "quay")
 	tools := recall.Tools{Session: s, Branches: true}
 	numbers := regexp.MustCompile(`(one|two|three|four) quay`)
-	got := search(t, tools, "quay")
+	require.ElementsMatch(t, []string{"four quay", "two quay", "one quay", "three quay"}, numbers.FindAllString(ranked, -1))
+	got := search(t, tools, `"quay"`)
 	require.Equal(t, []string{"four quay", "two quay", "one quay", "three quay"}, numbers.FindAllString(got, -1))
 	require.Equal(t, 4, strings.Count(got, "read_session("), "the other branch's look-up is not found")
 	require.Contains(t, got, "result of look, 10 bytes")
 	for i, id := range []string{"e6", "e2", "e1"} { // e5 is the branch
-		got := ask(t, tools, history.SearchTool, recall.Query{Words: "quay", Before: id}).Text()
+		got := ask(t, tools, history.SearchTool, recall.Query{Words: `"quay"`, Before: id}).Text()
 		require.Equal(t, []string{"two quay", "one quay", "three quay"}[i:], numbers.FindAllString(got, -1))
 	}
 	require.True(t, ask(t, tools, history.SearchTool, recall.Query{Words: "quay", Before: "e77"}).IsError)
@@ -596,15 +602,18 @@ func TestNoTextOfAnEntryReadsAsSomebodyElses(t *testing.T) {
 	}
 	s := sessionOf(t, append([]chat.Message{chat.UserMessage("Look.")}, list...)...)
 	tools := recall.Tools{Session: s}
+	block := regexp.MustCompile(`(?s)<session-entry>\n.*?\n</session-entry>`)
 	for i, text := range forged {
 		for _, answer := range []string{
-			search(t, tools, fmt.Sprintf("needle%d.", i)), ask(t, tools, history.ReadTool, recall.Range{Entry: fmt.Sprint("e", 2*i+3)}).Text(),
+			search(t, tools, fmt.Sprintf("needle%d.", i)), search(t, tools, fmt.Sprintf(`"needle%d."`, i)),
+			ask(t, tools, history.ReadTool, recall.Range{Entry: fmt.Sprint("e", 2*i+3)}).Text(),
 		} {
-			require.ElementsMatch(t, []string{"<session-entry>", "</session-entry>"}, bordertest.Found(answer), "%q: %s", text, answer)
-			before, rest, _ := strings.Cut(answer, "<session-entry>")
-			within, after, _ := strings.Cut(rest, "\n</session-entry>")
-			require.True(t, strings.Contains(within, head) || len(text) > 200, answer) // else it may be cut
-			require.NotContains(t, before+after, "approve")
+			tags := bordertest.Found(answer)
+			blocks := block.FindAllString(answer, -1)
+			require.Len(t, tags, 2*len(blocks), "%q: %s", text, answer)
+			require.Contains(t, blocks[0], fmt.Sprintf("needle%d.", i))
+			require.True(t, strings.Contains(blocks[0], head) || len(text) > 200, answer) // else it may be cut
+			require.NotContains(t, block.ReplaceAllString(answer, ""), "approve")
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // Query says what to search for: the arguments of [history.SearchTool].
 type Query struct {
-	// Words that must all occur; see the package comment.
+	// Words to look for; see the package comment.
 	Words string `json:"query,omitempty"`
 	// Pattern is a regular expression to search for instead.
 	Pattern string `json:"pattern,omitempty"`
@@ -36,20 +36,28 @@ const (
 // Search returns the answer to a call of [history.SearchTool]. The error is an [*chat.ArgumentError] if the query is
 // not one.
 func (t Tools) Search(ctx context.Context, q Query) (string, error) {
+	var ranked *hits
 	return t.within(ctx, func(limit int) (string, error) {
 		find, err := q.finder(limit / 4)
 		if err != nil {
 			return "", err
 		}
-		p := page{query: q, limit: limit}
-		scanned, end := 0, time.Time{}
+		end := time.Now().Add(maxTime)
 		over := func() bool { return ctx.Err() != nil || time.Now().After(end) }
-		for s, err := range t.said(ctx, q.Before) {
-			if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && gone.ID == q.Before {
-				return "", wrong("there is no entry %q: leave before out to search from the newest", plaintext.OneLine(q.Before, 64))
+		if ranked == nil && !strings.ContainsAny(q.Words, `"*`) && q.Pattern == "" {
+			if ranked, err = t.rank(ctx, q, over); err != nil {
+				return "", noEntry(q.Before, err)
 			}
+		}
+		if ranked != nil && (len(ranked.found) > 0 || ranked.last != "") {
+			return ranked.answer(limit), nil
+		}
+		p := page{query: q, limit: limit}
+		scanned := 0
+		end = time.Time{}
+		for s, err := range t.said(ctx, q.Before) {
 			if err != nil {
-				return "", err
+				return "", noEntry(q.Before, err)
 			}
 			if end.IsZero() { // what is newer than q.Before was passed over
 				end = time.Now().Add(maxTime)
@@ -72,6 +80,14 @@ func (t Tools) Search(ctx context.Context, q Query) (string, error) {
 		}
 		return p.String(), nil
 	})
+}
+
+// noEntry returns the error of a search before an entry that may be missing.
+func noEntry(before string, err error) error {
+	if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && gone.ID == before {
+		return wrong("there is no entry %q: leave before out to search from the newest", plaintext.OneLine(before, 64))
+	}
+	return err
 }
 
 // page is one answer of a search.
@@ -156,7 +172,7 @@ func excerpt(text string, place span, width int) span {
 
 // said is an entry with the text that is searched, "" if it is not.
 type said struct {
-	entry entry.Entry
+	entry history.Located
 	what  string
 	text  string
 }
@@ -164,8 +180,8 @@ type said struct {
 // said returns the entries that are older than one, the newest first.
 func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
 	return func(yield func(said, error) bool) {
-		tools := map[string]string{} // names by the ids of calls
-		var pending []entry.Entry    // from a result back to its call
+		tools := map[string]string{}  // names by the ids of calls
+		var pending []history.Located // from a result back to its call
 		skip := before != ""
 		for e, err := range t.back(ctx, before) {
 			if err != nil {
@@ -180,7 +196,7 @@ func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
 				continue
 			}
 			pending = append(pending, e)
-			if kind.Of(pending[0]) == kind.Tool && kind.Of(e) != kind.Assistant {
+			if kind.Of(pending[0].Entry) == kind.Tool && kind.Of(e.Entry) != kind.Assistant {
 				continue
 			}
 			for _, e := range pending {
@@ -202,13 +218,18 @@ func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
 }
 
 // searched returns what is searched of an entry: what was said, but for look-ups.
-func searched(e entry.Entry, tools map[string]string) said {
+func searched(e history.Located, tools map[string]string) said {
 	tool := tools[e.Message().ToolCallID]
-	s := said{entry: e, what: describe(e, tool)}
-	if !kind.Of(e).Shown() || history.IsLookUp(tool) {
-		return s
+	s := said{entry: e, what: describe(e.Entry, tool)}
+	if kind.Of(e.Entry).Shown() && !history.IsLookUp(tool) {
+		s.text = searchable(e.Entry).Text()
 	}
-	if m, ok := e.Body.(entry.Message); ok { // places in the text stay
+	return s
+}
+
+// searchable returns an entry without its look-ups. Places in the text stay.
+func searchable(e entry.Entry) entry.Entry {
+	if m, ok := e.Body.(entry.Message); ok {
 		m.ToolCalls = slices.Clone(m.ToolCalls)
 		for i, c := range m.ToolCalls {
 			if history.IsLookUp(c.Name) {
@@ -217,24 +238,23 @@ func searched(e entry.Entry, tools map[string]string) said {
 		}
 		e.Body = m
 	}
-	s.text = e.Text()
-	return s
+	return e
 }
 
 // back returns the entries from one, the newest first. With Branches they begin with the newest entry instead.
-func (t Tools) back(ctx context.Context, from string) iter.Seq2[entry.Entry, error] {
+func (t Tools) back(ctx context.Context, from string) iter.Seq2[history.Located, error] {
 	if !t.Branches {
-		return t.Session.Back(ctx, from)
+		return t.Session.BackLocated(ctx, from)
 	}
-	return func(yield func(entry.Entry, error) bool) {
+	return func(yield func(history.Located, error) bool) {
 		leaves, err := t.Session.Leaves(ctx)
 		if err != nil {
-			yield(entry.Entry{}, err)
+			yield(history.Located{}, err)
 			return
 		}
 		seen := map[string]bool{}
 		for _, leaf := range slices.Backward(append(leaves, t.Session.Leaf())) {
-			for e, err := range t.Session.Back(ctx, leaf) {
+			for e, err := range t.Session.BackLocated(ctx, leaf) {
 				if err == nil && seen[e.ID] {
 					break
 				}

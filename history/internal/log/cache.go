@@ -5,12 +5,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// Cache holds the entries that were most recently read or appended, of all sessions that share it, within a number of
-// bytes. The least recently used are dropped first. It is safe for concurrent use.
+// Cache holds the entries that were most recently read or appended, and what was made of them ([Log.Kept]), of all sessions
+// that share it, within a number of bytes. The least recently used are dropped first. It is safe for concurrent use.
 type Cache struct {
 	most int
 
@@ -22,12 +21,14 @@ type Cache struct {
 
 type cacheKey struct {
 	session uint64
-	at      storage.Position
+	at      storage.Position // ofSession for what was made of the session's entries
 }
+
+const ofSession storage.Position = -1
 
 type cached struct {
 	key   cacheKey
-	entry entry.Entry
+	value any // an entry, or what was made of entries
 	size  int
 }
 
@@ -40,27 +41,26 @@ var sharedCache = NewCache(64 << 20)
 // sessions counts the sessions that were opened, to tell them apart in a cache.
 var sessions atomic.Uint64
 
-func (c *Cache) get(key cacheKey) (entry.Entry, bool) {
+func (c *Cache) get(key cacheKey) (value any, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.byKey[key]
 	if e == nil {
-		return entry.Entry{}, false
+		return nil, false
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(*cached).entry, true
+	return e.Value.(*cached).value, true
 }
 
-// put adds an entry whose line has that many bytes.
-func (c *Cache) put(key cacheKey, e entry.Entry, line int) {
-	const besides = 512 // memory of an entry besides its text
+// put adds a value of that many bytes.
+func (c *Cache) put(key cacheKey, value any, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.remove(c.byKey[key])
-	if line+besides > c.most {
+	if size > c.most {
 		return
 	}
-	added := &cached{key, e, line + besides}
+	added := &cached{key, value, size}
 	c.byKey[key] = c.order.PushFront(added)
 	for c.bytes += added.size; c.bytes > c.most && c.order.Len() > 0; {
 		c.remove(c.order.Back())

@@ -24,12 +24,17 @@ func (r *Reader) cached(at storage.Position) (entry.Entry, bool) {
 	if e, ok := r.staged[at]; ok {
 		return e, true
 	}
-	return r.cache.get(cacheKey{r.Key, at})
+	value, ok := r.cache.get(cacheKey{r.Key, at})
+	if !ok {
+		return entry.Entry{}, false
+	}
+	return value.(entry.Entry), true
 }
 
-// keep adds an entry to the cache.
-func (r *Reader) keep(at storage.Position, e entry.Entry, size int) {
-	r.cache.put(cacheKey{r.Key, at}, e, size)
+// keep adds an entry to the cache, whose line has that many bytes.
+func (r *Reader) keep(at storage.Position, e entry.Entry, line int) {
+	const besides = 512 // memory of an entry besides its text
+	r.cache.put(cacheKey{r.Key, at}, e, line+besides)
 }
 
 // decode returns the entry of a line, or the error with which the line was read.

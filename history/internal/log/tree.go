@@ -166,9 +166,26 @@ func (l *Log) entries(ctx context.Context, nodes func() (*Reader, []Node, error)
 // Back returns the entries from an entry, the leaf for "", back to the root. See history.Session.Back.
 func (l *Log) Back(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
 	return func(yield func(entry.Entry, error) bool) {
+		for e, err := range l.BackLocated(ctx, id) {
+			if !yield(e.Entry, err) {
+				return
+			}
+		}
+	}
+}
+
+// Located is an entry with its position in the store.
+type Located struct {
+	entry.Entry
+	At storage.Position
+}
+
+// BackLocated is [Log.Back] with the positions of the entries. See history.Session.BackLocated.
+func (l *Log) BackLocated(ctx context.Context, id string) iter.Seq2[Located, error] {
+	return func(yield func(Located, error) bool) {
 		r, p, end, err := l.wayTo(id)
 		if err != nil {
-			yield(entry.Entry{}, err)
+			yield(Located{}, err)
 			return
 		}
 		for step, err := range r.back(ctx, p, end) {
@@ -176,11 +193,22 @@ func (l *Log) Back(ctx context.Context, id string) iter.Seq2[entry.Entry, error]
 			if err == nil {
 				e, err = r.entry(ctx, step)
 			}
-			if !yield(e, err) || err != nil {
+			if !yield(Located{e, step.at}, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// Kept returns what the cache holds that was made of the session's entries, nil if there is nothing, and a function that
+// puts something else there. See history.Session.Kept.
+func (l *Log) Kept() (made any, keep func(made any, bytes int)) {
+	l.mu.RLock()
+	r := l.reader()
+	l.mu.RUnlock()
+	key := cacheKey{r.Key, ofSession}
+	made, _ = r.cache.get(key)
+	return made, func(made any, bytes int) { r.cache.put(key, made, bytes) }
 }
 
 // Latest returns the newest entry of a type on the path to the leaf, and false if there is none. See

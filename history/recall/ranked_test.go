@@ -1,0 +1,201 @@
+package recall_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// found lists the ids of the entries that an answer shows, in order.
+func found(answer string) (ids []string) {
+	for _, id := range regexp.MustCompile(`read_session\(\{"entry":"([^"]+)"`).FindAllStringSubmatch(answer, -1) {
+		ids = append(ids, id[1])
+	}
+	return ids
+}
+
+// hay are n messages of about size bytes that say nothing of interest.
+func hay(n, size int) (list []chat.Message) {
+	for i := range n {
+		list = append(list, chat.UserMessage(strings.Repeat(fmt.Sprintf("The build %d of the parser is green again.\n", i), 1+size/40)))
+	}
+	return list
+}
+
+func TestTheBestPlacesForManyWordsComeFirst(t *testing.T) {
+	edit := calling("", [3]string{"1", "edit", `{"path":"a.go","new":"x\nfunc parseToken() {}\nreturn \u00e9t\u00e9"}`})
+	s := sessionOf(t, append(hay(300, 2000), chat.UserMessage("retry_budget is 4711"), chat.UserMessage("The budget grows."), edit, chat.ToolResult("1", "ok"), chat.UserMessage("数据库的密码"), chat.UserMessage("budgets"))...)
+	for _, c := range []struct {
+		rule, query string
+		want        []string
+	}{
+		{"a place with more of the words comes first", "parser retry budget limits", []string{"e301", "e306"}},
+		{"a word is found in one of snake case", "retry", []string{"e301"}},
+		{"a word of camel case is found as a whole and by its parts", "parseToken token", []string{"e303"}},
+		{"a word after an escaped line end", "func", []string{"e303"}},
+		{"a word with escaped letters", "été", []string{"e303"}},
+		{"a language without spaces", "密码", []string{"e305"}},
+		{"the newest of equal ones comes first", "budget", []string{"e306"}},
+		{"words that nobody said do not count", "xyzzy plugh 4711", []string{"e301"}},
+		{"within a longer word if it is nowhere else", "arseToke", []string{"e303"}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			got := found(search(t, recall.Tools{Session: s}, c.query))
+			require.GreaterOrEqual(t, len(got), len(c.want))
+			require.Equal(t, c.want, got[:len(c.want)])
+		})
+	}
+}
+
+func TestWithLessRoomPlacesAreShorterAndNotFewer(t *testing.T) {
+	s := sessionOf(t, hay(60, 3000)...)
+	for _, limit := range []int{3000, 4000, 6000, 10_000, 16_000, 60_000} {
+		answer := search(t, recall.Tools{Session: s, MaxBytes: limit}, "which build of the parser is green")
+		require.LessOrEqual(t, len(answer), limit)
+		require.GreaterOrEqual(t, len(found(answer)), 10)
+		require.LessOrEqual(t, len(found(answer)), 20)
+		require.Contains(t, answer, "other places match less: give more words]")
+	}
+	answer := search(t, recall.Tools{Session: s, MaxTokens: 1200, Tokenizer: sizing.Estimator{}}, "which build of the parser is green")
+	require.LessOrEqual(t, sizing.Estimator{}.CountText(answer), 1200)
+	require.GreaterOrEqual(t, len(found(answer)), 10)
+	require.NotEmpty(t, found(search(t, recall.Tools{Session: s, MaxBytes: 1000}, "which build of the parser is green")))
+}
+
+func TestWhatMatchesMuchLessThanTheBestIsLeftOut(t *testing.T) {
+	s := sessionOf(t, append(hay(300, 2000), chat.UserMessage("parser quay 4711"))...)
+	require.Equal(t, []string{"e301"}, found(search(t, recall.Tools{Session: s}, "parser quay 4711")))
+}
+
+// reads is a store that counts the lines which are read.
+type reads struct {
+	storage.Memory
+	lines atomic.Int64
+}
+
+func (r *reads) count(lines iter.Seq2[storage.Stored, error]) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
+		for s, err := range lines {
+			if r.lines.Add(1); !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+func (r *reads) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
+	return r.count(r.Memory.Read(ctx, from))
+}
+
+func (r *reads) Back(ctx context.Context, before storage.Position, id string) iter.Seq2[storage.Stored, error] {
+	return r.count(r.Memory.Back(ctx, before, id))
+}
+
+func TestASessionIsReadOnceWithinTheBoundOfItsCache(t *testing.T) {
+	for _, c := range []struct {
+		rule  string
+		bytes int
+		again bool
+	}{{"what was read is kept", 4 << 20, false}, {"what has no room is read again", 10_000, true}} {
+		t.Run(c.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // no search takes long
+				store := &reads{}
+				s, err := history.New(t.Context(), store, history.Options{Cache: history.NewCache(c.bytes)})
+				require.NoError(t, err)
+				require.NoError(t, s.Append(t.Context(), hay(200, 10_000)...)) // 2 MB
+				tools := recall.Tools{Session: s}
+				first := search(t, tools, "build 77 parser")
+				store.lines.Store(0)
+				require.Equal(t, first, search(t, tools, "build 77 parser"))
+				require.Equal(t, c.again, store.lines.Load() > 100, store.lines.Load())
+			})
+		})
+	}
+}
+
+// Whatever happened to a session since it was read, a search finds the same as one that reads it anew.
+func TestWhatIsKeptIsWhatTheSessionSays(t *testing.T) {
+	t.Parallel()
+	words := strings.Fields("quay ship parser token build deploy retry budget")
+	for seed := range uint64(5) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		path := filepath.Join(t.TempDir(), "s.jsonl")
+		s, err := history.Open(path, history.Options{Recall: true})
+		require.NoError(t, err)
+		var ids []string
+		for step := range 40 {
+			text := ""
+			for range 1 + r.IntN(300) {
+				text += words[r.IntN(len(words))] + fmt.Sprint(r.IntN(50)) + " "
+			}
+			switch n := r.IntN(10); {
+			case n == 0 && len(ids) > 0:
+				require.NoError(t, s.Branch(t.Context(), ids[r.IntN(len(ids))]))
+			case n == 1 && len(ids) > 0:
+				_, err := s.Erase(t.Context(), ids[r.IntN(len(ids))])
+				require.NoError(t, err)
+			case n == 2:
+				require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}}))
+			case n == 3:
+				id := fmt.Sprint("c", step)
+				require.NoError(t, s.Append(t.Context(), calling("", [3]string{id, history.SearchTool, `{"query":"` + text + `"}`})))
+				search(t, recall.Tools{Session: s}, words[r.IntN(len(words))])
+				require.NoError(t, s.Append(t.Context(), chat.ToolResult(id, text)))
+			default:
+				require.NoError(t, s.Append(t.Context(), chat.UserMessage(text)))
+			}
+			ids = append(ids, s.Leaf())
+			query := recall.Query{Words: words[r.IntN(len(words))] + " " + words[r.IntN(len(words))] + fmt.Sprint(r.IntN(50))}
+			if r.IntN(3) == 0 {
+				query.Before = s.Leaf()
+			}
+			got := ask(t, recall.Tools{Session: s}, history.SearchTool, query).Text()
+			fresh, err := history.Read(path, history.Options{Recall: true, Cache: history.NewCache(1 << 20)})
+			require.NoError(t, err)
+			if fresh.Leaf() == s.Leaf() { // a reader is at the entry that was appended last
+				require.Equal(t, ask(t, recall.Tools{Session: fresh}, history.SearchTool, query).Text(), got, "seed %d, step %d", seed, step)
+			}
+			require.NoError(t, fresh.Close())
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
+// ending is a context that ends after it was looked at a number of times.
+type ending struct {
+	context.Context
+	left *atomic.Int64
+}
+
+func (e ending) Err() error {
+	if e.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestASearchEndsWithItsContextWithinAnEntryToo(t *testing.T) {
+	t.Parallel()
+	s := sessionOf(t, chat.UserMessage(strings.Repeat("The build of the parser is green again.\n", 100_000))) // 4 MB
+	looks := &atomic.Int64{}
+	looks.Store(60)
+	_, err := recall.Tools{Session: s}.Search(ending{t.Context(), looks}, recall.Query{Words: "build parser"})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Greater(t, looks.Load(), int64(-50), "it does not go on")
+}
