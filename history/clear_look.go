@@ -15,14 +15,16 @@ import (
 )
 
 // Look returns what the rule would clear of a view now, and nothing if it saves less than Saves.
-func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable {
+func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable { return r.look(v, t, false) }
+
+func (r ClearRule) look(v View, t chat.Tokenizer, name bool) Clearable {
 	if r.Keep <= 0 {
 		return Clearable{}
 	}
 	if r.Placeholder == nil {
 		r.Placeholder = clearNote
 	}
-	l := looking{ClearRule: r, t: t}
+	l := looking{ClearRule: r, t: t, name: name}
 	sn := v.shown()
 	l.handles = sn.handles()
 	for _, turn := range sn.shown() {
@@ -40,6 +42,7 @@ func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable {
 type looking struct {
 	ClearRule
 	t       chat.Tokenizer
+	name    bool // in placeholders
 	handles handles
 	outputs []output // tool results and arguments of calls, in order
 	rounds  int
@@ -145,34 +148,50 @@ func (l *looking) clearable() Clearable {
 
 // clearResult clears a result if its placeholder is smaller, and returns the number of tokens saved.
 func (l *looking) clearResult(c *Clearable, o output) int {
-	text := l.Placeholder(ClearedOutput{Entry: o.entry.ID, Tool: o.call.Name, Tokens: o.tokens, Handle: l.handles.ofShown(o.in, o.entry)})
+	of := ClearedOutput{Entry: o.entry.ID, Tool: o.call.Name, Tokens: o.tokens, Handle: l.handles.ofShown(o.in, o.entry)}
+	text, room := l.Placeholder(of), l.namesRoom(o.tokens)
 	placeholder := l.t.CountText(text)
-	saved := o.tokens - placeholder
+	saved := o.tokens - placeholder - room
 	if saved <= 0 || o.tokens < l.Least || float64(o.tokens) < float64(l.LeastPlaceholders)*float64(placeholder) || sendable.Blank(text) {
 		return 0
+	}
+	if l.name && room > 0 {
+		of.Names = namesIn(l.t, chat.Message{Content: o.content}.Text(), of.Handle, room)
+		text = l.Placeholder(of)
+		saved = o.tokens - l.t.CountText(text)
 	}
 	c.Results = append(c.Results, entry.Cleared{Entry: o.entry.ID, Text: text})
 	return saved
 }
+
+// namesRoom returns the tokens for the names in the placeholder of so many tokens.
+func (l *looking) namesRoom(tokens int) int { return max(0, min(l.Names, tokens/namedShare)) }
 
 // clearArguments clears the long texts in the arguments of a call, and returns the number of tokens saved.
 func (l *looking) clearArguments(c *Clearable, o output) int {
 	if o.tokens < l.Arguments {
 		return 0
 	}
+	room := 0
 	note := func(text string) string {
 		n := sizeUpTo(l.t, text, l.Keep)
 		if n < l.Arguments {
 			return text
 		}
-		return plaintext.LeftOut(strconv.Itoa(n)+" tokens", l.handles.ofShown(o.in, o.entry))
+		var names []string
+		if l.name {
+			names = namesIn(l.t, text, "", l.namesRoom(n))
+		} else {
+			room += l.namesRoom(n)
+		}
+		return plaintext.LeftOut(strconv.Itoa(n)+" tokens", l.handles.ofShown(o.in, o.entry), names...)
 	}
 	text, err := mapStrings(o.call.Arguments, note)
 	if err != nil {
 		data, _ := plainjson.Marshal(map[string]string{"cleared": note(o.call.Arguments)})
 		text = string(data)
 	}
-	saved := o.tokens - l.t.CountText(text)
+	saved := o.tokens - l.t.CountText(text) - room
 	if saved <= 0 || !json.Valid([]byte(text)) {
 		return 0
 	}
@@ -226,7 +245,7 @@ func (l *looking) findStale() {
 // Find returns the clearing that the rule makes of a view, and false if it clears nothing. Add it to the session with
 // [Session.Add] to put it into effect. Tokens are counted of whole outputs, before [Limits] cut them.
 func (r ClearRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
-	c := r.Look(v, t)
+	c := r.look(v, t, true)
 	return c.Clearing, c.Saved > 0
 }
 

@@ -20,6 +20,9 @@ type PreviewRule struct {
 	Above int
 	// Tokens of a preview at most. Defaults to a quarter of Above.
 	Tokens int
+	// Names is the number of tokens that a preview may take in addition to name what it does not show, as
+	// [ClearRule].Names. 0 names nothing, the default.
+	Names int
 	// Never names the tools whose results are always shown, ignoring case. Those of package recall are among them.
 	Never []string
 }
@@ -48,6 +51,11 @@ func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 			continue
 		}
 		preview := r.preview(t, sn.handles(), e, text, total)
+		if room := min(r.Names, total/namedShare); room > 0 {
+			named := r
+			named.Tokens = r.tokens() + room
+			preview = named.preview(t, sn.handles(), e, text, total, namesIn(t, text, preview, room)...)
+		}
 		if n := t.CountText(preview); n < total {
 			c.Results = append(c.Results, entry.Cleared{Entry: e.ID, Text: preview})
 			c.Saved = clamp.Sum(c.Saved, total-n)
@@ -57,12 +65,8 @@ func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 }
 
 // preview returns the preview of a text of total tokens.
-func (r PreviewRule) preview(t chat.Tokenizer, h handles, e entry.Entry, text string, total int) string {
-	limit := r.Tokens
-	if limit <= 0 {
-		limit = r.Above / 4
-	}
-	head := cutNote(total, "tokens", h.of(e, 0, 0))
+func (r PreviewRule) preview(t chat.Tokenizer, h handles, e entry.Entry, text string, total int, names ...string) string {
+	limit, head := r.tokens(), cutNote(total, "tokens", h.of(e, 0, 0), names...)
 	for bytes := 4 * limit; bytes >= 200; bytes -= bytes / 8 {
 		outlined, ok := outline.Of(text, bytes)
 		if !ok {
@@ -72,7 +76,15 @@ func (r PreviewRule) preview(t chat.Tokenizer, h handles, e entry.Entry, text st
 			return preview
 		}
 	}
-	return clip(t, text, limit, DefaultHead, h.marks(e, 0))
+	return clip(t, text, limit, DefaultHead, h.marks(e, 0, names...))
+}
+
+// tokens returns the most tokens of a preview without names.
+func (r PreviewRule) tokens() int {
+	if r.Tokens > 0 {
+		return r.Tokens
+	}
+	return r.Above / 4
 }
 
 // onlyText reports whether parts are all text.

@@ -112,20 +112,29 @@ var attributes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`
 // Attribute escapes the value of an attribute of a tag.
 func Attribute(value string) string { return attributes.Replace(value) }
 
-// LeftOut returns the mark for something that is left out, with the handle by which it is read, if there is one.
-func LeftOut(what, handle string) string { return "[" + what + " left out here" + behind(handle) + "]" }
-
-// CutHere returns the mark for what was cut out of a text, so many tokens or bytes, with the handle by which it is read, if
-// there is one.
-func CutHere(n int, unit, handle string) string {
-	return "[... " + strconv.Itoa(n) + " " + unit + " cut here" + behind(handle) + " ...]"
+// LeftOut returns the mark for something that is left out, with the handle by which it is read, if there is one, and names
+// in it.
+func LeftOut(what, handle string, names ...string) string {
+	return "[" + what + " left out here" + behind(handle, names) + "]"
 }
 
-func behind(handle string) string {
-	if handle == "" {
-		return ""
+// CutHere returns the mark for what was cut out of a text, so many tokens or bytes, with the handle by which it is read, if
+// there is one, and names in it.
+func CutHere(n int, unit, handle string, names ...string) string {
+	return "[... " + strconv.Itoa(n) + " " + unit + " cut here" + behind(handle, names) + " ...]"
+}
+
+// NamesInIt stands in a mark before names.
+const NamesInIt = "; names in it: "
+
+func behind(handle string, names []string) (text string) {
+	if handle != "" {
+		text = ": " + handle
 	}
-	return ": " + handle
+	if len(names) > 0 {
+		text += NamesInIt + Outside(strings.Join(names, ", "))
+	}
+	return text
 }
 
 // InTags returns the texts between tags of a name. Only tags on a line of their own count.
