@@ -147,8 +147,8 @@ type Replace struct {
 	// identifiers, numbers) that the prompt no longer shows, each with an entry of the session that has it. They are
 	// ranked by how many messages name them, the assistant's counting three times, divided by the age of the newest of
 	// these in messages. A compaction then reads the newest 4,000 messages of the path, or those with the newest 8 MiB of
-	// text. An index takes at most a quarter as many tokens as the messages may, and there is none if there is no room.
-	// 0 for no index, the default.
+	// text. An index takes no room from the messages and at most an eighth of the budget; it is shorter if there is less
+	// room. 0 for no index, the default.
 	Index int
 	// ReadTool is the agent's tool that reads files; the breadcrumb names it if the agent has it. Otherwise the
 	// breadcrumb names the first of the agent's tools whose name says that it reads files.
@@ -202,7 +202,7 @@ func (p Policy) Validate() error {
 		notBelow0("Background.Timeout", p.Background.Timeout),
 		notBelow0("Cut.Tokens", p.Cut.Tokens), notBelow0("Cut.Messages", p.Cut.Messages), notBelow0("Cut.Rounds", p.Cut.Rounds),
 		notBelow0("Cut.First", p.Cut.First), notBelow0("Clear.Rule.Keep", p.Clear.Rule.Keep), notBelow0("Clear.Rule.Saves", p.Clear.Rule.Saves),
-		notBelow0("Clear.Rule.Least", p.Clear.Rule.Least), notBelow0("Clear.Rule.LeastPlaceholders", p.Clear.Rule.LeastPlaceholders), notBelow0("Clear.Preview.Above", p.Clear.Preview.Above), notBelow0("Clear.Preview.Tokens", p.Clear.Preview.Tokens),
+		notBelow0("Clear.Rule.Least", p.Clear.Rule.Least), notBelow0("Clear.Rule.LeastPlaceholders", p.Clear.Rule.LeastPlaceholders), notBelow0("Clear.Rule.Names", p.Clear.Rule.Names), notBelow0("Clear.Preview.Names", p.Clear.Preview.Names), notBelow0("Clear.Preview.Above", p.Clear.Preview.Above), notBelow0("Clear.Preview.Tokens", p.Clear.Preview.Tokens),
 		notBelow0("Clear.Behind", p.Clear.Behind), notBelow0("Clear.Idle", p.Clear.Idle),
 		notBelow0("Clear.Rule.KeepStale", p.Clear.Rule.KeepStale), notBelow0("Clear.Rule.Arguments", p.Clear.Rule.Arguments),
 		notBelow0("Clear.CostFactor", p.Clear.CostFactor), notBelow0("Clear.Loss", p.Clear.Loss),

@@ -476,7 +476,8 @@ func (m *Planner) fillCosts(s *Rendered) {
 		}
 		head = clamp.Sum(head, guard.Counted(m.Target.Tokenizer.CountMessage(c)))
 	}
-	c := sizing.Carry{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(s.Room), Cold: s.Cold}
+	summary := min(s.Room, m.summaryRoom(s.Budget)) // the index is not a model's answer
+	c := sizing.Carry{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(summary), Cold: s.Cold}
 	c.Kept = max(0, c.Input-theirs(relief)-c.Head-c.Summary)
 	s.Carried = prices.Carrying(c, c.Input)
 	writers, _ := Writers(m.Policy.Ask, m.Models, m.Target)
@@ -535,19 +536,19 @@ func (m *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
 	return err
 }
 
-// Clearable returns what a policy clears of a view.
-func Clearable(p policy.Policy, t policy.Target, v history.View) history.Clearable {
+// ClearRule returns a policy's rule in tokens: its share is of the context window.
+func ClearRule(p policy.Policy, t policy.Target) history.ClearRule {
 	rule := p.Clear.Rule
 	if p.Clear.Share > 0 {
 		rule.Keep = max(1, min(rule.Keep, clamp.Share(p.Clear.Share, ContextWindow(t))))
 	}
-	return rule.Look(v, t.Tokenizer)
+	return rule
 }
 
 // clearable returns what the policy clears now, and the tokens of the history from the first round that changes on.
 func (m *Planner) clearable(s *Rendered) (c history.Clearable, behind int) {
 	clear := m.Policy.Clear
-	if c = Clearable(m.Policy, m.Target, s.View); guard.Counted(c.Saved) == 0 {
+	if c = ClearRule(m.Policy, m.Target).Look(s.View, m.Target.Tokenizer); guard.Counted(c.Saved) == 0 {
 		return c, 0
 	}
 	for _, u := range slices.Backward(s.View.Units(m.Policy.Cut.Limits, m.Sizing())) {
@@ -565,8 +566,11 @@ func (m *Planner) clearable(s *Rendered) (c history.Clearable, behind int) {
 // Clearing returns the clearing that the policy makes now.
 func (m *Planner) Clearing(ctx context.Context, s *Rendered) (entry.Clearing, error) {
 	return guard.Call(ctx, "Clear.Rule", m.Policy.Ask.Timeout, func(context.Context) (entry.Clearing, error) {
-		c, _ := m.clearable(s)
-		return c.Clearing, nil
+		if c, _ := m.clearable(s); c.Saved == 0 {
+			return entry.Clearing{}, nil
+		}
+		c, _ := ClearRule(m.Policy, m.Target).Find(s.View, m.Target.Tokenizer)
+		return c, nil
 	})
 }
 
@@ -626,9 +630,10 @@ func (m *Planner) Sizing() elements.Sizing {
 func (m *Planner) room(budget int) int { return clamp.Sum(m.summaryRoom(budget), m.indexRoom(budget)) }
 
 // indexRoom returns the most tokens of the index.
-func (m *Planner) indexRoom(budget int) int {
-	return min(m.Policy.Replace.Index, m.summaryRoom(budget)/4)
-}
+func (m *Planner) indexRoom(budget int) int { return min(m.Policy.Replace.Index, budget/indexShare) }
+
+// indexShare is the part of the budget that an index takes at most: an eighth.
+const indexShare = 8
 
 // summaryRoom returns the most tokens of a replacement without its index.
 func (m *Planner) summaryRoom(budget int) int {

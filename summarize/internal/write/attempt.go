@@ -83,7 +83,10 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	}
 	j := &Attempt{ID: id, Plan: planned, Policy: p, Target: t, begun: time.Now(), meter: &meter{}}
 	if planned.Clears {
-		j.Clearing, err = guard.Value(ctx, "Clear.Rule", func() entry.Clearing { return plan.Clearable(p, t, view).Clearing })
+		j.Clearing, err = guard.Value(ctx, "Clear.Rule", func() entry.Clearing {
+			c, _ := plan.ClearRule(p, t).Find(view, t.Tokenizer)
+			return c
+		})
 		view = view.Clear(j.Clearing)
 	}
 	if err == nil {
