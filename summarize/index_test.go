@@ -65,8 +65,8 @@ func TestAnIndexTakesNothingFromTheSummary(t *testing.T) {
 
 func TestWithoutRoomForAnIndexThereIsNone(t *testing.T) {
 	for rule, room := range map[string]policy.Replace{
-		"the summary may take all that is left":        {Index: 100, Share: 1, Max: compacttest.Budget},
-		"it fits no name":                              {Index: 10, Max: 100},
+		"the summary may take all that is left": {Index: 100, Share: 1, Max: compacttest.Budget},
+		"it fits no name":                       {Index: 10, Max: 100},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			d := compacttest.New(t, compacttest.Overflowing()...)

@@ -38,16 +38,19 @@ func PolicyAt(loss float64) policy.Policy {
 			{On: policy.OnDemand},
 		},
 		Clear: policy.Clear{
-			Preview:    history.PreviewRule{Above: 8_000, Tokens: 2_000},
-			Rule:       history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Least: 200, LeastPlaceholders: 8},
+			Preview:    history.PreviewRule{Above: 8_000, Tokens: 2_000, Names: named},
+			Rule:       history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Least: 200, LeastPlaceholders: 8, Names: named},
 			CostFactor: carry, Loss: loss / 10,
 		},
-		Cut:      history.Cut{Tokens: kept, Share: 0.2},
+		Cut:      history.Cut{Tokens: kept, Share: 0.15},
 		Ask:      policy.Ask{Prompts: []policy.Prompt{fork, prompt}, Cheapest: true, SimpleResult: 400},
-		Replace:  policy.Replace{Max: 4_000, Index: 1_000},
+		Replace:  policy.Replace{Max: 4_000, Index: 4_000},
 		Overflow: policy.Overflow{LastResort: policy.ResortTruncate},
 	}
 }
+
+// named is the number of tokens for names in what stands for an output.
+const named = 300
 
 // carry is the fraction of a compaction's cost that carrying the history must reach before the policy compacts. From
 // 0.4 to 0.7 the mean cost of synthetic sessions differs by at most 0.02, whatever the prices. A larger value makes
