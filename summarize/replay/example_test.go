@@ -42,7 +42,7 @@ func ExampleRun() {
 	}
 	// Output:
 	// mine compacts 5 times and costs $1.9; never compacting costs $3.0
-	// frugal compacts 1 times and costs $1.7; never compacting costs $3.0
+	// frugal compacts 1 times and costs $1.8; never compacting costs $3.0
 }
 
 // recorded returns the messages of an agent that reads sixty files, as OpenAI's API has them.
