@@ -3,25 +3,19 @@ package recall
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/rank"
 )
 
 const (
 	pieceSize  = 900      // bytes
 	maxRanked  = 96 << 20 // bytes of texts that are ranked
-	mostHits   = 20       // pieces in an answer
-	leastHits  = 10       // the same, if their calls alone fit
-	usualHit   = 300      // bytes of an answer for a piece, before there are fewer than mostHits
 	leastScore = 0.2      // of the best piece's
-	leastShown = 40       // bytes of a piece
 )
 
 // ranked is an entry that is ranked. It has no pieces if it is not searched.
@@ -162,109 +156,55 @@ func unescaped(text string) string {
 	return escapes.Replace(text)
 }
 
-// hits are the best pieces for a query.
-type hits struct {
-	query Query
-	found []hit
-	more  int    // pieces that match less
-	last  string // the last entry that was searched, "" if all were
-	part  string // the entry of which only a part was searched, "" if there is none
-}
-
-// hit is a piece, with the entry and its text.
-type hit struct {
-	ranked
-	piece
-	text string
-}
-
 // rank returns the best pieces for the words of a query.
-func (t Tools) rank(ctx context.Context, q Query, over func() bool) (*hits, error) {
-	r, err := t.read(ctx, q.Before, over)
+func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
+	var end time.Time
+	r, err := t.read(ctx, q.Before, func() bool {
+		if end.IsZero() { // what is newer than q.Before was passed over
+			end = time.Now().Add(maxTime)
+		}
+		return ctx.Err() != nil || time.Now().After(end)
+	})
 	if err != nil {
 		return nil, err
 	}
-	var all []hit
+	var of []ranked
+	var pieces []piece
 	var documents []rank.Document
 	for _, e := range r.entries {
 		for _, p := range e.pieces {
-			all, documents = append(all, hit{ranked: e, piece: p}), append(documents, p.Document)
+			of, pieces, documents = append(of, e), append(pieces, p), append(documents, p.Document)
 		}
 	}
-	order := rank.NewQuery(q.Words).Rank(documents)
-	near := slices.IndexFunc(order, func(m rank.Match) bool { return m.Score < order[0].Score*leastScore })
-	if near < 0 {
-		near = len(order)
-	}
-	near = min(near, mostHits)
-	h := &hits{query: q, more: len(order) - near, part: r.part}
+	matches := rank.NewQuery(q.Words).Rank(documents)
+	h := &hits{query: q, part: r.part, more: len(matches)}
 	if n := len(r.entries); n > 0 && !r.whole {
 		h.last = r.entries[n-1].ID
 	}
+	matches = slices.DeleteFunc(matches[:min(len(matches), mostHits)], func(m rank.Match) bool { return m.Score < matches[0].Score*leastScore })
+	h.more -= len(matches)
 	refs, texts := []entry.Ref{}, map[string]string{}
-	for _, m := range order[:near] {
-		h.found, refs = append(h.found, all[m.Document]), append(refs, all[m.Document].Ref)
+	for _, m := range matches {
+		refs = append(refs, of[m.Document].Ref)
 	}
 	entries, err := t.Session.Resolve(ctx, refs...)
 	for _, e := range entries {
 		texts[e.ID] = searchable(e).Text()
 	}
-	for i, f := range h.found {
-		h.found[i].text = texts[f.ID]
-	}
-	h.found = slices.DeleteFunc(h.found, func(f hit) bool { return len(f.text) < f.to }) // erased meanwhile
-	return h, err
-}
-
-// answer returns the answer of at most limit bytes: with less room the pieces are shorter, and then fewer.
-func (h *hits) answer(limit int) string {
-	n := min(len(h.found), max(leastHits, min(mostHits, limit/usualHit)))
-	for width := limit / max(1, n); ; width -= max(1, width/16) {
-		if width < leastShown {
-			if n--; n < 1 {
-				return h.end(len(h.found))
-			}
-			width = limit / n
+	for _, m := range matches {
+		e, p := of[m.Document], pieces[m.Document]
+		text := texts[e.ID]
+		if len(text) < p.to { // it was erased meanwhile
+			continue
 		}
-		var b strings.Builder
-		for _, f := range h.found[:n] {
-			b.WriteString(f.block(h.query, width))
-		}
-		if end := h.end(len(h.found) - n); b.Len()+len(end) <= limit {
-			return b.String() + end
-		}
-	}
-}
-
-// block returns a piece with the call that reads from it on, and at most width bytes of its text.
-func (f hit) block(q Query, width int) string {
-	at := span{f.from, f.to}
-	if f.to-f.from > width {
-		text, place := f.text[f.from:f.to], span{}
+		f := hit{what: e.what, id: e.ID, text: text, shown: span{p.from, p.to}}
 		for _, w := range []words{wordsOf(q.Words), partsOf(q.Words)} {
-			if places := w.places(text, never); len(places) > 0 {
-				place = places[0]
+			if places := w.places(text[p.from:p.to], never); len(places) > 0 {
+				f.places = []span{{p.from + places[0].from, p.from + places[0].to}}
 				break
 			}
 		}
-		cut := excerpt(text, place, width)
-		at = span{f.from + cut.from, f.from + cut.to}
+		h.list = append(h.list, f)
 	}
-	call := callOf(history.ReadTool, Range{Entry: f.ID, From: at.from})
-	return fmt.Sprintf("%s, %d bytes: %s\n%s\n", f.what, len(f.text), call, plaintext.EntryTag.Around(strings.ToValidUTF8(strings.Trim(f.text[at.from:at.to], "\n"), "")))
-}
-
-// end returns the last line of an answer that leaves out some of what was found.
-func (h *hits) end(left int) string {
-	next := h.query
-	next.Before = h.last
-	switch call := callOf(history.SearchTool, next); {
-	case h.part != "":
-		return fmt.Sprintf("[entry %s is too long to be searched whole; to go on: %s]", h.part, call)
-	case h.last != "":
-		return fmt.Sprintf("[not everything is searched yet; to go on: %s]", call)
-	case h.more+left > 0:
-		return fmt.Sprintf("[%d other places match less: give more words]", h.more+left)
-	}
-	return "[nothing else matches]"
+	return h, err
 }

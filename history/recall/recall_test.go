@@ -328,7 +328,7 @@ user message, 18 bytes: read_session({"entry":"e1"})
 <session-entry>
 Where is the quay?
 </session-entry>
-[nothing older matches]`, search(t, recall.Tools{Session: s}, `"quay"`))
+[nothing else matches]`, search(t, recall.Tools{Session: s}, `"quay"`))
 }
 
 func TestLookUpsAreNotFound(t *testing.T) {

@@ -3,7 +3,6 @@ package recall
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -36,125 +35,62 @@ const (
 // Search returns the answer to a call of [history.SearchTool]. The error is an [*chat.ArgumentError] if the query is
 // not one.
 func (t Tools) Search(ctx context.Context, q Query) (string, error) {
-	var ranked *hits
+	var found *hits
 	return t.within(ctx, func(limit int) (string, error) {
 		find, err := q.finder(limit / 4)
 		if err != nil {
 			return "", err
 		}
-		end := time.Now().Add(maxTime)
-		over := func() bool { return ctx.Err() != nil || time.Now().After(end) }
-		if ranked == nil && !strings.ContainsAny(q.Words, `"*`) && q.Pattern == "" {
-			if ranked, err = t.rank(ctx, q, over); err != nil {
-				return "", noEntry(q.Before, err)
-			}
+		if found == nil && q.Pattern == "" && !strings.ContainsAny(q.Words, `"*`) {
+			found, err = t.rank(ctx, q)
 		}
-		if ranked != nil && (len(ranked.found) > 0 || ranked.last != "") {
-			return ranked.answer(limit), nil
+		if err == nil && (found == nil || len(found.list) == 0 && found.last == "") {
+			found, err = t.find(ctx, q, find)
 		}
-		p := page{query: q, limit: limit}
-		scanned := 0
-		end = time.Time{}
-		for s, err := range t.said(ctx, q.Before) {
-			if err != nil {
-				return "", noEntry(q.Before, err)
-			}
-			if end.IsZero() { // what is newer than q.Before was passed over
-				end = time.Now().Add(maxTime)
-			}
-			found := s.text != "" && scanned <= maxScan && find.matches(s.text, over)
-			if ctx.Err() != nil {
-				return "", context.Cause(ctx)
-			}
-			if p.stopped = scanned > maxScan || !found && over(); p.stopped && scanned > 0 {
-				break
-			}
-			if found {
-				p.add(s, find, ctx)
-			}
-			scanned += len(s.text) + perEntry
-			if p.last = s.entry.ID; p.stopped { // by this entry alone
-				p.part = s.entry.ID
-				break
-			}
+		if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && gone.ID == q.Before {
+			return "", wrong("there is no entry %q: leave before out to search from the newest", plaintext.OneLine(q.Before, 64))
+		} else if err != nil {
+			return "", err
 		}
-		return p.String(), nil
+		return found.answer(limit), nil
 	})
 }
 
-// noEntry returns the error of a search before an entry that may be missing.
-func noEntry(before string, err error) error {
-	if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && gone.ID == before {
-		return wrong("there is no entry %q: leave before out to search from the newest", plaintext.OneLine(before, 64))
-	}
-	return err
-}
-
-// page is one answer of a search.
-type page struct {
-	query   Query
-	limit   int
-	blocks  []string
-	ids     []string // of the entries in blocks
-	size    int      // of the blocks, with those that did not fit
-	more    int      // entries that match and are not shown
-	last    string   // the last entry that was searched
-	stopped bool     // before the last entry
-	part    string   // the entry for which the time was too short, "" if there is none
-}
-
-// add adds an entry that matches.
-func (p *page) add(s said, find finder, ctx context.Context) {
-	if p.size > p.limit {
-		p.more++
-		return
-	}
-	width, call, shown := p.limit/8, Range{Entry: s.entry.ID}, s.text
-	if len(s.text) > width {
-		end := time.Now().Add(maxTime / 8)
-		places := find.places(s.text, func() bool { return ctx.Err() != nil || time.Now().After(end) })
-		if len(places) == 0 {
-			places = []span{{}}
+// find returns the entries that match, the newest first.
+func (t Tools) find(ctx context.Context, q Query, find finder) (*hits, error) {
+	h, scanned, end := &hits{query: q, newest: true}, 0, time.Time{}
+	over := func() bool { return ctx.Err() != nil || time.Now().After(end) }
+	for s, err := range t.said(ctx, q.Before) {
+		if err != nil {
+			return nil, err
 		}
-		call.From, shown = excerpt(s.text, places[0], width).from, ""
-		for _, place := range places {
-			cut := excerpt(s.text, place, width)
-			shown += fmt.Sprintf("%d: %s\n", cut.from, s.text[cut.from:cut.to])
+		if end.IsZero() { // what is newer than q.Before was passed over
+			end = time.Now().Add(maxTime)
+		}
+		found := s.text != "" && scanned <= maxScan && find.matches(s.text, over)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		stopped := scanned > maxScan || !found && over()
+		if stopped && scanned > 0 {
+			return h, nil
+		}
+		switch {
+		case found && len(h.list) < mostHits:
+			late := time.Now().Add(maxTime / 8)
+			places := find.places(s.text, func() bool { return ctx.Err() != nil || time.Now().After(late) })
+			h.list = append(h.list, hit{what: s.what, id: s.entry.ID, text: s.text, shown: span{0, len(s.text)}, places: places})
+		case found:
+			h.more++
+		}
+		scanned += len(s.text) + perEntry
+		if h.last = s.entry.ID; stopped { // by this entry alone
+			h.part = s.entry.ID
+			return h, nil
 		}
 	}
-	block := fmt.Sprintf("%s, %d bytes: %s\n%s\n", s.what, len(s.text), callOf(history.ReadTool, call), plaintext.EntryTag.Around(strings.ToValidUTF8(shown, "")))
-	p.blocks, p.ids, p.size = append(p.blocks, block), append(p.ids, s.entry.ID), p.size+len(block)
-}
-
-// String returns the answer, within its limit.
-func (p *page) String() string {
-	for {
-		text, n := strings.Join(p.blocks, "")+p.end(), len(p.blocks)-1
-		if len(text) <= p.limit || n < 1 {
-			return text
-		}
-		p.blocks, p.ids, p.more = p.blocks[:n], p.ids[:n], p.more+1
-	}
-}
-
-// end returns the last line of the answer.
-func (p *page) end() string {
-	next, atLeast := p.query, ""
-	if p.stopped {
-		next.Before, atLeast = p.last, "at least "
-	}
-	switch {
-	case p.more > 0:
-		next.Before = p.ids[len(p.ids)-1]
-		return fmt.Sprintf("[%s%d older entries match too: %s]", atLeast, p.more, callOf(history.SearchTool, next))
-	case p.part != "":
-		return fmt.Sprintf("[entry %s is too long to be searched for this: give a longer word, or a simpler pattern; to go on: %s]", p.part, callOf(history.SearchTool, next))
-	case p.stopped:
-		return fmt.Sprintf("[not everything is searched yet; to go on: %s]", callOf(history.SearchTool, next))
-	case len(p.blocks) == 0:
-		return "[nothing matches: try fewer words, or a part of one]"
-	}
-	return "[nothing older matches]"
+	h.last = ""
+	return h, nil
 }
 
 // excerpt returns the part of a text to show of a place: whole lines if they are short.
