@@ -113,7 +113,7 @@ func LaysOut(ctx context.Context) bool { return ctx.Value(laysOutKey{}) != nil }
 func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
 	held := m.Ledger.HeldFor(m.Target.Name)
 	s, err := m.measure(ctx, prompt, on, held)
-	limit, confirmed := maxBytes(m.Target, m.Ledger.Of(m.Target.Name))
+	limit, confirmed := MaxBytes(m.Target, m.Ledger.Of(m.Target.Name))
 	if m.MostBytes > 0 && m.MostBytes < limit {
 		limit, confirmed = m.MostBytes, false
 	}
@@ -141,9 +141,9 @@ func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 	return within.measure(ctx, prompt, on, held)
 }
 
-// maxBytes returns the most bytes of a request's body, [math.MaxInt] if that is not known, and reports whether compactions
+// MaxBytes returns the most bytes of a request's body, [math.MaxInt] if that is not known, and reports whether compactions
 // are planned within it: it was set, or confirmed.
-func maxBytes(t policy.Target, l entry.Learnt) (limit int, bound bool) {
+func MaxBytes(t policy.Target, l entry.Learnt) (limit int, bound bool) {
 	set := math.MaxInt
 	if t.MaxBytes > 0 {
 		set = t.MaxBytes - t.MaxBytes/10

@@ -32,10 +32,10 @@ type Candidate struct {
 }
 
 // refuse records that the model refused a request for its size.
-func (c *Candidate) refuse(r entry.Refusal, remembered bool) {
-	if r.Unit == entry.UnitOutput {
+func (c *Candidate) refuse(r entry.Refusal) {
+	c.refusals = append(c.refusals, r)
+	if r.Unit != entry.UnitTokens {
 		c.learnt.Refuse(r)
-		c.refusals = append(c.refusals, r)
 		return
 	}
 	if r.Limit > c.learnt.Accepted {
@@ -44,9 +44,6 @@ func (c *Candidate) refuse(r entry.Refusal, remembered bool) {
 	known := c.learnt.Summaries // a request made in parallel may be larger than what was learnt meanwhile
 	if known.Attempts == 0 || r.Counted <= known.Size(clamp.Int(float64(c.limit)/c.ratio)) {
 		c.learnt.Refuse(r)
-	}
-	if remembered {
-		c.refusals = append(c.refusals, r)
 	}
 }
 

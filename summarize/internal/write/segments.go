@@ -74,11 +74,10 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		}
 		text, err = w.send(ctx, c, p, next.material, next.request)
 		said := refusal.Of(err)
-		switch k := said.Kind; {
-		case (k == refusal.Tokens || said.Sized) && refusals < w.Refusals, (k == refusal.Body || k == refusal.Output) && refusals == 0:
+		if most := w.mostRefusals(said); refusals < most {
 			refusals, refused = refusals+1, err // the candidate learnt from it, so the next request is smaller
 			continue
-		case k == refusal.Tokens, said.Sized, k == refusal.Body:
+		} else if most > 0 && said.Kind != refusal.Output {
 			c.err = err // it is not the size
 		}
 		if err != nil {
@@ -90,6 +89,19 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		}
 	}
 	return text, nil
+}
+
+// mostRefusals returns how often a request for a summary is made smaller after refusals of a kind.
+func (w *Writer) mostRefusals(said refusal.Refusal) int {
+	switch {
+	case said.Kind == refusal.Tokens, said.Sized:
+		return w.Refusals
+	case said.Kind == refusal.Output:
+		return 1
+	case said.Kind == refusal.Body, said.Kind == refusal.Dropped, said.Kind == refusal.Opaque:
+		return min(3, w.Refusals)
+	}
+	return 0
 }
 
 // next returns the next segment of a span: all that is left if that fits, else as many units from the front as take half

@@ -70,7 +70,7 @@ func (w *Writer) Taught() (list []entry.Body) {
 	}
 	for _, c := range w.Candidates {
 		for _, r := range c.refusals { // if the model answered no smaller request it was not the size, unless it named a limit
-			if r.Unit != entry.UnitTokens || c.answers > 0 || r.Limit > c.learnt.Accepted {
+			if r.Unit == entry.UnitOutput || c.answers > 0 || r.Limit > c.learnt.Accepted {
 				list = append(list, r)
 			}
 		}
@@ -275,8 +275,17 @@ func (w *Writer) leastAnswer(c *Candidate, p NamedPrompt) int {
 func (w *Writer) render(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material, least bool) (*render.Result, error) {
 	within := func(answer int) (*render.Result, error) {
 		return guard.Call(ctx, p.Function, 0, func(ctx context.Context) (*render.Result, error) {
-			budget := c.room(w.toolTokens(c, p), answer)
-			return render.Render(ctx, elements.Nodes{p.Request(m)}, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
+			o := render.Options{Budget: c.room(w.toolTokens(c, p), answer), Tokenizer: c.Tokenizer}
+			result, err := render.Render(ctx, elements.Nodes{p.Request(m)}, o)
+			if err != nil {
+				return nil, err
+			}
+			limit, _ := plan.MaxBytes(c.Target, c.learnt)
+			if bytes := plan.Bytes(result.Messages, w.tools(p)); bytes > limit {
+				o.Budget = max(1, clamp.Int(float64(result.Tokens)*float64(limit)/float64(bytes)))
+				return render.Render(ctx, elements.Nodes{p.Request(m)}, o)
+			}
+			return result, nil
 		})
 	}
 	m.Words = min(m.Words, c.learnt.MaxOutput(math.MaxInt)/4*3)
@@ -342,7 +351,7 @@ func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy
 		return "", guard.EndCause(ctx, err)
 	}
 	if err != nil {
-		w.recordFailure(c, taken, err)
+		w.recordFailure(c, taken, plan.Bytes(req.Messages, req.Tools), err)
 		return "", err
 	}
 	c.answered(taken)
@@ -463,18 +472,18 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 
 // recordFailure records what a failure says: that the request was too large, or that asking the model in another way is
 // useless.
-func (w *Writer) recordFailure(c *Candidate, counted int, err error) {
-	large := refusal.Of(err)
-	if large.Kind == refusal.Output {
-		c.refuse(entry.Refusal{Model: c.Name, Unit: entry.UnitOutput, Limit: large.Limit, Counted: large.Limit, Summary: true}, true)
-		return
-	}
-	if large.Kind == refusal.Tokens || large.Sized || large.Kind == refusal.Body {
-		c.refuse(entry.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}, large.Kind != refusal.Body)
-		return
-	}
-	if !badRequest(err) {
-		c.err = err
+func (w *Writer) recordFailure(c *Candidate, counted, bytes int, err error) {
+	switch large := refusal.Of(err); large.Kind {
+	case refusal.Output:
+		c.refuse(entry.Refusal{Model: c.Name, Unit: entry.UnitOutput, Limit: large.Limit, Counted: large.Limit, Summary: true})
+	case refusal.Body, refusal.Dropped:
+		c.refuse(entry.Refusal{Model: c.Name, Unit: entry.UnitBytes, Counted: bytes, Summary: true})
+	case refusal.Tokens, refusal.Opaque:
+		c.refuse(entry.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true})
+	default:
+		if !badRequest(err) {
+			c.err = err
+		}
 	}
 }
 
