@@ -46,7 +46,7 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 	if err != nil {
 		return nil, err
 	}
-	learnt, held := l.Of(w.target.Name), l.HeldFor(w.target.Name)
+	learnt, held := l.Of(w.target.Name), l.HeldFor(w.target.Name, plan.Server(w.target))
 	lost := &RecoveryError{Refused: refused, Attempts: max(learnt.Doubt.Attempts, learnt.Bytes.Attempts-1, learnt.Output.Attempts), Err: errStillRefused}
 	lost.tried(held, learnt)
 	switch said.Kind {
@@ -157,7 +157,7 @@ func (e *RecoveryError) tried(held []entry.Held, l entry.Learnt) {
 
 // taught records what a refusal teaches and returns the prompt as it is now.
 func (w *walker) taught(ctx context.Context, lost *RecoveryError, r entry.Refusal) (*render.Result, error) {
-	r.Model = w.target.Name
+	r.Model, r.Server = w.target.Name, plan.Server(w.target)
 	_, err := w.c.journal().Write(ctx, r)
 	var result *render.Result
 	if err == nil {
@@ -185,7 +185,7 @@ func (w *walker) filtered(ctx context.Context, before *plan.Rendered, held []ent
 		lost.Err = errFilteredOlder
 		if again {
 			held = slices.DeleteFunc(held, func(h entry.Held) bool { return h.State == entry.HeldBlamed })
-			if _, err := w.c.journal().Write(ctx, entry.Refusal{Model: w.target.Name, Unit: entry.UnitHeld, Held: held}); err != nil {
+			if _, err := w.c.journal().Write(ctx, entry.Refusal{Model: w.target.Name, Server: plan.Server(w.target), Unit: entry.UnitHeld, Held: held}); err != nil {
 				lost.Err = err
 			}
 		}

@@ -5,41 +5,47 @@ import "slices"
 // MaxHeld is the maximum number of parts that a [Memory] holds back.
 const MaxHeld = 1000
 
-// HeldFor returns what requests to a model leave out, or show again to see whether it is refused.
-func (m Memory) HeldFor(model string) (list []Held) {
+// of reports whether a part is held of requests to a model at a server. One that is not known may be any.
+func (h Held) of(model, server string) bool {
+	return h.Model == model && (h.Server == server || h.Server == "" || server == "")
+}
+
+// HeldFor returns what requests to a model at a server leave out, or show again to see whether it is refused. The server is
+// "" if it is not known.
+func (m Memory) HeldFor(model, server string) (list []Held) {
 	for _, h := range m.Held {
-		if h.Model == model {
+		if h.of(model, server) {
 			list = append(list, h)
 		}
 	}
 	return list
 }
 
-// hold sets what requests to a model leave out. The list that was there before stays as it is.
-func (m *Memory) hold(model string, list []Held) {
-	all := slices.DeleteFunc(slices.Clone(m.Held), func(h Held) bool { return h.Model == model })
-	for _, h := range list {
-		h.Model = model
+// hold sets what requests leave out that are like the refused one. The list that was there before stays as it is.
+func (m *Memory) hold(r Refusal) {
+	all := slices.DeleteFunc(slices.Clone(m.Held), func(h Held) bool { return h.of(r.Model, r.Server) })
+	for _, h := range r.Held {
+		h.Model, h.Server = r.Model, r.Server
 		all = append(all, h)
 	}
 	m.Held = all[max(0, len(all)-MaxHeld):]
 }
 
-// comeBack records that a request to some models was accepted: what was tried in it is innocent, and the next suspect is
-// tried.
-func (m *Memory) comeBack(of func(model string) bool) {
+// comeBack records that a request was accepted: what was tried in it is innocent, and the next suspect is tried.
+func (m *Memory) comeBack(of func(Held) bool) {
 	if !slices.ContainsFunc(m.Held, func(h Held) bool { return h.State != HeldRefused }) {
 		return
 	}
-	next := slices.DeleteFunc(slices.Clone(m.Held), func(h Held) bool { return of(h.Model) && h.State == HeldTried })
-	tried := map[string]bool{}
+	next := slices.DeleteFunc(slices.Clone(m.Held), func(h Held) bool { return of(h) && h.State == HeldTried })
+	tried := map[Held]bool{}
 	for i, h := range next {
+		asked := Held{Model: h.Model, Server: h.Server}
 		switch {
-		case !of(h.Model):
+		case !of(h):
 		case h.State == HeldBlamed:
 			next[i].State = HeldRefused
-		case h.State == HeldSuspect && !tried[h.Model]:
-			next[i].State, tried[h.Model] = HeldTried, true
+		case h.State == HeldSuspect && !tried[asked]:
+			next[i].State, tried[asked] = HeldTried, true
 		}
 	}
 	m.Held = next

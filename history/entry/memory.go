@@ -70,7 +70,7 @@ func (m *Memory) Add(e Entry) {
 	case Refusal:
 		m.change(b.Model, func(l *Learnt) { l.Refuse(b) })
 		if b.Unit == UnitHeld {
-			m.hold(b.Model, b.Held)
+			m.hold(b)
 		}
 	case Plan:
 		m.plan, m.answered = Plan{Model: b.Model, Used: b.Used, Background: b.Background}, false
@@ -97,7 +97,7 @@ func (m *Memory) said(message chat.Message) {
 	}
 	named := by != "" && slices.ContainsFunc(m.Models, func(l Learnt) bool { return l.Model == by })
 	if role == chat.RoleAssistant {
-		m.comeBack(func(model string) bool { return !named || model == by })
+		m.comeBack(func(h Held) bool { return !named || h.of(by, message.Origin.Server) })
 	}
 	m.each(func(l *Learnt) {
 		if role == chat.RoleAssistant && (!named || l.Model == by) {

@@ -293,7 +293,7 @@ func TestWhatIsLeftOutComesBackOneByOneAndOnlyTheCauseStaysAway(t *testing.T) {
 		add(entry.Message{Message: said})
 	}
 	states := func(model string) (list []entry.HeldState) {
-		for _, h := range m.HeldFor(model) {
+		for _, h := range m.HeldFor(model, "") {
 			list = append(list, h.State)
 		}
 		return list
@@ -301,16 +301,23 @@ func TestWhatIsLeftOutComesBackOneByOneAndOnlyTheCauseStaysAway(t *testing.T) {
 	add(entry.Usage{Model: "a"})
 	add(entry.Usage{Model: "b"})
 	add(entry.Refusal{Model: "a", Unit: entry.UnitHeld, Held: []entry.Held{{Entry: "1", State: entry.HeldSuspect}, {Entry: "2", State: entry.HeldSuspect}, {Entry: "3", State: entry.HeldBlamed}}})
-	require.Empty(t, m.HeldFor("b"), "another model is shown it")
+	require.Empty(t, m.HeldFor("b", ""), "another model is shown it")
 	accepted("b")
 	require.Equal(t, []entry.HeldState{entry.HeldSuspect, entry.HeldSuspect, entry.HeldBlamed}, states("a"))
 	accepted("a")
 	require.Equal(t, []entry.HeldState{entry.HeldTried, entry.HeldSuspect, entry.HeldRefused}, states("a"))
-	was := m.HeldFor("a")
+	was := m.HeldFor("a", "")
 	accepted("a")
 	require.Equal(t, []entry.HeldState{entry.HeldTried, entry.HeldRefused}, states("a"), "the first is innocent")
 	require.Equal(t, entry.HeldTried, was[0].State, "lists that were handed out do not change")
 	add(entry.Compaction{})
 	accepted("a")
 	require.Equal(t, []entry.HeldState{entry.HeldRefused}, states("a"), "it outlives a compaction")
+}
+
+func TestWhatAServerRefusesIsShownToTheSameModelElsewhere(t *testing.T) {
+	m := remembered(entry.Refusal{Model: "a", Server: "https://here", Unit: entry.UnitHeld, Held: []entry.Held{{Entry: "1", State: entry.HeldRefused}}})
+	require.Len(t, m.HeldFor("a", "https://here"), 1)
+	require.Empty(t, m.HeldFor("a", "https://there"))
+	require.Len(t, m.HeldFor("a", ""), 1, "which may be that server")
 }

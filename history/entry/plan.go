@@ -133,8 +133,9 @@ func NewPreamble(system []chat.Message, tools []chat.Tool) (Preamble, error) {
 // Refusal records a provider's refusal of a request that was too large for its model, or that held something that its
 // server refuses.
 type Refusal struct {
-	// Model is the model's name.
-	Model string `json:"model,omitempty"`
+	// Model is the model's name, and Server its server's ([chat.Origin]), "" if that is not known.
+	Model  string `json:"model,omitempty"`
+	Server string `json:"server,omitempty"`
 	// Unit of Limit and Counted. Defaults to tokens.
 	Unit Unit `json:"unit,omitempty"`
 	// Limit of the model and Tokens of the request by the provider's count, 0 if it did not state them.
@@ -163,10 +164,11 @@ const (
 )
 
 // Held is a part of an entry that requests to a model leave out: a line that says so, with the entry's handle, stands in
-// its place. Requests to other models show it.
+// its place. Requests to other models and other servers show it.
 type Held struct {
-	// Model whose server refused it.
-	Model string `json:"model,omitempty"`
+	// Model whose server refused it, and the server, "" if that is not known.
+	Model  string `json:"model,omitempty"`
+	Server string `json:"server,omitempty"`
 	// Entry is the id of the entry, and Part the index of the part of its content, -1 for the whole message.
 	Entry string `json:"entry"`
 	Part  int    `json:"part,omitempty"`

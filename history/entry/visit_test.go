@@ -99,7 +99,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		entry.TypePreamble:       append(inMessages(".system"), ".digest", ".tools.name"),
 		entry.TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble", ".why"},
 		entry.TypePlanEnd:        {".errorType", ".finished.from", ".finished.model", ".finished.to", ".model", ".outcome", ".plan"},
-		entry.TypeRefusal:        {".held.entry", ".held.model", ".held.state", ".model", ".unit"},
+		entry.TypeRefusal:        {".held.entry", ".held.model", ".held.server", ".held.state", ".model", ".server", ".unit"},
 		entry.TypePin:            {".id"},
 		entry.TypeErasure:        {".copies", ".entries", ".folders", ".holders", ".summaries"},
 		"later":                  {"", ".id", ".parent", ".redacted"},

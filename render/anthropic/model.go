@@ -137,15 +137,15 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 		params.Messages = params.Messages[1:]
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
-	r = provider.By(m.origin(), names.Response(r))
+	r = provider.By(m.Origin(), names.Response(r))
 	if err != nil {
 		return r, x.Err(ctx, classify(x, err))
 	}
 	return r, nil
 }
 
-// origin returns the origin of the model's answers.
-func (m *Model) origin() chat.Origin {
+// Origin returns the origin of the model's answers.
+func (m *Model) Origin() chat.Origin {
 	server := m.address.Of(func(look option.Middleware) {
 		client := sdk.Client{Options: append([]option.RequestOption{option.WithMiddleware(look)}, m.Client.Options...)}
 		_ = client.Get(context.Background(), "models", nil, nil, option.WithMaxRetries(0)) // it is not sent
@@ -221,7 +221,7 @@ func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.Mess
 // alone is Claude. Claude reads thinking from any platform, and the API itself leaves out that of a Claude that the model
 // does not read; other models read their server's.
 func (m *Model) readable(messages []chat.Message) []chat.Message {
-	own := m.origin()
+	own := m.Origin()
 	own.Model = ""
 	isClaude := func(name string) bool { return strings.Contains(strings.ToLower(name), "claude") }
 	return provider.Without(messages, func(said chat.Message, p chat.Part) bool {

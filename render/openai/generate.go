@@ -24,7 +24,7 @@ func emptyAnswer() error {
 
 // generateChat sends a repaired request to Chat Completions.
 func (m *Model) generateChat(ctx context.Context, req chat.Request) (chat.Response, error) {
-	req.Messages = ownFields(req.Messages, m.origin())
+	req.Messages = ownFields(req.Messages, m.Origin())
 	return m.chatWithout(ctx, req, nil)
 }
 

@@ -119,11 +119,11 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		generate = m.generateItems
 	}
 	r, err := generate(ctx, req)
-	return provider.By(m.origin(), asText(names.Response(r))), err
+	return provider.By(m.Origin(), asText(names.Response(r))), err
 }
 
-// origin returns the origin of the model's answers.
-func (m *Model) origin() chat.Origin {
+// Origin returns the origin of the model's answers.
+func (m *Model) Origin() chat.Origin {
 	server := m.address.Of(func(look option.Middleware) {
 		client := sdk.Client{Options: append([]option.RequestOption{option.WithMiddleware(look)}, m.Client.Options...)}
 		_ = client.Get(context.Background(), "models", nil, nil, option.WithMaxRetries(0)) // it is not sent

@@ -11,11 +11,20 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/provider/refusal"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Indexes of what is no single part of a message: Whole is all of it, and Thinking what its server alone can read of it, and
 // the thinking that a compaction put before it. A server may want all of that or none.
 const Whole, Thinking = -1, -2
+
+// Server returns the server of a target's model, "" if the model does not say.
+func Server(t policy.Target) string {
+	if m, says := t.Model.(interface{ Origin() chat.Origin }); says {
+		return m.Origin().Server
+	}
+	return ""
+}
 
 // LeaveOut returns a view of a session with a line in the place of each part that is held. What only its provider reads has
 // none.

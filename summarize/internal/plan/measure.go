@@ -111,7 +111,7 @@ func LaysOut(ctx context.Context) bool { return ctx.Value(laysOutKey{}) != nil }
 // Measure renders a prompt and measures it. What the model's server refuses is left out. If the request has a limit of
 // bytes, old pictures leave before texts do.
 func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
-	held := m.Ledger.HeldFor(m.Target.Name)
+	held := m.Ledger.HeldFor(m.Target.Name, Server(m.Target))
 	s, err := m.measure(ctx, prompt, on, held)
 	limit, confirmed := MaxBytes(m.Target, m.Ledger.Of(m.Target.Name))
 	if m.MostBytes > 0 && m.MostBytes < limit {

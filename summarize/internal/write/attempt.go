@@ -90,7 +90,7 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 		view = view.Clear(j.Clearing)
 	}
 	if err == nil {
-		view, err = plan.LeaveOut(ctx, s, view, l.HeldFor(t.Name))
+		view, err = plan.LeaveOut(ctx, s, view, l.HeldFor(t.Name, plan.Server(t)))
 	}
 	if err != nil {
 		return nil, err
