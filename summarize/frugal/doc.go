@@ -42,10 +42,21 @@
 // cleared earlier, together with long texts in old arguments. The cheapest model is asked for the summary: the agent's
 // own by a fork of its request, which reads the cache, or a model of [summarize.Compactor.Models] with prices.
 //
-// Beside the summary stands an index of up to 1,000 tokens: the names that the prompt no longer shows, each with an entry
-// that has it (Index of [policy.Replace]). In three sessions that were replayed in a window of 32,000 tokens the prompt
-// then showed 33% to 44% of the facts that agents needed again and that it did not show without one, and sessions cost
-// 0.996 to 1.024 times as much, with what had to be looked up.
+// Beside the summary stands an index of up to 4,000 tokens, an eighth of the budget at most: the names that the prompt no
+// longer shows, each with an entry that has it (Index of [policy.Replace]). What stands for cleared output, and a preview,
+// names in up to 300 tokens what it held (Names of [history.ClearRule] and [history.PreviewRule]). Twelve recorded sessions
+// were replayed with an index of 1,000 tokens, no such names and a fifth of a small window kept instead of 15%, and so:
+//
+//	                                 32,000   64,000   128,000   200,000
+//	names needed again, not shown     33.4%    32.3%     31.0%     31.1%   before
+//	                                   8.8%    11.5%      7.7%      7.5%   now
+//	such answers of 100 requests       16.1     17.4      15.3      15.4   before
+//	                                    6.7      6.6       5.4       5.3   now
+//	dollars with look-backs           53.25    88.04     87.44     87.92   before
+//	                                  53.95    86.45     88.21     89.08   now
+//
+// In 32,000 tokens two of the twelve have no room for their system prompt and tools, and one has hardly any. A name that is
+// shown is not its content: 38 to 57 edits needed text that prompts no longer showed before, 51 to 65 do now.
 //
 // # How prices change it
 //
@@ -63,21 +74,31 @@
 // any compaction it would have cost $91.48.
 //
 //	window       32,000   64,000   128,000   200,000
-//	frugal       $17.66   $18.08    $18.02    $18.31
+//	frugal       $18.50   $18.80    $19.02    $19.39
 //	next best    $19.43   $21.35    $26.33    $34.48   copilot-chat in the first two, stagewise in the others
-//	shown          70%      61%       63%       62%    of what answers needed again, by frugal's prompts
+//	shown          93%      86%       86%       86%    of what answers needed again, by frugal's prompts
 //
 // Eight public recordings (docs/recordings.txt), of which five have dollars and cost $78.03 by their usage, were replayed in
-// 200,000 tokens on 28 November 2026: under frugal they cost $38.42, under the next best policy, stagewise, $58.68. Its
-// prompts showed 69.8% of the names that answers needed again, stagewise's 42.8%; but 44 edits needed text that they no
-// longer showed, and 18 of stagewise's. docs/replay.md has the table and the commands that make it.
+// 200,000 tokens on 28 November 2026:
 //
-// With a summariser at a fifth of the price it cost $17.37 in 200,000 tokens, and its prompts showed 53%. The larger the
-// window, the more there is to save.
+//	              dollars   names shown   answers that missed one   edits that missed text
+//	                                          of 100 requests          of 100 requests
+//	frugal          39.21         94.3%                 3.7                   3.4
+//	stagewise       58.68         42.8%                 7.6                   1.4
+//	copilot-chat    66.44         50.6%                 5.3                   0.7
+//	copilot-cli     68.10         50.6%                 5.3                   0.7
+//	oh-my-pi        72.15         75.8%                 4.0                   0.2
+//	a3s             75.00         89.2%                 2.6                   0.1
+//
+// So the halved bill is paid with more answers that miss something than under policies that seldom compact: three times
+// as many edits as under stagewise, and forty times as many as under a3s, had to read again what they change.
+// docs/replay.md has the table and the commands that make it.
+//
+// The larger the window, the more there is to save.
 //
 // Without prices the policy takes the usual proportions (read a tenth of the input, write 1¼, output 5 times), and the
 // loss counts as if the input cost $3 a million. Without reported usage it works out the requests from the session. In
-// a small window the condition of the rule is never met: the policy compacts at 80% of the window, keeps a fifth of it,
+// a small window the condition of the rule is never met: the policy compacts at 80% of the window, keeps 15% of it,
 // and truncates as the last resort. A request that the provider refuses as too large is compacted, and truncated if
 // that does not help.
 //
