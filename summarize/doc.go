@@ -161,7 +161,7 @@
 // some requests. A refused request is made smaller by leaving history out of it; compactions are planned within the
 // nominal budget until the limit was confirmed by a second refusal. A limit of bytes is learnt and forgotten in the
 // same way, or set ([policy.Target].MaxBytes): old pictures leave a prompt before its texts do. A picture, a document
-// or a message that the model's server refuses gets a line in its place in requests to that model, and an event says so
+// or a message that the model's server refuses gets a line in its place in requests to that model there, and an event says so
 // ([event.Withheld]); with several suspects one comes back with each accepted request, until it is known which.
 // [Recoverable] lists which errors count, and [Compactor.Recover] says what is tried.
 //

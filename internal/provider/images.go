@@ -39,7 +39,7 @@ func (l ImageLimits) Excess(messages []chat.Message) []ImageExcess {
 	all := 0
 	for i, m := range messages {
 		for k, p := range m.Content {
-			n := bytesOf(p)
+			n := dataBytes(p)
 			if _, ok := p.(chat.Image); ok && l.Each > 0 && n > l.Each {
 				excess = append(excess, ImageExcess{i, k, chat.RuleImageBytes, false, fmt.Errorf("an image of %d bytes in base64: at most %d are accepted", n, l.Each)})
 				continue
@@ -80,8 +80,8 @@ func inSteps(over, limit int) int {
 	return (over + step - 1) / step * step
 }
 
-// bytesOf returns the approximate size of a part in a request.
-func bytesOf(p chat.Part) int {
+// dataBytes returns the bytes of a text or of data in a request.
+func dataBytes(p chat.Part) int {
 	switch p := p.(type) {
 	case chat.Text:
 		return len(p)

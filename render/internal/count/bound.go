@@ -57,7 +57,7 @@ func (b *bound) setParts(n tree.ID, m chat.Message) {
 		of := TypeOf(p)
 		if left.numbers[of]++; left.numbers[of] == 1 {
 			left.examples.Content = append(left.examples.Content, p)
-			left.bytes += bytesOf(p)
+			left.bytes += countedBytes(p)
 		}
 	}
 	if b.parts == nil {
@@ -66,8 +66,8 @@ func (b *bound) setParts(n tree.ID, m chat.Message) {
 	b.parts[n] = left
 }
 
-// bytesOf returns the bytes of a part that take time to count.
-func bytesOf(p chat.Part) int {
+// countedBytes returns the bytes of a part that take time to count.
+func countedBytes(p chat.Part) int {
 	switch p := p.(type) {
 	case chat.Image:
 		return len(p.URL)

@@ -183,7 +183,7 @@ func Bytes(messages []chat.Message, tools []chat.Tool) (n int) {
 	for _, m := range messages {
 		n = clamp.Sum(n, perMessage)
 		for _, p := range m.Content {
-			n = clamp.Sum(n, bytesOf(p))
+			n = clamp.Sum(n, bodyBytes(p))
 		}
 		for _, c := range m.ToolCalls {
 			n = clamp.Sum(n, perMessage+len(c.Arguments))
@@ -195,7 +195,8 @@ func Bytes(messages []chat.Message, tools []chat.Tool) (n int) {
 	return n
 }
 
-func bytesOf(p chat.Part) int {
+// bodyBytes returns about how many bytes of a body a part takes.
+func bodyBytes(p chat.Part) int {
 	switch p := p.(type) {
 	case chat.Text:
 		return len(p)
@@ -224,7 +225,7 @@ func oldest(v history.View, excess, limit int) (list []entry.Held) {
 		m, _ := e.Shown()
 		for i, p := range m.Content {
 			if excess > 0 && isMedia(p) {
-				list, excess = append(list, entry.Held{Entry: e.ID, Part: i, State: entry.HeldSuspect}), excess-bytesOf(p)
+				list, excess = append(list, entry.Held{Entry: e.ID, Part: i, State: entry.HeldSuspect}), excess-bodyBytes(p)
 			}
 		}
 	}
