@@ -128,7 +128,7 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 		require.NoError(t, inspect.Session(&page, log, inspect.Options{}))
 		everything["the page"] = page.String()
 		for _, word := range gone {
-			answer, err := recall.Tools{Session: s, Branches: true}.Search(t.Context(), recall.Query{Words: word[:32]})
+			answer, err := recall.Tools{Session: s, Branches: true}.Search(t.Context(), recall.Query{Words: `"` + word[:32] + `"`})
 			require.NoError(t, err)
 			require.Contains(t, answer, "nothing matches", "seed %d", seed)
 		}
