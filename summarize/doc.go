@@ -183,8 +183,8 @@
 //	hangs                            1, by its deadline       0, 1           1 min, 5 min
 //	is down for 50 steps             50                       0, 50          none
 //
-// The session is compacted again within 10 steps, after a request of the agent that was refused or a summary that hung
-// within 23. Requests for summaries are one to five times those without the moment, of which there are one or two in
+// The session is compacted again within 16 steps, after a request of the agent that was refused within 24, and after a
+// summary that hung once its five minutes are over. Requests for summaries are one to five times those without the moment, of which there are one or two in
 // these steps.
 //
 // Plans, how they ended, clearings, usage and refusals are all entries, so a process that is killed loses only the

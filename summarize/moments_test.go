@@ -95,6 +95,10 @@ type cell struct {
 
 const momentDeadline = time.Minute
 
+// momentLater is in how many steps a session is compacted again: a summary that hangs is cut off after five minutes, which
+// are sixty steps of the agent.
+const momentLater = 70
+
 func (c cell) columns() [7]int {
 	n := func(b bool) int {
 		if b {
@@ -185,7 +189,7 @@ func cells(all bool) []cell {
 // outcome is what became of a session with a bad moment.
 type outcome struct {
 	steps, over int // all steps, and those until the moment was over
-	next        int // steps from the end of the moment to the next compaction, 0 if there was none in 40
+	next        int // steps from the end of the moment to the next compaction, 0 if there was none in [momentLater]
 	longest     time.Duration
 	budget      int        // after the last step
 	trace       []progress // of each step, from step 0 on
@@ -472,7 +476,7 @@ func (c cell) run(t *testing.T, steps int) (o outcome) {
 	}
 	o.steps, o.budget = s.step, s.budget
 	longest := o.longest
-	for o.trace[s.step].compactions == o.trace[o.over].compactions && s.step < o.over+40 {
+	for o.trace[s.step].compactions == o.trace[o.over].compactions && s.step < o.over+momentLater {
 		step()
 	}
 	o.longest = longest
@@ -521,7 +525,11 @@ func TestABadMomentPasses(t *testing.T) {
 				t.Parallel()
 				var got outcome
 				synctest.Test(t, func(t *testing.T) { got = c.run(t, 0) })
-				usual := usualSessions.of(t, c, max(got.steps, got.over+40))
+				steps := got.steps
+				if got.next == 0 {
+					steps = got.over + momentLater
+				}
+				usual := usualSessions.of(t, c, steps)
 				table.add(c, got, usual)
 				c.check(t, got, usual)
 			})
@@ -546,7 +554,7 @@ func (c cell) check(t *testing.T, got, usual outcome) {
 	require.Equal(t, momentBudget, got.budget, "after ten good steps")
 	require.LessOrEqual(t, end.unseen, than.unseen+min(more, 1), "what no model was shown, but for what a step that failed was to say")
 	require.LessOrEqual(t, end.lost, than.lost+max(1, end.said/10), "messages of %d of the user's that are out of sight", end.said)
-	require.True(t, got.next > 0 || usual.trace[got.over+40].compactions == usual.trace[got.over].compactions, "it is compacted again")
+	require.True(t, got.next > 0 || usual.trace[got.over+momentLater].compactions == usual.trace[got.over].compactions, "it is compacted again")
 	longest := 5*time.Minute + 2*time.Second // for a summary without which nothing can be sent
 	switch {
 	case c.impatient:
