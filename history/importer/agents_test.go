@@ -259,7 +259,7 @@ func TestALineOfAnEvaluationOfOpenHandsIsASession(t *testing.T) {
 	require.NoError(t, err)
 	want, err := importer.Read(strings.NewReader(string(fixture(t, "openhands-old.json"))))
 	require.NoError(t, err)
-	require.Equal(t, importer.FormatOpenHands, got.Format)
+	require.EqualValues(t, "openhands", got.Format)
 	require.Equal(t, said(want), said(got))
 }
 

@@ -32,7 +32,7 @@ func isAider(lines *lineReader) bool {
 // readAider reads a whole recording.
 func readAider(b *builder) (*Recording, error) {
 	a := &aiderReader{builder: b}
-	b.rec.Format = FormatAider
+	b.rec.Format = formatAider
 	for {
 		if _, err := b.lines.next(); err == io.EOF {
 			break

@@ -30,7 +30,7 @@ import (
 func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, error) {
 	a := appender{
 		session: s, records: map[string]*Record{}, ids: map[string]string{}, after: map[string]string{},
-		cuts: map[string]string{}, made: map[string]bool{}, lineOf: map[string]int{}, tried: map[string]int{}, own: r.Format == FormatPromptree,
+		cuts: map[string]string{}, made: map[string]bool{}, lineOf: map[string]int{}, tried: map[string]int{}, own: r.Format == formatPromptree,
 		time: r.Header.Time,
 	}
 	for i, rec := range r.Records {

@@ -150,7 +150,7 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 			once := appendedLog(t, recording)
 			own, err := importer.Read(bytes.NewReader(once))
 			require.NoError(t, err)
-			assert.Equal(t, importer.FormatPromptree, own.Format)
+			assert.EqualValues(t, "promptree", own.Format)
 			assert.Empty(t, own.Notes)
 			assert.Equal(t, recording.Leaf == "", own.Leaf == "")
 			assert.Empty(t, cmp.Diff(said(recording), said(own)))

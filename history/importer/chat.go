@@ -49,7 +49,7 @@ func (c *chatReader) line(o *wire.Object) {
 }
 
 func (c *chatReader) finish() {
-	c.decide(FormatOpenAI)
+	c.decide(formatOpenAI)
 	c.rec.Leaf = c.tip
 }
 
@@ -63,7 +63,7 @@ func (c *chatReader) decide(f Format) {
 // requestFormat returns the format of a request, "" if it may be either.
 func requestFormat(o *wire.Object) Format {
 	if o.Given("system") || o.Given("anthropic_version") || o.Given("stop_sequences") {
-		return FormatAnthropic
+		return formatAnthropic
 	}
 	return ""
 }
@@ -72,11 +72,11 @@ func requestFormat(o *wire.Object) Format {
 func messageFormat(o *wire.Object) Format {
 	switch o.Peek("role") {
 	case "system", "developer", "tool", "function":
-		return FormatOpenAI
+		return formatOpenAI
 	}
 	for _, field := range []string{"tool_calls", "function_call", "refusal", "audio", "name", "reasoning_content"} {
 		if o.Given(field) {
-			return FormatOpenAI
+			return formatOpenAI
 		}
 	}
 	if !o.Is("content", wire.KindList) {
@@ -88,9 +88,9 @@ func messageFormat(o *wire.Object) Format {
 		switch {
 		case found != "":
 		case typ == "image_url", typ == "input_audio", typ == "file", typ == "refusal":
-			found = FormatOpenAI
+			found = formatOpenAI
 		case typ != "text", part.Given("cache_control"), part.Given("citations"):
-			found = FormatAnthropic
+			found = formatAnthropic
 		}
 		return nil
 	})
@@ -104,7 +104,7 @@ func (c *chatReader) message(parent string, o *wire.Object) {
 	}
 	r := Record{Recorded: o.Peek("role")}
 	r.Parent, r.Time = parent, o.Time("ts") // as Cline and Roo Code store it
-	if c.rec.Format == FormatAnthropic {
+	if c.rec.Format == formatAnthropic {
 		c.anthropic(r, o)
 	} else {
 		c.openAI(r, o)

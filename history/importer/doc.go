@@ -16,44 +16,44 @@
 //
 // # Formats
 //
-//   - [FormatPi]: sessions of pi (badlogic/pi-mono) in versions 1 to 3 of its format and of oh-my-pi (can1357/oh-my-pi),
+//   - pi: sessions of pi (badlogic/pi-mono) in versions 1 to 3 of its format and of oh-my-pi (can1357/oh-my-pi),
 //     JSON lines after a header of type "session". All their types of entries and roles of messages are read. If
 //     oh-my-pi stores an image in a separate file, only its name is read.
-//   - [FormatClaudeCode]: the JSON lines of Claude Code 1.0 and 2.0, whose format is not published; this reader follows
+//   - claude-code: the JSON lines of Claude Code 1.0 and 2.0, whose format is not published; this reader follows
 //     public descriptions and readers of it. The blocks of one answer, one per line, are put together. Messages
 //     marked isMeta become custom messages. A compact boundary and the summary after it become a compaction. API errors
 //     recorded as answers, file snapshots, hooks, progress and queues are kept for the record only. The files
 //     of subagents are sessions of their own.
-//   - [FormatCodex]: rollouts of the Codex CLI (openai/codex), the lines of timestamp, type and payload as its version
+//   - codex: rollouts of the Codex CLI (openai/codex), the lines of timestamp, type and payload as its version
 //     0.128 writes them, and the bare items of earlier versions. The developer's messages are kept for the
 //     record only. Events that repeat an item are left out and noted.
-//   - [FormatOpenAI]: messages of OpenAI's chat completions, as a JSON list, as a request with "messages", or one message
+//   - openai-chat: messages of OpenAI's chat completions, as a JSON list, as a request with "messages", or one message
 //     or request per line; the form with functions in place of tools too. Items of the responses API are read
 //     only as Codex writes them.
-//   - [FormatAnthropic]: messages of Anthropic's messages API, version 2023-06-01, in the same ways, among them the
+//   - anthropic-messages: messages of Anthropic's messages API, version 2023-06-01, in the same ways, among them the
 //     api_conversation_history.json of Cline and Roo Code, with the times, models and usage that these add.
-//   - [FormatCopilot]: the events.jsonl of the GitHub Copilot CLI, versions 0.0.369 to 1.0. What a subagent says is a
+//   - copilot-cli: the events.jsonl of the GitHub Copilot CLI, versions 0.0.369 to 1.0. What a subagent says is a
 //     sidechain. A user's message is read as the model was shown it, with what the agent added. Only versions that
 //     record the event assistant.usage record usage.
-//   - [FormatGemini]: the chats of Gemini CLI, versions 0.1 to 0.49: a JSON document, or lines with changes and rewinds,
+//   - gemini-cli: the chats of Gemini CLI, versions 0.1 to 0.49: a JSON document, or lines with changes and rewinds,
 //     which become branches. Thoughts are the summaries that it records.
-//   - [FormatGoose]: what `goose session export` writes as JSON (block/goose, versions 1.10 and later) and the lines of
+//   - goose: what `goose session export` writes as JSON (block/goose, versions 1.10 and later) and the lines of
 //     versions before. A message that only the model was shown, after one that is hidden from it, is a compaction. Usage
 //     is recorded only for the session as a whole, in the header.
-//   - [FormatOpencode]: what `opencode export` writes (anomalyco/opencode, versions 0.5 to 1.4).
-//   - [FormatOpenHands]: the events of OpenHands, one a line or in a list, of its SDK 1.0, which record no usage, and of
+//   - opencode: what `opencode export` writes (anomalyco/opencode, versions 0.5 to 1.4).
+//   - openhands: the events of OpenHands, one a line or in a list, of its SDK 1.0, which record no usage, and of
 //     versions 0.9 to 0.62; also a line of an evaluation with such a list in history. A condensation becomes a compaction
 //     that keeps what follows the last forgotten event.
-//   - [FormatSWEAgent] and [FormatMiniSWEAgent]: the trajectories of SWE-agent, versions 0.6 to 1.1, of which the history
+//   - swe-agent and mini-swe-agent: the trajectories of SWE-agent, versions 0.6 to 1.1, of which the history
 //     is read, and of mini-swe-agent, versions 1 and 2. SWE-agent records neither times nor the usage of an answer. Where a
 //     command is in the text of an answer and its output in a user's message, it stays so.
-//   - [FormatVSCode]: chats of VS Code 1.99 and later, as "Chat: Export Chat…" writes them and as the folder chatSessions
+//   - vscode-chat: chats of VS Code 1.99 and later, as "Chat: Export Chat…" writes them and as the folder chatSessions
 //     keeps them: a document, or a log of changes to one. An agent's answer is read by the rounds that Copilot Chat stores
 //     with it; without them it is what the user saw, in which tools are only named. The tokens that some versions count for a
 //     whole request are in its data.
-//   - [FormatAider]: the .aider.chat.history.md of aider, which has what was said. Files that the model was shown, calls and
+//   - aider: the .aider.chat.history.md of aider, which has what was said. Files that the model was shown, calls and
 //     usage are not recorded; a heading of level 4 or a quotation in an answer is taken for the user's words or aider's.
-//   - [FormatPromptree]: logs of package history.
+//   - promptree: logs of package history.
 //
 // What Claude Code, Codex, Gemini CLI and opencode print for programs (stream-json, exec --json, run --format json), as logs
 // of CI keep it, is read in their formats. Where the user's message is not in it, a placeholder stands for that. The stream

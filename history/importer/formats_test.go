@@ -24,34 +24,34 @@ import (
 // formats are small made-up sessions, one or two for each format, that use everything the format has. Where a format has
 // no version of its own, the comment names the version of the agent that writes it so.
 var formats = map[string]importer.Format{
-	"pi-tree.jsonl":         importer.FormatPi,
-	"claude-code.jsonl":     importer.FormatClaudeCode,
-	"codex.jsonl":           importer.FormatCodex,
-	"codex-old.jsonl":       importer.FormatCodex,
-	"openai.json":           importer.FormatOpenAI,
-	"openai-lines.jsonl":    importer.FormatOpenAI,
-	"anthropic.json":        importer.FormatAnthropic,
-	"anthropic-lines.jsonl": importer.FormatAnthropic,
-	"cline.json":            importer.FormatAnthropic,  // 3.60
-	"codex-stream.jsonl":    importer.FormatCodex,      // 0.128, exec --json
-	"gemini-stream.jsonl":   importer.FormatGemini,     // 0.49, --output-format stream-json
-	"opencode-stream.jsonl": importer.FormatOpencode,   // 1.4, run --format json
-	"claude-stream.jsonl":   importer.FormatClaudeCode, // 2.0, --output-format stream-json
-	"vscode.json":           importer.FormatVSCode,     // 1.105, "Chat: Export Chat…"
-	"vscode-log.jsonl":      importer.FormatVSCode,     // 1.108, chatSessions
-	"aider.md":              importer.FormatAider,      // 0.86
-	"promptree.jsonl":       importer.FormatPromptree,
-	"gemini.json":           importer.FormatGemini,       // 0.9
-	"gemini-lines.jsonl":    importer.FormatGemini,       // 0.49
-	"swe-agent.json":        importer.FormatSWEAgent,     // 1.1
-	"swe-agent-old.json":    importer.FormatSWEAgent,     // 0.7
-	"mini-swe-agent.json":   importer.FormatMiniSWEAgent, // 2.0
-	"openhands.jsonl":       importer.FormatOpenHands,    // SDK 1.0
-	"openhands-old.json":    importer.FormatOpenHands,    // 0.62
-	"copilot.jsonl":         importer.FormatCopilot,      // 1.0
-	"opencode.json":         importer.FormatOpencode,     // 1.4
-	"goose.json":            importer.FormatGoose,        // 1.20
-	"goose-lines.jsonl":     importer.FormatGoose,        // 1.8
+	"pi-tree.jsonl":         "pi",
+	"claude-code.jsonl":     "claude-code",
+	"codex.jsonl":           "codex",
+	"codex-old.jsonl":       "codex",
+	"openai.json":           "openai-chat",
+	"openai-lines.jsonl":    "openai-chat",
+	"anthropic.json":        "anthropic-messages",
+	"anthropic-lines.jsonl": "anthropic-messages",
+	"cline.json":            "anthropic-messages", // 3.60
+	"codex-stream.jsonl":    "codex",              // 0.128, exec --json
+	"gemini-stream.jsonl":   "gemini-cli",         // 0.49, --output-format stream-json
+	"opencode-stream.jsonl": "opencode",           // 1.4, run --format json
+	"claude-stream.jsonl":   "claude-code",        // 2.0, --output-format stream-json
+	"vscode.json":           "vscode-chat",        // 1.105, "Chat: Export Chat…"
+	"vscode-log.jsonl":      "vscode-chat",        // 1.108, chatSessions
+	"aider.md":              "aider",              // 0.86
+	"promptree.jsonl":       "promptree",
+	"gemini.json":           "gemini-cli",     // 0.9
+	"gemini-lines.jsonl":    "gemini-cli",     // 0.49
+	"swe-agent.json":        "swe-agent",      // 1.1
+	"swe-agent-old.json":    "swe-agent",      // 0.7
+	"mini-swe-agent.json":   "mini-swe-agent", // 2.0
+	"openhands.jsonl":       "openhands",      // SDK 1.0
+	"openhands-old.json":    "openhands",      // 0.62
+	"copilot.jsonl":         "copilot-cli",    // 1.0
+	"opencode.json":         "opencode",       // 1.4
+	"goose.json":            "goose",          // 1.20
+	"goose-lines.jsonl":     "goose",          // 1.8
 }
 
 func fixture(t testing.TB, name string) []byte {

@@ -79,7 +79,7 @@ func (b *builder) readDocument() (*Recording, error) {
 		return nil, &LineError{Line: d.line, Err: unknownFormat(err)}
 	}
 	if len(items) == 0 { // an empty list of messages
-		b.rec.Format = FormatOpenAI
+		b.rec.Format = formatOpenAI
 		return b.recording(), nil
 	}
 	b.doc = d
@@ -144,20 +144,20 @@ var rows = []struct {
 	is     func(o *wire.Object) bool
 	reader func(b *builder) format
 }{
-	{FormatGemini, isGemini, func(b *builder) format { return newGemini(b) }},
-	{FormatVSCode, isVSCode, func(b *builder) format { return &vscodeReader{builder: b} }},
-	{FormatMiniSWEAgent, isMini, func(b *builder) format { return newSWE(b, "messages") }},
-	{FormatOpencode, isOpencode, func(b *builder) format { return &opencodeReader{builder: b, first: map[string]string{}} }},
-	{FormatGoose, isGoose, func(b *builder) format { return &gooseReader{builder: b} }},
-	{FormatOpenHands, isOpenHands, func(b *builder) format { return openHandsReader{newOpenHands(b)} }},
-	{FormatSWEAgent, isSWE, func(b *builder) format { return newSWE(b, "history") }},
+	{formatGemini, isGemini, func(b *builder) format { return newGemini(b) }},
+	{formatVSCode, isVSCode, func(b *builder) format { return &vscodeReader{builder: b} }},
+	{formatMiniSWEAgent, isMini, func(b *builder) format { return newSWE(b, "messages") }},
+	{formatOpencode, isOpencode, func(b *builder) format { return &opencodeReader{builder: b, first: map[string]string{}} }},
+	{formatGoose, isGoose, func(b *builder) format { return &gooseReader{builder: b} }},
+	{formatOpenHands, isOpenHands, func(b *builder) format { return openHandsReader{newOpenHands(b)} }},
+	{formatSWEAgent, isSWE, func(b *builder) format { return newSWE(b, "history") }},
 	{"", isChat, func(b *builder) format { return &chatReader{b} }},
-	{FormatCopilot, isCopilot, func(b *builder) format { return newCopilot(b) }},
-	{FormatPromptree, isOwn, func(b *builder) format { return &ownReader{builder: b} }},
-	{FormatPi, isPi, func(b *builder) format { return &piReader{builder: b} }},
-	{FormatCodex, isCodex, func(b *builder) format { return newCodex(b) }},
+	{formatCopilot, isCopilot, func(b *builder) format { return newCopilot(b) }},
+	{formatPromptree, isOwn, func(b *builder) format { return &ownReader{builder: b} }},
+	{formatPi, isPi, func(b *builder) format { return &piReader{builder: b} }},
+	{formatCodex, isCodex, func(b *builder) format { return newCodex(b) }},
 	{"", isStream, func(b *builder) format { return newStream(b) }},
-	{FormatClaudeCode, isClaude, func(b *builder) format { return newClaude(b) }},
+	{formatClaudeCode, isClaude, func(b *builder) format { return newClaude(b) }},
 }
 
 // detect returns the reader for the format of the first object.

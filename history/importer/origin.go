@@ -17,13 +17,13 @@ var providers = map[string]string{
 
 // providerOf maps the formats that only speak to one API to its provider.
 var providerOf = map[Format]string{
-	FormatClaudeCode: "anthropic", FormatAnthropic: "anthropic", FormatCodex: "openai", FormatOpenAI: "openai", FormatGemini: "gemini",
+	formatClaudeCode: "anthropic", formatAnthropic: "anthropic", formatCodex: "openai", formatOpenAI: "openai", formatGemini: "gemini",
 }
 
 // setOrigins says of each answer who wrote it: the model that was recorded with it, or else the one that was changed to
 // before it on its path. Logs of promptree say it themselves, or it is not known.
 func (b *builder) setOrigins() {
-	if b.rec.Format == FormatPromptree {
+	if b.rec.Format == formatPromptree {
 		return
 	}
 	current := map[string]chat.Origin{} // by record: that of the answer after it

@@ -8,41 +8,25 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 )
 
-// Format names the program that wrote a recording.
+// Format names the program that wrote a recording, such as "codex". The package's page lists the formats that [Read] knows.
 type Format string
 
-// The formats that [Read] knows. The package's documentation says what is read of each.
 const (
-	// FormatPi is a session of the pi coding agent or of oh-my-pi.
-	FormatPi Format = "pi"
-	// FormatClaudeCode is a session of Claude Code.
-	FormatClaudeCode Format = "claude-code"
-	// FormatCodex is a rollout of the Codex CLI.
-	FormatCodex Format = "codex"
-	// FormatOpenAI is a list of messages as OpenAI's chat completions take it.
-	FormatOpenAI Format = "openai-chat"
-	// FormatAnthropic is a list of messages as Anthropic's messages API takes it.
-	FormatAnthropic Format = "anthropic-messages"
-	// FormatGemini is a chat of Gemini CLI.
-	FormatGemini Format = "gemini-cli"
-	// FormatSWEAgent is a trajectory of SWE-agent.
-	FormatSWEAgent Format = "swe-agent"
-	// FormatMiniSWEAgent is a trajectory of mini-swe-agent.
-	FormatMiniSWEAgent Format = "mini-swe-agent"
-	// FormatOpenHands is a list of events of OpenHands.
-	FormatOpenHands Format = "openhands"
-	// FormatCopilot is a session of the GitHub Copilot CLI.
-	FormatCopilot Format = "copilot-cli"
-	// FormatOpencode is an export of opencode.
-	FormatOpencode Format = "opencode"
-	// FormatGoose is an export or an earlier session of goose.
-	FormatGoose Format = "goose"
-	// FormatVSCode is a chat of VS Code.
-	FormatVSCode Format = "vscode-chat"
-	// FormatAider is a history of chats of aider.
-	FormatAider Format = "aider"
-	// FormatPromptree is a session of package history.
-	FormatPromptree Format = "promptree"
+	formatPi           Format = "pi"
+	formatClaudeCode   Format = "claude-code"
+	formatCodex        Format = "codex"
+	formatOpenAI       Format = "openai-chat"
+	formatAnthropic    Format = "anthropic-messages"
+	formatGemini       Format = "gemini-cli"
+	formatSWEAgent     Format = "swe-agent"
+	formatMiniSWEAgent Format = "mini-swe-agent"
+	formatOpenHands    Format = "openhands"
+	formatCopilot      Format = "copilot-cli"
+	formatOpencode     Format = "opencode"
+	formatGoose        Format = "goose"
+	formatVSCode       Format = "vscode-chat"
+	formatAider        Format = "aider"
+	formatPromptree    Format = "promptree"
 )
 
 // Recording is a recorded session: a tree of records in the order in which they were recorded.

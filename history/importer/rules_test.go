@@ -24,22 +24,22 @@ func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
 		rule, give string
 		want       importer.Format
 	}{
-		{"pi starts with a header", `{"type":"session","id":"a"}`, importer.FormatPi},
-		{"pi starts with a header of any version", `{"type":"session","version":1,"id":"a","timestamp":"2026-01-01T00:00:00Z"}`, importer.FormatPi},
-		{"oh-my-pi may start with a title", `{"type":"title","v":1,"title":"","pad":" "}`, importer.FormatPi},
-		{"promptree's header has a time and no timestamp", sealed.Line(`{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`), importer.FormatPromptree},
-		{"Claude Code names the session", `{"type":"permission-mode","sessionId":"a"}`, importer.FormatClaudeCode},
-		{"Claude Code names the leaf of a summary", `{"type":"summary","summary":"a","leafUuid":"b"}`, importer.FormatClaudeCode},
-		{"Codex wraps each line in a payload", `{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{}}`, importer.FormatCodex},
-		{"old Codex starts with instructions", `{"id":"a","timestamp":"2025-01-01T00:00:00Z","instructions":"b"}`, importer.FormatCodex},
-		{"a message of text only is OpenAI's", `{"role":"user","content":"a"}`, importer.FormatOpenAI},
-		{"a list of text only is OpenAI's", "[\n{\"role\":\"user\",\"content\":\"a\"}\n]", importer.FormatOpenAI},
-		{"a request without messages is OpenAI's", "{\n\"messages\":[]}", importer.FormatOpenAI},
-		{"a message with role system is OpenAI's", `[{"role":"system","content":"a"},{"role":"user","content":[{"type":"image"}]}]`, importer.FormatOpenAI},
-		{"a system field beside the messages is Anthropic's", `{"system":"a","messages":[{"role":"user","content":"b"}]}`, importer.FormatAnthropic},
-		{"a block with a source is Anthropic's", `{"messages":[{"role":"user","content":[{"type":"image","source":{}}]}]}`, importer.FormatAnthropic},
-		{"a text with cache_control is Anthropic's", `[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]`, importer.FormatAnthropic},
-		{"a later message may decide", `{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":{}}]}`, importer.FormatAnthropic},
+		{"pi starts with a header", `{"type":"session","id":"a"}`, "pi"},
+		{"pi starts with a header of any version", `{"type":"session","version":1,"id":"a","timestamp":"2026-01-01T00:00:00Z"}`, "pi"},
+		{"oh-my-pi may start with a title", `{"type":"title","v":1,"title":"","pad":" "}`, "pi"},
+		{"promptree's header has a time and no timestamp", sealed.Line(`{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`), "promptree"},
+		{"Claude Code names the session", `{"type":"permission-mode","sessionId":"a"}`, "claude-code"},
+		{"Claude Code names the leaf of a summary", `{"type":"summary","summary":"a","leafUuid":"b"}`, "claude-code"},
+		{"Codex wraps each line in a payload", `{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{}}`, "codex"},
+		{"old Codex starts with instructions", `{"id":"a","timestamp":"2025-01-01T00:00:00Z","instructions":"b"}`, "codex"},
+		{"a message of text only is OpenAI's", `{"role":"user","content":"a"}`, "openai-chat"},
+		{"a list of text only is OpenAI's", "[\n{\"role\":\"user\",\"content\":\"a\"}\n]", "openai-chat"},
+		{"a request without messages is OpenAI's", "{\n\"messages\":[]}", "openai-chat"},
+		{"a message with role system is OpenAI's", `[{"role":"system","content":"a"},{"role":"user","content":[{"type":"image"}]}]`, "openai-chat"},
+		{"a system field beside the messages is Anthropic's", `{"system":"a","messages":[{"role":"user","content":"b"}]}`, "anthropic-messages"},
+		{"a block with a source is Anthropic's", `{"messages":[{"role":"user","content":[{"type":"image","source":{}}]}]}`, "anthropic-messages"},
+		{"a text with cache_control is Anthropic's", `[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]`, "anthropic-messages"},
+		{"a later message may decide", `{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":{}}]}`, "anthropic-messages"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {

@@ -33,13 +33,13 @@ func isStream(o *wire.Object) bool { return streamFormat(o) != "" }
 func streamFormat(o *wire.Object) Format {
 	switch typ := o.Peek("type"); {
 	case slices.Contains([]string{"system", "user", "assistant"}, typ) && o.Is("session_id", wire.KindText):
-		return FormatClaudeCode
+		return formatClaudeCode
 	case typ == "init" && o.Is("session_id", wire.KindText):
-		return FormatGemini
+		return formatGemini
 	case typ == "thread.started" && o.Is("thread_id", wire.KindText):
-		return FormatCodex
+		return formatCodex
 	case typ == "step_start" && o.Is("sessionID", wire.KindText) && o.Is("part", wire.KindObject):
-		return FormatOpencode
+		return formatOpencode
 	}
 	return ""
 }
@@ -49,7 +49,7 @@ func (s *streamReader) line(o *wire.Object) {
 	if s.rec.Header.Data == nil {
 		s.rec.Format = streamFormat(o)
 		s.rec.Header = entry.Header{From: cmp.Or(o.Peek("session_id"), o.Peek("thread_id"), o.Peek("sessionID")), Time: r.Time, Data: o.Source()}
-		if s.rec.Format == FormatGemini {
+		if s.rec.Format == formatGemini {
 			s.answeredBy(r, "google", o.Peek("model"))
 		}
 		if r.Recorded != "user" && r.Recorded != "assistant" {

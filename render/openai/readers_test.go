@@ -51,7 +51,7 @@ func chatOfAnswer(_ *testing.T, in json.RawMessage) ([]chat.Message, bool) {
 
 func chatOfRecording(_ *testing.T, in json.RawMessage) (said []chat.Message, ok bool) {
 	r, err := importer.Read(strings.NewReader(`[{"role":"tool","tool_call_id":"x","content":"first"},` + string(in) + `]`))
-	if err != nil || r.Format != importer.FormatOpenAI {
+	if err != nil || r.Format != "openai-chat" {
 		return nil, false
 	}
 	for _, m := range r.Conversation() {
@@ -131,7 +131,7 @@ func TestEveryReaderReadsACaseAlike(t *testing.T) {
 func agreeOnMessage(t *testing.T, raw string) bool {
 	t.Helper()
 	r, err := importer.Read(strings.NewReader(`{"role":"developer","content":"s"}` + "\n" + strings.ReplaceAll(raw, "\n", " ")))
-	if err != nil || len(r.Records) != 2 || r.Records[1].Message().Role == "" || r.Format != importer.FormatOpenAI {
+	if err != nil || len(r.Records) != 2 || r.Records[1].Message().Role == "" || r.Format != "openai-chat" {
 		return false
 	}
 	recorded := r.Records[1].Body.(entry.Message)

@@ -67,7 +67,7 @@ func (f pricing) session(r *importer.Recording, model string) (s *replay.Session
 
 // unpriced says why a recording cannot have dollars, "" if it can.
 func unpriced(r *importer.Recording) string {
-	if r.Format == importer.FormatAider {
+	if r.Format == "aider" {
 		return "aider does not record the files that its prompts hold"
 	}
 	return ""
