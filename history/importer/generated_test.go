@@ -24,7 +24,7 @@ func TestTheGeneratedSessionIsRead(t *testing.T) {
 	got, err := importer.Read(bytes.NewReader(raw))
 	require.NoError(t, err)
 
-	assert.Equal(t, "pi", got.Format)
+	assert.EqualValues(t, "pi", got.Format)
 	assert.Len(t, got.Records, bytes.Count(raw, []byte("\n"))-1, "every line but the header is a record")
 	assert.Equal(t, 2, kinds(got)[entry.TypeCompaction])
 	assert.Equal(t, 2, kinds(got)[entry.TypeModelChange])

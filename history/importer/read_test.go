@@ -205,7 +205,7 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			got, err := importer.Read(strings.NewReader(session(message(tt.give))))
 			require.NoError(t, err)
-			assert.Equal(t, "pi", got.Format)
+			assert.EqualValues(t, "pi", got.Format)
 			assert.Equal(t, 2, got.Records[0].Line)
 			if diff := cmp.Diff([]chat.Message{tt.want}, said(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -360,7 +360,7 @@ func TestARecordingIsReadLineByLine(t *testing.T) {
 			assert.Equal(t, tt.wantLines, lines)
 			assert.Equal(t, tt.wantTexts, texts)
 			assert.Equal(t, tt.wantOthers, others)
-			assert.Equal(t, "pi", got.Format)
+			assert.EqualValues(t, "pi", got.Format)
 		})
 	}
 }

@@ -18,7 +18,7 @@ const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
 func TestARecordedSessionIsRead(t *testing.T) {
 	got := sessiontest.Read(t, recorded)
 
-	assert.Equal(t, "pi", got.Format)
+	assert.EqualValues(t, "pi", got.Format)
 	assert.Len(t, said(got), 990)
 	assert.Equal(t, map[entry.Type]int{
 		entry.TypeMessage: 987, entry.TypeShell: 3, entry.TypeCompaction: 2, entry.TypeModelChange: 5,
