@@ -27,7 +27,7 @@ import (
 // alone. The text of the last message replaces Anthropic's own instructions. Parts of the block cannot be redacted or
 // erased.
 type Compaction struct {
-	// Model that compacts.
+	// Model that compacts. Its Editing is not sent with a compaction.
 	Model *Model
 	// Words writes the summary if there is nothing to compact or the compaction failed. Defaults to Model.
 	Words chat.Model
@@ -47,6 +47,9 @@ const fieldCompaction = "compaction"
 // betas returns the betas that a request asks for.
 func (m *Model) betas(p sdk.MessageNewParams) []string {
 	betas := slices.Clone(m.Betas)
+	if p.ExtraFields()[fieldEditing] != nil {
+		betas = append(betas, m.Editing.betas()...)
+	}
 	if m.Thinking.DropStale {
 		betas = append(betas, bindingBeta)
 	}
@@ -96,7 +99,7 @@ func (c Compaction) compact(ctx context.Context, req chat.Request) (chat.Respons
 	r, err := c.Model.generate(ctx, req, func(p *sdk.MessageNewParams) {
 		fields := map[string]any{}
 		maps.Copy(fields, p.ExtraFields())
-		delete(fields, "context_management") // the API refuses both
+		delete(fields, fieldEditing) // the API refuses both
 		fields[fieldCompaction] = sdk.BetaCompactionConfigUnionParam{OfSummarize: summarize}
 		p.SetExtraFields(fields)
 	})

@@ -44,10 +44,7 @@ func compacting(compact answer) func(int, request) answer {
 func compactingFixture(t *testing.T, s *server) (compacttest.Fixture, *anthropic.Model, *[]error) {
 	d := compacttest.New(t, compacttest.Overflowing()...)
 	failed := &[]error{}
-	model := &anthropic.Model{
-		Client: s.client(), Name: "claude-test", Betas: []string{"context-management-2025-06-27"},
-		Adjust: withEdits(sdk.BetaContextManagementConfigEditUnionParam{OfClearThinking20251015: &sdk.BetaClearThinking20251015EditParam{}}),
-	}
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Editing: clearing}
 	d.Policy.Ask.Names = []string{"compaction"}
 	d.Models = map[string]policy.Target{"compaction": {Model: anthropic.Compaction{
 		Model: model, OnError: func(err error) { *failed = append(*failed, err) },
@@ -157,7 +154,7 @@ func TestACompactionWithinAnAnswerIsAPartOfItAndCounts(t *testing.T) {
 	for stop, want := range map[string]chat.StopReason{"end_turn": chat.StopEnd, "compaction": anthropic.StopPause} {
 		edit := &sdk.BetaCompact20260112EditParam{Trigger: sdk.BetaInputTokensTriggerParam{Value: 50_000}, PauseAfterCompaction: sdk.Bool(true)}
 		model, s := answering(t, answer{blocks: []block{ownBlock, text("42")}, stop: stop, usage: compactions})
-		model.Betas, model.Adjust = []string{"compact-2026-01-12"}, withEdits(sdk.BetaContextManagementConfigEditUnionParam{OfCompact20260112: edit})
+		model.Editing.Edits = []sdk.BetaContextManagementConfigEditUnionParam{{OfCompact20260112: edit}}
 		r, err := model.Generate(t.Context(), ask(question))
 		require.NoError(t, err)
 		require.Equal(t, want, r.StopReason)
@@ -211,9 +208,38 @@ func TestAModelThatRefusesTheBlockIsSentTheWordsAlone(t *testing.T) {
 	require.Empty(t, s.headers[2].Values("Anthropic-Beta"))
 }
 
-// withEdits has the API edit the context of each request.
-func withEdits(edits ...sdk.BetaContextManagementConfigEditUnionParam) func(chat.Purpose, *sdk.MessageNewParams) {
-	return func(_ chat.Purpose, p *sdk.MessageNewParams) {
-		p.SetExtraFields(map[string]any{"context_management": sdk.BetaContextManagementConfigParam{Edits: edits}})
-	}
+// clearing has the API clear old thinking and results.
+var clearing = anthropic.Editing{Edits: []sdk.BetaContextManagementConfigEditUnionParam{
+	{OfClearThinking20251015: &sdk.BetaClearThinking20251015EditParam{}},
+	{OfClearToolUses20250919: &sdk.BetaClearToolUses20250919EditParam{Keep: sdk.BetaToolUsesKeepParam{Value: 3}}},
+}}
+
+func TestOnAppliedIsCalledWithTheEditsOfTheAPI(t *testing.T) {
+	a := say(text("42"))
+	a.applied = []block{{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 8, "cleared_input_tokens": 50_000}}
+	model, s := answering(t, a)
+	var applied []sdk.BetaContextManagementResponseAppliedEditUnion
+	model.Betas = []string{"interleaved-thinking-2025-05-14"}
+	model.Editing = clearing
+	model.Editing.OnApplied = func(edits []sdk.BetaContextManagementResponseAppliedEditUnion) { applied = edits }
+	_, err := model.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Len(t, applied, 1)
+	require.EqualValues(t, 8, applied[0].ClearedToolUses)
+	require.EqualValues(t, 50_000, applied[0].ClearedInputTokens)
+	require.Equal(t, []block{
+		{"type": "clear_thinking_20251015"}, {"type": "clear_tool_uses_20250919", "keep": map[string]any{"type": "tool_uses", "value": 3.0}},
+	}, s.last(t).Editing.Edits)
+	require.Equal(t, "interleaved-thinking-2025-05-14,context-management-2025-06-27", strings.Join(s.headers[0].Values("Anthropic-Beta"), ","))
+}
+
+func TestOnAppliedIsNotCalledWithoutEdits(t *testing.T) {
+	a := say(text("42"))
+	a.applied = []block{}
+	model, s := answering(t, a)
+	model.Editing.OnApplied = func([]sdk.BetaContextManagementResponseAppliedEditUnion) { t.Error("nothing was cleared") }
+	_, err := model.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.NotContains(t, s.bodies[0], "context_management")
+	require.Empty(t, s.headers[0].Values("Anthropic-Beta"))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // CountTokens asks Anthropic for the number of input tokens of a request, tools included. The request is repaired as by
-// [Model.Generate], but OnRepair is not called. Errors are those of Generate.
+// [Model.Generate], but OnRepair is not called, and Editing is not applied. Errors are those of Generate.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)

@@ -25,13 +25,19 @@
 // the API refuses the request with status 400, a [*chat.ContentError], and a compactor sends it without that thinking; the
 // model plans anew. [Thinking].DropStale has the API drop it instead, which costs no refused request.
 //
-// # The API's own compaction
+// # The API's own compaction and editing
 //
 // [Compaction] asks the API to compact a history when a policy of package summarize decides so, and keeps the signed
 // block that the API makes beside the summary in words. It costs one request, as a summary in words does, but each
 // later request to Claude holds the summary twice: as the block and as words. The block adds the API's signature and
 // encrypted content. Do not use it if messages must be erasable, because a block is not. A model or a cloud that
 // refuses the block is sent the words alone.
+//
+// [Model].Editing has the API clear old tool results and thinking, or compact, as it answers. The history stays as it
+// is: each request is sent whole, and only the API knows what the model was shown. Use it for an agent without a
+// compactor. With one, leave clearing to the policy: it is recorded, counts in the budget, and works with every
+// provider; or have the policy stand back (policy.Policy.StandsBack, which Copilot Chat's does). The cached prefix ends
+// where the API clears; [Editing].OnApplied reports it.
 //
 // # Errors
 //

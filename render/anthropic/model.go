@@ -37,6 +37,8 @@ type Model struct {
 	MaxImages int
 	// Betas of the API to request, as named in the header anthropic-beta. None by default.
 	Betas []string
+	// Editing has the API edit the context of each request of the agent, and of none for a summary. Off by default.
+	Editing Editing
 	// Ends declares further stop reasons, as the server writes them, to be an end, a cut or a declined answer. Those that are
 	// not known are errors ([*chat.EndError]). None by default.
 	Ends map[string]chat.StopReason
@@ -210,6 +212,9 @@ func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.Mess
 	m.setDropStale(&p)
 	if p.Thinking.GetType() != nil || m.refusedTemperature.Load() {
 		p.Temperature = sdk.MessageNewParams{}.Temperature
+	}
+	if m.ManagesContext() && req.Purpose == chat.PurposeStep {
+		p.SetExtraFields(map[string]any{fieldEditing: sdk.BetaContextManagementConfigParam{Edits: m.Editing.Edits}})
 	}
 	if m.Adjust != nil {
 		m.Adjust(req.Purpose, &p)

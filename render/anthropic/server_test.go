@@ -43,6 +43,8 @@ type answer struct {
 	blocks []block
 	stop   string
 	usage  map[string]any
+	// applied are the edits that the answer reports.
+	applied []block
 	// breakOff ends the stream after this number of events, with an error event if there is a fault.
 	breakOff int
 	fault    string
@@ -202,7 +204,11 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, req request, a a
 	if a.usage["iterations"] != nil {
 		counts["iterations"] = a.usage["iterations"]
 	}
-	send("message_delta", block{"delta": block{"stop_reason": a.stop, "stop_sequence": nil}, "usage": counts})
+	end := block{"delta": block{"stop_reason": a.stop, "stop_sequence": nil}, "usage": counts}
+	if a.applied != nil {
+		end["context_management"] = block{"applied_edits": a.applied}
+	}
+	send("message_delta", end)
 	send("message_stop", block{})
 }
 

@@ -22,6 +22,7 @@ func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.Mes
 		if err := s.add(events.Current()); err != nil {
 			return s.partial(), fmt.Errorf("the stream of the answer: %w", err)
 		}
+		m.applied(events.Current())
 	}
 	if err := events.Err(); err != nil {
 		return s.partial(), err

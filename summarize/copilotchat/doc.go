@@ -123,6 +123,8 @@
 //     each refusal. Nothing is compacted. Append a condition on [policy.OnContextLimit] to Trigger to have the
 //     session compacted then.
 //
+// The provider's own compaction, where requests ask for it, replaces this one (StandsBack), as in newer versions.
+//
 // If Off is set, only Compact compacts. A prompt that does not fit is still rendered with its history droppable.
 //
 // # Newer versions
@@ -138,7 +140,6 @@
 //
 //   - A large tool result is written to a file, and the prompt has its path.
 //   - Compacting on demand cancels a pending summary, which is used here.
-//   - The provider's own compaction, where it is on, replaces this one.
 //   - A summary in the background is begun only after a round to which it can be attached.
 //   - An answer in the background without a <summary> block is a failure. In the foreground the whole answer is taken.
 //   - The setting for another summarising model is gone.

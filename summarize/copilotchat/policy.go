@@ -39,7 +39,8 @@ func Policy() policy.Policy {
 				{Models: []string{"gpt-4.1*"}, Reminder: "Keep going: continue with the work where it stopped, and do not ask whether you should."},
 			},
 		},
-		Replace:  policy.Replace{With: prompts.ConversationSummary},
-		Overflow: policy.Overflow{LastResort: policy.ResortDrop},
+		Replace:    policy.Replace{With: prompts.ConversationSummary},
+		Overflow:   policy.Overflow{LastResort: policy.ResortDrop},
+		StandsBack: true,
 	}
 }

@@ -60,6 +60,8 @@ type Measurement struct {
 	TurnFailed bool
 	// Sendable reports whether the prompt fits, or the last resort makes it fit ([Overflow]).
 	Sendable bool
+	// Managed reports whether requests ask the provider to compact or edit the context ([Target.Managed]).
+	Managed bool
 	// ReadOnly reports whether the session is open for reading only, so that nothing can be compacted.
 	ReadOnly bool
 	// Foretold is the usage that the provider is expected to report for the prompt, without its output; zero if the
@@ -199,6 +201,10 @@ func (p Policy) Decide(m Measurement) Decision {
 		}
 		d.Findings = append(d.Findings, f)
 	}
+	stands := p.StandsBack && m.Managed && m.Occasion == OnRender && !m.over()
+	if stands {
+		d.Held = -1
+	}
 	do := func(a Action, format string, args ...any) Decision {
 		d.Do, d.Why = a, fmt.Sprintf(format, args...)
 		if m.Part > 0 && (a == ActNothing || a == ActStart) { // history would be let go, or nothing could be sent
@@ -227,6 +233,8 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActNothing, "a summary is %s", m.Pending)
 	case clears && m.Occasion != OnDemand:
 		return do(ActClear, "clearing old tool output saves %d tokens%s", m.Clearable, p.Clear.costText(m))
+	case stands:
+		return do(ActNothing, "the provider is asked to manage the context, and the policy stands back")
 	case d.Held < 0:
 		return do(ActNothing, "no condition holds%s", p.Clear.costText(m))
 	case m.Tried:

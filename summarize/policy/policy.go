@@ -19,6 +19,10 @@ type Policy struct {
 	Name string
 	// Off leaves everything to the caller: only summarize.Compactor.Compact compacts. Off by default.
 	Off bool
+	// StandsBack leaves compaction to the provider while requests ask it to compact or edit the context
+	// ([Target].ManagesContext): conditions do nothing then. A prompt that does not fit, a refusal and what is asked for are
+	// answered in any case, because what a provider does bounds no text. Off by default.
+	StandsBack bool
 	// Prices stand in for the model's if the target has none, so that CostFactor can weigh costs. Only their proportions
 	// matter; no cost is reported from them. None by default.
 	Prices sizing.Prices

@@ -38,6 +38,15 @@ type Target struct {
 	// answer would be forced into a form or a call, no such request is made. The zero value leaves everything to the
 	// model.
 	Shape chat.Shape
+	// ManagesContext says that requests ask the provider to compact or edit the context, if Model does not say so itself,
+	// as *anthropic.Model does for its Editing. A policy may then stand back ([Policy].StandsBack).
+	ManagesContext bool
 	// Notes say what of the target is guessed (summarize.TargetOf). A compactor reports each once. None by default.
 	Notes []string
+}
+
+// Managed reports whether requests ask the provider to compact or edit the context.
+func (t Target) Managed() bool {
+	m, says := t.Model.(interface{ ManagesContext() bool })
+	return t.ManagesContext || says && m.ManagesContext()
 }

@@ -162,7 +162,7 @@ func (s *Rendered) Bytes(t policy.Target) int {
 
 // measure renders a prompt without what is held, and measures it.
 func (m *Planner) measure(ctx context.Context, prompt elements.Node, on policy.Occasion, held []entry.Held) (*Rendered, error) {
-	s := &Rendered{Measurement: policy.Measurement{Occasion: on, Time: m.Now, Ratio: 1, Fits: true, ReadOnly: m.Session.ReadOnly()}}
+	s := &Rendered{Measurement: policy.Measurement{Occasion: on, Time: m.Now, Ratio: 1, Fits: true, ReadOnly: m.Session.ReadOnly(), Managed: m.Target.Managed()}}
 	var err error
 	if s.View, err = m.Session.View(ctx); err == nil {
 		s.View, err = LeaveOut(ctx, m.Session, s.View.Clear(m.Clear), held)
