@@ -103,7 +103,7 @@ func TestAFactIsFoundAgainUnderEveryPolicy(t *testing.T) {
 						answer, err := steps.Step(t.Context())
 						require.NoError(t, err)
 						for _, e := range answer.Results {
-							require.LessOrEqual(t, len(e.Message().Text()), 4000)
+							require.LessOrEqual(t, sizing.Estimator{}.CountText(e.Message().Text()), 9000/8)
 						}
 						for _, call := range answer.Open {
 							require.NoError(t, session.Append(t.Context(), chat.ToolResult(call.ID, result)))

@@ -98,7 +98,7 @@ func (w *Writer) mostRefusals(said refusal.Refusal) int {
 		return w.Refusals
 	case said.Kind == refusal.Output:
 		return 1
-	case said.Kind == refusal.Body, said.Kind == refusal.Dropped, said.Kind == refusal.Opaque:
+	case said.Kind == refusal.Body, said.Kind == refusal.Dropped, said.Kind == refusal.Opaque && w.lastWay:
 		return min(3, w.Refusals)
 	}
 	return 0

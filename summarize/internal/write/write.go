@@ -52,6 +52,7 @@ type Writer struct {
 
 	turn turn // taken while the writer works; each request lets the other of two go on
 
+	lastWay        bool                     // no other prompt or candidate is left to ask
 	mayClip        bool                     // clip the texts of a round that a candidate does not take in
 	failed         bool                     // a request was refused, or its answer could not be used
 	settles        bool                     // use doubtful answers
@@ -143,10 +144,11 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 			}
 			continue
 		}
-		for _, c := range w.Candidates {
+		for n, c := range w.Candidates {
 			if c.err != nil || p.Forks && !c.isAgent {
 				continue
 			}
+			w.lastWay = w.mayClip && n == len(w.Candidates)-1
 			d, err := w.try(ctx, c, Named(p))
 			if err == nil {
 				return d, nil
@@ -479,6 +481,9 @@ func (w *Writer) recordFailure(c *Candidate, counted, bytes int, err error) {
 	case refusal.Body, refusal.Dropped:
 		c.refuse(entry.Refusal{Model: c.Name, Unit: entry.UnitBytes, Counted: bytes, Summary: true})
 	case refusal.Tokens, refusal.Opaque:
+		if large.Kind == refusal.Opaque && !w.lastWay { // the next prompt may be valid
+			return
+		}
 		c.refuse(entry.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true})
 	default:
 		if !badRequest(err) {
