@@ -1,8 +1,12 @@
 package entry
 
 import (
+	"context"
 	"encoding/json"
-	"index/suffixarray"
+	"errors"
+	"hash/maphash"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -134,51 +138,81 @@ func Whole(body Body) string {
 
 // Copies finds word for word copies of the texts of some bodies in others.
 type Copies struct {
-	texts []byte             // each with a byte after it that is in no text
-	lines map[string]bool    // whole lines
-	keys  map[string]bool    // all keys of the texts
-	ids   map[string]bool    // of the entries, and of the calls that they answer
-	index *suffixarray.Index // of texts, nil until it is needed
+	ctx   context.Context // of all methods; once it has ended, what they return means nothing
+	texts strings.Builder // with a byte after each that is in no text
+	lines map[string]bool // whole lines
+	names map[string]bool // by name that was looked for, whether it is in the texts
+	ids   map[string]bool // of the entries, and of the calls that they answer
+	seed  maphash.Seed
+	runs  []uint32 // a table, by hash, of the places in texts of all runs, each plus one; nil until it is needed
 }
 
-// runSize is the number of consecutive bytes that make a copy wherever they occur; each such run contains a key: keySize
-// bytes at a multiple of keySize of a text. A whole line of at least lineSize bytes is a copy too.
+// runSize is the number of consecutive bytes, a run, that make a copy wherever they occur. A whole line of at least
+// lineSize bytes is a copy too. Every stepSize bytes the context is looked at.
 const (
 	runSize  = 32
-	keySize  = runSize / 2
 	lineSize = 4
+	stepSize = 1 << 16
 )
 
-// NewCopies returns a finder of copies that knows no text yet.
-func NewCopies() *Copies {
-	return &Copies{lines: map[string]bool{}, keys: map[string]bool{}, ids: map[string]bool{}}
+// NewCopies returns a finder of copies that knows no text yet, and stops when the context ends.
+func NewCopies(ctx context.Context) *Copies {
+	return &Copies{ctx: ctx, lines: map[string]bool{}, names: map[string]bool{}, ids: map[string]bool{}, seed: maphash.MakeSeed()}
 }
 
 // AddID records an entry whose texts are known, and the call that it answers, if any.
 func (c *Copies) AddID(id, call string) { c.ids[id], c.ids[call] = true, true }
 
-// Add records the texts of an entry, and the texts in its JSON.
-func (c *Copies) Add(e Entry) {
+// Add records the texts of an entry, and the texts in its JSON. The error is the context's, or that all texts together
+// have more than 4 GB. All are added before the first is looked for.
+func (c *Copies) Add(e Entry) error {
 	c.AddID(e.ID, e.Message().ToolCallID)
 	for _, text := range textsOf(e.Body) {
 		for line := range strings.Lines(text) {
+			if c.ctx.Err() != nil {
+				return context.Cause(c.ctx)
+			}
 			if line = strings.TrimSpace(line); len(line) >= lineSize {
 				c.lines[line] = true
 			}
 		}
-		for i := 0; i+keySize <= len(text); i += keySize {
-			c.keys[text[i:i+keySize]] = true
-		}
-		c.texts, c.index = append(append(c.texts, text...), 0xff), nil
+		c.texts.WriteString(text)
+		c.texts.WriteByte(0xff)
 	}
+	if c.texts.Len() > math.MaxUint32 {
+		return errors.New("history: the entries have more than 4 GB of text: erase fewer at once")
+	}
+	return nil
 }
 
-// has reports whether a text is in one of the texts.
-func (c *Copies) has(text string) bool {
-	if c.index == nil {
-		c.index = suffixarray.New(c.texts)
+// has reports whether a name is in one of the texts.
+func (c *Copies) has(name string) bool {
+	found, known := c.names[name]
+	if !known && c.ctx.Err() == nil {
+		found = strings.Contains(c.texts.String(), name)
+		c.names[name] = found
 	}
-	return len(c.index.Lookup([]byte(text), 1)) > 0
+	return found
+}
+
+// hasRun reports whether a run is in one of the texts.
+func (c *Copies) hasRun(run string) bool {
+	if texts := c.texts.String(); c.runs == nil {
+		c.runs = make([]uint32, len(texts)*3/2+1)
+		for i := 0; i+runSize <= len(texts) && (i%stepSize > 0 || c.ctx.Err() == nil); i++ {
+			*c.place(texts[i : i+runSize]) = uint32(i + 1)
+		}
+	}
+	return *c.place(run) > 0
+}
+
+// place returns where the table of runs has a run, or has room for it.
+func (c *Copies) place(run string) *uint32 {
+	i, _ := bits.Mul64(maphash.String(c.seed, run), uint64(len(c.runs)))
+	for c.runs[i] > 0 && c.texts.String()[c.runs[i]-1:][:runSize] != run {
+		i = (i + 1) % uint64(len(c.runs))
+	}
+	return &c.runs[i]
 }
 
 // Holds reports whether a body holds copies.
@@ -201,15 +235,7 @@ func (c *Copies) Without(body Body) (Body, bool) {
 		changed: func(string) { changed = true },
 	}
 	switch b := body.(type) {
-	case Compaction:
-		before := b.Thinking
-		b = v.body(b).(Compaction)
-		return b, changed || len(before) != len(b.Thinking)
-	case Plan:
-		before := b.Thinking
-		b = v.body(b).(Plan)
-		return b, changed || len(before) != len(b.Thinking)
-	case BranchSummary, PlanEnd, Todos:
+	case Compaction, Plan, BranchSummary, PlanEnd, Todos:
 		body = v.body(body)
 		return body, changed
 	case Custom:
@@ -233,7 +259,9 @@ func (c *Copies) Without(body Body) (Body, bool) {
 
 // says reports whether one of the texts says as a whole what the data of a source does.
 func (c *Copies) says(b Custom) bool {
-	return slices.ContainsFunc(textsOf(b), func(text string) bool { return len(text) >= runSize && c.has(text) })
+	return slices.ContainsFunc(textsOf(b), func(text string) bool {
+		return len(text) >= runSize && c.hasRun(text[:runSize]) && strings.Contains(c.texts.String(), text)
+	})
 }
 
 // unlisted returns an index of names without those that are in the texts.
@@ -268,48 +296,33 @@ func (c *Copies) cut(text string) string {
 }
 
 func (c *Copies) cutOnce(text string) string {
-	gone := make([]bool, len(text))
-	found := false
-	tried := 0 // the first run that was not looked for
-	for i := 0; i+keySize <= len(text); i++ {
-		if !c.keys[text[i:i+keySize]] {
-			continue
+	var left strings.Builder
+	from, to := 0, 0 // of the last copy; what precedes it is in left
+	for i := range len(text) {
+		end := i
+		switch {
+		case i%stepSize == 0 && c.ctx.Err() != nil:
+			return text
+		case i+runSize <= len(text) && c.hasRun(text[i:i+runSize]):
+			end = i + runSize
 		}
-		for tried = max(tried, i+keySize-runSize); tried <= i && tried+runSize <= len(text); tried++ {
-			if c.has(text[tried : tried+runSize]) {
-				found = true
-				for k := tried; k < tried+runSize; k++ {
-					gone[k] = true
-				}
+		if i == 0 || text[i-1] == '\n' {
+			if line, _, _ := strings.Cut(text[i:], "\n"); c.lines[strings.TrimSpace(line)] {
+				end = max(end, min(i+len(line)+1, len(text)))
 			}
 		}
-	}
-	at := 0
-	for line := range strings.Lines(text) {
-		if c.lines[strings.TrimSpace(line)] {
-			found = true
-			for k := at; k < at+len(line); k++ {
-				gone[k] = true
+		if end > i {
+			if i > to {
+				left.WriteString(erasedFor(text[from:to]) + text[to:i])
+				from = i
 			}
+			to = max(to, end)
 		}
-		at += len(line)
 	}
-	if !found {
+	if to == 0 {
 		return text
 	}
-	var left strings.Builder
-	for i := 0; i < len(text); {
-		k := i
-		for k < len(text) && gone[k] == gone[i] {
-			k++
-		}
-		if gone[i] {
-			left.WriteString(erasedFor(text[i:k]))
-		} else {
-			left.WriteString(text[i:k])
-		}
-		i = k
-	}
+	left.WriteString(erasedFor(text[from:to]) + text[to:])
 	return strings.ToValidUTF8(left.String(), "")
 }
 

@@ -32,7 +32,7 @@ func (l *Log) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
 	if len(ids) == 0 {
 		return entry.Erasure{}, nil
 	}
-	e := newEraser(ids)
+	e := newEraser(ctx, ids)
 	if err = e.collect(ctx, r, end); err == nil {
 		err = l.removeTexts(ctx, r, e.changed)
 	}
@@ -96,9 +96,9 @@ type eraser struct {
 // said is an entry that was said. It may answer a call.
 type said struct{ id, call string }
 
-func newEraser(ids []string) *eraser {
+func newEraser(ctx context.Context, ids []string) *eraser {
 	return &eraser{
-		erasure: entry.Erasure{Entries: ids}, copies: entry.NewCopies(), given: map[string]bool{}, gone: map[string]bool{}, said: map[string][]string{},
+		erasure: entry.Erasure{Entries: ids}, copies: entry.NewCopies(ctx), given: map[string]bool{}, gone: map[string]bool{}, said: map[string][]string{},
 		same: map[string][]said{}, origins: map[string]string{}, forest: forest{index: map[string]int{}},
 	}
 }
@@ -138,12 +138,14 @@ func (e *eraser) load(ctx context.Context, r *Reader, end storage.Position, ids 
 	_, list, err := r.Resolve(ctx, end, refs)
 	for _, found := range list {
 		e.gone[found.ID] = true
-		e.copies.Add(found)
+		if err := e.copies.Add(found); err != nil {
+			return nil, err
+		}
 	}
 	return list, err
 }
 
-// walk calls a function with each entry of the log.
+// walk calls a function with each entry of the log. What the function finds counts only if the context has not ended.
 func (e *eraser) walk(ctx context.Context, r *Reader, visit func(storage.Stored, entry.Entry) error) error {
 	for line, err := range r.store.Read(ctx, 0) {
 		if err == nil && line.Kind == storage.KindHeader {
@@ -153,7 +155,10 @@ func (e *eraser) walk(ctx context.Context, r *Reader, visit func(storage.Stored,
 		if err != nil {
 			return err
 		}
-		if err := visit(line, found); err != nil {
+		if err = visit(line, found); err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
