@@ -50,7 +50,8 @@ const attempts = 5
 
 // record brings the session in step with a list.
 func (m *Mirror[M]) record(ctx context.Context, list []M) (err error) {
-	ctx, done := callback.Outlive(ctx)
+	caller := ctx
+	ctx, done := callback.Outlive(caller)
 	defer done()
 	identities, err := m.identities(ctx, list)
 	if err != nil {
@@ -58,7 +59,7 @@ func (m *Mirror[M]) record(ctx context.Context, list []M) (err error) {
 	}
 	for range attempts {
 		if err = m.notice(ctx); err == nil {
-			err = m.follow(ctx, list, identities)
+			err = m.follow(ctx, caller, list, identities)
 		}
 		if err == nil {
 			return nil
@@ -110,7 +111,7 @@ func adds(e entry.Entry) bool {
 }
 
 // follow makes the path of the session that of a list.
-func (m *Mirror[M]) follow(ctx context.Context, list []M, identities []uint64) error {
+func (m *Mirror[M]) follow(ctx, caller context.Context, list []M, identities []uint64) error {
 	n, err := m.lead(list, identities)
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func (m *Mirror[M]) follow(ctx context.Context, list []M, identities []uint64) e
 	changed := m.records[k:]
 	switch {
 	case m.Partial && (!m.inStep || len(changed) > 0):
-		return m.align(ctx, list, identities)
+		return m.align(ctx, caller, list, identities)
 	case !m.inStep:
 		return m.find(ctx, list, identities)
 	}

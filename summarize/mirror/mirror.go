@@ -135,7 +135,8 @@ type Fitted[M any] struct {
 // Fit brings the session in step with a list, compacts it if the policy says so, and returns what to send instead of the
 // list.
 //
-// If the context ends, what is new in the list is recorded all the same. The errors are those of From and To, of the
+// If the context ends, what is new in the list is recorded all the same, unless a partial list takes more than 1,000
+// comparisons with the session. The errors are those of From and To, of the
 // session and of [summarize.Compactor.Render]; after one, the next call goes on where this one failed.
 func (m *Mirror[M]) Fit(ctx context.Context, req Request[M]) (Fitted[M], error) {
 	if err := m.check(); err != nil {

@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -169,6 +170,27 @@ func TestAPartialListAddsToTheConversation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is compared is redacted first, so the redactor counts the comparisons.
+func TestALongComparisonOfAPartialListEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	redacted, comparing := 0, false
+	s, err := history.New(ctx, &storage.Memory{}, history.Options{Redact: func(p entry.Passage) string {
+		if redacted++; comparing {
+			cancel()
+		}
+		return strings.ReplaceAll(p.Text, "4711", "-")
+	}})
+	require.NoError(t, err)
+	list := slices.Repeat([]chat.Message{chat.UserMessage("continue 4711"), chat.AssistantMessage("ok 4711")}, 1000)
+	require.NoError(t, s.Append(ctx, list...))
+	m := mirror.New(compactorOn(t, s, plenty))
+	m.Partial = true
+	comparing, redacted = true, 0
+	_, err = m.Fit(ctx, mirror.Request[chat.Message]{Messages: append([]chat.Message{chat.UserMessage("other")}, list...)})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, redacted, 5000)
 }
 
 func TestTheSystemPromptAndToolsOfARequestCountAndAreNotSentTwice(t *testing.T) {

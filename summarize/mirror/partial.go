@@ -10,12 +10,13 @@ import (
 )
 
 // align finds out what of a list that may be less than the conversation the session has, and appends the rest.
-func (m *Mirror[M]) align(ctx context.Context, list []M, identities []uint64) error {
+// A long comparison ends with the caller's context; what it has found out is recorded after that too.
+func (m *Mirror[M]) align(ctx, caller context.Context, list []M, identities []uint64) error {
 	all, err := m.convert(list, identities)
 	if err != nil {
 		return err
 	}
-	b := &backwards{redacted: func(b entry.Body) (chat.Message, error) { return m.redacted(ctx, b) }}
+	b := &backwards{caller: caller, redacted: func(b entry.Body) (chat.Message, error) { return m.redacted(ctx, b) }}
 	for _, c := range all {
 		for _, message := range c.messages {
 			b.said = append(b.said, newSaid(message))
@@ -40,6 +41,9 @@ func (m *Mirror[M]) align(ctx context.Context, list []M, identities []uint64) er
 // mostCompared is the number of comparisons for each message of a list, and as many messages more, after which a list that
 // repeats itself is compared with the path from its start alone.
 const mostCompared = 100
+
+// lookEvery is the number of comparisons after which the caller's context is looked at.
+const lookEvery = 1000
 
 // known returns how many of the messages, from the first on, the session has, and makes it continue after them. The
 // messages are the whole conversation, with all rounds of tools or without some, its end, or only new ones.
@@ -98,6 +102,10 @@ func newSaid(m chat.Message) said {
 // is reports whether the message of an entry is the same as another. What was redacted is compared with the message as it
 // would be redacted.
 func (b *backwards) is(had, now said, e entry.Entry) bool {
+	if b.compared++; b.compared%lookEvery == 0 && b.caller.Err() != nil {
+		b.err = context.Cause(b.caller)
+		return false
+	}
 	if len(e.Redacted) > 0 && had.digest != now.digest {
 		var body entry.Body = entry.Message{Message: now.Message}
 		if c, ok := e.Body.(entry.CustomMessage); ok {
@@ -123,6 +131,7 @@ func (had said) questionOrAnswer() bool {
 
 // backwards compares messages with the session's path, which is read from its end.
 type backwards struct {
+	caller   context.Context
 	said     []said
 	next     func() (entry.Entry, error, bool)
 	entries  []entry.Entry // read so far, newest first
@@ -150,7 +159,6 @@ func (b *backwards) endsWith(n int, lost bool) bool {
 	j := n - 1
 	skips := lost && b.said[j].Role == chat.RoleUser
 	for i := 0; j >= 0; i++ {
-		b.compared++
 		switch {
 		case !b.at(i):
 			return false
