@@ -28,6 +28,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
@@ -45,15 +46,15 @@ import (
 
 // outside lists everything that somebody outside can lengthen: a model, a tool, a server, a file, another agent. Of each
 // it makes n, and returns what is done with them. A new list is a row.
-var outside = map[string]func(t *testing.T, n int) func() error{
-	"parallel calls and their results in one Append": func(t *testing.T, n int) func() error {
+var outside = map[string]func(t *testing.T, n int) func(context.Context) error{
+	"parallel calls and their results in one Append": func(t *testing.T, n int) func(context.Context) error {
 		list := round(n, "run", "{}")
-		return func() error { return new(history.Session).Append(t.Context(), list...) }
+		return func(ctx context.Context) error { return new(history.Session).Append(ctx, list...) }
 	},
-	"entries that a search reads": func(t *testing.T, n int) func() error {
+	"entries that a search reads": func(t *testing.T, n int) func(context.Context) error {
 		return searching(said(t, n), recall.Query{Words: "nowhere"})
 	},
-	"entries on branches that a search reads": func(t *testing.T, n int) func() error {
+	"entries on branches that a search reads": func(t *testing.T, n int) func(context.Context) error {
 		s := said(t, n)
 		first := ""
 		for e, err := range s.Entries(t.Context()) {
@@ -65,28 +66,28 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			require.NoError(t, s.Branch(t.Context(), first))
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("another way")))
 		}
-		return func() error {
-			_, err := recall.Tools{Session: s, Branches: true}.Search(t.Context(), recall.Query{Words: "nowhere"})
+		return func(ctx context.Context) error {
+			_, err := recall.Tools{Session: s, Branches: true}.Search(ctx, recall.Query{Words: "nowhere"})
 			return err
 		}
 	},
-	"bytes of one entry that a search reads": func(t *testing.T, n int) func() error {
+	"bytes of one entry that a search reads": func(t *testing.T, n int) func(context.Context) error {
 		s := new(history.Session)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("xe", n))))
 		return searching(s, recall.Query{Words: "e* f* xf xg \"a b\" xh*"})
 	},
-	"bytes of one entry that a pattern is held against": func(t *testing.T, n int) func() error {
+	"bytes of one entry that a pattern is held against": func(t *testing.T, n int) func(context.Context) error {
 		s := new(history.Session)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("xe", n))))
 		return searching(s, recall.Query{Pattern: "[xe]{9}[^xe]ZZ"})
 	},
-	"look-ups of one message that a search leaves out": func(t *testing.T, n int) func() error {
+	"look-ups of one message that a search leaves out": func(t *testing.T, n int) func(context.Context) error {
 		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Cache: history.NewCache(1)})
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), round(n, history.ReadTool, `{"entry":"x"}`)...))
 		return searching(s, recall.Query{Words: "nowhere"})
 	},
-	"values of a schema and of arguments": func(t *testing.T, n int) func() error {
+	"values of a schema and of arguments": func(t *testing.T, n int) func(context.Context) error {
 		allowed, given := make([]string, n), make([]string, n)
 		for i := range n {
 			allowed[i], given[i] = fmt.Sprintf("value%07d", i), fmt.Sprintf("value%07d", n-1-i)
@@ -94,24 +95,24 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 		schema := map[string]any{"type": "object", "properties": map[string]any{"list": map[string]any{"items": map[string]any{"enum": allowed}}}}
 		return resolving(t, schema, map[string]any{"list": given})
 	},
-	"objects in objects of arguments": func(t *testing.T, n int) func() error {
+	"objects in objects of arguments": func(t *testing.T, n int) func(context.Context) error {
 		arguments := any("end")
 		for range n / 15 { // package encoding/json goes 10,000 deep
 			arguments = map[string]any{strings.Repeat("n", 200): arguments}
 		}
 		return resolving(t, map[string]any{"additionalProperties": map[string]any{"$ref": "#"}}, arguments)
 	},
-	"tools that a search ranks": func(t *testing.T, n int) func() error {
+	"tools that a search ranks": func(t *testing.T, n int) func(context.Context) error {
 		d := &tools.Deferred{Session: new(history.Session)}
 		for i := range n {
 			d.Tools = append(d.Tools, chat.Tool{Name: fmt.Sprint("tool_", i), Description: "reads the weather"})
 		}
-		return func() error {
-			_, _, err := d.Answer(t.Context(), chat.ToolCall{ID: "x", Name: tools.SearchTool, Arguments: `{"query":"weather"}`})
+		return func(ctx context.Context) error {
+			_, _, err := d.Answer(ctx, chat.ToolCall{ID: "x", Name: tools.SearchTool, Arguments: `{"query":"weather"}`})
 			return err
 		}
 	},
-	"messages that share what they lead to": func(t *testing.T, n int) func() error {
+	"messages that share what they lead to": func(t *testing.T, n int) func(context.Context) error {
 		type message struct {
 			Text   string
 			Shared *[]*message
@@ -122,7 +123,7 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			m := message{fmt.Sprint(i), &shared}
 			list, shared = append(list, m), append(shared, &m)
 		}
-		return func() error {
+		return func(ctx context.Context) error {
 			c := &summarize.Compactor{Session: new(history.Session), Policy: a3s.Policy(), Target: summarize.Target{
 				Model: models.Offline{Tokenizer: sizingtest.Quarter{}}, Tokenizer: sizingtest.Quarter{}, Budget: 100_000_000,
 			}}
@@ -132,13 +133,13 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 				From:      func(m message) ([]chat.Message, error) { return []chat.Message{chat.UserMessage(m.Text)}, nil },
 				To:        func(list []chat.Message) ([]message, error) { return make([]message, len(list)), nil },
 			}
-			_, err := m.Fit(t.Context(), mirror.Request[message]{Messages: list})
+			_, err := m.Fit(ctx, mirror.Request[message]{Messages: list})
 			return err
 		}
 	},
-	"messages of a part of a conversation that repeats itself": func(t *testing.T, n int) func() error {
-		return func() error {
-			s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Cache: history.NewCache(1)})
+	"messages of a part of a conversation that repeats itself": func(t *testing.T, n int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			s, err := history.New(ctx, &storage.Memory{}, history.Options{Cache: history.NewCache(1)})
 			if err != nil {
 				return err
 			}
@@ -152,29 +153,29 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			for range n / 10 {
 				list = append(list, chat.UserMessage("continue"), chat.AssistantMessage("ok"))
 			}
-			if err := s.Append(t.Context(), list...); err != nil {
+			if err := s.Append(ctx, list...); err != nil {
 				return err
 			}
-			_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append([]chat.Message{chat.UserMessage("other")}, list...)})
+			_, err = m.Fit(ctx, mirror.Request[chat.Message]{Messages: append([]chat.Message{chat.UserMessage("other")}, list...)})
 			return err
 		}
 	},
-	"stages in stages of a vocabulary": func(t *testing.T, n int) func() error {
+	"stages in stages of a vocabulary": func(t *testing.T, n int) func(context.Context) error {
 		n = min(n, 4000) // package encoding/json goes 10,000 deep
 		stage := strings.Repeat(`{"type":"Sequence","normalizers":[`, n) + `{"type":"` + strings.Repeat("x", 10*n) + `"}` + strings.Repeat("]}", n)
 		data := bytes.Replace(vocabularytest.JSON(), []byte(`"normalizer":null`), []byte(`"normalizer":`+stage), 1)
-		return func() error { return unsupported(vocabulary.Read(data)) }
+		return func(context.Context) error { return unsupported(vocabulary.Read(data)) }
 	},
-	"what a text has of marks and tags": func(t *testing.T, n int) func() error {
+	"what a text has of marks and tags": func(t *testing.T, n int) func(context.Context) error {
 		text := ""
 		for _, part := range []string{"[cut here ", "left out here [", "< \u200b", "<user ", "\u200b\u00a0<Plan>", "l e f t ", "[\n", "cut\u200bhere[\n"} {
 			text += strings.Repeat(part, n)
 		}
-		return func() error { plaintext.Outside(text); return nil }
+		return func(context.Context) error { plaintext.Outside(text); return nil }
 	},
-	"bytes of an added token": func(t *testing.T, n int) func() error {
+	"bytes of an added token": func(t *testing.T, n int) func(context.Context) error {
 		data := vocabularytest.JSON(strings.Repeat("a", min(n, 256)) + "b")
-		return func() error {
+		return func(context.Context) error {
 			v, err := vocabulary.Read(data)
 			if err == nil {
 				v.Counter(vocabulary.Options{}).CountText(strings.Repeat("a", n))
@@ -182,7 +183,7 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			return unsupported(v, err)
 		}
 	},
-	"entries that are erased, and their copies": func(t *testing.T, n int) func() error {
+	"entries that are erased, and their copies": func(t *testing.T, n int) func(context.Context) error {
 		s := new(history.Session)
 		list := make([]chat.Message, n)
 		for i := range list {
@@ -194,15 +195,32 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			require.NoError(t, err)
 			ids = append(ids, e.ID)
 		}
-		return func() error { _, err := s.Erase(t.Context(), ids[:n/2]...); return err }
+		return func(ctx context.Context) error { _, err := s.Erase(ctx, ids[:n/2]...); return err }
 	},
-	"files in the folder of texts": func(t *testing.T, n int) func() error {
+	"bytes of an entry that is erased, and of what quotes it": func(t *testing.T, n int) func(context.Context) error {
+		var text strings.Builder
+		for i := range 10 * n {
+			fmt.Fprintf(&text, "line %d of it: %x\n", i, i*i)
+		}
+		list := []chat.Message{chat.UserMessage(text.String()), chat.AssistantMessage("You said: " + text.String())}
+		return func(ctx context.Context) error {
+			s, err := history.New(ctx, &storage.Memory{}, history.Options{IDs: numbered.IDs()})
+			if err == nil {
+				err = s.Append(ctx, list...)
+			}
+			if err == nil {
+				_, err = s.Erase(ctx, "e1")
+			}
+			return err
+		}
+	},
+	"files in the folder of texts": func(t *testing.T, n int) func(context.Context) error {
 		path := filepath.Join(t.TempDir(), "s.jsonl")
 		require.NoError(t, os.Mkdir(path+".texts", 0o700))
 		for i := range n {
 			require.NoError(t, os.WriteFile(filepath.Join(path+".texts", fmt.Sprint(i, ".txt")), []byte("x"), 0o600))
 		}
-		return func() error {
+		return func(context.Context) error {
 			s, err := history.Open(path, history.Options{})
 			if err == nil {
 				err = s.Close()
@@ -210,27 +228,27 @@ var outside = map[string]func(t *testing.T, n int) func() error{
 			return err
 		}
 	},
-	"lines of a recording": func(t *testing.T, n int) func() error {
+	"lines of a recording": func(t *testing.T, n int) func(context.Context) error {
 		var log bytes.Buffer
 		for i := range n {
 			fmt.Fprintf(&log, `{"type":"user","uuid":"u%d","parentUuid":"u%d","timestamp":"2026-01-02T03:04:05Z","message":{"role":"user","content":"x"}}`+"\n", i, i-1)
 		}
-		return func() error { _, err := importer.Read(bytes.NewReader(log.Bytes())); return err }
+		return func(context.Context) error { _, err := importer.Read(bytes.NewReader(log.Bytes())); return err }
 	},
-	"imports of an instruction file": func(t *testing.T, n int) func() error {
+	"imports of an instruction file": func(t *testing.T, n int) func(context.Context) error {
 		files := fstest.MapFS{"AGENTS.md": {Data: []byte(strings.Repeat("see @docs/a.md and @/b\n", n))}, "docs/a.md": {Data: []byte("x\n")}}
-		return func() error {
-			_, err := render.Render(t.Context(), el.User(&instructions.Files{FS: files}), render.Options{Budget: 10_000_000, Tokenizer: sizingtest.Quarter{}})
+		return func(ctx context.Context) error {
+			_, err := render.Render(ctx, el.User(&instructions.Files{FS: files}), render.Options{Budget: 10_000_000, Tokenizer: sizingtest.Quarter{}})
 			return err
 		}
 	},
-	"skills in a folder": func(t *testing.T, n int) func() error {
+	"skills in a folder": func(t *testing.T, n int) func(context.Context) error {
 		files := fstest.MapFS{}
 		for i := range n {
 			name := fmt.Sprint("skill-", i)
 			files[name+"/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: " + name + "\ndescription: does it\n---\nDo it.\n")}
 		}
-		return func() error {
+		return func(context.Context) error {
 			(&skills.Skills{Session: new(history.Session), Folders: []fs.FS{files}}).List()
 			return nil
 		}
@@ -261,18 +279,18 @@ func said(t *testing.T, n int) *history.Session {
 	return s
 }
 
-func searching(s *history.Session, q recall.Query) func() error {
-	return func() error { _, err := recall.Tools{Session: s}.Search(context.Background(), q); return err }
+func searching(s *history.Session, q recall.Query) func(context.Context) error {
+	return func(ctx context.Context) error { _, err := recall.Tools{Session: s}.Search(ctx, q); return err }
 }
 
 // resolving returns a call of a deferred tool.
-func resolving(t *testing.T, schema, arguments any) func() error {
+func resolving(t *testing.T, schema, arguments any) func(context.Context) error {
 	data, err := json.Marshal(schema)
 	require.NoError(t, err)
 	given, err := json.Marshal(map[string]any{"name": "f", "arguments": arguments})
 	require.NoError(t, err)
 	d := &tools.Deferred{Session: new(history.Session), Tools: []chat.Tool{{Name: "f", Parameters: data}}}
-	return func() error {
+	return func(context.Context) error {
 		_, ok, err := d.Resolve(chat.ToolCall{ID: "x", Name: tools.CallTool, Arguments: string(given)})
 		if !ok {
 			err = errors.New("it is not a call of the tool")
@@ -311,7 +329,7 @@ func TestWhatOthersLengthenGrowsSlowly(t *testing.T) {
 					var before, after runtime.MemStats
 					runtime.ReadMemStats(&before)
 					start := cpu(t)
-					require.NoError(t, run())
+					require.NoError(t, run(t.Context()))
 					took := cpu(t) - start
 					runtime.ReadMemStats(&after)
 					if try == 0 {
@@ -328,6 +346,32 @@ func TestWhatOthersLengthenGrowsSlowly(t *testing.T) {
 				require.LessOrEqual(t, times[i], time.Duration(3*grown*float64(max(times[i-1], 10*time.Millisecond))), "time of %d: %v", n, times)
 			}
 			t.Log(sizes, times, allocations)
+		})
+	}
+}
+
+// Wherever in its work a call's context ends, the call computes for less than half a second more, and its error is the
+// context's unless it was done. Writes are finished first. Calls without a context are here because their rows are.
+func TestNoCallGoesOnWhenItsContextHasEnded(t *testing.T) {
+	for name, prepare := range outside {
+		t.Run(name, func(t *testing.T) {
+			run := prepare(t, 8000)
+			for after, done := 20*time.Millisecond, false; !done; after *= 5 {
+				ctx, cancel := context.WithCancel(t.Context())
+				result, start := make(chan error, 1), cpu(t)
+				go func() { result <- run(ctx) }()
+				for cpu(t)-start < after && len(result) == 0 {
+					time.Sleep(time.Millisecond)
+				}
+				ended := cpu(t)
+				cancel()
+				err := <-result
+				took := cpu(t) - ended
+				require.Less(t, took, 500*time.Millisecond, "ended after %v", after)
+				if done = err == nil; !done {
+					require.ErrorIs(t, err, context.Canceled)
+				}
+			}
 		})
 	}
 }
