@@ -194,7 +194,7 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 		Keep: func(ctx context.Context, a entry.SummaryAnswer) error {
 			return c.journal().End(ctx, entry.PlanEnd{Plan: o.id, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
 		},
-		Halved: min(write.MaxHalved, l.Of(o.target.Name).Halved()), Session: c.Session,
+		Halved: min(write.MaxHalved, l.Of(o.target.Name).Halved()), Failures: l.Of(j.Plan.Model).Failed.Failures(), Session: c.Session,
 		Emit: func(kind event.Kind, change func(*event.Event)) {
 			e := j.Event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}
@@ -203,12 +203,11 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 		},
 	}
 	if o.policy.Overflow.LastResort == policy.ResortError && j.Plan.Occasion == string(policy.OnBudgetExceeded) {
-		w.Last = max(w.Last, min(longestRequest, w.Last<<min(10, l.Of(j.Plan.Model).Failed.Failures())))
+		w.Last = max(w.Last, min(longestRequest, w.Last<<min(10, w.Failures)))
 	}
 	most = 2 * w.Last
 	watch.Reset(most)
 	w.Ended = func() { watch.Reset(most) }
-	w.Refusals = write.MaxHalved / (1 + l.Of(j.Plan.Model).Failed.Failures()) // what is refused at any size is not refused for its size
 	got, err := c.runBefore(ctx, j)
 	if err != nil {
 		return write.Written{Attempt: j, Writer: w}, []error{err}

@@ -146,6 +146,25 @@ func TestAPromptThatDoesNotFitIsTriedAgainAfterPausesThatDouble(t *testing.T) {
 	}
 }
 
+// After a compaction that failed a pause has been waited for, so the next one asks less often: requests are bounded for as
+// long as a model is down, whatever a policy makes of one failure.
+func TestAModelIsAskedAgainFewerTimesAfterEachFailedCompaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		model := &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
+			return models.Fail(&chat.TransientError{Err: errDown})(ctx, r)
+		}}
+		d := newFixture(t, overflowing()...)
+		d.Target.Model = model
+		d.Policy.Ask.Attempts, d.Policy.Ask.RetryWait = 4, 15*time.Second
+		for _, want := range []int{4, 2, 1, 1} {
+			asked := model.asked()
+			d.Fails()
+			require.Equal(t, want, model.asked()-asked)
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
 func TestAWaitForABackgroundSummaryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {

@@ -144,6 +144,7 @@
 //     answer, if it has appended one.
 //   - The same request is made again after a first refusal that names no limit, because it may be a mistake. If it
 //     takes more than half of the budget, it is made smaller.
+//   - A model is asked again at most once after a compaction that failed, and not after two: each pause is a wait already.
 //   - The documentation has no answer to a second refusal. Here history is left out, which the session keeps.
 //   - If a refused request could not be made smaller, it is not made again.
 //   - For "Auto-compaction failed" there is [event.Failed], with the error.

@@ -34,8 +34,9 @@ type Ask struct {
 	// this time. If nothing can be sent without a summary, the timeout of the model that is asked last doubles with each
 	// compaction that failed before, up to half an hour. Defaults to 5 minutes.
 	Timeout time.Duration
-	// Attempts is the most times that a request is made if it fails with a [*chat.TransientError]. Defaults to one. All
-	// waits of a compaction together last at most RetryWait.
+	// Attempts is the most times that a request is made if it fails with a [*chat.TransientError], and of a compaction after
+	// n that failed the (n+1)th part of it, at least one. Defaults to one. All waits of a compaction together last at most
+	// RetryWait.
 	Attempts int
 	// RetryWait is the longest total time that a compaction waits between attempts. Defaults to 5 seconds.
 	RetryWait time.Duration

@@ -91,15 +91,17 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 	return text, nil
 }
 
-// mostRefusals returns how often a request for a summary is made smaller after refusals of a kind.
+// mostRefusals returns how often a request for a summary is made smaller after refusals of a kind. What is refused at any
+// size is not refused for its size.
 func (w *Writer) mostRefusals(said refusal.Refusal) int {
+	most := MaxHalved / (1 + w.Failures)
 	switch {
 	case said.Kind == refusal.Tokens, said.Sized:
-		return w.Refusals
+		return most
 	case said.Kind == refusal.Output:
 		return 1
 	case said.Kind == refusal.Body, said.Kind == refusal.Dropped, said.Kind == refusal.Opaque && w.lastWay:
-		return min(3, w.Refusals)
+		return min(3, most)
 	}
 	return 0
 }

@@ -43,7 +43,7 @@ type Writer struct {
 	Candidates   []*Candidate
 	OtherProcess bool                  // another process sent the prompt
 	Halved       int                   // how often segments are halved, because answers could not be used or took too long
-	Refusals     int                   // how often a candidate is asked again after it refused a request as too large
+	Failures     int                   // how often attempts failed since one did not: each makes fewer requests again
 	Parts        []entry.SummaryAnswer // answers for parts of what is covered, of this attempt and earlier ones
 	Emit         func(kind event.Kind, change func(*event.Event))
 	Last         time.Duration                                    // time limit of a request to the last candidate
@@ -452,7 +452,7 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 	if c == w.Candidates[len(w.Candidates)-1] {
 		limit = max(limit, w.Last)
 	}
-	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
+	return retry.Do(ctx, retry.Policy{Attempts: max(1, policy.Attempts/(1+w.Failures)), Before: worth}, func() (chat.Response, error) {
 		if w.Ended != nil {
 			defer w.Ended()
 		}
