@@ -71,32 +71,32 @@ func (s *Server) read(ctx context.Context, c *connection, call chat.ToolCall) (c
 }
 
 // list adds a line for each resource of a server, and for each form of their addresses.
-func (o *content) list(ctx context.Context, c *connection) error {
-	resources, err := c.session.ListResources(ctx, nil)
+func (c *content) list(ctx context.Context, to *connection) error {
+	resources, err := to.session.ListResources(ctx, nil)
 	if err != nil {
 		return err
 	}
 	for n, one := range resources.Resources {
 		if n == mostListed || one == nil {
-			o.note(fmt.Sprintf("%d more resources", len(resources.Resources)-n), "")
+			c.note(fmt.Sprintf("%d more resources", len(resources.Resources)-n), "")
 			break
 		}
-		o.text(o.s.line(one.URI + " " + one.Name + " " + one.MIMEType + " " + one.Description))
+		c.text(c.s.line(one.URI + " " + one.Name + " " + one.MIMEType + " " + one.Description))
 	}
-	templates, err := c.session.ListResourceTemplates(ctx, nil)
+	templates, err := to.session.ListResourceTemplates(ctx, nil)
 	for n := 0; err == nil && n < min(mostListed, len(templates.ResourceTemplates)); n++ {
 		one := templates.ResourceTemplates[n]
-		o.text(o.s.line(one.URITemplate + " " + one.Name + " (fill in the braces) " + one.Description))
+		c.text(c.s.line(one.URITemplate + " " + one.Name + " (fill in the braces) " + one.Description))
 	}
-	if len(o.parts) == 0 {
-		o.text("There are no resources.")
+	if len(c.parts) == 0 {
+		c.text("There are no resources.")
 	}
 	return nil // a server need not know templates
 }
 
 // part adds at most so many bytes of a resource, from a byte on, with the call that reads the next.
-func (o *content) part(ctx context.Context, c *connection, uri string, from, most int) error {
-	answer, err := c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+func (c *content) part(ctx context.Context, to *connection, uri string, from, most int) error {
+	answer, err := to.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
 	if err != nil {
 		return err
 	}
@@ -105,12 +105,12 @@ func (o *content) part(ctx context.Context, c *connection, uri string, from, mos
 		switch {
 		case one == nil || one.Blob != nil:
 			if from == 0 {
-				o.resource(ctx, one, one)
+				c.resource(ctx, one, one)
 			}
 			continue
 		case next < before+len(one.Text) && next-from < most:
 			part := strings.TrimSuffix(plaintext.Cut(strings.ToValidUTF8(one.Text[next-before:], ""), most-(next-from)), "…")
-			o.text(plaintext.ResourceTag.Around(o.s.hide(part), "uri", o.s.hide(one.URI)))
+			c.text(plaintext.ResourceTag.Around(c.s.hide(part), "uri", c.s.hide(one.URI)))
 			if next += len(part); next < before+len(one.Text) {
 				most = 0
 			}
@@ -118,10 +118,10 @@ func (o *content) part(ctx context.Context, c *connection, uri string, from, mos
 		before += len(one.Text)
 	}
 	if next < before {
-		o.text(plaintext.CutHere(before-next, "bytes", o.s.handle(uri, next)))
+		c.text(plaintext.CutHere(before-next, "bytes", c.s.handle(uri, next)))
 	}
-	if len(o.parts) == 0 {
-		o.text("The resource is empty.")
+	if len(c.parts) == 0 {
+		c.text("The resource is empty.")
 	}
 	return nil
 }
