@@ -191,6 +191,7 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 	for _, e := range entries {
 		texts[e.ID] = searchable(e).Text()
 	}
+	marked := []words{wordsOf(q.Words), partsOf(q.Words)}
 	for _, m := range matches {
 		e, p := of[m.Document], pieces[m.Document]
 		text := texts[e.ID]
@@ -198,7 +199,7 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 			continue
 		}
 		f := hit{what: e.what, id: e.ID, text: text, shown: span{p.from, p.to}}
-		for _, w := range []words{wordsOf(q.Words), partsOf(q.Words)} {
+		for _, w := range marked {
 			if places := w.places(text[p.from:p.to], never); len(places) > 0 {
 				f.places = []span{{p.from + places[0].from, p.from + places[0].to}}
 				break
