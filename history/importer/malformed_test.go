@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -151,4 +152,13 @@ func TestLineErrorNamesTheLineAndWrapsTheCause(t *testing.T) {
 	assert.EqualError(t, err, "importer: line 3: byte 7: unexpected end of JSON input")
 	_, ok := errors.AsType[*json.SyntaxError](err)
 	assert.True(t, ok)
+}
+
+func TestThinkingThatGoesOnAfterATextIsAPartOfItsOwn(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(`{"type":"thread.started","thread_id":"t"}
+{"type":"item.completed","item":{"id":"a","type":"agent_message","text":"Hi."}}
+{"type":"item.completed","item":{"id":"b","type":"reasoning","text":"Hm.","delta":true}}
+`))
+	require.NoError(t, err)
+	require.Equal(t, chat.Parts{chat.Text("Hi."), chat.Thinking{Text: "Hm."}}, got.Records[len(got.Records)-1].Message().Content)
 }

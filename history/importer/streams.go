@@ -198,8 +198,9 @@ func (s *streamReader) add(r Record, m chat.Message, o *wire.Object) {
 	s.rest("", o)
 	if s.answer != "" {
 		if before := s.get(s.answer).Body.(entry.Message).Content; delta && len(before) > 0 && len(m.Content) == 1 {
-			if text, ok := before[len(before)-1].(chat.Text); ok { // the text goes on
-				before[len(before)-1], m.Content = text+m.Content[0].(chat.Text), nil
+			text, ok := before[len(before)-1].(chat.Text)
+			if more, is := m.Content[0].(chat.Text); ok && is { // the text goes on
+				before[len(before)-1], m.Content = text+more, nil
 			}
 		}
 		s.join(s.answer, m)
