@@ -95,9 +95,8 @@ func loose(of any) (list []reflect.Value) {
 	return list
 }
 
-// value encodes a value that may be anything, such as an Extra. Such values may be of any type, and models of eino depend on the type. What JSON
-// returns as it was is written as JSON, so that it can be redacted; anything else by encoding/gob, as in eino's
-// checkpoints.
+// value encodes a value that may be of any type, such as an Extra, on which models of eino depend. What JSON returns as it
+// was is written as JSON, so that it can be redacted; anything else by encoding/gob, as in eino's checkpoints.
 type value struct {
 	JSON json.RawMessage  `json:"v,omitzero"`
 	Map  map[string]value `json:"m,omitzero"`
