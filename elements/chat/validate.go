@@ -9,10 +9,10 @@ import (
 	"unicode"
 )
 
-// Rule names a rule for messages or requests.
+// Rule says what holds for messages or requests, in words. An adapter names rules of its API beside those here.
 type Rule string
 
-// The rules that OpenAI, Anthropic and Gemini share. Those of single APIs follow.
+// The rules that OpenAI, Anthropic and Gemini share.
 const (
 	// RuleRole: the role is one of the four.
 	RuleRole Rule = "known role"

@@ -171,15 +171,15 @@ func (v *validation) report(i int, rule chat.Rule, format string, args ...any) {
 
 func (v *validation) tool(t chat.Tool) {
 	if v.api.ToolName.Fix(t.Name) != t.Name {
-		v.report(chat.RequestIndex, chat.RuleToolForm, "a tool has the name %q", clip(t.Name))
+		v.report(chat.RequestIndex, RuleToolForm, "a tool has the name %q", clip(t.Name))
 	}
 	if v.api.Tool != nil {
 		if err := v.api.Tool(t); err != nil {
-			v.report(chat.RequestIndex, chat.RuleToolForm, "the parameters of tool %q: %v", clip(t.Name), err)
+			v.report(chat.RequestIndex, RuleToolForm, "the parameters of tool %q: %v", clip(t.Name), err)
 		}
 	}
 	if _, half := mended(string(t.Parameters)); half || !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-		v.report(chat.RequestIndex, chat.RuleUTF8, "the definition of tool %q is not valid UTF-8", clip(t.Name))
+		v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not valid UTF-8", clip(t.Name))
 	}
 }
 
@@ -194,15 +194,15 @@ func (v *validation) message(i int, m chat.Message) {
 	for k, p := range m.Content {
 		if o, is := p.(chat.Opaque); is {
 			if _, half := mended(o.Value); half {
-				v.report(i, chat.RuleUTF8, "part %d has half a surrogate pair", k)
+				v.report(i, RuleUTF8, "part %d has half a surrogate pair", k)
 			}
 		}
 	}
 	if m.Role != chat.RoleTool && v.api.Participant.Fix(m.Name) != m.Name {
-		v.report(i, chat.RuleName, "the name is %q", clip(m.Name))
+		v.report(i, RuleName, "the name is %q", clip(m.Name))
 	}
 	if !utf8.ValidString(m.ToolCallID) {
-		v.report(i, chat.RuleUTF8, "the id %q of the answered call is not valid UTF-8", clip(m.ToolCallID))
+		v.report(i, RuleUTF8, "the id %q of the answered call is not valid UTF-8", clip(m.ToolCallID))
 	}
 	for k, c := range m.ToolCalls {
 		v.call(i, k, c)
@@ -215,20 +215,20 @@ func (v *validation) message(i int, m chat.Message) {
 func (v *validation) call(i, k int, c chat.ToolCall) {
 	api := v.api
 	if api.CallID.Fix(c.ID) != c.ID || api.ToolName.Fix(c.Name) != c.Name {
-		v.report(i, chat.RuleCallForm, "call %d has the id %q and the name %q", k, clip(c.ID), clip(c.Name))
+		v.report(i, RuleCallForm, "call %d has the id %q and the name %q", k, clip(c.ID), clip(c.Name))
 	}
 	if v.seen[c.ID] && c.ID != "" {
-		v.report(i, chat.RuleCallUnique, "the id %q was used before", clip(c.ID))
+		v.report(i, RuleCallUnique, "the id %q was used before", clip(c.ID))
 	}
 	_, half := mended(c.Arguments)
 	_, signed := mended(c.Signature)
 	if half || signed || !utf8.ValidString(c.ID) || !utf8.ValidString(c.Arguments) {
-		v.report(i, chat.RuleUTF8, "the id or the arguments of call %d are not valid UTF-8", k)
+		v.report(i, RuleUTF8, "the id or the arguments of call %d are not valid UTF-8", k)
 	} else if err := api.Arguments(c.Arguments); err != nil {
-		v.report(i, chat.RuleArguments, "call %d: %v", k, err)
+		v.report(i, RuleArguments, "call %d: %v", k, err)
 	}
 	if err := api.Signature(c.Signature); err != nil {
-		v.report(i, chat.RuleSignatureForm, "call %d: %v", k, err)
+		v.report(i, RuleSignatureForm, "call %d: %v", k, err)
 	}
 }
 

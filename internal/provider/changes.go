@@ -32,7 +32,7 @@ func (c *Changes) UTF8(i int, what, s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
-	c.Report(i, chat.RuleUTF8, "bytes replaced in %s", what)
+	c.Report(i, RuleUTF8, "bytes replaced in %s", what)
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
@@ -41,7 +41,7 @@ func (c *Changes) JSON(i int, what, s string) string {
 	s = c.UTF8(i, what, s)
 	mended, half := mended(s)
 	if half {
-		c.Report(i, chat.RuleUTF8, "half surrogate pairs replaced in %s", what)
+		c.Report(i, RuleUTF8, "half surrogate pairs replaced in %s", what)
 	}
 	return mended
 }

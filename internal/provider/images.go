@@ -41,7 +41,7 @@ func (l ImageLimits) Excess(messages []chat.Message) []ImageExcess {
 		for k, p := range m.Content {
 			n := dataBytes(p)
 			if _, ok := p.(chat.Image); ok && l.Each > 0 && n > l.Each {
-				excess = append(excess, ImageExcess{i, k, chat.RuleImageBytes, false, fmt.Errorf("an image of %d bytes in base64: at most %d are accepted", n, l.Each)})
+				excess = append(excess, ImageExcess{i, k, RuleImageBytes, false, fmt.Errorf("an image of %d bytes in base64: at most %d are accepted", n, l.Each)})
 				continue
 			} else if ok {
 				images, sizes = append(images, ImageExcess{Message: i, Part: k, Older: true}), append(sizes, n)
@@ -59,9 +59,9 @@ func (l ImageLimits) Excess(messages []chat.Message) []ImageExcess {
 	for n, e := range images {
 		switch {
 		case n < count:
-			e.Rule, e.Err = chat.RuleImageCount, fmt.Errorf("an older image: a request takes at most %d images", l.Count)
+			e.Rule, e.Err = RuleImageCount, fmt.Errorf("an older image: a request takes at most %d images", l.Count)
 		case bytes > 0 && sizes[n] > 0:
-			e.Rule, e.Err = chat.RuleImageBytes, fmt.Errorf("an older image: a request takes at most %d bytes", l.All)
+			e.Rule, e.Err = RuleImageBytes, fmt.Errorf("an older image: a request takes at most %d bytes", l.All)
 		default:
 			continue
 		}

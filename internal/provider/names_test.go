@@ -65,7 +65,7 @@ func TestHalfSurrogatePairsInRawJSONAreReplaced(t *testing.T) {
 		if raw == want {
 			require.NoError(t, err)
 		} else {
-			require.ErrorContains(t, err, string(chat.RuleUTF8))
+			require.ErrorContains(t, err, string(provider.RuleUTF8))
 		}
 		got, changes := api.Repair(req)
 		require.NoError(t, api.Validate(got))

@@ -35,7 +35,7 @@ func (a *API) Repair(req chat.Request) (chat.Request, []chat.Repair) {
 	req.Tools = r.Changes.Tools(req.Tools)
 	for k, t := range req.Tools {
 		if name := a.ToolName.Name(t.Name); name != t.Name && t.Name != "" {
-			r.Report(chat.RequestIndex, chat.RuleToolForm, "the name of tool %q changed to %q", clip(t.Name), name)
+			r.Report(chat.RequestIndex, RuleToolForm, "the name of tool %q changed to %q", clip(t.Name), name)
 			req.Tools[k].Name = name
 		}
 	}
@@ -187,13 +187,13 @@ func (r *Repairer) call(i, k int, c chat.ToolCall, again bool, given, used map[s
 	if api.CallID.Allowed == nil {
 		id = r.UTF8(i, fmt.Sprintf("the id of call %d", k), id)
 	}
-	rule := chat.RuleCallForm
+	rule := RuleCallForm
 	fixed := Form{Allowed: api.CallID.Allowed}.Fix(id)
 	switch {
 	case id == "" || used[fixed] && again:
 		rule = chat.RuleCallID
 	case used[fixed]:
-		rule = chat.RuleCallUnique
+		rule = RuleCallUnique
 	}
 	if id == "" || used[fixed] || api.CallID.isLong(fixed) {
 		fixed = r.unusedID(fixed, given, used)
@@ -203,7 +203,7 @@ func (r *Repairer) call(i, k int, c chat.ToolCall, again bool, given, used map[s
 	}
 	c.ID = fixed
 	name := api.ToolName.Name(c.Name)
-	if rule = chat.RuleCallForm; c.Name == "" {
+	if rule = RuleCallForm; c.Name == "" {
 		rule, name = chat.RuleCallID, UnknownTool
 	}
 	if name != c.Name {
@@ -213,11 +213,11 @@ func (r *Repairer) call(i, k int, c chat.ToolCall, again bool, given, used map[s
 	c.Arguments = r.JSON(i, fmt.Sprintf("the arguments of call %q", clip(c.ID)), c.Arguments)
 	c.Signature, _ = mended(c.Signature)
 	if api.Arguments(c.Arguments) != nil {
-		r.Report(i, chat.RuleArguments, "the arguments of call %q put into an object", clip(c.ID))
+		r.Report(i, RuleArguments, "the arguments of call %q put into an object", clip(c.ID))
 		c.Arguments = object(c.Arguments)
 	}
 	if api.Signature(c.Signature) != nil {
-		r.Report(i, chat.RuleSignatureForm, "the signature of call %q left out", clip(c.ID))
+		r.Report(i, RuleSignatureForm, "the signature of call %q left out", clip(c.ID))
 		c.Signature = ""
 	}
 	return c
@@ -262,7 +262,7 @@ func (r *Repairer) contents() {
 			flush()
 		}
 		if name := r.api.Participant.Fix(m.Name); m.Role != chat.RoleTool && name != m.Name {
-			r.Report(m.Index, chat.RuleName, "the name %q changed to %q", clip(m.Name), name)
+			r.Report(m.Index, RuleName, "the name %q changed to %q", clip(m.Name), name)
 			m.Name = name
 		}
 		if misplaced := r.content(&m); len(misplaced) > 0 {
@@ -369,7 +369,7 @@ func (c *content) basic(_, k int, p chat.Part) chat.Part {
 		return c.Text(c.m.Index, k, p)
 	case chat.Opaque:
 		if value, half := mended(p.Value); half {
-			c.Report(c.m.Index, chat.RuleUTF8, "half surrogate pairs replaced in part %d", k)
+			c.Report(c.m.Index, RuleUTF8, "half surrogate pairs replaced in part %d", k)
 			p.Value = value
 		}
 		return p
@@ -396,7 +396,7 @@ func (c *content) faulty(k int, p chat.Part, f Fault) chat.Part {
 	i := c.m.Index
 	switch p := p.(type) {
 	case chat.Image, chat.Document:
-		if f.Rule == chat.RulePlace || f.Rule == chat.RuleErrorResult {
+		if f.Rule == RulePlace || f.Rule == RuleErrorResult {
 			c.Report(i, f.Rule, "an image or a document moved to a user message")
 			for _, f := range c.api.Faults(chat.Message{Role: chat.RoleUser, Content: chat.Parts{p}}) {
 				c.moved = append(c.moved, LeftOut(f.Why))

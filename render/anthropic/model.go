@@ -32,7 +32,7 @@ type Model struct {
 	MaxTokens int
 	// Thinking before an answer. The zero value leaves it to the model.
 	Thinking Thinking
-	// MaxImages of a request; texts replace the oldest beyond it ([chat.RuleImageCount]). Defaults to 100, the limit of
+	// MaxImages of a request; texts replace the oldest beyond it. Defaults to 100, the limit of
 	// models with a context window of 200,000 tokens. Set 600 for the others.
 	MaxImages int
 	// Betas of the API to request, as named in the header anthropic-beta. None by default.

@@ -78,7 +78,7 @@ func accepts(images int) *provider.API {
 		Check: check, Before: searches, Between: withoutUnpaired,
 		After: func(r *provider.Repairer) {
 			if first := slices.IndexFunc(r.Messages, func(m provider.Indexed) bool { return m.Role != chat.RoleSystem }); first >= 0 && r.Messages[first].Role == chat.RoleAssistant {
-				r.InsertUser(first, chat.RuleFirst)
+				r.InsertUser(first, provider.RuleFirst)
 			}
 			withoutUnpaired(r) // a user message at the end closes open calls
 			keepWhole(r)
@@ -141,7 +141,7 @@ func searches(r *provider.Repairer) {
 		var calls []chat.ToolCall
 		for k, c := range m.ToolCalls {
 			if stale[callKey{n, k}] {
-				r.Report(m.Index, chat.RuleToolSearch, "call %q left out, with its result", c.ID)
+				r.Report(m.Index, provider.RuleToolSearch, "call %q left out, with its result", c.ID)
 			} else {
 				calls = append(calls, c)
 			}
@@ -171,7 +171,7 @@ func declare(r *provider.Repairer, req *chat.Request) {
 	}
 	if len(req.Tools) > 0 {
 		req.ToolChoice = chat.ToolChoiceNone
-		r.Report(chat.RequestIndex, chat.RuleTools, "%d tools of the history declared, with a choice of none", len(req.Tools))
+		r.Report(chat.RequestIndex, provider.RuleTools, "%d tools of the history declared, with a choice of none", len(req.Tools))
 	}
 }
 
@@ -185,7 +185,7 @@ func schema(r *provider.Repairer, t chat.Tool) json.RawMessage {
 	if _, ok := head["type"]; ok {
 		return t.Parameters
 	}
-	r.Report(chat.RequestIndex, chat.RuleToolForm, "the type of the parameters of tool %q added", t.Name)
+	r.Report(chat.RequestIndex, provider.RuleToolForm, "the type of the parameters of tool %q added", t.Name)
 	if len(head) == 0 {
 		return json.RawMessage(emptySchema)
 	}
@@ -229,7 +229,7 @@ func removeThinking(r *provider.Repairer, n int) {
 	m := &r.Messages[n]
 	if m.Role == chat.RoleAssistant && slices.ContainsFunc(m.Content, isThinking) {
 		m.Content = slices.DeleteFunc(slices.Clone(m.Content), isThinking)
-		r.Report(m.Index, chat.RuleThinkingMerged, "the message's thinking left out, because a part of it was lost")
+		r.Report(m.Index, provider.RuleThinkingMerged, "the message's thinking left out, because a part of it was lost")
 	}
 }
 
@@ -240,7 +240,7 @@ func cache(r *provider.Repairer, req *chat.Request) {
 		for _, from := range mark.from {
 			drop[from] = true
 		}
-		r.Report(r.Messages[mark.message()].Index, chat.RuleCacheCount, "a cache breakpoint left out")
+		r.Report(r.Messages[mark.message()].Index, provider.RuleCacheCount, "a cache breakpoint left out")
 	}
 	for i, m := range req.Messages {
 		var content chat.Parts
@@ -277,6 +277,6 @@ func lifetime(r *provider.Repairer, req *chat.Request, mark cacheMark, to time.D
 		req.Messages[from.message].Content[from.index] = p
 	}
 	if len(mark.from) > 0 {
-		r.Report(r.Messages[mark.message()].Index, chat.RuleCacheOrder, "the lifetime of a cache breakpoint %s", what)
+		r.Report(r.Messages[mark.message()].Index, provider.RuleCacheOrder, "the lifetime of a cache breakpoint %s", what)
 	}
 }

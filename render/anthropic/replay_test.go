@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/test/replaytest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
@@ -40,7 +41,7 @@ func FuzzReplay(f *testing.F) {
 		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
 			repaired, changes := anthropic.Repair(r.Request)
 			for _, c := range changes {
-				require.Contains(t, []chat.Rule{chat.RuleArguments, chat.RuleUTF8, chat.RuleThinkingMerged, chat.RuleFirst}, c.Rule, c)
+				require.Contains(t, []chat.Rule{provider.RuleArguments, provider.RuleUTF8, provider.RuleThinkingMerged, provider.RuleFirst}, c.Rule, c)
 			}
 			r.Request = repaired
 			judged(t, r)

@@ -28,11 +28,11 @@ func validate(req chat.Request, images int) error { return accepts(images).Valid
 func check(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any)) {
 	unpaired, _ := serverTools(req.Messages, req.Tools)
 	for _, l := range unpaired {
-		report(l.message, chat.RuleServerTool, "%s", l.detail)
+		report(l.message, provider.RuleServerTool, "%s", l.detail)
 	}
 	if len(req.Tools) == 0 {
 		if i := slices.IndexFunc(req.Messages, func(m chat.Message) bool { return len(m.ToolCalls) > 0 || m.Role == chat.RoleTool }); i >= 0 {
-			report(i, chat.RuleTools, "there are no tools")
+			report(i, provider.RuleTools, "there are no tools")
 		}
 	}
 	order(req.Messages, report)
@@ -40,7 +40,7 @@ func check(req chat.Request, report func(i int, rule chat.Rule, format string, a
 	for i, m := range req.Messages {
 		for k, c := range m.ToolCalls {
 			if searches[callKey{i, k}] {
-				report(i, chat.RuleToolSearch, "call %q", c.ID)
+				report(i, provider.RuleToolSearch, "call %q", c.ID)
 			}
 		}
 	}
@@ -66,15 +66,15 @@ func order(messages []chat.Message, report func(i int, rule chat.Rule, format st
 			continue
 		}
 		if before == "" && m.Role == chat.RoleAssistant {
-			report(i, chat.RuleFirst, "it is from the assistant")
+			report(i, provider.RuleFirst, "it is from the assistant")
 		}
 		if before == chat.RoleAssistant && m.Role == chat.RoleAssistant && startsWithThinking(m) {
-			report(i, chat.RuleThinkingMerged, "the message before it is from the assistant too")
+			report(i, provider.RuleThinkingMerged, "the message before it is from the assistant too")
 		}
 		before = m.Role
 	}
 	if before == "" && len(messages) > 0 {
-		report(len(messages)-1, chat.RuleFirst, "there are only system messages")
+		report(len(messages)-1, provider.RuleFirst, "there are only system messages")
 	}
 }
 
@@ -162,34 +162,34 @@ func checkPart(m chat.Message, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
 	case chat.Text:
 		if !utf8.ValidString(string(p)) {
-			return chat.RuleUTF8, errors.New("the text is not valid UTF-8")
+			return provider.RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 	case chat.Thinking:
 		switch {
 		case !utf8.ValidString(p.Text + p.Signature + p.Encrypted):
-			return chat.RuleUTF8, errors.New("the thinking is not valid UTF-8")
+			return provider.RuleUTF8, errors.New("the thinking is not valid UTF-8")
 		case p.Encrypted != "" && (p.Text != "" || p.Signature != ""):
-			return chat.RuleThinkingForm, errors.New("it is encrypted, and has text or a signature too")
+			return provider.RuleThinkingForm, errors.New("it is encrypted, and has text or a signature too")
 		case p.Encrypted == "" && p.Signature == "" && m.Role != chat.RoleAssistant:
-			return chat.RuleThinkingForm, errors.New("it is neither signed nor encrypted")
+			return provider.RuleThinkingForm, errors.New("it is neither signed nor encrypted")
 		}
 	case chat.Image:
 		if rule, err := checkPlace(m, "an image"); err != nil {
 			return rule, err
 		}
 		_, err := imageSource(p)
-		return chat.RuleMedia, err
+		return provider.RuleMedia, err
 	case chat.Document:
 		if rule, err := checkPlace(m, "a document"); err != nil {
 			return rule, err
 		}
 		_, err := documentSource(p)
-		return chat.RuleMedia, err
+		return provider.RuleMedia, err
 	case chat.Opaque:
-		return chat.RuleOpaque, checkOpaque(m, p)
+		return provider.RuleOpaque, checkOpaque(m, p)
 	case chat.CacheBreakpoint:
 		if p.Type != "" && p.Type != cacheType {
-			return chat.RuleCacheType, fmt.Errorf("it is %q", p.Type)
+			return provider.RuleCacheType, fmt.Errorf("it is %q", p.Type)
 		}
 	}
 	return "", nil
@@ -203,9 +203,9 @@ func isOpaque(p chat.Part) bool {
 func checkPlace(m chat.Message, what string) (chat.Rule, error) {
 	switch {
 	case m.Role != chat.RoleUser && m.Role != chat.RoleTool:
-		return chat.RulePlace, fmt.Errorf("%s is in a %s message", what, m.Role)
+		return provider.RulePlace, fmt.Errorf("%s is in a %s message", what, m.Role)
 	case m.Role == chat.RoleTool && m.IsError:
-		return chat.RuleErrorResult, fmt.Errorf("%s is in a failed result", what)
+		return provider.RuleErrorResult, fmt.Errorf("%s is in a failed result", what)
 	}
 	return "", nil
 }
@@ -237,12 +237,12 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 func checkCache(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any)) {
 	plan := planCache(req)
 	if n := len(plan.marks); n > maxBreakpoints {
-		report(plan.marks[maxBreakpoints].message(), chat.RuleCacheCount, "there are %d", n)
+		report(plan.marks[maxBreakpoints].message(), provider.RuleCacheCount, "there are %d", n)
 	}
 	short := false
 	for _, mark := range plan.marks {
 		if short && mark.hour {
-			report(mark.message(), chat.RuleCacheOrder, "an hour comes after five minutes")
+			report(mark.message(), provider.RuleCacheOrder, "an hour comes after five minutes")
 			break
 		}
 		short = short || !mark.hour

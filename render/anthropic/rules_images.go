@@ -49,7 +49,7 @@ func largeImages(messages []chat.Message) (large []provider.ImageExcess) {
 			}
 			if width, height, ok := sizing.ImageSize(img); ok && max(width, height) > side {
 				err := fmt.Errorf("an image of %d by %d pixels: at most %d a side are accepted", width, height, side)
-				large = append(large, provider.ImageExcess{Message: i, Part: k, Rule: chat.RuleImageSize, Err: err})
+				large = append(large, provider.ImageExcess{Message: i, Part: k, Rule: provider.RuleImageSize, Err: err})
 			}
 		}
 	}

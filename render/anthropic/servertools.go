@@ -121,7 +121,7 @@ func withoutUnpaired(r *provider.Repairer) {
 		}
 		for _, l := range slices.Backward(unpaired) {
 			m := &r.Messages[l.message]
-			r.Report(m.Index, chat.RuleServerTool, "left out: %s", l.detail)
+			r.Report(m.Index, provider.RuleServerTool, "left out: %s", l.detail)
 			m.Content = slices.Delete(slices.Clone(m.Content), l.part, l.part+1)
 		}
 		r.Messages = slices.DeleteFunc(r.Messages, func(m provider.Indexed) bool {

@@ -35,17 +35,17 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 		switch p := p.(type) {
 		case chat.Text:
 			if p == "" {
-				faults = append(faults, faultf(k, chat.RuleEmptyPart, "an empty text"))
+				faults = append(faults, faultf(k, provider.RuleEmptyPart, "an empty text"))
 				continue
 			}
 			if !utf8.ValidString(string(p)) {
-				faults = append(faults, faultf(k, chat.RuleUTF8, "the text is not valid UTF-8"))
+				faults = append(faults, faultf(k, provider.RuleUTF8, "the text is not valid UTF-8"))
 			}
 			parts = append(parts, &genai.Part{Text: string(p)})
 		case chat.Image, chat.Document:
-			faults = append(faults, faultf(k, chat.RulePlace, "a system message holds text only"))
+			faults = append(faults, faultf(k, provider.RulePlace, "a system message holds text only"))
 		case chat.Opaque:
-			faults = append(faults, faultf(k, chat.RuleOpaque, "a system message holds text only"))
+			faults = append(faults, faultf(k, provider.RuleOpaque, "a system message holds text only"))
 		}
 	}
 	if len(parts) == 0 && len(faults) == 0 {
@@ -61,7 +61,7 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 	return parts, faults
 }
 
-var nothingToSend = provider.Fault{Part: -1, Rule: chat.RuleEmptyPart, Why: "the message has nothing to send"}
+var nothingToSend = provider.Fault{Part: -1, Rule: provider.RuleEmptyPart, Why: "the message has nothing to send"}
 
 func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []provider.Fault) {
 	if m.Name != "" {
@@ -93,13 +93,13 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []provid
 func convertPart(k int, p chat.Part) (*genai.Part, *provider.Fault) {
 	var part *genai.Part
 	var err error
-	rule := chat.RuleMedia
+	rule := provider.RuleMedia
 	switch p := p.(type) {
 	case chat.Text:
 		if p == "" {
-			rule, err = chat.RuleEmptyPart, errors.New("an empty text")
+			rule, err = provider.RuleEmptyPart, errors.New("an empty text")
 		} else if !utf8.ValidString(string(p)) {
-			rule, err = chat.RuleUTF8, errors.New("the text is not valid UTF-8")
+			rule, err = provider.RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 		part = &genai.Part{Text: string(p)}
 	case chat.Image:
@@ -108,7 +108,7 @@ func convertPart(k int, p chat.Part) (*genai.Part, *provider.Fault) {
 		part, err = documentPart(p)
 	case chat.Opaque:
 		var note note
-		rule = chat.RuleOpaque
+		rule = provider.RuleOpaque
 		if note, err = readOpaque(p.Value); err == nil && note.part == nil {
 			err = errors.New("a note that belongs in an assistant message")
 		}
@@ -140,7 +140,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provi
 		switch p := p.(type) {
 		case chat.Thinking:
 			if !utf8.ValidString(p.Text) {
-				faults = append(faults, faultf(k, chat.RuleUTF8, "the thinking is not valid UTF-8"))
+				faults = append(faults, faultf(k, provider.RuleUTF8, "the thinking is not valid UTF-8"))
 			} else if p.Text != "" {
 				add(&genai.Part{Text: p.Text, Thought: true})
 			}
@@ -149,13 +149,13 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provi
 			note, err := readOpaque(p.Value)
 			switch {
 			case err != nil:
-				faults = append(faults, faultf(k, chat.RuleOpaque, "%v", err))
+				faults = append(faults, faultf(k, provider.RuleOpaque, "%v", err))
 			case note.part != nil:
 				add(note.part)
 			case note.call != "":
 				part := calls[note.call]
 				if delete(calls, note.call); part == nil {
-					faults = append(faults, faultf(k, chat.RuleOpaque, "the place of call %q, which is not in the message or has another place", note.call))
+					faults = append(faults, faultf(k, provider.RuleOpaque, "the place of call %q, which is not in the message or has another place", note.call))
 					continue
 				}
 				add(part)
@@ -165,7 +165,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provi
 				} else if pending == nil {
 					pending, pendingPart = note.signature, k
 				} else {
-					faults = append(faults, faultf(k, chat.RuleEmptyPart, "a thought signature without a part"))
+					faults = append(faults, faultf(k, provider.RuleEmptyPart, "a thought signature without a part"))
 				}
 			}
 			continue
@@ -185,7 +185,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provi
 	}
 	switch {
 	case pending != nil:
-		faults = append(faults, faultf(pendingPart, chat.RuleEmptyPart, "a thought signature without a part"))
+		faults = append(faults, faultf(pendingPart, provider.RuleEmptyPart, "a thought signature without a part"))
 	case len(parts) == 0 && len(faults) == 0:
 		faults = append(faults, nothingToSend)
 	}
@@ -205,7 +205,7 @@ func (o Options) responseParts(m chat.Message, name string) ([]*genai.Part, []pr
 			faults = append(faults, *f)
 		case part == nil:
 		case part.InlineData == nil && part.FileData == nil && (part.Text == "" || part.Thought):
-			faults = append(faults, faultf(k, chat.RuleOpaque, "a function response holds text, images and documents only"))
+			faults = append(faults, faultf(k, provider.RuleOpaque, "a function response holds text, images and documents only"))
 		case part.Text != "":
 			text.WriteString(part.Text)
 		case o.Legacy:

@@ -100,7 +100,7 @@ func start(r *provider.Repairer) {
 	}
 	for k := first; k < len(r.Messages) && r.Messages[k].Role == chat.RoleAssistant; k++ {
 		if len(r.Messages[k].ToolCalls) > 0 {
-			r.InsertUser(first, chat.RuleCallTurn)
+			r.InsertUser(first, provider.RuleCallTurn)
 			return
 		}
 	}
@@ -120,7 +120,7 @@ func (o Options) sign(r *provider.Repairer) {
 			continue
 		}
 		if first, signed := o.firstCall(m.Message); !signed {
-			r.Report(m.Index, chat.RuleSignature, "SkipSignature added to call %q", m.ToolCalls[first].ID)
+			r.Report(m.Index, provider.RuleSignature, "SkipSignature added to call %q", m.ToolCalls[first].ID)
 			m.ToolCalls = slices.Clone(m.ToolCalls)
 			m.ToolCalls[first].Signature = SkipSignature
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/test/replaytest"
 	"github.com/promptree-go/promptree/render/gemini"
 )
@@ -42,7 +43,7 @@ func FuzzReplay(f *testing.F) {
 		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
 			repaired, changes := gemini.Repair(r.Request, gemini.Options{})
 			for _, c := range changes {
-				require.Contains(t, []chat.Rule{chat.RuleArguments, chat.RuleUTF8, chat.RuleCallTurn}, c.Rule, c)
+				require.Contains(t, []chat.Rule{provider.RuleArguments, provider.RuleUTF8, provider.RuleCallTurn}, c.Rule, c)
 			}
 			require.Empty(t, refused(t, given, repaired, gemini.Options{}))
 		})
@@ -82,7 +83,7 @@ func TestReplayedSessionsOfAnotherModelNeedOnlySignatures(t *testing.T) {
 				repaired.Add(1)
 			}
 			for _, c := range changes {
-				require.Equal(t, chat.RuleSignature, c.Rule, "line %d: %s", r.Line, c)
+				require.Equal(t, provider.RuleSignature, c.Rule, "line %d: %s", r.Line, c)
 			}
 			require.NoError(t, gemini.Validate(request, gemini.Options{}), "line %d", r.Line)
 			require.Empty(t, refused(t, judge{}, request, gemini.Options{}), "line %d", r.Line)

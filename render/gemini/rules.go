@@ -31,14 +31,14 @@ func turns(messages []chat.Message, options Options, report func(i int, rule cha
 				continue
 			}
 			if !prompted {
-				report(i, chat.RuleCallTurn, "no user or tool message comes before the call")
+				report(i, provider.RuleCallTurn, "no user or tool message comes before the call")
 			}
 			if answers := answersAfter(messages, i); answers != len(m.ToolCalls) {
-				report(i, chat.RuleCounts, "%d calls and %d responses", len(m.ToolCalls), answers)
+				report(i, provider.RuleCounts, "%d calls and %d responses", len(m.ToolCalls), answers)
 			}
 			if i > current && !options.Legacy {
 				if first, signed := options.firstCall(m); !signed {
-					report(i, chat.RuleSignature, "call %d has none", first)
+					report(i, provider.RuleSignature, "call %d has none", first)
 				}
 			}
 		}

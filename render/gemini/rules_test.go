@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
@@ -39,13 +40,13 @@ var breaches = []struct {
 	refusal  string
 }{
 	{
-		chat.RuleCallTurn,
+		provider.RuleCallTurn,
 		[]chat.Message{calls(signed(call("c1", `{}`))), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 		"comes immediately after a user turn",
 	}, {
-		chat.RuleCounts,
+		provider.RuleCounts,
 		[]chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `{}`)), call("c2", `{}`)), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},
 			{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}},{"functionCall":{"id":"c2","name":"look"}}]},
@@ -72,7 +73,7 @@ var breaches = []struct {
 				{"functionResponse":{"id":"c1","name":"look","response":{"output":"43"}}}]}]}`,
 		"Duplicate function call id",
 	}, {
-		chat.RuleEmptyPart,
+		provider.RuleEmptyPart,
 		[]chat.Message{chat.UserMessage("Look."), {Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: json.RawMessage(`{"thoughtSignature":"c2ln"}`)}}}, chat.UserMessage("Well?")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"text":"Well?"}]}]}`,
 		"must have one initialized field",
@@ -82,46 +83,46 @@ var breaches = []struct {
 		`{"contents":[{"role":"user","parts":[{"text":""}]}]}`,
 		"must have one initialized field",
 	}, {
-		chat.RuleMedia,
+		provider.RuleMedia,
 		[]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "http://example.com/a.png"}}}},
 		`{"contents":[{"role":"user","parts":[{"fileData":{"fileUri":"http://example.com/a.png"}}]}]}`,
 		"Unsupported file URI",
 	}, {
-		chat.RuleSignature,
+		provider.RuleSignature,
 		[]chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 		"missing a thought_signature",
 	}, {
-		chat.RuleSignatureForm,
+		provider.RuleSignatureForm,
 		[]chat.Message{chat.UserMessage("Look."), calls(chat.ToolCall{ID: "c1", Name: "look", Signature: "not base64!"}), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"},"thoughtSignature":"not base64!"}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 		"Base64 decoding failed",
 	}, {
-		chat.RuleArguments,
+		provider.RuleArguments,
 		[]chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `[1]`))), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look","args":[1]},"thoughtSignature":"` + signature + `"}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 		"not a Struct",
 	}, {
-		chat.RuleCallForm,
+		provider.RuleCallForm,
 		[]chat.Message{chat.UserMessage("Look."), calls(chat.ToolCall{ID: "c1", Name: "look up", Signature: signature}), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look up"},"thoughtSignature":"` + signature + `"}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look up","response":{"output":"42"}}}]}]}`,
 		"Invalid function name",
 	}, {
-		chat.RuleUTF8,
+		provider.RuleUTF8,
 		[]chat.Message{chat.UserMessage("a\xff")},
 		"{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"a\xff\"}]}]}",
 		"Invalid JSON payload",
 	}, {
-		chat.RulePlace,
+		provider.RulePlace,
 		[]chat.Message{{Role: chat.RoleSystem, Content: chat.Parts{chat.Text("Look."), chat.Image{URL: "gs://a"}}}, chat.UserMessage("Look.")},
 		`{"systemInstruction":{"parts":[{"text":"Look."},{"fileData":{"fileUri":"gs://a"}}]},"contents":[{"role":"user","parts":[{"text":"Look."}]}]}`,
 		"only text",
 	}, {
-		chat.RuleOpaque,
+		provider.RuleOpaque,
 		[]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Look."), chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}}}},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."},{"type":"tool_search"}]}]}`,
 		"must have one initialized field",
@@ -169,7 +170,7 @@ func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 			for _, c := range changes {
 				reported = append(reported, c.Rule)
 			}
-			if tt.rule == chat.RuleCounts {
+			if tt.rule == provider.RuleCounts {
 				tt.rule = chat.RuleAnswered // the count is repaired under this rule
 			}
 			require.Contains(t, reported, tt.rule)
@@ -280,7 +281,7 @@ func TestTheOldestOfTooManyImagesAreReplacedByTexts(t *testing.T) {
 	invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(req, gemini.Options{}))
 	require.True(t, ok)
 	require.Len(t, invalid.Violations, 1)
-	require.Equal(t, chat.RuleImageCount, invalid.Violations[0].Rule)
+	require.Equal(t, provider.RuleImageCount, invalid.Violations[0].Rule)
 	repaired, changes := gemini.Repair(req, gemini.Options{})
 	require.NoError(t, gemini.Validate(repaired, gemini.Options{}))
 	require.Len(t, changes, 750)
@@ -294,7 +295,7 @@ func TestAnotherProvidersCompactionIsNotSent(t *testing.T) {
 		own := chat.Opaque{Value: json.RawMessage(value)}
 		for _, role := range []chat.Role{chat.RoleUser, chat.RoleAssistant} {
 			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), {Role: role, Content: chat.Parts{chat.Text("A summary."), own}}, chat.UserMessage("Well?")}}
-			require.ErrorContains(t, gemini.Validate(req, gemini.Options{}), string(chat.RuleOpaque))
+			require.ErrorContains(t, gemini.Validate(req, gemini.Options{}), string(provider.RuleOpaque))
 			repaired, changes := gemini.Repair(req, gemini.Options{})
 			require.Len(t, changes, 1)
 			require.NoError(t, gemini.Validate(repaired, gemini.Options{}))

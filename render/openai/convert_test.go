@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -141,18 +142,18 @@ func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 		violates chat.Rule
 		want     string
 	}{
-		{"an image in an assistant message", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), chat.RulePlace, "cannot be in an assistant message"},
-		{"an image in an assistant message", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), chat.RulePlace, "cannot be in an assistant message"},
-		{"a document in an assistant message", openai.Responses, from(chat.RoleAssistant, pdf), chat.RulePlace, "cannot be in an assistant message"},
-		{"an image in a system message", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), chat.RulePlace, "must be in a user or tool message"},
-		{"an image without a URL", openai.ChatCompletions, user(chat.Image{URL: "ftp://cat.png"}), chat.RuleMedia, "needs an http, https or data URL"},
-		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), chat.RuleMedia, "needs its data"},
-		{"a document that is not base64", openai.Responses, user(chat.Document{Data: "%"}), chat.RuleMedia, "needs its data"},
-		{"an opaque part that is not JSON", openai.ChatCompletions, user(opaque(`{`)), chat.RuleOpaque, "does not accept this part"},
-		{"an opaque part that is not UTF-8", openai.ChatCompletions, user(opaque("{\"type\":\"text\",\"text\":\"\xff\"}")), chat.RuleOpaque, "does not accept this part"},
-		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"redacted_thinking","data":"x"}`)), chat.RuleOpaque, "does not accept this part"},
-		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, opaque(`{"type":"web_search_call"}`)), chat.RuleOpaque, "does not accept this part"},
-		{"a whole call as an opaque part", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`)), chat.RuleOpaque, "does not accept this part"},
+		{"an image in an assistant message", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), provider.RulePlace, "cannot be in an assistant message"},
+		{"an image in an assistant message", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), provider.RulePlace, "cannot be in an assistant message"},
+		{"a document in an assistant message", openai.Responses, from(chat.RoleAssistant, pdf), provider.RulePlace, "cannot be in an assistant message"},
+		{"an image in a system message", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), provider.RulePlace, "must be in a user or tool message"},
+		{"an image without a URL", openai.ChatCompletions, user(chat.Image{URL: "ftp://cat.png"}), provider.RuleMedia, "needs an http, https or data URL"},
+		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), provider.RuleMedia, "needs its data"},
+		{"a document that is not base64", openai.Responses, user(chat.Document{Data: "%"}), provider.RuleMedia, "needs its data"},
+		{"an opaque part that is not JSON", openai.ChatCompletions, user(opaque(`{`)), provider.RuleOpaque, "does not accept this part"},
+		{"an opaque part that is not UTF-8", openai.ChatCompletions, user(opaque("{\"type\":\"text\",\"text\":\"\xff\"}")), provider.RuleOpaque, "does not accept this part"},
+		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"redacted_thinking","data":"x"}`)), provider.RuleOpaque, "does not accept this part"},
+		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, opaque(`{"type":"web_search_call"}`)), provider.RuleOpaque, "does not accept this part"},
+		{"a whole call as an opaque part", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`)), provider.RuleOpaque, "does not accept this part"},
 	} {
 		t.Run(tt.rule+" "+tt.api.String(), func(t *testing.T) {
 			req := chat.Request{Messages: []chat.Message{question, tt.message, question}}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
@@ -54,25 +55,25 @@ func (a API) checkPart(role chat.Role, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
 	case chat.Text:
 		if !utf8.ValidString(string(p)) {
-			return chat.RuleUTF8, errors.New("the text is not valid UTF-8")
+			return provider.RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 	case chat.Thinking:
 		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Signature) || !utf8.ValidString(p.Encrypted) {
-			return chat.RuleUTF8, errors.New("the thinking is not valid UTF-8")
+			return provider.RuleUTF8, errors.New("the thinking is not valid UTF-8")
 		}
 	case chat.Image:
 		if err := a.checkPlace(role, "an image"); err != nil {
-			return chat.RulePlace, err
+			return provider.RulePlace, err
 		}
-		return chat.RuleMedia, checkImage(p)
+		return provider.RuleMedia, checkImage(p)
 	case chat.Document:
 		if err := a.checkPlace(role, "a document"); err != nil {
-			return chat.RulePlace, err
+			return provider.RulePlace, err
 		}
-		return chat.RuleMedia, checkDocument(p)
+		return provider.RuleMedia, checkDocument(p)
 	case chat.Opaque:
 		if at, _ := a.placeOf(role, p); at == nowhere {
-			return chat.RuleOpaque, fmt.Errorf("%s does not accept this part from the %s", a, role)
+			return provider.RuleOpaque, fmt.Errorf("%s does not accept this part from the %s", a, role)
 		}
 	}
 	return "", nil

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/test/replaytest"
 	"github.com/promptree-go/promptree/render/openai"
 )
@@ -47,7 +48,7 @@ func FuzzReplay(f *testing.F) {
 			for _, api := range apis {
 				repaired, changes := openai.Repair(r.Request, api)
 				for _, c := range changes {
-					require.Equal(t, chat.RuleUTF8, c.Rule, c)
+					require.Equal(t, provider.RuleUTF8, c.Rule, c)
 				}
 				check(t, api, replaytest.Request{Request: repaired, Line: r.Line, Close: r.Close}, given)
 			}

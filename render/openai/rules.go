@@ -96,13 +96,13 @@ func reasoningFaults(m chat.Message) []provider.Fault {
 			continue
 		}
 		if !items.Readable(item.raw()) {
-			found = append(found, provider.Fault{Part: k, Rule: chat.RuleReadable, Why: "it has neither encrypted content nor plain text"})
+			found = append(found, provider.Fault{Part: k, Rule: provider.RuleReadable, Why: "it has neither encrypted content nor plain text"})
 		}
 		pending = k
 	}
 	rest := slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return !placed[c.ID] })
 	if pending >= 0 && !rest {
-		found = append(found, provider.Fault{Part: pending, Rule: chat.RuleReasoning, Why: "it is not followed by an item"})
+		found = append(found, provider.Fault{Part: pending, Rule: provider.RuleReasoning, Why: "it is not followed by an item"})
 	}
 	return found
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -73,22 +74,22 @@ var broken = []struct {
 		"Duplicate value for 'tool_call_id' of 'a'", chat.RuleCallID,
 		[]string{`message 1: tool calls are named: the id of call 1 changed to "` + made("a") + `"`, `message 1: every tool call is answered: call "` + made("a") + `" had no result: a failed one added`}},
 	{"two calls with the same id in the conversation", []openai.API{openai.Responses}, []chat.Message{question, asked("a"), chat.ToolResult("a", "1"), asked("a"), chat.ToolResult("a", "2")},
-		"Duplicate call_id a", chat.RuleCallUnique, []string{`message 3: ids of calls are unique: the id of call 0 changed to "` + made("a") + `"`}},
+		"Duplicate call_id a", provider.RuleCallUnique, []string{`message 3: ids of calls are unique: the id of call 0 changed to "` + made("a") + `"`}},
 	{"an id of 41 characters", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked(strings.Repeat("x", 41)), chat.ToolResult(strings.Repeat("x", 41), "1")},
-		"Expected a string with maximum length 40", chat.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the id of call 0 changed to "` + made(strings.Repeat("x", 41)) + `"`}},
+		"Expected a string with maximum length 40", provider.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the id of call 0 changed to "` + made(strings.Repeat("x", 41)) + `"`}},
 	{"an id of 65 characters", []openai.API{openai.Responses}, []chat.Message{question, asked(strings.Repeat("x", 65)), chat.ToolResult(strings.Repeat("x", 65), "1")},
-		"Expected a string with maximum length 64", chat.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the id of call 0 changed to "` + made(strings.Repeat("x", 65)) + `"`}},
+		"Expected a string with maximum length 64", provider.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the id of call 0 changed to "` + made(strings.Repeat("x", 65)) + `"`}},
 	{"a tool's name with a dot", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{question, {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "fs.read ", Arguments: "{}"}}}, chat.ToolResult("a", "1")},
-		"string does not match pattern", chat.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the name of call "a" changed to "fs_read__582e9124"`}},
+		"string does not match pattern", provider.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the name of call "a" changed to "fs_read__582e9124"`}},
 	{"a participant's name with a space", []openai.API{openai.ChatCompletions}, []chat.Message{{Role: chat.RoleUser, Name: "Ada L", Content: question.Content}},
-		"Invalid 'messages[0].name'", chat.RuleName, []string{`message 0: names of participants are plain: the name "Ada L" changed to "Ada_L"`}},
+		"Invalid 'messages[0].name'", provider.RuleName, []string{`message 0: names of participants are plain: the name "Ada L" changed to "Ada_L"`}},
 	{"reasoning that no item follows", []openai.API{openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, thought("rs_1", "g")), question},
-		"Item 'rs_1' of type 'reasoning' was provided without its required following item.", chat.RuleReasoning,
+		"Item 'rs_1' of type 'reasoning' was provided without its required following item.", provider.RuleReasoning,
 		[]string{"message 1: a reasoning item keeps the item that follows it: the thinking in part 0 left out: it is not followed by an item",
 			"message 1: no empty text: the assistant message, now empty, left out"}},
 	{"reasoning that has lost its content", []openai.API{openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, thought("rs_1", ""), chat.Text("42")), question},
-		"Item with id 'rs_1' not found.", chat.RuleReadable,
+		"Item with id 'rs_1' not found.", provider.RuleReadable,
 		[]string{"message 1: a reasoning item can be read back: the thinking in part 0 left out: it has neither encrypted content nor plain text"}},
 	{"no messages", []openai.API{openai.ChatCompletions}, nil, "empty array", chat.RuleLast, nil},
 	{"no messages", []openai.API{openai.Responses}, nil, "must be provided", chat.RuleLast, nil},
@@ -96,17 +97,17 @@ var broken = []struct {
 		"", chat.RuleEmpty, []string{"message 0: no empty text: the user message, now empty, left out"}},
 	{"two images in an assistant message, one without a URL", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Image{URL: png}, chat.Image{URL: "a.png"}, chat.Text("a")), question},
-		"", chat.RulePlace, []string{"message 1: images and documents are where the API takes them: an image or a document moved to a user message",
+		"", provider.RulePlace, []string{"message 1: images and documents are where the API takes them: an image or a document moved to a user message",
 			"message 1: images and documents are where the API takes them: an image or a document moved to a user message"}},
 	{"an image in a system message", []openai.API{openai.ChatCompletions}, []chat.Message{said(chat.RoleSystem, chat.Text("a"), chat.Image{URL: png}), question},
-		"", chat.RulePlace, []string{"message 0: images and documents are where the API takes them: an image or a document moved to a user message"}},
+		"", provider.RulePlace, []string{"message 0: images and documents are where the API takes them: an image or a document moved to a user message"}},
 	{"an image without a URL", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.Image{URL: "a.png"})},
-		"image", chat.RuleMedia, []string{"message 0: images and documents are of kinds that the API takes: part 0 replaced by a text: an image needs an http, https or data URL"}},
+		"image", provider.RuleMedia, []string{"message 0: images and documents are of kinds that the API takes: part 0 replaced by a text: an image needs an http, https or data URL"}},
 	{"a document that is not base64", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.Document{Data: "%", MediaType: "application/pdf"})},
-		"file", chat.RuleMedia, []string{"message 0: images and documents are of kinds that the API takes: part 0 replaced by a text: a document needs its data, in base64"}},
+		"file", provider.RuleMedia, []string{"message 0: images and documents are of kinds that the API takes: part 0 replaced by a text: a document needs its data, in base64"}},
 	{"text that is not UTF-8", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{said(chat.RoleUser, chat.Text("a\xff")), {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: "\xff"}}}, chat.ToolResult("a", "\xfe")},
-		"", chat.RuleUTF8, []string{"message 0: text is UTF-8: bytes replaced in part 0", `message 1: text is UTF-8: bytes replaced in the arguments of call "a"`,
+		"", provider.RuleUTF8, []string{"message 0: text is UTF-8: bytes replaced in part 0", `message 1: text is UTF-8: bytes replaced in the arguments of call "a"`,
 			"message 2: text is UTF-8: bytes replaced in part 0"}},
 	{"a part that is nil", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, nil, chat.Text("a"))}, "", chat.RuleEmpty, []string{"message 0: no empty text: part 0, which is nil, left out"}},
 	{"an unknown role", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said("developer", chat.Text("a")), said("bot", chat.Text("a"))}, "", chat.RuleRole, []string{`message 0: known role: the role "developer" changed to "system"`, `message 1: known role: the role "bot" changed to "user"`}},
@@ -116,13 +117,13 @@ var broken = []struct {
 		[]chat.Message{question, asked("a"), chat.ToolResult("a", "1"), chat.SystemMessage("Go on.")}, "", chat.RuleLast, []string{"message 3: the last message is from user or tool: 1 system messages moved before the question or round to be answered"}},
 	{"an opaque part of another provider", []openai.API{openai.ChatCompletions},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"redacted_thinking"}`)}, chat.Text("a")), question},
-		"", chat.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Chat Completions does not accept this part from the assistant"}},
+		"", provider.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Chat Completions does not accept this part from the assistant"}},
 	{"an opaque part of another provider", []openai.API{openai.Responses},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"redacted_thinking"}`)}, chat.Text("a")), question},
-		"", chat.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Responses does not accept this part from the assistant"}},
+		"", provider.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Responses does not accept this part from the assistant"}},
 	{"a compaction of Anthropic", []openai.API{openai.Responses},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"compaction","content":"It was counted.","encrypted_content":"c2VjcmV0"}`)}, chat.Text("a")), question},
-		"", chat.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Responses does not accept this part from the assistant"}},
+		"", provider.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Responses does not accept this part from the assistant"}},
 	{"a message with nothing but a head", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"message","id":"msg_1"}`)}), question},
 		"", chat.RuleEmpty, []string{"message 1: no empty text: the assistant message, now empty, left out"}},
@@ -204,7 +205,7 @@ func TestTheOldestOfTooManyImagesAreReplacedByTexts(t *testing.T) {
 		invalid, ok := errors.AsType[*chat.ValidationError](openai.Validate(req, api))
 		require.True(t, ok)
 		require.Len(t, invalid.Violations, 1)
-		require.Equal(t, chat.RuleImageCount, invalid.Violations[0].Rule)
+		require.Equal(t, provider.RuleImageCount, invalid.Violations[0].Rule)
 		repaired, changes := openai.Repair(req, api)
 		require.NoError(t, openai.Validate(repaired, api))
 		require.Len(t, changes, 375)
