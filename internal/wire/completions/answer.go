@@ -344,9 +344,7 @@ func (a *Answer) made(f func(int, chat.ToolCall) bool) chat.Message {
 		}
 	}
 	if a.refusal.Len() > 0 {
-		refusal := wire.Of("type", []byte(`"refusal"`))
-		refusal.PutText("refusal", a.refusal.String())
-		m.Content = append(m.Content, chat.Opaque{Value: refusal.All()})
+		m.Content = append(m.Content, refusal(a.refusal.String()))
 	}
 	if fields := a.fields.json(); fields != nil {
 		m.Content = append(m.Content, chat.Opaque{Value: fields})
@@ -360,4 +358,11 @@ func (a *Answer) made(f func(int, chat.ToolCall) bool) chat.Message {
 		}
 	}
 	return m
+}
+
+// refusal returns the part that holds why the model did not answer.
+func refusal(said string) chat.Opaque {
+	o := wire.Of("type", []byte(`"refusal"`))
+	o.PutText("refusal", said)
+	return chat.Opaque{Value: o.All()}
 }

@@ -19,8 +19,9 @@ import (
 // is the object's too.
 //
 //   - Thinking in a server's own field is a [chat.Thinking] with the name of the field as the signature.
-//   - What an answer says besides (a refusal, audio, the details of reasoning) is an opaque part of type
-//     [dialect.Fields]. Fields of a call are its signature.
+//   - A refusal beside the content, as an answer has it, is an opaque part of type refusal.
+//   - What an answer says besides (audio, the details of reasoning) is an opaque part of type [dialect.Fields]. Fields of a
+//     call are its signature.
 //   - A custom call has its kind as the signature, and its text as the arguments.
 //   - A call among the parts of the content, as exports repeat it there, is read once.
 func Decode(o *wire.Object, left *wire.Leftovers) (chat.Message, error) {
@@ -45,6 +46,9 @@ func Decode(o *wire.Object, left *wire.Leftovers) (chat.Message, error) {
 	})...)
 	switch {
 	case m.Role == chat.RoleAssistant:
+		if said, ok := text(o, "refusal"); ok {
+			m.Content = append(m.Content, refusal(said))
+		}
 		keep(&m, o, left)
 	case left == nil && len(o.Names()) > 0:
 		o.Fail(fmt.Errorf("its fields %s are not known", strings.Join(o.Names(), ", ")))
@@ -165,14 +169,14 @@ func repeats(m *chat.Message, o *wire.Object, left *wire.Leftovers) bool {
 func keep(m *chat.Message, o *wire.Object, left *wire.Leftovers) {
 	names := o.Names()
 	if left != nil {
-		names = slices.DeleteFunc(names, func(name string) bool { return name != "refusal" && !dialect.Returned(name) })
+		names = slices.DeleteFunc(names, func(name string) bool { return !dialect.Returned(name) })
 	}
 	kept := wire.Of("type", []byte(`"`+dialect.Fields+`"`))
 	for _, name := range names {
 		switch raw := o.Raw(name); {
 		case raw != nil:
 			kept.Put(name, raw)
-		case left == nil && name != "refusal":
+		case left == nil && name != "refusal": // null if the model did not refuse
 			kept.Put(name, []byte("null"))
 		}
 		o.Skip(name)
