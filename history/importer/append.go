@@ -1,10 +1,12 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -136,7 +138,7 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 // free returns an id that neither the session nor the recording uses.
 func (a *appender) free(ctx context.Context, id string) (string, error) {
 	if len(id) > entry.MaxID-8 {
-		id = id[:validPrefix([]byte(id[:entry.MaxID-8]))]
+		id = strings.ToValidUTF8(id[:entry.MaxID-8], "")
 	}
 	for n := a.tried[id] + 1; ; n++ {
 		a.tried[id] = n
@@ -162,9 +164,7 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 		b.FirstKept, b.LastCovered, b.Plan = a.ids[a.cut(b.FirstKept)], a.ids[b.LastCovered], a.ids[b.Plan]
 		return b
 	case entry.Label:
-		if id := a.ids[b.Target]; id != "" {
-			b.Target = id
-		}
+		b.Target = cmp.Or(a.ids[b.Target], b.Target)
 		return b
 	case entry.Pin:
 		id := a.ids[b.ID]
@@ -174,9 +174,7 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 		b.Ref = entry.Ref{ID: id}
 		return b
 	case entry.BranchSummary:
-		if id := a.ids[b.From]; id != "" {
-			b.From = id
-		}
+		b.From = cmp.Or(a.ids[b.From], b.From)
 		return b
 	case entry.Usage:
 		b.Of = a.ids[b.Of]
@@ -202,9 +200,7 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 func (a *appender) cleared(list []entry.Cleared) []entry.Cleared {
 	list = slices.Clone(list)
 	for i, c := range list {
-		if id := a.ids[c.Entry]; id != "" {
-			list[i].Entry = id
-		}
+		list[i].Entry = cmp.Or(a.ids[c.Entry], c.Entry)
 	}
 	return list
 }

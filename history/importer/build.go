@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
@@ -77,14 +78,17 @@ func (b *builder) answeredBy(r Record, provider, model string) Record {
 	return r
 }
 
-// each calls f for each object of a list of a whole recording. name is that of the list's field. Those that cannot be read
-// are left out with a note if skip is set.
+// each calls f for each object of a list of a whole recording, of none if the list is nil. name is that of the list's field.
+// Those that cannot be read are left out with a note if skip is set.
 func (b *builder) each(list json.RawMessage, name string, skip bool, f func(o *wire.Object)) {
+	if list == nil {
+		return
+	}
 	number := b.at
 	err := wire.Each(list, func(o *wire.Object, offset int) error {
 		i := item{number: number, Object: o}
 		if b.doc != nil {
-			i.number = b.doc.lineOf(name, offset)
+			i.number = b.doc.lineOf(list, offset)
 		}
 		if b.repeats(i) {
 			return nil
@@ -293,10 +297,4 @@ func (b *builder) recording() *Recording {
 }
 
 // clip shortens a name that is quoted in an error or a note.
-func clip(s string) string {
-	const maxBytes = 80
-	if len(s) > maxBytes {
-		return s[:validPrefix([]byte(s[:maxBytes]))] + "…"
-	}
-	return s
-}
+func clip(s string) string { return plaintext.Cut(s, 80) }

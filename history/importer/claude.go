@@ -23,13 +23,18 @@ const claudeSnapshot = "file-history-snapshot"
 // between. They are put together again, followed by the results, so the tree branches only where the user went back.
 type claudeReader struct {
 	*builder
-	answer     map[string]string            // by record: the answer that it is, or directly follows
-	tail       map[string]string            // by answer: the last record that directly follows it
-	message    map[string]string            // by answer: the provider's id of the message
-	read       map[string]*messages.Decoder // by answer: what was read of it
-	last       string                       // the last record of the conversation, sidechains left out
-	compaction entry.Compaction             // whose summary has not been read
-	labels     map[int]entry.Custom         // by record: the line of a label, kept in case its target is missing
+	answers    map[string]*claudeAnswer // by record: the answer that it is, or directly follows
+	last       string                   // the last record of the conversation, sidechains left out
+	compaction entry.Compaction         // whose summary has not been read
+	labels     map[int]entry.Custom     // by record: the line of a label, kept in case its target is missing
+}
+
+// claudeAnswer is an answer of the model.
+type claudeAnswer struct {
+	*messages.Decoder        // of what was read of it
+	id                string // of its record
+	message           string // the provider's id of it
+	tail              string // the last record that directly follows it
 }
 
 func isClaude(o *wire.Object) bool {
@@ -38,10 +43,7 @@ func isClaude(o *wire.Object) bool {
 }
 
 func newClaude(b *builder) *claudeReader {
-	return &claudeReader{
-		builder: b, answer: map[string]string{}, tail: map[string]string{}, message: map[string]string{}, read: map[string]*messages.Decoder{},
-		labels: map[int]entry.Custom{},
-	}
+	return &claudeReader{builder: b, answers: map[string]*claudeAnswer{}, labels: map[int]entry.Custom{}}
 }
 
 func (c *claudeReader) link(o *wire.Object) (id, parent string) {
@@ -175,11 +177,12 @@ func claudePartID(uuid string, i int) string { return fmt.Sprintf("%s.%d", uuid,
 
 // answered adds an answer, or the next block of one.
 func (c *claudeReader) answered(r Record, uuid, id string, b *messages.Decoder, data json.RawMessage) {
-	first := c.answer[r.Parent]
-	if before := c.get(first); id != "" && before != nil && c.message[first] == id && before.Sidechain == r.Sidechain {
+	first := c.answers[r.Parent]
+	if first != nil && id != "" && first.message == id && c.get(first.id).Sidechain == r.Sidechain {
+		before := c.get(first.id)
 		whole := before.Body.(entry.Message)
-		c.read[first].Join(b)
-		whole.Message = c.read[first].Message
+		first.Join(b)
+		whole.Message = first.Message
 		if len(whole.Data)+len(data) <= maxData {
 			whole.Data = mergeData(whole.Data, data)
 		} else if !bytes.Equal(whole.Data, data) {
@@ -189,12 +192,12 @@ func (c *claudeReader) answered(r Record, uuid, id string, b *messages.Decoder, 
 		if r.Usage != (chat.Usage{}) { // each line repeats it, and the last is complete
 			before.Usage = r.Usage
 		}
-		c.after[uuid] = first
+		c.after[uuid] = first.id
 		return
 	}
 	r.Body = entry.Message{Message: b.Message, Data: data}
 	c.follow(r, uuid)
-	c.read[uuid], c.answer[uuid], c.tail[uuid], c.message[uuid] = b, uuid, uuid, id
+	c.answers[uuid] = &claudeAnswer{Decoder: b, id: uuid, message: id, tail: uuid}
 }
 
 // maxData is the maximum size in bytes of the data that is merged for one answer. Each further line merges it again.
@@ -227,9 +230,9 @@ func mergeData(before, after json.RawMessage) json.RawMessage {
 // whichever line of the answer they name as their parent.
 func (c *claudeReader) follow(r Record, uuid string) {
 	r.ID = cmp.Or(uuid, r.ID)
-	answer := c.answer[r.Parent]
-	if answer != "" {
-		r.Parent = c.tail[answer]
+	answer := c.answers[r.Parent]
+	if answer != nil {
+		r.Parent = answer.tail
 	}
 	c.add(r)
 	if uuid != "" {
@@ -237,8 +240,8 @@ func (c *claudeReader) follow(r Record, uuid string) {
 	}
 	m, isMessage := r.Body.(entry.Message)
 	_, isCompaction := r.Body.(entry.Compaction)
-	if answer != "" && !isCompaction && (!isMessage || m.Role == chat.RoleTool) {
-		c.answer[r.ID], c.tail[answer] = answer, r.ID
+	if answer != nil && !isCompaction && (!isMessage || m.Role == chat.RoleTool) {
+		c.answers[r.ID], answer.tail = answer, r.ID
 	}
 	if !r.Sidechain {
 		c.last = r.ID

@@ -242,26 +242,24 @@ func (c *codexReader) compacted(r Record, o *wire.Object) {
 	body.Text = o.OptionalText("message")
 	list := o.Look("replacement_history")
 	seen, others := false, false
-	if o.Given("replacement_history") {
-		parts(o, "replacement_history", func(item *wire.Object) {
-			what := cmp.Or(item.Peek("type"), "message") // a message may be written without a type
-			role := itemRole(what, item)
-			m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{Value: item.Source()}}}
-			switch {
-			case what == "compaction", what == "compaction_summary", what == "context_compaction":
-			case role != chat.RoleUser:
-				others = true
-				return
-			default:
-				for _, text := range itemTexts(item) {
-					c.said[text] = true
-					seen = seen || text == body.Text
-				}
-				m = c.readItem(what, item)
+	optional(o, "replacement_history", func(item *wire.Object) {
+		what := cmp.Or(item.Peek("type"), "message") // a message may be written without a type
+		role := itemRole(what, item)
+		m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{Value: item.Source()}}}
+		switch {
+		case what == "compaction", what == "compaction_summary", what == "context_compaction":
+		case role != chat.RoleUser:
+			others = true
+			return
+		default:
+			for _, text := range itemTexts(item) {
+				c.said[text] = true
+				seen = seen || text == body.Text
 			}
-			body.Messages = append(body.Messages, m)
-		})
-	}
+			m = c.readItem(what, item)
+		}
+		body.Messages = append(body.Messages, m)
+	})
 	if o.Err() != nil {
 		return
 	}

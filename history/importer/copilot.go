@@ -192,21 +192,19 @@ func (c *copilotReader) answer(r Record, agent string, d *wire.Object) {
 	if text := d.OptionalText("content"); text != "" {
 		m.Content = append(m.Content, chat.Text(text))
 	}
-	if d.Given("toolRequests") {
-		parts(d, "toolRequests", func(t *wire.Object) {
-			call := chat.ToolCall{ID: t.Text("toolCallId"), Name: t.Text("name")}
-			if t.Is("arguments", wire.KindText) { // of a tool that takes a text
-				if call.Arguments = t.Text("arguments"); !json.Valid([]byte(call.Arguments)) {
-					call.Arguments = inputJSON(call.Arguments)
-				}
-			} else {
-				call.Arguments = cmp.Or(t.Compact("arguments"), "{}")
+	optional(d, "toolRequests", func(t *wire.Object) {
+		call := chat.ToolCall{ID: t.Text("toolCallId"), Name: t.Text("name")}
+		if t.Is("arguments", wire.KindText) { // of a tool that takes a text
+			if call.Arguments = t.Text("arguments"); !json.Valid([]byte(call.Arguments)) {
+				call.Arguments = inputJSON(call.Arguments)
 			}
-			c.calls[call.ID] = agent
-			m.ToolCalls = append(m.ToolCalls, call)
-			c.rest("toolRequests", t)
-		})
-	}
+		} else {
+			call.Arguments = cmp.Or(t.Compact("arguments"), "{}")
+		}
+		c.calls[call.ID] = agent
+		m.ToolCalls = append(m.ToolCalls, call)
+		c.rest("toolRequests", t)
+	})
 	request, message, model := d.Peek("apiCallId"), d.Peek("messageId"), d.Peek("model")
 	if d.Err() != nil {
 		return
@@ -264,16 +262,14 @@ func (c *copilotReader) result(r Record, d *wire.Object) {
 	if d.Is("result", wire.KindObject) {
 		result := d.Object("result")
 		c.text(&m, result.OptionalText("content"), "result.content")
-		if result.Given("binaryResultsForLlm") {
-			parts(result, "binaryResultsForLlm", func(b *wire.Object) {
-				if !b.Is("data", wire.KindText) || !b.Is("mimeType", wire.KindText) {
-					c.note(NoPlace, "result.binaryResultsForLlm")
-					return
-				}
-				m.Content = append(m.Content, mediaOf(b))
-				c.rest("result.binaryResultsForLlm", b)
-			})
-		}
+		optional(result, "binaryResultsForLlm", func(b *wire.Object) {
+			if !b.Is("data", wire.KindText) || !b.Is("mimeType", wire.KindText) {
+				c.note(NoPlace, "result.binaryResultsForLlm")
+				return
+			}
+			m.Content = append(m.Content, mediaOf(b))
+			c.rest("result.binaryResultsForLlm", b)
+		})
 		d.Put("result", result.Remainder())
 	}
 	if d.Is("error", wire.KindObject) && len(m.Content) == 0 {

@@ -29,8 +29,6 @@ type document struct {
 	data        []byte
 	at          int
 	line, first int // of that offset, and of the document
-	list        string
-	start       int // of that list
 }
 
 // readRest reads a document whose first line was read.
@@ -89,26 +87,6 @@ func (d *document) lineAt(offset int) int {
 }
 
 // lineOf returns the line of an offset in a list of the document.
-func (d *document) lineOf(list string, offset int) int {
-	if d.list != list {
-		d.list = list
-		d.start = bytes.IndexByte(d.data, '{') + valueOffset(d.data, list)
-	}
-	return d.lineAt(d.start + offset)
-}
-
-// valueOffset returns where the value of a field starts in an object, that of the last field of the name.
-func valueOffset(whole []byte, name string) int {
-	dec := json.NewDecoder(bytes.NewReader(whole))
-	at := 0
-	_, _ = dec.Token() // the object is valid
-	for dec.More() {
-		key, _ := dec.Token()
-		var value json.RawMessage
-		_ = dec.Decode(&value)
-		if key == name {
-			at = int(dec.InputOffset()) - len(value)
-		}
-	}
-	return at
+func (d *document) lineOf(list json.RawMessage, offset int) int {
+	return d.lineAt(max(0, bytes.Index(d.data, list)) + offset)
 }

@@ -53,17 +53,12 @@ func (g *geminiReader) line(o *wire.Object) {
 			g.each(set.Raw("messages"), "messages", g.skip, func(o *wire.Object) { g.message(o, path) })
 		}
 	case o.Is("sessionId", wire.KindText) && !o.Is("type", wire.KindText):
-		var messages json.RawMessage
-		if o.Given("messages") {
-			messages = o.Field("messages", wire.KindList)
-		}
+		messages := o.Raw("messages")
 		if g.rec.Header.From == "" {
 			g.rec.Header = entry.Header{From: o.Peek("sessionId"), Time: o.Time("startTime")}
 			g.rec.Header.Data = o.Remainder()
 		}
-		if messages != nil {
-			g.each(messages, "messages", g.skip, func(o *wire.Object) { g.message(o, nil) })
-		}
+		g.each(messages, "messages", g.skip, func(o *wire.Object) { g.message(o, nil) })
 	default:
 		g.message(o, nil)
 	}
@@ -153,14 +148,12 @@ func (g *geminiReader) record(m *geminiMessage) {
 		g.keep(r, o.Source())
 		return
 	}
-	if o.Given("thoughts") {
-		parts(o, "thoughts", func(t *wire.Object) {
-			text := strings.TrimSpace(t.OptionalText("subject") + "\n" + t.OptionalText("description"))
-			t.Time("timestamp")
-			g.thought(&said, chat.Thinking{Text: text}, "thoughts")
-			g.rest("thoughts", t)
-		})
-	}
+	optional(o, "thoughts", func(t *wire.Object) {
+		text := strings.TrimSpace(t.OptionalText("subject") + "\n" + t.OptionalText("description"))
+		t.Time("timestamp")
+		g.thought(&said, chat.Thinking{Text: text}, "thoughts")
+		g.rest("thoughts", t)
+	})
 	d := g.parts(o, "content", said.Role == chat.RoleAssistant)
 	results := d.Results
 	for i := range results {
@@ -169,14 +162,11 @@ func (g *geminiReader) record(m *geminiMessage) {
 		}
 	}
 	said.Content, said.ToolCalls = append(said.Content, d.Content...), d.ToolCalls
-	if o.Given("toolCalls") {
-		parts(o, "toolCalls", func(call *wire.Object) {
-			result, given := g.call(&said, call)
-			if given {
-				results = append(results, result)
-			}
-		})
-	}
+	optional(o, "toolCalls", func(call *wire.Object) {
+		if result, given := g.call(&said, call); given {
+			results = append(results, result)
+		}
+	})
 	model := o.OptionalText("model")
 	if o.Given("tokens") {
 		t := o.Object("tokens")

@@ -23,10 +23,7 @@ func (g *gooseReader) line(o *wire.Object) {
 		g.message(o)
 		return
 	}
-	var messages json.RawMessage
-	if o.Given("conversation") {
-		messages = o.Field("conversation", wire.KindList)
-	}
+	messages := o.Raw("conversation")
 	model := struct {
 		Provider_name string
 		Model_config  struct{ Model_name string }
@@ -34,9 +31,7 @@ func (g *gooseReader) line(o *wire.Object) {
 	_ = json.Unmarshal(o.Source(), &model) // or it names none
 	g.rec.Header = entry.Header{From: o.Peek("id"), Time: o.Time("created_at"), Data: o.Remainder()}
 	g.answeredBy(Record{}, model.Provider_name, model.Model_config.Model_name)
-	if messages != nil {
-		g.each(messages, "conversation", g.skip, g.message)
-	}
+	g.each(messages, "conversation", g.skip, g.message)
 }
 
 func (g *gooseReader) message(o *wire.Object) {

@@ -41,7 +41,11 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if opts.MaxLine <= 0 {
 		opts.MaxLine = MaxLine
 	}
-	lines := &lineReader{r: decoded(bufio.NewReaderSize(r, 64<<10)), max: opts.MaxLine, readOn: opts.SkipUnreadable}
+	text, err := decoded(bufio.NewReaderSize(r, 64<<10))
+	if err != nil {
+		return nil, err
+	}
+	lines := &lineReader{r: text, max: opts.MaxLine, readOn: opts.SkipUnreadable}
 	if start, _ := lines.r.Peek(len(databaseStart)); string(start) == databaseStart {
 		return nil, &LineError{Line: 1, Err: errDatabase}
 	}
@@ -149,7 +153,7 @@ var rows = []struct {
 	{formatMiniSWEAgent, isMini, func(b *builder) format { return newSWE(b, "messages") }},
 	{formatOpencode, isOpencode, func(b *builder) format { return &opencodeReader{builder: b, first: map[string]string{}} }},
 	{formatGoose, isGoose, func(b *builder) format { return &gooseReader{builder: b} }},
-	{formatOpenHands, isOpenHands, func(b *builder) format { return openHandsReader{newOpenHands(b)} }},
+	{formatOpenHands, isOpenHands, func(b *builder) format { return newOpenHands(b) }},
 	{formatSWEAgent, isSWE, func(b *builder) format { return newSWE(b, "history") }},
 	{"", isChat, func(b *builder) format { return &chatReader{b} }},
 	{formatCopilot, isCopilot, func(b *builder) format { return newCopilot(b) }},

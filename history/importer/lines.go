@@ -3,12 +3,12 @@ package importer
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -139,62 +139,29 @@ func (l *lineReader) skipStatus() error {
 var begins = regexp.MustCompile(`^\s*(\{|\[\s*([{\]]|$))`)
 
 // decoded returns a reader of UTF-8 without a byte order mark. Text that begins with the mark of UTF-16, as Windows
-// PowerShell writes it, is converted.
-func decoded(r *bufio.Reader) *bufio.Reader {
+// PowerShell writes it, is read whole and converted.
+func decoded(r *bufio.Reader) (*bufio.Reader, error) {
 	start, _ := r.Peek(3)
 	var order binary.ByteOrder
 	switch {
 	case bytes.Equal(start, []byte("\xef\xbb\xbf")):
 		_, _ = r.Discard(3) // it was peeked
-		return r
+		return r, nil
 	case bytes.HasPrefix(start, []byte("\xff\xfe")):
 		order = binary.LittleEndian
 	case bytes.HasPrefix(start, []byte("\xfe\xff")):
 		order = binary.BigEndian
 	default:
-		return r
+		return r, nil
 	}
-	_, _ = r.Discard(2)
-	return bufio.NewReaderSize(&utf16Reader{r: r, order: order}, r.Size())
-}
-
-// utf16Reader converts UTF-16 to UTF-8.
-type utf16Reader struct {
-	r     *bufio.Reader
-	order binary.ByteOrder
-	left  []byte // converted and not read
-}
-
-func (u *utf16Reader) Read(p []byte) (int, error) {
-	for len(u.left) == 0 {
-		unit := func(peeked []byte) rune { return rune(u.order.Uint16(peeked)) }
-		pair, err := u.r.Peek(4)
-		if len(pair) < 2 {
-			return 0, cmp.Or(err, io.EOF)
-		}
-		c, size := unit(pair), 2
-		if utf16.IsSurrogate(c) && len(pair) == 4 {
-			if both := utf16.DecodeRune(c, unit(pair[2:])); both != utf8.RuneError {
-				c, size = both, 4
-			}
-		}
-		_, _ = u.r.Discard(size)
-		u.left = utf8.AppendRune(nil, c) // half a pair becomes U+FFFD
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("importer: %w", err)
 	}
-	n := copy(p, u.left)
-	u.left = u.left[n:]
-	return n, nil
-}
-
-// validPrefix returns the length in bytes of the longest start of b that is valid UTF-8.
-func validPrefix(b []byte) int {
-	n := 0
-	for n < len(b) {
-		r, size := utf8.DecodeRune(b[n:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		n += size
+	units := make([]uint16, len(raw)/2)
+	for i := range units {
+		units[i] = order.Uint16(raw[2*i:])
 	}
-	return n
+	text := string(utf16.Decode(units[1:])) // without the mark; half a pair becomes U+FFFD
+	return bufio.NewReaderSize(strings.NewReader(text), r.Size()), nil
 }

@@ -208,9 +208,7 @@ func (c *opencodeReader) tool(step *opencodeStep, p *wire.Object) {
 	switch state.Text("status") {
 	case "completed":
 		c.text(&result, state.Text("output"), "parts.tool.output")
-		if state.Given("attachments") {
-			parts(state, "attachments", func(file *wire.Object) { result.Content = append(result.Content, opencodeFile(file)) })
-		}
+		optional(state, "attachments", func(file *wire.Object) { result.Content = append(result.Content, opencodeFile(file)) })
 		step.results = append(step.results, result)
 	case "error":
 		result.IsError = true

@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
 )
@@ -10,7 +11,17 @@ import (
 // openHandsReader reads the events of OpenHands, one a line or in a list: those of its SDK (OpenHands/software-agent-sdk,
 // version 1), which have a kind and form a tree, and those of versions 0.9 to 0.62, which have an action or an observation.
 // The calls of one answer, each an event, are put together. Events that the model is not shown are noted aside.
-type openHandsReader struct{ *openHands }
+type openHandsReader struct {
+	*builder
+	order   []string          // ids of the events
+	answers map[string]string // by id of a response: the answer
+	calls   map[string]string // by event: the id of its call
+	pairing chat.Pairing      // of the calls and their results
+}
+
+func newOpenHands(b *builder) *openHandsReader {
+	return &openHandsReader{builder: b, answers: map[string]string{}, calls: map[string]string{}}
+}
 
 // isOpenHands reports whether an object is an event, or holds a list of them.
 func isOpenHands(o *wire.Object) bool { return isOpenHandsEvent(o) || openHandsList(o) != "" }
@@ -20,7 +31,7 @@ func isOpenHandsEvent(o *wire.Object) bool {
 		(o.Is("action", wire.KindText) || o.Is("observation", wire.KindText)) && (o.Given("args") || o.Given("extras") || o.Given("source")) && !o.Given("response")
 }
 
-func (h openHandsReader) link(o *wire.Object) (id, parent string) {
+func (h *openHandsReader) link(o *wire.Object) (id, parent string) {
 	if !o.Is("kind", wire.KindText) {
 		return "", ""
 	}
@@ -39,7 +50,7 @@ func openHandsList(o *wire.Object) string {
 	return ""
 }
 
-func (h openHandsReader) line(o *wire.Object) {
+func (h *openHandsReader) line(o *wire.Object) {
 	if list := openHandsList(o); list != "" {
 		events := o.Raw(list)
 		h.rec.Header = entry.Header{From: o.Peek("instance_id"), Data: o.Remainder()}
@@ -49,7 +60,7 @@ func (h openHandsReader) line(o *wire.Object) {
 	h.event(o)
 }
 
-func (h openHandsReader) event(o *wire.Object) {
+func (h *openHandsReader) event(o *wire.Object) {
 	r := Record{Entry: entry.Entry{Parent: h.tip, Time: o.Time("timestamp")}}
 	id := cmp.Or(o.Peek("id"), string(o.Look("id"))) // a number in earlier versions
 	if _, twice := h.after[id]; twice && id != "" {

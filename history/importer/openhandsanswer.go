@@ -12,22 +12,9 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
-// openHands builds a recording of OpenHands' events.
-type openHands struct {
-	*builder
-	order   []string          // ids of the events
-	answers map[string]string // by id of a response: the answer
-	calls   map[string]string // by event: the id of its call
-	pairing chat.Pairing      // of the calls and their results
-}
-
-func newOpenHands(b *builder) *openHands {
-	return &openHands{builder: b, answers: map[string]string{}, calls: map[string]string{}}
-}
-
 // call adds a call to the answer of its response, or starts one. What of the event was not read is in the data of the
 // answer, or noted.
-func (h *openHands) call(r Record, id, response string, m chat.Message, o *wire.Object) {
+func (h *openHandsReader) call(r Record, id, response string, m chat.Message, o *wire.Object) {
 	if o.Err() != nil {
 		return
 	}
@@ -44,7 +31,7 @@ func (h *openHands) call(r Record, id, response string, m chat.Message, o *wire.
 }
 
 // thoughts reads thinking: blocks of Anthropic's, an item of OpenAI's responses API, or a text.
-func (h *openHands) thoughts(m *chat.Message, o *wire.Object) {
+func (h *openHandsReader) thoughts(m *chat.Message, o *wire.Object) {
 	var item struct {
 		ID               string
 		Summary, Content []string
@@ -68,15 +55,12 @@ func (h *openHands) thoughts(m *chat.Message, o *wire.Object) {
 }
 
 // content reads a text, or a list of texts and images.
-func (h *openHands) content(m *chat.Message, o *wire.Object, field string) {
+func (h *openHandsReader) content(m *chat.Message, o *wire.Object, field string) {
 	if o.Is(field, wire.KindText) {
 		h.text(m, o.Text(field), field)
 		return
 	}
-	if !o.Given(field) {
-		return
-	}
-	parts(o, field, func(p *wire.Object) {
+	optional(o, field, func(p *wire.Object) {
 		switch typ := p.Text("type"); {
 		case typ == "text":
 			h.text(m, p.Text("text"), field+".text")
@@ -92,7 +76,7 @@ func (h *openHands) content(m *chat.Message, o *wire.Object, field string) {
 }
 
 // images adds the images whose URLs an object lists.
-func (h *openHands) images(m *chat.Message, o *wire.Object) {
+func (h *openHandsReader) images(m *chat.Message, o *wire.Object) {
 	var urls []string
 	if raw := o.Raw("image_urls"); raw != nil {
 		if err := json.Unmarshal(raw, &urls); err != nil {
@@ -105,7 +89,7 @@ func (h *openHands) images(m *chat.Message, o *wire.Object) {
 }
 
 // condensed adds a compaction that keeps what follows the last forgotten event.
-func (h *openHands) condensed(r Record, summary string, o *wire.Object, forgotten []string) {
+func (h *openHandsReader) condensed(r Record, summary string, o *wire.Object, forgotten []string) {
 	if summary == "" || len(forgotten) == 0 {
 		h.keep(r, o.Source())
 		return

@@ -9,7 +9,7 @@ import (
 )
 
 // current reads an event of the SDK.
-func (h *openHands) current(r Record, id string, o *wire.Object) {
+func (h *openHandsReader) current(r Record, id string, o *wire.Object) {
 	r.Recorded = o.Text("kind")
 	if !h.has(id) {
 		r.ID = id

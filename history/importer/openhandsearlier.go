@@ -10,7 +10,7 @@ import (
 )
 
 // earlier reads an event of the versions before the SDK.
-func (h *openHands) earlier(r Record, id string, o *wire.Object) {
+func (h *openHandsReader) earlier(r Record, id string, o *wire.Object) {
 	action, observation, source := o.Peek("action"), o.Peek("observation"), o.Peek("source")
 	call := o.Inside("tool_call_metadata")
 	r.Recorded = action + observation
@@ -95,7 +95,7 @@ var openHandsTools = map[string]bool{
 }
 
 // forgot reads a condensation: the events from one to another, or those of a list, are forgotten.
-func (h *openHands) forgot(r Record, o *wire.Object) {
+func (h *openHandsReader) forgot(r Record, o *wire.Object) {
 	var e struct {
 		Args struct {
 			IDs     []json.Number `json:"forgotten_event_ids"`
@@ -117,7 +117,7 @@ func (h *openHands) forgot(r Record, o *wire.Object) {
 }
 
 // answered reads a call with the response that made it, which holds the whole answer.
-func (h *openHands) answered(r Record, id string, o, metadata *wire.Object) {
+func (h *openHandsReader) answered(r Record, id string, o, metadata *wire.Object) {
 	m := chat.Message{Role: chat.RoleAssistant}
 	response := metadata.Object("model_response")
 	c := chat.ToolCall{ID: metadata.Text("tool_call_id"), Name: metadata.Text("function_name")}

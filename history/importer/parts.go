@@ -58,6 +58,13 @@ func parts(o *wire.Object, field string, f func(p *wire.Object)) {
 	})
 }
 
+// optional calls f for each object of a list that may be missing.
+func optional(o *wire.Object, field string, f func(p *wire.Object)) {
+	if o.Given(field) {
+		parts(o, field, f)
+	}
+}
+
 // blocks reads the content of a message of Anthropic's messages API.
 func (b *builder) blocks(role chat.Role, o *wire.Object) *messages.Decoder {
 	d := &messages.Decoder{Role: role}

@@ -40,9 +40,7 @@ func (s *sweReader) line(o *wire.Object) {
 		s.add(r)
 	}
 	s.answeredBy(Record{Entry: entry.Entry{Parent: s.tip}}, "", model)
-	if list != nil {
-		s.each(list, s.list, s.skip, s.message)
-	}
+	s.each(list, s.list, s.skip, s.message)
 }
 
 // sweModel returns the name of the model in the configuration of a trajectory.

@@ -99,9 +99,7 @@ func (v *vscodeReader) finish() {
 func (v *vscodeReader) chat(o *wire.Object) {
 	requests := o.Field("requests", wire.KindList)
 	v.rec.Header = entry.Header{From: o.Peek("sessionId"), Time: o.Time("creationDate"), Data: o.Remainder()}
-	if requests != nil {
-		v.each(requests, "requests", v.skip, v.request)
-	}
+	v.each(requests, "requests", v.skip, v.request)
 }
 
 // within returns an object in others, an empty one if it is missing.
@@ -132,15 +130,13 @@ func (v *vscodeReader) request(o *wire.Object) {
 			}
 			v.text(&m, round.OptionalText("response"), "response")
 			var answers []chat.Message
-			if round.Given("toolCalls") {
-				parts(round, "toolCalls", func(c *wire.Object) {
-					call := chat.ToolCall{ID: c.Text("id"), Name: c.Text("name"), Arguments: cmp.Or(c.OptionalText("arguments"), "{}")}
-					m.ToolCalls = append(m.ToolCalls, call)
-					if result := results.Inside(call.ID); result != nil && result.Is("content", wire.KindList) {
-						answers = append(answers, v.result(call.ID, result))
-					}
-				})
-			}
+			optional(round, "toolCalls", func(c *wire.Object) {
+				call := chat.ToolCall{ID: c.Text("id"), Name: c.Text("name"), Arguments: cmp.Or(c.OptionalText("arguments"), "{}")}
+				m.ToolCalls = append(m.ToolCalls, call)
+				if result := results.Inside(call.ID); result != nil && result.Is("content", wire.KindList) {
+					answers = append(answers, v.result(call.ID, result))
+				}
+			})
 			if open = len(m.ToolCalls) > 0; open || len(m.Content) > 0 {
 				v.say(r, m, nil)
 				r.Parent = v.tip
