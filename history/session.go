@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 )
@@ -324,6 +325,19 @@ func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[entry.Entry, 
 // stopping early reads little. What they hold must not be changed. An error is the last value.
 func (s *Session) Back(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
 	return s.log.Back(ctx, id)
+}
+
+// SaidSince reports whether something was said that a view shows, or the branch was changed, since an entry; "" means at all.
+func (s *Session) SaidSince(ctx context.Context, id string) (bool, error) {
+	for e, err := range s.Back(ctx, "") {
+		if err != nil || e.ID == id {
+			return false, err
+		}
+		if kind.Of(e).Said() {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Located is an entry with its position in the store, by which [Session.Resolve] reads it at once.

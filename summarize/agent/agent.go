@@ -219,7 +219,7 @@ func (a *Agent) begin(ctx context.Context) (elements.Node, error) {
 		return nil, errNoCompactor
 	}
 	if s := a.Compactor.Session; s != nil { // else the compactor returns the error
-		if said, err := saidSince(ctx, s, ""); err != nil {
+		if said, err := s.SaidSince(ctx, ""); err != nil {
 			return nil, err
 		} else if !said {
 			return nil, ErrNothingSaid
@@ -281,7 +281,7 @@ func (a *Agent) endTurn(ctx context.Context, prompt elements.Node, since string)
 	if err != nil && ctx.Err() != nil {
 		return goOn, context.Cause(ctx)
 	} // if the prompt does not fit now, the next step returns the error
-	said, err := saidSince(ctx, a.Compactor.Session, since)
+	said, err := a.Compactor.Session.SaidSince(ctx, since)
 	return goOn || said && err == nil, nil
 }
 
@@ -336,20 +336,6 @@ func (a *Agent) answerCalls(ctx context.Context, calls []chat.ToolCall) (open []
 		return nil
 	})
 	return open, results, err
-}
-
-// saidSince reports whether something was said since an entry; "" means at all.
-func saidSince(ctx context.Context, s *history.Session, id string) (bool, error) {
-	for e, err := range s.Back(ctx, "") {
-		if err != nil || e.ID == id {
-			return false, err
-		}
-		switch e.Type() {
-		case entry.TypeMessage, entry.TypeShell, entry.TypeCustomMessage, entry.TypeBranchSummary, entry.TypeBranch:
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // offer has the target declare the agent's tools. It returns the prompt, with a check that it shows what they need.

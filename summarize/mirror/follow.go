@@ -83,31 +83,12 @@ func (m *Mirror[M]) notice(ctx context.Context) error {
 			return err
 		}
 	}
-	for e, err := range s.Back(ctx, "") {
-		if err != nil {
-			return err
-		}
-		if e.ID == m.leaf {
-			break
-		}
-		if adds(e) {
-			m.inStep = false
-			break
-		}
+	said, err := s.SaidSince(ctx, m.leaf)
+	if err != nil {
+		return err
 	}
-	m.leaf = s.Leaf()
+	m.inStep, m.leaf = m.inStep && !said, s.Leaf()
 	return nil
-}
-
-// adds reports whether an entry adds something said to a session, or changes the branch.
-func adds(e entry.Entry) bool {
-	switch b := e.Body.(type) {
-	case entry.Message, entry.CustomMessage, entry.BranchSummary, entry.Branch:
-		return true
-	case entry.Shell:
-		return !b.Hidden
-	}
-	return false
 }
 
 // follow makes the path of the session that of a list.

@@ -20,10 +20,9 @@ import (
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
-// A hostMessage is a message as an application may have it: one for all results of a round, ids that it may lack or use
-// twice, and a field that no session holds.
+// A hostMessage is a message as an application may have it: one for all results of a round, ids of calls that it may lack,
+// and a field that no session holds.
 type hostMessage struct {
-	ID    string // of the message, and its version
 	Role  chat.Role
 	Texts []string // several for results
 	Calls []string // ids of calls, or of the calls that are answered
@@ -91,7 +90,6 @@ type host struct {
 	*testing.T
 	*rand.Rand
 	store    *faulty
-	versions bool // whether messages have versions
 	mirrors  []*mirror.Mirror[*hostMessage]
 	list     []*hostMessage
 	earlier  [][]*hostMessage
@@ -105,9 +103,6 @@ func (h *host) process() *mirror.Mirror[*hostMessage] {
 	s, err := history.New(h.Context(), h.store, history.Options{})
 	require.NoError(h, err)
 	m := &mirror.Mirror[*hostMessage]{Compactor: compactorOn(h, s, 1500), From: fromHost, To: toHost}
-	if h.versions {
-		m.Version = func(m *hostMessage) string { return m.ID }
-	}
 	return m
 }
 
@@ -127,7 +122,6 @@ func (h *host) message(role chat.Role, calls ...string) *hostMessage {
 			m.Texts = append(m.Texts, h.text())
 		}
 	}
-	m.ID = []string{"", "doubled", fmt.Sprint("m", h.n), fmt.Sprint("m", h.n)}[h.IntN(4)]
 	return m
 }
 
@@ -165,18 +159,12 @@ func (h *host) edit() {
 	}
 	i := h.IntN(n)
 	switch h.IntN(11) {
-	case 0: // edited: a new version of the message
+	case 0: // edited
 		c := *h.list[i]
 		c.Texts = slices.Clone(c.Texts)
 		c.Texts[h.IntN(len(c.Texts))] = h.text()
-		if c.ID != "" && c.ID != "doubled" {
-			c.ID += "'"
-		}
 		h.list[i] = &c
 	case 1: // edited where it lies
-		if h.versions && h.list[i].ID != "" {
-			h.list[i].ID += "'"
-		}
 		h.list[i].Texts[0] = h.text()
 		h.earlier = nil // they hold it too
 	case 2:
@@ -366,7 +354,7 @@ func (h *host) run(steps int) {
 
 func hostOf(t *testing.T, seed uint64) *host {
 	return &host{
-		T: t, Rand: rand.New(rand.NewPCG(seed, 53)), store: &faulty{}, versions: seed%2 == 0, everSaid: map[string]bool{}, stats: map[string]int{},
+		T: t, Rand: rand.New(rand.NewPCG(seed, 53)), store: &faulty{}, everSaid: map[string]bool{}, stats: map[string]int{},
 	}
 }
 

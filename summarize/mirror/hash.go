@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"hash/maphash"
 	"math"
 	"reflect"
@@ -19,40 +18,23 @@ import (
 // seed of all hashes. None is stored.
 var seed = maphash.MakeSeed()
 
-// identities returns what each message of a list is recognised by while it does not change: its version, or a hash of its
-// content.
+// identities returns what each message of a list is recognised by while it does not change: a hash of its content, or of
+// what it is converted to if it leads to too much.
 func (m *Mirror[M]) identities(ctx context.Context, list []M) ([]uint64, error) {
 	out := make([]uint64, len(list))
-	last := map[string]int{} // by version, the index of the last message that has it
-	if m.Version == nil {
-		last = nil
-	}
 	h := hasher{known: map[place]uint64{}}
-	hashed := func(i int) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		out[i] = hashIn(&h, &list[i])
-		if h.tooLarge() {
-			return fmt.Errorf("mirror: message %d leads to too much to compare: to %d values so far, up to %d pointers deep: set Mirror.Version", i+1, h.values, h.depth)
-		}
-		return nil
-	}
 	for i := range list {
-		if last != nil {
-			version := m.Version(list[i])
-			before, twice := last[version]
-			if last[version] = i; !twice && version != "" {
-				out[i] = maphash.String(seed, version)
-				continue
-			}
-			if err := hashed(before); err != nil {
-				return nil, err
-			}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
-		if err := hashed(i); err != nil {
+		if out[i] = hashIn(&h, &list[i]); !h.tooLarge() {
+			continue
+		}
+		said, err := m.convert(list[i:i+1], out[i:])
+		if err != nil {
 			return nil, err
 		}
+		out[i] = hashOf(&said[0].digests)
 	}
 	return out, nil
 }

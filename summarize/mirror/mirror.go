@@ -46,9 +46,6 @@ type Mirror[M any] struct {
 	// what the list does not have. Calls are there with all their results. What it returns may be sent more than once, and
 	// must not be changed.
 	To func([]chat.Message) ([]M, error)
-	// Version, if set, returns a message's id and version, which must change with its content, or "" for a message that has
-	// none. Messages with the same one in one list are told apart by their content. Defaults to a hash of the content.
-	Version func(M) string
 	// Partial says that a list may be less than the conversation: only new messages, its end, or questions and answers
 	// without the rounds of tools. What the session has besides stays. Messages are then the same if their role, texts,
 	// calls, images and documents are. Off by default: the conversation is what the list has.

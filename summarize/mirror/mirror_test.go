@@ -318,50 +318,6 @@ func TestWhatAPolicySaysInTheUsersPlaceAfterATurnIsLeftOut(t *testing.T) {
 	require.Equal(t, texts(list), path(t, s))
 }
 
-func TestMessagesWhoseVersionIsTheSameAreNotRead(t *testing.T) {
-	type message struct {
-		id      string
-		version int
-		text    string
-	}
-	read := 0
-	m := &mirror.Mirror[*message]{
-		Compactor: compactorOn(t, &history.Session{}, plenty),
-		From: func(m *message) ([]chat.Message, error) {
-			read++
-			return []chat.Message{chat.UserMessage(m.text)}, nil
-		},
-		To: func([]chat.Message) ([]*message, error) {
-			return nil, errors.New("nothing is sent otherwise than it was said")
-		},
-		Version: func(m *message) string {
-			if m.id == "" {
-				return ""
-			}
-			return fmt.Sprint(m.id, "/", m.version)
-		},
-	}
-	list := []*message{{"x", 1, "one"}, {"x", 1, "two"}, {"", 0, "three"}, {"y", 1, "four"}}
-	fit := func() string {
-		fitted, err := m.Fit(t.Context(), mirror.Request[*message]{Messages: list})
-		require.NoError(t, err)
-		require.Equal(t, list, fitted.Messages)
-		read, list = 0, slices.Clone(list)
-		return path(t, m.Compactor.Session)
-	}
-	require.Equal(t, "one two three four", fit())
-	list = append(list, &message{"z", 1, "five"})
-	_, err := m.Fit(t.Context(), mirror.Request[*message]{Messages: list})
-	require.NoError(t, err)
-	require.Equal(t, 1, read)
-	list[0], list[1] = list[1], list[0] // with the same id and version
-	require.Equal(t, "two one three four five", fit())
-	list[3] = &message{"y", 2, "edited"}
-	require.Equal(t, "two one three edited five", fit())
-	list[2] = &message{"", 0, "without an id"}
-	require.Equal(t, "two one without an id edited five", fit())
-}
-
 func TestNothingUnchangedIsConvertedAgain(t *testing.T) {
 	from, to := 0, 0
 	m := mirror.New(compactorOn(t, &history.Session{}, 2000))
