@@ -353,3 +353,58 @@ func TestAPictureThatAServerRefusesIsShownToTheSameModelElsewhere(t *testing.T) 
 	require.NoError(t, d.Retarget(t.Context(), target))
 	require.Equal(t, []bool{true}, step(chat.Text("More.")))
 }
+
+func TestALimitHoldsForItsServerAlone(t *testing.T) {
+	t.Parallel()
+	for name, refuses := range map[string]func(r chat.Request, bytes, tokens int) error{
+		"tokens": aboveTokens(fmt.Sprintf("This model's maximum context length is %d tokens.", tokensMost)),
+		"bytes":  aboveBytes(said413("request body too large")),
+		"output": func(r chat.Request, _, _ int) error {
+			if r.MaxTokens > 512 {
+				return said400(fmt.Sprintf("max_tokens: %d > 512, which is the maximum allowed number of output tokens for m", r.MaxTokens))
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failures := func(said []error) []error { return slices.DeleteFunc(said, func(err error) bool { return err == nil }) }
+			var here, there []error // what the server with the limit said, and would say to what the other was sent
+			serves := func(server string, said *[]error, limited bool) chat.Model {
+				return at{server: server, Model: chat.ModelFunc(func(_ context.Context, r chat.Request) (chat.Response, error) {
+					body, _ := json.Marshal(r.Messages)
+					err := refuses(r, len(body), count(quarter{}, r.Messages))
+					if *said = append(*said, err); limited && err != nil {
+						return chat.Response{}, err
+					}
+					answer := chat.AssistantMessage("Done.")
+					answer.Origin = chat.Origin{Model: "m", Server: server}
+					return chat.Response{Message: answer}, nil
+				})}
+			}
+			first, second := serves("https://here", &here, true), serves("https://there", &there, false)
+			path := filepath.Join(t.TempDir(), "session.jsonl")
+			step := func(model chat.Model) {
+				d := fixtureOf(t, opened(t, path))
+				d.Policy.Overflow.LastResort = policy.ResortDrop
+				d.Target.Model, d.Target.Name, d.Target.Budget = model, "m", 8*tokensMost
+				d.Say(chat.UserMessage(words(tokensMost / 3)))
+				_, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session), MaxTokens: 2000}).Step(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, d.Close())
+				require.NoError(t, d.Session.Close())
+			}
+			for refused := 0; refused < 2; {
+				here = nil
+				if step(first); len(failures(here)) > 0 {
+					refused++
+				}
+			}
+			step(second)
+			require.NotEmpty(t, failures(there), "nothing is left out where nothing was refused")
+			here = nil
+			step(first)
+			require.Empty(t, failures(here), "the limit is still known")
+		})
+	}
+}

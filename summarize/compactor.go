@@ -584,7 +584,7 @@ const usageLimit = 5 * time.Second
 // request, and its cost if the output is reported too.
 func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) entry.Usage {
 	target := c.Current()
-	u := entry.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
+	u := entry.Usage{Of: answer, Model: target.Name, Server: plan.Server(target), Usage: response.Usage}
 	last := c.lastSent()
 	if last.result == result {
 		u.Bytes = last.bytes

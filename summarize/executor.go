@@ -48,23 +48,23 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 	if s.Cleared != nil {
 		at, m.Clear = s.Cleared, s.Clearing
 	}
-	plan, err := m.Plan(ctx, w.prompt, at, d, w.instructions)
-	plan.Used, plan.TokensBefore = s.Used, s.PromptTokens()
+	planned, err := m.Plan(ctx, w.prompt, at, d, w.instructions)
+	planned.Used, planned.TokensBefore = s.Used, s.PromptTokens()
 	if err != nil {
 		if s.Sendable && ctx.Err() == nil && s.Occasion != policy.OnDemand {
 			_, unwritten := w.c.journal().Write(ctx, entry.PlanEnd{
-				Outcome: entry.PlanFailed, Error: err.Error(), ErrorType: failure.Type(err), Model: w.target.Name, Used: s.Used,
+				Outcome: entry.PlanFailed, Error: err.Error(), ErrorType: failure.Type(err), Model: w.target.Name, Server: plan.Server(w.target), Used: s.Used,
 			})
 			err = errors.Join(err, unwritten)
 		}
 		return "", err
 	}
-	if id, err = w.c.journal().Plan(ctx, m.Ledger.Pending, plan.Preamble, plan.Plan); err != nil {
+	if id, err = w.c.journal().Plan(ctx, m.Ledger.Pending, planned.Preamble, planned.Plan); err != nil {
 		return "", err
 	}
 	w.c.emit(ctx, event.Event{
-		Kind: event.Started, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.willRetry,
-		Cut: event.Cut{Covered: plan.Covered, Kept: plan.Kept, Over: plan.Over},
+		Kind: event.Started, Plan: id, Reason: s.Occasion, Why: d.Why, Background: planned.Background, WillRetry: w.willRetry,
+		Cut: event.Cut{Covered: planned.Covered, Kept: planned.Kept, Over: planned.Over},
 		Size: event.Size{
 			MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,
 			Breakdown: s.Breakdown(ctx, w.target),
@@ -194,7 +194,7 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 		Keep: func(ctx context.Context, a entry.SummaryAnswer) error {
 			return c.journal().End(ctx, entry.PlanEnd{Plan: o.id, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
 		},
-		Halved: min(write.MaxHalved, l.Of(o.target.Name).Halved()), Failures: l.Of(j.Plan.Model).Failed.Failures(), Session: c.Session,
+		Halved: min(write.MaxHalved, plan.Learnt(l.Memory, o.target).Halved()), Failures: l.Of(j.Plan.Model, j.Plan.Server).Failed.Failures(), Session: c.Session,
 		Emit: func(kind event.Kind, change func(*event.Event)) {
 			e := j.Event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}

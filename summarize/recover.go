@@ -133,7 +133,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if large.Kind != refusal.Tokens {
 		return w.changed(ctx, before, counted, bytes, large, refused)
 	}
-	r := entry.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
+	r := entry.Refusal{Model: w.target.Name, Server: plan.Server(w.target), Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
 	if _, err := c.journal().Write(ctx, r); err != nil {
 		return nil, &RecoveryError{Refused: refused, Err: err}
 	}
@@ -142,7 +142,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return nil, err
 	}
 	w.willRetry = true
-	limit := l.Of(w.target.Name).Agent
+	limit := plan.Learnt(l.Memory, w.target).Agent
 	compacts := !w.policy.Off && len(w.policy.Trigger.For(policy.OnContextLimit)) > 0
 	if limit.Attempts > mostResorts+1 {
 		return nil, &RecoveryError{Refused: refused, Attempts: limit.Attempts - 1, Err: errStillTooLarge}

@@ -21,7 +21,7 @@ func (c *Compactor) MaxOutput(ctx context.Context, nominal int) int {
 	if err != nil {
 		return nominal
 	}
-	return l.Of(c.Current().Name).MaxOutput(nominal)
+	return plan.Learnt(l.Memory, c.Current()).MaxOutput(nominal)
 }
 
 // Oversized reports whether an error says that the connection was closed without an answer to a request with more bytes
@@ -35,7 +35,7 @@ func (c *Compactor) Oversized(ctx context.Context, err error, before bool) bool 
 	if err != nil {
 		return false
 	}
-	learnt := l.Of(c.Current().Name)
+	learnt := plan.Learnt(l.Memory, c.Current())
 	bytes := c.lastSent().bytes
 	return bytes > learnt.Body && (before || learnt.Bytes.Tries > 0 && bytes >= learnt.Bytes.Tokens)
 }
@@ -46,7 +46,7 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 	if err != nil {
 		return nil, err
 	}
-	learnt, held := l.Of(w.target.Name), l.HeldFor(w.target.Name, plan.Server(w.target))
+	learnt, held := plan.Learnt(l.Memory, w.target), l.HeldFor(w.target.Name, plan.Server(w.target))
 	lost := &RecoveryError{Refused: refused, Attempts: max(learnt.Doubt.Attempts, learnt.Bytes.Attempts-1, learnt.Output.Attempts), Err: errStillRefused}
 	lost.tried(held, learnt)
 	switch said.Kind {
@@ -113,30 +113,34 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 func blamed(h entry.Held) bool { return h.State == entry.HeldBlamed && h.Part != plan.Whole }
 
 // blame returns what is held once a request is refused. What came back in it is to blame, and what was held with it is
-// innocent; a server that cannot read one thought reads none. What was to blame before is not: the request did not have
-// it.
+// innocent. What was to blame before is not: the request did not have it. All thinking is to blame if the words name some:
+// a server that cannot read one thought reads none, and one that binds a thought to what stood before it takes no later
+// one alone.
 func (w *walker) blame(ctx context.Context, before *plan.Rendered, held, suspects []entry.Held, said refusal.Refusal, refused error) (now []entry.Held) {
 	in := func(list []entry.Held, h entry.Held) bool {
 		return slices.ContainsFunc(list, func(o entry.Held) bool { return o.Entry == h.Entry && o.Part == h.Part })
 	}
+	to := func(h entry.Held) {
+		h.State = entry.HeldBlamed
+		now = append(now, h)
+		w.c.emit(ctx, event.Event{Kind: event.Withheld, Reason: before.Occasion, Written: event.Written{Entry: h.Entry}, Err: refused})
+	}
 	came := slices.IndexFunc(held, func(h entry.Held) bool { return h.Shown() && in(suspects, h) })
-	thinking := came >= 0 && said.Held == refusal.HeldThinking
 	for i, h := range held {
 		switch {
 		case blamed(h):
 			h.State = entry.HeldSuspect
-		case i == came, thinking && h.State == entry.HeldSuspect:
-			h.State = entry.HeldBlamed
-			w.c.emit(ctx, event.Event{Kind: event.Withheld, Reason: before.Occasion, Written: event.Written{Entry: h.Entry}, Err: refused})
+			now = append(now, h)
+		case i == came:
+			to(h)
 		case h.Shown(), came >= 0 && h.State == entry.HeldSuspect:
-			continue
+		default:
+			now = append(now, h)
 		}
-		now = append(now, h)
 	}
 	for _, h := range suspects {
-		if thinking && !in(now, h) {
-			h.State = entry.HeldBlamed
-			now = append(now, h)
+		if said.Held == refusal.HeldThinking && !in(now, h) {
+			to(h)
 		}
 	}
 	return now

@@ -127,9 +127,11 @@ type Compaction struct {
 	Plan string `json:"plan,omitempty"`
 	// Mode names how the summary was made, for readers of the log.
 	Mode string `json:"mode,omitempty"`
-	// Model is the name of the model that wrote the summary, Answers the number of requests that it answered for it,
-	// and Asked our count of the largest of them, messages and tools, in tokens. Both are 0 if no model was asked.
+	// Model is the name of the model that wrote the summary and Server its server's ([chat.Origin]), Answers the number of
+	// requests that it answered for it, and Asked our count of the largest of them, messages and tools, in tokens. Both are
+	// 0 if no model was asked.
 	Model   string `json:"model,omitempty"`
+	Server  string `json:"server,omitempty"`
 	Answers int    `json:"answers,omitempty"`
 	Asked   int    `json:"asked,omitempty"`
 	// Unseen reports that the request for the summary left some of the covered messages out, because they were too
@@ -257,8 +259,10 @@ type Todo struct {
 // Usage records what a provider reported for a request.
 type Usage struct {
 	// Of is the id of the entry that answered the request. "" means the parent.
-	Of    string `json:"of,omitempty"`
-	Model string `json:"model,omitempty"`
+	Of string `json:"of,omitempty"`
+	// Model is the model's name, and Server its server's ([chat.Origin]), "" if that is not known.
+	Model  string `json:"model,omitempty"`
+	Server string `json:"server,omitempty"`
 	chat.Usage
 	// Counted is our own count of the same request, messages and tools, in tokens; 0 if it is not known. Input divided
 	// by Counted is the ratio between the provider's counts and ours.

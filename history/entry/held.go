@@ -5,10 +5,14 @@ import "slices"
 // MaxHeld is the maximum number of parts that a [Memory] holds back.
 const MaxHeld = 1000
 
-// of reports whether a part is held of requests to a model at a server. One that is not known may be any.
-func (h Held) of(model, server string) bool {
-	return h.Model == model && (h.Server == server || h.Server == "" || server == "")
-}
+// of reports whether a part is held of requests to a model at a server.
+func (h Held) of(model, server string) bool { return h.Model == model && mayBe(h.Server, server) }
+
+// of reports whether something was learnt of a model at a server.
+func (l Learnt) of(model, server string) bool { return l.Model == model && mayBe(l.Server, server) }
+
+// mayBe reports whether two servers may be the same: one that is not known may be any.
+func mayBe(a, b string) bool { return a == b || a == "" || b == "" }
 
 // HeldFor returns what requests to a model at a server leave out, or show again to see whether it is refused. The server is
 // "" if it is not known.

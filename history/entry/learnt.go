@@ -7,10 +7,12 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// Learnt is what a session has learnt of a model from its answers and refusals.
+// Learnt is what a session has learnt of a model at a server from its answers and refusals. Another server of the same model
+// may have other limits.
 type Learnt struct {
-	// Model is the model's name.
-	Model string `json:"model,omitempty"`
+	// Model is the model's name, and Server its server's ([chat.Origin]), "" if that is not known.
+	Model  string `json:"model,omitempty"`
+	Server string `json:"server,omitempty"`
 	// Accepted is the largest input that the model accepted, in tokens by the provider's count, or else by ours. A
 	// limit that the provider names is believed only if it is larger. Counted is our count of the same request, 0 if it
 	// is not known.

@@ -10,8 +10,8 @@ import (
 // Memory is what a session remembers of bad moments: requests that were refused, for their size or for what they hold, and
 // compactions that failed. It says whether and when to try again, and with how much. It is read from the entries of a
 // path, and a compaction retains what it would hide ([Retained].Models), so every process that opens the session has
-// the same memory. Each is a [Fact] of one model, which holds for 2^Tries accepted requests of it and ends sooner by
-// evidence:
+// the same memory. Each is a [Fact] of one model at one server, which holds for 2^Tries accepted requests of it and ends
+// sooner by evidence:
 //
 //	fact              from                     says                                        ends
 //	Learnt.Agent      Refusal, Doubt           the budget is nine tenths of Tokens         with an accepted request of its size
@@ -27,7 +27,8 @@ import (
 // are remembered: Fact.Attempts, how small the next attempt is, until anything is said; Learnt.Accepted, which says
 // what numbers are believed and bounds nothing; and TurnFailed, until the user says something.
 type Memory struct {
-	// Models holds what was learnt of models, the one that was heard of last at the end; at most [MaxModels].
+	// Models holds what was learnt of models and their servers, the one that was heard of last at the end; at most
+	// [MaxModels].
 	Models []Learnt
 	// Held is what requests leave out because servers refuse it, or may; at most [MaxHeld].
 	Held []Held
@@ -38,19 +39,28 @@ type Memory struct {
 	answered bool // for a part of it there is an answer
 }
 
-// Of returns what was learnt of a model.
-func (m Memory) Of(model string) Learnt {
-	if i := slices.IndexFunc(m.Models, func(l Learnt) bool { return l.Model == model }); i >= 0 {
-		return m.Models[i]
+// Of returns what was learnt of a model at a server, "" if that is not known. If nothing was, it is what was learnt of the
+// model where its server was not known, or is not now.
+func (m Memory) Of(model, server string) Learnt {
+	found := Learnt{}
+	for _, l := range m.Models {
+		if l.Server == server && l.Model == model {
+			return l
+		}
+		if l.of(model, server) {
+			found = l // the newest
+		}
 	}
-	return Learnt{Model: model}
+	found.Model, found.Server = model, server
+	return found
 }
 
-// change changes what was learnt of a model, and moves it to the end. The list that was there before stays as it is.
-func (m *Memory) change(model string, f func(*Learnt)) {
-	l := m.Of(model)
+// change changes what was learnt of a model at a server, and moves it to the end. The list that was there before stays as
+// it is.
+func (m *Memory) change(model, server string, f func(*Learnt)) {
+	l := m.Of(model, server)
 	f(&l)
-	m.Models = slices.DeleteFunc(slices.Clone(m.Models), func(o Learnt) bool { return o.Model == model })
+	m.Models = slices.DeleteFunc(slices.Clone(m.Models), func(o Learnt) bool { return o.Model == model && o.Server == server })
 	m.Models = append(m.Models, l)
 	m.Models = m.Models[max(0, len(m.Models)-MaxModels):]
 }
@@ -61,19 +71,19 @@ func (m *Memory) Add(e Entry) {
 	case Message:
 		m.said(b.Message)
 	case Usage:
-		m.change(b.Model, func(l *Learnt) {
+		m.change(b.Model, b.Server, func(l *Learnt) {
 			l.accept(b.Size(), b.Counted)
 			l.Agent.fits(b.Counted)
 			l.Body = max(l.Body, b.Bytes)
 			l.Bytes.fits(b.Bytes)
 		})
 	case Refusal:
-		m.change(b.Model, func(l *Learnt) { l.Refuse(b) })
+		m.change(b.Model, b.Server, func(l *Learnt) { l.Refuse(b) })
 		if b.Unit == UnitHeld {
 			m.hold(b)
 		}
 	case Plan:
-		m.plan, m.answered = Plan{Model: b.Model, Used: b.Used, Background: b.Background}, false
+		m.plan, m.answered = Plan{Model: b.Model, Server: b.Server, Used: b.Used, Background: b.Background}, false
 	case PlanEnd:
 		m.ended(b, e.Time)
 	case Compaction:
@@ -83,7 +93,7 @@ func (m *Memory) Add(e Entry) {
 			l.Failed, l.Unusable = Fact{}, Fact{}
 		})
 		if b.Answers > 0 {
-			m.change(b.Model, func(l *Learnt) { l.Summarised(b.Answers, b.Asked) })
+			m.change(b.Model, b.Server, func(l *Learnt) { l.Summarised(b.Answers, b.Asked) })
 		}
 	}
 }
@@ -91,16 +101,16 @@ func (m *Memory) Add(e Entry) {
 // said records that a message was appended. An assistant's is the answer to an accepted request of the model that it names,
 // or of each, if nothing is known of a model of that name: an application may use another one than the server.
 func (m *Memory) said(message chat.Message) {
-	role, by := message.Role, message.Origin.Model
+	role, by, server := message.Role, message.Origin.Model, message.Origin.Server
 	if role == chat.RoleUser {
 		m.TurnFailed = false
 	}
 	named := by != "" && slices.ContainsFunc(m.Models, func(l Learnt) bool { return l.Model == by })
 	if role == chat.RoleAssistant {
-		m.comeBack(func(h Held) bool { return !named || h.of(by, message.Origin.Server) })
+		m.comeBack(func(h Held) bool { return !named || h.of(by, server) })
 	}
 	m.each(func(l *Learnt) {
-		if role == chat.RoleAssistant && (!named || l.Model == by) {
+		if role == chat.RoleAssistant && (!named || l.of(by, server)) {
 			l.accepted()
 		} else if role == chat.RoleUser && l.Unusable.Tries < 3 { // later ones wait for more history
 			l.Unusable.Left = 0
@@ -135,15 +145,15 @@ func (m *Memory) ended(end PlanEnd, at time.Time) {
 	if end.Outcome == PlanRetried || !failed && end.ErrorType != "cancelled" {
 		return
 	}
-	model, used := end.Model, end.Used
+	of := Plan{Model: end.Model, Server: end.Server, Used: end.Used}
 	if end.Plan != "" {
-		model, used = m.plan.Model, m.plan.Used
+		of = m.plan
 		m.TurnFailed = m.TurnFailed || failed && !m.plan.Background
 	}
 	if failed && end.Plan != "" && m.answered { // it has moved forward, and goes on at once
 		return
 	}
-	m.change(model, func(l *Learnt) {
+	m.change(of.Model, of.Server, func(l *Learnt) {
 		switch {
 		case !failed:
 			if l.Failed.Cause == "" { // a cancelled plan is not retried at once
@@ -151,7 +161,7 @@ func (m *Memory) ended(end PlanEnd, at time.Time) {
 			}
 		case slices.Contains(ofContent, end.ErrorType):
 			l.Unusable.failed(end, at, longestPause)
-			l.Unusable.Tokens = used
+			l.Unusable.Tokens = of.Used
 		default:
 			l.Failed.failed(end, at, longestOutage)
 		}
@@ -184,8 +194,7 @@ func (f *Fact) passed() { f.Left = max(0, f.Left-1) }
 
 // Pause returns the failure for which the compaction of a model's prompts still pauses, the zero value if none. Used is
 // what the policy measures now, and longest returns the most time that a failure holds.
-func (m Memory) Pause(model string, now time.Time, used int, longest func(Fact) time.Duration) Fact {
-	l := m.Of(model)
+func (l Learnt) Pause(now time.Time, used int, longest func(Fact) time.Duration) Fact {
 	for _, f := range []Fact{l.Unusable, l.Failed} {
 		if f.Left > 0 && now.Before(f.Since.Add(longest(f))) && (f.Tokens == 0 || used < f.Tokens+f.Tokens/10) {
 			return f

@@ -43,7 +43,7 @@ func TestAnAnswerCountsForTheLimitsOfItsModel(t *testing.T) {
 	}
 	limit := []entry.Body{refusedAt(80_000), refusedAt(50_000), entry.PlanEnd{Outcome: entry.PlanFailed, Model: "m", Error: "down", ErrorType: "transient"}}
 	left := func(answers ...[]entry.Body) (limit2, failed int) {
-		l := remembered(slices.Concat(append([][]entry.Body{by("other"), limit}, answers...)...)...).Of("m")
+		l := remembered(slices.Concat(append([][]entry.Body{by("other"), limit}, answers...)...)...).Of("m", "")
 		return l.Agent.Left, l.Failed.Left
 	}
 	for rule, c := range map[string]struct {
@@ -115,7 +115,7 @@ func TestMemoryOfRefusals(t *testing.T) {
 		{"but not if nothing is accepted before something else is said", list(doubted(80_000), said, answered(0, 30_000)), nominal},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			require.Equal(t, c.size, remembered(c.bodies...).Of("m").Agent.Size(nominal))
+			require.Equal(t, c.size, remembered(c.bodies...).Of("m", "").Agent.Size(nominal))
 		})
 	}
 }
@@ -136,7 +136,7 @@ func TestCompactionsArePlannedWithinALimitOnceItIsConfirmed(t *testing.T) {
 		{"it ends with a larger request that is accepted", slices.Concat([]entry.Body{named(40_000)}, two, []entry.Body{named(40_000)}, answered(0, 41_000)), 100_000},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			require.Equal(t, c.size, remembered(c.bodies...).Of("m").Agent.Confirmed(100_000))
+			require.Equal(t, c.size, remembered(c.bodies...).Of("m", "").Agent.Confirmed(100_000))
 		})
 	}
 }
@@ -145,12 +145,12 @@ func TestMemoryOfSummariesIsOfAcceptedOnes(t *testing.T) {
 	refused := func(n int) entry.Refusal { return entry.Refusal{Model: "m", Counted: n, Summary: true} }
 	compaction := func(asked int) entry.Compaction { return entry.Compaction{Model: "m", Answers: 1, Asked: asked} }
 	m := remembered(refused(80_000), refused(50_000), compaction(25_000))
-	require.Equal(t, 45_000, m.Of("m").Summaries.Size(100_000))
+	require.Equal(t, 45_000, m.Of("m", "").Summaries.Size(100_000))
 	m.Add(entry.Entry{Body: compaction(40_000)})
-	require.Equal(t, 100_000, m.Of("m").Summaries.Size(100_000), "two summaries were accepted")
-	require.Equal(t, entry.Fact{}, m.Of("m").Agent)
+	require.Equal(t, 100_000, m.Of("m", "").Summaries.Size(100_000), "two summaries were accepted")
+	require.Equal(t, entry.Fact{}, m.Of("m", "").Agent)
 	m = remembered(refused(80_000), refused(50_000), compaction(60_000))
-	require.Equal(t, entry.Fact{}, m.Of("m").Summaries, "a request of its size was accepted")
+	require.Equal(t, entry.Fact{}, m.Of("m", "").Summaries, "a request of its size was accepted")
 }
 
 // A limit that a model has and does not name is found at a dozen refusals in 4,000 requests, and rarely tested later.
@@ -161,8 +161,8 @@ func TestALimitThatIsNotNamedCostsFewRequests(t *testing.T) {
 			var m entry.Memory
 			size, refused, late := 1000, 0, 0
 			for step := range 4000 {
-				if size += 700; size > m.Of("m").Agent.Size(nominal) {
-					size = m.Of("m").Agent.Size(nominal) / 3 // a compaction
+				if size += 700; size > m.Of("m", "").Agent.Size(nominal) {
+					size = m.Of("m", "").Agent.Size(nominal) / 3 // a compaction
 				}
 				sent := size
 				for attempts := 0; sent > limit; attempts++ {
@@ -171,7 +171,7 @@ func TestALimitThatIsNotNamedCostsFewRequests(t *testing.T) {
 						late++
 					}
 					m.Add(entry.Entry{Body: refusedAt(sent)})
-					sent = min(sent, m.Of("m").Agent.Size(nominal))
+					sent = min(sent, m.Of("m", "").Agent.Size(nominal))
 				}
 				for _, b := range answered(0, sent) {
 					m.Add(entry.Entry{Body: b})
@@ -180,14 +180,14 @@ func TestALimitThatIsNotNamedCostsFewRequests(t *testing.T) {
 			require.LessOrEqual(t, refused, 12)
 			require.LessOrEqual(t, late, 2)
 			for range 4000 { // the limit goes away
-				if size += 700; size > m.Of("m").Agent.Size(nominal) {
-					size = m.Of("m").Agent.Size(nominal) / 3
+				if size += 700; size > m.Of("m", "").Agent.Size(nominal) {
+					size = m.Of("m", "").Agent.Size(nominal) / 3
 				}
 				for _, b := range answered(0, size) {
 					m.Add(entry.Entry{Body: b})
 				}
 			}
-			require.Equal(t, entry.Fact{}, m.Of("m").Agent)
+			require.Equal(t, entry.Fact{}, m.Of("m", "").Agent)
 		})
 	}
 }
@@ -206,8 +206,8 @@ func TestMemoryOutlivesCompactions(t *testing.T) {
 		retained, err := s.Retained(t.Context(), "")
 		require.NoError(t, err)
 		m := entry.Memory{Models: retained.Models}
-		require.Equal(t, 25_000, m.Of("m").Agent.Size(100_000))
-		require.Equal(t, entry.Learnt{Model: "n", Accepted: 700, Counted: 600}, m.Of("n"))
+		require.Equal(t, 25_000, m.Of("m", "").Agent.Size(100_000))
+		require.Equal(t, entry.Learnt{Model: "n", Accepted: 700, Counted: 600}, m.Of("n", ""))
 	}
 }
 
@@ -266,7 +266,7 @@ func TestMemoryOfFailures(t *testing.T) {
 			for _, b := range c.bodies {
 				m.Add(entry.Entry{Time: begun, Body: b})
 			}
-			got := m.Pause(cmp.Or(c.model, "m"), begun.Add(c.after), cmp.Or(c.used, 1000), func(entry.Fact) time.Duration { return time.Minute })
+			got := m.Of(cmp.Or(c.model, "m"), "").Pause(begun.Add(c.after), cmp.Or(c.used, 1000), func(entry.Fact) time.Duration { return time.Minute })
 			require.Equal(t, c.left, got.Left)
 			require.Equal(t, c.left > 0, got != entry.Fact{})
 		})
@@ -320,4 +320,27 @@ func TestWhatAServerRefusesIsShownToTheSameModelElsewhere(t *testing.T) {
 	require.Len(t, m.HeldFor("a", "https://here"), 1)
 	require.Empty(t, m.HeldFor("a", "https://there"))
 	require.Len(t, m.HeldFor("a", ""), 1, "which may be that server")
+}
+
+func TestWhatIsLearntOfAServerHoldsForItAndWhereTheServerIsNotKnown(t *testing.T) {
+	refused := func(server string) entry.Body {
+		return entry.Refusal{Model: "a", Server: server, Limit: 1000, Counted: 2000}
+	}
+	const nominal = 100_000
+	size := func(m entry.Memory, server string) int { return m.Of("a", server).Agent.Size(nominal) }
+	m := remembered(refused("https://here"))
+	require.Equal(t, 900, size(m, "https://here"))
+	require.Equal(t, nominal, size(m, "https://there"))
+	require.Equal(t, 900, size(m, ""), "which may be that server")
+	m = remembered(refused(""), entry.Usage{Model: "a", Server: "https://there", Counted: 3000})
+	require.Equal(t, 900, size(m, "https://here"))
+	require.Equal(t, nominal, size(m, "https://there"), "it accepted a larger one")
+	said := chat.AssistantMessage("Yes.")
+	said.Origin = chat.Origin{Model: "a", Server: "https://there"}
+	m = remembered(refused("https://here"), entry.Message{Message: said}, entry.Message{Message: said})
+	require.Equal(t, 900, size(m, "https://here"), "another server's answers end nothing")
+	failed := entry.PlanEnd{Outcome: entry.PlanFailed, Model: "a", Server: "https://here", Error: "down"}
+	m = remembered(failed)
+	require.NotEmpty(t, m.Of("a", "https://here").Failed)
+	require.Empty(t, m.Of("a", "https://there").Failed)
 }

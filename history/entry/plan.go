@@ -51,8 +51,10 @@ type Plan struct {
 	Base int `json:"base,omitempty"`
 	// TokensBefore is the size of the prompt's messages.
 	TokensBefore int `json:"tokensBefore,omitempty"`
-	// Model is the name of the model that the prompt is for.
-	Model string `json:"model,omitempty"`
+	// Model is the name of the model that the prompt is for, and Server its server's ([chat.Origin]), "" if that is not
+	// known.
+	Model  string `json:"model,omitempty"`
+	Server string `json:"server,omitempty"`
 	// Until is the time after which a plan that nobody has claimed is dropped or taken over; each answer for a part of it
 	// gives it as much time again.
 	Until time.Time `json:"until,omitzero"`
@@ -67,9 +69,10 @@ type PlanEnd struct {
 	// Error is the text of the error, and ErrorType the name that events give to its type; "" if there was none.
 	Error     string `json:"error,omitempty"`
 	ErrorType string `json:"errorType,omitempty"`
-	// Model and Used are as in [Plan], if no plan could be made.
-	Model string `json:"model,omitempty"`
-	Used  int    `json:"used,omitempty"`
+	// Model, Server and Used are as in [Plan], if no plan could be made.
+	Model  string `json:"model,omitempty"`
+	Server string `json:"server,omitempty"`
+	Used   int    `json:"used,omitempty"`
 	// Finished lists answers for parts of the summary, from which the next attempt or plan goes on.
 	Finished []SummaryAnswer `json:"finished,omitempty"`
 }

@@ -31,7 +31,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 	j, m := d.Attempt, d.Attempt.Whole()
 	compaction := entry.Compaction{
 		Plan: j.ID, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
-		Mode: string(d.Prompt.Mode), Model: d.Model, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Doubt: d.Doubt, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: m.Files, Data: j.Supplied.Data},
+		Mode: string(d.Prompt.Mode), Model: d.Model, Server: d.Server, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Doubt: d.Doubt, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: m.Files, Data: j.Supplied.Data},
 	}
 	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
 		compaction.Checkpoints = p.Checkpoints.Dir

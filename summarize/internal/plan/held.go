@@ -26,6 +26,9 @@ func Server(t policy.Target) string {
 	return ""
 }
 
+// Learnt returns what a session has learnt of a target's model at its server.
+func Learnt(m entry.Memory, t policy.Target) entry.Learnt { return m.Of(t.Name, Server(t)) }
+
 // LeaveOut returns a view of a session with a line in the place of each part that is held. What only its provider reads has
 // none.
 func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []entry.Held) (history.View, error) {

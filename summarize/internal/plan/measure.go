@@ -113,7 +113,7 @@ func LaysOut(ctx context.Context) bool { return ctx.Value(laysOutKey{}) != nil }
 func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
 	held := m.Ledger.HeldFor(m.Target.Name, Server(m.Target))
 	s, err := m.measure(ctx, prompt, on, held)
-	limit, confirmed := MaxBytes(m.Target, m.Ledger.Of(m.Target.Name))
+	limit, confirmed := MaxBytes(m.Target, Learnt(m.Ledger.Memory, m.Target))
 	if m.MostBytes > 0 && m.MostBytes < limit {
 		limit, confirmed = m.MostBytes, false
 	}
@@ -302,7 +302,7 @@ func (m *Planner) pause(s *Rendered) policy.Pause {
 		}
 		return most
 	}
-	f := m.Ledger.Pause(m.Target.Name, m.Now, s.Used, longest)
+	f := Learnt(m.Ledger.Memory, m.Target).Pause(m.Now, s.Used, longest)
 	if f.Left == 0 {
 		return policy.Pause{}
 	}

@@ -59,7 +59,7 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 	}
 	plan := entry.Plan{
 		Policy: m.Policy.Name, Occasion: string(s.Occasion), Why: d.Reason(), Instructions: instructions, Mode: string(m.Policy.Ask.Mode),
-		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: m.Target.Name,
+		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: m.Target.Name, Server: Server(m.Target),
 		Background: d.Do == policy.ActStart, Until: time.Now().Add(2 * m.Policy.Ask.Timeout), Preamble: preamble.Digest,
 		Pinned: clamp.Share(m.Policy.Replace.Pinned, s.Budget), Clears: len(m.Clear.Results)+len(m.Clear.Arguments) > 0,
 	}

@@ -33,6 +33,7 @@ type Candidate struct {
 
 // refuse records that the model refused a request for its size.
 func (c *Candidate) refuse(r entry.Refusal) {
+	r.Model, r.Server, r.Summary = c.Name, plan.Server(c.Target), true
 	c.refusals = append(c.refusals, r)
 	if r.Unit != entry.UnitTokens {
 		c.learnt.Refuse(r)
@@ -91,7 +92,7 @@ func Candidates(ctx context.Context, models map[string]policy.Target, agent poli
 	}
 	var list []*Candidate
 	for _, t := range writers {
-		c := &Candidate{Target: t, isAgent: t.Name == agent.Name, learnt: l.Of(t.Name), limit: t.ContextWindow, ratio: 1}
+		c := &Candidate{Target: t, isAgent: t.Name == agent.Name, learnt: plan.Learnt(l.Memory, t), limit: t.ContextWindow, ratio: 1}
 		if c.Tokenizer == nil {
 			c.Tokenizer = agent.Tokenizer
 		}

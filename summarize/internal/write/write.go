@@ -86,6 +86,7 @@ type Written struct {
 	Prompt   policy.Prompt
 	Text     string
 	Model    string
+	Server   string
 	Answers  int    // the number of requests that the model answered
 	Asked    int    // our count of the largest of them
 	Unseen   bool   // the request left covered messages out
@@ -191,7 +192,7 @@ func (w *Writer) try(ctx context.Context, c *Candidate, p NamedPrompt) (Written,
 		return Written{}, err
 	}
 	d, err := w.finish(ctx, c, p, text)
-	d.Model, d.Answers, d.Asked, d.Unseen, d.Doubt = c.Name, c.answers, c.asked, w.unseen, w.doubt
+	d.Model, d.Server, d.Answers, d.Asked, d.Unseen, d.Doubt = c.Name, plan.Server(c.Target), c.answers, c.asked, w.unseen, w.doubt
 	return d, err
 }
 
@@ -477,14 +478,14 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 func (w *Writer) recordFailure(c *Candidate, counted, bytes int, err error) {
 	switch large := refusal.Of(err); large.Kind {
 	case refusal.Output:
-		c.refuse(entry.Refusal{Model: c.Name, Unit: entry.UnitOutput, Limit: large.Limit, Counted: large.Limit, Summary: true})
+		c.refuse(entry.Refusal{Unit: entry.UnitOutput, Limit: large.Limit, Counted: large.Limit})
 	case refusal.Body, refusal.Dropped:
-		c.refuse(entry.Refusal{Model: c.Name, Unit: entry.UnitBytes, Counted: bytes, Summary: true})
+		c.refuse(entry.Refusal{Unit: entry.UnitBytes, Counted: bytes})
 	case refusal.Tokens, refusal.Opaque:
 		if large.Kind == refusal.Opaque && !w.lastWay { // the next prompt may be valid
 			return
 		}
-		c.refuse(entry.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true})
+		c.refuse(entry.Refusal{Limit: large.Limit, Tokens: large.Tokens, Counted: counted})
 	default:
 		if !badRequest(err) {
 			c.err = err
