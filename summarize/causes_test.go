@@ -408,3 +408,47 @@ func TestALimitHoldsForItsServerAlone(t *testing.T) {
 		})
 	}
 }
+
+// Texts of code have more bytes in JSON than characters. What the model says of its requests is believed from then on, in
+// another process too.
+func TestALimitOfBytesIsKeptByWhatTheModelSaysOfItsRequests(t *testing.T) {
+	t.Parallel()
+	const limit = 20_000
+	refused, largest := 0, 0
+	model := chat.ModelFunc(func(_ context.Context, r chat.Request) (chat.Response, error) {
+		body, err := json.Marshal(r.Messages)
+		require.NoError(t, err)
+		largest = max(largest, len(body))
+		if len(body) > limit {
+			refused++
+			return chat.Response{}, said413("request body too large")
+		}
+		return chat.Response{Message: chat.AssistantMessage("Done."), RequestBytes: len(body)}, nil
+	})
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	for range 20 {
+		d := fixtureOf(t, opened(t, path))
+		d.Policy.Overflow.LastResort = policy.ResortDrop
+		d.Target.Model, d.Target.Name, d.Target.Budget, d.Target.MaxBytes = model, "m", 100_000, limit
+		var sizes []event.Event
+		d.Observers = append(d.Observers, summarize.OnEvent(func(e event.Event) {
+			if e.Kind == event.Usage {
+				sizes = append(sizes, e)
+			}
+		}))
+		d.Say(chat.UserMessage(strings.Repeat("<a href=\"b\">\n", 150)))
+		_, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session)}).Step(t.Context())
+		require.NoError(t, err)
+		m := d.Explain(t.Context()).Measurement
+		require.Equal(t, limit-limit/10, m.MaxBytes)
+		require.Contains(t, d.Explain(t.Context()).String(), fmt.Sprintf("body: %d of %d bytes", m.Bytes, m.MaxBytes))
+		require.NoError(t, d.Close())
+		require.NotEmpty(t, sizes)
+		last := sizes[len(sizes)-1]
+		require.Equal(t, m.MaxBytes, last.MaxBytes)
+		require.LessOrEqual(t, last.Bytes, last.MaxBytes)
+		require.NoError(t, d.Session.Close())
+	}
+	require.Zero(t, refused)
+	require.Greater(t, largest, limit/2, "the limit is used")
+}

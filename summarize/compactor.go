@@ -450,7 +450,7 @@ func outcomeOf(placed bool) policy.Outcome {
 func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Result {
 	if !w.afterTurn && !w.alone {
 		w.c.inner.mu.Lock()
-		w.c.inner.sent = sent{result: s.Result, measuredAt: s.Time, tokens: s.Result.Tokens + s.Size.Tools, bytes: s.Bytes(w.target), newest: s.View.Newest(), leaf: s.View.Leaf()}
+		w.c.inner.sent = sent{result: s.Result, measuredAt: s.Time, tokens: s.Result.Tokens + s.Size.Tools, bytes: s.Bytes, newest: s.View.Newest(), leaf: s.View.Leaf()}
 		w.c.inner.mu.Unlock()
 		if s.Broken != (event.CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {
 			w.c.emit(ctx, event.Event{Kind: event.CacheBroken, Reason: s.Occasion, Why: s.Broken.Why(), Break: s.Broken})
@@ -463,7 +463,7 @@ func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Resul
 			Kind: event.Usage, Reason: s.Occasion,
 			Size: event.Size{
 				Compacted: len(s.View.Compacted) > 0, Breakdown: b,
-				MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens, Base: s.Base,
+				MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens, Base: s.Base, Bytes: s.Bytes, MaxBytes: s.MaxBytes,
 			},
 		})
 	}
@@ -584,11 +584,10 @@ const usageLimit = 5 * time.Second
 // request, and its cost if the output is reported too.
 func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) entry.Usage {
 	target := c.Current()
-	u := entry.Usage{Of: answer, Model: target.Name, Server: plan.Server(target), Usage: response.Usage}
+	u := entry.Usage{Body: response.RequestBytes, Of: answer, Model: target.Name, Server: plan.Server(target), Usage: response.Usage}
+	u.Bytes = plan.Bytes(result.Messages, plan.Declared(target, result.Tools))
 	last := c.lastSent()
-	if last.result == result {
-		u.Bytes = last.bytes
-	} else { // when it was rendered is not known
+	if last.result != result { // when it was rendered is not known
 		last.measuredAt, _ = c.Session.Now(context.Background())
 	}
 	if tools, err := guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (int, error) { return plan.ToolTokens(target), nil }); err == nil {

@@ -170,7 +170,7 @@ func (c *Compactor) sentSize(now *plan.Rendered) (tokens, bytes int) {
 	if sent := c.lastSent(); sent.tokens > 0 && sent.newest == now.View.Newest() {
 		return sent.tokens, sent.bytes
 	}
-	return now.PromptTokens() + now.Size.Tools, now.Bytes(c.Current())
+	return now.PromptTokens() + now.Size.Tools, now.Bytes
 }
 
 // resized returns the prompt within the budget as it is now, without a compaction.
@@ -196,7 +196,7 @@ func (w *walker) resort(ctx context.Context, s *plan.Rendered, why error) (*rend
 	}
 	w.c.emit(ctx, event.Event{
 		Kind: s.Resort.Event, Reason: s.Occasion,
-		Size: event.Size{MessagesBefore: len(s.Over.Messages), MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed, TokensAfter: result.Tokens, Base: s.Base, Breakdown: plan.Breakdown(ctx, w.target, result)},
+		Size: event.Size{MessagesBefore: len(s.Over.Messages), MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed, TokensAfter: result.Tokens, Base: s.Base, Bytes: s.Bytes, MaxBytes: s.MaxBytes, Breakdown: plan.Breakdown(ctx, w.target, result)},
 		Err:  why,
 	})
 	return result, nil

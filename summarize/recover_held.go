@@ -73,7 +73,7 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 			w.mostBytes = bytes / 2
 		}
 		result, err := w.taught(ctx, lost, r)
-		if err == nil && plan.Bytes(result.Messages, plan.Declared(w.target, result.Tools)) >= bytes {
+		if err == nil && learnt.BodyOf(plan.Bytes(result.Messages, plan.Declared(w.target, result.Tools))) >= bytes {
 			return nil, lost
 		}
 		return result, err

@@ -60,6 +60,8 @@ type Response struct {
 	Usage Usage
 	// StopReason says why the answer ended.
 	StopReason StopReason
+	// RequestBytes is the number of bytes of the request's body, 0 if the model does not say.
+	RequestBytes int
 	// Compaction is the result of the provider's own compaction of the request's history, in parts that only the
 	// provider reads. If the answer is a summary, it is kept beside the summary, unchanged. Nil from models that only
 	// answer.

@@ -267,8 +267,10 @@ type Usage struct {
 	// Counted is our own count of the same request, messages and tools, in tokens; 0 if it is not known. Input divided
 	// by Counted is the ratio between the provider's counts and ours.
 	Counted int `json:"counted,omitempty"`
-	// Bytes is our own count of the bytes of the same request's body, 0 if it is not known.
+	// Bytes is our own count of the bytes of the same request's body, and Body their number, 0 if it is not known. Body
+	// divided by Bytes is the ratio between the two.
 	Bytes int `json:"bytes,omitempty"`
+	Body  int `json:"body,omitempty"`
 	// Cost in US dollars, 0 if it is not known.
 	Cost float64 `json:"cost,omitempty"`
 	// Sent identifies the request, so that the next one can be compared with it.

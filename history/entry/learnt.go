@@ -2,6 +2,7 @@ package entry
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"github.com/promptree-go/promptree/internal/clamp"
@@ -22,12 +23,14 @@ type Learnt struct {
 	// nothing of the other.
 	Agent     Fact `json:"agent,omitzero"`
 	Summaries Fact `json:"summaries,omitzero"`
-	// Bytes is the limit of a request's body, in bytes, and Body the largest that was accepted, both by our count.
+	// Bytes is the limit of a request's body, in bytes, and Body the largest that was accepted. PerByte is how many bytes
+	// the newest body had for each by our count, 0 if the model did not say.
 	// Output is the limit of the tokens of an answer. Doubt holds the newest refusals that named no size.
-	Bytes  Fact  `json:"bytes,omitzero"`
-	Body   int   `json:"body,omitempty"`
-	Output Fact  `json:"output,omitzero"`
-	Doubt  Doubt `json:"doubt,omitzero"`
+	Bytes   Fact    `json:"bytes,omitzero"`
+	Body    int     `json:"body,omitempty"`
+	PerByte float64 `json:"perByte,omitempty"`
+	Output  Fact    `json:"output,omitzero"`
+	Doubt   Doubt   `json:"doubt,omitzero"`
 	// Failed is the failure of compactions of this model's prompts, and Unusable that of answers that could not be used as
 	// a summary.
 	Failed   Fact `json:"failed,omitzero"`
@@ -235,6 +238,21 @@ func (l *Learnt) accept(input, counted int) {
 	if input > l.Accepted {
 		l.Accepted, l.Counted = input, counted
 	}
+}
+
+// sent records that a body was accepted, with its bytes by our count and their number, 0 if that is not known.
+func (l *Learnt) sent(counted, bytes int) {
+	if counted > 0 && bytes > 0 {
+		l.PerByte = max(0.5, min(8, float64(bytes)/float64(counted)))
+	}
+	bytes = cmp.Or(bytes, l.BodyOf(counted))
+	l.Body = max(l.Body, bytes)
+	l.Bytes.fits(bytes)
+}
+
+// BodyOf returns how many bytes a body has, given our count.
+func (l Learnt) BodyOf(counted int) int {
+	return clamp.Int(math.Ceil(cmp.Or(l.PerByte, 1) * float64(counted)))
 }
 
 // MaxOutput returns how many tokens of an answer to ask for, given the nominal number; 0 for no limit.

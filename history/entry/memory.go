@@ -74,8 +74,7 @@ func (m *Memory) Add(e Entry) {
 		m.change(b.Model, b.Server, func(l *Learnt) {
 			l.accept(b.Size(), b.Counted)
 			l.Agent.fits(b.Counted)
-			l.Body = max(l.Body, b.Bytes)
-			l.Bytes.fits(b.Bytes)
+			l.sent(b.Bytes, b.Body)
 		})
 	case Refusal:
 		m.change(b.Model, b.Server, func(l *Learnt) { l.Refuse(b) })

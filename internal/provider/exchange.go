@@ -19,6 +19,7 @@ const MaxErrorText = 8 << 10
 type Exchange struct {
 	streamed bool
 	secrets  secrets
+	sent     int         // bytes of the last request's body
 	header   http.Header // of the last response
 	status   int
 	body     *boundedBody // of the last response, nil if it is a refusal
@@ -45,7 +46,7 @@ func (x *Exchange) Do(req *http.Request, next func(*http.Request) (*http.Respons
 
 // Send is [Exchange.Do] for a transport: it returns redirects for the client to follow.
 func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	x.header, x.status, x.body = nil, 0, nil
+	x.header, x.status, x.body, x.sent = nil, 0, nil, int(max(0, req.ContentLength))
 	x.secrets.collect(req)
 	res, err := next(req)
 	if err != nil {
@@ -73,6 +74,14 @@ func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Respo
 	x.body = newBody(res.Body, res.ContentLength, x.streamed)
 	res.Body = x.body
 	return res, nil
+}
+
+// By returns a model's answer to the last request, or the part of it that arrived, with its origin and what was sent.
+func (x *Exchange) By(origin chat.Origin, r chat.Response) chat.Response {
+	if r.RequestBytes = x.sent; r.Message.Role != "" {
+		r.Message.Origin = origin
+	}
+	return r
 }
 
 // Status returns the status of the last response, 0 if there was none.

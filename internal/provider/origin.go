@@ -31,14 +31,6 @@ func (a *Address) Of(ask func(look func(*http.Request, func(*http.Request) (*htt
 // ServerOf returns the address of a server, as a [chat.Origin] has it.
 func ServerOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// By returns a model's answer, or the part of it that arrived, with its origin.
-func By(origin chat.Origin, r chat.Response) chat.Response {
-	if r.Message.Role != "" {
-		r.Message.Origin = origin
-	}
-	return r
-}
-
 // Without returns the messages without the parts for which leave reports true, and without a message that then holds
 // nothing. The given ones are not changed.
 func Without(messages []chat.Message, leave func(chat.Message, chat.Part) bool) []chat.Message {

@@ -139,7 +139,7 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 		params.Messages = params.Messages[1:]
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
-	r = provider.By(m.Origin(), names.Response(r))
+	r = x.By(m.Origin(), names.Response(r))
 	if err != nil {
 		return r, x.Err(ctx, classify(x, err))
 	}

@@ -74,7 +74,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	a := answer{stream: req.Stream, key: x.key}
 	whole, err := m.ask(x.in(ctx), contents, config, &a)
 	if err != nil {
-		return provider.By(m.Origin(), names.Response(a.partial())), x.Err(ctx, classify(x.Exchange, err))
+		return x.By(m.Origin(), names.Response(a.partial())), x.Err(ctx, classify(x.Exchange, err))
 	}
 	r, err := response(whole, x.key, m.Ends)
 	if err != nil && req.Stream != nil {
@@ -83,7 +83,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err = x.answerError(err); err != nil && len(whole.Candidates) == 0 {
 		err = orRefusal(x.Exchange, err)
 	}
-	return provider.By(m.Origin(), asText(names.Response(r))), x.Err(ctx, err)
+	return x.By(m.Origin(), asText(names.Response(r))), x.Err(ctx, err)
 }
 
 // formatAsTool is [provider.FormatAsTool] for the models that take no schema beside tools.

@@ -51,7 +51,7 @@ func (m *Model) chatWithout(ctx context.Context, req chat.Request, names map[str
 			m.refused.Store(name, true)
 		}
 	}
-	return r, x.Err(ctx, err)
+	return x.By(m.Origin(), r), x.Err(ctx, err)
 }
 
 // ownFields returns the messages without the fields, of messages and calls, that another server or model wants back.
@@ -148,7 +148,7 @@ func (m *Model) generateItems(ctx context.Context, req chat.Request) (chat.Respo
 	}
 	x := provider.NewExchange(req.Stream != nil)
 	r, err := m.askItems(ctx, x, params, req.Stream)
-	return r, x.Err(ctx, err)
+	return x.By(m.Origin(), r), x.Err(ctx, err)
 }
 
 func (m *Model) askItems(ctx context.Context, x *provider.Exchange, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {

@@ -119,7 +119,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		generate = m.generateItems
 	}
 	r, err := generate(ctx, req)
-	return provider.By(m.Origin(), asText(names.Response(r))), err
+	return asText(names.Response(r)), err
 }
 
 // Origin returns the origin of the model's answers.

@@ -177,6 +177,10 @@ type Size struct {
 	Breakdown render.Breakdown `json:"breakdown,omitzero"`
 	// Base that limits are compared with, in tokens.
 	Base int `json:"base,omitempty"`
+	// Bytes is how many bytes the body of the request has that is about to be sent, in a [Usage], a [Truncated] and a
+	// [LetGo], and MaxBytes the most that it may have, 0 if that is not known.
+	Bytes    int `json:"bytes,omitempty"`
+	MaxBytes int `json:"maxBytes,omitempty"`
 	// Compacted reports whether the prompt shows a replacement of compacted history, in a [Usage].
 	Compacted bool `json:"compacted,omitempty"`
 }

@@ -32,6 +32,9 @@ type Measurement struct {
 	Base int
 	// Budget of the prompt's messages, in tokens.
 	Budget int
+	// Bytes is how many bytes the request's body has, by our count and what models say of theirs, and MaxBytes the most
+	// that it may have, 0 if that is not known ([Target].MaxBytes).
+	Bytes, MaxBytes int
 	// Fits reports whether the prompt fits.
 	Fits bool
 	// Messages is how many messages of the session the prompt shows.
@@ -326,6 +329,9 @@ func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d tokens (%.1f%%): %.4g × (%d of the prompt + %d of tools), %d messages%s\n",
 		m.Occasion, m.Used, m.Base, 100*m.Share(), m.Ratio, m.Count, m.Tools, m.Messages, cold)
+	if m.MaxBytes > 0 {
+		fmt.Fprintf(&b, "  body: %d of %d bytes\n", m.Bytes, m.MaxBytes)
+	}
 	for i, f := range e.Findings {
 		mark := "no "
 		if f.Holds {

@@ -111,34 +111,39 @@ func LaysOut(ctx context.Context) bool { return ctx.Value(laysOutKey{}) != nil }
 // Measure renders a prompt and measures it. What the model's server refuses is left out. If the request has a limit of
 // bytes, old pictures leave before texts do.
 func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
-	held := m.Ledger.HeldFor(m.Target.Name, Server(m.Target))
-	s, err := m.measure(ctx, prompt, on, held)
-	limit, confirmed := MaxBytes(m.Target, Learnt(m.Ledger.Memory, m.Target))
+	learnt := Learnt(m.Ledger.Memory, m.Target)
+	limit, confirmed := MaxBytes(m.Target, learnt)
 	if m.MostBytes > 0 && m.MostBytes < limit {
 		limit, confirmed = m.MostBytes, false
 	}
-	if err != nil || limit == math.MaxInt {
-		return s, err
-	}
-	size := s.Bytes(m.Target)
-	if size <= limit {
-		return s, nil
-	}
-	if old := oldest(s.View, size-limit, limit); len(old) > 0 {
-		held = append(held, old...)
-		if s, err = m.measure(ctx, prompt, on, held); err != nil {
+	measure := func(m *Planner, held []entry.Held) (*Rendered, error) {
+		s, err := m.measure(ctx, prompt, on, held)
+		if err != nil {
 			return s, err
 		}
-		if size = s.Bytes(m.Target); size <= limit {
-			return s, nil
+		s.Bytes = learnt.BodyOf(s.CountBytes(m.Target))
+		if limit < math.MaxInt {
+			s.MaxBytes = limit
+		}
+		return s, nil
+	}
+	held := m.Ledger.HeldFor(m.Target.Name, Server(m.Target))
+	s, err := measure(m, held)
+	if err != nil || s.Bytes <= limit {
+		return s, err
+	}
+	if old := oldest(s.View, s.Bytes-limit, limit); len(old) > 0 {
+		held = append(held, old...)
+		if s, err = measure(m, held); err != nil || s.Bytes <= limit {
+			return s, err
 		}
 	}
 	within := *m
-	within.Most, within.bound = clamp.Int(float64(s.PromptTokens()+s.Size.Tools)*float64(limit)/float64(size)), confirmed
+	within.Most, within.bound = clamp.Int(float64(s.PromptTokens()+s.Size.Tools)*float64(limit)/float64(s.Bytes)), confirmed
 	if m.Most > 0 {
 		within.Most = min(within.Most, m.Most)
 	}
-	return within.measure(ctx, prompt, on, held)
+	return measure(&within, held)
 }
 
 // MaxBytes returns the most bytes of a request's body, [math.MaxInt] if that is not known, and reports whether compactions
@@ -152,8 +157,8 @@ func MaxBytes(t policy.Target, l entry.Learnt) (limit int, bound bool) {
 	return limit, limit == set || confirmed(l.Bytes, l.Body, set) < set
 }
 
-// Bytes returns about how many bytes the request has.
-func (s *Rendered) Bytes(t policy.Target) int {
+// CountBytes returns our count of the bytes of the request's body.
+func (s *Rendered) CountBytes(t policy.Target) int {
 	if s.Over != nil && s.Resort.Result != nil {
 		return Bytes(s.Resort.Result.Messages, Declared(t, s.Resort.Result.Tools))
 	}

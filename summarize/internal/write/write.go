@@ -284,7 +284,7 @@ func (w *Writer) render(ctx context.Context, c *Candidate, p NamedPrompt, m poli
 				return nil, err
 			}
 			limit, _ := plan.MaxBytes(c.Target, c.learnt)
-			if bytes := plan.Bytes(result.Messages, w.tools(p)); bytes > limit {
+			if bytes := c.learnt.BodyOf(plan.Bytes(result.Messages, w.tools(p))); bytes > limit {
 				o.Budget = max(1, clamp.Int(float64(result.Tokens)*float64(limit)/float64(bytes)))
 				return render.Render(ctx, elements.Nodes{p.Request(m)}, o)
 			}
@@ -354,7 +354,7 @@ func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy
 		return "", guard.EndCause(ctx, err)
 	}
 	if err != nil {
-		w.recordFailure(c, taken, plan.Bytes(req.Messages, req.Tools), err)
+		w.recordFailure(c, taken, c.learnt.BodyOf(plan.Bytes(req.Messages, req.Tools)), err)
 		return "", err
 	}
 	c.answered(taken)
