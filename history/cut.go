@@ -281,7 +281,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 			if behindStart { // rule 7, unless the turn's start is not a place itself
 				behindStart = i-1 == base || len(p.places) > 0 && p.places[len(p.places)-1] == i-1
 			}
-			if i > base && last < u.at && !behindStart {
+			if i > base && last < u.at && !behindStart && !u.lost {
 				p.places = append(p.places, i)
 			}
 		}
@@ -299,7 +299,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 func (c Cut) running(units []Unit) int {
 	for i, u := range slices.Backward(units) {
 		switch {
-		case u.Start:
+		case u.Start, u.lost:
 		case c.ToolBoundary && u.aborted:
 			return i
 		default:

@@ -59,8 +59,29 @@ func (p naivePath) results(assistant int) (list []int) {
 	return list
 }
 
-// unit reports whether an entry is shown to the model and is not a result.
-func (p naivePath) unit(i int) bool { return p[i].Message().Role != chat.RoleTool && speaks(p[i]) }
+// unit reports whether an entry is shown to the model and is not a result, but for one whose call is covered.
+func (p naivePath) unit(i int) bool {
+	return p.lost(i) || p[i].Message().Role != chat.RoleTool && speaks(p[i])
+}
+
+// lost reports whether an entry is the result of a call that the latest compaction covers.
+func (p naivePath) lost(i int) bool {
+	first := p.first()
+	return i >= first && p[i].Message().Role == chat.RoleTool && p.caller(i) < first
+}
+
+// first returns the index of the first entry that the latest compaction does not cover.
+func (p naivePath) first() (first int) {
+	for i, e := range p {
+		if e.Type() == entry.TypeCompaction {
+			first = i + 1
+			if k := slices.IndexFunc(p[:i], func(of entry.Entry) bool { return of.ID == e.Compaction().FirstKept }); k >= 0 {
+				first = k
+			}
+		}
+	}
+	return first
+}
 
 // turn returns the index of the entry that starts the turn of a unit, -1 if there is none.
 func (p naivePath) turn(i int) int {
@@ -89,15 +110,10 @@ func (p naivePath) size(i int, limits history.Limits, s elements.Sizing) (tokens
 // documentation of [history.Cut].
 func naiveCut(rule history.Cut, path []entry.Entry, s elements.Sizing) (at string, all []string, err error) {
 	p := naivePath(shownEntries(path))
-	first, after := 0, 0
+	first, after := p.first(), 0
 	for i, e := range p {
 		if e.Type() == entry.TypeCompaction {
-			first, after = i+1, i+1
-			for k, kept := range p[:i] {
-				if kept.ID == e.Compaction().FirstKept {
-					first = k
-				}
-			}
+			after = i + 1
 		}
 	}
 	lower := first
@@ -147,7 +163,7 @@ func naiveCut(rule history.Cut, path []entry.Entry, s elements.Sizing) (at strin
 	}
 	var places []int
 	for k, c := range considered {
-		if k == 0 || !mayCut(c) {
+		if k == 0 || p.lost(c) || !mayCut(c) {
 			continue
 		}
 		if before := considered[k-1]; before == p.turn(c) && (k == 1 || slices.Contains(places, before)) {

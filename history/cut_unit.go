@@ -35,6 +35,7 @@ type Unit struct {
 	turn     int              // index of its turn
 	start    int              // index of the unit that starts its turn, -1 if none does
 	aborted  bool             // a call of it has no result
+	lost     bool             // it is the result of a call that is not shown
 }
 
 // Clipped returns the unit with contents and arguments of calls cut to limit tokens in all. They share the limit as the
@@ -112,7 +113,7 @@ func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
 			}
 			u := Unit{
 				ID: r.Assistant.ID, Last: r.Assistant.ID, Messages: messages, Data: dataOf(r.Assistant), Tokens: tokens,
-				at: r.at, last: r.last, turn: i, start: start, aborted: len(r.Aborted()) > 0,
+				at: r.at, last: r.last, turn: i, start: start, aborted: len(r.Aborted()) > 0, lost: r.isLost(),
 			}
 			if n := len(r.Results); n > 0 {
 				u.Last = r.Results[n-1].ID

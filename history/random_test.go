@@ -236,17 +236,12 @@ func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
 
 // naiveShape returns the [shape] of the view, computed from the entries.
 func naiveShape(entries []entry.Entry) string {
-	boundary := 0
+	path := naivePath(entries)
+	boundary := path.first()
 	var compacted []chat.Message
-	for i, e := range entries {
-		if e.Type() != entry.TypeCompaction {
-			continue
-		}
-		compacted, boundary = e.Compaction().Messages, i+1
-		for k := range entries {
-			if entries[k].ID == e.Compaction().FirstKept {
-				boundary = k
-			}
+	for _, e := range entries {
+		if e.Type() == entry.TypeCompaction {
+			compacted = e.Compaction().Messages
 		}
 	}
 	role := func(i int) chat.Role { return entries[i].Message().Role }
@@ -269,7 +264,7 @@ func naiveShape(entries []entry.Entry) string {
 		if start >= 0 {
 			turn = entries[start].ID + ":"
 		}
-		calls := func(i int) bool { return len(entries[i].Message().ToolCalls) > 0 }
+		calls := func(i int) bool { return len(entries[i].Message().ToolCalls) > 0 || path.lost(i) }
 		// What was said after the last calls of the turn joins them if a result of the turn's calls comes before others.
 		joins := func(i int) bool {
 			made := map[string]bool{}
@@ -288,7 +283,7 @@ func naiveShape(entries []entry.Entry) string {
 		}
 		var rounds [][2]string // the assistant's messages, and the results
 		for i := start + 1; i < end; i++ {
-			if role(i) != chat.RoleAssistant || i < boundary {
+			if role(i) != chat.RoleAssistant && !path.lost(i) || i < boundary {
 				continue
 			}
 			if !calls(i) && joins(i) {
@@ -373,6 +368,9 @@ func told(m chat.Message) string {
 	case len(m.ToolCalls) > 0:
 		name, _, _ := strings.Cut(m.ToolCalls[0].ID, "-")
 		return name
+	}
+	if _, lost, ok := strings.Cut(m.Text(), "<tool-result call="); ok {
+		return "result of " + lost
 	}
 	return strings.Fields(m.Text())[0]
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // noResult is the text in place of a result that is missing.
@@ -16,6 +17,9 @@ const noResult = "(no result: the call was interrupted)"
 // lateResult is what the user's message says that follows an answer, if the result of a call of an earlier turn came after
 // it.
 const lateResult = "(the missing result of an earlier call has arrived: see there)"
+
+// lostResult is what comes before the result of a call that a compaction covers.
+const lostResult = "The result of a tool call that is not shown has arrived:"
 
 // arrived returns the message that follows the last answer if a result of an earlier turn came after it: the result is
 // shown with its call, and no list to be sent may end with an answer.
@@ -35,8 +39,13 @@ func (sn *snapshot) arrived() []chat.Message {
 //   - A call without a tool name was cut off and is left out with its result.
 //   - Thinking that a compaction kept ([Round.Thinking]) comes first, and what was said before the results came
 //     ([Round.Between]) last.
+//   - A result whose call a compaction covers is the user's words.
 func (r Round) Messages() []chat.Message {
 	assistant := r.Assistant.Message()
+	if r.isLost() {
+		words := plaintext.ResultTag.Parts(withOutput(assistant.Content), "call", assistant.ToolCallID)
+		return []chat.Message{{Role: chat.RoleUser, Content: append(chat.Parts{chat.Text(lostResult)}, words...)}}
+	}
 	for _, e := range r.Between {
 		assistant.Content = slices.Concat(assistant.Content, e.Message().Content)
 	}
@@ -63,22 +72,35 @@ func (r Round) Messages() []chat.Message {
 		}
 		m := r.Results[results[k]].Message()
 		m.ToolCallID = c.ID
-		if m.Content = sendable.Parts(m.Content); !sendable.HasAnswer(m.Content) {
-			m.Content = append(chat.Parts{chat.Text(sendable.NoOutput)}, m.Content...)
-		}
+		m.Content = withOutput(m.Content)
 		messages = append(messages, m)
 	}
 	return messages
+}
+
+// withOutput returns the content of a result as it is sent, with a text if it is blank.
+func withOutput(content chat.Parts) chat.Parts {
+	if content = sendable.Parts(content); !sendable.HasAnswer(content) {
+		content = append(chat.Parts{chat.Text(sendable.NoOutput)}, content...)
+	}
+	return content
 }
 
 // round returns a round as it is sent, and reports whether something in it was cut: results together take at most their
 // share of the prompt's budget, each cut in its middle; so do the calls' arguments. Both together take at most what is
 // left for the round, if that is known ([View.NewestWithin]).
 func (h handles) round(r *openRound, limits Limits, s elements.Sizing) (messages []chat.Message, cut bool) {
-	messages = r.Messages()
 	limits = limits.withDefaults()
 	arguments, results := limits.arguments(s), limits.results(s)
 	head := limits.Head
+	if r.isLost() {
+		e := r.Assistant
+		m := e.Body.(entry.Message)
+		m.Content = clipParts(s, m.Content, results, head, h.marks(e, 0), h.of(e, 0, 0))
+		e.Body = m
+		return Round{Assistant: e}.Messages(), true
+	}
+	messages = r.Messages()
 	if len(messages) > 0 && r.most > 0 {
 		head = (Limits{Head: r.head}).withDefaults().Head
 		shares := fairly(sizesOf(messages, arguments, results, s), r.most)
@@ -162,7 +184,7 @@ func fits(round []chat.Message, arguments, results int, t chat.Tokenizer) bool {
 }
 
 // says reports whether the round is sent: whether [Round.Messages] returns any message.
-func (r Round) says() bool { return sendable.Answers(r.Assistant.Message()) }
+func (r Round) says() bool { return r.isLost() || sendable.Answers(r.Assistant.Message()) }
 
 // Message returns the start of the turn as it is sent ([entry.Entry.Shown]), and false if it says nothing.
 func (t Turn) Message() (chat.Message, bool) {

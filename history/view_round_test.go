@@ -484,7 +484,8 @@ func TestWhatIsSaidBetweenACallAndItsResultIsSentWithTheCall(t *testing.T) {
 	equal(t, v.Messages(), at.Messages())
 }
 
-// After a user's message and after a result the view can be sent, whatever calls are open and wherever their results come.
+// After a user's message and after a result the view can be sent, and shows it, whatever calls are open or covered by a
+// compaction, and wherever their results come.
 func TestAViewThatEndsWithAResultCanBeSent(t *testing.T) {
 	late := 0
 	for seed := range uint64(cases(200)) {
@@ -493,7 +494,13 @@ func TestAViewThatEndsWithAResultCanBeSent(t *testing.T) {
 		var open []string
 		for n := range 14 {
 			var m chat.Message
-			switch k := d.IntN(5); {
+			switch k := d.IntN(6); {
+			case k == 5: // whatever is open is covered
+				turns := viewOf(t, s).Turns
+				if s.Compact(t.Context(), summary("S", turns[len(turns)-1].Start.ID)) != nil { // it is covered
+					require.NoError(t, s.Compact(t.Context(), summary("S", "")))
+				}
+				continue
 			case k == 0:
 				m = user
 			case k == 1:
@@ -503,7 +510,7 @@ func TestAViewThatEndsWithAResultCanBeSent(t *testing.T) {
 				m, open = calls(id), append(open, id)
 			default:
 				i := d.IntN(len(open))
-				m = done(open[i])
+				m = chat.ToolResult(open[i], "result of "+open[i]+".")
 				open = slices.Delete(open, i, i+1)
 			}
 			require.NoError(t, s.Append(t.Context(), m))
@@ -513,6 +520,7 @@ func TestAViewThatEndsWithAResultCanBeSent(t *testing.T) {
 			}
 			messages := v.Messages()
 			require.NoError(t, chat.ValidateRequest(chat.Request{Messages: messages}), "seed %d: %s", seed, shape(v))
+			require.Contains(t, dump(messages), m.Text(), "seed %d: %s", seed, shape(v))
 			require.Equal(t, dump(messages), dump(rendered(t, history.All{Session: s}, 1<<20)))
 			if last := messages[len(messages)-1]; m.Role == chat.RoleTool && last.Role == chat.RoleUser {
 				late++

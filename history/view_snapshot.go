@@ -188,7 +188,11 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 			turn.rounds = append(turn.rounds, r)
 		case k == kind.Tool:
 			call, ok := sn.pairing.Add(m)
-			if sn.rounds = append(sn.rounds, callAt{}); ok {
+			if sn.rounds = append(sn.rounds, callAt{}); !ok && sn.after > 0 { // the compaction covers its call
+				sn.late = false
+				turn := sn.turn(len(sn.turns) - 1)
+				turn.rounds = append(turn.rounds, &openRound{build: sn.build, Round: Round{Assistant: e}, at: at, last: at})
+			} else if ok {
 				asked := sn.rounds[call.Message]
 				r := sn.round(asked)
 				r.Results = append(r.Results, e)
@@ -209,7 +213,7 @@ func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 func (sn *snapshot) join(at int) {
 	rounds := sn.turns[at].rounds
 	n := untilCalls(rounds)
-	if at != len(sn.turns)-1 || n == len(rounds) {
+	if at != len(sn.turns)-1 || n == len(rounds) || rounds[n-1].isLost() {
 		return
 	}
 	r := sn.round(callAt{at, n - 1})

@@ -133,9 +133,9 @@ func TestRoundsAfterACompactionOfEverythingJoinTheCurrentTurn(t *testing.T) {
 	require.NoError(t, s.Compact(t.Context(), summary("S", "")))
 	require.Equal(t, "S | e1:", shape(viewOf(t, s)))
 	require.NoError(t, s.Append(t.Context(), done("b")), "a covered call stays open")
-	require.Equal(t, "S | e1:", shape(viewOf(t, s)), "the result of a covered call is not shown")
+	require.Equal(t, "S | e1: e5()", shape(viewOf(t, s)), "the result of a covered call is shown in its place")
 	require.NoError(t, s.Append(t.Context(), answer))
-	require.Equal(t, "S | e1: e6()", shape(viewOf(t, s)))
+	require.Equal(t, "S | e1: e5() e6()", shape(viewOf(t, s)))
 }
 
 func TestALateResultOfAKeptRoundIsKept(t *testing.T) {
@@ -143,7 +143,7 @@ func TestALateResultOfAKeptRoundIsKept(t *testing.T) {
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e2")))
 	require.Equal(t, "S | e1: e2(e6) | e3: e4(e5)", shape(viewOf(t, s)))
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e4")))
-	require.Equal(t, "S | e3: e4(e5)", shape(viewOf(t, s)))
+	require.Equal(t, "S | e3: e4(e5) e6()", shape(viewOf(t, s)), "a cut between a call and its result hides no result")
 }
 
 func TestASessionThatStartsWithTheAssistantCanBeCompacted(t *testing.T) {

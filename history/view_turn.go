@@ -21,6 +21,8 @@ type Turn struct {
 
 // Round is one assistant message and the results of all its tool calls.
 type Round struct {
+	// Assistant is the assistant's message. In a [View] it may be the result of a call that a compaction covered before
+	// the result came, which is sent as the user's words.
 	Assistant entry.Entry
 	// Between holds what the assistant said after it, in messages without calls, before a result came. It is sent with
 	// the message itself, because providers take nothing between a call and its result.
@@ -93,8 +95,11 @@ func Turns(path iter.Seq2[entry.Entry, error]) iter.Seq2[Turn, error] {
 	}
 }
 
-// calls reports whether the assistant calls tools.
-func (r Round) calls() bool { return len(r.Assistant.Message().ToolCalls) > 0 }
+// calls reports whether the assistant calls tools, or another result takes the place of its message.
+func (r Round) calls() bool { return len(r.Assistant.Message().ToolCalls) > 0 || r.isLost() }
+
+// isLost reports whether the round is the result of a call that is not shown.
+func (r Round) isLost() bool { return r.Assistant.Message().Role == chat.RoleTool }
 
 // untilCalls returns the number of rounds up to the last that calls tools. If a result follows, what the assistant said in
 // the others is sent with that one, because no list to be sent may end with it.
