@@ -373,6 +373,9 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 		if err != nil {
 			return nil, err
 		}
+		if target.Budget+own <= all {
+			return nil, fmt.Errorf("agent: the tools take %d tokens: %w", all, &render.BudgetExceededError{Budget: target.Budget + own, Needed: all + 1})
+		}
 		target.Tools, target.Budget = tools, target.Budget+own-all
 		if err := a.Compactor.Retarget(ctx, target); err != nil {
 			return nil, fmt.Errorf("agent: declaring Agent.Tools: %w", err)

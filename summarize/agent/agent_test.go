@@ -373,11 +373,17 @@ func TestARefusalThatNothingHelpsIsReturned(t *testing.T) {
 }
 
 func TestAPromptThatDoesNotFitIsNotSent(t *testing.T) {
-	a := newAgent(t, 3, policy.Policy{})
-	answer, err := a.Step(t.Context())
-	_, over := errors.AsType[*render.BudgetExceededError](err)
-	require.True(t, over, err)
-	require.Nil(t, answer.Result)
+	for name, tools := range map[string][]chat.Toolbox{"the messages": nil, "the tools": {box{name: strings.Repeat("look", 20)}}} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t, 3, policy.Policy{})
+			a.Tools = tools
+			answer, err := a.Step(t.Context())
+			over, ok := errors.AsType[*render.BudgetExceededError](err)
+			require.True(t, ok, err)
+			require.Less(t, over.Budget, over.Needed)
+			require.Nil(t, answer.Result)
+		})
+	}
 }
 
 func TestTextThinkingAndArgumentsOfCallsAreStreamed(t *testing.T) {
