@@ -23,54 +23,29 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// outcome is the result of a run of the program with -json.
-type outcome struct {
-	code       int
-	rounds     []roundLine
-	totals     totals // zero if the run did not finish
-	transcript string
-	stderr     string
+// survey runs the program's work, and checks the rules of every run: rounds are counted from 1 and are within the budget.
+func surveyed(t *testing.T, args ...string) (totals, error) {
+	t.Helper()
+	o, err := parse(append([]string{"-transcript", filepath.Join(t.TempDir(), "transcript.jsonl")}, args...), io.Discard)
+	require.NoError(t, err)
+	sum, err := work(t.Context(), o, &table{to: io.Discard})
+	for i, r := range sum.rounds {
+		require.Equal(t, i+1, r.Number)
+		require.Positive(t, r.Tokens)
+		require.LessOrEqual(t, r.Tokens, r.Budget)
+		for _, c := range r.Compactions {
+			require.LessOrEqual(t, c.TokensAfter, r.Budget)
+		}
+	}
+	return sum, err
 }
 
-// runJSON runs the program and checks the rules of every run: rounds are counted from 1 and are within the budget, and
-// if the run finished, the last line has the totals.
-func runJSON(t *testing.T, args ...string) outcome {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	transcript := filepath.Join(t.TempDir(), "transcript.jsonl")
-	code := run(t.Context(), append(args, "-json", "-transcript", transcript), &stdout, &stderr)
-	o := outcome{code: code, transcript: transcript, stderr: stderr.String()}
-	sum := totals{Transcript: transcript}
-	lines := slices.Collect(strings.Lines(stdout.String()))
-	for i, line := range lines {
-		var last struct {
-			Totals *totals `json:"totals"`
-		}
-		require.NoError(t, json.Unmarshal([]byte(line), &last))
-		if last.Totals != nil {
-			require.Len(t, lines, i+1, "totals come last")
-			o.totals, sum.Answer, sum.Costs = *last.Totals, last.Totals.Answer, last.Totals.Costs
-			sum.Model, sum.SummaryModel = last.Totals.Model, last.Totals.SummaryModel
-			require.Equal(t, sum, o.totals)
-			continue
-		}
-		var round roundLine
-		require.NoError(t, json.Unmarshal([]byte(line), &round))
-		require.Equal(t, i+1, round.Round)
-		require.Positive(t, round.Tokens)
-		require.LessOrEqual(t, round.Tokens, round.Budget)
-		for _, c := range round.Compactions {
-			require.LessOrEqual(t, c.After, round.Budget)
-		}
-		o.rounds = append(o.rounds, round)
-		sum.Rounds, sum.Budget = round.Round, round.Budget
-		sum.Compactions += len(round.Compactions)
-		sum.Sent += round.Tokens
-		sum.Peak = max(sum.Peak, round.Tokens)
-		sum.Dropped += round.Dropped
+// compactions returns the number of compactions of a run.
+func compactions(sum totals) (n int) {
+	for _, r := range sum.rounds {
+		n += len(r.Compactions)
 	}
-	require.Equal(t, code == folderagent.ExitOK, o.totals.Rounds > 0, "only a finished run has totals")
-	return o
+	return n
 }
 
 // said returns the messages of a transcript.
@@ -91,22 +66,26 @@ func said(t *testing.T, transcript string) []chat.Message {
 }
 
 func TestSurveyPrunesCompactsAndFindsTheDetail(t *testing.T) {
-	o := runJSON(t, "-dir", "../..")
-	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
-	require.Empty(t, o.stderr)
-	require.GreaterOrEqual(t, len(o.rounds), 15)
-	require.Positive(t, o.totals.Compactions)
-	require.Positive(t, o.totals.Dropped)
-	require.Regexp(t, `^The SHA-256 of \S+ is [0-9a-f]{64}\.$`, o.totals.Answer)
-	about := strings.Fields(o.totals.Answer)[3]
+	sum, err := surveyed(t, "-dir", "../..")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(sum.rounds), 15)
+	require.Positive(t, compactions(sum))
+	about := strings.Fields(sum.answer)[3]
 	data, err := os.ReadFile(filepath.Join("../..", about))
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf("The SHA-256 of %s is %x.", about, sha256.Sum256(data)), o.totals.Answer)
+	require.Equal(t, fmt.Sprintf("The SHA-256 of %s is %x.", about, sha256.Sum256(data)), sum.answer)
 	var did strings.Builder
-	for _, r := range o.rounds {
+	dropped, budget := 0, 0
+	for _, r := range sum.rounds {
 		did.WriteString(r.Did + "\n")
+		dropped, budget = dropped+r.Dropped, r.Budget
 	}
+	require.Positive(t, dropped)
 	require.Contains(t, did.String(), "read_file transcript.jsonl", "the detail is found in the transcript")
+
+	require.Less(t, sum.Spent, 0.8*sum.Whole, "compaction pays")
+	require.Greater(t, sum.Needed, 2*budget, "without compaction it does not fit")
+	require.Less(t, sum.Summaries, sum.Spent/4)
 }
 
 func TestAPageShowsEachRound(t *testing.T) {
@@ -114,11 +93,11 @@ func TestAPageShowsEachRound(t *testing.T) {
 	for _, window := range []string{"6000", "128000"} {
 		t.Run("in "+window, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "run.html")
-			o := runJSON(t, "-dir", dir, "-window", window, "-page", file)
-			require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
+			total, err := surveyed(t, "-dir", dir, "-window", window, "-page", file)
+			require.NoError(t, err)
 			page, err := os.ReadFile(file)
 			require.NoError(t, err)
-			require.Equal(t, o.totals.Rounds, strings.Count(string(page), `,"explain":"`))
+			require.Equal(t, len(total.rounds), strings.Count(string(page), `,"explain":"`))
 			_, data, _ := strings.Cut(string(page), `type="application/json">`)
 			var shown struct {
 				Steps []struct {
@@ -134,8 +113,8 @@ func TestAPageShowsEachRound(t *testing.T) {
 					summaries += c.Dollars
 				}
 			}
-			require.InDelta(t, o.totals.Spent, sum+summaries, 1e-9, "terminal and page have one account")
-			require.InDelta(t, o.totals.Summaries, summaries, 1e-9)
+			require.InDelta(t, total.Spent, sum+summaries, 1e-9, "terminal and page have one account")
+			require.InDelta(t, total.Summaries, summaries, 1e-9)
 		})
 	}
 }
@@ -149,9 +128,9 @@ func TestASurveyFindsTheDetailInSmallAndLargeWindows(t *testing.T) {
 		for _, window := range windows {
 			t.Run(name+" in "+window, func(t *testing.T) {
 				t.Parallel()
-				o := runJSON(t, "-dir", "../..", "-policy", name, "-window", window)
-				require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
-				require.Regexp(t, `^The SHA-256 of \S+ is [0-9a-f]{64}\.$`, o.totals.Answer)
+				sum, err := surveyed(t, "-dir", "../..", "-policy", name, "-window", window)
+				require.NoError(t, err)
+				require.Regexp(t, `^The SHA-256 of \S+ is [0-9a-f]{64}\.$`, sum.answer)
 			})
 		}
 	}
@@ -164,29 +143,19 @@ func TestASurveyFindsADetailThatWasCleared(t *testing.T) {
 		// The detail, which holds the name, must be longer than its placeholder, which holds the path of the transcript.
 		files[strings.Repeat("long-", 30)+name] = strings.Repeat("A line of "+name+" has a few words more than the one that stands before it, so that it is long.\n", 1000)
 	}
-	o := runJSON(t, "-dir", folder(t, files), "-policy", "oh-my-pi", "-window", "200000")
-	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
-	require.Zero(t, o.totals.Compactions)
-	require.Greater(t, len(o.rounds), 45, "it looks the detail up")
-}
-
-func TestCompactionPaysInTheDemonstration(t *testing.T) {
-	o := runJSON(t, "-dir", "../..")
-	require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
-	require.Less(t, o.totals.Spent, 0.8*o.totals.Whole)
-	require.Greater(t, o.totals.Needed, 2*o.totals.Budget, "without compaction it does not fit")
-	require.Less(t, o.totals.Summaries, o.totals.Spent/4)
+	sum, err := surveyed(t, "-dir", folder(t, files), "-policy", "oh-my-pi", "-window", "200000")
+	require.NoError(t, err)
+	require.Zero(t, compactions(sum))
+	require.Greater(t, len(sum.rounds), 45, "it looks the detail up")
 }
 
 func TestASurveyFindsTheDetailWithLookUps(t *testing.T) {
 	for _, name := range policies.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var stderr bytes.Buffer
-			transcript := filepath.Join(t.TempDir(), "t.jsonl")
-			code := run(t.Context(), []string{"-dir", "../..", "-policy", name, "-recall", "-no-breadcrumb", "-transcript", transcript}, io.Discard, &stderr)
-			require.Equal(t, folderagent.ExitOK, code, stderr.String())
-			messages := said(t, transcript)
+			sum, err := surveyed(t, "-dir", "../..", "-policy", name, "-recall", "-no-breadcrumb")
+			require.NoError(t, err)
+			messages := said(t, sum.transcript)
 			require.True(t, slices.ContainsFunc(messages, func(m chat.Message) bool {
 				return len(m.ToolCalls) > 0 && m.ToolCalls[0].Name == history.SearchTool
 			}))
@@ -195,12 +164,25 @@ func TestASurveyFindsTheDetailWithLookUps(t *testing.T) {
 	}
 }
 
-func TestSurveyFailsWithoutTheBreadcrumb(t *testing.T) {
-	o := runJSON(t, "-dir", "../..", "-no-breadcrumb")
-	require.Equal(t, folderagent.ExitFailed, o.code)
-	require.Contains(t, o.stderr, "it said: I no longer have the SHA-256 of")
-	require.Contains(t, o.stderr, "nothing says where to look it up")
-	require.Equal(t, 1, strings.Count(o.stderr, "\n"))
+func TestASurveyThatFailsIsOneLine(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"without the breadcrumb": {[]string{"-dir", "../..", "-no-breadcrumb"}, folderagent.ExitFailed,
+			`it said: I no longer have the SHA-256 of .* nothing says where to look it up`},
+		"in an empty folder":                            {[]string{"-dir", t.TempDir()}, folderagent.ExitFailed, "there are no files to survey"},
+		"in a window too small for the required pieces": {[]string{"-window", "205"}, folderagent.ExitUsage, `needs \d+ tokens and has \d+\b.*Text \(\d+\)`},
+		"in a window too small for the tools":           {[]string{"-window", "60"}, folderagent.ExitUsage, `the tools take \d+ tokens: .*has 57`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			require.Equal(t, test.code, run(t.Context(), append(test.args, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")), &stdout, &stderr))
+			require.Regexp(t, test.want, stderr.String())
+			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
+		})
+	}
 }
 
 func TestASurveyFinishesInOtherFolders(t *testing.T) {
@@ -219,10 +201,10 @@ func TestASurveyFinishesInOtherFolders(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			o := runJSON(t, "-dir", folder(t, test.files))
-			require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
-			require.GreaterOrEqual(t, len(o.rounds), 15)
-			require.NoError(t, chat.Validate(append(said(t, o.transcript), chat.UserMessage("Thanks."))))
+			sum, err := surveyed(t, "-dir", folder(t, test.files))
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(sum.rounds), 15)
+			require.NoError(t, chat.Validate(append(said(t, sum.transcript), chat.UserMessage("Thanks."))))
 		})
 	}
 }
@@ -237,13 +219,6 @@ func folder(t *testing.T, files map[string]string) string {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return dir
-}
-
-func TestASurveyOfAnEmptyFolderFails(t *testing.T) {
-	o := runJSON(t, "-dir", t.TempDir())
-	require.Equal(t, folderagent.ExitFailed, o.code)
-	require.Contains(t, o.stderr, "there are no files to survey")
-	require.Equal(t, 1, strings.Count(o.stderr, "\n"))
 }
 
 func TestATranscriptInTheFolderIsNotSurveyed(t *testing.T) {
@@ -283,6 +258,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a transcript that is a folder", []string{"-transcript", dir}, "is a directory"},
 		{"a transcript in a missing folder", []string{"-transcript", in("missing/t.jsonl")}, "missing"},
 		{"a page in a missing folder", []string{"-page", in("missing/run.html")}, "missing"},
+		{"an unknown policy", []string{"-policy", "best"}, "use one of a3s, copilot-chat"},
+		{"prices of an unknown model", []string{"-prices", "best"}, `the prices of model "best" are unknown`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -311,24 +288,6 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-func TestBadInputFoundWhileRunningIsOneLineAndExitCode2(t *testing.T) {
-	tests := []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"a window too small for the required pieces", []string{"-window", "60"}, `needs \d+ tokens and has 1\b.*Text \(\d+\)`},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			o := runJSON(t, test.args...)
-			require.Equal(t, folderagent.ExitUsage, o.code)
-			require.Regexp(t, test.want, o.stderr)
-			require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
-		})
-	}
-}
-
 // full is a full disk.
 type full struct{}
 
@@ -346,19 +305,4 @@ func TestHelpGoesToTheStandardOutput(t *testing.T) {
 	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "-window")
 	require.Empty(t, stderr.String())
-}
-
-func TestEveryPolicyIsAccepted(t *testing.T) {
-	dir := folder(t, map[string]string{"a.txt": strings.Repeat("one two three\n", 2000)})
-	for _, name := range policies.Names() {
-		o := runJSON(t, "-dir", dir, "-policy", name)
-		require.Equal(t, folderagent.ExitOK, o.code, o.stderr)
-		require.Positive(t, o.totals.Spent)
-		require.Positive(t, o.totals.Whole)
-	}
-	for flag, want := range map[string]string{"-policy": "use one of a3s, copilot-chat", "-prices": `the prices of model "best" are unknown`} {
-		o := runJSON(t, flag, "best")
-		require.Equal(t, folderagent.ExitUsage, o.code)
-		require.Contains(t, o.stderr, want)
-	}
 }

@@ -18,7 +18,7 @@ func TestNamesOfFilesDoNotSteerTheTerminal(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "\x9bno text"), bytes.Repeat([]byte("x\n"), 9000), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.go\t9 bytes\nlines"), bytes.Repeat([]byte("x\n"), 9000), 0o600))
 	for _, args := range [][]string{
-		{"-dir", dir}, {"-dir", dir, "-json"}, {"-dir", filepath.Join(dir, "none")}, {"-no\x1bflag"}, {"\u202e"},
+		{"-dir", dir}, {"-dir", filepath.Join(dir, "none")}, {"-no\x1bflag"}, {"\u202e"},
 	} {
 		var stdout, stderr bytes.Buffer
 		run(t.Context(), args, &stdout, &stderr)

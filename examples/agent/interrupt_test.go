@@ -4,12 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,29 +19,32 @@ import (
 	"github.com/promptree-go/promptree/examples/folderagent"
 )
 
-// cancelling is a writer that interrupts the program after some lines.
+// cancelling is a writer that interrupts the program after some rounds.
 type cancelling struct {
 	bytes.Buffer
-	lines  int
+	rounds int
 	cancel context.CancelFunc
 }
 
 func (c *cancelling) Write(p []byte) (int, error) {
-	if c.lines -= bytes.Count(p, []byte("\n")); c.lines <= 0 {
+	if bytes.ContainsAny(p, "█░") {
+		c.rounds--
+	}
+	if c.rounds <= 0 {
 		c.cancel()
 	}
 	return c.Buffer.Write(p)
 }
 
-// interrupted runs the program with -json and interrupts it after some rounds.
+// interrupted runs the program and interrupts it after some rounds.
 func interrupted(t *testing.T, rounds int, args ...string) (transcript string, printed []byte) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	transcript = filepath.Join(t.TempDir(), "transcript.jsonl")
-	out := &cancelling{lines: rounds, cancel: cancel}
+	out := &cancelling{rounds: rounds, cancel: cancel}
 	var stderr bytes.Buffer
-	require.Equal(t, folderagent.ExitInterrupted, run(ctx, append(args, "-json", "-transcript", transcript), out, &stderr))
+	require.Equal(t, folderagent.ExitInterrupted, run(ctx, append(args, "-transcript", transcript), out, &stderr))
 	require.Equal(t, "agent: interrupted; transcript: "+transcript+"\n", stderr.String())
 	return transcript, out.Bytes()
 }
@@ -65,26 +69,29 @@ func TestInterruptBeforeTheFirstRound(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, folderagent.ExitInterrupted, run(ctx, []string{"-dir", "../..", "-json"}, &stdout, &stderr))
-	require.Empty(t, stdout.String())
+	require.Equal(t, folderagent.ExitInterrupted, run(ctx, []string{"-dir", "../.."}, &stdout, &stderr))
+	require.Equal(t, headLines, strings.Count(stdout.String(), "\n"))
 	require.Contains(t, stderr.String(), "agent: interrupted; transcript: ")
 }
+
+// headLines is the number of lines above the first round.
+const headLines = 3
 
 // requireEndsWith checks that a transcript has exactly the rounds that were printed, the last one with all its results.
 func requireEndsWith(t *testing.T, transcript string, printed []byte, rounds int) {
 	t.Helper()
 	var want, got []string
-	for line := range bytes.Lines(printed) {
-		var round roundLine
-		require.NoError(t, json.Unmarshal(line, &round))
-		want = append(want, round.Did)
+	for line := range strings.Lines(string(printed)) {
+		if row := regexp.MustCompile(`^ *\d+  (.*?) +[█░]`).FindStringSubmatch(line); row != nil {
+			want = append(want, row[1])
+		}
 	}
 	require.Len(t, want, rounds)
 	messages := said(t, transcript)
 	open := map[string]bool{}
 	for _, m := range messages {
 		if m.Role == chat.RoleAssistant {
-			got = append(got, folderagent.Describe(m))
+			got = append(got, fit(folderagent.Describe(m)))
 		}
 		for _, c := range m.ToolCalls {
 			open[c.ID] = true
@@ -107,7 +114,7 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	require.NoError(t, err, string(built))
 
 	transcript := filepath.Join(t.TempDir(), "transcript.jsonl")
-	cmd := exec.CommandContext(t.Context(), binary, "-dir", "../..", "-pace", "200ms", "-json", "-transcript", transcript)
+	cmd := exec.CommandContext(t.Context(), binary, "-dir", "../..", "-pace", "200ms", "-transcript", transcript)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
@@ -118,7 +125,7 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	rounds := 0
 	for lines.Scan() {
 		printed = append(append(printed, lines.Bytes()...), '\n')
-		if rounds++; rounds == 5 {
+		if rounds++; rounds == headLines+5 {
 			require.NoError(t, cmd.Process.Signal(os.Interrupt))
 		}
 	}
@@ -126,5 +133,5 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	require.Error(t, cmd.Wait())
 	require.Equal(t, folderagent.ExitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
 	require.Equal(t, "agent: interrupted; transcript: "+transcript+"\n", stderr.String())
-	requireEndsWith(t, transcript, printed, rounds)
+	requireEndsWith(t, transcript, printed, rounds-headLines)
 }

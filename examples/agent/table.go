@@ -1,48 +1,33 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/promptree-go/promptree/examples/folderagent"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
-
-// printer prints a run, round by round.
-type printer interface {
-	round(folderagent.Round)
-	end(totals)
-}
 
 // totals are the totals of a run.
 type totals struct {
-	Rounds      int    `json:"rounds"`
-	Compactions int    `json:"compactions"`
-	Sent        int    `json:"tokensSent"` // over all rounds
-	Peak        int    `json:"peakTokens"`
-	Budget      int    `json:"budget"`
-	Dropped     int    `json:"dropped"` // pieces, over all rounds
-	Transcript  string `json:"transcript"`
-	Answer      string `json:"answer,omitempty"`
+	rounds             []folderagent.Round
+	transcript, answer string
 	// Models whose prices the costs are based on.
-	Model        string `json:"pricesOf"`
-	SummaryModel string `json:"summaryPricesOf"`
+	model, summaryModel string
 	folderagent.Costs
 }
 
-func (t *totals) add(r folderagent.Round) {
-	t.Rounds = r.Number
-	t.Compactions += len(r.Compactions)
-	t.Sent += r.Tokens
-	t.Peak = max(t.Peak, r.Tokens)
-	t.Budget = r.Budget
-	t.Dropped += r.Dropped
+// table prints a run, round by round.
+type table struct {
+	to  io.Writer
+	err error // the first of writing
 }
 
-// table prints for people.
-type table struct{ w io.Writer }
+func (t *table) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(t.to, format, args...); t.err == nil {
+		t.err = err
+	}
+}
 
 // The widths of two columns, so that a row fits in 80.
 const (
@@ -50,29 +35,28 @@ const (
 	didWidth = 33
 )
 
-func (t table) head(title string) {
-	fmt.Fprintf(t.w, "%s\n\n", title)
-	fmt.Fprintf(t.w, "%5s  %-*s  %-*s  %15s  %7s\n", "round", didWidth, "did", barWidth, "budget", "tokens", "dropped")
+func (t *table) head(title string) {
+	t.printf("%s\n\n%5s  %-*s  %-*s  %15s  %7s\n", title, "round", didWidth, "did", barWidth, "budget", "tokens", "dropped")
 }
 
-func (t table) round(r folderagent.Round) {
+func (t *table) round(r folderagent.Round) {
 	for _, c := range r.Compactions {
-		fmt.Fprintf(t.w, "       compacted: %d to %d tokens (%d steps summarised, %d kept, %s)\n",
-			c.TokensBefore, c.TokensAfter, c.Covered, c.Kept, c.Mode)
+		t.printf("       compacted: %d to %d tokens (%d steps summarised, %d kept, %s)\n", c.TokensBefore, c.TokensAfter, c.Covered, c.Kept, c.Mode)
 	}
-	fmt.Fprintf(t.w, "%5d  %-*s  %s  %7d/%7d  %7d\n", r.Number, didWidth, fit(r.Did), bar(r.Tokens, r.Budget), r.Tokens, r.Budget, r.Dropped)
+	t.printf("%5d  %-*s  %s  %7d/%7d  %7d\n", r.Number, didWidth, fit(r.Did), bar(r.Tokens, r.Budget), r.Tokens, r.Budget, r.Dropped)
 }
 
-func (t table) end(sum totals) {
-	if sum.Answer != "" {
-		fmt.Fprintf(t.w, "\n%s\n", sum.Answer)
+func (t *table) end(sum totals) {
+	compactions, sent, peak, budget := 0, 0, 0, 0
+	for _, r := range sum.rounds {
+		compactions, sent, peak, budget = compactions+len(r.Compactions), sent+r.Tokens, max(peak, r.Tokens), r.Budget
 	}
-	fmt.Fprintf(t.w, "\n%d rounds, %d compactions, %d tokens sent, at most %d of %d\ntranscript: %s\n",
-		sum.Rounds, sum.Compactions, sum.Sent, sum.Peak, sum.Budget, sum.Transcript)
-	if sum.Needed > sum.Budget {
-		fmt.Fprintf(t.w, "without compaction the largest prompt has %d tokens: it does not fit in %d\n", sum.Needed, sum.Budget)
+	t.printf("\n%s\n\n%d rounds, %d compactions, %d tokens sent, at most %d of %d\ntranscript: %s\n",
+		sum.answer, len(sum.rounds), compactions, sent, peak, budget, sum.transcript)
+	if sum.Needed > budget {
+		t.printf("without compaction the largest prompt has %d tokens: it does not fit in %d\n", sum.Needed, budget)
 	}
-	fmt.Fprintf(t.w, "by the prices of %s, summaries by those of %s:\n%v\n", sum.Model, sum.SummaryModel, sum.Costs)
+	t.printf("by the prices of %s, summaries by those of %s:\n%v\n", sum.model, sum.summaryModel, sum.Costs)
 }
 
 // bar returns a bar that is as full as the budget.
@@ -88,36 +72,4 @@ func fit(s string) string {
 		return string(r[:didWidth-1]) + "…"
 	}
 	return s
-}
-
-// lines prints for machines, one JSON object a line.
-type lines struct{ enc *json.Encoder }
-
-type roundLine struct {
-	Round       int              `json:"round"`
-	Did         string           `json:"did"`
-	Tokens      int              `json:"tokens"`
-	Budget      int              `json:"budget"`
-	Dropped     int              `json:"dropped"`
-	Compactions []compactionLine `json:"compactions,omitempty"`
-}
-
-type compactionLine struct {
-	Before int         `json:"tokensBefore"`
-	After  int         `json:"tokensAfter"`
-	Mode   policy.Mode `json:"mode"`
-}
-
-func (l lines) round(r folderagent.Round) {
-	line := roundLine{Round: r.Number, Did: r.Did, Tokens: r.Tokens, Budget: r.Budget, Dropped: r.Dropped}
-	for _, c := range r.Compactions {
-		line.Compactions = append(line.Compactions, compactionLine{Before: c.TokensBefore, After: c.TokensAfter, Mode: c.Mode})
-	}
-	_ = l.enc.Encode(line) // a closed pipe ends the program anyway
-}
-
-func (l lines) end(sum totals) {
-	_ = l.enc.Encode(struct {
-		Totals totals `json:"totals"`
-	}{sum})
 }

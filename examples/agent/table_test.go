@@ -23,7 +23,7 @@ func TestASurveyPrintsItsTable(t *testing.T) {
 		"sea/tide.md": text("| hour | height |", 90),
 	})
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-dir", dir, "-window", "5200", "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, &stdout, &stderr), stderr.String())
+	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-dir", dir, "-window", "4696", "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, &stdout, &stderr), stderr.String())
 	lines := strings.SplitAfter(stdout.String(), "\n")
 	got := strings.Join(lines[:min(12, len(lines))], "")
 	require.NotContains(t, got, "compacted")

@@ -12,140 +12,63 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-func tokenizer(t *testing.T) chat.Tokenizer {
+// watched returns a watch, and an agent without a model that it watches.
+func watched(t *testing.T, files map[string]string) (*Watch, *agent.Agent) {
 	t.Helper()
-	c := tiktoken.O200k()
-	return c
-}
-
-// scripted answers from a list, and then with "Done.".
-type scripted struct {
-	say      []chat.Message
-	requests []chat.Request
-	err      error
-}
-
-func (s *scripted) Generate(_ context.Context, req chat.Request) (chat.Response, error) {
-	if s.requests = append(s.requests, req); s.err != nil {
-		return chat.Response{}, s.err
-	}
-	if len(s.say) == 0 {
-		return chat.Response{Message: chat.AssistantMessage("Done.")}, nil
-	}
-	m := s.say[0]
-	s.say = s.say[1:]
-	return chat.Response{Message: m}, nil
-}
-
-func reads(id, path string) chat.Message {
-	m := chat.AssistantMessage("I read " + path + ".")
-	m.ToolCalls = []chat.ToolCall{{ID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":%q}`, path)}}
-	return m
-}
-
-func TestAskRunsToolsUntilTheModelAnswers(t *testing.T) {
-	model := &scripted{say: []chat.Message{reads("a", "one.md"), reads("b", "missing.md")}}
-	var rounds []Round
-	a := &Agent{
-		Model: model, Session: &history.Session{}, Tools: toolsOf(t, folder(t, map[string]string{"one.md": "number one\n"}), ""),
-		Summarizer: models.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: policy.Policy{},
-		OnRound: func(r Round) { rounds = append(rounds, r) },
-	}
-	answer, err := a.Ask(t.Context(), "What is one?")
+	own := toolsOf(t, folder(t, files), "")
+	session, err := OpenSession("", false)
 	require.NoError(t, err)
-	require.Equal(t, "Done.", answer)
-	answer, err = a.Ask(t.Context(), "And two?")
-	require.NoError(t, err)
-	require.Equal(t, "Done.", answer)
+	c := &summarize.Compactor{Session: session, Target: summarize.Target{Tokenizer: tiktoken.O200k(), Budget: 20_000}}
+	w := &Watch{OnRound: func(Round) {}}
+	w.Attach(c)
+	t.Cleanup(func() { require.NoError(t, errors.Join(c.Close(), session.Close())) })
+	return w, &agent.Agent{Compactor: c, Prompt: Prompt(session, Sources{}, nil), Tools: own.Toolboxes(), OnStep: w.Step}
+}
 
+// reads returns the answers of a model that reads a file in each of some steps, and then is done.
+func reads(file string, steps int) *models.Script {
+	script := &models.Script{}
+	for n := range steps {
+		m := chat.AssistantMessage("I read " + file + ".")
+		m.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("c", n), Name: "read_file", Arguments: fmt.Sprintf(`{"path":%q}`, file)}}
+		script.Steps = append(script.Steps, func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{Message: m}, nil })
+	}
+	script.Steps = append(script.Steps, models.Say("Done."))
+	return script
+}
+
+func TestEachStepIsARound(t *testing.T) {
+	w, a := watched(t, map[string]string{"one.md": "number one\n"})
 	var did []string
-	for i, r := range rounds {
-		require.Equal(t, i+1, r.Number, "rounds are counted over all turns")
+	w.OnRound = func(r Round) {
+		did = append(did, r.Did)
+		require.Equal(t, len(did), r.Number)
 		require.Positive(t, r.Tokens)
 		require.LessOrEqual(t, r.Tokens, r.Budget)
-		did = append(did, r.Did)
+		require.Equal(t, 20_000, r.Budget, "with the tools")
 	}
-	require.Equal(t, []string{"read_file one.md", "read_file missing.md", "answers", "answers"}, did)
-
-	var roles []chat.Role
-	var said []chat.Message
-	for e, err := range a.Session.Entries(t.Context()) {
-		require.NoError(t, err)
-		if e.Type() != entry.TypeMessage {
-			continue
-		}
-		roles = append(roles, e.Message().Role)
-		said = append(said, e.Message())
-	}
-	require.Equal(t, []chat.Role{"user", "assistant", "tool", "assistant", "tool", "assistant", "user", "assistant"}, roles)
-	require.Equal(t, "number one\n", said[2].Text())
-	require.True(t, said[4].IsError, "an error is a result, and the model continues")
-	for _, r := range model.requests {
-		require.NoError(t, chat.Validate(r.Messages))
-		require.Equal(t, a.Tools.Definitions(), r.Tools)
-	}
+	a.Compactor.Target.Model = reads("one.md", 1)
+	answer, err := a.Run(t.Context(), "What is one?")
+	require.NoError(t, err)
+	text, err := Text(answer)
+	require.NoError(t, err)
+	require.Equal(t, "Done.", text)
+	require.Equal(t, []string{"read_file one.md", "answers"}, did)
 }
 
-func TestAskFails(t *testing.T) {
-	broken := errors.New("the line is dead")
-	tests := []struct {
-		name  string
-		model *scripted
-		limit int
-		check func(t *testing.T, err error)
-	}{
-		{"if the model fails", &scripted{err: broken}, 4000, func(t *testing.T, err error) { require.ErrorIs(t, err, broken) }},
-		{"if the prompt cannot fit", &scripted{}, 50, func(t *testing.T, err error) {
-			_, ok := errors.AsType[*render.BudgetExceededError](err)
-			require.True(t, ok, "the error is %v", err)
-		}},
-		{"if the model never answers", &scripted{say: func() (all []chat.Message) {
-			for i := range 201 {
-				all = append(all, reads(fmt.Sprint(i), "missing.md"))
-			}
-			return all
-		}()}, 4000, func(t *testing.T, err error) { require.ErrorContains(t, err, "200 steps were made") }},
+func TestAnIncompleteAnswerIsAnError(t *testing.T) {
+	for _, reason := range []chat.StopReason{chat.StopMaxTokens, chat.StopFiltered} {
+		text, err := Text(agent.Answer{Response: chat.Response{Message: chat.AssistantMessage("It is"), StopReason: reason}})
+		require.Error(t, err)
+		require.Equal(t, "It is", text)
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			counter := tokenizer(t)
-			a := &Agent{
-				Model: test.model, Summarizer: models.Offline{Tokenizer: counter}, Session: &history.Session{},
-				Tools: toolsOf(t, t.TempDir(), ""), Tokenizer: counter, Window: sizing.Window{Tokens: test.limit}, Policy: policy.Policy{},
-			}
-			answer, err := a.Ask(t.Context(), "Go on.")
-			require.Empty(t, answer)
-			test.check(t, err)
-		})
-	}
-}
-
-func TestACancelledAskLeavesNoCallWithoutItsResult(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("enough")
-	a := &Agent{
-		Model: &scripted{say: []chat.Message{reads("a", "one.md"), reads("b", "one.md")}}, Session: &history.Session{},
-		Tools: toolsOf(t, t.TempDir(), ""), Summarizer: models.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: policy.Policy{},
-		OnRound: func(Round) { cancel(why) },
-	}
-	_, err := a.Ask(ctx, "Go on.")
-	require.ErrorIs(t, err, why)
-	n := 0
-	for e, err := range a.Session.Entries(t.Context()) {
-		require.NoError(t, err)
-		if e.Type() == entry.TypeMessage {
-			n++
-		}
-	}
-	require.Equal(t, 3, n, "the question, the call and its result")
 }
 
 // big returns a folder with more lines and files than excerpts show.
@@ -180,7 +103,7 @@ func excerpted(t *testing.T, messages []chat.Message) map[string][]string {
 // The last excerpt to go ends after a whole line.
 func TestExcerptsRenderWithinTheirShare(t *testing.T) {
 	tools := toolsOf(t, big(t), "")
-	counter := tokenizer(t)
+	counter := tiktoken.O200k()
 	before := 0
 	for _, budget := range []int{110, 180, 250, 310, 600} {
 		result, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{
@@ -212,12 +135,11 @@ func TestExcerptsAreDroppedFirst(t *testing.T) {
 	session := &history.Session{}
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("First."), chat.AssistantMessage("I did the first."), chat.UserMessage("Second.")))
 	tools := toolsOf(t, big(t), "")
-	a := &Agent{Session: session, Tools: tools, Context: Context(tools)}
-	counter := tokenizer(t)
+	counter := tiktoken.O200k()
 	whole, withoutExcerpts, withoutHints := false, false, false
 	budget := 700
 	for ; ; budget-- {
-		result, err := render.Render(t.Context(), a.prompt(), render.Options{Budget: budget, Tokenizer: counter})
+		result, err := render.Render(t.Context(), Prompt(session, Sources{}, Context(tools)), render.Options{Budget: budget, Tokenizer: counter})
 		if exceeded, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 			require.Equal(t, budget, exceeded.Budget)
 			break
@@ -250,7 +172,7 @@ func TestExcerptsAreDroppedFirst(t *testing.T) {
 func TestUnreadableFilesHaveNoExcerpt(t *testing.T) {
 	result, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{
 		Excerpts{Tools: toolsOf(t, folder(t, map[string]string{"a.png": "\xff\xfe", "b.md": "text\n"}), "")},
-	}}, render.Options{Budget: 1000, Tokenizer: tokenizer(t)})
+	}}, render.Options{Budget: 1000, Tokenizer: tiktoken.O200k()})
 	require.NoError(t, err)
 	require.Equal(t, map[string][]string{"b.md": {"text"}}, excerpted(t, result.Messages))
 }

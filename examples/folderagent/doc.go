@@ -1,4 +1,4 @@
-// Package folderagent is the agent that examples/agent and examples/live share. It composes a prompt from elements, fits
-// it to a context window, asks a model, runs its tool calls on the files of a folder, and keeps everything in a session
-// that is compacted when it overflows. It imports nothing internal, so a copy builds anywhere.
+// Package folderagent is what the examples share: tools that work on the files of a folder, the prompt of examples/agent
+// and examples/live, their reports of each step and of the costs, and a command line. The agent itself is that of package
+// summarize/agent. It imports nothing internal, so a copy builds anywhere.
 package folderagent

@@ -2,7 +2,6 @@ package folderagent
 
 import (
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
@@ -18,19 +17,14 @@ type Sources struct {
 	Deferred *tools.Deferred
 }
 
-// toolboxes returns what answers calls: the agent's own tools, unless they are deferred, those of the sources, and of
-// recall if it is set.
-func (s Sources) toolboxes(own *Tools, r *recall.Tools) (list []chat.Toolbox) {
-	if s.Deferred == nil {
-		list = own.Toolboxes()
-	} else {
-		list = append(list, s.Deferred)
+// Toolboxes returns what answers calls: the agent's own tools, unless they are deferred, and those of the sources.
+func (s Sources) Toolboxes(own *Tools) []chat.Toolbox {
+	list := own.Toolboxes()
+	if s.Deferred != nil {
+		list = []chat.Toolbox{s.Deferred}
 	}
 	if s.Skills != nil {
 		list = append(list, s.Skills)
-	}
-	if r != nil {
-		list = append(list, r)
 	}
 	return list
 }

@@ -1,7 +1,6 @@
 package folderagent
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -14,14 +13,11 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/sources/tools"
 	steps "github.com/promptree-go/promptree/summarize/agent"
 )
 
@@ -29,7 +25,6 @@ import (
 type Tools struct {
 	root       *os.Root
 	transcript string // absolute path; the only file outside the folder that may be read
-	boxes      []chat.Toolbox
 }
 
 // NewTools opens a folder.
@@ -38,9 +33,7 @@ func NewTools(dir, transcript string) (*Tools, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tools{root: root, transcript: transcript}
-	t.boxes = t.functions()
-	return t, nil
+	return &Tools{root: root, transcript: transcript}, nil
 }
 
 // Close closes the folder.
@@ -57,10 +50,7 @@ const (
 )
 
 // Toolboxes returns the tools for an agent.
-func (t *Tools) Toolboxes() []chat.Toolbox { return slices.Clone(t.boxes) }
-
-// functions returns the tools as functions.
-func (t *Tools) functions() []chat.Toolbox {
+func (t *Tools) Toolboxes() []chat.Toolbox {
 	type folder struct {
 		Path string `json:"path,omitempty" jsonschema:"a folder; the whole one if it is left out"`
 	}
@@ -289,14 +279,7 @@ func (t *Tools) count(name string) (string, error) {
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		lines++
 	}
-	words := bufio.NewScanner(bytes.NewReader(data))
-	words.Buffer(nil, maxFile+1)
-	words.Split(bufio.ScanWords)
-	n := 0
-	for words.Scan() {
-		n++
-	}
-	return fmt.Sprintf("%s: %d lines, %d words, %d bytes, sha256 %x", name, lines, n, len(data), sha256.Sum256(data)), words.Err()
+	return fmt.Sprintf("%s: %d lines, %d words, %d bytes, sha256 %x", name, lines, len(bytes.Fields(data)), len(data), sha256.Sum256(data)), nil
 }
 
 // Describe describes an assistant message in a few words.
@@ -323,17 +306,4 @@ func Describe(m chat.Message) string {
 func (t *Tools) Sum(name string) (string, error) {
 	data, err := t.read(name)
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
-}
-
-// Definitions returns the tools for a model.
-func (t *Tools) Definitions() (list []chat.Tool) {
-	for _, b := range t.boxes {
-		list = append(list, b.Declared()...)
-	}
-	return list
-}
-
-// Deferred returns the tools as ones that a model finds by a search.
-func (t *Tools) Deferred(s *history.Session) *tools.Deferred {
-	return &tools.Deferred{Session: s, Toolboxes: t.Toolboxes()}
 }

@@ -276,16 +276,6 @@ func TestSumIsTheChecksumOfCountFile(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestEveryDefinedToolExistsAndHasASchema(t *testing.T) {
-	tools := toolsOf(t, t.TempDir(), "")
-	for _, d := range tools.Definitions() {
-		require.True(t, json.Valid(d.Parameters), d.Name)
-		require.NotEmpty(t, d.Description)
-		m := runTool(t.Context(), tools, chat.ToolCall{ID: "c", Name: d.Name, Arguments: "{}"})
-		require.NotContains(t, m.Text(), "there is no tool")
-	}
-}
-
 func TestDescribeNamesToolsAndTheirTargets(t *testing.T) {
 	calls := func(calls ...chat.ToolCall) chat.Message {
 		return chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}

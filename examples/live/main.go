@@ -37,6 +37,7 @@ import (
 	"log"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
@@ -50,7 +51,9 @@ import (
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/sources/mcp"
 	"github.com/promptree-go/promptree/sources/skills"
+	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -75,8 +78,8 @@ type options struct {
 	instructions, deferred                   bool
 }
 
-func parse(args []string, stdout io.Writer) (options, error) {
-	var o options
+// parse returns the options. Its errors are about usage.
+func parse(args []string, stdout io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("live", flag.ContinueOnError)
 	flags.StringVar(&o.model, "model", "", modelUsage)
 	flags.StringVar(&o.baseURL, "base-url", "", "URL of a server that speaks the protocol, such as http://localhost:8080/v1")
@@ -98,29 +101,28 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if err := folderagent.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
-	var err error
 	if o.policy, err = policies.Named(*policy); err != nil {
-		return o, folderagent.UsageError{Err: fmt.Errorf("-policy: %w", err)}
+		return o, fmt.Errorf("-policy: %w", err)
 	}
 	if o.table, err = tableOf(*catalogue); err != nil {
-		return o, folderagent.UsageError{Err: fmt.Errorf("-models: %w", err)}
+		return o, fmt.Errorf("-models: %w", err)
 	}
 	if o.prices != "" {
 		if _, err := o.table.Prices(o.prices); err != nil {
-			return o, folderagent.UsageError{Err: fmt.Errorf("-prices: %w", err)}
+			return o, fmt.Errorf("-prices: %w", err)
 		}
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	switch {
 	case o.task == "":
-		return o, folderagent.UsageError{Err: errors.New(`-task is missing: say what the agent should do, such as -task "What is in this folder?"`)}
+		err = errors.New(`-task is missing: say what the agent should do, such as -task "What is in this folder?"`)
 	case given["window"] && o.window <= 0:
-		return o, folderagent.UsageError{Err: fmt.Errorf("-window is %d: want a number of tokens, 1 or more", o.window)}
+		err = fmt.Errorf("-window is %d: want a number of tokens, 1 or more", o.window)
 	case given["answer"] && o.answer <= 0:
-		return o, folderagent.UsageError{Err: fmt.Errorf("-answer is %d: want a number of tokens, 1 or more", o.answer)}
+		err = fmt.Errorf("-answer is %d: want a number of tokens, 1 or more", o.answer)
 	}
-	return o, nil
+	return o, err
 }
 
 // tableOf returns the table of models, with the catalogue in a file over it if one is named.
@@ -144,14 +146,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	out := newTerminal(stdout, stderr)
 	session := ""
-	if err == nil {
+	if err != nil {
+		err = folderagent.UsageError{Err: err}
+	} else {
 		session, err = work(ctx, o, out)
 	}
-	return report(ctx, err, session, out)
-}
-
-// report prints the outcome and the path of the session in one line, and returns the exit code.
-func report(ctx context.Context, err error, session string, out *terminal) int {
 	if _, tooSmall := errors.AsType[*render.BudgetExceededError](err); tooSmall {
 		err = folderagent.UsageError{Err: fmt.Errorf("the window is too small: %w", err)}
 	}
@@ -206,8 +205,7 @@ func (o options) sources(ctx context.Context, session *history.Session, own *fol
 		s.Skills = &skills.Skills{Session: session, Folders: []fs.FS{open(o.skills)}}
 	}
 	if o.deferred || o.mcp != "" {
-		s.Deferred = own.Deferred(session)
-		s.Deferred.Skills = s.Skills
+		s.Deferred = &tools.Deferred{Session: session, Toolboxes: own.Toolboxes(), Skills: s.Skills}
 	}
 	if o.mcp != "" && err == nil {
 		servers, err = o.servers(ctx, session, out)
@@ -269,7 +267,6 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if o.tokenizer != "" {
 		out.note("  Counts are %s: %s.", model.counter.Kind(), model.counter.Reason)
 	}
-	// Without tools, whose tokens the agent counts anew before each round.
 	target, err := summarize.TargetOf(ctx, model.Model, chosen.name, summarize.TargetOptions{
 		Window: cmp.Or(o.window, model.window), Ask: true, Answer: o.answer, Table: o.table, Counter: model.counter,
 	})
@@ -278,13 +275,13 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	} else if err != nil {
 		return path, folderagent.UsageError{Err: fmt.Errorf("-answer %d and -window %d: %w", o.answer, o.window, err)}
 	}
-	answer := cmp.Or(o.answer, max(1, min(summarize.DefaultAnswer, target.ContextWindow/4)))
 	if o.window == 0 { // else only the prices can be unknown, which the line of the cost says
 		for _, note := range target.Notes {
 			out.note("  %s.", note)
 		}
 	}
-	window := sizing.Window{Tokens: target.ContextWindow, Answer: target.ContextWindow - target.Budget}
+	var unpriced error
+	target.Prices, unpriced = o.table.Prices(cmp.Or(o.prices, chosen.name))
 	own, err := folderagent.NewTools(o.dir, path)
 	if err != nil {
 		return path, folderagent.UsageError{Err: err}
@@ -298,21 +295,26 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		return path, err
 	}
 	defer closeSources()
-	prices, unpriced := o.table.Prices(cmp.Or(o.prices, chosen.name))
-	worker := &folderagent.Agent{
-		Model: model, ModelName: chosen.name, Session: session, Tools: own, Context: folderagent.Context(own), Sources: sources,
-		Tokenizer: model.counter.Tokenizer, Calibrated: model.counter.Calibrated, Window: window, MaxTokens: answer,
-		Policy: o.policy, Prices: prices, Stream: out.say, OnRound: out.round, OnEvent: out.event,
+	watch := &folderagent.Watch{OnRound: out.round}
+	if o.page != "" {
+		watch.Recorder = new(record.Recorder)
+	}
+	compactor := &summarize.Compactor{Session: session, Target: target, Policy: o.policy, Observers: []summarize.Observer{summarize.OnEvent(out.event)}}
+	watch.Attach(compactor)
+	defer compactor.Close() // before the session
+	worker := &agent.Agent{
+		Compactor: compactor, Prompt: folderagent.Prompt(session, sources, folderagent.Context(own)), Tools: sources.Toolboxes(own),
+		MaxTokens: cmp.Or(o.answer, max(1, min(summarize.DefaultAnswer, target.ContextWindow/4))),
+		Stream:    out.say, OnStep: watch.Step, Retry: agent.Retry{MaxWait: time.Minute},
+	}
+	answer, err := worker.Run(ctx, o.task)
+	if err == nil {
+		_, err = folderagent.Text(answer) // it was streamed
 	}
 	if o.page != "" {
-		worker.Recorder = new(record.Recorder)
+		err = errors.Join(err, writePage(o, watch.Recorder))
 	}
-	defer worker.Close()             // before the session
-	_, err = worker.Ask(ctx, o.task) // the answer was streamed
-	if o.page != "" {
-		err = errors.Join(err, writePage(o, worker.Recorder))
-	}
-	if costs := worker.Costs(); costs.Spent > 0 {
+	if costs, failed := watch.Costs(ctx); failed == nil && costs.Spent > 0 {
 		out.note("  Cost: %v.", costs)
 	} else if err == nil && unpriced != nil {
 		out.note("  Cost: %v; -prices names a model whose prices apply.", unpriced)
