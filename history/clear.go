@@ -70,13 +70,9 @@ func clearNote(o ClearedOutput) string {
 	return plaintext.LeftOut("output of "+strconv.Itoa(o.Tokens)+" tokens", o.Handle, o.Names...)
 }
 
-// Clearable describes what a rule would clear, for deciding whether that pays. Its placeholders have no names yet: Saved
-// is less by as many tokens as these may take.
-type Clearable struct {
+// clearable is what a rule would clear.
+type clearable struct {
 	entry.Clearing
-	// First is the id of the assistant message of the first round that changes, "" if nothing would be cleared.
-	First string
-	// Carried is the number of tokens that would be cleared, times the number of requests, including the next, that
-	// were sent with them since the rule would have cleared them. Requests are counted by their answers in the view.
-	Carried int
+	first   string // the id of the assistant message of the first round that changes, "" if nothing would be cleared
+	carried int    // see [ClearRule.Look]
 }

@@ -14,12 +14,19 @@ import (
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// Look returns what the rule would clear of a view now, and nothing if it saves less than Saves.
-func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable { return r.look(v, t, false) }
+// Look returns what the rule would save by clearing a view now, for deciding whether that pays; nothing if it saves less
+// than Saves. Placeholders have no names yet: saved is less by as many tokens as these may take. First is the id of the
+// assistant message of the first round that changes. Carried is the number of tokens that would be cleared, times the
+// number of requests, including the next, that were sent with them since the rule would have cleared them. Requests are
+// counted by their answers in the view.
+func (r ClearRule) Look(v View, t chat.Tokenizer) (saved, carried int, first string) {
+	c := r.look(v, t, false)
+	return c.Saved, c.carried, c.first
+}
 
-func (r ClearRule) look(v View, t chat.Tokenizer, name bool) Clearable {
+func (r ClearRule) look(v View, t chat.Tokenizer, name bool) clearable {
 	if r.Keep <= 0 {
-		return Clearable{}
+		return clearable{}
 	}
 	if r.Placeholder == nil {
 		r.Placeholder = clearNote
@@ -109,8 +116,8 @@ func (l *looking) since(i, keep int) (rounds int, ok bool) {
 }
 
 // clearable returns what the rule clears of all that was recorded.
-func (l *looking) clearable() Clearable {
-	var c Clearable
+func (l *looking) clearable() clearable {
+	var c clearable
 	for i, o := range l.outputs {
 		from, old := l.since(i, l.Keep)
 		if early, ok := l.since(i, l.KeepStale); ok && o.stale > 0 {
@@ -118,7 +125,7 @@ func (l *looking) clearable() Clearable {
 				from, old = early, true
 			}
 		}
-		if IsLookUp(o.call.Name) && !o.arguments() {
+		if toolname.IsLookUp(o.call.Name) && !o.arguments() {
 			keep := l.Keep
 			if l.KeepStale > 0 {
 				keep = min(keep, l.KeepStale)
@@ -134,20 +141,20 @@ func (l *looking) clearable() Clearable {
 		} else {
 			saved = l.clearResult(&c, o)
 		}
-		if saved > 0 && c.First == "" {
-			c.First = o.first.ID
+		if saved > 0 && c.first == "" {
+			c.first = o.first.ID
 		}
 		c.Saved = clamp.Sum(c.Saved, saved)
-		c.Carried = clamp.Sum(c.Carried, clamp.Int(float64(saved)*float64(l.rounds-from+1)))
+		c.carried = clamp.Sum(c.carried, clamp.Int(float64(saved)*float64(l.rounds-from+1)))
 	}
 	if c.Saved < l.Saves {
-		return Clearable{}
+		return clearable{}
 	}
 	return c
 }
 
 // clearResult clears a result if its placeholder is smaller, and returns the number of tokens saved.
-func (l *looking) clearResult(c *Clearable, o output) int {
+func (l *looking) clearResult(c *clearable, o output) int {
 	of := ClearedOutput{Entry: o.entry.ID, Tool: o.call.Name, Tokens: o.tokens, Handle: l.handles.ofShown(o.in, o.entry)}
 	text, room := l.Placeholder(of), l.namesRoom(o.tokens)
 	placeholder := l.t.CountText(text)
@@ -168,7 +175,7 @@ func (l *looking) clearResult(c *Clearable, o output) int {
 func (l *looking) namesRoom(tokens int) int { return max(0, min(l.Names, tokens/namedShare)) }
 
 // clearArguments clears the long texts in the arguments of a call, and returns the number of tokens saved.
-func (l *looking) clearArguments(c *Clearable, o output) int {
+func (l *looking) clearArguments(c *clearable, o output) int {
 	if o.tokens < l.Arguments {
 		return 0
 	}

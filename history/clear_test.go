@@ -283,7 +283,7 @@ func TestAClearingReplacesTextsInEveryViewAfterIt(t *testing.T) {
 func TestAClearingDoesNotChangeEarlierViews(t *testing.T) {
 	s := outputs(t, "run:500 run:500")
 	v := viewOf(t, s)
-	pinned := history.WithView(t.Context(), s, v)
+	pinned := s.WithView(t.Context(), v)
 	before := renderedIn(t, pinned, prompt(s))
 	_, ok := cleared(t, s, history.ClearRule{Keep: 100})
 	require.True(t, ok)
@@ -449,8 +449,8 @@ func TestLookReportsWhatClearableOutputHasCost(t *testing.T) {
 		"a:60 a:50 a:50 a:5":     {58, 2 * 58},             // among the newest until the third round
 		"a:60 a:100 a:100 a:100": {58 + 2*98, 58*3 + 98*3}, // each from the round after it
 	} {
-		c := rule.Look(viewOf(t, outputs(t, rounds)), quarter{})
-		require.Equal(t, want, [2]int{c.Saved, c.Carried}, rounds)
-		require.NotEmpty(t, c.First)
+		saved, carried, first := rule.Look(viewOf(t, outputs(t, rounds)), quarter{})
+		require.Equal(t, want, [2]int{saved, carried}, rounds)
+		require.NotEmpty(t, first)
 	}
 }

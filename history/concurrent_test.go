@@ -81,7 +81,7 @@ func TestASessionIsSafeForConcurrentUse(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				ctx := history.WithView(t.Context(), s, v)
+				ctx := s.WithView(t.Context(), v)
 				if _, err := render.Render(ctx, prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}}); err != nil {
 					t.Error(err)
 				}

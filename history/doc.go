@@ -75,7 +75,7 @@
 //
 // A prompt that has something of its own in between shows the parts, each once and in this order: [Compacted], the
 // summaries; [Conversation], the turns that are over (TurnsOnly after a Compacted); [TurnStart], what the user asks now;
-// [TurnRounds], what the agent has done about it. [WithView] sets the view that the elements show.
+// [TurnRounds], what the agent has done about it. [Session.WithView] sets the view that the elements show.
 //
 // The elements are required unless Droppable is set: history that does not fit is an error, which package summarize
 // answers with a compaction, and is never lost silently. What they show obeys the providers' rules at any budget

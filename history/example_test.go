@@ -468,7 +468,7 @@ func ExampleSession_ViewWith() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(tokens(history.WithView(ctx, &session, view)), "tokens with the compaction")
+	fmt.Println(tokens(session.WithView(ctx, view)), "tokens with the compaction")
 	fmt.Println(entries(&session), "entries as before")
 	// Output:
 	// 317 tokens now

@@ -9,13 +9,15 @@ import (
 	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// The names of the tools by which an agent reads and searches its session, and pins entries: those of package recall. A
-// session opened with [Options.Recall] names them where something is left out of a prompt.
+// The names of the tools by which an agent reads and searches its session ("read_session", "search_session"), and pins
+// entries: those of package recall. A session opened with [Options.Recall] names them where something is left out of a
+// prompt.
 const (
-	ReadTool   = "read_session"
-	SearchTool = "search_session"
+	ReadTool   = toolname.ReadSession
+	SearchTool = toolname.SearchSession
 	PinTool    = "pin_session"
 )
 

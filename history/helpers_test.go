@@ -179,7 +179,7 @@ func viewWith(t testing.TB, s *history.Session, c entry.Compaction) history.View
 // trying returns a context in which elements show the view that a session would have after a compaction.
 func trying(t testing.TB, s *history.Session, c entry.Compaction) context.Context {
 	t.Helper()
-	return history.WithView(t.Context(), s, viewWith(t, s, c))
+	return s.WithView(t.Context(), viewWith(t, s, c))
 }
 
 // fields returns a view with only its exported fields.

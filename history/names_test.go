@@ -38,13 +38,13 @@ func TestAPlaceholderNamesWhatItStandsFor(t *testing.T) {
 			write.ToolCalls[0].Arguments = `{"text":` + quoted(c.result) + `}`
 			s := recalling(t, user, callsOf("run"), chat.ToolResult("run", c.result), write, chat.ToolResult("write", "ok"), callsOf("later"), chat.ToolResult("later", prose(500)))
 			rule := history.ClearRule{Keep: 100, Names: c.names, Arguments: 100}
-			look := rule.Look(viewOf(t, s), quarter{})
+			look, _, _ := rule.Look(viewOf(t, s), quarter{})
 			before := tokensOf(viewOf(t, s))
 			found, ok := cleared(t, s, rule)
 			require.True(t, ok)
 			require.Equal(t, before-tokensOf(viewOf(t, s)), found.Saved)
-			require.LessOrEqual(t, look.Saved, found.Saved+1)
-			require.GreaterOrEqual(t, look.Saved, found.Saved-2*max(30, c.names))
+			require.LessOrEqual(t, look, found.Saved+1)
+			require.GreaterOrEqual(t, look, found.Saved-2*max(30, c.names))
 			for _, at := range append(found.Results, found.Arguments...) {
 				_, behind, _ := strings.Cut(at.Text, `"})`)
 				if at.Call != "" {

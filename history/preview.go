@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/outline"
 	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/toolname"
 )
 
 // PreviewRule says which new tool results a session shows as previews, from the first request on. A preview is made of
@@ -42,7 +43,7 @@ func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 	for _, e := range round.sentResults() {
 		m := e.Message()
 		tool := round.tool(m.ToolCallID)
-		if round.isCleared(e.ID) || IsLookUp(tool) || never(r.Never, tool) || !onlyText(m.Content) {
+		if round.isCleared(e.ID) || toolname.IsLookUp(tool) || never(r.Never, tool) || !onlyText(m.Content) {
 			continue
 		}
 		text := e.Text()
@@ -91,10 +92,6 @@ func (r PreviewRule) tokens() int {
 func onlyText(parts chat.Parts) bool {
 	return !slices.ContainsFunc(parts, func(p chat.Part) bool { _, text := p.(chat.Text); return !text })
 }
-
-// IsLookUp reports whether a tool is one of package recall, which read and search the session. What they return was said
-// before: it is the first to be cleared, and no summary repeats it as new.
-func IsLookUp(tool string) bool { return tool == ReadTool || tool == SearchTool }
 
 // never reports whether a list names a tool, ignoring case.
 func never(names []string, tool string) bool {

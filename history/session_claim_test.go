@@ -97,7 +97,7 @@ func TestASessionReportsWhetherItIsReadOnlyOrShared(t *testing.T) {
 
 func TestOnlyOneOfSeveralClaimsSucceeds(t *testing.T) {
 	var s history.Session
-	state := func(id string) history.ClaimState {
+	state := func(id string) storage.LeaseState {
 		t.Helper()
 		state, err := s.Claimed(t.Context(), id)
 		require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestOnlyOneOfSeveralClaimsSucceeds(t *testing.T) {
 	}
 	s.Release("e1")
 	for range 3 {
-		require.Equal(t, history.ClaimNone, state("e1"))
+		require.Equal(t, storage.LeaseNone, state("e1"))
 		var got atomic.Int32
 		var claiming sync.WaitGroup
 		for range 8 {
@@ -121,8 +121,8 @@ func TestOnlyOneOfSeveralClaimsSucceeds(t *testing.T) {
 		}
 		claiming.Wait()
 		require.EqualValues(t, 1, got.Load())
-		require.Equal(t, history.ClaimHeld, state("e1"))
-		require.Equal(t, history.ClaimNone, state("e2"))
+		require.Equal(t, storage.LeaseHeld, state("e1"))
+		require.Equal(t, storage.LeaseNone, state("e2"))
 		require.True(t, claim("e2"), "another id can be claimed")
 		s.Release("e1")
 		s.Release("e2")

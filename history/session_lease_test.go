@@ -101,7 +101,7 @@ func claimed(t *testing.T, s *history.Session) bool {
 	return ok
 }
 
-func requireClaim(t *testing.T, s *history.Session, want history.ClaimState) {
+func requireClaim(t *testing.T, s *history.Session, want storage.LeaseState) {
 	t.Helper()
 	state, err := s.Claimed(t.Context(), "e1")
 	require.NoError(t, err)
@@ -118,17 +118,17 @@ func TestALeaseIsRenewedEveryThreeSecondsUntilItsRelease(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []string{"Lease 3s", "Lease 6s", "Lease 9s"}, store.called())
 		require.False(t, claimed(t, other))
-		requireClaim(t, other, history.ClaimHeld)
-		requireClaim(t, s, history.ClaimHeld)
+		requireClaim(t, other, storage.LeaseHeld)
+		requireClaim(t, s, storage.LeaseHeld)
 		store.called()
 		s.Release("e1")
 		require.Equal(t, []string{"EndLease 10s"}, store.called())
-		requireClaim(t, other, history.ClaimNone)
+		requireClaim(t, other, storage.LeaseNone)
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"Leased 10s"}, store.called(), "nothing is renewed")
 		require.True(t, claimed(t, other))
 		s.Release("e1")
-		requireClaim(t, s, history.ClaimHeld)
+		requireClaim(t, s, storage.LeaseHeld)
 		other.Release("e1")
 		require.True(t, claimed(t, s), "a released claim can be taken again")
 		s.Release("e1")
@@ -178,10 +178,10 @@ func TestALeaseEndsWithTheLimitOfItsClaim(t *testing.T) {
 		s, store := leasingSession(t)
 		require.True(t, claimed(t, s))
 		time.Sleep(time.Minute - time.Second)
-		requireClaim(t, sessionOn(t, store), history.ClaimHeld)
+		requireClaim(t, sessionOn(t, store), storage.LeaseHeld)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		requireClaim(t, s, history.ClaimNone)
+		requireClaim(t, s, storage.LeaseNone)
 		require.Contains(t, store.called(), "EndLease 1m0s")
 	})
 }
@@ -195,11 +195,11 @@ func TestTheClaimOfADeadProcessExpiresWithinNineSeconds(t *testing.T) {
 		store.set("Lease", func() error { return errors.New("the process is dead") })
 		store.set("EndLease", func() error { return errors.New("the process is dead") })
 		time.Sleep(8*time.Second - time.Millisecond)
-		requireClaim(t, other, history.ClaimHeld)
+		requireClaim(t, other, storage.LeaseHeld)
 		time.Sleep(time.Millisecond)
-		requireClaim(t, other, history.ClaimExpired)
+		requireClaim(t, other, storage.LeaseExpired)
 		s.Release("e1")
-		requireClaim(t, other, history.ClaimExpired)
+		requireClaim(t, other, storage.LeaseExpired)
 		store.set("Lease", nil)
 		require.True(t, claimed(t, other))
 		other.Release("e1")
@@ -223,7 +223,7 @@ func TestARenewalThatFailsIsTriedAgain(t *testing.T) {
 				store.set("Lease", nil)
 				time.Sleep(3*time.Second + time.Millisecond)
 				require.Equal(t, []string{"Lease 0s", "Lease 3s", "Lease 6s", "Lease 9s"}, store.called())
-				requireClaim(t, sessionOn(t, store), history.ClaimHeld)
+				requireClaim(t, sessionOn(t, store), storage.LeaseHeld)
 				require.NoError(t, s.Close())
 				time.Sleep(time.Hour) // the store returns
 			})
@@ -245,10 +245,10 @@ func TestAClaimEndsIfAnotherTakesItsLease(t *testing.T) {
 		s.Release("e1")
 		calls := store.called()
 		require.Len(t, slices.DeleteFunc(calls, func(c string) bool { return c[:5] != "Lease" }), 4, "one by the session that lost it, three by the other")
-		requireClaim(t, s, history.ClaimHeld)
+		requireClaim(t, s, storage.LeaseHeld)
 		require.Equal(t, []string{"Leased 19.001s"}, store.called(), "by the other")
 		other.Release("e1")
-		requireClaim(t, s, history.ClaimNone)
+		requireClaim(t, s, storage.LeaseNone)
 	})
 }
 
@@ -264,7 +264,7 @@ func TestAStoreThatFailsLetsNoClaimBeMade(t *testing.T) {
 			},
 			"Leased": func(ctx context.Context) error {
 				state, err := s.Claimed(ctx, "e1")
-				require.Equal(t, history.ClaimUnknown, state)
+				require.Equal(t, storage.LeaseUnknown, state)
 				return err
 			},
 		} {
@@ -313,12 +313,12 @@ func TestReleaseAndCloseReturnEvenIfTheStoreDoesNot(t *testing.T) {
 
 func TestWithoutLeasesAClaimIsUnknownIfOthersMayHoldIt(t *testing.T) {
 	shared := sessionOn(t, &countingStore{shared: true})
-	requireClaim(t, shared, history.ClaimUnknown)
+	requireClaim(t, shared, storage.LeaseUnknown)
 	require.True(t, claimed(t, shared))
-	requireClaim(t, shared, history.ClaimHeld)
+	requireClaim(t, shared, storage.LeaseHeld)
 	require.NoError(t, shared.Close())
 	shared.Release("e1")
 	for _, s := range []*history.Session{{}, talk(t, user), opened(t, tempFile(t))} {
-		requireClaim(t, s, history.ClaimNone)
+		requireClaim(t, s, storage.LeaseNone)
 	}
 }

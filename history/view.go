@@ -11,7 +11,7 @@ import (
 
 // View is the part of a session that a model sees.
 //
-// Its fields belong to the caller: an element given a view ([WithView]), a [Cut] and a [ClearRule] use what the session
+// Its fields belong to the caller: an element given a view ([Session.WithView]), a [Cut] and a [ClearRule] use what the session
 // showed when it made the view, whatever was done to the fields since.
 type View struct {
 	// Compacted replaces what was compacted; it is empty before the first compaction.
@@ -25,7 +25,7 @@ type View struct {
 // View returns what a model sees of the path to the leaf: the messages of the latest compaction on it, then what that
 // kept and what came after, with the placeholders of each [entry.Clearing]. The start of a turn is kept as long as one
 // of its rounds is, and the start of the current turn always. The same path always has the same view. Its slices belong
-// to the caller; what its entries hold is shared and must not be changed. Elements use [ViewIn] instead.
+// to the caller; what its entries hold is shared and must not be changed. Elements use [Session.ViewIn] instead.
 func (s *Session) View(ctx context.Context) (View, error) { return s.ViewAt(ctx, "") }
 
 // ViewAt returns what a model sees of the path to an entry, the leaf for "".
@@ -45,7 +45,7 @@ func (s *Session) snapshotTo(ctx context.Context, id string) (*snapshot, error) 
 	return s.views.snapshot(ctx, &s.log, r, p)
 }
 
-// ViewWith returns the view as if the compaction had been appended to the leaf. With [WithView] it shows how the
+// ViewWith returns the view as if the compaction had been appended to the leaf. With [Session.WithView] it shows how the
 // compaction would change a prompt before it is written. The error is a [*entry.BoundaryError] if the entry at which
 // the compaction cuts is not on the path, or is covered.
 func (s *Session) ViewWith(ctx context.Context, c entry.Compaction) (View, error) {

@@ -9,11 +9,11 @@ import (
 )
 
 // Shown holds which parts of a session's view the elements of a prompt show, and in which order, once the prompt is laid
-// out. [WithShown] returns one.
+// out. [Session.WithShown] returns one.
 //
 // An element counts once it is in the layout, whether its messages are pruned afterwards or not. The elements of this
-// package show their parts, and an element that calls [ViewIn] shows everything. An element that reads the session by
-// itself, or takes another view of it from a [WithView] of its own, shows nothing.
+// package show their parts, and an element that calls [Session.ViewIn] shows everything. An element that reads the session by
+// itself, or takes another view of it from a [Session.WithView] of its own, shows nothing.
 type Shown struct {
 	session *Session
 	view    *snapshot
@@ -42,9 +42,9 @@ type shownMark struct {
 	left    *LeftOut
 }
 
-// WithShown is [WithView] with a record of what elements show of the view. Use it for one layout. Within another
+// WithShown is [Session.WithView] with a record of what elements show of the view. Use it for one layout. Within another
 // WithShown, only the inner one records.
-func WithShown(ctx context.Context, s *Session, v View) (context.Context, *Shown) {
+func (s *Session) WithShown(ctx context.Context, v View) (context.Context, *Shown) {
 	shown := &Shown{session: s, view: v.shown()}
 	ctx, shown.marks = marks.Collect(context.WithValue(ctx, viewKey{s}, shown.view))
 	return ctx, shown
@@ -71,7 +71,7 @@ func (s *Shown) Whole() bool { return s.view.parts()&^s.shown() == 0 }
 // Any reports whether an element shows any part of the view.
 func (s *Shown) Any() bool { return s.shown() != 0 }
 
-// Other reports whether an element showed another session: it took that session's view from [ViewIn], or is an element
+// Other reports whether an element showed another session: it took that session's view from [Session.ViewIn], or is an element
 // of this package.
 func (s *Shown) Other() bool {
 	return slices.ContainsFunc(s.marks.All, func(m any) bool { of, ok := m.(shownMark); return ok && of.session != s.session })
@@ -206,16 +206,16 @@ type viewKey struct{ session *Session }
 
 // WithView returns a context in which elements show a given view of the session: the one at the leaf when a render
 // began, so that what is appended in the meantime does not change the prompt halfway, or the one of a compaction that
-// is being tried ([Session.ViewWith]). An element of your own that shows a session must take its view from [ViewIn].
-func WithView(ctx context.Context, s *Session, v View) context.Context {
+// is being tried ([Session.ViewWith]). An element of your own that shows a session must take its view from [Session.ViewIn].
+func (s *Session) WithView(ctx context.Context, v View) context.Context {
 	return context.WithValue(ctx, viewKey{s}, v.shown())
 }
 
-// ViewIn returns the view of the session that was set by [WithView], or the session's view at its leaf. Every element
+// ViewIn returns the view of the session that was set by [Session.WithView], or the session's view at its leaf. Every element
 // that shows a session uses it.
 //
 // For [Shown], an element that calls it shows the whole view.
-func ViewIn(ctx context.Context, s *Session) (View, error) {
+func (s *Session) ViewIn(ctx context.Context) (View, error) {
 	sn, err := snapshotIn(ctx, s, wholeView)
 	if err != nil {
 		return View{}, err
@@ -223,13 +223,13 @@ func ViewIn(ctx context.Context, s *Session) (View, error) {
 	return sn.view(), nil
 }
 
-// LookIn returns the view that [ViewIn] returns, for an element that shows nothing of the session itself, but depends on
+// LookIn returns the view that [Session.ViewIn] returns, for an element that shows nothing of the session itself, but depends on
 // what others show of it. For [Shown], it shows nothing.
-func LookIn(ctx context.Context, s *Session) (View, error) {
-	return ViewIn(marks.Without(ctx), s)
+func (s *Session) LookIn(ctx context.Context) (View, error) {
+	return s.ViewIn(marks.Without(ctx))
 }
 
-// snapshotIn returns the snapshot of the view that [ViewIn] returns, and records that parts of it are shown.
+// snapshotIn returns the snapshot of the view that [Session.ViewIn] returns, and records that parts of it are shown.
 func snapshotIn(ctx context.Context, s *Session, parts viewParts) (*snapshot, error) {
 	sn, ok := ctx.Value(viewKey{s}).(*snapshot)
 	if !ok {

@@ -24,14 +24,14 @@ type viewing struct {
 }
 
 func (v viewing) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
-	view, err := history.ViewIn(ctx, v.session)
+	view, err := v.session.ViewIn(ctx)
 	return &elements.Finished{Messages: view.Messages()}, err
 }
 
 // showing lays a prompt out and returns what it shows of a session's view.
 func showing(t testing.TB, s *history.Session, root elements.Node) *history.Shown {
 	t.Helper()
-	ctx, shown := history.WithShown(t.Context(), s, viewOf(t, s))
+	ctx, shown := s.WithShown(t.Context(), viewOf(t, s))
 	_, err := render.Lay(ctx, root, render.Options{Budget: 1 << 20, Tokenizer: quarter{}})
 	require.NoError(t, err)
 	return shown
@@ -138,7 +138,7 @@ func TestShownReportsThatAnElementShowsAnotherSession(t *testing.T) {
 
 func TestWhatIsPrunedOfAViewCountsAsShown(t *testing.T) {
 	s := agenda(t)
-	ctx, shown := history.WithShown(t.Context(), s, viewOf(t, s))
+	ctx, shown := s.WithShown(t.Context(), viewOf(t, s))
 	r, err := render.Render(ctx, elements.Nodes{
 		elements.UserMessage{Children: elements.Nodes{elements.Text("Go on.")}},
 		history.TurnRounds{Session: s, Droppable: true, Props: elements.Props{Priority: new(1)}},
@@ -150,7 +150,7 @@ func TestWhatIsPrunedOfAViewCountsAsShown(t *testing.T) {
 
 func TestAnElementThatFailsShowsNothing(t *testing.T) {
 	s := agenda(t)
-	ctx, shown := history.WithShown(t.Context(), s, viewOf(t, s))
+	ctx, shown := s.WithShown(t.Context(), viewOf(t, s))
 	_, err := render.Lay(ctx, history.TurnRounds{Session: s, Limits: history.Limits{Results: -1}}, render.Options{Budget: 1000, Tokenizer: quarter{}})
 	require.Error(t, err)
 	require.False(t, shown.Any())
@@ -158,8 +158,8 @@ func TestAnElementThatFailsShowsNothing(t *testing.T) {
 
 func TestElementsWithAnotherViewOfTheSessionDoNotCount(t *testing.T) {
 	s := agenda(t)
-	ctx, shown := history.WithShown(t.Context(), s, viewOf(t, s))
-	ctx = history.WithView(ctx, s, viewWith(t, s, summary("S", "e6")))
+	ctx, shown := s.WithShown(t.Context(), viewOf(t, s))
+	ctx = s.WithView(ctx, viewWith(t, s, summary("S", "e6")))
 	require.NotEmpty(t, renderedIn(t, ctx, prompt(s)))
 	require.False(t, shown.Whole())
 	require.False(t, shown.Other())
@@ -168,8 +168,8 @@ func TestElementsWithAnotherViewOfTheSessionDoNotCount(t *testing.T) {
 func TestWithShownShowsTheGivenView(t *testing.T) {
 	s := agenda(t)
 	for _, v := range []history.View{viewWith(t, s, summary("S", "e6")), fields(viewWith(t, s, summary("S", "e6")))} {
-		ctx, shown := history.WithShown(t.Context(), s, v)
-		require.Equal(t, renderedIn(t, history.WithView(t.Context(), s, v), prompt(s)), renderedIn(t, ctx, prompt(s)))
+		ctx, shown := s.WithShown(t.Context(), v)
+		require.Equal(t, renderedIn(t, s.WithView(t.Context(), v), prompt(s)), renderedIn(t, ctx, prompt(s)))
 		require.True(t, shown.Whole())
 	}
 }
@@ -178,7 +178,7 @@ func TestWithShownShowsTheGivenView(t *testing.T) {
 type lookingOn struct{ session *history.Session }
 
 func (l lookingOn) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
-	_, err := history.LookIn(ctx, l.session)
+	_, err := l.session.LookIn(ctx)
 	return nil, err
 }
 

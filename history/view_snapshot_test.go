@@ -90,7 +90,7 @@ func nodesOf(t testing.TB, e elements.Node, s elements.Sizing) elements.Node {
 func TestOtherRoundsAreNotFinishedAnewIfTheNewestIsCut(t *testing.T) {
 	s := talk(t, user, calls("c1"), chat.ToolResult("c1", numberedLines(10)), calls("c2"), chat.ToolResult("c2", numberedLines(100)))
 	shown := func(v history.View) elements.Nodes {
-		n, err := history.TurnRounds{Session: s}.Render(history.WithView(t.Context(), s, v), elements.Sizing{PromptBudget: 4000, Tokenizer: quarter{}})
+		n, err := history.TurnRounds{Session: s}.Render(s.WithView(t.Context(), v), elements.Sizing{PromptBudget: 4000, Tokenizer: quarter{}})
 		require.NoError(t, err)
 		return n.(elements.Nodes)
 	}

@@ -223,7 +223,7 @@ func TestACutBeforeACompactionOfEverythingIsRefused(t *testing.T) {
 func TestWithViewSetsTheViewThatElementsShow(t *testing.T) {
 	s, other := talk(t, said3()...), talk(t, user)
 	before := viewOf(t, s)
-	ctx := history.WithView(t.Context(), s, before)
+	ctx := s.WithView(t.Context(), before)
 	shown := renderedIn(t, ctx, prompt(s))
 	require.NoError(t, s.Append(ctx, answer, chat.UserMessage("something else")))
 	require.NoError(t, other.Append(ctx, answer))
@@ -231,10 +231,10 @@ func TestWithViewSetsTheViewThatElementsShow(t *testing.T) {
 	require.NotEqual(t, shown, renderedIn(t, t.Context(), prompt(s)))
 	require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is not affected")
 
-	pinned, err := history.ViewIn(ctx, s)
+	pinned, err := s.ViewIn(ctx)
 	require.NoError(t, err)
 	equal(t, before, pinned)
-	now, err := history.ViewIn(t.Context(), s)
+	now, err := s.ViewIn(t.Context())
 	require.NoError(t, err)
 	equal(t, viewOf(t, s), now)
 	pinned.Turns[0] = history.Turn{}
@@ -242,7 +242,7 @@ func TestWithViewSetsTheViewThatElementsShow(t *testing.T) {
 
 	require.NoError(t, s.Close())
 	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)))
-	_, err = history.ViewIn(t.Context(), s)
+	_, err = s.ViewIn(t.Context())
 	require.ErrorIs(t, err, storage.ErrClosed)
 }
 
@@ -250,10 +250,10 @@ func TestWithViewShowsAViewThatWasMadeByHand(t *testing.T) {
 	s := talk(t, said3()...)
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e6")))
 	v := viewOf(t, s)
-	require.Equal(t, renderedIn(t, t.Context(), prompt(s)), renderedIn(t, history.WithView(t.Context(), s, fields(v)), prompt(s)))
+	require.Equal(t, renderedIn(t, t.Context(), prompt(s)), renderedIn(t, s.WithView(t.Context(), fields(v)), prompt(s)))
 	v = history.View{Turns: v.Turns[:1]}
 	require.Equal(t, "e5: e6(e7 e8) e9()", shape(v))
-	r, err := render.Render(history.WithView(t.Context(), s, v), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}})
+	r, err := render.Render(s.WithView(t.Context(), v), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}})
 	require.NoError(t, err)
 	require.Equal(t, dump(v.Messages()), dump(r.Messages[1:]))
 }
@@ -391,7 +391,7 @@ func TestAViewShowsOtherContentInstead(t *testing.T) {
 	want := slices.Clone(said)
 	want[0].Content, want[2].Content = chat.Parts{chat.Text("See:"), chat.Text("[picture]")}, chat.Parts{chat.Text("[picture]")}
 	require.Equal(t, want, blind.Messages())
-	ctx := history.WithView(t.Context(), s, blind)
+	ctx := s.WithView(t.Context(), blind)
 	result, err := render.Render(ctx, history.All{Session: s}, render.Options{Budget: 1000, Tokenizer: sizing.Estimator{}})
 	require.NoError(t, err)
 	require.Equal(t, "See:\n[picture]", result.Messages[0].Text(), "elements show it too")

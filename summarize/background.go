@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
@@ -153,11 +154,11 @@ const claimGrace = 9 * time.Second
 func (c *Compactor) runsElsewhere(ctx context.Context, p *journal.Plan) bool {
 	state, _ := c.Session.Claimed(ctx, p.ID) // if the store fails, the state is unknown
 	switch {
-	case state == history.ClaimHeld:
+	case state == storage.LeaseHeld:
 		return true
-	case state == history.ClaimExpired, !time.Now().Before(p.Until):
+	case state == storage.LeaseExpired, !time.Now().Before(p.Until):
 		return false
-	case state != history.ClaimNone || c.Runner != nil: // a plan of a Runner may be in a queue
+	case state != storage.LeaseNone || c.Runner != nil: // a plan of a Runner may be in a queue
 		return true
 	case !c.Session.Shared():
 		return false

@@ -42,7 +42,7 @@ var (
 	// reading only.
 	ErrUnwritten = failure.ErrUnwritten
 	// ErrOtherSession reports that the elements of a prompt show another session than the compactor's, or do not read theirs
-	// with [history.ViewIn], so that a compaction would not change the prompt.
+	// with [history.Session.ViewIn], so that a compaction would not change the prompt.
 	ErrOtherSession = plan.ErrOtherSession
 )
 

@@ -308,7 +308,7 @@ type ownHistory struct {
 func (ownHistory) ShowsHistory() {}
 
 func (o ownHistory) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
-	v, err := history.ViewIn(ctx, o.session)
+	v, err := o.session.ViewIn(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ type question struct{ session *history.Session }
 func (q question) ElementProps() elements.Props { return elements.Props{Required: true} }
 
 func (q question) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
-	_, err := history.ViewIn(ctx, q.session)
+	_, err := q.session.ViewIn(ctx)
 	return nil, err
 }
 
@@ -152,7 +152,7 @@ type chosen struct {
 }
 
 func (c chosen) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
-	view, err := history.LookIn(ctx, c.session)
+	view, err := c.session.LookIn(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -525,7 +525,7 @@ func TestAClaimInOneProcessIsSeenInAnotherUntilItIsReleasedOrExpires(t *testing.
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
 	}
-	state := func(s *history.Session) history.ClaimState {
+	state := func(s *history.Session) storage.LeaseState {
 		state, err := s.Claimed(t.Context(), "e1")
 		require.NoError(t, err)
 		return state
@@ -538,13 +538,13 @@ func TestAClaimInOneProcessIsSeenInAnotherUntilItIsReleasedOrExpires(t *testing.
 		claimed, err = second.Claim(t.Context(), "e1", time.Minute)
 		require.NoError(t, err)
 		require.False(t, claimed)
-		require.Equal(t, history.ClaimHeld, state(second))
+		require.Equal(t, storage.LeaseHeld, state(second))
 		end()
-		require.Equal(t, history.ClaimNone, state(second))
+		require.Equal(t, storage.LeaseNone, state(second))
 	}
 	_, err := sessions.Store("one").Lease(t.Context(), "e1", "a process that died", time.Millisecond)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return state(second) == history.ClaimExpired }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return state(second) == storage.LeaseExpired }, 10*time.Second, time.Millisecond)
 	claimed, err := second.Claim(t.Context(), "e1", time.Minute)
 	require.NoError(t, err)
 	require.True(t, claimed)

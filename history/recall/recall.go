@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/toolname"
 )
 
 // MinBytes is the lower limit of [Tools].MaxBytes, and the size to which MaxTokens reduces an answer at most.
@@ -82,7 +83,7 @@ func (t Tools) CallRules(chat.ToolCall) chat.CallRules { return chat.CallRules{A
 // Answer returns the result of a call, and false if it is not a call of these tools. The error is a [*chat.ArgumentError]
 // if the arguments are wrong, or that of the store or the context.
 func (t Tools) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
-	if !history.IsLookUp(call.Name) && (!t.Pins || call.Name != history.PinTool) {
+	if !toolname.IsLookUp(call.Name) && (!t.Pins || call.Name != history.PinTool) {
 		return chat.Message{}, false, nil
 	}
 	var text string

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/toolname"
 )
 
 // Query says what to search for: the arguments of [history.SearchTool].
@@ -157,7 +158,7 @@ func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
 func searched(e history.Located, tools map[string]string) said {
 	tool := tools[e.Message().ToolCallID]
 	s := said{entry: e, what: describe(e.Entry, tool)}
-	if kind.Of(e.Entry).Shown() && !history.IsLookUp(tool) {
+	if kind.Of(e.Entry).Shown() && !toolname.IsLookUp(tool) {
 		s.text = searchable(e.Entry).Text()
 	}
 	return s
@@ -168,7 +169,7 @@ func searchable(e entry.Entry) entry.Entry {
 	if m, ok := e.Body.(entry.Message); ok {
 		m.ToolCalls = slices.Clone(m.ToolCalls)
 		for i, c := range m.ToolCalls {
-			if history.IsLookUp(c.Name) {
+			if toolname.IsLookUp(c.Name) {
 				m.ToolCalls[i].Name, m.ToolCalls[i].Arguments = strings.Repeat(" ", len(c.Name)), strings.Repeat(" ", len(c.Arguments))
 			}
 		}

@@ -109,7 +109,7 @@ type Leaser interface {
 	EndLease(ctx context.Context, work, holder string) error
 }
 
-// LeaseState is the state of a lease of a [Leaser].
+// LeaseState is the state of a lease of a [Leaser], and so of a claim on work on a session.
 type LeaseState int
 
 const (
@@ -119,6 +119,8 @@ const (
 	LeaseHeld
 	// LeaseExpired: the holder neither renewed the lease nor ended it. A store may forget that after an hour.
 	LeaseExpired
+	// LeaseUnknown: it may be held elsewhere, but the store keeps no leases, or failed. No [Leaser] returns it.
+	LeaseUnknown
 )
 
 // ReadOnlyer is a [Store] that reports whether it is open for reading only.

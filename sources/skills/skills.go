@@ -202,7 +202,7 @@ func (l Loaded) Render(ctx context.Context, s elements.Sizing) (elements.Node, e
 		return nil, err
 	}
 	l.Skills.sizing.Set(s)
-	view, err := history.LookIn(ctx, l.Skills.Session)
+	view, err := l.Skills.Session.LookIn(ctx)
 	if err != nil {
 		return nil, err
 	}

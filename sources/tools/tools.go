@@ -148,7 +148,7 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 		return nil, nil
 	}
 	d.sizing.Set(s)
-	view, err := history.LookIn(ctx, d.Session)
+	view, err := d.Session.LookIn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (d *Deferred) DeclaredFor(ctx context.Context, s elements.Sizing) ([]chat.T
 		return o.idle(s), nil
 	}
 	d.sizing.Set(s)
-	view, err := history.LookIn(ctx, d.Session)
+	view, err := d.Session.LookIn(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func (w *walk) render(ctx context.Context, at string) (*render.Result, error) {
 		return nil, err
 	}
 	prompt := history.All{Session: w.session}
-	return render.Render(history.WithView(ctx, w.session, view), prompt, render.Options{
+	return render.Render(w.session.WithView(ctx, view), prompt, render.Options{
 		Budget: math.MaxInt32, Tokenizer: w.tokenizer,
 	})
 }

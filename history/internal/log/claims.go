@@ -23,17 +23,6 @@ type claim struct {
 	ended chan struct{}      // closed once the lease has ended
 }
 
-// ClaimState is the state of a claim on work.
-type ClaimState int
-
-// The states; see those of package history.
-const (
-	ClaimNone ClaimState = iota
-	ClaimHeld
-	ClaimExpired
-	ClaimUnknown
-)
-
 // claims holds the claims of this process on work on a session. The zero value holds none.
 type claims struct {
 	mu     sync.Mutex
@@ -130,29 +119,24 @@ func (c *claims) end() {
 }
 
 // state returns the state of a claim, here or in another process.
-func (c *claims) state(ctx context.Context, store storage.Store, id string) (ClaimState, error) {
+func (c *claims) state(ctx context.Context, store storage.Store, id string) (storage.LeaseState, error) {
 	c.mu.Lock()
 	held := c.held[id] != nil
 	c.mu.Unlock()
 	leaser, leases := unwrapped(store).(storage.Leaser)
 	switch {
 	case held:
-		return ClaimHeld, nil
+		return storage.LeaseHeld, nil
 	case !leases && isShared(store):
-		return ClaimUnknown, nil
+		return storage.LeaseUnknown, nil
 	case !leases:
-		return ClaimNone, nil
+		return storage.LeaseNone, nil
 	}
 	state, err := leased(ctx, store, leaser, id)
-	switch {
-	case err != nil:
-		return ClaimUnknown, err
-	case state == storage.LeaseHeld:
-		return ClaimHeld, nil
-	case state == storage.LeaseExpired:
-		return ClaimExpired, nil
+	if err != nil {
+		return storage.LeaseUnknown, err
 	}
-	return ClaimNone, nil
+	return state, nil
 }
 
 // lease is a lease on work.

@@ -261,7 +261,7 @@ func (l *Log) Claim(ctx context.Context, id string, limit time.Duration) (bool, 
 func (l *Log) Release(id string) { l.claims.release(id) }
 
 // Claimed returns the state of a claim. See history.Session.Claimed.
-func (l *Log) Claimed(ctx context.Context, id string) (ClaimState, error) {
+func (l *Log) Claimed(ctx context.Context, id string) (storage.LeaseState, error) {
 	return l.claims.state(ctx, l.rawStore(), id)
 }
 

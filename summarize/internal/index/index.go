@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/facts"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/toolname"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 )
 
@@ -92,7 +93,7 @@ func read(ctx context.Context, s *history.Session, firstKept string) (messages [
 			of.weight = assistants
 		}
 		for _, c := range m.ToolCalls {
-			lookUps[c.ID] = history.IsLookUp(c.Name)
+			lookUps[c.ID] = toolname.IsLookUp(c.Name)
 		}
 		size += len(of.text)
 		messages = append(messages, of)

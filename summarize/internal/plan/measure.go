@@ -94,7 +94,7 @@ func (m *Planner) LayOut(ctx context.Context, prompt elements.Node, view history
 	if newest > 0 {
 		view = view.NewestWithin(newest, m.Policy.Cut.Limits.Head)
 	}
-	ctx, shown := history.WithShown(context.WithValue(ctx, laysOutKey{}, true), m.Session, view)
+	ctx, shown := m.Session.WithShown(context.WithValue(ctx, laysOutKey{}, true), view)
 	layout, err := render.Lay(ctx, prompt, o)
 	if err == nil {
 		err = marks.Check(ctx, Declared(m.Target, layout.Tools()))
@@ -525,8 +525,8 @@ func (m *Planner) inputs(s *Rendered, theirs func(int) int) []int {
 // fillClearingCosts sets the cost of carrying old tool output and the cost of clearing it.
 func (m *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
 	_, err := guard.Call(ctx, "Clear.Rule", m.Policy.Ask.Timeout, func(context.Context) (struct{}, error) {
-		c, behind := m.clearable(s)
-		if s.Clearable = c.Saved; c.Saved == 0 {
+		saved, carried, behind := m.clearable(s)
+		if s.Clearable = saved; saved == 0 {
 			return struct{}{}, nil
 		}
 		prices, ratio, input := m.Target.Prices, m.Ledger.LastRatio(m.Target.Name), s.Foretold.Input
@@ -534,8 +534,8 @@ func (m *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
 		if s.Cold || s.Foretold.CacheRead > 0 {
 			uncached = input - s.Foretold.CacheRead // written to the cache anyway
 		}
-		s.Breaking = prices.Breaking(input, clamp.Int(ratio*float64(behind-c.Saved))-uncached)
-		s.CarriedOutput = prices.Reading(input, clamp.Int(ratio*float64(c.Carried)))
+		s.Breaking = prices.Breaking(input, clamp.Int(ratio*float64(behind-saved))-uncached)
+		s.CarriedOutput = prices.Reading(input, clamp.Int(ratio*float64(carried)))
 		return struct{}{}, nil
 	})
 	return err
@@ -550,28 +550,30 @@ func ClearRule(p policy.Policy, t policy.Target) history.ClearRule {
 	return rule
 }
 
-// clearable returns what the policy clears now, and the tokens of the history from the first round that changes on.
-func (m *Planner) clearable(s *Rendered) (c history.Clearable, behind int) {
+// clearable returns what the policy would save by clearing now ([history.ClearRule.Look]), and the tokens of the history
+// from the first round that changes on.
+func (m *Planner) clearable(s *Rendered) (saved, carried, behind int) {
 	clear := m.Policy.Clear
-	if c = ClearRule(m.Policy, m.Target).Look(s.View, m.Target.Tokenizer); guard.Counted(c.Saved) == 0 {
-		return c, 0
+	saved, carried, first := ClearRule(m.Policy, m.Target).Look(s.View, m.Target.Tokenizer)
+	if guard.Counted(saved) == 0 {
+		return 0, 0, 0
 	}
 	for _, u := range slices.Backward(s.View.Units(m.Policy.Cut.Limits, m.Sizing())) {
-		if behind = clamp.Sum(behind, guard.Counted(u.Tokens)); u.ID == c.First {
+		if behind = clamp.Sum(behind, guard.Counted(u.Tokens)); u.ID == first {
 			break
 		}
 	}
 	cached := !m.Ledger.Answered.IsZero() && m.Now.Sub(m.Ledger.Answered) < cmp.Or(clear.Idle, 5*time.Minute)
 	if cached && clear.Behind > 0 && behind > clear.Behind && s.Fits {
-		return history.Clearable{}, 0
+		return 0, 0, 0
 	}
-	return c, behind
+	return saved, carried, behind
 }
 
 // Clearing returns the clearing that the policy makes now.
 func (m *Planner) Clearing(ctx context.Context, s *Rendered) (entry.Clearing, error) {
 	return guard.Call(ctx, "Clear.Rule", m.Policy.Ask.Timeout, func(context.Context) (entry.Clearing, error) {
-		if c, _ := m.clearable(s); c.Saved == 0 {
+		if saved, _, _ := m.clearable(s); saved == 0 {
 			return entry.Clearing{}, nil
 		}
 		c, _ := ClearRule(m.Policy, m.Target).Find(s.View, m.Target.Tokenizer)
