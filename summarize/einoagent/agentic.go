@@ -2,8 +2,6 @@ package einoagent
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -20,45 +18,32 @@ import (
 // NewAgentic returns the middleware for agents of [schema.AgenticMessage], whose blocks the provider's own tools write
 // too. It is otherwise that of [New].
 func NewAgentic(o Options) (adk.TypedChatModelAgentMiddleware[*schema.AgenticMessage], error) {
-	return newMiddleware(o, form[*schema.AgenticMessage]{
-		from: fromAgentic, to: toAgentic, usage: agenticUsage, calls: withAgenticIDs, whole: withoutCutBlocks,
-		list: func(list []*schema.AgenticMessage) []*schema.AgenticMessage {
-			return inOrder(list, agenticCalls, agenticAnswers)
-		},
-	})
+	return newMiddleware(o, agenticForm())
 }
 
 // AgenticModel returns a model of [schema.AgenticMessage] as a [chat.Model], like [Model]. Streamed answers arrive in one
 // piece.
-func AgenticModel(m model.AgenticModel) chat.Model { return formed{agenticModel{m}} }
+func AgenticModel(m model.AgenticModel) chat.Model {
+	return einoModel[*schema.AgenticMessage]{m, agenticForm()}
+}
 
-type agenticModel struct{ inner model.AgenticModel }
+// agenticForm is the form of [schema.AgenticMessage].
+func agenticForm() form[*schema.AgenticMessage] {
+	return form[*schema.AgenticMessage]{
+		from: fromAgentic, to: toAgentic, usage: agenticUsage, calls: withAgenticIDs, whole: withoutCutBlocks, answer: agenticAnswer,
+		list: func(list []*schema.AgenticMessage) []*schema.AgenticMessage {
+			return inOrder(list, agenticCalls, agenticAnswers)
+		},
+	}
+}
 
-// Generate implements [chat.Model].
-func (m agenticModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
-	if ctx.Err() != nil {
-		return chat.Response{}, context.Cause(ctx)
-	}
-	messages, err := toAgentic(req.Messages)
-	if err != nil {
-		return chat.Response{}, err
-	}
-	options, err := optionsOf(req)
-	if err != nil {
-		return chat.Response{}, err
-	}
-	answer, err := m.inner.Generate(ctx, messages, options...)
-	if err != nil {
-		return chat.Response{}, modelerr.Convert(ctx, "einoagent", err)
-	}
-	said, err := fromAgentic(answer)
+// agenticAnswer converts an answer.
+func agenticAnswer(m *schema.AgenticMessage) (chat.Response, error) {
+	said, err := fromAgentic(m)
 	if err != nil || len(said) != 1 {
 		return chat.Response{}, cmp.Or(err, emptyAnswer())
 	}
-	if req.Stream != nil {
-		req.Stream(chat.Text(said[0].Text()))
-	}
-	return ended(chat.Response{Message: chat.WithCallIDs(said[0]), Usage: agenticUsage(answer)}, agenticReason(answer))
+	return ended(chat.Response{Message: chat.WithCallIDs(said[0]), Usage: agenticUsage(m)}, agenticReason(m))
 }
 
 // agenticReason returns why an answer ended, in its provider's words.
@@ -128,7 +113,7 @@ func withAgenticIDs(ids *callIDs, m *schema.AgenticMessage) *schema.AgenticMessa
 // becomes a message of its own.
 func fromAgentic(m *schema.AgenticMessage) (list []chat.Message, err error) {
 	if m == nil {
-		return nil, errors.New("einoagent: the message is nil")
+		return nil, errNil
 	}
 	said := chat.Message{Role: chat.Role(m.Role)}
 	for _, b := range m.ContentBlocks {
@@ -224,7 +209,7 @@ func toAgentic(messages []chat.Message) ([]*schema.AgenticMessage, error) {
 			if o, ok := p.(chat.Opaque); ok {
 				b, _, err := unpack[schema.ContentBlock](blockType, o)
 				if err != nil {
-					return nil, fmt.Errorf("einoagent: the opaque part of a message of %s cannot be read: %w", m.Role, err)
+					return nil, fmt.Errorf("the opaque part of a message of %s cannot be read: %w", m.Role, err)
 				}
 				if b == nil {
 					continue

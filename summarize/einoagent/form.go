@@ -25,7 +25,7 @@ func messageForm() form[*schema.Message] {
 			c, err := FromEino(said)
 			return []chat.Message{c}, err
 		},
-		to: prompt, list: conversation, usage: usageOf, calls: (*callIDs).in, whole: withoutCutCalls,
+		to: prompt, list: conversation, usage: usageOf, calls: (*callIDs).in, whole: withoutCutCalls, answer: response, stream: streamed,
 	}
 }
 

@@ -21,6 +21,8 @@ const opaqueType = "eino"
 // signature for thinking that came in this field.
 const reasoningField = "reasoning_content"
 
+var errNil = errors.New("einoagent: the message is nil")
+
 // FromEino converts a message of eino. Texts, images, inline files, reasoning and tool calls become parts and calls. If
 // that is not all, an opaque part at the end holds the message, so that [ToEino] restores it. Only StreamingMeta is
 // lost, which eino does not keep either. Values in an Extra keep their types; a value whose type is neither basic nor
@@ -29,7 +31,7 @@ const reasoningField = "reasoning_content"
 // If the returned message is changed, as when a tool result is cleared, [ToEino] uses the changed content.
 func FromEino(m *schema.Message) (chat.Message, error) {
 	if m == nil {
-		return chat.Message{}, errors.New("einoagent: the message is nil")
+		return chat.Message{}, errNil
 	}
 	c := parts(m)
 	rest := detached(m)

@@ -56,6 +56,9 @@ type form[M any] struct {
 	usage func(M) chat.Usage
 	calls func(*callIDs, M) M // an answer or a chunk of one, with an id in each call
 	whole func(M) (M, bool)   // an answer without the calls that were cut off, and whether there were some
+	// An answer of a model, and one that is streamed. Nil if answers are not read in pieces.
+	answer func(M) (chat.Response, error)
+	stream func(context.Context, *schema.StreamReader[M], func(chat.Delta)) (chat.Response, error)
 }
 
 type middleware[M adk.MessageType] struct {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
 
@@ -25,31 +26,31 @@ import (
 // status of 408, 409, 425, 429 or from 500 on are a [*chat.TransientError]. The status is taken from the error's method
 // StatusCode, from its field HTTPStatusCode, StatusCode or Code, or from its text, such as "status code: 429". Both
 // wrap the model's own error. If the context ended, the error is its cause.
-func Model(m model.BaseChatModel) chat.Model { return formed{einoModel{m}} }
+func Model(m model.BaseChatModel) chat.Model { return einoModel[*schema.Message]{m, messageForm()} }
 
-// formed is a model that has no option for the form of an answer, and is asked for it by a tool.
-type formed struct{ chat.Model }
+// einoModel is a model of eino. It has no option for the form of an answer, and is asked for that by a tool.
+type einoModel[M adk.MessageType] struct {
+	inner model.BaseModel[M]
+	form  form[M]
+}
 
 // Generate implements [chat.Model].
-func (f formed) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+func (m einoModel[M]) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	if ctx.Err() != nil {
+		return chat.Response{}, context.Cause(ctx)
+	}
 	if req.OneCall || req.Effort != chat.EffortDefault {
 		return chat.Response{}, chat.Invalid([]chat.Violation{{
 			Index: chat.RequestIndex, Rule: chat.RuleShape, Detail: "eino's models have no option for parallel calls and effort: set them on the model",
 		}})
 	}
 	req, asText := provider.FormatAsTool(req, true)
-	r, err := f.Model.Generate(ctx, req)
+	r, err := m.ask(ctx, req)
 	return asText(r), err
 }
 
-type einoModel struct{ inner model.BaseChatModel }
-
-// Generate implements [chat.Model].
-func (m einoModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
-	if ctx.Err() != nil {
-		return chat.Response{}, context.Cause(ctx)
-	}
-	messages, err := prompt(req.Messages)
+func (m einoModel[M]) ask(ctx context.Context, req chat.Request) (chat.Response, error) {
+	messages, err := m.form.to(req.Messages)
 	if err != nil {
 		return chat.Response{}, fmt.Errorf("einoagent: %w", err)
 	}
@@ -57,17 +58,23 @@ func (m einoModel) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	if err != nil {
 		return chat.Response{}, err
 	}
-	if req.Stream != nil {
-		return m.stream(ctx, messages, options, req.Stream)
+	if req.Stream != nil && m.form.stream != nil {
+		reader, err := m.inner.Stream(ctx, messages, options...)
+		if err != nil {
+			return chat.Response{}, modelerr.Convert(ctx, "einoagent", err)
+		}
+		defer reader.Close()
+		return m.form.stream(ctx, reader, req.Stream)
 	}
 	answer, err := m.inner.Generate(ctx, messages, options...)
 	if err != nil {
 		return chat.Response{}, modelerr.Convert(ctx, "einoagent", err)
 	}
-	if answer == nil {
-		return chat.Response{}, emptyAnswer()
+	r, err := m.form.answer(answer)
+	if req.Stream != nil && len(r.Message.Content) > 0 {
+		req.Stream(chat.Text(r.Message.Text()))
 	}
-	return response(answer)
+	return r, err
 }
 
 func emptyAnswer() error {
@@ -100,13 +107,8 @@ func optionsOf(req chat.Request) ([]model.Option, error) {
 	return list, nil
 }
 
-// stream asks for a streamed answer.
-func (m einoModel) stream(ctx context.Context, messages []*schema.Message, options []model.Option, to func(chat.Delta)) (chat.Response, error) {
-	reader, err := m.inner.Stream(ctx, messages, options...)
-	if err != nil {
-		return chat.Response{}, modelerr.Convert(ctx, "einoagent", err)
-	}
-	defer reader.Close()
+// streamed reads a streamed answer.
+func streamed(ctx context.Context, reader *schema.StreamReader[*schema.Message], to func(chat.Delta)) (chat.Response, error) {
 	var chunks []*schema.Message
 	ids, started := &callIDs{}, 0
 	for {
@@ -181,6 +183,9 @@ func partialResponse(chunks []*schema.Message) chat.Response {
 
 // response converts an answer.
 func response(answer *schema.Message) (chat.Response, error) {
+	if answer == nil {
+		return chat.Response{}, emptyAnswer()
+	}
 	said := withoutID(answer)
 	said.Role, said.ResponseMeta = schema.Assistant, nil
 	said.ToolCalls = withoutIndex(said.ToolCalls)
