@@ -2,7 +2,6 @@ package importer_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"testing"
@@ -52,17 +51,4 @@ func TestTheGeneratedSessionIsRead(t *testing.T) {
 	}
 	assert.Equal(t, []chat.Rule{chat.RuleEmpty, chat.RuleAnswered, chat.RuleLast}, rules,
 		"one answer was stopped before it began, one during a call, and the session ends with an answer")
-}
-
-func TestTheGeneratedSessionHasNoDuplicateIDs(t *testing.T) {
-	raw, err := os.ReadFile(generated)
-	require.NoError(t, err)
-	ids := map[string]bool{}
-	for line := range bytes.Lines(raw) {
-		var e struct{ ID string }
-		require.NoError(t, json.Unmarshal(line, &e))
-		assert.NotEmpty(t, e.ID)
-		assert.False(t, ids[e.ID], "the id %s is repeated", e.ID)
-		ids[e.ID] = true
-	}
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/summarize"
@@ -52,6 +51,9 @@ func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 			checkRequests(t, m.requests, question)
 			require.Equal(t, "1 users, 31 answers, 60 results, compacted", compacttest.Counts(t, s))
 			require.Equal(t, 92, len(compacttest.Said(s)))
+			usage, _, err := s.Latest(t.Context(), entry.TypeUsage)
+			require.NoError(t, err)
+			require.Equal(t, chat.Usage{Input: 100, Output: 10}, usage.Body.(entry.Usage).Usage)
 			require.Equal(t, "read", m.requests[30].tools[0].FunctionDeclarations[0].Name)
 		})
 	}
@@ -158,18 +160,6 @@ func TestSignaturesAreSentBackUnchanged(t *testing.T) {
 	require.Empty(t, results[1].FunctionResponse.ID)
 }
 
-func TestUsageIsRecorded(t *testing.T) {
-	for _, streaming := range []bool{false, true} {
-		s := &history.Session{}
-		got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, rounds(0)), pluginOn(t, compacttest.Offline(t, s))), streaming, question)
-		require.NoError(t, got.err)
-		usage, ok, err := s.Latest(t.Context(), entry.TypeUsage)
-		require.NoError(t, err)
-		require.True(t, ok)
-		require.Equal(t, chat.Usage{Input: 100, Output: 10}, usage.Body.(entry.Usage).Usage)
-	}
-}
-
 func TestCallsOfAnAnswerThatWasCutOffAreNotMade(t *testing.T) {
 	for _, finish := range []genai.FinishReason{genai.FinishReasonMaxTokens, genai.FinishReasonSafety} {
 		for _, streaming := range []bool{false, true} {
@@ -186,16 +176,6 @@ func TestCallsOfAnAnswerThatWasCutOffAreNotMade(t *testing.T) {
 			require.Equal(t, "1 users, 1 answers, 0 results, not compacted", compacttest.Counts(t, s))
 		}
 	}
-}
-
-func TestAMessageAppendedWhileTheModelAnswersIsAConflict(t *testing.T) {
-	s := &history.Session{}
-	m := &scripted{answer: func(int, request) (*model.LLMResponse, error) {
-		return says("late"), s.Append(t.Context(), chat.UserMessage("wait"))
-	}}
-	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m), pluginOn(t, compacttest.Offline(t, s))), false, question)
-	_, conflict := errors.AsType[*storage.ConflictError](got.err)
-	require.True(t, conflict, "%v", got.err)
 }
 
 func TestTheCallersPromptIsRenderedAndPruned(t *testing.T) {

@@ -55,11 +55,6 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 	require.Equal(t, "K-7", e.last())
 }
 
-func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
-	_, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: compacttest.Offline(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
-	require.ErrorIs(t, err, recall.ErrUnmarked)
-}
-
 // camera is a toolbox whose tool returns a picture.
 type camera struct{}
 

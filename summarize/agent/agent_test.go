@@ -239,19 +239,6 @@ func TestTransientFailuresAreRetriedAfterAWait(t *testing.T) {
 	}
 }
 
-func TestAnAgentWithoutAPromptShowsTheSession(t *testing.T) {
-	var asked chat.Request
-	a := newAgent(t, 1000, policy.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
-		asked = req
-		return says("Three ships.")(t.Context(), req)
-	})
-	a.Prompt = nil
-	talk(t, a.Compactor.Session, 2)
-	_, err := a.Step(t.Context())
-	require.NoError(t, err)
-	require.Len(t, asked.Messages, 5)
-}
-
 func TestAWaitEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := errors.New("enough")
@@ -384,26 +371,6 @@ func TestAPromptThatDoesNotFitIsNotSent(t *testing.T) {
 			require.Nil(t, answer.Result)
 		})
 	}
-}
-
-func TestTextThinkingAndArgumentsOfCallsAreStreamed(t *testing.T) {
-	pieces := []chat.Delta{
-		chat.Thinking{Text: "Hm."}, chat.Text("I look."), chat.CallDelta{ID: "a", Name: "look"}, chat.CallDelta{Arguments: `{"at":`}, chat.CallDelta{Arguments: `"quay"}`},
-	}
-	called := chat.AssistantMessage("I look.")
-	called.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: `{"at":"quay"}`}}
-	a := newAgent(t, 1000, policy.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
-		for _, p := range pieces {
-			req.Stream(p)
-		}
-		return chat.Response{Message: called, StopReason: chat.StopToolCalls}, nil
-	})
-	var heard []chat.Delta
-	a.Stream = func(d chat.Delta) { heard = append(heard, d) }
-	answer, err := a.Step(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, pieces, heard)
-	require.Equal(t, called, answer.Message())
 }
 
 func TestTextStreamedBeforeACancelIsReturnedButNotAppended(t *testing.T) {
@@ -667,18 +634,4 @@ func TestInvalidUsageIsIgnored(t *testing.T) {
 		require.Zero(t, answer.Response.Usage)
 		require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeMessage, entry.TypeUsage}, kinds(t, a.Compactor.Session))
 	}
-}
-
-func TestToolsOfThePromptAreSent(t *testing.T) {
-	harbour := chat.Tool{Name: "look", Description: "Looks at the harbour."}
-	var sent []chat.Tool
-	a := newAgent(t, 1000, policy.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
-		sent = req.Tools
-		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
-	})
-	a.Compactor.Target.Tools = nil
-	a.Prompt = elements.Nodes{elements.Tool{Tool: harbour}, a.Prompt}
-	_, err := a.Step(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []chat.Tool{harbour}, sent)
 }

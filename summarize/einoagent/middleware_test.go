@@ -20,7 +20,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/summarize"
@@ -430,35 +429,6 @@ func TestARequestThatEinoRetriesIsRecordedOnce(t *testing.T) {
 		require.NoError(t, got.err)
 		require.Equal(t, "1 users, 3 answers, 2 results, not compacted", compacttest.Counts(t, session))
 	}
-}
-
-func TestPolicyContinueIsDroppedBecauseTheLoopHasEnded(t *testing.T) {
-	session := &history.Session{}
-	compactor := compacttest.Offline(t, session)
-	compactor.Policy = policy.Policy{Trigger: policy.Trigger{{Ratio: 0.7}}, Continue: "Go on."}
-	m := rounds(4)
-	answer := m.answer
-	m.answer = func(n int, r request) (*schema.Message, error) {
-		if n == 4 { // this answer takes the next prompt over the limit
-			return says(compacttest.FileContent("answer")), nil
-		}
-		return answer(n, r)
-	}
-	got := run(t, agentOf(t, compactor, m, readTool(t, nil)), false, schema.UserMessage(question))
-	require.NoError(t, got.err)
-	require.Equal(t, "1 users, 5 answers, 4 results, compacted", compacttest.Counts(t, session))
-	view, err := session.View(t.Context())
-	require.NoError(t, err)
-	messages := view.Messages()
-	require.Equal(t, compacttest.FileContent("answer"), messages[len(messages)-1].Text())
-	said := 0
-	for e, err := range session.Entries(t.Context()) {
-		require.NoError(t, err)
-		if _, ok := e.Body.(entry.CustomMessage); ok {
-			said++
-		}
-	}
-	require.Equal(t, 1, said, "recorded and then left on another branch")
 }
 
 func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {

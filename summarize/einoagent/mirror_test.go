@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
@@ -190,15 +189,4 @@ func TestOrdinaryMessagesNeedNoOpaquePart(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, chat.Usage{Input: 100, Output: 10}, usage.Body.(entry.Usage).Usage)
 	}
-}
-
-func TestAMessageAppendedWhileTheModelAnswersIsAConflict(t *testing.T) {
-	session := &history.Session{}
-	m := &scripted{answer: func(int, request) (*schema.Message, error) {
-		return says("late"), session.Append(context.Background(), chat.UserMessage("wait"))
-	}}
-	got := run(t, agentOf(t, compacttest.Offline(t, session), m), false, schema.UserMessage(question))
-	var conflict *storage.ConflictError
-	require.ErrorAs(t, got.err, &conflict)
-	require.Equal(t, "2 users, 0 answers, 0 results, not compacted", compacttest.Counts(t, session))
 }

@@ -42,11 +42,6 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 	require.Equal(t, c.Current().Tools[0].Name, history.ReadTool)
 }
 
-func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
-	_, err := einoagent.Tools(einoagent.Options{Compactor: compacttest.Offline(t, &history.Session{}), Tools: []chat.Toolbox{recall.Tools{}}})
-	require.ErrorIs(t, err, recall.ErrUnmarked)
-}
-
 // camera is a toolbox whose tool returns a picture.
 type camera struct{}
 
