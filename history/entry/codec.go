@@ -63,55 +63,63 @@ type line struct {
 	CRC            string          `json:"crc,omitempty"`
 }
 
+// bodyField is the field of a line for the bodies of one type.
+type bodyField struct {
+	put func(*line, Body) bool // sets it, and reports false for a body of another Go type, such as a pointer
+	get func(*line) Body       // nil if it is not set
+}
+
+func fieldAt[B Body](at func(*line) **B) bodyField {
+	return bodyField{
+		put: func(l *line, body Body) bool {
+			b, ok := body.(B)
+			*at(l) = &b
+			return ok
+		},
+		get: func(l *line) Body {
+			if b := *at(l); b != nil {
+				return *b
+			}
+			return nil
+		},
+	}
+}
+
+// fields holds the field of each type of entry that this version writes.
+var fields = map[Type]bodyField{
+	TypeMessage:        fieldAt(func(l *line) **Message { return &l.Message }),
+	TypeShell:          fieldAt(func(l *line) **Shell { return &l.Shell }),
+	TypeCustomMessage:  fieldAt(func(l *line) **CustomMessage { return &l.CustomMessage }),
+	TypeCompaction:     fieldAt(func(l *line) **Compaction { return &l.Compaction }),
+	TypeBranchSummary:  fieldAt(func(l *line) **BranchSummary { return &l.BranchSummary }),
+	TypeBranch:         fieldAt(func(l *line) **Branch { return &l.Branch }),
+	TypeCustom:         fieldAt(func(l *line) **Custom { return &l.Custom }),
+	TypeLabel:          fieldAt(func(l *line) **Label { return &l.Label }),
+	TypeModelChange:    fieldAt(func(l *line) **ModelChange { return &l.ModelChange }),
+	TypeThinkingChange: fieldAt(func(l *line) **ThinkingChange { return &l.ThinkingChange }),
+	TypeTodos:          fieldAt(func(l *line) **Todos { return &l.Todos }),
+	TypeUsage:          fieldAt(func(l *line) **Usage { return &l.Usage }),
+	TypeClearing:       fieldAt(func(l *line) **Clearing { return &l.Clearing }),
+	TypePreamble:       fieldAt(func(l *line) **Preamble { return &l.Preamble }),
+	TypePlan:           fieldAt(func(l *line) **Plan { return &l.Plan }),
+	TypePlanEnd:        fieldAt(func(l *line) **PlanEnd { return &l.PlanEnd }),
+	TypeRefusal:        fieldAt(func(l *line) **Refusal { return &l.Refusal }),
+	TypeErasure:        fieldAt(func(l *line) **Erasure { return &l.Erasure }),
+	TypePin:            fieldAt(func(l *line) **Pin { return &l.Pin }),
+}
+
 // Encode returns the entry as a line, without the line break, which ends in its checksum: the field "crc" with the CRC-32C
 // of the bytes before it. [CheckDepth] says whether it can be read back everywhere.
 func (e Entry) Encode() ([]byte, error) {
 	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Of: e.Of, Redacted: e.Redacted}
-	switch b := e.Body.(type) {
-	case nil:
+	if u, ok := e.Body.(Unknown); ok {
+		return checksum.Add(slices.Clip(u.Line)), nil
+	}
+	switch field, known := fields[l.Type]; {
+	case e.Body == nil:
 		return nil, errors.New("an entry without a body")
-	case Message:
-		l.Message = &b
-	case Shell:
-		l.Shell = &b
-	case CustomMessage:
-		l.CustomMessage = &b
-	case Compaction:
-		l.Compaction = &b
-	case BranchSummary:
-		l.BranchSummary = &b
-	case Branch:
-		l.Branch = &b
-	case Custom:
-		l.Custom = &b
-	case Label:
-		l.Label = &b
-	case ModelChange:
-		l.ModelChange = &b
-	case ThinkingChange:
-		l.ThinkingChange = &b
-	case Todos:
-		l.Todos = &b
-	case Usage:
-		l.Usage = &b
-	case Clearing:
-		l.Clearing = &b
-	case Preamble:
-		l.Preamble = &b
-	case Plan:
-		l.Plan = &b
-	case PlanEnd:
-		l.PlanEnd = &b
-	case Refusal:
-		l.Refusal = &b
-	case Erasure:
-		l.Erasure = &b
-	case Pin:
-		l.Pin = &b
-	case Unknown:
-		return checksum.Add(slices.Clip(b.Line)), nil
-	default:
-		return nil, fmt.Errorf("unknown body type %T: use a value, not a pointer, of one of package history's types", b)
+	case !known || !field.put(&l, e.Body):
+		return nil, fmt.Errorf("unknown body type %T: use a value, not a pointer, of one of package history's types", e.Body)
 	}
 	return encoded(l, func(v *visitor) { v.body(e.Body) })
 }
@@ -175,7 +183,11 @@ func Decode(raw []byte) (Entry, error) {
 	if err := l.check(); err != nil {
 		return Entry{}, err
 	}
-	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Of: l.Of, Redacted: l.Redacted, Body: l.body(l.Type)}
+	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Of: l.Of, Redacted: l.Redacted}
+	field, known := fields[l.Type]
+	if known {
+		e.Body = field.get(&l)
+	}
 	var err error
 	switch b := e.Body.(type) {
 	case Message:
@@ -188,11 +200,11 @@ func Decode(raw []byte) (Entry, error) {
 	case Compaction:
 		err = checkRoles(b.Messages...)
 	case nil:
-		if l.Type.Known() {
+		if known {
 			return Entry{}, fmt.Errorf("a %s without a body", l.Type)
 		}
-		for _, t := range knownTypes {
-			if l.body(t) != nil {
+		for t, field := range fields {
+			if field.get(&l) != nil {
 				return Entry{}, fmt.Errorf("a %s that holds a %s", l.Type, t)
 			}
 		}
@@ -228,59 +240,6 @@ func checkRoles(messages ...chat.Message) error {
 	return nil
 }
 
-// body returns the body for a type, nil if the line has none.
-func (l *line) body(t Type) Body {
-	switch t {
-	case TypeMessage:
-		return body(l.Message)
-	case TypeShell:
-		return body(l.Shell)
-	case TypeCustomMessage:
-		return body(l.CustomMessage)
-	case TypeCompaction:
-		return body(l.Compaction)
-	case TypeBranchSummary:
-		return body(l.BranchSummary)
-	case TypeBranch:
-		return body(l.Branch)
-	case TypeCustom:
-		return body(l.Custom)
-	case TypeLabel:
-		return body(l.Label)
-	case TypeModelChange:
-		return body(l.ModelChange)
-	case TypeThinkingChange:
-		return body(l.ThinkingChange)
-	case TypeTodos:
-		return body(l.Todos)
-	case TypeUsage:
-		return body(l.Usage)
-	case TypeClearing:
-		return body(l.Clearing)
-	case TypePreamble:
-		return body(l.Preamble)
-	case TypePlan:
-		return body(l.Plan)
-	case TypePlanEnd:
-		return body(l.PlanEnd)
-	case TypeRefusal:
-		return body(l.Refusal)
-	case TypeErasure:
-		return body(l.Erasure)
-	case TypePin:
-		return body(l.Pin)
-	}
-	return nil
-}
-
-// body returns the value that b points to, nil if b is nil.
-func body[B Body](b *B) Body {
-	if b == nil {
-		return nil
-	}
-	return *b
-}
-
 // check returns an error if the start of a line is invalid.
 func (h *headLine) check() error {
 	switch {
@@ -296,15 +255,11 @@ func (h *headLine) check() error {
 	return nil
 }
 
-// knownTypes lists the types of entries that this version writes.
-var knownTypes = []Type{
-	TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
-	TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal,
-	TypeErasure, TypePin,
-}
-
 // Known reports whether this version writes entries of the type.
-func (t Type) Known() bool { return slices.Contains(knownTypes, t) }
+func (t Type) Known() bool {
+	_, known := fields[t]
+	return known
+}
 
 // Encode returns the header as the first line of a log, without the line break.
 func (h Header) Encode() ([]byte, error) {
