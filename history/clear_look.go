@@ -193,8 +193,8 @@ func (l *looking) clearArguments(c *clearable, o output) int {
 		}
 		return plaintext.LeftOut(strconv.Itoa(n)+" tokens", l.handles.ofShown(o.in, o.entry), names...)
 	}
-	text, err := mapStrings(o.call.Arguments, note)
-	if err != nil {
+	text, ok := mapStrings(o.call.Arguments, note)
+	if !ok {
 		data, _ := plainjson.Marshal(map[string]string{"cleared": note(o.call.Arguments)})
 		text = string(data)
 	}

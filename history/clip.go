@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -258,10 +257,10 @@ func clipArguments(t chat.Tokenizer, arguments string, limit int, head float64, 
 		return arguments
 	}
 	for each := limit; each >= 16; each /= 2 {
-		clipped, err := mapStrings(arguments, func(s string) string {
+		clipped, ok := mapStrings(arguments, func(s string) string {
 			return clip(t, s, each, head, mark)
 		})
-		if err != nil {
+		if !ok {
 			break
 		}
 		if sizeUpTo(t, clipped, limit) <= limit {
@@ -288,67 +287,18 @@ func object(clipped string) string {
 	return string(line)
 }
 
-// mapStrings rewrites the string values in a JSON object or array and leaves everything else as it is, the order of
-// keys included.
-func mapStrings(text string, f func(string) string) (string, error) {
-	var out bytes.Buffer
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	if err := mapValue(dec, &out, f); err != nil {
-		return "", err
+// mapStrings rewrites the strings in a JSON value and leaves everything else as it is, the keys included. It reports false
+// for what is not JSON.
+func mapStrings(text string, f func(string) string) (string, bool) {
+	if !json.Valid([]byte(text)) {
+		return "", false
 	}
-	if dec.More() {
-		return "", fmt.Errorf("more than one value")
-	}
-	return out.String(), nil
-}
-
-func mapValue(dec *json.Decoder, out *bytes.Buffer, f func(string) string) error {
-	token, err := dec.Token()
-	if err != nil {
-		return err
-	}
-	switch token := token.(type) {
-	case json.Delim:
-		out.WriteRune(rune(token))
-		for n := 0; dec.More(); n++ {
-			if n > 0 {
-				out.WriteByte(',')
-			}
-			if token == '{' {
-				key, err := dec.Token()
-				if err != nil {
-					return err
-				}
-				name, _ := key.(string)
-				if err := writeJSON(out, name); err != nil {
-					return err
-				}
-				out.WriteByte(':')
-			}
-			if err := mapValue(dec, out, f); err != nil {
-				return err
-			}
+	return string(plainjson.Replace([]byte(text), func(t plainjson.Text) string {
+		if t.IsKey || t.IsNumber {
+			return t.Text
 		}
-		end, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		if d, ok := end.(json.Delim); ok {
-			out.WriteRune(rune(d))
-		}
-		return nil
-	case string:
-		return writeJSON(out, f(token))
-	default:
-		return writeJSON(out, token)
-	}
-}
-
-func writeJSON[T any](out *bytes.Buffer, v T) error {
-	line, err := plainjson.Marshal(v)
-	out.Write(line)
-	return err
+		return f(t.Text)
+	})), true
 }
 
 // partsUpTo counts parts one by one. A huge text counts as one token more than the limit.

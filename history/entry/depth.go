@@ -60,7 +60,7 @@ func pathTo(value []byte, at int) string {
 	var steps []string // the last step to the current place in each container around it
 	var index []int    // the index of the current place in an array, -1 in an object
 	var text []byte    // the last string, with its quotes
-	for i, end := range tokens(value) {
+	for i, end := range plainjson.Tokens(value) {
 		if i == at {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // visitor walks through the texts of an entry, or of a header, and replaces them. It changes a copy.
@@ -194,40 +195,11 @@ func (v *visitor) json(path string, value []byte) []byte {
 	if v.show == nil || !json.Valid(value) {
 		return value
 	}
-	var keys []string // the key of the current place in each container around it
-	var s splice
-	for start, end := range tokens(value) {
-		top := len(keys) - 1
-		key := ""
-		if top >= 0 {
-			key = keys[top]
-		}
-		text := ""
-		switch c := value[start]; c {
-		case '{', '[':
-			keys = append(keys, key)
-			continue
-		case '}', ']':
-			keys = keys[:top]
-			continue
-		case ':', ',', 't', 'f', 'n':
-			continue
-		case '"':
-			text = unquote(value[start:end])
-			if bytes.HasPrefix(bytes.TrimLeft(value[end:], " \t\r\n"), []byte(":")) {
-				keys[top], key = text, ""
-			}
-		default:
-			text = string(value[start:end])
-		}
-		if got := v.passage(path, key, text); got != text {
-			s.put(value, start, end, quote(got))
-		}
-	}
-	if len(s.made) > 0 && v.changed != nil {
+	got := plainjson.Replace(value, func(t plainjson.Text) string { return v.passage(path, t.Key, t.Text) })
+	if v.changed != nil && !bytes.Equal(got, value) {
 		v.changed(path)
 	}
-	return s.all(value)
+	return got
 }
 
 // unknown visits the line of an entry of an unknown type: all fields but those that every line has.
@@ -235,19 +207,19 @@ func (v *visitor) unknown(line []byte) []byte {
 	if !json.Valid(line) {
 		return line
 	}
-	var s splice
+	var s plainjson.Splice
 	var text string               // the last string
 	name, from, depth := "", 0, 0 // name of the field, and where its value starts
-	for start, end := range tokens(line) {
+	for start, end := range plainjson.Tokens(line) {
 		switch c := line[start]; {
 		case c == '"':
-			text = unquote(line[start:end])
+			text = plainjson.Unquote(line[start:end])
 		case c == ':' && depth == 1:
 			name, from = text, end
 		case (c == ',' || c == '}') && depth == 1 && from > 0 && !common(name):
 			value := line[from:start]
 			if got := v.json(name, value); !bytes.Equal(got, value) {
-				s.put(line, from, start, got)
+				s.Put(line, from, start, got)
 			}
 		}
 		switch line[start] {
@@ -257,7 +229,7 @@ func (v *visitor) unknown(line []byte) []byte {
 			depth--
 		}
 	}
-	return s.all(line)
+	return s.All(line)
 }
 
 // common reports whether lines of every type have a field of this name.
