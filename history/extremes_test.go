@@ -121,18 +121,10 @@ func TestAClearRuleWithAnyNumbersClearsOnlyWithinThem(t *testing.T) {
 
 func TestATruncatorWithAnyNumbersRemovesMessagesOnlyOverItsLimit(t *testing.T) {
 	messages := sketched("s u a u a u a u")
-	type numbers struct {
-		Limit  int
-		Target float64
-	}
-	extremes.Each(numbers{45, 0.9}, func(field string, number any, by numbers) {
-		kept, report := (&history.Truncator{Tokenizer: flat{}, Limit: by.Limit, Target: by.Target}).Truncate(messages, nil)
-		require.Equal(t, by.Limit == 45, len(kept) < len(messages), "%s %v", field, number)
-		require.Positive(t, report.Target, "%s %v", field, number)
-		require.LessOrEqual(t, report.Target, report.Limit, "%s %v", field, number)
+	extremes.Each(history.Truncator{Tokenizer: flat{}, Limit: 45}, func(field string, number any, by history.Truncator) {
+		kept, _ := by.Truncate(messages, nil)
+		require.Equal(t, by.Limit > 0 && by.Limit < 80, len(kept) < len(messages), "%s %v", field, number)
 	})
-	_, report := (&history.Truncator{Tokenizer: flat{}, Limit: math.MaxInt, Target: 1}).Truncate(messages, nil)
-	require.Equal(t, math.MaxInt, report.Target)
 }
 
 func TestALineLimitOfAnyNumberIsValidOrAnErrorThatNamesTheField(t *testing.T) {

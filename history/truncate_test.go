@@ -17,7 +17,7 @@ import (
 
 // A Truncator is the last guard before the model: it removes the oldest messages from a request that is over the limit.
 func ExampleTruncator() {
-	guard := &history.Truncator{Tokenizer: sizing.Estimator{}, Limit: 600}
+	guard := history.Truncator{Tokenizer: sizing.Estimator{}, Limit: 600}
 	messages := []chat.Message{
 		chat.SystemMessage("You are a coding agent."),
 		chat.UserMessage("Which files are there?"),
@@ -25,17 +25,14 @@ func ExampleTruncator() {
 		chat.ToolResult("c1", strings.Repeat("main.go\n", 100)),
 		chat.UserMessage("And what do they do?"),
 	}
-	kept, report := guard.Truncate(messages, nil)
+	kept, _ := guard.Truncate(messages, nil)
 	for _, m := range kept {
 		fmt.Println(m.Role, m.Text())
 	}
-	removed, tokens := report.Removed()
-	fmt.Printf("%s: %d messages of %d tokens removed, %d tokens are left of %d\n", report.By, removed, tokens, report.After.Tokens(), report.Limit)
 	// Output:
 	// system You are a coding agent.
 	// user Which files are there?
 	// user And what do they do?
-	// Truncator: 2 messages of 402 tokens removed, 317 tokens are left of 600
 }
 
 // flat counts ten tokens for each message, and five for each tool definition.
@@ -117,13 +114,12 @@ func TestTruncatorRemovesTheOldestFirst(t *testing.T) {
 		{"a rest of exactly the target is too large", "s u a a a a a a a a a a a a a a a a a a a u", 200, "s0 u1 a6 a7 a8 a9 a10 a11 a12 a13 a14 a15 a16 a17 a18 a19 a20 u21"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			guard := &history.Truncator{Tokenizer: flat{}, Limit: tt.limit}
+			guard := history.Truncator{Tokenizer: flat{}, Limit: tt.limit}
 			messages := sketched(tt.messages)
-			kept, report := guard.Truncate(messages, nil)
+			kept, over := guard.Truncate(messages, nil)
 			require.Equal(t, tt.want, sketch(kept))
 			equal(t, sketched(tt.messages), messages)
-			require.Equal(t, 10*len(kept), report.After.Tokens())
-			require.Equal(t, max(0, 10*len(kept)-tt.limit), report.Over)
+			require.Equal(t, max(0, 10*len(kept)-tt.limit), over)
 		})
 	}
 }
@@ -219,9 +215,9 @@ func TestWhatAloneExceedsTheLimitTakesNothingElseWithIt(t *testing.T) {
 		limit int
 		last  func(chat.Message) bool
 	}{{1000, nil}, {1000, goesLast}, {all - counted(list[2:]), goesLast}, {counted(list[:2]) + 1, goesLast}} {
-		got, report := (&history.Truncator{Tokenizer: quarter{}, Limit: c.limit, Last: c.last}).Truncate(list, nil)
+		got, over := history.Truncator{Tokenizer: quarter{}, Limit: c.limit, Last: c.last}.Truncate(list, nil)
 		require.Equal(t, append(slices.Clone(list[:1]), list[2:]...), got, "%d of %d", c.limit, all)
-		require.Zero(t, report.Over)
+		require.Zero(t, over)
 	}
 }
 
@@ -232,7 +228,7 @@ func TestATruncatedListIsThePublishedProgramsButForTheNewestRound(t *testing.T) 
 		r := rand.New(rand.NewPCG(seed, 8))
 		messages := jumbled(r, true)
 		limit := 1 + counted(messages)*(30+r.IntN(71))/100
-		got, _ := (&history.Truncator{Tokenizer: quarter{}, Limit: limit}).Truncate(messages, nil)
+		got, _ := history.Truncator{Tokenizer: quarter{}, Limit: limit}.Truncate(messages, nil)
 		want := published(possible(messages, limit), limit)
 		if sketch(got) == sketch(want) {
 			same++
@@ -267,10 +263,10 @@ func TestTruncatorRemovesTheMessageOfLastAfterAllOthers(t *testing.T) {
 		{"it is removed if the rest is still too large", "s u u c r", 10, "s0 u2 c3 r4"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			guard := &history.Truncator{Tokenizer: flat{}, Limit: tt.limit, Last: func(m chat.Message) bool { return m.Text() == "u1" }}
-			kept, report := guard.Truncate(sketched(tt.messages), nil)
+			guard := history.Truncator{Tokenizer: flat{}, Limit: tt.limit, Last: func(m chat.Message) bool { return m.Text() == "u1" }}
+			kept, over := guard.Truncate(sketched(tt.messages), nil)
 			require.Equal(t, tt.want, sketch(kept))
-			require.Equal(t, max(0, 10*len(kept)-tt.limit), report.Over)
+			require.Equal(t, max(0, 10*len(kept)-tt.limit), over)
 		})
 	}
 }
@@ -287,17 +283,15 @@ func TestTruncatorRemovesCallsAndResultsWithoutEachOther(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			messages := sketched(tt.messages)
-			kept, report := (&history.Truncator{Tokenizer: flat{}}).Truncate(messages, nil)
+			kept, _ := history.Truncator{Tokenizer: flat{}}.Truncate(messages, nil)
 			require.Equal(t, tt.want, sketch(kept))
 			equal(t, sketched(tt.messages), messages)
-			require.Equal(t, 10*len(kept), report.After.Tokens())
-			require.Equal(t, len(kept), report.After.Messages)
 			require.NoError(t, chat.Validate(append(kept, user)))
 		})
 	}
 	t.Run("only one of two parallel calls", func(t *testing.T) {
 		messages := sketched("u d q")
-		kept, _ := (&history.Truncator{Tokenizer: quarter{}}).Truncate(messages, nil)
+		kept, _ := history.Truncator{Tokenizer: quarter{}}.Truncate(messages, nil)
 		require.NoError(t, chat.Validate(kept))
 		require.Len(t, kept[1].ToolCalls, 1)
 		require.Equal(t, "1b", strings.ReplaceAll(kept[1].ToolCalls[0].ID, " ", ""))
@@ -305,43 +299,21 @@ func TestTruncatorRemovesCallsAndResultsWithoutEachOther(t *testing.T) {
 	})
 }
 
-func TestTruncatorCountsToolDefinitionsSeparately(t *testing.T) {
-	guard := &history.Truncator{Tokenizer: flat{}, Limit: 50, Name: "guard"}
-	tools := make([]chat.Tool, 2)
-	kept, report := guard.Truncate(sketched("s u c r u"), tools)
+func TestTruncatorCountsToolDefinitionsTowardsTheLimit(t *testing.T) {
+	kept, over := history.Truncator{Tokenizer: flat{}, Limit: 50}.Truncate(sketched("s u c r u"), make([]chat.Tool, 2))
 	require.Equal(t, "s0 u1 u4", sketch(kept))
-	equal(t, history.Truncation{
-		By: "guard", Initial: true, Limit: 50, Target: 47,
-		Before: history.RequestUsage{Messages: 5, System: 10, Conversation: 40, Tools: 10},
-		After:  history.RequestUsage{Messages: 3, System: 10, Conversation: 20, Tools: 10},
-	}, report)
-	messages, tokens := report.Removed()
-	require.Equal(t, []int{2, 20}, []int{messages, tokens})
+	require.Zero(t, over)
+	kept, over = history.Truncator{Tokenizer: flat{}, Limit: 20}.Truncate(sketched("s u"), make([]chat.Tool, 3))
+	require.Equal(t, "s0 u1", sketch(kept))
+	require.Equal(t, 15, over)
 }
 
-func TestTruncatorReportsUsageIfNothingIsRemoved(t *testing.T) {
-	guard := &history.Truncator{Tokenizer: flat{}}
-	messages := sketched("s u")
-	for i := range 3 {
-		kept, report := guard.Truncate(messages, nil)
-		equal(t, messages, kept)
-		usage := history.RequestUsage{Messages: 2, System: 10, Conversation: 10}
-		equal(t, history.Truncation{
-			By: "Truncator", Initial: i == 0, Limit: sizing.DefaultTokens, Target: 121_600, Before: usage, After: usage,
-		}, report)
-	}
-}
-
-func TestTruncatorRemovesDownToTheTargetOnlyAboveTheLimit(t *testing.T) {
-	messages := sketched("u" + strings.Repeat(" a", 98) + " u")
-	for _, tt := range []struct {
-		limit  int
-		target float64
-		want   int
-	}{{1000, 0, 100}, {999, 0, 94}, {999, 0.5, 49}, {999, 1, 99}, {999, 7, 94}} {
-		kept, _ := (&history.Truncator{Tokenizer: flat{}, Limit: tt.limit, Target: tt.target}).Truncate(messages, nil)
-		require.Len(t, kept, tt.want, "limit %d, target %v", tt.limit, tt.target)
-	}
+func TestTruncatorsLimitIsTheDefaultBudget(t *testing.T) {
+	fits := sketched("u" + strings.Repeat(" a", sizing.DefaultTokens/10-1))
+	kept, _ := history.Truncator{Tokenizer: flat{}}.Truncate(fits, nil)
+	equal(t, fits, kept)
+	kept, _ = history.Truncator{Tokenizer: flat{}}.Truncate(append(fits, user), nil)
+	require.Less(t, len(kept), len(fits))
 }
 
 // jumbled returns a list of messages, valid or not.
@@ -376,16 +348,13 @@ func TestAnyTruncatedListObeysTheProvidersRules(t *testing.T) {
 		before, err := json.Marshal(messages)
 		require.NoError(t, err)
 		limit := 1 + r.IntN(1+r.IntN(2000))
-		guard := &history.Truncator{Tokenizer: quarter{}, Limit: limit}
-		kept, report := guard.Truncate(messages, nil)
+		guard := history.Truncator{Tokenizer: quarter{}, Limit: limit}
+		kept, over := guard.Truncate(messages, nil)
 
 		after, err := json.Marshal(messages)
 		require.NoError(t, err)
 		require.Equal(t, string(before), string(after), "seed %d: the list was changed", seed)
-		total := counted(kept)
-		require.Equal(t, total, report.After.Tokens(), "seed %d", seed)
-		require.Equal(t, len(kept), report.After.Messages, "seed %d", seed)
-		require.Equal(t, max(0, total-limit), report.Over, "seed %d", seed)
+		require.Equal(t, max(0, counted(kept)-limit), over, "seed %d", seed)
 		if err := chat.Validate(append(slices.Clone(kept), user)); err != nil {
 			require.NoError(t, err, "seed %d", seed)
 		}
@@ -409,12 +378,11 @@ func TestAnyTruncatedListObeysTheProvidersRules(t *testing.T) {
 		require.Equal(t, latest(messages), latest(kept), "seed %d", seed)
 		if valid {
 			require.NoError(t, chat.Validate(kept), "seed %d", seed)
-			if report.Before.Tokens() <= limit {
+			if counted(messages) <= limit {
 				equal(t, messages, kept)
 			}
 		}
-		again, second := guard.Truncate(kept, nil)
+		again, _ := guard.Truncate(kept, nil)
 		equal(t, kept, again)
-		require.False(t, second.Initial)
 	}
 }

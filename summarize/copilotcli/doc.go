@@ -136,7 +136,7 @@
 //   - There are no headers: a [chat.Request] has no place for them. A request for a summary is recognised by its tag
 //     <conversation-compaction>, and by the mode of events.
 //   - Ids of requests are in [event.Answered]. An event of a truncation names the policy and no truncator, and
-//     no event says that it is the first; the report of a [history.Truncator] does both.
+//     no event says that it is the first.
 //   - Signing in, asking the user before a switch of model, garbage collection, remote sessions, the user interface and
 //     what later sessions remember are left to the application.
 //
