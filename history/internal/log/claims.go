@@ -169,7 +169,5 @@ func (l *lease) keep(ctx context.Context) {
 	}
 	ending, cancel := context.WithTimeout(context.Background(), renewTime)
 	defer cancel()
-	_, _ = do(ending, l.store, "EndLease", func(ctx context.Context) (struct{}, error) { // if it fails, the lease expires
-		return struct{}{}, l.leaser.EndLease(ctx, l.work, l.holder)
-	})
+	_ = call(ending, l.store, "EndLease", func(ctx context.Context) error { return l.leaser.EndLease(ctx, l.work, l.holder) }) // if it fails, the lease expires
 }

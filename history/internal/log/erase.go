@@ -37,7 +37,7 @@ func (l *Log) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
 		err = l.removeTexts(ctx, r, e.changed)
 	}
 	if err == nil {
-		_, err = do(ctx, r.store, "Replace", func(ctx context.Context) (struct{}, error) { return struct{}{}, store.Replace(ctx, e.lines...) })
+		err = call(ctx, r.store, "Replace", func(ctx context.Context) error { return store.Replace(ctx, e.lines...) })
 	}
 	if err == nil {
 		err = l.reload(ctx, r, end)
@@ -66,8 +66,7 @@ func (l *Log) Remove(ctx context.Context) error {
 	if !ok {
 		return ErrNotErasable
 	}
-	_, err = do(ctx, r.store, "Remove", func(ctx context.Context) (struct{}, error) { return struct{}{}, store.Remove(ctx) })
-	if err != nil {
+	if err = call(ctx, r.store, "Remove", store.Remove); err != nil {
 		return err
 	}
 	r.cache.forget(r.Key)

@@ -63,6 +63,12 @@ func do[T any](ctx context.Context, s storage.Store, method string, f func(conte
 	return value, g.failed(method, err)
 }
 
+// call is [do] for a method that returns nothing but an error.
+func call(ctx context.Context, s storage.Store, method string, f func(context.Context) error) error {
+	_, err := do(ctx, s, method, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	return err
+}
+
 func (g guardedStore) End(ctx context.Context) (storage.Position, error) {
 	end, err := do(ctx, g, "End", g.Store.End)
 	if err == nil && end < 0 {
@@ -110,8 +116,7 @@ const closeTime = 5 * time.Second
 func (g guardedStore) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	_, err := do(ctx, g, "Close", func(context.Context) (struct{}, error) { return struct{}{}, g.Store.Close() })
-	return err
+	return call(ctx, g, "Close", func(context.Context) error { return g.Store.Close() })
 }
 
 func (g guardedStore) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
@@ -166,89 +171,61 @@ func leased(ctx context.Context, s storage.Store, l storage.Leaser, work string)
 	return state, err
 }
 
-// stored is a line that a store returned, with its error.
-type stored struct {
-	line storage.Stored
-	err  error
-}
-
-// lines returns the lines that a method yields, each checked. The method runs in a goroutine of its own, which waits
-// while a line is used, because its data is valid only until the next line is requested.
+// lines returns the lines that a method yields, each checked. The method is paused while a line is used, because its data
+// is valid only until the next line is requested. A method that does not return is abandoned.
 func (g guardedStore) lines(ctx context.Context, method string, read func(context.Context) iter.Seq2[storage.Stored, error], check func(storage.Stored) error) iter.Seq2[storage.Stored, error] {
 	return func(yield func(storage.Stored, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
-		lines, next, done := make(chan stored), make(chan bool), make(chan error, 1)
-		go func() {
-			err := callback.ErrExited
+		var panicked error
+		next, stop := iter.Pull2(func(yield func(storage.Stored, error) bool) {
 			defer func() {
 				if p := recover(); p != nil {
-					err = callback.Panicked(p)
+					panicked = callback.Panicked(p) // here, for its stack
 				}
-				done <- err
 			}()
-			for line, readErr := range read(reading) {
-				select {
-				case lines <- stored{line, readErr}:
-				case <-reading.Done():
-					err = context.Cause(ctx)
-					return
-				}
-				if !<-next {
-					err = nil
-					return
-				}
-			}
-			err = nil
-		}()
-		returned := false
+			read(reading)(yield)
+		})
+		var running sync.Mutex // held while the method runs
+		abandoned := false
+		end := func(context.Context) error {
+			running.Lock()
+			defer running.Unlock()
+			stop()
+			return nil
+		}
 		defer func() {
-			cancel()
-			close(next)
-			if !returned {
-				select {
-				case <-done:
-				case <-time.After(callback.Grace): // the goroutine is abandoned
-				}
+			if cancel(); abandoned {
+				go end(reading)
+			} else {
+				_ = callback.Do(reading, end)
 			}
 		}()
+		type stored struct {
+			line storage.Stored
+			err  error
+			more bool
+		}
 		for {
-			s, more, err := await(ctx, lines, done)
-			returned = !more
-			if more && s.err == nil {
+			s, err := callback.Call(ctx, func(context.Context) (s stored, err error) {
+				running.Lock()
+				defer running.Unlock()
+				s.line, s.err, s.more = next()
+				return s, panicked
+			})
+			_, abandoned = err.(*callback.LeftError)
+			if err == nil && s.more && s.err == nil {
 				if err = check(s.line); err != nil {
 					err = g.wrong(method, err)
 				}
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				yield(storage.Stored{}, g.failed(method, err))
 				return
-			case !more, !yield(s.line, s.err):
+			}
+			if !s.more || !yield(s.line, s.err) {
 				return
 			}
-			next <- true
 		}
-	}
-}
-
-// await returns the next line, and false if there are no more.
-func await(ctx context.Context, lines <-chan stored, done <-chan error) (s stored, more bool, err error) {
-	select {
-	case s := <-lines:
-		return s, true, nil
-	case err := <-done:
-		return stored{}, false, err
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(callback.Grace)
-	defer grace.Stop()
-	select {
-	case s := <-lines:
-		return s, true, nil
-	case err := <-done:
-		return stored{}, false, err
-	case <-grace.C:
-		return stored{}, false, &callback.LeftError{Cause: context.Cause(ctx)}
 	}
 }
 

@@ -55,10 +55,7 @@ func (l *Log) writeText(ctx context.Context, r *Reader, e entry.Entry) error {
 		return nil
 	}
 	t := unwrapped(r.store).(storage.Texter)
-	_, err := do(ctx, r.store, "WriteText", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, t.WriteText(ctx, e.ID, e.TextFile())
-	})
-	return err
+	return call(ctx, r.store, "WriteText", func(ctx context.Context) error { return t.WriteText(ctx, e.ID, e.TextFile()) })
 }
 
 // WriteTexts writes the texts of all long entries. See history.Session.WriteTexts.
@@ -161,10 +158,7 @@ func (l *Log) removeTexts(ctx context.Context, r *Reader, entries []entry.Entry)
 	var errs []error
 	for _, e := range entries {
 		if kind.Of(e).Shown() {
-			_, err := do(ctx, r.store, "RemoveText", func(ctx context.Context) (struct{}, error) {
-				return struct{}{}, t.RemoveText(ctx, e.ID)
-			})
-			errs = append(errs, err)
+			errs = append(errs, call(ctx, r.store, "RemoveText", func(ctx context.Context) error { return t.RemoveText(ctx, e.ID) }))
 		}
 	}
 	return errors.Join(errs...)
