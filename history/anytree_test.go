@@ -106,9 +106,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	}
 	leaf := s.Leaf()
 	require.NoError(t, s.Close())
-	again, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
-	defer again.Close()
+	again := readOnly(t, path)
 	require.Equal(t, leaf, again.Leaf())
 	for id, want := range views {
 		v, err := again.ViewAt(t.Context(), id)

@@ -255,16 +255,14 @@ func TestAClearingReplacesTextsInEveryViewAfterIt(t *testing.T) {
 
 	after := renderedIn(t, t.Context(), prompt(s))
 	require.NotEqual(t, before, after)
-	reader, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
+	reader := readOnly(t, path)
 	require.Equal(t, after, renderedIn(t, t.Context(), prompt(reader)), "opened again the session shows the same bytes")
 
 	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c", "late")))
 	require.NotContains(t, renderedIn(t, t.Context(), prompt(s)), "line 99")
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e2")))
 	require.Equal(t, dump(want[1:4]), dump(viewOf(t, s).Messages()[2:5]))
-	reader, err = history.Read(path, history.Options{})
-	require.NoError(t, err)
+	reader = readOnly(t, path)
 	require.Equal(t, renderedIn(t, t.Context(), prompt(s)), renderedIn(t, t.Context(), prompt(reader)))
 
 	require.NoError(t, s.Branch(t.Context(), "e7"))

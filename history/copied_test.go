@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -79,12 +78,10 @@ func TestACopiedSessionIsTheSameAndContinuesTheSameWay(t *testing.T) {
 		onDisk, err := storage.OpenFile(onDisk, storage.FileOptions{Disk: &historytest.Disk{}, Sync: storage.SyncNever})
 		require.NoError(t, err)
 		for name, stores := range map[string][2]storage.Store{"file to memory": {onDisk, &storage.Memory{}}, "memory to file": {&storage.Memory{}, newFile(t)}} {
-			s, err := history.New(t.Context(), stores[0], history.Options{IDs: numbered.IDs(), Header: entry.Header{ID: "S"}})
-			require.NoError(t, err)
+			s := sessionIn(t, stores[0], history.Options{IDs: numbered.IDs(), Header: entry.Header{ID: "S"}})
 			treeAtRandom(t, rand.New(rand.NewPCG(seed, 5)), s)
 			copyTo(t, stores[1], stores[0])
-			copied, err := history.New(t.Context(), stores[1], history.Options{IDs: numbered.IDs()})
-			require.NoError(t, err)
+			copied := sessionIn(t, stores[1], history.Options{IDs: numbered.IDs()})
 			equal(t, seen(t, s), seen(t, copied))
 			for _, s := range []*history.Session{s, copied} {
 				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on"), calls("new")))
@@ -93,8 +90,7 @@ func TestACopiedSessionIsTheSameAndContinuesTheSameWay(t *testing.T) {
 			}
 			equal(t, shape(viewOf(t, s)), shape(viewOf(t, copied)))
 			equal(t, ids(t, s.PathTo(t.Context(), "")), ids(t, copied.PathTo(t.Context(), "")))
-			again, err := history.New(t.Context(), stores[1], history.Options{Salvage: true})
-			require.NoError(t, err)
+			again := sessionIn(t, stores[1], history.Options{Salvage: true})
 			require.Empty(t, again.Skipped(), name)
 			equal(t, viewOf(t, copied), viewOf(t, again))
 		}
@@ -167,12 +163,10 @@ func TestALineWithADanglingReferenceIsNamed(t *testing.T) {
 				require.NoError(t, err)
 				_ = viewOf(t, s)
 			} else {
-				corrupt, ok := errors.AsType[*storage.CorruptError](err)
-				require.True(t, ok, "%v", err)
+				corrupt := errorAs[*storage.CorruptError](t, err)
 				require.Equal(t, tt.line, corrupt.Line)
 			}
-			s, err = history.New(t.Context(), storeOf(t, tt.lines...), history.Options{Salvage: true, IDs: numbered.IDs()})
-			require.NoError(t, err)
+			s = sessionIn(t, storeOf(t, tt.lines...), history.Options{Salvage: true, IDs: numbered.IDs()})
 			require.Equal(t, tt.salvaged, shape(viewOf(t, s)))
 			before := count(t, s)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
@@ -207,8 +201,7 @@ func TestASessionWorksWhateverItsCompactionsRetain(t *testing.T) {
 	for name, store := range map[string]storage.Store{"memory": &storage.Memory{}, "file": newFile(t)} {
 		t.Run(name, func(t *testing.T) {
 			copyTo(t, store, storeOf(t, lines...))
-			s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
-			require.NoError(t, err)
+			s := sessionIn(t, store, history.Options{IDs: numbered.IDs()})
 			require.Equal(t, "S | e2: | e4:", shape(viewOf(t, s)))
 			for _, of := range []entry.Type{"todos", "label", "shell", "later", "preamble"} {
 				_, ok, err := s.Latest(t.Context(), of)

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
 )
 
 // A limit on the size of files simulates a full disk: a part of the lines is written, then the write fails. The limit
@@ -57,8 +56,7 @@ func TestAFailedWriteLeavesTheSessionAsItWas(t *testing.T) {
 	limitTo(limit.Cur)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage(large)))
 	requireChained(t, s)
-	again, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
+	again := readOnly(t, path)
 	require.Nil(t, again.Recovered())
 	equal(t, all(t, s), all(t, again))
 }

@@ -3,6 +3,7 @@ package history_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"iter"
@@ -331,4 +332,29 @@ func savingRule() history.ClearRule {
 	return history.ClearRule{Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"}, Placeholder: func(o history.ClearedOutput) string {
 		return fmt.Sprintf("[Output truncated - %d tokens]", o.Tokens)
 	}}
+}
+
+// sessionIn returns the session in a store.
+func sessionIn(t testing.TB, store storage.Store, o history.Options) *history.Session {
+	t.Helper()
+	s, err := history.New(t.Context(), store, o)
+	require.NoError(t, err)
+	return s
+}
+
+// readOnly opens a session for reading, and closes it at the end of the test.
+func readOnly(t testing.TB, path string) *history.Session {
+	t.Helper()
+	s, err := history.Read(path, history.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// errorAs returns the error of a type that err is or wraps.
+func errorAs[E error](t testing.TB, err error) E {
+	t.Helper()
+	as, ok := errors.AsType[E](err)
+	require.True(t, ok, "the error is %v", err)
+	return as
 }

@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -142,8 +141,7 @@ func TestALineLongerThanTheLimitIsNotReadIntoMemory(t *testing.T) {
 	before := heap()
 	_, err := history.Open(path, limit(maxLine))
 	requireCorrupt(t, err, path, 3)
-	tooLong, ok := errors.AsType[*storage.LineTooLongError](err)
-	require.True(t, ok)
+	tooLong := errorAs[*storage.LineTooLongError](t, err)
 	equal(t, &storage.LineTooLongError{Bytes: int64(len(long)), Max: maxLine}, tooLong)
 	require.Less(t, heap()-before, maxLine)
 
@@ -248,8 +246,7 @@ func TestANewSessionHasTheHeaderOfItsOptions(t *testing.T) {
 	require.NoError(t, err)
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
-	memory, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: want})
-	require.NoError(t, err)
+	memory := sessionIn(t, &storage.Memory{}, history.Options{Header: want})
 	equal(t, want, memory.Header())
 	require.NotEmpty(t, talk(t, user).Header().ID)
 	_, err = history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: 7}})

@@ -16,8 +16,7 @@ import (
 // recalling returns a session whose agent has the tools of package recall, after some messages.
 func recalling(t testing.TB, messages ...chat.Message) *history.Session {
 	t.Helper()
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true})
-	require.NoError(t, err)
+	s := sessionIn(t, &storage.Memory{}, history.Options{Recall: true})
 	require.NoError(t, s.Append(t.Context(), messages...))
 	return s
 }

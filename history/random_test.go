@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -463,8 +462,7 @@ func requirePromises(t testing.TB, seed uint64) {
 		budget := 1 + r.IntN(full.Tokens*11/10)
 		result, err := layout.Fit(t.Context(), budget)
 		if err != nil {
-			over, ok := errors.AsType[*render.BudgetExceededError](err)
-			require.True(t, ok, "the error is %v", err)
+			over := errorAs[*render.BudgetExceededError](t, err)
 			require.Greater(t, over.Needed, budget)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -12,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/worded"
 )
 
 // Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever
@@ -22,8 +24,9 @@ import (
 // each entry from the cut of the newest compaction on; recently read entries are in a [Cache] that sessions share.
 // Older entries are read from the store on demand.
 type Session struct {
-	log   log.Log
-	views views
+	log    log.Log
+	redact func(entry.Passage) string // Options.Redact
+	views  views
 }
 
 // Open opens the session in a file for writing, and creates the file if it is missing; see [storage.OpenFile]. The log
@@ -82,7 +85,7 @@ func New(ctx context.Context, store storage.Store, o Options) (*Session, error) 
 	if o.MaxLine < 0 {
 		return nil, fmt.Errorf("history: Options.MaxLine is %d: want 1 byte or more, or 0 for the default", o.MaxLine)
 	}
-	s := &Session{}
+	s := &Session{redact: o.Redact}
 	if err := s.log.Open(ctx, store, o.forLog()); err != nil {
 		return nil, err
 	}
@@ -280,17 +283,30 @@ func (s *Session) Remove(ctx context.Context) error { return s.log.Remove(ctx) }
 
 // Redact returns a text as [Options.Redact] would have it written, for whoever shows or sends it elsewhere.
 func (s *Session) Redact(ctx context.Context, p entry.Passage) (string, error) {
-	return s.log.Redact(ctx, p)
+	return p.Redact(ctx, s.redact)
 }
 
 // RedactEntry returns an entry with its texts as [Options.Redact] has them written.
 func (s *Session) RedactEntry(ctx context.Context, e entry.Entry) (entry.Entry, error) {
-	return s.log.RedactEntry(ctx, e)
+	return e.Redact(ctx, s.redact)
 }
 
 // Redacted returns an error whose text is redacted as the session's entries are. What it wraps is found by [errors.Is]
 // and [errors.As] as before.
-func (s *Session) Redacted(ctx context.Context, err error) error { return s.log.Redacted(ctx, err) }
+func (s *Session) Redacted(ctx context.Context, err error) error {
+	if err == nil || s.redact == nil {
+		return err
+	}
+	said := err.Error()
+	text, failed := s.Redact(context.WithoutCancel(ctx), entry.Passage{Text: said, Type: entry.TypePlanEnd, Path: "planEnd.error"})
+	switch {
+	case failed != nil:
+		return worded.Errorf(err, "history: an error that could not be redacted: %v", failed)
+	case text == said:
+		return err
+	}
+	return worded.Errorf(err, "%s", text)
+}
 
 // Entries returns all entries in the order in which they were appended, as far as the session knows them, read one
 // after the other from the store. What they hold is shared and must not be changed. An error is the last value.
@@ -310,10 +326,34 @@ func (s *Session) Leaf() string { return s.log.Leaf() }
 
 // Leaves returns the ids of the entries without a child, in the order in which they were appended. It reads the whole
 // store.
-func (s *Session) Leaves(ctx context.Context) ([]string, error) { return s.log.Leaves(ctx) }
+func (s *Session) Leaves(ctx context.Context) ([]string, error) {
+	var list []string
+	inner := map[string]bool{}
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		inner[e.Parent] = true
+		list = append(list, e.ID)
+	}
+	return slices.DeleteFunc(list, func(id string) bool { return inner[id] }), nil
+}
 
 // Labels returns the latest label of each entry, by the ids of the entries. It reads the whole store.
-func (s *Session) Labels(ctx context.Context) (map[string]string, error) { return s.log.Labels(ctx) }
+func (s *Session) Labels(ctx context.Context) (map[string]string, error) {
+	labels := map[string]string{}
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if b, ok := e.Body.(entry.Label); ok && b.Text != "" {
+			labels[b.Target] = b.Text
+		} else if ok {
+			delete(labels, b.Target)
+		}
+	}
+	return labels, nil
+}
 
 // PathTo returns the entries from the root to an entry, the leaf for "", read one after the other from the store. What
 // they hold must not be changed. An error is the last value.
@@ -324,7 +364,13 @@ func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[entry.Entry, 
 // Back returns the entries from an entry, the leaf for "", back to the root. They are read one after the other, so
 // stopping early reads little. What they hold must not be changed. An error is the last value.
 func (s *Session) Back(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
-	return s.log.Back(ctx, id)
+	return func(yield func(entry.Entry, error) bool) {
+		for e, err := range s.BackLocated(ctx, id) {
+			if !yield(e.Entry, err) {
+				return
+			}
+		}
+	}
 }
 
 // SaidSince reports whether something was said that a view shows, or the branch was changed, since an entry; "" means at all.

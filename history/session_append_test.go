@@ -19,8 +19,7 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 	const bad = "\xff"
 	pairing := func(id, reason string) func(*testing.T, error) {
 		return func(t *testing.T, err error) {
-			p, ok := errors.AsType[*entry.PairingError](err)
-			require.True(t, ok, "the error is %v", err)
+			p := errorAs[*entry.PairingError](t, err)
 			equal(t, &entry.PairingError{CallID: id, Reason: reason}, p)
 		}
 	}
@@ -125,8 +124,7 @@ func TestAppendAcceptsUnusualMessages(t *testing.T) {
 			}
 			require.Equal(t, len(tt.messages), count(t, together))
 			require.Equal(t, shape(viewOf(t, together)), shape(viewOf(t, oneByOne)))
-			again, err := history.Read(oneByOne.Path(), history.Options{})
-			require.NoError(t, err)
+			again := readOnly(t, oneByOne.Path())
 			equal(t, all(t, oneByOne), all(t, again))
 		})
 	}

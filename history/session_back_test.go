@@ -13,8 +13,7 @@ import (
 
 func TestWalkingBackDecodesNoEntryThatTheCacheHolds(t *testing.T) {
 	walk := func(cache *history.Cache) float64 {
-		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Cache: cache})
-		require.NoError(t, err)
+		s := sessionIn(t, &storage.Memory{}, history.Options{Cache: cache})
 		for range 100 {
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("word ", 10))))
 		}

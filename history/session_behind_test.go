@@ -31,11 +31,10 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &storage.Memory{}
-			s, err := history.New(t.Context(), store, history.Options{})
-			require.NoError(t, err)
+			s := sessionIn(t, store, history.Options{})
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("What?")))
 			leaf := s.Leaf()
-			_, err = s.Add(t.Context(), c.since...)
+			_, err := s.Add(t.Context(), c.since...)
 			require.NoError(t, err)
 			before, err := s.Lines(t.Context())
 			require.NoError(t, err)
@@ -51,8 +50,7 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, added, 2)
 			require.Equal(t, "Answer.", added[0].Message().Text())
-			again, err := history.New(t.Context(), store, history.Options{})
-			require.NoError(t, err)
+			again := sessionIn(t, store, history.Options{})
 			for _, s := range []*history.Session{s, again} {
 				var path []string
 				for e, err := range s.PathTo(t.Context(), "") {

@@ -27,8 +27,7 @@ func parallel(calls int) []chat.Message {
 
 func TestManyParallelCallsAreAppendedInLinearTime(t *testing.T) {
 	fresh := func() *history.Session {
-		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
-		require.NoError(t, err)
+		s := sessionIn(t, &storage.Memory{}, history.Options{})
 		return s
 	}
 	t.Run("at once", func(t *testing.T) {

@@ -46,8 +46,7 @@ func (c *countingStore) Shared() bool { return c.shared }
 
 func TestBackReturnsThePathInReverse(t *testing.T) {
 	store := &countingStore{}
-	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	s := sessionIn(t, store, history.Options{IDs: numbered.IDs()})
 	require.Empty(t, list(t, s.Back(t.Context(), "")))
 	for i := range 1000 {
 		require.NoError(t, s.Append(t.Context(), user))
@@ -55,7 +54,7 @@ func TestBackReturnsThePathInReverse(t *testing.T) {
 			require.NoError(t, s.Branch(t.Context(), "e5"))
 		}
 	}
-	s, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()}) // with an empty cache
+	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()}) // with an empty cache
 	require.NoError(t, err)
 	for _, id := range []string{"", "e1", "e9", "e700", "e900"} {
 		want := list(t, s.PathTo(t.Context(), id))
@@ -80,12 +79,10 @@ func TestASessionReportsWhetherItIsReadOnlyOrShared(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	require.NoError(t, s.Append(t.Context(), user))
-	reader, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
+	reader := readOnly(t, path)
 	require.True(t, reader.ReadOnly())
 	require.ErrorIs(t, reader.Append(t.Context(), user), storage.ErrReadOnly)
-	shared, err := history.New(t.Context(), &countingStore{shared: true}, history.Options{})
-	require.NoError(t, err)
+	shared := sessionIn(t, &countingStore{shared: true}, history.Options{})
 	for _, s := range []*history.Session{s, {}, talk(t, user), shared} {
 		require.False(t, s.ReadOnly())
 	}

@@ -3,7 +3,6 @@ package history_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -166,8 +165,7 @@ func TestALockedErrorNamesTheWriterAndADeadWriterHoldsNoLock(t *testing.T) {
 	requireLockedBy := func(path string, pid int) {
 		t.Helper()
 		_, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-		locked, ok := errors.AsType[*storage.LockedError](err)
-		require.True(t, ok, "the error is %v", err)
+		locked := errorAs[*storage.LockedError](t, err)
 		require.ErrorIs(t, err, storage.ErrLocked)
 		equal(t, storage.Holder{PID: pid, Host: host}, locked.Holder)
 		require.ErrorContains(t, err, fmt.Sprintf("process %d on %s", pid, host))

@@ -62,8 +62,7 @@ func TestAnEntryThatIsNestedTooDeepIsNotWritten(t *testing.T) {
 	} {
 		t.Run(tt.path, func(t *testing.T) {
 			store := &storage.Memory{}
-			s, err := history.New(t.Context(), store, history.Options{})
-			require.NoError(t, err)
+			s := sessionIn(t, store, history.Options{})
 			for _, levels := range []int{maxLevels - tt.above + 1, 9_996, 9_997, 10_000} {
 				if levels+tt.above > 10_000 && tt.path == "later" {
 					continue // encoding/json does not read it at all
@@ -79,10 +78,9 @@ func TestAnEntryThatIsNestedTooDeepIsNotWritten(t *testing.T) {
 				require.Less(t, len(tooDeep.Path), 100)
 				require.Len(t, stored(t, store), 1)
 			}
-			_, err = s.Add(t.Context(), entry.Entry{Body: tt.body(deep(maxLevels - tt.above))})
+			_, err := s.Add(t.Context(), entry.Entry{Body: tt.body(deep(maxLevels - tt.above))})
 			require.NoError(t, err)
-			again, err := history.New(t.Context(), store, history.Options{})
-			require.NoError(t, err)
+			again := sessionIn(t, store, history.Options{})
 			equal(t, all(t, s), all(t, again))
 		})
 	}
@@ -92,8 +90,7 @@ func TestAnEntryThatIsNestedTooDeepIsNotWritten(t *testing.T) {
 		require.Contains(t, requireTooDeep(t, err).Path, "data[0][0]")
 		require.Empty(t, stored(t, store))
 	}
-	_, err := history.New(t.Context(), store, history.Options{Header: entry.Header{Data: deep(maxLevels - 1)}})
-	require.NoError(t, err)
+	_ = sessionIn(t, store, history.Options{Header: entry.Header{Data: deep(maxLevels - 1)}})
 }
 
 // No entry of the same Add is written.
@@ -148,8 +145,7 @@ func TestInvalidJSONIsAnErrorThatNamesTheField(t *testing.T) {
 // Programs that read a log as text, and stores that keep it as text, rely on it.
 func TestEveryLineIsValidUTF8(t *testing.T) {
 	store := &storage.Memory{}
-	s, err := history.New(t.Context(), store, history.Options{Header: entry.Header{From: "a\xff", Data: []byte("\"\xff\"")}})
-	require.NoError(t, err)
+	s := sessionIn(t, store, history.Options{Header: entry.Header{From: "a\xff", Data: []byte("\"\xff\"")}})
 	add(
 		t, s,
 		entry.Message{Message: chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("\xff"), chat.Opaque{Value: []byte("\"\xff\"")}}}},

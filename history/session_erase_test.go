@@ -177,14 +177,12 @@ func TestCopiesAreErasedWhereverTheyStand(t *testing.T) {
 
 func TestAnotherSessionShowsAnErasureAfterRefresh(t *testing.T) {
 	store := &storage.Memory{}
-	one, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	one := sessionIn(t, store, history.Options{IDs: numbered.IDs()})
 	secretive(t, one)
 	require.NoError(t, one.Branch(t.Context(), "e8"))
-	other, err := history.New(t.Context(), store, history.Options{})
-	require.NoError(t, err)
+	other := sessionIn(t, store, history.Options{})
 	require.Contains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141-5926")
-	_, err = one.Erase(t.Context(), "e1")
+	_, err := one.Erase(t.Context(), "e1")
 	require.NoError(t, err)
 	require.NoError(t, other.Refresh(t.Context()))
 	require.NotContains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141-5926")
@@ -217,8 +215,7 @@ func TestErasingAnUnknownEntryIsAnError(t *testing.T) {
 	none, err := s.Erase(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, none)
-	plain, err := history.New(t.Context(), &plainStore{Store: &storage.Memory{}}, history.Options{})
-	require.NoError(t, err)
+	plain := sessionIn(t, &plainStore{Store: &storage.Memory{}}, history.Options{})
 	_, err = plain.Erase(t.Context(), "x")
 	require.ErrorIs(t, err, history.ErrNotErasable)
 	require.ErrorIs(t, plain.Remove(t.Context()), history.ErrNotErasable)

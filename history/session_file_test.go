@@ -202,8 +202,7 @@ func TestATornLastLineIsSetAside(t *testing.T) {
 			whole := header + "\n" + hello + "\n"
 			path := file(t, whole+tt.torn)
 
-			reader, err := history.Read(path, history.Options{})
-			require.NoError(t, err)
+			reader := readOnly(t, path)
 			equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(tt.torn))}, reader.Recovered())
 			require.Equal(t, 1, count(t, reader))
 			require.Equal(t, whole+tt.torn, content(t, path), "reading changes nothing")
@@ -218,8 +217,7 @@ func TestATornLastLineIsSetAside(t *testing.T) {
 
 			require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("again")))
 			require.Equal(t, 3, lineCount(t, s))
-			after, err := history.Read(path, history.Options{})
-			require.NoError(t, err)
+			after := readOnly(t, path)
 			require.Nil(t, after.Recovered())
 			equal(t, all(t, s), all(t, after))
 		})
@@ -277,8 +275,7 @@ func TestALastLineThatLacksOnlyItsLineBreakIsKept(t *testing.T) {
 	for _, end := range []string{"", "\x0b", "\x00", "n", "}", "\r"} {
 		t.Run(fmt.Sprintf("%q in its place", end), func(t *testing.T) {
 			path := file(t, whole+end)
-			reader, err := history.Read(path, history.Options{})
-			require.NoError(t, err)
+			reader := readOnly(t, path)
 			equal(t, &storage.Recovery{Line: 3, Whole: true}, reader.Recovered())
 			require.Equal(t, "e2", reader.Leaf())
 			require.Equal(t, 3, lineCount(t, reader))
@@ -328,8 +325,7 @@ func TestATornHeaderIsSetAside(t *testing.T) {
 			require.Zero(t, count(t, s))
 			require.Equal(t, 1, lineCount(t, s))
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
-			after, err := history.Read(path, history.Options{})
-			require.NoError(t, err)
+			after := readOnly(t, path)
 			equal(t, all(t, s), all(t, after))
 		})
 	}
@@ -337,8 +333,7 @@ func TestATornHeaderIsSetAside(t *testing.T) {
 
 func requireCorrupt(t testing.TB, err error, path string, line int) {
 	t.Helper()
-	corrupt, ok := errors.AsType[*storage.CorruptError](err)
-	require.True(t, ok, "the error is %v", err)
+	corrupt := errorAs[*storage.CorruptError](t, err)
 	require.Equal(t, path, corrupt.Path)
 	require.Equal(t, line, corrupt.Line)
 	require.Error(t, corrupt.Err)
@@ -462,8 +457,7 @@ func TestALogHasOneWriterAndManyReaders(t *testing.T) {
 	require.Nil(t, second)
 	require.Equal(t, before, content(t, path))
 
-	reader, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
+	reader := readOnly(t, path)
 	require.Equal(t, path, reader.Path())
 	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("two")), storage.ErrReadOnly)
 	require.ErrorIs(t, reader.Compact(t.Context(), summary("so far", "")), storage.ErrReadOnly)
@@ -642,8 +636,7 @@ func FuzzOpen(f *testing.F) {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 		before := readable(s)
 		require.NoError(t, s.Close())
-		again, err := history.Read(path, history.Options{})
-		require.NoError(t, err)
+		again := readOnly(t, path)
 		require.Nil(t, again.Recovered())
 		equal(t, before, readable(again))
 	})
@@ -654,8 +647,7 @@ func TestASnapshotEndsWhereTheFileEnded(t *testing.T) {
 	path := file(t, header, hello, "")
 	store, err := storage.ReadFile(path, storage.FileOptions{Snapshot: true})
 	require.NoError(t, err)
-	s, err := history.New(t.Context(), store, history.Options{})
-	require.NoError(t, err)
+	s := sessionIn(t, store, history.Options{})
 	defer s.Close()
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
@@ -676,8 +668,7 @@ func TestALogOfAnotherFormatIsNeitherSalvagedNorDamaged(t *testing.T) {
 	for _, open := range []func(string, history.Options) (*history.Session, error){history.Open, history.Read} {
 		for _, salvage := range []bool{false, true} {
 			_, err := open(path, history.Options{Salvage: salvage})
-			format, ok := errors.AsType[*entry.FormatError](err)
-			require.True(t, ok, "%v", err)
+			format := errorAs[*entry.FormatError](t, err)
 			require.Equal(t, 5, format.Version)
 			require.NotContains(t, err.Error(), "Options.Salvage", "it does not help")
 			require.Equal(t, before, content(t, path))

@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"runtime"
 	"sync"
@@ -121,8 +120,7 @@ func (s *strange) Close() error {
 func strangeSession(t testing.TB) (*history.Session, *strange) {
 	t.Helper()
 	store := &strange{Memory: &storage.Memory{}, do: map[string]func(){}}
-	s, err := history.New(t.Context(), store, history.Options{Cache: history.NewCache(1)})
-	require.NoError(t, err)
+	s := sessionIn(t, store, history.Options{Cache: history.NewCache(1)})
 	require.NoError(t, s.Append(t.Context(), user, answer))
 	return s, store
 }
@@ -167,8 +165,7 @@ func TestAStoreThatPanicsIsAnErrorThatNamesTheStoreAndItsMethod(t *testing.T) {
 				s, store := strangeSession(t)
 				store.set(method, do)
 				err := reach(t.Context(), s, store)
-				failed, ok := errors.AsType[*storage.StoreError](err)
-				require.True(t, ok, "%v", err)
+				failed := errorAs[*storage.StoreError](t, err)
 				require.Equal(t, "*history_test.strange", failed.Store)
 				require.Equal(t, method, failed.Method)
 				require.ErrorContains(t, err, does)
@@ -314,8 +311,7 @@ func TestAFailingFunctionOfTheOptionsIsAnErrorThatNamesIt(t *testing.T) {
 				s, err := history.New(ctx, &storage.Memory{}, o)
 				require.NoError(t, err)
 				err = s.Append(ctx, chat.UserMessage("hello"))
-				failed, ok := errors.AsType[*history.CallbackError](err)
-				require.True(t, ok, "%v", err)
+				failed := errorAs[*history.CallbackError](t, err)
 				require.Equal(t, name, failed.Name)
 				require.ErrorContains(t, err, does)
 				do = func() {}

@@ -89,8 +89,7 @@ func leasingSession(t *testing.T) (*history.Session, *leasing) {
 // sessionOn returns another session on a store, as another process has one.
 func sessionOn(t *testing.T, store storage.Store) *history.Session {
 	t.Helper()
-	s, err := history.New(t.Context(), store, history.Options{})
-	require.NoError(t, err)
+	s := sessionIn(t, store, history.Options{})
 	return s
 }
 
@@ -271,8 +270,7 @@ func TestAStoreThatFailsLetsNoClaimBeMade(t *testing.T) {
 			store.set(method, func() error { return down })
 			require.Equal(t, down, reach(t.Context()))
 			store.set(method, func() error { panic("oh no") })
-			failed, ok := errors.AsType[*storage.StoreError](reach(t.Context()))
-			require.True(t, ok)
+			failed := errorAs[*storage.StoreError](t, reach(t.Context()))
 			require.Equal(t, method, failed.Method)
 			store.set(method, func() error { time.Sleep(time.Hour); return down })
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -3,7 +3,6 @@ package history_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -68,8 +67,7 @@ func ExampleOptions_redact() {
 func redacting(t testing.TB, redact func(entry.Passage) string) (*history.Session, *storage.Memory) {
 	t.Helper()
 	store := &storage.Memory{}
-	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs(), Redact: redact})
-	require.NoError(t, err)
+	s := sessionIn(t, store, history.Options{IDs: numbered.IDs(), Redact: redact})
 	return s, store
 }
 
@@ -185,8 +183,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 			after, err := json.Marshal(tt.give)
 			require.NoError(t, err)
 			require.Equal(t, string(before), string(after), "the caller's body is unchanged")
-			again, err := history.New(t.Context(), store, history.Options{})
-			require.NoError(t, err)
+			again := sessionIn(t, store, history.Options{})
 			equal(t, all(t, s), all(t, again))
 		})
 	}
@@ -205,8 +202,7 @@ func TestAHeaderIsRedacted(t *testing.T) {
 	require.NoError(t, err)
 	h := s.Header()
 	require.Equal(t, "s3cret /home/[gone] {\"k\":\"[gone]\"} [from data]", fmt.Sprint(h.ID, " ", h.From, " ", string(h.Data), " ", h.Redacted))
-	again, err := history.New(t.Context(), store, history.Options{})
-	require.NoError(t, err)
+	again := sessionIn(t, store, history.Options{})
 	equal(t, h, again.Header())
 }
 
@@ -272,8 +268,7 @@ func TestIfTheRedactorFailsNothingIsWritten(t *testing.T) {
 			})
 			err := s.Append(t.Context(), chat.UserMessage("fine"), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("hello"), chat.Text("s3cret")}})
 			require.EqualError(t, err, "history: message 2 of 2: Options.Redact, at message.content[1].text: "+tt.says)
-			failed, ok := errors.AsType[*entry.RedactError](err)
-			require.True(t, ok)
+			failed := errorAs[*entry.RedactError](t, err)
 			require.Equal(t, "message.content[1].text", failed.Path)
 			require.Len(t, stored(t, store), 1)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")), "the session can be used")

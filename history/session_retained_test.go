@@ -100,8 +100,7 @@ func TestACompactedSessionRetainsTheSameAsOneThatWasNever(t *testing.T) {
 // A session that is opened again reads the start of the turn, and nothing between it and what is kept.
 func TestACompactionRetainsTheStartOfTheTurnThatItCuts(t *testing.T) {
 	store := &storage.Memory{}
-	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	s := sessionIn(t, store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, s.Append(t.Context(), user, answer, user))
 	for range 3 {
 		require.NoError(t, s.Append(t.Context(), answer, answer, answer))
@@ -119,13 +118,12 @@ func TestACompactionRetainsTheStartOfTheTurnThatItCuts(t *testing.T) {
 				require.NoError(t, damaged.Replace(t.Context(), line))
 			}
 		}
-		again, err := history.New(t.Context(), damaged, history.Options{Salvage: salvage, Cache: history.NewCache(1 << 20)})
-		require.NoError(t, err)
+		again := sessionIn(t, damaged, history.Options{Salvage: salvage, Cache: history.NewCache(1 << 20)})
 		return again
 	}
 	equal(t, viewOf(t, s), viewOf(t, opened(false, "e1", "e2", "e4", "e5", "e6", "e7", "e8", "e9", "e10", "e11", "e12", "e13")))
 
-	_, err = opened(false, "e3").View(t.Context())
+	_, err := opened(false, "e3").View(t.Context())
 	require.IsType(t, &storage.CorruptError{}, err)
 	salvaged := opened(true, "e3")
 	require.Equal(t, "S | e1: e14() e16()", shape(viewOf(t, salvaged)), "without e3 the turn before it has no end")

@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"cmp"
-	"errors"
 	"iter"
 	"path/filepath"
 	"testing"
@@ -68,9 +67,7 @@ func TestTwoBranchesShareTheEntriesBeforeThem(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "e1: e2() | e6: e7()", shape(left))
 
-	again, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
-	defer again.Close()
+	again := readOnly(t, path)
 	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, again)), "the switch is still in effect after opening again")
 	require.Equal(t, s.Leaf(), again.Leaf())
 	require.Equal(t, 1+count(t, s), lineCount(t, again), "nothing was rewritten")
@@ -97,8 +94,7 @@ func TestAbandonedReturnsTheEntriesAfterTheCommonAncestor(t *testing.T) {
 		})
 	}
 	_, err := s.Ancestor(t.Context(), "e4", "none")
-	missing, ok := errors.AsType[*storage.NoEntryError](err)
-	require.True(t, ok)
+	missing := errorAs[*storage.NoEntryError](t, err)
 	require.Equal(t, "none", missing.ID)
 	for _, err := range s.Abandoned(t.Context(), "none", "e1") {
 		require.ErrorAs(t, err, &missing)
@@ -125,9 +121,7 @@ func TestANewRootHasAnEmptyPathBeforeIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, ancestor)
 	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.Abandoned(t.Context(), "e4", "e9")))
-	again, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
-	defer again.Close()
+	again := readOnly(t, path)
 	require.Equal(t, "e9:", shape(viewOf(t, again)))
 }
 
@@ -195,13 +189,11 @@ func TestACompactionIsDroppedIfItsCutIsGone(t *testing.T) {
 			before, entries := content(t, path), all(t, s)
 			if tt.reason != entry.BoundaryCovered {
 				_, err := s.ViewWith(t.Context(), tt.c)
-				tried, ok := errors.AsType[*entry.BoundaryError](err)
-				require.True(t, ok, "the error is %v", err)
+				tried := errorAs[*entry.BoundaryError](t, err)
 				require.Equal(t, tt.reason, tried.Reason)
 			}
 			err := s.Compact(t.Context(), tt.c)
-			boundary, ok := errors.AsType[*entry.BoundaryError](err)
-			require.True(t, ok, "the error is %v", err)
+			boundary := errorAs[*entry.BoundaryError](t, err)
 			require.Equal(t, tt.reason, boundary.Reason)
 			require.ErrorContains(t, err, boundary.ID)
 			require.Equal(t, before, content(t, path))
@@ -258,9 +250,7 @@ func TestAddKeepsIDsParentsAndTimes(t *testing.T) {
 	require.True(t, at.Equal(added[0].Time))
 	require.Equal(t, "a: c() | e1:", shape(viewOf(t, s)))
 	equal(t, added, all(t, s))
-	again, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
-	defer again.Close()
+	again := readOnly(t, path)
 	equal(t, added, all(t, again))
 }
 
@@ -352,8 +342,7 @@ func TestACompactionOfAPlanThatHasEndedIsDropped(t *testing.T) {
 			require.NoError(t, err)
 			continue
 		}
-		boundary, ok := errors.AsType[*entry.BoundaryError](err)
-		require.True(t, ok, "the error is %v", err)
+		boundary := errorAs[*entry.BoundaryError](t, err)
 		require.Equal(t, entry.BoundaryEnded, boundary.Reason)
 		require.Equal(t, c.Plan, boundary.ID)
 	}

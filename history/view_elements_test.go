@@ -114,8 +114,7 @@ func TestElementsNeedASession(t *testing.T) {
 	} {
 		_, err := render.Render(t.Context(), e, render.Options{Budget: 100, Tokenizer: quarter{}})
 		require.ErrorIs(t, err, history.ErrNoSession)
-		at, ok := errors.AsType[*render.ElementError](err)
-		require.True(t, ok)
+		at := errorAs[*render.ElementError](t, err)
 		require.Equal(t, path, at.Path)
 	}
 }
@@ -135,8 +134,7 @@ func TestHistoryIsRequiredByDefault(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			shown, err := shrinking(t, tt.root)
 			require.Len(t, shown, 1, "all or nothing")
-			over, ok := errors.AsType[*render.BudgetExceededError](err)
-			require.True(t, ok)
+			over := errorAs[*render.BudgetExceededError](t, err)
 			require.Equal(t, over.Budget+1, over.Needed, "one token more would fit")
 			require.True(t, strings.HasPrefix(over.Largest[0].Path, tt.path), over.Largest[0].Path)
 			require.True(t, over.Largest[0].Required)
@@ -156,8 +154,7 @@ func TestEverythingElseIsDroppedBeforeRequiredHistory(t *testing.T) {
 		"You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5",
 		"u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5",
 	}, shown)
-	_, ok := errors.AsType[*render.BudgetExceededError](err)
-	require.True(t, ok)
+	_ = errorAs[*render.BudgetExceededError](t, err)
 }
 
 func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {

@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -460,8 +459,7 @@ func TestOutputLargerThanTheWindowIsClippedSoThatAPromptFits(t *testing.T) {
 	}
 	t.Run("a user message is never clipped", func(t *testing.T) {
 		_, err := render.Render(t.Context(), prompt(talk(t, chat.UserMessage(huge))), render.Options{Budget: window, Tokenizer: quarter{}})
-		over, ok := errors.AsType[*render.BudgetExceededError](err)
-		require.True(t, ok)
+		over := errorAs[*render.BudgetExceededError](t, err)
 		require.Greater(t, over.Needed, window)
 	})
 }

@@ -61,8 +61,7 @@ func TestASessionAlwaysShowsTheSameAsOneOpenedAtThatMoment(t *testing.T) {
 			if count(t, s) == 0 || talker.chance(3) {
 				continue // compare after several steps
 			}
-			fresh, err := history.Read(path, history.Options{})
-			require.NoError(t, err)
+			fresh := readOnly(t, path)
 			equal(t, viewOf(t, fresh), viewOf(t, s))
 			show := shows[talker.IntN(len(shows))]
 			equal(t, viewOf(t, fresh).Units(show.limits, show.sizing), viewOf(t, s).Units(show.limits, show.sizing))

@@ -121,8 +121,7 @@ func TestACompactionCoversTheEntriesBeforeTheFirstKept(t *testing.T) {
 			require.NoError(t, s.Append(t.Context(), user, answer))
 			require.Equal(t, tt.later, shape(viewOf(t, s)))
 			equal(t, entries, all(t, s)[:len(entries)])
-			reader, err := history.Read(path, history.Options{})
-			require.NoError(t, err)
+			reader := readOnly(t, path)
 			equal(t, viewOf(t, s), viewOf(t, reader))
 		})
 	}
@@ -336,8 +335,7 @@ func TestThinkingOfACompactionStartsTheFirstAssistantMessageOfTheSameTurn(t *tes
 			equal(t, entries, all(t, s)[:len(entries)])
 
 			once := renderedIn(t, t.Context(), prompt(s))
-			reader, err := history.Read(path, history.Options{})
-			require.NoError(t, err)
+			reader := readOnly(t, path)
 			require.Equal(t, once, renderedIn(t, t.Context(), prompt(reader)), "opened again the session shows the same bytes")
 			require.NoError(t, s.Append(t.Context(), answer, user, answer, user))
 			require.Equal(t, got, rendered(t, prompt(s), 1<<20)[1:1+len(got)], "it stays in later views")
@@ -369,8 +367,7 @@ func TestALaterCompactionReplacesTheThinkingOfAnEarlierOne(t *testing.T) {
 }
 
 func TestAViewShowsOtherContentInstead(t *testing.T) {
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
-	require.NoError(t, err)
+	s := sessionIn(t, &storage.Memory{}, history.Options{})
 	picture := chat.Image{URL: "data:image/png;base64,QQ=="}
 	call := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{}, ToolCalls: []chat.ToolCall{{ID: "c", Name: "look", Arguments: "{}"}}}
 	said := []chat.Message{

@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -29,11 +28,9 @@ func texts(t testing.TB, s *history.Session) string {
 func two(t *testing.T) (a, b *history.Session) {
 	t.Helper()
 	store := &storage.Memory{}
-	a, err := history.New(t.Context(), store, history.Options{})
-	require.NoError(t, err)
+	a = sessionIn(t, store, history.Options{})
 	require.NoError(t, a.Append(t.Context(), chat.UserMessage("one"), chat.AssistantMessage("two")))
-	b, err = history.New(t.Context(), store, history.Options{})
-	require.NoError(t, err)
+	b = sessionIn(t, store, history.Options{})
 	return a, b
 }
 
@@ -133,8 +130,7 @@ func TestViewWithRefusesACompactionThatCompactWouldRefuse(t *testing.T) {
 	s := talk(t, user, chat.AssistantMessage("two"), chat.AssistantMessage("three"))
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
 	_, err := s.ViewWith(t.Context(), summary("T", "e2"))
-	boundary, ok := errors.AsType[*entry.BoundaryError](err)
-	require.True(t, ok)
+	boundary := errorAs[*entry.BoundaryError](t, err)
 	require.Equal(t, entry.BoundaryCovered, boundary.Reason)
 }
 
@@ -145,9 +141,7 @@ func TestAReaderRefreshesAfterTheLogWasTruncatedAndExtended(t *testing.T) {
 	size := int64(len(content(t, path)))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
 	require.NoError(t, s.Close())
-	reader, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
-	defer reader.Close()
+	reader := readOnly(t, path)
 	require.NoError(t, os.Truncate(path, size))
 	require.NoError(t, reader.Refresh(t.Context()))
 	require.Equal(t, "one", texts(t, reader))
@@ -159,11 +153,10 @@ func TestAReaderRefreshesAfterTheLogWasTruncatedAndExtended(t *testing.T) {
 
 func TestALineLargerThanTheCacheEvictsNoOther(t *testing.T) {
 	store := &countingStore{}
-	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(10_000)})
-	require.NoError(t, err)
+	s := sessionIn(t, store, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(10_000)})
 	require.NoError(t, s.Append(t.Context(), user, chat.AssistantMessage(strings.Repeat("x", 20_000))))
 	store.read = 0
-	_, err = s.Entry(t.Context(), "e1")
+	_, err := s.Entry(t.Context(), "e1")
 	require.NoError(t, err)
 	require.Zero(t, store.read)
 }

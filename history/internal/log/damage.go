@@ -41,31 +41,22 @@ func secondEntry(id string) error { return fmt.Errorf("a second entry with the i
 // [*entry.FormatError].
 func Verify(ctx context.Context, store storage.Store) ([]*storage.CorruptError, error) {
 	var list []*storage.CorruptError
-	err := examine(ctx, store, func(_ storage.Stored, _ string, wrong *storage.CorruptError) {
+	x := examination{known: map[string]bool{}}
+	err := x.resume(ctx, store, func(_ storage.Stored, _ string, wrong *storage.CorruptError) {
 		if wrong != nil {
 			list = append(list, wrong)
 		}
 	})
+	if err == nil && x.lines == 0 {
+		list = append(list, &storage.CorruptError{Path: pathOf(store), Line: 1, Err: errors.New("there is no header of a session")})
+	}
 	return list, err
-}
-
-// examine reads everything in a store and calls visit with each line, the id of the readable line before it, and the
-// error of the line, nil if there is none.
-func examine(ctx context.Context, store storage.Store, visit func(line storage.Stored, before string, wrong *storage.CorruptError)) error {
-	x := examination{known: map[string]bool{}}
-	if err := x.resume(ctx, store, visit); err != nil {
-		return err
-	}
-	if x.lines == 0 {
-		visit(storage.Stored{}, "", &storage.CorruptError{Path: pathOf(store), Line: 1, Err: errors.New("there is no header of a session")})
-	}
-	return nil
 }
 
 // pathOf returns the path of a store that is a file, "" for any other.
 func pathOf(store storage.Store) string {
-	if f, ok := store.(interface{ Path() string }); ok {
-		return f.Path()
+	if f, ok := unwrapped(store).(interface{ Path() string }); ok {
+		return ability(store, f.Path)
 	}
 	return ""
 }
@@ -78,7 +69,8 @@ type examination struct {
 	end    storage.Position
 }
 
-// resume examines the lines that follow.
+// resume examines the lines that follow, and calls visit with each, the id of the readable line before it, and the error of
+// the line, nil if there is none.
 func (x *examination) resume(ctx context.Context, store storage.Store, visit func(line storage.Stored, before string, wrong *storage.CorruptError)) error {
 	for s, err := range store.Read(ctx, x.end) {
 		if err != nil && s.End == 0 {
@@ -89,27 +81,33 @@ func (x *examination) resume(ctx context.Context, store storage.Store, visit fun
 		if err == nil {
 			err = examineLine(s, x.known)
 		}
+		var wrong *storage.CorruptError
 		if err != nil {
-			wrong := &storage.CorruptError{Path: pathOf(store), Line: x.lines, Err: err}
+			wrong = &storage.CorruptError{Path: pathOf(store), Line: x.lines, Err: err}
 			if wrong.Path != "" {
 				wrong.Byte = int64(s.At)
 			}
-			if ofOtherFormat(err) {
-				return wrong
-			}
-			visit(s, x.before, wrong)
-			if !missing(err) {
-				continue
-			}
-		} else {
-			visit(s, x.before, nil)
 		}
-		if s.At > 0 {
+		if ofOtherFormat(err) {
+			return wrong
+		}
+		visit(s, x.before, wrong)
+		if s.At > 0 && (err == nil || missing(err)) {
 			x.known[s.ID] = true
 			x.before = s.ID
 		}
 	}
 	return nil
+}
+
+// entryIn returns the entry of a line, and an error if that is not what the store says of the line. Its parent may be another
+// if the store is salvaged.
+func entryIn(s storage.Stored, salvaged bool) (entry.Entry, error) {
+	e, err := entry.Decode(s.Data)
+	if err == nil && (e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent && !salvaged) {
+		err = fmt.Errorf("the line holds the %s %q with parent %q, not the %s %q with parent %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
+	}
+	return e, err
 }
 
 // examineLine returns the error of a line, a [*storage.NoEntryError] if only its parent, or the entry that it keeps, is
@@ -119,12 +117,10 @@ func examineLine(s storage.Stored, known map[string]bool) error {
 		_, err := entry.DecodeHeader(s.Data)
 		return err
 	}
-	e, err := entry.Decode(s.Data)
+	e, err := entryIn(s, false)
 	switch {
 	case err != nil:
 		return err
-	case e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent:
-		return fmt.Errorf("the line holds the %s %q with parent %q, not the %s %q with parent %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
 	case known[s.ID]:
 		return secondEntry(s.ID)
 	case s.Parent != "" && !known[s.Parent]:

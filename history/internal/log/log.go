@@ -183,12 +183,7 @@ func (l *Log) Header() entry.Header {
 }
 
 // Path returns the absolute path of the session's file, "" if it has none. See history.Session.Path.
-func (l *Log) Path() string {
-	if f, ok := l.stored().(interface{ Path() string }); ok {
-		return f.Path()
-	}
-	return ""
-}
+func (l *Log) Path() string { return l.reading.Path }
 
 // Recovered describes the torn end that was found on opening, and is nil if there was none. See
 // history.Session.Recovered.
@@ -263,31 +258,4 @@ func (l *Log) Release(id string) { l.claims.release(id) }
 // Claimed returns the state of a claim. See history.Session.Claimed.
 func (l *Log) Claimed(ctx context.Context, id string) (storage.LeaseState, error) {
 	return l.claims.state(ctx, l.rawStore(), id)
-}
-
-// Redact returns a text as [Options.Redact] would have it written, for whoever shows or sends it elsewhere. See
-// history.Session.Redact.
-func (l *Log) Redact(ctx context.Context, p entry.Passage) (string, error) {
-	return p.Redact(ctx, l.options.Redact)
-}
-
-// RedactEntry returns an entry as it would be written. See history.Session.RedactEntry.
-func (l *Log) RedactEntry(ctx context.Context, e entry.Entry) (entry.Entry, error) {
-	return e.Redact(ctx, l.options.Redact)
-}
-
-// Redacted returns an error whose text is redacted as the session's entries are. See history.Session.Redacted.
-func (l *Log) Redacted(ctx context.Context, err error) error {
-	if err == nil || l.options.Redact == nil {
-		return err
-	}
-	said := err.Error()
-	text, failed := l.Redact(context.WithoutCancel(ctx), entry.Passage{Text: said, Type: entry.TypePlanEnd, Path: "planEnd.error"})
-	switch {
-	case failed != nil:
-		return worded.Errorf(err, "history: an error that could not be redacted: %v", failed)
-	case text == said:
-		return err
-	}
-	return worded.Errorf(err, "%s", text)
 }

@@ -43,12 +43,9 @@ func (r *Reader) decode(ctx context.Context, s storage.Stored, err error) (entry
 		return entry.Entry{}, err
 	}
 	var e entry.Entry
-	if err == nil {
-		e, err = entry.Decode(s.Data)
-	}
 	salvaged, ok := r.store.(*salvagedStore)
-	if err == nil && (e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent && !ok) {
-		err = fmt.Errorf("the line holds the %s %q with parent %q, not the %s %q with parent %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
+	if err == nil {
+		e, err = entryIn(s, ok)
 	}
 	if err != nil {
 		return entry.Entry{}, r.corrupt(ctx, s.At, err)
@@ -70,8 +67,8 @@ func (r *Reader) corrupt(ctx context.Context, at storage.Position, err error) er
 		return c
 	}
 	c := &storage.CorruptError{Err: err}
-	if f, ok := unwrapped(r.store).(interface{ Path() string }); ok {
-		c.Path, c.Byte = f.Path(), int64(at)
+	if c.Path = r.Path; c.Path != "" {
+		c.Byte = int64(at)
 	}
 	if counter, ok := unwrapped(r.store).(storage.LineCounter); ok {
 		count := func(from storage.Position) (int, error) {

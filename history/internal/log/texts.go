@@ -19,10 +19,7 @@ type Reading struct {
 
 // readingOf returns how entries in a store can be read.
 func readingOf(s storage.Store, recall bool) Reading {
-	r := Reading{Recall: recall}
-	if f, ok := unwrapped(s).(interface{ Path() string }); ok {
-		r.Path = ability(s, f.Path)
-	}
+	r := Reading{Recall: recall, Path: pathOf(s)}
 	if t, ok := unwrapped(s).(storage.Texter); ok && !recall && ability(s, func() string { return t.TextPath("x") }) != "" {
 		r.TextPath = t.TextPath
 	}

@@ -103,37 +103,6 @@ func (l *Log) Lines(ctx context.Context) (int, error) {
 	return r.lines(ctx, p)
 }
 
-// Leaves returns the ids of the entries without a child, in the order in which they were appended. See
-// history.Session.Leaves.
-func (l *Log) Leaves(ctx context.Context) ([]string, error) {
-	var list []string
-	inner := map[string]bool{}
-	for e, err := range l.Entries(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		inner[e.Parent] = true
-		list = append(list, e.ID)
-	}
-	return slices.DeleteFunc(list, func(id string) bool { return inner[id] }), nil
-}
-
-// Labels returns the latest label of each entry, by the ids of the entries. See history.Session.Labels.
-func (l *Log) Labels(ctx context.Context) (map[string]string, error) {
-	labels := map[string]string{}
-	for e, err := range l.Entries(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if b, ok := e.Body.(entry.Label); ok && b.Text != "" {
-			labels[b.Target] = b.Text
-		} else if ok {
-			delete(labels, b.Target)
-		}
-	}
-	return labels, nil
-}
-
 // PathTo returns the entries from the root to an entry, the leaf for "", read one after the other from the store. See
 // history.Session.PathTo.
 func (l *Log) PathTo(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
@@ -163,24 +132,14 @@ func (l *Log) entries(ctx context.Context, nodes func() (*Reader, []Node, error)
 	}
 }
 
-// Back returns the entries from an entry, the leaf for "", back to the root. See history.Session.Back.
-func (l *Log) Back(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
-	return func(yield func(entry.Entry, error) bool) {
-		for e, err := range l.BackLocated(ctx, id) {
-			if !yield(e.Entry, err) {
-				return
-			}
-		}
-	}
-}
-
 // Located is an entry with its position in the store.
 type Located struct {
 	entry.Entry
 	At storage.Position
 }
 
-// BackLocated is [Log.Back] with the positions of the entries. See history.Session.BackLocated.
+// BackLocated returns the entries from an entry, the leaf for "", back to the root, with their positions. See
+// history.Session.BackLocated.
 func (l *Log) BackLocated(ctx context.Context, id string) iter.Seq2[Located, error] {
 	return func(yield func(Located, error) bool) {
 		r, p, end, err := l.wayTo(id)
