@@ -130,38 +130,6 @@ func TestRepeatedCutsAndCompactionsEndWithANonEmptyView(t *testing.T) {
 	}
 }
 
-func TestASessionWithAllTypesOfEntriesCanBeCompactedAtAnyCut(t *testing.T) {
-	t.Parallel()
-	compacted, betweenUnits := 0, 0
-	for seed := range uint64(cases(800)) {
-		r := rand.New(rand.NewPCG(seed, 7))
-		session := numbered.Session()
-		for _, e := range anyPath(r) {
-			if _, err := session.Add(t.Context(), e); err != nil {
-				continue // a result without its call, or an invalid cut
-			}
-		}
-		path := list(t, session.PathTo(t.Context(), ""))
-		rule := anyRule(r)
-		s := elements.Sizing{PromptBudget: 1 + r.IntN(3000), Tokenizer: quarter{}}
-		p, err := rule.Find(t.Context(), viewOf(t, session), s)
-		requireCut(t, rule, path, p, err)
-		if err != nil {
-			continue
-		}
-		requireCutShown(t, session, path, p, s)
-		require.NoError(t, session.Compact(t.Context(), summary("summary", p.FirstKept)), "seed %d", seed)
-		requireSame(t, path, list(t, session.PathTo(t.Context(), ""))[:len(path)])
-		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)), "seed %d", seed)
-		compacted++
-		if p.Units[p.At].ID != p.FirstKept {
-			betweenUnits++
-		}
-	}
-	require.Greater(t, compacted, cases(350))
-	require.Greater(t, betweenUnits, cases(15))
-}
-
 func TestTheHeadIsTheFirstMessagesOfALongPath(t *testing.T) {
 	long := strings.Repeat("u a ", 2000) + "k u a u a"
 	for _, tt := range []struct {

@@ -515,53 +515,6 @@ func ExampleConversation() {
 	//   user One more.
 }
 
-// Each call of a round gets a result, even if it was interrupted.
-func ExampleRound_Messages() {
-	var session history.Session
-	err := session.Append(context.Background(),
-		chat.UserMessage("Clean up."),
-		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
-			{ID: "call_1", Name: "list", Arguments: `{}`}, {ID: "call_2", Name: "delete", Arguments: `{"path":"tmp"}`},
-		}},
-		chat.ToolResult("call_2", ""),
-		chat.UserMessage("Stop!"), // call_1 was interrupted
-	)
-	if err != nil {
-		log.Fatal(err)
-	}
-	view, err := session.View(context.Background())
-	if err != nil {
-		log.Fatal(err)
-	}
-	round := view.Turns[0].Rounds[0]
-	for _, m := range round.Messages() {
-		if m.Role == chat.RoleTool {
-			fmt.Println(m.ToolCallID, m.Text())
-		}
-	}
-	// Output:
-	// call_1 (no result: the call was interrupted)
-	// call_2 (no output)
-}
-
-func ExampleTurn_Message() {
-	var session history.Session
-	if err := session.Append(context.Background(), chat.UserMessage("Hello."), chat.UserMessage("  ")); err != nil {
-		log.Fatal(err)
-	}
-	view, err := session.View(context.Background())
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, turn := range view.Turns {
-		m, ok := turn.Message()
-		fmt.Printf("%q %v\n", m.Text(), ok)
-	}
-	// Output:
-	// "Hello." true
-	// "" false
-}
-
 func ExampleClip() {
 	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -130,29 +131,21 @@ func TestAppendAcceptsUnusualMessages(t *testing.T) {
 	}
 }
 
-func TestAReopenedSessionKnowsItsOpenCalls(t *testing.T) {
-	path := tempFile(t)
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
-	require.NoError(t, s.Append(t.Context(), calls("c1", "c2"), chat.ToolResult("c2", "x")))
-	require.NoError(t, s.Close())
-	s = opened(t, path)
-	require.Error(t, s.Append(t.Context(), chat.ToolResult("c2", "again")))
-	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c1", "late")))
-	require.Equal(t, ": e1(e2 e3)", shape(viewOf(t, s)))
-}
-
 // Neither earlier branches nor refused appends have an effect.
 func TestAResultIsAcceptedIfItsPathHasTheOpenCall(t *testing.T) {
 	t.Parallel()
 	accepted, refused := 0, 0
 	for seed := range uint64(cases(200)) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		s := talk(t, user)
+		store := &storage.Memory{}
+		s := sessionIn(t, store, history.Options{})
+		require.NoError(t, s.Append(t.Context(), user))
 		id := func() string { return fmt.Sprint("c", r.IntN(6)) }
 		for range 60 {
 			before := list(t, s.PathTo(t.Context(), ""))
-			switch r.IntN(8) {
+			switch r.IntN(9) {
+			case 8: // another process goes on
+				s = sessionIn(t, store, history.Options{})
 			case 0:
 				require.NoError(t, s.Branch(t.Context(), before[r.IntN(len(before))].ID))
 			case 1:

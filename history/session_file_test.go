@@ -346,15 +346,9 @@ func TestAnErrorOfOpenSaysWhatToDo(t *testing.T) {
 	_, err := history.Open(filepath.Join(dir, "none", "session.jsonl"), history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "make it first")
-	for name, open := range map[string]func(string, history.Options) (*history.Session, error){"for writing": history.Open, "for reading": history.Read} {
-		folder := filepath.Join(dir, name)
-		require.NoError(t, os.Mkdir(folder, 0o700))
-		_, err := open(folder, history.Options{})
-		require.ErrorContains(t, err, folder+" is a directory")
-		require.NoFileExists(t, folder+".writer")
-	}
 	_, err = history.Read(filepath.Join(dir, "session.jsonl"), history.Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoFileExists(t, filepath.Join(dir, "session.jsonl"))
 
 	_, err = history.Open(file(t, header, hello, "garbage", strings.Replace(welcome, `"e2"`, `"e3"`, 1), ""), history.Options{})
 	require.ErrorContains(t, err, "line 3")
@@ -523,19 +517,6 @@ func TestAnUnreadableBodyIsAnErrorOnlyIfItIsNeeded(t *testing.T) {
 	require.NoError(t, err)
 	require.Error(t, s.Branch(t.Context(), "e2"))
 	require.Equal(t, "so far | e3: e5()", shape(viewOf(t, s)))
-}
-
-func TestOpeningAMissingFolderOrADirectoryIsAnError(t *testing.T) {
-	dir := t.TempDir()
-	_, err := history.Read(filepath.Join(dir, "none.jsonl"), history.Options{})
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.NoFileExists(t, filepath.Join(dir, "none.jsonl"))
-	_, err = history.Open(filepath.Join(dir, "none", "session.jsonl"), history.Options{IDs: numbered.IDs()})
-	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = history.Open(dir, history.Options{IDs: numbered.IDs()})
-	require.Error(t, err)
-	_, err = history.Read(dir, history.Options{})
-	require.Error(t, err)
 }
 
 func TestAnEmptyFileIsANewSession(t *testing.T) {

@@ -155,18 +155,6 @@ func TestABranchFromBeforeACompactionIsNotAffectedByIt(t *testing.T) {
 	require.Equal(t, "e10", message.ID)
 }
 
-func TestACallIsOpenOnABranchFromBeforeItsResult(t *testing.T) {
-	s := talk(t, user, calls("a", "b"), done("a"), done("b"), user)
-	require.Error(t, s.Append(t.Context(), done("b")))
-	require.NoError(t, s.Branch(t.Context(), "e3"))
-	require.Error(t, s.Append(t.Context(), done("a")))
-	require.NoError(t, s.Append(t.Context(), done("b")))
-	require.Equal(t, "e1: e2(e3 e7)", shape(viewOf(t, s)))
-	require.NoError(t, s.Branch(t.Context(), "e1"))
-	require.Error(t, s.Append(t.Context(), done("b")))
-	require.NoError(t, s.Append(t.Context(), calls("b"), done("b")))
-}
-
 func TestACompactionIsDroppedIfItsCutIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		rule      string
@@ -200,14 +188,6 @@ func TestACompactionIsDroppedIfItsCutIsGone(t *testing.T) {
 			equal(t, entries, all(t, s))
 		})
 	}
-}
-
-func TestACompactionIsMadeIfItsCutIsStillOnThePath(t *testing.T) {
-	s := talk(t, user, answer, user, answer, user)
-	require.NoError(t, s.Branch(t.Context(), "e4"))
-	require.NoError(t, s.Append(t.Context(), user, answer))
-	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
-	require.Equal(t, "S | e3: e4() | e7: e8()", shape(viewOf(t, s)))
 }
 
 func TestLastCoveredKeepsTheEntriesAfterIt(t *testing.T) {
@@ -305,20 +285,6 @@ func TestUnknownEntriesAreCopiedUnchanged(t *testing.T) {
 	require.Contains(t, content(t, path), "\n"+sealed.Line(line)+"\n")
 	equal(t, all(t, from), all(t, to))
 	require.Equal(t, "l-7", to.Leaf())
-}
-
-func TestAPathLeavesOutAbandonedBranches(t *testing.T) {
-	s := numbered.Session()
-	for range 300 {
-		require.NoError(t, s.Append(t.Context(), user, answer))
-		require.NoError(t, s.Branch(t.Context(), s.Leaf()))
-		leaf := s.Leaf()
-		require.NoError(t, s.Append(t.Context(), user))
-		require.NoError(t, s.Branch(t.Context(), leaf))
-	}
-	require.Len(t, viewOf(t, s).Turns, 300)
-	require.Len(t, leaves(t, s), 301)
-	require.Len(t, ids(t, s.PathTo(t.Context(), "")), 300*4)
 }
 
 func TestACompactionOfAPlanThatHasEndedIsDropped(t *testing.T) {

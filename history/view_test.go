@@ -23,42 +23,6 @@ var (
 
 func done(id string) chat.Message { return chat.ToolResult(id, "ok") }
 
-func TestAViewHasTurnsAndRounds(t *testing.T) {
-	for _, tt := range []struct {
-		rule     string
-		messages []chat.Message
-		want     string
-	}{
-		{"an empty session has no turns", nil, ""},
-		{"a user message alone is a turn", []chat.Message{user}, "e1:"},
-		{"each assistant message is a round", []chat.Message{user, calls("a"), done("a"), answer}, "e1: e2(e3) e4()"},
-		{"each user message starts a turn", []chat.Message{user, answer, user, user, answer}, "e1: e2() | e3: | e4: e5()"},
-		{"parallel calls are one round", []chat.Message{user, calls("a", "b"), done("a"), done("b")}, "e1: e2(e3 e4)"},
-		{"results are in the order in which they came", []chat.Message{user, calls("a", "b"), done("b"), done("a")}, "e1: e2(e3 e4)"},
-		{"a late result belongs to the round of its call", []chat.Message{user, calls("a"), calls("b"), done("b"), done("a")}, "e1: e2(e5) e3(e4)"},
-		{"a late result in another turn belongs to the round of its call", []chat.Message{user, calls("a"), user, answer, done("a")}, "e1: e2(e5) | e3: e4()"},
-		{"a call may have no result", []chat.Message{user, calls("a", "b"), done("b"), user}, "e1: e2(e3) | e4:"},
-		{"a session may start with the assistant", []chat.Message{answer, calls("a"), done("a"), user, answer}, ": e1() e2(e3) | e4: e5()"},
-		{"an id that is used again means the newer call", []chat.Message{user, calls("a"), done("a"), calls("a"), done("a")}, "e1: e2(e3) e4(e5)"},
-		{"the newer call is meant even if the older has no result", []chat.Message{user, calls("a"), calls("a"), done("a")}, "e1: e2() e3(e4)"},
-	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			s := talk(t, tt.messages...)
-			require.Equal(t, tt.want, shape(viewOf(t, s)))
-			require.Empty(t, viewOf(t, s).Compacted)
-			entries := all(t, s)
-			for _, turn := range viewOf(t, s).Turns {
-				if turn.Start.ID != "" {
-					require.Contains(t, entries, turn.Start)
-				}
-				for _, r := range turn.Rounds {
-					require.Contains(t, entries, r.Assistant)
-				}
-			}
-		})
-	}
-}
-
 // said3 has three turns: e1: e2(e3) e4() | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14).
 func said3() []chat.Message {
 	return []chat.Message{
@@ -143,32 +107,6 @@ func TestALateResultOfAKeptRoundIsKept(t *testing.T) {
 	require.Equal(t, "S | e1: e2(e6) | e3: e4(e5)", shape(viewOf(t, s)))
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e4")))
 	require.Equal(t, "S | e3: e4(e5) e6()", shape(viewOf(t, s)), "a cut between a call and its result hides no result")
-}
-
-func TestASessionThatStartsWithTheAssistantCanBeCompacted(t *testing.T) {
-	s := talk(t, answer, answer, user)
-	require.NoError(t, s.Compact(t.Context(), summary("S", "e2")))
-	require.Equal(t, "S | : e2() | e3:", shape(viewOf(t, s)))
-	require.NoError(t, s.Compact(t.Context(), summary("T", "e3")))
-	require.Equal(t, "T | e3:", shape(viewOf(t, s)))
-	s = talk(t, answer, answer)
-	require.NoError(t, s.Compact(t.Context(), summary("S", "")))
-	require.Equal(t, "S", shape(viewOf(t, s)))
-}
-
-func TestTheLatestCompactionReplacesEarlierOnes(t *testing.T) {
-	s := talk(t, said3()...)
-	require.NoError(t, s.Compact(t.Context(), summary("first", "e6")))
-	require.NoError(t, s.Compact(t.Context(), summary("second", "e6")), "the same cut again is valid")
-	require.Equal(t, "second | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)", shape(viewOf(t, s)))
-	require.NoError(t, s.Append(t.Context(), answer))
-	require.NoError(t, s.Compact(t.Context(), summary("third", "e13")))
-	require.Equal(t, "third | e10: e13(e14) e17()", shape(viewOf(t, s)))
-	require.NoError(t, s.Compact(t.Context(), summary("fourth", "")))
-	require.Equal(t, "fourth | e10:", shape(viewOf(t, s)))
-	require.NoError(t, s.Append(t.Context(), answer))
-	require.NoError(t, s.Compact(t.Context(), summary("fifth", "e20")))
-	require.Equal(t, "fifth | e10: e20()", shape(viewOf(t, s)))
 }
 
 func TestACompactionMayHaveSeveralMessages(t *testing.T) {

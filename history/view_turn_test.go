@@ -51,6 +51,7 @@ func TestAPathIsSplitIntoTurns(t *testing.T) {
 	}{
 		{"an empty path has no turns", nil, ""},
 		{"a user message starts a turn", said(user, answer, user), "e1: e2() | e3:"},
+		{"each assistant message is a round", said(user, calls("a"), done("a"), answer), "e1: e2(e3) e4()"},
 		{"a shell command starts a turn", append(said(user, answer), shell, said(answer)[0]), "e1: e2() | e3: e4()"},
 		{"a hidden shell command does not start a turn", append(said(user, answer), hidden, said(answer)[0]), "e1: e2() e4()"},
 		{"a custom message starts a turn", append(said(user, answer), custom, said(answer)[0]), "e1: e2() | e3: e4()"},
@@ -68,12 +69,14 @@ func TestAPathIsSplitIntoTurns(t *testing.T) {
 		{"a late result belongs to the round of its call", said(user, calls("a"), calls("b"), done("b"), done("a")), "e1: e2(e5) e3(e4)"},
 		{"a call may have no result", said(user, calls("a", "b"), done("a"), user), "e1: e2(e3) | e4:"},
 		{"an id that is used again means the newer call", said(user, calls("a"), done("a"), user, calls("a"), done("a")), "e1: e2(e3) | e4: e5(e6)"},
+		{"the newer call is meant even if the older has no result", said(user, calls("a"), calls("a"), done("a")), "e1: e2() e3(e4)"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := numbered.Session()
 			add(t, s, tt.bodies...)
 			require.Equal(t, tt.want, turnsOf(t, s.PathTo(t.Context(), "")))
 			require.Equal(t, tt.want, shape(viewOf(t, s)), "the view has the same turns")
+			require.Empty(t, viewOf(t, s).Compacted)
 		})
 	}
 }
