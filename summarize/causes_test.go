@@ -16,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -30,7 +31,8 @@ type cause struct {
 	name string
 	// refuses returns the error of a request, nil if it is accepted.
 	refuses func(r chat.Request, bytes, tokens int) error
-	fails   int // steps that fail
+	fails   int  // steps that fail
+	once    bool // it refuses a single request
 }
 
 // said400 is an error with status 400.
@@ -74,7 +76,10 @@ var causes = []cause{
 	{name: "413 for bytes", refuses: aboveBytes(said413("request body too large"))},
 	{name: "413 of a proxy", refuses: aboveBytes(said413("<html><head><title>413 Request Entity Too Large</title></head><center>nginx</center></html>"))},
 	{name: "a dropped connection", refuses: aboveBytes(&chat.TransientError{Err: errors.New(`post "https://api.example.com": EOF`)})},
+	{name: "a connection dropped once", once: true, refuses: aboveBytes(&chat.TransientError{Err: errors.New("read tcp 10.0.0.1:5: connection reset by peer")})},
 	{name: "400 without words", refuses: aboveTokens("400 Bad Request")},
+	{name: "400 without words, once", once: true, refuses: func(chat.Request, int, int) error { return said400("400 Bad Request") }},
+	{name: "413 of a proxy, once", once: true, refuses: func(chat.Request, int, int) error { return said413("<html><center>nginx</center></html>") }},
 	{name: "a picture", refuses: func(r chat.Request, _, _ int) error {
 		if holds(r, func(p chat.Part) bool { return p == chat.Part(chat.Image{URL: badPicture}) }) {
 			return said400("messages.3.content.1: Could not process image")
@@ -124,7 +129,7 @@ func (s *server) generate(ctx context.Context, r chat.Request) (chat.Response, e
 	if s.on {
 		body, _ := json.Marshal(r.Messages)
 		if err := s.cause.refuses(r, len(body), count(quarter{}, r.Messages)); err != nil {
-			if !summary {
+			if s.on = !s.cause.once; !summary {
 				s.refused++
 			}
 			return chat.Response{}, err
@@ -212,7 +217,7 @@ func refuse(t *testing.T, name string, c cause, content func(int) chat.Parts, re
 	total := 0
 	for n := range 30 {
 		parts := content(n)
-		if s.on = n >= 10; n == 10 {
+		if s.on = n == 10 || n > 10 && !c.once; n == 10 {
 			parts = append(parts, chat.Image{URL: badPicture}, chat.Text(" "+forbidden))
 			if c.name != "a filter" {
 				parts = parts[:len(parts)-1]
@@ -222,6 +227,15 @@ func refuse(t *testing.T, name string, c cause, content func(int) chat.Parts, re
 		total += s.refused
 	}
 	require.LessOrEqual(t, total, 8, "refused requests in all")
+	if c.once { // nothing is taken away for a refusal that had another cause
+		require.NotContains(t, text(s.accepted), " left out: the model's server")
+		kept, err := d.Session.Retained(t.Context(), "")
+		require.NoError(t, err)
+		require.Empty(t, kept.Held)
+		for _, l := range kept.Models {
+			require.Equal(t, entry.Learnt{}, entry.Learnt{Agent: l.Agent, Bytes: l.Bytes, Output: l.Output, Doubt: l.Doubt})
+		}
+	}
 	require.NoError(t, d.Wait(t.Context()))
 	if strings.HasPrefix(c.name, "a picture") {
 		shown := holds(chat.Request{Messages: s.accepted}, func(p chat.Part) bool { return p == chat.Part(chat.Image{URL: badPicture}) })
@@ -245,50 +259,67 @@ func retargeted(d fixture, name string) (target policy.Target) {
 	return target
 }
 
-func TestAWindowOfAMillionBehindAProxyOfOneMegabyte(t *testing.T) {
+// TestAWindowOfAMillionBehindAProxyThatLimitsBytes runs policies by what is said by whether the limit is set. In the usual
+// run each policy meets one of them.
+func TestAWindowOfAMillionBehindAProxyThatLimitsBytes(t *testing.T) {
 	t.Parallel()
-	const limit = 1 << 20
-	for name, content := range map[string]func(n int) chat.Parts{
-		"text":     func(int) chat.Parts { return chat.Parts{chat.Text(words(12_000))} },
-		"pictures": func(n int) chat.Parts { return chat.Parts{chat.NewImage("image/png", make([]byte, 150_000+n))} },
-	} {
-		for _, set := range []int{0, limit} {
-			t.Run(fmt.Sprintf("%s, set to %d", name, set), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := &server{on: true, cause: cause{refuses: func(_ chat.Request, bytes, _ int) error {
-						if bytes > limit {
-							return said413("<html><center>nginx</center></html>")
-						}
-						return nil
-					}}}
-					d := newFixture(t)
-					d.Policy = policies.All()["copilot-chat"]
-					d.Policy.Ask.Names = nil
-					d.Target.Model, d.Target.Budget, d.Target.Name, d.Target.MaxBytes = chat.ModelFunc(s.generate), 900_000, "m", set
-					total := 0
-					for n := range 50 {
-						s.refused = 0
-						d.Say(chat.Message{Role: chat.RoleUser, Content: append(chat.Parts{chat.Text(fmt.Sprintf("%ssaid%d ", momentMark, n))}, content(n)...)})
-						_, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session)}).Step(t.Context())
-						require.NoError(t, err, "step %d", n)
-						total += s.refused
-						require.Contains(t, text(s.accepted), fmt.Sprintf("said%d ", n))
-					}
-					require.LessOrEqual(t, total, 6)
-					if set > 0 {
-						require.Zero(t, total, "a limit that is set is kept")
-					}
-					if name == "pictures" {
-						require.Contains(t, text(s.accepted), "said0 ", "pictures leave before text does")
-						require.True(t, holds(chat.Request{Messages: s.accepted[len(s.accepted)-1:]}, func(p chat.Part) bool { _, is := p.(chat.Image); return is }), "the newest stays")
-						return
-					}
-					if set > 0 {
-						require.NotEmpty(t, compactions(d.Session), "history is compacted within it")
-					}
+	cells := []struct {
+		name, said string
+		limit      int
+		content    func(n int) chat.Parts
+	}{
+		{"text, nginx", "<html><center>nginx</center></html>", 1 << 20, func(int) chat.Parts { return chat.Parts{chat.Text(words(12_000))} }},
+		{"pictures, nginx", "<html><center>nginx</center></html>", 1 << 20, func(n int) chat.Parts { return chat.Parts{chat.NewImage("image/png", make([]byte, 150_000+n))} }},
+		{"pictures, a gateway", `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, 5 << 20,
+			func(n int) chat.Parts { return chat.Parts{chat.NewImage("image/png", make([]byte, 252_000+n))} }},
+	}
+	for i, name := range policies.Names() {
+		for k, c := range cells {
+			for _, set := range []int{0, c.limit} {
+				if !extremes.All() && (k != i%3 || (set > 0) != (i < 3)) {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s, set to %d", name, c.name, set), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { behindProxy(t, name, c.said, c.limit, set, c.content) })
 				})
-			})
+			}
 		}
+	}
+}
+
+// behindProxy runs a session of 50 steps with a server that takes no more bytes than a limit.
+func behindProxy(t *testing.T, name, said string, limit, set int, content func(int) chat.Parts) {
+	s := &server{on: true, cause: cause{refuses: func(_ chat.Request, bytes, _ int) error {
+		if bytes > limit {
+			return said413(said)
+		}
+		return nil
+	}}}
+	d := newFixture(t)
+	d.Policy = policies.All()[name]
+	d.Policy.Ask.Names = nil
+	d.Target.Model, d.Target.Budget, d.Target.Name, d.Target.MaxBytes = chat.ModelFunc(s.generate), 900_000, "m", set
+	total := 0
+	for n := range 50 {
+		s.refused = 0
+		d.Say(chat.Message{Role: chat.RoleUser, Content: append(chat.Parts{chat.Text(fmt.Sprintf("%ssaid%d ", momentMark, n))}, content(n)...)})
+		_, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session)}).Step(t.Context())
+		require.NoError(t, err, "step %d", n)
+		total += s.refused
+		require.Contains(t, text(s.accepted), fmt.Sprintf("said%d ", n))
+	}
+	require.NoError(t, d.Wait(t.Context()))
+	require.LessOrEqual(t, total, 6)
+	if set > 0 {
+		require.Zero(t, total, "a limit that is set is kept")
+	}
+	switch _, picture := content(0)[0].(chat.Image); {
+	case picture:
+		require.Contains(t, text(s.accepted), "said0 ", "pictures leave before text does")
+		require.True(t, holds(chat.Request{Messages: s.accepted[len(s.accepted)-1:]}, func(p chat.Part) bool { _, is := p.(chat.Image); return is }), "the newest stays")
+	case set > 0:
+		require.NotEmpty(t, compactions(d.Session), "history is compacted within it")
 	}
 }
 

@@ -78,8 +78,8 @@ func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Respo
 
 // By returns a model's answer to the last request, or the part of it that arrived, with its origin and what was sent.
 func (x *Exchange) By(origin chat.Origin, r chat.Response) chat.Response {
-	if r.RequestBytes = x.sent; r.Message.Role != "" {
-		r.Message.Origin = origin
+	if r.Message.Role != "" {
+		r.Message.Origin, r.RequestBytes = origin, x.sent
 	}
 	return r
 }

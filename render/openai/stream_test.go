@@ -220,6 +220,6 @@ func TestAFailureAtTheEndReturnsThePartThatHadArrived(t *testing.T) {
 	require.True(t, transient, "%v", err)
 	said := chat.AssistantMessage(heard.Text)
 	said.Origin = chat.Origin{Provider: "openai", Server: s.URL, Model: "gpt-4o"}
-	require.Equal(t, chat.Response{Message: said, Usage: chat.Usage{Input: 7, Output: 3, CacheUnknown: true}}, got)
+	require.Equal(t, chat.Response{Message: said, Usage: chat.Usage{Input: 7, Output: 3, CacheUnknown: true}, RequestBytes: len(s.last(t).Raw)}, got)
 	require.Equal(t, "A long ans", heard.Text)
 }
