@@ -44,25 +44,25 @@ func (w *walker) start(ctx context.Context, s *plan.Rendered, d policy.Decision)
 	c := w.c
 	if !w.acquired && !w.tryAcquire() {
 		d.Do, d.Why = policy.ActNothing, "another call compacts"
-		w.explain(ctx, d, policy.OutcomeNothing, nil)
+		w.explain(ctx, d, outcomeNothing, nil)
 		return
 	}
 	l, err := c.read(ctx)
 	if err != nil {
-		w.explain(ctx, d, policy.OutcomeFailed, err)
+		w.explain(ctx, d, outcomeFailed, err)
 		return
 	}
 	if pending := c.pending(ctx, l); pending != policy.PendingNone {
 		d.Do, d.Why = policy.ActNothing, fmt.Sprintf("a summary is %s", pending)
-		w.explain(ctx, d, policy.OutcomeNothing, nil)
+		w.explain(ctx, d, outcomeNothing, nil)
 		return
 	}
 	id, err := w.writePlan(ctx, s, d)
 	if err != nil {
-		w.explain(ctx, d, policy.OutcomeFailed, err)
+		w.explain(ctx, d, outcomeFailed, err)
 		return
 	}
-	w.explain(ctx, d, policy.OutcomeStarted, nil)
+	w.explain(ctx, d, outcomeStarted, nil)
 	if c.Runner != nil {
 		_, err := guard.Call(ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, c.Runner.Run(ctx, c.Session, id)
@@ -71,7 +71,7 @@ func (w *walker) start(ctx context.Context, s *plan.Rendered, d policy.Decision)
 			outlived, done := callback.Outlive(ctx)
 			c.placer().Conclude(outlived, id, write.Written{}, []error{err}, false)
 			done()
-			w.explain(ctx, d, policy.OutcomeFailed, err)
+			w.explain(ctx, d, outcomeFailed, err)
 		}
 		return
 	}

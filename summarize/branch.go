@@ -89,8 +89,8 @@ func (w *walker) summariseBranch(ctx context.Context, from, to, instructions str
 	left := write.Branch{
 		Session: c.Session, Ledger: l, Models: c.Models, Target: w.target, Policy: w.policy, From: from, To: to, Emit: c.emit,
 		Material: policy.Material{
-			Wishes:       policy.Wishes{Instructions: instructions, Context: intervention.Context},
-			AgentRequest: policy.AgentRequest{Tools: w.target.Tools},
+			Instructions: instructions, Context: intervention.Context,
+			Tools: w.target.Tools,
 		},
 	}
 	if last := c.lastSent().result; last != nil {

@@ -361,13 +361,13 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			w.explain(ctx, d, outcomeOf(placed), err)
 		case policy.ActClear:
 			if err := w.clear(ctx, s, d.Why); err != nil {
-				w.explain(ctx, d, policy.OutcomeFailed, err)
+				w.explain(ctx, d, outcomeFailed, err)
 				w.policy.Clear = policy.Clear{} // go on without clearing
 				continue
 			}
-			w.explain(ctx, d, policy.OutcomeCleared, nil)
+			w.explain(ctx, d, outcomeCleared, nil)
 		case policy.ActWait:
-			w.explain(ctx, d, policy.OutcomeWaiting, nil)
+			w.explain(ctx, d, outcomeWaiting, nil)
 			err := w.wait(ctx, s, d)
 			if err != nil && (ctx.Err() != nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
 				return nil, err
@@ -387,10 +387,10 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 				continue
 			}
 			w.succeeded = true
-			w.explain(ctx, d, policy.OutcomePlaced, nil)
+			w.explain(ctx, d, outcomePlaced, nil)
 		default:
 			if !w.explained { // an earlier action explains more than nothing does
-				w.explain(ctx, d, policy.OutcomeNothing, nil)
+				w.explain(ctx, d, outcomeNothing, nil)
 			}
 			why := w.failure
 			if why == nil {
@@ -429,21 +429,21 @@ func (w *walker) finish(ctx context.Context, s *plan.Rendered, why error) (resul
 	return w.recordSent(ctx, s), nil
 }
 
-func outcomeOfError(err error) policy.Outcome {
+func outcomeOfError(err error) string {
 	if _, pending := errors.AsType[*PendingError](err); pending {
-		return policy.OutcomeWaiting
+		return outcomeWaiting
 	}
 	if errors.Is(err, ErrVetoed) {
-		return policy.OutcomeVetoed
+		return outcomeVetoed
 	}
-	return policy.OutcomeFailed
+	return outcomeFailed
 }
 
-func outcomeOf(placed bool) policy.Outcome {
+func outcomeOf(placed bool) string {
 	if placed {
-		return policy.OutcomePlaced
+		return outcomePlaced
 	}
-	return policy.OutcomeDiscarded
+	return outcomeDiscarded
 }
 
 // recordSent reports the size of a prompt to observers and records the prompt as the last one.
@@ -482,8 +482,20 @@ func (c *Compactor) Breakdown(ctx context.Context) render.Breakdown {
 	return plan.Breakdown(ctx, target, last.result)
 }
 
+// The outcomes of decisions ([policy.Explanation]).
+const (
+	outcomeNothing   = "nothing"
+	outcomeCleared   = "cleared"
+	outcomeStarted   = "started"
+	outcomeWaiting   = "waiting"
+	outcomePlaced    = "placed"
+	outcomeFailed    = "failed"
+	outcomeVetoed    = "vetoed"
+	outcomeDiscarded = "discarded"
+)
+
 // explain records a decision with its outcome for [Compactor.Explain].
-func (w *walker) explain(ctx context.Context, d policy.Decision, o policy.Outcome, err error) {
+func (w *walker) explain(ctx context.Context, d policy.Decision, o string, err error) {
 	w.explained = true
 	e := policy.Explanation{Decision: d, Outcome: o}
 	if err = w.c.Session.Redacted(ctx, err); err != nil {
@@ -566,9 +578,9 @@ func (c *Compactor) Explain(ctx context.Context) policy.Explanation {
 	if err != nil || l.End.Plan == "" {
 		return last
 	}
-	e := policy.Explanation{Outcome: policy.Outcome(l.End.Outcome), Err: l.End.Error}
+	e := policy.Explanation{Outcome: string(l.End.Outcome), Err: l.End.Error}
 	if l.End.Outcome == entry.PlanDropped {
-		e.Outcome = policy.OutcomeDiscarded
+		e.Outcome = outcomeDiscarded
 	}
 	e.Held, e.Why = -1, "the plan that ended last"
 	e.Measurement = policy.Measurement{Occasion: policy.Occasion(l.Ended.Occasion), Used: l.Ended.Used, Base: l.Ended.Base, Count: l.Ended.TokensBefore, Ratio: 1}

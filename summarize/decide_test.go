@@ -148,15 +148,15 @@ func TestALimitIsReachedAtItsExactValue(t *testing.T) {
 func TestAnExplanationNeverClaimsWhatDidNotHappen(t *testing.T) {
 	require.Equal(t, "nothing was decided yet\n", policy.Explanation{}.String())
 	d := policy.Policy{Trigger: policy.Trigger{{Ratio: 0.8}}}.Decide(measured(80_000))
-	for outcome, want := range map[policy.Outcome]string{
-		policy.OutcomePlaced:  "placed: condition 1 holds\n",
-		policy.OutcomeFailed:  "failed: condition 1 holds: the model is down\n",
-		policy.OutcomeVetoed:  "vetoed: condition 1 holds\n",
-		policy.OutcomeStarted: "started: condition 1 holds\n",
-		"":                    "nothing: condition 1 holds\n",
+	for outcome, want := range map[string]string{
+		"placed":  "placed: condition 1 holds\n",
+		"failed":  "failed: condition 1 holds: the model is down\n",
+		"vetoed":  "vetoed: condition 1 holds\n",
+		"started": "started: condition 1 holds\n",
+		"":        "nothing: condition 1 holds\n",
 	} {
 		e := policy.Explanation{Decision: d, Outcome: outcome}
-		if outcome == policy.OutcomeFailed {
+		if outcome == "failed" {
 			e.Err = "the model is down"
 		}
 		require.Equal(t, "render: 80000 of 100000 tokens (80.0%): 1 × (80000 of the prompt + 0 of tools), 100 messages\n"+

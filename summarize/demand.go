@@ -122,7 +122,7 @@ func (w *walker) demanded(ctx context.Context, on policy.Occasion, instructions 
 	case now.Pending != policy.PendingNone:
 		return Compacted{}, ErrBusy
 	case d.Held < 0:
-		w.explain(ctx, d, policy.OutcomeNothing, nil)
+		w.explain(ctx, d, outcomeNothing, nil)
 		why := "no condition holds"
 		for _, f := range d.Findings {
 			if len(policy.Trigger{f.Condition}.For(on)) > 0 {
@@ -143,7 +143,7 @@ func (w *walker) demanded(ctx context.Context, on policy.Occasion, instructions 
 		}
 		return Compacted{}, err
 	}
-	w.explain(ctx, d, policy.OutcomePlaced, nil)
+	w.explain(ctx, d, outcomePlaced, nil)
 	return w.compacted(ctx, before, on)
 }
 

@@ -339,7 +339,7 @@ func TestAVetoIsAnEventAndIsExplained(t *testing.T) {
 	}
 	require.ErrorIs(t, d.Fails(), summarize.ErrVetoed)
 	require.Equal(t, "started vetoed", kinds(*d.Heard))
-	require.Equal(t, policy.OutcomeVetoed, d.Explain(t.Context()).Outcome)
+	require.Equal(t, "vetoed", d.Explain(t.Context()).Outcome)
 }
 
 // provider returns a model that refuses requests larger than its window by its own count, which is ratio times ours. If

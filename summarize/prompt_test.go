@@ -26,7 +26,7 @@ import (
 func requestsOf() map[string]policy.Prompt {
 	return map[string]policy.Prompt{
 		"full": prompts.FullPrompt(), "simple": prompts.SimplePrompt(), "fork": prompts.ForkPrompt(),
-		"turns": a3s.Prompt(), "conversation-compaction": copilotcli.Prompt(),
+		"turns": a3s.Policy().Ask.Prompts[0], "conversation-compaction": copilotcli.Policy().Ask.Prompts[0],
 		"briefing": stagewise.Briefing{}.Prompt(), "handoff": ohmypi.Handoff{}.Prompt(), "branch": prompts.BranchPrompt(),
 	}
 }
@@ -122,14 +122,14 @@ func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
 		{"one character that takes a token", []chat.Message{chat.UserMessage("a")}, 1000},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := policy.Material{Sizes: policy.Sizes{Words: 1000, Tokenizer: quarter{}}, Covering: policy.Covering{Covered: c.said}}
+			m := policy.Material{Words: 1000, Tokenizer: quarter{}, Covered: c.said}
 			require.InDelta(t, c.want, prompts.Characters(m), 100)
 			m.Words = 0
 			require.Zero(t, prompts.Characters(m))
 		})
 	}
 	dense := policy.Material{
-		Sizes: policy.Sizes{Words: 1000}, Covering: policy.Covering{Covered: []chat.Message{chat.UserMessage(words(100))}},
+		Words: 1000, Covered: []chat.Message{chat.UserMessage(words(100))},
 	}
 	dense.Tokenizer = scaled{by: 100}
 	require.Equal(t, 500, prompts.Characters(dense), "at least half a character to a token")

@@ -25,8 +25,8 @@ import (
 // replacements returns the replacements of all packages by name.
 func replacements() map[string]policy.Replacement {
 	return map[string]policy.Replacement{
-		"conversation": prompts.ConversationSummary, "turns": a3s.Replacement, "briefing": stagewise.Replacement,
-		"files": ohmypi.Replacement, "session": copilotcli.CompactedSession{}.Replacement,
+		"conversation": prompts.ConversationSummary, "turns": a3s.Policy().Replace.With, "briefing": stagewise.Policy().Replace.With,
+		"files": ohmypi.Policy().Replace.With, "session": copilotcli.CompactedSession{}.Replacement,
 	}
 }
 
@@ -34,7 +34,7 @@ func TestReplacementsMatchTheirGoldenFiles(t *testing.T) {
 	for name, r := range replacements() {
 		t.Run(name, func(t *testing.T) {
 			golden.Equal(t, "replace_"+name+".txt", formatReplacement(t, r, summarizedMaterial()))
-			golden.Equal(t, "replace_"+name+"_bare.txt", formatReplacement(t, r, policy.Material{Summary: "Short.", Sizes: policy.Sizes{Tokenizer: quarter{}, Room: 500}}))
+			golden.Equal(t, "replace_"+name+"_bare.txt", formatReplacement(t, r, policy.Material{Summary: "Short.", Tokenizer: quarter{}, Room: 500}))
 		})
 	}
 }

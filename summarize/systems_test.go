@@ -204,9 +204,9 @@ func TestALongSessionTakesNoMoreRequestsThanItsSizeRequires(t *testing.T) {
 			}
 			summary := "Summary 10, long enough to be taken for one."
 			empty, err := render.Render(t.Context(), q.Request(policy.Material{
-				Covering: policy.Covering{Covered: []chat.Message{chat.UserMessage("x")}},
-				Before:   policy.Before{Previous: []chat.Message{chat.UserMessage(summary)}, PreviousSummary: summary},
-				Sizes:    policy.Sizes{Tokenizer: quarter{}, Words: 100, ResultTokens: 200},
+				Covered:  []chat.Message{chat.UserMessage("x")},
+				Previous: []chat.Message{chat.UserMessage(summary)}, PreviousSummary: summary,
+				Tokenizer: quarter{}, Words: 100, ResultTokens: 200,
 			}), render.Options{Budget: window, Tokenizer: quarter{}})
 			require.NoError(t, err)
 			overhead, history := empty.Tokens, 0

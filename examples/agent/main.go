@@ -39,7 +39,6 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
-	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -70,7 +69,7 @@ func parse(args []string, stdout io.Writer) (o options, err error) {
 	flags.StringVar(&o.transcript, "transcript", "", "file for the session (default a new one in a temporary folder)")
 	flags.StringVar(&o.page, "page", "", "write a page of the run to this file")
 	flags.IntVar(&o.window, "window", surveyWindow, "context window in tokens")
-	name := flags.String("policy", "", "compaction policy: "+strings.Join(policies.Names(), ", ")+" (default "+copilotchat.Name+", only if a prompt does not fit)")
+	name := flags.String("policy", "", "compaction policy: "+strings.Join(policies.Names(), ", ")+" (default copilot-chat, only if a prompt does not fit)")
 	flags.StringVar(&o.model, "prices", "claude-opus-4-5", "price the run as this model's (published prices)")
 	flags.StringVar(&o.summaryModel, "summary-prices", "claude-haiku-4-5", "price the summaries as this model's")
 	noBreadcrumb := flags.Bool("no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what happens without it")
@@ -85,7 +84,7 @@ func parse(args []string, stdout io.Writer) (o options, err error) {
 	if o.summaryPrices, err = modelinfo.Prices(o.summaryModel); err != nil {
 		return o, fmt.Errorf("-summary-prices: %w", err)
 	}
-	if o.policy, err = policies.Named(cmp.Or(*name, copilotchat.Name)); err != nil {
+	if o.policy, err = policies.Named(cmp.Or(*name, "copilot-chat")); err != nil {
 		return o, fmt.Errorf("-policy: %w", err)
 	}
 	if *name == "" { // compact only if a prompt does not fit, so that every run is the same

@@ -54,7 +54,6 @@ import (
 	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
-	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
@@ -83,7 +82,7 @@ func parse(args []string, stdout io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("live", flag.ContinueOnError)
 	flags.StringVar(&o.model, "model", "", modelUsage)
 	flags.StringVar(&o.baseURL, "base-url", "", "URL of a server that speaks the protocol, such as http://localhost:8080/v1")
-	policy := flags.String("policy", copilotchat.Name, "compaction policy: "+strings.Join(policies.Names(), ", "))
+	policy := flags.String("policy", "copilot-chat", "compaction policy: "+strings.Join(policies.Names(), ", "))
 	flags.StringVar(&o.prices, "prices", "", "price the requests as this model's (published prices; default that of -model)")
 	flags.StringVar(&o.dir, "dir", ".", "folder that the agent reads")
 	flags.StringVar(&o.task, "task", "", "task of the agent")

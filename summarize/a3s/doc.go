@@ -11,9 +11,9 @@
 //     threshold, nothing is summarised.
 //   - Where it cuts: the first 2 messages and the newest 20 stay as they are. The messages between them are summarised.
 //   - What the model is asked: the agent's own model is shown those messages as text, after the previous summary, and
-//     writes down what must still be known of them ([Prompt]).
+//     writes down what must still be known of them.
 //   - What is put in place: the user's words of the first 2 messages, then one message with what the agent did there
-//     and the summary ([Replacement]).
+//     and the summary.
 //   - Events: [event.Cleared] and [event.Done], with the number of messages before and after.
 //
 // In A3S Code compaction is off unless a session is opened with it; here, using the policy turns it on. The threshold

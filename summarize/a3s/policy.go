@@ -5,13 +5,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Name of the policy.
-const Name = "a3s"
-
 // Policy returns the policy of A3S Code, a new value each time.
 func Policy() policy.Policy {
 	return policy.Policy{
-		Name:     Name,
+		Name:     "a3s",
 		Counting: policy.Counting{By: policy.ByReport},
 		Trigger:  policy.Trigger{{Ratio: 0.80}},
 		Clear: policy.Clear{Rule: history.ClearRule{
@@ -21,7 +18,7 @@ func Policy() policy.Policy {
 			},
 		}},
 		Cut:     history.Cut{First: 2, Messages: 20},
-		Ask:     policy.Ask{Prompts: []policy.Prompt{Prompt()}},
-		Replace: policy.Replace{With: Replacement},
+		Ask:     policy.Ask{Prompts: []policy.Prompt{prompt()}},
+		Replace: policy.Replace{With: replacement},
 	}
 }

@@ -23,9 +23,9 @@ const ask = `Write down what the agent must still know of the turns above to go 
 If there is an earlier summary, take over what still holds and correct what no longer does. Keep names, paths, numbers and
 error messages exact. Plain text, without an introduction; neither continue the conversation nor answer it.`
 
-// Prompt returns the prompt. It shows the old turns as one text, tool results cut to [policy.Material.ResultTokens],
+// prompt returns the prompt. It shows the old turns as one text, tool results cut to [policy.Material.ResultTokens],
 // and asks for what must still be known of them. The answer is the summary.
-func Prompt() policy.Prompt { return policy.Prompt{Mode: mode, Request: request} }
+func prompt() policy.Prompt { return policy.Prompt{Mode: mode, Request: request} }
 
 func request(m policy.Material) elements.Node {
 	return textblock.Request(role, elements.Nodes{

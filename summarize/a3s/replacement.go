@@ -12,13 +12,13 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Replacement returns the first messages of the session and the summary of the turns after them.
+// replacement returns the first messages of the session and the summary of the turns after them.
 //
 // Each first message of the user stays a message, word for word. If it takes more than a quarter of the room, or more
 // than the summary leaves, it is cut in its middle, with a mark. What the agent said and did there becomes text in the
 // summary's message, because a replacement has only user messages. If there is too little room the start is left out,
 // the agent's part first.
-func Replacement(m policy.Material) elements.Node {
+func replacement(m policy.Material) elements.Node {
 	var users elements.Nodes
 	var others []chat.Message
 	rest := elements.Nodes{

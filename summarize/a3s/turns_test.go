@@ -15,7 +15,7 @@ func TestTheReplacementKeepsTheStartIfThereIsRoom(t *testing.T) {
 	m := compacttest.FirstMaterial()
 	m.Summary = "S"
 	m.Head = append([]chat.Message{m.Said[0], chat.UserMessage("And <so> on.")}, compacttest.Rounds(9, 9, 30)...)
-	got, err := compacttest.RenderReplacement(t, a3s.Replacement, m)
+	got, err := compacttest.RenderReplacement(t, a3s.Policy().Replace.With, m)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	compacttest.Equal(t, m.Head[:2], got[:2])
@@ -24,12 +24,12 @@ func TestTheReplacementKeepsTheStartIfThereIsRoom(t *testing.T) {
 	// If there is too little room the start is left out, the agent's part before the user's.
 	size := compacttest.Count(compacttest.Quarter{}, got)
 	m.Room = size - 20 // not even the mark of the cut fits
-	got, err = compacttest.RenderReplacement(t, a3s.Replacement, m)
+	got, err = compacttest.RenderReplacement(t, a3s.Policy().Replace.With, m)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	require.NotContains(t, compacttest.Text(got), "Step 9.")
 	m.Room = 30
-	got, err = compacttest.RenderReplacement(t, a3s.Replacement, m)
+	got, err = compacttest.RenderReplacement(t, a3s.Policy().Replace.With, m)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 }
@@ -50,7 +50,7 @@ func TestAFirstMessageThatIsTooLongIsCutInItsMiddle(t *testing.T) {
 			m := compacttest.FirstMaterial()
 			m.Room, m.Words, m.Summary = c.room, c.room-40, compacttest.Words(c.summary)
 			m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("begin " + compacttest.Words(c.task) + " finish")}}, chat.AssistantMessage("I look.")}
-			got, err := compacttest.RenderReplacement(t, a3s.Replacement, m)
+			got, err := compacttest.RenderReplacement(t, a3s.Policy().Replace.With, m)
 			require.NoError(t, err)
 			require.Contains(t, compacttest.Text(got), m.Summary)
 			if c.most == 0 {
@@ -69,7 +69,7 @@ func TestAFirstMessageThatIsTooLongIsCutInItsMiddle(t *testing.T) {
 	m := compacttest.FirstMaterial()
 	m.Summary, m.Room, m.Words = "S", 600, 560
 	m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(compacttest.Words(900)), chat.Image{URL: "https://example.com/a.png"}}}}
-	got, err := compacttest.RenderReplacement(t, a3s.Replacement, m)
+	got, err := compacttest.RenderReplacement(t, a3s.Policy().Replace.With, m)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	require.Len(t, got[0].Content, 2)

@@ -6,9 +6,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Name of the policy.
-const Name = "copilot-chat"
-
 // Policy returns the policy of Copilot Chat, a new value each time. The settings of Copilot Chat are fields:
 //
 //   - Off is the master switch, and Counting.Threshold the threshold, a ratio or a number of tokens.
@@ -21,7 +18,7 @@ func Policy() policy.Policy {
 	fork := prompts.ForkPrompt()
 	fork.Background = true
 	return policy.Policy{
-		Name:     Name,
+		Name:     "copilot-chat",
 		Counting: policy.Counting{By: policy.ByLarger, LoweredBase: true},
 		Trigger: policy.Trigger{
 			{Ratio: 0.80, Jitter: 0.02, Cold: 0.10, Background: true},

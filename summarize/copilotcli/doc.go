@@ -8,7 +8,7 @@
 //	compactor := &summarize.Compactor{Session: session, Target: target, Policy: policy, Checkpoints: folder}
 //	defer compactor.Close()
 //
-// [Policy] returns the policy, [Prompt] asks for the summary, and [CompactedSession] makes the replacement.
+// [Policy] returns the policy, and [CompactedSession] makes its replacement.
 //
 // # When it compacts
 //

@@ -14,8 +14,8 @@ import (
 
 func ExampleCompactedSession() {
 	result, err := render.Render(context.Background(), copilotcli.CompactedSession{}.Replacement(policy.Material{
-		Summary: "# The build\n\nmain.go does not compile.", Sizes: policy.Sizes{Room: 1000, Tokenizer: sizing.Estimator{}},
-		Covering:  policy.Covering{Said: []chat.Message{chat.UserMessage("Why does the build fail?")}},
+		Summary: "# The build\n\nmain.go does not compile.", Room: 1000, Tokenizer: sizing.Estimator{},
+		Said:      []chat.Message{chat.UserMessage("Why does the build fail?")},
 		Workspace: policy.Workspace{Todo: "- fix main.go (pending)"},
 	}), render.Options{Budget: 1000, Tokenizer: sizing.Estimator{}})
 	if err != nil {

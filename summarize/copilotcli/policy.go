@@ -5,9 +5,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Name of the policy.
-const Name = "copilot-cli"
-
 // Policy returns the policy of Copilot CLI, a new value each time. [policy.Policy.WithEnv] reads its two environment
 // variables:
 //
@@ -21,7 +18,7 @@ const Name = "copilot-cli"
 // Its checkpoints are written if [summarize.Compactor.Checkpoints] is set.
 func Policy() policy.Policy {
 	return policy.Policy{
-		Name:     Name,
+		Name:     "copilot-cli",
 		Counting: policy.Counting{LoweredBase: true},
 		Trigger: policy.Trigger{
 			{Ratio: 0.80, Messages: 4, Background: true, Env: "COPILOT_BACKGROUND_COMPACTION_THRESHOLD"},
@@ -32,7 +29,7 @@ func Policy() policy.Policy {
 		},
 		Background: policy.Background{Wait: 0.95, WaitEnv: "COPILOT_BUFFER_EXHAUSTION_THRESHOLD"},
 		Cut:        history.Cut{ToolBoundary: true},
-		Ask:        policy.Ask{Prompts: []policy.Prompt{Prompt()}},
+		Ask:        policy.Ask{Prompts: []policy.Prompt{prompt()}},
 		Replace:    policy.Replace{With: CompactedSession{}.Replacement, Checkpoints: true},
 		Overflow:   policy.Overflow{LastResort: policy.ResortTruncate},
 	}

@@ -33,7 +33,7 @@ Keep identifiers, paths, commands, numbers and messages of errors exactly as the
 
 const previousAsk = `Before the conversation above others were compacted. Their account follows; carry over into yours what still matters.`
 
-// Prompt returns the prompt. It shows the history as messages, with the tools declared but not to be called, and asks
+// prompt returns the prompt. It shows the history as messages, with the tools declared but not to be called, and asks
 // for an account that begins with a title:
 //
 //   - Images and documents are named, and thinking is left out.
@@ -43,7 +43,7 @@ const previousAsk = `Before the conversation above others were compacted. Their 
 //   - The account of an earlier compaction is recovered from its replacement, and shown apart.
 //
 // The answer is the summary.
-func Prompt() policy.Prompt {
+func prompt() policy.Prompt {
 	return policy.Prompt{Mode: mode, Request: request, Asked: policy.Asked{Headings: true}, Tools: true}
 }
 

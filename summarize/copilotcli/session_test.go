@@ -19,7 +19,7 @@ import (
 )
 
 func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing.T) {
-	p := copilotcli.Prompt()
+	p := copilotcli.Policy().Ask.Prompts[0]
 	m := compacttest.SecondMaterial()
 	m.Covered = slices.Insert(slices.Clone(m.Covered), 1, chat.SystemMessage("Be careful."))
 	got := compacttest.MustRenderRequest(t, p.Request(m))
@@ -88,7 +88,7 @@ func said(lengths ...int) []chat.Message {
 // material returns a material with what the user said, of which left more messages are not known, and room in tokens.
 func material(said []chat.Message, left, room int) policy.Material {
 	return policy.Material{
-		Summary: "S", Covering: policy.Covering{Said: said, SaidLeft: left}, Sizes: policy.Sizes{Tokenizer: compacttest.Quarter{}, Room: room},
+		Summary: "S", Said: said, SaidLeft: left, Tokenizer: compacttest.Quarter{}, Room: room,
 	}
 }
 

@@ -617,7 +617,7 @@ func TestStatements(t *testing.T) {
 		statements.That("system messages are not summarised", func(t *testing.T) {
 			m := compacttest.SecondMaterial()
 			m.Covered = append([]chat.Message{chat.SystemMessage("Be careful.")}, m.Covered...)
-			require.NotContains(t, compacttest.Text(compacttest.MustRenderRequest(t, copilotcli.Prompt().Request(m))), "Be careful.")
+			require.NotContains(t, compacttest.Text(compacttest.MustRenderRequest(t, copilotcli.Policy().Ask.Prompts[0].Request(m))), "Be careful.")
 		}, statements.Change(prompt, "return m.Role == chat.RoleSystem", "return false")),
 		statements.That("the request is marked as conversation compaction, and so are the events about it", func(t *testing.T) {
 			d := filled(t, 80_000)
@@ -1018,7 +1018,7 @@ func TestStatements(t *testing.T) {
 			got := demanded(d).Result
 			e := only(d, event.Done)
 			require.Equal(t, []int{30_000, got.Tokens, len(before), len(got.Messages)}, []int{e.TokensBefore, e.TokensAfter, e.MessagesBefore, e.MessagesAfter})
-			require.Equal(t, []string{account, "The build", "own", copilotcli.Name}, []string{e.Summary, e.Title, e.Model, e.Policy})
+			require.Equal(t, []string{account, "The build", "own", "copilot-cli"}, []string{e.Summary, e.Title, e.Model, e.Policy})
 			require.Equal(t, chat.Usage{Input: 31_000, Output: 12}, e.Usage)
 			require.Equal(t, 1, e.Calls)
 			require.Equal(t, answerTime, e.Duration)

@@ -10,9 +10,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Name of the policy.
-const Name = "frugal"
-
 // Policy returns the policy with a loss of 0, with which sessions are cheapest, a new value each time.
 func Policy() policy.Policy { return PolicyAt(0) }
 
@@ -27,7 +24,7 @@ func PolicyAt(loss float64) policy.Policy {
 	fork.Background = true
 	kept := 8_000 + clamp.Int(20_000*loss)
 	return policy.Policy{
-		Name:     Name,
+		Name:     "frugal",
 		Prices:   usual(),
 		Counting: policy.Counting{By: policy.ByLarger},
 		Trigger: policy.Trigger{

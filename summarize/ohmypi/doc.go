@@ -9,7 +9,7 @@
 //	defer compactor.Close()
 //	result, err := compactor.Render(ctx, prompt)
 //
-// [Policy] returns the policy, [Handoff] is its prompt, and [Replacement] makes the replacement.
+// [Policy] returns the policy, and [Handoff] is its prompt.
 //
 // # When it compacts
 //

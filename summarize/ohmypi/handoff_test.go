@@ -56,20 +56,20 @@ func TestTheNotesOfASplitTurnAreJoined(t *testing.T) {
 }
 
 func TestFilesAreLeftOutIfThereIsTooLittleRoom(t *testing.T) {
-	m := policy.Material{Summary: "S", Sizes: policy.Sizes{Tokenizer: compacttest.Quarter{}, Room: 3000}}
+	m := policy.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 3000}
 	for n := range 20 {
 		m.Files.Read = append(m.Files.Read, fmt.Sprintf("read%02d.go", n))
 		m.Files.Modified = append(m.Files.Modified, fmt.Sprintf("modified%02d.go", n))
 	}
-	got := compacttest.FormatReplacement(t, ohmypi.Replacement, m)
+	got := compacttest.FormatReplacement(t, ohmypi.Policy().Replace.With, m)
 	require.Equal(t, 40, strings.Count(got, ".go"))
 	m.Room = 125
-	got = compacttest.FormatReplacement(t, ohmypi.Replacement, m)
+	got = compacttest.FormatReplacement(t, ohmypi.Policy().Replace.With, m)
 	require.Equal(t, 20, strings.Count(got, "modified")-2)
 	require.Contains(t, got, "<read-files>\nread00.go\n")
 	require.NotContains(t, got, "read19.go")
 	m.Room = 60
-	got = compacttest.FormatReplacement(t, ohmypi.Replacement, m)
+	got = compacttest.FormatReplacement(t, ohmypi.Policy().Replace.With, m)
 	require.NotContains(t, got, "<read-files>")
 	require.Contains(t, got, "<modified-files>\nmodified00.go\n")
 	require.NotContains(t, got, "modified19.go")

@@ -11,10 +11,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Replacement returns one user message: the summary, and the lists of files that were read and modified since the
+// replacement returns one user message: the summary, and the lists of files that were read and modified since the
 // session began, a file a line. If there is too little room, files are left out: read files before modified ones, and
 // from the end of each list.
-func Replacement(m policy.Material) elements.Node {
+func replacement(m policy.Material) elements.Node {
 	return elements.UserMessage{Children: elements.Nodes{
 		textblock.Line("The conversation before this point was compacted into this summary:"),
 		prompts.SummaryBlock(m, plaintext.SummaryTag.String()),

@@ -8,8 +8,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/summarize/copilotchat"
-	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -18,7 +16,7 @@ import (
 // Agents on models with long answers do not wait for compactions: the budget leaves the answer's room free, and the
 // limits of the policies are of the largest prompt.
 func TestSummariesAreMadeInTheBackgroundWhateverTheAnswer(t *testing.T) {
-	for _, name := range []string{copilotchat.Name, copilotcli.Name} {
+	for _, name := range []string{"copilot-chat", "copilot-cli"} {
 		for _, w := range compacttest.Windows(t) {
 			if w.Tokens > 200_000 {
 				break

@@ -7,7 +7,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -51,6 +50,6 @@ func TestOnlyCopilotChatStandsBack(t *testing.T) {
 	for _, name := range policies.Names() {
 		p, err := policies.Named(name)
 		require.NoError(t, err)
-		require.Equal(t, name == copilotchat.Name, p.StandsBack, name)
+		require.Equal(t, name == "copilot-chat", p.StandsBack, name)
 	}
 }

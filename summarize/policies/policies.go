@@ -17,14 +17,13 @@ import (
 
 // All returns the policies by their names, each a new value.
 func All() map[string]policy.Policy {
-	return map[string]policy.Policy{
-		a3s.Name:         a3s.Policy(),
-		copilotchat.Name: copilotchat.Policy(),
-		copilotcli.Name:  copilotcli.Policy(),
-		frugal.Name:      frugal.Policy(),
-		ohmypi.Name:      ohmypi.Policy(),
-		stagewise.Name:   stagewise.Policy(),
+	all := map[string]policy.Policy{}
+	for _, p := range []policy.Policy{
+		a3s.Policy(), copilotchat.Policy(), copilotcli.Policy(), frugal.Policy(), ohmypi.Policy(), stagewise.Policy(),
+	} {
+		all[p.Name] = p
 	}
+	return all
 }
 
 // Names returns the names of the policies, in alphabetical order.

@@ -292,26 +292,12 @@ func (d Decision) placeFrom(p Policy) int {
 	return from
 }
 
-// Outcome is the result of a decision.
-type Outcome string
-
-// The outcomes.
-const (
-	OutcomeNothing   Outcome = "nothing"
-	OutcomeCleared   Outcome = "cleared"
-	OutcomeStarted   Outcome = "started"
-	OutcomeWaiting   Outcome = "waiting"
-	OutcomePlaced    Outcome = "placed"
-	OutcomeFailed    Outcome = "failed"
-	OutcomeVetoed    Outcome = "vetoed"
-	OutcomeDiscarded Outcome = "discarded"
-)
-
 // Explanation is a decision with its outcome. The zero value means that nothing was decided yet.
 type Explanation struct {
 	Decision
-	// Outcome of the decision.
-	Outcome Outcome
+	// Outcome of the decision, for people: "nothing", "cleared", "started", "waiting", "placed", "failed", "vetoed" or
+	// "discarded".
+	Outcome string
 	// Err says why the decision could not be followed, "" if it could.
 	Err string
 }
@@ -344,7 +330,7 @@ func (e Explanation) String() string {
 	}
 	outcome := e.Outcome
 	if outcome == "" {
-		outcome = OutcomeNothing
+		outcome = "nothing"
 	}
 	fmt.Fprintf(&b, "%s: %s", outcome, e.Why)
 	if e.Err != "" {

@@ -12,29 +12,16 @@ import (
 // Material holds everything that a [Prompt] makes a request from, and a [Replacement] the messages to put in place.
 // They must not change it.
 type Material struct {
-	Before
-	Covering
-	Staying
-	AgentRequest
-	Wishes
-	Workspace
-	Sizes
-	// Summary is the words that a model wrote. It is set for checks, replacements and titles.
-	Summary string
-}
+	// What stands for the history that was compacted before; empty at the first compaction. If a history is summarised in
+	// segments, it stands for the segments before.
 
-// Before holds what stands for the history that was compacted before; it is empty at the first compaction. If a history
-// is summarised in segments, it stands for the segments before.
-type Before struct {
 	// Previous holds the messages, as the agent sees them.
 	Previous []chat.Message
 	// PreviousSummary is the summary's words in Previous, without the text around them.
 	PreviousSummary string
-}
 
-// Covering holds the history to summarise. If it is summarised in segments, Covered, Data and TurnPrefix are of one
-// segment.
-type Covering struct {
+	// The history to summarise. If it is summarised in segments, Covered, Data and TurnPrefix are of one segment.
+
 	// Covered holds the messages, as the prompt shows them. [chat.Validate] accepts them, except that the last may be the
 	// assistant's.
 	Covered []chat.Message
@@ -52,20 +39,9 @@ type Covering struct {
 	SaidLeft int
 	// Files that were read and modified in the covered history and in the history that was compacted before.
 	Files entry.Files
-}
 
-// HandleOf returns the handle of one of the user's own messages, "" if it has none.
-func (c Covering) HandleOf(said chat.Message) string {
-	for i, handle := range c.SaidHandles {
-		if reflect.DeepEqual(c.Said[i], said) {
-			return handle
-		}
-	}
-	return ""
-}
+	// What the agent is shown beside the summary, or may look up.
 
-// Staying holds what the agent is shown beside the summary, or may look up.
-type Staying struct {
 	// Head holds the first messages of the session that are kept ([history.Cut.First]), without those that are shown
 	// anyway. Kept holds the newest messages. The prompt goes on to show Kept; if Head is to be seen, the replacement
 	// must show it.
@@ -77,10 +53,9 @@ type Staying struct {
 	Breadcrumb Breadcrumb
 	// Reminder is text for the agent's model after the summary; "" for most models.
 	Reminder string
-}
 
-// AgentRequest holds the agent's last request.
-type AgentRequest struct {
+	// The agent's last request.
+
 	// Sent holds its messages if the compaction is made in the background; empty otherwise. A request that begins with them
 	// is served from the provider's prompt cache.
 	Sent []chat.Message
@@ -89,26 +64,38 @@ type AgentRequest struct {
 	System []chat.Message
 	// Tools that the agent has.
 	Tools []chat.Tool
-}
 
-// Wishes holds what is asked of the summary besides the prompt's own words.
-type Wishes struct {
+	// What is asked of the summary besides the prompt's own words.
+
 	// Instructions of the user who asked for the compaction; "" if no user did.
 	Instructions string
 	// Context holds the lines that hooks add.
 	Context []string
 	// Notes for the model that is asked, for example that it may not call tools.
 	Notes []string
-}
 
-// Sizes holds the limits of a request and of a replacement.
-type Sizes struct {
+	// The limits of a request and of a replacement.
+
 	// Tokenizer that all sizes are measured with.
 	Tokenizer chat.Tokenizer
 	// Room is the most tokens that the replacement may take, and Words how many of them the summary's words may take.
 	Room, Words int
 	// ResultTokens is the most tokens of a tool result in a request that clips results.
 	ResultTokens int
+
+	Workspace
+	// Summary is the words that a model wrote. It is set for checks, replacements and titles.
+	Summary string
+}
+
+// HandleOf returns the handle of one of the user's own messages, "" if it has none.
+func (m Material) HandleOf(said chat.Message) string {
+	for i, handle := range m.SaidHandles {
+		if reflect.DeepEqual(m.Said[i], said) {
+			return handle
+		}
+	}
+	return ""
 }
 
 // Workspace holds what the application knows of the work besides the messages. Empty fields are left out.

@@ -11,8 +11,8 @@
 //		Policy:  stagewise.Policy(),
 //	}
 //
-// [Policy] returns the policy, [Briefing] is its prompt, [CompactHistory] shows the history in it, and [Replacement]
-// makes the replacement. [Floor] and [ToolLines] are for changes to it.
+// [Policy] returns the policy, [Briefing] is its prompt, [CompactHistory] shows the history in it. [Floor] and
+// [ToolLines] are for changes to it.
 //
 // # When it compacts
 //

@@ -55,8 +55,8 @@ func ExampleCompactHistory() {
 func ExampleBriefing() {
 	prompt := stagewise.Briefing{Target: 8_000}.Prompt()
 	result, err := render.Render(context.Background(), prompt.Request(policy.Material{
-		Covering: policy.Covering{Covered: []chat.Message{chat.UserMessage("Why does the build fail?"), chat.AssistantMessage("I try it.")}},
-		Before:   policy.Before{PreviousSummary: strings.Repeat("What was before. ", 300)}, Sizes: policy.Sizes{Words: 3_000},
+		Covered:         []chat.Message{chat.UserMessage("Why does the build fail?"), chat.AssistantMessage("I try it.")},
+		PreviousSummary: strings.Repeat("What was before. ", 300), Words: 3_000,
 	}), render.Options{Budget: 10_000, Tokenizer: sizing.Estimator{}})
 	if err != nil {
 		log.Fatal(err)

@@ -7,9 +7,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Name of the policy.
-const Name = "stagewise"
-
 // Policy returns the policy of stagewise, a new value each time. Its chat agent compacts earlier:
 //
 //	p.Trigger[0].Ratio = 0.5
@@ -18,7 +15,7 @@ const Name = "stagewise"
 // events report it and the agent goes on.
 func Policy() policy.Policy {
 	return policy.Policy{
-		Name:     Name,
+		Name:     "stagewise",
 		Counting: policy.Counting{By: policy.ByReport},
 		Trigger:  policy.Trigger{{Ratio: 0.65, Cap: 200_000, Above: true, Background: true}},
 		Cut:      history.Cut{Share: 0.2, Tokens: 40_000, Messages: Floor(10)},
@@ -28,7 +25,7 @@ func Policy() policy.Policy {
 			Timeout: 30 * time.Second, MinChars: 30, MaxTokens: 20_000,
 			Temperature: new(0.1),
 		},
-		Replace: policy.Replace{With: Replacement, Max: 20_000},
+		Replace: policy.Replace{With: replacement, Max: 20_000},
 	}
 }
 

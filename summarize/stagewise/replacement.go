@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Replacement returns one user message with the briefing in <previous-chat-history>.
-func Replacement(m policy.Material) elements.Node {
+// replacement returns one user message with the briefing in <previous-chat-history>.
+func replacement(m policy.Material) elements.Node {
 	return elements.UserMessage{Props: textblock.Required(), Children: elements.Nodes{prompts.SummaryBlock(m, plaintext.PreviousHistoryTag.String()), prompts.Afterword(m)}}
 }

@@ -428,7 +428,7 @@ func TestStatements(t *testing.T) {
 				chat.UserMessage("<previous-chat-history>\n" + briefing + "\n</previous-chat-history>"),
 			}, marked(11, 4, 500)...), got)
 		},
-			statements.Change(policyFile, "With: Replacement, ", ""),
+			statements.Change(policyFile, "With: replacement, ", ""),
 			statements.Change("summarize/stagewise/replacement.go", "prompts.SummaryBlock(m, plaintext.PreviousHistoryTag.String())", "prompts.SummaryBlock(m, plaintext.SummaryTag.String())")),
 		statements.That("the session holds the briefing with the message at the cut", func(t *testing.T) {
 			d := over(t)

@@ -23,15 +23,13 @@ func FirstMaterial() policy.Material {
 	covered = append(covered, chat.UserMessage("And the tests."))
 	covered = append(covered, Rounds(3, 3, 40)...)
 	return policy.Material{
-		Covering: policy.Covering{Covered: covered, TurnPrefix: covered[5:], Said: []chat.Message{
+		Covered: covered, TurnPrefix: covered[5:], Said: []chat.Message{
 			chat.UserMessage("Start a project."), chat.UserMessage("Fix the build & mind <b>."),
-		}, Files: entry.Files{Read: []string{"a & b.go", "c.go"}, Modified: []string{"d\n.go"}}},
-		Staying: policy.Staying{Kept: append(Rounds(4, 4, 40), chat.UserMessage("Now what?"))},
-		AgentRequest: policy.AgentRequest{
-			Sent:   append([]chat.Message{chat.SystemMessage("You are a coding agent."), chat.UserMessage("Where <we> are.")}, Rounds(7, 7, 40)...),
-			System: []chat.Message{chat.SystemMessage("You are a coding agent.")},
-		},
-		Sizes: policy.Sizes{Tokenizer: Quarter{}, Room: 2000, Words: 1500, ResultTokens: 15},
+		}, Files: entry.Files{Read: []string{"a & b.go", "c.go"}, Modified: []string{"d\n.go"}},
+		Kept:      append(Rounds(4, 4, 40), chat.UserMessage("Now what?")),
+		Sent:      append([]chat.Message{chat.SystemMessage("You are a coding agent."), chat.UserMessage("Where <we> are.")}, Rounds(7, 7, 40)...),
+		System:    []chat.Message{chat.SystemMessage("You are a coding agent.")},
+		Tokenizer: Quarter{}, Room: 2000, Words: 1500, ResultTokens: 15,
 	}
 }
 

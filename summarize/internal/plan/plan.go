@@ -162,7 +162,7 @@ func (m *Planner) thinking(point history.CutPoint) []chat.Thinking {
 // frame returns the least tokens that a replacement takes without the summary's words.
 func (m *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
 	material := policy.Material{
-		Sizes: policy.Sizes{Tokenizer: m.Target.Tokenizer}, AgentRequest: policy.AgentRequest{Tools: s.PromptTools(m.Target)},
+		Tokenizer: m.Target.Tokenizer, Tools: s.PromptTools(m.Target),
 	}
 	var err error
 	if material.Breadcrumb, err = Transcript(ctx, m.Session, m.Policy, material.Tools); err != nil {

@@ -112,8 +112,8 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	}
 	m := &j.Material
 	*m = policy.Material{
-		Wishes: policy.Wishes{Instructions: planned.Instructions}, AgentRequest: policy.AgentRequest{Tools: t.Tools},
-		Sizes: policy.Sizes{Tokenizer: t.Tokenizer, Room: planned.Room, Words: planned.Words, ResultTokens: p.Ask.SimpleResult},
+		Instructions: planned.Instructions, Tools: t.Tools,
+		Tokenizer: t.Tokenizer, Room: planned.Room, Words: planned.Words, ResultTokens: p.Ask.SimpleResult,
 	}
 	if ref := l.Preambles[planned.Preamble]; ref.ID != "" {
 		stored, err := s.Resolve(ctx, ref)
