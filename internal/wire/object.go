@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // Object is a JSON object, each field as it was written. Its methods read fields strictly: what encoding/json would convert
@@ -37,6 +38,15 @@ func Parse(raw json.RawMessage) (*Object, error) {
 		return nil, err
 	}
 	return parse(raw)
+}
+
+// ObjectOf returns an object, nil for what is not one in UTF-8.
+func ObjectOf(raw json.RawMessage) *Object {
+	o, err := Parse(raw)
+	if err != nil || !utf8.Valid(raw) {
+		return nil
+	}
+	return o
 }
 
 // Of returns an object of one field, whose value is valid JSON.

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
+	"github.com/promptree-go/promptree/internal/wire/items"
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
@@ -278,11 +279,11 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 			})
 		case chat.Opaque:
 			switch at, o := ChatCompletions.placeOf(m.Role, p); at {
-			case asContent:
+			case items.Content:
 				lists = true
 				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](p.Value))
 			case asFields:
-				sent := c.options.fields(o)
+				sent := completions.Back(o, c.options.Fields)
 				fields = fields || len(sent) > 0
 				maps.Copy(extra, sent)
 			}
@@ -337,18 +338,9 @@ func shownField(messages []chat.Message) string {
 
 func isReasoningField(name string) bool { return slices.Contains(dialect.ThinkingFields[:], name) }
 
-// fields returns the fields of an opaque part, or of a call's signature, that are sent back.
-func (o Options) fields(kept object) map[string]any {
-	sent := kept.without(completions.Kept).extra()
-	if inner := objectOf(kept[completions.Kept]); o.Fields && inner != nil {
-		maps.Copy(sent, inner.without(completions.LeftOut).extra())
-	}
-	return sent
-}
-
 func (c *chatWriter) call(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
-	fields, custom := callFields(call)
-	sent := c.options.fields(fields)
+	fields, custom := completions.CallFields(call)
+	sent := completions.Back(fields, c.options.Fields)
 	if custom {
 		out := sdk.ChatCompletionMessageCustomToolCallParam{
 			ID: call.ID, Custom: sdk.ChatCompletionMessageCustomToolCallCustomParam{Name: call.Name, Input: call.Arguments},
@@ -365,19 +357,6 @@ func (c *chatWriter) call(call chat.ToolCall) sdk.ChatCompletionMessageToolCallU
 		out.SetExtraFields(sent)
 	}
 	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &out}
-}
-
-// callFields returns the fields of a call that package chat has no place for, and reports whether its arguments are free
-// text and not JSON.
-func callFields(call chat.ToolCall) (fields object, custom bool) {
-	kept := objectOf([]byte(call.Signature))
-	switch kept.text("type") {
-	case dialect.Fields:
-		return kept, false
-	case parts.CustomCall:
-		return objectOf(kept[dialect.Fields]), true
-	}
-	return nil, false
 }
 
 func chatTools(tools []chat.Tool) []sdk.ChatCompletionToolUnionParam {

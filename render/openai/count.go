@@ -11,7 +11,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // Counter returns a tokenizer that counts messages as they are sent to an API with these options, using a tokenizer such as
@@ -96,7 +98,7 @@ func (c counter) sent(m chat.Message) (chat.Message, int) {
 	}
 	if c.api == ChatCompletions {
 		for k, call := range m.ToolCalls {
-			if fields, _ := callFields(call); fields != nil {
+			if fields, _ := completions.CallFields(call); fields != nil {
 				more += c.fields(fields)
 				m.ToolCalls = slices.Clone(m.ToolCalls)
 				m.ToolCalls[k].Signature = ""
@@ -111,7 +113,7 @@ func (c counter) thinking(t chat.Thinking) (text bool, more int) {
 	if c.api == ChatCompletions {
 		return c.options.Thinking != ThinkingNone && (isReasoningField(t.Signature) || t.Signature == dialect.ThinkingChunk), 0
 	}
-	if item, _ := reasoningItem(t); item == nil {
+	if items.Thought(t) == nil {
 		return false, 0
 	}
 	if t.Encrypted == "" {
@@ -132,12 +134,12 @@ func (c counter) opaque(p chat.Opaque) (kept bool, more int) {
 	if at == asFields {
 		return false, c.fields(o)
 	}
-	return at != asHead && at != asCall && (at != asItem || c.api != ChatCompletions), 0
+	return at != items.Head && at != items.Mark && (at != items.Whole || c.api != ChatCompletions), 0
 }
 
 // fields returns the tokens of those of an answer's fields that are sent back.
-func (c counter) fields(kept object) int {
-	sent := c.options.fields(kept)
+func (c counter) fields(kept *wire.Object) int {
+	sent := completions.Back(kept, c.options.Fields)
 	if len(sent) == 0 {
 		return 0
 	}

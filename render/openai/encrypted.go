@@ -3,6 +3,7 @@ package openai
 import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // readable returns the messages without the encrypted items that another server made, which this one cannot read. One
@@ -18,11 +19,10 @@ func (m *Model) readable(messages []chat.Message) []chat.Message {
 func encrypted(role chat.Role, p chat.Part) bool {
 	switch p := p.(type) {
 	case chat.Thinking:
-		item, _ := reasoningItem(p)
-		return item != nil && p.Encrypted != ""
+		return p.Encrypted != "" && items.Thought(p) != nil
 	case chat.Opaque:
-		at, o := Responses.placeOf(role, p)
-		return at == asItem && o.text("encrypted_content") != ""
+		at, o := items.PlaceOf(role, p)
+		return at == items.Whole && o.Peek("encrypted_content") != ""
 	}
 	return false
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/calls"
 	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
@@ -62,7 +63,7 @@ func ownFields(messages []chat.Message, own chat.Origin) []chat.Message {
 			return false
 		}
 		at, fields := ChatCompletions.placeOf(m.Role, o)
-		return at == asFields && fields["refusal"] == nil
+		return at == asFields && !fields.Has("refusal")
 	})
 	for i, m := range out {
 		if m.Origin.Matches(own) {
@@ -70,12 +71,7 @@ func ownFields(messages []chat.Message, own chat.Origin) []chat.Message {
 		}
 		out[i].ToolCalls = slices.Clone(m.ToolCalls)
 		for k, c := range m.ToolCalls {
-			switch fields, custom := callFields(c); {
-			case custom:
-				out[i].ToolCalls[k].Signature = string(objectOf([]byte(c.Signature)).without(dialect.Fields).raw())
-			case fields != nil:
-				out[i].ToolCalls[k].Signature = ""
-			}
+			out[i].ToolCalls[k] = completions.WithoutFields(c)
 		}
 	}
 	return out
@@ -136,7 +132,8 @@ func (m *Model) answer(req chat.Request) *completions.Answer {
 func isRefusal(m chat.Message) bool {
 	return slices.ContainsFunc(m.Content, func(p chat.Part) bool {
 		o, ok := p.(chat.Opaque)
-		return ok && objectOf(o.Value).text("type") == "refusal"
+		part := wire.ObjectOf(o.Value)
+		return ok && part != nil && part.Peek("type") == "refusal"
 	})
 }
 

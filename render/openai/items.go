@@ -2,15 +2,12 @@ package openai
 
 import (
 	"encoding/json"
-	"maps"
-	"strings"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/wire"
-	"github.com/promptree-go/promptree/internal/wire/dialect"
+	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/items"
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
@@ -111,7 +108,7 @@ func (w *itemWriter) input(i int, m chat.Message) {
 	for k, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Opaque:
-			if at, _ := Responses.placeOf(m.Role, p); at == asItem {
+			if at, _ := items.PlaceOf(m.Role, p); at == items.Whole {
 				flush()
 				w.raw(p.Value)
 				continue
@@ -199,166 +196,23 @@ func (w *itemWriter) output(i int, m chat.Message) {
 	w.out = append(w.out, responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &out})
 }
 
-// assistant writes a message's items in the order in which the model made them: the content, and each call at the place
-// that a part keeps for it, else after the content.
+// assistant writes a message's items in the order in which the model made them.
 func (w *itemWriter) assistant(m chat.Message) {
-	a := assistantWriter{itemWriter: w, ids: map[string]bool{}}
-	sent := map[string]bool{}
-	for _, p := range m.Content {
-		switch p := p.(type) {
-		case chat.Text:
-			a.text(string(p))
-		case chat.Thinking:
-			if item, id := reasoningItem(p); item != nil {
-				a.flush()
-				a.reasoning(item, id)
-			}
-		case chat.Opaque:
-			switch at, o := Responses.placeOf(m.Role, p); at {
-			case asContent:
-				a.content = append(a.content, p.Value)
-			case asHead:
-				a.flush()
-				a.head = o
-			case asCall:
-				a.flush()
-				for _, call := range m.ToolCalls {
-					if id := o.text("call_id"); call.ID == id && !sent[id] {
-						sent[id] = true
-						a.call(call)
-					}
-				}
-			case asItem:
-				a.flush()
-				if o.text("type") == "reasoning" {
-					a.reasoning(p.Value, o.text("id"))
-				} else {
-					a.raw(p.Value)
-				}
-			}
+	for _, item := range items.Encode(m) {
+		switch call := item.Call; {
+		case item.Raw != nil:
+			w.raw(item.Raw)
+		case call != nil:
+			w.out = append(w.out, responses.ResponseInputItemUnionParam{OfFunctionCall: &responses.ResponseFunctionToolCallParam{
+				CallID: call.ID, Name: call.Name, Arguments: call.Arguments,
+			}})
+		default:
+			message := responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleAssistant}
+			message.Content.OfString = param.NewOpt(item.Text)
+			w.out = append(w.out, responses.ResponseInputItemUnionParam{OfMessage: &message})
 		}
 	}
-	a.flush()
-	for _, call := range m.ToolCalls {
-		if !sent[call.ID] {
-			a.call(call)
-		}
+	for _, c := range m.ToolCalls {
+		_, w.custom[c.ID] = completions.CallFields(c)
 	}
-}
-
-// assistantWriter collects the content of a message item until it is complete.
-type assistantWriter struct {
-	*itemWriter
-	head    object
-	content []json.RawMessage
-	texts   []string        // the texts in the content
-	ids     map[string]bool // of the reasoning items sent
-}
-
-func (a *assistantWriter) reasoning(item json.RawMessage, id string) {
-	a.ids[id] = true
-	a.raw(item)
-}
-
-// text adds a text to the message item, with the fields that its head keeps for it.
-func (a *assistantWriter) text(text string) {
-	part := object{}
-	var kept []json.RawMessage
-	if json.Unmarshal(a.head["content"], &kept) == nil && len(a.content) < len(kept) {
-		if o := objectOf(kept[len(a.content)]); o != nil {
-			part = o
-		}
-	}
-	part.set("type", "output_text")
-	part.set("text", text)
-	if part["annotations"] == nil {
-		part["annotations"] = json.RawMessage("[]")
-	}
-	a.content = append(a.content, part.raw())
-	a.texts = append(a.texts, text)
-}
-
-// flush writes the message item.
-func (a *assistantWriter) flush() {
-	head, content, texts := a.head, a.content, a.texts
-	a.head, a.content, a.texts = nil, nil, nil
-	switch {
-	case len(content) == 0:
-	case head == nil && len(texts) == len(content):
-		message := responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleAssistant}
-		for _, word := range texts {
-			message.Content.OfString = param.NewOpt(message.Content.OfString.Or("") + word)
-		}
-		a.out = append(a.out, responses.ResponseInputItemUnionParam{OfMessage: &message})
-	default:
-		item := a.storedFields(head)
-		item.set("type", "message")
-		item.set("role", "assistant")
-		if item["status"] == nil {
-			item.set("status", "completed")
-		}
-		item["content"] = wire.Marshal(content)
-		a.raw(item.raw())
-	}
-}
-
-// storedFields returns the stored fields of an item, without its id if the reasoning is missing to which the id
-// belongs.
-func (a *assistantWriter) storedFields(kept object) object {
-	item := object{}
-	maps.Copy(item, kept)
-	if item[items.Follows] != nil && !a.ids[item.text(items.Follows)] {
-		delete(item, "id")
-	}
-	delete(item, items.Follows)
-	return item
-}
-
-func (a *assistantWriter) call(call chat.ToolCall) {
-	kept := objectOf([]byte(call.Signature))
-	if delete(kept, dialect.Fields); kept.text("type") == dialect.Fields {
-		kept = nil
-	}
-	item := a.storedFields(kept)
-	custom := item.text("type") == parts.CustomCall
-	item.set("call_id", call.ID)
-	item.set("name", call.Name)
-	if custom {
-		a.custom[call.ID] = true
-		item.set("input", call.Arguments)
-	} else {
-		delete(a.custom, call.ID)
-		item.set("type", "function_call")
-		item.set("arguments", call.Arguments)
-	}
-	if kept != nil {
-		a.raw(item.raw())
-		return
-	}
-	a.out = append(a.out, responses.ResponseInputItemUnionParam{OfFunctionCall: &responses.ResponseFunctionToolCallParam{
-		CallID: call.ID, Name: call.Name, Arguments: call.Arguments,
-	}})
-}
-
-// reasoningItem returns the original item of a thought, and its id; nil if it did not come from this API. The signature
-// is the rest of the item, or in sessions that were imported by earlier versions its id alone.
-func reasoningItem(t chat.Thinking) (json.RawMessage, string) {
-	item := objectOf([]byte(t.Signature))
-	if item == nil && t.Encrypted != "" && strings.HasPrefix(t.Signature, "rs_") {
-		item = object{"id": quoted(t.Signature)}
-	}
-	if item == nil {
-		return nil, ""
-	}
-	item.set("type", "reasoning")
-	if item["summary"] == nil {
-		item["summary"] = json.RawMessage("[]")
-		if t.Text != "" {
-			item["summary"] = json.RawMessage(`[{"type":"summary_text","text":` + string(quoted(t.Text)) + `}]`)
-		}
-	}
-	if t.Encrypted != "" {
-		item.set("encrypted_content", t.Encrypted)
-	}
-	return item.raw(), item.text("id")
 }

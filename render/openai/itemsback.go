@@ -13,7 +13,6 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/internal/wire/items"
-	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
 // ItemsResponse converts an answer of the Responses API, so that [ItemsRequest] sends back every item unchanged and in
@@ -67,7 +66,7 @@ func itemsResponse(answer *responses.Response, output []responses.ResponseOutput
 
 // isObject reports whether an item is a JSON object.
 func isObject(item responses.ResponseOutputItemUnion) bool {
-	return objectOf([]byte(item.RawJSON())) != nil
+	return wire.ObjectOf(json.RawMessage(item.RawJSON())) != nil
 }
 
 func messageOfItems(output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) chat.Message {
@@ -94,19 +93,10 @@ func messageOf(list []json.RawMessage, ids *chat.CallIDs) chat.Message {
 	calls = ids.Calls(calls)
 	for _, o := range objects {
 		if items.IsCall(o.Peek("type")) {
-			o.Put("call_id", quoted(calls[0].ID))
+			o.PutText("call_id", calls[0].ID)
 			calls = calls[1:]
 		}
 		_ = a.Add(o) // what of an answer cannot be read is kept as it is
 	}
 	return a.Message
-}
-
-// callOf reads a call's id, name and arguments from its item.
-func callOf(o object) chat.ToolCall {
-	arguments := "arguments"
-	if o.text("type") == parts.CustomCall {
-		arguments = "input"
-	}
-	return chat.ToolCall{ID: o.text("call_id"), Name: o.text("name"), Arguments: o.text(arguments)}
 }

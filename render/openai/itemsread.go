@@ -84,7 +84,7 @@ func (r *inputReader) item(o *wire.Object) error {
 		if r.ended && !r.calls { // two messages, which one message of package chat would join
 			r.flush()
 		}
-		o.Put("type", quoted("message"))
+		o.PutText("type", "message")
 		r.items, r.ended = append(r.items, o.All()), true
 	default:
 		r.items, r.calls, r.ended = append(r.items, o.Source()), r.calls || items.IsCall(typ), false

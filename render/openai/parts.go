@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/items"
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
 
@@ -72,7 +73,7 @@ func (a API) checkPart(role chat.Role, p chat.Part) (chat.Rule, error) {
 		}
 		return provider.RuleMedia, checkDocument(p)
 	case chat.Opaque:
-		if at, _ := a.placeOf(role, p); at == nowhere {
+		if at, _ := a.placeOf(role, p); at == items.Nowhere {
 			return provider.RuleOpaque, fmt.Errorf("%s does not accept this part from the %s", a, role)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
 // Repair changes a request so that [Validate] finds nothing wrong, and returns each change. The original is not
@@ -58,24 +60,24 @@ func newID(id string, n int) string {
 
 // late returns reasoning as an item, nil if it is another provider's.
 func late(_ chat.Message, t chat.Thinking) chat.Part {
-	raw, _ := reasoningItem(t)
-	if raw == nil {
+	item := items.Thought(t)
+	if item == nil {
 		return nil
 	}
-	return chat.Opaque{Value: raw}
+	return chat.Opaque{Value: item.All()}
 }
 
 // marked returns the id of the call whose place a part marks.
 func marked(m chat.Message, p chat.Opaque) string {
-	if at, o := Responses.placeOf(m.Role, p); at == asCall {
-		return o.text("call_id")
+	if at, o := items.PlaceOf(m.Role, p); at == items.Mark {
+		return o.Peek("call_id")
 	}
 	return ""
 }
 
 // mark returns the mark of the place of a call with another id.
 func mark(p chat.Opaque, id string) chat.Part {
-	o := objectOf(p.Value)
-	o.set("call_id", id)
-	return chat.Opaque{Value: o.raw(), Tokens: p.Tokens}
+	o := wire.ObjectOf(p.Value)
+	o.PutText("call_id", id)
+	return chat.Opaque{Value: o.All(), Tokens: p.Tokens}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
@@ -54,9 +55,9 @@ func (a API) hasContent(m chat.Message) bool {
 		case chat.Opaque:
 			at, o := a.placeOf(m.Role, p)
 			switch {
-			case at == asContent, at == asItem && a == Responses && o.text("type") != "reasoning":
+			case at == items.Content, at == items.Whole && o.Peek("type") != "reasoning":
 				return true
-			case at == asFields && (o["refusal"] != nil || o["audio"] != nil):
+			case at == asFields && (o.Has("refusal") || o.Has("audio")):
 				return true
 			}
 		}
@@ -70,32 +71,31 @@ func reasoningFaults(m chat.Message) []provider.Fault {
 	pending := -1 // the last reasoning part that no item follows so far
 	placed := map[string]bool{}
 	for k, p := range m.Content {
-		var item object
+		var item *wire.Object
 		switch p := p.(type) {
 		case chat.Text:
 			pending = -1
 			continue
 		case chat.Thinking:
-			raw, _ := reasoningItem(p)
-			item = objectOf(raw)
+			item = items.Thought(p)
 		case chat.Opaque:
-			at, o := Responses.placeOf(m.Role, p)
+			at, o := items.PlaceOf(m.Role, p)
 			switch {
-			case at == asItem && o.text("type") == "reasoning":
+			case at == items.Whole && o.Peek("type") == "reasoning":
 				item = o
-			case at == asCall:
-				id := o.text("call_id")
+			case at == items.Mark:
+				id := o.Peek("call_id")
 				if !placed[id] && slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == id }) {
 					pending, placed[id] = -1, true
 				}
-			case at == asContent, at == asItem:
+			case at == items.Content, at == items.Whole:
 				pending = -1
 			}
 		}
 		if item == nil {
 			continue
 		}
-		if !items.Readable(item.raw()) {
+		if !items.Readable(item) {
 			found = append(found, provider.Fault{Part: k, Rule: provider.RuleReadable, Why: "it has neither encrypted content nor plain text"})
 		}
 		pending = k

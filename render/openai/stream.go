@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -35,9 +36,8 @@ func (s *itemStream) add(event responses.ResponseStreamEventUnion) error {
 			s.stream(chat.Thinking{Text: s.thought.separator(event) + event.Delta})
 		}
 	case "response.output_item.added":
-		if items.IsCall(event.Item.Type) {
-			o := objectOf([]byte(event.Item.RawJSON()))
-			s.calls.Add(event.OutputIndex, o.text("call_id"), o.text("name"), "")
+		if c, ok := items.CallOf(json.RawMessage(event.Item.RawJSON())); ok {
+			s.calls.Add(event.OutputIndex, c.ID, c.Name, "")
 		}
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
 		s.calls.Add(event.OutputIndex, "", "", event.Delta)
@@ -57,16 +57,15 @@ func (s *itemStream) add(event responses.ResponseStreamEventUnion) error {
 
 // end streams the missing rest of a call whose item is complete.
 func (s *itemStream) end(index int64, item responses.ResponseOutputItemUnion) {
-	if o := objectOf([]byte(item.RawJSON())); o != nil && items.IsCall(item.Type) {
-		call := callOf(o)
-		s.calls.End(index, call.ID, call.Name, call.Arguments)
+	if c, ok := items.CallOf(json.RawMessage(item.RawJSON())); ok {
+		s.calls.End(index, c.ID, c.Name, c.Arguments)
 	}
 }
 
 // partial returns the part of the answer that had arrived before it broke off.
 func (s *itemStream) partial() chat.Response {
 	m := messageOfItems(slices.DeleteFunc(slices.Clone(s.done), func(item responses.ResponseOutputItemUnion) bool {
-		return item.Type != "message" && objectOf([]byte(item.RawJSON())).text("status") == "incomplete"
+		return item.Type != "message" && item.Status == "incomplete"
 	}), &s.calls.IDs)
 	if s.text.Len() > 0 {
 		m.Content = append(m.Content, chat.Text(s.text.String()))

@@ -2,7 +2,9 @@ package completions
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -95,6 +97,49 @@ func signature(fields json.RawMessage, custom bool) string {
 	kind := wire.Of("type", []byte(`"`+parts.CustomCall+`"`))
 	kind.Put(dialect.Fields, fields)
 	return string(kind.All())
+}
+
+// Back returns the fields that are sent back of an opaque part, or of a call's signature, of type [dialect.Fields], nil for none: with
+// all set those too that need not come back.
+func Back(kept *wire.Object, all bool) map[string]any {
+	sent := map[string]any{}
+	if kept == nil {
+		return sent
+	}
+	for _, name := range kept.Names() {
+		switch inner := kept.Inside(name); {
+		case name == "type":
+		case name != Kept:
+			sent[name] = kept.Raw(name)
+		case all && inner != nil:
+			inner.Skip(LeftOut)
+			maps.Copy(sent, Back(inner, false))
+		}
+	}
+	return sent
+}
+
+// CallFields returns the fields of a call that package chat has no place for, nil if there are none, and reports whether its
+// arguments are free text and not JSON.
+func CallFields(c chat.ToolCall) (fields *wire.Object, custom bool) {
+	o := cmp.Or(wire.ObjectOf([]byte(c.Signature)), &wire.Object{})
+	switch o.Peek("type") {
+	case parts.CustomCall:
+		return o.Inside(dialect.Fields), true
+	case dialect.Fields:
+		return o, false
+	}
+	return nil, false
+}
+
+// WithoutFields returns a call without the fields of [CallFields].
+func WithoutFields(c chat.ToolCall) chat.ToolCall {
+	if fields, custom := CallFields(c); custom {
+		c.Signature = signature(nil, true)
+	} else if fields != nil {
+		c.Signature = ""
+	}
+	return c
 }
 
 // joined returns a value from its pieces. Texts are put together unless one repeats all before it, and so are the items of

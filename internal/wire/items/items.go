@@ -1,4 +1,5 @@
-// Package items reads the items of OpenAI's Responses API: the input of a request, and the output of an answer.
+// Package items reads the items of OpenAI's Responses API, the input of a request and the output of an answer, and writes
+// those of an answer back.
 package items
 
 import (
@@ -194,10 +195,7 @@ func (a *Answer) message(o *wire.Object) error {
 }
 
 func (a *Answer) call(typ string, o *wire.Object) error {
-	arguments := "arguments"
-	if typ == parts.CustomCall {
-		arguments = "input"
-	}
+	arguments := argumentsOf(typ)
 	c := chat.ToolCall{ID: o.Text("call_id"), Name: o.Text("name"), Arguments: o.Text(arguments)}
 	o.Skip("call_id", "name", arguments)
 	if typ == "function_call" {
@@ -265,7 +263,23 @@ func Reasoning(id, encrypted string, summary ...string) chat.Thinking {
 }
 
 // Readable reports whether a server that stores nothing can read a reasoning item back: it is encrypted, or plain text.
-func Readable(item json.RawMessage) bool {
-	o, err := wire.Parse(item)
-	return err == nil && (o.Peek("encrypted_content") != "" || joined(o, "content", "reasoning_text") != "")
+func Readable(item *wire.Object) bool {
+	return item.Peek("encrypted_content") != "" || joined(item, "content", "reasoning_text") != ""
+}
+
+// CallOf returns the id, name and arguments of the call that an item is, false if it is none.
+func CallOf(item json.RawMessage) (c chat.ToolCall, ok bool) {
+	o := wire.ObjectOf(item)
+	if o == nil || !IsCall(o.Peek("type")) {
+		return c, false
+	}
+	return chat.ToolCall{ID: o.Peek("call_id"), Name: o.Peek("name"), Arguments: o.Peek(argumentsOf(o.Peek("type")))}, true
+}
+
+// argumentsOf returns the field in which a call of a type has its arguments.
+func argumentsOf(typ string) string {
+	if typ == parts.CustomCall {
+		return "input"
+	}
+	return "arguments"
 }
