@@ -70,73 +70,48 @@ type opencodeStep struct {
 	summary []string // of that item
 }
 
+// opencodeParts is what the parts of a message hold.
+type opencodeParts struct {
+	role     chat.Role
+	steps    []opencodeStep    // at least one
+	kept     []json.RawMessage // parts that are not sent
+	compacts bool              // one asks for a summary
+	tail     string            // the message with which what that keeps begins
+}
+
 func (c *opencodeReader) message(o *wire.Object) {
 	info := o.Object("info")
-	id, role := info.Text("id"), info.Text("role")
-	r := Record{Recorded: role, Entry: entry.Entry{ID: id, Parent: c.tip, Time: opencodeTime(info)}}
-	summary := info.Is("summary", wire.KindBoolean) && info.Flag("summary")
-	if role != "user" && role != "assistant" {
-		o.Fail(fmt.Errorf("unknown role %q", clip(role)))
+	id, role := info.Text("id"), chat.Role(info.Text("role"))
+	r := Record{Recorded: string(role), Entry: entry.Entry{ID: id, Parent: c.tip, Time: opencodeTime(info)}}
+	answers := role == chat.RoleAssistant
+	summary := info.Is("summary", wire.KindBoolean) && info.Flag("summary") && answers
+	if role != chat.RoleUser && !answers {
+		o.Fail(fmt.Errorf("unknown role %q", clip(string(role))))
 	}
 	if c.has(id) {
 		c.note(Repeated, "info.id")
 		return
 	}
-	var kept []json.RawMessage
-	steps := []opencodeStep{{message: chat.Message{Role: chat.Role(role)}}}
-	tail, compacts := "", false
-	parts(o, "parts", func(p *wire.Object) {
-		step := &steps[len(steps)-1]
-		switch typ := p.Text("type"); {
-		case typ == "text" && !p.Flag("ignored"):
-			c.text(&step.message, p.Text("text"), "parts.text")
-		case typ == "reasoning" && role == "assistant":
-			c.thinking(step, p)
-		case typ == "tool" && role == "assistant":
-			c.tool(step, p)
-			return
-		case typ == "file" && (strings.HasPrefix(p.Peek("mime"), "image/") || p.Peek("mime") == "application/pdf"):
-			p.Raw("source")
-			step.message.Content = append(step.message.Content, opencodeFile(p))
-		case typ == "step-finish":
-			c.finished(step, p)
-			steps = append(steps, opencodeStep{message: chat.Message{Role: chat.RoleAssistant}})
-			return
-		case typ == "step-start":
-			if p.Given("snapshot") {
-				c.note(NoPlace, "parts.snapshot")
-			}
-			return
-		default: // not sent
-			if kept = append(kept, p.Source()); typ == "compaction" {
-				compacts, tail = true, p.OptionalText("tail_start_id")
-			}
-			if !slices.Contains([]string{"text", "file", "snapshot", "patch", "agent", "retry", "compaction", "subtask"}, typ) {
-				c.note(Unknown, "parts."+typ)
-			}
-			return
-		}
-		p.Skip("id", "sessionID", "messageID", "time", "synthetic")
-		c.rest("parts", p)
-	})
-	if n := len(steps); n > 1 && len(steps[n-1].message.Content)+len(steps[n-1].message.ToolCalls) == 0 {
-		steps = steps[:n-1]
+	m := opencodeParts{role: role, steps: []opencodeStep{{message: chat.Message{Role: role}}}}
+	parts(o, "parts", func(p *wire.Object) { c.part(&m, p) })
+	if n := len(m.steps); n > 1 && len(m.steps[n-1].message.Content)+len(m.steps[n-1].message.ToolCalls) == 0 {
+		m.steps = m.steps[:n-1]
 	}
-	last := &steps[len(steps)-1]
-	if !last.metered && role == "assistant" && len(steps) == 1 {
+	last := &m.steps[len(m.steps)-1]
+	if !last.metered && answers && len(m.steps) == 1 {
 		c.finished(last, info)
 	}
 	if o.Err() != nil {
 		return
 	}
-	if role == "assistant" {
-		r = c.answeredBy(r, info.Peek("providerID"), info.Peek("modelID"))
+	model := info.Peek("modelID")
+	if answers {
+		r = c.answeredBy(r, info.Peek("providerID"), model)
 	}
 	info.Skip("id")
-	model := info.Peek("modelID")
 	o.Put("info", info.Remainder())
-	data := o.Remainder()
-	if summary && role == "assistant" {
+	switch data := o.Remainder(); {
+	case summary:
 		text := last.message.Text()
 		r.Body = entry.Compaction{FirstKept: c.tailOf(), Messages: []chat.Message{summaryMessage(text)}, Summary: entry.Summary{Text: text, Data: data}}
 		c.add(r)
@@ -144,25 +119,64 @@ func (c *opencodeReader) message(o *wire.Object) {
 			r.ID, r.Parent, r.Recorded, r.Body = "", c.tip, "usage", entry.Usage{Model: model, Usage: last.usage, Cost: last.cost}
 			c.add(r)
 		}
-		return
-	}
-	if compacts && len(last.message.Content) == 0 { // the user's message that asks for a summary
-		r.Body = entry.Custom{Name: "compaction", Data: kept[0]}
-		c.first[""] = tail
+	case m.compacts && len(last.message.Content) == 0: // the user's message that asks for a summary
+		r.Body = entry.Custom{Name: "compaction", Data: m.kept[0]}
+		c.first[""] = m.tail
 		c.add(r)
-		return
+	default:
+		c.steps(r, m.steps, data)
+		c.keepAll(r, m.kept)
 	}
+}
+
+// steps adds a message of the user, or the answers of a turn with their results.
+func (c *opencodeReader) steps(r Record, steps []opencodeStep, data json.RawMessage) {
+	id := r.ID
 	for i, step := range steps {
 		r.Usage, r.Cost = step.usage, step.cost
 		c.say(r, step.message, data)
 		if i == 0 {
 			c.first[id] = c.tip
 		}
-		r.ID, r.Usage, r.Cost, data = "", chat.Usage{}, 0, nil
-		r.Parent = c.tip
+		r.ID, r.Usage, r.Cost, r.Parent, data = "", chat.Usage{}, 0, c.tip, nil
 		r = c.sayAll(r, step.results)
 	}
-	c.keepAll(r, kept)
+}
+
+// part reads a part of a message into its last step.
+func (c *opencodeReader) part(m *opencodeParts, p *wire.Object) {
+	step, answers := &m.steps[len(m.steps)-1], m.role == chat.RoleAssistant
+	switch typ := p.Text("type"); {
+	case typ == "text" && !p.Flag("ignored"):
+		c.text(&step.message, p.Text("text"), "parts.text")
+	case typ == "reasoning" && answers:
+		c.thinking(step, p)
+	case typ == "tool" && answers:
+		c.tool(step, p)
+		return
+	case typ == "file" && (strings.HasPrefix(p.Peek("mime"), "image/") || p.Peek("mime") == "application/pdf"):
+		p.Raw("source")
+		step.message.Content = append(step.message.Content, opencodeFile(p))
+	case typ == "step-finish":
+		c.finished(step, p)
+		m.steps = append(m.steps, opencodeStep{message: chat.Message{Role: chat.RoleAssistant}})
+		return
+	case typ == "step-start":
+		if p.Given("snapshot") {
+			c.note(NoPlace, "parts.snapshot")
+		}
+		return
+	default: // not sent
+		if m.kept = append(m.kept, p.Source()); typ == "compaction" {
+			m.compacts, m.tail = true, p.OptionalText("tail_start_id")
+		}
+		if !slices.Contains([]string{"text", "file", "snapshot", "patch", "agent", "retry", "compaction", "subtask"}, typ) {
+			c.note(Unknown, "parts."+typ)
+		}
+		return
+	}
+	p.Skip("id", "sessionID", "messageID", "time", "synthetic")
+	c.rest("parts", p)
 }
 
 // tailOf returns the first record that the compaction that was asked for last keeps, "" if it keeps none.
