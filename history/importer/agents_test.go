@@ -23,19 +23,16 @@ func TestTheLinesOfATreeMayComeInAnyOrderAndTwice(t *testing.T) {
 					lines[i] = strings.Replace(lines[i], `{`, fmt.Sprintf(`{"parent_id":"v%d",`, i), 1)
 				}
 			}
-			want, err := importer.Read(strings.NewReader(strings.Join(lines, "")))
-			require.NoError(t, err)
+			want := recordingOf(t, strings.Join(lines, ""))
 			first, rest := lines[0], slices.Clone(lines[1:])
 			slices.Reverse(rest)
-			got, err := importer.Read(strings.NewReader(first + strings.Join(rest, "")))
-			require.NoError(t, err)
+			got := recordingOf(t, first+strings.Join(rest, ""))
 			require.Equal(t, said(want), said(got))
 			require.Equal(t, want.Leaf, got.Leaf)
 			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Reordered }))
 
 			doubled := slices.Insert(slices.Clone(lines), 3, lines[2])
-			got, err = importer.Read(strings.NewReader(strings.Join(doubled, "")))
-			require.NoError(t, err)
+			got = recordingOf(t, strings.Join(doubled, ""))
 			require.Equal(t, said(want), said(got))
 			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Repeated && n.Line == 4 }))
 		})
@@ -63,8 +60,7 @@ func TestAnUnreadableMessageOfADocumentIsSkippedOnRequest(t *testing.T) {
 			require.ErrorAs(t, err, &bad)
 			line := 1 + strings.Count(text[:i], "\n")
 			require.InDelta(t, line, bad.Line, 1)
-			want, err := importer.Read(strings.NewReader(whole))
-			require.NoError(t, err)
+			want := recordingOf(t, whole)
 			got, err := importer.Options{SkipUnreadable: true}.Read(strings.NewReader(text))
 			require.NoError(t, err)
 			require.Len(t, said(got), len(said(want))-1)
@@ -78,8 +74,7 @@ func TestAnAnswerOfAnEarlierOpencodeIsOneForEachRequest(t *testing.T) {
 		return fmt.Sprintf(`{"type":"step-start"},{"type":"text","text":%q},{"type":"tool","callID":%q,"tool":"read","state":{"status":"completed","input":{},"output":"x","title":"","metadata":{}}},
 			{"type":"step-finish","cost":0.5,"tokens":{"input":5,"output":9,"reasoning":2,"cache":{"read":3,"write":1}}}`, text, tool)
 	}
-	got, err := importer.Read(strings.NewReader(`{"info":{"id":"s"},"messages":[{"info":{"id":"m","role":"assistant","cost":1,"tokens":{"input":10,"output":18,"reasoning":4,"cache":{"read":6,"write":2}}},"parts":[` + step("one", "a") + "," + step("two", "b") + `]}]}`))
-	require.NoError(t, err)
+	got := recordingOf(t, `{"info":{"id":"s"},"messages":[{"info":{"id":"m","role":"assistant","cost":1,"tokens":{"input":10,"output":18,"reasoning":4,"cache":{"read":6,"write":2}}},"parts":[`+step("one", "a")+","+step("two", "b")+`]}]}`)
 	var answers []string
 	for _, r := range got.Records {
 		if m := r.Message(); m.Role == chat.RoleAssistant {
@@ -95,11 +90,9 @@ func TestAnAnswerOfAnEarlierOpencodeIsOneForEachRequest(t *testing.T) {
 func TestALineThatIsThereTwiceIsReadOnce(t *testing.T) {
 	for _, name := range []string{"codex.jsonl", "goose-lines.jsonl", "claude-code.jsonl", "gemini-lines.jsonl"} {
 		lines := slices.Collect(strings.Lines(string(fixture(t, name))))
-		want, err := importer.Read(strings.NewReader(strings.Join(lines, "")))
-		require.NoError(t, err)
+		want := recordingOf(t, strings.Join(lines, ""))
 		for i := 1; i < len(lines); i++ {
-			got, err := importer.Read(strings.NewReader(strings.Join(slices.Insert(slices.Clone(lines), i, lines[i]), "")))
-			require.NoError(t, err)
+			got := recordingOf(t, strings.Join(slices.Insert(slices.Clone(lines), i, lines[i]), ""))
 			require.Equal(t, said(want), said(got), "%s: line %d", name, i+1)
 		}
 	}
@@ -108,10 +101,8 @@ func TestALineThatIsThereTwiceIsReadOnce(t *testing.T) {
 func TestAMessageThatIsTwiceInAListIsReadOnce(t *testing.T) {
 	message := `{"id":"a","role":"assistant","created":1754000000,"content":[{"type":"toolRequest","id":"c","toolCall":{"value":{"name":"ls"}}}]}`
 	export := func(messages string) string { return `{"id":"s","working_dir":"/","conversation":[` + messages + `]}` }
-	want, err := importer.Read(strings.NewReader(export(message)))
-	require.NoError(t, err)
-	got, err := importer.Read(strings.NewReader(export(message + "," + message)))
-	require.NoError(t, err)
+	want := recordingOf(t, export(message))
+	got := recordingOf(t, export(message+","+message))
 	require.Equal(t, said(want), said(got))
 	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: importer.Repeated, What: "the one before"}}, got.Notes)
 }
@@ -129,10 +120,8 @@ func TestAnEventOfALaterVersionIsNoted(t *testing.T) {
 			if list, ok := strings.CutSuffix(whole, "]"); ok {
 				text = list + "," + give.event + "]"
 			}
-			want, err := importer.Read(strings.NewReader(whole))
-			require.NoError(t, err)
-			got, err := importer.Read(strings.NewReader(text))
-			require.NoError(t, err)
+			want := recordingOf(t, whole)
+			got := recordingOf(t, text)
 			require.Equal(t, said(want), said(got))
 			i := slices.IndexFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Unknown })
 			require.GreaterOrEqual(t, i, 0)
@@ -148,10 +137,8 @@ func TestAResultOfOpenHandsMayComeBeforeItsCall(t *testing.T) {
 	at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"action_id"`) })
 	result := lines[at]
 	late := slices.Insert(slices.Delete(slices.Clone(lines), at, at+1), 1, result)
-	want, err := importer.Read(strings.NewReader(strings.Join(lines, "")))
-	require.NoError(t, err)
-	got, err := importer.Read(strings.NewReader(strings.Join(late, "")))
-	require.NoError(t, err)
+	want := recordingOf(t, strings.Join(lines, ""))
+	got := recordingOf(t, strings.Join(late, ""))
 	require.ElementsMatch(t, said(want), said(got))
 	require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Reordered && n.Line == 2 }))
 }
@@ -160,8 +147,7 @@ func TestTheMessagesOfOneAnswerOfGooseAreOne(t *testing.T) {
 	part := func(content string) string {
 		return `{"id":"a","role":"assistant","created":1754000000,"content":[` + content + `],"metadata":{"userVisible":true,"agentVisible":true,"inference":{"provider":"ollama","requestedModel":"qwen3"}}}`
 	}
-	got, err := importer.Read(strings.NewReader(part(`{"type":"reasoning","text":"hm"}`) + "\n" + part(`{"type":"text","text":"so"}`)))
-	require.NoError(t, err)
+	got := recordingOf(t, part(`{"type":"reasoning","text":"hm"}`)+"\n"+part(`{"type":"text","text":"so"}`))
 	require.Equal(t, []chat.Message{{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "hm"}, chat.Text("so")}, Origin: chat.Origin{Model: "qwen3"}}}, said(got))
 	require.Equal(t, entry.ModelChange{Provider: "ollama", Model: "qwen3"}, got.Records[0].Body)
 }
@@ -174,8 +160,7 @@ func TestAThoughtThatHoldsNothingIsNoted(t *testing.T) {
 		"OpenHands":  `{"id":"a","source":"agent","kind":"MessageEvent","llm_message":{"role":"assistant","content":[{"type":"text","text":"so"}],"reasoning_content":"","thinking_blocks":[{"type":"thinking","thinking":""}],"responses_reasoning_item":{"id":"r","summary":[]}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(give))
-			require.NoError(t, err)
+			got := recordingOf(t, give)
 			require.Equal(t, []chat.Message{chat.AssistantMessage("so")}, said(got))
 			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Empty }))
 		})
@@ -185,10 +170,8 @@ func TestAThoughtThatHoldsNothingIsNoted(t *testing.T) {
 // The events of a subagent may name it in another way than its calls.
 func TestAResultBelongsToWhoCalled(t *testing.T) {
 	text := strings.Replace(string(fixture(t, "copilot.jsonl")), `"success":true,"parentToolCallId":"t2","result":{"content":"no matches"}},`, `"success":true,"result":{"content":"no matches"}},"agentId":"other",`, 1)
-	got, err := importer.Read(strings.NewReader(text))
-	require.NoError(t, err)
-	want, err := importer.Read(strings.NewReader(string(fixture(t, "copilot.jsonl"))))
-	require.NoError(t, err)
+	got := recordingOf(t, text)
+	want := recordingOf(t, string(fixture(t, "copilot.jsonl")))
 	require.Equal(t, said(want), said(got))
 	for i, r := range got.Records {
 		require.Equal(t, want.Records[i].Message(), r.Message())
@@ -197,9 +180,8 @@ func TestAResultBelongsToWhoCalled(t *testing.T) {
 }
 
 func TestAResultOfAnExportIsText(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"ls","arguments":"{}"}}]},
-		{"role":"tool","tool_call_id":"c","content":[{"type":"tool_output","output":"a.go"}]}]}`))
-	require.NoError(t, err)
+	got := recordingOf(t, `{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"ls","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"c","content":[{"type":"tool_output","output":"a.go"}]}]}`)
 	require.Equal(t, "a.go", said(got)[2].Text())
 }
 
@@ -219,8 +201,7 @@ func TestACallThatAnExportHasTwiceIsReadOnce(t *testing.T) {
 		"one with fields of another kind is kept": {`{"type":"tool_call","id":"c","input":{}}`, `{"id":"c","type":"function","function":{"name":"ls","arguments":"{}"}}`, []string{"ls"}, 1, 0},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(`[{"role":"system","content":"s"},{"role":"assistant","content":[` + tt.content + `],"tool_calls":[` + tt.calls + `]}]`))
-			require.NoError(t, err)
+			got := recordingOf(t, `[{"role":"system","content":"s"},{"role":"assistant","content":[`+tt.content+`],"tool_calls":[`+tt.calls+`]}]`)
 			m := said(got)[0]
 			var names []string
 			for _, c := range m.ToolCalls {
@@ -239,26 +220,22 @@ func TestACallThatAnExportHasTwiceIsReadOnce(t *testing.T) {
 }
 
 func TestTheThinkingBlocksOfLiteLLMAreThinking(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(`[{"role":"user","content":"a"},{"role":"assistant","content":"b","reasoning_content":"hm",
-		"thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"c2ln"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}]`))
-	require.NoError(t, err)
+	got := recordingOf(t, `[{"role":"user","content":"a"},{"role":"assistant","content":"b","reasoning_content":"hm",
+		"thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"c2ln"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}]`)
 	require.Equal(t, chat.Parts{chat.Thinking{Text: "hm", Signature: "c2ln"}, chat.Text("b")}, said(got)[1].Content)
 	require.Equal(t, chat.Usage{Input: 9, Output: 2, CacheUnknown: true}, got.Records[1].Usage)
 	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: importer.Repeated, What: "reasoning_content"}}, got.Notes)
 }
 
 func TestAResultOfCodexMayBeOnePart(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(`{"timestamp":"2026-08-03T10:48:55Z","type":"response_item","payload":{"type":"function_call","call_id":"c","name":"ls","arguments":"{}"}}
-{"timestamp":"2026-08-03T10:48:56Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":{"type":"input_text","text":"a.go","detail":null}}}`))
-	require.NoError(t, err)
+	got := recordingOf(t, `{"timestamp":"2026-08-03T10:48:55Z","type":"response_item","payload":{"type":"function_call","call_id":"c","name":"ls","arguments":"{}"}}
+{"timestamp":"2026-08-03T10:48:56Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":{"type":"input_text","text":"a.go","detail":null}}}`)
 	require.Equal(t, chat.Message{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Text("a.go")}}, said(got)[1])
 }
 
 func TestALineOfAnEvaluationOfOpenHandsIsASession(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(`{"instance_id":"i","history":` + strings.ReplaceAll(string(fixture(t, "openhands-old.json")), "\n", " ") + `}`))
-	require.NoError(t, err)
-	want, err := importer.Read(strings.NewReader(string(fixture(t, "openhands-old.json"))))
-	require.NoError(t, err)
+	got := recordingOf(t, `{"instance_id":"i","history":`+strings.ReplaceAll(string(fixture(t, "openhands-old.json")), "\n", " ")+`}`)
+	want := recordingOf(t, string(fixture(t, "openhands-old.json")))
 	require.EqualValues(t, "openhands", got.Format)
 	require.Equal(t, said(want), said(got))
 }
@@ -290,8 +267,7 @@ func TestAnAnswerOfARecordingNamesItsOrigin(t *testing.T) {
 		"nothing of a list that names no model": {`[{"role":"user","content":"q"},{"role":"assistant","content":"a","tool_calls":[]}]`, []chat.Origin{{}}},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(c.recording))
-			require.NoError(t, err)
+			got := recordingOf(t, c.recording)
 			var origins []chat.Origin
 			for _, r := range got.Records {
 				if m := r.Message(); m.Role == chat.RoleAssistant {

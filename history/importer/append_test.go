@@ -1,7 +1,6 @@
 package importer_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -26,8 +25,7 @@ import (
 func TestAppendToAddsEachBranchOfARecording(t *testing.T) {
 	for name := range formats {
 		t.Run(name, func(t *testing.T) {
-			recording, err := importer.Read(bytes.NewReader(fixture(t, name)))
-			require.NoError(t, err)
+			recording := recordingOf(t, string(fixture(t, name)))
 			session := appended(t, recording, nil)
 			checkAppended(t, recording, session)
 			for _, r := range recording.Records {
@@ -148,8 +146,7 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			recording := sessiontest.Read(t, path)
 			once := appendedLog(t, recording)
-			own, err := importer.Read(bytes.NewReader(once))
-			require.NoError(t, err)
+			own := recordingOf(t, string(once))
 			assert.EqualValues(t, "promptree", own.Format)
 			assert.Empty(t, own.Notes)
 			assert.Equal(t, recording.Leaf == "", own.Leaf == "")
@@ -180,8 +177,7 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 				assert.Equal(t, rec.Cost, usage[rec.ID].Cost, rec.ID)
 			}
 
-			again, err := importer.Read(bytes.NewReader(appendedLog(t, own)))
-			require.NoError(t, err)
+			again := recordingOf(t, string(appendedLog(t, own)))
 			if diff := cmp.Diff(entriesOf(t, own), entriesOf(t, again)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -246,8 +242,7 @@ func TestWhatASessionRefusesBecomesACustomEntry(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
-			recording, err := importer.Read(strings.NewReader(tt.give + message(`"role":"user","content":"go on"`)))
-			require.NoError(t, err)
+			recording := recordingOf(t, tt.give+message(`"role":"user","content":"go on"`))
 			s := appended(t, recording, []string{tt.want})
 			e, err := s.Entry(t.Context(), recording.Records[0].ID)
 			require.NoError(t, err)
@@ -271,8 +266,7 @@ func entries(t *testing.T, s *history.Session) (n int) {
 }
 
 func TestARecordingAppendedTwiceStartsANewRoot(t *testing.T) {
-	recording, err := importer.Read(bytes.NewReader(fixture(t, "pi-tree.jsonl")))
-	require.NoError(t, err)
+	recording := recordingOf(t, string(fixture(t, "pi-tree.jsonl")))
 	session := appended(t, recording, nil)
 	once := entries(t, session)
 	notes, err := recording.AppendTo(t.Context(), session)
@@ -308,8 +302,7 @@ func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	require.NoError(t, own.Close())
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	recording, err := importer.Read(bytes.NewReader(data))
-	require.NoError(t, err)
+	recording := recordingOf(t, string(data))
 	session := appended(t, recording, nil)
 	notes, err := recording.AppendTo(t.Context(), session)
 	require.NoError(t, err)
@@ -329,8 +322,7 @@ func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 }
 
 func TestAppendToReturnsTheStoresError(t *testing.T) {
-	recording, err := importer.Read(bytes.NewReader(fixture(t, "pi-tree.jsonl")))
-	require.NoError(t, err)
+	recording := recordingOf(t, string(fixture(t, "pi-tree.jsonl")))
 	session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
 	require.NoError(t, err)
 	require.NoError(t, session.Close())
@@ -341,10 +333,9 @@ func TestAppendToReturnsTheStoresError(t *testing.T) {
 func TestOnlyTheEntryThatIsNestedTooDeepIsRefused(t *testing.T) {
 	for _, levels := range []int{495, 600, 9_990, 9_996} {
 		block := `{"type":"newKind","n":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + "}"
-		recording, err := importer.Read(strings.NewReader(session(
+		recording := recordingOf(t, session(
 			message(`"role":"user","content":"one"`), message(`"role":"assistant","content":[`+block+`]`), message(`"role":"user","content":"two"`),
-		)))
-		require.NoError(t, err)
+		))
 		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: recording.Header})
 		require.NoError(t, err)
 		notes, err := recording.AppendTo(t.Context(), s)

@@ -61,11 +61,18 @@ func fixture(t testing.TB, name string) []byte {
 	return raw
 }
 
+// recordingOf reads a recording that is right.
+func recordingOf(t testing.TB, text string) *importer.Recording {
+	t.Helper()
+	got, err := importer.Read(strings.NewReader(text))
+	require.NoError(t, err)
+	return got
+}
+
 func TestEachFormatIsDetectedAndRead(t *testing.T) {
 	for name, format := range formats {
 		t.Run(name, func(t *testing.T) {
-			got, err := importer.Read(bytes.NewReader(fixture(t, name)))
-			require.NoError(t, err)
+			got := recordingOf(t, string(fixture(t, name)))
 			assert.Equal(t, format, got.Format)
 			golden.Equal(t, filepath.Join("formats", strings.TrimSuffix(name, filepath.Ext(name))+".golden"), dump(t, got))
 		})
@@ -117,8 +124,7 @@ func TestEveryValueIsInARecordTheHeaderOrANote(t *testing.T) {
 	for name := range formats {
 		t.Run(name, func(t *testing.T) {
 			raw := fixture(t, name)
-			got, err := importer.Read(bytes.NewReader(raw))
-			require.NoError(t, err)
+			got := recordingOf(t, string(raw))
 			var kept []string
 			collect(t, got.Header.Data, "", func(_, s string) { kept = append(kept, s) })
 			for _, r := range got.Records {

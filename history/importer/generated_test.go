@@ -11,7 +11,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/history/importer"
 )
 
 // generated is a made-up session of the size and shape of a real one.
@@ -20,8 +19,7 @@ const generated = "testdata/generated.jsonl"
 func TestTheGeneratedSessionIsRead(t *testing.T) {
 	raw, err := os.ReadFile(generated)
 	require.NoError(t, err)
-	got, err := importer.Read(bytes.NewReader(raw))
-	require.NoError(t, err)
+	got := recordingOf(t, string(raw))
 
 	assert.EqualValues(t, "pi", got.Format)
 	assert.Len(t, got.Records, bytes.Count(raw, []byte("\n"))-1, "every line but the header is a record")

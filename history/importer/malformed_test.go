@@ -132,8 +132,7 @@ func TestWhatStandsBeforeARecordingIsPassedOver(t *testing.T) {
 	}
 	for _, name := range []string{"codex.jsonl", "opencode.json", "openai.json", "gemini.json", "claude-code.jsonl", "goose.json"} {
 		text := string(fixture(t, name))
-		want, err := importer.Read(strings.NewReader(text))
-		require.NoError(t, err)
+		want := recordingOf(t, text)
 		for before, give := range map[string]string{
 			"a mark": "\uFEFF" + text, "UTF-16, little endian": utf16Of(binary.LittleEndian, text), "UTF-16, big endian": utf16Of(binary.BigEndian, text),
 			"a status line": "Exporting session: ses_1\n" + text, "log lines": "[INFO] [start] x\n\n> npm run export\n" + text,
@@ -155,10 +154,9 @@ func TestLineErrorNamesTheLineAndWrapsTheCause(t *testing.T) {
 }
 
 func TestThinkingThatGoesOnAfterATextIsAPartOfItsOwn(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(`{"type":"thread.started","thread_id":"t"}
+	got := recordingOf(t, `{"type":"thread.started","thread_id":"t"}
 {"type":"item.completed","item":{"id":"a","type":"agent_message","text":"Hi."}}
 {"type":"item.completed","item":{"id":"b","type":"reasoning","text":"Hm.","delta":true}}
-`))
-	require.NoError(t, err)
+`)
 	require.Equal(t, chat.Parts{chat.Text("Hi."), chat.Thinking{Text: "Hm."}}, got.Records[len(got.Records)-1].Message().Content)
 }

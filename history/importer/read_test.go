@@ -139,8 +139,7 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(session(message(tt.give))))
-			require.NoError(t, err)
+			got := recordingOf(t, session(message(tt.give)))
 			assert.EqualValues(t, "pi", got.Format)
 			assert.Equal(t, 2, got.Records[0].Line)
 			if diff := cmp.Diff([]chat.Message{tt.want}, said(got)); diff != "" {
@@ -166,25 +165,23 @@ func said(r *importer.Recording) []chat.Message {
 }
 
 func TestTheCostThatARecorderComputedIsKept(t *testing.T) {
-	recording, err := importer.Read(strings.NewReader(session(
+	recording := recordingOf(t, session(
 		message(`"role":"user","content":"go"`),
 		message(`"role":"assistant","content":[{"type":"text","text":"a"}],"usage":{"input":10,"cost":{"input":0.00005,"total":0.0357}}`),
 		`{"type":"model_usage","usage":{"input":7,"cost":{"total":0.5}}}`,
-	)))
-	require.NoError(t, err)
+	))
 	assert.InDelta(t, 0.0357, recording.Records[1].Cost, 0)
 	assert.InDelta(t, 0.5, recording.Records[2].Body.(entry.Usage).Cost, 0)
 	assert.Equal(t, []importer.Note{{Line: 3, Count: 1, Kind: importer.NoPlace, What: "usage.cost.input"}}, recording.Notes)
 
-	_, err = importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[],"usage":{"cost":{"total":-1}}`))))
+	_, err := importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[],"usage":{"cost":{"total":-1}}`))))
 	require.ErrorContains(t, err, "usage: cost: total: -1 is not a number of 0 or more")
 }
 
 func TestCacheWritesOfAnthropicAreCountedByLifetime(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(`{"role":"user","content":"a"}
-{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"b"}],"usage":{"input_tokens":3,"output_tokens":8,` +
-		`"cache_read_input_tokens":50,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":2}}}`))
-	require.NoError(t, err)
+	got := recordingOf(t, `{"role":"user","content":"a"}
+{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"b"}],"usage":{"input_tokens":3,"output_tokens":8,`+
+		`"cache_read_input_tokens":50,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":2}}}`)
 	require.Len(t, got.Records, 2)
 	assert.Equal(t, chat.Usage{Input: 60, Output: 8, CacheRead: 50, CacheWrite: 7, CacheWriteLong: 2}, got.Records[1].Usage)
 	assert.Empty(t, got.Notes)
@@ -297,8 +294,7 @@ func TestThinkingThatAServerShowedInAFieldGoesBackInIt(t *testing.T) {
 		"OpenAI's messages, as OpenRouter has them": {`[{"role":"user","content":"q"},{"role":"assistant","content":"a","reasoning":"Hm."}]`, "reasoning"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := importer.Read(strings.NewReader(tt.log))
-			require.NoError(t, err)
+			r := recordingOf(t, tt.log)
 			m := said(r)
 			require.Contains(t, m[len(m)-1].Content, chat.Part(chat.Thinking{Text: "Hm.", Signature: tt.want}))
 		})

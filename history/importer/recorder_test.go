@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/importer"
 )
 
 // geminiRecorder writes a chat by the rules of Gemini CLI's recorder: messages are written again whenever they change,
@@ -148,8 +147,7 @@ func TestAChatOfGeminiCLIIsReadAsItsRecorderGoesOnWithIt(t *testing.T) {
 				g.change()
 			}
 		}
-		got, err := importer.Read(strings.NewReader(strings.Join(g.lines, "\n")))
-		require.NoError(t, err)
+		got := recordingOf(t, strings.Join(g.lines, "\n"))
 		var list []string
 		for _, m := range said(got) {
 			text := m.Text()

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/importer"
 )
 
 type object = map[string]any
@@ -278,10 +277,8 @@ func TestALogOfVSCodeIsReadAsTheDocumentThatItEndsAs(t *testing.T) {
 		}
 		whole, err := json.Marshal(object{"responderUsername": "x", "requests": requests})
 		require.NoError(t, err)
-		want, err := importer.Read(strings.NewReader(string(whole)))
-		require.NoError(t, err)
-		got, err := importer.Read(strings.NewReader(strings.Join(r.lines, "\n")))
-		require.NoError(t, err)
+		want := recordingOf(t, string(whole))
+		got := recordingOf(t, strings.Join(r.lines, "\n"))
 		require.Len(t, said(want), 2*len(requests))
 		require.Equal(t, said(want), said(got), "seed %d:\n%s", seed, strings.Join(r.lines, "\n"))
 	}
@@ -289,13 +286,12 @@ func TestALogOfVSCodeIsReadAsTheDocumentThatItEndsAs(t *testing.T) {
 
 // Chats that people published have requests without an answer, of a model that was chosen for them, and without a text.
 func TestRequestsOfVSCodeMayLackAnything(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(`{"responderUsername":"","requests":[
+	got := recordingOf(t, `{"responderUsername":"","requests":[
 		{"message":{"parts":[],"text":"aaa"},"response":[{"kind":"progressMessage","content":{"value":"Getting ready."}}]},
 		{"message":{"text":"run"},"modelId":"copilot/auto","response":[{"kind":"thinking","value":"x"},{"value":"It passes."}],"result":{"metadata":{"resolvedModel":"claude-sonnet-4-6","promptTokens":9,
 			"toolCallRounds":[{"thinking":{"tokens":17},"toolCalls":[{"id":"c","name":"run","arguments":"{}"}]}]}}},
 		{"message":"later","result":{"metadata":"none"}},
-		{"result":"none"}]}`))
-	require.NoError(t, err)
+		{"result":"none"}]}`)
 	list := said(got)
 	require.Equal(t, []string{"aaa", "run", "", "It passes.", "later", ""}, []string{list[0].Text(), list[1].Text(), list[2].Text(), list[3].Text(), list[4].Text(), list[5].Text()})
 	require.Len(t, list, 6)

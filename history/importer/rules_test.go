@@ -43,8 +43,7 @@ func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(tt.give))
-			require.NoError(t, err)
+			got := recordingOf(t, tt.give)
 			assert.Equal(t, tt.want, got.Format)
 		})
 	}
@@ -105,8 +104,7 @@ func TestALineMayComeBeforeTheOneThatItFollows(t *testing.T) {
 		for _, n := range order {
 			text.WriteString(lines[n] + "\n")
 		}
-		got, err := importer.Read(strings.NewReader(text.String()))
-		require.NoError(t, err)
+		got := recordingOf(t, text.String())
 		return got
 	}
 	want := said(read(0, 1, 2, 3))
@@ -129,8 +127,7 @@ func TestALineMayComeBeforeTheOneThatItFollows(t *testing.T) {
 
 func TestLinesThatFollowEachOtherAreRead(t *testing.T) {
 	text := claudeLine("u1", "u2", "user", `{"type":"text","text":"ask"}`) + "\n" + claudeLine("u2", "u1", "assistant", `{"type":"text","text":"done"}`)
-	got, err := importer.Read(strings.NewReader(text))
-	require.NoError(t, err)
+	got := recordingOf(t, text)
 	require.Len(t, said(got), 2)
 	require.Equal(t, importer.Unlinked, got.Notes[0].Kind)
 }
@@ -151,8 +148,7 @@ func TestOddLinesAreNoted(t *testing.T) {
 			`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"later"}}`, importer.Note{Line: 3, Count: 1, Kind: importer.Unknown, What: "response_item.later"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(c.give))
-			require.NoError(t, err)
+			got := recordingOf(t, c.give)
 			require.Equal(t, []importer.Note{c.want}, got.Notes)
 			require.Equal(t, []chat.Message{chat.UserMessage("hello")}, said(got))
 		})
@@ -220,8 +216,7 @@ func TestARowWithAnUnknownRoleIsKeptForTheRecordAndNoted(t *testing.T) {
 {"type":"response_item","payload":{"type":"message","role":"critic","content":[]}}
 {"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"c"}]}}`,
 	} {
-		got, err := importer.Read(strings.NewReader(give))
-		require.NoError(t, err)
+		got := recordingOf(t, give)
 		list := said(got)
 		require.Len(t, list, 2)
 		require.Equal(t, []string{"a", "c"}, []string{list[0].Text(), list[1].Text()})
@@ -231,13 +226,12 @@ func TestARowWithAnUnknownRoleIsKeptForTheRecordAndNoted(t *testing.T) {
 
 func TestCallsWithoutAnIDAreAnsweredInTheirOrder(t *testing.T) {
 	item := func(fields string) string { return `{"type":"response_item","payload":{` + fields + "}}\n" }
-	got, err := importer.Read(strings.NewReader(codex +
-		item(`"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]`) +
-		item(`"type":"function_call","name":"x","arguments":"{}","call_id":null`) +
-		item(`"type":"function_call","id":"fc_2","name":"y","arguments":"{}","call_id":null`) +
-		item(`"type":"function_call_output","call_id":null,"output":"of x"`) +
-		item(`"type":"function_call_output","call_id":null,"output":"of y"`)))
-	require.NoError(t, err)
+	got := recordingOf(t, codex+
+		item(`"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]`)+
+		item(`"type":"function_call","name":"x","arguments":"{}","call_id":null`)+
+		item(`"type":"function_call","id":"fc_2","name":"y","arguments":"{}","call_id":null`)+
+		item(`"type":"function_call_output","call_id":null,"output":"of x"`)+
+		item(`"type":"function_call_output","call_id":null,"output":"of y"`))
 	list := said(got)
 	require.NoError(t, chat.Validate(list))
 	for i, call := range list[1].ToolCalls {
@@ -259,13 +253,12 @@ func TestALineWithSeveralMessagesIsSkippedAsAWhole(t *testing.T) {
 }
 
 func TestAVersion1CompactionOfPiNamesTheFirstKeptEntryByIndex(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(session(
+	got := recordingOf(t, session(
 		message(`"role":"user","content":"one"`),
 		message(`"role":"user","content":"two"`),
 		`{"type":"compaction","summary":"one was said","firstKeptEntryIndex":2,"tokensBefore":7}`,
 		message(`"role":"user","content":"three"`),
-	)))
-	require.NoError(t, err)
+	))
 	c := got.Records[2].Compaction()
 	assert.Equal(t, got.Records[1].ID, c.FirstKept)
 	assert.Equal(t, "one was said", c.Text)
@@ -278,13 +271,12 @@ func TestAVersion1CompactionOfPiNamesTheFirstKeptEntryByIndex(t *testing.T) {
 }
 
 func TestACompactionThatKeepsAResultFirstKeepsItsCallToo(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(session(
+	got := recordingOf(t, session(
 		message(`"role":"user","content":"one"`),
 		message(`"role":"assistant","content":[{"type":"toolCall","id":"c","name":"n","arguments":{}}]`),
 		message(`"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]`),
 		`{"type":"compaction","summary":"one was said","firstKeptEntryIndex":3,"tokensBefore":7}`,
-	)))
-	require.NoError(t, err)
+	))
 	s := appended(t, got, nil)
 	e, err := s.Entry(t.Context(), got.Leaf)
 	require.NoError(t, err)
@@ -315,8 +307,7 @@ func TestARollbackOfCodexCountsOnlyWhatTheUserTyped(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(first + tt.give))
-			require.NoError(t, err)
+			got := recordingOf(t, first+tt.give)
 			var texts []string
 			for _, m := range said(got) {
 				texts = append(texts, m.Text())
@@ -349,8 +340,7 @@ func TestTheLinesOfAnAnswerOfClaudeCodeBecomeOneMessage(t *testing.T) {
 	}
 	for name, order := range orders {
 		t.Run(name, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(line("u", "", "user", `"content":"go"`) + order))
-			require.NoError(t, err)
+			got := recordingOf(t, line("u", "", "user", `"content":"go"`)+order)
 			messages := said(got)
 			require.NoError(t, chat.Validate(messages))
 			require.Len(t, messages, 5)
@@ -363,8 +353,7 @@ func TestTheLinesOfAnAnswerOfClaudeCodeBecomeOneMessage(t *testing.T) {
 }
 
 func TestASidechainIsASeparateBranch(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(string(fixture(t, "claude-code.jsonl"))))
-	require.NoError(t, err)
+	got := recordingOf(t, string(fixture(t, "claude-code.jsonl")))
 	side := got.Path("x-2")
 	require.Len(t, side, 2)
 	assert.True(t, side[0].Sidechain)
@@ -384,11 +373,10 @@ func TestClaudeCodeKeepsWhatACompactionPreserved(t *testing.T) {
 	user := func(uuid, parent, fields string) string {
 		return `{"uuid":"` + uuid + `","parentUuid":` + parent + `,"sessionId":"s","type":"user"` + fields + "}\n"
 	}
-	got, err := importer.Read(strings.NewReader(user("a", "null", `,"message":{"role":"user","content":"one"}`) +
-		user("b", `"a"`, `,"message":{"role":"user","content":"two"}`) +
-		`{"uuid":"c","parentUuid":null,"logicalParentUuid":"b","sessionId":"s","type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"manual","preTokens":9,"preservedSegment":{"headUuid":"b","anchorUuid":"d","tailUuid":"b"}}}` + "\n" +
-		user("d", `"c"`, `,"isCompactSummary":true,"message":{"role":"user","content":"one was said"}`)))
-	require.NoError(t, err)
+	got := recordingOf(t, user("a", "null", `,"message":{"role":"user","content":"one"}`)+
+		user("b", `"a"`, `,"message":{"role":"user","content":"two"}`)+
+		`{"uuid":"c","parentUuid":null,"logicalParentUuid":"b","sessionId":"s","type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"manual","preTokens":9,"preservedSegment":{"headUuid":"b","anchorUuid":"d","tailUuid":"b"}}}`+"\n"+
+		user("d", `"c"`, `,"isCompactSummary":true,"message":{"role":"user","content":"one was said"}`))
 	c := got.Records[3].Compaction()
 	assert.Equal(t, "b", c.FirstKept)
 	assert.Equal(t, 9, c.TokensBefore)
@@ -461,8 +449,7 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(tt.give))
-			require.NoError(t, err)
+			got := recordingOf(t, tt.give)
 			if diff := cmp.Diff(tt.want, said(got)[0]); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -472,11 +459,10 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 }
 
 func TestACompactionOfCodexMayBeOnlyASummary(t *testing.T) {
-	got, err := importer.Read(strings.NewReader(`{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}
+	got := recordingOf(t, `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}
 {"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}}
 {"type":"compacted","payload":{"message":"one was said"}}
-{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}}`))
-	require.NoError(t, err)
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}}`)
 	v, err := appended(t, got, nil).View(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "<summary>\none was said\n</summary>", v.Compacted[0].Text())

@@ -17,8 +17,7 @@ import (
 // imported appends a recording of chat completions, one message a line, and returns the session with the notes.
 func imported(t *testing.T, lines []string) (*history.Session, []importer.Note) {
 	t.Helper()
-	r, err := importer.Read(strings.NewReader(strings.Join(lines, "\n")))
-	require.NoError(t, err)
+	r := recordingOf(t, strings.Join(lines, "\n"))
 	s := numbered.Session()
 	notes, err := r.AppendTo(t.Context(), s)
 	require.NoError(t, err)

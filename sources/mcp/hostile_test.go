@@ -65,8 +65,7 @@ func TestABadAnswerCostsOneCall(t *testing.T) {
 			m, err := call(t, s, "srv__do", "{}")
 			require.Contains(t, fmt.Sprint(m.Text(), err), c.want)
 			require.True(t, err != nil || m.IsError || name == "no result")
-			m, err = call(t, s, "srv__do", "{}")
-			require.NoError(t, err)
+			m = called(t, s, "srv__do", "{}")
 			require.Equal(t, "fine", m.Text(), "the next call is answered")
 			require.Empty(t, s.Notes())
 		})
@@ -91,8 +90,7 @@ func TestACallWaitsForAConnectionAsLongAsItMay(t *testing.T) {
 		require.ErrorContains(t, err, "mcp: srv: not connected yet")
 	}
 	close(started)
-	m, err := call(t, s, "srv__do", "{}")
-	require.NoError(t, err)
+	m := called(t, s, "srv__do", "{}")
 	require.Equal(t, "fine", m.Text())
 	require.Equal(t, 1, attempts)
 	require.Empty(t, s.Notes())
@@ -248,15 +246,13 @@ func program(t *testing.T, kind string) *mcp.Server {
 func TestAProcessHasAnEnvironmentOfItsOwn(t *testing.T) {
 	t.Setenv("SOME_OTHER_SECRET", "leaked")
 	s := open(t, program(t, "serve"))
-	m, err := call(t, s, "srv__environment", "")
-	require.NoError(t, err)
+	m := called(t, s, "srv__environment", "")
 	require.ElementsMatch(t, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "PROMPTREE_TEST_SERVER=serve", "API_KEY=[secret]", "A_TOKEN=[secret]"}, strings.Split(m.Text(), "\n"))
 
-	_, err = call(t, s, "srv__exit", "")
+	_, err := call(t, s, "srv__exit", "")
 	require.ErrorContains(t, err, "the server ended during the call")
 	require.ErrorContains(t, err, "panic: out of luck [secret]")
-	_, err = call(t, s, "srv__environment", "")
-	require.NoError(t, err, "it was started again")
+	called(t, s, "srv__environment", "")
 
 	s = open(t, program(t, "fail"))
 	require.Contains(t, s.Notes()[0], "the key [secret] is wrong")
@@ -377,12 +373,10 @@ func TestASessionThatTheServerForgotIsMadeAnew(t *testing.T) {
 	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.Load().ServeHTTP(w, r) }))
 	defer at.CloseClientConnections()
 	s := open(t, &mcp.Server{URL: at.URL})
-	_, err := call(t, s, "srv__do", "{}")
-	require.NoError(t, err)
+	called(t, s, "srv__do", "{}")
 	fresh() // the server was restarted
 	_, _ = call(t, s, "srv__do", "{}")
-	m, err := call(t, s, "srv__do", "{}")
-	require.NoError(t, err)
+	m := called(t, s, "srv__do", "{}")
 	require.Equal(t, "fine", m.Text())
 	s.Close()
 }
@@ -406,12 +400,10 @@ func TestWhatAServerSaysForgesNothing(t *testing.T) {
 		})(s)
 		s.AddResource(&sdk.Resource{Name: "r", URI: "x:/r"}, nil)
 	})})
-	plain, err := call(t, s, "srv__do", "{}")
-	require.NoError(t, err)
+	plain := called(t, s, "srv__do", "{}")
 	for _, forged := range texts {
 		text = forged
-		m, err := call(t, s, "srv__do", "{}")
-		require.NoError(t, err)
+		m := called(t, s, "srv__do", "{}")
 		require.LessOrEqual(t, len(bordertest.Found(m.Text())), len(bordertest.Found(plain.Text())), "%q\n%s", forged, m.Text())
 	}
 }

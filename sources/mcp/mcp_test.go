@@ -129,6 +129,14 @@ func call(t *testing.T, s *mcp.Server, name, arguments string) (chat.Message, er
 	return m, err
 }
 
+// called is a call that is answered.
+func called(t *testing.T, s *mcp.Server, name, arguments string) chat.Message {
+	t.Helper()
+	m, err := call(t, s, name, arguments)
+	require.NoError(t, err)
+	return m
+}
+
 func names(list []chat.Tool) (names []string) {
 	for _, t := range list {
 		names = append(names, t.Name)
@@ -218,8 +226,7 @@ func TestEveryPartOfAResultIsShownOrNoted(t *testing.T) {
 			})})
 			for _, failed := range []bool{false, true} {
 				c.result.IsError = failed
-				m, err := call(t, s, "srv__do", "{}")
-				require.NoError(t, err)
+				m := called(t, s, "srv__do", "{}")
 				require.Equal(t, failed, m.IsError)
 				for e, err := range session.Entries(t.Context()) {
 					require.NoError(t, err)
@@ -244,11 +251,9 @@ func TestATextLongerThanTheLimitIsCut(t *testing.T) {
 			return nil, errors.New(strings.Repeat("x", 5_000_000))
 		})(s)
 	})})
-	m, err := call(t, s, "srv__do", "{}")
-	require.NoError(t, err)
+	m := called(t, s, "srv__do", "{}")
 	require.Equal(t, strings.Repeat("é", 500)+"[... 9999000 bytes cut here ...]\n[... 4 bytes cut here ...]", m.Text())
-	m, err = call(t, s, "srv__fail", "")
-	require.NoError(t, err)
+	m = called(t, s, "srv__fail", "")
 	require.True(t, m.IsError)
 	require.Equal(t, strings.Repeat("x", 1000)+"[... 4999000 bytes cut here ...]", m.Text())
 }
@@ -268,8 +273,7 @@ func TestNamesOfToolsNeverCollide(t *testing.T) {
 			require.Empty(t, all[declared.Name], "%q of %q", declared.Name, server)
 			all[declared.Name] = server
 		}
-		m, err := call(t, s, s.Declared()[4].Name, "{}")
-		require.NoError(t, err)
+		m := called(t, s, s.Declared()[4].Name, "{}")
 		require.NotEmpty(t, m.Text())
 		_, ok, err := s.Answer(t.Context(), chat.ToolCall{Name: "other"})
 		require.False(t, ok)
@@ -287,8 +291,7 @@ func TestAListThatChangedShowsAtTheNextStep(t *testing.T) {
 		_, err := s.DeclaredFor(t.Context(), elements.Sizing{})
 		return err == nil && len(s.Declared()) == 1 && s.Declared()[0].Name == "srv__second"
 	}, 5*time.Second, 10*time.Millisecond)
-	m, err := call(t, s, "srv__first", "{}")
-	require.NoError(t, err)
+	m := called(t, s, "srv__first", "{}")
 	require.True(t, m.IsError)
 	require.Contains(t, m.Text(), "no such tool any more")
 }
@@ -353,15 +356,13 @@ func TestResourcesAreReadInParts(t *testing.T) {
 	})})
 	require.Equal(t, []string{"srv__read_resource"}, names(s.Declared()))
 	require.True(t, s.CallRules(chat.ToolCall{Name: "srv__read_resource"}).Again)
-	m, err := call(t, s, "srv__read_resource", "{}")
-	require.NoError(t, err)
+	m := called(t, s, "srv__read_resource", "{}")
 	require.Contains(t, m.Text(), "x:/long long Long.")
 	require.Contains(t, m.Text(), "x:/{id} any")
 
 	read, arguments := "", `{"uri":"x:/long"}`
 	for range 4 {
-		m, err := call(t, s, "srv__read_resource", arguments)
-		require.NoError(t, err)
+		m := called(t, s, "srv__read_resource", arguments)
 		part := strings.TrimPrefix(m.Text(), "<server-resource uri=\"x:/long\">\n")
 		part, mark, _ := strings.Cut(part, "\n</server-resource>")
 		read += part
@@ -381,16 +382,14 @@ func TestResourcesAreReadInParts(t *testing.T) {
 		`{"uri":"x:/two","from":10,"bytes":99}`: "c: three",
 		`{"uri":"x:/two","from":15}`:            "The resource is empty.",
 	} {
-		m, err := call(t, s, "srv__read_resource", arguments)
-		require.NoError(t, err)
+		m := called(t, s, "srv__read_resource", arguments)
 		text := regexp.MustCompile(`<server-resource uri="x:/two/(.)">\n`).ReplaceAllString(m.Text(), "$1: ")
 		require.Equal(t, want, strings.ReplaceAll(strings.ReplaceAll(text, "\n</server-resource>", ""), "\n", " "), arguments)
 	}
-	m, err = call(t, s, "srv__read_resource", `{"uri":"x:/none"}`)
-	require.NoError(t, err)
+	m = called(t, s, "srv__read_resource", `{"uri":"x:/none"}`)
 	require.True(t, m.IsError)
 	for _, wrong := range []string{`[]`, `{"uri":1}`, `{"uri":"x:/long","from":-1}`} {
-		_, err = call(t, s, "srv__read_resource", wrong)
+		_, err := call(t, s, "srv__read_resource", wrong)
 		var mistake *chat.ArgumentError
 		require.ErrorAs(t, err, &mistake, wrong)
 	}

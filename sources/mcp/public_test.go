@@ -44,7 +44,6 @@ func TestPublicServersAnswer(t *testing.T) {
 		require.NoError(t, err, c.tool)
 		require.Contains(t, m.Text(), c.want, c.tool)
 	}
-	m, err := call(t, servers["everything"], "everything__get-tiny-image", "{}")
-	require.NoError(t, err)
+	m := called(t, servers["everything"], "everything__get-tiny-image", "{}")
 	require.IsType(t, chat.Image{}, m.Content[1])
 }

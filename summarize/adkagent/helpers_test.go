@@ -224,12 +224,26 @@ func send(t testing.TB, r *runner.Runner, streaming bool, asked *genai.Content) 
 	return follow(r.Run(t.Context(), "user", "s", asked, config))
 }
 
+// finished is a run that goes well.
+func finished(t testing.TB, r *runner.Runner, streaming bool, asked string) end {
+	t.Helper()
+	e := run(t, r, streaming, asked)
+	require.NoError(t, e.err)
+	return e
+}
+
+func fromADK(t testing.TB, contents []*genai.Content) []chat.Message {
+	t.Helper()
+	messages, err := adkagent.FromADK(contents)
+	require.NoError(t, err)
+	return messages
+}
+
 // checkRequests checks that requests are valid, fit the budget, and show the instruction and the user's words.
 func checkRequests(t testing.TB, requests []request, user string) {
 	t.Helper()
 	for i, r := range requests {
-		ours, err := adkagent.FromADK(r.contents)
-		require.NoError(t, err)
+		ours := fromADK(t, r.contents)
 		text := compacttest.Text(ours)
 		ours = append([]chat.Message{chat.SystemMessage(r.instruction)}, ours...)
 		require.NoError(t, chat.Validate(ours), "request %d", i)

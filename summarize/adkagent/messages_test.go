@@ -94,8 +94,7 @@ func asJSON(t testing.TB, v any) string {
 func TestContentsAreUnchangedAfterARoundTrip(t *testing.T) {
 	for _, c := range conversations {
 		t.Run(c.name, func(t *testing.T) {
-			messages, err := adkagent.FromADK(c.contents)
-			require.NoError(t, err)
+			messages := fromADK(t, c.contents)
 			data, err := json.Marshal(messages) // as a session keeps them
 			require.NoError(t, err)
 			var kept []chat.Message
@@ -131,8 +130,7 @@ func TestTheTextOfAResultIsItsOnlyTextFieldOrItsJSON(t *testing.T) {
 		{map[string]any{"result": 4}, `{"result":4}`, false},
 		{map[string]any{"html": "<b>"}, `{"html":"<b>"}`, false},
 	} {
-		messages, err := adkagent.FromADK([]*genai.Content{said(called("1", "f", nil)), user(returned("1", "f", c.response))})
-		require.NoError(t, err)
+		messages := fromADK(t, []*genai.Content{said(called("1", "f", nil)), user(returned("1", "f", c.response))})
 		require.Equal(t, c.text, messages[1].Text())
 		require.Equal(t, c.failed, messages[1].IsError)
 	}
@@ -172,8 +170,7 @@ func FuzzMessages(f *testing.F) {
 			return // these messages cannot be sent
 		}
 		require.Nil(t, instruction)
-		again, err := adkagent.FromADK(first)
-		require.NoError(t, err)
+		again := fromADK(t, first)
 		_, second, err := adkagent.ToADK(again)
 		require.NoError(t, err)
 		a, err := json.Marshal(first)

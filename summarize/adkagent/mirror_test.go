@@ -14,7 +14,6 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
 // script makes contents from words: u1 is a user message, a1 an answer, c1 an answer that calls a tool, and r1 its
@@ -57,8 +56,7 @@ func TestEachMessageOfADKIsRecordedOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log := &history.Session{}
-			messages, err := adkagent.FromADK(script(c.log))
-			require.NoError(t, err)
+			messages := fromADK(t, script(c.log))
 			require.NoError(t, log.Append(t.Context(), messages...))
 			before := len(compacttest.Said(log))
 			sessions := session.InMemoryService()
@@ -80,8 +78,7 @@ func TestEachMessageOfADKIsRecordedOnce(t *testing.T) {
 				require.NoError(t, sessions.AppendEvent(t.Context(), made.Session, e))
 			}
 			m := &scripted{answer: func(int, request) (*model.LLMResponse, error) { return says("aX"), nil }}
-			got := run(t, runnerOf(t, sessions, agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, log))), false, c.asked)
-			require.NoError(t, got.err)
+			finished(t, runnerOf(t, sessions, agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, log))), false, c.asked)
 			require.Equal(t, c.path, compacttest.PathWords(t, log))
 			require.Equal(t, c.added, len(compacttest.Said(log))-before)
 		})

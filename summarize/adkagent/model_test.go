@@ -127,8 +127,7 @@ func TestTheAgentsToolsBecomeTheTargets(t *testing.T) {
 	sub := agentFrom(t, llmagent.Config{Name: "worker", Model: rounds(0)})
 	c := compacttest.Offline(t, &history.Session{})
 	m := rounds(0)
-	got := run(t, runnerOf(t, session.InMemoryService(), agentFrom(t, llmagent.Config{Model: m, Tools: []tool.Tool{readTool(t, nil), agenttool.New(sub, nil)}}), pluginOn(t, c)), false, question)
-	require.NoError(t, got.err)
+	finished(t, runnerOf(t, session.InMemoryService(), agentFrom(t, llmagent.Config{Model: m, Tools: []tool.Tool{readTool(t, nil), agenttool.New(sub, nil)}}), pluginOn(t, c)), false, question)
 	tools := c.Current().Tools
 	require.Equal(t, "read", tools[0].Name)
 	require.Contains(t, string(tools[0].Parameters), "the file to read")

@@ -44,8 +44,7 @@ func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 				}
 				return reads(fmt.Sprintf("a%d.go", n), fmt.Sprintf("b%d.go", n)), nil
 			}}
-			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, s))), streaming, question)
-			require.NoError(t, got.err)
+			got := finished(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, s))), streaming, question)
 			require.Equal(t, "It is the linker.", got.last())
 			require.Len(t, m.requests, 31)
 			checkRequests(t, m.requests, question)
@@ -66,8 +65,7 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 			m := rounds(12)
 			answer, refused := m.answer, 0
 			m.answer = func(n int, r request) (*model.LLMResponse, error) {
-				ours, err := adkagent.FromADK(r.contents)
-				require.NoError(t, err)
+				ours := fromADK(t, r.contents)
 				if tokens := compacttest.Count(compacttest.Estimator, ours); tokens > 2500 {
 					refused++
 					return nil, genai.APIError{Code: 400, Message: fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (2500).", tokens)}
@@ -81,8 +79,7 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 			compactor := compacttest.Offline(t, s)
 			compactor.Policy = compacttest.Unjudged(copilotcli.Policy())
 			compactor.Target.Model = adkagent.Model(m)
-			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactor)), streaming, question)
-			require.NoError(t, got.err)
+			got := finished(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactor)), streaming, question)
 			require.Equal(t, "done", got.last())
 			require.Positive(t, refused)
 			require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, s))
@@ -109,8 +106,7 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 	}
 	compactor := compacttest.Offline(t, s)
 	compactor.Target.Model = adkagent.Model(m)
-	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactor)), true, question)
-	require.NoError(t, got.err)
+	got := finished(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactor)), true, question)
 	require.Equal(t, "done", got.last())
 	require.Positive(t, summaries)
 	require.Positive(t, forks, "a request for a summary in the background continues a request of the agent, which the provider has cached")
@@ -135,8 +131,7 @@ func TestAnAgentWithAnOutputSchemaIsCompactedLikeAnyOther(t *testing.T) {
 	c.Target.Model = adkagent.Model(m)
 	r := runnerOf(t, session.InMemoryService(), agentFrom(t, llmagent.Config{Model: m, OutputSchema: schema}), pluginOn(t, c))
 	for i := range 30 {
-		got := run(t, r, i%2 == 0, fmt.Sprintf("Question %d. %s", i, strings.Repeat("Which port is it? ", 20)))
-		require.NoError(t, got.err)
+		got := finished(t, r, i%2 == 0, fmt.Sprintf("Question %d. %s", i, strings.Repeat("Which port is it? ", 20)))
 		require.JSONEq(t, `{"port":"Halifax"}`, got.last())
 	}
 	require.Equal(t, 30, asked)
@@ -151,8 +146,7 @@ func TestSignaturesAreSentBackUnchanged(t *testing.T) {
 		}
 		return reads("a.go", "b.go"), nil
 	}}
-	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, &history.Session{}))), false, question)
-	require.NoError(t, got.err)
+	finished(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, &history.Session{}))), false, question)
 	want := reads("a.go", "b.go").Content
 	require.Equal(t, asJSON(t, want), asJSON(t, m.requests[1].contents[1]))
 	results := m.requests[1].contents[2].Parts
@@ -169,8 +163,7 @@ func TestCallsOfAnAnswerThatWasCutOffAreNotMade(t *testing.T) {
 				answer.FinishReason = finish
 				return answer, nil
 			}}
-			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, s))), streaming, question)
-			require.NoError(t, got.err)
+			got := finished(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compacttest.Offline(t, s))), streaming, question)
 			require.Len(t, m.requests, 1)
 			require.Contains(t, got.last(), "cut off")
 			require.Equal(t, "1 users, 1 answers, 0 results, not compacted", compacttest.Counts(t, s))
@@ -190,8 +183,7 @@ func TestTheCallersPromptIsRenderedAndPruned(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	m := rounds(6)
-	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), p), false, question)
-	require.NoError(t, got.err)
+	finished(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), p), false, question)
 	pruned := 0
 	for _, r := range m.requests {
 		require.Contains(t, r.instruction, instruction)
@@ -230,8 +222,7 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			}}
 			kept := session.InMemoryService() // one of adk's that keeps sessions elsewhere would be opened anew
 			compactor := compacttest.Offline(t, s)
-			got := run(t, runnerOf(t, kept, agentOf(t, before, readTool(t, nil), asking(t)), pluginOn(t, compactor)), streaming, question)
-			require.NoError(t, got.err)
+			got := finished(t, runnerOf(t, kept, agentOf(t, before, readTool(t, nil), asking(t)), pluginOn(t, compactor)), streaming, question)
 			require.Equal(t, "I wait.", got.last())
 			id := ""
 			for _, e := range got.events {
@@ -273,8 +264,7 @@ func TestACallThatNeedsConfirmationRunsOnceConfirmed(t *testing.T) {
 		return says("done"), nil
 	}}
 	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, read), pluginOn(t, compacttest.Offline(t, s)))
-	got := run(t, r, false, question)
-	require.NoError(t, got.err)
+	got := finished(t, r, false, question)
 	id := ""
 	for _, e := range got.events {
 		for _, p := range e.Content.Parts {
@@ -334,8 +324,7 @@ func TestATransferTargetHasItsOwnSession(t *testing.T) {
 	}}
 	root := agentFrom(t, llmagent.Config{Model: m, Tools: []tool.Tool{readTool(t, nil)}, SubAgents: []agent.Agent{sub}})
 	r := runnerOf(t, session.InMemoryService(), root, p)
-	got := run(t, r, true, question)
-	require.NoError(t, got.err)
+	got := finished(t, r, true, question)
 	require.Equal(t, "done", got.last())
 	got = run(t, r, true, "And now?") // the worker answers
 	require.NoError(t, got.err)
@@ -357,8 +346,7 @@ func TestParallelAgentsHaveTheirOwnSessions(t *testing.T) {
 	}
 	all, err := parallelagent.New(parallelagent.Config{AgentConfig: agent.Config{Name: "all", SubAgents: list}})
 	require.NoError(t, err)
-	got := run(t, runnerOf(t, session.InMemoryService(), all, p), false, question)
-	require.NoError(t, got.err)
+	finished(t, runnerOf(t, session.InMemoryService(), all, p), false, question)
 	for i, m := range models {
 		checkRequests(t, m.requests, question)
 		require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, sessionOf(fmt.Sprintf("worker%d", i))))
@@ -370,8 +358,7 @@ func TestAnAgentInALoopIsToldToContinue(t *testing.T) {
 	m := rounds(0)
 	loop, err := loopagent.New(loopagent.Config{MaxIterations: 3, AgentConfig: agent.Config{Name: "loop", SubAgents: []agent.Agent{agentOf(t, m)}}})
 	require.NoError(t, err)
-	got := run(t, runnerOf(t, session.InMemoryService(), loop, pluginOn(t, compacttest.Offline(t, s))), false, question)
-	require.NoError(t, got.err)
+	finished(t, runnerOf(t, session.InMemoryService(), loop, pluginOn(t, compacttest.Offline(t, s))), false, question)
 	require.Equal(t, "1 users, 3 answers, 0 results, not compacted", compacttest.Counts(t, s))
 	for _, r := range m.requests[1:] {
 		last := r.contents[len(r.contents)-1]
@@ -395,8 +382,7 @@ func TestAnAgentThatIsAToolIsLeftAlone(t *testing.T) {
 		}
 		return reads(fmt.Sprintf("o%d.go", n)), nil
 	}}
-	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil), agenttool.New(sub, nil)), pluginOn(t, compacttest.Offline(t, s))), true, question)
-	require.NoError(t, got.err)
+	finished(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil), agenttool.New(sub, nil)), pluginOn(t, compacttest.Offline(t, s))), true, question)
 	checkRequests(t, m.requests, question)
 	require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, s))
 	require.Len(t, worker.requests, 8)

@@ -115,6 +115,22 @@ func (c *counting) Append(ctx context.Context, at storage.Position, lines ...sto
 	return c.Memory.Append(ctx, at, lines...)
 }
 
+// stepped makes a step that goes well.
+func stepped(t *testing.T, a *agent.Agent) agent.Answer {
+	t.Helper()
+	answer, err := a.Step(t.Context())
+	require.NoError(t, err)
+	return answer
+}
+
+// finished makes a run that goes well.
+func finished(t *testing.T, a *agent.Agent, text string) agent.Answer {
+	t.Helper()
+	answer, err := a.Run(t.Context(), text)
+	require.NoError(t, err)
+	return answer
+}
+
 func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
 	a := newAgent(t, 1000, policy.Policy{}, says("Three ships."))
 	store := &counting{}
@@ -124,8 +140,7 @@ func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
 	a.Compactor.Session = session
 	a.Prompt = elements.Nodes{history.TurnStart{Session: session}, history.TurnRounds{Session: session}}
 	before := store.appends
-	answer, err := a.Step(t.Context())
-	require.NoError(t, err)
+	answer := stepped(t, a)
 	require.Equal(t, 1, store.appends-before)
 	require.Equal(t, "Three ships.", answer.Message().Text())
 	said, err := session.Entry(t.Context(), answer.Entry)
@@ -169,8 +184,7 @@ func TestAnAnswerWithoutReportedUsageIsAppendedWithOurCount(t *testing.T) {
 	a := newAgent(t, 1000, policy.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
 	})
-	_, err := a.Step(t.Context())
-	require.NoError(t, err)
+	stepped(t, a)
 	require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeMessage, entry.TypeUsage}, kinds(t, a.Compactor.Session))
 }
 
@@ -185,8 +199,7 @@ func TestARequestHoldsTheRenderedPromptAndTheAgentsSettings(t *testing.T) {
 		observed = req
 		require.Equal(t, 70, response.Usage.Input)
 	}}
-	answer, err := a.Step(t.Context())
-	require.NoError(t, err)
+	answer := stepped(t, a)
 	require.NotNil(t, asked.OnRepair)
 	asked.OnRepair, observed.OnRepair = nil, nil // functions are not compared
 	require.Equal(t, chat.Request{
@@ -286,8 +299,7 @@ func TestARefusalLeadsToACompactionAndItsLimitIsRecorded(t *testing.T) {
 	)
 	session := a.Compactor.Session
 	talk(t, session, 20)
-	answer, err := a.Step(t.Context())
-	require.NoError(t, err)
+	answer := stepped(t, a)
 	require.Equal(t, 1, answer.Refusals)
 	require.Less(t, sizes[1], sizes[0])
 	require.Less(t, answer.Result.Tokens, 3000)
@@ -403,19 +415,16 @@ func TestAPolicyMayContinueAfterATurn(t *testing.T) {
 		says("There are many."), says("Nothing more."),
 	)
 	session := a.Compactor.Session
-	called, err := a.Step(t.Context())
-	require.NoError(t, err)
+	called := stepped(t, a)
 	require.False(t, called.GoOn, "a turn is not over while calls are unanswered")
 	require.NoError(t, session.Append(t.Context(), chat.ToolResult("a", strings.Repeat("There are many ships at many quays. ", 400))))
-	answer, err := a.Step(t.Context())
-	require.NoError(t, err)
+	answer := stepped(t, a)
 	require.True(t, answer.GoOn)
 	last, found, err := session.Latest(t.Context(), entry.TypeCustomMessage)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, session.Leaf(), last.ID)
-	answer, err = a.Step(t.Context())
-	require.NoError(t, err)
+	answer = stepped(t, a)
 	require.False(t, answer.GoOn)
 	require.Equal(t, "Nothing more.", answer.Message().Text())
 }
@@ -480,8 +489,7 @@ func TestMissingAndDoubledCallIDsAreReplaced(t *testing.T) {
 				a.Compactor.Target.Tokenizer = observing{observe: func(_ chat.Request, r chat.Response) { observed = r.Message.ToolCalls }}
 				for range 3 {
 					heard = &providertest.Heard{}
-					answer, err := a.Step(t.Context())
-					require.NoError(t, err)
+					answer := stepped(t, a)
 					calls := answer.Message().ToolCalls
 					require.Equal(t, calls, observed)
 					if len(calls) == 0 {
@@ -578,8 +586,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 
 					a.Stream, a.Compactor.Target.Tokenizer = nil, sizing.Estimator{}
 					a.Compactor.Target.Model = healthy
-					answer, err := a.Step(t.Context())
-					require.NoError(t, err)
+					answer := stepped(t, a)
 					require.Equal(t, "Ships.", answer.Message().Text())
 				})
 			})
@@ -597,8 +604,7 @@ func TestStreamIsNotCalledAfterTheAnswerReturned(t *testing.T) {
 	})
 	var heard []chat.Delta
 	a.Stream = func(d chat.Delta) { heard = append(heard, d) }
-	_, err := a.Step(t.Context())
-	require.NoError(t, err)
+	stepped(t, a)
 	late(chat.Text("And more."))
 	require.Equal(t, []chat.Delta{chat.Text("Ships.")}, heard)
 }
@@ -629,8 +635,7 @@ func TestInvalidUsageIsIgnored(t *testing.T) {
 		a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 			return chat.Response{Message: chat.AssistantMessage("Ships."), Usage: u}, nil
 		})
-		answer, err := a.Step(t.Context())
-		require.NoError(t, err)
+		answer := stepped(t, a)
 		require.Zero(t, answer.Response.Usage)
 		require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeMessage, entry.TypeUsage}, kinds(t, a.Compactor.Session))
 	}

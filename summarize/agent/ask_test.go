@@ -116,8 +116,7 @@ func TestTheSchemaOfAFormIsCounted(t *testing.T) {
 	}
 	_, err := agent.Ask[struct{ N int }](t.Context(), a, "How many?")
 	require.NoError(t, err)
-	_, err = a.Run(t.Context(), "And now?")
-	require.NoError(t, err)
+	finished(t, a, "And now?")
 	require.Greater(t, sizes[0], 10)
 	require.Zero(t, sizes[1])
 }

@@ -95,12 +95,10 @@ func TestTheModelIsToldWhyNothingIsCompacted(t *testing.T) {
 			session := numbered.Session()
 			talkLong(t, session, tt.turns)
 			a := askingAgent(t, session, &asker{arguments: tt.arguments})
-			answer, err := a.Step(t.Context())
-			require.NoError(t, err)
+			answer := stepped(t, a)
 			require.Contains(t, result(t, answer).Text(), tt.want)
 			require.True(t, result(t, answer).IsError)
-			_, err = a.Step(t.Context())
-			require.NoError(t, err)
+			stepped(t, a)
 			require.Zero(t, compactions(t, session))
 		})
 	}
@@ -112,16 +110,14 @@ func TestWhatTheModelAsksForIsCompactedBeforeTheNextStepInAnyProcess(t *testing.
 			session, model := numbered.Session(), &asker{arguments: `{"keep":"The names of the ships."}`}
 			talkLong(t, session, 20)
 			a := askingAgent(t, session, model)
-			answer, err := a.Step(t.Context())
-			require.NoError(t, err)
+			answer := stepped(t, a)
 			require.False(t, result(t, answer).IsError, result(t, answer).Text())
 			require.Zero(t, compactions(t, session), "the round is complete first")
 			before := answer.Result.Tokens
 			if anew {
 				a = askingAgent(t, session, model)
 			}
-			answer, err = a.Step(t.Context())
-			require.NoError(t, err)
+			answer = stepped(t, a)
 			require.Equal(t, 1, compactions(t, session))
 			require.Less(t, answer.Result.Tokens, before/2)
 			require.Len(t, model.summaries, 1)
@@ -143,8 +139,7 @@ func TestTheModelIsGrantedOneCompactionInTenSteps(t *testing.T) {
 			a := askingAgent(t, session, model)
 			var granted []int
 			for step := range 22 {
-				answer, err := a.Step(t.Context())
-				require.NoError(t, err)
+				answer := stepped(t, a)
 				if !result(t, answer).IsError {
 					granted = append(granted, step)
 				}

@@ -35,13 +35,11 @@ func TestCallsOfAnAnswerThatWasCutOffAreNotHandedOut(t *testing.T) {
 					}
 					return says("Three ships.")(t.Context(), req)
 				})
-				answer, err := a.Step(t.Context())
-				require.NoError(t, err)
+				answer := stepped(t, a)
 				require.Empty(t, answer.Open)
 				require.True(t, answer.GoOn)
 				require.Len(t, answer.Results, len(calls))
-				_, err = a.Step(t.Context())
-				require.NoError(t, err)
+				stepped(t, a)
 			})
 		}
 	}
@@ -50,8 +48,7 @@ func TestCallsOfAnAnswerThatWasCutOffAreNotHandedOut(t *testing.T) {
 func TestTwoAnswersInARowThatWereCutOffAreAnError(t *testing.T) {
 	call := chat.ToolCall{ID: "a", Name: "look", Arguments: `{"at":"pi`}
 	a := newAgent(t, 1000, policy.Policy{}, cut(chat.StopMaxTokens, call), cut(chat.StopMaxTokens, call), says("Three ships."))
-	_, err := a.Step(t.Context())
-	require.NoError(t, err)
+	stepped(t, a)
 	answer, err := a.Step(t.Context())
 	require.ErrorIs(t, err, agent.ErrCutOff)
 	require.Empty(t, answer.Open)
@@ -93,8 +90,7 @@ func TestAnEmptyAnswerIsAskedForOnceMoreAndThenEndsTheTurn(t *testing.T) {
 						require.Equal(t, "harbour-1", e.Model)
 					}
 				}))
-				answer, err := a.Step(t.Context())
-				require.NoError(t, err)
+				answer := stepped(t, a)
 				require.Empty(t, answer.Open)
 				require.False(t, answer.GoOn)
 				synctest.Wait()

@@ -38,8 +38,7 @@ func answerOf(t *testing.T, f *agent.Function, arguments string) chat.Message {
 		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}}, nil
 	})
 	a.Tools = []chat.Toolbox{f}
-	answer, err := a.Step(t.Context())
-	require.NoError(t, err)
+	answer := stepped(t, a)
 	return answer.Results[0].Message()
 }
 

@@ -51,19 +51,16 @@ func TestLookUpsAreAnsweredByTheStep(t *testing.T) {
 			return chat.Response{Message: chat.AssistantMessage("K-7.")}, nil
 		},
 	)
-	answer, err := a.Step(t.Context())
-	require.NoError(t, err)
+	answer := stepped(t, a)
 	require.Empty(t, answer.Open)
 	require.Len(t, answer.Results, 1)
 	require.Equal(t, a.Compactor.Session.Leaf(), answer.Results[0].ID)
 	require.True(t, answer.GoOn)
-	answer, err = a.Step(t.Context())
-	require.NoError(t, err)
+	answer = stepped(t, a)
 	require.Equal(t, answer.Message().ToolCalls[:1], answer.Open)
 	require.False(t, answer.GoOn)
 	require.NoError(t, a.Compactor.Session.Append(t.Context(), chat.ToolResult("a", "Three ships.")))
-	answer, err = a.Step(t.Context())
-	require.NoError(t, err)
+	answer = stepped(t, a)
 	require.False(t, answer.GoOn)
 	require.Len(t, sent, 6)
 	require.Contains(t, sent[2].Text(), "The key is K-7.")
@@ -103,8 +100,7 @@ func TestLookUpsAreDeclaredWithinTheBudget(t *testing.T) {
 			}
 			plain := a.Compactor.Session
 			for range 2 {
-				answer, err := a.Step(t.Context())
-				require.NoError(t, err)
+				answer := stepped(t, a)
 				require.Equal(t, c.budget, answer.Result.Budget)
 				require.NoError(t, plain.Append(t.Context(), chat.UserMessage("And now?")))
 			}
@@ -138,8 +134,7 @@ func TestALookUpTakesAnEighthOfTheBudgetAtMost(t *testing.T) {
 			)
 			require.NoError(t, err)
 			require.NoError(t, session.Compact(t.Context(), entry.Compaction{FirstKept: "kept", Messages: []chat.Message{chat.UserMessage("There are ships.")}}))
-			answer, err := a.Step(t.Context())
-			require.NoError(t, err)
+			answer := stepped(t, a)
 			total := 0
 			for e, err := range a.Compactor.Session.Back(t.Context(), "") {
 				require.NoError(t, err)
@@ -188,8 +183,7 @@ func TestALookUpThatFailsIsAFailedResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := recalling(t, c.store, 10_000, calls(c.call...))
 			a.Tools = []chat.Toolbox{c.tools}
-			answer, err := a.Step(t.Context())
-			require.NoError(t, err)
+			answer := stepped(t, a)
 			require.True(t, answer.GoOn)
 			require.Contains(t, answer.Results[0].Message().Text(), c.says)
 			require.True(t, answer.Results[0].Message().IsError)

@@ -103,15 +103,14 @@ func counts(name string, again bool, calls *sync.Map) box {
 func TestRunMakesStepsUntilTheModelHasFinished(t *testing.T) {
 	var calls sync.Map
 	a := runner(t, &storage.Memory{}, stepsOf([]string{"a", "b"}, []string{"none"}, []string{"a"}), counts("a", false, &calls), counts("b", false, &calls))
-	answer, err := a.Run(t.Context(), "Go.")
-	require.NoError(t, err)
+	answer := finished(t, a, "Go.")
 	require.Equal(t, "a b There is no tool of this name: call one that is declared. a", answer.Message().Text())
 	require.Equal(t, "system: You count.", said(answer.Result.Messages)[0])
 	require.Equal(t, []string{
 		"user: Go.", "assistant: a(t1.0.0) b(t1.0.1)", "tool: a", "tool: b", "assistant: none(t1.1.0)",
 		"tool: There is no tool of this name: call one that is declared.", "assistant: a(t1.2.0)", "tool: a", "assistant: " + answer.Message().Text(),
 	}, shown(t, a.Compactor.Session))
-	_, err = a.Run(t.Context(), " ")
+	_, err := a.Run(t.Context(), " ")
 	require.ErrorIs(t, err, agent.ErrTurnOver)
 }
 
@@ -119,12 +118,10 @@ func TestRunReturnsCallsOfTheCallersOwnTools(t *testing.T) {
 	var calls sync.Map
 	a := runner(t, &storage.Memory{}, stepsOf([]string{"a", "ask", "none"}), counts("a", false, &calls))
 	a.Compactor.Target.Tools = []chat.Tool{{Name: "ask"}}
-	answer, err := a.Run(t.Context(), "Go.")
-	require.NoError(t, err)
+	answer := finished(t, a, "Go.")
 	require.Equal(t, []chat.ToolCall{{ID: "t1.0.1", Name: "ask", Arguments: "{}"}}, answer.Open)
 	require.NoError(t, a.Compactor.Session.Append(t.Context(), chat.ToolResult("t1.0.1", "yes")))
-	answer, err = a.Run(t.Context(), "")
-	require.NoError(t, err)
+	answer = finished(t, a, "")
 	require.Equal(t, "a yes There is no tool of this name: call one that is declared.", answer.Message().Text())
 }
 
@@ -206,8 +203,7 @@ func TestATextWhileCallsAreOpenComesBehindTheirResults(t *testing.T) {
 	call := func(name string) chat.ToolCall { return chat.ToolCall{ID: name, Name: name, Arguments: "{}"} }
 	require.NoError(t, a.Compactor.Session.Append(t.Context(), chat.UserMessage("Go."),
 		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call("a"), call("r")}}))
-	_, err := a.Run(t.Context(), "Stop.")
-	require.NoError(t, err)
+	finished(t, a, "Stop.")
 	view := shown(t, a.Compactor.Session)
 	require.Equal(t, []string{"user: Go.", "assistant: a(a) r(r)"}, view[:2])
 	require.Contains(t, view[2], "tool: Interrupted: ")
@@ -258,8 +254,7 @@ func TestWhatAUserSaysMeanwhileIsAnsweredBehindTheRound(t *testing.T) {
 					}
 					return chat.ToolResult("", "ships"), nil
 				}})
-				answer, err := a.Run(t.Context(), "What is in the harbour?")
-				require.NoError(t, err)
+				answer := finished(t, a, "What is in the harbour?")
 				want := []string{"user: What is in the harbour?", "assistant: look(c)", "tool: ships"}
 				if moment == 2 {
 					want = append(want, "assistant: To: ships")
@@ -282,8 +277,7 @@ func TestWhatAUserSaysDuringAnEmptyAnswerIsAnsweredInTheSameRun(t *testing.T) {
 		}
 		return chat.Response{Message: chat.AssistantMessage("To: " + req.Messages[len(req.Messages)-1].Text())}, nil
 	})
-	answer, err := a.Run(t.Context(), "What is in the harbour?")
-	require.NoError(t, err)
+	answer := finished(t, a, "What is in the harbour?")
 	require.Equal(t, "To: And the town?", answer.Message().Text())
 	require.Equal(t, 2, asked)
 }
@@ -313,8 +307,7 @@ func TestAnAgentCountsItsToolsOnceForAllSteps(t *testing.T) {
 				a.Compactor.Target.Tools = tool.Declared()
 			}
 			for range steps {
-				_, err := a.Run(t.Context(), "Count.")
-				require.NoError(t, err)
+				finished(t, a, "Count.")
 			}
 			return int(times.Load())
 		}
@@ -354,10 +347,9 @@ func TestAUserWhoTypesAllTheTimeIsAnsweredInTheEnd(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	})
-	_, err := a.Run(t.Context(), "message 0")
-	require.NoError(t, err)
+	finished(t, a, "message 0")
 	typist.Wait()
-	if _, err = a.Run(t.Context(), ""); err != nil {
+	if _, err := a.Run(t.Context(), ""); err != nil {
 		require.ErrorIs(t, err, agent.ErrTurnOver)
 	}
 	view, err := a.Compactor.Session.View(t.Context())
@@ -403,8 +395,7 @@ func TestARunEndsAtItsLimitsAndGoesOn(t *testing.T) {
 			require.Equal(t, 2, limit.Steps)
 			require.Equal(t, "agent: the run has reached a limit: "+c.says+" and run again with an empty text to go on", err.Error())
 			a.Limits = agent.Limits{}
-			answer, err := a.Run(t.Context(), "")
-			require.NoError(t, err)
+			answer := finished(t, a, "")
 			require.Equal(t, "a a a", answer.Message().Text())
 		})
 	}
@@ -440,8 +431,7 @@ func TestARequestOfUnknownCostIsSaidOnceAndCountsAsUnknown(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Go."), chat.AssistantMessage("No.")))
 	_, err := s.Add(t.Context(), entry.Entry{Body: entry.Usage{Model: "old", Usage: chat.Usage{Input: 5}}})
 	require.NoError(t, err)
-	_, err = a.Run(t.Context(), "Go on.")
-	require.NoError(t, err)
+	finished(t, a, "Go on.")
 	_, err = a.Run(t.Context(), "Again.")
 	limit, ok := errors.AsType[*agent.LimitError](err)
 	require.True(t, ok, "%v", err)
@@ -462,7 +452,6 @@ func TestAToolThatFailsIsReportedToObservers(t *testing.T) {
 		return func(context.Context, chat.ToolCall) (chat.Message, error) { return chat.Message{}, err }
 	}
 	a.Tools = []chat.Toolbox{box{name: "a", answer: fail(errors.New("no ship"))}, box{name: "b", answer: fail(chat.WrongArguments("b", "give a ship"))}}
-	_, err := a.Step(t.Context())
-	require.NoError(t, err)
+	stepped(t, a)
 	require.Equal(t, []string{"a: no ship"}, heard)
 }

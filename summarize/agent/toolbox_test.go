@@ -152,8 +152,7 @@ func TestWhatGoesWrongInAToolIsAFailedResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t, 8000, policy.Policy{}, callsOf("ship"), says("Done."))
 			a.Tools = []chat.Toolbox{box{name: "ship", answer: c.answer}}
-			answer, err := a.Step(t.Context())
-			require.NoError(t, err)
+			answer := stepped(t, a)
 			require.True(t, answer.GoOn)
 			require.Len(t, answer.Results, 1)
 			m := answer.Results[0].Message()
@@ -161,8 +160,7 @@ func TestWhatGoesWrongInAToolIsAFailedResult(t *testing.T) {
 			require.True(t, strings.HasPrefix(m.Text(), c.says), m.Text())
 			m.Content = nil
 			require.Equal(t, chat.Message{Role: chat.RoleTool, ToolCallID: "c0", IsError: !c.fine}, m)
-			_, err = a.Step(t.Context())
-			require.NoError(t, err)
+			stepped(t, a)
 		})
 	}
 }
@@ -209,8 +207,7 @@ func TestWhatAdaptersAndSourcesReportIsAnEventUnlessSomebodyElseHears(t *testing
 				}
 			}))
 			for range 3 {
-				answer, err := a.Step(t.Context())
-				require.NoError(t, err)
+				answer := stepped(t, a)
 				require.False(t, answer.Results[0].Message().IsError, answer.Results[0].Message().Text())
 			}
 			require.NoError(t, a.Compactor.Close()) // all events are delivered
@@ -241,16 +238,14 @@ func TestAToolThatNeverReturnsIsAFailedResultAfterTenMinutes(t *testing.T) {
 			}},
 		}
 		began := time.Now()
-		answer, err := a.Step(t.Context())
-		require.NoError(t, err)
+		answer := stepped(t, a)
 		require.Equal(t, 10*time.Minute+time.Second, time.Since(began))
 		require.Len(t, answer.Results, 2)
 		for _, e := range answer.Results {
 			require.Equal(t, "the tool did not return within 10m0s", e.Message().Text())
 			require.True(t, e.Message().IsError)
 		}
-		answer, err = a.Step(t.Context())
-		require.NoError(t, err)
+		answer = stepped(t, a)
 		require.Contains(t, answer.Results[0].Message().Text(), "an earlier call has not returned")
 		close(stop)
 	})
@@ -286,12 +281,10 @@ func TestParallelCallsRunEightAtOnceAndAreShownInTheirOrder(t *testing.T) {
 				return run(ctx, c)
 			}},
 		}
-		answer, err := a.Step(t.Context())
-		require.NoError(t, err)
+		answer := stepped(t, a)
 		require.Len(t, answer.Results, 64)
 		require.Equal(t, int32(8), most.Load())
-		_, err = a.Step(t.Context())
-		require.NoError(t, err)
+		stepped(t, a)
 		for i, m := range sent[2:] {
 			require.Equal(t, fmt.Sprint("result of c", i), m.Text())
 		}

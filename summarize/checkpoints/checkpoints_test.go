@@ -25,21 +25,32 @@ func compacted(t *testing.T, s *history.Session) string {
 	return added[0].ID
 }
 
+// added adds a checkpoint.
+func added(t testing.TB, f *checkpoints.Folder, s *history.Session, compaction, title, summary string) checkpoints.Checkpoint {
+	t.Helper()
+	point, err := f.Add(t.Context(), s, compaction, title, summary)
+	require.NoError(t, err)
+	return point
+}
+
+func listed(t testing.TB, f *checkpoints.Folder) []checkpoints.Checkpoint {
+	t.Helper()
+	list, err := f.List()
+	require.NoError(t, err)
+	return list
+}
+
 func TestCheckpointsAreNumberedListedAndIndexedByBranch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "checkpoints")
 	folder := &checkpoints.Folder{Dir: dir}
 	s := numbered.Session()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Start.")))
-	list, err := folder.List()
-	require.NoError(t, err)
+	list := listed(t, folder)
 	require.Empty(t, list, "none before the first")
-	first, err := folder.Add(t.Context(), s, compacted(t, s), "Täglich: [the] build/../fix", "# Täglich\n\nAll of it.")
-	require.NoError(t, err)
-	second, err := folder.Add(t.Context(), s, compacted(t, s), "Second.", "Second.")
-	require.NoError(t, err)
+	first := added(t, folder, s, compacted(t, s), "Täglich: [the] build/../fix", "# Täglich\n\nAll of it.")
+	second := added(t, folder, s, compacted(t, s), "Second.", "Second.")
 
-	list, err = folder.List()
-	require.NoError(t, err)
+	list = listed(t, folder)
 	require.Equal(t, []checkpoints.Checkpoint{first, second}, list)
 	require.Equal(t, filepath.Join(dir, "001-täglich-the-build-fix.md"), first.Path)
 	require.Equal(t, []int{1, 2}, []int{first.Number, second.Number})
@@ -73,8 +84,7 @@ func TestCheckpointsAreNumberedListedAndIndexedByBranch(t *testing.T) {
 
 func TestCheckpointWithoutATitleIsNumbered(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
-	point, err := folder.Add(t.Context(), numbered.Session(), "e1", " \n", "x")
-	require.NoError(t, err)
+	point := added(t, folder, numbered.Session(), "e1", " \n", "x")
 	require.Equal(t, "Checkpoint 1", point.Title)
 	require.Equal(t, filepath.Join(folder.Dir, "001-checkpoint-1.md"), point.Path)
 }
@@ -96,8 +106,7 @@ func TestACheckpointIsErased(t *testing.T) {
 	}
 	compact := func(kept, title string) {
 		require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: kept, Title: title, Checkpoints: folder.Dir}))
-		_, err := folder.Add(t.Context(), s, s.Leaf(), title, "Text of "+title)
-		require.NoError(t, err)
+		added(t, folder, s, s.Leaf(), title, "Text of "+title)
 	}
 	say("Nothing.")
 	compact(say("Begin."), "The start")

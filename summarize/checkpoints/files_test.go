@@ -171,18 +171,15 @@ func TestWritersContinueWhereverOneCrashed(t *testing.T) {
 		for _, next := range []string{"Add", "Index"} {
 			t.Run("crash "+c.when+", then "+next, func(t *testing.T) {
 				folder := &checkpoints.Folder{Dir: t.TempDir()}
-				first, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "Whole.")
-				require.NoError(t, err)
+				first := added(t, folder, &history.Session{}, "e1", "First", "Whole.")
 				c.leave(t, folder.Dir)
 
-				list, err := folder.List()
-				require.NoError(t, err)
+				list := listed(t, folder)
 				require.Len(t, list, c.lists)
 				require.Equal(t, first, list[0])
 				returned := map[string]string{"e1": first.Path}
 				if next == "Add" {
-					again, err := folder.Add(t.Context(), &history.Session{}, "e3", "Second", "Whole.")
-					require.NoError(t, err)
+					again := added(t, folder, &history.Session{}, "e3", "Second", "Whole.")
 					require.Equal(t, c.lists+1, again.Number)
 					returned["e3"] = again.Path
 				} else {
@@ -218,8 +215,7 @@ func locked(t *testing.T, folder *checkpoints.Folder) *os.File {
 
 func TestAFileThatAnotherWriterIsWritingIsNotRemoved(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
-	first, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
-	require.NoError(t, err)
+	first := added(t, folder, &history.Session{}, "e1", "First", "x")
 	other := locked(t, folder)
 	writing := filepath.Join(folder.Dir, ".new-17")
 	require.NoError(t, os.WriteFile(writing, []byte("a part"), 0o600))
@@ -235,8 +231,7 @@ func TestAFileThatAnotherWriterIsWritingIsNotRemoved(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	require.Equal(t, "a part", compacttest.Content(t, writing))
-	list, err := folder.List()
-	require.NoError(t, err)
+	list := listed(t, folder)
 	require.Equal(t, []checkpoints.Checkpoint{first}, list, "a reader does not wait")
 	filelock.Unlock(other)
 	require.NoError(t, <-added)
@@ -245,8 +240,7 @@ func TestAFileThatAnotherWriterIsWritingIsNotRemoved(t *testing.T) {
 
 func TestAWriterWaitsAMinuteForTheLock(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
-	_, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
-	require.NoError(t, err)
+	added(t, folder, &history.Session{}, "e1", "First", "x")
 	other := locked(t, folder)
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -319,7 +313,6 @@ func TestAddFailsIfNoNumberIsLeft(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder.Dir, "999999999-x.md"), []byte("# x\n"), 0o600))
 	_, err := folder.Add(t.Context(), &history.Session{}, "e1", "y", "y")
 	require.ErrorContains(t, err, "no number is left")
-	list, err := folder.List()
-	require.NoError(t, err)
+	list := listed(t, folder)
 	require.Len(t, list, 1)
 }

@@ -52,18 +52,14 @@ func eachIrregular(t *testing.T, test func(t *testing.T, makeAt func(path string
 func TestOnlyRegularFilesAreCheckpoints(t *testing.T) {
 	eachIrregular(t, func(t *testing.T, makeAt func(path string)) {
 		folder := &checkpoints.Folder{Dir: t.TempDir()}
-		first, err := folder.Add(t.Context(), &history.Session{}, "e1", "Same", "Whole.")
-		require.NoError(t, err)
+		first := added(t, folder, &history.Session{}, "e1", "Same", "Whole.")
 		makeAt(filepath.Join(folder.Dir, "002-same.md"))
-		list, err := folder.List()
-		require.NoError(t, err)
+		list := listed(t, folder)
 		require.Equal(t, []checkpoints.Checkpoint{first}, list)
 
-		third, err := folder.Add(t.Context(), &history.Session{}, "e3", "Same", "Whole.")
-		require.NoError(t, err)
+		third := added(t, folder, &history.Session{}, "e3", "Same", "Whole.")
 		require.Equal(t, 3, third.Number, "the number is taken")
-		list, err = folder.List()
-		require.NoError(t, err)
+		list = listed(t, folder)
 		require.Equal(t, []checkpoints.Checkpoint{first, third}, list)
 		require.NotContains(t, compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), "002")
 	})

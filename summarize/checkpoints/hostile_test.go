@@ -23,11 +23,9 @@ func TestATitleIsEscapedInItsLine(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			folder := &checkpoints.Folder{Dir: t.TempDir()}
-			point, err := folder.Add(t.Context(), &history.Session{}, "e1-->\n# x", c.title, "Whole.")
-			require.NoError(t, err)
+			point := added(t, folder, &history.Session{}, "e1-->\n# x", c.title, "Whole.")
 			require.Equal(t, c.want, point.Title)
-			list, err := folder.List()
-			require.NoError(t, err)
+			list := listed(t, folder)
 			require.Len(t, list, 1)
 			require.Equal(t, c.want, list[0].Title)
 			lines := strings.Split(compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), "\n")
@@ -48,8 +46,7 @@ func FuzzList(f *testing.F) {
 		if name != filepath.Base(path) || os.WriteFile(path, data, 0o600) != nil {
 			t.Skip("the file system does not allow this name")
 		}
-		before, err := folder.List()
-		require.NoError(t, err)
+		before := listed(t, folder)
 		point, err := folder.Add(t.Context(), &history.Session{}, "e9", "Title", "Whole.")
 		if err != nil && point == (checkpoints.Checkpoint{}) {
 			return // a foreign file is in the way, or no number is left

@@ -180,6 +180,28 @@ func run(t testing.TB, a adk.Agent, streaming bool, messages ...*schema.Message)
 	return follow(adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: a, EnableStreaming: streaming}).Run(t.Context(), messages))
 }
 
+// finished is a run that goes well.
+func finished(t testing.TB, a adk.Agent, streaming bool, messages ...*schema.Message) end {
+	t.Helper()
+	e := run(t, a, streaming, messages...)
+	require.NoError(t, e.err)
+	return e
+}
+
+func fromEino(t testing.TB, e *schema.Message) chat.Message {
+	t.Helper()
+	m, err := einoagent.FromEino(e)
+	require.NoError(t, err)
+	return m
+}
+
+func toEino(t testing.TB, m chat.Message) *schema.Message {
+	t.Helper()
+	e, err := einoagent.ToEino(m)
+	require.NoError(t, err)
+	return e
+}
+
 // checkRequests checks that requests are valid, fit the budget, and show the instruction and the user's words.
 func checkRequests(t testing.TB, requests []request, user string) {
 	t.Helper()
@@ -188,8 +210,7 @@ func checkRequests(t testing.TB, requests []request, user string) {
 		tokens := 0
 		text := ""
 		for _, e := range r.messages {
-			m, err := einoagent.FromEino(e)
-			require.NoError(t, err)
+			m := fromEino(t, e)
 			tokens += compacttest.Estimator.CountMessage(m)
 			text += m.Text() + "\n"
 			ours = append(ours, m)

@@ -196,14 +196,12 @@ var emptyIsNone = cmpopts.EquateEmpty()
 
 func checkEino(t *testing.T, m *schema.Message) {
 	t.Helper()
-	ours, err := einoagent.FromEino(m)
-	require.NoError(t, err)
+	ours := fromEino(t, m)
 	data, err := json.Marshal(ours) // as a session keeps it
 	require.NoError(t, err)
 	var kept chat.Message
 	require.NoError(t, json.Unmarshal(data, &kept))
-	back, err := einoagent.ToEino(kept)
-	require.NoError(t, err)
+	back := toEino(t, kept)
 	if diff := cmp.Diff(m, back, emptyIsNone); diff != "" {
 		t.Fatalf("through %s:\n%s", data, diff)
 	}
@@ -212,10 +210,8 @@ func checkEino(t *testing.T, m *schema.Message) {
 // checkOurs checks that eino is given the texts, calls and images of a message.
 func checkOurs(t *testing.T, m chat.Message) {
 	t.Helper()
-	e, err := einoagent.ToEino(m)
-	require.NoError(t, err)
-	back, err := einoagent.FromEino(e)
-	require.NoError(t, err)
+	e := toEino(t, m)
+	back := fromEino(t, e)
 	said := func(m chat.Message) (kept chat.Message) {
 		kept = chat.Message{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, Content: chat.Parts{chat.Text(m.Text())}}
 		for _, c := range m.ToolCalls {
@@ -267,8 +263,7 @@ func TestToEinoUsesChangedContent(t *testing.T) {
 		{Type: schema.ChatMessagePartTypeText, Text: "a long result"}, {Type: schema.ChatMessagePartTypeAudioURL, Audio: &schema.MessageInputAudio{}},
 	}
 	m.Extra = map[string]any{"id": 7}
-	ours, err := einoagent.FromEino(m)
-	require.NoError(t, err)
+	ours := fromEino(t, m)
 	require.Equal(t, "a long result", ours.Text())
 	for _, content := range []chat.Parts{
 		{chat.Text("[cleared]"), ours.Content[1]},
@@ -276,8 +271,7 @@ func TestToEinoUsesChangedContent(t *testing.T) {
 		{chat.Text("[cleared]")},
 	} {
 		ours.Content = content
-		back, err := einoagent.ToEino(ours)
-		require.NoError(t, err)
+		back := toEino(t, ours)
 		text := back.Content
 		for _, p := range back.UserInputMultiContent {
 			text += p.Text

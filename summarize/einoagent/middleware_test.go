@@ -40,8 +40,7 @@ func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 				}
 				return reads(fmt.Sprintf("a%d.go", n), fmt.Sprintf("b%d.go", n)), nil
 			}}
-			got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
-			require.NoError(t, got.err)
+			got := finished(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
 			require.Equal(t, "It is the linker.", got.last())
 			require.Len(t, got.said, 31+60)
 			require.Len(t, m.requests, 31)
@@ -61,8 +60,7 @@ func TestCallsOfAnAnswerThatWasCutOffAreNotMade(t *testing.T) {
 				answer.Content, answer.ResponseMeta.FinishReason = "I look.", finish
 				return answer, nil
 			}}
-			got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
-			require.NoError(t, got.err)
+			finished(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
 			require.Len(t, m.requests, 1)
 			require.Equal(t, "1 users, 1 answers, 0 results, not compacted", compacttest.Counts(t, session))
 			for _, m := range compacttest.Said(session) {
@@ -205,8 +203,7 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 			m.answer = func(n int, r request) (*schema.Message, error) {
 				tokens := 0
 				for _, e := range r.messages {
-					ours, err := einoagent.FromEino(e)
-					require.NoError(t, err)
+					ours := fromEino(t, e)
 					tokens += compacttest.Estimator.CountMessage(ours)
 				}
 				if tokens > 2500 {
@@ -217,8 +214,7 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 			}
 			compactor := compacttest.Offline(t, session)
 			compactor.Policy = copilotcli.Policy()
-			got := run(t, agentOf(t, compactor, m, readTool(t, nil)), streaming, schema.UserMessage(question))
-			require.NoError(t, got.err)
+			got := finished(t, agentOf(t, compactor, m, readTool(t, nil)), streaming, schema.UserMessage(question))
 			require.Equal(t, "done", got.last())
 			require.Positive(t, refused)
 			require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, session))
@@ -246,8 +242,7 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 	}
 	compactor := compacttest.Offline(t, session)
 	compactor.Target.Model = einoagent.Model(m)
-	got := run(t, agentOf(t, compactor, m, readTool(t, nil)), true, schema.UserMessage(question))
-	require.NoError(t, got.err)
+	got := finished(t, agentOf(t, compactor, m, readTool(t, nil)), true, schema.UserMessage(question))
 	require.Equal(t, "done", got.last())
 	require.Positive(t, summaries)
 	require.Positive(t, forks, "a request for a summary in the background continues a request of the agent, which the provider has cached")
@@ -260,8 +255,7 @@ func TestACallWithoutAResultIsAnsweredByANote(t *testing.T) {
 	m := rounds(1)
 	got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, func(context.Context, string) (string, error) { return "", broken })), false, schema.UserMessage(question))
 	require.ErrorIs(t, got.err, broken)
-	got = run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), false, schema.UserMessage("and now?"))
-	require.NoError(t, got.err)
+	got = finished(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), false, schema.UserMessage("and now?"))
 	require.Contains(t, m.requests[1].messages[3].Content, "interrupted")
 	checkRequests(t, m.requests, "")
 }
@@ -270,8 +264,7 @@ func TestAResultThatIsReturnedDirectlyIsRecorded(t *testing.T) {
 	session := &history.Session{}
 	config := &adk.ChatModelAgentConfig{Name: "a", Model: rounds(1), Handlers: []adk.ChatModelAgentMiddleware{middlewareOn(t, compacttest.Offline(t, session))}}
 	config.ToolsConfig.ReturnDirectly = map[string]bool{"read": true}
-	got := run(t, agentFrom(t, config, readTool(t, nil)), false, schema.UserMessage(question))
-	require.NoError(t, got.err)
+	finished(t, agentFrom(t, config, readTool(t, nil)), false, schema.UserMessage(question))
 	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", compacttest.Counts(t, session))
 }
 
@@ -290,8 +283,7 @@ func TestSystemMessagesOfOtherHandlersAreRecordedInPlace(t *testing.T) {
 	session := &history.Session{}
 	m := rounds(3)
 	a := agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, reminding{}, middlewareOn(t, compacttest.Offline(t, session)))
-	got := run(t, a, false, schema.UserMessage(question))
-	require.NoError(t, got.err)
+	finished(t, a, false, schema.UserMessage(question))
 	checkRequests(t, m.requests, "reminder")
 	require.Equal(t, said(m.requests[2]), said(m.requests[3])[:len(m.requests[2].messages)], "the prefix is unchanged")
 }
@@ -369,8 +361,7 @@ func TestSubAgentsHaveTheirOwnSessions(t *testing.T) {
 				}
 				return reads(fmt.Sprintf("o%d.go", n)), nil
 			}}
-			got := run(t, agentOf(t, compacttest.Offline(t, outer), m, readTool(t, nil), adk.NewAgentTool(t.Context(), a, options...)), true, schema.UserMessage(question))
-			require.NoError(t, got.err)
+			got := finished(t, agentOf(t, compacttest.Offline(t, outer), m, readTool(t, nil), adk.NewAgentTool(t.Context(), a, options...)), true, schema.UserMessage(question))
 			require.Equal(t, "done", got.last())
 			require.Equal(t, "1 users, 13 answers, 12 results, compacted", compacttest.Counts(t, outer))
 			checkRequests(t, m.requests, question)
@@ -393,8 +384,7 @@ func TestATransferTargetHasItsOwnSession(t *testing.T) {
 	sub := agentWith(t, "worker", worker, []tool.BaseTool{readTool(t, nil)}, middlewareOn(t, compacttest.Offline(t, inner)))
 	both, err := adk.SetSubAgents(t.Context(), agentOf(t, compacttest.Offline(t, outer), transfer), []adk.Agent{sub})
 	require.NoError(t, err)
-	got := run(t, both, false, schema.UserMessage(question))
-	require.NoError(t, got.err)
+	got := finished(t, both, false, schema.UserMessage(question))
 	require.Equal(t, "done", got.last())
 	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", compacttest.Counts(t, outer))
 	require.Contains(t, compacttest.Counts(t, inner), "11 answers, 10 results, compacted")
@@ -425,8 +415,7 @@ func TestARequestThatEinoRetriesIsRecordedOnce(t *testing.T) {
 			Name: "a", Model: m, Handlers: []adk.ChatModelAgentMiddleware{middlewareOn(t, compacttest.Offline(t, session))},
 			ModelRetryConfig: &adk.ModelRetryConfig{MaxRetries: 2, BackoffFunc: func(context.Context, int) time.Duration { return 0 }},
 		}
-		got := run(t, agentFrom(t, config, readTool(t, nil)), streaming, schema.UserMessage(question))
-		require.NoError(t, got.err)
+		finished(t, agentFrom(t, config, readTool(t, nil)), streaming, schema.UserMessage(question))
 		require.Equal(t, "1 users, 3 answers, 2 results, not compacted", compacttest.Counts(t, session))
 	}
 }
@@ -461,8 +450,7 @@ func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
 		}
 		return reads(fmt.Sprintf("o%d.go", n)), nil
 	}}
-	got := run(t, agentWith(t, "coder", m, []tool.BaseTool{readTool(t, nil), sub("one"), sub("other")}, middleware), false, schema.UserMessage(question))
-	require.NoError(t, got.err)
+	got := finished(t, agentWith(t, "coder", m, []tool.BaseTool{readTool(t, nil), sub("one"), sub("other")}, middleware), false, schema.UserMessage(question))
 	require.Equal(t, "done", got.last())
 	require.Contains(t, compacttest.PathWords(t, session), "worked worked")
 	require.Equal(t, "1 users, 11 answers, 11 results, compacted", compacttest.Counts(t, session))
@@ -485,8 +473,7 @@ func TestThePromptsOwnMessagesAppearOnceAndArePrunedFirst(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	m := rounds(6)
-	got := run(t, agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, middleware), false, schema.UserMessage(question))
-	require.NoError(t, got.err)
+	finished(t, agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, middleware), false, schema.UserMessage(question))
 	pruned := 0
 	for _, r := range m.requests {
 		require.Equal(t, instruction, r.messages[0].Content)

@@ -13,7 +13,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
 // script writes messages of eino from words: u1 is the user's, a1 an answer, c1 an answer that calls a tool and r1 its
@@ -39,8 +38,7 @@ func script(words string) (list []*schema.Message) {
 func remember(t testing.TB, s *history.Session, said string) {
 	t.Helper()
 	for _, e := range script(said) {
-		m, err := einoagent.FromEino(e)
-		require.NoError(t, err)
+		m := fromEino(t, e)
 		require.NoError(t, s.Append(t.Context(), m))
 	}
 }
@@ -79,8 +77,7 @@ func TestEachMessageOfARunsInputIsRecordedOnce(t *testing.T) {
 			remember(t, session, c.session)
 			before := len(compacttest.Said(session))
 			m := &scripted{answer: func(int, request) (*schema.Message, error) { return says("aX"), nil }}
-			got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), false, script(c.input)...)
-			require.NoError(t, got.err)
+			finished(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), false, script(c.input)...)
 			require.Equal(t, c.path, compacttest.PathWords(t, session))
 			require.Equal(t, c.added, len(compacttest.Said(session))-before)
 		})
@@ -97,8 +94,7 @@ func TestResultsOfParallelCallsMayArriveInAnyOrder(t *testing.T) {
 	}}
 	a := agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil))
 	first := schema.UserMessage(question)
-	got := run(t, a, false, first)
-	require.NoError(t, got.err)
+	got := finished(t, a, false, first)
 	for _, order := range [][]int{{0, 1, 2, 3}, {0, 2, 1, 3}} {
 		before := len(compacttest.Said(session))
 		input := []*schema.Message{first}
@@ -107,8 +103,7 @@ func TestResultsOfParallelCallsMayArriveInAnyOrder(t *testing.T) {
 			e.Extra = nil // as if the application did not keep it
 			input = append(input, &e)
 		}
-		again := run(t, a, false, append(input, schema.UserMessage("again"))...)
-		require.NoError(t, again.err)
+		finished(t, a, false, append(input, schema.UserMessage("again"))...)
 		require.Equal(t, before+2, len(compacttest.Said(session)))
 		require.NoError(t, session.Branch(t.Context(), leafAfter(t, session, before)))
 	}
@@ -138,10 +133,8 @@ func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
 	}}
 	a := agentOf(t, compacttest.Offline(t, session), m, readTool(t, func(context.Context, string) (string, error) { return "sk-456", nil }))
 	first := schema.UserMessage("my key is sk-789")
-	got := run(t, a, false, first)
-	require.NoError(t, got.err)
-	got = run(t, a, false, append(append([]*schema.Message{first}, got.said...), schema.UserMessage("again"))...)
-	require.NoError(t, got.err)
+	got := finished(t, a, false, first)
+	got = finished(t, a, false, append(append([]*schema.Message{first}, got.said...), schema.UserMessage("again"))...)
 	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", compacttest.Counts(t, session))
 	require.NotContains(t, compacttest.PathWords(t, session), "sk-")
 }
@@ -157,8 +150,7 @@ func TestExtrasReasoningAndToolNamesAreSentBackUnchanged(t *testing.T) {
 		m.ToolCalls[0].Extra = map[string]any{"signature": signature{[]byte("s")}}
 		return m, nil
 	}}
-	got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), false, schema.UserMessage(question))
-	require.NoError(t, got.err)
+	finished(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), false, schema.UserMessage(question))
 	answer, result := m.requests[1].messages[2], m.requests[1].messages[3]
 	require.Equal(t, []byte{0xff, 1}, answer.Extra["thought_signature"])
 	require.Equal(t, signature{[]byte("s")}, answer.ToolCalls[0].Extra["signature"])
@@ -175,8 +167,7 @@ func TestOrdinaryMessagesNeedNoOpaquePart(t *testing.T) {
 			}
 			return reads("a.go", "b.go"), nil
 		}}
-		got := run(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
-		require.NoError(t, got.err)
+		finished(t, agentOf(t, compacttest.Offline(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
 		for e, err := range session.PathTo(t.Context(), "") {
 			require.NoError(t, err)
 			for _, p := range e.Message().Content {

@@ -122,8 +122,7 @@ func TestAnEditDeepInAMessageIsNoticed(t *testing.T) {
 	deep := *last
 	for _, text := range []string{"old", "new"} {
 		deep.Text = text
-		fitted, err := m.Fit(t.Context(), mirror.Request[*linked]{Messages: []*linked{message}})
-		require.NoError(t, err)
+		fitted := fit(t, m, []*linked{message})
 		require.Equal(t, "user", fitted.Messages[0].Role)
 		require.Equal(t, "x"+text, fitted.Result.Messages[0].Text())
 	}
@@ -147,8 +146,7 @@ func TestAMessageThatLeadsToTooMuchIsKnownByWhatItIsConvertedTo(t *testing.T) {
 			list := []*linked{{Role: "user", Text: "a"}, message}
 			for _, text := range []string{"x", "x", "edited"} {
 				message.Text = text
-				_, err := m.Fit(t.Context(), mirror.Request[*linked]{Messages: list})
-				require.NoError(t, err)
+				fit(t, m, list)
 				require.Equal(t, "a "+text, path(t, m.Compactor.Session))
 			}
 			require.Equal(t, 3, said(t, m.Compactor.Session), "what did not change is not recorded again")
@@ -172,8 +170,7 @@ func TestEqualMessagesAreTheHostsOwnAtTheirPlaces(t *testing.T) {
 	for i := range 9 {
 		list = append(list, &hosted{fmt.Sprint("msg_", i), []chat.Message{chat.UserMessage("continue"), chat.AssistantMessage("ok")}[i%2]})
 		if i%2 == 0 {
-			fitted, err := m.Fit(t.Context(), mirror.Request[*hosted]{Messages: list})
-			require.NoError(t, err)
+			fitted := fit(t, m, list)
 			require.Equal(t, list, fitted.Messages)
 		}
 	}
@@ -184,8 +181,7 @@ func TestAnEditOfTheNewestMessageKeepsTheCompaction(t *testing.T) {
 	require.NoError(t, err)
 	m := mirror.New(compactorOn(t, s, plenty))
 	fit := func(words string) string {
-		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script(words)})
-		require.NoError(t, err)
+		fitted := fit(t, m, script(words))
 		require.False(t, fitted.Compacted)
 		return texts(fitted.Messages)
 	}

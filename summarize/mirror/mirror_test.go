@@ -93,6 +93,14 @@ func texts(list []chat.Message) string {
 	return strings.Join(words, " ")
 }
 
+// fit passes a list to a mirror, which returns what to send.
+func fit[M any](t testing.TB, m *mirror.Mirror[M], list []M) mirror.Fitted[M] {
+	t.Helper()
+	fitted, err := m.Fit(t.Context(), mirror.Request[M]{Messages: list})
+	require.NoError(t, err)
+	return fitted
+}
+
 func TestTheSessionFollowsWhatTheOwnerDoesToItsList(t *testing.T) {
 	for _, c := range []struct {
 		name, before, after string
@@ -125,15 +133,13 @@ func TestTheSessionFollowsWhatTheOwnerDoesToItsList(t *testing.T) {
 				s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
 				require.NoError(t, err)
 				m := mirror.New(compactorOn(t, s, plenty))
-				_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script(c.before)})
-				require.NoError(t, err)
+				fit(t, m, script(c.before))
 				before := said(t, s)
 				if restarts {
 					m = mirror.New(compactorOn(t, s, plenty))
 				}
 				for range 2 {
-					fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script(c.after)})
-					require.NoError(t, err)
+					fitted := fit(t, m, script(c.after))
 					sent := c.sent
 					if sent == "" {
 						sent = c.after
@@ -163,8 +169,7 @@ func TestAPartialListAddsToTheConversation(t *testing.T) {
 			m := mirror.New(compactorOn(t, s, plenty))
 			m.Partial = true
 			for range 2 {
-				fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script(c.list)})
-				require.NoError(t, err)
+				fitted := fit(t, m, script(c.list))
 				require.Equal(t, c.path, path(t, s))
 				require.Equal(t, c.path, texts(fitted.Messages))
 			}
@@ -222,8 +227,7 @@ func TestCallsOfAnAnswerThatDidNotEndAreNotHandedOut(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			s := &history.Session{}
 			m := mirror.New(compactorOn(t, s, plenty))
-			_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1")})
-			require.NoError(t, err)
+			fit(t, m, script("u1"))
 			answer := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I look.")}, ToolCalls: []chat.ToolCall{whole, half}}
 			said, err := m.Answered(t.Context(), chat.Usage{}, tt.reason, answer)
 			require.NoError(t, err)
@@ -236,8 +240,7 @@ func TestCallsOfAnAnswerThatDidNotEndAreNotHandedOut(t *testing.T) {
 			require.Empty(t, said[0].ToolCalls)
 			require.Contains(t, said[0].Text(), "no tool call in it was made")
 			list := append(script("u1"), append(said, script("u2")...)...)
-			fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
-			require.NoError(t, err)
+			fitted := fit(t, m, list)
 			require.Equal(t, list, fitted.Messages)
 			require.NoError(t, chat.ValidateRequest(chat.Request{Messages: fitted.Messages}))
 		})
@@ -249,13 +252,11 @@ func TestAnswersAndUsageAreRecordedOnce(t *testing.T) {
 	m := mirror.New(compactorOn(t, s, plenty))
 	_, err := m.Answered(t.Context(), chat.Usage{}, "")
 	require.Error(t, err)
-	_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1")})
-	require.NoError(t, err)
+	fit(t, m, script("u1"))
 	list, err := m.Answered(t.Context(), chat.Usage{Input: 7}, "stop", script("a1")...)
 	require.NoError(t, err)
 	require.Equal(t, script("a1"), list)
-	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1 a1 u2")})
-	require.NoError(t, err)
+	fitted := fit(t, m, script("u1 a1 u2"))
 	require.Equal(t, "u1 a1 u2", path(t, s))
 	require.Equal(t, 3, said(t, s))
 	var kinds []entry.Type
@@ -272,8 +273,7 @@ func TestAnswersAndUsageAreRecordedOnce(t *testing.T) {
 	var conflict *storage.ConflictError
 	_, err = m.Answered(t.Context(), chat.Usage{}, "", script("a2")...)
 	require.ErrorAs(t, err, &conflict)
-	_, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1 a1 u2 a2 u3")})
-	require.NoError(t, err)
+	fit(t, m, script("u1 a1 u2 a2 u3"))
 	require.Equal(t, "u1 a1 u2 a2 u3", path(t, s))
 }
 
@@ -305,8 +305,7 @@ func TestWhatAPolicySaysInTheUsersPlaceAfterATurnIsLeftOut(t *testing.T) {
 	list := script("u1")
 	for n := 0; ; n++ {
 		require.Less(t, n, 20)
-		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
-		require.NoError(t, err)
+		fitted := fit(t, m, list)
 		require.NotContains(t, texts(fitted.Messages), "Go on.")
 		list = append(list, chat.AssistantMessage(strings.Repeat("abc ", 100)))
 		require.NoError(t, m.EndTurn(t.Context(), list))
@@ -328,8 +327,7 @@ func TestNothingUnchangedIsConvertedAgain(t *testing.T) {
 	for n := range 60 {
 		from, to = 0, 0
 		list = append(list, chat.UserMessage(fmt.Sprint("question ", n)), chat.AssistantMessage(strings.Repeat("abc ", 50)), chat.UserMessage("and?"))
-		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
-		require.NoError(t, err)
+		fitted := fit(t, m, list)
 		if n > 0 {
 			require.Equal(t, 3, from)
 		}
@@ -365,8 +363,7 @@ func TestAHostsOwnMessageIsSentAsItIs(t *testing.T) {
 		list = append(list, &message{c, map[string]any{"extra": 1.5}})
 	}
 	list[2].ToolCalls = append(list[2].ToolCalls, chat.ToolCall{ID: "call_lost", Name: "read", Arguments: "{}"})
-	fitted, err := m.Fit(t.Context(), mirror.Request[*message]{Messages: list})
-	require.NoError(t, err)
+	fitted := fit(t, m, list)
 	require.Len(t, fitted.Messages, 7)
 	for i, at := range []int{0, 1, -1, -1, -1, 4, 5} { // the round as a whole has another form
 		if at < 0 {
@@ -377,8 +374,7 @@ func TestAHostsOwnMessageIsSentAsItIs(t *testing.T) {
 	}
 	list[4].mark = map[string]any{"extra": 2} // which the session does not hold
 	before := path(t, m.Compactor.Session)
-	_, err = m.Fit(t.Context(), mirror.Request[*message]{Messages: list})
-	require.NoError(t, err)
+	fit(t, m, list)
 	require.Equal(t, before, path(t, m.Compactor.Session))
 }
 
@@ -404,8 +400,7 @@ func TestCallsWithoutIDsAreAnsweredByTheirResults(t *testing.T) {
 			for _, results := range [][]chat.Message{nil, c.results[:1], c.results} {
 				for range 2 { // the second time after a restart
 					m := mirror.New(compactorOn(t, s, plenty))
-					fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: slices.Concat(list, results)})
-					require.NoError(t, err)
+					fitted := fit(t, m, slices.Concat(list, results))
 					require.NoError(t, chat.Validate(fitted.Result.Messages))
 					require.NoError(t, chat.Validate(fitted.Messages))
 					require.Equal(t, 2+len(results), said(t, s))
@@ -429,8 +424,7 @@ func TestACompactionStaysIfWhatItCoversWasNotEdited(t *testing.T) {
 	for n := 0; ; n++ {
 		require.Less(t, n, 30)
 		list = append(list, chat.UserMessage(fmt.Sprint("question ", n)))
-		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
-		require.NoError(t, err)
+		fitted := fit(t, m, list)
 		list = append(list, chat.AssistantMessage(strings.Repeat("abc ", 60)))
 		if fitted.Compacted {
 			break
@@ -441,21 +435,18 @@ func TestACompactionStaysIfWhatItCoversWasNotEdited(t *testing.T) {
 		append(slices.Clone(list), chat.UserMessage("another question")),               // after the compaction
 		append(slices.Clone(list[:len(list)-2]), chat.UserMessage("another question")), // before it, and kept by it
 	} {
-		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: edited})
-		require.NoError(t, err)
+		fitted := fit(t, m, edited)
 		require.Less(t, len(fitted.Messages), len(edited))
 		require.False(t, fitted.Compacted)
 		require.Equal(t, texts(edited), path(t, s))
 	}
 	m = mirror.New(compactorOn(t, s, 1000)) // after a restart
-	fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(slices.Clone(list), chat.UserMessage("next"))})
-	require.NoError(t, err)
+	fitted := fit(t, m, append(slices.Clone(list), chat.UserMessage("next")))
 	require.Less(t, len(fitted.Messages), len(list))
 	require.False(t, fitted.Compacted, "before")
 	require.Less(t, len(fitted.Entries), 8, "what this call added")
 	list[0] = chat.UserMessage("what was covered")
-	fitted, err = m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: append(list, chat.UserMessage("next"))})
-	require.NoError(t, err)
+	fitted = fit(t, m, append(list, chat.UserMessage("next")))
 	require.True(t, fitted.Compacted)
 }
 
@@ -593,8 +584,7 @@ func TestAMessageOfWhichTheSessionHasAPartIsRecordedWhole(t *testing.T) {
 	}
 	list := [][]chat.Message{{chat.UserMessage("u1")}, {calls}, results}
 	for range 2 {
-		fitted, err := m.Fit(t.Context(), mirror.Request[[]chat.Message]{Messages: list})
-		require.NoError(t, err)
+		fitted := fit(t, m, list)
 		require.Equal(t, list, fitted.Messages)
 		require.Equal(t, "u1  r1 r2", path(t, s))
 	}

@@ -42,14 +42,12 @@ func TestCallsAndResultsOfAListArePairedAlikeInTheSession(t *testing.T) {
 		s := numbered.Session()
 		m := mirror.New(compactorOn(t, s, plenty))
 		for n := 1; n < len(list); n += 1 + r.IntN(5) { // in steps
-			_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list[:n]})
-			require.NoError(t, err)
+			fit(t, m, list[:n])
 			if r.IntN(4) == 0 { // the process starts again
 				m = mirror.New(compactorOn(t, s, plenty))
 			}
 		}
-		_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
-		require.NoError(t, err)
+		fit(t, m, list)
 
 		var had []chat.Message
 		for e, err := range s.PathTo(t.Context(), "") {
