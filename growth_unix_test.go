@@ -54,23 +54,6 @@ var outside = map[string]func(t *testing.T, n int) func(context.Context) error{
 	"entries that a search reads": func(t *testing.T, n int) func(context.Context) error {
 		return searching(said(t, n), recall.Query{Words: "nowhere"})
 	},
-	"entries on branches that a search reads": func(t *testing.T, n int) func(context.Context) error {
-		s := said(t, n)
-		first := ""
-		for e, err := range s.Entries(t.Context()) {
-			require.NoError(t, err)
-			first = e.ID
-			break
-		}
-		for range 10 {
-			require.NoError(t, s.Branch(t.Context(), first))
-			require.NoError(t, s.Append(t.Context(), chat.UserMessage("another way")))
-		}
-		return func(ctx context.Context) error {
-			_, err := recall.Tools{Session: s, Branches: true}.Search(ctx, recall.Query{Words: "nowhere"})
-			return err
-		}
-	},
 	"bytes of one entry that a search reads": func(t *testing.T, n int) func(context.Context) error {
 		s := new(history.Session)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("xe", n))))

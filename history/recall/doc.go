@@ -28,9 +28,11 @@
 //
 // What was said is ranked in pieces of some 900 bytes, by BM25 over the first 64 words of the query: in any case, in any
 // language, words of camel and snake case as a whole and by their parts, and in JSON without its escapes. The best 20
-// pieces are shown, unless they match much less than the best; of equal ones the newest comes first. Each stands with its
-// role, the name of the tool, and the call that reads on from it. With less room for the answer the pieces are cut around
-// the words, and then there are fewer, down to 10. Words that are in no piece are looked for within longer ones, as below.
+// pieces are shown, unless they match much less than the best; of equal ones the newest comes first, and what the prompt
+// shows as it was said comes last. A piece beside one that matches ranks higher. Those of one entry stand together, each
+// after its offset, with the entry's role, the name of the tool, and the call that reads on from the best. With less room
+// for the answer the pieces are cut around the rarest words, and then there are fewer, down to 10. Words that are in no
+// piece are looked for within longer ones, as below.
 //
 // Phrases, starts of words and patterns are looked for in whole entries, in which all must occur; the newest come first:
 //
@@ -54,7 +56,7 @@
 // What was read to rank the path to the leaf is kept, in about half of the bytes of the texts, so that the next search
 // reads only what is new. It is kept in the session's [history.Cache], which holds entries too, and forgets what was not
 // used for longest: so one bound, 64 MiB by default, holds for all sessions of a process, and whoever makes the cache
-// owns it. What has no room there is read again by each search, as is what Branches adds.
+// owns it. What has no room there is read again by each search.
 //
 // # Pinning
 //

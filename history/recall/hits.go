@@ -1,7 +1,9 @@
 package recall
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/history"
@@ -11,7 +13,7 @@ import (
 const (
 	mostHits   = 20  // in an answer
 	leastHits  = 10  // the same, if their calls alone fit
-	usualHit   = 300 // bytes of an answer for each, before there are fewer than mostHits
+	usualHit   = 400 // bytes of an answer for each, before there are fewer than mostHits
 	leastShown = 40  // bytes of each
 	mostShown  = 2_000
 )
@@ -26,54 +28,70 @@ type hits struct {
 	part   string // the entry of which only a part was searched, "" if there is none
 }
 
-// hit is a part of the text of an entry, and the places in it to show first.
+// hit is something found in an entry: places in its text, and the part of the text that each stands in.
 type hit struct {
 	what, id, text string
-	shown          span
-	places         []span
+	places         []place
 }
+
+type place struct{ at, within span }
 
 // answer returns the answer of at most limit bytes: with less room hits are shorter, and then there are fewer.
 func (h *hits) answer(limit int) string {
 	n := min(len(h.list), max(leastHits, min(mostHits, limit/usualHit)))
-	for width := min(mostShown, limit/max(1, n)); ; width -= max(1, width/16) {
+	for width := mostShown; ; width -= max(1, width/16) {
 		if width < leastShown && n > 1 {
 			n--
 			width = limit / n
 		}
-		var b strings.Builder
-		for _, f := range h.list[:n] {
-			b.WriteString(f.block(max(width, 1)))
-		}
-		if end := h.end(n); b.Len()+len(end) <= limit || n == 0 || width < 1 {
-			return b.String() + end
+		if all, end := h.blocks(n, max(width, 1)), h.end(n); len(all)+len(end) <= limit || n == 0 || width < 1 {
+			return all + end
 		}
 	}
 }
 
-// block returns a hit with the call that reads on from it, and about width bytes of its text, or its places.
-func (f hit) block(width int) string {
-	from, text := f.shown.from, f.text[f.shown.from:f.shown.to]
-	if len(text) > width {
-		places := f.places
-		if len(places) == 0 {
-			places = []span{{f.shown.from, f.shown.from}}
+// blocks returns n hits, those in one entry as one block, with about width bytes of each.
+func (h *hits) blocks(n, width int) string {
+	shown := map[string][]span{}
+	for _, f := range h.list[:n] {
+		for _, p := range f.places {
+			shown[f.id] = append(shown[f.id], p.excerpt(f.text, width, len(f.places)))
 		}
-		lines := make([]string, len(places))
-		for i, place := range places {
-			cut := excerpt(f.text, place, width/len(places))
-			cut = span{max(cut.from, f.shown.from), min(cut.to, f.shown.to)}
-			if lines[i] = f.text[cut.from:cut.to]; i == 0 {
-				from = cut.from
-			}
-			if len(places) > 1 {
-				lines[i] = fmt.Sprintf("%d: %s", cut.from, lines[i])
-			}
-		}
-		text = strings.Join(lines, "\n")
 	}
-	call := callOf(history.ReadTool, Range{Entry: f.id, From: from})
-	return fmt.Sprintf("%s, %d bytes: %s\n%s\n", f.what, len(f.text), call, plaintext.EntryTag.Around(strings.ToValidUTF8(strings.Trim(text, "\n"), "")))
+	var b strings.Builder
+	for _, f := range h.list[:n] {
+		b.WriteString(f.block(shown[f.id]))
+		delete(shown, f.id)
+	}
+	return b.String()
+}
+
+// block returns parts of the text of a hit's entry, in order, with the call that reads on from the best, which is the
+// first given.
+func (f hit) block(parts []span) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	best := parts[0].from
+	slices.SortFunc(parts, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	joined := parts[:1]
+	for _, p := range parts[1:] {
+		if last := &joined[len(joined)-1]; p.from <= last.to {
+			last.to = max(last.to, p.to)
+		} else {
+			joined = append(joined, p)
+		}
+	}
+	var lines []string
+	for _, p := range joined {
+		line := strings.ToValidUTF8(strings.Trim(f.text[p.from:p.to], "\n"), "")
+		if len(joined) > 1 {
+			line = fmt.Sprintf("%d: %s", p.from, line)
+		}
+		lines = append(lines, line)
+	}
+	call := callOf(history.ReadTool, Range{Entry: f.id, From: best})
+	return fmt.Sprintf("%s, %d bytes: %s\n%s\n", f.what, len(f.text), call, plaintext.EntryTag.Around(strings.Join(lines, "\n")))
 }
 
 // end returns the last line of an answer that shows n hits.

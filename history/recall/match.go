@@ -13,7 +13,6 @@ import (
 
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/internal/rank"
 )
 
 // span is a part of a text, in bytes.
@@ -153,14 +152,6 @@ func wordsOf(query string) words {
 	terms = slices.DeleteFunc(terms, func(t term) bool { return t.forms[0] == "" })
 	slices.SortFunc(terms, func(a, b term) int { return cmp.Compare(a.key(), b.key()) })
 	return slices.CompactFunc(terms, func(a, b term) bool { return a.key() == b.key() })
-}
-
-// partsOf returns the words of a query by which it is ranked.
-func partsOf(query string) (list words) {
-	for _, word := range rank.Words(query) {
-		list = append(list, term{[]string{word}, false})
-	}
-	return list
 }
 
 // key is the same for terms that are found at the same places.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/rank"
 )
@@ -16,6 +17,8 @@ const (
 	pieceSize  = 900      // bytes
 	maxRanked  = 96 << 20 // bytes of texts that are ranked
 	leastScore = 0.2      // of the best piece's
+
+	ofNeighbour = 0.5 // of a piece's score counts for the pieces beside it, if they match too
 )
 
 // ranked is an entry that is ranked. It has no pieces if it is not searched.
@@ -62,7 +65,7 @@ func (t Tools) read(ctx context.Context, before string, over func() bool) (*read
 		}
 	}
 	r := &reading{}
-	if _, ok := places[before]; t.Branches || before != "" && !ok {
+	if _, ok := places[before]; before != "" && !ok {
 		_, err := t.readOn(ctx, r, before, nil, over)
 		return r, err
 	}
@@ -176,36 +179,60 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 			of, pieces, documents = append(of, e), append(pieces, p), append(documents, p.Document)
 		}
 	}
-	matches := rank.NewQuery(q.Words).Rank(documents)
+	query := rank.NewQuery(q.Words)
+	own := query.Scores(documents)
+	scores := slices.Clone(own)
+	for i := 1; i < len(of); i++ {
+		if of[i].ID == of[i-1].ID && min(own[i], own[i-1]) > 0 {
+			scores[i] += own[i-1] * ofNeighbour
+			scores[i-1] += own[i] * ofNeighbour
+		}
+	}
+	matches := rank.Best(scores)
 	h := &hits{query: q, part: r.part, more: len(matches)}
 	if n := len(r.entries); n > 0 && !r.whole {
 		h.last = r.entries[n-1].ID
 	}
-	matches = slices.DeleteFunc(matches[:min(len(matches), mostHits)], func(m rank.Match) bool { return m.Score < matches[0].Score*leastScore })
-	h.more -= len(matches)
-	refs, texts := []entry.Ref{}, map[string]string{}
+	matches = slices.DeleteFunc(matches[:min(len(matches), 2*mostHits)], func(m rank.Match) bool { return m.Score < matches[0].Score*leastScore })
+	refs, found := []entry.Ref{}, map[string]entry.Entry{}
 	for _, m := range matches {
 		refs = append(refs, of[m.Document].Ref)
 	}
 	entries, err := t.Session.Resolve(ctx, refs...)
-	for _, e := range entries {
-		texts[e.ID] = searchable(e).Text()
+	if err != nil {
+		return nil, err
 	}
-	marked := []words{wordsOf(q.Words), partsOf(q.Words)}
+	for _, e := range entries {
+		found[e.ID] = e
+	}
+	view, err := t.Session.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shown := map[string]bool{}
+	for _, m := range view.Messages() {
+		shown[textOf(m)] = true
+	}
+	var later []hit
 	for _, m := range matches {
 		e, p := of[m.Document], pieces[m.Document]
-		text := texts[e.ID]
+		text := searchable(found[e.ID]).Text()
 		if len(text) < p.to { // it was erased meanwhile
 			continue
 		}
-		f := hit{what: e.what, id: e.ID, text: text, shown: span{p.from, p.to}}
-		for _, w := range marked {
-			if places := w.places(text[p.from:p.to], never); len(places) > 0 {
-				f.places = []span{{p.from + places[0].from, p.from + places[0].to}}
-				break
-			}
+		at := min(p.to, p.from+query.Densest(text[p.from:p.to], usualHit)+usualHit/4)
+		f := hit{e.what, e.ID, text, []place{{span{at, at}, span{p.from, p.to}}}}
+		if said, _ := found[e.ID].Shown(); shown[textOf(said)] {
+			later = append(later, f)
+		} else {
+			h.list = append(h.list, f)
 		}
-		h.list = append(h.list, f)
 	}
-	return h, err
+	h.list = append(h.list, later...)
+	h.list = h.list[:min(len(h.list), mostHits)]
+	h.more -= len(h.list)
+	return h, nil
 }
+
+// textOf returns what a message says, with its calls.
+func textOf(m chat.Message) string { return entry.Entry{Body: entry.Message{Message: m}}.Text() }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -198,4 +199,35 @@ func TestASearchEndsWithItsContextWithinAnEntryToo(t *testing.T) {
 	_, err := recall.Tools{Session: s}.Search(ending{t.Context(), looks}, recall.Query{Words: "build parser"})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Greater(t, looks.Load(), int64(-50), "it does not go on")
+}
+
+func TestPiecesOfOneEntryStandTogether(t *testing.T) {
+	var file strings.Builder
+	for i := range 300 { // 12 pieces, of which three say something
+		fmt.Fprintf(&file, "line %03d of the file that was read%s\n", i, map[int]string{60: " retryBudget", 70: " retryBudget 4711", 200: " retryBudget"}[i])
+	}
+	s := sessionOf(t, chat.UserMessage(file.String()), chat.UserMessage("The retryBudget is set elsewhere."))
+	got := search(t, recall.Tools{Session: s}, "retryBudget 4711")
+	require.Len(t, found(got), 2, "each entry has one call: %s", got)
+	require.Regexp(t, `(?s)read_session\(\{"entry":"e1","from":\d+\}\)\n<session-entry>\n\d+: .* 060 .* 070 .*\n\d+: .* 200 `, got)
+	require.Equal(t, 3, strings.Count(got, "read retryBudget"))
+	for _, place := range regexp.MustCompile(`(?m)^(\d+): (.*)$`).FindAllStringSubmatch(got, -1) {
+		at, err := strconv.Atoi(place[1])
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(file.String()[at:], place[2]), "the number is where the piece begins")
+	}
+}
+
+func TestWhatThePromptShowsComesLast(t *testing.T) {
+	s := sessionOf(t, chat.UserMessage("quay quay quay"), chat.AssistantMessage("The ship is old."), chat.UserMessage("A quay, and a long text about other things that nobody asks for."))
+	require.Equal(t, []string{"e1", "e3"}, found(search(t, recall.Tools{Session: s}, "quay")))
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: "e3"}))
+	require.Equal(t, []string{"e1", "e3"}, found(search(t, recall.Tools{Session: s}, "quay long text about things")), "e3 matches better, and is shown")
+}
+
+// A piece that is cut is cut around the words that say which one it is.
+func TestACutPieceIsCutAroundTheRarestWords(t *testing.T) {
+	text := strings.Repeat("a parser and a build ", 20) + "the secret is 4711 xyzzy " + strings.Repeat("a parser and a build ", 20)
+	s := sessionOf(t, append(hay(40, 3000), chat.UserMessage(text))...)
+	require.Contains(t, search(t, recall.Tools{Session: s, MaxBytes: 4000}, "parser build xyzzy green"), "4711 xyzzy")
 }

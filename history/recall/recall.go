@@ -26,9 +26,6 @@ var ErrUnmarked = errors.New("recall: the marks in prompts do not name the tools
 type Tools struct {
 	// Session that is read and searched.
 	Session *history.Session
-	// Branches says that all branches are searched: the path to the leaf, then the others from the newest leaf on. By
-	// default only that path is. Each search then reads the log from its start. Off by default.
-	Branches bool
 	// Pins offers a third tool, [history.PinTool], by which the agent pins entries and unpins them ([history.Session.Pin]). Off
 	// by default.
 	Pins bool

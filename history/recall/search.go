@@ -79,8 +79,14 @@ func (t Tools) find(ctx context.Context, q Query, find finder) (*hits, error) {
 		switch {
 		case found && len(h.list) < mostHits:
 			late := time.Now().Add(maxTime / 8)
-			places := find.places(s.text, func() bool { return ctx.Err() != nil || time.Now().After(late) })
-			h.list = append(h.list, hit{what: s.what, id: s.entry.ID, text: s.text, shown: span{0, len(s.text)}, places: places})
+			f, whole := hit{what: s.what, id: s.entry.ID, text: s.text}, span{0, len(s.text)}
+			for _, at := range find.places(s.text, func() bool { return ctx.Err() != nil || time.Now().After(late) }) {
+				f.places = append(f.places, place{at, whole})
+			}
+			if len(f.places) == 0 { // there was no time
+				f.places = []place{{within: whole}}
+			}
+			h.list = append(h.list, f)
 		case found:
 			h.more++
 		}
@@ -94,14 +100,19 @@ func (t Tools) find(ctx context.Context, q Query, find finder) (*hits, error) {
 	return h, nil
 }
 
-// excerpt returns the part of a text to show of a place: whole lines if they are short.
-func excerpt(text string, place span, width int) span {
-	from, to := max(0, place.from-width/4), min(place.to, place.from+width/2)
-	end := min(len(text), from+width)
-	if i := strings.IndexByte(text[from:place.from], '\n'); from > 0 && i >= 0 {
+// excerpt returns the part of a text to show of one of some places: all that it stands in if that has at most width bytes,
+// else its share of them, in whole lines if they are short.
+func (p place) excerpt(text string, width, places int) span {
+	if p.within.to-p.within.from <= width {
+		return p.within
+	}
+	width /= places
+	from, to := max(p.within.from, p.at.from-width/4), min(p.at.to, p.at.from+width/2)
+	end := min(p.within.to, from+width)
+	if i := strings.IndexByte(text[from:p.at.from], '\n'); from > p.within.from && i >= 0 {
 		from += i + 1
 	}
-	if i := strings.LastIndexByte(text[to:end], '\n'); end < len(text) && i >= 0 {
+	if i := strings.LastIndexByte(text[to:end], '\n'); end < p.within.to && i >= 0 {
 		end = to + i
 	}
 	return span{start(text, from), start(text, end)}
@@ -119,8 +130,13 @@ func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
 	return func(yield func(said, error) bool) {
 		tools := map[string]string{}  // names by the ids of calls
 		var pending []history.Located // from a result back to its call
+		all := func() bool {
+			list := pending
+			pending = nil
+			return !slices.ContainsFunc(list, func(e history.Located) bool { return !yield(searched(e, tools), nil) })
+		}
 		skip := before != ""
-		for e, err := range t.back(ctx, before) {
+		for e, err := range t.Session.BackLocated(ctx, before) {
 			if err != nil {
 				yield(said{}, err)
 				return
@@ -136,17 +152,12 @@ func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
 			if kind.Of(pending[0].Entry) == kind.Tool && kind.Of(e.Entry) != kind.Assistant {
 				continue
 			}
-			for _, e := range pending {
-				if !yield(searched(e, tools), nil) {
-					return
-				}
-			}
-			pending = nil
-		}
-		for _, e := range pending { // their calls are on a branch that was read before
-			if !yield(searched(e, tools), nil) {
+			if !all() {
 				return
 			}
+		}
+		if !all() { // their calls are nowhere
+			return
 		}
 		if skip {
 			yield(said{}, &storage.NoEntryError{ID: before})
@@ -176,30 +187,4 @@ func searchable(e entry.Entry) entry.Entry {
 		e.Body = m
 	}
 	return e
-}
-
-// back returns the entries from one, the newest first. With Branches they begin with the newest entry instead.
-func (t Tools) back(ctx context.Context, from string) iter.Seq2[history.Located, error] {
-	if !t.Branches {
-		return t.Session.BackLocated(ctx, from)
-	}
-	return func(yield func(history.Located, error) bool) {
-		leaves, err := t.Session.Leaves(ctx)
-		if err != nil {
-			yield(history.Located{}, err)
-			return
-		}
-		seen := map[string]bool{}
-		for _, leaf := range slices.Backward(append(leaves, t.Session.Leaf())) {
-			for e, err := range t.Session.BackLocated(ctx, leaf) {
-				if err == nil && seen[e.ID] {
-					break
-				}
-				seen[e.ID] = true
-				if !yield(e, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
 }

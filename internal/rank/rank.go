@@ -70,8 +70,9 @@ type Query struct{ terms []term }
 
 // term is a word of a query, with what counts as it.
 type term struct {
-	word  string
-	forms []form
+	word   string
+	forms  []form
+	rarity float64 // among the documents ranked last
 }
 
 type form struct {
@@ -84,7 +85,7 @@ func NewQuery(text string) Query {
 	var q Query
 	split(text, func(word []byte, hash uint32) {
 		if len(q.terms) < mostTerms && !slices.ContainsFunc(q.terms, func(t term) bool { return t.word == string(word) }) {
-			q.terms = append(q.terms, term{string(word), []form{{hash, 1}}})
+			q.terms = append(q.terms, term{string(word), []form{{hash, 1}}, 0})
 		}
 	})
 	return q
@@ -108,26 +109,23 @@ type Match struct {
 	Score    float64
 }
 
-// Rank returns the documents that have a word of the query, the best first. Equal ones keep their order.
-func (q Query) Rank(documents []Document) (matches []Match) {
+// Scores returns how well documents match the query, 0 if they have no word of it.
+func (q Query) Scores(documents []Document) []float64 {
 	total := 0.0
 	for _, d := range documents {
 		total += float64(d.size)
 	}
 	average := total / float64(max(1, len(documents)))
 	scores, times := make([]float64, len(documents)), make([]float64, len(documents))
-	for _, t := range q.terms {
+	for k, t := range q.terms {
 		in := 0.0
 		for i, d := range documents {
-			times[i] = 0
-			for _, f := range t.forms {
-				times[i] += f.times * float64(d.count(f.hash))
-			}
-			if times[i] > 0 {
+			if times[i] = t.in(d); times[i] > 0 {
 				in++
 			}
 		}
 		rarity := math.Log(1 + (float64(len(documents))-in+0.5)/(in+0.5))
+		q.terms[k].rarity = rarity
 		for i, d := range documents {
 			if times[i] > 0 {
 				norm := saturation * (1 - byLength + byLength*float64(d.size)/average)
@@ -135,6 +133,19 @@ func (q Query) Rank(documents []Document) (matches []Match) {
 			}
 		}
 	}
+	return scores
+}
+
+// in returns how often a document has the term.
+func (t term) in(d Document) (times float64) {
+	for _, f := range t.forms {
+		times += f.times * float64(d.count(f.hash))
+	}
+	return times
+}
+
+// Best returns the documents with a score, the best first. Equal ones keep their order.
+func Best(scores []float64) (matches []Match) {
 	for i, score := range scores {
 		if score > 0 {
 			matches = append(matches, Match{i, score})
@@ -142,4 +153,22 @@ func (q Query) Rank(documents []Document) (matches []Match) {
 	}
 	slices.SortStableFunc(matches, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
 	return matches
+}
+
+// Densest returns where the part of a text begins, of some bytes, that has the rarest of the query's words, as
+// [Query.Scores] found them.
+func (q Query) Densest(text string, bytes int) (at int) {
+	best := 0.0
+	for from := 0; from < max(1, len(text)-bytes/2); from += max(1, bytes/8) {
+		d, score := Of(text[from:min(len(text), from+bytes)]), 0.0
+		for _, t := range q.terms {
+			if t.in(d) > 0 {
+				score += t.rarity
+			}
+		}
+		if score > best {
+			at, best = from, score
+		}
+	}
+	return at
 }

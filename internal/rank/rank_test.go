@@ -35,7 +35,7 @@ func ranks(query string, texts ...string) (order []int) {
 		q.Widen(text)
 		documents = append(documents, rank.Of(text))
 	}
-	for _, m := range q.Rank(documents) {
+	for _, m := range rank.Best(q.Scores(documents)) {
 		order = append(order, m.Document)
 	}
 	return order

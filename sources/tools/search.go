@@ -30,7 +30,7 @@ func ranked(docs []document, query string) []document {
 			found = append(found, doc)
 		}
 	}
-	for _, m := range q.Rank(ranks) {
+	for _, m := range rank.Best(q.Scores(ranks)) {
 		if doc := docs[m.Document]; !named(doc) {
 			found = append(found, doc)
 		}

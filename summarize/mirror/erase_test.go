@@ -128,9 +128,13 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 		require.NoError(t, inspect.Session(&page, log, inspect.Options{}))
 		everything["the page"] = page.String()
 		for _, word := range gone {
-			answer, err := recall.Tools{Session: s, Branches: true}.Search(t.Context(), recall.Query{Words: `"` + word[:32] + `"`})
+			answer, err := recall.Tools{Session: s}.Search(t.Context(), recall.Query{Words: `"` + word[:32] + `"`})
 			require.NoError(t, err)
 			require.Contains(t, answer, "nothing matches", "seed %d", seed)
+			for e, err := range s.Entries(t.Context()) { // on all branches
+				require.NoError(t, err)
+				require.NotContains(t, e.Text(), word[:32], "seed %d", seed)
+			}
 		}
 		require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() {
