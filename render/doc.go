@@ -183,10 +183,10 @@
 // # Mistakes that are errors
 //
 // prompt-tsx accepts some trees that are most often mistakes: a budget of 0, a message in a message, two tool calls of
-// one id. Here they are errors ([ErrBudget], [ErrNestedMessage], [ErrDuplicateCall]) unless [Options.Compatible] is
-// set. So are a nil pointer as an element, text outside a message and a break that can match nothing.
+// one id. Here they are errors ([ErrBudget], [ErrTree]) unless [Options.Compatible] is set. So are a nil pointer as an
+// element, text outside a message and a break that can match nothing.
 //
-// If an element renders itself or a list holds itself, the tree does not end: [ErrEndless]. If an element or a
+// If an element renders itself or a list holds itself, the tree does not end, which is an [ErrTree] too. If an element or a
 // tokenizer panics, ends its goroutine, or has not returned a second after the context ended, the error names it. In
 // the last case the render ends and leaves its goroutine behind.
 package render

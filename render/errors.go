@@ -16,33 +16,13 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Mistakes in a tree. Each comes in an [*ElementError] that says where.
-var (
-	// ErrOutsideMessage is the error of a text or another part outside a message.
-	ErrOutsideMessage = tree.ErrOutsideMessage
-	// ErrNestedMessage is the error of a message in a message.
-	ErrNestedMessage = tree.ErrNestedMessage
-	// ErrBreakpointPlace is the error of a cache breakpoint that is not directly in a message.
-	ErrBreakpointPlace = layout.ErrBreakpointPlace
-	// ErrToolInMessage is the error of an [elements.Tool] in a message.
-	ErrToolInMessage = tree.ErrToolInMessage
-	// ErrDuplicateTool is the error of two tools of one name.
-	ErrDuplicateTool = layout.ErrDuplicateTool
-	// ErrNilElement is the error of a nil tree, or of a nil pointer as an element.
-	ErrNilElement = layout.ErrNilElement
-	// ErrDuplicateCall is the error of a message with two tool calls of one id.
-	ErrDuplicateCall = layout.ErrDuplicateCall
-	// ErrBreak is the error of a text chunk with more than one break, or with a pattern that can match nothing.
-	ErrBreak = layout.ErrBreak
-	// ErrNoValue is the error of an [elements.Expandable] without a Value.
-	ErrNoValue = layout.ErrNoValue
-	// ErrTransferMessage is the error of a message in a tree that is to be transferred: only content can be
-	// transferred.
-	ErrTransferMessage = transfer.ErrMessage
-	// ErrEndless is the error of a tree that is too deep or too large: more than 500 nested elements or nested lists,
-	// more than 1,048,576 pieces, or more than 256 MiB of text.
-	ErrEndless = guard.ErrEndless
-)
+// ErrTree is the error of a tree that breaks a rule, wherever in it: rendering it again fails again. It comes in an
+// [*ElementError] that says where, and its text says which rule: a text or another part outside a message, a message or an
+// [elements.Tool] in a message, a cache breakpoint that is not directly in a message, two tools of one name, two tool calls of
+// a message with one id, a nil tree or element, a text chunk with more than one break or with a pattern that can match
+// nothing, an [elements.Expandable] without a Value, a message in a tree that is to be transferred, or a tree that does
+// not end: more than 500 nested elements or nested lists, 1,048,576 pieces, or 256 MiB of text.
+var ErrTree = tree.ErrTree
 
 // ErrBudget is the error of a budget, or of another number in [Options], that is out of range.
 var ErrBudget = errors.New("render: a number is out of range")

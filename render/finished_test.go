@@ -15,6 +15,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/internal/layout"
+	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -85,13 +87,13 @@ func TestFinishedIsSharedBetweenRenders(t *testing.T) {
 }
 
 func TestFinishedIsAnErrorWhereItsMessagesWouldBe(t *testing.T) {
-	require.ErrorIs(t, failed[*render.ElementError](t, user(&elements.Finished{Messages: []chat.Message{chat.UserMessage("no")}}), plenty), render.ErrNestedMessage)
+	require.ErrorIs(t, failed[*render.ElementError](t, user(&elements.Finished{Messages: []chat.Message{chat.UserMessage("no")}}), plenty), tree.ErrNestedMessage)
 	twice := &elements.Finished{Messages: []chat.Message{chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}, {ID: "a"}}}}}
 	err := failed[*render.ElementError](t, elements.Nodes{twice}, plenty)
-	require.ErrorIs(t, err, render.ErrDuplicateCall)
+	require.ErrorIs(t, err, layout.ErrDuplicateCall)
 	require.Equal(t, "Finished > Assistant", err.Path)
 	var none *elements.Finished
-	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{none}, plenty), render.ErrNilElement)
+	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{none}, plenty), layout.ErrNilElement)
 }
 
 func TestFinishedIsCountedAgainAfterItsTokenizerLearned(t *testing.T) {

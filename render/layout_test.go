@@ -17,6 +17,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/internal/layout"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // offers records the budgets that elements were offered, by name, and the order in which they were rendered.
@@ -311,7 +313,7 @@ func TestElementsOfTheCallersTypesAreRendered(t *testing.T) {
 	require.Equal(t, []string{"a\nb\nc\nb\nc"}, texts(rendered(t, user(texter("a"), again, nothing, again), plenty).Messages),
 		"an element may render to elements, and one value may be used twice")
 	require.Equal(t, "b; c; a", prunes(t, user(texter("a"), again)), "an element's priority is that of its Props")
-	require.ErrorIs(t, failed[*render.ElementError](t, nil, plenty), render.ErrNilElement)
+	require.ErrorIs(t, failed[*render.ElementError](t, nil, plenty), layout.ErrNilElement)
 	require.Empty(t, rendered(t, elements.Nodes{nil, elements.Nodes{nil}, nothing}, plenty).Messages)
 }
 
@@ -450,23 +452,23 @@ func TestErrorsOfElementsHaveTheirPaths(t *testing.T) {
 		{"a pointer has its type's name, a generic type no parameters", user(&generic[int]{boom}), "User > generic", boom},
 		{"an element's own elements follow it", user(gives(elements.Nodes{elements.Chunk{}, elements.Chunk{Children: elements.Nodes{fails}}})), "User > own > Together#2 > own", boom},
 		{"an expandable can fail", user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, boom }}), "User > Expand", boom},
-		{"text at the root", elements.Text("a"), "Root", render.ErrOutsideMessage},
-		{"text outside a message", elements.Nodes{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Wrap", render.ErrOutsideMessage},
-		{"text of the caller's own element outside a message", texter("a"), "texter", render.ErrOutsideMessage},
-		{"a text chunk outside a message", line("a"), "Text", render.ErrOutsideMessage},
-		{"an image outside a message", elements.Nodes{image, user(image)}, "Image", render.ErrOutsideMessage},
-		{"a line break outside a message", elements.LineBreak{}, "Root", render.ErrOutsideMessage},
-		{"an opaque value outside a message", elements.Opaque{Value: []byte("1")}, "Root", render.ErrOutsideMessage},
-		{"a tag without children outside a message", elements.Tag{Name: "x"}, "x", render.ErrOutsideMessage},
-		{"a tag around a message", elements.Tag{Name: "x", Children: elements.Nodes{user(line("a"))}}, "x", render.ErrOutsideMessage},
-		{"a breakpoint outside a message", elements.CacheBreakpoint{}, "Root", render.ErrBreakpointPlace},
-		{"a breakpoint not directly in a message", user(wrap(elements.Props{}, elements.CacheBreakpoint{})), "User > Wrap", render.ErrBreakpointPlace},
-		{"a message in a message", user(wrap(elements.Props{}, user(line("a")))), "User > Wrap > User", render.ErrNestedMessage},
-		{"two calls of one id", elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("y", nil), call("x", nil)}}, "Assistant", render.ErrDuplicateCall},
-		{"a nil pointer", user((*generic[string])(nil)), "User", render.ErrNilElement},
-		{"a nil pointer given a priority", user(elements.PrioritizedList{Children: elements.Nodes{(*generic[string])(nil)}}), "User > Ranked", render.ErrNilElement},
-		{"a nil pointer at the root", (*generic[string])(nil), "Root", render.ErrNilElement},
-		{"a nil pointer rendered by an element", gives((*generic[string])(nil)), "own", render.ErrNilElement},
+		{"text at the root", elements.Text("a"), "Root", tree.ErrOutsideMessage},
+		{"text outside a message", elements.Nodes{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Wrap", tree.ErrOutsideMessage},
+		{"text of the caller's own element outside a message", texter("a"), "texter", tree.ErrOutsideMessage},
+		{"a text chunk outside a message", line("a"), "Text", tree.ErrOutsideMessage},
+		{"an image outside a message", elements.Nodes{image, user(image)}, "Image", tree.ErrOutsideMessage},
+		{"a line break outside a message", elements.LineBreak{}, "Root", tree.ErrOutsideMessage},
+		{"an opaque value outside a message", elements.Opaque{Value: []byte("1")}, "Root", tree.ErrOutsideMessage},
+		{"a tag without children outside a message", elements.Tag{Name: "x"}, "x", tree.ErrOutsideMessage},
+		{"a tag around a message", elements.Tag{Name: "x", Children: elements.Nodes{user(line("a"))}}, "x", tree.ErrOutsideMessage},
+		{"a breakpoint outside a message", elements.CacheBreakpoint{}, "Root", layout.ErrBreakpointPlace},
+		{"a breakpoint not directly in a message", user(wrap(elements.Props{}, elements.CacheBreakpoint{})), "User > Wrap", layout.ErrBreakpointPlace},
+		{"a message in a message", user(wrap(elements.Props{}, user(line("a")))), "User > Wrap > User", tree.ErrNestedMessage},
+		{"two calls of one id", elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("y", nil), call("x", nil)}}, "Assistant", layout.ErrDuplicateCall},
+		{"a nil pointer", user((*generic[string])(nil)), "User", layout.ErrNilElement},
+		{"a nil pointer given a priority", user(elements.PrioritizedList{Children: elements.Nodes{(*generic[string])(nil)}}), "User > Ranked", layout.ErrNilElement},
+		{"a nil pointer at the root", (*generic[string])(nil), "Root", layout.ErrNilElement},
+		{"a nil pointer rendered by an element", gives((*generic[string])(nil)), "own", layout.ErrNilElement},
 		{"a limit of 0", user(elements.TokenLimit{}), "User > Limit", nil},
 		{"a limit below 0", elements.TokenLimit{Max: -1}, "Limit", nil},
 		{"a FlexGrow below 0", user(wrap(elements.Props{FlexGrow: -1})), "User > Wrap", nil},
@@ -797,7 +799,7 @@ type hollow struct{ *elements.Props }
 func (hollow) Render(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }
 
 func TestMistakesInATreeAreErrors(t *testing.T) {
-	require.ErrorIs(t, failed[*render.ElementError](t, user(endless{}), plenty), render.ErrEndless)
+	require.ErrorIs(t, failed[*render.ElementError](t, user(endless{}), plenty), tree.ErrEndless)
 	require.ErrorContains(t, failed[*render.ElementError](t, user(hollow{}), plenty), "User > hollow")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // ignoring is an element that ignores its budget.
@@ -170,13 +171,13 @@ func TestAnElementThatFillsItsShareFits(t *testing.T) {
 func TestTheSearchForElementsThatAskEndsInAnEndlessTree(t *testing.T) {
 	list := make(elements.Nodes, 3)
 	list[0], list[1], list[2] = list, list, elements.Text("a")
-	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{user(list), user(line("b"))}, plenty), render.ErrEndless)
+	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{user(list), user(line("b"))}, plenty), tree.ErrEndless)
 
 	wide := make(elements.Nodes, 3) // each member is the list itself
 	for i := range wide {
 		wide[i] = elements.Wrap{Children: wide}
 	}
-	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{user(line("a")), user(elements.Wrap{Children: wide})}, plenty), render.ErrEndless)
+	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{user(line("a")), user(elements.Wrap{Children: wide})}, plenty), tree.ErrEndless)
 }
 
 // The reference finds the level up to which the texts fill, token by token.

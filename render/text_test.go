@@ -14,6 +14,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/internal/layout"
+	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
@@ -258,7 +260,7 @@ func TestInvalidBreaksAreErrors(t *testing.T) {
 		"a pattern that can match nothing": {BreakOnPattern: regexp.MustCompile("a*")},
 	} {
 		err := failed[*render.ElementError](t, user(c), plenty)
-		require.ErrorIs(t, err, render.ErrBreak, name)
+		require.ErrorIs(t, err, layout.ErrBreak, name)
 		require.Equal(t, "User > Text", err.Path, name)
 	}
 }
@@ -292,7 +294,7 @@ func TestAFenceIsLongerThanWhatItHoldsAndEscapesNothing(t *testing.T) {
 	} {
 		require.Equal(t, "User > Fence", failed[*render.ElementError](t, user(wrong), plenty).Path, name)
 	}
-	require.ErrorIs(t, failed[*render.ElementError](t, code("go", line("a")), plenty), render.ErrOutsideMessage)
+	require.ErrorIs(t, failed[*render.ElementError](t, code("go", line("a")), plenty), tree.ErrOutsideMessage)
 }
 
 func TestAMarkDoesNotEndItsFence(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/internal/layout"
 )
 
 // tool returns the definition of a tool with a one-word description.
@@ -214,7 +215,7 @@ func TestAnExpandableMayGrowByTools(t *testing.T) {
 
 	root = elements.Nodes{elements.Wrap{Children: elements.Nodes{grow("b", "c", "a")}}, tool(at(9), "a"), user(line("ask"))}
 	_, err = render.Render(t.Context(), root, opts)
-	require.ErrorIs(t, err, render.ErrDuplicateTool)
+	require.ErrorIs(t, err, layout.ErrDuplicateTool)
 }
 
 func TestOnlyOneSideOfAnIfEmptyHasItsTools(t *testing.T) {

@@ -9,6 +9,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/internal/layout"
+	"github.com/promptree-go/promptree/render/internal/transfer"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // toTransfer renders content to the transfer form.
@@ -78,9 +81,9 @@ func TestTransferRefusesMessagesAndBreakpoints(t *testing.T) {
 		root elements.Node
 		want error
 	}{
-		{"a message", user(line("a")), render.ErrTransferMessage},
-		{"a tool message", result("1", "a"), render.ErrTransferMessage},
-		{"a cache breakpoint", elements.CacheBreakpoint{}, render.ErrBreakpointPlace},
+		{"a message", user(line("a")), transfer.ErrMessage},
+		{"a tool message", result("1", "a"), transfer.ErrMessage},
+		{"a cache breakpoint", elements.CacheBreakpoint{}, layout.ErrBreakpointPlace},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -127,7 +130,7 @@ func TestMalformedTransferNamesThePlace(t *testing.T) {
 	}
 	t.Run("text outside a message", func(t *testing.T) {
 		_, err := render.Render(t.Context(), elements.Transferred{Data: json.RawMessage(`{"node":` + piece(text) + `}`)}, render.Options{Budget: plenty, Tokenizer: runes})
-		require.ErrorIs(t, err, render.ErrOutsideMessage)
+		require.ErrorIs(t, err, tree.ErrOutsideMessage)
 	})
 }
 

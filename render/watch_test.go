@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // twice renders two of itself, to a depth of deep, or without end if that is 0.
@@ -80,7 +81,7 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 			}
 			t.Parallel()
 			err := failedWith[*render.ElementError](t, user(c.root), render.Options{Budget: math.MaxInt, Tokenizer: quick{runes}})
-			require.ErrorIs(t, err, render.ErrEndless)
+			require.ErrorIs(t, err, tree.ErrEndless)
 			require.True(t, strings.HasPrefix(err.Path, c.path), err.Path)
 			require.Less(t, len(err.Error()), 2_000)
 		})

@@ -337,7 +337,7 @@ func TestASummaryTakesAtMostItsShareOfTheBudget(t *testing.T) {
 func TestAnElementsErrorIsReturnedAndNothingIsCompacted(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	_, err := d.Render(t.Context(), prompt(d.Session, elements.Text("outside of a message")))
-	require.ErrorIs(t, err, render.ErrOutsideMessage)
+	require.ErrorIs(t, err, render.ErrTree)
 	_, failed := errors.AsType[*summarize.FailedError](err)
 	require.False(t, failed)
 	require.Empty(t, d.Requests())

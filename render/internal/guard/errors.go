@@ -1,12 +1,6 @@
 package guard
 
-import (
-	"errors"
-	"fmt"
-)
-
-// ErrEndless is the error of a tree that is too deep or too large.
-var ErrEndless = errors.New("render: the tree does not end (does an element render itself, or a list contain itself?)")
+import "fmt"
 
 // ElementError is the error of an element.
 type ElementError struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // Limits of a tree.
@@ -156,9 +157,9 @@ func (w *Watch) Release() { w.concurrent.Add(-1) }
 func (w *Watch) Count(e Element, pieces, bytes int) error {
 	switch {
 	case w.pieces.Add(int64(pieces)) > maxPieces:
-		return w.SetEndless(e, fmt.Errorf("%w: it has more than %d pieces", ErrEndless, maxPieces))
+		return w.SetEndless(e, fmt.Errorf("%w: it has more than %d pieces", tree.ErrEndless, maxPieces))
 	case bytes > 0 && w.bytes.Add(int64(bytes)) > maxBytes:
-		return w.SetEndless(e, fmt.Errorf("%w: its texts have more than %d bytes", ErrEndless, maxBytes))
+		return w.SetEndless(e, fmt.Errorf("%w: its texts have more than %d bytes", tree.ErrEndless, maxBytes))
 	}
 	return nil
 }

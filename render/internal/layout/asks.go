@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render/internal/guard"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // asks reports whether an element asks for a share of the budget. These do: a text chunk with a break that has a
@@ -18,7 +19,7 @@ func (s *site) asks(n elements.Node, callers bool) bool {
 	a := asker{askingLists: s.askingLists, callers: callers, allBreaks: s.layouter.cutsAllToShare()}
 	asks := a.asks(n, 0)
 	if a.visits.Load() > maxVisits {
-		s.watch.SetEndless(s, fmt.Errorf("%w: it has more than %d pieces", guard.ErrEndless, maxPieces))
+		s.watch.SetEndless(s, fmt.Errorf("%w: it has more than %d pieces", tree.ErrEndless, maxPieces))
 	}
 	return asks
 }

@@ -80,7 +80,7 @@ type flattener struct {
 // add appends a node, or its members if it is a list. depth is the number of lists around it.
 func (f *flattener) add(n elements.Node, depth int) error {
 	if depth > guard.MaxDepth {
-		return f.watch.SetEndless(f.element, fmt.Errorf("%w: more than %d nested lists", guard.ErrEndless, guard.MaxDepth))
+		return f.watch.SetEndless(f.element, fmt.Errorf("%w: more than %d nested lists", tree.ErrEndless, guard.MaxDepth))
 	}
 	switch list := n.(type) {
 	case nil:

@@ -207,7 +207,7 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	in.offered = in.offered || offers(it.props.Priority)
 	in.lazy, in.noShare = lazy, s.quiet || !it.kind.caller && (s.noShare || it.noShare)
 	if in.depth++; in.depth > guard.MaxDepth {
-		return s.watch.SetEndless(in, fmt.Errorf("%w: more than %d nested elements", guard.ErrEndless, guard.MaxDepth))
+		return s.watch.SetEndless(in, fmt.Errorf("%w: more than %d nested elements", tree.ErrEndless, guard.MaxDepth))
 	}
 	if err := tree.CheckProps(&it.props); err != nil {
 		return inElement(in, err)

@@ -5,7 +5,6 @@ package transfer
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,7 +15,7 @@ import (
 )
 
 // ErrMessage is the error of a message in a tree that is to be transferred.
-var ErrMessage = errors.New("render: a message cannot be transferred, only its contents")
+var ErrMessage = tree.Mistake("a message cannot be transferred, only its contents")
 
 // Error is a mistake in a tree in transfer form.
 type Error struct {
