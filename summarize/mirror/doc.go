@@ -54,7 +54,7 @@
 // # What it costs
 //
 // For each call, a hash of each message of the list and of each message sent: less than a microsecond for a message of a
-// kilobyte. One that leads to more than a million values, as by a pointer to a whole application, is converted each time
+// kilobyte. One that leads to more than 4,096 values, as by a pointer to other messages, is converted each time
 // instead. Only new and changed messages are converted, laid out, counted and written. The session is read at the first
 // call, after others wrote to it, and not otherwise. bench/million.md has figures.
 //

@@ -364,8 +364,7 @@ func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
 		if from == to {
 			return nil
 		}
-		run := digests[from:to]
-		key := hashOf(&run)
+		key := sumOf(digests[from:to])
 		list, ok := m.made[key]
 		if !ok {
 			if list, err = m.To(messages[from:to]); err != nil {
