@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/golden"
@@ -88,7 +87,7 @@ func TestTheHelpOfEachCommandHasAnExample(t *testing.T) {
 func TestTheHelpExplainsWhatIsPrinted(t *testing.T) {
 	for command, words := range map[string][]string{
 		"show":   {">", "│", "id", "kind", "text"},
-		"import": {string(importer.NoPlace), string(importer.Empty), string(importer.Repeated), string(importer.Moved), string(importer.Unlinked), string(importer.Refused), string(importer.Unsendable), string(importer.Unreadable)},
+		"import": {"no place", "empty", "repeated", "moved", "unlinked", "refused", "unsendable", "unreadable"},
 	} {
 		help, _ := ran(t, program.ExitOK, command, "-h")
 		for _, word := range words {

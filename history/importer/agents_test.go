@@ -29,12 +29,12 @@ func TestTheLinesOfATreeMayComeInAnyOrderAndTwice(t *testing.T) {
 			got := recordingOf(t, first+strings.Join(rest, ""))
 			require.Equal(t, said(want), said(got))
 			require.Equal(t, want.Leaf, got.Leaf)
-			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Reordered }))
+			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "reordered" }))
 
 			doubled := slices.Insert(slices.Clone(lines), 3, lines[2])
 			got = recordingOf(t, strings.Join(doubled, ""))
 			require.Equal(t, said(want), said(got))
-			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Repeated && n.Line == 4 }))
+			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "repeated" && n.Line == 4 }))
 		})
 	}
 }
@@ -104,7 +104,7 @@ func TestAMessageThatIsTwiceInAListIsReadOnce(t *testing.T) {
 	want := recordingOf(t, export(message))
 	got := recordingOf(t, export(message+","+message))
 	require.Equal(t, said(want), said(got))
-	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: importer.Repeated, What: "the one before"}}, got.Notes)
+	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: "repeated", What: "the one before"}}, got.Notes)
 }
 
 func TestAnEventOfALaterVersionIsNoted(t *testing.T) {
@@ -123,10 +123,10 @@ func TestAnEventOfALaterVersionIsNoted(t *testing.T) {
 			want := recordingOf(t, whole)
 			got := recordingOf(t, text)
 			require.Equal(t, said(want), said(got))
-			i := slices.IndexFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Unknown })
+			i := slices.IndexFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "unknown" })
 			require.GreaterOrEqual(t, i, 0)
 			require.Equal(t, give.what, got.Notes[i].What)
-			require.False(t, slices.ContainsFunc(want.Notes, func(n importer.Note) bool { return n.Kind == importer.Unknown }))
+			require.False(t, slices.ContainsFunc(want.Notes, func(n importer.Note) bool { return n.Kind == "unknown" }))
 		})
 	}
 }
@@ -140,7 +140,7 @@ func TestAResultOfOpenHandsMayComeBeforeItsCall(t *testing.T) {
 	want := recordingOf(t, strings.Join(lines, ""))
 	got := recordingOf(t, strings.Join(late, ""))
 	require.ElementsMatch(t, said(want), said(got))
-	require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Reordered && n.Line == 2 }))
+	require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "reordered" && n.Line == 2 }))
 }
 
 func TestTheMessagesOfOneAnswerOfGooseAreOne(t *testing.T) {
@@ -162,7 +162,7 @@ func TestAThoughtThatHoldsNothingIsNoted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := recordingOf(t, give)
 			require.Equal(t, []chat.Message{chat.AssistantMessage("so")}, said(got))
-			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Empty }))
+			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "empty" }))
 		})
 	}
 }
@@ -211,7 +211,7 @@ func TestACallThatAnExportHasTwiceIsReadOnce(t *testing.T) {
 			require.Len(t, m.Content, tt.opaque)
 			repeated := 0
 			for _, n := range got.Notes {
-				require.Equal(t, importer.Note{Line: 1, Count: n.Count, Kind: importer.Repeated, What: "content.tool_call"}, n)
+				require.Equal(t, importer.Note{Line: 1, Count: n.Count, Kind: "repeated", What: "content.tool_call"}, n)
 				repeated += n.Count
 			}
 			require.Equal(t, tt.notes, repeated)
@@ -224,7 +224,7 @@ func TestTheThinkingBlocksOfLiteLLMAreThinking(t *testing.T) {
 		"thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"c2ln"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}]`)
 	require.Equal(t, chat.Parts{chat.Thinking{Text: "hm", Signature: "c2ln"}, chat.Text("b")}, said(got)[1].Content)
 	require.Equal(t, chat.Usage{Input: 9, Output: 2, CacheUnknown: true}, got.Records[1].Usage)
-	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: importer.Repeated, What: "reasoning_content"}}, got.Notes)
+	require.Equal(t, []importer.Note{{Line: 1, Count: 1, Kind: "repeated", What: "reasoning_content"}}, got.Notes)
 }
 
 func TestAResultOfCodexMayBeOnePart(t *testing.T) {

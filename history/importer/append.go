@@ -259,7 +259,7 @@ func (a *appender) take(ctx context.Context, entries []entry.Entry, lines []int)
 	for _, data := range refused(e.Body) {
 		e.Body = entry.Custom{Name: "refused", Data: data}
 		if _, again := a.session.Add(ctx, e); again == nil {
-			a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Kind: Refused, What: err.Error()})
+			a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Kind: noteRefused, What: err.Error()})
 			return nil
 		}
 	}

@@ -37,7 +37,7 @@ type builder struct {
 }
 
 type noteKey struct {
-	kind NoteKind
+	kind string
 	what string
 }
 
@@ -122,7 +122,7 @@ func (b *builder) repeats(i item) bool {
 	raw := i.Source()
 	same := bytes.Equal(raw, b.before) && (i.Given("timestamp") || i.Given("created") || i.Given("$rewindTo"))
 	if b.before = raw; same {
-		b.noteAt(i.number, Repeated, "the one before")
+		b.noteAt(i.number, noteRepeated, "the one before")
 	}
 	return same
 }
@@ -133,7 +133,7 @@ func (b *builder) follows(line, otherwise, field string) string {
 	if at, ok := b.after[line]; ok || line == "" {
 		return at
 	}
-	b.note(Unlinked, field)
+	b.note(noteUnlinked, field)
 	return otherwise
 }
 
@@ -237,9 +237,9 @@ func (b *builder) get(id string) *Record {
 }
 
 // note counts something of the line that is read, which is missing from its records or changed in them.
-func (b *builder) note(kind NoteKind, what string) { b.noteAt(b.at, kind, what) }
+func (b *builder) note(kind string, what string) { b.noteAt(b.at, kind, what) }
 
-func (b *builder) noteAt(line int, kind NoteKind, what string) {
+func (b *builder) noteAt(line int, kind string, what string) {
 	b.pending = append(b.pending, Note{Line: line, Count: 1, Kind: kind, What: what})
 }
 
@@ -253,7 +253,7 @@ func (b *builder) rest(path string, o *wire.Object) {
 // left adds a note for each thing that a codec left over.
 func (b *builder) left(l wire.Leftovers) {
 	for _, left := range l {
-		b.note(NoteKind(left.Why), left.What)
+		b.note(string(left.Why), left.What)
 	}
 }
 
@@ -286,10 +286,10 @@ func (b *builder) unreadable(err *LineError) {
 // recording returns what was read.
 func (b *builder) recording() *Recording {
 	for _, line := range b.lines.mended {
-		b.noteAt(line, Replaced, "text that is not Unicode")
+		b.noteAt(line, noteReplaced, "text that is not Unicode")
 	}
 	if b.lines.status > 0 {
-		b.noteAt(1, NoPlace, "lines before the recording")
+		b.noteAt(1, noteNoPlace, "lines before the recording")
 	}
 	b.settle()
 	slices.SortStableFunc(b.rec.Notes, func(x, y Note) int { return cmp.Compare(x.Line, y.Line) })

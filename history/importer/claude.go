@@ -63,7 +63,7 @@ func (c *claudeReader) line(o *wire.Object) {
 	}
 	if uuid == "" || c.after[uuid] != "" { // outside the tree, or a duplicate
 		if uuid != "" {
-			c.note(Repeated, "uuid")
+			c.note(noteRepeated, "uuid")
 		}
 		c.aside(r, o)
 		return
@@ -102,7 +102,7 @@ func (c *claudeReader) entry(r Record, uuid string, o *wire.Object) {
 		c.said(r, uuid, o, o.Object("message"))
 		return
 	case !slices.Contains(claudeTypes, custom.Name[:strings.IndexByte(custom.Name+".", '.')]):
-		c.note(Unknown, r.Recorded)
+		c.note(noteUnknown, r.Recorded)
 	}
 	r.Body = custom
 	c.follow(r, uuid)
@@ -186,7 +186,7 @@ func (c *claudeReader) answered(r Record, uuid, id string, b *messages.Decoder, 
 		if len(whole.Data)+len(data) <= maxData {
 			whole.Data = mergeData(whole.Data, data)
 		} else if !bytes.Equal(whole.Data, data) {
-			c.note(NoPlace, "data of the answer's further lines")
+			c.note(noteNoPlace, "data of the answer's further lines")
 		}
 		before.Body = whole
 		if r.Usage != (chat.Usage{}) { // each line repeats it, and the last is complete

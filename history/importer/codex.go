@@ -84,7 +84,7 @@ func (c *codexReader) line(o *wire.Object) {
 	switch r.Recorded {
 	case "session_meta", "state", "world_state": // the first of another session that this one continues
 	default:
-		c.note(Unknown, r.Recorded)
+		c.note(noteUnknown, r.Recorded)
 	}
 	c.custom(r, r.Recorded, o)
 }
@@ -98,7 +98,7 @@ func (c *codexReader) item(r Record, what string, o, line *wire.Object) {
 	switch role {
 	case "":
 		if what != "ghost_snapshot" && what != "other" {
-			c.note(Unknown, r.Recorded+"."+what)
+			c.note(noteUnknown, r.Recorded+"."+what)
 		}
 		r.Recorded += "." + what
 		c.custom(r, r.Recorded, line)
@@ -149,7 +149,7 @@ func (c *codexReader) callID(what string, o *wire.Object) {
 	case strings.HasSuffix(what, "call_output") && len(c.nameless) > 0:
 		o.PutText("call_id", c.nameless[0])
 		c.nameless = c.nameless[1:]
-		c.note(Unlinked, "call_id")
+		c.note(noteUnlinked, "call_id")
 	}
 }
 
@@ -280,7 +280,7 @@ func (c *codexReader) finish() {
 	kept := c.rec.Records[:0]
 	for i, r := range c.rec.Records {
 		if text, ok := c.events[i]; ok && text != "" && c.said[text] {
-			c.noteAt(r.Line, Repeated, r.Recorded)
+			c.noteAt(r.Line, noteRepeated, r.Recorded)
 			continue
 		}
 		kept = append(kept, r)

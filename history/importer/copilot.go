@@ -48,7 +48,7 @@ func (c *copilotReader) line(o *wire.Object) {
 		return
 	}
 	if at, twice := c.after[r.ID]; twice {
-		c.note(Repeated, "id")
+		c.note(noteRepeated, "id")
 		r.Parent = at
 		c.keep(r, o.Source())
 		return
@@ -91,7 +91,7 @@ func (c *copilotReader) event(r Record, agent string, o, d *wire.Object) bool {
 	case "session.start":
 		if c.rec.Header.From == "" {
 			if version := d.Count("version"); version > 1 {
-				c.note(Later, fmt.Sprint("version ", version))
+				c.note(noteLater, fmt.Sprint("version ", version))
 			}
 			c.rec.Header = entry.Header{From: d.Peek("sessionId"), Time: d.Time("startTime"), Data: o.Source()}
 			c.answeredBy(Record{Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}, "", d.Peek("selectedModel"))
@@ -119,7 +119,7 @@ func (c *copilotReader) event(r Record, agent string, o, d *wire.Object) bool {
 			c.result(r, d)
 			return true
 		}
-		c.note(Unlinked, "toolCallId")
+		c.note(noteUnlinked, "toolCallId")
 	case "session.compaction_complete":
 		if summary := d.Peek("summaryContent"); summary != "" {
 			r.Body = entry.Compaction{
@@ -134,7 +134,7 @@ func (c *copilotReader) event(r Record, agent string, o, d *wire.Object) bool {
 		return true
 	default:
 		if family, _, _ := strings.Cut(r.Recorded, "."); !copilotAside[r.Recorded] && !copilotAside[family] {
-			c.note(Unknown, r.Recorded)
+			c.note(noteUnknown, r.Recorded)
 		}
 	}
 	return false
@@ -264,7 +264,7 @@ func (c *copilotReader) result(r Record, d *wire.Object) {
 		c.text(&m, result.OptionalText("content"), "result.content")
 		optional(result, "binaryResultsForLlm", func(b *wire.Object) {
 			if !b.Is("data", wire.KindText) || !b.Is("mimeType", wire.KindText) {
-				c.note(NoPlace, "result.binaryResultsForLlm")
+				c.note(noteNoPlace, "result.binaryResultsForLlm")
 				return
 			}
 			m.Content = append(m.Content, mediaOf(b))

@@ -143,7 +143,7 @@ func (g *geminiReader) record(m *geminiMessage) {
 		said.Role = chat.RoleAssistant
 	default:
 		if !slices.Contains([]string{"info", "warning", "error"}, r.Recorded) { // for the user only
-			g.note(Unknown, r.Recorded)
+			g.note(noteUnknown, r.Recorded)
 		}
 		g.keep(r, o.Source())
 		return
@@ -186,7 +186,7 @@ func (g *geminiReader) record(m *geminiMessage) {
 	results = slices.DeleteFunc(results, func(result chat.Message) bool {
 		twice := slices.ContainsFunc(g.answered[result.ToolCallID], m.behind)
 		if g.answered[result.ToolCallID] = append(g.answered[result.ToolCallID], m); twice {
-			g.note(Repeated, "functionResponse")
+			g.note(noteRepeated, "functionResponse")
 		}
 		return twice
 	})
@@ -204,11 +204,11 @@ func (g *geminiReader) call(said *chat.Message, call *wire.Object) (result chat.
 	own := slices.ContainsFunc(answer.Results, func(m chat.Message) bool { return m.ToolCallID == c.ID })
 	for _, m := range answer.Results {
 		if own && m.ToolCallID != c.ID { // the recorder stores the results of all calls with each
-			g.note(Repeated, "functionResponse")
+			g.note(noteRepeated, "functionResponse")
 			continue
 		}
 		if m.ToolCallID != "" && m.ToolCallID != c.ID {
-			g.note(NoPlace, "functionResponse.id")
+			g.note(noteNoPlace, "functionResponse.id")
 		}
 		result.IsError, result.Content = result.IsError || m.IsError, append(result.Content, m.Content...)
 	}

@@ -68,7 +68,7 @@ func (g *gooseReader) message(o *wire.Object) {
 			switch typ {
 			case "toolConfirmationRequest", "actionRequired", "systemNotification", "conversationCompacted", "contextLengthExceeded", "summarizationRequested":
 			default:
-				g.note(Unknown, "content."+typ)
+				g.note(noteUnknown, "content."+typ)
 			}
 			return
 		}
@@ -135,7 +135,7 @@ func (g *gooseReader) response(p *wire.Object) chat.Message {
 		m.IsError = list.Flag("isError")
 		list.Put("value", list.Raw("content"))
 		if list.Given("structuredContent") {
-			g.note(Repeated, "content.toolResult.structuredContent")
+			g.note(noteRepeated, "content.toolResult.structuredContent")
 			list.Skip("structuredContent")
 		}
 	}

@@ -130,7 +130,7 @@ func (b *builder) read(at item, next func() (item, error)) (*Recording, error) {
 			return nil, err
 		}
 		if l.item = (item{number: l.number}); l.late {
-			b.noteAt(l.number, Reordered, "a line before the one that it follows")
+			b.noteAt(l.number, noteReordered, "a line before the one that it follows")
 		}
 		b.settle()
 	}

@@ -116,7 +116,7 @@ func TestTextThatGoCannotHoldIsReplacedAndNoted(t *testing.T) {
 			require.NoError(t, err, give)
 			list := said(got)
 			require.Equal(t, want, list[len(list)-1].Text())
-			require.Equal(t, strings.Contains(want, "\uFFFD"), slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Replaced }))
+			require.Equal(t, strings.Contains(want, "\uFFFD"), slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "replaced" }))
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (b *builder) openAI(r Record, o *wire.Object) {
 // unknownRole keeps a message of a role that neither API has.
 func (b *builder) unknownRole(r Record, role string, o *wire.Object) {
 	o.Text("role") // an error if it is none
-	b.note(Unknown, "role "+role)
+	b.note(noteUnknown, "role "+role)
 	b.custom(r, "role", o)
 }
 

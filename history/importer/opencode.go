@@ -89,7 +89,7 @@ func (c *opencodeReader) message(o *wire.Object) {
 		o.Fail(fmt.Errorf("unknown role %q", clip(string(role))))
 	}
 	if c.has(id) {
-		c.note(Repeated, "info.id")
+		c.note(noteRepeated, "info.id")
 		return
 	}
 	m := opencodeParts{role: role, steps: []opencodeStep{{message: chat.Message{Role: role}}}}
@@ -163,7 +163,7 @@ func (c *opencodeReader) part(m *opencodeParts, p *wire.Object) {
 		return
 	case typ == "step-start":
 		if p.Given("snapshot") {
-			c.note(NoPlace, "parts.snapshot")
+			c.note(noteNoPlace, "parts.snapshot")
 		}
 		return
 	default: // not sent
@@ -171,7 +171,7 @@ func (c *opencodeReader) part(m *opencodeParts, p *wire.Object) {
 			m.compacts, m.tail = true, p.OptionalText("tail_start_id")
 		}
 		if !slices.Contains([]string{"text", "file", "snapshot", "patch", "agent", "retry", "compaction", "subtask"}, typ) {
-			c.note(Unknown, "parts."+typ)
+			c.note(noteUnknown, "parts."+typ)
 		}
 		return
 	}

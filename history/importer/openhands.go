@@ -64,7 +64,7 @@ func (h *openHandsReader) event(o *wire.Object) {
 	r := Record{Entry: entry.Entry{Parent: h.tip, Time: o.Time("timestamp")}}
 	id := cmp.Or(o.Peek("id"), string(o.Look("id"))) // a number in earlier versions
 	if _, twice := h.after[id]; twice && id != "" {
-		h.note(Repeated, "id")
+		h.note(noteRepeated, "id")
 		r.Recorded = "event"
 		h.keep(r, o.Source())
 		return

@@ -75,7 +75,7 @@ func (h *openHandsReader) current(r Record, id string, o *wire.Object) {
 		h.keep(r, o.Source())
 		return
 	default:
-		h.note(Unknown, r.Recorded)
+		h.note(noteUnknown, r.Recorded)
 		h.keep(r, o.Source())
 		return
 	}
@@ -83,7 +83,7 @@ func (h *openHandsReader) current(r Record, id string, o *wire.Object) {
 		return
 	}
 	if _, answers := h.pairing.Add(m); m.Role == chat.RoleTool && !answers {
-		h.note(Unlinked, "tool_call_id")
+		h.note(noteUnlinked, "tool_call_id")
 		m = chat.Message{Role: chat.RoleUser, Content: m.Content}
 	}
 	h.say(r, m, o.Remainder())

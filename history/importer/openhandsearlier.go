@@ -49,7 +49,7 @@ func (h *openHandsReader) earlier(r Record, id string, o *wire.Object) {
 		}
 		if _, answers := h.pairing.Add(m); !answers {
 			if call != nil {
-				h.note(Unlinked, "tool_call_metadata")
+				h.note(noteUnlinked, "tool_call_metadata")
 			}
 			break
 		}
@@ -58,13 +58,13 @@ func (h *openHandsReader) earlier(r Record, id string, o *wire.Object) {
 			h.images(&m, extras)
 		}
 		if call != nil {
-			h.note(Repeated, "tool_call_metadata")
+			h.note(noteRepeated, "tool_call_metadata")
 			o.Skip("tool_call_metadata")
 		}
 		h.say(r, m, o.Remainder())
 		return
 	case source == "agent" && !openHandsAside[action]:
-		h.note(Unknown, "action."+action)
+		h.note(noteUnknown, "action."+action)
 	}
 	h.keep(r, o.Source())
 }
@@ -149,7 +149,7 @@ func (h *openHandsReader) answered(r Record, id string, o, metadata *wire.Object
 	if h.get(h.answers[answer]) == nil || answer == "" {
 		r = h.answeredBy(r, "", response.Peek("model"))
 	}
-	h.note(Repeated, "tool_call_metadata")
+	h.note(noteRepeated, "tool_call_metadata")
 	o.Skip("tool_call_metadata", "args")
 	h.call(r, id, answer, m, o)
 }

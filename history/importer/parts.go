@@ -13,7 +13,7 @@ import (
 // text adds a text to a message unless it is empty.
 func (b *builder) text(m *chat.Message, text, what string) {
 	if text == "" {
-		b.note(Empty, what)
+		b.note(noteEmpty, what)
 		return
 	}
 	m.Content = append(m.Content, chat.Text(text))
@@ -22,7 +22,7 @@ func (b *builder) text(m *chat.Message, text, what string) {
 // thought adds a thought to a message unless it holds nothing.
 func (b *builder) thought(m *chat.Message, t chat.Thinking, what string) {
 	if t == (chat.Thinking{}) {
-		b.note(Empty, what)
+		b.note(noteEmpty, what)
 		return
 	}
 	m.Content = append(m.Content, t)
@@ -75,7 +75,7 @@ func (b *builder) blocks(role chat.Role, o *wire.Object) *messages.Decoder {
 	}
 	b.left(d.Left)
 	if len(d.After) > 0 {
-		b.note(NoPlace, "content.tool_use.cache_control")
+		b.note(noteNoPlace, "content.tool_use.cache_control")
 	}
 	return d
 }
@@ -93,7 +93,7 @@ func (b *builder) thinkingBlocks(m *chat.Message, o *wire.Object) bool {
 		o.Fail(fmt.Errorf("thinking_blocks: %w", blocks.Err()))
 	}
 	if o.Raw("reasoning_content") != nil {
-		b.note(Repeated, "reasoning_content")
+		b.note(noteRepeated, "reasoning_content")
 	}
 	return true
 }

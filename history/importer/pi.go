@@ -54,7 +54,7 @@ func (p *piReader) line(o *wire.Object) {
 	case typ == piSession:
 		header := entry.Header{From: o.Text("id"), Time: o.Time("timestamp"), Data: o.Source()}
 		if version := o.Count("version"); version > piVersion {
-			p.note(Later, fmt.Sprint("version ", version))
+			p.note(noteLater, fmt.Sprint("version ", version))
 		}
 		if o.Err() == nil {
 			p.rec.Header, p.order, p.begun = header, append(p.order, ""), true
@@ -66,7 +66,7 @@ func (p *piReader) line(o *wire.Object) {
 	}
 	r.ID, r.Parent = o.OptionalText("id"), p.tip
 	if p.has(r.ID) {
-		p.note(Repeated, "id")
+		p.note(noteRepeated, "id")
 		p.keep(r, o.Source())
 		return
 	}
@@ -124,7 +124,7 @@ func (p *piReader) entry(r *Record, o *wire.Object) {
 		p.rest("model_usage", o)
 	default:
 		if r.Recorded != "session_info" {
-			p.note(Unknown, r.Recorded)
+			p.note(noteUnknown, r.Recorded)
 		}
 		r.Body = entry.Custom{Name: r.Recorded, Data: o.Source()}
 	}

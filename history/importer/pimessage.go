@@ -65,7 +65,7 @@ func (b *builder) piBody(role string, r *Record, o *wire.Object) entry.Body {
 	case "developer": // the prompt renders the developer's words anew
 		return nil
 	default:
-		b.note(Unknown, "message."+role)
+		b.note(noteUnknown, "message."+role)
 		return nil
 	}
 	return entry.Message{Message: m}

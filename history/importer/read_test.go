@@ -172,7 +172,7 @@ func TestTheCostThatARecorderComputedIsKept(t *testing.T) {
 	))
 	assert.InDelta(t, 0.0357, recording.Records[1].Cost, 0)
 	assert.InDelta(t, 0.5, recording.Records[2].Body.(entry.Usage).Cost, 0)
-	assert.Equal(t, []importer.Note{{Line: 3, Count: 1, Kind: importer.NoPlace, What: "usage.cost.input"}}, recording.Notes)
+	assert.Equal(t, []importer.Note{{Line: 3, Count: 1, Kind: "no place", What: "usage.cost.input"}}, recording.Notes)
 
 	_, err := importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[],"usage":{"cost":{"total":-1}}`))))
 	require.ErrorContains(t, err, "usage: cost: total: -1 is not a number of 0 or more")

@@ -69,36 +69,26 @@ type Record struct {
 	Aside bool
 }
 
-// NoteKind is the reason for a note.
-type NoteKind string
-
-// The reasons.
+// The kinds of notes that a program may act on.
 const (
-	// NoPlace: a field of a part or of usage has no equivalent here. It was left out.
-	NoPlace NoteKind = "no place"
-	// Empty: a part that holds nothing. It was left out.
-	Empty NoteKind = "empty"
-	// Repeated: it repeats what a record says. It was left out.
-	Repeated NoteKind = "repeated"
-	// Moved: parts of a line became messages of their own, in another order.
-	Moved NoteKind = "moved"
-	// Unlinked: the record that it follows is missing. It was attached to the one before it.
-	Unlinked NoteKind = "unlinked"
-	// Reordered: a line came before the one that it follows. It was read after it.
-	Reordered NoteKind = "reordered"
-	// Unknown: a line or part of a type that this version does not know. It is kept for the record only.
-	Unknown NoteKind = "unknown"
-	// Later: a later version of the recorder wrote it than those that are known, so that something may be missing.
-	Later NoteKind = "later version"
-	// Refused: the session accepted an entry only as a [entry.Custom] named "refused", see [Recording.AppendTo].
-	Refused NoteKind = "refused"
 	// Unsendable: a request of the conversation breaks a rule that every provider has, so that the session cannot be
 	// replayed from its start.
-	Unsendable NoteKind = "unsendable"
-	// Replaced: text that Go cannot hold, invalid UTF-8 or half a surrogate pair. U+FFFD stands in its place.
-	Replaced NoteKind = "replaced"
+	Unsendable = "unsendable"
 	// Unreadable: a line that could not be read was skipped because of [Options].
-	Unreadable NoteKind = "unreadable"
+	Unreadable = "unreadable"
+)
+
+// The other kinds; see [Note].
+const (
+	noteNoPlace   = "no place"
+	noteEmpty     = "empty"
+	noteRepeated  = "repeated"
+	noteUnlinked  = "unlinked"
+	noteReordered = "reordered"
+	noteUnknown   = "unknown"
+	noteLater     = "later version"
+	noteRefused   = "refused"
+	noteReplaced  = "replaced"
 )
 
 // Note describes a part of a recording that is missing from its records, or changed in them.
@@ -107,8 +97,14 @@ type Note struct {
 	Line int
 	// Count of its occurrences, at least 1.
 	Count int
-	// Kind is the reason.
-	Kind NoteKind
+	// Kind is the reason: "no place" (a field of a part or of usage has no equivalent here, and was left out), "empty" (a
+	// part that holds nothing, left out), "repeated" (it repeats what a record says, left out), "moved" (parts of a line
+	// became messages of their own, in another order), "unlinked" (the record that it follows is missing; it was attached to
+	// the one before it), "reordered" (a line came before the one that it follows, and was read after it), "unknown" (a type
+	// that this version does not know, kept for the record only), "later version" (of the recorder, so that something may be
+	// missing), "refused" (the session accepted an entry only as a [entry.Custom] named "refused", see
+	// [Recording.AppendTo]), "replaced" (text that Go cannot hold; U+FFFD stands in its place), [Unsendable] or [Unreadable].
+	Kind string
 	// What the note is about: the path of a field such as "message.stopReason", a type, or the error of a line.
 	What string
 }

@@ -115,7 +115,7 @@ func TestALineMayComeBeforeTheOneThatItFollows(t *testing.T) {
 		require.Equal(t, "u4", got.Leaf)
 		require.NotEmpty(t, got.Notes)
 		for _, n := range got.Notes {
-			require.Equal(t, importer.Reordered, n.Kind)
+			require.Equal(t, "reordered", n.Kind)
 		}
 		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
 		require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestLinesThatFollowEachOtherAreRead(t *testing.T) {
 	text := claudeLine("u1", "u2", "user", `{"type":"text","text":"ask"}`) + "\n" + claudeLine("u2", "u1", "assistant", `{"type":"text","text":"done"}`)
 	got := recordingOf(t, text)
 	require.Len(t, said(got), 2)
-	require.Equal(t, importer.Unlinked, got.Notes[0].Kind)
+	require.Equal(t, "unlinked", got.Notes[0].Kind)
 }
 
 func TestOddLinesAreNoted(t *testing.T) {
@@ -138,14 +138,14 @@ func TestOddLinesAreNoted(t *testing.T) {
 		rule, give string
 		want       importer.Note
 	}{
-		{"a line that is there twice", session(hello, hello), importer.Note{Line: 3, Count: 1, Kind: importer.Repeated, What: "id"}},
-		{"a type that nobody knows", session(hello, `{"type":"later","id":"b","parentId":"a"}`), importer.Note{Line: 3, Count: 1, Kind: importer.Unknown, What: "later"}},
-		{"a role that nobody knows", session(hello, `{"type":"message","id":"b","parentId":"a","message":{"role":"critic"}}`), importer.Note{Line: 3, Count: 1, Kind: importer.Unknown, What: "message.critic"}},
-		{"a later version of pi", `{"type":"session","version":9,"id":"s"}` + "\n" + hello, importer.Note{Line: 1, Count: 1, Kind: importer.Later, What: "version 9"}},
-		{"a type of Claude Code that nobody knows", claudeLine("a", "", "user", `{"type":"text","text":"hello"}`) + "\n" + `{"type":"later","uuid":"b","parentUuid":"a"}`, importer.Note{Line: 2, Count: 1, Kind: importer.Unknown, What: "later"}},
+		{"a line that is there twice", session(hello, hello), importer.Note{Line: 3, Count: 1, Kind: "repeated", What: "id"}},
+		{"a type that nobody knows", session(hello, `{"type":"later","id":"b","parentId":"a"}`), importer.Note{Line: 3, Count: 1, Kind: "unknown", What: "later"}},
+		{"a role that nobody knows", session(hello, `{"type":"message","id":"b","parentId":"a","message":{"role":"critic"}}`), importer.Note{Line: 3, Count: 1, Kind: "unknown", What: "message.critic"}},
+		{"a later version of pi", `{"type":"session","version":9,"id":"s"}` + "\n" + hello, importer.Note{Line: 1, Count: 1, Kind: "later version", What: "version 9"}},
+		{"a type of Claude Code that nobody knows", claudeLine("a", "", "user", `{"type":"text","text":"hello"}`) + "\n" + `{"type":"later","uuid":"b","parentUuid":"a"}`, importer.Note{Line: 2, Count: 1, Kind: "unknown", What: "later"}},
 		{"an item of Codex that nobody knows", `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n" +
 			`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}` + "\n" +
-			`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"later"}}`, importer.Note{Line: 3, Count: 1, Kind: importer.Unknown, What: "response_item.later"}},
+			`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"later"}}`, importer.Note{Line: 3, Count: 1, Kind: "unknown", What: "response_item.later"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			got := recordingOf(t, c.give)
@@ -196,7 +196,7 @@ func TestUnreadableLinesAreSkippedOnlyOnRequest(t *testing.T) {
 	assert.Equal(t, []string{"one", "three"}, texts)
 	assert.Equal(t, []importer.Note{
 		{Line: 3, Count: 1, Kind: importer.Unreadable, What: "byte 66: unexpected end of JSON input"},
-		{Line: 4, Count: 1, Kind: importer.Unlinked, What: "parentId"},
+		{Line: 4, Count: 1, Kind: "unlinked", What: "parentId"},
 		{Line: 5, Count: 1, Kind: importer.Unreadable, What: "message: content: expected a list, found a number"},
 	}, got.Notes)
 
@@ -220,7 +220,7 @@ func TestARowWithAnUnknownRoleIsKeptForTheRecordAndNoted(t *testing.T) {
 		list := said(got)
 		require.Len(t, list, 2)
 		require.Equal(t, []string{"a", "c"}, []string{list[0].Text(), list[1].Text()})
-		require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Unknown }))
+		require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "unknown" }))
 	}
 }
 
@@ -238,7 +238,7 @@ func TestCallsWithoutAnIDAreAnsweredInTheirOrder(t *testing.T) {
 		require.Equal(t, call.ID, list[2+i].ToolCallID)
 		require.Equal(t, "of "+call.Name, list[2+i].Text())
 	}
-	require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == importer.Unlinked }))
+	require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "unlinked" }))
 }
 
 func TestALineWithSeveralMessagesIsSkippedAsAWhole(t *testing.T) {
@@ -414,7 +414,7 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 			"Codex: a search for tools is a call",
 			item(`"type":"tool_search_call","call_id":"c","execution":"client","arguments":{"q": "a"}`),
 			chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "tool_search", Arguments: `{"q":"a"}`}}},
-			[]importer.Note{{Line: 2, Count: 1, Kind: importer.NoPlace, What: "tool_search_call.execution"}},
+			[]importer.Note{{Line: 2, Count: 1, Kind: "no place", What: "tool_search_call.execution"}},
 		},
 		{
 			"Codex: a search for tools that the provider ran is kept as it is",
@@ -432,19 +432,19 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 			"Codex: empty thinking is noted",
 			item(`"type":"reasoning","id":"rs","summary":[],"encrypted_content":null`),
 			chat.Message{Role: chat.RoleAssistant},
-			[]importer.Note{{Line: 2, Count: 1, Kind: importer.Empty, What: "reasoning"}},
+			[]importer.Note{{Line: 2, Count: 1, Kind: "empty", What: "reasoning"}},
 		},
 		{
 			"Anthropic: a result after a text is moved before the text",
 			`{"role":"user","content":[{"type":"text","text":"see"},{"type":"tool_result","tool_use_id":"c","content":"a","cache_control":{"type":"ephemeral"}}]}`,
 			chat.Message{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Text("a"), chat.CacheBreakpoint{Type: "ephemeral"}}},
-			[]importer.Note{{Line: 1, Count: 1, Kind: importer.Moved, What: "content.tool_result"}},
+			[]importer.Note{{Line: 1, Count: 1, Kind: "moved", What: "content.tool_result"}},
 		},
 		{
 			"Anthropic: a breakpoint with an unknown field is noted",
 			`{"role":"user","content":[{"type":"text","text":"see","cache_control":{"type":"ephemeral","scope":"all"}}]}`,
 			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("see"), chat.CacheBreakpoint{Type: "ephemeral"}}},
-			[]importer.Note{{Line: 1, Count: 1, Kind: importer.NoPlace, What: "content.text.cache_control.scope"}},
+			[]importer.Note{{Line: 1, Count: 1, Kind: "no place", What: "content.text.cache_control.scope"}},
 		},
 	}
 	for _, tt := range tests {

@@ -168,7 +168,7 @@ func (s *streamReader) claude(r Record, role chat.Role, o *wire.Object) {
 // begin is called before a message of a role is added. A conversation begins with the user's.
 func (s *streamReader) begin(role chat.Role) {
 	if !s.said && role != chat.RoleUser {
-		s.note(NoPlace, "the user's message, which the stream does not have")
+		s.note(noteNoPlace, "the user's message, which the stream does not have")
 		s.say(Record{Recorded: "prompt", Entry: entry.Entry{Parent: s.tip}}, chat.UserMessage(noPrompt), nil)
 	}
 	s.said = true

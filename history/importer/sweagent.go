@@ -29,11 +29,11 @@ func (s *sweReader) line(o *wire.Object) {
 	r := Record{Recorded: "trajectory"}
 	model := sweModel(o)
 	if format := o.Peek("trajectory_format"); format != "" && format != "mini-swe-agent-1" && format != "mini-swe-agent-1.1" {
-		s.note(Later, clip(format))
+		s.note(noteLater, clip(format))
 	}
 	if s.list == "history" && o.Given("trajectory") { // the same steps, with what each model was asked
 		o.Skip("trajectory")
-		s.note(Repeated, "trajectory")
+		s.note(noteRepeated, "trajectory")
 	}
 	if data := o.Remainder(); data != nil {
 		r.Body = entry.Custom{Name: r.Recorded, Data: data}
@@ -82,12 +82,12 @@ func (s *sweReader) message(o *wire.Object) {
 		if s.calls[ids[0]] {
 			o.PutText("tool_call_id", ids[0])
 		} else {
-			s.note(Unlinked, "tool_call_ids")
+			s.note(noteUnlinked, "tool_call_ids")
 			o.PutText("role", "user")
 		}
 	}
 	if o.Is("tool_calls", wire.KindText) { // version 1.0 wrote some as Python does
-		s.note(NoPlace, "tool_calls")
+		s.note(noteNoPlace, "tool_calls")
 		o.Skip("tool_calls")
 	}
 	if o.Is("tool_calls", wire.KindList) {
@@ -135,7 +135,7 @@ func (s *sweReader) extra(r Record, o *wire.Object) Record {
 		response := e.Object("response")
 		r.Usage = s.chatUsage(response)
 		r = s.answeredBy(r, "", response.Peek("model"))
-		s.note(Repeated, "extra.response")
+		s.note(noteRepeated, "extra.response")
 	}
 	o.Put("extra", e.Remainder())
 	return r

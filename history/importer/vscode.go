@@ -41,7 +41,7 @@ func (v *vscodeReader) line(o *wire.Object) {
 	if err := d.Decode(&change); err != nil {
 		o.Fail(err)
 	} else if v.document = change.apply(v.document, change.K); change.lost {
-		v.note(Unlinked, "k")
+		v.note(noteUnlinked, "k")
 	}
 }
 

@@ -137,7 +137,7 @@ func agreeOnMessage(t *testing.T, raw string) bool {
 	recorded := r.Records[1].Body.(entry.Message)
 	plain := len(recorded.Data) == 0 && r.Records[1].Usage == (chat.Usage{})
 	for _, n := range r.Notes {
-		plain = plain && n.Kind == importer.Repeated
+		plain = plain && n.Kind == "repeated"
 	}
 	if !plain || strings.Contains(raw, "null") || gjson.Get(raw, "function_call").Exists() || gjson.Get(raw, "thinking_blocks").Exists() {
 		return false
