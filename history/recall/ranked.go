@@ -235,4 +235,10 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 }
 
 // textOf returns what a message says, with its calls.
-func textOf(m chat.Message) string { return entry.Entry{Body: entry.Message{Message: m}}.Text() }
+func textOf(m chat.Message) string {
+	text := m.Text()
+	for _, c := range m.ToolCalls {
+		text += "\n" + c.Name + c.Arguments
+	}
+	return text
+}

@@ -231,3 +231,39 @@ func TestACutPieceIsCutAroundTheRarestWords(t *testing.T) {
 	s := sessionOf(t, append(hay(40, 3000), chat.UserMessage(text))...)
 	require.Contains(t, search(t, recall.Tools{Session: s, MaxBytes: 4000}, "parser build xyzzy green"), "4711 xyzzy")
 }
+
+// A session of 64 MB of text, as long sessions of agents are, read for the first time and searched again. Run it with
+// -benchtime 1x or 3x.
+func BenchmarkSearchOf64MB(b *testing.B) {
+	store := &storage.Memory{}
+	s, err := history.New(b.Context(), store, history.Options{Recall: true})
+	require.NoError(b, err)
+	code := strings.Repeat("func (p *Parser) nextToken(ctx context.Context) (Token, error) { return p.tokens[p.at], nil }\n", 104)
+	for i := range 6400 {
+		require.NoError(b, s.Append(b.Context(),
+			calling("I read.", [3]string{fmt.Sprint(i), "read_file", fmt.Sprintf(`{"path":"src/part%d.go"}`, i)}),
+			chat.ToolResult(fmt.Sprint(i), fmt.Sprintf("var limit%d = %d\n", i, rand.Int64())+code)))
+	}
+	query := recall.Query{Words: "limit4711 parser token nextToken error"}
+	searched := func(b *testing.B, tools recall.Tools) {
+		answer, err := tools.Search(b.Context(), query)
+		require.NoError(b, err)
+		require.NotContains(b, answer, "not everything is searched")
+		require.Contains(b, answer, "var limit4711 = ")
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			fresh, err := history.New(b.Context(), store, history.Options{Recall: true, Cache: history.NewCache(64 << 20)})
+			require.NoError(b, err)
+			b.StartTimer()
+			searched(b, recall.Tools{Session: fresh})
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		searched(b, recall.Tools{Session: s})
+		for b.Loop() {
+			searched(b, recall.Tools{Session: s})
+		}
+	})
+}
