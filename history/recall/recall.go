@@ -139,7 +139,7 @@ func (t Tools) within(ctx context.Context, write func(limit int) (string, error)
 	}
 	counted := t.MaxTokens > 0 && t.Tokenizer != nil
 	if counted {
-		limit = max(MinBytes, min(limit, 4*t.MaxTokens)) // a usual token has 3 or 4 bytes
+		limit = max(MinBytes, min(limit, 6*t.MaxTokens)) // a token of code has 3 to 5 bytes, with its indentation
 	}
 	for {
 		text, err := write(limit)
@@ -150,7 +150,7 @@ func (t Tools) within(ctx context.Context, write func(limit int) (string, error)
 		if tokens <= t.MaxTokens {
 			return text, nil
 		}
-		limit = max(MinBytes, limit*t.MaxTokens/tokens*9/10)
+		limit = max(MinBytes, limit*t.MaxTokens/tokens*19/20)
 	}
 }
 
