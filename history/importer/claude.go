@@ -216,13 +216,9 @@ func mergeData(before, after json.RawMessage) json.RawMessage {
 	if errA != nil || errB != nil { // both are objects made here
 		return after
 	}
-	for _, name := range b.Rest() {
-		value := b.Look(name)
-		if name == "message" && a.Is(name, wire.KindObject) {
-			value = mergeData(a.Look(name), value)
-		}
-		a.Put(name, value)
-	}
+	message := mergeData(a.Look("message"), b.Look("message"))
+	a.Add(b)
+	a.Put("message", message)
 	return a.Remainder()
 }
 

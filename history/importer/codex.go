@@ -62,7 +62,7 @@ func (c *codexReader) line(o *wire.Object) {
 	what := payload.Peek("type")
 	switch r.Recorded {
 	case "session_meta":
-		if c.rec.Header.Data == nil {
+		if c.rec.Header.Data == nil { // else that of another session which this one continues
 			c.rec.Header = entry.Header{From: payload.Peek("id"), Time: r.Time, Data: o.Source()}
 			return
 		}
@@ -80,9 +80,7 @@ func (c *codexReader) line(o *wire.Object) {
 		r.Body = entry.Custom{Name: r.Recorded, Data: o.Source()}
 		c.event(r, what, payload)
 		return
-	}
-	switch r.Recorded {
-	case "session_meta", "state", "world_state": // the first of another session that this one continues
+	case "state", "world_state":
 	default:
 		c.note(noteUnknown, r.Recorded)
 	}

@@ -15,21 +15,12 @@ import (
 // geminiRecorder writes a chat by the rules of Gemini CLI's recorder: messages are written again whenever they change,
 // results stand with the calls, each with all of its turn, and what changes the history writes all of it.
 type geminiRecorder struct {
-	*rand.Rand
-	lines    []string
-	messages []map[string]any // in memory, with which the program goes on
-	ids      int
+	recorder
+	messages []object // in memory, with which the program goes on
 }
-
-func (g *geminiRecorder) write(v any) {
-	line, _ := json.Marshal(v)
-	g.lines = append(g.lines, string(line))
-}
-
-func (g *geminiRecorder) id() string { g.ids++; return fmt.Sprint("m", g.ids) }
 
 // push writes a message, new or changed.
-func (g *geminiRecorder) push(m map[string]any) {
+func (g *geminiRecorder) push(m object) {
 	g.write(m)
 	for i, other := range g.messages {
 		if other["id"] == m["id"] {
@@ -40,8 +31,8 @@ func (g *geminiRecorder) push(m map[string]any) {
 	g.messages = append(g.messages, m)
 }
 
-func (g *geminiRecorder) say(kind string, content any) map[string]any {
-	return map[string]any{"id": g.id(), "timestamp": fmt.Sprintf("2026-08-01T09:00:00.%03dZ", len(g.lines)%1000), "type": kind, "content": content}
+func (g *geminiRecorder) say(kind string, content any) object {
+	return object{"id": g.id("m"), "timestamp": fmt.Sprintf("2026-08-01T09:00:00.%03dZ", len(g.lines)%1000), "type": kind, "content": content}
 }
 
 // turn records a question, an answer with some calls, their results, and an answer.
@@ -51,13 +42,13 @@ func (g *geminiRecorder) turn() {
 	g.push(answer)
 	var calls, results []any
 	for range g.IntN(4) {
-		id := g.id()
-		calls = append(calls, map[string]any{"id": id, "name": "read", "args": map[string]any{"path": id}, "status": "success"})
-		results = append(results, map[string]any{"functionResponse": map[string]any{"id": id, "name": "read", "response": map[string]any{"output": "text of " + id}}})
+		id := g.id("m")
+		calls = append(calls, object{"id": id, "name": "read", "args": object{"path": id}, "status": "success"})
+		results = append(results, object{"functionResponse": object{"id": id, "name": "read", "response": object{"output": "text of " + id}}})
 	}
 	if len(calls) > 0 {
 		for _, c := range calls {
-			c.(map[string]any)["result"] = results
+			c.(object)["result"] = results
 		}
 		answer = clone(answer)
 		answer["toolCalls"] = calls
@@ -67,45 +58,45 @@ func (g *geminiRecorder) turn() {
 }
 
 // set replaces the history, as compression, masking and a resumed session do.
-func (g *geminiRecorder) set(messages []map[string]any) {
+func (g *geminiRecorder) set(messages []object) {
 	g.messages = messages
-	g.write(map[string]any{"$set": map[string]any{"messages": messages}})
+	g.write(object{"$set": object{"messages": messages}})
 }
 
-func clone(m map[string]any) map[string]any {
+func clone(m object) object {
 	raw, _ := json.Marshal(m)
-	var other map[string]any
+	var other object
 	_ = json.Unmarshal(raw, &other)
 	return other
 }
 
 func (g *geminiRecorder) change() {
-	var list []map[string]any
+	var list []object
 	for _, m := range g.messages {
 		list = append(list, clone(m))
 	}
 	switch n := len(list); g.IntN(4) {
 	case 0: // compression: a summary, an answer to it, and the kept end
-		g.set(append([]map[string]any{g.say("user", []any{map[string]any{"text": "summary"}}), g.say("gemini", "Got it.")}, list[g.IntN(n):]...))
+		g.set(append([]object{g.say("user", []any{object{"text": "summary"}}), g.say("gemini", "Got it.")}, list[g.IntN(n):]...))
 	case 1: // masking of the results of a message
 		for _, m := range list {
 			calls, _ := m["toolCalls"].([]any)
 			for _, c := range calls {
-				id := c.(map[string]any)["id"]
-				c.(map[string]any)["result"] = []any{map[string]any{"functionResponse": map[string]any{"id": id, "name": "read", "response": map[string]any{"output": "masked"}}}}
+				id := c.(object)["id"]
+				c.(object)["result"] = []any{object{"functionResponse": object{"id": id, "name": "read", "response": object{"output": "masked"}}}}
 			}
 		}
 		g.set(list)
 	case 2: // a rewind to a user's message
 		for _, at := range g.Perm(n) {
 			if g.messages[at]["type"] == "user" && at > 0 {
-				g.write(map[string]any{"$rewindTo": g.messages[at]["id"]})
+				g.write(object{"$rewindTo": g.messages[at]["id"]})
 				g.messages = g.messages[:at:at]
 				return
 			}
 		}
 	case 3: // a session that is resumed
-		g.write(map[string]any{"$set": map[string]any{"sessionId": "s"}})
+		g.write(object{"$set": object{"sessionId": "s"}})
 	}
 }
 
@@ -114,22 +105,22 @@ func (g *geminiRecorder) shown() (list []string) {
 	for _, m := range g.messages {
 		text, _ := m["content"].(string)
 		if parts, ok := m["content"].([]any); ok {
-			text = parts[0].(map[string]any)["text"].(string)
+			text = parts[0].(object)["text"].(string)
 		}
 		calls, _ := m["toolCalls"].([]any)
 		if text != "" || len(calls) > 0 {
 			said := text
 			for _, c := range calls {
-				said += " " + c.(map[string]any)["id"].(string)
+				said += " " + c.(object)["id"].(string)
 			}
 			list = append(list, said)
 		}
 		for _, c := range calls {
-			call := c.(map[string]any)
+			call := c.(object)
 			for _, r := range call["result"].([]any) {
-				response := r.(map[string]any)["functionResponse"].(map[string]any)
+				response := r.(object)["functionResponse"].(object)
 				if response["id"] == call["id"] {
-					list = append(list, fmt.Sprint(call["id"], ": ", response["response"].(map[string]any)["output"]))
+					list = append(list, fmt.Sprint(call["id"], ": ", response["response"].(object)["output"]))
 				}
 			}
 		}
@@ -139,8 +130,8 @@ func (g *geminiRecorder) shown() (list []string) {
 
 func TestAChatOfGeminiCLIIsReadAsItsRecorderGoesOnWithIt(t *testing.T) {
 	for seed := range uint64(300) {
-		g := &geminiRecorder{Rand: rand.New(rand.NewPCG(seed, 1))}
-		g.write(map[string]any{"sessionId": "s", "projectHash": "p", "startTime": "2026-08-01T09:00:00.000Z"})
+		g := &geminiRecorder{recorder: recorder{Rand: rand.New(rand.NewPCG(seed, 1))}}
+		g.write(object{"sessionId": "s", "projectHash": "p", "startTime": "2026-08-01T09:00:00.000Z"})
 		for range 2 + g.IntN(6) {
 			g.turn()
 			if g.IntN(2) == 0 {
