@@ -49,44 +49,6 @@ func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
 	}
 }
 
-func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
-	claude := `{"type":"summary","summary":"a","leafUuid":"b"}` + "\n"
-	own := sealed.Line(`{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`) + "\n"
-	tests := []struct {
-		name, give string
-		line       int
-		want       string // suffix of the error
-	}{
-		{"Claude Code: no message", claude + `{"type":"user","uuid":"u"}`, 2, "message is missing"},
-		{"Claude Code: a role differs from the line's type", claude + `{"type":"user","uuid":"u","message":{"role":"assistant","content":[]}}`, 2, `message: role "assistant" in a line of type "user"`},
-		{"Claude Code: a result from the assistant", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"a"}]}}`, 2, `content: part 0: type "tool_result" in a message of role assistant`},
-		{"Claude Code: a call without a name", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}}`, 2, "part 0: name is missing"},
-		{"Claude Code: a count is not a number", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[],"usage":{"input_tokens":"many"}}}`, 2, "usage: input_tokens: expected a number, found a text"},
-		{"Codex: arguments are not a text", codex + `{"type":"response_item","payload":{"type":"function_call","name":"a","arguments":{},"call_id":"b"}}`, 2, "payload: arguments: expected a text, found an object"},
-		{"Codex: an output is a number", codex + `{"type":"response_item","payload":{"type":"function_call_output","call_id":"b","output":7}}`, 2, "payload: output: expected a list, found a number"},
-		{"OpenAI: a result without the id of its call", `{"role":"tool","content":"a"}`, 1, "tool_call_id is missing"},
-		{"OpenAI: neither message nor request", `{"role":"user","content":"a"}` + "\n{}", 2, "role is missing"},
-		{"a document: a message of a list", "[\n  {\"role\": \"user\",\n   \"content\": \"a\"},\n\n  {\"role\": \"tool\"}\n]", 5, "tool_call_id is missing"},
-		{"a document: invalid JSON", "{\n\"messages\": [\n{\"role\" \"user\"}\n]}", 3, "invalid character '\"' after object key"},
-		{"a document: torn", "[\n{\"role\":\"user\"},\n", 2, "unexpected end of JSON input"},
-		{"a document: neither message nor request", "{\n\"a\": 1\n}", 1, "its first object has neither a type nor messages"},
-		{"a document: a list of something else", "[\n1]", 1, "part 0: expected an object, found a number"},
-		{"promptree: a later version", `{"type":"session","version":5,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 5, this version reads 4"},
-		{"promptree: a missing parent", own + sealed.Line(`{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`), 2, `its parent "c" is missing`},
-		{"promptree: a message without a body", own + sealed.Line(`{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`), 2, "a message without a body"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := importer.Read(strings.NewReader(tt.give))
-			assert.Nil(t, got)
-			bad, ok := errors.AsType[*importer.LineError](err)
-			require.True(t, ok, "the error is %v", err)
-			assert.Equal(t, tt.line, bad.Line, err)
-			assert.True(t, strings.HasSuffix(err.Error(), tt.want), "the error is %v", err)
-		})
-	}
-}
-
 // claudeLine returns a line of Claude Code's with one block.
 func claudeLine(uuid, parent, role, block string) string {
 	return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%q,"sessionId":"s","message":{"role":%q,"id":"msg-%s","content":[%s]}}`, role, uuid, parent, role, uuid, block)
