@@ -195,16 +195,10 @@ func (s *service) ending(name string) entry.PlanEnd {
 // modelFunc returns a model that calls f with the number of the request, from 1.
 func modelFunc(f func(ctx context.Context, n int, r chat.Request) (chat.Response, error)) chat.Model {
 	var asked atomic.Int32
-	return chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) { return f(ctx, int(asked.Add(1)), r) })
+	return chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) { return f(ctx, int(asked.Add(1)), r) })
 }
 
-type chatFunc func(context.Context, chat.Request) (chat.Response, error)
-
-func (f chatFunc) Generate(ctx context.Context, r chat.Request) (chat.Response, error) {
-	return f(ctx, r)
-}
-
-func saying(text string) chat.Model { return chatFunc(models.SaySummary(text)) }
+func saying(text string) chat.Model { return chat.ModelFunc(models.SaySummary(text)) }
 
 func TestAPlanAndItsJobAreWrittenTogether(t *testing.T) {
 	s := newService(t, migrated(t))
@@ -240,7 +234,7 @@ func TestAPlanWhoseJobCannotBeEnqueuedIsNotWritten(t *testing.T) {
 func TestAWorkerPlacesTheCompactionAndCompletesTheJobInOneTransaction(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
-	s.start(s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+	s.start(s.worker(chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		for open := 1; open > 0; { // River's own transactions end soon; one that waits for this answer would never end
 			if err := s.pool.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'").Scan(&open); err != nil {
 				return chat.Response{}, err
@@ -265,7 +259,7 @@ func TestReplicasContinueWhileAWorkerSummarises(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
 	release := make(chan struct{})
-	s.start(s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+	s.start(s.worker(chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		select {
 		case <-release:
 		case <-ctx.Done():
@@ -317,7 +311,7 @@ func TestAPermanentFailureEndsThePlanAndTheJob(t *testing.T) {
 			s := newService(t, migrated(t))
 			s.queue.Opts = &river.InsertOpts{MaxAttempts: c.attempts}
 			s.planned("42")
-			s.start(s.worker(chatFunc(c.answer)))
+			s.start(s.worker(chat.ModelFunc(c.answer)))
 			job := s.becomes(rivertype.JobStateCancelled)
 			require.Contains(t, job.Errors[len(job.Errors)-1].Error, c.says)
 			end := s.ending("42")
@@ -351,7 +345,7 @@ func TestAClientThatStopsLeavesItsJobsToAnother(t *testing.T) {
 	s.planned("42")
 	asked := make(chan struct{})
 	var once sync.Once
-	first := s.start(s.worker(chatFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+	first := s.start(s.worker(chat.ModelFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 		once.Do(func() { close(asked) })
 		<-ctx.Done()
 		return chat.Response{}, ctx.Err()
@@ -372,7 +366,7 @@ func TestCancellingAJobEndsItsPlan(t *testing.T) {
 		s.config.PollOnly = poll
 		s.planned("42")
 		asked := make(chan struct{})
-		client := s.start(s.worker(chatFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+		client := s.start(s.worker(chat.ModelFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 			close(asked)
 			<-ctx.Done()
 			return chat.Response{}, ctx.Err()
@@ -392,7 +386,7 @@ func TestAJobWhosePlanHasEndedAsksNoModel(t *testing.T) {
 	d := s.planned("42")
 	_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.PlanEnd{Plan: d.Session.Leaf(), Outcome: entry.PlanDropped}})
 	require.NoError(t, err)
-	s.start(s.worker(chatFunc(func(context.Context, chat.Request) (chat.Response, error) {
+	s.start(s.worker(chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{}, errors.New("the model was asked")
 	})))
 	require.Empty(t, s.becomes(rivertype.JobStateCompleted).Errors)
@@ -415,7 +409,7 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
 	asked, answer, ended := make(chan struct{}, 2), make(chan struct{}), make(chan event.Kind, 2)
-	w := s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+	w := s.worker(chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		asked <- struct{}{}
 		<-answer
 		return models.SaySummary("Made twice.")(ctx, r)
@@ -456,7 +450,7 @@ func TestAJobWhosePlanAnotherWorkerRunsWaits(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
 	asked, answer := make(chan struct{}, 2), make(chan struct{})
-	s.start(s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+	s.start(s.worker(chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		asked <- struct{}{}
 		<-answer
 		return models.SaySummary("Made once.")(ctx, r)
