@@ -29,20 +29,7 @@ func (h *openHandsReader) current(r Record, id string, o *wire.Object) {
 		h.rest("llm_message", said)
 		h.content(&m, o, "extended_content")
 	case "ActionEvent":
-		m.Role = chat.RoleAssistant
-		h.thoughts(&m, o)
-		h.content(&m, o, "thought")
-		call := o.Object("tool_call")
-		c := chat.ToolCall{ID: o.Text("tool_call_id"), Name: o.Text("tool_name")}
-		if call.Is("function", wire.KindObject) { // of the first versions
-			call = call.Object("function")
-		}
-		c.Arguments = cmp.Or(call.OptionalText("arguments"), "{}")
-		o.Skip("action") // the same as the arguments
-		call.Skip("id", "name")
-		h.rest("tool_call", call)
-		m.ToolCalls = []chat.ToolCall{c}
-		h.call(r, id, o.Peek("llm_response_id"), m, o)
+		h.acted(r, id, o)
 		return
 	case "ObservationEvent":
 		result := o.Object("observation")
@@ -87,4 +74,22 @@ func (h *openHandsReader) current(r Record, id string, o *wire.Object) {
 		m = chat.Message{Role: chat.RoleUser, Content: m.Content}
 	}
 	h.say(r, m, o.Remainder())
+}
+
+// acted reads a call, with what the model thought and said before it.
+func (h *openHandsReader) acted(r Record, id string, o *wire.Object) {
+	m := chat.Message{Role: chat.RoleAssistant}
+	h.thoughts(&m, o)
+	h.content(&m, o, "thought")
+	call := o.Object("tool_call")
+	c := chat.ToolCall{ID: o.Text("tool_call_id"), Name: o.Text("tool_name")}
+	if call.Is("function", wire.KindObject) { // of the first versions
+		call = call.Object("function")
+	}
+	c.Arguments = cmp.Or(call.OptionalText("arguments"), "{}")
+	o.Skip("action") // the same as the arguments
+	call.Skip("id", "name")
+	h.rest("tool_call", call)
+	m.ToolCalls = []chat.ToolCall{c}
+	h.call(r, id, o.Peek("llm_response_id"), m, o)
 }
