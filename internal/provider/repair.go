@@ -436,10 +436,13 @@ func LeftOut(why string) chat.Text {
 	return chat.Text(strings.ToValidUTF8("[left out: "+why+"]", "\uFFFD"))
 }
 
-// Listener returns who hears of the repairs of a request: the adapter's own listener, or else the request's.
-func Listener(own func([]chat.Repair), req chat.Request) func([]chat.Repair) {
-	if own != nil {
-		return own
+// Tell tells the adapter's own listener of the repairs of a request, if there are any, or else the request's.
+func Tell(own func([]chat.Repair), req chat.Request, changes []chat.Repair) {
+	hear := own
+	if hear == nil {
+		hear = req.OnRepair
 	}
-	return req.OnRepair
+	if hear != nil && len(changes) > 0 {
+		hear(changes)
+	}
 }

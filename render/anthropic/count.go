@@ -18,7 +18,8 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	p, err := m.params(req, nil)
+	req, _ = m.repaired(req)
+	p, err := m.params(req)
 	if err != nil {
 		return 0, err
 	}

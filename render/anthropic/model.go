@@ -120,7 +120,9 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
-	params, err := m.params(req, provider.Listener(m.OnRepair, req))
+	repaired, changes := m.repaired(req)
+	provider.Tell(m.OnRepair, req, changes)
+	params, err := m.params(repaired)
 	if err != nil {
 		return chat.Response{}, err
 	}
@@ -171,18 +173,19 @@ func (m *Model) setDropStale(p *sdk.MessageNewParams) {
 	}
 }
 
-// params returns the request as it is sent, and calls onRepair, if set, with what was changed.
-func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.MessageNewParams, error) {
+// repaired repairs a request, without thinking that the model cannot read, and returns the changes.
+func (m *Model) repaired(req chat.Request) (chat.Request, []chat.Repair) {
+	req.Messages = m.readable(req.Messages)
+	return repair(req, m.MaxImages)
+}
+
+// params returns a repaired request as it is sent.
+func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if m.Name == "" {
 		return sdk.MessageNewParams{}, errors.New("anthropic: Model.Name is not set")
 	}
 	if err := m.Thinking.check(); err != nil {
 		return sdk.MessageNewParams{}, err
-	}
-	req.Messages = m.readable(req.Messages)
-	req, changes := repair(req, m.MaxImages)
-	if len(changes) > 0 && onRepair != nil {
-		onRepair(changes)
 	}
 	if req.MaxTokens == 0 {
 		req.MaxTokens = max(0, m.MaxTokens)

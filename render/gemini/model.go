@@ -64,7 +64,9 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		return chat.Response{}, context.Cause(ctx)
 	}
 	req, asText := m.formatAsTool(req)
-	contents, config, err := m.request(req, provider.Listener(m.OnRepair, req))
+	repaired, changes := m.repaired(req)
+	provider.Tell(m.OnRepair, req, changes)
+	contents, config, err := m.request(repaired)
 	if err != nil {
 		return chat.Response{}, err
 	}
@@ -107,15 +109,16 @@ func (m *Model) options() Options {
 	return OptionsFor(m.Name)
 }
 
-// request repairs a request, calls onRepair with the changes, and converts it.
-func (m *Model) request(req chat.Request, onRepair func([]chat.Repair)) ([]*genai.Content, *genai.GenerateContentConfig, error) {
+// repaired repairs a request, without the signatures of another provider's calls, and returns the changes.
+func (m *Model) repaired(req chat.Request) (chat.Request, []chat.Repair) {
+	req.Messages = withoutForeignSignatures(req.Messages)
+	return Repair(req, m.options())
+}
+
+// request returns a repaired request as it is sent.
+func (m *Model) request(req chat.Request) ([]*genai.Content, *genai.GenerateContentConfig, error) {
 	if m.Client == nil || m.Name == "" {
 		return nil, nil, errors.New("gemini: Model.Client or Model.Name is not set")
-	}
-	req.Messages = withoutForeignSignatures(req.Messages)
-	req, changes := Repair(req, m.options())
-	if len(changes) > 0 && onRepair != nil {
-		onRepair(changes)
 	}
 	contents, config, written, err := request(req, m.options())
 	if err != nil {
@@ -172,7 +175,8 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		return 0, context.Cause(ctx)
 	}
 	req, _ = m.formatAsTool(req)
-	contents, config, err := m.request(req, nil)
+	req, _ = m.repaired(req)
+	contents, config, err := m.request(req)
 	if err != nil {
 		return 0, err
 	}

@@ -84,7 +84,7 @@ func (m *Model) compact(ctx context.Context, req chat.Request) (compacted, error
 	if !slices.ContainsFunc(history, func(m chat.Message) bool { return m.Role == chat.RoleAssistant }) {
 		return compacted{}, nil
 	}
-	repaired, err := m.prepare(chat.Request{Messages: history}, nil)
+	repaired, _, err := m.repaired(chat.Request{Messages: history})
 	if err != nil {
 		return compacted{}, err
 	}

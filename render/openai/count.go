@@ -171,7 +171,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	}
 	asked := Model{Name: m.Name, API: Responses, Options: m.Options, Effort: m.Effort, AdjustItems: m.AdjustItems}
 	req, _ = provider.FormatAsTool(req, m.FormatAsTool)
-	req, err := asked.prepare(req, nil)
+	req, _, err := asked.repaired(req)
 	if err != nil {
 		return 0, err
 	}

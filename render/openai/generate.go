@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -21,38 +20,6 @@ import (
 // emptyAnswer returns the error for an answer without content.
 func emptyAnswer() error {
 	return &chat.TransientError{Err: errors.New("openai: the answer holds no message")}
-}
-
-// generateChat sends a repaired request to Chat Completions.
-func (m *Model) generateChat(ctx context.Context, req chat.Request) (chat.Response, error) {
-	req.Messages = ownFields(req.Messages, m.Origin())
-	return m.chatWithout(ctx, req, nil)
-}
-
-// chatWithout sends a request without some fields of answers. If it is refused because of another, it is sent once more
-// without that too. They are remembered if the request is accepted.
-func (m *Model) chatWithout(ctx context.Context, req chat.Request, names map[string]bool) (chat.Response, error) {
-	params, err := m.chatRequest(req, names)
-	if err != nil {
-		return chat.Response{}, err
-	}
-	x := provider.NewExchange(req.Stream != nil)
-	r, err := m.askChat(ctx, x, params, req)
-	if field := lacks(err); field != "" && ctx.Err() == nil && thinkOnCalls(&params, field) {
-		m.wanted.Store(field)
-		return m.chatWithout(ctx, req, names)
-	}
-	if named := refuses(err, &params); len(named) > 0 && ctx.Err() == nil {
-		maps.Copy(named, names)
-		if r, again := m.chatWithout(ctx, req, named); !refusesForm(again) {
-			return r, again
-		}
-	} else if err == nil {
-		for name := range names {
-			m.refused.Store(name, true)
-		}
-	}
-	return x.By(m.Origin(), r), x.Err(ctx, err)
 }
 
 // ownFields returns the messages without the fields, of messages and calls, that another server or model wants back.
@@ -77,6 +44,7 @@ func ownFields(messages []chat.Message, own chat.Origin) []chat.Message {
 	return out
 }
 
+// askChat sends a request and decodes the answer.
 func (m *Model) askChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, req chat.Request) (chat.Response, error) {
 	if req.Stream != nil {
 		return m.streamChat(ctx, x, params, req)
@@ -137,17 +105,7 @@ func isRefusal(m chat.Message) bool {
 	})
 }
 
-// generateItems sends a repaired request to the Responses API.
-func (m *Model) generateItems(ctx context.Context, req chat.Request) (chat.Response, error) {
-	params, err := m.itemsRequest(req)
-	if err != nil {
-		return chat.Response{}, err
-	}
-	x := provider.NewExchange(req.Stream != nil)
-	r, err := m.askItems(ctx, x, params, req.Stream)
-	return x.By(m.Origin(), r), x.Err(ctx, err)
-}
-
+// askItems sends a request and decodes the answer.
 func (m *Model) askItems(ctx context.Context, x *provider.Exchange, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	if stream != nil {
 		return m.streamItems(ctx, x, params, stream)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -107,19 +108,74 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		return chat.Response{}, context.Cause(ctx)
 	}
 	req, asText := provider.FormatAsTool(req, m.FormatAsTool)
-	tools := req.Tools
-	req, err := m.prepare(req, provider.Listener(m.OnRepair, req))
+	repaired, changes, err := m.repaired(req)
 	if err != nil {
 		return chat.Response{}, err
 	}
-	names := accepted[m.API].Names(tools)
-	req.Stream = names.Stream(req.Stream)
-	generate := m.generateChat
+	provider.Tell(m.OnRepair, req, changes)
+	names := accepted[m.API].Names(req.Tools)
+	repaired.Stream = names.Stream(req.Stream)
+	var r chat.Response
 	if m.API == Responses {
-		generate = m.generateItems
+		r, err = m.items(ctx, repaired)
+	} else {
+		r, err = m.chat(ctx, repaired, nil)
 	}
-	r, err := generate(ctx, req)
 	return asText(names.Response(r)), err
+}
+
+// repaired repairs a request, without what only another server can read, and returns the changes.
+func (m *Model) repaired(req chat.Request) (chat.Request, []chat.Repair, error) {
+	switch m.API {
+	case Responses:
+		req.Messages = m.readable(req.Messages)
+	case ChatCompletions:
+		req.Messages = ownFields(req.Messages, m.Origin())
+	default:
+		return req, nil, fmt.Errorf("openai: Model.API is %q: set ChatCompletions or Responses", string(m.API))
+	}
+	if m.Name == "" {
+		return req, nil, errors.New("openai: Model.Name is not set")
+	}
+	req, changes := Repair(req, m.API)
+	return req, changes, nil
+}
+
+// items encodes a request for the Responses API, sends it, and decodes the answer.
+func (m *Model) items(ctx context.Context, req chat.Request) (chat.Response, error) {
+	params, err := m.itemsRequest(req)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	x := provider.NewExchange(req.Stream != nil)
+	r, err := m.askItems(ctx, x, params, req.Stream)
+	return x.By(m.Origin(), r), x.Err(ctx, err)
+}
+
+// chat encodes a request for Chat Completions without some fields of answers, sends it, and decodes the answer. If it is
+// refused because of another field, it is sent once more without that too. They are remembered if the request is accepted.
+func (m *Model) chat(ctx context.Context, req chat.Request, names map[string]bool) (chat.Response, error) {
+	params, err := m.chatRequest(req, names)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	x := provider.NewExchange(req.Stream != nil)
+	r, err := m.askChat(ctx, x, params, req)
+	if field := lacks(err); field != "" && ctx.Err() == nil && thinkOnCalls(&params, field) {
+		m.wanted.Store(field)
+		return m.chat(ctx, req, names)
+	}
+	if named := refuses(err, &params); len(named) > 0 && ctx.Err() == nil {
+		maps.Copy(named, names)
+		if r, again := m.chat(ctx, req, named); !refusesForm(again) {
+			return r, again
+		}
+	} else if err == nil {
+		for name := range names {
+			m.refused.Store(name, true)
+		}
+	}
+	return x.By(m.Origin(), r), x.Err(ctx, err)
 }
 
 // Origin returns the origin of the model's answers.
@@ -129,24 +185,6 @@ func (m *Model) Origin() chat.Origin {
 		_ = client.Get(context.Background(), "models", nil, nil, option.WithMaxRetries(0)) // it is not sent
 	})
 	return chat.Origin{Provider: "openai", Server: server, Model: m.Name}
-}
-
-// prepare repairs a request and calls onRepair with the changes.
-func (m *Model) prepare(req chat.Request, onRepair func([]chat.Repair)) (chat.Request, error) {
-	switch {
-	case m.Name == "":
-		return req, errors.New("openai: Model.Name is not set")
-	case m.API != ChatCompletions && m.API != Responses:
-		return req, fmt.Errorf("openai: Model.API is %q: set ChatCompletions or Responses", string(m.API))
-	}
-	if m.API == Responses {
-		req.Messages = m.readable(req.Messages)
-	}
-	req, changes := Repair(req, m.API)
-	if len(changes) > 0 && onRepair != nil {
-		onRepair(changes)
-	}
-	return req, nil
 }
 
 func (m *Model) options() Options {
