@@ -44,7 +44,7 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 			},
 		},
 		Usage:      chat.Usage{Input: 120, Output: 37, CacheRead: 80},
-		StopReason: chat.StopToolCalls,
+		StopReason: chat.StopToolCalls, RequestBytes: got.RequestBytes,
 	}, got))
 
 	var want object
@@ -187,7 +187,7 @@ func TestThinkingAndTextAreStreamedInOrder(t *testing.T) {
 			},
 			ToolCalls: []chat.ToolCall{{ID: "c1", Name: "look", Arguments: `{"at":"here"}`, Signature: signature}},
 		},
-		Usage: chat.Usage{Input: 120, Output: 37, CacheRead: 80}, StopReason: chat.StopToolCalls,
+		Usage: chat.Usage{Input: 120, Output: 37, CacheRead: 80}, StopReason: chat.StopToolCalls, RequestBytes: got.RequestBytes,
 	}, got))
 }
 

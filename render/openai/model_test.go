@@ -65,6 +65,7 @@ func TestAnAnswerIsReturnedWholeStreamedOrNot(t *testing.T) {
 				got, err := s.model(api, "gpt-4o").Generate(t.Context(), request)
 				require.NoError(t, err)
 				want.Message.Origin = chat.Origin{Provider: "openai", Server: s.URL, Model: "gpt-4o"}
+				want.RequestBytes = len(s.last(t).Raw)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("the response differs (-want +got):\n%s", diff)
 				}

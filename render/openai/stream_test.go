@@ -49,6 +49,7 @@ func TestResponseHoldsAllThatWasStreamed(t *testing.T) {
 				heard.RequireWhole(t, got)
 				whole, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
 				require.NoError(t, err)
+				got.RequestBytes = whole.RequestBytes // the requests differ
 				require.Empty(t, cmp.Diff(whole, got))
 			})
 		}
@@ -205,7 +206,7 @@ func TestThinkingThatWasCutOffIsNotReturned(t *testing.T) {
 	heard, got, err := listening(t, chunks(t, "", thought...))
 	require.Error(t, err)
 	require.Equal(t, "Let me count.", heard.Thinking)
-	require.Equal(t, chat.Response{}, got)
+	require.Zero(t, got.Message)
 	_, got, err = listening(t, chunks(t, "", append(thought, `{"content":"4"}`)...))
 	require.Error(t, err)
 	require.Equal(t, chat.Parts{chat.Thinking{Text: "Let me count.", Signature: "reasoning"}, chat.Text("4")}, got.Message.Content)
