@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/pkoukk/tiktoken-go-loader/assets"
 
@@ -81,23 +82,24 @@ func (b *bench) close() error {
 	return os.RemoveAll(b.dir)
 }
 
-// skipped returns the reason why the contestants in JavaScript do not run, "" if they do.
-func (b *bench) skipped() string {
+// javascript returns a contestant in JavaScript, and decodes the result of its job into result. with returns what the job is
+// given. Without Node the contestant has no lap.
+func (b *bench) javascript(ctx context.Context, name, job string, result any, with func() (any, error)) (contestant, error) {
+	who := contestant{name: name, warmUp: jsWarmUp}
 	if b.noNode {
-		return "it needs Node, and -no-node is set"
+		who.skipped = "it needs Node, and -no-node is set"
+		return who, nil
 	}
-	return ""
-}
-
-// javascript returns the lap of a contestant in JavaScript and decodes the result of its job into result. The lap is
-// nil if b.skipped returns a reason.
-func (b *bench) javascript(ctx context.Context, name, job string, with, result any) (lap, error) {
-	if b.noNode {
-		return nil, nil
+	given, err := with()
+	if err != nil {
+		return who, err
 	}
 	w, err := b.worker(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		who.lap, err = w.prepare(name, job, given, result)
 	}
-	return w.prepare(name, job, with, result)
+	return who, err
 }
+
+// jsWarmUp is the time for which JavaScript runs before it is measured, so that it is compiled.
+const jsWarmUp = time.Second

@@ -39,8 +39,8 @@ type contestant struct {
 	bytes, pieces int
 	// warmUp is the time for which it runs before it is measured. Defaults to the bench's.
 	warmUp time.Duration
-	// note returns a note about the outcome, called after the measurements. May be nil.
-	note func() string
+	// note says something about the outcome.
+	note string
 }
 
 // lap does a job n times and returns the total cost, without that of the set-up.
@@ -52,6 +52,3 @@ type cost struct {
 	// allocs is the number of allocations, below 0 if it is not known, and bytes what they took.
 	allocs, bytes int64
 }
-
-// says returns a function that returns s.
-func says(s string) func() string { return func() string { return s } }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	pkoukk "github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
@@ -70,12 +69,24 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 		peer("tiktoken-go", len(tik.EncodeOrdinary(text)), repeated(func() error { tik.EncodeOrdinary(text); return nil })),
 		peer("tiktoken-go/tokenizer", codecTokens, repeated(func() error { _, err := codec.Count(text); return err })),
 	}
-	js, err := b.countingInJS(ctx, encoding, text, tokens)
-	if err != nil {
-		return comparison{}, err
+	for _, name := range []string{"@microsoft/tiktokenizer, cold", "@microsoft/tiktokenizer, warm"} {
+		n := tokens
+		js, err := b.javascript(ctx, name, "count", &n, func() (any, error) {
+			ranks, err := b.tableOf(encoding)
+			if err != nil {
+				return nil, err
+			}
+			path, err := b.file("session.txt", []byte(text))
+			return countWith{ranks, path, strings.HasSuffix(name, "cold")}, err
+		})
+		if err != nil {
+			return comparison{}, err
+		}
+		js.bytes, js.note = len(text), differs(n, tokens)
+		contestants = append(contestants, js)
 	}
 	return comparison{
-		notes: notes, contestants: append(contestants, js...),
+		notes: notes, contestants: contestants,
 		targets: []target{
 			faster("ours, warm", 40, "tiktoken-go"),
 			noAllocs("ours, warm"),
@@ -84,36 +95,7 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 	}, nil
 }
 
-// countingInJS returns the contestants in JavaScript.
-func (b *bench) countingInJS(ctx context.Context, encoding, text string, tokens int) ([]contestant, error) {
-	const cold, warm = "@microsoft/tiktokenizer, cold", "@microsoft/tiktokenizer, warm"
-	ranks, err := b.tableOf(encoding)
-	if err != nil {
-		return nil, err
-	}
-	path, err := b.file("session.txt", []byte(text))
-	if err != nil {
-		return nil, err
-	}
-	var contestants []contestant
-	for _, name := range []string{cold, warm} {
-		var n int
-		lap, err := b.javascript(ctx, name, "count", countWith{ranks, path, name == cold}, &n)
-		if err != nil {
-			return nil, err
-		}
-		who := contestant{name: name, lap: lap, skipped: b.skipped(), bytes: len(text), warmUp: jsWarmUp}
-		if lap != nil {
-			who.note = differs(n, tokens)
-		}
-		contestants = append(contestants, who)
-	}
-	return contestants, nil
-}
-
-// jsWarmUp is the time for which JavaScript runs before it is measured, so that it is compiled.
-const jsWarmUp = time.Second
-
+// countWith is what a contestant in JavaScript is given.
 type countWith struct {
 	table
 	Text string `json:"text"`
@@ -126,12 +108,12 @@ func peerTiktoken(encoding string) (*pkoukk.Tiktoken, error) {
 	return pkoukk.GetEncoding(encoding)
 }
 
-// differs returns a note about the difference between a count and ours, if there is one.
-func differs(n, ours int) func() string {
+// differs returns a note about the difference between a count and ours, "" if there is none.
+func differs(n, ours int) string {
 	if n == ours {
-		return nil
+		return ""
 	}
-	return says(fmt.Sprintf("counts %d tokens, %+d", n, n-ours))
+	return fmt.Sprintf("counts %d tokens, %+d", n, n-ours)
 }
 
 func checked(n, want int) error {

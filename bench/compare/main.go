@@ -117,7 +117,8 @@ func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) 
 			return err
 		}
 		for _, t := range c.targets {
-			n[t.judge(r).state]++
+			s, _ := t.judge(r)
+			n[s]++
 		}
 	}
 	_, err := fmt.Fprintf(stdout, "%d targets met, %d missed, %d not measured. %s, %s/%s, %d CPUs%s; medians of %d rounds.\n",

@@ -8,23 +8,14 @@ import (
 // results are the measurements of a comparison by the contestants' names.
 type results map[string]measurement
 
-// median returns the median of a contestant, and false if it was not measured.
-func (r results) median(name string) (time.Duration, bool) {
-	m, ok := r[name]
-	if !ok || len(m.times) == 0 {
-		return 0, false
+// ratio returns the ratio of two medians, as a number and as text: "" if one was not measured.
+func (r results) ratio(name, to string) (ratio float64, shown string) {
+	a, b := r[name].times, r[to].times
+	if len(a) == 0 || len(b) == 0 {
+		return 0, ""
 	}
-	return median(m.times), true
-}
-
-// ratio returns the ratio of two medians, and false if one was not measured.
-func (r results) ratio(name, to string) (float64, bool) {
-	a, okA := r.median(name)
-	b, okB := r.median(to)
-	if !okA || !okB {
-		return 0, false
-	}
-	return float64(a) / float64(max(b, 1)), true
+	ratio = float64(median(a)) / float64(max(median(b), 1))
+	return ratio, short(ratio) + "×"
 }
 
 // median returns the middle of the times, or the mean of the two in the middle. There must be at least one.

@@ -18,19 +18,19 @@ func (r results) print(w io.Writer, p plan, c comparison) error {
 	for _, who := range c.contestants {
 		row := []string{who.name, "–", "", "", "", "", "", ""}
 		if m := r[who.name]; len(m.times) > 0 {
-			ratio, _ := r.ratio(who.name, c.contestants[0].name)
+			_, ratio := r.ratio(who.name, c.contestants[0].name)
 			copy(row[1:], []string{
-				duration(median(m.times)), duration(slices.Min(m.times)) + " – " + duration(slices.Max(m.times)), factor(ratio), who.speed(m), who.allocs(m), who.allocated(m),
+				duration(median(m.times)), duration(slices.Min(m.times)) + " – " + duration(slices.Max(m.times)), ratio, who.speed(m), who.allocs(m), who.allocated(m),
 			})
-			if who.note != nil {
-				notes = append(notes, who.name+": "+who.note())
+			if who.note != "" {
+				notes = append(notes, who.name+": "+who.note)
 			}
 		} else if who.skipped != "" {
 			notes = append(notes, who.name+": skipped, "+who.skipped)
 		}
 		for _, t := range c.targets {
 			if t.of == who.name {
-				row[len(row)-1] = t.judge(r).text()
+				_, row[len(row)-1] = t.judge(r)
 				cells = append(cells, row)
 				row = make([]string, len(row))
 			}
@@ -110,8 +110,6 @@ func duration(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d ns", d.Nanoseconds())
 }
-
-func factor(v float64) string { return short(v) + "×" }
 
 // short formats a number with three significant digits.
 func short(v float64) string {

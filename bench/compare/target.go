@@ -8,26 +8,8 @@ type target struct {
 	of string
 	// asks describes the target.
 	asks string
-	// value returns what was reached, as a number and as text, and false if it could not be measured.
-	value func(r results) (value float64, shown string, ok bool)
-	// bound is the maximum of the value, or the minimum if least is set.
-	bound float64
-	least bool
-}
-
-// verdict on a target.
-type verdict struct {
-	asks string
-	// shown is the value that was reached.
-	shown string
-	state state
-}
-
-func (v verdict) text() string {
-	if v.shown == "" {
-		return fmt.Sprintf("%s: %s", v.asks, v.state)
-	}
-	return fmt.Sprintf("%s: %s, %s", v.asks, v.shown, v.state)
+	// reached returns what was reached, "" if that could not be measured, and whether it is enough.
+	reached func(r results) (shown string, enough bool)
 }
 
 // state of a target.
@@ -39,47 +21,41 @@ const (
 	notMeasured state = "not measured"
 )
 
-func (t target) judge(r results) verdict {
-	value, shown, ok := t.value(r)
-	switch {
-	case !ok:
-		return verdict{t.asks, "", notMeasured}
-	case t.least && value >= t.bound || !t.least && value <= t.bound:
-		return verdict{t.asks, shown, met}
+// judge returns the state of a target, and a text with what was reached.
+func (t target) judge(r results) (state, string) {
+	switch shown, enough := t.reached(r); {
+	case shown == "":
+		return notMeasured, fmt.Sprintf("%s: %s", t.asks, notMeasured)
+	case enough:
+		return met, fmt.Sprintf("%s: %s, %s", t.asks, shown, met)
+	default:
+		return missed, fmt.Sprintf("%s: %s, %s", t.asks, shown, missed)
 	}
-	return verdict{t.asks, shown, missed}
 }
 
 // faster requires that a contestant takes at most 1/times of the time of another.
 func faster(of string, times float64, than string) target {
-	return target{
-		of: of, asks: fmt.Sprintf("≥%g× as fast as %s", times, than), bound: times, least: true,
-		value: func(r results) (float64, string, bool) {
-			v, ok := r.ratio(than, of)
-			return v, factor(v), ok
-		},
-	}
+	return target{of, fmt.Sprintf("≥%g× as fast as %s", times, than), func(r results) (string, bool) {
+		v, shown := r.ratio(than, of)
+		return shown, v >= times
+	}}
 }
 
 // within requires that a contestant takes at most a multiple of the time of another.
 func within(of string, times float64, to string) target {
-	return target{
-		of: of, asks: fmt.Sprintf("≤%g× of %s", times, to), bound: times,
-		value: func(r results) (float64, string, bool) {
-			v, ok := r.ratio(of, to)
-			return v, factor(v), ok
-		},
-	}
+	return target{of, fmt.Sprintf("≤%g× of %s", times, to), func(r results) (string, bool) {
+		v, shown := r.ratio(of, to)
+		return shown, v <= times
+	}}
 }
 
 // noAllocs requires that a contestant's job allocates nothing.
 func noAllocs(of string) target {
-	return target{
-		of: of, asks: "0 allocations",
-		value: func(r results) (float64, string, bool) {
-			m, ok := r[of]
-			// The runtime itself causes less than half an allocation per job.
-			return max(0, m.allocs-0.5), fmt.Sprintf("%.0f", m.allocs), ok && m.allocs >= 0
-		},
-	}
+	return target{of, "0 allocations", func(r results) (string, bool) {
+		m, ok := r[of]
+		if !ok || m.allocs < 0 {
+			return "", false
+		}
+		return fmt.Sprintf("%.0f", m.allocs), m.allocs <= 0.5 // the runtime itself causes less than half an allocation per job
+	}}
 }

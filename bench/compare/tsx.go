@@ -68,13 +68,25 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 	for i, line := range lines {
 		chunks[i].Text = line
 	}
-	lap, theirTokens, err := b.promptTSXInJS(ctx, theirs, encoding, chunks, tsxBudget)
+	var theirTokens int
+	tsx, err := b.javascript(ctx, theirs, "promptTSX", &theirTokens, func() (any, error) {
+		with := tsxWith{Budget: tsxBudget}
+		var err error
+		if with.table, err = b.tableOf(encoding); err != nil {
+			return nil, err
+		}
+		data, err := json.Marshal(chunks)
+		if err == nil {
+			with.Chunks, err = b.file("chunks.json", data)
+		}
+		return with, err
+	})
 	if err != nil {
 		return comparison{}, err
 	}
-	tsx := contestant{name: theirs, lap: lap, skipped: b.skipped(), pieces: len(lines), warmUp: 2 * jsWarmUp}
-	if lap != nil {
-		tsx.note = says(fmt.Sprintf("keeps %d tokens, ours %d", theirTokens, kept))
+	tsx.pieces, tsx.warmUp = len(lines), 2*jsWarmUp
+	if tsx.lap != nil {
+		tsx.note = fmt.Sprintf("keeps %d tokens, ours %d", theirTokens, kept)
 	}
 	return comparison{
 		notes: []string{
@@ -102,25 +114,9 @@ type tsxChunk struct {
 	Text string `json:"text"`
 }
 
-// promptTSXInJS returns the lap of prompt-tsx rendering one message with chunks, and the tokens that it keeps.
-func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks []tsxChunk, budget int) (lap, int, error) {
-	var kept int
-	ranks, err := b.tableOf(encoding)
-	if err != nil {
-		return nil, 0, err
-	}
-	data, err := json.Marshal(chunks)
-	if err != nil {
-		return nil, 0, err
-	}
-	path, err := b.file(fmt.Sprintf("chunks-%d.json", len(chunks)), data)
-	if err != nil {
-		return nil, 0, err
-	}
-	lap, err := b.javascript(ctx, name, "promptTSX", struct {
-		table
-		Chunks string `json:"chunks"`
-		Budget int    `json:"budget"`
-	}{ranks, path, budget}, &kept)
-	return lap, kept, err
+// tsxWith is what prompt-tsx is given: the file with the chunks, and the budget.
+type tsxWith struct {
+	table
+	Chunks string `json:"chunks"`
+	Budget int    `json:"budget"`
 }
