@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
 // live is an agent that follows a policy, or sends the whole session, without a window. Its compactor has to be closed.
@@ -32,10 +31,10 @@ type live struct {
 	done   []event.Event // of compactions, since the last call of taken
 }
 
-// newLive returns an agent that compacts a session by a policy. Jitter is off, because it depends on the session's
+// follow has the agent compact its session by a policy. Jitter is off, because it depends on the session's
 // random id and two replays would differ; so are titles, because when one is asked for differs too. The agent is not told
 // to continue after a compaction, because the recording continues by itself.
-func newLive(p policy.Policy, r *running, m *meter) *live {
+func (l *live) follow(p policy.Policy, r *running) {
 	p.Continue = ""
 	p.Trigger, p.Ask.Prompts = slices.Clone(p.Trigger), slices.Clone(p.Ask.Prompts)
 	for i := range p.Trigger {
@@ -44,12 +43,11 @@ func newLive(p policy.Policy, r *running, m *meter) *live {
 	for i := range p.Ask.Prompts {
 		p.Ask.Prompts[i].Title = nil
 	}
-	l := &live{prompt: stepping.Prompt(r.session), meter: m, window: r.window, events: map[event.Kind]int{}}
+	l.window, l.events = r.window, map[event.Kind]int{}
 	l.own = &summarize.Compactor{
 		Session: r.session, Policy: p, Observers: append([]summarize.Observer{summarize.OnEvent(l.hear)}, r.options.Observers...),
-		Target: policy.Target{Model: m, Name: r.answeredBy, Tokenizer: r.tokenizer, Budget: r.result.Budget, ContextWindow: r.window},
+		Target: policy.Target{Model: l.meter, Name: r.answeredBy, Tokenizer: r.tokenizer, Budget: r.result.Budget, ContextWindow: r.window},
 	}
-	return l
 }
 
 func (l *live) hear(e event.Event) {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -83,121 +82,107 @@ type Compaction struct {
 	KeptTokens int `json:"keptTokens"`
 }
 
-// measuring measures a run request by request.
-type measuring struct {
-	session   *history.Session
-	tokenizer chat.Tokenizer
-	fixed     int // tokens of each request that the recording does not have
-	meter     *meter
-	result    *Result
-	biller    *biller              // nil without prices
-	recall    *recallFinder        // nil if recall is not measured
-	latest    string               // the last measured compaction
-	cost      Cost                 // of the last request
-	taken     func() []event.Event // the compactions that finished since the last call
-}
-
 // request measures a request. It returns the compactions that were made before it and, with prices, the usage that the
 // provider would have reported.
-func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made []entry.Entry, usage chat.Usage, err error) {
-	tokens, cached := m.meter.sends(rendered.Messages)
-	r := m.result
-	r.Requests.Number = step.Number
-	if m.biller != nil {
+func (r *running) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made []entry.Entry, usage chat.Usage, err error) {
+	tokens, cached := r.agent.meter.sends(rendered.Messages)
+	to := r.result
+	to.Requests.Number = step.Number
+	if r.biller != nil {
 		answered := step.Usage.Output
 		if step.Usage.Input == 0 {
-			answered = m.tokenizer.CountMessage(step.Answer)
+			answered = r.tokenizer.CountMessage(step.Answer)
 		}
-		usage, m.cost = m.biller.request(r.Bill, step, tokens, cached, answered)
+		usage, r.cost = r.biller.request(to.Bill, step, tokens, cached, answered)
 	}
-	r.Requests.Tokens += tokens + m.fixed
+	to.Requests.Tokens += tokens + r.fixed
 	if cached > 0 {
-		r.Requests.Cached += cached + m.fixed
+		to.Requests.Cached += cached + r.fixed
 	}
-	r.Requests.Largest = max(r.Requests.Largest, tokens+m.fixed)
-	r.DroppedPieces += len(rendered.Report().Dropped())
-	view, err := m.session.View(ctx)
+	to.Requests.Largest = max(to.Requests.Largest, tokens+r.fixed)
+	to.DroppedPieces += len(rendered.Report().Dropped())
+	view, err := r.session.View(ctx)
 	if err != nil {
 		return nil, usage, err
 	}
-	all := m.count(view.Messages())
+	all := r.count(view.Messages())
 	for _, message := range rendered.Messages {
 		if message.Role == chat.RoleSystem {
-			all += m.tokenizer.CountMessage(message)
+			all += r.tokenizer.CountMessage(message)
 		}
 	}
-	r.LeftOut += max(0, all-tokens)
+	to.LeftOut += max(0, all-tokens)
 
-	if made, err = m.newCompactions(ctx, step.Number, step.Line, tokens); err != nil || m.recall == nil {
+	if made, err = r.newCompactions(ctx, step.Number, step.Line, tokens); err != nil || r.recall == nil {
 		return made, usage, err
 	}
-	if err = m.recall.read(ctx); err != nil {
+	if err = r.recall.read(ctx); err != nil {
 		return made, usage, err
 	}
 	shows := func() prompt { return promptOf(rendered.Messages, view.Compacted) }
-	dollars := r.Recall.Dollars
-	m.cost.Missed, err = m.recall.answer(ctx, r.Recall, shows, tokens, step.Answer)
-	m.cost.LookBack = r.Recall.Dollars - dollars
+	dollars := to.Recall.Dollars
+	r.cost.Missed, err = r.recall.answer(ctx, to.Recall, shows, tokens, step.Answer)
+	r.cost.LookBack = to.Recall.Dollars - dollars
 	return made, usage, err
 }
 
 // newCompactions measures the compactions since its last call and returns them. number, line and tokens are those of
 // the request after them; line and tokens are 0 after the last request.
-func (m *measuring) newCompactions(ctx context.Context, number, line, tokens int) ([]entry.Entry, error) {
-	entries, err := m.newEntries(ctx)
+func (r *running) newCompactions(ctx context.Context, number, line, tokens int) ([]entry.Entry, error) {
+	entries, err := r.newEntries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	done := m.taken()
+	done := r.agent.taken()
 	for i, e := range entries {
-		c, err := m.compaction(ctx, e)
+		c, err := r.compaction(ctx, e)
 		if err != nil {
 			return nil, err
 		}
 		if i < len(done) {
 			c.Reason, c.Background, c.Why = done[i].Reason, done[i].Background, done[i].Why
-			c.TokensBefore += m.fixed
+			c.TokensBefore += r.fixed
 		}
 		if c.Request, c.Line = number, line; c.TokensAfter == 0 {
 			c.TokensAfter = tokens
 		}
 		if c.TokensAfter > 0 {
-			c.TokensAfter += m.fixed
+			c.TokensAfter += r.fixed
 		}
-		m.result.Compactions = append(m.result.Compactions, c)
+		r.result.Compactions = append(r.result.Compactions, c)
 	}
 	return entries, nil
 }
 
 // newEntries returns the compactions on the path since its last call.
-func (m *measuring) newEntries(ctx context.Context) ([]entry.Entry, error) {
-	latest, ok, err := m.session.Latest(ctx, entry.TypeCompaction)
-	if err != nil || !ok || latest.ID == m.latest {
+func (r *running) newEntries(ctx context.Context) ([]entry.Entry, error) {
+	latest, ok, err := r.session.Latest(ctx, entry.TypeCompaction)
+	if err != nil || !ok || latest.ID == r.latest {
 		return nil, err
 	}
 	var list []entry.Entry
-	for e, err := range m.session.PathTo(ctx, latest.ID) {
+	for e, err := range r.session.PathTo(ctx, latest.ID) {
 		if err != nil {
 			return nil, err
 		}
 		if e.Type() == entry.TypeCompaction {
 			list = append(list, e)
 		}
-		if e.ID == m.latest {
+		if e.ID == r.latest {
 			list = nil
 		}
 	}
-	m.latest = latest.ID
+	r.latest = latest.ID
 	return list, nil
 }
 
 // compaction measures one compaction.
-func (m *measuring) compaction(ctx context.Context, e entry.Entry) (Compaction, error) {
-	before, err := m.session.ViewAt(ctx, e.Parent)
+func (r *running) compaction(ctx context.Context, e entry.Entry) (Compaction, error) {
+	before, err := r.session.ViewAt(ctx, e.Parent)
 	if err != nil {
 		return Compaction{}, err
 	}
-	after, err := m.session.ViewAt(ctx, e.ID)
+	after, err := r.session.ViewAt(ctx, e.ID)
 	if err != nil {
 		return Compaction{}, err
 	}
@@ -205,14 +190,14 @@ func (m *measuring) compaction(ctx context.Context, e entry.Entry) (Compaction, 
 	kept := len(shown) - len(after.Compacted)
 	c := e.Compaction()
 	return Compaction{
-		Mode: c.Mode, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, StandIn: m.count(c.Messages),
-		Covered: len(before.Messages()) - len(before.Compacted) - kept, Kept: kept, KeptTokens: m.count(shown[len(after.Compacted):]),
+		Mode: c.Mode, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, StandIn: r.count(c.Messages),
+		Covered: len(before.Messages()) - len(before.Compacted) - kept, Kept: kept, KeptTokens: r.count(shown[len(after.Compacted):]),
 	}, nil
 }
 
-func (m *measuring) count(messages []chat.Message) (tokens int) {
+func (r *running) count(messages []chat.Message) (tokens int) {
 	for _, message := range messages {
-		tokens += m.tokenizer.CountMessage(message)
+		tokens += r.tokenizer.CountMessage(message)
 	}
 	return tokens
 }

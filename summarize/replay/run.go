@@ -85,8 +85,10 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 	if model == nil {
 		model = models.Offline{Tokenizer: r.tokenizer}
 	}
-	m := &meter{Model: model, tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}
-	l := newLive(p, r, m)
+	m := r.agent.meter
+	m.Model = model
+	l := r.agent
+	l.follow(p, r)
 	if r.biller != nil {
 		l.own.Target.Prices = r.biller.planning()
 		if prices := r.biller.summarizer; prices != (sizing.Prices{}) { // whatever the name of the model that the policy asks
@@ -109,7 +111,7 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 		}
 		r.withhold()
 	}()
-	return r.result, r.steps(ctx, l, m, stepping.Options{})
+	return r.result, r.steps(ctx, stepping.Options{})
 }
 
 // Recorded replays a session as its own agent compacted it, in an unlimited window. The result has the policy
@@ -123,8 +125,7 @@ func (s *Session) Recorded(ctx context.Context, o Options) (*Result, error) {
 		r.result.Check = r.biller.check
 	}
 	defer r.withhold()
-	m := &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}
-	return r.result, r.steps(ctx, &live{prompt: stepping.Prompt(r.session), meter: m}, m, stepping.Options{Compactions: true})
+	return r.result, r.steps(ctx, stepping.Options{Compactions: true})
 }
 
 // running is a replay that is being made.
@@ -137,6 +138,11 @@ type running struct {
 	clock      *numbered.Clock
 	session    *history.Session
 	result     *Result
+	agent      *live
+	biller     *biller       // of this replay, nil without prices
+	recall     *recallFinder // nil if recall is not measured
+	latest     string        // the last measured compaction
+	cost       Cost          // of the last request
 }
 
 func newReplay(ctx context.Context, s *Session, policy string, o Options) (*running, error) {
@@ -146,20 +152,23 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 	}
 	clock := numbered.NewClock(s.Recording.Header.Time)
 	r := &running{basis: b, options: o, recording: s.Recording, answeredBy: cmp.Or(o.AnsweredBy, b.model), clock: clock, session: numbered.Replay(clock)}
+	r.agent = &live{prompt: stepping.Prompt(r.session), meter: &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}}
 	window := o.ContextWindow
 	if window == 0 {
 		window, _ = windowOf(s.Table, b.model, b.largest)
 	}
-	r.window = window
 	r.result = &Result{Policy: policy, RequestsIn: stepping.Requests(s.Recording), ContextWindow: window, Compactions: []Compaction{}}
-	r.window -= b.fixed
+	r.window = window - b.fixed
+	r.result.Budget = r.window - tiktoken.ReplyPriming
 	if b.biller != nil {
-		r.result.Bill = &Bill{Uncompacted: b.never.Kept}
+		own := *b.biller
+		r.biller, r.result.Bill = &own, &Bill{Uncompacted: b.never.Kept}
 	}
 	if o.Recall || b.biller != nil {
 		r.result.Recall = &Recall{}
+		tools := recall.Tools{Session: r.session, MaxTokens: r.result.Budget / 8, Tokenizer: r.tokenizer}
+		r.recall = newRecallFinder(r.tokenizer, r.biller, r.session, tools.Answer)
 	}
-	r.result.Budget = r.window - tiktoken.ReplyPriming
 	return r, nil
 }
 
@@ -191,16 +200,8 @@ func (r *running) shown(u chat.Usage) chat.Usage {
 }
 
 // steps makes and measures each request of a session, at its recorded time.
-func (r *running) steps(ctx context.Context, a *live, m *meter, opts stepping.Options) error {
-	measure := measuring{session: r.session, tokenizer: r.tokenizer, fixed: r.fixed, meter: m, result: r.result, taken: a.taken}
-	if r.biller != nil {
-		biller := *r.biller
-		measure.biller = &biller
-	}
-	if r.result.Recall != nil {
-		tools := recall.Tools{Session: r.session, MaxTokens: r.result.Budget / 8, Tokenizer: r.tokenizer}
-		measure.recall = newRecallFinder(r.tokenizer, measure.biller, r.session, tools.Answer)
-	}
+func (r *running) steps(ctx context.Context, opts stepping.Options) error {
+	a := r.agent
 	var failed error // from the agent, not from the session
 	opts.TurnOver = func() error {
 		failed = a.turnOver(ctx)
@@ -232,12 +233,12 @@ func (r *running) steps(ctx context.Context, a *live, m *meter, opts stepping.Op
 		if err != nil || ctx.Err() != nil {
 			return ended(step.Number, err)
 		}
-		made, usage, err := measure.request(ctx, step, rendered)
+		made, usage, err := r.request(ctx, step, rendered)
 		response := chat.Response{Message: step.Answer, Usage: r.shown(usage)}
 		a.reported(rendered, response)
 		response.Usage = usage
 		if err == nil {
-			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: a.own, Rendered: rendered, Fixed: r.fixed, Cost: r.costOf(measure.cost), Response: response, Compactions: made})
+			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: a.own, Rendered: rendered, Fixed: r.fixed, Cost: r.costOf(r.cost), Response: response, Compactions: made})
 		}
 		if err == nil {
 			err = a.answered(ctx)
@@ -252,7 +253,7 @@ func (r *running) steps(ctx context.Context, a *live, m *meter, opts stepping.Op
 	if ctx.Err() != nil {
 		return r.interrupted(ctx)
 	}
-	made, err := measure.newCompactions(ctx, r.result.Requests.Number+1, 0, 0)
+	made, err := r.newCompactions(ctx, r.result.Requests.Number+1, 0, 0)
 	if err != nil || len(made) == 0 {
 		return err
 	}
