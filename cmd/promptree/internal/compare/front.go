@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/summarize/replay"
@@ -30,8 +31,14 @@ func (r *Run) account() []inspect.Charge {
 	}
 }
 
-// ranked reports whether a run has prices and a policy that reached the end of the session.
-func ranked(r *Run) bool { return r.Bill != nil && r.Policy != recorded && r.Ended == "" }
+// rank returns the dollars by which a run is placed. One without dollars, or whose policy did not reach the end of the session,
+// comes last.
+func (r *Run) rank() float64 {
+	if r.Bill == nil || r.Policy == recorded || r.Ended != "" {
+		return math.Inf(1)
+	}
+	return r.costs()
+}
 
 // sum holds what a policy costs and shows in a window over several sessions.
 type sum struct {

@@ -80,6 +80,22 @@ func TestAnotherCostByTheRecorderIsSaid(t *testing.T) {
 	require.NotContains(t, dollarsHold(&s, []*Run{run}), "but its recorder")
 }
 
+func TestTheCheapestIsFirstAndOneThatEndedLast(t *testing.T) {
+	run := func(policy string, dollars float64, ended string) *Run {
+		return &Run{Result: &replay.Result{Policy: policy, Ended: ended, Bill: &replay.Bill{Kept: dollars}, Recall: &replay.Recall{}}}
+	}
+	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}, {1, 3, 0, 2}} {
+		all := []*Run{run("dear", 10, ""), run("ended", 1, "at request 3"), run("cheap", 5, ""), run("as cheap but for a little", 5.0004, "")}
+		var runs []*Run
+		for _, i := range order {
+			runs = append(runs, all[i])
+		}
+		var b strings.Builder
+		lines(&b, runs)
+		require.Regexp(t, "(?s)^cheap .*\nas cheap but for a little .*\ndear .*\nended ", b.String())
+	}
+}
+
 func TestALineSaysWhatAPolicySavesOrCosts(t *testing.T) {
 	run := func(kept, look, charged, never float64) *Run {
 		return &Run{charged: charged, Result: &replay.Result{Bill: &replay.Bill{Kept: kept, Uncompacted: never}, Recall: &replay.Recall{Dollars: look}}}

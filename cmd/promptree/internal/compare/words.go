@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -115,12 +116,7 @@ func allEqual(runs []*Run) string {
 // lines writes a line for each policy, the cheapest first, and what the lines mean.
 func lines(b *strings.Builder, runs []*Run) {
 	runs = slices.Clone(runs)
-	slices.SortStableFunc(runs, func(a, b *Run) int {
-		if !ranked(a) || !ranked(b) {
-			return 0
-		}
-		return int(1000 * (a.costs() - b.costs()))
-	})
+	slices.SortStableFunc(runs, func(a, b *Run) int { return cmp.Compare(a.rank(), b.rank()) })
 	width := 0
 	for _, r := range runs {
 		width = max(width, len(r.Policy))
