@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/frugal"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -70,6 +71,30 @@ func BenchmarkRender(b *testing.B) {
 				Target: policy.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: 2 * window},
 			}
 			for b.Loop() {
+				_, err := compactor.Render(b.Context(), prompt(compactor.Session))
+				require.NoError(b, err)
+			}
+		})
+	}
+}
+
+// BenchmarkStep says something and renders the prompt, in a session that was compacted with an index and without one.
+func BenchmarkStep(b *testing.B) {
+	counter := tiktoken.O200k()
+	messages := recorded(b)
+	for _, index := range []int{0, 4_000} {
+		b.Run(fmt.Sprint("index ", index), func(b *testing.B) {
+			compactor := &summarize.Compactor{
+				Session: overfull(b, messages, counter, 64_000), Policy: frugal.Policy(),
+				Target: policy.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: 64_000},
+			}
+			compactor.Policy.Replace.Index, compactor.Policy.Clear = index, policy.Clear{}
+			_, err := compactor.Render(b.Context(), prompt(compactor.Session))
+			require.NoError(b, err)
+			require.NoError(b, compactor.Wait(b.Context()))
+			require.NotEmpty(b, compactions(compactor.Session))
+			for b.Loop() {
+				require.NoError(b, compactor.Session.Append(b.Context(), chat.AssistantMessage("I go on."), chat.UserMessage("Yes.")))
 				_, err := compactor.Render(b.Context(), prompt(compactor.Session))
 				require.NoError(b, err)
 			}

@@ -1,6 +1,8 @@
 package summarize_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/summarize/frugal"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -92,4 +95,58 @@ func TestTheNextSummaryIsNotAskedForWithTheIndex(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(compacttest.Text(d.Messages()), indexOpen), "the prompt has one index")
 	require.NoError(t, chat.Validate(d.Messages()))
+}
+
+// Whatever is said, only a compaction or a clearing changes what was sent before: the index and the names of placeholders
+// are written once.
+func TestAPromptWithAnIndexOnlyGrowsBetweenCompactionsAndClearings(t *testing.T) {
+	t.Parallel()
+	indexed, named := 0, 0
+	for seed := range uint64(2) {
+		r := rand.New(rand.NewPCG(seed, 69))
+		d := compacttest.New(t)
+		d.Policy = frugal.Policy()
+		d.Policy.Clear.Rule.Keep, d.Policy.Clear.Rule.KeepStale, d.Policy.Cut.Tokens = 1_000, 500, 2_000
+		d.Target.Budget, d.Target.ContextWindow = 16_000, 16_000
+		d.Always(models.SaySummary("The build failed in file-2.go, and the others were read."))
+		sent := []chat.Message{}
+		changes := 0
+		for step := range 40 {
+			id := fmt.Sprint("c", step)
+			read := chat.AssistantMessage("I read on.")
+			read.ToolCalls = []chat.ToolCall{{ID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"src/part_%d.go"}`, r.IntN(99))}}
+			text := ""
+			for range r.IntN(400) {
+				text += fmt.Sprintf("name_%d of file-%d.go, ", r.IntN(5_000), r.IntN(99))
+			}
+			require.NoError(t, d.Session.Append(t.Context(), chat.UserMessage(compacttest.Words(r.IntN(60)+1)), read, chat.ToolResult(id, text)))
+			rendered, err := d.Render(t.Context(), prompt(d.Session))
+			require.NoError(t, err)
+			before := changes
+			changes = 0
+			for _, e := range entries(t, d.Session) {
+				if e.Type() == entry.TypeCompaction || e.Type() == entry.TypeClearing {
+					changes++
+				}
+			}
+			if changes == before {
+				require.GreaterOrEqual(t, len(rendered.Messages), len(sent))
+				require.Equal(t, sent, rendered.Messages[:len(sent)], "seed %d, step %d", seed, step)
+			}
+			sent = rendered.Messages
+			require.NoError(t, d.Wait(t.Context()))
+		}
+		for _, m := range sent {
+			indexed += strings.Count(m.Text(), indexOpen)
+		}
+		for _, e := range entries(t, d.Session) {
+			if c, ok := e.Body.(entry.Clearing); ok {
+				for _, cleared := range c.Results {
+					named += strings.Count(cleared.Text, "name_")
+				}
+			}
+		}
+	}
+	require.Positive(t, indexed)
+	require.Positive(t, named)
 }
