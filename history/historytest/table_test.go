@@ -5,11 +5,14 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
@@ -52,11 +55,18 @@ const (
 	oneConnection  = "Append fails during a read"
 	wrongStart     = "Read begins one line late"
 	keepsSlice     = "the caller's slice of data is kept"
+	writesNothing  = "Append returns positions and writes nothing"
+	writesValid    = "Append writes the lines before an invalid one"
+	swapsLines     = "Append swaps the first two lines"
+	dropsParents   = "Append drops the parents"
+	readsTwice     = "Read returns each line twice"
+	backOnce       = "Back returns only the first line"
 )
 
 var mistakes = []string{
 	notAtomic, inParts, anyPosition, endsOffByOne, noConflictEnd, backFromEnd, backByPlace, oldestOfTwo, staleEnd, asText, noContext,
-	swallowedError, closeIgnored, closesAll, oneConnection, wrongStart, keepsSlice,
+	swallowedError, closeIgnored, closesAll, oneConnection, wrongStart, keepsSlice, writesNothing, writesValid, swapsLines, dropsParents,
+	readsTwice, backOnce,
 }
 
 // Shared reports whether others may append.
@@ -92,8 +102,11 @@ func (s *tableStore) Append(ctx context.Context, at storage.Position, lines ...s
 	if _, err := s.rows(ctx); err != nil {
 		return nil, err
 	}
-	for _, l := range lines {
+	for i, l := range lines {
 		if len(l.Data) == 0 || strings.ContainsRune(string(l.Data), '\n') || l.ID == "" || l.Kind == "" {
+			if s.mistake == writesValid {
+				_, _ = s.Append(ctx, at, lines[:i]...)
+			}
 			return nil, errors.New("invalid line")
 		}
 	}
@@ -113,16 +126,24 @@ func (s *tableStore) Append(ctx context.Context, at storage.Position, lines ...s
 		}
 		return nil, conflict
 	}
+	if s.mistake == swapsLines && len(lines) > 1 {
+		lines = slices.Concat(lines[1:2], lines[:1], lines[2:])
+	}
 	ends := make([]storage.Position, len(lines))
 	for i, l := range lines {
+		if s.mistake == dropsParents {
+			l.Parent = ""
+		}
 		if s.mistake != keepsSlice {
 			l.Data = slices.Clone(l.Data)
 		}
 		if s.mistake == asText {
 			l.Data = []byte(strings.ToValidUTF8(string(l.Data), "\ufffd"))
 		}
+		if ends[i] = storage.Position(len(s.table.rows) + 1); s.mistake == writesNothing {
+			continue
+		}
 		s.table.rows = append(s.table.rows, l)
-		ends[i] = storage.Position(len(s.table.rows))
 		if s.mistake == endsOffByOne {
 			ends[i]--
 		}
@@ -159,7 +180,7 @@ func (s *tableStore) Read(ctx context.Context, from storage.Position) iter.Seq2[
 				}
 				return
 			}
-			if !yield(stored(rows, i), nil) {
+			if !yield(stored(rows, i), nil) || s.mistake == readsTwice && !yield(stored(rows, i), nil) {
 				return
 			}
 		}
@@ -210,7 +231,7 @@ func (s *tableStore) Back(ctx context.Context, before storage.Position, id strin
 				yield(storage.Stored{}, &storage.NoEntryError{ID: id})
 				return
 			}
-			if !yield(stored(rows, at), nil) {
+			if !yield(stored(rows, at), nil) || s.mistake == backOnce {
 				return
 			}
 			if id = rows[at].Parent; s.mistake == backByPlace && id != "" {
@@ -245,7 +266,21 @@ func TestTheSuiteFindsMistakesOfAStoreInADatabase(t *testing.T) {
 		})
 		return
 	}
-	findsEach(t, mistakeEnv, mistakes)
+	for _, name := range append(mistakes, "") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			child := exec.Command(os.Args[0], "-test.run=^TestTheSuiteFindsMistakesOfAStoreInADatabase$")
+			child.Env = append(os.Environ(), mistakeEnv+"="+name)
+			out, err := child.CombinedOutput()
+			if name == "" {
+				require.NoError(t, err, string(out))
+				return
+			}
+			require.Error(t, err)
+			require.Contains(t, string(out), "--- FAIL")
+			require.NotContains(t, string(out), "panic")
+		})
+	}
 }
 
 // mistakeEnv names the mistake of the store that a child process runs the tests on.
