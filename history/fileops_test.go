@@ -175,6 +175,10 @@ func TestFileToolsMatchTheNamesOfOtherAgents(t *testing.T) {
 		{"multi_replace_string_in_file", `{"replacements":[{"filePath":"a.go"},{"filePath":"b.go"},{"filePath":"a.go"}]}`, "", "a.go b.go"},
 		{"edit", `{"path":"a.go","edits":[{"oldText":"x","newText":"y"}]}`, "", "a.go"},
 		{"todo_write", `{"path":"a.go"}`, "", ""},
+		{"mcp__files__read_text_file", `{"file_path":"a.go"}`, "a.go", ""},
+		{"functions.write_file", `{"file_path":"a.go"}`, "", "a.go"},
+		{"mcp__files__unknown", `{"file_path":"a.go"}`, "", ""},
+		{"run_in_terminal", `{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.go\n*** End Patch\nEOF"}`, "", "a.go"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := session(tt.name, tt.arguments)
@@ -243,17 +247,4 @@ func TestTheFilesOfASessionAreTheSameWithAndWithoutCompactions(t *testing.T) {
 	got, err := history.DefaultFileTools().Of(compacted.PathTo(t.Context(), ""))
 	require.NoError(t, err)
 	equal(t, want, got)
-}
-
-func TestFileToolsAreFoundWithAServersPrefix(t *testing.T) {
-	var calls []chat.ToolCall
-	for i, name := range []string{"Read", "mcp__files__read_text_file", "functions.write_file", "MultiEdit", "mcp__files__unknown"} {
-		calls = append(calls, chat.ToolCall{ID: fmt.Sprint(i), Name: name, Arguments: fmt.Sprintf(`{"file_path":"%d.go"}`, i)})
-	}
-	calls = append(calls, chat.ToolCall{ID: "p", Name: "run_in_terminal", Arguments: `{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: p.go\n*** End Patch\nEOF"}`})
-	s := numbered.Session()
-	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Go."), chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}))
-	files, err := history.DefaultFileTools().Of(s.PathTo(t.Context(), ""))
-	require.NoError(t, err)
-	require.Equal(t, entry.Files{Read: []string{"0.go", "1.go"}, Modified: []string{"2.go", "3.go", "p.go"}}, files)
 }

@@ -67,6 +67,14 @@ func migrated(t testing.TB) *pgxpool.Pool {
 	return p
 }
 
+// opened opens a session.
+func opened(t testing.TB, sessions *postgres.Sessions, name string, o history.Options) *history.Session {
+	t.Helper()
+	s, err := sessions.Open(t.Context(), name, o)
+	require.NoError(t, err)
+	return s
+}
+
 func TestAStorePassesTheSuite(t *testing.T) {
 	p := migrated(t)
 	historytest.Run(t, historytest.Suite{
@@ -105,8 +113,7 @@ func counted(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
 func TestAnAppendAndTheViewAfterItTakeOneRoundTrip(t *testing.T) {
 	p, statements := counted(t, migrated(t))
 	sessions := &postgres.Sessions{Pool: p}
-	s, err := sessions.Open(t.Context(), "long", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, sessions, "long", history.Options{})
 	for i := range 300 {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i)), chat.AssistantMessage("answer")))
 	}
@@ -114,14 +121,13 @@ func TestAnAppendAndTheViewAfterItTakeOneRoundTrip(t *testing.T) {
 	before := statements.Load()
 	for range 5 {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("and"), chat.AssistantMessage("so")))
-		_, err = s.View(t.Context())
+		_, err := s.View(t.Context())
 		require.NoError(t, err)
 	}
 	require.Equal(t, int64(5), statements.Load()-before)
 
 	before = statements.Load()
-	again, err := sessions.Open(t.Context(), "long", history.Options{Cache: history.NewCache(1 << 20)})
-	require.NoError(t, err)
+	again := opened(t, sessions, "long", history.Options{Cache: history.NewCache(1 << 20)})
 	v, err := again.View(t.Context())
 	require.NoError(t, err)
 	require.Len(t, v.Turns, 5)
@@ -129,8 +135,7 @@ func TestAnAppendAndTheViewAfterItTakeOneRoundTrip(t *testing.T) {
 }
 
 func TestALookUpFindsWhatACompactionLeftOut(t *testing.T) {
-	s, err := (&postgres.Sessions{Pool: migrated(t)}).Open(t.Context(), "long", history.Options{Recall: true, Cache: history.NewCache(1)})
-	require.NoError(t, err)
+	s := opened(t, &postgres.Sessions{Pool: migrated(t)}, "long", history.Options{Recall: true, Cache: history.NewCache(1)})
 	filler := strings.Repeat(`"nothing",`, 5000)
 	call := chat.AssistantMessage("I look.")
 	call.ToolCalls = []chat.ToolCall{{ID: "1", Name: "list", Arguments: "{}"}}
@@ -150,13 +155,11 @@ func TestALookUpFindsWhatACompactionLeftOut(t *testing.T) {
 func TestResolveReadsEntriesInOneRoundTrip(t *testing.T) {
 	p, statements := counted(t, migrated(t))
 	sessions := &postgres.Sessions{Pool: p}
-	s, err := sessions.Open(t.Context(), "long", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, sessions, "long", history.Options{})
 	for i := range 50 {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i)), chat.AssistantMessage("answer")))
 	}
-	again, err := sessions.Open(t.Context(), "long", history.Options{Cache: history.NewCache(1)})
-	require.NoError(t, err)
+	again := opened(t, sessions, "long", history.Options{Cache: history.NewCache(1)})
 	retained, err := again.Retained(t.Context(), "")
 	require.NoError(t, err)
 	require.Len(t, retained.Said, 50)
@@ -172,16 +175,14 @@ func TestResolveReadsEntriesInOneRoundTrip(t *testing.T) {
 func TestOpeningReceivesLittleMoreThanTheView(t *testing.T) {
 	p, received := receiving(t, migrated(t))
 	sessions := &postgres.Sessions{Pool: p}
-	s, err := sessions.Open(t.Context(), "one", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, sessions, "one", history.Options{})
 	for range 30 { // a page
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("hello ", 1000))))
 	}
 	for first := range 2 {
 		before := received.Load()
-		again, err := sessions.Open(t.Context(), "one", history.Options{Cache: history.NewCache(1 << 20)})
-		require.NoError(t, err)
-		_, err = again.View(t.Context())
+		again := opened(t, sessions, "one", history.Options{Cache: history.NewCache(1 << 20)})
+		_, err := again.View(t.Context())
 		require.NoError(t, err)
 		if first > 0 { // a new connection also receives the types of the columns
 			require.Less(t, received.Load()-before, int64(30*6000*5/4))
@@ -269,12 +270,10 @@ func TestATenantSeesOnlyItsOwnSessions(t *testing.T) {
 	p := migrated(t)
 	acme, other := &postgres.Sessions{Pool: p, Tenant: "acme"}, &postgres.Sessions{Pool: p, Tenant: "other"}
 	for _, name := range []string{"b", "a", "", "ä", "c/d"} {
-		s, err := acme.Open(t.Context(), name, history.Options{})
-		require.NoError(t, err)
+		s := opened(t, acme, name, history.Options{})
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("for acme, in "+name)))
 	}
-	s, err := other.Open(t.Context(), "a", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, other, "a", history.Options{})
 	require.Empty(t, s.Leaf(), "a new session, not acme's of the same name")
 	require.Equal(t, []string{"", "a", "b", "c/d", "ä"}, names(t, acme, ""))
 	require.Equal(t, []string{"b", "c/d", "ä"}, names(t, acme, "a"))
@@ -288,7 +287,7 @@ func TestATenantSeesOnlyItsOwnSessions(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, info, alone)
 	}
-	_, err = other.Info(t.Context(), "b")
+	_, err := other.Info(t.Context(), "b")
 	require.ErrorIs(t, err, postgres.ErrNoSession)
 	removed, err := acme.Clear(t.Context())
 	require.NoError(t, err)
@@ -323,24 +322,21 @@ func TestExpireRemovesTheOldestSessionsFirst(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}
 	for i, name := range []string{"old", "older", "oldest", "new"} {
-		s, err := sessions.Open(t.Context(), name, history.Options{})
-		require.NoError(t, err)
+		s := opened(t, sessions, name, history.Options{})
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 		if name != "new" {
-			_, err = p.Exec(t.Context(), "UPDATE promptree_sessions SET appended = now() - make_interval(days => $1) WHERE name = $2", 10+i, name)
+			_, err := p.Exec(t.Context(), "UPDATE promptree_sessions SET appended = now() - make_interval(days => $1) WHERE name = $2", 10+i, name)
 			require.NoError(t, err)
 		}
 	}
-	open, err := sessions.Open(t.Context(), "oldest", history.Options{})
-	require.NoError(t, err)
+	open := opened(t, sessions, "oldest", history.Options{})
 	removed, err := sessions.Expire(t.Context(), time.Now().AddDate(0, 0, -7), 2)
 	require.NoError(t, err)
 	require.Equal(t, 2, removed)
 	require.Equal(t, []string{"new", "old"}, names(t, sessions, ""))
 	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrNoSession)
 
-	again, err := sessions.Open(t.Context(), "oldest", history.Options{})
-	require.NoError(t, err)
+	again := opened(t, sessions, "oldest", history.Options{})
 	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrNoSession, "a new session of the same name is another")
 	require.NoError(t, again.Append(t.Context(), chat.UserMessage("anew")))
 }
@@ -350,8 +346,7 @@ func TestReopenDoesNotCreateASession(t *testing.T) {
 	_, err := sessions.Reopen(t.Context(), "42", history.Options{})
 	require.ErrorIs(t, err, postgres.ErrNoSession)
 	require.Empty(t, names(t, sessions, ""))
-	s, err := sessions.Open(t.Context(), "42", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, sessions, "42", history.Options{})
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 	s, err = sessions.Reopen(t.Context(), "42", history.Options{})
 	require.NoError(t, err)
@@ -371,8 +366,7 @@ func TestTheWritesOfAHookAndTheLinesAreCommittedTogetherOrNotAtAll(t *testing.T)
 			return cmp.Or(refuse, err)
 		},
 	}}}
-	s, err := sessions.Open(t.Context(), "one", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, sessions, "one", history.Options{})
 	before := statements.Load()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 	require.Equal(t, int64(1), statements.Load()-before, "no hook wants a message")
@@ -407,8 +401,7 @@ func TestTheServerEndsATransactionWithAPausedHookAfterTenSeconds(t *testing.T) {
 		}}}
 	}
 	sessions.Hooks = show(&first)
-	s, err := sessions.Open(t.Context(), "one", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, sessions, "one", history.Options{})
 	sessions.Hooks = show(&later)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 	require.NoError(t, sessions.Pool.QueryRow(t.Context(), "SHOW idle_in_transaction_session_timeout").Scan(&after))
@@ -421,8 +414,7 @@ func TestReadingASessionThatIsRemovedMeanwhileEndsWithAnError(t *testing.T) {
 	for name, read := range map[string]iter.Seq2[storage.Stored, error]{
 		"Read": sessions.Store("one").Read(t.Context(), 0), "Back": sessions.Store("one").Back(t.Context(), 1000, ""),
 	} {
-		s, err := sessions.Open(t.Context(), "one", history.Options{})
-		require.NoError(t, err)
+		s := opened(t, sessions, "one", history.Options{})
 		for range 200 {
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 		}
@@ -442,10 +434,9 @@ func TestReadingASessionThatIsRemovedMeanwhileEndsWithAnError(t *testing.T) {
 func TestErasedContentIsSubtractedFromTheSize(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}
-	s, err := sessions.Open(t.Context(), "one", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, sessions, "one", history.Options{})
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("secret ", 1000))))
-	_, err = s.Erase(t.Context(), s.Leaf())
+	_, err := s.Erase(t.Context(), s.Leaf())
 	require.NoError(t, err)
 	for info, err := range sessions.List(t.Context(), "") {
 		require.NoError(t, err)
@@ -465,8 +456,7 @@ func TestALeaseOfARemovedSessionIsRefused(t *testing.T) {
 	store := sessions.Store("one")
 	_, err := store.Lease(t.Context(), "e1", "a", time.Minute)
 	require.ErrorIs(t, err, postgres.ErrNoSession)
-	s, err := sessions.Open(t.Context(), "one", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, sessions, "one", history.Options{})
 	held, err := store.Lease(t.Context(), "e1", "a", time.Minute)
 	require.NoError(t, err)
 	require.True(t, held)
@@ -483,12 +473,11 @@ func TestTakingALeaseDeletesThoseThatExpiredAnHourAgo(t *testing.T) {
 	sessions := &postgres.Sessions{Pool: p}
 	var stores []*postgres.Store
 	for _, name := range []string{"one", "two"} {
-		_, err := sessions.Open(t.Context(), name, history.Options{})
-		require.NoError(t, err)
+		_ = opened(t, sessions, name, history.Options{})
 		store := sessions.Store(name)
 		stores = append(stores, store)
 		for i := range 3 {
-			_, err = store.Lease(t.Context(), fmt.Sprint("e", i), "a", time.Minute)
+			_, err := store.Lease(t.Context(), fmt.Sprint("e", i), "a", time.Minute)
 			require.NoError(t, err)
 		}
 	}
@@ -520,8 +509,7 @@ func TestTakingALeaseDeletesThoseThatExpiredAnHourAgo(t *testing.T) {
 func TestAClaimInOneProcessIsSeenInAnotherUntilItIsReleasedOrExpires(t *testing.T) {
 	sessions := &postgres.Sessions{Pool: migrated(t)}
 	open := func() *history.Session {
-		s, err := sessions.Open(t.Context(), "one", history.Options{})
-		require.NoError(t, err)
+		s := opened(t, sessions, "one", history.Options{})
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
 	}
@@ -589,8 +577,7 @@ func TestMigrateOfACurrentSchemaNeedsNoRightToChangeIt(t *testing.T) {
 	require.NoError(t, err)
 	defer p.Close()
 	require.NoError(t, postgres.Migrate(t.Context(), p))
-	s, err := (&postgres.Sessions{Pool: p}).Open(t.Context(), "one", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, &postgres.Sessions{Pool: p}, "one", history.Options{})
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Hello.")))
 	require.NoError(t, s.Remove(t.Context()))
 }
@@ -620,8 +607,7 @@ func (g *errgroup) Wait() error {
 func TestLinesComeBackByteForByte(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}
-	s, err := sessions.Open(t.Context(), "one", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, sessions, "one", history.Options{})
 	long := strings.Repeat("x\x00ÿ", 1<<17)
 	added, err := s.Add(t.Context(), entry.Entry{ID: "\x00", Body: entry.Message{Message: chat.UserMessage(long)}},
 		entry.Entry{ID: "ü\n", Parent: "\x00", Body: entry.Custom{Name: "own", Data: []byte(`"\u0000"`)}})
@@ -629,8 +615,7 @@ func TestLinesComeBackByteForByte(t *testing.T) {
 	for range 5 { // each is a page by itself
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(long)))
 	}
-	again, err := sessions.Open(t.Context(), "one", history.Options{Cache: history.NewCache(1)})
-	require.NoError(t, err)
+	again := opened(t, sessions, "one", history.Options{Cache: history.NewCache(1)})
 	for _, want := range added {
 		got, err := again.Entry(t.Context(), want.ID)
 		require.NoError(t, err)
@@ -643,8 +628,7 @@ func TestLinesComeBackByteForByte(t *testing.T) {
 
 func TestAfterALostConnectionNoAcknowledgedMessageIsLostOrDuplicated(t *testing.T) {
 	p := migrated(t)
-	s, err := (&postgres.Sessions{Pool: p}).Open(t.Context(), "one", history.Options{})
-	require.NoError(t, err)
+	s := opened(t, &postgres.Sessions{Pool: p}, "one", history.Options{})
 	stop := make(chan struct{})
 	var cutter sync.WaitGroup
 	cutter.Go(func() {
