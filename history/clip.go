@@ -34,16 +34,7 @@ type Limits struct {
 const DefaultHead = 0.4
 
 func (l Limits) withDefaults() Limits {
-	if l.Results == 0 {
-		l.Results = 0.5
-	}
-	if l.Arguments == 0 {
-		l.Arguments = 0.125
-	}
-	if l.Head == 0 {
-		l.Head = DefaultHead
-	}
-	return l
+	return Limits{cmp.Or(l.Results, 0.5), cmp.Or(l.Arguments, 0.125), cmp.Or(l.Head, DefaultHead)}
 }
 
 // results and arguments return the limits in tokens, with defaults filled in.

@@ -45,7 +45,7 @@ type Options struct {
 	// is needed. Off by default.
 	Salvage bool
 	// IDs returns the id of each new entry. An id that an entry has already is skipped. Defaults to 20 characters that
-	// sort by time, half of them random, so that two writers do not choose the same.
+	// sort by time, 9 of them random, so that two writers do not choose the same.
 	IDs func() string
 	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time

@@ -263,7 +263,11 @@ func (l *fileLines) previous(end int64) ([]byte, int64, error) {
 			return l.checked(l.buffer[:len(l.buffer)-1], 0)
 		}
 		if int64(len(l.buffer))-1 > l.max {
-			return l.skipBack(end)
+			start, err := lastBreak(l.file, 0, l.start)
+			if err == nil {
+				err = &LineTooLongError{Bytes: end - start - 1, Max: l.max}
+			}
+			return nil, start, err
 		}
 		l.size = min(max(firstRead, 2*l.size), mostRead)
 		size := int(min(int64(max(l.size, len(l.buffer))), l.start))
@@ -279,23 +283,6 @@ func (l *fileLines) previous(end int64) ([]byte, int64, error) {
 		}
 		l.buffer, l.start = grown, l.start-int64(size)
 	}
-}
-
-// skipBack returns the error for a line that is too long and ends at an offset, and the offset of its start.
-func (l *fileLines) skipBack(end int64) ([]byte, int64, error) {
-	buffer := make([]byte, mostRead)
-	for at := l.start; at > 0; {
-		size := min(int64(len(buffer)), at)
-		if _, err := io.ReadFull(io.NewSectionReader(l.file, at-size, size), buffer[:size]); err != nil {
-			return nil, 0, err
-		}
-		at -= size
-		if i := bytes.LastIndexByte(buffer[:size], '\n'); i >= 0 {
-			start := at + int64(i) + 1
-			return nil, start, &LineTooLongError{Bytes: end - start - 1, Max: l.max}
-		}
-	}
-	return nil, 0, &LineTooLongError{Bytes: end - 1, Max: l.max}
 }
 
 // ParseLine returns the line that is written as raw, a JSON object whose fields "type", "id" and "parent" are its kind,

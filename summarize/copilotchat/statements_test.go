@@ -579,8 +579,8 @@ func TestStatements(t *testing.T) {
 			require.LessOrEqual(t, tokens, window/2)
 			require.Greater(t, tokens, window/2*96/100)
 		},
-			statements.Change("history/clip.go", "l.Results = 0.5", "l.Results = 0.45"),
-			statements.Change("history/clip.go", "l.Results = 0.5", "l.Results = 0.55")),
+			statements.Change("history/clip.go", "cmp.Or(l.Results, 0.5)", "cmp.Or(l.Results, 0.45)"),
+			statements.Change("history/clip.go", "cmp.Or(l.Results, 0.5)", "cmp.Or(l.Results, 0.55)")),
 		statements.That("a long tool result loses its middle: 40% of what stays is its head and 60% its tail", func(t *testing.T) {
 			head, rest, cut := strings.Cut(largeResult(t), "\n[... ")
 			require.True(t, cut)

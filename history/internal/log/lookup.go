@@ -18,22 +18,13 @@ type placed struct {
 
 // Resolve returns the entries that refs refer to and that are before a position, in order, with their nodes.
 func (r *Reader) Resolve(ctx context.Context, before storage.Position, refs []entry.Ref) ([]Node, []entry.Entry, error) {
-	found, err := r.pick(ctx, before, refs)
+	found, err := r.hinted(ctx, before, refs...)
 	if err != nil {
 		return nil, nil, err
 	}
 	elsewhere := map[string]bool{}
 	for _, ref := range refs {
-		if _, ok := found[ref.ID]; ok {
-			continue
-		}
-		p, ok, err := r.hinted(ctx, before, ref)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case ok:
-			found[ref.ID] = p
-		case ref.ID != "":
+		if _, ok := found[ref.ID]; !ok && ref.ID != "" {
 			elsewhere[ref.ID] = true
 		}
 	}
@@ -124,11 +115,8 @@ func (r *Reader) lookUp(ctx context.Context, before storage.Position, ref entry.
 	if ref.ID == "" || r.store == nil {
 		return entry.Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
 	}
-	if found, err := r.pick(ctx, before, []entry.Ref{ref}); err != nil || len(found) > 0 {
+	if found, err := r.hinted(ctx, before, ref); err != nil || len(found) > 0 {
 		return found[ref.ID].entry, found[ref.ID].at, err
-	}
-	if p, ok, err := r.hinted(ctx, before, ref); ok || err != nil {
-		return p.entry, p.at, err
 	}
 	for line, err := range r.store.Back(ctx, before, ref.ID) {
 		e, err := r.decode(ctx, line, err)
@@ -137,28 +125,37 @@ func (r *Reader) lookUp(ctx context.Context, before storage.Position, ref entry.
 	return entry.Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
 }
 
-// hinted returns the entry that is referred to if it is about to be added or is at its hinted place.
-func (r *Reader) hinted(ctx context.Context, before storage.Position, ref entry.Ref) (placed, bool, error) {
+// hinted returns those of the entries that are referred to, by id, that are about to be added or are at their hinted places.
+func (r *Reader) hinted(ctx context.Context, before storage.Position, refs ...entry.Ref) (map[string]placed, error) {
+	found, err := r.pick(ctx, before, refs)
+	if err != nil {
+		return nil, err
+	}
 	for at, e := range r.staged {
-		if e.ID == ref.ID && ref.ID != "" {
-			return placed{e, at}, true, nil
+		if slices.ContainsFunc(refs, func(ref entry.Ref) bool { return ref.ID == e.ID }) {
+			found[e.ID] = placed{e, at}
 		}
 	}
-	if ref.ID == "" || ref.At <= 0 || ref.At >= before || r.store == nil {
-		return placed{}, false, nil
-	}
-	if e, ok := r.cached(ref.At); ok && e.ID == ref.ID {
-		return placed{e, ref.At}, true, nil
-	}
-	for line, err := range r.store.Read(ctx, ref.At) {
-		if err != nil || line.ID != ref.ID {
+	for _, ref := range refs {
+		if _, known := found[ref.ID]; known || ref.ID == "" || ref.At <= 0 || ref.At >= before || r.store == nil {
+			continue
+		}
+		if e, ok := r.cached(ref.At); ok && e.ID == ref.ID {
+			found[ref.ID] = placed{e, ref.At}
+			continue
+		}
+		for line, err := range r.store.Read(ctx, ref.At) {
+			if err != nil || line.ID != ref.ID {
+				break
+			}
+			e, err := r.decode(ctx, line, nil)
+			if err != nil {
+				return nil, err
+			}
+			r.keep(line.At, e, len(line.Data))
+			found[ref.ID] = placed{e, line.At}
 			break
 		}
-		e, err := r.decode(ctx, line, nil)
-		if err == nil {
-			r.keep(line.At, e, len(line.Data))
-		}
-		return placed{e, line.At}, err == nil, err
 	}
-	return placed{}, false, nil
+	return found, nil
 }
