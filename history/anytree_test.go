@@ -83,8 +83,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
 	path := tempFile(t)
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
-	require.NoError(t, err)
+	s := openedWith(t, path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
 	treeAtRandom(t, r, s)
 	views := map[string][]chat.Message{}
 	for _, e := range all(t, s) {
@@ -93,8 +92,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 			_, err := linear.Add(t.Context(), p)
 			require.NoError(t, err, "%s on the path to %s", p.ID, e.ID)
 		}
-		v, err := s.ViewAt(t.Context(), e.ID)
-		require.NoError(t, err)
+		v := viewAt(t, s, e.ID)
 		equal(t, viewOf(t, linear), v)
 		views[e.ID] = v.Messages()
 		require.NoError(t, chat.Validate(append(v.Messages(), chat.UserMessage("on"))), "at %s", e.ID)
@@ -109,8 +107,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	again := readOnly(t, path)
 	require.Equal(t, leaf, again.Leaf())
 	for id, want := range views {
-		v, err := again.ViewAt(t.Context(), id)
-		require.NoError(t, err)
+		v := viewAt(t, again, id)
 		equal(t, want, v.Messages())
 	}
 }

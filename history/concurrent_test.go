@@ -144,8 +144,7 @@ func useConcurrently(t *testing.T, s *history.Session) {
 		if e.Type() == entry.TypeCompaction {
 			compactions++
 			require.Contains(t, ids(t, s.PathTo(t.Context(), e.ID)), e.Compaction().FirstKept)
-			v, err := s.ViewAt(t.Context(), e.ID)
-			require.NoError(t, err)
+			v := viewAt(t, s, e.ID)
 			require.Equal(t, "before "+v.Turns[0].Start.ID, v.Compacted[0].Text(), "the summary covers what comes before the cut")
 		}
 	}

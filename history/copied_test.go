@@ -45,10 +45,8 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 		got["latest "+string(of)] = []any{e, ok}
 	}
 	for _, e := range all(t, s) {
-		v, err := s.ViewAt(ctx, e.ID)
-		require.NoError(t, err)
-		one, err := s.Entry(ctx, e.ID)
-		require.NoError(t, err)
+		v := viewAt(t, s, e.ID)
+		one := entryOf(t, s, e.ID)
 		c, err := s.Retained(ctx, e.ID)
 		require.NoError(t, err)
 		resolve := func(refs []entry.Ref) []entry.Entry {

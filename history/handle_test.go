@@ -25,11 +25,9 @@ var factText = `{"rows":["` + strings.Repeat(`naïve \"row\" 😀 `, 2500) + `th
 func TestAHandleSaysHowAnAgentReadsAnEntry(t *testing.T) {
 	path := tempFile(t)
 	file := opened(t, path)
-	recalled, err := history.Open(tempFile(t), history.Options{Recall: true, IDs: numbered.IDs()})
-	require.NoError(t, err)
+	recalled := openedWith(t, tempFile(t), history.Options{Recall: true, IDs: numbered.IDs()})
 	t.Cleanup(func() { require.NoError(t, recalled.Close()) })
-	without, err := history.Open(tempFile(t), history.Options{File: storage.FileOptions{NoTexts: true}, IDs: numbered.IDs()})
-	require.NoError(t, err)
+	without := openedWith(t, tempFile(t), history.Options{File: storage.FileOptions{NoTexts: true}, IDs: numbered.IDs()})
 	t.Cleanup(func() { require.NoError(t, without.Close()) })
 	for _, c := range []struct {
 		rule     string
@@ -60,8 +58,7 @@ func TestTagsAndLineBreaksInAHandleAreEscaped(t *testing.T) {
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	s := opened(t, filepath.Join(dir, "s.jsonl"))
 	require.NoError(t, s.Append(t.Context(), user))
-	e, err := s.Entry(t.Context(), "")
-	require.NoError(t, err)
+	e := entryOf(t, s, "")
 	require.NotContains(t, s.Handle(e, 0, 0), "\n")
 	require.NotContains(t, s.Handle(e, 0, 0), "</conversation-summary>")
 }
@@ -109,8 +106,7 @@ func TestLongEntriesAreTextFilesWhoseLinesToolsCanRead(t *testing.T) {
 
 func TestARangeOfATextIsInTheLinesOfItsHandle(t *testing.T) {
 	s := opened(t, tempFile(t))
-	added, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText + "\n\n" + factText)}})
-	require.NoError(t, err)
+	added := addTo(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText + "\n\n" + factText)}})
 	data, err := os.ReadFile(s.TextPath(added[0].ID))
 	require.NoError(t, err)
 	lines := strings.Split(string(data), "\n")
@@ -157,17 +153,14 @@ func TestMarksOfClippedResultsNameWhatWasCut(t *testing.T) {
 
 func TestTextsAreRedactedAndErasedAsTheLogIs(t *testing.T) {
 	path := tempFile(t)
-	s, err := history.Open(path, history.Options{Redact: func(p entry.Passage) string { return strings.ReplaceAll(p.Text, "4711", "XXXX") }})
-	require.NoError(t, err)
+	s := openedWith(t, path, history.Options{Redact: func(p entry.Passage) string { return strings.ReplaceAll(p.Text, "4711", "XXXX") }})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	added, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText)}})
-	require.NoError(t, err)
+	added := addTo(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText)}})
 	data, err := os.ReadFile(s.TextPath(added[0].ID))
 	require.NoError(t, err)
 	require.Contains(t, string(data), "the fact is XXXX")
 	require.NotContains(t, string(data), "4711")
-	_, err = s.Erase(t.Context(), added[0].ID)
-	require.NoError(t, err)
+	erase(t, s, added[0].ID)
 	require.NoFileExists(t, s.TextPath(added[0].ID))
 }
 

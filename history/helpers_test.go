@@ -243,13 +243,52 @@ func renderedIn(t testing.TB, ctx context.Context, root elements.Node) string {
 // tempFile returns the path of a session file that does not exist yet.
 func tempFile(t testing.TB) string { return filepath.Join(t.TempDir(), "session.jsonl") }
 
+// openedWith opens a session.
+func openedWith(t testing.TB, path string, o history.Options) *history.Session {
+	t.Helper()
+	s, err := history.Open(path, o)
+	require.NoError(t, err)
+	return s
+}
+
 // opened opens a session and closes it at the end of the test.
 func opened(t testing.TB, path string) *history.Session {
 	t.Helper()
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	s := openedWith(t, path, history.Options{IDs: numbered.IDs()})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
+}
+
+// addTo adds entries to a session, and returns them as added.
+func addTo(t testing.TB, s *history.Session, entries ...entry.Entry) []entry.Entry {
+	t.Helper()
+	added, err := s.Add(t.Context(), entries...)
+	require.NoError(t, err)
+	return added
+}
+
+// erase erases entries.
+func erase(t testing.TB, s *history.Session, ids ...string) entry.Erasure {
+	t.Helper()
+	erasure, err := s.Erase(t.Context(), ids...)
+	require.NoError(t, err)
+	return erasure
+}
+
+// entryOf returns the entry with an id.
+func entryOf(t testing.TB, s *history.Session, id string) entry.Entry {
+	t.Helper()
+	e, err := s.Entry(t.Context(), id)
+	require.NoError(t, err)
+	return e
+}
+
+// viewAt returns the view of the path to an entry.
+func viewAt(t testing.TB, s *history.Session, id string) history.View {
+	t.Helper()
+	v, err := s.ViewAt(t.Context(), id)
+	require.NoError(t, err)
+	return v
 }
 
 // file writes lines to a new file, without a line feed after the last one.

@@ -86,8 +86,7 @@ func TestALargeLogIsNotReadIntoMemory(t *testing.T) {
 
 	before := heap()
 	start := time.Now()
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(64 << 10)})
-	require.NoError(t, err)
+	s := openedWith(t, path, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(64 << 10)})
 	defer s.Close()
 	took := time.Since(start)
 	index := heap() - before
@@ -148,13 +147,11 @@ func TestALineLongerThanTheLimitIsNotReadIntoMemory(t *testing.T) {
 	s, err := history.Open(path, limit(2*maxLine))
 	require.NoError(t, err)
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
-	e, err := s.Entry(t.Context(), "e2")
-	require.NoError(t, err)
+	e := entryOf(t, s, "e2")
 	require.Len(t, e.Body.(entry.Custom).Name, size)
 	require.NoError(t, s.Close())
 
-	s, err = history.Open(path, history.Options{Salvage: true, File: storage.FileOptions{MaxLine: maxLine}})
-	require.NoError(t, err)
+	s = openedWith(t, path, history.Options{Salvage: true, File: storage.FileOptions{MaxLine: maxLine}})
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
 	require.Len(t, s.Skipped(), 1)
 	require.NoError(t, s.Close())
@@ -220,13 +217,11 @@ func TestSalvageReadsTheLinesAroundAnUnreadableOne(t *testing.T) {
 			require.Equal(t, tt.want, shape(viewOf(t, s)))
 			require.Equal(t, before, content(t, path))
 			for _, e := range all(t, s) {
-				got, err := s.Entry(t.Context(), e.ID)
-				require.NoError(t, err)
+				got := entryOf(t, s, e.ID)
 				equal(t, e, got)
 			}
 
-			w, err := history.Open(path, history.Options{Salvage: true})
-			require.NoError(t, err)
+			w := openedWith(t, path, history.Options{Salvage: true})
 			require.NoError(t, w.Append(t.Context(), chat.UserMessage("on")))
 			require.Equal(t, tt.want+" | "+w.Leaf()+":", shape(viewOf(t, w)))
 			require.NoError(t, w.Close())
@@ -238,18 +233,16 @@ func TestSalvageReadsTheLinesAroundAnUnreadableOne(t *testing.T) {
 func TestANewSessionHasTheHeaderOfItsOptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	want := entry.Header{ID: "S", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), From: "another", Data: []byte(`{"folder":"/src"}`)}
-	s, err := history.Open(path, history.Options{Header: want})
-	require.NoError(t, err)
+	s := openedWith(t, path, history.Options{Header: want})
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
-	s, err = history.Open(path, history.Options{Header: entry.Header{ID: "T"}})
-	require.NoError(t, err)
+	s = openedWith(t, path, history.Options{Header: entry.Header{ID: "T"}})
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
 	memory := sessionIn(t, &storage.Memory{}, history.Options{Header: want})
 	equal(t, want, memory.Header())
 	require.NotEmpty(t, talk(t, user).Header().ID)
-	_, err = history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: 7}})
+	_, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: 7}})
 	require.ErrorContains(t, err, "Sync is 7")
 }
 
@@ -259,8 +252,7 @@ func TestACorruptLineOfAStoreThatIsNotAFileIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.EqualError(t, err, "storage: line 2: it has no type; set Options.Salvage to skip it")
-	s, err := history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Disk: &historytest.Disk{}}})
-	require.NoError(t, err)
+	s := openedWith(t, onDisk, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Disk: &historytest.Disk{}}})
 	require.Equal(t, onDisk, s.Path())
 	require.NoError(t, s.Close())
 }

@@ -56,8 +56,7 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 				for e, err := range s.PathTo(t.Context(), "") {
 					require.NoError(t, err)
 					if e.Of != "" {
-						of, err := s.Entry(t.Context(), e.Of)
-						require.NoError(t, err)
+						of := entryOf(t, s, e.Of)
 						require.Equal(t, of.Body, e.Body)
 					}
 					require.Equal(t, slices.Contains(path, "usage"), e.Of != "", "what is said again names what it is of")

@@ -16,8 +16,7 @@ import (
 // note adds a custom entry.
 func note(t testing.TB, s *history.Session, name, data string) {
 	t.Helper()
-	_, err := s.Add(t.Context(), entry.Entry{Body: entry.Custom{Name: name, Data: json.RawMessage(data)}})
-	require.NoError(t, err)
+	addTo(t, s, entry.Entry{Body: entry.Custom{Name: name, Data: json.RawMessage(data)}})
 }
 
 // customs returns the custom entries of names with a prefix, as name=data.
@@ -35,14 +34,12 @@ func customs(t testing.TB, s *history.Session, id, prefix string) []string {
 
 func TestTheNewestCustomEntryOfEachNameOutlivesCompactionsAndReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
-	s, err := history.Open(path, history.Options{})
-	require.NoError(t, err)
+	s := openedWith(t, path, history.Options{})
 	check := func(want ...string) {
 		t.Helper()
 		require.Equal(t, want, customs(t, s, "", "k/"))
 		require.NoError(t, s.Close())
-		s, err = history.Open(path, history.Options{})
-		require.NoError(t, err)
+		s = openedWith(t, path, history.Options{})
 		require.Equal(t, want, customs(t, s, "", "k/"))
 	}
 	say := func() { require.NoError(t, s.Append(t.Context(), chat.UserMessage("u"), chat.AssistantMessage("a"))) }
@@ -90,7 +87,6 @@ func TestAnErasedCustomEntryEndsItsName(t *testing.T) {
 	note(t, s, "k/a", "1")
 	id := s.Leaf()
 	require.NoError(t, s.Compact(t.Context(), summary("so far", "")))
-	_, err := s.Erase(t.Context(), id)
-	require.NoError(t, err)
+	erase(t, s, id)
 	require.Empty(t, customs(t, s, "", "k/"))
 }

@@ -75,8 +75,7 @@ func damageLog(t testing.TB) ([]byte, []entry.Entry) {
 		}
 		return p.Text
 	}
-	s, err := history.Open(onDisk, o)
-	require.NoError(t, err)
+	s := openedWith(t, onDisk, o)
 	ctx := t.Context()
 	require.NoError(t, s.Append(ctx, everything()...))
 	require.NoError(t, s.Append(ctx, chat.UserMessage("secret"), calls("c3", "c4"), done("c3"), done("c4")))
@@ -93,20 +92,18 @@ func damageLog(t testing.TB) ([]byte, []entry.Entry) {
 	left := s.Leaf()
 	require.NoError(t, s.Branch(ctx, "e8"))
 	require.NoError(t, s.Append(ctx, done("c4"), chat.AssistantMessage("other")))
-	_, err = s.Add(ctx, entry.Entry{Parent: left, Body: entry.BranchSummary{From: s.Leaf(), Summary: entry.Summary{Text: "left"}}},
+	_, err := s.Add(ctx, entry.Entry{Parent: left, Body: entry.BranchSummary{From: s.Leaf(), Summary: entry.Summary{Text: "left"}}},
 		entry.Entry{Body: entry.Label{Target: left, Text: "back"}},
 		entry.Entry{Body: entry.Message{Message: calls("c7")}}, entry.Entry{Body: entry.Message{Message: done("c7")}})
 	require.NoError(t, err)
-	_, err = s.Add(ctx, entry.Entry{Body: entry.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q, "later": 1.0}`, s.Leaf())}})
-	require.NoError(t, err)
+	addTo(t, s, entry.Entry{Body: entry.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q, "later": 1.0}`, s.Leaf())}})
 	require.NoError(t, s.Append(ctx, chat.UserMessage("more"), calls("c8"), done("c8")))
 	kept := s.Leaf()
 	require.NoError(t, s.Append(ctx, chat.AssistantMessage("done"), chat.UserMessage("last")))
 	require.NoError(t, s.Compact(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, LastCovered: kept}))
 	require.NoError(t, s.Append(ctx, calls("c9")))
 	add(t, s, entry.Todos{Text: "now"}, entry.Pin{Ref: entry.Ref{ID: "e8"}})
-	_, err = s.Erase(ctx, "e1", "e10")
-	require.NoError(t, err)
+	erase(t, s, "e1", "e10")
 	entries := all(t, s)
 	require.NoError(t, s.Close())
 	return disk.ReadFile(onDisk), entries
@@ -482,8 +479,7 @@ func TestDamagedLogIsAnErrorThatNamesTheLineOrOpens(t *testing.T) {
 	require.NoError(t, err)
 	shapes := map[string]string{}
 	for _, e := range entries {
-		v, err := s.ViewAt(t.Context(), e.ID)
-		require.NoError(t, err)
+		v := viewAt(t, s, e.ID)
 		shapes[e.ID] = shape(v)
 	}
 	lineOf := make([]int, len(data))

@@ -78,8 +78,7 @@ func TestAnEntryThatIsNestedTooDeepIsNotWritten(t *testing.T) {
 				require.Less(t, len(tooDeep.Path), 100)
 				require.Len(t, stored(t, store), 1)
 			}
-			_, err := s.Add(t.Context(), entry.Entry{Body: tt.body(deep(maxLevels - tt.above))})
-			require.NoError(t, err)
+			addTo(t, s, entry.Entry{Body: tt.body(deep(maxLevels - tt.above))})
 			again := sessionIn(t, store, history.Options{})
 			equal(t, all(t, s), all(t, again))
 		})
@@ -121,8 +120,7 @@ func TestDepthErrorNamesTheEntryAndThePath(t *testing.T) {
 // Another program may have written it.
 func TestADeeperEntryInAStoreIsRead(t *testing.T) {
 	line := fmt.Sprintf(`{"type":"custom","id":"e1","time":"2026-01-02T03:04:05Z","custom":{"name":"n","data":%s}}`, deep(5_000))
-	s, err := history.Open(file(t, header, line, ""), history.Options{})
-	require.NoError(t, err)
+	s := openedWith(t, file(t, header, line, ""), history.Options{})
 	defer s.Close()
 	require.Len(t, all(t, s)[0].Body.(entry.Custom).Data, 10_000)
 }

@@ -98,8 +98,7 @@ func TestFilesOfOtherProgramsBesideALogAreNotChanged(t *testing.T) {
 				}
 				require.NoError(t, s.Close())
 				requireUnchanged()
-				s, err = history.Open(path, history.Options{})
-				require.NoError(t, err)
+				s = openedWith(t, path, history.Options{})
 				require.NoError(t, s.Remove(t.Context()))
 				equal(t, want, listing(t, dir))
 			})
@@ -123,8 +122,7 @@ func TestSymbolicLinksBesideALogAreNotFollowed(t *testing.T) {
 			}
 			before := listing(t, dir)
 			require.NoError(t, os.WriteFile(path, []byte(header+"\n"+hello+"\ntorn"), 0o600))
-			s, err := history.Open(path, history.Options{})
-			require.NoError(t, err)
+			s := openedWith(t, path, history.Options{})
 			require.Equal(t, path+".torn.1", s.Recovered().SavedTo)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 			require.NoError(t, s.Close())
@@ -132,8 +130,7 @@ func TestSymbolicLinksBesideALogAreNotFollowed(t *testing.T) {
 			delete(after, "session.jsonl")
 			delete(after, "session.jsonl.torn.1")
 			equal(t, before, after)
-			s, err = history.Open(path, history.Options{})
-			require.NoError(t, err)
+			s = openedWith(t, path, history.Options{})
 			require.NoError(t, s.Remove(t.Context()))
 			equal(t, before, listing(t, dir))
 		})
@@ -171,13 +168,12 @@ func TestALogWithTwoNamesHasOneWriter(t *testing.T) {
 			t.Parallel()
 			path := tempFile(t)
 			other := filepath.Join(filepath.Dir(path), "other.jsonl")
-			s, err := history.Open(path, history.Options{})
-			require.NoError(t, err)
+			s := openedWith(t, path, history.Options{})
 			if err := link(path, other); err != nil {
 				require.NoError(t, s.Close())
 				t.Skip(err)
 			}
-			_, err = history.Open(other, history.Options{})
+			_, err := history.Open(other, history.Options{})
 			require.ErrorIs(t, err, storage.ErrLocked)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")), "a second name is not an error")
 			reader := readOnly(t, other)
@@ -200,10 +196,9 @@ func TestTheDiskInMemoryBehavesLikeThatOfTheOperatingSystem(t *testing.T) {
 	t.Parallel()
 	const moved = "/sessions/moved.jsonl"
 	disk := &historytest.Disk{}
-	s, err := openOn(disk, storage.SyncAlways)
-	require.NoError(t, err)
+	s := openedOn(t, disk, storage.SyncAlways)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
-	_, err = openOn(disk, storage.SyncAlways)
+	_, err := openOn(disk, storage.SyncAlways)
 	held := errorAs[*storage.LockedError](t, err)
 	require.Equal(t, onDisk, held.Path)
 	require.Equal(t, os.Getpid(), held.Holder.PID)
@@ -232,8 +227,7 @@ func TestTheDiskInMemoryBehavesLikeThatOfTheOperatingSystem(t *testing.T) {
 	disk.PowerCut(nil)
 	_, err = disk.Open(moved, true)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	s, err = openOn(disk, storage.SyncAlways)
-	require.NoError(t, err)
+	s = openedOn(t, disk, storage.SyncAlways)
 	require.Equal(t, 3, count(t, s))
 	require.NoError(t, s.Close())
 }
@@ -282,14 +276,12 @@ func (f movingFile) WriteAt(data []byte, at int64) (int, error) {
 func TestAnAppendToALogThatIsMovedMeanwhileIsUndone(t *testing.T) {
 	t.Parallel()
 	disk := movingDisk{&historytest.Disk{}, new(bool)}
-	s, err := openOn(disk.Disk, storage.SyncAlways)
-	require.NoError(t, err)
+	s := openedOn(t, disk.Disk, storage.SyncAlways)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 	require.NoError(t, s.Close())
 	before := string(disk.ReadFile(onDisk))
 
-	s, err = history.Open(onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
-	require.NoError(t, err)
+	s = openedWith(t, onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
 	*disk.move = true
 	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), storage.ErrMoved)
 	require.Equal(t, 1, count(t, s))
@@ -313,8 +305,7 @@ func TestAFailedAttemptToSaveATornEndLeavesNoFile(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.Equal(t, torn, string(disk.ReadFile(onDisk)))
 	disk.Fail(nil)
-	s, err := openOn(disk, storage.SyncNever)
-	require.NoError(t, err)
+	s := openedOn(t, disk, storage.SyncNever)
 	require.Equal(t, onDisk+".torn", s.Recovered().SavedTo)
 	require.NoError(t, s.Close())
 }

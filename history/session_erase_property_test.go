@@ -70,8 +70,7 @@ func TestNoPieceOfWhatWasErasedCanBeRead(t *testing.T) {
 	for seed := range uint64(cases(60)) {
 		r := rand.New(rand.NewPCG(seed, 48))
 		path := tempFile(t)
-		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-		require.NoError(t, err)
+		s := openedWith(t, path, history.Options{IDs: numbered.IDs()})
 		texts, said := map[string]string{}, []string{}
 		covers := map[string][]string{} // by summary, the entries that it covers
 		var arguments, results []entry.Cleared
@@ -121,8 +120,7 @@ func TestNoPieceOfWhatWasErasedCanBeRead(t *testing.T) {
 				gone = append(gone, id)
 			}
 		}
-		erasure, err := s.Erase(t.Context(), gone...)
-		require.NoError(t, err)
+		erasure := erase(t, s, gone...)
 		require.NoError(t, s.Close())
 		for id, covered := range covers {
 			covered = slices.DeleteFunc(slices.Clone(covered), func(id string) bool { return !slices.Contains(gone, id) })

@@ -62,8 +62,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 			before, size := all(t, s), len(raw())
 			require.Contains(t, raw(), "3141-5926")
 
-			erasure, err := s.Erase(ctx, "e1", "e2", "e3")
-			require.NoError(t, err)
+			erasure := erase(t, s, "e1", "e2", "e3")
 			require.Equal(t, entry.Erasure{Entries: []string{"e1", "e2", "e3"}, Copies: []string{"e5", "e6", "e7", "e8"}, Summaries: []string{"e7"}}, erasure)
 			require.NotContains(t, raw(), "3141-5926")
 			require.NotContains(t, raw(), "-5926")
@@ -149,22 +148,18 @@ func TestCopiesAreErasedWhereverTheyStand(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
-			s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-			require.NoError(t, err)
+			s := openedWith(t, path, history.Options{IDs: numbered.IDs()})
 			for _, p := range tt.list {
 				if p.parent == "root" { // which takes an id
 					require.NoError(t, s.Branch(t.Context(), ""))
 					p.parent = ""
 				}
-				_, err := s.Add(t.Context(), entry.Entry{Parent: p.parent, Body: p.body})
-				require.NoError(t, err)
+				addTo(t, s, entry.Entry{Parent: p.parent, Body: p.body})
 			}
-			erasure, err := s.Erase(t.Context(), tt.erase)
-			require.NoError(t, err)
+			erasure := erase(t, s, tt.erase)
 			require.Equal(t, tt.copies, erasure.Copies)
 			require.Equal(t, tt.holders, erasure.Holders)
-			_, err = s.Erase(t.Context(), erasure.Holders...)
-			require.NoError(t, err)
+			erase(t, s, erasure.Holders...)
 			require.NoError(t, s.Close())
 			for _, secret := range []string{"vault-3141", "4711"} {
 				if strings.Contains(fmt.Sprint(tt.list), secret) {
@@ -182,8 +177,7 @@ func TestAnotherSessionShowsAnErasureAfterRefresh(t *testing.T) {
 	require.NoError(t, one.Branch(t.Context(), "e8"))
 	other := sessionIn(t, store, history.Options{})
 	require.Contains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141-5926")
-	_, err := one.Erase(t.Context(), "e1")
-	require.NoError(t, err)
+	erase(t, one, "e1")
 	require.NoError(t, other.Refresh(t.Context()))
 	require.NotContains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141-5926")
 	equal(t, viewOf(t, one).Messages(), viewOf(t, other).Messages())
@@ -197,8 +191,7 @@ func TestEntriesOfEveryTypeCanBeErased(t *testing.T) {
 	for _, e := range all(t, s) {
 		list = append(list, e.ID)
 	}
-	_, err := s.Erase(t.Context(), list...)
-	require.NoError(t, err)
+	erase(t, s, list...)
 	for _, word := range []string{"hello", "so far", "make", "look", "first this", "words", "a.go", `"k":1`} {
 		require.NotContains(t, content(t, path), word)
 	}
@@ -246,12 +239,11 @@ func TestAfterAPowerCutAnErasureIsCompleteOrHasNotHappened(t *testing.T) {
 	done, undone := 0, 0
 	for cut := range 12 {
 		disk := &historytest.Disk{}
-		s, err := openOn(disk, storage.SyncAlways)
-		require.NoError(t, err)
+		s := openedOn(t, disk, storage.SyncAlways)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(secret+" one"), chat.AssistantMessage(secret+" two")))
 		stop := errors.New("cut")
 		disk.FailAfter(cut, stop)
-		_, err = s.Erase(t.Context(), "e1", "e2")
+		_, err := s.Erase(t.Context(), "e1", "e2")
 		finished := err == nil
 		disk.FailAfter(-1, nil)
 		_ = s.Close()
@@ -284,8 +276,7 @@ func TestAnAnswerForAPartOfASummaryIsErasedWithWhatItCovers(t *testing.T) {
 	for _, a := range answers {
 		add(t, s, entry.PlanEnd{Plan: "x", Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
 	}
-	_, err := s.Erase(t.Context(), "e2")
-	require.NoError(t, err)
+	erase(t, s, "e2")
 	var left []string
 	for _, e := range all(t, s) {
 		if end, ok := e.Body.(entry.PlanEnd); ok {

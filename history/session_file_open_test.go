@@ -75,14 +75,12 @@ func (d *windowsDisk) Remove(path string) error {
 func TestFilesAreClosedBeforeTheyAreRemoved(t *testing.T) {
 	disk := &windowsDisk{}
 	open := func() *history.Session {
-		s, err := history.Open(onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
-		require.NoError(t, err)
+		s := openedWith(t, onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
 		return s
 	}
 	s := open()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage(secret+" one"), chat.AssistantMessage("two")))
-	_, err := s.Erase(t.Context(), all(t, s)[0].ID)
-	require.NoError(t, err)
+	erase(t, s, all(t, s)[0].ID)
 	line := fmt.Sprintf(`{"type":"promptree-replacement","at":%d,"size":%d,"end":true}`+"\n", 0, 0)
 	require.NoError(t, s.Close())
 	side, err := disk.Create(onDisk + ".erasing") // a process was killed just before it removed this
@@ -101,8 +99,7 @@ func TestFilesAreClosedBeforeTheyAreRemoved(t *testing.T) {
 func TestAnUnfinishedErasureOutsideTheLogIsRefused(t *testing.T) {
 	for _, c := range []struct{ at, size int64 }{{math.MaxInt64, 10}, {10, math.MaxInt64}, {math.MaxInt64 - 5, 10}, {-1, 1}, {1, -1}, {0, 1 << 40}} {
 		disk := &historytest.Disk{}
-		s, err := openOn(disk, storage.SyncAlways)
-		require.NoError(t, err)
+		s := openedOn(t, disk, storage.SyncAlways)
 		require.NoError(t, s.Append(t.Context(), user))
 		require.NoError(t, s.Close())
 		side, err := disk.Create(onDisk + ".erasing")

@@ -65,8 +65,7 @@ func everything() []chat.Message {
 
 func TestAReopenedSessionIsUnchanged(t *testing.T) {
 	path := tempFile(t)
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	s := openedWith(t, path, history.Options{IDs: numbered.IDs()})
 	require.Nil(t, s.Recovered())
 	require.Equal(t, path, s.Path())
 	require.Equal(t, 1, lineCount(t, s), "the header")
@@ -259,8 +258,7 @@ func TestALastLineWithALineBreakThatCannotBeReadIsDamage(t *testing.T) {
 				require.Equal(t, before+tt.last+"\n", content(t, path))
 				require.NoFileExists(t, path+".torn")
 
-				s, err := history.Open(path, history.Options{Salvage: true})
-				require.NoError(t, err)
+				s := openedWith(t, path, history.Options{Salvage: true})
 				equal(t, wrong, s.Skipped())
 				require.Equal(t, line-2, count(t, s))
 				require.NoError(t, s.Close())
@@ -297,8 +295,7 @@ func TestEachTornEndIsSavedToAFileOfItsOwn(t *testing.T) {
 	path := file(t, header, hello, "")
 	for _, side := range []string{path + ".torn", path + ".torn.1", path + ".torn.2"} {
 		require.NoError(t, os.WriteFile(path, []byte(content(t, path)+filepath.Ext(side)), 0o600))
-		s, err := history.Open(path, history.Options{})
-		require.NoError(t, err)
+		s := openedWith(t, path, history.Options{})
 		equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(filepath.Ext(side))), SavedTo: side}, s.Recovered())
 		require.Equal(t, tornHead+filepath.Ext(side), content(t, side))
 		require.NoError(t, s.Close())
@@ -513,8 +510,7 @@ func TestAnUnreadableBodyIsAnErrorOnlyIfItIsNeeded(t *testing.T) {
 	_, err = s.ViewAt(t.Context(), "e2")
 	requireCorrupt(t, err, path, 2)
 	require.ErrorContains(t, err, "smell")
-	_, err = s.Entry(t.Context(), "e2")
-	require.NoError(t, err)
+	_ = entryOf(t, s, "e2")
 	require.Error(t, s.Branch(t.Context(), "e2"))
 	require.Equal(t, "so far | e3: e5()", shape(viewOf(t, s)))
 }
@@ -663,8 +659,7 @@ func TestALogOfAnotherFormatIsNeitherSalvagedNorDamaged(t *testing.T) {
 
 	damaged := strings.Replace(header, `"version":4`, `"version":5`, 1) // by a flipped bit, as the checksum shows
 	require.NoError(t, os.WriteFile(path, []byte(damaged+"\n"+hello+"\n"), 0o600))
-	s, err := history.Open(path, history.Options{Salvage: true})
-	require.NoError(t, err)
+	s := openedWith(t, path, history.Options{Salvage: true})
 	require.Equal(t, 1, count(t, s))
 	require.NoError(t, s.Close())
 }

@@ -24,6 +24,13 @@ func openOn(disk *historytest.Disk, sync storage.Sync) (*history.Session, error)
 	return history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Disk: disk, Sync: sync}})
 }
 
+func openedOn(t testing.TB, disk *historytest.Disk, sync storage.Sync) *history.Session {
+	t.Helper()
+	s, err := openOn(disk, sync)
+	require.NoError(t, err)
+	return s
+}
+
 // surviveCuts appends and compacts, cuts the power repeatedly, and returns an error if an acknowledged entry was lost
 // or the session does not open.
 func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage.Sync) (lost error) {
@@ -112,12 +119,10 @@ func TestAPowerCutWithoutSyncsLosesEntries(t *testing.T) {
 func TestANewSessionSurvivesAPowerCut(t *testing.T) {
 	t.Parallel()
 	disk := &historytest.Disk{}
-	s, err := openOn(disk, storage.SyncAlways)
-	require.NoError(t, err)
+	s := openedOn(t, disk, storage.SyncAlways)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 	disk.PowerCut(nil)
-	s, err = openOn(disk, storage.SyncAlways)
-	require.NoError(t, err)
+	s = openedOn(t, disk, storage.SyncAlways)
 	require.Equal(t, 1, count(t, s))
 	require.Nil(t, s.Recovered())
 }
@@ -125,21 +130,18 @@ func TestANewSessionSurvivesAPowerCut(t *testing.T) {
 func TestATornEndThatWasSetAsideSurvivesAPowerCut(t *testing.T) {
 	t.Parallel()
 	disk := &historytest.Disk{}
-	s, err := openOn(disk, storage.SyncNever)
-	require.NoError(t, err)
+	s := openedOn(t, disk, storage.SyncNever)
 	require.NoError(t, disk.SyncDir("/sessions"))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one"), chat.UserMessage("two")))
 	disk.PowerCut(func(appended int) int { return appended - 5 })
-	s, err = openOn(disk, storage.SyncAlways)
-	require.NoError(t, err)
+	s = openedOn(t, disk, storage.SyncAlways)
 	require.Equal(t, 1, count(t, s))
 	torn := s.Recovered()
 	require.NotNil(t, torn)
 	require.Equal(t, onDisk+".torn", torn.SavedTo)
 	disk.PowerCut(nil)
 	require.EqualValues(t, torn.Bytes, len(disk.ReadFile(torn.SavedTo))-len(tornHead))
-	s, err = openOn(disk, storage.SyncAlways)
-	require.NoError(t, err)
+	s = openedOn(t, disk, storage.SyncAlways)
 	require.Nil(t, s.Recovered())
 	require.Equal(t, 1, count(t, s))
 }
@@ -148,8 +150,7 @@ func TestSyncIntervalSyncsManyAppendsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		disk := &historytest.Disk{}
-		s, err := openOn(disk, storage.SyncInterval)
-		require.NoError(t, err)
+		s := openedOn(t, disk, storage.SyncInterval)
 		for range 100 {
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 		}
@@ -166,8 +167,7 @@ func TestSyncIntervalSyncsManyAppendsAtOnce(t *testing.T) {
 		require.NoError(t, s.Close())
 		require.Equal(t, 2, disk.Syncs(), "the last append")
 		disk.PowerCut(nil)
-		s, err = openOn(disk, storage.SyncInterval)
-		require.NoError(t, err)
+		s = openedOn(t, disk, storage.SyncInterval)
 		require.Equal(t, 101, count(t, s))
 		require.NoError(t, s.Close())
 	})
@@ -178,8 +178,7 @@ func TestSyncIntervalReportsAFailedSync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		disk, full := &historytest.Disk{}, errors.New("full")
-		s, err := openOn(disk, storage.SyncInterval)
-		require.NoError(t, err)
+		s := openedOn(t, disk, storage.SyncInterval)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 		disk.Fail(full)
 		time.Sleep(2 * time.Second)
@@ -194,8 +193,7 @@ func TestSyncIntervalReportsAFailedSync(t *testing.T) {
 func TestAFailedAppendIsUndone(t *testing.T) {
 	t.Parallel()
 	disk, full := &historytest.Disk{}, errors.New("full")
-	s, err := openOn(disk, storage.SyncAlways)
-	require.NoError(t, err)
+	s := openedOn(t, disk, storage.SyncAlways)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 	before := disk.ReadFile(onDisk)
 	disk.Fail(full)

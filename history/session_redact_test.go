@@ -171,8 +171,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			before, err := json.Marshal(tt.give)
 			require.NoError(t, err)
-			added, err := s.Add(t.Context(), entry.Entry{Body: tt.give})
-			require.NoError(t, err)
+			added := addTo(t, s, entry.Entry{Body: tt.give})
 			got := added[0].Body
 			if c, ok := got.(entry.Compaction); ok {
 				c.Retained = entry.Retained{} // filled in by the session
@@ -189,8 +188,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 	}
 
 	// An entry that was redacted before, such as an imported one, keeps its list.
-	added, err := s.Add(t.Context(), entry.Entry{ID: "m", Redacted: []string{"label.text"}, Body: entry.Label{Text: "[gone]"}})
-	require.NoError(t, err)
+	added := addTo(t, s, entry.Entry{ID: "m", Redacted: []string{"label.text"}, Body: entry.Label{Text: "[gone]"}})
 	require.Equal(t, []string{"label.text"}, added[0].Redacted)
 }
 

@@ -38,8 +38,7 @@ func TestACompactedSessionRetainsTheSameAsOneThatWasNever(t *testing.T) {
 		for _, b := range bodies {
 			n++
 			for _, s := range []*history.Session{plain, compacted} {
-				_, err := s.Add(t.Context(), entry.Entry{ID: fmt.Sprint("n", n), Body: b})
-				require.NoError(t, err)
+				addTo(t, s, entry.Entry{ID: fmt.Sprint("n", n), Body: b})
 			}
 		}
 	}

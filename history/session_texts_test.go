@@ -47,8 +47,7 @@ func write(t *testing.T, path, text string) {
 // crashed leaves the file that a writer leaves that died.
 func crashed(t *testing.T, path string) {
 	t.Helper()
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	s := openedWith(t, path, history.Options{IDs: numbered.IDs()})
 	writer := content(t, path+".writer")
 	require.NoError(t, s.Close())
 	write(t, path+".writer", writer)
@@ -113,20 +112,17 @@ func TestOnlyTextsThatPromptreeWroteAreRemovedOrOverwritten(t *testing.T) {
 						}
 					}
 					o.IDs = nil
-					s, err := history.Open(path, o)
-					require.NoError(t, err)
+					s = openedWith(t, path, o)
 					check("Open")
 					require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("y"), lengthy("three")))
 					require.NoError(t, s.WriteTexts(t.Context()))
 					check("Append")
 					if rule == "by default" && (place == "behind a link in its place" || place == "a file in its place") {
 						require.ErrorIs(t, s.TextsErr(), storage.ErrForeign)
-						e, err := s.Entry(t.Context(), "")
-						require.NoError(t, err)
+						e := entryOf(t, s, "")
 						require.Equal(t, "entry "+e.ID+" of "+path, s.Handle(e, 0, 0), "a mark names what is there")
 					}
-					_, err = s.Erase(t.Context(), "e1", "e3")
-					require.NoError(t, err)
+					erase(t, s, "e1", "e3")
 					check("Erase")
 					require.NoError(t, s.Remove(t.Context()))
 					check("Remove")
@@ -155,10 +151,8 @@ func TestTextsAreRemovedHoweverTheLogWasOpened(t *testing.T) {
 				require.FileExists(t, f)
 			}
 			require.NoError(t, s.Close())
-			s, err = history.Open(path, o)
-			require.NoError(t, err)
-			_, err = s.Erase(t.Context(), added[0].ID, added[1].ID)
-			require.NoError(t, err)
+			s = openedWith(t, path, o)
+			erase(t, s, added[0].ID, added[1].ID)
 			require.NoFileExists(t, files[0])
 			require.NoFileExists(t, files[1])
 			require.FileExists(t, files[2])
@@ -202,10 +196,8 @@ func TestOpeningBringsTheTextsInStepWithTheLog(t *testing.T) {
 		}},
 		{"a writer died in an erasure, before it removed the text", func(t *testing.T, path string) {
 			text := content(t, path+".texts/e3.txt")
-			s, err := history.Open(path, history.Options{})
-			require.NoError(t, err)
-			_, err = s.Erase(t.Context(), "e3")
-			require.NoError(t, err)
+			s := openedWith(t, path, history.Options{})
+			erase(t, s, "e3")
 			require.NoError(t, s.Close())
 			write(t, path+".texts/e3.txt", text)
 			crashed(t, path)
@@ -215,8 +207,7 @@ func TestOpeningBringsTheTextsInStepWithTheLog(t *testing.T) {
 			crashed(t, path)
 		}},
 		{"the texts were off for a while", func(t *testing.T, path string) {
-			s, err := history.Open(path, history.Options{Recall: true})
-			require.NoError(t, err)
+			s := openedWith(t, path, history.Options{Recall: true})
 			require.NoError(t, s.Append(t.Context(), lengthy("five")))
 			require.NoError(t, s.Close())
 		}},
@@ -226,12 +217,10 @@ func TestOpeningBringsTheTextsInStepWithTheLog(t *testing.T) {
 			s := opened(t, path)
 			require.NoError(t, s.Append(t.Context(), lengthy("one"), chat.AssistantMessage("x"), lengthy("two"), lengthy("three")))
 			add(t, s, entry.Compaction{FirstKept: "e4", Messages: []chat.Message{chat.UserMessage("so far")}})
-			_, err := s.Erase(t.Context(), "e2")
-			require.NoError(t, err)
+			erase(t, s, "e2")
 			require.NoError(t, s.Close())
 			tt.harm(t, path)
-			s, err = history.Open(path, history.Options{})
-			require.NoError(t, err)
+			s = openedWith(t, path, history.Options{})
 			require.NoError(t, s.TextsErr())
 			want, got := textsOf(t, s), tree(t, path+".texts")
 			require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
@@ -249,8 +238,7 @@ func TestATextOfALineThatCannotBeReadIsKept(t *testing.T) {
 	crashed(t, path)
 	write(t, path, strings.Replace(content(t, path), "one and", "One and", 1))
 	before := tree(t, path+".texts")
-	s, err := history.Open(path, history.Options{Salvage: true})
-	require.NoError(t, err)
+	s = openedWith(t, path, history.Options{Salvage: true})
 	require.ErrorAs(t, s.TextsErr(), new(*storage.CorruptError))
 	require.True(t, maps.Equal(before, tree(t, path+".texts")))
 	require.NoError(t, s.Close())

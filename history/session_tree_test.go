@@ -31,8 +31,7 @@ func ids(t testing.TB, entries iter.Seq2[entry.Entry, error]) []string {
 func add(t testing.TB, s *history.Session, bodies ...entry.Body) {
 	t.Helper()
 	for _, b := range bodies {
-		_, err := s.Add(t.Context(), entry.Entry{Body: b})
-		require.NoError(t, err)
+		addTo(t, s, entry.Entry{Body: b})
 	}
 }
 
@@ -56,15 +55,13 @@ func TestTwoBranchesShareTheEntriesBeforeThem(t *testing.T) {
 	require.Equal(t, []string{"e1", "e2", "e5", "e6", "e7"}, ids(t, s.PathTo(t.Context(), "")))
 	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.PathTo(t.Context(), "e4")))
 	require.Equal(t, "e1: e2() | e6: e7()", shape(viewOf(t, s)))
-	branch, err := s.Entry(t.Context(), "e5")
-	require.NoError(t, err)
+	branch := entryOf(t, s, "e5")
 	require.Equal(t, entry.Branch{From: "e4"}, branch.Body)
 	require.Equal(t, "e2", branch.Parent)
 
 	require.NoError(t, s.Branch(t.Context(), "e4"))
 	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, s)))
-	left, err := s.ViewAt(t.Context(), "e7")
-	require.NoError(t, err)
+	left := viewAt(t, s, "e7")
 	require.Equal(t, "e1: e2() | e6: e7()", shape(left))
 
 	again := readOnly(t, path)
@@ -268,8 +265,7 @@ func TestAnInvalidEntryIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, tt.says)
 			require.Equal(t, before, content(t, path))
 			require.Equal(t, 2, count(t, s))
-			added, err := s.Add(t.Context(), entry.Entry{ID: "x", Body: message}, entry.Entry{Body: message})
-			require.NoError(t, err)
+			added := addTo(t, s, entry.Entry{ID: "x", Body: message}, entry.Entry{Body: message})
 			require.Equal(t, "x", added[1].Parent)
 		})
 	}
@@ -297,13 +293,11 @@ func TestACompactionOfAPlanThatHasEndedIsDropped(t *testing.T) {
 		{entry.PlanRetried, "", false}, {entry.PlanDropped, "another", false},
 	} {
 		s := talk(t, user, chat.AssistantMessage("two"), chat.AssistantMessage("three"))
-		added, err := s.Add(t.Context(), entry.Entry{Body: entry.Plan{FirstKept: "e3"}})
-		require.NoError(t, err)
+		added := addTo(t, s, entry.Entry{Body: entry.Plan{FirstKept: "e3"}})
 		c := summary("S", "e3")
 		c.Plan = added[0].ID
-		_, err = s.Add(t.Context(), entry.Entry{Body: entry.PlanEnd{Plan: cmp.Or(tt.of, c.Plan), Outcome: tt.outcome}})
-		require.NoError(t, err)
-		err = s.Compact(t.Context(), c)
+		addTo(t, s, entry.Entry{Body: entry.PlanEnd{Plan: cmp.Or(tt.of, c.Plan), Outcome: tt.outcome}})
+		err := s.Compact(t.Context(), c)
 		if !tt.dropped {
 			require.NoError(t, err)
 			continue

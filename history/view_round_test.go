@@ -477,8 +477,7 @@ func TestWhatIsSaidBetweenACallAndItsResultIsSentWithTheCall(t *testing.T) {
 
 	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("Done.")))
 	equal(t, append(v.Messages(), chat.AssistantMessage("Done.")), viewOf(t, s).Messages())
-	at, err := s.ViewAt(t.Context(), v.Newest())
-	require.NoError(t, err)
+	at := viewAt(t, s, v.Newest())
 	equal(t, v.Messages(), at.Messages())
 }
 
@@ -523,8 +522,7 @@ func TestAViewThatEndsWithAResultCanBeSent(t *testing.T) {
 			if last := messages[len(messages)-1]; m.Role == chat.RoleTool && last.Role == chat.RoleUser {
 				late++
 			}
-			fresh, err := s.ViewAt(t.Context(), v.Leaf())
-			require.NoError(t, err)
+			fresh := viewAt(t, s, v.Leaf())
 			equal(t, messages, fresh.Messages())
 		}
 	}

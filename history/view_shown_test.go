@@ -53,8 +53,7 @@ func TestShownReportsWhetherTheWholeViewIsShown(t *testing.T) {
 	unasked := func(t testing.TB) *history.Session { return talk(t, agentSays("a1")) }
 	hidden := func(t testing.TB) *history.Session { // nothing of the last turn is sent
 		s := agenda(t)
-		_, err := s.Add(t.Context(), entry.Entry{Body: entry.CustomMessage{}})
-		require.NoError(t, err)
+		addTo(t, s, entry.Entry{Body: entry.CustomMessage{}})
 		return s
 	}
 	silent := func(t testing.TB) *history.Session { // the last round is not sent

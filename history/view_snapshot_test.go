@@ -30,8 +30,7 @@ func TestASessionAlwaysShowsTheSameAsOneOpenedAtThatMoment(t *testing.T) {
 	}
 	for seed := range uint64(cases(12)) {
 		path := tempFile(t)
-		s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
-		require.NoError(t, err)
+		s := openedWith(t, path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
 		talker := &sayer{Rand: rand.New(rand.NewPCG(seed, 2)), session: s}
 		for range 60 {
 			switch {
@@ -42,8 +41,7 @@ func TestASessionAlwaysShowsTheSameAsOneOpenedAtThatMoment(t *testing.T) {
 			case talker.chance(8):
 				talker.clear(t)
 			case talker.chance(10):
-				_, err := s.Add(t.Context(), entry.Entry{Body: entry.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
-				require.NoError(t, err)
+				addTo(t, s, entry.Entry{Body: entry.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
 			case count(t, s) > 0 && talker.chance(10):
 				talker.flush(t)
 				entries := all(t, s)

@@ -37,8 +37,7 @@ func two(t *testing.T) (a, b *history.Session) {
 func TestAnotherSessionsBranchIsAConflictForAMessage(t *testing.T) {
 	a, b := two(t)
 	first := ids(t, a.PathTo(t.Context(), ""))[0]
-	_, err := b.Add(t.Context(), entry.Entry{Parent: first, Body: entry.Usage{Model: "m"}})
-	require.NoError(t, err)
+	addTo(t, b, entry.Entry{Parent: first, Body: entry.Usage{Model: "m"}})
 	require.ErrorAs(t, a.Append(t.Context(), chat.UserMessage("three")), new(*storage.ConflictError))
 	require.Equal(t, "one|two", texts(t, a))
 }
@@ -57,8 +56,7 @@ func TestACompactionOfEverythingCoversOnlyWhatItsSessionHasRead(t *testing.T) {
 
 func TestOnlyOneCompactionOfAPlanIsAppended(t *testing.T) {
 	a, b := two(t)
-	added, err := a.Add(t.Context(), entry.Entry{Body: entry.Plan{FirstKept: a.Leaf()}})
-	require.NoError(t, err)
+	added := addTo(t, a, entry.Entry{Body: entry.Plan{FirstKept: a.Leaf()}})
 	require.NoError(t, b.Refresh(t.Context()))
 	c := entry.Compaction{Plan: added[0].ID, FirstKept: added[0].Parent, Messages: []chat.Message{chat.UserMessage("S")}}
 	require.NoError(t, a.Compact(t.Context(), c))
@@ -69,8 +67,7 @@ func TestUsageNamesTheLeafThatItsSessionHasRead(t *testing.T) {
 	a, b := two(t)
 	answer := a.Leaf()
 	require.NoError(t, b.Append(t.Context(), chat.UserMessage("three")))
-	added, err := a.Add(t.Context(), entry.Entry{Body: entry.Usage{Model: "m"}})
-	require.NoError(t, err)
+	added := addTo(t, a, entry.Entry{Body: entry.Usage{Model: "m"}})
 	require.Equal(t, answer, added[0].Body.(entry.Usage).Of)
 }
 
@@ -104,8 +101,7 @@ func TestACompactionRetainsAMessageOfTheSameAdd(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	compaction := entry.Entry{Body: summary("S", "")}
-	_, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: user}}, compaction, compaction)
-	require.NoError(t, err)
+	addTo(t, s, entry.Entry{Body: entry.Message{Message: user}}, compaction, compaction)
 	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("one"), user, chat.AssistantMessage("two"), user))
 	point, err := history.Cut{First: 1}.Find(t.Context(), viewOf(t, s), in(10_000))
 	require.NoError(t, err)
@@ -156,7 +152,6 @@ func TestALineLargerThanTheCacheEvictsNoOther(t *testing.T) {
 	s := sessionIn(t, store, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(10_000)})
 	require.NoError(t, s.Append(t.Context(), user, chat.AssistantMessage(strings.Repeat("x", 20_000))))
 	store.read = 0
-	_, err := s.Entry(t.Context(), "e1")
-	require.NoError(t, err)
+	_ = entryOf(t, s, "e1")
 	require.Zero(t, store.read)
 }

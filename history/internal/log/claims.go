@@ -31,8 +31,10 @@ type claims struct {
 	ended  bool   // no lease is taken any more
 }
 
-// take claims work, with a lease if the store keeps leases.
-func (c *claims) take(ctx context.Context, store storage.Store, id string, limit time.Duration) (bool, error) {
+// Claim claims work on the session, such as an [entry.Plan] by the id of its entry, with a lease if the store keeps leases,
+// and reports whether it succeeded. See history.Session.Claim.
+func (l *Log) Claim(ctx context.Context, id string, limit time.Duration) (bool, error) {
+	c, store := &l.claims, l.rawStore()
 	leaser, leases := unwrapped(store).(storage.Leaser)
 	c.mu.Lock()
 	switch {
@@ -58,19 +60,19 @@ func (c *claims) take(ctx context.Context, store storage.Store, id string, limit
 	if c.holder == "" {
 		c.holder = rand.Text()
 	}
-	l := &lease{store, leaser, id, c.holder}
+	work := &lease{store, leaser, id, c.holder}
 	c.mu.Unlock()
 
 	taking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(life, func() { cancel(context.Cause(life)) })() // Close does not wait for the caller's context
-	held, err := l.take(taking)
+	held, err := work.take(taking)
 	if err != nil || !held {
 		c.forget(id, made)
 		return false, err
 	}
 	go func() {
-		l.keep(life)
+		work.keep(life)
 		c.forget(id, made)
 	}()
 	return true, nil
@@ -85,8 +87,9 @@ func (c *claims) forget(id string, of *claim) {
 	close(of.ended)
 }
 
-// release ends a claim.
-func (c *claims) release(id string) {
+// Release ends a claim. See history.Session.Release.
+func (l *Log) Release(id string) {
+	c := &l.claims
 	c.mu.Lock()
 	of := c.held[id]
 	if of == nil || of.stop == nil {
@@ -118,8 +121,9 @@ func (c *claims) end() {
 	}
 }
 
-// state returns the state of a claim, here or in another process.
-func (c *claims) state(ctx context.Context, store storage.Store, id string) (storage.LeaseState, error) {
+// Claimed returns the state of a claim, here or in another process. See history.Session.Claimed.
+func (l *Log) Claimed(ctx context.Context, id string) (storage.LeaseState, error) {
+	c, store := &l.claims, l.rawStore()
 	c.mu.Lock()
 	held := c.held[id] != nil
 	c.mu.Unlock()

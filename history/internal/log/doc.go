@@ -7,7 +7,7 @@
 //	path, collector  the newest part of the path to an entry; what a compaction retains
 //	reader, lookup, retained
 //	               entries by their nodes and by references, and from one back to the root; where a compaction may cut
-//	claims, log    claims on work; the [Log], opened and closed
+//	log, claims    the [Log], opened and closed; claims on work
 //	tree, check, append, erase
 //	               what is asked of a log, and what changes it
 package log

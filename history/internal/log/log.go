@@ -245,17 +245,3 @@ func (l *Log) Close() error {
 
 // InEntry returns an error of the package about an entry. If err begins with the package's name, that is written once.
 func InEntry(which string, err error) error { return worded.In("history", which, err) }
-
-// Claim claims work on the session, such as an [entry.Plan] by the id of its entry, and reports whether it succeeded.
-// See history.Session.Claim.
-func (l *Log) Claim(ctx context.Context, id string, limit time.Duration) (bool, error) {
-	return l.claims.take(ctx, l.rawStore(), id, limit)
-}
-
-// Release ends a claim. See history.Session.Release.
-func (l *Log) Release(id string) { l.claims.release(id) }
-
-// Claimed returns the state of a claim. See history.Session.Claimed.
-func (l *Log) Claimed(ctx context.Context, id string) (storage.LeaseState, error) {
-	return l.claims.state(ctx, l.rawStore(), id)
-}

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/promptree-go/promptree/history/entry"
@@ -58,7 +59,7 @@ func (p Path) Index(id string) int {
 
 // IndexAt returns the index of the first node at a position or after it.
 func (p Path) IndexAt(at storage.Position) int {
-	i, _ := slices.BinarySearchFunc(p.Nodes, at, func(n Node, at storage.Position) int { return int(n.At - at) })
+	i, _ := slices.BinarySearchFunc(p.Nodes, at, func(n Node, at storage.Position) int { return cmp.Compare(n.At, at) })
 	return i
 }
 
