@@ -293,28 +293,6 @@ func TestACutKeepsWhatItsFieldsSay(t *testing.T) {
 	}
 }
 
-func TestAShareWithMessagesAtItsLimits(t *testing.T) {
-	rule := shareOrMessages
-	for _, tt := range []struct {
-		rule   string
-		path   string
-		window int
-		want   string
-	}{
-		{"ten messages are enough, though more would fit", "u a u a u a u a u a u a", 100_000, "u0 a1 | u2 a3 u4 a5 u6 a7 u8 a9 u10 a11"},
-		{"the next message would take more than the budget", "u a u a u a", 200, "u0 a1 | u2 a3 u4 a5"},
-		{"the last message alone takes more", "u a u", 40, "u0 a1 | u2 over"},
-		{"fewer than ten, and all fit", "u a u a", 100_000, none},
-		{"ten, with nothing before them", "u a u a u a u a u a", 100_000, none},
-	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			v := viewOf(t, sessionOf(t, pathOf(tt.path), false))
-			p, err := rule.Find(t.Context(), v, elements.Sizing{PromptBudget: tt.window, Tokenizer: flat{}})
-			require.Equal(t, tt.want, found(p, err))
-		})
-	}
-}
-
 func TestACutWithAFieldOutOfItsRangeIsAnError(t *testing.T) {
 	known := elements.Sizing{PromptBudget: 1000, Tokenizer: quarter{}}
 	for _, tt := range []struct {

@@ -158,7 +158,6 @@ func TestEverythingElseIsDroppedBeforeRequiredHistory(t *testing.T) {
 }
 
 func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {
-	system := elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You")}}
 	for _, tt := range []struct {
 		rule    string
 		compact entry.Compaction
@@ -182,46 +181,11 @@ func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {
 			[]string{"S1 S2 u1 a2 u2 a3 t2 t3", "S1 S2 u1 u2 a3 t2 t3", "S1 S2 u2 a3 t2 t3", "S1 S2 u2", "S1 S2", "S2", ""},
 		},
 		{
-			"a required current turn is kept", entry.Compaction{},
-			func(s *history.Session) elements.Node {
-				return elements.Nodes{
-					system, history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}, history.TurnRounds{Session: s},
-				}
-			},
-			[]string{
-				"You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "You u1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "You u1 u2 a3 t2 t3 u3 a4 t4 a5 t5",
-				"You u2 a3 t2 t3 u3 a4 t4 a5 t5", "You u2 u3 a4 t4 a5 t5", "You u3 a4 t4 a5 t5",
-			},
-		},
-		{
-			"a conversation of lower priority is dropped before the rounds", entry.Compaction{},
-			func(s *history.Session) elements.Node {
-				return elements.Nodes{
-					history.Conversation{Session: s, Droppable: true, Props: elements.Props{Priority: new(1)}},
-					history.TurnStart{Session: s},
-					history.TurnRounds{Session: s, Droppable: true, Props: elements.Props{Priority: new(2)}},
-				}
-			},
-			[]string{
-				"u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "u1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "u1 u2 a3 t2 t3 u3 a4 t4 a5 t5",
-				"u2 a3 t2 t3 u3 a4 t4 a5 t5", "u2 u3 a4 t4 a5 t5", "u3 a4 t4 a5 t5", "u3 a5 t5", "u3",
-			},
-		},
-		{
 			"All drops the turns that are over before the current one, and never its start", entry.Compaction{},
 			func(s *history.Session) elements.Node { return history.All{Session: s, Droppable: true} },
 			[]string{
 				"u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "u1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "u1 u2 a3 t2 t3 u3 a4 t4 a5 t5",
 				"u2 a3 t2 t3 u3 a4 t4 a5 t5", "u2 u3 a4 t4 a5 t5", "u3 a4 t4 a5 t5", "u3 a5 t5", "u3",
-			},
-		},
-		{
-			"TurnStart is kept", entry.Compaction{},
-			func(s *history.Session) elements.Node {
-				return elements.Nodes{history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}}
-			},
-			[]string{
-				"u1 a1 t1 a2 u2 a3 t2 t3 u3", "u1 a2 u2 a3 t2 t3 u3", "u1 u2 a3 t2 t3 u3", "u2 a3 t2 t3 u3", "u2 u3", "u3",
 			},
 		},
 		{

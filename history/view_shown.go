@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/promptree-go/promptree/history/internal/kind"
@@ -114,7 +115,7 @@ func (s *Shown) Check() error {
 		return nil
 	}
 	for p := partCompacted; p <= partRounds; p <<= 1 {
-		entries := s.view.entriesOf(p)
+		entries := slices.Collect(s.view.entriesOf(p))
 		if not := without(entries, named); missing&p != 0 && (len(not) > 0 || len(entries) == 0) {
 			e.Missing, e.Elements = append(e.Missing, not...), append(e.Elements, elementOf[p])
 		}
@@ -144,61 +145,48 @@ var elementOf = map[viewParts]string{
 	partCompacted: "history.Compacted", partConversation: "history.Conversation", partStart: "history.TurnStart", partRounds: "history.TurnRounds",
 }
 
-// entriesOf returns the ids of the entries of a part that are sent. A round has that of its assistant's message, and
-// summaries that of their compaction, if it is an entry yet.
-func (sn *snapshot) entriesOf(part viewParts) (ids []string) {
-	turns := sn.shown()
-	last := len(turns) - 1
-	for i, t := range turns {
-		if t.startSays() && (part == partStart && i == last || part == partConversation && i < last) {
-			ids = append(ids, t.start.ID)
+// entriesOf yields the ids of the entries of a part that are sent. A round has that of its assistant's message, and summaries
+// that of their compaction, if it is an entry yet.
+func (sn *snapshot) entriesOf(part viewParts) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if part == partCompacted {
+			for _, n := range slices.Backward(sn.path.Nodes) {
+				if n.Kind == kind.Compaction && n.At < sn.after {
+					yield(n.ID)
+					return
+				}
+			}
+			return
 		}
-		for _, r := range t.rounds {
-			if r.says() && (part == partRounds && i == last || part == partConversation && i < last) {
-				ids = append(ids, r.Assistant.ID)
+		turns := sn.shown()
+		for i, t := range turns {
+			if over := i < len(turns)-1; over != (part == partConversation) {
+				continue
+			}
+			if _, says := (Turn{Start: t.start}).Message(); says && part != partRounds && !yield(t.start.ID) {
+				return
+			}
+			for _, r := range t.rounds {
+				if part != partStart && r.says() && !yield(r.Assistant.ID) {
+					return
+				}
 			}
 		}
 	}
-	if part == partCompacted {
-		for _, n := range slices.Backward(sn.path.Nodes) {
-			if n.Kind == kind.Compaction && n.At < sn.after {
-				return []string{n.ID}
-			}
-		}
-	}
-	return ids
 }
 
 // parts returns the parts of the view that have messages.
 func (sn *snapshot) parts() (has viewParts) {
-	turns := sn.shown()
-	if last := len(turns) - 1; last >= 0 {
-		if turns[last].startSays() {
-			has |= partStart
-		}
-		if slices.ContainsFunc(turns[last].rounds, (*openRound).says) {
-			has |= partRounds
-		}
-		turns = turns[:last]
-	}
-	if slices.ContainsFunc(turns, (*openTurn).says) {
-		has |= partConversation
-	}
 	if len(sn.compacted) > 0 {
-		has |= partCompacted
+		has = partCompacted
+	}
+	for p := partConversation; p <= partRounds; p <<= 1 {
+		for range sn.entriesOf(p) {
+			has |= p
+			break
+		}
 	}
 	return has
-}
-
-// startSays reports whether the start of the turn is sent.
-func (t *openTurn) startSays() bool {
-	_, says := Turn{Start: t.start}.Message()
-	return says
-}
-
-// says reports whether anything of the turn is sent.
-func (t *openTurn) says() bool {
-	return t.startSays() || slices.ContainsFunc(t.rounds, (*openRound).says)
 }
 
 // viewKey is the context key for the view of a session.

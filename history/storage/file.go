@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,12 +48,7 @@ type FileOptions struct {
 const DefaultMaxLine = 64 << 20
 
 func (o FileOptions) withDefaults() (FileOptions, error) {
-	if o.SyncEvery == 0 {
-		o.SyncEvery = time.Second
-	}
-	if o.MaxLine == 0 {
-		o.MaxLine = DefaultMaxLine
-	}
+	o.SyncEvery, o.MaxLine = cmp.Or(o.SyncEvery, time.Second), cmp.Or(o.MaxLine, DefaultMaxLine)
 	if o.Disk == nil {
 		o.Disk = osDisk{}
 	}
