@@ -158,16 +158,6 @@ func (f *Folder) List() ([]Checkpoint, error) {
 	return list, err
 }
 
-// ListOn is List without the checkpoints whose compactions are on other branches than the session's current one.
-func (f *Folder) ListOn(ctx context.Context, s *history.Session) ([]Checkpoint, error) {
-	list, err := f.List()
-	if err != nil {
-		return nil, err
-	}
-	on, _, err := split(ctx, list, s)
-	return on, err
-}
-
 // split splits checkpoints into those whose compactions are on the path to a session's leaf, and the others.
 func split(ctx context.Context, list []Checkpoint, s *history.Session) (on, others []Checkpoint, err error) {
 	path := map[string]bool{}

@@ -743,7 +743,7 @@ func TestStatements(t *testing.T) {
 			require.True(t, shows(got))
 			require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
 			require.Contains(t, got, round[0])
-		}, statements.Change("history/cut.go", "if i > base && last < u.at && !behindStart {", "if i > base && !behindStart {")),
+		}, statements.Change("history/cut.go", "if i > base && last < u.at && !behindStart &&", "if i > base && !behindStart &&")),
 		statements.That("a call that is running as a summary is begun keeps its result", func(t *testing.T) {
 			d := filled(t, 80_000)
 			round := compacttest.Round(90, 200)
@@ -813,9 +813,6 @@ func TestStatements(t *testing.T) {
 			index := compacttest.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
 			compacttest.Has(t, index, "1 made")
 			compacttest.Has(t, index, "1 more where the conversation has gone another way since")
-			list, err := d.Checkpoints.ListOn(t.Context(), d.Session)
-			require.NoError(t, err)
-			require.Len(t, list, 1)
 		},
 			statements.Change(engine+"branch.go", "if c.Checkpoints != nil && w.policy.Replace.Checkpoints {", "if false {"),
 			statements.Change("summarize/checkpoints/checkpoints.go", "		if path[p.Compaction] {", "		if true {")),
