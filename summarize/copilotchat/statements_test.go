@@ -539,7 +539,7 @@ func TestStatements(t *testing.T) {
 			require.Contains(t, compacttest.Text(d.Messages()), "In its place.")
 		},
 			statements.Change(engine+"internal/plan/measure.go", "const longestPause = 10 * time.Minute", "const longestPause = time.Minute"),
-			replace("Name:     Name,", "Name:    Name, Off: true,")),
+			replace(`Name:     "copilot-chat",`, `Name: "copilot-chat", Off: true,`)),
 
 		// What is cut, and what is kept.
 		statements.That("the round that exceeded the budget is not summarised and stays word for word, with the user's message", func(t *testing.T) {

@@ -347,7 +347,7 @@ func TestStatements(t *testing.T) {
 		},
 			statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = false"),
 			statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = true"),
-			statements.Change(engine+"executor.go", ", Over: plan.Over}", "}"),
+			statements.Change(engine+"executor.go", ", Over: planned.Over}", "}"),
 			statements.Change(engine+"event/event.go", `	if e.Over || e.Unseen || e.Doubt != "" {`, `	if e.Unseen || e.Doubt != "" {`)),
 		statements.That("if there is nothing before the cut nothing is done", func(t *testing.T) {
 			d := fixture(t, 10_000, marked(1, 1, 7000)...)
