@@ -2,7 +2,6 @@ package recall
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"regexp"
 	"regexp/syntax"
@@ -149,13 +148,8 @@ func wordsOf(query string) words {
 			terms, query = append(terms, term{[]string{fold(word, never)}, prefix}), query[end:]
 		}
 	}
-	terms = slices.DeleteFunc(terms, func(t term) bool { return t.forms[0] == "" })
-	slices.SortFunc(terms, func(a, b term) int { return cmp.Compare(a.key(), b.key()) })
-	return slices.CompactFunc(terms, func(a, b term) bool { return a.key() == b.key() })
+	return slices.DeleteFunc(terms, func(t term) bool { return t.forms[0] == "" })
 }
-
-// key is the same for terms that are found at the same places.
-func (t term) key() string { return fmt.Sprint(t.prefix, t.forms) }
 
 // next returns the first place of the term in a folded text, at an offset or after it.
 func (t term) next(folded string, from int, over func() bool) (found span, ok bool) {

@@ -59,12 +59,6 @@ func (d Document) count(hash uint32) int {
 	return 0
 }
 
-// Words returns the words of a text.
-func Words(text string) (list []string) {
-	split(text, func(word []byte, _ uint32) { list = append(list, string(word)) })
-	return list
-}
-
 // Query holds the words of a query.
 type Query struct{ terms []term }
 
