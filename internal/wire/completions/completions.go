@@ -32,7 +32,7 @@ func Decode(o *wire.Object, left *wire.Leftovers) (chat.Message, error) {
 	case chat.RoleTool:
 		m.ToolCallID = o.Text("tool_call_id")
 	case chat.RoleAssistant:
-		m.Content, m.ToolCalls = thinking(o), toolCalls(o, left)
+		m.Content, m.ToolCalls = thinking(o, left), toolCalls(o, left)
 	case chat.RoleSystem, chat.RoleUser:
 	default:
 		o.Fail(fmt.Errorf("its role is %q: use system, developer, user, assistant or tool", m.Role))
@@ -90,13 +90,15 @@ func part(role chat.Role, typ string, o *wire.Object, left *wire.Leftovers) chat
 	return nil
 }
 
-// thinking reads the thinking that a server showed.
-func thinking(o *wire.Object) (content chat.Parts) {
+// thinking reads the thinking that a server showed. Some show it in two fields, of which an answer has the first.
+func thinking(o *wire.Object, left *wire.Leftovers) (content chat.Parts) {
 	for _, field := range dialect.ThinkingFields {
 		if o.Given(field) && !o.Is(field, wire.KindText) {
 			continue
 		}
-		if text := o.OptionalText(field); text != "" {
+		if text := o.OptionalText(field); text != "" && left != nil && len(content) > 0 {
+			left.Add(wire.Repeated, field)
+		} else if text != "" {
 			content = append(content, chat.Thinking{Text: text, Signature: field})
 		}
 		o.Skip(field)
@@ -134,6 +136,11 @@ func call(o *wire.Object, left *wire.Leftovers) (chat.ToolCall, error) {
 		left.Add(wire.NoPlace, "tool_calls.index")
 	}
 	o.Skip("index", "type")
+	for _, name := range o.Names() {
+		if isEmpty("tool_calls."+name, o.Look(name), left) {
+			o.Skip(name)
+		}
+	}
 	var fields json.RawMessage
 	if len(o.Names()) > 0 {
 		o.PutText("type", dialect.Fields)
@@ -165,6 +172,15 @@ func repeats(m *chat.Message, o *wire.Object, left *wire.Leftovers) bool {
 	return true
 }
 
+// isEmpty reports whether a field that may be lost says nothing, and leaves it over.
+func isEmpty(what string, raw json.RawMessage, left *wire.Leftovers) bool {
+	empty := left != nil && raw != nil && blank(raw)
+	if empty {
+		left.Add(wire.Empty, what)
+	}
+	return empty
+}
+
 // keep keeps the fields of an answer that go back to its server: with left nil all of them.
 func keep(m *chat.Message, o *wire.Object, left *wire.Leftovers) {
 	names := o.Names()
@@ -174,6 +190,7 @@ func keep(m *chat.Message, o *wire.Object, left *wire.Leftovers) {
 	kept := wire.Of("type", []byte(`"`+dialect.Fields+`"`))
 	for _, name := range names {
 		switch raw := o.Raw(name); {
+		case isEmpty(name, raw, left):
 		case raw != nil:
 			kept.Put(name, raw)
 		case left == nil && name != "refusal": // null if the model did not refuse
