@@ -1,5 +1,6 @@
 // Package plainjson encodes JSON without the escapes that encoding/json adds for HTML. People and models read it more
-// easily, and decoding and encoding it again does not change it. It also measures JSON that is not decoded.
+// easily, and decoding and encoding it again does not change it. It also measures JSON, and replaces texts in it, without
+// decoding it.
 package plainjson
 
 import (

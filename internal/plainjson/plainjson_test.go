@@ -27,3 +27,20 @@ func TestDepthCountsObjectsAndListsOutsideOfTexts(t *testing.T) {
 	deepest, at := plainjson.Depth([]byte(strings.Repeat("[", 1000)), 500)
 	require.Equal(t, []int{1000, 500}, []int{deepest, at})
 }
+
+func TestReplaceLeavesAllButTheTextsAsTheyAre(t *testing.T) {
+	const given = ` { "a\u0062" : [ "x", 1.50, true ,{"k":"x"}], "a":"x"} `
+	var seen []plainjson.Text
+	got := plainjson.Replace([]byte(given), func(text plainjson.Text) string {
+		seen = append(seen, text)
+		if text.Text == "x" && !text.IsKey {
+			return "\"<y>"
+		}
+		return text.Text
+	})
+	require.Equal(t, strings.ReplaceAll(given, `"x"`, `"\"<y>"`), string(got))
+	require.Equal(t, []plainjson.Text{
+		{Text: "ab", IsKey: true}, {Text: "x", Key: "ab"}, {Text: "1.50", Key: "ab", IsNumber: true}, {Text: "k", IsKey: true}, {Text: "x", Key: "k"},
+		{Text: "a", IsKey: true}, {Text: "x", Key: "a"},
+	}, seen)
+}
