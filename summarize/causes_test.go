@@ -483,3 +483,97 @@ func TestALimitOfBytesIsKeptByWhatTheModelSaysOfItsRequests(t *testing.T) {
 	require.Zero(t, refused)
 	require.Greater(t, largest, limit/2, "the limit is used")
 }
+
+// TestASummaryIsAskedForWithoutWhatItsModelRefuses has a model of its own asked for summaries, which refuses something that
+// the agent's model takes, or which its filter refuses too.
+func TestASummaryIsAskedForWithoutWhatItsModelRefuses(t *testing.T) {
+	t.Parallel()
+	picture := func(r chat.Request) bool {
+		return holds(r, func(p chat.Part) bool { _, is := p.(chat.Image); return is })
+	}
+	for name, c := range map[string]struct {
+		refuses func(chat.Request) error
+		line    string
+		agent   bool // the agent's model refuses it too
+	}{
+		"a picture": {func(r chat.Request) error {
+			if picture(r) {
+				return said400("Could not process image")
+			}
+			return nil
+		}, "[picture left out: ", false},
+		"a picture that is too large": {func(r chat.Request) error {
+			if picture(r) {
+				return said413("messages.2.content.1.image: image exceeds 5 MB maximum")
+			}
+			return nil
+		}, "[picture left out: ", false},
+		"a message": {func(r chat.Request) error {
+			if strings.Contains(text(r.Messages), forbidden) {
+				return said400("The prompt was filtered: content_filter")
+			}
+			return nil
+		}, "[message left out: ", true},
+	} {
+		for _, usable := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, usable %v", name, usable), func(t *testing.T) {
+				var asked [][]chat.Message
+				refused := 0
+				small := at{server: "https://small", Model: chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					if asked = append(asked, r.Messages); c.refuses(r) != nil {
+						refused++
+						return chat.Response{}, c.refuses(r)
+					}
+					if !usable {
+						return chat.Response{Message: chat.AssistantMessage("…")}, nil
+					}
+					return models.SaySummary(digest(r))(ctx, r)
+				})}
+				var seen bool
+				large := at{server: "https://large", Model: chat.ModelFunc(func(_ context.Context, r chat.Request) (chat.Response, error) {
+					if c.agent && c.refuses(r) != nil {
+						return chat.Response{}, c.refuses(r)
+					}
+					if !strings.HasPrefix(r.Messages[len(r.Messages)-1].Text(), momentMark) {
+						return chat.Response{Message: chat.AssistantMessage("…")}, nil // no summary
+					}
+					seen = picture(r)
+					return chat.Response{Message: chat.AssistantMessage("Done.")}, nil
+				})}
+				path := filepath.Join(t.TempDir(), "session.jsonl")
+				for n := range 14 {
+					d := fixtureOf(t, opened(t, path))
+					d.Policy = policies.All()["a3s"]
+					d.Policy.Ask.Names, d.Policy.Ask.Routes = []string{"small"}, nil
+					d.Policy.Ask.Prompts = []policy.Prompt{{Mode: policy.ModeFull, Request: func(m policy.Material) elements.Node {
+						var shown elements.Nodes
+						for _, message := range m.Covered {
+							shown = append(shown, elements.Message(elements.Props{Required: true}, message))
+						}
+						return append(shown, elements.Message(elements.Props{Required: true}, chat.UserMessage("Summarise.")))
+					}}}
+					d.Models = map[string]policy.Target{"small": {Model: small}}
+					d.Target.Model, d.Target.Name, d.Target.Budget = large, "m", momentBudget
+					parts := chat.Parts{chat.Text(fmt.Sprintf("%ssaid%d %s", momentMark, n, words(momentBudget/8)))}
+					if n == 1 {
+						parts = append(parts, chat.Image{URL: badPicture}, chat.Text(forbidden))
+					}
+					d.Say(chat.Message{Role: chat.RoleUser, Content: parts})
+					_, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session)}).Step(t.Context())
+					require.True(t, err == nil || c.agent && n == 1, "step %d: %v", n, err)
+					require.NoError(t, d.Wait(t.Context()))
+					if made := compactions(d.Session); len(made) > 0 {
+						require.Equal(t, "small", made[0].Model)
+					} else if n > 1 && n < 5 && !c.agent {
+						require.True(t, seen, "the agent's model is shown it")
+					}
+					require.NoError(t, d.Close())
+					require.NoError(t, d.Session.Close())
+				}
+				require.Greater(t, len(asked), refused)
+				require.Equal(t, 1, refused, "it is remembered, whether or not the answer could be used")
+				require.Contains(t, text(asked[1]), c.line)
+			})
+		}
+	}
+}

@@ -65,7 +65,7 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 	if lost.Attempts >= mostTries {
 		return nil, lost
 	}
-	suspects, unanswered := plan.Suspects(before.View, said.Held)
+	suspects, unanswered := plan.Suspects(before.View, "", said.Held)
 	if said.Kind == refusal.Dropped || said.Kind == refusal.Body && (said.Held == refusal.HeldUnknown || len(suspects) == 0) {
 		r := entry.Refusal{Unit: entry.UnitBytes, Counted: bytes}
 		if said.Kind == refusal.Dropped {

@@ -175,6 +175,9 @@ func (l *Learnt) Refuse(r Refusal) {
 		l.Output.refuse(max(1, r.Counted), r.Limit)
 		return
 	case UnitHeld:
+		if r.Summary {
+			return
+		}
 		l.Doubt = Doubt{Attempts: l.Doubt.Attempts + 1, Tokens: cmp.Or(r.Counted, l.Doubt.Tokens), Bytes: cmp.Or(r.Bytes, l.Doubt.Bytes)}
 		return
 	}

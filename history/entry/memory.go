@@ -93,6 +93,7 @@ func (m *Memory) Add(e Entry) {
 		})
 		if b.Answers > 0 {
 			m.change(b.Model, b.Server, func(l *Learnt) { l.Summarised(b.Answers, b.Asked) })
+			m.comeBack(func(h Held) bool { return h.of(b.Model, b.Server) })
 		}
 	}
 }

@@ -51,6 +51,11 @@ type Refusal struct {
 	Sized bool
 }
 
+// OfContent reports whether a request is refused for a part that it holds, and not for its size.
+func (r Refusal) OfContent() bool {
+	return r.Kind == Content || r.Kind == Filter || r.Kind == Body && r.Held == HeldMedia
+}
+
 // Of returns what err says about a request.
 //
 // A [*chat.ContextLimitError] anywhere in the chain is Tokens, and sizes that it does not have are read from the text of

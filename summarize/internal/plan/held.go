@@ -114,11 +114,14 @@ func suspect(p chat.Part, named refusal.Held) bool {
 	return false
 }
 
-// Suspects returns the parts of a view that may be the cause of a refusal, pictures and documents first, and those among
-// them that no model answered yet.
-func Suspects(v history.View, named refusal.Held) (all, unanswered []entry.Held) {
+// Suspects returns the parts of a view, before an entry unless that is "", that may be the cause of a refusal, pictures and
+// documents first, and those among them that no model answered yet.
+func Suspects(v history.View, until string, named refusal.Held) (all, unanswered []entry.Held) {
 	var rest, media []entry.Held
 	for e, before := range entriesOf(v) {
+		if e.ID == until && until != "" {
+			break
+		}
 		m, _ := e.Shown()
 		if m.Role == chat.RoleAssistant {
 			unanswered = nil

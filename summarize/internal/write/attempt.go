@@ -32,6 +32,9 @@ type Attempt struct {
 	Policy    policy.Policy // with defaults
 	Target    policy.Target
 	Material  policy.Material // without Covered, Data and TurnPrefix
+	view      history.View    // at the plan, whatever is held
+	held      []entry.Held    // what is left out of it in what follows
+	by        elements.Sizing
 	covered   []history.Unit
 	prefix    int            // how many units at the end of covered belong to the turn that is cut
 	kept      int            // number of units
@@ -89,19 +92,16 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 		})
 		view = view.Clear(j.Clearing)
 	}
-	if err == nil {
-		view, err = plan.LeaveOut(ctx, s, view, l.HeldFor(t.Name, plan.Server(t)))
-	}
 	if err != nil {
 		return nil, err
 	}
-	point, err := cutAt(ctx, p, view, planned.FirstKept, by)
+	j.view, j.by = view, by
+	view, point, err := j.cover(ctx, s, l.HeldFor(t.Name, plan.Server(t)))
 	if err != nil {
 		return nil, err
 	}
-	j.covered, j.prefix, j.kept = plan.Covered(point), len(point.TurnPrefix()), len(point.Kept())
 	j.replaced, err = guard.Value(ctx, guard.NameTokenizer, func() int {
-		tokens := plan.Replaced(t.Tokenizer, view.Compacted, j.covered)
+		tokens := plan.Replaced(t.Tokenizer, view.Compacted, plan.Covered(point))
 		for _, th := range planned.Thinking { // it stays in the view
 			tokens -= guard.Counted(t.Tokenizer.CountPart(th))
 		}
@@ -130,7 +130,19 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 		m.Notes = []string{quirk.Note}
 	}
 	m.Reminder = quirk.Reminder
-	without := append(slices.Clip(quirk.WithoutTools), history.ReadTool, history.SearchTool)
+	return j, j.read(ctx, s, view, point)
+}
+
+// cover sets what the attempt covers, without the parts that are held, and returns the view of that and its cut.
+func (j *Attempt) cover(ctx context.Context, s *history.Session, held []entry.Held) (view history.View, point history.CutPoint, err error) {
+	if view, err = plan.LeaveOut(ctx, s, j.view, held); err != nil {
+		return view, point, err
+	}
+	if point, err = cutAt(ctx, j.Policy, view, j.Plan.FirstKept, j.by); err != nil {
+		return view, point, err
+	}
+	j.held, j.covered, j.prefix, j.kept = held, plan.Covered(point), len(point.TurnPrefix()), len(point.Kept())
+	without := append(slices.Clip(plan.QuirksOf(j.Policy.Ask, j.Plan.Model).WithoutTools), history.ReadTool, history.SearchTool)
 	if slices.ContainsFunc(j.covered, func(u history.Unit) bool { return calls(u, without) }) {
 		j.covered = slices.Clone(j.covered)
 		for i, u := range j.covered {
@@ -140,7 +152,7 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 			}
 		}
 	}
-	return j, j.read(ctx, s, view, point)
+	return view, point, nil
 }
 
 // read reads from the session what stands beside the covered history.

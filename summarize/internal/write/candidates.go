@@ -23,6 +23,8 @@ type Candidate struct {
 	isAgent  bool            // the agent's own model
 	err      error           // why it is not asked any more
 	learnt   entry.Learnt    // of the model, before and by this attempt
+	held     []entry.Held    // what its requests leave out
+	filtered []entry.Held    // messages that filters refuse, its own or others'
 	refusals []entry.Refusal // by this attempt
 	answers  int             // the number of requests that it answered
 	asked    int             // our count of the largest of them
@@ -95,6 +97,12 @@ func Candidates(ctx context.Context, models map[string]policy.Target, agent poli
 		c := &Candidate{Target: t, isAgent: t.Name == agent.Name, learnt: plan.Learnt(l.Memory, t), limit: t.ContextWindow, ratio: 1}
 		if c.Tokenizer == nil {
 			c.Tokenizer = agent.Tokenizer
+		}
+		c.held = l.HeldFor(t.Name, plan.Server(t))
+		for _, h := range l.Held {
+			if h.Part == plan.Whole && !h.Shown() {
+				c.filtered = append(c.filtered, h)
+			}
 		}
 		if c.limit <= 0 {
 			c.limit, c.apart = window, agent.ContextWindow <= 0

@@ -98,6 +98,8 @@ func (w *Writer) mostRefusals(said refusal.Refusal) int {
 	switch {
 	case said.Kind == refusal.Tokens, said.Sized:
 		return most
+	case said.OfContent():
+		return 0
 	case said.Kind == refusal.Output:
 		return 1
 	case said.Kind == refusal.Body, said.Kind == refusal.Dropped, said.Kind == refusal.Opaque && w.lastWay:

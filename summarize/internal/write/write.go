@@ -26,6 +26,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/index"
 	"github.com/promptree-go/promptree/summarize/internal/judge"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/internal/trim"
@@ -188,6 +189,9 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 func (w *Writer) try(ctx context.Context, c *Candidate, p NamedPrompt) (Written, error) {
 	w.unseen, w.doubt, w.doubtful = false, "", nil
 	text, err := w.summarise(ctx, c, p)
+	if suspects := w.suspects(c, refusal.Of(err)); len(suspects) > 0 && !p.Forks { // a fork shows what the agent's model took
+		text, err = w.without(ctx, c, p, suspects, err)
+	}
 	if err != nil {
 		return Written{}, err
 	}
@@ -196,11 +200,59 @@ func (w *Writer) try(ctx context.Context, c *Candidate, p NamedPrompt) (Written,
 	return d, err
 }
 
+// suspects returns what may be the cause of a candidate's refusal and can be left out: pictures, documents or thinking, or
+// the messages that filters are known to refuse.
+func (w *Writer) suspects(c *Candidate, said refusal.Refusal) (list []entry.Held) {
+	switch {
+	case !said.OfContent():
+		return nil
+	case said.Kind == refusal.Filter:
+		list = slices.Clone(c.filtered)
+	default:
+		list, _ = plan.Suspects(w.Attempt.view, w.Attempt.Plan.FirstKept, said.Held)
+	}
+	return slices.DeleteFunc(list, func(h entry.Held) bool {
+		return slices.ContainsFunc(c.held, func(o entry.Held) bool { return o.Entry == h.Entry && o.Part == h.Part })
+	})
+}
+
+// without asks a candidate again without what it may refuse, and records that if it takes a request then. Of the agent's own
+// model that holds for this attempt alone: it took the same in the agent's requests.
+func (w *Writer) without(ctx context.Context, c *Candidate, p NamedPrompt, suspects []entry.Held, refused error) (string, error) {
+	answers, was := c.answers, c.held
+	c.held = slices.Concat(was, suspects)
+	text, err := w.summarise(ctx, c, p)
+	switch {
+	case c.answers == answers:
+		c.held = was
+	case !c.isAgent:
+		c.refuse(entry.Refusal{Unit: entry.UnitHeld, Held: c.held})
+		for _, h := range suspects {
+			w.Emit(event.Withheld, func(e *event.Event) { e.Model, e.Entry, e.Err = c.Name, h.Entry, refused })
+		}
+	}
+	return text, err
+}
+
+// shownTo returns the attempt as a candidate is shown it: its server may refuse other parts than the agent's.
+func (w *Writer) shownTo(ctx context.Context, c *Candidate) (*Attempt, error) {
+	if slices.Equal(c.held, w.Attempt.held) {
+		return w.Attempt, nil
+	}
+	j := *w.Attempt
+	view, _, err := j.cover(ctx, w.Session, c.held)
+	j.Material.Previous = index.Without(view.Compacted)
+	return &j, err
+}
+
 // summarise asks a candidate for a summary of everything that the attempt covers. If a turn is cut and the prompt has a
 // Prefix, it makes two requests in parallel, one of them for that turn. If the turn alone is covered, or two summaries
 // would have too little room, it makes one request for everything.
 func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (string, error) {
-	j := w.Attempt
+	j, err := w.shownTo(ctx, c)
+	if err != nil {
+		return "", err
+	}
 	if p.Prefix == nil || j.prefix == 0 {
 		return w.inSegments(ctx, c, p, j.whole())
 	}
@@ -476,7 +528,11 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 // recordFailure records what a failure says: that the request was too large, or that asking the model in another way is
 // useless.
 func (w *Writer) recordFailure(c *Candidate, counted, bytes int, err error) {
-	switch large := refusal.Of(err); large.Kind {
+	large := refusal.Of(err)
+	if large.OfContent() { // the next prompt may not hold it
+		return
+	}
+	switch large.Kind {
 	case refusal.Output:
 		c.refuse(entry.Refusal{Unit: entry.UnitOutput, Limit: large.Limit, Counted: large.Limit})
 	case refusal.Body, refusal.Dropped:
