@@ -264,6 +264,8 @@ func (e Event) LogValue() slog.Value {
 		slog.Int("historyTokens", e.Breakdown.History),
 		slog.Int("otherTokens", e.Breakdown.Other),
 		slog.Int("base", e.Base),
+		slog.Int("bytes", e.Bytes),
+		slog.Int("maxBytes", e.MaxBytes),
 		slog.String("change", string(e.Break.Change)),
 		slog.Int("lostTokens", e.Break.Tokens),
 		slog.Float64("lostDollars", e.Break.Dollars),
