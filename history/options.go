@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
@@ -34,6 +35,12 @@ type Options struct {
 	// valid UTF-8, nothing is written, and the error is a [*entry.RedactError]. It runs in the goroutine that adds
 	// entries, possibly in several at a time, and blocks only that one.
 	Redact func(entry.Passage) string
+	// Shrink, if set, is called once with each picture of a message before that is written, and returns the URL of a smaller
+	// one, usually a data URL, to send instead: servers limit the bytes and the sides of pictures. The entry holds both
+	// ([chat.Image].Original), so every later request has the same bytes, in any process and on any branch. "" and a URL
+	// that is not shorter keep the picture as it is. If it panics nothing is written, and the error is a [*CallbackError].
+	// None by default.
+	Shrink func(chat.Image) string
 	// Recall says that the agent has the tools of package recall. What is left out of a prompt is then marked by a call of
 	// them ([Session.Handle]), and a file has no text files beside it ([storage.Texter]). Off by default.
 	Recall bool
@@ -59,6 +66,11 @@ func (o Options) forLog() log.Options {
 	of := log.Options{
 		Header: o.Header, MaxLine: cmp.Or(o.MaxLine, o.File.MaxLine), Redact: o.Redact, Salvage: o.Salvage, Recall: o.Recall,
 		IDs: guarded("Options.IDs", o.IDs), Now: guarded("Options.Now", o.Now),
+	}
+	if o.Shrink != nil {
+		of.Shrink = func(ctx context.Context, p chat.Image) (string, error) {
+			return guarded("Options.Shrink", func() string { return o.Shrink(p) })(ctx)
+		}
 	}
 	if o.Cache != nil {
 		of.Cache = o.Cache.entries

@@ -161,7 +161,8 @@
 // server for some requests. A refused request is made smaller by leaving history out of it; compactions are planned within the
 // nominal budget until the limit was confirmed by a second refusal. A limit of bytes is learnt and forgotten in the
 // same way, or set ([policy.Target].MaxBytes): old pictures leave a prompt before its texts do. Explanations and events
-// say how many bytes a request has, by what the models of package render's adapters say of theirs. A picture, a document
+// say how many bytes a request has, by what the adapters' answers say of theirs; [history.Options].Shrink makes pictures
+// smaller before. A picture, a document
 // or a message that the model's server refuses gets a line in its place in requests to that model there, and an event says so
 // ([event.Withheld]); with several suspects one comes back with each accepted request, until it is known which.
 // [Recoverable] lists which errors count, and [Compactor.Recover] says what is tried.

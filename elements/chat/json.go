@@ -131,6 +131,7 @@ type partFields struct {
 	Text      *string         `json:"text"`
 	Raw       []byte          `json:"base64"`
 	URL       string          `json:"url"`
+	Original  string          `json:"original"`
 	Detail    ImageDetail     `json:"detail"`
 	MediaType string          `json:"mediaType"`
 	Data      string          `json:"data"`
@@ -155,7 +156,7 @@ func (f *partFields) part() (Part, error) {
 		}
 		return Text(text), nil
 	case kindImage:
-		return Image{URL: f.URL, Detail: f.Detail, MediaType: f.MediaType}, nil
+		return Image{URL: f.URL, Original: f.Original, Detail: f.Detail, MediaType: f.MediaType}, nil
 	case kindDocument:
 		return Document{Data: f.Data, MediaType: f.MediaType}, nil
 	case kindThinking:

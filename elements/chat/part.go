@@ -20,6 +20,8 @@ type Text string
 type Image struct {
 	// URL of the image: https, or a data URL that holds it in base64.
 	URL string `json:"url"`
+	// Original is the URL of the image that was made smaller to what is sent, "" if it was not.
+	Original string `json:"original,omitempty"`
 	// Detail is the resolution that the provider is asked for. Defaults to the provider's own choice.
 	Detail ImageDetail `json:"detail,omitempty"`
 	// MediaType such as "image/png", if the URL does not say it.

@@ -131,7 +131,9 @@ func (v *visitor) parts(path string, parts chat.Parts) chat.Parts {
 		case chat.Text:
 			*part = chat.Text(v.text(path+".text", string(p)))
 		case chat.Image:
-			if url := v.text(path+".url", p.URL); url != p.URL {
+			url := v.text(path+".url", p.URL)
+			p.Original = v.text(path+".original", p.Original)
+			if *part = p; url != p.URL {
 				*part = chat.Text(url)
 			}
 		case chat.Document:

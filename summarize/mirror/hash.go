@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -131,9 +132,18 @@ func (h *hasher) number(n uint64) {
 	_, _ = h.Write(b[:])
 }
 
-// digest returns a hash of a message that is the same before and after a session stored it. Ids that were made here count
-// as none.
+// digest returns a hash of a message that is the same before and after a session stored it, and made its pictures smaller.
+// Ids that were made here count as none.
 func digest(m chat.Message) uint64 {
+	return digestAs(m, func(p chat.Image) string { return cmp.Or(p.Original, p.URL) })
+}
+
+// digestSent is digest for a message as it is sent: one with smaller pictures is not the host's.
+func digestSent(m chat.Message) uint64 {
+	return digestAs(m, func(p chat.Image) string { return p.URL })
+}
+
+func digestAs(m chat.Message, url func(chat.Image) string) uint64 {
 	var h hasher
 	h.SetSeed(seed)
 	if m.Role == chat.RoleTool {
@@ -164,6 +174,10 @@ func digest(m chat.Message) uint64 {
 			h.texts("opaque", b.String())
 			h.number(uint64(p.Tokens))
 		default:
+			if picture, is := p.(chat.Image); is {
+				picture.URL, picture.Original = url(picture), ""
+				p = picture
+			}
 			h.write(reflect.ValueOf(&p).Elem())
 		}
 	}

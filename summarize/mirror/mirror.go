@@ -356,7 +356,7 @@ func (m *Mirror[M]) compose(messages []chat.Message) (out []M, err error) {
 	records := slices.Concat(m.leading, m.records)
 	digests := make([]uint64, len(messages))
 	for i, c := range messages {
-		digests[i] = digest(c)
+		digests[i] = digestSent(c)
 	}
 	said := placed(records[:min(len(records), len(m.list))], digests)
 	made, from := map[uint64][]M{}, 0 // messages before from are in out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -587,5 +588,30 @@ func TestAMessageOfWhichTheSessionHasAPartIsRecordedWhole(t *testing.T) {
 		fitted := fit(t, m, list)
 		require.Equal(t, list, fitted.Messages)
 		require.Equal(t, "u1  r1 r2", path(t, s))
+	}
+}
+
+func TestASmallerPictureIsSentAndTheHostsOriginalIsNoEdit(t *testing.T) {
+	const large, small = "data:image/png;base64,QUFBQUFB", "data:image/png;base64,QQ=="
+	file := filepath.Join(t.TempDir(), "session.jsonl")
+	list := script("u1 a1 u2")
+	list[0].Content = append(list[0].Content, chat.Image{URL: large})
+	for n := range 2 { // in another process too
+		s, err := history.Open(file, history.Options{Shrink: func(chat.Image) string { return small }})
+		require.NoError(t, err)
+		m := &mirror.Mirror[chat.Message]{
+			Compactor: compactorOn(t, s, plenty),
+			From:      func(m chat.Message) ([]chat.Message, error) { return []chat.Message{m}, nil },
+			To:        func(list []chat.Message) ([]chat.Message, error) { return list, nil },
+		}
+		for range 2 {
+			fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
+			require.NoError(t, err)
+			require.Equal(t, small, fitted.Messages[0].Content[1].(chat.Image).URL)
+		}
+		require.Equal(t, 3+2*n, said(t, s), "nothing is said twice")
+		list = append(list, script("a2 u3")...)
+		require.NoError(t, m.Compactor.Close())
+		require.NoError(t, s.Close())
 	}
 }

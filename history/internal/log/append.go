@@ -142,13 +142,41 @@ func (l *Log) Add(ctx context.Context, entries ...entry.Entry) ([]entry.Entry, e
 func (l *Log) redacted(ctx context.Context, entries []entry.Entry) ([]entry.Entry, error) {
 	entries = slices.Clone(entries)
 	for i := range entries {
-		e, err := entries[i].Redact(ctx, l.options.Redact) // before anything is locked
+		e, err := l.smaller(ctx, entries[i])
+		if err == nil {
+			e, err = e.Redact(ctx, l.options.Redact) // before anything is locked
+		}
 		if err != nil {
 			return nil, InEntry(describe(entries, i), err)
 		}
 		entries[i] = e
 	}
 	return entries, nil
+}
+
+// smaller returns an entry with the pictures that the caller's function made smaller, each beside its original.
+func (l *Log) smaller(ctx context.Context, e entry.Entry) (entry.Entry, error) {
+	m, is := e.Body.(entry.Message)
+	if !is || l.options.Shrink == nil {
+		return e, nil
+	}
+	m.Content = slices.Clone(m.Content)
+	for i, p := range m.Content {
+		picture, is := p.(chat.Image)
+		if !is || picture.Original != "" {
+			continue
+		}
+		url, err := l.options.Shrink(ctx, picture)
+		if err != nil {
+			return e, err
+		}
+		if url != "" && len(url) < len(picture.URL) {
+			picture.URL, picture.Original = url, picture.URL
+			m.Content[i] = picture
+		}
+	}
+	e.Body = m
+	return e, nil
 }
 
 // AddBehind adds entries behind an entry. See history.Session.AddBehind.

@@ -85,7 +85,7 @@ func checkText(m chat.Message) error {
 			}
 			kind, valid = "thinking", utf8.ValidString(p.Text) && utf8.ValidString(p.Signature) && utf8.ValidString(p.Encrypted)
 		case chat.Image:
-			kind, valid = "an image", utf8.ValidString(p.URL) && utf8.ValidString(string(p.Detail)) && utf8.ValidString(p.MediaType)
+			kind, valid = "an image", utf8.ValidString(p.URL+p.Original) && utf8.ValidString(string(p.Detail)) && utf8.ValidString(p.MediaType)
 		case chat.Document:
 			kind, valid = "a document", utf8.ValidString(p.Data) && utf8.ValidString(p.MediaType)
 		case chat.CacheBreakpoint:

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/worded"
@@ -19,6 +20,7 @@ type Options struct {
 	Header  entry.Header
 	MaxLine int64 // 0 for the default
 	Redact  func(entry.Passage) string
+	Shrink  func(context.Context, chat.Image) (string, error)
 	Salvage bool
 	IDs     func(context.Context) (string, error)
 	Now     func(context.Context) (time.Time, error)
