@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/clamp"
 )
@@ -218,7 +219,7 @@ func (c Cut) At(ctx context.Context, v View, firstKept string, s elements.Sizing
 		return CutPoint{}, err
 	}
 	sn := p.snapshot
-	missing := &entry.BoundaryError{ID: firstKept, Reason: entry.BoundaryMissing}
+	missing := &entry.BoundaryError{ID: firstKept, Reason: log.BoundaryMissing}
 	at := sn.path.Index(firstKept)
 	if at < 0 {
 		return CutPoint{}, missing

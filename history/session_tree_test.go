@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/sealed"
@@ -157,22 +158,22 @@ func TestACompactionIsDroppedIfItsCutIsGone(t *testing.T) {
 		rule      string
 		meanwhile func(*history.Session) error
 		c         entry.Compaction
-		reason    entry.BoundaryReason
+		reason    string
 	}{
-		{"an undo", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, summary("S", "e5"), entry.BoundaryLeft},
-		{"a switch to another branch", func(s *history.Session) error { return s.Branch(t.Context(), "e4") }, summary("S", "e7"), entry.BoundaryLeft},
-		{"a new root", func(s *history.Session) error { return s.Branch(t.Context(), "") }, summary("S", "e2"), entry.BoundaryLeft},
-		{"another compaction", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "e7")) }, summary("S", "e6"), entry.BoundaryCovered},
-		{"an undo of all that it covers", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, entry.Compaction{Messages: summary("S", "").Messages, LastCovered: "e7"}, entry.BoundaryLeft},
-		{"another compaction of all", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "")) }, entry.Compaction{Messages: summary("S", "").Messages, LastCovered: "e6"}, entry.BoundaryCovered},
-		{"an entry that never existed", func(*history.Session) error { return nil }, summary("S", "e99"), entry.BoundaryMissing},
+		{"an undo", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, summary("S", "e5"), log.BoundaryLeft},
+		{"a switch to another branch", func(s *history.Session) error { return s.Branch(t.Context(), "e4") }, summary("S", "e7"), log.BoundaryLeft},
+		{"a new root", func(s *history.Session) error { return s.Branch(t.Context(), "") }, summary("S", "e2"), log.BoundaryLeft},
+		{"another compaction", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "e7")) }, summary("S", "e6"), log.BoundaryCovered},
+		{"an undo of all that it covers", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, entry.Compaction{Messages: summary("S", "").Messages, LastCovered: "e7"}, log.BoundaryLeft},
+		{"another compaction of all", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "")) }, entry.Compaction{Messages: summary("S", "").Messages, LastCovered: "e6"}, log.BoundaryCovered},
+		{"an entry that never existed", func(*history.Session) error { return nil }, summary("S", "e99"), log.BoundaryMissing},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
 			s := forked(t, opened(t, path))
 			require.NoError(t, tt.meanwhile(s))
 			before, entries := content(t, path), all(t, s)
-			if tt.reason != entry.BoundaryCovered {
+			if tt.reason != log.BoundaryCovered {
 				_, err := s.ViewWith(t.Context(), tt.c)
 				tried := errorAs[*entry.BoundaryError](t, err)
 				require.Equal(t, tt.reason, tried.Reason)
@@ -303,7 +304,7 @@ func TestACompactionOfAPlanThatHasEndedIsDropped(t *testing.T) {
 			continue
 		}
 		boundary := errorAs[*entry.BoundaryError](t, err)
-		require.Equal(t, entry.BoundaryEnded, boundary.Reason)
+		require.Equal(t, log.BoundaryEnded, boundary.Reason)
 		require.Equal(t, c.Plan, boundary.ID)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
@@ -127,7 +128,7 @@ func TestViewWithRefusesACompactionThatCompactWouldRefuse(t *testing.T) {
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
 	_, err := s.ViewWith(t.Context(), summary("T", "e2"))
 	boundary := errorAs[*entry.BoundaryError](t, err)
-	require.Equal(t, entry.BoundaryCovered, boundary.Reason)
+	require.Equal(t, log.BoundaryCovered, boundary.Reason)
 }
 
 func TestAReaderRefreshesAfterTheLogWasTruncatedAndExtended(t *testing.T) {

@@ -191,9 +191,6 @@ type Branch struct {
 	From string `json:"from,omitempty"`
 }
 
-// SourceName begins the names of the [Custom] entries of promptree's own sources.
-const SourceName = "promptree "
-
 // Custom holds data that the application stores in the session for itself. history.Session.Customs returns the newest of
 // each name, also from before a compaction.
 type Custom struct {

@@ -10,23 +10,24 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/checksum"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// FormatVersion is the version of the log's format, which is in its header. A log of another version is not read. A new
+// formatVersion is the version of the log's format, which is in its header. A log of another version is not read. A new
 // type of entry does not raise it, because an older version keeps such entries as they are. A new field of an existing
 // type does, because an older version refuses a line with a field that it would lose; but not before the first release.
-const FormatVersion = 4
+const formatVersion = 4
 
 // headerLine is the first line of a log.
 type headerLine struct {
 	Type    Type `json:"type"`
 	Version int  `json:"version"`
-	Header
+	plainHeader
 	CRC string `json:"crc,omitempty"`
 }
+
+type plainHeader Header
 
 // headLine holds the fields that every entry's line starts with.
 type headLine struct {
@@ -143,28 +144,18 @@ func validJSON(v any) ([]byte, error) {
 	return data, err
 }
 
-// Parse returns the entry that a line of a store holds.
-func Parse(l storage.Line) (Entry, error) {
-	e, err := Decode(l.Data)
-	if err != nil {
-		return Entry{}, fmt.Errorf("history: the line of entry %q: %w", l.ID, err)
-	}
-	return e, nil
-}
-
-// UnmarshalJSON reads an entry from its line in a log, as [Decode] does.
+// UnmarshalJSON reads an entry from its line, given without its line break. An entry of an unknown type becomes an
+// [Unknown]. A wrong checksum is an error, and so is an unknown field, because its content would be lost unnoticed: the
+// line is damaged, or of another version.
 func (e *Entry) UnmarshalJSON(line []byte) error {
-	read, err := Decode(line)
+	read, err := decoded(line)
 	if err == nil {
 		*e = read
 	}
 	return err
 }
 
-// Decode returns the entry of a line, given without its line break. An entry of an unknown type becomes an [Unknown].
-// A wrong checksum is an error, and so is an unknown field, because its content would be lost unnoticed: the line is
-// damaged, or of another version.
-func Decode(raw []byte) (Entry, error) {
+func decoded(raw []byte) (Entry, error) {
 	if err := checkSum(raw); err != nil {
 		return Entry{}, err
 	}
@@ -263,7 +254,7 @@ func (t Type) Known() bool {
 
 // Encode returns the header as the first line of a log, without the line break.
 func (h Header) Encode() ([]byte, error) {
-	return encoded(headerLine{Type: TypeSession, Version: FormatVersion, Header: h}, func(v *visitor) { v.header(h) })
+	return encoded(headerLine{Type: TypeSession, Version: formatVersion, plainHeader: plainHeader(h)}, func(v *visitor) { v.header(h) })
 }
 
 // FormatError is returned for the header of a log whose format is not that of this version. Nothing of such a log can be
@@ -271,25 +262,26 @@ func (h Header) Encode() ([]byte, error) {
 type FormatError struct{ Version int }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("the session has format %d, this version reads %d", e.Version, FormatVersion)
+	return fmt.Sprintf("the session has format %d, this version reads %d", e.Version, formatVersion)
 }
 
-// DecodeHeader returns the header that the first line of a log holds. The error is a [*FormatError] for a log of another
+// UnmarshalJSON reads the header from the first line of a log. The error is a [*FormatError] for a log of another
 // version.
-func DecodeHeader(body []byte) (Header, error) {
-	var h headerLine
-	sum := checkSum(body)
-	switch err := json.Unmarshal(body, &h); {
+func (h *Header) UnmarshalJSON(line []byte) error {
+	var l headerLine
+	sum := checkSum(line)
+	switch err := json.Unmarshal(line, &l); {
 	case err != nil:
-		return Header{}, fmt.Errorf("it is not the header of a session: %w", err)
-	case h.Type != TypeSession:
-		return Header{}, fmt.Errorf(`it is not the header of a session: its type is %q, not "session"`, h.Type)
-	case h.Version != FormatVersion && !errors.Is(sum, checksum.ErrWrong): // the checksum of another version may have another form
-		return Header{}, &FormatError{h.Version}
+		return fmt.Errorf("it is not the header of a session: %w", err)
+	case l.Type != TypeSession:
+		return fmt.Errorf(`it is not the header of a session: its type is %q, not "session"`, l.Type)
+	case l.Version != formatVersion && !errors.Is(sum, checksum.ErrWrong): // the checksum of another version may have another form
+		return &FormatError{l.Version}
 	case sum != nil:
-		return Header{}, sum
+		return sum
 	}
-	return h.Header, nil
+	*h = Header(l.plainHeader)
+	return nil
 }
 
 // shellJSON is the JSON of a shell command, with its output in base64 if that is not UTF-8.

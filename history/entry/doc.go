@@ -3,9 +3,9 @@
 //
 //	session.Add(ctx, entry.Entry{Body: entry.Shell{Command: "go vet", Output: out, ExitCode: 1}})
 //
-// Each entry is one line of JSON ([Entry.Encode], [Decode]), which ends in its checksum. [FormatVersion] is the version of the format; an entry of
-// a type that a later version wrote is an [Unknown], and is written back unchanged. [CheckDepth] refuses a line that
-// other programs could not read.
+// Each entry is one line of JSON ([Entry.Encode], [Entry.UnmarshalJSON]), which ends in its checksum. The version of the
+// format is in the header; an entry of a type that a later version wrote is an [Unknown], and is written back unchanged.
+// [CheckDepth] refuses a line that other programs could not read.
 //
 // [Entry.Redact] shows all texts of an entry to a function that may replace them, and [Erased] and [Copies] remove
 // them. [Entry.Shown] returns the message by which a model sees the entry. A [Memory] sums up what the entries of a

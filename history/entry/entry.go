@@ -103,23 +103,8 @@ type BoundaryError struct {
 	// ID of the entry: the compaction's FirstKept, or its LastCovered.
 	ID string
 	// Reason why the compaction cannot cut there.
-	Reason BoundaryReason
+	Reason string
 }
-
-// BoundaryReason is the reason why a compaction was dropped.
-type BoundaryReason string
-
-// The reasons.
-const (
-	// BoundaryMissing: the session has no such entry.
-	BoundaryMissing BoundaryReason = "is not in the session"
-	// BoundaryLeft: the entry is on another branch than the one that is compacted.
-	BoundaryLeft BoundaryReason = "is on another branch"
-	// BoundaryCovered: an earlier compaction covers the entry.
-	BoundaryCovered BoundaryReason = "is covered by an earlier compaction"
-	// BoundaryEnded: the plan of the compaction has already ended. ID is the plan's entry.
-	BoundaryEnded BoundaryReason = "is a plan that has ended"
-)
 
 func (e *BoundaryError) Error() string {
 	return fmt.Sprintf("dropped: entry %q %s", e.ID, e.Reason)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/facts"
+	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
@@ -239,7 +240,7 @@ func (c *Copies) Without(body Body) (Body, bool) {
 		body = v.body(body)
 		return body, changed
 	case Custom:
-		if b.Of != "" && c.ids[b.Of] && c.Holds(b) || strings.HasPrefix(b.Name, SourceName) && c.says(b) {
+		if b.Of != "" && c.ids[b.Of] && c.Holds(b) || strings.HasPrefix(b.Name, marks.SourceName) && c.says(b) {
 			return Erased(b), true
 		}
 	case Clearing:

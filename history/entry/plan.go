@@ -1,10 +1,6 @@
 package entry
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -116,21 +112,6 @@ type Preamble struct {
 	Digest string         `json:"digest"`
 	System []chat.Message `json:"system,omitempty"`
 	Tools  []chat.Tool    `json:"tools,omitempty"`
-}
-
-// NewPreamble returns a preamble with its digest; that of nothing is "".
-func NewPreamble(system []chat.Message, tools []chat.Tool) (Preamble, error) {
-	p := Preamble{System: system, Tools: tools}
-	if len(system)+len(tools) == 0 {
-		return p, nil
-	}
-	data, err := json.Marshal(p)
-	if err != nil {
-		return p, fmt.Errorf("history: the system messages and tools: %w", err)
-	}
-	sum := sha256.Sum256(data)
-	p.Digest = hex.EncodeToString(sum[:16])
-	return p, nil
 }
 
 // Refusal records a provider's refusal of a request that was too large for its model, or that held something that its

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
@@ -189,12 +190,12 @@ func compactionRefreshes(t *testing.T, opener opener) {
 	require.NoError(t, a.Compact(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage("T")}, FirstKept: five}))
 	boundary, ok := errors.AsType[*entry.BoundaryError](b.Compact(ctx, compaction))
 	require.True(t, ok)
-	require.Equal(t, entry.BoundaryCovered, boundary.Reason)
+	require.Equal(t, log.BoundaryCovered, boundary.Reason)
 	require.NoError(t, a.Branch(ctx, ""))
 	require.NoError(t, a.Append(ctx, chat.UserMessage("elsewhere")))
 	boundary, ok = errors.AsType[*entry.BoundaryError](b.Compact(ctx, entry.Compaction{Messages: compaction.Messages, FirstKept: five}))
 	require.True(t, ok)
-	require.Equal(t, entry.BoundaryLeft, boundary.Reason)
+	require.Equal(t, log.BoundaryLeft, boundary.Reason)
 }
 
 func texts(v history.View) []string {

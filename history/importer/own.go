@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
-// ownReader reads the logs of package history, version [entry.FormatVersion]: a header, then one entry per line.
+// ownReader reads the logs of package history: a header, then one entry per line.
 type ownReader struct {
 	*builder
 	begun bool
@@ -24,7 +24,7 @@ func (p *ownReader) line(o *wire.Object) {
 	raw := o.Source()
 	if !p.begun {
 		o.Count("version")
-		if _, err := entry.DecodeHeader(raw); err != nil {
+		if err := new(entry.Header).UnmarshalJSON(raw); err != nil {
 			o.Fail(err)
 		}
 		p.rec.Header, p.begun = entry.Header{From: o.Text("id"), Time: o.Time("time"), Data: checksum.Cut(raw)}, true

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
@@ -195,7 +196,7 @@ func (c *content) keep(ctx context.Context, what string, part any) {
 		c.note(what, "")
 		return
 	}
-	kept, err := c.s.Session.Add(ctx, entry.Entry{Body: entry.Custom{Name: entry.SourceName + "mcp", Of: c.call.ID, Data: data}})
+	kept, err := c.s.Session.Add(ctx, entry.Entry{Body: entry.Custom{Name: marks.SourceName + "mcp", Of: c.call.ID, Data: data}})
 	if err != nil {
 		c.err = err
 		return

@@ -13,7 +13,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
@@ -239,7 +238,7 @@ func (s *Skills) check() error {
 }
 
 func (s *Skills) store() kept.Store {
-	return kept.Store{Session: s.Session, Kind: entry.SourceName + "skills"}
+	return kept.Store{Session: s.Session, Kind: marks.SourceName + "skills"}
 }
 
 // fit divides items by the share of what was loaded.

@@ -268,7 +268,7 @@ func (o offer) tool(name string) *chat.Tool {
 }
 
 func (d *Deferred) store() kept.Store {
-	return kept.Store{Session: d.Session, Kind: entry.SourceName + "tools"}
+	return kept.Store{Session: d.Session, Kind: marks.SourceName + "tools"}
 }
 
 // items returns the found tools that there are still, in the order in which they were found.

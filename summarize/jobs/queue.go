@@ -87,9 +87,9 @@ func planOf(l storage.Line) (entry.Plan, error) {
 	if l.Kind != string(entry.TypePlan) {
 		return entry.Plan{}, nil
 	}
-	e, err := entry.Parse(l)
-	if err != nil {
-		return entry.Plan{}, err
+	var e entry.Entry
+	if err := e.UnmarshalJSON(l.Data); err != nil {
+		return entry.Plan{}, fmt.Errorf("jobs: the line of entry %q: %w", l.ID, err)
 	}
 	p, _ := e.Body.(entry.Plan)
 	return p, nil

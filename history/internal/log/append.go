@@ -413,7 +413,7 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 		return storage.Line{}, err
 	}
 	if m, ok := e.Body.(entry.Message); !ok || m.Data != nil || e.Redacted != nil || slices.ContainsFunc(m.Content, isOpaque) {
-		if *e, err = entry.Decode(line); err != nil { // the entry as it will be read, which shares nothing with the caller's
+		if err = e.UnmarshalJSON(line); err != nil { // the entry as it will be read, which shares nothing with the caller's
 			return storage.Line{}, err
 		}
 	}
@@ -494,7 +494,8 @@ func isOpaque(p chat.Part) bool {
 // place moves to the entry's parent, and checks its id.
 func (a *adding) place(ctx context.Context, e *entry.Entry, root bool) error {
 	if u, ok := e.Body.(entry.Unknown); ok {
-		line, err := entry.Decode(checksum.Add(slices.Clip(u.Line)))
+		var line entry.Entry
+		err := line.UnmarshalJSON(checksum.Add(slices.Clip(u.Line)))
 		head, headErr := storage.ParseLine(u.Line)
 		switch {
 		case err != nil || headErr != nil:

@@ -120,12 +120,12 @@ func (b *branchEnd) checkCompaction(ctx context.Context, c entry.Compaction) err
 		return fmt.Errorf("its thinking: %w", err)
 	}
 	if n := b.path.compaction(); n >= 0 && c.Plan != "" && b.path.Nodes[n].compaction.Plan == c.Plan {
-		return &entry.BoundaryError{ID: cmp.Or(c.Boundary(), c.Plan), Reason: entry.BoundaryCovered} // another compaction has ended the plan
+		return &entry.BoundaryError{ID: cmp.Or(c.Boundary(), c.Plan), Reason: BoundaryCovered} // another compaction has ended the plan
 	}
 	if ended, err := b.hasEnded(ctx, c.Plan); err != nil {
 		return err
 	} else if ended {
-		return &entry.BoundaryError{ID: c.Plan, Reason: entry.BoundaryEnded}
+		return &entry.BoundaryError{ID: c.Plan, Reason: BoundaryEnded}
 	}
 	i, err := b.r.CheckBoundary(ctx, b.path, b.end, c)
 	if err == nil && c.FirstKept != "" && !b.path.mayCut(i) {
@@ -213,7 +213,7 @@ func (b *branchEnd) checkPin(ctx context.Context, id string) (storage.Position, 
 	switch {
 	case err != nil:
 		return 0, err
-	case reason == entry.BoundaryCovered:
+	case reason == BoundaryCovered:
 		e, at, err := b.r.lookUp(ctx, b.end, entry.Ref{ID: id})
 		if err != nil {
 			return 0, err
@@ -244,7 +244,7 @@ func (b *branchEnd) checkCleared(ctx context.Context, o entry.Cleared) (Node, er
 	switch {
 	case err != nil:
 		return Node{}, err
-	case reason == entry.BoundaryCovered: // has no effect
+	case reason == BoundaryCovered: // has no effect
 		e, at, err := b.r.lookUp(ctx, b.end, entry.Ref{ID: o.Entry})
 		return newNode(e, at), err
 	case reason != "":

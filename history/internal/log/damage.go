@@ -103,7 +103,8 @@ func (x *examination) resume(ctx context.Context, store storage.Store, visit fun
 // entryIn returns the entry of a line, and an error if that is not what the store says of the line. Its parent may be another
 // if the store is salvaged.
 func entryIn(s storage.Stored, salvaged bool) (entry.Entry, error) {
-	e, err := entry.Decode(s.Data)
+	var e entry.Entry
+	err := e.UnmarshalJSON(s.Data)
 	if err == nil && (e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent && !salvaged) {
 		err = fmt.Errorf("the line holds the %s %q with parent %q, not the %s %q with parent %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
 	}
@@ -114,8 +115,7 @@ func entryIn(s storage.Stored, salvaged bool) (entry.Entry, error) {
 // missing.
 func examineLine(s storage.Stored, known map[string]bool) error {
 	if s.At == 0 {
-		_, err := entry.DecodeHeader(s.Data)
-		return err
+		return new(entry.Header).UnmarshalJSON(s.Data)
 	}
 	e, err := entryIn(s, false)
 	switch {

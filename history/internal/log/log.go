@@ -126,7 +126,7 @@ func (l *Log) begin(ctx context.Context, h entry.Header) error {
 	if err != nil {
 		return InEntry("the header", err)
 	}
-	if h, err = entry.DecodeHeader(line); err != nil { // the header as it will be read
+	if err = h.UnmarshalJSON(line); err != nil { // the header as it will be read
 		return err
 	}
 	ends, err := l.store.Append(ctx, 0, storage.Line{ID: h.ID, Kind: storage.KindHeader, Data: line})

@@ -91,7 +91,7 @@ func headerOf(ctx context.Context, r *Reader) (entry.Header, error) {
 		}
 		if err == nil {
 			var h entry.Header
-			if h, err = entry.DecodeHeader(s.Data); err == nil {
+			if err = h.UnmarshalJSON(s.Data); err == nil {
 				return h, nil
 			}
 		}

@@ -113,7 +113,7 @@ func (r *Reader) CheckBoundary(ctx context.Context, p Path, before storage.Posit
 		return 0, err
 	}
 	if covered, _, last := p.Boundary(); reason == "" && p.Nodes[i].At < covered && id != last.Boundary() {
-		reason = entry.BoundaryCovered
+		reason = BoundaryCovered
 	}
 	if reason != "" {
 		return 0, &entry.BoundaryError{ID: id, Reason: reason}
@@ -123,17 +123,17 @@ func (r *Reader) CheckBoundary(ctx context.Context, p Path, before storage.Posit
 
 // locate returns the index of an entry on the part of a path that the newest compaction left, or the reason why it is
 // not there.
-func (r *Reader) locate(ctx context.Context, p Path, before storage.Position, id string) (int, entry.BoundaryReason, error) {
+func (r *Reader) locate(ctx context.Context, p Path, before storage.Position, id string) (int, string, error) {
 	if i := p.Index(id); i >= 0 {
 		return i, "", nil
 	}
 	if r.store == nil {
-		return 0, entry.BoundaryMissing, nil
+		return 0, BoundaryMissing, nil
 	}
 	at := storage.Position(-1)
 	for s, err := range r.store.Back(ctx, before, id) {
 		if missing(err) {
-			return 0, entry.BoundaryMissing, nil
+			return 0, BoundaryMissing, nil
 		} else if err != nil {
 			return 0, "", err
 		}
@@ -145,10 +145,10 @@ func (r *Reader) locate(ctx context.Context, p Path, before storage.Position, id
 		case err != nil:
 			return 0, "", err
 		case s.at == at:
-			return 0, entry.BoundaryCovered, nil
+			return 0, BoundaryCovered, nil
 		case s.at < at:
-			return 0, entry.BoundaryLeft, nil
+			return 0, BoundaryLeft, nil
 		}
 	}
-	return 0, entry.BoundaryLeft, nil
+	return 0, BoundaryLeft, nil
 }

@@ -53,7 +53,7 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		return Planned{}, err
 	}
 	system := slices.DeleteFunc(slices.Clone(s.PromptMessages()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
-	preamble, err := entry.NewPreamble(system, s.PromptTools(m.Target))
+	preamble, err := newPreamble(system, s.PromptTools(m.Target))
 	if err != nil {
 		return Planned{}, err
 	}
