@@ -216,12 +216,10 @@ func (t chatObject) value(v any) int {
 	case map[string]any:
 		for key, e := range v {
 			n += t.value(e)
-			if key == "name" && truthy(e) {
+			if key == "name" && !falsy(e) {
 				n++
 			}
 		}
 	}
 	return n
 }
-
-func truthy(v any) bool { return v != nil && v != "" && v != false && v != 0.0 }

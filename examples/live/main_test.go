@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -185,7 +184,6 @@ func TestFoundContextIsInEachRequest(t *testing.T) {
 			require.Equal(t, map[int]bool{test.tools: true}, s.tools, "the declared tools never change")
 		})
 	}
-	require.Equal(t, folderagent.ExitUsage, run(t.Context(), []string{"-model", "openai:gpt-4o", "-base-url", "http://localhost:1", "-task", task, "-skills", filepath.Join(dir, "none")}, io.Discard, io.Discard))
 }
 
 // Each model is sent the messages of the others in a form that it accepts.
@@ -329,6 +327,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a window too small for the prompt", append(model, "-window", "100"), "the window is too small"},
 		{"a missing folder", append(model, "-dir", filepath.Join(dir, "none")), "none"},
 		{"a file that is not a session", append(model, "-session", notes), "notes.txt"},
+		{"a tokenizer that cannot be read", append(model, "-tokenizer", filepath.Join(dir, "none.json")), "-tokenizer: "},
+		{"a folder of skills that is missing", append(model, "-window", "60000", "-skills", filepath.Join(dir, "none")), "none"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -454,12 +454,4 @@ func TestAModelIsCountedByItsOwnTokenizer(t *testing.T) {
 			require.Contains(t, stderr.String(), test.says)
 		})
 	}
-}
-
-func TestATokenizerThatCannotBeReadIsOneLineAndExitCode2(t *testing.T) {
-	setKey(t, "OPENAI_API_KEY", goodKey)
-	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"-model", "openai:m", "-task", task, "-tokenizer", filepath.Join(t.TempDir(), "none.json")}, &stdout, &stderr)
-	require.Equal(t, folderagent.ExitUsage, code)
-	require.Regexp(t, `^live: -tokenizer: .*none\.json.*\n$`, stderr.String())
 }

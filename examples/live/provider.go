@@ -70,8 +70,9 @@ type wanted struct {
 // served is an open model with its token counter.
 type served struct {
 	chat.Model
-	// counter of what the API is sent.
+	// counter of what the API is sent. sent makes it of one of texts; nil if they are the same.
 	counter counters.Counter
+	sent    func(chat.Tokenizer) chat.Tokenizer
 	// window in tokens that a server of the user's own reports, 0 if it was not asked.
 	window int
 }
@@ -109,20 +110,19 @@ func choose(model, address string) (wanted, error) {
 	return w, nil
 }
 
-// open opens the model.
+// open opens the model, and sets its counter: the best there is, counting what the API sends.
 func (w wanted) open(ctx context.Context) (served, error) {
-	return w.provider.open(ctx, w)
-}
-
-// countBy sets the counter of a model: the best there is, counting what the API sends.
-func (s *served) countBy(best counters.Counter, sent func(chat.Tokenizer) chat.Tokenizer) {
-	s.counter = best
-	if best.Calibrated == nil {
-		s.counter.Tokenizer = sent(best.Tokenizer)
-	} else {
-		s.counter.Calibrated = &sizing.Calibrated{Base: sent(best.Calibrated.Base)}
+	s, err := w.provider.open(ctx, w)
+	s.counter = counters.For(w.name, w.vocabularies...)
+	switch best := s.counter; {
+	case s.sent == nil || err != nil:
+	case best.Calibrated == nil:
+		s.counter.Tokenizer = s.sent(best.Tokenizer)
+	default:
+		s.counter.Calibrated = &sizing.Calibrated{Base: s.sent(best.Calibrated.Base)}
 		s.counter.Tokenizer = s.counter.Calibrated
 	}
+	return s, err
 }
 
 // openOpenAI opens a model of OpenAI, or of a server that speaks one of its APIs.
@@ -135,7 +135,7 @@ func openOpenAI(ctx context.Context, w wanted) (served, error) {
 		model.CacheKey = w.session // other servers may not know the field
 	}
 	model.Client = openaisdk.NewClient(options...)
-	s := served{Model: model}
+	s := served{Model: model, sent: func(t chat.Tokenizer) chat.Tokenizer { return openai.Counter(w.api, openai.OptionsFor(w.name), t) }}
 	if known, err := w.table.Find(w.name); w.address != "" && w.window == 0 && (err != nil || known.Guessed()) {
 		own := local.Server{URL: w.address, Model: w.name, Header: http.Header{"Authorization": {"Bearer " + w.key}}}
 		var err error
@@ -143,7 +143,6 @@ func openOpenAI(ctx context.Context, w wanted) (served, error) {
 			return served{}, folderagent.UsageError{Err: fmt.Errorf("-window is missing: %w", err)}
 		}
 	}
-	s.countBy(counters.For(w.name, w.vocabularies...), func(t chat.Tokenizer) chat.Tokenizer { return openai.Counter(w.api, openai.OptionsFor(w.name), t) })
 	return s, nil
 }
 
@@ -152,27 +151,20 @@ func openAnthropic(_ context.Context, w wanted) (served, error) {
 	if w.address != "" {
 		options = append(options, anthropicoption.WithBaseURL(w.address))
 	}
-	s := served{Model: &anthropic.Model{
+	return served{Model: &anthropic.Model{
 		Client: anthropicsdk.NewClient(options...), Name: w.name,
 		// Each request begins with the one before, which is read from the cache.
 		Adjust: func(_ chat.Purpose, p *anthropicsdk.MessageNewParams) {
 			p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam()
 		},
-	}}
-	s.countBy(counters.For(w.name, w.vocabularies...), func(t chat.Tokenizer) chat.Tokenizer { return t })
-	return s, nil
+	}}, nil
 }
 
 func openGemini(ctx context.Context, w wanted) (served, error) {
 	client, err := gemini.NewClient(ctx, &genai.ClientConfig{
 		APIKey: w.key, Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: w.address},
 	})
-	if err != nil {
-		return served{}, err
-	}
-	s := served{Model: &gemini.Model{Client: client, Name: w.name}}
-	s.countBy(counters.For(w.name, w.vocabularies...), gemini.Counter)
-	return s, nil
+	return served{Model: &gemini.Model{Client: client, Name: w.name}, sent: gemini.Counter}, err
 }
 
 // refusesKey reports whether an error means that the key is invalid.

@@ -147,12 +147,7 @@ func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 	if d.Way != ByCall {
 		return nil, nil
 	}
-	d.sizing.Set(s)
-	view, err := d.Session.LookIn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	items, err := o.items(ctx, view.Leaf())
+	view, items, err := o.look(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -203,12 +198,7 @@ func (d *Deferred) DeclaredFor(ctx context.Context, s elements.Sizing) ([]chat.T
 		marks.Add(ctx, marks.Wants{Of: d, Text: "tools: the model may search for tools, and nothing shows what was found once its result is compacted: place tools.Found with the same Deferred in the prompt, between history.Compacted and history.Conversation"})
 		return o.idle(s), nil
 	}
-	d.sizing.Set(s)
-	view, err := d.Session.LookIn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	items, err := o.items(ctx, view.Leaf())
+	view, items, err := o.look(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -275,6 +265,15 @@ func (d *Deferred) store() kept.Store {
 func (o offer) items(ctx context.Context, id string) ([]kept.Item, error) {
 	items, err := o.store().Items(ctx, id)
 	return slices.DeleteFunc(items, func(i kept.Item) bool { return o.tool(i.Name) == nil }), err
+}
+
+// look returns the view that a prompt shows and the tools found on its path, and records the prompt's sizing.
+func (o offer) look(ctx context.Context, s elements.Sizing) (view history.View, items []kept.Item, err error) {
+	o.sizing.Set(s)
+	if view, err = o.Session.LookIn(ctx); err == nil {
+		items, err = o.items(ctx, view.Leaf())
+	}
+	return view, items, err
 }
 
 // fit divides found tools by their share of the budget.

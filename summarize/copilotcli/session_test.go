@@ -116,38 +116,13 @@ func copied(t *testing.T, m policy.Material) string {
 // times returns a list with a number that many times.
 func times(n, number int) []int { return slices.Repeat([]int{number}, n) }
 
+// How many of them, and how long, the published program says, see below.
 func TestASessionHasCopiesOfTheUsersMessages(t *testing.T) {
-	for _, c := range []struct {
-		rule  string
-		users []chat.Message
-		left  int
-		want  string
-	}{
-		{"none if none is covered", nil, 0, ""},
-		{"all if there are 30,000 characters at most", said(29_000, 600, 400), 0, "001:29000 002:600 003:400"},
-		{"a share for the newest and one for the oldest if there are more", said(29_000, 600, 401), 0, "001:5999+ 002:600 003:401"},
-		{"16 of the newest and 3 of the oldest if there are more than 20", said(times(23, 10)...), 0,
-			"001:10 002:10 003:10 (4) 008:10 009:10 010:10 011:10 012:10 013:10 014:10 015:10 016:10 017:10 018:10 019:10 020:10 021:10 022:10 023:10"},
-		{"20 are all copied", said(times(20, 10)...), 0,
-			"001:10 002:10 003:10 004:10 005:10 006:10 007:10 008:10 009:10 010:10 011:10 012:10 013:10 014:10 015:10 016:10 017:10 018:10 019:10 020:10"},
-		{"the only message is cut at its end", said(30_001), 0, "001:30000+"},
-		{"the newest have 24,001 characters, the oldest 5,999", said(3000, 2999, 3, 1000, 12_001, 12_000), 0, "001:3000 002:2999 (2) 005:12001 006:12000"},
-		{"the newest have no more", said(3000, 2999, 3, 1000, 12_002, 12_000), 0, "001:3000 002:2999 (3) 006:12000"},
-		{"the oldest have no more", said(3000, 3000, 3, 1000, 12_001, 12_000), 0, "001:3000 (3) 005:12001 006:12000"},
-		{"a share ends at the first that does not fit, even if a later one would", said(10, 6000, 10, 10, 24_001, 10), 0, "001:10 (4) 006:10"},
-		{"the newest is cut if it alone exceeds its share", said(100, 29_901), 0, "001:100 002:24001+"},
-		{"the oldest is cut if it alone exceeds its share", said(6000, 10, 24_000), 0, "001:5999+ (1) 003:24000"},
-		{"those that are known no more are counted, and are after the first", said(times(999, 10)...), 7,
-			"001:10 (989) 984:10 985:10 986:10 987:10 988:10 989:10 990:10 991:10 992:10 993:10 994:10 995:10 996:10 997:10 998:10 999:10"},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			require.Equal(t, c.want, copied(t, material(c.users, c.left, 20_000)))
-		})
-	}
-	t.Run("a picture is named", func(t *testing.T) {
-		m := material([]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, 0, 2000)
-		require.Contains(t, compacttest.FormatReplacement(t, copilotcli.CompactedSession{}.Replacement, m), "[attached: image https://example.com/U1.png]")
-	})
+	require.Empty(t, copied(t, material(nil, 0, 20_000)), "none if none is covered")
+	require.Equal(t, "001:10 (989) 984:10 985:10 986:10 987:10 988:10 989:10 990:10 991:10 992:10 993:10 994:10 995:10 996:10 997:10 998:10 999:10",
+		copied(t, material(said(times(999, 10)...), 7, 20_000)), "those that are known no more are counted, and are after the first")
+	m := material([]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, 0, 2000)
+	require.Contains(t, compacttest.FormatReplacement(t, copilotcli.CompactedSession{}.Replacement, m), "[attached: image https://example.com/U1.png]")
 }
 
 // published returns the copies that the published program (@github/copilot 1.0.40) makes of messages of these lengths,
@@ -204,6 +179,10 @@ func published(lengths []int) string {
 }
 
 func TestCopiesOfAnyMessagesAreThePublishedPrograms(t *testing.T) {
+	cases := [][]int{ // on both sides of each limit
+		{29_000, 600, 400}, {29_000, 600, 401}, times(20, 10), times(23, 10), {30_001}, {3000, 2999, 3, 1000, 12_001, 12_000},
+		{3000, 2999, 3, 1000, 12_002, 12_000}, {3000, 3000, 3, 1000, 12_001, 12_000}, {10, 6000, 10, 10, 24_001, 10}, {100, 29_901}, {6000, 10, 24_000},
+	}
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 26))
 		lengths := make([]int, 1+r.IntN(40))
@@ -214,7 +193,10 @@ func TestCopiesOfAnyMessagesAreThePublishedPrograms(t *testing.T) {
 				lengths[i] = 600 * (1 + r.IntN(10))
 			}
 		}
-		require.Equal(t, published(lengths), copied(t, material(said(lengths...), 0, 50_000)), "seed %d: %v", seed, lengths)
+		cases = append(cases, lengths)
+	}
+	for _, lengths := range cases {
+		require.Equal(t, published(lengths), copied(t, material(said(lengths...), 0, 50_000)), "%v", lengths)
 	}
 }
 
