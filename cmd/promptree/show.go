@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
@@ -245,13 +244,6 @@ func (s session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Wr
 		}
 	}
 	of := s.Session.Session
-	prompt := func(droppable bool) elements.Node {
-		p := func(priority int) elements.Props { return elements.Props{Priority: &priority} }
-		return elements.Nodes{
-			history.Conversation{Session: of, Droppable: droppable, Props: p(700)}, history.TurnStart{Session: of, Props: p(900)},
-			history.TurnRounds{Session: of, Droppable: droppable, Props: p(899)},
-		}
-	}
 	counter, apart, err := s.Tokenizer(ctx)
 	if err != nil {
 		return err
@@ -262,10 +254,10 @@ func (s session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Wr
 			return program.UsageError{Err: fmt.Errorf("-window is %d, and the system prompt and the tools took %d tokens: set a larger one", v.window, apart)}
 		}
 	}
-	result, err := render.Render(ctx, prompt(false), options)
+	result, err := render.Render(ctx, history.All{Session: of}, options)
 	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
 	if exceeded {
-		result, err = render.Render(ctx, prompt(true), options)
+		result, err = render.Render(ctx, history.All{Session: of, Droppable: true}, options)
 	}
 	if err != nil {
 		return program.UsageError{Err: err} // only the window may be wrong

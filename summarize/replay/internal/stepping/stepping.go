@@ -224,8 +224,6 @@ const Instructions = "You are a coding agent."
 func Prompt(s *history.Session) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(Instructions)}},
-		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
-		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
-		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
+		history.All{Session: s},
 	}
 }
