@@ -150,7 +150,7 @@ func (t Tools) within(ctx context.Context, write func(limit int) (string, error)
 		if tokens <= t.MaxTokens {
 			return text, nil
 		}
-		limit = max(MinBytes, limit*t.MaxTokens/tokens*19/20)
+		limit = max(MinBytes, min(limit-limit/64, limit*t.MaxTokens/tokens))
 	}
 }
 
