@@ -385,6 +385,26 @@ func TestAPromptThatDoesNotFitIsNotSent(t *testing.T) {
 	}
 }
 
+func TestTextThinkingAndArgumentsOfCallsAreStreamed(t *testing.T) {
+	pieces := []chat.Delta{
+		chat.Thinking{Text: "Hm."}, chat.Text("I look."), chat.CallDelta{ID: "a", Name: "look"}, chat.CallDelta{Arguments: `{"at":`}, chat.CallDelta{Arguments: `"quay"}`},
+	}
+	called := chat.AssistantMessage("I look.")
+	called.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: `{"at":"quay"}`}}
+	a := newAgent(t, 1000, policy.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+		for _, p := range pieces {
+			req.Stream(p)
+		}
+		return chat.Response{Message: called, StopReason: chat.StopToolCalls}, nil
+	})
+	var heard []chat.Delta
+	a.Stream = func(d chat.Delta) { heard = append(heard, d) }
+	answer, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, pieces, heard)
+	require.Equal(t, called, answer.Message())
+}
+
 func TestTextStreamedBeforeACancelIsReturnedButNotAppended(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
