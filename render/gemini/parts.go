@@ -89,7 +89,7 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []provid
 	return parts, faults
 }
 
-// part converts a part of a user's or a model's content, and returns nil if nothing is sent.
+// convertPart converts a part of a user's or a model's content, and returns nil if nothing is sent.
 func convertPart(k int, p chat.Part) (*genai.Part, *provider.Fault) {
 	var part *genai.Part
 	var err error

@@ -462,7 +462,7 @@ func (m *Planner) fillCompaction(ctx context.Context, s *Rendered) error {
 	return nil
 }
 
-// fillCarryCosts sets the cost of carrying the history and the cost of compacting it.
+// fillCosts sets the cost of carrying the history and the cost of compacting it.
 func (m *Planner) fillCosts(s *Rendered) {
 	prices := m.Target.Prices
 	relief := s.Relief()
