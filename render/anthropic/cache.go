@@ -7,6 +7,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 const (
@@ -122,7 +123,7 @@ func (p *cachePlan) part(i, k int, m chat.Message, part chat.Part, placed map[st
 		b, err := parseOpaque(part)
 		switch {
 		case err != nil:
-		case b.Type == typeToolUse:
+		case b.Type == messages.TypeToolUse:
 			if call := b.call(m); call >= 0 {
 				placed[b.ID] = true
 				p.addBlock(blockKey{kind: blockCall, message: i, index: call})

@@ -9,21 +9,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
-// The types of blocks that this package reads.
+// The types of blocks that only this package reads.
 const (
-	typeText       = "text"
-	typeThinking   = "thinking"
-	typeRedacted   = "redacted_thinking"
-	typeToolUse    = "tool_use"
-	typeToolResult = "tool_result"
 	typeReference  = "tool_reference"
 	typeCompaction = "compaction"
 	// typeSearchResult is the type of what the API's own search for tools has found.
 	typeSearchResult = "tool_search_tool_result"
-	// typeCitations is not a type of the API: [Response] stores under it the citations of the preceding text.
-	typeCitations = "citations"
 )
 
 // opaqueBlock holds the fields of an opaque part that this package reads.
@@ -67,12 +61,12 @@ func (b opaqueBlock) call(m chat.Message) int {
 // results, citations, compactions.
 func (b opaqueBlock) onlyAssistant() bool {
 	switch b.Type {
-	case typeThinking, typeRedacted, typeCitations, typeCompaction:
+	case messages.TypeThinking, messages.TypeRedacted, messages.TypeCitations, typeCompaction:
 		return true
-	case typeToolResult:
+	case messages.TypeToolResult:
 		return false
 	}
-	return strings.HasSuffix(b.Type, typeToolUse) || strings.HasSuffix(b.Type, typeToolResult)
+	return strings.HasSuffix(b.Type, messages.TypeToolUse) || strings.HasSuffix(b.Type, messages.TypeToolResult)
 }
 
 // notAssistant reports whether assistant messages may not hold the block.
@@ -86,5 +80,5 @@ func (b opaqueBlock) notAssistant() bool {
 
 // marksCall reports whether the block marks the place of one of the message's calls.
 func (b opaqueBlock) marksCall(m chat.Message) bool {
-	return b.Type == typeToolUse && m.Role == chat.RoleAssistant && b.call(m) >= 0
+	return b.Type == messages.TypeToolUse && m.Role == chat.RoleAssistant && b.call(m) >= 0
 }

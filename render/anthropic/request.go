@@ -231,9 +231,9 @@ func (w *writer) assistant(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 			out = append(out, thinking(p))
 		case chat.Opaque:
 			switch b, _ := parseOpaque(p); b.Type {
-			case typeToolUse:
+			case messages.TypeToolUse:
 				call(b.call(m))
-			case typeCitations:
+			case messages.TypeCitations:
 				if n := len(out); n > 0 && out[n-1].OfText != nil {
 					out[n-1].OfText.Citations = citations(b.Citations)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 // toolSearch is the name of the tool with which clients search for deferred tools.
@@ -95,7 +96,7 @@ func isThinking(p chat.Part) bool {
 		return true
 	case chat.Opaque:
 		b, _ := parseOpaque(p)
-		return b.Type == typeThinking || b.Type == typeRedacted
+		return b.Type == messages.TypeThinking || b.Type == messages.TypeRedacted
 	}
 	return false
 }
@@ -138,7 +139,7 @@ func says(m chat.Message) bool {
 			return false
 		case chat.Opaque:
 			b, _ := parseOpaque(p)
-			return b.Type != typeCitations && b.Type != typeThinking && b.Type != typeRedacted
+			return b.Type != messages.TypeCitations && b.Type != messages.TypeThinking && b.Type != messages.TypeRedacted
 		}
 		return true
 	})
@@ -215,9 +216,9 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 	switch {
 	case err != nil:
 		return err
-	case b.Type == typeToolUse && !b.marksCall(m):
+	case b.Type == messages.TypeToolUse && !b.marksCall(m):
 		return fmt.Errorf("it is a call that is not among the message's calls: %q", b.ID)
-	case b.Type == typeToolResult:
+	case b.Type == messages.TypeToolResult:
 		return errors.New("it is a tool result, which is a message of its own")
 	case b.Type == typeCompaction && b.ID != "": // those of the API have no id
 		return errors.New("it is another provider's compaction")
@@ -226,9 +227,9 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 	case b.onlyAssistant() && m.Role != chat.RoleAssistant, b.notAssistant() && m.Role == chat.RoleAssistant,
 		b.Type == typeReference && m.Role != chat.RoleTool:
 		return fmt.Errorf("it is a %s in a %s message", b.Type, m.Role)
-	case m.Role == chat.RoleSystem && b.Type != typeText:
+	case m.Role == chat.RoleSystem && b.Type != messages.TypeText:
 		return fmt.Errorf("it is a %s in a system message", b.Type)
-	case m.Role == chat.RoleTool && m.IsError && b.Type != typeText:
+	case m.Role == chat.RoleTool && m.IsError && b.Type != messages.TypeText:
 		return fmt.Errorf("it is a %s in a failed result", b.Type)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 // Calls of the API's own tools (web search, code execution, MCP servers) and their results are opaque parts of
@@ -87,11 +88,11 @@ func serverBlock(p chat.Part) opaqueBlock {
 }
 
 func (b opaqueBlock) isCall() bool {
-	return b.Type != typeToolUse && strings.HasSuffix(b.Type, "_"+typeToolUse)
+	return b.Type != messages.TypeToolUse && strings.HasSuffix(b.Type, "_"+messages.TypeToolUse)
 }
 
 func (b opaqueBlock) isResult() bool {
-	return b.Type != typeToolResult && strings.HasSuffix(b.Type, "_"+typeToolResult)
+	return b.Type != messages.TypeToolResult && strings.HasSuffix(b.Type, "_"+messages.TypeToolResult)
 }
 
 // lost returns the first tool that a search found and that is not declared, "" if there is none.

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/wire/calls"
+	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
 // stream sends a request and collects its answer. With an error, it returns the part that had arrived.
@@ -55,7 +56,7 @@ func (s *answerStream) add(e sdk.MessageStreamEventUnion) error {
 	}
 	switch e.Type {
 	case "content_block_start":
-		if b := s.answer.Content[e.Index]; b.Type == typeToolUse {
+		if b := s.answer.Content[e.Index]; b.Type == messages.TypeToolUse {
 			s.calls.Add(e.Index, b.ID, b.Name, "")
 		}
 	case "content_block_delta":
@@ -65,7 +66,7 @@ func (s *answerStream) add(e sdk.MessageStreamEventUnion) error {
 		case "thinking_delta":
 			s.send(e.Delta.Thinking != "", chat.Thinking{Text: e.Delta.Thinking})
 		case "input_json_delta":
-			if s.answer.Content[e.Index].Type == typeToolUse {
+			if s.answer.Content[e.Index].Type == messages.TypeToolUse {
 				s.calls.Add(e.Index, "", "", e.Delta.PartialJSON)
 			}
 		case "compaction_delta":
@@ -91,7 +92,7 @@ func (s *answerStream) send(said bool, d chat.Delta) {
 
 // end streams the missing rest of a call whose block is complete: arguments that did not come in pieces.
 func (s *answerStream) end(index int64) {
-	if b := s.answer.Content[index]; b.Type == typeToolUse {
+	if b := s.answer.Content[index]; b.Type == messages.TypeToolUse {
 		s.calls.End(index, b.ID, b.Name, string(b.Input))
 	}
 }
@@ -102,7 +103,7 @@ func (s *answerStream) blocks() []sdk.ContentBlockUnion {
 	blocks := slices.Clone(s.answer.Content)
 	calls := s.calls.Calls()
 	for i := range blocks {
-		if blocks[i].Type == typeToolUse {
+		if blocks[i].Type == messages.TypeToolUse {
 			blocks[i].ID, blocks[i].Input = calls[0].ID, []byte(calls[0].Arguments)
 			calls = calls[1:]
 		}
@@ -122,8 +123,8 @@ func (s *answerStream) partial() chat.Response {
 	answer.Content = nil
 	for i, b := range s.blocks() {
 		switch {
-		case b.Type == typeText && b.Text == "", b.Type == typeToolUse && !calls.Whole(string(b.Input)):
-		case b.Type == typeText || s.stopped[int64(i)]:
+		case b.Type == messages.TypeText && b.Text == "", b.Type == messages.TypeToolUse && !calls.Whole(string(b.Input)):
+		case b.Type == messages.TypeText || s.stopped[int64(i)]:
 			answer.Content = append(answer.Content, b)
 		}
 	}

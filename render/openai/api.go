@@ -3,6 +3,7 @@ package openai
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/promptree-go/promptree/internal/modelname"
@@ -132,4 +133,13 @@ func gptVersion(model string) (version, bool) {
 		return version{}, false
 	}
 	return version{number(m[1]), number(m[2])}, true
+}
+
+// number returns 0 if the number does not fit an int.
+func number(digits string) int {
+	n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", ""))
+	if err != nil {
+		return 0
+	}
+	return n
 }

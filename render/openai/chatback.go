@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	sdk "github.com/openai/openai-go/v3"
 
@@ -60,4 +61,13 @@ func ended(a *completions.Answer, ends map[string]chat.StopReason) (chat.Respons
 		stop = chat.StopMaxTokens
 	}
 	return chat.Response{Message: m, Usage: a.Usage, StopReason: stop}, nil
+}
+
+// isRefusal reports whether the model refused to answer.
+func isRefusal(m chat.Message) bool {
+	return slices.ContainsFunc(m.Content, func(p chat.Part) bool {
+		o, ok := p.(chat.Opaque)
+		part := wire.ObjectOf(o.Value)
+		return ok && part != nil && part.Peek("type") == "refusal"
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -132,15 +131,6 @@ func classified(r provider.Refusal, err error) error {
 // tooMuch matches the message of OpenAI's rate limiter for a single request over the limit.
 var tooMuch = regexp.MustCompile(`(?i)request too large for .*limit:? ([\d,]+), requested:? ([\d,]+)`)
 
-// number returns 0 if the number does not fit an int.
-func number(digits string) int {
-	n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", ""))
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
 // tryAgainIn matches the wait in OpenAI's messages: "Please try again in 1m30.5s", "in 20ms".
 var tryAgainIn = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)?(?:ms|h|m|s))+)`)
 
@@ -153,3 +143,14 @@ func waitIn(message string) time.Duration {
 	}
 	return 0
 }
+
+// emptyAnswer returns the error for an answer without content.
+func emptyAnswer() error {
+	return &chat.TransientError{Err: errors.New("openai: the answer holds no message")}
+}
+
+// errStream is wrapped by the error of a stream that reported an error as an event.
+var errStream = errors.New("the server ended the stream with an error")
+
+// errFailed is wrapped by the error of a response that reports one.
+var errFailed = errors.New("the response failed")

@@ -4,45 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
-	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/calls"
 	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
-
-// emptyAnswer returns the error for an answer without content.
-func emptyAnswer() error {
-	return &chat.TransientError{Err: errors.New("openai: the answer holds no message")}
-}
-
-// ownFields returns the messages without the fields, of messages and calls, that another server or model wants back.
-func ownFields(messages []chat.Message, own chat.Origin) []chat.Message {
-	out := provider.Without(messages, func(m chat.Message, p chat.Part) bool {
-		o, is := p.(chat.Opaque)
-		if !is || m.Origin.Matches(own) {
-			return false
-		}
-		at, fields := ChatCompletions.placeOf(m.Role, o)
-		return at == asFields && !fields.Has("refusal")
-	})
-	for i, m := range out {
-		if m.Origin.Matches(own) {
-			continue
-		}
-		out[i].ToolCalls = slices.Clone(m.ToolCalls)
-		for k, c := range m.ToolCalls {
-			out[i].ToolCalls[k] = completions.WithoutFields(c)
-		}
-	}
-	return out
-}
 
 // askChat sends a request and decodes the answer.
 func (m *Model) askChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, req chat.Request) (chat.Response, error) {
@@ -96,15 +67,6 @@ func (m *Model) answer(req chat.Request) *completions.Answer {
 	return a
 }
 
-// isRefusal reports whether the model refused to answer.
-func isRefusal(m chat.Message) bool {
-	return slices.ContainsFunc(m.Content, func(p chat.Part) bool {
-		o, ok := p.(chat.Opaque)
-		part := wire.ObjectOf(o.Value)
-		return ok && part != nil && part.Peek("type") == "refusal"
-	})
-}
-
 // askItems sends a request and decodes the answer.
 func (m *Model) askItems(ctx context.Context, x *provider.Exchange, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	if stream != nil {
@@ -152,19 +114,4 @@ func (m *Model) streamItems(ctx context.Context, x *provider.Exchange, params re
 		s.end(int64(i), item) // some servers do not stream calls
 	}
 	return response, nil
-}
-
-// errStream is wrapped by the error of a stream that reported an error as an event.
-var errStream = errors.New("the server ended the stream with an error")
-
-// errFailed is wrapped by the error of a response that reports one.
-var errFailed = errors.New("the response failed")
-
-func itemsUsage(u responses.ResponseUsage) chat.Usage {
-	return chat.Usage{
-		Input: int(u.InputTokens), Output: int(u.OutputTokens),
-		CacheRead: int(u.InputTokensDetails.CachedTokens), CacheWrite: int(u.InputTokensDetails.CacheWriteTokens),
-		CacheWriteLong: int(u.InputTokensDetails.CacheWriteTokensDetails.Ttl12hTokens),
-		CacheUnknown:   u.InputTokens > 0 && u.JSON.InputTokens.Valid() && !u.InputTokensDetails.JSON.CachedTokens.Valid(),
-	}
 }

@@ -100,3 +100,12 @@ func messageOf(list []json.RawMessage, ids *chat.CallIDs) chat.Message {
 	}
 	return a.Message
 }
+
+func itemsUsage(u responses.ResponseUsage) chat.Usage {
+	return chat.Usage{
+		Input: int(u.InputTokens), Output: int(u.OutputTokens),
+		CacheRead: int(u.InputTokensDetails.CachedTokens), CacheWrite: int(u.InputTokensDetails.CacheWriteTokens),
+		CacheWriteLong: int(u.InputTokensDetails.CacheWriteTokensDetails.Ttl12hTokens),
+		CacheUnknown:   u.InputTokens > 0 && u.JSON.InputTokens.Valid() && !u.InputTokensDetails.JSON.CachedTokens.Valid(),
+	}
+}

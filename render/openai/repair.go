@@ -11,6 +11,10 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
+// Validate checks a request by the rules of [chat.ValidateRequest] and those of one of OpenAI's APIs. It returns nil or
+// a [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
+func Validate(req chat.Request, api API) error { return accepted[api].Validate(req) }
+
 // Repair changes a request so that [Validate] finds nothing wrong, and returns each change. The original is not
 // modified, and a request that breaks no rule is returned as it was. Depending on the rule:
 //

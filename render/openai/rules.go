@@ -13,10 +13,6 @@ import (
 // (developers.openai.com/api/docs/guides/images-vision), read on 2026-11-23.
 var imageLimits = provider.ImageLimits{Count: 1500, All: 512_000_000}
 
-// Validate checks a request by the rules of [chat.ValidateRequest] and those of one of OpenAI's APIs. It returns nil or
-// a [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
-func Validate(req chat.Request, api API) error { return accepted[api].Validate(req) }
-
 // plainName is the form of participants' names in Chat Completions.
 var plainName = provider.Form{Max: 64, Allowed: func(r rune) bool {
 	switch r {

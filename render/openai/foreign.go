@@ -1,8 +1,11 @@
 package openai
 
 import (
+	"slices"
+
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
@@ -25,4 +28,26 @@ func encrypted(role chat.Role, p chat.Part) bool {
 		return at == items.Whole && o.Peek("encrypted_content") != ""
 	}
 	return false
+}
+
+// ownFields returns the messages without the fields, of messages and calls, that another server or model wants back.
+func ownFields(messages []chat.Message, own chat.Origin) []chat.Message {
+	out := provider.Without(messages, func(m chat.Message, p chat.Part) bool {
+		o, is := p.(chat.Opaque)
+		if !is || m.Origin.Matches(own) {
+			return false
+		}
+		at, fields := ChatCompletions.placeOf(m.Role, o)
+		return at == asFields && !fields.Has("refusal")
+	})
+	for i, m := range out {
+		if m.Origin.Matches(own) {
+			continue
+		}
+		out[i].ToolCalls = slices.Clone(m.ToolCalls)
+		for k, c := range m.ToolCalls {
+			out[i].ToolCalls[k] = completions.WithoutFields(c)
+		}
+	}
+	return out
 }
