@@ -144,8 +144,8 @@
 // A compaction that fails leaves what the session shows unchanged. If a model fails, the next one is asked, the agent's
 // own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a
 // summary, compaction pauses until the agent's next request was accepted, and for twice as many with each further failure:
-// for 10 at most, or 64 if answers were unusable, which a new turn (the first three times) or a tenth more history ends
-// sooner. No pause lasts longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names,
+// for 10 at most. If answers were unusable a new turn or a tenth more history ends it sooner, but each request beyond three
+// is paid for by ten accepted ones; after the first attempt each makes one request, in another way each time. No pause lasts longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names,
 // and another model has none. After that the same is asked again, in smaller segments from the third unusable or late
 // answer on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without
 // the oldest history, or the error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If

@@ -189,12 +189,13 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 		forks := len(j.Material.Sent) > 0 && o.policy.Ask.Prompts[0].Forks && (j.Plan.Background || !o.policy.Ask.Prompts[0].Background)
 		write.SortByPrice(candidates, plan.PricesFor(o.policy, o.agent), sizing.Carry{Input: j.Plan.TokensBefore, Summary: j.Plan.Room, Cold: o.cold}, forks)
 	}
+	failed := l.Of(j.Plan.Model, j.Plan.Server).Failed
 	w := &write.Writer{
 		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, Parts: l.Parts(j.Plan.Instructions), Last: o.policy.Ask.Timeout,
 		Keep: func(ctx context.Context, a entry.SummaryAnswer) error {
 			return c.journal().End(ctx, entry.PlanEnd{Plan: o.id, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
 		},
-		Halved: min(write.MaxHalved, plan.Learnt(l.Memory, o.target).Halved()), Failures: l.Of(j.Plan.Model, j.Plan.Server).Failed.Failures(), Session: c.Session,
+		Halved: min(write.MaxHalved, failed.Halved), Failures: failed.Failures(), OneWay: failed.Tokens > 0, Session: c.Session,
 		Emit: func(kind event.Kind, change func(*event.Event)) {
 			e := j.Event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}

@@ -710,50 +710,58 @@ func (s *momentSession) target(t policy.Target) policy.Target {
 	return t
 }
 
-// Requests for summaries are bounded whatever fails, and for how long, also without a last resort, where each step needs a
-// summary: within a pause nobody is asked. PROMPTREE_SUMMARIZE_MOMENTS=all runs every pattern under every policy.
+// Requests for summaries are bounded whatever fails, and for how long, in the foreground and in the background: by a few times
+// those without faults, or by one in ten steps, and one in each minute in which nothing can be sent without a summary. What waited
+// for an outage to end is asked for in segments. PROMPTREE_SUMMARIZE_MOMENTS=all runs every pattern under every policy.
 func TestRequestsForSummariesAreBoundedWhateverFails(t *testing.T) {
 	const steps = 100
-	eighth := rand.New(rand.NewPCG(8, 8))
 	patterns := []struct {
 		name  string
 		times int // the requests of a session without faults
-		fails func(n int) bool
+		fails func(n int, chance *rand.Rand) bool
 	}{
-		{"an eighth of them", 2, func(int) bool { return eighth.IntN(8) == 0 }},
-		{"every second", 3, func(n int) bool { return n%2 == 0 }},
-		{"ten of twenty", 3, func(n int) bool { return n%20 < 10 }},
-		{"all", 3, func(int) bool { return true }},
+		{"an eighth of them", 2, func(_ int, chance *rand.Rand) bool { return chance.IntN(8) == 0 }},
+		{"every second", 3, func(n int, _ *rand.Rand) bool { return n%2 == 0 }},
+		{"ten of twenty", 4, func(n int, _ *rand.Rand) bool { return n%20 < 10 }},
+		{"all", 3, func(int, *rand.Rand) bool { return true }},
 	}
-	for i, name := range policies.Names() {
+	for i := range 2 * len(policies.Names()) {
+		name, background := policies.Names()[i/2], i%2 > 0
 		for k, p := range patterns {
 			for m, kind := range []string{"is down", "answers nothing", "refuses without a number"} {
 				if os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") == "" && (i+k+m)%8 != 0 {
 					continue
 				}
-				t.Run(fmt.Sprintf("%s, %s %s", name, p.name, kind), func(t *testing.T) {
+				where := map[bool]string{true: "background", false: "foreground"}[background]
+				t.Run(fmt.Sprintf("%s, %s, %s %s", name, where, p.name, kind), func(t *testing.T) {
 					t.Parallel()
-					calls := func(fails bool) (n int) {
+					calls := func(fails bool) (n, minutes int) { // minutes in which nothing could be sent
 						synctest.Test(t, func(t *testing.T) {
-							s := newMomentSession(t, cell{policy: name, moment: -1})
+							chance := rand.New(rand.NewPCG(8, 8))
+							s := newMomentSession(t, cell{policy: name, background: background, moment: -1})
 							s.fault = func(summary bool) int {
 								if n++; !summary {
 									n--
-								} else if fails && p.fails(n) {
+								} else if fails && p.fails(n, chance) {
 									return slices.IndexFunc(moments, func(m moment) bool { return m.name == kind })
 								}
 								return -1
 							}
+							unsent := time.Duration(0)
 							for range steps {
-								_ = s.goOn()
+								if begun := time.Now(); s.goOn() != nil {
+									unsent += time.Since(begun)
+								}
 							}
+							minutes = int(unsent.Minutes())
 							require.NoError(t, s.d.Close())
 						})
-						return n
+						return n, minutes
 					}
-					usual, got := calls(false), calls(true)
+					usual, _ := calls(false)
+					got, minutes := calls(true)
 					t.Logf("%d, %d without faults", got, usual)
-					require.LessOrEqual(t, got, max(p.times*usual, steps/10))
+					require.LessOrEqual(t, got, max(p.times*usual, steps/10+minutes))
 				})
 			}
 		}

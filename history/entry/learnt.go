@@ -31,17 +31,15 @@ type Learnt struct {
 	PerByte float64 `json:"perByte,omitempty"`
 	Output  Fact    `json:"output,omitzero"`
 	Doubt   Doubt   `json:"doubt,omitzero"`
-	// Failed is the failure of compactions of this model's prompts, and Unusable that of answers that could not be used as
-	// a summary.
-	Failed   Fact `json:"failed,omitzero"`
-	Unusable Fact `json:"unusable,omitzero"`
+	// Failed is the failure of compactions of this model's prompts.
+	Failed Fact `json:"failed,omitzero"`
 }
 
 // Fact is a bad moment that a session remembers: a limit that refusals taught, or a failure. It holds for 2^Tries accepted
 // requests, and the first refusal for two. The zero value says nothing.
 type Fact struct {
 	// Tokens of a limit is the size of the smallest request that was refused, or the limit that the provider named, if that
-	// is smaller: messages and tools by our own count. Tokens of a failure is what the policy measured before it.
+	// is smaller: messages and tools by our own count. Tokens of a failure of content is what the policy measured before it.
 	Tokens int `json:"tokens,omitempty"`
 	// Cause is the text of a failure, and Since the time of the newest. Both are zero for a limit, which has no time.
 	Cause string    `json:"cause,omitempty"`
@@ -56,8 +54,10 @@ type Fact struct {
 	Attempts int `json:"attempts,omitempty"`
 	Next     int `json:"next,omitempty"`
 	// Halved is how often the segments of a summary are halved because the same failed again: an answer that could not be
-	// used, or one that took too long.
+	// used, or one that took too long. Each answer that can be used halves it.
 	Halved int `json:"halved,omitempty"`
+	// Owed is how many accepted requests the requests of failures cost: ten each, of which so many have passed.
+	Owed int `json:"owed,omitempty"`
 }
 
 // Doubt holds the refusals in a row that may have had another cause than the size: if a smaller request is accepted after
@@ -69,9 +69,6 @@ type Doubt struct {
 	Tokens   int `json:"tokens,omitempty"`
 	Bytes    int `json:"bytes,omitempty"`
 }
-
-// Halved returns how often the segments of a summary are halved because of failures.
-func (l Learnt) Halved() int { return l.Failed.Halved + l.Unusable.Halved }
 
 // Failures returns the number of failures in a row, of which the fact is the newest.
 func (f Fact) Failures() int {
@@ -205,8 +202,7 @@ func (l *Learnt) accepted() {
 	l.Agent.accepted()
 	l.Bytes.accepted()
 	l.Output.accepted()
-	l.Failed.passed()
-	l.Unusable.passed()
+	l.Failed.Left, l.Failed.Owed = max(0, l.Failed.Left-1), max(0, l.Failed.Owed-1)
 }
 
 // Summarised records that the model answered requests for summaries, the largest of a size by our count.

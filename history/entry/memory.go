@@ -18,9 +18,11 @@ import (
 //	Learnt.Summaries  Refusal                  the same for requests for summaries         as above
 //	Learnt.Bytes      Refusal                  the same for the bytes of a body            as above
 //	Learnt.Output     Refusal                  the most tokens of an answer                after 2^Tries accepted requests
-//	Learnt.Failed     PlanEnd                  compaction pauses, for 10 requests at most  at the next compaction
-//	Learnt.Unusable   PlanEnd                  compaction pauses                           with a new turn (the first three times),
-//	                                                                                       a tenth more tokens, or a compaction
+//	Learnt.Failed     PlanEnd                  compaction pauses, for 10 requests at most  with a compaction, and one of content
+//	                                                                                       with a new turn or a tenth more tokens
+//
+// Nothing ends a pause before the requests that were made in vain are paid for: each costs 10 accepted requests, of which
+// the first 30 are free, and a failure of transport costs one request.
 //
 // A pause also has a longest time, which the caller of [Memory.Pause] knows. [Held] says what requests leave out; it
 // comes back with accepted requests, one thing with each, and stays away only if it is refused again. Three things more
@@ -89,7 +91,7 @@ func (m *Memory) Add(e Entry) {
 		*m = Memory{Models: m.Models, Held: m.Held}
 		m.each(func(l *Learnt) {
 			l.attempted()
-			l.Failed, l.Unusable = Fact{}, Fact{}
+			l.Failed = Fact{}
 		})
 		if b.Answers > 0 {
 			m.change(b.Model, b.Server, func(l *Learnt) { l.Summarised(b.Answers, b.Asked) })
@@ -112,8 +114,8 @@ func (m *Memory) said(message chat.Message) {
 	m.each(func(l *Learnt) {
 		if role == chat.RoleAssistant && (!named || l.of(by, server)) {
 			l.accepted()
-		} else if role == chat.RoleUser && l.Unusable.Tries < 3 { // later ones wait for more history
-			l.Unusable.Left = 0
+		} else if role == chat.RoleUser && l.Failed.Tokens > 0 {
+			l.Failed.Left = min(l.Failed.Left, l.Failed.due())
 		}
 		l.Agent.endRow()
 		l.Bytes.endRow()
@@ -141,7 +143,10 @@ func (m *Memory) each(f func(*Learnt)) {
 func (m *Memory) ended(end PlanEnd, at time.Time) {
 	m.each((*Learnt).attempted)
 	failed := end.Outcome == PlanFailed || end.Outcome == PlanVetoed
-	m.answered = m.answered || len(end.Finished) > 0
+	if len(end.Finished) > 0 {
+		m.answered = true
+		m.change(m.plan.Model, m.plan.Server, func(l *Learnt) { l.Failed.Halved /= 2 })
+	}
 	if end.Outcome == PlanRetried || !failed && end.ErrorType != "cancelled" {
 		return
 	}
@@ -154,51 +159,50 @@ func (m *Memory) ended(end PlanEnd, at time.Time) {
 		return
 	}
 	m.change(of.Model, of.Server, func(l *Learnt) {
-		switch {
-		case !failed:
-			if l.Failed.Cause == "" { // a cancelled plan is not retried at once
-				l.Failed = Fact{Since: at, Left: 1}
-			}
-		case slices.Contains(ofContent, end.ErrorType):
-			l.Unusable.failed(end, at, longestPause)
-			l.Unusable.Tokens = of.Used
-		default:
-			l.Failed.failed(end, at, longestOutage)
+		if failed {
+			l.Failed.failed(end, of.Used, at)
+		} else if l.Failed.Cause == "" { // a cancelled plan is not retried at once
+			l.Failed = Fact{Since: at, Left: 1}
 		}
 	})
 }
 
 // ofContent lists the types of errors that depend on what the history holds.
-var ofContent = []string{"summary_refused", "no_room", "nothing_to_compact"}
+var ofContent = []string{"summary_refused", "context_limit", "no_room", "nothing_to_compact"}
 
-// The most accepted requests for which a failure holds: one of content, and one that may pass at any time.
-const longestPause, longestOutage = 64, 10
+// A failure holds for [longestPause] accepted requests at most, and each of its requests costs as many, beyond a credit.
+const longestPause, credit = 10, 30
 
-// halving lists the types of errors that less history may not have.
-var halving = []string{"summary_refused", "timeout"}
-
-// failed records one more failure in a row.
-func (f *Fact) failed(end PlanEnd, at time.Time, most int) {
-	tries, halved := 0, f.Halved
+// failed records one more failure in a row. One of transport costs a single request, and one of content has Tokens.
+func (f *Fact) failed(end PlanEnd, used int, at time.Time) {
+	next, requests := Fact{Cause: end.Error, Since: at, Halved: f.Halved}, min(1, end.Requests)
+	content := slices.Contains(ofContent, end.ErrorType)
+	if content {
+		next.Tokens, requests = used, end.Requests
+	}
 	if f.Cause != "" {
-		tries = f.Tries + 1
-		if slices.Contains(halving, end.ErrorType) {
-			halved++
+		next.Tries = f.Tries + 1
+		if end.Requests > 0 && content || end.ErrorType == "timeout" { // which less history may not have
+			next.Halved++
 		}
 	}
-	*f = Fact{Cause: end.Error, Since: at, Tries: tries, Left: min(hold(tries), most), Halved: halved}
+	next.Owed = min(f.Owed, credit) + longestPause*requests
+	next.Left = max(min(hold(next.Tries), longestPause), next.due())
+	*f = next
 }
 
-// passed records an accepted request after a failure.
-func (f *Fact) passed() { f.Left = max(0, f.Left-1) }
+// due returns for how many accepted requests nothing is asked, because of what failures cost.
+func (f Fact) due() int { return max(0, f.Owed-credit) }
 
 // Pause returns the failure for which the compaction of a model's prompts still pauses, the zero value if none. Used is
 // what the policy measures now, and longest returns the most time that a failure holds.
 func (l Learnt) Pause(now time.Time, used int, longest func(Fact) time.Duration) Fact {
-	for _, f := range []Fact{l.Unusable, l.Failed} {
-		if f.Left > 0 && now.Before(f.Since.Add(longest(f))) && (f.Tokens == 0 || used < f.Tokens+f.Tokens/10) {
-			return f
-		}
+	f := l.Failed
+	if f.Tokens > 0 && used >= f.Tokens+f.Tokens/10 {
+		f.Left = min(f.Left, f.due())
 	}
-	return Fact{}
+	if f.Left == 0 || !now.Before(f.Since.Add(longest(f))) {
+		return Fact{}
+	}
+	return f
 }

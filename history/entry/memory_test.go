@@ -226,6 +226,10 @@ func TestMemoryOfFailures(t *testing.T) {
 		return list
 	}
 	failures := func(n int, end entry.PlanEnd) []entry.Body { return times(n, plan, end) }
+	asked := func(end entry.PlanEnd, requests int) entry.PlanEnd {
+		end.Requests = requests
+		return end
+	}
 	for _, c := range []struct {
 		rule   string
 		bodies []entry.Body
@@ -246,11 +250,16 @@ func TestMemoryOfFailures(t *testing.T) {
 		{rule: "it is of its model", bodies: failures(3, down), model: "n"},
 		{rule: "and stays known while another model answers", bodies: append(failures(4, down), entry.ModelChange{Model: "n"}, entry.ModelChange{Model: "m"}), left: 8},
 		{rule: "an unusable answer holds for accepted requests too", bodies: failures(3, unusable), left: 4},
-		{rule: "up to 64", bodies: failures(9, unusable), left: 64},
+		{rule: "up to 10", bodies: failures(9, unusable), left: 10},
 		{rule: "until a new turn", bodies: append(failures(3, unusable), request)},
-		{rule: "from the fourth on only until there is a tenth more history", bodies: append(failures(4, unusable), request), left: 8},
-		{rule: "which is not reached here", bodies: failures(4, unusable), used: 1099, left: 8},
+		{rule: "or until there is a tenth more history, which is not reached here", bodies: failures(4, unusable), used: 1099, left: 8},
 		{rule: "but here", bodies: failures(4, unusable), used: 1100},
+		{rule: "three requests for unusable answers cost nothing", bodies: append(failures(1, asked(unusable, 3)), request)},
+		{rule: "further ones are paid for by ten accepted requests each", bodies: failures(1, asked(unusable, 5)), left: 20},
+		{rule: "which no new turn ends", bodies: append(failures(1, asked(unusable, 5)), request), left: 20},
+		{rule: "nor more history", bodies: failures(1, asked(unusable, 5)), used: 2000, left: 20},
+		{rule: "accepted requests pay for those before too", bodies: slices.Concat(failures(1, asked(unusable, 2)), times(15, answer), failures(1, asked(unusable, 3))), left: 5},
+		{rule: "a failure of transport costs one request", bodies: failures(9, asked(down, 8)), left: 10},
 		{rule: "a plan that could not be made names its model", bodies: times(1, entry.PlanEnd{Outcome: entry.PlanFailed, Model: "m", Error: "no"}), left: 1},
 		{rule: "a failure behind the answer for a part starts no pause", bodies: []entry.Body{
 			plan, entry.PlanEnd{Plan: "p", Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{{Text: "Half."}}}, down}},

@@ -69,6 +69,8 @@ type PlanEnd struct {
 	Model  string `json:"model,omitempty"`
 	Server string `json:"server,omitempty"`
 	Used   int    `json:"used,omitempty"`
+	// Requests is how many requests were made.
+	Requests int `json:"requests,omitempty"`
 	// Finished lists answers for parts of the summary, from which the next attempt or plan goes on.
 	Finished []SummaryAnswer `json:"finished,omitempty"`
 }

@@ -1016,7 +1016,7 @@ var failures = []statements.Statement{
 		}
 		require.Contains(t, rendered(d)[1].Text(), "Of the second.")
 		require.Empty(t, d.Requests())
-	}, statements.Change(engine+"internal/write/write.go", "range w.Candidates {\n\t\t\tif c.err", "range w.Candidates[:1] {\n\t\t\tif c.err")),
+	}, statements.Change(engine+"internal/write/write.go", "range w.Candidates {\n\t\t\tif !p", "range w.Candidates[:1] {\n\t\t\tif !p")),
 	statements.That("a model is asked again if its failure may pass, up to three times", func(t *testing.T) {
 		busy := models.Fail(&chat.TransientError{Err: errDown})
 		d := fixture(t, turns(1, tooMany)...)

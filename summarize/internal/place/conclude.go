@@ -44,12 +44,13 @@ func (p *Placer) Conclude(ctx context.Context, id string, d write.Written, reaso
 
 // record writes to the session how a plan ended and what the models' refusals teach, and emits the event.
 func (p *Placer) record(ctx context.Context, end entry.PlanEnd, kind event.Kind, d write.Written, why error) {
-	if err := p.Journal.End(ctx, end, d.Writer.Taught()...); err != nil {
-		why = errors.Join(why, err)
-	}
 	e := event.Event{Kind: kind, Plan: end.Plan}
 	if d.Attempt != nil {
 		e = d.Attempt.Event(kind)
+	}
+	end.Requests = e.Calls
+	if err := p.Journal.End(ctx, end, d.Writer.Taught()...); err != nil {
+		why = errors.Join(why, err)
 	}
 	e.Mode, e.Model, e.Err = d.Prompt.Mode, d.Model, why
 	p.Emit(ctx, e)

@@ -25,7 +25,7 @@ import (
 
 // MaxHalved is how often segments are halved because of earlier attempts, and how often a candidate is asked again by one
 // attempt after it refused a request as too large.
-const MaxHalved = 6
+const MaxHalved = 4
 
 // span is what is still to be summarised of something that an attempt covers. Its material has the summary of what was
 // answered before.
@@ -37,6 +37,13 @@ type span struct {
 	most   int            // tokens of a segment, 0 if one request is to show everything
 	before int            // characters of what was answered
 	begun  bool           // something was answered, so the earlier summary is that of the answers
+}
+
+// halve makes segments of what is left: it is halved so often, 0 for all that fits.
+func (s *span) halve(times int) {
+	if s.most = 0; times > 0 {
+		s.most = max(1, tokens(s.rest)>>times)
+	}
 }
 
 // segment is what one request shows: n of the units that are left, or the earlier summary alone.
@@ -59,9 +66,7 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		if text = done.Text; err != nil {
 			return "", err
 		}
-		if w.Halved > 0 {
-			s.most = max(1, tokens(s.rest)>>w.Halved)
-		}
+		s.halve(w.Halved)
 	}
 	for len(s.rest) > 0 || !s.begun {
 		next, err := w.next(ctx, c, p, s)
@@ -87,6 +92,10 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		if err := s.advance(ctx, next.n, text); err != nil {
 			return "", err
 		}
+		if w.Halved > 0 { // what can be used makes the next segment larger
+			w.Halved /= 2
+			s.halve(w.Halved)
+		}
 	}
 	return text, nil
 }
@@ -94,7 +103,10 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 // mostRefusals returns how often a request for a summary is made smaller after refusals of a kind. What is refused at any
 // size is not refused for its size.
 func (w *Writer) mostRefusals(said refusal.Refusal) int {
-	most := MaxHalved / (1 + w.Failures)
+	most := MaxHalved
+	if w.OneWay { // the next attempt asks for less
+		most = 0
+	}
 	switch {
 	case said.Kind == refusal.Tokens, said.Sized:
 		return most

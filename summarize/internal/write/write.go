@@ -45,6 +45,7 @@ type Writer struct {
 	OtherProcess bool                  // another process sent the prompt
 	Halved       int                   // how often segments are halved, because answers could not be used or took too long
 	Failures     int                   // how often attempts failed since one did not: each makes fewer requests again
+	OneWay       bool                  // the last of them failed for what was asked or answered, so one way is tried
 	Parts        []entry.SummaryAnswer // answers for parts of what is covered, of this attempt and earlier ones
 	Emit         func(kind event.Kind, change func(*event.Event))
 	Last         time.Duration                                    // time limit of a request to the last candidate
@@ -125,7 +126,7 @@ func Named(p policy.Prompt) NamedPrompt { return NamedPrompt{Prompt: p, Function
 // Write tries the prompts in order, each with the candidates in order, until a summary can be put in place. If no
 // summary can, the errors say why.
 func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, []error) {
-	w.turn = newTurn()
+	w.turn, w.failed = newTurn(), w.OneWay
 	var reasons []error
 	var best string                  // of the doubtful answers, the longest
 	var last func() (Written, error) // goes on from it
@@ -137,37 +138,28 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 	} else if d.Text != "" {
 		return d, nil
 	}
-	for i, p := range prompts {
-		w.mayClip = i == len(prompts)-1 // a later prompt may show less by itself
-		// A fork needs the agent's request, sent by this process, and the agent's model as the first candidate.
-		if p.Forks && (len(w.Attempt.Material.Sent) == 0 || !w.Candidates[0].isAgent) {
-			if w.OtherProcess && w.Candidates[0].isAgent {
-				w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, w.Candidates[0].Name, errSentElsewhere })
-			}
+	for _, way := range w.ways(prompts) {
+		p, c := way.prompt, way.candidate
+		if c.err != nil {
 			continue
 		}
-		for n, c := range w.Candidates {
-			if c.err != nil || p.Forks && !c.isAgent {
-				continue
-			}
-			w.lastWay = w.mayClip && n == len(w.Candidates)-1
-			d, err := w.try(ctx, c, Named(p))
-			if err == nil {
-				return d, nil
-			}
-			if ctx.Err() != nil {
-				return Written{}, append(reasons, guard.EndCause(ctx, err))
-			}
-			w.failed = w.failed || !errors.Is(err, errOneTooLarge) || refusal.Of(err).Kind != refusal.None
-			err = &policy.CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
-			w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
-			reasons = append(reasons, err)
-			if n := len(w.doubtful); n > 0 && len(w.doubtful[n-1].Text) > len(best) {
-				answers := w.doubtful
-				best, last = answers[n-1].Text, func() (Written, error) {
-					w.Parts = append(w.Parts, answers...)
-					return w.try(ctx, c, Named(p))
-				}
+		w.mayClip, w.lastWay = way.mayClip, way.last
+		d, err := w.try(ctx, c, Named(p))
+		if err == nil {
+			return d, nil
+		}
+		if ctx.Err() != nil {
+			return Written{}, append(reasons, guard.EndCause(ctx, err))
+		}
+		w.failed = w.failed || !errors.Is(err, errOneTooLarge) || refusal.Of(err).Kind != refusal.None
+		err = &policy.CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
+		w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
+		reasons = append(reasons, err)
+		if n := len(w.doubtful); n > 0 && len(w.doubtful[n-1].Text) > len(best) {
+			answers := w.doubtful
+			best, last = answers[n-1].Text, func() (Written, error) {
+				w.Parts = append(w.Parts, answers...)
+				return w.try(ctx, c, Named(p))
 			}
 		}
 	}
@@ -183,6 +175,38 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 		reasons = []error{failure.ErrNobodyToAsk}
 	}
 	return Written{}, reasons
+}
+
+// way is a prompt for a candidate.
+type way struct {
+	prompt        policy.Prompt
+	candidate     *Candidate
+	mayClip, last bool // no other prompt follows, and no other way
+}
+
+// ways lists the ways to ask, in order. It is a single one, another each time, while answers are unusable.
+func (w *Writer) ways(prompts []policy.Prompt) (list []way) {
+	for i, p := range prompts {
+		// A fork needs the agent's request, sent by this process, and the agent's model as the first candidate.
+		if p.Forks && (len(w.Attempt.Material.Sent) == 0 || !w.Candidates[0].isAgent) {
+			if w.OtherProcess && w.Candidates[0].isAgent {
+				w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, w.Candidates[0].Name, errSentElsewhere })
+			}
+			continue
+		}
+		for n, c := range w.Candidates {
+			if !p.Forks || c.isAgent {
+				later := i < len(prompts)-1 // which may show less by itself
+				list = append(list, way{p, c, !later, !later && n == len(w.Candidates)-1})
+			}
+		}
+	}
+	if w.OneWay && len(list) > 0 {
+		one := list[(w.Failures-1)%len(list)]
+		one.mayClip, one.last = true, true
+		return []way{one}
+	}
+	return list
 }
 
 // try asks a candidate in one way, and makes the replacement.
