@@ -50,13 +50,13 @@ const attempts = 5
 
 // record brings the session in step with a list.
 func (m *Mirror[M]) record(ctx context.Context, list []M) (err error) {
-	caller := ctx
-	ctx, done := callback.Outlive(caller)
-	defer done()
 	identities, err := m.identities(ctx, list)
 	if err != nil {
 		return err
 	}
+	caller := ctx
+	ctx, done := callback.Outlive(caller) // what is written from here on is finished
+	defer done()
 	for range attempts {
 		if err = m.notice(ctx); err == nil {
 			err = m.follow(ctx, caller, list, identities)
