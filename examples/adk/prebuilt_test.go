@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/apitest"
 )
 
 // The examples of adk are unchanged except for one line: PluginConfig. Each is asked some questions on its standard
@@ -33,11 +34,12 @@ func TestExamplesOfADKFinish(t *testing.T) {
 		{"workflowagents/sequentialCode", []string{"CodeWriterAgent", "CodeReviewerAgent", "CodeRefactorerAgent"}},
 	} {
 		t.Run(c.example, func(t *testing.T) {
-			s := serve(t, 16_000, mind)
+			s := apitest.Serve(t, apitest.Gemini{}, mind)
+			s.Window, s.Rule = 5_000, apitest.Unmarked
 			program := build(t, filepath.Join(adk, "examples", c.example, "main.go"))
 			sessions := t.TempDir()
 			cmd := exec.CommandContext(t.Context(), program, "console", "-streaming_mode", "sse")
-			cmd.Env = append(os.Environ(), "SESSIONS="+sessions)
+			cmd.Env = append(os.Environ(), "SESSIONS="+sessions, "GOOGLE_API_KEY="+apitest.Key, "GOOGLE_GEMINI_BASE_URL="+s.URL)
 			var questions bytes.Buffer
 			for i := range 20 {
 				fmt.Fprintf(&questions, "This is question %d.\n", i)
@@ -47,8 +49,8 @@ func TestExamplesOfADKFinish(t *testing.T) {
 			require.NotContains(t, out, "AGENT_ERROR")
 			require.NotContains(t, out, "promptree")
 			require.Contains(t, out, "The end of answer")
-			require.Empty(t, s.broken)
-			require.Positive(t, s.summaries)
+			require.Empty(t, s.Broken)
+			require.Positive(t, s.Summaries)
 			compactions := 0
 			for _, name := range c.agents {
 				messages, compacted := inSession(t, sessions, name)
@@ -93,68 +95,56 @@ func build(t *testing.T, example string) string {
 }
 
 // mind calls the declared functions in turn, and then answers with a long text or ends its task.
-func mind(b body) []string {
-	var functions []declaration
-	var finish *declaration
-	for _, t := range b.Tools {
-		for _, f := range t.FunctionDeclarations {
-			switch f.Name {
-			case "finish_task":
-				finish = &f
-			case "transfer_to_agent":
-			default:
-				functions = append(functions, f)
-			}
+func mind(a apitest.Asked) apitest.Answer {
+	var functions []apitest.Tool
+	var finish *apitest.Tool
+	for _, t := range a.Tools {
+		switch t.Name {
+		case "finish_task":
+			finish = &t
+		case "transfer_to_agent":
+		default:
+			functions = append(functions, t)
 		}
 	}
 	rounds := 0 // rounds since the last message of the user
-	for i := len(b.Contents) - 1; i >= 0; i-- {
-		p := b.Contents[i].Parts[len(b.Contents[i].Parts)-1]
-		if b.Contents[i].Role == "user" && p.FunctionResponse == nil {
-			break
+	for i := len(a.Turns) - 1; a.Turns[i].Role != "user"; i-- {
+		rounds += min(1, len(a.Turns[i].Results))
+	}
+	call := func(t apitest.Tool) []apitest.Call {
+		arguments, err := json.Marshal(value(t.Schema))
+		if err != nil {
+			panic(err)
 		}
-		if p.FunctionResponse != nil {
-			rounds++
-		}
+		return []apitest.Call{{ID: fmt.Sprint("call_", len(a.Turns)), Name: t.Name, Arguments: string(arguments)}}
 	}
 	switch {
 	case rounds < len(functions):
-		f := functions[rounds]
-		return []string{text("I look."), call(f.Name, arguments(f))}
+		return apitest.Answer{Text: "I look.", Calls: call(functions[rounds])}
 	case finish != nil && rounds < len(functions)+2:
-		return []string{call(finish.Name, arguments(*finish))}
+		return apitest.Answer{Calls: call(*finish)}
 	}
-	return []string{text(strings.Repeat("There is much to say. ", 80)), text("The end of answer.")}
-}
-
-func arguments(f declaration) any {
-	if f.Parameters.Properties != nil {
-		return value(f.Parameters)
-	}
-	if f.ParametersJSONSchema.Properties != nil {
-		return value(f.ParametersJSONSchema)
-	}
-	return map[string]any{}
+	return apitest.Answer{Text: strings.Repeat("There is much to say. ", 80) + "The end of answer."}
 }
 
 // value returns a value that a schema allows.
-func value(s schema) any {
-	name := s.Type
-	if several, ok := name.([]any); ok && len(several) > 0 {
-		name = several[len(several)-1]
+func value(schema apitest.JSON) any {
+	name := schema.Get("type").String()
+	if several := schema.Get("type").List(); len(several) > 0 {
+		name = several[len(several)-1].String()
 	}
-	switch strings.ToLower(fmt.Sprint(name)) {
-	case "object":
+	switch strings.ToLower(name) {
+	case "object", "":
 		o := map[string]any{}
-		for key, p := range s.Properties {
+		for key, p := range schema.Get("properties").Fields() {
 			o[key] = value(p)
 		}
 		return o
 	case "array":
-		if s.Items == nil {
+		if !schema.Get("items").Exists() {
 			return []any{}
 		}
-		return []any{value(*s.Items)}
+		return []any{value(schema.Get("items"))}
 	case "integer", "number":
 		return 1
 	case "boolean":

@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/apitest"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -24,12 +25,11 @@ import (
 )
 
 // serve starts a server, and returns eino's model for it.
-func serve(t *testing.T, mind func(b body) (string, []call)) (*server, *openai.ChatModel) {
+func serve(t *testing.T, answer func(a apitest.Asked) apitest.Answer) (*apitest.Server, *openai.ChatModel) {
 	t.Helper()
-	s := &server{window: 15_000, mind: mind}
-	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
-	model, err := openai.NewChatModel(t.Context(), &openai.ChatModelConfig{APIKey: "any", BaseURL: s.URL + "/v1", Model: "gpt-4o"})
+	s := apitest.Serve(t, apitest.ChatCompletions{}, answer)
+	s.Window, s.Rule = 9_000, apitest.Unmarked
+	model, err := openai.NewChatModel(t.Context(), &openai.ChatModelConfig{APIKey: apitest.Key, BaseURL: s.URL, Model: "gpt-4o"})
 	require.NoError(t, err)
 	return s, model
 }
@@ -52,7 +52,7 @@ func handlers(t *testing.T, model *openai.ChatModel) (*history.Session, []adk.Ch
 
 func config(t *testing.T) adk.ToolsConfig {
 	t.Helper()
-	own, err := folderagent.NewTools(files(t, 60), "")
+	own, err := folderagent.NewTools(apitest.Files(t, 60), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, own.Close()) })
 	c := &summarize.Compactor{Session: &history.Session{}}
@@ -87,35 +87,24 @@ func count(t *testing.T, s *history.Session) (roles map[chat.Role]int, compactio
 	return roles, compactions
 }
 
-// says reports whether a message of the user contains a text.
-func (b body) says(text string) bool {
-	for _, m := range b.Messages {
-		if m.Role == "user" && m.text() == text {
-			return true
-		}
-	}
-	return false
-}
-
 func TestADeepAgentFinishes(t *testing.T) {
-	const task = "look closely"
 	outer, inner := 0, 0
-	s, model := serve(t, func(b body) (string, []call) {
-		if b.says(task) {
+	s, model := serve(t, func(a apitest.Asked) apitest.Answer {
+		if !slices.ContainsFunc(a.Tools, func(t apitest.Tool) bool { return t.Name == "task" }) {
 			if inner++; inner%13 == 0 {
-				return "I have looked closely.", nil
+				return apitest.Answer{Text: "I have looked closely."}
 			}
-			return "", []call{calls(0, fmt.Sprint("in_", inner), "read_file", fmt.Sprintf(`{"path":"f%d.txt"}`, inner))}
+			return apitest.Answer{Calls: []apitest.Call{apitest.Read(fmt.Sprint("in_", inner), inner)}}
 		}
 		switch outer++; outer {
 		case 2:
-			return "", []call{calls(0, "todos", "write_todos", `{"todos":[{"content":"look","activeForm":"looking","status":"pending"}]}`)}
+			return apitest.Answer{Calls: []apitest.Call{{ID: "todos", Name: "write_todos", Arguments: `{"todos":[{"content":"look","activeForm":"looking","status":"pending"}]}`}}}
 		case 5, 12:
-			return "", []call{calls(0, fmt.Sprint("task_", outer), "task", fmt.Sprintf(`{"subagent_type":"general-purpose","description":%q}`, task))}
+			return apitest.Answer{Calls: []apitest.Call{{ID: fmt.Sprint("task_", outer), Name: "task", Arguments: `{"subagent_type":"general-purpose","description":"look closely"}`}}}
 		case 20:
-			return "The password is 42.", nil
+			return apitest.Answer{Text: "The password is 42."}
 		}
-		return "I look.", []call{calls(0, fmt.Sprint("out_", outer), "read_file", fmt.Sprintf(`{"path":"f%d.txt"}`, outer))}
+		return apitest.Answer{Text: "I look.", Calls: []apitest.Call{apitest.Read(fmt.Sprint("out_", outer), outer)}}
 	})
 	session, middlewares := handlers(t, model)
 	agent, err := deep.New(t.Context(), &deep.Config{
@@ -123,7 +112,7 @@ func TestADeepAgentFinishes(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Contains(t, ends(t, agent, "Where is the password?"), "The password is 42.")
-	require.Empty(t, s.broken)
+	require.Empty(t, s.Broken)
 	require.Equal(t, 26, inner)
 	roles, compactions := count(t, session)
 	require.Equal(t, map[chat.Role]int{chat.RoleUser: 1, chat.RoleAssistant: 20, chat.RoleTool: 19}, roles)
@@ -133,17 +122,17 @@ func TestADeepAgentFinishes(t *testing.T) {
 func TestASupervisorFinishes(t *testing.T) {
 	const instruction = "You supervise."
 	led, worked := 0, 0
-	s, model := serve(t, func(b body) (string, []call) {
-		if strings.HasPrefix(b.Messages[0].text(), instruction) {
+	s, model := serve(t, func(a apitest.Asked) apitest.Answer {
+		if strings.HasPrefix(a.System, instruction) {
 			if led++; led%2 == 0 {
-				return "The password is 42.", nil
+				return apitest.Answer{Text: "The password is 42."}
 			}
-			return "", []call{calls(0, fmt.Sprint("transfer_", led), adk.TransferToAgentToolName, `{"agent_name":"worker"}`)}
+			return apitest.Answer{Calls: []apitest.Call{{ID: fmt.Sprint("transfer_", led), Name: adk.TransferToAgentToolName, Arguments: `{"agent_name":"worker"}`}}}
 		}
 		if worked++; worked%18 == 0 {
-			return "I have looked.", nil
+			return apitest.Answer{Text: "I have looked."}
 		}
-		return "I look.", []call{calls(0, fmt.Sprint("work_", worked), "read_file", fmt.Sprintf(`{"path":"f%d.txt"}`, worked))}
+		return apitest.Answer{Text: "I look.", Calls: []apitest.Call{apitest.Read(fmt.Sprint("work_", worked), worked)}}
 	})
 	leading, lead := handlers(t, model)
 	working, work := handlers(t, model)
@@ -158,7 +147,7 @@ func TestASupervisorFinishes(t *testing.T) {
 	agent, err := supervisor.New(t.Context(), &supervisor.Config{Supervisor: boss, SubAgents: []adk.Agent{worker}})
 	require.NoError(t, err)
 	require.Contains(t, ends(t, agent, "Where is the password?"), "The password is 42.")
-	require.Empty(t, s.broken)
+	require.Empty(t, s.Broken)
 	roles, _ := count(t, leading)
 	require.Equal(t, 2, roles[chat.RoleAssistant])
 	roles, compactions := count(t, working)

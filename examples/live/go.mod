@@ -20,7 +20,6 @@ require (
 	github.com/promptree-go/promptree/render/openai v0.0.0-00010101000000-000000000000
 	github.com/promptree-go/promptree/sources/mcp v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
-	github.com/tidwall/gjson v1.20.0
 	google.golang.org/genai v1.77.0
 )
 
@@ -44,6 +43,7 @@ require (
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // indirect
+	github.com/tidwall/gjson v1.20.0 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect

@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/apitest"
 	"github.com/promptree-go/promptree/summarize/event"
 )
 
@@ -36,22 +37,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// way is one of the APIs, with a server that speaks its protocol.
+// way is one of the APIs, with a server that speaks it.
 type way struct {
-	name     string
-	model    string
-	keyOf    string // environment variable
-	address  string // environment variable
-	protocol protocol
-	thinks   bool
+	name    string
+	model   string
+	keyOf   string // environment variable
+	address string // environment variable
+	api     apitest.API
+	thinks  bool
 }
 
 var ways = []way{
-	{"an OpenAI model over Chat Completions", "openai:gpt-4o", "OPENAI_API_KEY", "OPENAI_BASE_URL", chatCompletions{}, false},
-	{"an OpenAI model over Responses", "openai-responses:gpt-4o", "OPENAI_API_KEY", "OPENAI_BASE_URL", responsesAPI{}, false},
-	{"a model on a server of one's own over Chat Completions", "openai:local:8b", "OPENAI_API_KEY", "OPENAI_BASE_URL", chatCompletions{}, false},
-	{"Claude", "anthropic:claude-test", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", messagesAPI{}, true},
-	{"Gemini", "gemini:gemini-test", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", geminiAPI{}, true},
+	{"an OpenAI model over Chat Completions", "openai:gpt-4o", "OPENAI_API_KEY", "OPENAI_BASE_URL", apitest.ChatCompletions{}, false},
+	{"an OpenAI model over Responses", "openai-responses:gpt-4o", "OPENAI_API_KEY", "OPENAI_BASE_URL", apitest.Responses{}, false},
+	{"a model on a server of one's own over Chat Completions", "openai:local:8b", "OPENAI_API_KEY", "OPENAI_BASE_URL", apitest.ChatCompletions{}, false},
+	{"Claude", "anthropic:claude-test", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", apitest.Messages{}, true},
+	{"Gemini", "gemini:gemini-test", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", apitest.Gemini{}, true},
 }
 
 // setKey clears the environment variables of all APIs and sets a key.
@@ -105,17 +106,17 @@ const task = "What is the password?"
 func TestTheAgentFinishesItsTaskWithEveryAPI(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
-			setKey(t, w.keyOf, goodKey)
-			s := newServer(t, w.protocol, mind{})
-			s.window = 8_000
+			setKey(t, w.keyOf, apitest.Key)
+			s := newServer(t, w.api, mind{})
+			s.Window = 8_000
 			path, page := filepath.Join(t.TempDir(), "session.jsonl"), filepath.Join(t.TempDir(), "run.html")
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{
 				"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-session", path, "-window", "8000", "-prices", "claude-opus-4-5",
 				"-task", task, "-page", page,
 			}, &stdout, &stderr)
-			require.Equal(t, folderagent.ExitOK, code, "%s\n%q", stderr.String(), s.refused)
-			answers, streamed, summaries := s.seen(t)
+			require.Equal(t, folderagent.ExitOK, code, "%s\n%q", stderr.String(), s.Broken)
+			answers, streamed, summaries := s.Seen(t)
 			require.Equal(t, 14, answers, "a list, twelve pairs of files, and the answer")
 			require.Positive(t, summaries)
 			require.GreaterOrEqual(t, streamed, answers)
@@ -167,14 +168,14 @@ func TestFoundContextIsInEachRequest(t *testing.T) {
 		"all":          {[]string{"-deferred", "-skills", folder, "-instructions"}, "<instructions path=\"AGENTS.md\">\nRead each book.\n</instructions>", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			setKey(t, ways[0].keyOf, goodKey)
-			s := newServer(t, ways[0].protocol, mind{deferred: strings.Contains(strings.Join(test.flags, " "), "-deferred")})
-			s.window = 8_000
+			setKey(t, ways[0].keyOf, apitest.Key)
+			s := newServer(t, ways[0].api, mind{deferred: strings.Contains(strings.Join(test.flags, " "), "-deferred")})
+			s.Window = 8_000
 			var stdout, stderr bytes.Buffer
 			args := append([]string{"-model", ways[0].model, "-base-url", s.URL, "-dir", dir, "-window", "8000", "-task", task, "-session", filepath.Join(t.TempDir(), "s.jsonl")}, test.flags...)
-			require.Equal(t, folderagent.ExitOK, run(t.Context(), args, &stdout, &stderr), "%s\n%q", stderr.String(), s.refused)
+			require.Equal(t, folderagent.ExitOK, run(t.Context(), args, &stdout, &stderr), "%s\n%q", stderr.String(), s.Broken)
 			require.Contains(t, stdout.String(), "The password is xyzzy42.")
-			_, _, summaries := s.seen(t)
+			_, _, summaries := s.Seen(t)
 			require.Positive(t, summaries)
 			if test.front != "" {
 				for front := range s.fronts {
@@ -191,8 +192,8 @@ func TestASessionContinuesWithAnyModel(t *testing.T) {
 	dir, path := shelf(t, 4), filepath.Join(t.TempDir(), "session.jsonl")
 	asked, repaired := 0, map[string]bool{}
 	for _, w := range append(ways, ways...) {
-		setKey(t, w.keyOf, goodKey)
-		s := newServer(t, w.protocol, mind{})
+		setKey(t, w.keyOf, apitest.Key)
+		s := newServer(t, w.api, mind{})
 		t.Setenv(w.address, s.URL)
 		for range 2 {
 			asked++
@@ -204,7 +205,7 @@ func TestASessionContinuesWithAnyModel(t *testing.T) {
 			if strings.Contains(stderr.String(), "requests are repaired") {
 				repaired[w.name] = true
 			}
-			s.seen(t)
+			s.Seen(t)
 			s.mind = mind{}
 		}
 	}
@@ -227,16 +228,17 @@ func TestASessionContinuesWithAnyModel(t *testing.T) {
 func TestASmallerWindowIsLearntFromARefusal(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
-			setKey(t, w.keyOf, goodKey)
-			s := newServer(t, w.protocol, mind{})
-			s.window = 8_000
+			setKey(t, w.keyOf, apitest.Key)
+			s := newServer(t, w.api, mind{})
+			s.Window = 8_000
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-window", "16000", "-task", task}, &stdout, &stderr)
 			require.Equal(t, folderagent.ExitOK, code, stderr.String())
 			require.Contains(t, stdout.String(), "The password is xyzzy42.")
-			require.NotEmpty(t, s.refused)
-			require.LessOrEqual(t, len(s.refused), 6)
-			require.LessOrEqual(t, s.largest, s.window)
+			require.Empty(t, s.Broken)
+			require.Positive(t, s.TooLong)
+			require.LessOrEqual(t, s.TooLong, 6)
+			require.LessOrEqual(t, s.Largest, s.Window)
 		})
 	}
 }
@@ -263,8 +265,8 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	binary, err := os.Executable()
 	require.NoError(t, err)
 	for _, w := range ways {
-		setKey(t, w.keyOf, goodKey)
-		s := newServer(t, w.protocol, mind{hangAt: 2})
+		setKey(t, w.keyOf, apitest.Key)
+		s := newServer(t, w.api, mind{hangAt: 2})
 		path := filepath.Join(t.TempDir(), "session.jsonl")
 		cmd := exec.CommandContext(t.Context(), binary, "-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 2), "-session", path, "-window", "60000", "-task", task)
 		cmd.Env = append(os.Environ(), asProgram+"=1")
@@ -285,7 +287,7 @@ func TestARefusedKeyIsAnErrorInOneLine(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			setKey(t, w.keyOf, "a bad key")
-			s := newServer(t, w.protocol, mind{})
+			s := newServer(t, w.api, mind{})
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-window", "60000", "-task", task, "-session", path}, &stdout, &stderr)
@@ -294,7 +296,7 @@ func TestARefusedKeyIsAnErrorInOneLine(t *testing.T) {
 			require.Contains(t, stderr.String(), "the key is refused: check ")
 			require.Contains(t, stderr.String(), w.keyOf)
 			require.NotContains(t, stderr.String(), "a bad key")
-			require.Len(t, s.refused, 1, "a bad key is not tried again")
+			require.Len(t, s.Broken, 1, "a bad key is not tried again")
 			require.Len(t, saidIn(t, path), 1)
 		})
 	}
@@ -332,8 +334,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			setKey(t, "OPENAI_API_KEY", goodKey)
-			s := newServer(t, chatCompletions{}, mind{})
+			setKey(t, "OPENAI_API_KEY", apitest.Key)
+			s := newServer(t, apitest.ChatCompletions{}, mind{})
 			t.Setenv("OPENAI_BASE_URL", s.URL)
 			t.Setenv("TMPDIR", t.TempDir())
 			var stdout, stderr bytes.Buffer
@@ -341,7 +343,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 			require.Empty(t, stdout.String())
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 			require.Contains(t, stderr.String(), test.want)
-			require.Zero(t, s.mind.answers)
+			require.Zero(t, s.Answers)
 		})
 	}
 }
@@ -377,27 +379,27 @@ func TestControlCharactersInArgumentsAreEscaped(t *testing.T) {
 }
 
 func TestAServerWithoutAKnownModelIsAskedForItsWindow(t *testing.T) {
-	setKey(t, "OPENAI_API_KEY", goodKey)
-	s := newServer(t, chatCompletions{}, mind{})
+	setKey(t, "OPENAI_API_KEY", apitest.Key)
+	s := newServer(t, apitest.ChatCompletions{}, mind{})
 	models := `{"data":[{"id":"local:8b","max_model_len":8000}]}`
 	mux := http.NewServeMux()
 	mux.Handle("POST /", s)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+goodKey {
+		if r.Header.Get("Authorization") != "Bearer "+apitest.Key {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 		fmt.Fprint(w, models)
 	})
 	own := httptest.NewServer(mux)
 	defer own.Close()
-	s.window = 8_000
+	s.Window = 8_000
 	work := func() (int, string) {
 		var stdout, stderr bytes.Buffer
 		return run(t.Context(), []string{"-model", "openai:local:8b", "-base-url", own.URL, "-dir", shelf(t, 24), "-task", task}, &stdout, &stderr), stderr.String()
 	}
 	code, said := work()
 	require.Equal(t, folderagent.ExitOK, code, said)
-	_, _, summaries := s.seen(t)
+	_, _, summaries := s.Seen(t)
 	require.Positive(t, summaries, "of the window that the server told")
 
 	models = `{"data":[{"id":"local:8b"}]}`
@@ -437,15 +439,15 @@ func writeTokenizer(t *testing.T) string {
 func TestAModelIsCountedByItsOwnTokenizer(t *testing.T) {
 	for _, test := range []struct {
 		model, key string
-		p          protocol
+		p          apitest.API
 		says       string
 	}{
-		{"openai:qwen3:8b", "OPENAI_API_KEY", chatCompletions{}, "Counts are exact: the model's vocabulary and the chat template of Qwen3."},
-		{"openai:phi4", "OPENAI_API_KEY", chatCompletions{}, "Counts are estimated: the model's vocabulary for texts; its chat template is not known"},
-		{"gemini:gemini-test", "GEMINI_API_KEY", geminiAPI{}, "Counts are estimated: the model's vocabulary for texts"},
+		{"openai:qwen3:8b", "OPENAI_API_KEY", apitest.ChatCompletions{}, "Counts are exact: the model's vocabulary and the chat template of Qwen3."},
+		{"openai:phi4", "OPENAI_API_KEY", apitest.ChatCompletions{}, "Counts are estimated: the model's vocabulary for texts; its chat template is not known"},
+		{"gemini:gemini-test", "GEMINI_API_KEY", apitest.Gemini{}, "Counts are estimated: the model's vocabulary for texts"},
 	} {
 		t.Run(test.model, func(t *testing.T) {
-			setKey(t, test.key, goodKey)
+			setKey(t, test.key, apitest.Key)
 			s := newServer(t, test.p, mind{})
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{"-model", test.model, "-base-url", s.URL, "-window", "60000", "-dir", shelf(t, 4), "-task", task,

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/examples/folderagent"
+	"github.com/promptree-go/promptree/internal/test/apitest"
 )
 
 // The password stands in a file that only a server of the Model Context Protocol reads, which asks for a key.
@@ -28,7 +29,7 @@ func TestTheToolsOfServersAreFound(t *testing.T) {
 	answer("read_file", "Here the password is xyzzy42.")
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return books }, nil)
 	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+goodKey {
+		if r.Header.Get("Authorization") != "Bearer "+apitest.Key {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -41,9 +42,9 @@ func TestTheToolsOfServersAreFound(t *testing.T) {
 		"closed": {"type": "http", "url": "AT"},
 		"broken": {}
 	}}`, "AT", at.URL)), 0o600))
-	t.Setenv("BOOKS_KEY", goodKey)
-	setKey(t, ways[0].keyOf, goodKey)
-	s := newServer(t, ways[0].protocol, mind{deferred: true, prefix: "books__", argument: "Path"})
+	t.Setenv("BOOKS_KEY", apitest.Key)
+	setKey(t, ways[0].keyOf, apitest.Key)
+	s := newServer(t, ways[0].api, mind{deferred: true, prefix: "books__", argument: "Path"})
 	args := []string{"-model", ways[0].model, "-base-url", s.URL, "-dir", t.TempDir(), "-window", "8000", "-task", task, "-mcp", file, "-mcp-env", "HOME,BOOKS_KEY"}
 
 	var stdout, stderr bytes.Buffer

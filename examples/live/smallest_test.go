@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/apitest"
 )
 
 // The smallest agent with three tools, a provider, a file and resume is as small as that of other frameworks.
@@ -56,12 +57,12 @@ func TestTheSmallestAgentGoesOnAfterItWasKilled(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "smallest")
 	out, err := exec.Command("go", "build", "-o", program, "./testdata/smallest").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	s := newServer(t, chatCompletions{}, mind{hangAt: 2, argument: "Path"})
+	s := newServer(t, apitest.ChatCompletions{}, mind{hangAt: 2, argument: "Path"})
 	dir := shelf(t, 4)
 	start := func(args ...string) (*exec.Cmd, *bytes.Buffer) {
 		cmd, out := exec.Command(program, args...), &bytes.Buffer{}
 		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
-		cmd.Env = append(os.Environ(), "OPENAI_API_KEY="+goodKey, "OPENAI_BASE_URL="+s.URL)
+		cmd.Env = append(os.Environ(), "OPENAI_API_KEY="+apitest.Key, "OPENAI_BASE_URL="+s.URL)
 		require.NoError(t, cmd.Start())
 		return cmd, out
 	}
@@ -69,7 +70,7 @@ func TestTheSmallestAgentGoesOnAfterItWasKilled(t *testing.T) {
 	first, early := start(task)
 	require.Eventually(t, func() bool {
 		said, err := os.ReadFile(session)
-		asked, _, _ := s.seen(t)
+		asked, _, _ := s.Seen(t)
 		return err == nil && bytes.Contains(said, []byte("book03.md")) && asked == 2 // it waits for an answer that does not come
 	}, 20*time.Second, 10*time.Millisecond, "%s", early)
 	require.NoError(t, first.Process.Kill())

@@ -6,21 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/apitest"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/render/openai"
@@ -53,44 +50,25 @@ func TestASessionHasTypedAnswersOfEachProvider(t *testing.T) {
 	}
 	summaries, compacted, calls := 0, 0, 0
 	for round, w := range append(ways, ways...) {
-		setKey(t, w.keyOf, goodKey)
+		setKey(t, w.keyOf, apitest.Key)
 		answered := 0
-		s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			raw, _ := io.ReadAll(r.Body)
-			body := gjson.ParseBytes(raw)
-			streamed, known := w.protocol.path(r, body)
-			a, why := w.protocol.read(body)
-			if len(a.turns) > 0 && a.turns[len(a.turns)-1].role == "user" && a.tools == 0 {
-				a.tools = 1 // a summary may be a request of its own
-			}
-			if broken := a.judge(); why == "" {
-				why = broken
-			}
-			if !known || why != "" {
-				t.Errorf("%s: %s", w.name, why)
-				w.protocol.refuse(rw, http.StatusBadRequest, why)
-				return
-			}
-			schema := body.Get(form[w.model])
-			if !schema.Exists() {
-				summaries++
-				w.protocol.say(rw, streamed, said{text: "<summary>" + summary + "</summary>", in: len(raw) / 4, out: 100})
-				return
-			}
-			answered++
-			out := said{number: answered, in: len(raw) / 4, out: 10}
-			switch answered {
+		s := apitest.Serve(t, w.api, func(a apitest.Asked) apitest.Answer {
+			switch answered++; answered {
 			case 1:
-				require.Contains(t, schema.Raw, `"wind"`)
+				require.Contains(t, a.Body.Get(form[w.model]).String(), `"wind"`)
 				calls++
-				out.text, out.calls = "I look.", []toolCall{{fmt.Sprintf("call_%d", calls), "look", "{}"}}
+				return apitest.Answer{Text: "I look.", Calls: []apitest.Call{{ID: fmt.Sprint("call_", calls), Name: "look", Arguments: "{}"}}}
 			case 2:
-				out.text = "Sunny, I say." // which is no JSON
-			default:
-				out.text = `{"city":"Rome","days":[{"sky":"sun"},{"sky":"clouds","wind":3.5}]}`
+				return apitest.Answer{Text: "Sunny, I say."} // which is no JSON
 			}
-			w.protocol.say(rw, streamed, out)
-		}))
+			return apitest.Answer{Text: `{"city":"Rome","days":[{"sky":"sun"},{"sky":"clouds","wind":3.5}]}`}
+		})
+		s.Rule = func(a *apitest.Asked) string {
+			if a.Body.Get(form[w.model]).Exists() == a.Summary() {
+				return "the form of the answer goes with the question, and only with it"
+			}
+			return ""
+		}
 		chosen, err := choose(w.model, s.URL)
 		require.NoError(t, err)
 		chosen.window, chosen.table = 6000, modelinfo.Published()
@@ -106,7 +84,8 @@ func TestASessionHasTypedAnswersOfEachProvider(t *testing.T) {
 		require.Len(t, got.Days, 2)
 		require.InDelta(t, 3.5, *got.Days[1].Wind, 0)
 		require.NoError(t, compactor.Close())
-		s.Close()
+		_, _, more := s.Seen(t)
+		summaries += more
 	}
 	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
