@@ -53,7 +53,7 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 			})
 			const budget = 2_000
 			a.limit = 2 * budget // the test server counts tokens in another way
-			model := a.model(t)
+			model := a.model()
 			session := numbered.Session()
 			compactions := 0
 			compactor := &summarize.Compactor{
@@ -115,7 +115,7 @@ func asksForSummary(request object) bool {
 func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	a.limit = 100
-	_, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage(strings.Repeat("word", 200))}})
+	_, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage(strings.Repeat("word", 200))}})
 	limit, ok := errors.AsType[*chat.ContextLimitError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, 100, limit.Limit)

@@ -38,7 +38,7 @@ func TestEachCallHasAnIDThatTheServerAcceptsBack(t *testing.T) {
 			}
 			return []string{piece("STOP", parts...)}
 		})
-		m := a.model(t)
+		m := a.model()
 		m.OnRepair = func(changes []chat.Repair) { require.Empty(t, changes) }
 		return providertest.CallServer{Model: m, LeavesOut: true, Sent: func(t *testing.T) (calls, results, texts []string) {
 			contents := list(a.requests[len(a.requests)-1]["contents"])
@@ -73,7 +73,7 @@ func TestResponsesAreInTheOrderInWhichTheirCallsAreSent(t *testing.T) {
 	}})
 	said.Content = chat.Parts{chat.Opaque{Value: fmt.Appendf(nil, `{"functionCall":{"id":%q}}`, said.ToolCalls[1].ID)}, chat.Text("Now the other.")}
 	a := newAPI(t, says(`{"text":"42"}`))
-	_, err := a.model(t).Generate(t.Context(), asking([]chat.Message{
+	_, err := a.model().Generate(t.Context(), asking([]chat.Message{
 		chat.UserMessage("Look and listen."), said, chat.ToolResult(said.ToolCalls[0].ID, "seen"), chat.ToolResult(said.ToolCalls[1].ID, "heard"),
 	}))
 	require.NoError(t, err)

@@ -18,13 +18,18 @@ import (
 // gemini.NewClient(ctx, nil), with the key in GEMINI_API_KEY.
 func local(answer string) (client *genai.Client, done func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+	return connect(server.URL), server.Close
+}
+
+// connect returns a client of a server.
+func connect(url string) *genai.Client {
 	client, err := gemini.NewClient(context.Background(), &genai.ClientConfig{
-		APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: server.URL},
+		APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: url},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	return client, server.Close
+	return client
 }
 
 func Example() {

@@ -2,11 +2,8 @@ package gemini_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -74,26 +71,17 @@ func fit(ctx context.Context, m *mirror.Mirror[chat.Message], contents []*genai.
 // A loop on the SDK whose conversation is compacted.
 func ExampleReadContents() {
 	asked, shown := 0, 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var request struct{ Contents []any }
-		_ = json.NewDecoder(r.Body).Decode(&request)
-		shown = len(request.Contents)
-		part := `{"text": "There are 42."}`
-		if asked++; asked%2 == 1 {
-			part = `{"functionCall": {"name": "count", "args": {}}, "thoughtSignature": "c2lnbmVk"}`
+	server := startAPI(func(request object) []string {
+		asked, shown = asked+1, len(request["contents"].([]any))
+		if asked%2 == 1 {
+			return []string{piece("STOP", `{"functionCall": {"name": "count", "args": {}}, "thoughtSignature": "c2lnbmVk"}`)}
 		}
-		fmt.Fprintf(w, `{"candidates": [{"content": {"role": "model", "parts": [%s]}, "finishReason": "STOP"}]}`, part)
-	}))
-	defer server.Close()
-	client, err := gemini.NewClient(context.Background(), &genai.ClientConfig{
-		APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: server.URL},
+		return []string{piece("STOP", `{"text": "There are 42."}`)}
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	defer server.Close()
 	m, closed := providertest.Mirror(&history.Session{}, sizing.Estimator{}, 2500) // one of history.Open is there after a restart
 	defer closed()
-	contents, err := loop(context.Background(), client, m, strings.Fields(strings.Repeat("Count! ", 20))...)
+	contents, err := loop(context.Background(), connect(server.URL), m, strings.Fields(strings.Repeat("Count! ", 20))...)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -110,12 +98,12 @@ func TestALoopOnTheSDKSendsRequestsThatFitAndAreValid(t *testing.T) {
 		if asked%3 != 0 {
 			words += `, {"functionCall": {"name": "count", "args": {}}, "thoughtSignature": "c2lnbmVk"}, {"functionCall": {"name": "count", "args": {"n": 2}}}`
 		}
-		return []string{fmt.Sprintf(`{"candidates": [{"content": {"role": "model", "parts": [%s]}, "finishReason": "STOP"}]}`, words)}
+		return []string{piece("STOP", words)}
 	})
 	session := &history.Session{}
 	m, closed := providertest.Mirror(session, sizing.Estimator{}, 6000)
 	t.Cleanup(func() { require.NoError(t, closed()) })
-	contents, err := loop(t.Context(), a.client(t), m, strings.Fields(strings.Repeat("Count! ", 25))...)
+	contents, err := loop(t.Context(), connect(a.URL), m, strings.Fields(strings.Repeat("Count! ", 25))...)
 	require.NoError(t, err)
 	require.Equal(t, 75, asked)
 	for _, body := range a.bodies {

@@ -29,7 +29,7 @@ var lookTool = chat.Tool{
 func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Hm.","thought":true}`, `{"text":"I look."}`,
 		`{"functionCall":{"id":"c1","name":"look","args":{"at":"<here>"}},"thoughtSignature":"`+signature+`"}`, `{"functionCall":{"id":"c2","name":"look"}}`))
-	got, err := a.model(t).Generate(t.Context(), chat.Request{
+	got, err := a.model().Generate(t.Context(), chat.Request{
 		Messages: []chat.Message{chat.SystemMessage("Be brief."), chat.UserMessage("Look.")},
 		Tools:    []chat.Tool{lookTool}, MaxTokens: 100, Temperature: new(0.5),
 	})
@@ -73,7 +73,7 @@ func TestAToolChoiceIsSentAsAMode(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s of %d", tt.choice, len(tt.tools)), func(t *testing.T) {
 			a := newAPI(t, says(`{"text":"Yes."}`))
-			_, err := a.model(t).Generate(t.Context(), chat.Request{
+			_, err := a.model().Generate(t.Context(), chat.Request{
 				Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: tt.tools, Shape: chat.Shape{ToolChoice: tt.choice},
 			})
 			require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestWhatIsAskedOfAnAnswerIsSent(t *testing.T) {
 			if tt.answer != "" {
 				a = newAPI(t, says(`{"functionCall":{"name":"number","args":`+tt.answer+`}}`))
 			}
-			m := a.model(t)
+			m := a.model()
 			m.Name = tt.model
 			got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: []chat.Tool{lookTool}, Shape: tt.shape})
 			require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			a := newAPI(t, nil)
-			_, err := a.model(t).Generate(t.Context(), tt.req)
+			_, err := a.model().Generate(t.Context(), tt.req)
 			_, invalid := errors.AsType[*chat.ValidationError](err)
 			require.True(t, invalid)
 			require.ErrorContains(t, err, "gemini: nothing was sent: chat: ")
@@ -147,7 +147,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 
 func TestAdjustChangesTheRequestBeforeItIsSent(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
-	m := a.model(t)
+	m := a.model()
 	m.Adjust = func(_ chat.Purpose, config *genai.GenerateContentConfig) {
 		config.ThinkingConfig, config.StopSequences = &genai.ThinkingConfig{IncludeThoughts: true}, []string{"END"}
 	}
@@ -168,7 +168,7 @@ func TestThinkingAndTextAreStreamedInOrder(t *testing.T) {
 		}
 	})
 	var heard []chat.Delta
-	got, err := a.model(t).Generate(t.Context(), chat.Request{
+	got, err := a.model().Generate(t.Context(), chat.Request{
 		Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: []chat.Tool{lookTool},
 		Stream: func(d chat.Delta) { heard = append(heard, d) },
 	})
@@ -206,7 +206,7 @@ func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 		t.Run(tt.what, func(t *testing.T) {
 			a := newAPI(t, func(object) []string { return []string{tt.reply} })
 			for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
-				got, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
+				got, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
 				require.NoError(t, err)
 				require.Equal(t, tt.want, got.StopReason)
 				require.Equal(t, tt.text, got.Message.Text())
@@ -223,7 +223,7 @@ func TestAReasonThatIsNoEndIsAnError(t *testing.T) {
 	}{{"MALFORMED_FUNCTION_CALL", true}, {"UNEXPECTED_TOOL_CALL", true}, {"OTHER", false}, {"WHATEVER_IS_NEXT", false}} {
 		t.Run(tt.reason, func(t *testing.T) {
 			a := newAPI(t, func(object) []string { return []string{piece(tt.reason, `{"text":"Half"}`)} })
-			r, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
+			r, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
 			require.Equal(t, "Half", r.Message.Text(), "the error comes with what was said")
 			require.Empty(t, r.StopReason)
 			finish, ok := errors.AsType[*chat.EndError](err)
@@ -239,7 +239,7 @@ func TestAReasonThatIsNoEndIsAnError(t *testing.T) {
 func failing(t *testing.T, code int, status, message string, details ...object) *gemini.Model {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, status, message, details...) }))
 	t.Cleanup(server.Close)
-	return (&api{Server: server}).model(t)
+	return (&api{Server: server}).model()
 }
 
 func TestErrorsOfTheAPIHaveTheTypesOfPackageChat(t *testing.T) {
@@ -311,7 +311,7 @@ func torn(t *testing.T, rest string) *gemini.Model {
 		panic(http.ErrAbortHandler)
 	}))
 	t.Cleanup(server.Close)
-	return (&api{Server: server}).model(t)
+	return (&api{Server: server}).model()
 }
 
 func TestABrokenStreamIsATransientError(t *testing.T) {
@@ -338,7 +338,7 @@ func TestABrokenStreamIsATransientError(t *testing.T) {
 
 func TestAServerThatCannotBeReachedIsATransientError(t *testing.T) {
 	a := newAPI(t, nil)
-	m := a.model(t)
+	m := a.model()
 	a.Close()
 	_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
 	_, passing := errors.AsType[*chat.TransientError](err)
@@ -368,7 +368,7 @@ func TestACancelledRequestReturnsTheCause(t *testing.T) {
 			if stream {
 				req.Stream = func(chat.Delta) { cancel(why) }
 			}
-			m := (&api{Server: server}).model(t)
+			m := (&api{Server: server}).model()
 			_, err := m.Generate(ctx, req)
 			require.ErrorIs(t, err, why)
 			<-left
@@ -384,7 +384,7 @@ func TestOnRepairIsCalledWithTheChangesOfARequest(t *testing.T) {
 	for name, own := range map[string]bool{"the model's listener": true, "the request's if the model has none": false} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t, says(`{"text":"Yes."}`))
-			m := a.model(t)
+			m := a.model()
 			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`))}}
 			var reported []chat.Repair
 			listener := func(changes []chat.Repair) { reported = append(reported, changes...) }
@@ -402,7 +402,7 @@ func TestOnRepairIsCalledWithTheChangesOfARequest(t *testing.T) {
 func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	a := newAPI(t, nil)
 	count := func(req chat.Request) int {
-		n, err := a.model(t).CountTokens(t.Context(), req)
+		n, err := a.model().CountTokens(t.Context(), req)
 		require.NoError(t, err)
 		return n
 	}
@@ -438,7 +438,7 @@ func TestASummaryAtTheEndOfARequestKeepsItsCachedPrefix(t *testing.T) {
 		return []string{piece("STOP", fmt.Sprintf(`{"functionCall":{"id":"a%d","name":"look","args":{"at":"place"}},"thoughtSignature":"c2ln%04d"}`, counted, counted),
 			fmt.Sprintf(`{"functionCall":{"id":"b%d","name":"look","args":{"at":"elsewhere"}}}`, counted))}
 	})
-	done := forktest.Agent{Model: a.model(t), Tokenizer: gemini.Tokenizer{}, Tools: []chat.Tool{lookTool}, Budget: 2000}.Run(t)
+	done := forktest.Agent{Model: a.model(), Tokenizer: gemini.Tokenizer{}, Tools: []chat.Tool{lookTool}, Budget: 2000}.Run(t)
 	layout := forktest.Layout{
 		Turns: "contents", Parts: "parts", Free: []string{"generationConfig.maxOutputTokens", "generationConfig.temperature"},
 	}
@@ -465,7 +465,7 @@ func TestTheSizeOfAPromptIsNotTheBillOfAnAnswer(t *testing.T) {
 		fmt.Fprint(w, answer)
 	})
 	for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
-		r, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Count.")}, Stream: stream})
+		r, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Count.")}, Stream: stream})
 		require.NoError(t, err)
 		require.Equal(t, "one, one, three", r.Message.Text())
 		require.Equal(t, chat.Usage{Input: 360, Prompt: 120, Output: 111, CacheRead: 240}, r.Usage)

@@ -15,7 +15,7 @@ func TestASignatureGoesToNoOtherProvider(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Done."}`))
 	for provider, sent := range map[string]bool{"": true, "gemini": true, "openai": false, "anthropic": false} {
 		t.Run(provider, func(t *testing.T) {
-			_, err := a.model(t).Generate(t.Context(), chat.Request{Tools: []chat.Tool{lookTool}, Messages: []chat.Message{
+			_, err := a.model().Generate(t.Context(), chat.Request{Tools: []chat.Tool{lookTool}, Messages: []chat.Message{
 				chat.UserMessage("Look."),
 				{Role: chat.RoleAssistant, Origin: chat.Origin{Provider: provider}, ToolCalls: []chat.ToolCall{{ID: "c", Name: "look", Arguments: "{}", Signature: signature}}},
 				chat.ToolResult("c", "A."), chat.AssistantMessage("Fine."), chat.UserMessage("And?"),
@@ -31,7 +31,7 @@ func TestASignatureGoesToNoOtherProvider(t *testing.T) {
 func TestAnAnswerSaysHowManyBytesItsRequestHad(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Done."}`))
 	for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
-		r, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("<b>\n\"é\"")}, Stream: stream})
+		r, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("<b>\n\"é\"")}, Stream: stream})
 		require.NoError(t, err)
 		require.Len(t, a.bodies[len(a.bodies)-1], r.RequestBytes)
 	}

@@ -31,7 +31,7 @@ func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
 		if streamed {
 			req.Stream = func(chat.Delta) {}
 		}
-		got, err := a.model(t).Generate(t.Context(), req)
+		got, err := a.model().Generate(t.Context(), req)
 		require.NoError(t, err)
 		require.Equal(t, written, got.Message.ToolCalls[0].Arguments)
 		if streamed {
@@ -42,10 +42,10 @@ func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
 		for _, c := range got.Message.ToolCalls {
 			req.Messages = append(req.Messages, chat.ToolResult(c.ID, "42"))
 		}
-		_, err = a.model(t).Generate(t.Context(), req)
+		_, err = a.model().Generate(t.Context(), req)
 		require.NoError(t, err)
 		require.Contains(t, a.bodies[len(a.bodies)-1], `"args":`+`{"z":9007199254740993,"a":[1.50,"\u003c\u00e9\u2028\u003e"],"m":{"y":1e2,"b":null}}`)
-		_, err = a.model(t).CountTokens(t.Context(), req)
+		_, err = a.model().CountTokens(t.Context(), req)
 		require.NoError(t, err)
 		require.Contains(t, a.bodies[len(a.bodies)-1], `9007199254740993`)
 	}
@@ -54,7 +54,7 @@ func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
 // Without a Model, the client returns arguments as the SDK does.
 func TestAModelWithAnyClientKeepsArgumentsAsTheyWereWritten(t *testing.T) {
 	a := newAPI(t, says(`{"functionCall":{"id":"c1","name":"look","args":{"b":1,"a":2}},"thoughtSignature":"`+signature+`"}`))
-	answer, err := a.client(t).Models.GenerateContent(t.Context(), "gemini-3-pro", genai.Text("Look."), nil)
+	answer, err := connect(a.URL).Models.GenerateContent(t.Context(), "gemini-3-pro", genai.Text("Look."), nil)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"a": 2.0, "b": 1.0}, answer.FunctionCalls()[0].Args)
 	got, err := gemini.Response(answer)
@@ -87,7 +87,7 @@ func TestArgumentsGoToTheirCalls(t *testing.T) {
 	m := calls(signed(call("c1", `{"n":1.0}`)), signed(call("c2", `{"n":2.0}`)))
 	m.Content = chat.Parts{place("c2"), chat.Text("and"), place("c1")}
 	a.issued["c1 "+signature], a.issued["c2 "+signature] = true, true
-	_, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{
+	_, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{
 		chat.UserMessage("Look."), m, chat.ToolResult("c1", "1"), chat.ToolResult("c2", "2"), calls(signed(call("c1", `{"n":3.0}`))), chat.ToolResult("c1", "3"),
 	}})
 	require.NoError(t, err)

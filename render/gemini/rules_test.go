@@ -175,7 +175,7 @@ func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 			}
 			require.Contains(t, reported, tt.rule)
 			a.issued["c1 "+signature] = true
-			_, err := a.model(t).Generate(t.Context(), repaired)
+			_, err := a.model().Generate(t.Context(), repaired)
 			require.NoError(t, err)
 		})
 	}

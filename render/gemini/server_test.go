@@ -1,7 +1,6 @@
 package gemini_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,9 +10,6 @@ import (
 	"sync"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/stretchr/testify/require"
-	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/render/gemini"
 )
@@ -36,25 +32,19 @@ type api struct {
 }
 
 func newAPI(t testing.TB, reply func(object) []string) *api {
-	a := &api{reply: reply, issued: map[string]bool{}}
-	a.Server = httptest.NewServer(http.HandlerFunc(a.serve))
+	a := startAPI(reply)
 	t.Cleanup(a.Close)
 	return a
 }
 
-// client of the SDK.
-func (a *api) client(t testing.TB) *genai.Client {
-	t.Helper()
-	client, err := gemini.NewClient(context.Background(), &genai.ClientConfig{
-		APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: a.URL},
-	})
-	require.NoError(t, err)
-	return client
+func startAPI(reply func(object) []string) *api {
+	a := &api{reply: reply, issued: map[string]bool{}}
+	a.Server = httptest.NewServer(http.HandlerFunc(a.serve))
+	return a
 }
 
-func (a *api) model(t testing.TB) *gemini.Model {
-	t.Helper()
-	return &gemini.Model{Client: a.client(t), Name: "gemini-3-pro-preview"}
+func (a *api) model() *gemini.Model {
+	return &gemini.Model{Client: connect(a.URL), Name: "gemini-3-pro-preview"}
 }
 
 func (a *api) serve(w http.ResponseWriter, r *http.Request) {

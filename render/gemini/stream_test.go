@@ -36,7 +36,7 @@ func streaming(t *testing.T, hang bool, pieces ...string) *gemini.Model {
 		}
 	}))
 	t.Cleanup(server.Close)
-	return (&api{Server: server}).model(t)
+	return (&api{Server: server}).model()
 }
 
 // longAnswer is an answer with everything that streams: thinking, text and calls.

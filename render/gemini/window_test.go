@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/gemini"
@@ -12,11 +11,7 @@ import (
 
 func TestTheAPISaysTheWindowOfAModel(t *testing.T) {
 	providertest.Windows(t, "/v1beta/models/gemini-4-argon", func(t *testing.T, server string) (int, error) {
-		client, err := gemini.NewClient(t.Context(), &genai.ClientConfig{
-			APIKey: "key", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: server},
-		})
-		require.NoError(t, err)
-		m := &gemini.Model{Client: client, Name: "gemini-4-argon"}
+		m := &gemini.Model{Client: connect(server), Name: "gemini-4-argon"}
 		return m.Window(t.Context())
 	},
 		providertest.Answer("what it says", 200, `{"name": "models/gemini-4-argon", "inputTokenLimit": 1048576, "outputTokenLimit": 65536}`, 1_048_576, false),

@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
@@ -76,22 +73,17 @@ func count(string) string { return strings.Repeat("main.go greeting.go ", 40) }
 // A loop on the SDK's Chat Completions whose conversation is compacted.
 func ExampleReadChat() {
 	asked, shown := 0, 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var request struct{ Messages []any }
-		_ = json.NewDecoder(r.Body).Decode(&request)
-		shown = len(request.Messages)
-		w.Header().Set("Content-Type", "application/json")
-		if asked++; asked%2 == 1 {
-			fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function","function":{"name":"count","arguments":"{}"}}]}}]}`, asked)
-			return
+	s := startServer(func(_ openai.API, request gjson.Result) reply {
+		asked, shown = asked+1, len(request.Get("messages").Array())
+		if asked%2 == 1 {
+			return reply{items: []item{call("", fmt.Sprint("c", asked), "count", "{}")}}
 		}
-		fmt.Fprint(w, `{"choices":[{"message":{"role":"assistant","content":"There are 42."}}]}`)
-	}))
-	defer server.Close()
-	client := sdk.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey("none"))
+		return reply{items: []item{message("", "There are 42.")}}
+	})
+	defer s.Close()
 	m, closed := providertest.Mirror(&history.Session{}, tiktoken.O200k(), 2500) // one of history.Open is there after a restart
 	defer closed()
-	params, err := chatLoop(context.Background(), client, m, strings.Fields(strings.Repeat("Count! ", 20))...)
+	params, err := chatLoop(context.Background(), s.client(), m, strings.Fields(strings.Repeat("Count! ", 20))...)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -54,9 +54,14 @@ type item map[string]any
 type usage struct{ in, out, cached, written, long int }
 
 func newServer(t testing.TB, answer func(openai.API, gjson.Result) reply) *server {
+	s := startServer(answer)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func startServer(answer func(openai.API, gjson.Result) reply) *server {
 	s := &server{answer: answer, memory: newMemory()}
 	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
 	return s
 }
 
