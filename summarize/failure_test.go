@@ -59,6 +59,11 @@ func saying(summary string) *counting {
 	}}
 }
 
+// unanswering is a model that answers only once its request is cancelled.
+func unanswering() *counting {
+	return &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) { return untilEnded(ctx) }}
+}
+
 func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		synctest.Test(t, func(t *testing.T) {
@@ -167,12 +172,8 @@ func TestAModelIsAskedAgainFewerTimesAfterEachFailedCompaction(t *testing.T) {
 
 func TestAWaitForABackgroundSummaryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hangs := &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
-			<-ctx.Done()
-			return chat.Response{}, context.Cause(ctx)
-		}}
 		d := newFixture(t, chat.UserMessage(task))
-		d.Target.Model = hangs
+		d.Target.Model = unanswering()
 		d.Policy = copilotchat.Policy()
 		d.Policy.Overflow.LastResort, d.Policy.Background.Wait = policy.ResortError, 0.95
 		d.Say(rounds(1, 5, 660)...)
@@ -194,12 +195,8 @@ func TestAWaitForABackgroundSummaryIsBounded(t *testing.T) {
 
 func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
 	for range 200 {
-		hangs := &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
-			<-ctx.Done()
-			return chat.Response{}, context.Cause(ctx)
-		}}
 		d := newFixture(t, chat.UserMessage(task))
-		d.Target.Model = hangs
+		d.Target.Model = unanswering()
 		d.Policy = copilotchat.Policy()
 		d.Say(rounds(1, 5, 660)...)
 		d.Messages()

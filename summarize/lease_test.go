@@ -64,14 +64,6 @@ func leasedFixture(t *testing.T, store storage.Store, model chat.Model) fixture 
 	return d
 }
 
-// unanswering is a model that answers only once its request is cancelled.
-func unanswering() chat.Model {
-	return &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
-		<-ctx.Done()
-		return chat.Response{}, ctx.Err()
-	}}
-}
-
 func pendingOf(t *testing.T, d fixture) policy.Pending {
 	t.Helper()
 	require.NoError(t, d.Session.Refresh(t.Context()))

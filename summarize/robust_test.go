@@ -80,10 +80,7 @@ func TestARequestForASummaryIsRefusedOnceAsItIsAndThenMadeSmaller(t *testing.T) 
 
 func TestAbortEndsARenderThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hangs := &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
-			<-ctx.Done()
-			return chat.Response{}, context.Cause(ctx)
-		}}
+		hangs := unanswering()
 		d := copilotFixture(t)
 		d.Target.Model = hangs
 		d.Messages()
@@ -106,10 +103,7 @@ func TestACandidateThatHangsLeavesTimeForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, overflowing()...)
 		d.Policy.Ask.Names, d.Policy.Background.Timeout = []string{"hangs"}, time.Hour
-		d.Models = map[string]policy.Target{"hangs": {Model: &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
-			<-ctx.Done()
-			return chat.Response{}, context.Cause(ctx)
-		}}}}
+		d.Models = map[string]policy.Target{"hangs": {Model: unanswering()}}
 		d.Answers(models.SaySummary("From the agent's own."))
 		require.Contains(t, text(d.Messages()), "From the agent's own.")
 	})
