@@ -508,6 +508,12 @@ func TestASummaryIsAskedForWithoutWhatItsModelRefuses(t *testing.T) {
 			}
 			return nil
 		}, "[picture left out: ", false},
+		"encrypted thinking": {func(r chat.Request) error {
+			if holds(r, func(p chat.Part) bool { t, _ := p.(chat.Thinking); return t.Encrypted == foreign }) {
+				return said400("The encrypted content could not be verified. (invalid_encrypted_content)")
+			}
+			return nil
+		}, "Done.", false},
 		"a message": {func(r chat.Request) error {
 			if strings.Contains(text(r.Messages), forbidden) {
 				return said400("The prompt was filtered: content_filter")
@@ -518,8 +524,11 @@ func TestASummaryIsAskedForWithoutWhatItsModelRefuses(t *testing.T) {
 		for _, usable := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, usable %v", name, usable), func(t *testing.T) {
 				var asked [][]chat.Message
-				refused := 0
+				refused, titles := 0, 0
 				small := at{server: "https://small", Model: chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					if r.Purpose == chat.PurposeTitle {
+						titles++
+					}
 					if asked = append(asked, r.Messages); c.refuses(r) != nil {
 						refused++
 						return chat.Response{}, c.refuses(r)
@@ -538,20 +547,21 @@ func TestASummaryIsAskedForWithoutWhatItsModelRefuses(t *testing.T) {
 						return chat.Response{Message: chat.AssistantMessage("…")}, nil // no summary
 					}
 					seen = picture(r)
-					return chat.Response{Message: chat.AssistantMessage("Done.")}, nil
+					return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Encrypted: foreign}, chat.Text("Done.")}}}, nil
 				})}
+				request := func(m policy.Material) elements.Node {
+					var shown elements.Nodes
+					for _, message := range m.Covered {
+						shown = append(shown, elements.Message(elements.Props{Required: true}, message))
+					}
+					return append(shown, elements.Message(elements.Props{Required: true}, chat.UserMessage("Summarise.")))
+				}
 				path := filepath.Join(t.TempDir(), "session.jsonl")
 				for n := range 14 {
 					d := fixtureOf(t, opened(t, path))
 					d.Policy = policies.All()["a3s"]
 					d.Policy.Ask.Names, d.Policy.Ask.Routes = []string{"small"}, nil
-					d.Policy.Ask.Prompts = []policy.Prompt{{Mode: policy.ModeFull, Request: func(m policy.Material) elements.Node {
-						var shown elements.Nodes
-						for _, message := range m.Covered {
-							shown = append(shown, elements.Message(elements.Props{Required: true}, message))
-						}
-						return append(shown, elements.Message(elements.Props{Required: true}, chat.UserMessage("Summarise.")))
-					}}}
+					d.Policy.Ask.Prompts = []policy.Prompt{{Mode: policy.ModeFull, Request: request, Title: request}}
 					d.Models = map[string]policy.Target{"small": {Model: small}}
 					d.Target.Model, d.Target.Name, d.Target.Budget = large, "m", momentBudget
 					parts := chat.Parts{chat.Text(fmt.Sprintf("%ssaid%d %s", momentMark, n, words(momentBudget/8)))}
@@ -572,6 +582,7 @@ func TestASummaryIsAskedForWithoutWhatItsModelRefuses(t *testing.T) {
 				}
 				require.Greater(t, len(asked), refused)
 				require.Equal(t, 1, refused, "it is remembered, whether or not the answer could be used")
+				require.True(t, !usable || titles > 0, "a title is asked for in the same way")
 				require.Contains(t, text(asked[1]), c.line)
 			})
 		}

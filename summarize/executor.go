@@ -254,27 +254,18 @@ func (c *Compactor) afterwards(ctx context.Context, d write.Written, e entry.Ent
 	})
 }
 
-// title asks for the title of a compaction, and labels the compaction with it.
+// title asks the model of a compaction for its title, without what the request for the summary left out, and labels the
+// compaction with it.
 func (c *Compactor) title(ctx context.Context, d write.Written, id string) error {
 	j := d.Attempt
-	l, err := c.read(ctx)
-	if err != nil {
-		return err
-	}
-	candidates, err := write.Candidates(ctx, c.Models, j.Target, j.Policy, l, c.emit)
-	if err != nil {
-		return err
-	}
-	m := j.Whole()
-	m.Summary = d.Text
-	w := &write.Writer{Attempt: j, Session: c.Session, Candidates: candidates, Emit: func(event.Kind, func(*event.Event)) {}}
+	w := &write.Writer{Attempt: j, Session: c.Session, Candidates: d.Writer.Candidates, Emit: func(event.Kind, func(*event.Event)) {}}
 	for _, candidate := range w.Candidates {
 		if candidate.Name != d.Model {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, min(j.Policy.Ask.Timeout, 30*time.Second))
 		defer cancel()
-		text, err := w.Ask(ctx, candidate, write.NamedPrompt{Prompt: policy.Prompt{Mode: d.Prompt.Mode, Request: d.Prompt.Title}, Function: "Prompt.Title", Title: true}, m)
+		text, err := w.Title(ctx, candidate, d.Prompt, d.Text)
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
 			return err
 		}

@@ -117,9 +117,7 @@ func blamed(h entry.Held) bool { return h.State == entry.HeldBlamed && h.Part !=
 // a server that cannot read one thought reads none, and one that binds a thought to what stood before it takes no later
 // one alone.
 func (w *walker) blame(ctx context.Context, before *plan.Rendered, held, suspects []entry.Held, said refusal.Refusal, refused error) (now []entry.Held) {
-	in := func(list []entry.Held, h entry.Held) bool {
-		return slices.ContainsFunc(list, func(o entry.Held) bool { return o.Entry == h.Entry && o.Part == h.Part })
-	}
+	in := func(list []entry.Held, h entry.Held) bool { return slices.ContainsFunc(list, h.Same) }
 	to := func(h entry.Held) {
 		h.State = entry.HeldBlamed
 		now = append(now, h)

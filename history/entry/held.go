@@ -5,6 +5,9 @@ import "slices"
 // MaxHeld is the maximum number of parts that a [Memory] holds back.
 const MaxHeld = 1000
 
+// Same reports whether two are of the same part.
+func (h Held) Same(other Held) bool { return h.Entry == other.Entry && h.Part == other.Part }
+
 // of reports whether a part is held of requests to a model at a server.
 func (h Held) of(model, server string) bool { return h.Model == model && mayBe(h.Server, server) }
 

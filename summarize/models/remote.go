@@ -134,7 +134,7 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if req.Stream != nil && *decoded.Summary != "" {
 		req.Stream(chat.Text(*decoded.Summary))
 	}
-	return chat.Response{Message: chat.AssistantMessage(*decoded.Summary)}, nil
+	return chat.Response{Message: chat.AssistantMessage(*decoded.Summary), RequestBytes: len(body)}, nil
 }
 
 // lostError returns the error of a request whose answer could not be received.

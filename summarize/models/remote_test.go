@@ -46,9 +46,10 @@ func TestRemotePostsASystemPromptAndAPrompt(t *testing.T) {
 			"", "See.\n[attached: image https://example.com/a.png]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
+			var data []byte
 			remote := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 				var got map[string]string
-				data, _ := io.ReadAll(r.Body)
+				data, _ = io.ReadAll(r.Body)
 				if err := json.Unmarshal(data, &got); err != nil {
 					t.Errorf("%s: %v", data, err)
 				}
@@ -59,7 +60,7 @@ func TestRemotePostsASystemPromptAndAPrompt(t *testing.T) {
 			remote.Header = http.Header{"Authorization": {"Bearer token"}}
 			response, err := remote.Generate(t.Context(), chat.Request{Messages: c.messages})
 			require.NoError(t, err)
-			require.Equal(t, chat.Response{Message: chat.AssistantMessage("All is well.")}, response)
+			require.Equal(t, chat.Response{Message: chat.AssistantMessage("All is well."), RequestBytes: len(data)}, response)
 		})
 	}
 }

@@ -72,14 +72,14 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 	if err != nil {
 		return failed(err)
 	}
-	w := &Writer{Attempt: j, Session: b.Session, Candidates: candidates, Emit: func(kind event.Kind, change func(*event.Event)) {
+	w := &Writer{Attempt: j, Session: b.Session, Candidates: candidates, turn: newTurn(), Emit: func(kind event.Kind, change func(*event.Event)) {
 		e := event.Event{Kind: kind, Reason: "branch"}
 		change(&e)
 		b.Emit(ctx, e)
 	}}
 	var reasons []error
 	for _, candidate := range candidates {
-		answer, err := w.Ask(ctx, candidate, Named(p), *m)
+		answer, err := w.ask(ctx, candidate, Named(p), *m)
 		text := ""
 		if err == nil {
 			text, err = guard.Value(ctx, guard.NameTokenizer, func() string {

@@ -235,16 +235,26 @@ func (w *Writer) suspects(c *Candidate, said refusal.Refusal) (list []entry.Held
 	default:
 		list, _ = plan.Suspects(w.Attempt.view, w.Attempt.Plan.FirstKept, said.Held)
 	}
-	return slices.DeleteFunc(list, func(h entry.Held) bool {
-		return slices.ContainsFunc(c.held, func(o entry.Held) bool { return o.Entry == h.Entry && o.Part == h.Part })
-	})
+	now := list[:0]
+	for _, h := range list {
+		i := slices.IndexFunc(c.held, h.Same)
+		if i >= 0 && !c.held[i].Shown() {
+			continue
+		}
+		if i >= 0 || said.Held == refusal.HeldThinking { // it came back, or its server reads none
+			h.State = entry.HeldBlamed
+		}
+		now = append(now, h)
+	}
+	return now
 }
 
 // without asks a candidate again without what it may refuse, and records that if it takes a request then. Of the agent's own
 // model that holds for this attempt alone: it took the same in the agent's requests.
 func (w *Writer) without(ctx context.Context, c *Candidate, p NamedPrompt, suspects []entry.Held, refused error) (string, error) {
 	answers, was := c.answers, c.held
-	c.held = slices.Concat(was, suspects)
+	c.held = slices.DeleteFunc(slices.Clone(was), func(h entry.Held) bool { return slices.ContainsFunc(suspects, h.Same) })
+	c.held = append(c.held, suspects...)
 	text, err := w.summarise(ctx, c, p)
 	switch {
 	case c.answers == answers:
@@ -258,13 +268,19 @@ func (w *Writer) without(ctx context.Context, c *Candidate, p NamedPrompt, suspe
 	return text, err
 }
 
-// shownTo returns the attempt as a candidate is shown it: its server may refuse other parts than the agent's.
+// shownTo returns the attempt as a candidate is shown it: its server may refuse other parts than the agent's, and all
+// encrypted thinking if it refused some.
 func (w *Writer) shownTo(ctx context.Context, c *Candidate) (*Attempt, error) {
-	if slices.Equal(c.held, w.Attempt.held) {
+	held := c.held
+	if slices.ContainsFunc(held, func(h entry.Held) bool { return h.Part == plan.Thinking && h.State == entry.HeldRefused }) {
+		all, _ := plan.Suspects(w.Attempt.view, w.Attempt.Plan.FirstKept, refusal.HeldThinking)
+		held = slices.Concat(held, all)
+	}
+	if slices.Equal(held, w.Attempt.held) {
 		return w.Attempt, nil
 	}
 	j := *w.Attempt
-	view, _, err := j.cover(ctx, w.Session, c.held)
+	view, _, err := j.cover(ctx, w.Session, held)
 	j.Material.Previous = index.Without(view.Compacted)
 	return &j, err
 }
@@ -388,10 +404,16 @@ func (w *Writer) tools(p NamedPrompt) []chat.Tool {
 	return nil
 }
 
-// Ask makes one request and returns the summary in the answer.
-func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material) (string, error) {
+// Title makes one request for the title of a summary and returns it.
+func (w *Writer) Title(ctx context.Context, c *Candidate, p policy.Prompt, summary string) (string, error) {
 	w.turn = newTurn()
-	return w.ask(ctx, c, p, m)
+	shown, err := w.shownTo(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	m := shown.Whole()
+	m.Summary = summary
+	return w.ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Request: p.Title}, Function: "Prompt.Title", Title: true}, m)
 }
 
 func (w *Writer) ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material) (string, error) {
