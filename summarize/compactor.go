@@ -472,7 +472,7 @@ func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Resul
 
 // Breakdown returns where the tokens of the last prompt are, with the tools that are declared beside it: what fills the
 // window of the running session. It is zero before the first prompt, and if the tokenizer fails. [render.Result.Report]
-// lists the pieces, each with its category.
+// lists the pieces, each with its category. The bytes of the request are in [Compactor.Explain] and in [event.Usage].
 func (c *Compactor) Breakdown(ctx context.Context) render.Breakdown {
 	target := c.Current()
 	last := c.lastSent()

@@ -95,6 +95,17 @@ func dataOf(t *testing.T, b bytes.Buffer) (p page) {
 	return p
 }
 
+func TestAStepNamesTheBytesOfItsBody(t *testing.T) {
+	r, c := recorded(t)
+	says(t, r, c, "a body without a limit")
+	c.Target.MaxBytes = 100_000
+	require.NoError(t, c.Retarget(t.Context(), c.Target))
+	says(t, r, c, "a body with a limit")
+	p := pageOf(t, r)
+	require.NotContains(t, p.Steps[0].Explain, "body:")
+	require.Regexp(t, `body: [1-9]\d* of 90000 bytes`, p.Steps[1].Explain)
+}
+
 func TestACompactionIsShownWithTheMessagesThatItCovers(t *testing.T) {
 	r, c := recorded(t)
 	for i := range 30 {
