@@ -236,9 +236,13 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 
 // textOf returns what a message says, with its calls.
 func textOf(m chat.Message) string {
-	text := m.Text()
-	for _, c := range m.ToolCalls {
-		text += "\n" + c.Name + c.Arguments
+	if len(m.ToolCalls) == 0 {
+		return m.Text()
 	}
-	return text
+	var b strings.Builder
+	b.WriteString(m.Text())
+	for _, c := range m.ToolCalls {
+		b.WriteString("\n" + c.Name + c.Arguments)
+	}
+	return b.String()
 }
