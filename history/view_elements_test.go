@@ -235,7 +235,7 @@ func TestTheReportNamesTheElements(t *testing.T) {
 	require.NotEmpty(t, r.Report().Dropped())
 	for _, p := range r.Report().Dropped() {
 		require.True(t, strings.HasPrefix(p.Path, "Conversation > round"), p.Path)
-		require.Equal(t, render.ReasonChunk, p.Dropped)
+		require.Equal(t, render.Reason("chunk"), p.Dropped)
 	}
 }
 

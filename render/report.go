@@ -14,17 +14,20 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Reason says why a piece was dropped.
+// Reason says why a piece was dropped, in a word for people: "priority", "chunk", "group", "emptied" or "share", since
+// the piece had the lowest priority of those left, the chunk around it was dropped, an element of its group was dropped,
+// nothing but white space was left around it, or no share of the budget was left at layout, for it or for an element of
+// its group. [Kept] is none of them.
 type Reason string
 
-// The reasons. A piece that was kept has none.
+// The reasons, of which a program needs to ask for Kept alone.
 const (
 	Kept           Reason = ""
-	ReasonPriority Reason = "priority" // it had the lowest priority of those left
-	ReasonChunk    Reason = "chunk"    // the chunk around it was dropped
-	ReasonGroup    Reason = "group"    // an element of its group was dropped
-	ReasonEmptied  Reason = "emptied"  // nothing but white space was left around it
-	ReasonShare    Reason = "share"    // no share of the budget was left at layout, for it or for an element of its group
+	reasonPriority Reason = "priority"
+	reasonChunk    Reason = "chunk"
+	reasonGroup    Reason = "group"
+	reasonEmptied  Reason = "emptied"
+	reasonShare    Reason = "share"
 )
 
 // PieceKind is the kind of a piece.
@@ -150,9 +153,9 @@ func (r Report) LogValue() slog.Value {
 // outcome returns in words whether the piece was kept or dropped, and why.
 func (p Piece) outcome() string {
 	switch {
-	case p.Dropped == ReasonShare && p.DecidedBy != "":
+	case p.Dropped == reasonShare && p.DecidedBy != "":
 		return "dropped: no share of the budget was left for " + p.DecidedBy
-	case p.Dropped == ReasonShare:
+	case p.Dropped == reasonShare:
 		return "dropped: no share of the budget was left"
 	case p.Dropped != Kept:
 		return "dropped for " + cmp.Or(p.Limit, "the budget") + p.with()
@@ -169,13 +172,13 @@ func (p Piece) outcome() string {
 // with returns in words what a piece was dropped with.
 func (p Piece) with() string {
 	switch {
-	case p.Dropped == ReasonChunk:
+	case p.Dropped == reasonChunk:
 		return ", with its chunk"
-	case p.Dropped == ReasonEmptied:
+	case p.Dropped == reasonEmptied:
 		return ", left without text beside it"
 	case p.Group != "":
 		return fmt.Sprintf(", with group %q", p.Group)
-	case p.Dropped == ReasonGroup:
+	case p.Dropped == reasonGroup:
 		return ", with its group"
 	}
 	return ""

@@ -415,12 +415,12 @@ func TestReportSaysWhatDecided(t *testing.T) {
 	}
 	const last = "User > Wrap#1 > KeepWith > file handler.go > Text#2" // its removal empties the file
 	require.Equal(t, []decided{
-		{"User > Wrap#1 > KeepWith > file handler.go > Text#1", "", 40, "handlers", render.ReasonPriority},
-		{last, "", 40, "handlers", render.ReasonPriority},
-		{"User > Wrap#2 > KeepWith > file handler_test.go > Text#1", last, 40, "handlers", render.ReasonGroup},
-		{"User > Wrap#2 > KeepWith > file handler_test.go > Text#2", last, 40, "handlers", render.ReasonGroup},
-		{"User > Together > Text#1", "User > Together", 60, "", render.ReasonChunk},
-		{"User > Together > Text#2", "User > Together", 60, "", render.ReasonChunk},
+		{"User > Wrap#1 > KeepWith > file handler.go > Text#1", "", 40, "handlers", render.Reason("priority")},
+		{last, "", 40, "handlers", render.Reason("priority")},
+		{"User > Wrap#2 > KeepWith > file handler_test.go > Text#1", last, 40, "handlers", render.Reason("group")},
+		{"User > Wrap#2 > KeepWith > file handler_test.go > Text#2", last, 40, "handlers", render.Reason("group")},
+		{"User > Together > Text#1", "User > Together", 60, "", render.Reason("chunk")},
+		{"User > Together > Text#2", "User > Together", 60, "", render.Reason("chunk")},
 	}, got)
 	require.Contains(t, r.Report().String(), `dropped for the budget, with group "handlers"`)
 }

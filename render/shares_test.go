@@ -237,7 +237,7 @@ func TestATextThatIsCutToNothingTakesItsGroupAlong(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"stay"}, texts(r.Messages))
 	report := r.Report()
-	require.Equal(t, []render.Reason{render.ReasonShare, render.ReasonShare, render.Kept}, []render.Reason{report.Pieces[0].Dropped, report.Pieces[1].Dropped, report.Pieces[2].Dropped})
+	require.Equal(t, []render.Reason{render.Reason("share"), render.Reason("share"), render.Kept}, []render.Reason{report.Pieces[0].Dropped, report.Pieces[1].Dropped, report.Pieces[2].Dropped})
 	require.Equal(t, 14, report.Pieces[0].Tokens)
 	require.Contains(t, report.String(), "dropped: no share of the budget was left for "+report.Pieces[0].Path)
 	require.Equal(t, 21, r.Outline().Tokens.Dropped)
@@ -246,7 +246,7 @@ func TestATextThatIsCutToNothingTakesItsGroupAlong(t *testing.T) {
 	require.NoError(t, err)
 	r, err = layout.Fit(t.Context(), plenty)
 	require.NoError(t, err)
-	require.Equal(t, []render.Reason{render.ReasonShare, render.Kept, render.Kept}, []render.Reason{r.Report().Pieces[0].Dropped, r.Report().Pieces[1].Dropped, r.Report().Pieces[2].Dropped})
+	require.Equal(t, []render.Reason{render.Reason("share"), render.Kept, render.Kept}, []render.Reason{r.Report().Pieces[0].Dropped, r.Report().Pieces[1].Dropped, r.Report().Pieces[2].Dropped})
 }
 
 // The search for elements that ask ends with an error after four visits of a million nodes. If each of these levels

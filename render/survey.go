@@ -25,7 +25,7 @@ type survey struct {
 func (s *survey) setBudgets(p *Piece, at tree.Change) {
 	step := s.removedAt(at)
 	switch {
-	case p.Dropped == ReasonShare: // at any budget
+	case p.Dropped == reasonShare: // at any budget
 	case step == 0:
 		p.KeptFrom = s.smallest
 	case step > s.base:

@@ -217,7 +217,7 @@ func (t *teller) piece(o *Outline, p Piece, in around, at tree.Change) {
 		p.Dropped, p.Limit = reasons[in.drop.Cause], t.fit.limitPath(in.drop.Step)
 		chosen := t.chosen(in.drop.Step)
 		if t.fit.state.Drop(chosen).Cause == tree.ByShare {
-			p.Dropped = ReasonShare
+			p.Dropped = reasonShare
 		}
 		p.Priority = t.priority(chosen)
 		if path := t.fit.state.Tree.Path(chosen); path != p.Path {
@@ -244,7 +244,7 @@ func (t *teller) shorten(p *Piece, n tree.ID, dropped bool) {
 	switch {
 	case dropped:
 	case p.Cut && tree.Blank(t.fit.state.Tree.Text(n)):
-		p.Dropped = ReasonShare
+		p.Dropped = reasonShare
 	case p.Cut || trimmed != nil:
 		p.Tokens, p.TrimmedFrom = left, p.Tokens
 	}
@@ -338,7 +338,7 @@ func (o *Outline) each(f func(*Outline)) {
 }
 
 // reasons are the causes in words.
-var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied, tree.ByShare: ReasonShare}
+var reasons = [...]Reason{tree.ByPriority: reasonPriority, tree.ByChunk: reasonChunk, tree.ByGroup: reasonGroup, tree.ByEmptiness: reasonEmptied, tree.ByShare: reasonShare}
 
 // partKinds maps types of parts to kinds of pieces.
 var partKinds = [...]PieceKind{

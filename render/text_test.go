@@ -165,7 +165,7 @@ func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer chat.Token
 	require.NoError(t, err)
 	text, kept := strings.CutPrefix(r.Messages[0].Text(), "|\n")
 	if p := r.Report().Pieces[1]; !kept {
-		require.Equal(t, render.ReasonShare, p.Dropped)
+		require.Equal(t, render.Reason("share"), p.Dropped)
 		return ""
 	}
 	require.Equal(t, tokenizer.CountText(text), r.Report().Pieces[1].Tokens)

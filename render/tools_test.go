@@ -128,7 +128,7 @@ func TestAReportListsToolsByTheirNames(t *testing.T) {
 	report := left.Report()
 	require.Equal(t, "search", report.Pieces[0].Path)
 	require.Equal(t, render.PieceTool, report.Pieces[0].Kind)
-	require.Equal(t, render.ReasonPriority, report.Pieces[0].Dropped)
+	require.Equal(t, render.Reason("priority"), report.Pieces[0].Dropped)
 	require.Equal(t, whole.Tokens-left.Tokens, report.Pieces[0].Tokens, "what its removal freed")
 	require.Equal(t, "files", report.Pieces[1].Path)
 	require.Equal(t, render.Kept, report.Pieces[1].Dropped)
