@@ -7,7 +7,6 @@ import (
 
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
-	"github.com/promptree-go/promptree/summarize/internal/plan"
 )
 
 // ErrNoUserMessage reports that pruning left no message of the user.
@@ -41,9 +40,6 @@ var (
 	// ErrUnwritten reports that no compaction can be written to the session, because its disk is full or it is open for
 	// reading only.
 	ErrUnwritten = failure.ErrUnwritten
-	// ErrOtherSession reports that the elements of a prompt show another session than the compactor's, or do not read theirs
-	// with [history.Session.ViewIn], so that a compaction would not change the prompt.
-	ErrOtherSession = plan.ErrOtherSession
 )
 
 // ErrorType returns a short word for the kind of an error, for use as error.type of the OpenTelemetry conventions: for

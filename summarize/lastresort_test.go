@@ -15,8 +15,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -276,7 +276,7 @@ func TestAPromptThatShowsAnotherSessionIsAnError(t *testing.T) {
 	other := numbered.Session()
 	require.NoError(t, other.Append(t.Context(), overflowing()...))
 	_, err := d.Render(t.Context(), prompt(other))
-	require.ErrorIs(t, err, summarize.ErrOtherSession)
+	require.ErrorIs(t, err, plan.ErrOtherSession)
 	require.Empty(t, d.Requests())
 }
 

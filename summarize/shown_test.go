@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -59,8 +60,8 @@ func TestAPromptOfAnotherSessionIsRefusedBeforeAnythingIsSent(t *testing.T) {
 				other := numbered.Session()
 				require.NoError(t, other.Append(t.Context(), messages...))
 				_, err := d.Render(t.Context(), prompt(other))
-				require.ErrorIs(t, err, summarize.ErrOtherSession)
-				require.ErrorIs(t, stepOf(t, d, prompt(other)), summarize.ErrOtherSession)
+				require.ErrorIs(t, err, plan.ErrOtherSession)
+				require.ErrorIs(t, stepOf(t, d, prompt(other)), plan.ErrOtherSession)
 				require.ErrorContains(t, err, "give its history elements that session", "it says what to do")
 				require.Empty(t, d.Requests())
 			})
@@ -261,7 +262,7 @@ func TestElementsThatDoNotShowTheSessionOnceInOrderAreRefused(t *testing.T) {
 			prompt := root(partsOf(d.Session), partsOf(other.Session))
 			err := stepOf(t, d, prompt)
 			if _, ok := errors.AsType[*history.ViewError](err); !ok {
-				require.ErrorIs(t, err, summarize.ErrOtherSession)
+				require.ErrorIs(t, err, plan.ErrOtherSession)
 			}
 			require.Regexp(t, "place history|take out|give its history", err.Error(), "it says what to do")
 			_, err = d.Render(t.Context(), prompt)

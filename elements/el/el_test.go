@@ -30,7 +30,7 @@ func fitted(t *testing.T, root el.Node, budget int) (*render.Result, error) {
 func misplaced(t *testing.T, root el.Node) *render.ElementError {
 	t.Helper()
 	_, err := fitted(t, root, 1000)
-	require.ErrorIs(t, err, el.ErrPlace)
+	require.ErrorContains(t, err, "el: the option does not apply here")
 	var at *render.ElementError
 	require.ErrorAs(t, err, &at)
 	return at

@@ -228,7 +228,7 @@ func ExampleIff() {
 	// user: Go on.
 }
 
-func ExampleErrPlace() {
+func Example_misplacedOption() {
 	show(el.User(el.Attr("path", "a.go"), el.Text("Explain this.")), 100)
 	// Output:
 	// render: User: el: the option does not apply here: write Attr directly among the arguments of Tag

@@ -18,7 +18,7 @@ func Wrap(args ...Node) elements.Wrap {
 
 // Ranked returns its children with priorities that fall from the list's own, 0 by default: put the best first; the last
 // is pruned first. Use it for search results. If a child is a list, as [Each] returns, its members count as children. A
-// child with a Priority of its own fails the render with [ErrArgument]:
+// child with a Priority of its own fails the render:
 //
 //	elements.PrioritizedList{Descending: true, Children: elements.Nodes{…}}
 func Ranked(args ...Node) elements.PrioritizedList {

@@ -10,7 +10,7 @@ import (
 
 // Option sets a field of a T. It is a node, so it may be anywhere among the arguments of a constructor; of two options
 // for one field, the later counts. A constructor of an element takes each [Property], and the options of the type that
-// it returns. An option anywhere else, such as in a list, fails the render with [ErrPlace] and the path of the element
+// it returns. An option anywhere else, such as in a list, fails the render with the path of the element
 // around it.
 type Option[T any] struct {
 	name string
@@ -21,26 +21,26 @@ type Option[T any] struct {
 // Property is an option that every element takes: the fields of [elements.Props].
 type Property = Option[elements.Props]
 
-// ErrPlace is returned for an option in a place that takes none of its kind.
-var ErrPlace = errors.New("el: the option does not apply here")
+// errPlace is returned for an option in a place that takes none of its kind.
+var errPlace = errors.New("el: the option does not apply here")
 
 // Misplaced returns the error of an option that no constructor took.
 func (o Option[T]) Misplaced() error {
-	return fmt.Errorf("%w: write %s directly among the arguments of %s", ErrPlace, o.name, o.home)
+	return fmt.Errorf("%w: write %s directly among the arguments of %s", errPlace, o.name, o.home)
 }
 
 // Render returns the error of an option that no constructor took.
 func (o Option[T]) Render(context.Context, elements.Sizing) (Node, error) { return nil, o.Misplaced() }
 
-// ErrArgument is returned for an argument of a constructor that means nothing, such as an image that is no URL.
-var ErrArgument = errors.New("el: the argument makes no sense")
+// errArgument is returned for an argument of a constructor that means nothing, such as an image that is no URL.
+var errArgument = errors.New("el: the argument makes no sense")
 
 // mistake is a node that stands for a wrong argument: it fails the render with the path of the element around it.
 type mistake struct{ error }
 
 // wrong returns a mistake.
 func wrong(format string, args ...any) mistake {
-	return mistake{fmt.Errorf("%w: "+format, append([]any{ErrArgument}, args...)...)}
+	return mistake{fmt.Errorf("%w: "+format, append([]any{errArgument}, args...)...)}
 }
 
 // Misplaced returns what is wrong.

@@ -52,8 +52,8 @@ type Request struct {
 	Prices sizing.Prices
 }
 
-// ErrNoResult is the error of a [Request] without a result.
-var ErrNoResult = errors.New("inspect: Request.Result is not set: set what render.Render returned")
+// errNoResult is the error of a [Request] without a result.
+var errNoResult = errors.New("inspect: Request.Result is not set: set what render.Render returned")
 
 // ErrNoPrompts is the error of a page without a prompt.
 var ErrNoPrompts = errors.New("inspect: there is nothing to show: pass a request, or add a step to the log")

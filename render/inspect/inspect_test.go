@@ -180,7 +180,7 @@ func TestThePageLoadsNothing(t *testing.T) {
 
 func TestMistakesAreErrors(t *testing.T) {
 	require.ErrorIs(t, inspect.Prompt(t.Context(), &bytes.Buffer{}, inspect.Options{}), inspect.ErrNoPrompts)
-	require.ErrorIs(t, inspect.Prompt(t.Context(), &bytes.Buffer{}, inspect.Options{}, inspect.Request{}), inspect.ErrNoResult)
+	require.ErrorContains(t, inspect.Prompt(t.Context(), &bytes.Buffer{}, inspect.Options{}, inspect.Request{}), "Request.Result is not set")
 	require.ErrorIs(t, inspect.Session(&bytes.Buffer{}, new(inspect.Log), inspect.Options{}), inspect.ErrNoPrompts)
 	request := rendered(t, render.Options{}, "text")
 	require.ErrorIs(t, inspect.Prompt(t.Context(), full{}, inspect.Options{}, request), errFull)

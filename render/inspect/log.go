@@ -92,7 +92,7 @@ func encoded[T any](t *table[T], value T) int {
 // prompt adds a rendered prompt.
 func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 	if r.Result == nil {
-		return 0, ErrNoResult
+		return 0, errNoResult
 	}
 	outline := r.Result.Outline()
 	if outline == nil {

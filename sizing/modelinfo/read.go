@@ -18,15 +18,15 @@ import (
 // maxCatalogue is the largest catalogue that is read, in bytes. The public ones have 1 to 4 MB.
 const maxCatalogue = 64 << 20
 
-// ErrForm is returned for a catalogue in a form that is not known.
-var ErrForm = errors.New(`modelinfo: the form of the catalogue is unknown: want the JSON of models.dev, LiteLLM or catwalk, or {"models": [{"name": …, "window": …}]}`)
+// errForm is returned for a catalogue in a form that is not known.
+var errForm = errors.New(`modelinfo: the form of the catalogue is unknown: want the JSON of models.dev, LiteLLM or catwalk, or {"models": [{"name": …, "window": …}]}`)
 
 // Read returns the package's table with the rows of a catalogue over it: the JSON of models.dev (api.json), of LiteLLM
 // (model_prices_and_context_window.json), of catwalk (one provider, or a list of them), or the package's own form. What
 // a row does not state stays as it was.
 //
 // In a catalogue of several providers the rows of a model's maker count; a row that only others list has no prices,
-// since they are theirs. A catalogue of one provider counts as it is. A form that is not known is [ErrForm], and a row
+// since they are theirs. A catalogue of one provider counts as it is. A form that is not known is an error, and a row
 // of impossible numbers is an error that names it.
 func Read(r io.Reader) (*Table, error) {
 	rows, err := Rows(r)
@@ -64,7 +64,7 @@ func rowsOf(data []byte) ([]Info, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(data, &object); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrForm, err)
+		return nil, fmt.Errorf("%w: %w", errForm, err)
 	}
 	if models := object["models"]; len(models) > 0 && models[0] == '[' {
 		var one catwalkProvider
@@ -301,7 +301,7 @@ func ofLiteLLM(models map[string]json.RawMessage) ([]Info, error) {
 	for name, data := range models {
 		var m litellmModel
 		if err := json.Unmarshal(data, &m); err != nil {
-			return nil, fmt.Errorf("%w: %q: %w", ErrForm, name, err)
+			return nil, fmt.Errorf("%w: %q: %w", errForm, name, err)
 		}
 		if m.Provider == "" || m.Mode != "chat" && m.Mode != "responses" {
 			continue
@@ -314,7 +314,7 @@ func ofLiteLLM(models map[string]json.RawMessage) ([]Info, error) {
 		p.models[name] = m
 	}
 	if len(lists) == 0 {
-		return nil, ErrForm
+		return nil, errForm
 	}
 	return ofProviders(slices.Collect(byKey(lists))), nil
 }

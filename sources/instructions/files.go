@@ -15,8 +15,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// ErrNoFS is returned by an element without a file system.
-var ErrNoFS = errors.New("instructions: Files.FS is not set: set the FS of an os.Root of the project's folder")
+// errNoFS is returned by an element without a file system.
+var errNoFS = errors.New("instructions: Files.FS is not set: set the FS of an os.Root of the project's folder")
 
 // DefaultNames returns the names of instruction files in a folder, of which the first that exists and is not blank is
 // shown.

@@ -451,7 +451,7 @@ func TestMistakesAreErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := render.Render(t.Context(), el.User(&instructions.Files{}), render.Options{Budget: 100, Tokenizer: sizingtest.Quarter{}})
-	require.ErrorIs(t, err, instructions.ErrNoFS)
+	require.ErrorContains(t, err, "instructions: Files.FS is not set")
 	_, err = render.Render(t.Context(), el.Prompt(instructions.Changes{}), render.Options{Budget: 100, Tokenizer: sizingtest.Quarter{}})
 	require.ErrorContains(t, err, "Changes.Files is not set")
 }

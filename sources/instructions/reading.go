@@ -102,7 +102,7 @@ type loader struct {
 // load reads the files as they are now.
 func (f *Files) load(s elements.Sizing) (*reading, error) {
 	if f.FS == nil {
-		return nil, ErrNoFS
+		return nil, errNoFS
 	}
 	dir := path.Clean(f.Dir)
 	folders := folders(dir)

@@ -63,8 +63,8 @@ func (e *LimitError) Error() string {
 var (
 	// ErrTurnOver reports that a run was to go on, and there is nothing to answer.
 	ErrTurnOver = errors.New("agent: the turn is over, and nothing was said: run with a text")
-	// ErrNoPrices reports that dollars were to be limited, and the target has no prices.
-	ErrNoPrices = errors.New("agent: Limits.Dollars is set, and the prices of the model are not known: set Target.Prices, or leave Dollars out")
+	// errNoPrices reports that dollars were to be limited, and the target has no prices.
+	errNoPrices = errors.New("agent: Limits.Dollars is set, and the prices of the model are not known: set Target.Prices, or leave Dollars out")
 )
 
 // interrupted is the result of a call of which nobody knows whether it was answered.
@@ -78,7 +78,8 @@ const interrupted = "Interrupted: the program ended before this call had a resul
 // If the model calls tools of the target that no toolbox has, Run returns the answer with the calls in [Answer].Open. A
 // tool that is not declared is answered by a failed result.
 //
-// The errors are a [*LimitError], [ErrTurnOver], [ErrNoPrices], that of OnStep and those of [Agent.Step].
+// The errors are a [*LimitError], [ErrTurnOver], one of a limit in dollars without prices, that of OnStep and those of
+// [Agent.Step].
 func (a *Agent) Run(ctx context.Context, text string) (answer Answer, err error) {
 	if a.Limits.Time > 0 {
 		var cancel context.CancelFunc
@@ -207,7 +208,7 @@ func (a *Agent) within(ctx context.Context, steps int, spent *spending) error {
 func (a *Agent) spend(ctx context.Context, spent *spending) error {
 	session := a.Compactor.Session
 	if a.Compactor.Current().Prices == (sizing.Prices{}) {
-		return ErrNoPrices
+		return errNoPrices
 	}
 	entries, first := session.Back(ctx, ""), len(spent.counted) == 0
 	if first {

@@ -22,8 +22,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/internal/toolbox"
 )
 
-// ErrTools reports that the prompt holds tools beside those of [Request].Tools, which whoever owns the list sends alone.
-var ErrTools = errors.New("mirror: the prompt holds tools, and Request.Tools are set: leave one of them out")
+// errTools reports that the prompt holds tools beside those of [Request].Tools, which whoever owns the list sends alone.
+var errTools = errors.New("mirror: the prompt holds tools, and Request.Tools are set: leave one of them out")
 
 // Mirror keeps a session in step with a list of messages of type M that somebody else owns. Set the fields before the
 // first call. Calls must not overlap.
@@ -325,7 +325,7 @@ func (m *Mirror[M]) check() error {
 // fitted converts a rendered prompt and finds what the session gained.
 func (m *Mirror[M]) fitted(ctx context.Context, result *render.Result) (f Fitted[M], err error) {
 	if len(result.Tools) > 0 && len(m.Compactor.Current().Tools) > 0 {
-		return Fitted[M]{}, ErrTools
+		return Fitted[M]{}, errTools
 	}
 	m.sent, f.Result = result, result
 	if f.Messages, err = m.compose(result.Messages); err != nil {

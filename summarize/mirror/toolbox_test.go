@@ -91,6 +91,6 @@ func TestToolsInThePromptOfAMirrorAndOfTheRequestAreAnError(t *testing.T) {
 	m := mirror.New(compactorOn(t, s, plenty))
 	m.Prompt = elements.Nodes{elements.Tool{Tool: chat.Tool{Name: "look"}}, history.All{Session: s}}
 	_, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: script("u1"), Tools: []chat.Tool{{Name: "read"}}})
-	require.ErrorIs(t, err, mirror.ErrTools)
+	require.ErrorContains(t, err, "mirror: the prompt holds tools, and Request.Tools are set")
 	fit(t, m, script("u1"))
 }
