@@ -36,13 +36,13 @@ type Observer interface {
 type OnEvent func(event.Event)
 
 // Start does nothing.
-func (f OnEvent) Start(context.Context, Work) context.Context { return nil }
+func (o OnEvent) Start(context.Context, Work) context.Context { return nil }
 
 // Event calls f.
-func (f OnEvent) Event(_ context.Context, e event.Event) { f(e) }
+func (o OnEvent) Event(_ context.Context, e event.Event) { o(e) }
 
 // End does nothing.
-func (f OnEvent) End(context.Context, *render.Result, error) {}
+func (o OnEvent) End(context.Context, *render.Result, error) {}
 
 // Log is an [Observer] that logs each event at [event.Event.Level], with its fields in the group "compaction".
 type Log struct{ *slog.Logger }

@@ -75,7 +75,7 @@ type Repair struct {
 }
 
 // String returns a text such as "message 3: no empty text: part 0 left out".
-func (c Repair) String() string { return where(c.Index) + ": " + string(c.Rule) + ": " + c.Detail }
+func (r Repair) String() string { return where(r.Index) + ": " + string(r.Rule) + ": " + r.Detail }
 
 func where(index int) string {
 	if index == RequestIndex {
