@@ -55,34 +55,59 @@ func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []en
 		return v, nil
 	}
 	return v.Instead(func(e entry.Entry, parts chat.Parts) (chat.Parts, bool) {
-		handle := ""
-		if e.ID != "" {
-			handle = s.Handle(e, 0, 0)
-		}
 		if e.ID != "" && e.Body == nil {
 			return nil, slices.Contains(out[e.ID], Thinking) || slices.Contains(out[e.ID], Whole)
 		}
-		if slices.Contains(out[e.ID], Whole) {
-			return chat.Parts{leftOut("message", handle)}, true
-		}
-		var kept chat.Parts
-		changed := false
-		for i, p := range parts {
-			isOut := slices.Contains(out[e.ID], i) || slices.Contains(out[e.ID], Thinking) && suspect(p, refusal.HeldThinking) || e.ID == "" && isMedia(p) && slices.Contains(copied, p)
-			changed = changed || isOut
-			if _, picture := p.(chat.Image); !isOut {
-				kept = append(kept, p)
-			} else if picture {
-				kept = append(kept, leftOut("picture", handle))
-			} else if isMedia(p) {
-				kept = append(kept, leftOut("document", handle))
+		return without(s, e, parts, out[e.ID], copied)
+	}), nil
+}
+
+// LeaveOutOf yields entries of a session with a line in the place of each part that is held, as [LeaveOut] does for a view.
+func LeaveOutOf(s *history.Session, entries iter.Seq2[entry.Entry, error], held []entry.Held) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
+		for e, err := range entries {
+			var out []int
+			for _, h := range held {
+				if h.Entry == e.ID && !h.Shown() {
+					out = append(out, h.Part)
+				}
+			}
+			if m, shown := e.Shown(); shown && len(out) > 0 {
+				m.Content, _ = without(s, e, m.Content, out, nil)
+				e.Body = entry.Message{Message: m}
+			}
+			if !yield(e, err) {
+				return
 			}
 		}
-		if m, _ := e.Shown(); changed && len(kept)+len(m.ToolCalls) == 0 { // something must be said
-			kept = chat.Parts{leftOut("thinking", handle)}
+	}
+}
+
+// without returns the parts of an entry with a line in the place of each that is out, and whether any is. Copied are those
+// that are out where they stand in the place of compacted history.
+func without(s *history.Session, e entry.Entry, parts chat.Parts, out []int, copied []chat.Part) (kept chat.Parts, changed bool) {
+	handle := ""
+	if e.ID != "" {
+		handle = s.Handle(e, 0, 0)
+	}
+	if slices.Contains(out, Whole) {
+		return chat.Parts{leftOut("message", handle)}, true
+	}
+	for i, p := range parts {
+		isOut := slices.Contains(out, i) || slices.Contains(out, Thinking) && suspect(p, refusal.HeldThinking) || e.ID == "" && isMedia(p) && slices.Contains(copied, p)
+		changed = changed || isOut
+		if _, picture := p.(chat.Image); !isOut {
+			kept = append(kept, p)
+		} else if picture {
+			kept = append(kept, leftOut("picture", handle))
+		} else if isMedia(p) {
+			kept = append(kept, leftOut("document", handle))
 		}
-		return kept, changed
-	}), nil
+	}
+	if m, _ := e.Shown(); changed && len(kept)+len(m.ToolCalls) == 0 { // something must be said
+		kept = chat.Parts{leftOut("thinking", handle)}
+	}
+	return kept, changed
 }
 
 // leftOut returns the line that stands in the place of what is held. Its text does not change while it is held.

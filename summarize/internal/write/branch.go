@@ -42,9 +42,13 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 		reserve = 16_384
 	}
 	reserve = min(reserve, window/2)
-	messages, err := guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) ([]chat.Message, error) {
-		return prompts.BranchMessages(b.Session.Abandoned(ctx, b.From, b.To), window-reserve, b.Target.Tokenizer)
-	})
+	said := func(held []entry.Held) ([]chat.Message, error) {
+		return guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) ([]chat.Message, error) {
+			left := plan.LeaveOutOf(b.Session, b.Session.Abandoned(ctx, b.From, b.To), held)
+			return prompts.BranchMessages(left, window-reserve, b.Target.Tokenizer)
+		})
+	}
+	messages, err := said(nil)
 	if err != nil {
 		return failed(err)
 	}
@@ -79,6 +83,11 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 	}}
 	var reasons []error
 	for _, candidate := range candidates {
+		if m.Covered = messages; len(candidate.held) > 0 {
+			if m.Covered, err = said(candidate.held); err != nil {
+				return failed(err)
+			}
+		}
 		answer, err := w.ask(ctx, candidate, Named(p), *m)
 		text := ""
 		if err == nil {
