@@ -69,6 +69,10 @@
 // and are left out, and four have 945 to 10,500 tokens beside them, in which an index finds hardly any. A name that is
 // shown is not its content: 46 to 68 edits needed text that prompts no longer showed before, 53 to 75 do now.
 //
+// An index brought up to date at every clearing after the first compaction too was tried on six of these recordings, and
+// left out: in 32,000 tokens (five of the six) 13.4% of the names needed again were not shown instead of 13.5%, for 0.3%
+// more dollars. In 200,000 it was 4.4% instead of 5.6%, all but one of the 31 names of the gain in a single session, for 0.4% more.
+//
 // # How prices change it
 //
 // The cache's lifetime makes little difference while the agent works. With a lifetime of 5 minutes the cache is cold
