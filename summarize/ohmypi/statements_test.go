@@ -772,7 +772,7 @@ var branches = []statements.Statement{
 		require.Equal(t, []int{1, 2}, compacttest.Outputs(text))
 		require.NotContains(t, text, "The task.")
 		require.NotContains(t, text, "The other way.")
-	}, statements.Change(engine+"internal/write/branch.go", "BranchMessages(b.Session.Abandoned(ctx, b.From, b.To)", "BranchMessages(b.Session.PathTo(ctx, b.From)")),
+	}, statements.Change(engine+"internal/write/branch.go", "LeaveOutOf(b.Session, b.Session.Abandoned(ctx, b.From, b.To), held)", "LeaveOutOf(b.Session, b.Session.PathTo(ctx, b.From), held)")),
 	statements.That("a branch is summarised before the session goes to the other entry, and the summary follows that entry", func(t *testing.T) {
 		d, other := twoBranches(t, said(turns(1, 2)...)...)
 		from, during := d.Session.Leaf(), ""
