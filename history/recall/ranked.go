@@ -194,7 +194,18 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 		h.last = r.entries[n-1].ID
 	}
 	matches = slices.DeleteFunc(matches[:min(len(matches), 2*mostHits)], func(m rank.Match) bool { return m.Score < matches[0].Score*leastScore })
-	refs, found := []entry.Ref{}, map[string]entry.Entry{}
+	if len(matches) == 0 {
+		return h, nil
+	}
+	view, err := t.Session.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inPrompt := map[string]bool{} // what the prompt says
+	for _, m := range view.Messages() {
+		inPrompt[textOf(m)] = true
+	}
+	var refs []entry.Ref
 	for _, m := range matches {
 		refs = append(refs, of[m.Document].Ref)
 	}
@@ -202,27 +213,23 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 	if err != nil {
 		return nil, err
 	}
+	texts, shown := map[string]string{}, map[string]bool{} // by entry, which may have several pieces
 	for _, e := range entries {
-		found[e.ID] = e
-	}
-	view, err := t.Session.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	shown := map[string]bool{}
-	for _, m := range view.Messages() {
-		shown[textOf(m)] = true
+		if _, known := texts[e.ID]; !known {
+			said, _ := e.Shown()
+			texts[e.ID], shown[e.ID] = searchable(e).Text(), inPrompt[textOf(said)]
+		}
 	}
 	var later []hit
 	for _, m := range matches {
 		e, p := of[m.Document], pieces[m.Document]
-		text := searchable(found[e.ID]).Text()
+		text := texts[e.ID]
 		if len(text) < p.to { // it was erased meanwhile
 			continue
 		}
 		at := min(p.to, p.from+query.Densest(text[p.from:p.to], usualHit)+usualHit/4)
 		f := hit{e.what, e.ID, text, []place{{span{at, at}, span{p.from, p.to}}}}
-		if said, _ := found[e.ID].Shown(); shown[textOf(said)] {
+		if shown[e.ID] {
 			later = append(later, f)
 		} else {
 			h.list = append(h.list, f)
