@@ -45,6 +45,14 @@ type Target struct {
 	Notes []string
 }
 
+// Origin returns the origin of the model's answers, the zero value if the model does not say.
+func (t Target) Origin() (o chat.Origin) {
+	if m, says := t.Model.(interface{ Origin() chat.Origin }); says {
+		o = m.Origin()
+	}
+	return o
+}
+
 // Managed reports whether requests ask the provider to compact or edit the context.
 func (t Target) Managed() bool {
 	m, says := t.Model.(interface{ ManagesContext() bool })

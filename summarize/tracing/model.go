@@ -58,12 +58,7 @@ func providerOfPackage(path string) string {
 var errNotReturned = errors.New("tracing: the model panicked or ended its goroutine")
 
 // Origin returns the origin of the model's answers, the zero value if it does not say.
-func (m *model) Origin() (o chat.Origin) {
-	if says, ok := m.of.(interface{ Origin() chat.Origin }); ok {
-		o = says.Origin()
-	}
-	return o
-}
+func (m *model) Origin() chat.Origin { return policy.Target{Model: m.of}.Origin() }
 
 // ManagesContext reports whether the model's requests ask the provider to compact or edit the context.
 func (m *model) ManagesContext() bool { return policy.Target{Model: m.of}.Managed() }

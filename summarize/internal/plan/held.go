@@ -19,12 +19,7 @@ import (
 const Whole, Thinking = -1, -2
 
 // Server returns the server of a target's model, "" if the model does not say.
-func Server(t policy.Target) string {
-	if m, says := t.Model.(interface{ Origin() chat.Origin }); says {
-		return m.Origin().Server
-	}
-	return ""
-}
+func Server(t policy.Target) string { return t.Origin().Server }
 
 // Learnt returns what a session has learnt of a target's model at its server.
 func Learnt(m entry.Memory, t policy.Target) entry.Learnt { return m.Of(t.Name, Server(t)) }
@@ -32,15 +27,11 @@ func Learnt(m entry.Memory, t policy.Target) entry.Learnt { return m.Of(t.Name, 
 // LeaveOut returns a view of a session with a line in the place of each part that is held. What only its provider reads has
 // none.
 func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []entry.Held) (history.View, error) {
-	out := map[string][]int{}
+	out := leftOutOf(held)
 	var copied []chat.Part // what may stand in the place of compacted history too
 	copies := slices.ContainsFunc(v.Compacted, func(m chat.Message) bool { return slices.ContainsFunc(m.Content, isMedia) })
 	for _, h := range held {
-		if h.Shown() {
-			continue
-		}
-		out[h.Entry] = append(out[h.Entry], h.Part)
-		if !copies {
+		if h.Shown() || !copies {
 			continue
 		}
 		e, err := s.Entry(ctx, h.Entry)
@@ -64,16 +55,11 @@ func LeaveOut(ctx context.Context, s *history.Session, v history.View, held []en
 
 // LeaveOutOf yields entries of a session with a line in the place of each part that is held, as [LeaveOut] does for a view.
 func LeaveOutOf(s *history.Session, entries iter.Seq2[entry.Entry, error], held []entry.Held) iter.Seq2[entry.Entry, error] {
+	out := leftOutOf(held)
 	return func(yield func(entry.Entry, error) bool) {
 		for e, err := range entries {
-			var out []int
-			for _, h := range held {
-				if h.Entry == e.ID && !h.Shown() {
-					out = append(out, h.Part)
-				}
-			}
-			if m, shown := e.Shown(); shown && len(out) > 0 {
-				m.Content, _ = without(s, e, m.Content, out, nil)
+			if m, shown := e.Shown(); shown && len(out[e.ID]) > 0 {
+				m.Content, _ = without(s, e, m.Content, out[e.ID], nil)
 				e.Body = entry.Message{Message: m}
 			}
 			if !yield(e, err) {
@@ -81,6 +67,17 @@ func LeaveOutOf(s *history.Session, entries iter.Seq2[entry.Entry, error], held 
 			}
 		}
 	}
+}
+
+// leftOutOf returns the parts that are held and not shown, by entry.
+func leftOutOf(held []entry.Held) map[string][]int {
+	out := map[string][]int{}
+	for _, h := range held {
+		if !h.Shown() {
+			out[h.Entry] = append(out[h.Entry], h.Part)
+		}
+	}
+	return out
 }
 
 // without returns the parts of an entry with a line in the place of each that is out, and whether any is. Copied are those
