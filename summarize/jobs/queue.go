@@ -87,12 +87,17 @@ func planOf(l storage.Line) (entry.Plan, error) {
 	if l.Kind != string(entry.TypePlan) {
 		return entry.Plan{}, nil
 	}
-	var e entry.Entry
-	if err := e.UnmarshalJSON(l.Data); err != nil {
-		return entry.Plan{}, fmt.Errorf("jobs: the line of entry %q: %w", l.ID, err)
-	}
+	e, err := entryOf(l)
 	p, _ := e.Body.(entry.Plan)
-	return p, nil
+	return p, err
+}
+
+// entryOf returns the entry that a line holds.
+func entryOf(l storage.Line) (e entry.Entry, err error) {
+	if err = e.UnmarshalJSON(l.Data); err != nil {
+		err = fmt.Errorf("jobs: the line of entry %q: %w", l.ID, err)
+	}
+	return e, err
 }
 
 // enqueue inserts a job for each plan of a background compaction among the appended lines.

@@ -160,14 +160,14 @@ func completionHook(job *river.Job[Args]) postgres.Hook {
 				if !isCompaction(l) {
 					continue
 				}
-				var e entry.Entry
-				if err := e.UnmarshalJSON(l.Data); err != nil {
-					return fmt.Errorf("jobs: the line of entry %q: %w", l.ID, err)
+				e, err := entryOf(l)
+				if err != nil {
+					return err
 				}
 				if c, ok := e.Body.(entry.Compaction); !ok || c.Plan != job.Args.Plan {
 					continue
 				}
-				_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+				_, err = river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 				// ErrNotFound: the job was rescued meanwhile. Its other attempt will find that the plan has ended.
 				if err != nil && !errors.Is(err, rivertype.ErrNotFound) {
 					return fmt.Errorf("jobs: completing job %d: %w", job.ID, err)
