@@ -49,7 +49,7 @@ func Text(answer agent.Answer) (string, error) {
 	return text, nil
 }
 
-// Watch tells of the steps of an agent whose OnStep is its method Step. Attach it to the agent's compactor.
+// Watch reports the steps of an agent, whose OnStep is [Watch.Step]. Attach it to the agent's compactor.
 type Watch struct {
 	// OnRound is called with each step, after its tools have run.
 	OnRound func(Round)

@@ -237,9 +237,9 @@ func (b *builder) get(id string) *Record {
 }
 
 // note counts something of the line that is read, which is missing from its records or changed in them.
-func (b *builder) note(kind string, what string) { b.noteAt(b.at, kind, what) }
+func (b *builder) note(kind, what string) { b.noteAt(b.at, kind, what) }
 
-func (b *builder) noteAt(line int, kind string, what string) {
+func (b *builder) noteAt(line int, kind, what string) {
 	b.pending = append(b.pending, Note{Line: line, Count: 1, Kind: kind, What: what})
 }
 

@@ -436,7 +436,8 @@ func LeftOut(why string) chat.Text {
 	return chat.Text(strings.ToValidUTF8("[left out: "+why+"]", "\uFFFD"))
 }
 
-// Tell tells the adapter's own listener of the repairs of a request, if there are any, or else the request's.
+// Tell calls the adapter's own listener with the repairs of a request, or the request's if there is no own one; neither if
+// nothing was repaired.
 func Tell(own func([]chat.Repair), req chat.Request, changes []chat.Repair) {
 	hear := own
 	if hear == nil {

@@ -26,8 +26,8 @@ func (m *Mirror[M]) identities(ctx context.Context, list []M) ([]uint64, error) 
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		whole := true
-		if out[i], whole = hashOf(&list[i]); whole {
+		sum, whole := hashOf(&list[i])
+		if out[i] = sum; whole {
 			continue
 		}
 		said, err := m.convert(list[i:i+1], out[i:])
