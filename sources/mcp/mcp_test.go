@@ -298,10 +298,12 @@ func TestAListThatChangedShowsAtTheNextStep(t *testing.T) {
 
 func TestProgressAndQuestionsReachTheCaller(t *testing.T) {
 	question := &sdk.ElicitParams{Message: "Sure?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"yes":{"type":"boolean"}}}`)}
+	reported, seen := make(chan mcp.Progress, 9), make(chan struct{}, 9)
 	asks := tool("ask", func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		if token := r.Params.GetProgressToken(); token != nil && r.Params.InputResponses == nil {
-			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Message: "half\nway", Progress: 1, Total: 2})
 			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: "other", Message: "forged"})
+			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Message: "half\nway", Progress: 1, Total: 2})
+			<-seen // what comes as late as the answer is not passed on
 		}
 		if r.Session.InitializeParams().ProtocolVersion >= "2026" && r.Params.InputResponses == nil {
 			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": question}}, nil
@@ -315,7 +317,6 @@ func TestProgressAndQuestionsReachTheCaller(t *testing.T) {
 		}
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint(answer.Action, answer.Content)}}}, nil
 	})
-	reported := make(chan mcp.Progress, 9)
 	for name, c := range map[string]struct {
 		ask  func(context.Context, *sdk.ElicitParams) (*sdk.ElicitResult, error)
 		want string
@@ -327,7 +328,11 @@ func TestProgressAndQuestionsReachTheCaller(t *testing.T) {
 		"a panic costs the call": {func(context.Context, *sdk.ElicitParams) (*sdk.ElicitResult, error) { panic("no") }, "it panicked: no"},
 	} {
 		for _, older := range []bool{false, true} {
-			s := &mcp.Server{Name: "srv", Ask: c.ask, Transport: serveBy(asks, older), Progress: func(p mcp.Progress) { reported <- p; panic("no") }}
+			s := &mcp.Server{Name: "srv", Ask: c.ask, Transport: serveBy(asks, older), Progress: func(p mcp.Progress) {
+				reported <- p
+				seen <- struct{}{}
+				panic("no")
+			}}
 			open(t, s)
 			m, err := call(t, s, "srv__ask", "{}")
 			require.Contains(t, fmt.Sprint(m.Text(), err), c.want, name)

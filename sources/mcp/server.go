@@ -59,7 +59,7 @@ type Server struct {
 	// MaxResult is the size, in bytes, to which the text of a result is cut. Defaults to 1 MiB.
 	MaxResult int
 
-	// Progress, if set, is called when the server reports the progress of a call.
+	// Progress, if set, is called when the server reports the progress of a call; not for a report that comes as late as its answer.
 	Progress func(Progress)
 	// Ask, if set, answers a question of the server's to the user. Without it, questions are declined. It is called once at
 	// a time; what is asked meanwhile is declined.
