@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -40,7 +41,15 @@ func (v *vscodeReader) line(o *wire.Object) {
 	d.UseNumber()
 	if err := d.Decode(&change); err != nil {
 		o.Fail(err)
-	} else if v.document = change.apply(v.document, change.K); change.lost {
+		return
+	}
+	document := change.apply(v.document, change.K)
+	if _, isObject := document.(map[string]any); !isObject {
+		o.Fail(errors.New("the change leaves no object"))
+		return
+	}
+	v.document = document
+	if change.lost {
 		v.note(noteUnlinked, "k")
 	}
 }
