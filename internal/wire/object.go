@@ -314,21 +314,22 @@ func (o *Object) Time(name string) time.Time {
 		}
 	case o.Is(name, KindNumber):
 		var n float64
-		if n, err = strconv.ParseFloat(string(raw), 64); err == nil && (n < 0 || n > maxMillis) {
-			err = strconv.ErrRange
-		}
-		if n < minMillis {
+		if n, err = strconv.ParseFloat(string(raw), 64); n < minMillis {
 			n *= 1000
+		}
+		if err == nil && (n < 0 || n > maxMillis) {
+			err = strconv.ErrRange
 		}
 		t = time.UnixMilli(int64(n))
 	default:
 		return time.Time{}
 	}
-	if err != nil {
+	t = t.UTC()
+	if year := t.Year(); err != nil || year < 0 || year > 9999 { // which no entry can hold
 		return time.Time{}
 	}
 	delete(o.fields, name)
-	return t.UTC()
+	return t
 }
 
 // maxMillis is the end of the year 9999, the last that RFC 3339 can write.

@@ -82,9 +82,11 @@ func TestTimesAreReadInTheFormsOfRecorders(t *testing.T) {
 	for _, given := range []string{`"2025-03-01T12:00:00Z"`, `"2025-03-01T13:00:00+01:00"`, `"2025-03-01T12:00:00"`, `1740830400000`, `1740830400`} {
 		require.Equal(t, want, parse(t, `{"t":`+given+`}`).Time("t"), given)
 	}
-	o := parse(t, `{"t":"yesterday"}`)
-	require.Zero(t, o.Time("t"))
-	require.Equal(t, []string{"t"}, o.Rest())
+	for _, given := range []string{`"yesterday"`, `-1`, `999999999999`, `253402300800000`, `1e300`, `"0000-01-01T00:00:00+01:00"`, `"9999-12-31T23:59:59-01:00"`} {
+		o := parse(t, `{"t":`+given+`}`)
+		require.Zero(t, o.Time("t"), given)
+		require.Equal(t, []string{"t"}, o.Rest())
+	}
 }
 
 func TestAListHasALimit(t *testing.T) {
