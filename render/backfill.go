@@ -55,119 +55,119 @@ type restored struct {
 const maxMisses = 100
 
 // fewestOf returns the fewest tokens of a chosen node, as it was after a step.
-func (b *filler) fewestOf(n tree.ID, at tree.Step) int {
-	switch node := &b.state.Tree.Nodes[n]; {
-	case b.count.Joins() && node.Kind != tree.Part:
-		return max(0, b.count.LowerBound(n, at))
+func (f *filler) fewestOf(n tree.ID, at tree.Step) int {
+	switch node := &f.state.Tree.Nodes[n]; {
+	case f.count.Joins() && node.Kind != tree.Part:
+		return max(0, f.count.LowerBound(n, at))
 	case node.Leaf():
-		return b.count.Piece(n)
+		return f.count.Piece(n)
 	}
 	return 0
 }
 
 // fill puts back what was removed in the steps from one up to another: all of it if that fits, else what fits of the later
 // half and then of the other.
-func (b *filler) fill(ctx context.Context, from, to int) {
-	if from == to || b.tokens >= b.limit || b.misses == maxMisses || ctx.Err() != nil {
+func (f *filler) fill(ctx context.Context, from, to int) {
+	if from == to || f.tokens >= f.limit || f.misses == maxMisses || ctx.Err() != nil {
 		return
 	}
-	mayFit := b.tokens+b.fewest[to]-b.fewest[from] <= b.limit
+	mayFit := f.tokens+f.fewest[to]-f.fewest[from] <= f.limit
 	if mayFit {
 		var back []restored
 		for i := to; i > from; i-- {
-			back = append(back, b.putBack(b.base+tree.Step(i))...)
+			back = append(back, f.putBack(f.base+tree.Step(i))...)
 		}
-		if b.recount(back); b.tokens <= b.limit {
+		if f.recount(back); f.tokens <= f.limit {
 			return
 		}
-		b.remove(back)
-		b.recount(back)
+		f.remove(back)
+		f.recount(back)
 	}
 	if to-from > 1 {
 		middle := from + (to-from)/2
-		b.fill(ctx, middle, to)
-		b.fill(ctx, from, middle)
+		f.fill(ctx, middle, to)
+		f.fill(ctx, from, middle)
 	} else if mayFit {
-		b.misses++
+		f.misses++
 	}
 }
 
 // recount counts the prompt after changes.
-func (b *filler) recount(changed []restored) {
+func (f *filler) recount(changed []restored) {
 	changes := make([]tree.Change, len(changed))
 	for i, r := range changed {
 		changes[i] = r.Change
 	}
-	b.count.Restored(changes)
-	b.tokens = b.count.Count(tree.Root)
+	f.count.Restored(changes)
+	f.tokens = f.count.Count(tree.Root)
 }
 
 // putBack puts back what was removed in a step, and returns it; nothing if it would be removed again, or leave a call
 // without its result.
-func (b *filler) putBack(step tree.Step) (back []restored) {
-	changes, possible := b.plan(step)
+func (f *filler) putBack(step tree.Step) (back []restored) {
+	changes, possible := f.plan(step)
 	if !possible {
 		return nil
 	}
-	messages, unpaired := b.messagesOf(changes), b.unpaired
-	b.pair(messages, -1)
+	messages, unpaired := f.messagesOf(changes), f.unpaired
+	f.pair(messages, -1)
 	for _, c := range changes {
-		back = append(back, restored{c, b.state.PutBack(c)})
+		back = append(back, restored{c, f.state.PutBack(c)})
 	}
-	b.pair(messages, 1)
-	blank := slices.ContainsFunc(back, func(r restored) bool { return r.was.Cause == tree.ByEmptiness && b.state.Blank(r.Node) })
-	if blank || b.unpaired > unpaired {
-		b.remove(back)
+	f.pair(messages, 1)
+	blank := slices.ContainsFunc(back, func(r restored) bool { return r.was.Cause == tree.ByEmptiness && f.state.Blank(r.Node) })
+	if blank || f.unpaired > unpaired {
+		f.remove(back)
 		return nil
 	}
 	return back
 }
 
 // remove removes again what was put back.
-func (b *filler) remove(back []restored) {
+func (f *filler) remove(back []restored) {
 	var changes []tree.Change
 	for _, r := range back {
 		changes = append(changes, r.Change)
 	}
-	messages := b.messagesOf(changes)
-	b.pair(messages, -1)
+	messages := f.messagesOf(changes)
+	f.pair(messages, -1)
 	for _, r := range slices.Backward(back) {
-		b.state.RemoveAgain(r.Change, r.was)
+		f.state.RemoveAgain(r.Change, r.was)
 	}
-	b.pair(messages, 1)
+	f.pair(messages, 1)
 }
 
 // plan lists what must come back with the removals of a step. It reports false if something of it cannot, because it is
 // in something that was removed for another reason than that it was empty.
-func (b *filler) plan(step tree.Step) (changes []tree.Change, possible bool) {
-	changes = slices.Clone(b.steps[step-b.base-1])
+func (f *filler) plan(step tree.Step) (changes []tree.Change, possible bool) {
+	changes = slices.Clone(f.steps[step-f.base-1])
 	planned := map[tree.Change]bool{}
 	for _, c := range changes {
 		planned[c] = true
 	}
 	add := func(c tree.Change) bool {
-		drop := b.state.DropOf(c)
+		drop := f.state.DropOf(c)
 		if drop.Step == 0 || planned[c] {
 			return true
 		}
 		planned[c] = true
 		changes = append(changes, c)
-		return drop.Step > b.base && drop.Cause != tree.ByPriority && drop.Cause != tree.ByChunk
+		return drop.Step > f.base && drop.Cause != tree.ByPriority && drop.Cause != tree.ByChunk
 	}
 	for i := 0; i < len(changes); i++ {
 		c := changes[i]
-		up, group := c.Node, b.state.Tree.GroupOf(c.Node)
+		up, group := c.Node, f.state.Tree.GroupOf(c.Node)
 		if c.Call < 0 {
-			up = b.state.Tree.Nodes[up].Parent
+			up = f.state.Tree.Nodes[up].Parent
 		} else {
-			group = b.state.Tree.Extra(c.Node).Calls[c.Call].KeepWith
+			group = f.state.Tree.Extra(c.Node).Calls[c.Call].KeepWith
 		}
-		for ; up != tree.None; up = b.state.Tree.Nodes[up].Parent {
-			if drop := b.state.Drop(up); !add(tree.Change{Node: up, Call: -1}) || drop.Step > 0 && drop.Step != step && drop.Cause != tree.ByEmptiness {
+		for ; up != tree.None; up = f.state.Tree.Nodes[up].Parent {
+			if drop := f.state.Drop(up); !add(tree.Change{Node: up, Call: -1}) || drop.Step > 0 && drop.Step != step && drop.Cause != tree.ByEmptiness {
 				return nil, false
 			}
 		}
-		if group != nil && slices.ContainsFunc(b.order.Members(group), func(c tree.Change) bool { return !add(c) }) {
+		if group != nil && slices.ContainsFunc(f.order.Members(group), func(c tree.Change) bool { return !add(c) }) {
 			return nil, false
 		}
 	}
@@ -175,17 +175,17 @@ func (b *filler) plan(step tree.Step) (changes []tree.Change, possible bool) {
 }
 
 // messagesOf returns the messages around changes, or in them, each once.
-func (b *filler) messagesOf(changes []tree.Change) (list []tree.ID) {
+func (f *filler) messagesOf(changes []tree.Change) (list []tree.ID) {
 	for _, c := range changes {
-		list = append(list, b.messagesIn(c.Node)...)
+		list = append(list, f.messagesIn(c.Node)...)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
 // messagesIn returns the message around a node, or those in it.
-func (b *filler) messagesIn(n tree.ID) (list []tree.ID) {
-	t := b.state.Tree
+func (f *filler) messagesIn(n tree.ID) (list []tree.ID) {
+	t := f.state.Tree
 	if m := t.MessageOf(n); m != tree.None {
 		return []tree.ID{m}
 	}
@@ -198,22 +198,22 @@ func (b *filler) messagesIn(n tree.ID) (list []tree.ID) {
 }
 
 // pair adds the calls and results of messages that are sent to the balance, or with -1 takes them out of it.
-func (b *filler) pair(messages []tree.ID, by int) {
+func (f *filler) pair(messages []tree.ID, by int) {
 	add := func(id string, by int) {
-		before := b.balance[id]
-		b.balance[id] += by
-		b.unpaired += max(before+by, -before-by) - max(before, -before)
+		before := f.balance[id]
+		f.balance[id] += by
+		f.unpaired += max(before+by, -before-by) - max(before, -before)
 	}
 	for _, n := range messages {
-		if !b.state.Attached(n, tree.None) || b.state.Blank(n) {
+		if !f.state.Attached(n, tree.None) || f.state.Blank(n) {
 			continue
 		}
-		extra := b.state.Tree.Extra(n)
+		extra := f.state.Tree.Extra(n)
 		sent := []chat.Message(nil)
 		if extra.Block != nil {
 			sent = extra.Block.Messages
 		} else {
-			sent = []chat.Message{join.Frame(b.state.At(tree.Latest), n)}
+			sent = []chat.Message{join.Frame(f.state.At(tree.Latest), n)}
 		}
 		for _, m := range sent {
 			for _, c := range m.ToolCalls {

@@ -170,14 +170,14 @@ type withMargin struct {
 }
 
 // Observe has the counter learn of which this is the state at one time, and changes no count of its own.
-func (s withMargin) Observe(req chat.Request, r chat.Response) { s.learns.Observe(req, r) }
+func (w withMargin) Observe(req chat.Request, r chat.Response) { w.learns.Observe(req, r) }
 
-func (s withMargin) more(n int) int { return clamp.Int(math.Ceil(float64(n) * s.factor)) }
+func (w withMargin) more(n int) int { return clamp.Int(math.Ceil(float64(n) * w.factor)) }
 
-func (s withMargin) CountText(text string) int        { return s.more(s.of.CountText(text)) }
-func (s withMargin) CountPart(part chat.Part) int     { return s.more(s.of.CountPart(part)) }
-func (s withMargin) CountMessage(m chat.Message) int  { return s.more(s.of.CountMessage(m)) }
-func (s withMargin) CountTools(tools []chat.Tool) int { return s.more(s.of.CountTools(tools)) }
+func (w withMargin) CountText(text string) int        { return w.more(w.of.CountText(text)) }
+func (w withMargin) CountPart(part chat.Part) int     { return w.more(w.of.CountPart(part)) }
+func (w withMargin) CountMessage(m chat.Message) int  { return w.more(w.of.CountMessage(m)) }
+func (w withMargin) CountTools(tools []chat.Tool) int { return w.more(w.of.CountTools(tools)) }
 
 // requestOf returns the messages and tools of a request.
 func (c *Calibrated) requestOf(req chat.Request) observed {

@@ -294,25 +294,25 @@ type shellJSON struct {
 type plainShell Shell
 
 // MarshalJSON writes the output so that every byte of it is restored.
-func (b Shell) MarshalJSON() ([]byte, error) {
-	j := shellJSON{plainShell: plainShell(b), Output: &b.Output}
-	if !utf8.ValidString(b.Output) {
-		j.Output, j.Raw = nil, []byte(b.Output)
+func (s Shell) MarshalJSON() ([]byte, error) {
+	j := shellJSON{plainShell: plainShell(s), Output: &s.Output}
+	if !utf8.ValidString(s.Output) {
+		j.Output, j.Raw = nil, []byte(s.Output)
 	}
 	return plainjson.Marshal(j)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (b *Shell) UnmarshalJSON(data []byte) error {
+func (s *Shell) UnmarshalJSON(data []byte) error {
 	var j shellJSON
 	if err := plainjson.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*b = Shell(j.plainShell)
+	*s = Shell(j.plainShell)
 	if j.Output != nil {
-		b.Output = *j.Output
+		s.Output = *j.Output
 	} else {
-		b.Output = string(j.Raw)
+		s.Output = string(j.Raw)
 	}
 	return nil
 }

@@ -44,32 +44,32 @@ func (b BranchSummary) shown() chat.Message {
 	return chat.UserMessage(plaintext.BranchTag.Holding(text))
 }
 
-func (b Shell) shown() chat.Message {
-	output := b.Output
+func (s Shell) shown() chat.Message {
+	output := s.Output
 	if sendable.Blank(output) {
 		output = sendable.NoOutput
 	}
-	text := "The user ran a command.\n" + plaintext.CommandTag.Around(b.Command) + "\n" + plaintext.OutputTag.Around(output)
+	text := "The user ran a command.\n" + plaintext.CommandTag.Around(s.Command) + "\n" + plaintext.OutputTag.Around(output)
 	switch {
-	case b.Cancelled:
+	case s.Cancelled:
 		text += "\nIt was cancelled."
-	case b.ExitCode != 0:
-		text += fmt.Sprintf("\nIt exited with code %d.", b.ExitCode)
+	case s.ExitCode != 0:
+		text += fmt.Sprintf("\nIt exited with code %d.", s.ExitCode)
 	}
 	return chat.UserMessage(text)
 }
 
-func (b CustomMessage) shown() chat.Message {
+func (m CustomMessage) shown() chat.Message {
 	var parts chat.Parts
 	switch {
-	case b.Role == chat.RoleSystem:
-		parts = plaintext.SystemTag.Parts(b.Content)
-	case b.Role == chat.RoleTool:
-		parts = plaintext.ResultTag.Parts(b.Content)
-	case b.Name == "":
-		parts = plaintext.CustomTag.Parts(b.Content)
+	case m.Role == chat.RoleSystem:
+		parts = plaintext.SystemTag.Parts(m.Content)
+	case m.Role == chat.RoleTool:
+		parts = plaintext.ResultTag.Parts(m.Content)
+	case m.Name == "":
+		parts = plaintext.CustomTag.Parts(m.Content)
 	default:
-		parts = plaintext.CustomTag.Parts(b.Content, "name", b.Name)
+		parts = plaintext.CustomTag.Parts(m.Content, "name", m.Name)
 	}
 	return chat.Message{Role: chat.RoleUser, Content: parts}
 }

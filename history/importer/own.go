@@ -20,31 +20,31 @@ func isOwn(o *wire.Object) bool {
 	return isPi(o) && o.Is("version", wire.KindNumber) && o.Given("time") && !o.Given("timestamp")
 }
 
-func (p *ownReader) line(o *wire.Object) {
+func (r *ownReader) line(o *wire.Object) {
 	raw := o.Source()
-	if !p.begun {
+	if !r.begun {
 		o.Count("version")
 		if err := new(entry.Header).UnmarshalJSON(raw); err != nil {
 			o.Fail(err)
 		}
-		p.rec.Header, p.begun = entry.Header{From: o.Text("id"), Time: o.Time("time"), Data: checksum.Cut(raw)}, true
+		r.rec.Header, r.begun = entry.Header{From: o.Text("id"), Time: o.Time("time"), Data: checksum.Cut(raw)}, true
 		return
 	}
 	var e entry.Entry
 	if err := e.UnmarshalJSON(raw); err != nil {
-		p.fail(err)
-	} else if e.Parent != "" && !p.has(e.Parent) {
-		p.fail(fmt.Errorf("its parent %q is missing", clip(e.Parent)))
+		r.fail(err)
+	} else if e.Parent != "" && !r.has(e.Parent) {
+		r.fail(fmt.Errorf("its parent %q is missing", clip(e.Parent)))
 	}
-	p.add(Record{Recorded: string(e.Type()), Entry: e})
+	r.add(Record{Recorded: string(e.Type()), Entry: e})
 }
 
 // finish gives each answer the usage that an entry of its own records.
-func (p *ownReader) finish() {
-	p.rec.Leaf = p.tip
-	for _, r := range p.rec.Records {
-		if u, is := r.Body.(entry.Usage); is {
-			if answer := p.get(cmp.Or(u.Of, r.Parent)); answer != nil && answer.Message().Role == chat.RoleAssistant && answer.Usage == (chat.Usage{}) {
+func (r *ownReader) finish() {
+	r.rec.Leaf = r.tip
+	for _, record := range r.rec.Records {
+		if u, is := record.Body.(entry.Usage); is {
+			if answer := r.get(cmp.Or(u.Of, record.Parent)); answer != nil && answer.Message().Role == chat.RoleAssistant && answer.Usage == (chat.Usage{}) {
 				answer.Usage, answer.Cost = u.Usage, u.Cost
 			}
 		}

@@ -68,7 +68,7 @@ func (h *hits) blocks(n, width int) string {
 
 // block returns parts of the text of a hit's entry, in order, with the call that reads on from the best, which is the
 // first given.
-func (f hit) block(parts []span) string {
+func (h hit) block(parts []span) string {
 	if len(parts) == 0 {
 		return ""
 	}
@@ -84,14 +84,14 @@ func (f hit) block(parts []span) string {
 	}
 	var lines []string
 	for _, p := range joined {
-		line := strings.ToValidUTF8(strings.Trim(f.text[p.from:p.to], "\n"), "")
+		line := strings.ToValidUTF8(strings.Trim(h.text[p.from:p.to], "\n"), "")
 		if len(joined) > 1 {
 			line = fmt.Sprintf("%d: %s", p.from, line)
 		}
 		lines = append(lines, line)
 	}
-	call := callOf(history.ReadTool, Range{Entry: f.id, From: best})
-	return fmt.Sprintf("%s, %d bytes: %s\n%s\n", f.what, len(f.text), call, plaintext.EntryTag.Around(strings.Join(lines, "\n")))
+	call := callOf(history.ReadTool, Range{Entry: h.id, From: best})
+	return fmt.Sprintf("%s, %d bytes: %s\n%s\n", h.what, len(h.text), call, plaintext.EntryTag.Around(strings.Join(lines, "\n")))
 }
 
 // end returns the last line of an answer that shows n hits.

@@ -169,28 +169,28 @@ type refusalCutter struct {
 	changed bool
 }
 
-func (k *refusalCutter) text(s string, most int) string {
-	kept := plaintext.Cut(k.secrets.mask(s), most)
-	k.changed = k.changed || kept != s
+func (c *refusalCutter) text(s string, most int) string {
+	kept := plaintext.Cut(c.secrets.mask(s), most)
+	c.changed = c.changed || kept != s
 	return kept
 }
 
-func (k *refusalCutter) value(v any) any {
+func (c *refusalCutter) value(v any) any {
 	switch v := v.(type) {
 	case string:
-		return k.text(v, maxRefusalText)
+		return c.text(v, maxRefusalText)
 	case json.Number:
-		if s := v.String(); k.text(s, maxNumber) != s {
+		if s := v.String(); c.text(s, maxNumber) != s {
 			return nil
 		}
 	case []any:
 		for i := range v {
-			v[i] = k.value(v[i])
+			v[i] = c.value(v[i])
 		}
 	case map[string]any:
 		kept := make(map[string]any, len(v))
 		for key, value := range v {
-			kept[k.text(key, maxRefusalText)] = k.value(value)
+			kept[c.text(key, maxRefusalText)] = c.value(value)
 		}
 		return kept
 	}

@@ -100,17 +100,17 @@ func (o Options) conversation(ctx agent.ReadonlyContext) (Conversation, bool, er
 }
 
 // of returns the conversation with its mirror. before is the agent's last step in the run, or nil.
-func (p *callbacks) of(c Conversation, before *step) *conversation {
+func (c *callbacks) of(conv Conversation, before *step) *conversation {
 	s := &conversation{}
 	switch {
-	case c.Compactor == p.options.Compactor:
-		s = &p.own
-	case before != nil && before.Compactor == c.Compactor:
+	case conv.Compactor == c.options.Compactor:
+		s = &c.own
+	case before != nil && before.Compactor == conv.Compactor:
 		s = before.conversation
 	}
 	if s.Mirror == nil {
 		from := func(c *genai.Content) ([]chat.Message, error) { return FromADK([]*genai.Content{c}) }
-		s.Mirror = &mirror.Mirror[*genai.Content]{Compactor: c.Compactor, Tools: c.Tools, From: from, To: s.to, Partial: true}
+		s.Mirror = &mirror.Mirror[*genai.Content]{Compactor: conv.Compactor, Tools: conv.Tools, From: from, To: s.to, Partial: true}
 	}
 	return s
 }
@@ -152,35 +152,35 @@ type step struct {
 	ended bool // the answer called no tool
 }
 
-func (p *callbacks) step(ctx agent.ReadonlyContext) *step {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.steps[keyOf(ctx)]
+func (c *callbacks) step(ctx agent.ReadonlyContext) *step {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.steps[keyOf(ctx)]
 }
 
 // beforeModel records new messages, renders the prompt, which may compact the session, and puts it into the request.
-func (p *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
-	c, has, err := p.options.conversation(ctx)
+func (c *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
+	conv, has, err := c.options.conversation(ctx)
 	if err != nil || !has {
 		return nil, err
 	}
 	if req.Config == nil {
 		req.Config = &genai.GenerateContentConfig{}
 	}
-	s := &step{conversation: p.of(c, p.step(ctx))}
-	s.model, s.Prompt = req.Model, c.Prompt
+	s := &step{conversation: c.of(conv, c.step(ctx))}
+	s.model, s.Prompt = req.Model, conv.Prompt
 	said, continued := withoutContinue(req.Contents)
 	if continued {
-		if log := c.Compactor.Session; c.Prompt == nil {
-			c.Prompt = history.All{Session: log}
+		if log := conv.Compactor.Session; conv.Prompt == nil {
+			conv.Prompt = history.All{Session: log}
 		}
-		s.Prompt = elements.Nodes{c.Prompt, elements.Message(elements.Props{Required: true}, chat.UserMessage(continueText))}
+		s.Prompt = elements.Nodes{conv.Prompt, elements.Message(elements.Props{Required: true}, chat.UserMessage(continueText))}
 	}
 	read, err := gemini.ReadContents(nil, req.Config)
 	if err != nil {
 		return nil, fmt.Errorf("adkagent: %w", err)
 	}
-	if m, ok := c.Compactor.Current().Model.(*adkModel); ok {
+	if m, ok := conv.Compactor.Current().Model.(*adkModel); ok {
 		m.declared.Store(&declared{read.Tools, slices.Clone(req.Config.Tools)})
 	}
 	system := ""
@@ -192,9 +192,9 @@ func (p *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*mode
 		return nil, fmt.Errorf("adkagent: %w", err)
 	}
 	s.compose(fitted, req)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.steps[keyOf(ctx)] = s
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.steps[keyOf(ctx)] = s
 	return nil, nil
 }
 
@@ -226,8 +226,8 @@ func (s *step) compose(fitted mirror.Fitted[*genai.Content], req *model.LLMReque
 }
 
 // onModelError makes a smaller request if the model refused one as too large.
-func (p *callbacks) onModelError(ctx agent.Context, req *model.LLMRequest, refused error) (*model.LLMResponse, error) {
-	s := p.step(ctx)
+func (c *callbacks) onModelError(ctx agent.Context, req *model.LLMRequest, refused error) (*model.LLMResponse, error) {
+	s := c.step(ctx)
 	if s == nil {
 		return nil, nil
 	}
@@ -266,8 +266,8 @@ func ask(ctx context.Context, m model.LLM, req *model.LLMRequest) (answer *model
 }
 
 // afterModel records the answer and the usage that the provider reported.
-func (p *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err error) (*model.LLMResponse, error) {
-	s := p.step(ctx)
+func (c *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err error) (*model.LLMResponse, error) {
+	s := c.step(ctx)
 	if s == nil || err != nil || answer == nil || answer.Partial || answer.Content == nil {
 		return nil, nil
 	}
@@ -298,18 +298,18 @@ func withoutCutCalls(answer *model.LLMResponse) (*model.LLMResponse, bool) {
 }
 
 // afterRun compacts after a turn if the policy says so. Errors are dropped here; the next request reports them.
-func (p *callbacks) afterRun(ctx agent.InvocationContext) {
-	p.mu.Lock()
+func (c *callbacks) afterRun(ctx agent.InvocationContext) {
+	c.mu.Lock()
 	var over []*step
-	for at, s := range p.steps {
+	for at, s := range c.steps {
 		if at.invocation == ctx.InvocationID() {
-			delete(p.steps, at)
+			delete(c.steps, at)
 			if s.ended {
 				over = append(over, s)
 			}
 		}
 	}
-	p.mu.Unlock()
+	c.mu.Unlock()
 	for _, s := range over {
 		_ = s.EndTurn(ctx, nil)
 	}

@@ -86,7 +86,7 @@ func keepMedia(ctx agent.Context, result chat.Message) bool {
 }
 
 // onEvent puts the media of results beside their texts.
-func (p *callbacks) onEvent(_ agent.InvocationContext, event *session.Event) (*session.Event, error) {
+func (c *callbacks) onEvent(_ agent.InvocationContext, event *session.Event) (*session.Event, error) {
 	if event == nil || event.Content == nil {
 		return nil, nil
 	}

@@ -326,7 +326,7 @@ func TestStatements(t *testing.T) {
 			replace("Ratio: 0.80", "Ratio: 0.81"),
 			replace("Jitter: 0.02", "Jitter: 0.01"),
 			replace("Jitter: 0.02", "Jitter: 0.03"),
-			statements.Change(engine+"internal/plan/measure.go", "s.Jitter = journal.Jitter(m.Session)", "s.Jitter = 0")),
+			statements.Change(engine+"internal/plan/measure.go", "s.Jitter = journal.Jitter(p.Session)", "s.Jitter = 0")),
 		statements.That("a cache counts as warm once this turn completed a round of tool calls", func(t *testing.T) {
 			require.True(t, begins(warm(t, 0, 8500)))
 			require.False(t, begins(cold(t, 8500)))

@@ -1024,7 +1024,7 @@ func TestStatements(t *testing.T) {
 			statements.Change(engine+"internal/place/place.go", "at.Messages, len(result.Messages)", "at.Messages, at.Messages"),
 			statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, d.Model, "", placed.Title, d.Mended, found.ID`),
 			statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, "", placed.Text, placed.Title, d.Mended, found.ID`),
-			statements.Change(engine+"internal/write/attempt.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
+			statements.Change(engine+"internal/write/attempt.go", "e.Duration = time.Since(a.begun)", "e.Duration = time.Since(time.Now())"),
 			statements.Change(engine+"internal/write/write.go", "w.Attempt.meter.usage = w.Attempt", "_ = w.Attempt")),
 		statements.That("each request for a summary has an id", func(t *testing.T) {
 			d := filled(t, 80_000)
@@ -1069,7 +1069,7 @@ func TestStatements(t *testing.T) {
 			require.Empty(t, compacttest.Compactions(d.Session))
 		},
 			statements.Change(engine+"internal/place/conclude.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
-			statements.Change(engine+"internal/write/attempt.go", "Background: j.Plan.Background,", "Background: false,")),
+			statements.Change(engine+"internal/write/attempt.go", "Background: a.Plan.Background,", "Background: false,")),
 		statements.That("a background summary that was cancelled is discarded", func(t *testing.T) {
 			d := filled(t, 80_000)
 			d.Always(uncancellable)

@@ -748,8 +748,8 @@ var placed = []statements.Statement{
 		rendered(d)
 		require.Equal(t, []string{"file-701.go", "file-702.go", "file-703.go"}, latest(d).Files.Read)
 	},
-		statements.Change(engine+"internal/write/attempt.go", "kept = kept && e.ID != j.Plan.FirstKept", "kept = kept && e.Message().Text() != j.segment(j.covered, j.prefix).TurnPrefix[0].Text()"),
-		statements.Change(engine+"internal/write/attempt.go", "kept = kept && e.ID != j.Plan.FirstKept", "kept = false")),
+		statements.Change(engine+"internal/write/attempt.go", "kept = kept && e.ID != a.Plan.FirstKept", "kept = kept && e.Message().Text() != a.segment(a.covered, a.prefix).TurnPrefix[0].Text()"),
+		statements.Change(engine+"internal/write/attempt.go", "kept = kept && e.ID != a.Plan.FirstKept", "kept = false")),
 }
 
 var branches = []statements.Statement{
@@ -1054,7 +1054,7 @@ var failures = []statements.Statement{
 		require.Regexp(t, "^started done/handoff( titled| let go)+$", compacttest.Kinds(*d.Heard))
 	},
 		statements.Change(engine+"recover.go", "limit.Attempts == 2 {", "limit.Attempts >= 2 {"),
-		statements.Change(engine+"internal/plan/resort.go", "if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {", "if m.Policy.Overflow.LastResort == policy.ResortDrop {")),
+		statements.Change(engine+"internal/plan/resort.go", "if lowered || p.Policy.Overflow.LastResort == policy.ResortDrop {", "if p.Policy.Overflow.LastResort == policy.ResortDrop {")),
 	statements.That("if a compaction at the limit fails an event says so, and the session is as it was", func(t *testing.T) {
 		d := fixture(t, turns(1, tooMany)...)
 		d.Always(models.Fail(errDown))

@@ -301,7 +301,7 @@ func TestStatements(t *testing.T) {
 		},
 			statements.Change(policyFile, "Share: 0.2,", "Share: 0.199,"),
 			statements.Change(policyFile, "Share: 0.2,", "Share: 0.206,"),
-			statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ContextWindow(m.Target))", "clamp.Share(rule.Share, m.Target.Budget)")),
+			statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ContextWindow(p.Target))", "clamp.Share(rule.Share, p.Target.Budget)")),
 		statements.That("at most 40,000 tokens are kept in any window", func(t *testing.T) {
 			d := fixture(t, 1_000_000, append(marked(1, 200, 1000), marked(201, 4, 10_000)...)...)
 			require.Equal(t, compacttest.Numbers(201, 204), kept(d))
@@ -760,6 +760,6 @@ func TestStatements(t *testing.T) {
 			require.Empty(t, d.Requests())
 		},
 			statements.Change(policyFile, "Background: true}}", "Background: true}, {On: policy.OnContextLimit}}"),
-			statements.Change(engine+"internal/plan/resort.go", "if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {", "if m.Policy.Overflow.LastResort == policy.ResortDrop {")),
+			statements.Change(engine+"internal/plan/resort.go", "if lowered || p.Policy.Overflow.LastResort == policy.ResortDrop {", "if p.Policy.Overflow.LastResort == policy.ResortDrop {")),
 	})
 }

@@ -618,9 +618,9 @@ func (a *adding) newID(ctx context.Context) (string, error) {
 // idAlphabet has 32 characters in the order of their bytes, without those that are easily confused.
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// ids makes ids of 20 characters that sort by the microsecond in which they were made, no two of one writer in the same. 45
+// generator makes ids of 20 characters that sort by the microsecond in which they were made, no two of one writer in the same. 45
 // bits of each are random, so that two writers do not make the same id.
-type ids struct {
+type generator struct {
 	mu   sync.Mutex
 	last int64 // microsecond
 }
@@ -629,7 +629,7 @@ type ids struct {
 const timeLetters = 11
 
 // next returns a new id, greater than the last even if the clock was set back.
-func (g *ids) next(now time.Time) string {
+func (g *generator) next(now time.Time) string {
 	g.mu.Lock()
 	g.last = max(now.UnixMicro(), g.last+1)
 	at := g.last

@@ -48,7 +48,7 @@ type Log struct {
 	claims  claims
 
 	writing Lock            // held while appending, and while waiting for the store
-	ids     ids             // safe by itself
+	ids     generator       // safe by itself
 	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
 	spare   []string        // ids from Options.IDs that were not used; guarded by writing
 	calls   *calls          // of the path to the leaf; guarded by writing

@@ -119,49 +119,49 @@ func Unjudged(p policy.Policy) policy.Policy {
 var unjudged sync.Mutex
 
 // Unjudged returns the compactor with the judgement of answers off, unless the fixture has it on.
-func (d Fixture) Unjudged() *summarize.Compactor {
+func (f Fixture) Unjudged() *summarize.Compactor {
 	unjudged.Lock()
 	defer unjudged.Unlock()
-	if !d.Judged && !d.Policy.Ask.Judge.Off {
-		d.Policy.Ask.Judge.Off = true
+	if !f.Judged && !f.Policy.Ask.Judge.Off {
+		f.Policy.Ask.Judge.Off = true
 	}
-	return d.Compactor
+	return f.Compactor
 }
 
-func (d Fixture) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
-	return d.Unjudged().Render(ctx, prompt)
+func (f Fixture) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
+	return f.Unjudged().Render(ctx, prompt)
 }
 
-func (d Fixture) RenderOrWait(ctx context.Context, prompt elements.Node) (*render.Result, error) {
-	return d.Unjudged().RenderOrWait(ctx, prompt)
+func (f Fixture) RenderOrWait(ctx context.Context, prompt elements.Node) (*render.Result, error) {
+	return f.Unjudged().RenderOrWait(ctx, prompt)
 }
 
-func (d Fixture) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (*render.Result, error) {
-	return d.Unjudged().Recover(ctx, prompt, refused, failed)
+func (f Fixture) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (*render.Result, error) {
+	return f.Unjudged().Recover(ctx, prompt, refused, failed)
 }
 
-func (d Fixture) SwitchModel(ctx context.Context, prompt elements.Node, target policy.Target) (*render.Result, error) {
-	return d.Unjudged().SwitchModel(ctx, prompt, target)
+func (f Fixture) SwitchModel(ctx context.Context, prompt elements.Node, target policy.Target) (*render.Result, error) {
+	return f.Unjudged().SwitchModel(ctx, prompt, target)
 }
 
-func (d Fixture) AfterTurn(ctx context.Context, prompt elements.Node) (goOn bool, err error) {
-	return d.Unjudged().AfterTurn(ctx, prompt)
+func (f Fixture) AfterTurn(ctx context.Context, prompt elements.Node) (goOn bool, err error) {
+	return f.Unjudged().AfterTurn(ctx, prompt)
 }
 
-func (d Fixture) Compact(ctx context.Context, instructions string) (summarize.Compacted, error) {
-	return d.Unjudged().Compact(ctx, instructions)
+func (f Fixture) Compact(ctx context.Context, instructions string) (summarize.Compacted, error) {
+	return f.Unjudged().Compact(ctx, instructions)
 }
 
-func (d Fixture) MemoryPressure(ctx context.Context) (summarize.Compacted, error) {
-	return d.Unjudged().MemoryPressure(ctx)
+func (f Fixture) MemoryPressure(ctx context.Context) (summarize.Compacted, error) {
+	return f.Unjudged().MemoryPressure(ctx)
 }
 
-func (d Fixture) Navigate(ctx context.Context, to string, how summarize.Navigation) (*entry.BranchSummary, error) {
-	return d.Unjudged().Navigate(ctx, to, how)
+func (f Fixture) Navigate(ctx context.Context, to string, how summarize.Navigation) (*entry.BranchSummary, error) {
+	return f.Unjudged().Navigate(ctx, to, how)
 }
 
-func (d Fixture) RunPlan(ctx context.Context, plan string, retry func(err error, until time.Time) bool) error {
-	return d.Unjudged().RunPlan(ctx, plan, retry)
+func (f Fixture) RunPlan(ctx context.Context, plan string, retry func(err error, until time.Time) bool) error {
+	return f.Unjudged().RunPlan(ctx, plan, retry)
 }
 
 // The budget of most tests, and the tokens of a round, six of which exceed it.
@@ -214,84 +214,84 @@ func Overflowing() []chat.Message {
 }
 
 // Answers replaces the steps of the script that are still to come.
-func (d Fixture) Answers(steps ...models.Step) {
-	d.Script.Steps = append(d.Script.Steps[:len(d.Requests())], steps...)
+func (f Fixture) Answers(steps ...models.Step) {
+	f.Script.Steps = append(f.Script.Steps[:len(f.Requests())], steps...)
 }
 
 // Always makes the script answer every further request with the same step.
-func (d Fixture) Always(step models.Step) { d.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
+func (f Fixture) Always(step models.Step) { f.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
 
 // PendingNow returns the state of the pending compaction.
-func (d Fixture) PendingNow() policy.Pending {
-	d.T.Helper()
-	p, err := d.Pending(context.Background())
-	require.NoError(d.T, err)
+func (f Fixture) PendingNow() policy.Pending {
+	f.T.Helper()
+	p, err := f.Pending(context.Background())
+	require.NoError(f.T, err)
 	return p
 }
 
 // Say appends messages to the session.
-func (d Fixture) Say(messages ...chat.Message) {
-	d.T.Helper()
-	require.NoError(d.T, d.Session.Append(context.Background(), messages...))
+func (f Fixture) Say(messages ...chat.Message) {
+	f.T.Helper()
+	require.NoError(f.T, f.Session.Append(context.Background(), messages...))
 }
 
 // Fill appends short turns and a last user message, so that the whole prompt has exactly the given number of tokens.
-func (d Fixture) Fill(tokens int) {
-	d.T.Helper()
+func (f Fixture) Fill(tokens int) {
+	f.T.Helper()
 	system := []chat.Message{chat.SystemMessage("You are a coding agent.")}
-	left := tokens - Count(Quarter{}, system) - Count(Quarter{}, Said(d.Session))
+	left := tokens - Count(Quarter{}, system) - Count(Quarter{}, Said(f.Session))
 	var list []chat.Message
 	for ; left >= 200; left -= 100 {
 		list = append(list, chat.UserMessage(Words(47)), chat.AssistantMessage(Words(47)))
 	}
-	require.Greater(d.T, left, 5)
-	d.Say(append(list, chat.UserMessage(Words(left-3)))...)
+	require.Greater(f.T, left, 5)
+	f.Say(append(list, chat.UserMessage(Words(left-3)))...)
 }
 
 // TakesIn sets the context window of the model so that the messages of a request for a summary may have at most the
 // given number of tokens.
-func (d Fixture) TakesIn(tokens int) {
+func (f Fixture) TakesIn(tokens int) {
 	const answer = 1
-	d.Policy.Ask.MaxTokens = answer
-	d.Target.ContextWindow = tokens + answer
+	f.Policy.Ask.MaxTokens = answer
+	f.Target.ContextWindow = tokens + answer
 }
 
 // Requests returns the requests that the script received.
-func (d Fixture) Requests() []chat.Request { return d.Script.Requests() }
+func (f Fixture) Requests() []chat.Request { return f.Script.Requests() }
 
 // Request returns the only request that the script received.
-func (d Fixture) Request() chat.Request {
-	d.T.Helper()
-	require.Len(d.T, d.Requests(), 1)
-	return d.Requests()[0]
+func (f Fixture) Request() chat.Request {
+	f.T.Helper()
+	require.Len(f.T, f.Requests(), 1)
+	return f.Requests()[0]
 }
 
 // Messages renders the prompt, which must fit and obey the providers' rules.
-func (d Fixture) Messages() []chat.Message {
-	d.T.Helper()
-	r, err := d.Render(d.T.Context(), Prompt(d.Session))
-	require.NoError(d.T, err)
-	require.LessOrEqual(d.T, r.Tokens, d.Target.Budget)
-	require.NoError(d.T, chat.Validate(r.Messages))
-	require.Equal(d.T, Count(d.Target.Tokenizer, r.Messages), r.Tokens)
+func (f Fixture) Messages() []chat.Message {
+	f.T.Helper()
+	r, err := f.Render(f.T.Context(), Prompt(f.Session))
+	require.NoError(f.T, err)
+	require.LessOrEqual(f.T, r.Tokens, f.Target.Budget)
+	require.NoError(f.T, chat.Validate(r.Messages))
+	require.Equal(f.T, Count(f.Target.Tokenizer, r.Messages), r.Tokens)
 	return r.Messages
 }
 
 // Settled renders the prompt, waits for the summary in the background, and renders the prompt again.
-func (d Fixture) Settled() []chat.Message {
-	d.T.Helper()
-	d.Messages()
-	require.NoError(d.T, d.Wait(d.T.Context()))
-	return d.Messages()
+func (f Fixture) Settled() []chat.Message {
+	f.T.Helper()
+	f.Messages()
+	require.NoError(f.T, f.Wait(f.T.Context()))
+	return f.Messages()
 }
 
 // Fails renders the prompt, which must not fit.
-func (d Fixture) Fails() *summarize.FailedError {
-	d.T.Helper()
-	r, err := d.Render(d.T.Context(), Prompt(d.Session))
-	require.Nil(d.T, r)
+func (f Fixture) Fails() *summarize.FailedError {
+	f.T.Helper()
+	r, err := f.Render(f.T.Context(), Prompt(f.Session))
+	require.Nil(f.T, r)
 	failed, ok := errors.AsType[*summarize.FailedError](err)
-	require.True(d.T, ok, "got %v", err)
+	require.True(f.T, ok, "got %v", err)
 	return failed
 }
 

@@ -117,15 +117,15 @@ type memoryServer struct {
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (w *memoryServer) RoundTrip(r *http.Request) (*http.Response, error) {
+func (m *memoryServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
-	w.asked = append(w.asked, r)
+	m.asked = append(m.asked, r)
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	res := w.answer(r)
+	res := m.answer(r)
 	res.Proto, res.ProtoMajor, res.ProtoMinor, res.Request = "HTTP/1.1", 1, 1, r
 	if res.Body == nil {
 		res.Body = http.NoBody

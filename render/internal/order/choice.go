@@ -149,25 +149,25 @@ func (c *choice) findTied(o *Order) bool {
 type heap []candidate
 
 // order makes it a heap.
-func (c heap) order() {
-	for i := range slices.Backward(c) {
-		c.sink(i)
+func (h heap) order() {
+	for i := range slices.Backward(h) {
+		h.sink(i)
 	}
 }
 
 // sink moves a candidate down to its place.
-func (c heap) sink(i int) {
-	moved := c[i]
-	for child := 2*i + 1; child < len(c); child = 2*i + 1 {
-		if child+1 < len(c) && compare(c[child+1], c[child]) < 0 {
+func (h heap) sink(i int) {
+	moved := h[i]
+	for child := 2*i + 1; child < len(h); child = 2*i + 1 {
+		if child+1 < len(h) && compare(h[child+1], h[child]) < 0 {
 			child++
 		}
-		if compare(c[child], moved) >= 0 {
+		if compare(h[child], moved) >= 0 {
 			break
 		}
-		c[i], i = c[child], child
+		h[i], i = h[child], child
 	}
-	c[i] = moved
+	h[i] = moved
 }
 
 // build finds and sorts the candidates in a node.

@@ -124,13 +124,13 @@ type entry struct{ a, b, count atomic.Uint64 }
 
 func mixed(a, b, count uint64) uint64 { return a ^ hash.Mix(b^hash.Mix(count)) }
 
-func (m Counts) set(k Key) *[ways]entry {
-	return &m[hash.Mix(k.a^k.b)&uint64(len(m)-1)]
+func (c Counts) set(k Key) *[ways]entry {
+	return &c[hash.Mix(k.a^k.b)&uint64(len(c)-1)]
 }
 
 // Get returns the count of a key, and whether it is remembered.
-func (m Counts) Get(k Key) (int, bool) {
-	set := m.set(k)
+func (c Counts) Get(k Key) (int, bool) {
+	set := c.set(k)
 	for i := range set {
 		e := &set[i]
 		if count, b := e.count.Load(), e.b.Load(); count != 0 && b == k.b && e.a.Load() == mixed(k.a, b, count) {
@@ -141,8 +141,8 @@ func (m Counts) Get(k Key) (int, bool) {
 }
 
 // Put remembers the count of a key.
-func (m Counts) Put(k Key, n int) {
-	set := m.set(k)
+func (c Counts) Put(k Key, n int) {
+	set := c.set(k)
 	at := rand.IntN(ways)
 	for i := range set {
 		if set[i].count.Load() == 0 {
@@ -157,10 +157,10 @@ func (m Counts) Put(k Key, n int) {
 }
 
 // Forget drops all counts.
-func (m Counts) Forget() {
-	for i := range m {
-		for k := range m[i] {
-			m[i][k].count.Store(0)
+func (c Counts) Forget() {
+	for i := range c {
+		for k := range c[i] {
+			c[i][k].count.Store(0)
 		}
 	}
 }

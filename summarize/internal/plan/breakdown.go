@@ -30,12 +30,12 @@ func Breakdown(ctx context.Context, t policy.Target, r *render.Result) render.Br
 
 // Breakdown returns where the tokens of the prompt are, with the tools that the target declares beside it; of what is
 // needed if the prompt does not fit.
-func (s *Rendered) Breakdown(ctx context.Context, t policy.Target) render.Breakdown {
+func (r *Rendered) Breakdown(ctx context.Context, t policy.Target) render.Breakdown {
 	switch {
-	case s.Over != nil:
-		return withTools(ctx, t, func() render.Breakdown { return s.Over.Breakdown })
-	case s.Result != nil:
-		return Breakdown(ctx, t, s.Result)
+	case r.Over != nil:
+		return withTools(ctx, t, func() render.Breakdown { return r.Over.Breakdown })
+	case r.Result != nil:
+		return Breakdown(ctx, t, r.Result)
 	}
 	return render.Breakdown{}
 }

@@ -59,45 +59,45 @@ type Rendered struct {
 }
 
 // Failure returns the error of a prompt that does not fit, nil if it fits.
-func (s *Rendered) Failure() error {
-	if s.Over == nil {
+func (r *Rendered) Failure() error {
+	if r.Over == nil {
 		return nil // an untyped nil
 	}
-	return s.Over
+	return r.Over
 }
 
 // prompt returns the prompt; all that is needed if it does not fit.
-func (s *Rendered) prompt() (r render.Result) {
-	if s.Over != nil {
-		return render.Result{Messages: s.Over.Messages, Tools: s.Over.Tools, Tokens: s.Over.Needed}
-	} else if s.Result != nil {
-		return *s.Result
+func (r *Rendered) prompt() render.Result {
+	if r.Over != nil {
+		return render.Result{Messages: r.Over.Messages, Tools: r.Over.Tools, Tokens: r.Over.Needed}
+	} else if r.Result != nil {
+		return *r.Result
 	}
-	return r
+	return render.Result{}
 }
 
 // PromptMessages returns the prompt's messages; all of them if it does not fit.
-func (s *Rendered) PromptMessages() []chat.Message { return s.prompt().Messages }
+func (r *Rendered) PromptMessages() []chat.Message { return r.prompt().Messages }
 
 // PromptTools returns the tools to declare; those that are needed if the prompt does not fit.
-func (s *Rendered) PromptTools(t policy.Target) []chat.Tool { return Declared(t, s.prompt().Tools) }
+func (r *Rendered) PromptTools(t policy.Target) []chat.Tool { return Declared(t, r.prompt().Tools) }
 
 // PromptTokens returns the tokens of the messages and of the tools in the prompt; those that are needed if it does not fit.
-func (s *Rendered) PromptTokens() int { return s.prompt().Tokens }
+func (r *Rendered) PromptTokens() int { return r.prompt().Tokens }
 
 // LayOut lays the prompt out for a view of the session. All its history is required: what would have to be pruned is
 // compacted instead. The results of the newest round take at most newest tokens, unless that is 0.
-func (m *Planner) LayOut(ctx context.Context, prompt elements.Node, view history.View, budget, newest int) (*render.Layout, *history.Shown, error) {
-	o := m.Options
-	o.Budget, o.Tokenizer, o.KeepUnranked, o.History = budget, m.Target.Tokenizer, true, render.HistoryRequired
-	o.PromptBudget = m.Sizing().PromptBudget // the size that elements clip texts by is the same in each attempt
+func (p *Planner) LayOut(ctx context.Context, prompt elements.Node, view history.View, budget, newest int) (*render.Layout, *history.Shown, error) {
+	o := p.Options
+	o.Budget, o.Tokenizer, o.KeepUnranked, o.History = budget, p.Target.Tokenizer, true, render.HistoryRequired
+	o.PromptBudget = p.Sizing().PromptBudget // the size that elements clip texts by is the same in each attempt
 	if newest > 0 {
-		view = view.NewestWithin(newest, m.Policy.Cut.Limits.Head)
+		view = view.NewestWithin(newest, p.Policy.Cut.Limits.Head)
 	}
-	ctx, shown := m.Session.WithShown(context.WithValue(ctx, laysOutKey{}, true), view)
+	ctx, shown := p.Session.WithShown(context.WithValue(ctx, laysOutKey{}, true), view)
 	layout, err := render.Lay(ctx, prompt, o)
 	if err == nil {
-		err = marks.Check(ctx, Declared(m.Target, layout.Tools()))
+		err = marks.Check(ctx, Declared(p.Target, layout.Tools()))
 	}
 	return layout, shown, err
 }
@@ -110,11 +110,11 @@ func LaysOut(ctx context.Context) bool { return ctx.Value(laysOutKey{}) != nil }
 
 // Measure renders a prompt and measures it. What the model's server refuses is left out. If the request has a limit of
 // bytes, old pictures leave before texts do.
-func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
-	learnt := Learnt(m.Ledger.Memory, m.Target)
-	limit, confirmed := MaxBytes(m.Target, learnt)
-	if m.MostBytes > 0 && m.MostBytes < limit {
-		limit, confirmed = m.MostBytes, false
+func (p *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
+	learnt := Learnt(p.Ledger.Memory, p.Target)
+	limit, confirmed := MaxBytes(p.Target, learnt)
+	if p.MostBytes > 0 && p.MostBytes < limit {
+		limit, confirmed = p.MostBytes, false
 	}
 	measure := func(m *Planner, held []entry.Held) (*Rendered, error) {
 		s, err := m.measure(ctx, prompt, on, held)
@@ -127,21 +127,21 @@ func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 		}
 		return s, nil
 	}
-	held := m.Ledger.HeldFor(m.Target.Name, Server(m.Target))
-	s, err := measure(m, held)
+	held := p.Ledger.HeldFor(p.Target.Name, Server(p.Target))
+	s, err := measure(p, held)
 	if err != nil || s.Bytes <= limit {
 		return s, err
 	}
 	if old := oldest(s.View, s.Bytes-limit, limit); len(old) > 0 {
 		held = append(held, old...)
-		if s, err = measure(m, held); err != nil || s.Bytes <= limit {
+		if s, err = measure(p, held); err != nil || s.Bytes <= limit {
 			return s, err
 		}
 	}
-	within := *m
+	within := *p
 	within.Most, within.bound = clamp.Int(float64(s.PromptTokens()+s.Size.Tools)*float64(limit)/float64(s.Bytes)), confirmed
-	if m.Most > 0 {
-		within.Most = min(within.Most, m.Most)
+	if p.Most > 0 {
+		within.Most = min(within.Most, p.Most)
 	}
 	return measure(&within, held)
 }
@@ -158,45 +158,45 @@ func MaxBytes(t policy.Target, l entry.Learnt) (limit int, bound bool) {
 }
 
 // CountBytes returns our count of the bytes of the request's body.
-func (s *Rendered) CountBytes(t policy.Target) int {
-	if s.Over != nil && s.Resort.Result != nil {
-		return Bytes(s.Resort.Result.Messages, Declared(t, s.Resort.Result.Tools))
+func (r *Rendered) CountBytes(t policy.Target) int {
+	if r.Over != nil && r.Resort.Result != nil {
+		return Bytes(r.Resort.Result.Messages, Declared(t, r.Resort.Result.Tools))
 	}
-	return Bytes(s.PromptMessages(), s.PromptTools(t))
+	return Bytes(r.PromptMessages(), r.PromptTools(t))
 }
 
 // measure renders a prompt without what is held, and measures it.
-func (m *Planner) measure(ctx context.Context, prompt elements.Node, on policy.Occasion, held []entry.Held) (*Rendered, error) {
-	s := &Rendered{Measurement: policy.Measurement{Occasion: on, Time: m.Now, Ratio: 1, Fits: true, ReadOnly: m.Session.ReadOnly(), Managed: m.Target.Managed()}}
+func (p *Planner) measure(ctx context.Context, prompt elements.Node, on policy.Occasion, held []entry.Held) (*Rendered, error) {
+	s := &Rendered{Measurement: policy.Measurement{Occasion: on, Time: p.Now, Ratio: 1, Fits: true, ReadOnly: p.Session.ReadOnly(), Managed: p.Target.Managed()}}
 	var err error
-	if s.View, err = m.Session.View(ctx); err == nil {
-		s.View, err = LeaveOut(ctx, m.Session, s.View.Clear(m.Clear), held)
+	if s.View, err = p.Session.View(ctx); err == nil {
+		s.View, err = LeaveOut(ctx, p.Session, s.View.Clear(p.Clear), held)
 	}
 	if err != nil {
 		return nil, err
 	}
-	_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.count(ctx, s, prompt, on) })
+	_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.count(ctx, s, prompt, on) })
 	if err != nil {
 		return nil, err
 	}
-	if err := m.fillRelief(ctx, s); err != nil {
+	if err := p.fillRelief(ctx, s); err != nil {
 		return nil, err
 	}
 	if s.Sendable = s.Over == nil; s.Over != nil {
-		s.Resort = m.noteLeftOut(ctx, s, m.lastResort(ctx, s))
+		s.Resort = p.noteLeftOut(ctx, s, p.lastResort(ctx, s))
 		s.Sendable = s.Resort.Result != nil
 	}
-	s.Pause = m.pause(s)
-	if parts := m.Ledger.Parts(""); len(parts) > 0 && !s.Fits && !s.ReadOnly && s.Occasion != policy.OnDemand && !m.Policy.Off && !m.Policy.Ask.Whole {
-		_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.fillPart(ctx, s, prompt, parts) })
+	s.Pause = p.pause(s)
+	if parts := p.Ledger.Parts(""); len(parts) > 0 && !s.Fits && !s.ReadOnly && s.Occasion != policy.OnDemand && !p.Policy.Off && !p.Policy.Ask.Whole {
+		_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.fillPart(ctx, s, prompt, parts) })
 	}
 	return s, err
 }
 
 // fillPart sets the cut behind the largest part of an unfinished summary that was answered, if the prompt would fit
 // with it.
-func (m *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Node, parts []entry.SummaryAnswer) error {
-	point, err := m.rule(s).Earliest(ctx, s.View, m.Sizing())
+func (p *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Node, parts []entry.SummaryAnswer) error {
+	point, err := p.rule(s).Earliest(ctx, s.View, p.Sizing())
 	if errors.Is(err, history.ErrNoCut) {
 		return nil
 	} else if err != nil {
@@ -213,30 +213,30 @@ func (m *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Nod
 	if text == "" {
 		return nil
 	}
-	replaces := Replaced(m.Target.Tokenizer, s.View.Compacted, Covered(s.part))
-	room, err := m.replacementRoom(ctx, prompt, s, entry.Plan{FirstKept: s.part.FirstKept, Thinking: m.thinking(s.part)}, replaces)
+	replaces := Replaced(p.Target.Tokenizer, s.View.Compacted, Covered(s.part))
+	room, err := p.replacementRoom(ctx, prompt, s, entry.Plan{FirstKept: s.part.FirstKept, Thinking: p.thinking(s.part)}, replaces)
 	if err != nil {
 		return err
 	}
-	frame, err := m.frame(ctx, s)
-	if err == nil && room >= frame+min(m.summaryRoom(s.Budget), guard.Counted(m.Target.Tokenizer.CountText(text))) {
+	frame, err := p.frame(ctx, s)
+	if err == nil && room >= frame+min(p.summaryRoom(s.Budget), guard.Counted(p.Target.Tokenizer.CountText(text))) {
 		s.Part = replaces
 	}
 	return err
 }
 
 // count renders the prompt and counts it.
-func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, on policy.Occasion) (err error) {
-	if err = m.layOutInBudget(ctx, s, prompt); err != nil {
+func (p *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, on policy.Occasion) (err error) {
+	if err = p.layOutInBudget(ctx, s, prompt); err != nil {
 		return err
 	}
 	if s.Result, err = s.layout.Fit(ctx, s.Budget); failure.TooLarge(err) {
-		left, failed := m.leftForNewest(ctx, s, err)
+		left, failed := p.leftForNewest(ctx, s, err)
 		if failed != nil {
 			return failed
 		}
 		if s.Newest = left; left > 0 {
-			if s.layout, s.Shown, err = m.LayOut(ctx, prompt, s.View, s.Budget, left); err != nil {
+			if s.layout, s.Shown, err = p.LayOut(ctx, prompt, s.View, s.Budget, left); err != nil {
 				return err
 			}
 			s.Result, err = s.layout.Fit(ctx, s.Budget)
@@ -247,7 +247,7 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 	switch {
 	case exceeded:
 		s.Over, s.Result, s.Fits = over, nil, false
-		if on == policy.OnRender || on == policy.OnModelSwitch && len(m.Policy.Trigger.For(on)) == 0 {
+		if on == policy.OnRender || on == policy.OnModelSwitch && len(p.Policy.Trigger.For(on)) == 0 {
 			s.Occasion = policy.OnBudgetExceeded
 		}
 		s.floor = over.Needed
@@ -262,25 +262,25 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 		}
 	}
 	if len(needed) > 0 {
-		s.Tools = clamp.Sum(s.Size.Tools, guard.Counted(m.Target.Tokenizer.CountTools(needed)))
+		s.Tools = clamp.Sum(s.Size.Tools, guard.Counted(p.Target.Tokenizer.CountTools(needed)))
 	}
 	s.Count = max(0, guard.Counted(s.floor)-(s.Tools-s.Size.Tools))
-	switch m.Policy.Counting.By {
+	switch p.Policy.Counting.By {
 	case policy.ByReport:
-		s.Ratio = m.Ledger.Ratio(m.Target.Name)
+		s.Ratio = p.Ledger.Ratio(p.Target.Name)
 	case policy.ByLarger:
-		s.Ratio = max(1, m.Ledger.Ratio(m.Target.Name))
+		s.Ratio = max(1, p.Ledger.Ratio(p.Target.Name))
 	}
 	s.Used = clamp.Int(math.Ceil(s.Ratio * float64(clamp.Sum(s.Count, s.Tools))))
-	m.foretell(s)
+	p.foretell(s)
 	s.Messages = s.View.Len()
 	if n := len(s.View.Turns); n > 0 {
 		for _, r := range s.View.Turns[n-1].Rounds {
 			s.ToolRounds = s.ToolRounds || len(r.Results) > 0
 		}
 	}
-	s.Jitter = journal.Jitter(m.Session)
-	s.TurnFailed = m.Ledger.TurnFailed
+	s.Jitter = journal.Jitter(p.Session)
+	s.TurnFailed = p.Ledger.TurnFailed
 	if s.Result == nil || s.Result.Tokens <= s.Size.send {
 		return nil
 	}
@@ -296,7 +296,7 @@ const longestPause = 10 * time.Minute
 
 // pause returns the pause after failures. If nothing can be sent, no request is accepted that would end it, so its time is
 // short, and doubles with each failure: 0, 2, 6, 14 seconds and so on.
-func (m *Planner) pause(s *Rendered) policy.Pause {
+func (p *Planner) pause(s *Rendered) policy.Pause {
 	longest := func(f entry.Fact) time.Duration {
 		most := longestPause
 		switch {
@@ -307,7 +307,7 @@ func (m *Planner) pause(s *Rendered) policy.Pause {
 		}
 		return most
 	}
-	f := Learnt(m.Ledger.Memory, m.Target).Pause(m.Now, s.Used, longest)
+	f := Learnt(p.Ledger.Memory, p.Target).Pause(p.Now, s.Used, longest)
 	if f.Left == 0 {
 		return policy.Pause{}
 	}
@@ -317,14 +317,14 @@ func (m *Planner) pause(s *Rendered) policy.Pause {
 // leftForNewest returns how many tokens are left for the results and arguments of the newest round in a prompt that does not fit, beside
 // everything that is not history and room for a summary of the other history. It is 0 if the round is within that, or
 // cannot be.
-func (m *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error) (int, error) {
-	units := s.View.Units(m.Policy.Cut.Limits, m.Sizing())
+func (p *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error) (int, error) {
+	units := s.View.Units(p.Policy.Cut.Limits, p.Sizing())
 	if len(units) == 0 || units[len(units)-1].Start {
 		return 0, nil
 	}
 	frame, results := 0, 0
 	for _, message := range units[len(units)-1].Messages {
-		whole := guard.Counted(m.Target.Tokenizer.CountMessage(message))
+		whole := guard.Counted(p.Target.Tokenizer.CountMessage(message))
 		if message.Role == chat.RoleTool {
 			message.Content = nil
 		}
@@ -332,7 +332,7 @@ func (m *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error
 		for i := range message.ToolCalls {
 			message.ToolCalls[i].Arguments = "{}"
 		}
-		bare := guard.Counted(m.Target.Tokenizer.CountMessage(message))
+		bare := guard.Counted(p.Target.Tokenizer.CountMessage(message))
 		frame, results = clamp.Sum(frame, bare), clamp.Sum(results, whole-bare)
 	}
 	floor, _, err := s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryDroppable})
@@ -348,14 +348,14 @@ func (m *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error
 	if results <= left-min(earlier, 2*policy.MinWords) {
 		return 0, nil // a compaction makes it fit
 	}
-	return max(0, left-min(m.room(s.Budget), earlier, max(left/2, min(2*policy.MinWords, left*3/4)))), nil
+	return max(0, left-min(p.room(s.Budget), earlier, max(left/2, min(2*policy.MinWords, left*3/4)))), nil
 }
 
 // layOutInBudget lays the prompt out within the budget. If the prompt holds tools and the policy has a threshold, the
 // budget is a tenth less, a margin for them.
-func (m *Planner) layOutInBudget(ctx context.Context, s *Rendered, prompt elements.Node) (err error) {
+func (p *Planner) layOutInBudget(ctx context.Context, s *Rendered, prompt elements.Node) (err error) {
 	for inPrompt := false; ; inPrompt = true {
-		if s.Size, err = sizeOf(m.Target, m.Policy, m.Ledger, inPrompt, m.Most, m.bound); err != nil {
+		if s.Size, err = sizeOf(p.Target, p.Policy, p.Ledger, inPrompt, p.Most, p.bound); err != nil {
 			return err
 		}
 		budget := s.Budget
@@ -363,7 +363,7 @@ func (m *Planner) layOutInBudget(ctx context.Context, s *Rendered, prompt elemen
 		if inPrompt && s.Budget == budget {
 			return nil
 		}
-		if s.layout, s.Shown, err = m.LayOut(ctx, prompt, s.View, s.Budget, 0); err != nil {
+		if s.layout, s.Shown, err = p.LayOut(ctx, prompt, s.View, s.Budget, 0); err != nil {
 			return err
 		}
 		if err := s.Shown.Check(); err != nil {
@@ -380,26 +380,26 @@ func (m *Planner) layOutInBudget(ctx context.Context, s *Rendered, prompt elemen
 }
 
 // foretell predicts how much of the prompt the provider reads from its cache, and whether the prompt breaks the cache.
-func (m *Planner) foretell(s *Rendered) {
-	prices := m.Target.Prices
+func (p *Planner) foretell(s *Rendered) {
+	prices := p.Target.Prices
 	if prices == (sizing.Prices{}) {
 		return
 	}
 	cache := sizing.PromptCache{Prices: prices}
-	if last := m.Ledger.Last; last.Model == m.Target.Name {
+	if last := p.Ledger.Last; last.Model == p.Target.Name {
 		cache.Sent, cache.Usage = last.Sent, last.Usage
 	}
-	shared := cache.Sent.Compare(s.PromptMessages(), s.PromptTools(m.Target))
-	input := clamp.Int(math.Ceil(m.Ledger.LastRatio(m.Target.Name) * float64(clamp.Sum(s.PromptTokens(), s.Size.Tools))))
-	held := cache.Holds(shared, m.Now)
+	shared := cache.Sent.Compare(s.PromptMessages(), s.PromptTools(p.Target))
+	input := clamp.Int(math.Ceil(p.Ledger.LastRatio(p.Target.Name) * float64(clamp.Sum(s.PromptTokens(), s.Size.Tools))))
+	held := cache.Holds(shared, p.Now)
 	s.Foretold = prices.Foretell(sizing.Planned{Input: input, Cached: held})
 	s.Cold = s.Foretold.CacheRead == 0 && prices.Lifetime > 0
-	if answered := m.Ledger.Answered; shared.Change == sizing.ChangeUnknown && !answered.IsZero() { // the provider reports no usage
-		s.Cold = s.Cold && m.Now.Sub(answered) > prices.Lifetime
+	if answered := p.Ledger.Answered; shared.Change == sizing.ChangeUnknown && !answered.IsZero() { // the provider reports no usage
+		s.Cold = s.Cold && p.Now.Sub(answered) > prices.Lifetime
 	}
 	whole := shared
 	whole.Change = sizing.ChangeNone
-	if lost := cache.Holds(whole, m.Now) - held; lost > 0 && !m.Ledger.Cleared && shared.Change != sizing.ChangeUnknown && !endsIn(cache.Sent, shared) {
+	if lost := cache.Holds(whole, p.Now) - held; lost > 0 && !p.Ledger.Cleared && shared.Change != sizing.ChangeUnknown && !endsIn(cache.Sent, shared) {
 		r := prices.At(input)
 		s.Broken = event.CacheBreak{Change: shared.Change, Messages: shared.Messages, Until: shared.Until, Tokens: lost, Dollars: float64(lost) * (r.CacheWrite - r.CacheRead) / 1e6}
 	}
@@ -412,23 +412,23 @@ func endsIn(before sizing.Sent, shared sizing.Shared) bool {
 }
 
 // fillRelief sets how many tokens a compaction and a clearing would save, if a condition needs them.
-func (m *Planner) fillRelief(ctx context.Context, s *Rendered) error {
-	priced := m.Target.Prices != (sizing.Prices{})
-	needsCosts := priced && m.Policy.Trigger.NeedsCosts(s.Measurement)
-	if priced && m.Policy.Clear.CostFactor > 0 && s.Fits && !m.Session.ReadOnly() {
-		if err := m.fillClearingCosts(ctx, s); err != nil {
+func (p *Planner) fillRelief(ctx context.Context, s *Rendered) error {
+	priced := p.Target.Prices != (sizing.Prices{})
+	needsCosts := priced && p.Policy.Trigger.NeedsCosts(s.Measurement)
+	if priced && p.Policy.Clear.CostFactor > 0 && s.Fits && !p.Session.ReadOnly() {
+		if err := p.fillClearingCosts(ctx, s); err != nil {
 			return err
 		}
 	}
-	reached := !s.Fits || m.Policy.Trigger.AtLimit(s.Measurement)
+	reached := !s.Fits || p.Policy.Trigger.AtLimit(s.Measurement)
 	if reached || needsCosts {
-		if _, err := guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.fillCompaction(ctx, s) }); err != nil {
+		if _, err := guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.fillCompaction(ctx, s) }); err != nil {
 			return err
 		}
-		reached = reached || m.Policy.Trigger.AtLimit(s.Measurement)
+		reached = reached || p.Policy.Trigger.AtLimit(s.Measurement)
 	}
-	if m.Policy.Clear.Rule.Keep > 0 && s.Clearable == 0 && (reached && (m.Policy.Clear.CostFactor == 0 || !s.Fits) || m.Policy.Clear.Always) && !m.Session.ReadOnly() {
-		clearing, err := m.Clearing(ctx, s)
+	if p.Policy.Clear.Rule.Keep > 0 && s.Clearable == 0 && (reached && (p.Policy.Clear.CostFactor == 0 || !s.Fits) || p.Policy.Clear.Always) && !p.Session.ReadOnly() {
+		clearing, err := p.Clearing(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -438,83 +438,83 @@ func (m *Planner) fillRelief(ctx context.Context, s *Rendered) error {
 }
 
 // fillCompaction sets Covered and Room, and the costs of carrying and compacting.
-func (m *Planner) fillCompaction(ctx context.Context, s *Rendered) error {
-	s.Room = m.room(s.Budget)
-	point, err := m.cut(ctx, s)
+func (p *Planner) fillCompaction(ctx context.Context, s *Rendered) error {
+	s.Room = p.room(s.Budget)
+	point, err := p.cut(ctx, s)
 	if errors.Is(err, history.ErrNoCut) {
 		return nil // nothing would be covered
 	} else if err != nil {
 		return err
 	}
-	s.Covered = Replaced(m.Target.Tokenizer, nil, Covered(point))
+	s.Covered = Replaced(p.Target.Tokenizer, nil, Covered(point))
 	if s.Occasion == policy.OnDemand || s.Occasion == policy.OnMemoryPressure {
 		s.Room = min(s.Room, policy.MinWords) // a user who asks for it wants it in any case
 	}
 	if s.keepsLess() {
-		latest, err := history.Cut{First: m.Policy.Cut.First, Limits: m.Policy.Cut.Limits}.Find(ctx, s.View, m.Sizing())
+		latest, err := history.Cut{First: p.Policy.Cut.First, Limits: p.Policy.Cut.Limits}.Find(ctx, s.View, p.Sizing())
 		if err != nil {
 			latest = point
 		}
-		s.Covered = Replaced(m.Target.Tokenizer, s.View.Compacted, Covered(latest)) // keep less than the policy says
+		s.Covered = Replaced(p.Target.Tokenizer, s.View.Compacted, Covered(latest)) // keep less than the policy says
 		s.Room = min(s.Room, policy.MinWords)                                       // a short summary is better than none
 	}
-	m.fillCosts(s)
+	p.fillCosts(s)
 	return nil
 }
 
 // fillCosts sets the cost of carrying the history and the cost of compacting it.
-func (m *Planner) fillCosts(s *Rendered) {
-	prices := m.Target.Prices
+func (p *Planner) fillCosts(s *Rendered) {
+	prices := p.Target.Prices
 	relief := s.Relief()
 	for _, c := range s.View.Compacted {
-		relief = clamp.Sum(relief, guard.Counted(m.Target.Tokenizer.CountMessage(c)))
+		relief = clamp.Sum(relief, guard.Counted(p.Target.Tokenizer.CountMessage(c)))
 	}
 	if prices == (sizing.Prices{}) || relief <= 0 {
 		return
 	}
-	ratio := m.Ledger.LastRatio(m.Target.Name)
+	ratio := p.Ledger.LastRatio(p.Target.Name)
 	theirs := func(tokens int) int { return clamp.Int(math.Ceil(ratio * float64(tokens))) }
-	head := guard.Counted(m.Target.Tokenizer.CountTools(s.PromptTools(m.Target)))
+	head := guard.Counted(p.Target.Tokenizer.CountTools(s.PromptTools(p.Target)))
 	for _, c := range s.PromptMessages() {
 		if c.Role != chat.RoleSystem {
 			break
 		}
-		head = clamp.Sum(head, guard.Counted(m.Target.Tokenizer.CountMessage(c)))
+		head = clamp.Sum(head, guard.Counted(p.Target.Tokenizer.CountMessage(c)))
 	}
-	summary := min(s.Room, m.summaryRoom(s.Budget)) // the index is not a model's answer
+	summary := min(s.Room, p.summaryRoom(s.Budget)) // the index is not a model's answer
 	c := sizing.Carry{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(summary), Cold: s.Cold}
 	c.Kept = max(0, c.Input-theirs(relief)-c.Head-c.Summary)
 	s.Carried = prices.Carrying(c, c.Input)
-	writers, _ := Writers(m.Policy.Ask, m.Models, m.Target)
+	writers, _ := Writers(p.Policy.Ask, p.Models, p.Target)
 	for i, t := range writers { // the first is asked, or the cheapest
-		if c.Summarizer = cmp.Or(t.Prices, prices); t.Name == m.Target.Name && m.Policy.Ask.Prompts[0].Forks {
+		if c.Summarizer = cmp.Or(t.Prices, prices); t.Name == p.Target.Name && p.Policy.Ask.Prompts[0].Forks {
 			c.Summarizer = sizing.Prices{} // it reads the agent's cache
 		}
-		if cost := prices.Compacting(c); i == 0 || m.Policy.Ask.Cheapest && cost < s.Compacting {
+		if cost := prices.Compacting(c); i == 0 || p.Policy.Ask.Cheapest && cost < s.Compacting {
 			s.Compacting = cost
 		}
 	}
-	for _, input := range m.inputs(s, theirs) {
+	for _, input := range p.inputs(s, theirs) {
 		s.Carried += prices.Carrying(c, input)
 	}
-	if m.Policy.Clear.Due(s.Measurement) {
+	if p.Policy.Clear.Due(s.Measurement) {
 		s.Compacting = max(0, s.Compacting-s.Breaking)
 	}
 }
 
 // inputs returns the input tokens of the requests since the last compaction. If none were reported, they are estimated
 // from the history that the session shows.
-func (m *Planner) inputs(s *Rendered, theirs func(int) int) []int {
-	if len(m.Ledger.Inputs) > 0 {
-		return m.Ledger.Inputs
+func (p *Planner) inputs(s *Rendered, theirs func(int) int) []int {
+	if len(p.Ledger.Inputs) > 0 {
+		return p.Ledger.Inputs
 	}
 	var inputs []int
 	behind := 0 // tokens of the request's answer and everything after it
-	for _, u := range slices.Backward(s.View.Units(m.Policy.Cut.Limits, m.Sizing())) {
+	for _, u := range slices.Backward(s.View.Units(p.Policy.Cut.Limits, p.Sizing())) {
 		if behind = clamp.Sum(behind, guard.Counted(u.Tokens)); u.Start {
 			continue
 		}
-		if len(inputs) == m.Ledger.Answers {
+		if len(inputs) == p.Ledger.Answers {
 			break
 		}
 		inputs = append(inputs, max(0, s.Foretold.Input-theirs(behind)))
@@ -523,13 +523,13 @@ func (m *Planner) inputs(s *Rendered, theirs func(int) int) []int {
 }
 
 // fillClearingCosts sets the cost of carrying old tool output and the cost of clearing it.
-func (m *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
-	_, err := guard.Call(ctx, "Clear.Rule", m.Policy.Ask.Timeout, func(context.Context) (struct{}, error) {
-		saved, carried, behind := m.clearable(s)
+func (p *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
+	_, err := guard.Call(ctx, "Clear.Rule", p.Policy.Ask.Timeout, func(context.Context) (struct{}, error) {
+		saved, carried, behind := p.clearable(s)
 		if s.Clearable = saved; saved == 0 {
 			return struct{}{}, nil
 		}
-		prices, ratio, input := m.Target.Prices, m.Ledger.LastRatio(m.Target.Name), s.Foretold.Input
+		prices, ratio, input := p.Target.Prices, p.Ledger.LastRatio(p.Target.Name), s.Foretold.Input
 		uncached := 0
 		if s.Cold || s.Foretold.CacheRead > 0 {
 			uncached = input - s.Foretold.CacheRead // written to the cache anyway
@@ -552,18 +552,18 @@ func ClearRule(p policy.Policy, t policy.Target) history.ClearRule {
 
 // clearable returns what the policy would save by clearing now ([history.ClearRule.Look]), and the tokens of the history
 // from the first round that changes on.
-func (m *Planner) clearable(s *Rendered) (saved, carried, behind int) {
-	clear := m.Policy.Clear
-	saved, carried, first := ClearRule(m.Policy, m.Target).Look(s.View, m.Target.Tokenizer)
+func (p *Planner) clearable(s *Rendered) (saved, carried, behind int) {
+	clear := p.Policy.Clear
+	saved, carried, first := ClearRule(p.Policy, p.Target).Look(s.View, p.Target.Tokenizer)
 	if guard.Counted(saved) == 0 {
 		return 0, 0, 0
 	}
-	for _, u := range slices.Backward(s.View.Units(m.Policy.Cut.Limits, m.Sizing())) {
+	for _, u := range slices.Backward(s.View.Units(p.Policy.Cut.Limits, p.Sizing())) {
 		if behind = clamp.Sum(behind, guard.Counted(u.Tokens)); u.ID == first {
 			break
 		}
 	}
-	cached := !m.Ledger.Answered.IsZero() && m.Now.Sub(m.Ledger.Answered) < cmp.Or(clear.Idle, 5*time.Minute)
+	cached := !p.Ledger.Answered.IsZero() && p.Now.Sub(p.Ledger.Answered) < cmp.Or(clear.Idle, 5*time.Minute)
 	if cached && clear.Behind > 0 && behind > clear.Behind && s.Fits {
 		return 0, 0, 0
 	}
@@ -571,23 +571,23 @@ func (m *Planner) clearable(s *Rendered) (saved, carried, behind int) {
 }
 
 // Clearing returns the clearing that the policy makes now.
-func (m *Planner) Clearing(ctx context.Context, s *Rendered) (entry.Clearing, error) {
-	return guard.Call(ctx, "Clear.Rule", m.Policy.Ask.Timeout, func(context.Context) (entry.Clearing, error) {
-		if saved, _, _ := m.clearable(s); saved == 0 {
+func (p *Planner) Clearing(ctx context.Context, s *Rendered) (entry.Clearing, error) {
+	return guard.Call(ctx, "Clear.Rule", p.Policy.Ask.Timeout, func(context.Context) (entry.Clearing, error) {
+		if saved, _, _ := p.clearable(s); saved == 0 {
 			return entry.Clearing{}, nil
 		}
-		c, _ := ClearRule(m.Policy, m.Target).Find(s.View, m.Target.Tokenizer)
+		c, _ := ClearRule(p.Policy, p.Target).Find(s.View, p.Target.Tokenizer)
 		return c, nil
 	})
 }
 
 // keepsLess reports whether less may be kept than the policy says, if the prompt does not fit otherwise.
-func (s *Rendered) keepsLess() bool { return !s.Fits || s.Occasion == policy.OnContextLimit }
+func (r *Rendered) keepsLess() bool { return !r.Fits || r.Occasion == policy.OnContextLimit }
 
 // cut returns the policy's cut point. If the prompt does not fit although the policy keeps everything, it returns the
 // earliest possible one, which may cover the earlier summary alone.
-func (m *Planner) cut(ctx context.Context, s *Rendered) (history.CutPoint, error) {
-	rule, by := m.rule(s), m.Sizing()
+func (p *Planner) cut(ctx context.Context, s *Rendered) (history.CutPoint, error) {
+	rule, by := p.rule(s), p.Sizing()
 	point, err := rule.Find(ctx, s.View, by)
 	if errors.Is(err, history.ErrNoCut) && s.keepsLess() {
 		point, err = rule.Earliest(ctx, s.View, by)
@@ -604,10 +604,10 @@ func (m *Planner) cut(ctx context.Context, s *Rendered) (history.CutPoint, error
 
 // rule returns the policy's cut in tokens: its share is of the context window, and its tokens are the provider's if the
 // policy uses the provider's count. It keeps no more than a condition allows beside a summary.
-func (m *Planner) rule(s *Rendered) history.Cut {
-	rule := m.Policy.Cut
+func (p *Planner) rule(s *Rendered) history.Cut {
+	rule := p.Policy.Cut
 	if rule.Share > 0 {
-		share := max(1, clamp.Share(rule.Share, ContextWindow(m.Target)))
+		share := max(1, clamp.Share(rule.Share, ContextWindow(p.Target)))
 		if rule.Tokens == 0 || share < rule.Tokens {
 			rule.Tokens = share
 		}
@@ -616,35 +616,35 @@ func (m *Planner) rule(s *Rendered) history.Cut {
 	if rule.Tokens > 0 {
 		rule.Tokens = max(1, clamp.Int(float64(rule.Tokens)/s.Ratio))
 	}
-	for _, c := range m.Policy.Trigger.For(policy.OnRender) {
+	for _, c := range p.Policy.Trigger.For(policy.OnRender) {
 		if limit, ok := c.Limit(s.Measurement); ok && rule.Tokens > 0 {
-			rule.Tokens = max(1, min(rule.Tokens, clamp.Int(limit/s.Ratio)-s.Tools-m.room(s.Budget)))
+			rule.Tokens = max(1, min(rule.Tokens, clamp.Int(limit/s.Ratio)-s.Tools-p.room(s.Budget)))
 		}
 	}
 	return rule
 }
 
 // Sizing returns the sizing that the history's elements are shown with.
-func (m *Planner) Sizing() elements.Sizing {
-	window := m.Options.PromptBudget
+func (p *Planner) Sizing() elements.Sizing {
+	window := p.Options.PromptBudget
 	if window == 0 {
-		window = m.Target.Budget
+		window = p.Target.Budget
 	}
-	return elements.Sizing{PromptBudget: window, TokenBudget: m.Target.Budget, Tokenizer: m.Target.Tokenizer}
+	return elements.Sizing{PromptBudget: window, TokenBudget: p.Target.Budget, Tokenizer: p.Target.Tokenizer}
 }
 
 // room returns the most tokens of a replacement and its index, by the policy.
-func (m *Planner) room(budget int) int { return clamp.Sum(m.summaryRoom(budget), m.indexRoom(budget)) }
+func (p *Planner) room(budget int) int { return clamp.Sum(p.summaryRoom(budget), p.indexRoom(budget)) }
 
 // indexRoom returns the most tokens of the index.
-func (m *Planner) indexRoom(budget int) int { return min(m.Policy.Replace.Index, budget/indexShare) }
+func (p *Planner) indexRoom(budget int) int { return min(p.Policy.Replace.Index, budget/indexShare) }
 
 // indexShare is the part of the budget that an index takes at most: an eighth.
 const indexShare = 8
 
 // summaryRoom returns the most tokens of a replacement without its index.
-func (m *Planner) summaryRoom(budget int) int {
-	return min(clamp.Share(m.Policy.Replace.Share, budget), m.Policy.Replace.Max)
+func (p *Planner) summaryRoom(budget int) int {
+	return min(clamp.Share(p.Policy.Replace.Share, budget), p.Policy.Replace.Max)
 }
 
 // Covered returns the units that a summary covers: all before the cut. First messages that are kept in addition

@@ -25,8 +25,8 @@ func Stand(p policy.Policy, m policy.Material) elements.Nodes {
 }
 
 // pinned returns the pinned entries as if none of them were kept, for the size of the replacement.
-func (m *Planner) pinned(ctx context.Context, s *Rendered) ([]policy.Pinned, error) {
-	return Pins(ctx, m.Session, "", "", clamp.Share(m.Policy.Replace.Pinned, s.Budget), m.Target.Tokenizer)
+func (p *Planner) pinned(ctx context.Context, s *Rendered) ([]policy.Pinned, error) {
+	return Pins(ctx, p.Session, "", "", clamp.Share(p.Policy.Replace.Pinned, s.Budget), p.Target.Tokenizer)
 }
 
 // Pins returns the pinned entries on the path to an entry, in the order of the session, without those from the entry

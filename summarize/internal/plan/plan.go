@@ -33,19 +33,19 @@ type Planned struct {
 
 // Plan chooses the cut by rendering the prompt with it. As long as the kept history leaves no room for a summary, or so
 // little that the same condition would hold again at once, one round less is kept, down to the newest.
-func (m *Planner) Plan(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string) (Planned, error) {
-	frame, err := m.frame(ctx, s)
+func (p *Planner) Plan(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string) (Planned, error) {
+	frame, err := p.frame(ctx, s)
 	if err != nil {
 		return Planned{}, err
 	}
-	return guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (Planned, error) { return m.choose(ctx, prompt, s, d, instructions, frame) })
+	return guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (Planned, error) { return p.choose(ctx, prompt, s, d, instructions, frame) })
 }
 
 // choose returns the plan. Frame is the number of tokens around the summary's words in the replacement.
-func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string, frame int) (Planned, error) {
+func (p *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string, frame int) (Planned, error) {
 	point, err := s.part, error(nil)
 	if d.Do != policy.ActPart {
-		point, err = m.cut(ctx, s)
+		point, err = p.cut(ctx, s)
 	}
 	if errors.Is(err, history.ErrNoCut) {
 		return Planned{}, failure.ErrNothingToCompact
@@ -53,24 +53,24 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		return Planned{}, err
 	}
 	system := slices.DeleteFunc(slices.Clone(s.PromptMessages()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
-	preamble, err := newPreamble(system, s.PromptTools(m.Target))
+	preamble, err := newPreamble(system, s.PromptTools(p.Target))
 	if err != nil {
 		return Planned{}, err
 	}
 	plan := entry.Plan{
-		Policy: m.Policy.Name, Occasion: string(s.Occasion), Why: d.Reason(), Instructions: instructions, Mode: string(m.Policy.Ask.Mode),
-		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: m.Target.Name, Server: Server(m.Target),
-		Background: d.Do == policy.ActStart, Until: time.Now().Add(2 * m.Policy.Ask.Timeout), Preamble: preamble.Digest,
-		Pinned: clamp.Share(m.Policy.Replace.Pinned, s.Budget), Clears: len(m.Clear.Results)+len(m.Clear.Arguments) > 0,
+		Policy: p.Policy.Name, Occasion: string(s.Occasion), Why: d.Reason(), Instructions: instructions, Mode: string(p.Policy.Ask.Mode),
+		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: p.Target.Name, Server: Server(p.Target),
+		Background: d.Do == policy.ActStart, Until: time.Now().Add(2 * p.Policy.Ask.Timeout), Preamble: preamble.Digest,
+		Pinned: clamp.Share(p.Policy.Replace.Pinned, s.Budget), Clears: len(p.Clear.Results)+len(p.Clear.Arguments) > 0,
 	}
-	wanted := max(m.summaryRoom(s.Budget), frame+policy.MinWords)
-	indexed := wanted + m.indexRoom(s.Budget)
-	excess := m.excess(s, d) // must go too, or the condition would hold again at once
+	wanted := max(p.summaryRoom(s.Budget), frame+policy.MinWords)
+	indexed := wanted + p.indexRoom(s.Budget)
+	excess := p.excess(s, d) // must go too, or the condition would hold again at once
 	for {
 		plan.FirstKept = point.FirstKept
-		plan.Thinking = m.thinking(point)
-		replaces := Replaced(m.Target.Tokenizer, s.View.Compacted, Covered(point))
-		room, err := m.replacementRoom(ctx, prompt, s, plan, replaces)
+		plan.Thinking = p.thinking(point)
+		replaces := Replaced(p.Target.Tokenizer, s.View.Compacted, Covered(point))
+		room, err := p.replacementRoom(ctx, prompt, s, plan, replaces)
 		if err != nil {
 			return Planned{}, err
 		}
@@ -78,7 +78,7 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		more = more && d.Do != policy.ActPart
 		if room-excess >= indexed || !more && room >= frame+policy.MinWords {
 			for _, t := range plan.Thinking { // it stays in the view
-				replaces -= guard.Counted(m.Target.Tokenizer.CountPart(t))
+				replaces -= guard.Counted(p.Target.Tokenizer.CountPart(t))
 			}
 			if replaces <= frame+policy.MinWords {
 				return Planned{}, fmt.Errorf("%w: %d tokens of history would be covered, and a summary takes %d at least", failure.ErrNothingToCompact, replaces, frame+policy.MinWords)
@@ -101,30 +101,30 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		point = later
 	}
 	chosen := Planned{Plan: plan, Covered: len(Covered(point)), Kept: len(point.Kept()), Over: point.Over}
-	if preamble.Digest != "" && m.Ledger.Preambles[preamble.Digest].ID == "" {
+	if preamble.Digest != "" && p.Ledger.Preambles[preamble.Digest].ID == "" {
 		chosen.Preamble = &preamble
 	}
 	return chosen, nil
 }
 
 // excess returns how many tokens of the budget are above the limit of the condition that decided, or are to be spared.
-func (m *Planner) excess(s *Rendered, d policy.Decision) int {
+func (p *Planner) excess(s *Rendered, d policy.Decision) int {
 	limit := clamp.Int(float64(d.Limit())/s.Ratio) - s.Size.Tools
 	if d.Limit() == 0 || limit <= 0 {
-		return m.Spare
+		return p.Spare
 	}
-	return max(m.Spare, s.Budget-limit)
+	return max(p.Spare, s.Budget-limit)
 }
 
 // replacementRoom returns how many tokens a replacement may take so that the prompt still fits with all history that is
 // kept.
-func (m *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *Rendered, plan entry.Plan, replaced int) (int, error) {
+func (p *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *Rendered, plan entry.Plan, replaced int) (int, error) {
 	nothing := chat.UserMessage("…")
-	view, err := m.Session.ViewWith(ctx, entry.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
+	view, err := p.Session.ViewWith(ctx, entry.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
 	if err != nil {
 		return 0, err
 	}
-	layout, shown, err := m.LayOut(ctx, prompt, view.Clear(m.Clear), s.Budget, s.Newest)
+	layout, shown, err := p.LayOut(ctx, prompt, view.Clear(p.Clear), s.Budget, s.Newest)
 	if err != nil {
 		return 0, failure.Within("trying the cut", err)
 	}
@@ -135,7 +135,7 @@ func (m *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 	if err != nil {
 		return 0, failure.Within("trying the cut", err)
 	}
-	cost := guard.Counted(m.Target.Tokenizer.CountMessage(nothing))
+	cost := guard.Counted(p.Target.Tokenizer.CountMessage(nothing))
 	if taken >= s.floor && replaced > 2*cost && !shown.Any() { // else what stood in the history stands elsewhere now, as a loaded skill does
 		return 0, ErrOtherSession
 	}
@@ -143,9 +143,9 @@ func (m *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 }
 
 // thinking returns the newest covered thinking of the turn that is cut, if the kept history must begin with it.
-func (m *Planner) thinking(point history.CutPoint) []chat.Thinking {
+func (p *Planner) thinking(point history.CutPoint) []chat.Thinking {
 	first := point.Kept()[0]
-	if !QuirksOf(m.Policy.Ask, m.Target.Name).Thinking || first.Start || len(plaintext.Thinking(first.Messages[0])) > 0 {
+	if !QuirksOf(p.Policy.Ask, p.Target.Name).Thinking || first.Start || len(plaintext.Thinking(first.Messages[0])) > 0 {
 		return nil
 	}
 	for _, u := range slices.Backward(Covered(point)) {
@@ -160,20 +160,20 @@ func (m *Planner) thinking(point history.CutPoint) []chat.Thinking {
 }
 
 // frame returns the least tokens that a replacement takes without the summary's words.
-func (m *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
+func (p *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
 	material := policy.Material{
-		Tokenizer: m.Target.Tokenizer, Tools: s.PromptTools(m.Target),
+		Tokenizer: p.Target.Tokenizer, Tools: s.PromptTools(p.Target),
 	}
 	var err error
-	if material.Breadcrumb, err = Transcript(ctx, m.Session, m.Policy, material.Tools); err != nil {
+	if material.Breadcrumb, err = Transcript(ctx, p.Session, p.Policy, material.Tools); err != nil {
 		return 0, err
 	}
-	if material.Pinned, err = m.pinned(ctx, s); err != nil {
+	if material.Pinned, err = p.pinned(ctx, s); err != nil {
 		return 0, err
 	}
-	material.Reminder = QuirksOf(m.Policy.Ask, m.Target.Name).Reminder
-	result, err := guard.Call(ctx, guard.NameReplacement, m.Policy.Ask.Timeout, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, Stand(m.Policy, material), render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: m.Target.Tokenizer})
+	material.Reminder = QuirksOf(p.Policy.Ask, p.Target.Name).Reminder
+	result, err := guard.Call(ctx, guard.NameReplacement, p.Policy.Ask.Timeout, func(ctx context.Context) (*render.Result, error) {
+		return render.Render(ctx, Stand(p.Policy, material), render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: p.Target.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil

@@ -26,13 +26,13 @@ type Resorted struct {
 // lastResort makes a prompt fit that nothing else makes fit: as the policy's last resort does, else without history that is
 // Droppable. If less than the nominal budget may be sent because of refusals, history is left out in any case, and if
 // nothing fits that it is not believed: the result is the smallest prompt that can be sent.
-func (m *Planner) lastResort(ctx context.Context, s *Rendered) Resorted {
+func (p *Planner) lastResort(ctx context.Context, s *Rendered) Resorted {
 	lowered := s.Size.send < s.Size.Nominal
-	if m.Policy.Overflow.LastResort == policy.ResortTruncate {
-		return m.truncated(ctx, s, lowered)
+	if p.Policy.Overflow.LastResort == policy.ResortTruncate {
+		return p.truncated(ctx, s, lowered)
 	}
 	o := render.FitOptions{Budget: s.Size.send, KeepUnranked: true}
-	if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {
+	if lowered || p.Policy.Overflow.LastResort == policy.ResortDrop {
 		o.KeepUnranked, o.History = false, render.HistoryDroppable
 	}
 	fit := func() (*render.Result, error) {
@@ -59,7 +59,7 @@ func (m *Planner) lastResort(ctx context.Context, s *Rendered) Resorted {
 
 // noteLeftOut returns the result with a note behind the system messages that says how the agent reads the history that it
 // leaves out, if the agent can and there is room.
-func (m *Planner) noteLeftOut(ctx context.Context, s *Rendered, r Resorted) Resorted {
+func (p *Planner) noteLeftOut(ctx context.Context, s *Rendered, r Resorted) Resorted {
 	if r.Result == nil || len(r.Result.Messages) >= len(s.Over.Messages) || len(s.View.Turns) == 0 {
 		return r
 	}
@@ -67,14 +67,14 @@ func (m *Planner) noteLeftOut(ctx context.Context, s *Rendered, r Resorted) Reso
 	if rounds := s.View.Turns[0].Rounds; first.ID == "" && len(rounds) > 0 {
 		first = rounds[0].Assistant
 	}
-	whole, err := m.Session.Entry(ctx, first.ID)
-	handle := m.Session.Handle(whole, 0, 0)
+	whole, err := p.Session.Entry(ctx, first.ID)
+	handle := p.Session.Handle(whole, 0, 0)
 	if err != nil || handle == "" {
 		return r
 	}
 	note := chat.UserMessage(fmt.Sprintf("[%d messages of this conversation left out here, from %s on]", len(s.Over.Messages)-len(r.Result.Messages), handle))
 	noted := *r.Result
-	counted, err := guard.Value(ctx, guard.NameTokenizer, func() int { return guard.Counted(m.Target.Tokenizer.CountMessage(note)) })
+	counted, err := guard.Value(ctx, guard.NameTokenizer, func() int { return guard.Counted(p.Target.Tokenizer.CountMessage(note)) })
 	if noted.Tokens = clamp.Sum(noted.Tokens, counted); err != nil || noted.Tokens > noted.Budget {
 		return r
 	}
@@ -85,12 +85,12 @@ func (m *Planner) noteLeftOut(ctx context.Context, s *Rendered, r Resorted) Reso
 }
 
 // truncated returns the prompt without its oldest messages.
-func (m *Planner) truncated(ctx context.Context, s *Rendered, lowered bool) Resorted {
+func (p *Planner) truncated(ctx context.Context, s *Rendered, lowered bool) Resorted {
 	if len(s.Over.Messages) == 0 {
 		return Resorted{}
 	}
 	g := history.Truncator{
-		Tokenizer: m.Target.Tokenizer, Limit: s.Size.send + s.Size.Tools,
+		Tokenizer: p.Target.Tokenizer, Limit: s.Size.send + s.Size.Tools,
 		Last: func(m chat.Message) bool { // what is not of the conversation, or stands for it, goes last
 			return !slices.ContainsFunc(s.View.Turns, func(t history.Turn) bool {
 				said, ok := t.Message()
@@ -99,11 +99,11 @@ func (m *Planner) truncated(ctx context.Context, s *Rendered, lowered bool) Reso
 		},
 	}
 	result, err := guard.Value(ctx, guard.NameTokenizer, func() *render.Result {
-		messages, _ := g.Truncate(s.Over.Messages, s.PromptTools(m.Target))
+		messages, _ := g.Truncate(s.Over.Messages, s.PromptTools(p.Target))
 		r := &render.Result{Messages: messages, Tools: s.Over.Tools, Budget: s.Size.send, Metadata: s.Over.Metadata}
-		r.Tokens = guard.Counted(m.Target.Tokenizer.CountTools(r.Tools))
+		r.Tokens = guard.Counted(p.Target.Tokenizer.CountTools(r.Tools))
 		for _, message := range messages {
-			r.Tokens += guard.Counted(m.Target.Tokenizer.CountMessage(message))
+			r.Tokens += guard.Counted(p.Target.Tokenizer.CountMessage(message))
 		}
 		if r.Tokens > s.Size.send && !(lowered && r.Tokens <= s.Size.Nominal) {
 			return nil

@@ -134,21 +134,21 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 }
 
 // cover sets what the attempt covers, without the parts that are held, and returns the view of that and its cut.
-func (j *Attempt) cover(ctx context.Context, s *history.Session, held []entry.Held) (view history.View, point history.CutPoint, err error) {
-	if view, err = plan.LeaveOut(ctx, s, j.view, held); err != nil {
+func (a *Attempt) cover(ctx context.Context, s *history.Session, held []entry.Held) (view history.View, point history.CutPoint, err error) {
+	if view, err = plan.LeaveOut(ctx, s, a.view, held); err != nil {
 		return view, point, err
 	}
-	if point, err = cutAt(ctx, j.Policy, view, j.Plan.FirstKept, j.by); err != nil {
+	if point, err = cutAt(ctx, a.Policy, view, a.Plan.FirstKept, a.by); err != nil {
 		return view, point, err
 	}
-	j.held, j.covered, j.prefix, j.kept = held, plan.Covered(point), len(point.TurnPrefix()), len(point.Kept())
-	without := append(slices.Clip(plan.QuirksOf(j.Policy.Ask, j.Plan.Model).WithoutTools), history.ReadTool, history.SearchTool)
-	if slices.ContainsFunc(j.covered, func(u history.Unit) bool { return calls(u, without) }) {
-		j.covered = slices.Clone(j.covered)
-		for i, u := range j.covered {
-			j.covered[i].Messages = plaintext.WithoutTools(u.Messages, without)
-			if len(j.covered[i].Messages) == 0 || j.covered[i].Messages[0].Role != u.Messages[0].Role {
-				j.covered[i].Data = nil // the message that it belongs to is gone
+	a.held, a.covered, a.prefix, a.kept = held, plan.Covered(point), len(point.TurnPrefix()), len(point.Kept())
+	without := append(slices.Clip(plan.QuirksOf(a.Policy.Ask, a.Plan.Model).WithoutTools), history.ReadTool, history.SearchTool)
+	if slices.ContainsFunc(a.covered, func(u history.Unit) bool { return calls(u, without) }) {
+		a.covered = slices.Clone(a.covered)
+		for i, u := range a.covered {
+			a.covered[i].Messages = plaintext.WithoutTools(u.Messages, without)
+			if len(a.covered[i].Messages) == 0 || a.covered[i].Messages[0].Role != u.Messages[0].Role {
+				a.covered[i].Data = nil // the message that it belongs to is gone
 			}
 		}
 	}
@@ -156,13 +156,13 @@ func (j *Attempt) cover(ctx context.Context, s *history.Session, held []entry.He
 }
 
 // read reads from the session what stands beside the covered history.
-func (j *Attempt) read(ctx context.Context, s *history.Session, view history.View, point history.CutPoint) (err error) {
-	m := &j.Material
+func (a *Attempt) read(ctx context.Context, s *history.Session, view history.View, point history.CutPoint) (err error) {
+	m := &a.Material
 	m.Previous, m.Kept = index.Without(view.Compacted), history.UnitMessages(point.Kept())
-	if m.Breadcrumb, err = plan.Transcript(ctx, s, j.Policy, m.Tools); err != nil {
+	if m.Breadcrumb, err = plan.Transcript(ctx, s, a.Policy, m.Tools); err != nil {
 		return err
 	}
-	if m.Pinned, err = plan.Pins(ctx, s, j.ID, point.FirstKept, j.Plan.Pinned, m.Tokenizer); err != nil {
+	if m.Pinned, err = plan.Pins(ctx, s, a.ID, point.FirstKept, a.Plan.Pinned, m.Tokenizer); err != nil {
 		return err
 	}
 	shown, opening := shownStarts(point)
@@ -171,7 +171,7 @@ func (j *Attempt) read(ctx context.Context, s *history.Session, view history.Vie
 			m.Head = append(m.Head, said)
 		}
 	}
-	return j.readPath(ctx, s, shown)
+	return a.readPath(ctx, s, shown)
 }
 
 // calls reports whether a unit calls one of the named tools.
@@ -205,9 +205,9 @@ func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.M
 
 // readPath reads from the path the user's messages that will not be shown any more, the agent's todo list, the earlier
 // summary, and the files.
-func (j *Attempt) readPath(ctx context.Context, s *history.Session, shown map[string]bool) error {
-	m := &j.Material
-	retained, err := s.Retained(ctx, j.ID)
+func (a *Attempt) readPath(ctx context.Context, s *history.Session, shown map[string]bool) error {
+	m := &a.Material
+	retained, err := s.Retained(ctx, a.ID)
 	if err != nil {
 		return err
 	}
@@ -233,16 +233,16 @@ func (j *Attempt) readPath(ctx context.Context, s *history.Session, shown map[st
 			m.Plan, m.Todo = b.Text, b.List()
 		}
 	}
-	m.Files, err = j.files(ctx, s)
+	m.Files, err = a.files(ctx, s)
 	return err
 }
 
 // files returns the files of the covered history: those of the newest compaction that the engine made, and those of the
 // calls since its cut. The kept history shows its own files.
-func (j *Attempt) files(ctx context.Context, s *history.Session) (entry.Files, error) {
+func (a *Attempt) files(ctx context.Context, s *history.Session) (entry.Files, error) {
 	var entries []entry.Entry // the newest first
 	kept, first := true, ""
-	for e, err := range s.Back(ctx, j.ID) {
+	for e, err := range s.Back(ctx, a.ID) {
 		if err != nil {
 			return entry.Files{}, err
 		}
@@ -250,7 +250,7 @@ func (j *Attempt) files(ctx context.Context, s *history.Session) (entry.Files, e
 		if !kept || compaction { // a compaction covers entries before it
 			entries = append(entries, e)
 		}
-		kept = kept && e.ID != j.Plan.FirstKept
+		kept = kept && e.ID != a.Plan.FirstKept
 		if compaction && first == "" && c.Plan != "" {
 			first = cmp.Or(c.FirstKept, c.LastCovered, e.ID)
 		}
@@ -258,7 +258,7 @@ func (j *Attempt) files(ctx context.Context, s *history.Session) (entry.Files, e
 			break
 		}
 	}
-	return filesOf(ctx, j.Policy, func(yield func(entry.Entry, error) bool) {
+	return filesOf(ctx, a.Policy, func(yield func(entry.Entry, error) bool) {
 		for _, e := range slices.Backward(entries) {
 			if !yield(e, nil) {
 				return
@@ -279,48 +279,48 @@ func filesOf(ctx context.Context, p policy.Policy, entries iter.Seq2[entry.Entry
 
 // checkFirstKept returns an error if a hook's FirstKept is after the plan's cut, so that entries would be neither kept
 // nor summarised.
-func (j *Attempt) checkFirstKept(ctx context.Context, s *history.Session, by elements.Sizing) error {
-	if j.Supplied.FirstKept == "" {
+func (a *Attempt) checkFirstKept(ctx context.Context, s *history.Session, by elements.Sizing) error {
+	if a.Supplied.FirstKept == "" {
 		return nil
 	}
-	view, err := s.ViewAt(ctx, j.ID)
+	view, err := s.ViewAt(ctx, a.ID)
 	if err != nil {
 		return err
 	}
-	own, err := cutAt(ctx, j.Policy, view, j.Plan.FirstKept, by)
+	own, err := cutAt(ctx, a.Policy, view, a.Plan.FirstKept, by)
 	if err != nil {
 		return err
 	}
-	theirs, err := cutAt(ctx, j.Policy, view, j.Supplied.FirstKept, by)
+	theirs, err := cutAt(ctx, a.Policy, view, a.Supplied.FirstKept, by)
 	if err != nil || theirs.At > own.At {
-		return fmt.Errorf("summarize: Intervention.FirstKept is %q: it must be an entry of the view, and not after %q, where the plan cuts", j.Supplied.FirstKept, j.Plan.FirstKept)
+		return fmt.Errorf("summarize: Intervention.FirstKept is %q: it must be an entry of the view, and not after %q, where the plan cuts", a.Supplied.FirstKept, a.Plan.FirstKept)
 	}
 	return nil
 }
 
 // Event returns an event about the attempt.
-func (j *Attempt) Event(kind event.Kind) event.Event {
+func (a *Attempt) Event(kind event.Kind) event.Event {
 	e := event.Event{
-		Kind: kind, Plan: j.ID, Reason: policy.Occasion(j.Plan.Occasion), Background: j.Plan.Background,
-		Size: event.Size{Base: j.Plan.Base, TokensBefore: j.Plan.TokensBefore},
-		Cut:  event.Cut{Covered: len(j.covered), Kept: j.kept}, WillRetry: j.WillRetry,
+		Kind: kind, Plan: a.ID, Reason: policy.Occasion(a.Plan.Occasion), Background: a.Plan.Background,
+		Size: event.Size{Base: a.Plan.Base, TokensBefore: a.Plan.TokensBefore},
+		Cut:  event.Cut{Covered: len(a.covered), Kept: a.kept}, WillRetry: a.WillRetry,
 	}
-	e.Duration = time.Since(j.begun)
-	e.Calls, e.Usage = j.meter.calls, j.meter.usage
+	e.Duration = time.Since(a.begun)
+	e.Calls, e.Usage = a.meter.calls, a.meter.usage
 	return e
 }
 
 // UseSupplied returns the summary that a hook supplied.
-func (j *Attempt) UseSupplied(ctx context.Context, s *history.Session, by elements.Sizing) (Written, error) {
-	if err := j.checkFirstKept(ctx, s, by); err != nil {
+func (a *Attempt) UseSupplied(ctx context.Context, s *history.Session, by elements.Sizing) (Written, error) {
+	if err := a.checkFirstKept(ctx, s, by); err != nil {
 		return Written{}, err
 	}
 	d := Written{Prompt: policy.Prompt{Mode: policy.ModeSupplied}}
 	var err error
-	if d.Text, err = SuppliedText(j.Supplied.Summary); err == nil {
-		m := j.Whole()
+	if d.Text, err = SuppliedText(a.Supplied.Summary); err == nil {
+		m := a.Whole()
 		m.Summary = d.Text
-		d.Messages, err = j.replacement(ctx, m)
+		d.Messages, err = a.replacement(ctx, m)
 	}
 	if err != nil {
 		return Written{}, failure.Within("the summary of a hook", err)
@@ -329,15 +329,15 @@ func (j *Attempt) UseSupplied(ctx context.Context, s *history.Session, by elemen
 }
 
 // segment returns the material for some of the covered units; the last prefix of them belong to the turn that is cut.
-func (j *Attempt) segment(covered []history.Unit, prefix int) policy.Material {
-	m := j.Material
+func (a *Attempt) segment(covered []history.Unit, prefix int) policy.Material {
+	m := a.Material
 	m.Covered, m.Data = history.UnitMessages(covered), history.UnitData(covered)
 	m.TurnPrefix = history.UnitMessages(covered[len(covered)-prefix:])
 	return m
 }
 
 // Whole returns the material for all covered units.
-func (j *Attempt) Whole() policy.Material { return j.segment(j.covered, j.prefix) }
+func (a *Attempt) Whole() policy.Material { return a.segment(a.covered, a.prefix) }
 
 // meter counts the requests of a compaction and their usage.
 type meter struct {

@@ -54,7 +54,7 @@ type segment struct {
 }
 
 // whole returns the span of everything that an attempt covers.
-func (j *Attempt) whole() *span { return &span{Attempt: *j, rest: j.covered, prefix: j.prefix} }
+func (a *Attempt) whole() *span { return &span{Attempt: *a, rest: a.covered, prefix: a.prefix} }
 
 // inSegments asks a candidate for a summary of a span: of all of it, if that fits, and else in segments, each with the
 // summary of those before it. It goes on from what was answered before. Each answer that another segment follows is kept.
@@ -261,23 +261,23 @@ func (s *span) advance(ctx context.Context, n int, summary string) (err error) {
 }
 
 // continued returns the attempt that continues from the summary of a segment, cut at a section to so many tokens.
-func (j Attempt) continued(ctx context.Context, summary string, words int) (Attempt, error) {
-	m := j.Material
+func (a Attempt) continued(ctx context.Context, summary string, words int) (Attempt, error) {
+	m := a.Material
 	text, err := guard.Value(ctx, guard.NameTokenizer, func() string {
 		return trim.ToSection(plaintext.Outside(summary), func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= words })
 	})
 	if err != nil {
-		return j, err
+		return a, err
 	}
 	// The next segment needs only the words of this summary.
 	m.Summary, m.Room, m.Reminder = text, math.MaxInt32, ""
 	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidHandles, m.SaidLeft, m.Head, m.Pinned = policy.Breadcrumb{}, policy.Workspace{}, entry.Files{}, nil, nil, 0, nil, nil
-	stand, err := j.replacement(ctx, m)
+	stand, err := a.replacement(ctx, m)
 	if err != nil {
-		return j, err
+		return a, err
 	}
-	j.Material.Previous, j.Material.PreviousSummary = stand, text
-	return j, nil
+	a.Material.Previous, a.Material.PreviousSummary = stand, text
+	return a, nil
 }
 
 // answered returns the summary of a plan for all of which there is an answer already; its text is "" if there is none. No

@@ -333,11 +333,11 @@ func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (st
 
 // split splits the attempt in two, for the history before the turn that is cut and for that turn. The turn gets three
 // eighths of the room for words.
-func (j *Attempt) split(ctx context.Context, p NamedPrompt) (before, turn Attempt, err error) {
-	frame, err := guard.Value(ctx, guard.NameMerge, func() int { return j.Material.Tokenizer.CountText(p.Merge("…", "…")) })
-	before, turn = *j, *j
+func (a *Attempt) split(ctx context.Context, p NamedPrompt) (before, turn Attempt, err error) {
+	frame, err := guard.Value(ctx, guard.NameMerge, func() int { return a.Material.Tokenizer.CountText(p.Merge("…", "…")) })
+	before, turn = *a, *a
 	turn.Material.Previous, turn.Material.PreviousSummary = nil, ""
-	words := j.Material.Words - frame
+	words := a.Material.Words - frame
 	turn.Material.Words = 3 * words / 8
 	before.Material.Words = words - turn.Material.Words
 	return before, turn, err
@@ -685,12 +685,12 @@ func (w *Writer) addOwnCompaction(ctx context.Context, d *Written, summary strin
 
 // replacement renders the messages to put in place. They must fit their room and be smaller than what they replace, so
 // the parts that may be left out must not fill the room. They are written once and replayed byte for byte.
-func (j *Attempt) replacement(ctx context.Context, m policy.Material) ([]chat.Message, error) {
+func (a *Attempt) replacement(ctx context.Context, m policy.Material) ([]chat.Message, error) {
 	if m.Room < math.MaxInt32 {
-		m.Room = max(1, min(m.Room, j.replaced-1))
+		m.Room = max(1, min(m.Room, a.replaced-1))
 	}
 	result, err := guard.Call(ctx, guard.NameReplacement, 0, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, plan.Stand(j.Policy, m), render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
+		return render.Render(ctx, plan.Stand(a.Policy, m), render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return nil, &policy.SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}

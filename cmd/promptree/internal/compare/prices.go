@@ -28,22 +28,22 @@ type pricing struct {
 }
 
 // complete checks the flags. needs lists those that need prices, and whether they are set.
-func (f *pricing) complete(needs map[string]bool) error {
+func (p *pricing) complete(needs map[string]bool) error {
 	for _, flag := range slices.Sorted(maps.Keys(needs)) {
-		if needs[flag] && f.agent == noPrices {
+		if needs[flag] && p.agent == noPrices {
 			return fmt.Errorf("%s needs prices, and -prices is %s: set others", flag, noPrices)
 		} else if needs[flag] {
-			f.needed = cmp.Or(f.needed, flag)
+			p.needed = cmp.Or(p.needed, flag)
 		}
 	}
-	if f.lifetime < 0 {
-		return fmt.Errorf("-ttl is %v: set a time above 0", f.lifetime)
+	if p.lifetime < 0 {
+		return fmt.Errorf("-ttl is %v: set a time above 0", p.lifetime)
 	}
-	for flag, name := range map[string]string{"-prices": f.agent, "-summary-prices": f.summaries} {
+	for flag, name := range map[string]string{"-prices": p.agent, "-summary-prices": p.summaries} {
 		if name == "" || name == noPrices {
 			continue
 		}
-		if _, err := f.named(flag, name); err != nil {
+		if _, err := p.named(flag, name); err != nil {
 			return err
 		}
 	}
@@ -51,16 +51,16 @@ func (f *pricing) complete(needs map[string]bool) error {
 }
 
 // session returns a session with prices: those of the flags, else those of the model that it names, if they are known.
-func (f pricing) session(r *importer.Recording, model string) (s *replay.Session, err error) {
-	s = &replay.Session{Recording: r, Lifetime: f.lifetime, Table: f.table}
-	if f.agent == noPrices || unpriced(r) != "" || f.agent == "" && (model == "" || unknownPrices(f.table, model)) {
-		if f.needed != "" {
-			return nil, fmt.Errorf("%s needs prices, and those of the session's model %q are unknown: give them by %s", f.needed, model, pricesExample)
+func (p pricing) session(r *importer.Recording, model string) (s *replay.Session, err error) {
+	s = &replay.Session{Recording: r, Lifetime: p.lifetime, Table: p.table}
+	if p.agent == noPrices || unpriced(r) != "" || p.agent == "" && (model == "" || unknownPrices(p.table, model)) {
+		if p.needed != "" {
+			return nil, fmt.Errorf("%s needs prices, and those of the session's model %q are unknown: give them by %s", p.needed, model, pricesExample)
 		}
 		return s, nil
 	}
-	if s.Prices, err = f.named("-prices", cmp.Or(f.agent, model)); err == nil && f.summaries != "" {
-		s.Summarizer, err = f.named("-summary-prices", f.summaries)
+	if s.Prices, err = p.named("-prices", cmp.Or(p.agent, model)); err == nil && p.summaries != "" {
+		s.Summarizer, err = p.named("-summary-prices", p.summaries)
 	}
 	return s, err
 }
@@ -82,13 +82,13 @@ const pricesExample = "-prices input=3,read=0.3,output=15, in dollars a million 
 
 // named returns the prices of a model, or those of a list such as
 // "input=5,read=0.5,write=6.25,output=25,least=4096", which a flag gives.
-func (f pricing) named(flag, name string) (p sizing.Prices, err error) {
+func (p pricing) named(flag, name string) (prices sizing.Prices, err error) {
 	if strings.Contains(name, "=") {
-		p, err = listedPrices(flag, name)
-	} else if p, err = f.table.Prices(name); err != nil {
+		prices, err = listedPrices(flag, name)
+	} else if prices, err = p.table.Prices(name); err != nil {
 		err = fmt.Errorf("the prices of model %q are unknown: give them by %s", name, strings.Replace(pricesExample, "-prices", flag, 1))
 	}
-	return p, cmp.Or(err, p.Validate())
+	return prices, cmp.Or(err, prices.Validate())
 }
 
 func listedPrices(flag, list string) (sizing.Prices, error) {
