@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/sizing/internal/memo"
 )
 
 // recorded is the path of a real session beside the repository, in shared/, which may be missing.
@@ -69,7 +71,7 @@ func BenchmarkCountText(b *testing.B) {
 				took[state] = b.Elapsed().Seconds() / float64(b.N)
 			})
 		}
-		run("cold", func() { c.Forget(); c.count(text) })
+		run("cold", func() { c.memory = memo.New(); c.count(text) })
 		run("words", func() { c.count(text) })
 		b.Run(name+"/parallel", func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
@@ -137,7 +139,7 @@ func BenchmarkCountMegabyte(b *testing.B) {
 				b.Run(name+"/"+kind+"/"+size.name, func(b *testing.B) {
 					b.SetBytes(int64(len(text)))
 					for b.Loop() {
-						c.Forget()
+						c.memory = memo.New()
 						c.count(text)
 					}
 					took := b.Elapsed().Seconds() / float64(b.N)

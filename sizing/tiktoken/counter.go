@@ -99,10 +99,3 @@ func (c *Counter) keepMerger(m *merger) {
 	}
 	c.mergers.Put(m)
 }
-
-// Forget drops all that the counter remembers of texts and words, as if it were new. It is meant for benchmarks; what
-// is remembered is bounded without it.
-func (c *Counter) Forget() {
-	c.memory.Forget()
-	c.mergers.Forget()
-}

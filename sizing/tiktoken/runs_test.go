@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/sizing/internal/memo"
 )
 
 // printable returns the characters below a limit that are printed or are white space.
@@ -111,7 +112,7 @@ func BenchmarkRuns(b *testing.B) {
 				c := newTestCounter(b, name)
 				least := make([]time.Duration, len(kind.units)+1) // the last is the prose's
 				measure := func(i int, text string) {
-					c.memory.Words.Forget()
+					c.memory = memo.New()
 					start := time.Now()
 					c.count(text)
 					if d := time.Since(start); least[i] == 0 || d < least[i] {

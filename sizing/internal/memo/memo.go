@@ -36,12 +36,6 @@ func New() *Memory {
 	}
 }
 
-// Forget drops all that is remembered.
-func (m *Memory) Forget() {
-	m.Words.Forget()
-	m.Texts().Forget()
-}
-
 // Idle holds a few values of a counter for goroutines that count new words at the same time. The garbage collector does
 // not free them, as it would those of a sync.Pool, so counting allocates nothing.
 type Idle[T any] chan *T
@@ -64,17 +58,6 @@ func (i Idle[T]) Put(v *T) {
 	select {
 	case i <- v:
 	default:
-	}
-}
-
-// Forget drops all values.
-func (i Idle[T]) Forget() {
-	for {
-		select {
-		case <-i:
-		default:
-			return
-		}
 	}
 }
 
@@ -154,13 +137,4 @@ func (c Counts) Put(k Key, n int) {
 	e.a.Store(mixed(k.a, k.b, count))
 	e.b.Store(k.b)
 	e.count.Store(count)
-}
-
-// Forget drops all counts.
-func (c Counts) Forget() {
-	for i := range c {
-		for k := range c[i] {
-			c[i][k].count.Store(0)
-		}
-	}
 }

@@ -1,12 +1,13 @@
-package main
+package compare
 
 import (
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
+	"testing"
 
-	"github.com/promptree-go/promptree/internal/regular"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // The shape of the text of prompt-tsx's own benchmark, its test file src/base/test/renderer.test.tsx of 0.4.0-alpha.9,
@@ -17,27 +18,6 @@ const (
 	sampleTokens = 25_086 // in cl100k_base
 	lineTokens   = 25_057 // counted line by line
 )
-
-// sample returns the text of the benchmark, cut to a number of lines: the file that -text names, or generated code of
-// the same shape.
-func (b *bench) sample(lines int) (text, note string, err error) {
-	text, note = generatedCode(), fmt.Sprintf("the text is generated in the shape of prompt-tsx's (%d lines, %d bytes, about %d tokens); "+
-		"-text names its own", sampleLines, sampleBytes, sampleTokens)
-	if b.text != "" {
-		f, err := regular.Open(b.text)
-		if err != nil {
-			return "", "", fmt.Errorf("-text: %w", err)
-		}
-		defer f.Close()
-		file, err := io.ReadAll(io.LimitReader(f, 64<<20))
-		if err != nil {
-			return "", "", fmt.Errorf("-text: %w", err)
-		}
-		text, note = strings.TrimSuffix(string(file), "\n"), "the text is that of "+b.text
-	}
-	all := strings.SplitAfterN(text, "\n", lines+1)
-	return strings.TrimSuffix(strings.Join(all[:min(lines, len(all))], ""), "\n"), note, nil
-}
 
 // indents holds the number of lines in the benchmark by their leading tabs, without blank lines.
 var indents = []int{21, 83, 271, 572, 617, 612, 456, 274, 188, 50, 40, 16, 13}
@@ -102,4 +82,17 @@ func code(r *rand.Rand, n int) string {
 		text.WriteString(phrases[r.IntN(len(phrases))])
 	}
 	return text.String()[:max(n-1, 0)] + ends[r.IntN(len(ends)):][:1]
+}
+
+func TestTheGeneratedTextHasTheShapeOfTheBenchmarks(t *testing.T) {
+	text, counter := generatedCode(), tiktoken.Cl100k()
+	lines := strings.Split(text, "\n")
+	require.Len(t, lines, sampleLines)
+	require.Len(t, text, sampleBytes)
+	require.InEpsilon(t, sampleTokens, counter.CountText(text), 0.001)
+	tokens := 0
+	for _, line := range lines {
+		tokens += counter.CountText(line)
+	}
+	require.InEpsilon(t, lineTokens, tokens, 0.001)
 }
