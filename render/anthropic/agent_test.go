@@ -3,7 +3,6 @@ package anthropic_test
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/forktest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/summarize"
@@ -72,49 +72,13 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 			s.window = 4 * budget
 			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: thinking}
 			model.OnRepair = func(changes []chat.Repair) { t.Errorf("repaired: %v", changes) }
-			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
-			require.NoError(t, err)
-			defer session.Close()
-			compactions := 0
-			compactor := &summarize.Compactor{
-				Session: session,
-				Policy:  policy.Policy{Ask: policy.Ask{Judge: policy.Judge{Off: true}}},
-				Target:  policy.Target{Model: model, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
-				Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
-					require.NoError(t, e.Err)
-					if e.Kind == event.Done {
-						require.Equal(t, policy.ModeFull, e.Mode)
-						compactions++
-					}
-				})},
+			done, answer := forktest.Agent{Model: model, Tokenizer: quarter{}, Budget: budget, Tools: counting}.RunUnder(t, policy.Policy{}, false)
+			require.Equal(t, "There are 42.", answer)
+			for _, e := range done {
+				require.Equal(t, policy.ModeFull, e.Mode)
 			}
-			prompt := elements.Nodes{
-				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
-					elements.Text("You count files."), elements.CacheBreakpoint{}}},
-				history.Conversation{Session: session},
-				history.TurnStart{Session: session},
-				history.TurnRounds{Session: session},
-			}
-			require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
-			var last chat.Response
-			for range 2 * rounds {
-				rendered, err := compactor.Render(t.Context(), prompt)
-				require.NoError(t, err)
-				last, err = model.Generate(t.Context(), chat.Request{Messages: rendered.Messages, Tools: counting, MaxTokens: 500})
-				require.NoError(t, err)
-				require.NoError(t, session.Append(t.Context(), last.Message))
-				if last.StopReason != chat.StopToolCalls {
-					break
-				}
-				for i, c := range last.Message.ToolCalls {
-					answer := chat.ToolResult(c.ID, strings.Repeat("a.go b.go ", 30))
-					answer.IsError = i == 1
-					require.NoError(t, session.Append(t.Context(), answer))
-				}
-			}
-			require.Equal(t, "There are 42.", last.Message.Text())
-			require.GreaterOrEqual(t, compactions, 2)
-			require.Equal(t, 1+rounds+compactions, s.count(), "no request was refused")
+			require.GreaterOrEqual(t, len(done), 2)
+			require.Equal(t, 1+rounds+len(done), s.count(), "no request was refused")
 		})
 	}
 }

@@ -1,20 +1,15 @@
 package gemini_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/forktest"
 	"github.com/promptree-go/promptree/render/gemini"
-	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -22,7 +17,7 @@ import (
 func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streamed is %v", streamed), func(t *testing.T) {
-			const steps = 30
+			const steps = 45
 			step := 0
 			a := newAPI(t, func(request object) []string {
 				if config, given := request["toolConfig"].(object); given {
@@ -53,54 +48,10 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 			})
 			const budget = 2_000
 			a.limit = 2 * budget // the test server counts tokens in another way
-			model := a.model()
-			session := numbered.Session()
-			compactions := 0
-			compactor := &summarize.Compactor{
-				Session: session,
-				Policy:  policy.Policy{Ask: policy.Ask{Judge: policy.Judge{Off: true}}},
-				Target:  policy.Target{Model: model, Tokenizer: gemini.Tokenizer{}, Budget: budget, Tools: []chat.Tool{lookTool}},
-				Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
-					require.NotEqual(t, event.Refused, e.Kind, "%v", e.Err)
-					if e.Kind == event.Done {
-						compactions++
-					}
-				})},
-			}
-			prompt := elements.Nodes{
-				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You look for things.")}},
-				history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
-			}
-			require.NoError(t, session.Append(t.Context(), chat.UserMessage("Find it.")))
-			answer := ""
-			for answer == "" {
-				rendered, err := compactor.Render(t.Context(), prompt)
-				require.NoError(t, err)
-				req := chat.Request{Messages: rendered.Messages, Tools: []chat.Tool{lookTool}}
-				var heard strings.Builder
-				if streamed {
-					req.Stream = func(d chat.Delta) {
-						if text, ok := d.(chat.Text); ok {
-							heard.WriteString(string(text))
-						}
-					}
-				}
-				response, err := model.Generate(t.Context(), req)
-				require.NoError(t, err)
-				if streamed {
-					require.Equal(t, response.Message.Text(), heard.String())
-				}
-				require.NoError(t, session.Append(t.Context(), response.Message))
-				for _, c := range response.Message.ToolCalls {
-					require.NoError(t, session.Append(t.Context(), chat.ToolResult(c.ID, strings.Repeat("Nothing to be seen. ", 20))))
-				}
-				if len(response.Message.ToolCalls) == 0 {
-					answer = response.Message.Text()
-				}
-			}
+			done, answer := forktest.Agent{Model: a.model(), Tokenizer: gemini.Tokenizer{}, Budget: budget, Tools: []chat.Tool{lookTool}}.RunUnder(t, policy.Policy{}, streamed)
 			require.Equal(t, "There is nothing.", answer)
 			require.Equal(t, steps+1, step)
-			require.Greater(t, compactions, 1)
+			require.Greater(t, len(done), 1)
 			require.Empty(t, a.refused)
 		})
 	}
@@ -110,14 +61,4 @@ func asksForSummary(request object) bool {
 	contents := list(request["contents"])
 	text := fmt.Sprint(contents[len(contents)-1])
 	return strings.Contains(text, "Write") && strings.Contains(text, "summar") || strings.Contains(text, "<summary>")
-}
-
-func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
-	a := newAPI(t, says(`{"text":"Yes."}`))
-	a.limit = 100
-	_, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage(strings.Repeat("word", 200))}})
-	limit, ok := errors.AsType[*chat.ContextLimitError](err)
-	require.True(t, ok, "%v", err)
-	require.Equal(t, 100, limit.Limit)
-	require.Equal(t, 201, limit.Tokens)
 }

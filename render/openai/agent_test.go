@@ -8,22 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/forktest"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // The agent makes calls, some in parallel and some that fail, with reasoning, and is compacted by the same model. The
 // server refuses requests that break a rule or are larger than its context window.
 func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
-	const rounds = 24
+	const rounds = 40
 	for name, api := range apis {
 		for _, streamed := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
@@ -63,53 +59,14 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 					return reply{items: items, usage: usage{in: 100, out: 10}}
 				})
 				model := s.model(api, "gpt-5-mini")
-
-				session := numbered.Session()
-				compactions := 0
-				compactor := &summarize.Compactor{
-					Session: session,
-					Policy:  policy.Policy{Ask: policy.Ask{Judge: policy.Judge{Off: true}}},
-					Target:  policy.Target{Model: model, Tokenizer: openai.Counter(api, openai.Options{}, tokenizer), Budget: budget, Tools: tools},
-					Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
-						require.NoError(t, e.Err)
-						if e.Kind == event.Done {
-							compactions++
-						}
-					})},
-				}
-				prompt := elements.Nodes{
-					elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You count files.")}},
-					history.Conversation{Session: session},
-					history.TurnStart{Session: session},
-					history.TurnRounds{Session: session},
-				}
-				require.NoError(t, session.Append(t.Context(), question))
-				for {
-					rendered, err := compactor.Render(t.Context(), prompt)
-					require.NoError(t, err)
-					require.NoError(t, openai.Validate(chat.Request{Messages: rendered.Messages, Tools: tools}, api))
-					request := chat.Request{Messages: rendered.Messages, Tools: tools}
-					if streamed {
-						request.Stream = func(chat.Delta) {}
-					}
-					answer, err := model.Generate(t.Context(), request)
-					require.NoError(t, err)
-					require.NoError(t, session.Append(t.Context(), answer.Message))
-					for k, c := range answer.Message.ToolCalls {
-						result := chat.ToolResult(c.ID, strings.Repeat("a file of Go\n", 60))
-						if k == 1 {
-							result = chat.Message{Role: chat.RoleTool, ToolCallID: c.ID, IsError: true, Content: chat.Parts{chat.Text("no such file")}}
-						}
-						require.NoError(t, session.Append(t.Context(), result))
-					}
-					if len(answer.Message.ToolCalls) == 0 {
-						require.Equal(t, "There are 42 files.", answer.Message.Text())
-						break
-					}
-				}
+				model.OnRepair = func(changes []chat.Repair) { t.Errorf("repaired: %v", changes) }
+				done, answer := forktest.Agent{
+					Model: model, Tokenizer: openai.Counter(api, openai.Options{}, tokenizer), Budget: budget, Tools: tools,
+				}.RunUnder(t, policy.Policy{}, streamed)
+				require.Equal(t, "There are 42 files.", answer)
 				require.Equal(t, rounds, asked)
-				require.GreaterOrEqual(t, compactions, 3)
-				require.GreaterOrEqual(t, summaries, compactions, "a large history is summarised in parts")
+				require.GreaterOrEqual(t, len(done), 3)
+				require.GreaterOrEqual(t, summaries, len(done), "a large history is summarised in parts")
 			})
 		}
 	}

@@ -1,5 +1,5 @@
-// Package forktest tests on the wire that a request for a summary that extends the agent's request leaves that request
-// unchanged, so that the provider's prompt cache serves it.
+// Package forktest tests on the wire that an agent is compacted by its own model, and that a request for a summary that extends
+// the agent's request leaves that request unchanged, so that the provider's prompt cache serves it.
 package forktest
 
 import (
@@ -25,7 +25,7 @@ import (
 // Ask is a part of every request for a summary in a <summary> block. It is the same in JSON.
 const Ask = "Then write the handoff in a"
 
-// Agent is an agent whose history is compacted in the background by forks of its requests.
+// Agent is an agent that is compacted by its own model.
 type Agent struct {
 	Model     chat.Model
 	Tokenizer chat.Tokenizer
@@ -34,19 +34,24 @@ type Agent struct {
 	Budget int
 }
 
-// Run runs the agent until it calls no more tools, and returns the events of the compactions. There must be at
-// least one.
+// Run runs the agent until it calls no more tools, compacted in the background by forks of its requests, and returns the
+// events of the compactions.
 func (a Agent) Run(t *testing.T) []event.Event {
 	t.Helper()
-	session := numbered.Session()
 	fork := prompts.ForkPrompt()
 	fork.Background = true
-	var done []event.Event
+	done, _ := a.RunUnder(t, policy.Policy{Trigger: policy.Trigger{{Ratio: 0.35, Background: true}}, Ask: policy.Ask{Prompts: []policy.Prompt{fork}}}, true)
+	return done
+}
+
+// RunUnder runs the agent under a policy until it calls no more tools, streamed or not, and returns the events of the
+// compactions, of which there must be one, and its answer. No request may be refused.
+func (a Agent) RunUnder(t *testing.T, p policy.Policy, streamed bool) (done []event.Event, answer string) {
+	t.Helper()
+	session := numbered.Session()
+	p.Ask.Judge.Off = true
 	compactor := &summarize.Compactor{
-		Session: session,
-		Policy: policy.Policy{
-			Trigger: policy.Trigger{{Ratio: 0.35, Background: true}}, Ask: policy.Ask{Prompts: []policy.Prompt{fork}, Judge: policy.Judge{Off: true}},
-		},
+		Session: session, Policy: p,
 		Target: policy.Target{Model: a.Model, Tokenizer: a.Tokenizer, Budget: a.Budget, ContextWindow: 2 * a.Budget, Tools: a.Tools},
 		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Kind == event.Done {
@@ -58,12 +63,15 @@ func (a Agent) Run(t *testing.T) []event.Event {
 		})},
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
-	steps := &agent.Agent{Compactor: compactor, MaxTokens: 3000, Stream: func(chat.Delta) {}, Prompt: elements.Nodes{
+	steps := &agent.Agent{Compactor: compactor, MaxTokens: 3000, Prompt: elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
 			elements.Text("You count files."), elements.CacheBreakpoint{},
 		}},
 		history.All{Session: session},
 	}}
+	if streamed {
+		steps.Stream = func(chat.Delta) {}
+	}
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 	for range 100 {
 		answer, err := steps.Step(t.Context())
@@ -72,7 +80,7 @@ func (a Agent) Run(t *testing.T) []event.Event {
 		calls := answer.Message().ToolCalls
 		if len(calls) == 0 {
 			require.NotEmpty(t, done, "no compaction was made")
-			return done
+			return done, answer.Message().Text()
 		}
 		for i, c := range calls {
 			result := chat.ToolResult(c.ID, strings.Repeat("a.go b.go ", 30))
@@ -81,7 +89,7 @@ func (a Agent) Run(t *testing.T) []event.Event {
 		}
 	}
 	require.Fail(t, "the agent still calls tools after 100 steps")
-	return nil
+	return nil, ""
 }
 
 // Layout says where the body of a request holds its turns, and which fields may differ between two requests that share
