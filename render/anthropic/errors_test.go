@@ -112,15 +112,6 @@ func TestOtherErrorsAreTheSDKs(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotBeReachedIsATransientError(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler())
-	model := &anthropic.Model{Client: (&server{Server: s}).client(), Name: "claude-test"}
-	s.Close()
-	_, err := model.Generate(t.Context(), ask(question))
-	_, ok := errors.AsType[*chat.TransientError](err)
-	require.True(t, ok, "%v", err)
-}
-
 func TestARefusedCertificateIsNotATransientError(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

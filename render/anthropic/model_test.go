@@ -3,8 +3,6 @@ package anthropic_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"strings"
 	"sync"
 	"testing"
 
@@ -240,32 +238,6 @@ func TestAModelThatRefusesATemperatureIsAskedAgainWithoutIt(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 4, s.count(), "only the first request is repeated")
-}
-
-func TestACancelledRequestReturnsTheCause(t *testing.T) {
-	model, _ := answering(t, answer{hang: true})
-	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("the user left")
-	var once sync.WaitGroup
-	once.Go(func() { cancel(why) })
-	_, err := model.Generate(ctx, ask(question))
-	require.ErrorIs(t, err, why)
-	once.Wait()
-}
-
-func TestACancelledStreamReturnsTheCause(t *testing.T) {
-	model, _ := answering(t, say(text(strings.Repeat("word ", 10_000))))
-	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("heard enough")
-	req := ask(question)
-	heard := 0
-	req.Stream = func(chat.Delta) {
-		if heard++; heard == 3 {
-			cancel(why)
-		}
-	}
-	_, err := model.Generate(ctx, req)
-	require.ErrorIs(t, err, why)
 }
 
 func TestAModelMayBeUsedConcurrently(t *testing.T) {

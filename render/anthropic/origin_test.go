@@ -52,10 +52,3 @@ func TestThinkingGoesToNoModelThatCannotReadIt(t *testing.T) {
 		})
 	}
 }
-
-func TestAnAnswerSaysHowManyBytesItsRequestHad(t *testing.T) {
-	model, s := answering(t, say(text("Done.")))
-	r, err := model.Generate(t.Context(), ask(chat.UserMessage("<b>\n\"é\"")))
-	require.NoError(t, err)
-	require.Len(t, s.bodies[0], r.RequestBytes)
-}

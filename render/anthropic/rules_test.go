@@ -296,15 +296,3 @@ func TestMaxImagesOfAModelAreSent(t *testing.T) {
 		require.Equal(t, want, sent)
 	}
 }
-
-func TestACompactionWithinAnAnswerIsSentBackUnchanged(t *testing.T) {
-	own := block{"type": "compaction", "content": "It was <counted>.", "encrypted_content": "c2VjcmV0", "signature": "s"}
-	s := newServer(t, func(int, request) answer { return say(own, text("42")) })
-	m := &anthropic.Model{Client: s.client(), Name: "claude-test"}
-	r, err := m.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
-	require.Equal(t, "42", r.Message.Text())
-	_, err = m.Generate(t.Context(), ask(question, r.Message, question))
-	require.NoError(t, err)
-	require.Equal(t, own, s.last(t).Messages[1].Content[0])
-}

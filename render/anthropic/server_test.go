@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -50,7 +52,6 @@ type answer struct {
 	fault    string
 	// cutOff replaces the arguments of the last call, as if max_tokens cut them off.
 	cutOff string
-	hang   bool
 }
 
 type block = map[string]any
@@ -142,17 +143,11 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	case s.window > 0 && tokens > s.window:
 		fail(w, refuse(400, "invalid_request_error", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", tokens, s.window)))
 	default:
-		s.answer(w, r, req, s.respond(n, req))
+		s.answer(w, req, s.respond(n, req))
 	}
 }
 
-func (s *server) answer(w http.ResponseWriter, r *http.Request, req request, a answer) {
-	if a.hang {
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		return
-	}
+func (s *server) answer(w http.ResponseWriter, req request, a answer) {
 	if a.status != 0 {
 		fail(w, a)
 		return
@@ -214,10 +209,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, req request, a a
 
 // deltas returns a block as it is streamed: its start and the deltas.
 func (a answer) deltas(b block, last bool) (start block, deltas []block) {
-	start = block{}
-	for k, v := range b {
-		start[k] = v
-	}
+	start = maps.Clone(b)
 	switch b["type"] {
 	case "text":
 		start["text"] = ""
@@ -261,16 +253,8 @@ func (a answer) deltas(b block, last bool) (start block, deltas []block) {
 	return start, deltas
 }
 
-// pieces cuts a text into pieces of at most 7 characters.
-func pieces(s string) (out []string) {
-	runes := []rune(s)
-	for len(runes) > 0 {
-		n := min(7, len(runes))
-		out = append(out, string(runes[:n]))
-		runes = runes[n:]
-	}
-	return out
-}
+// pieces cuts a text between characters, as a stream does.
+func pieces(text string) []string { return regexp.MustCompile(`(?s).{1,7}`).FindAllString(text, -1) }
 
 func message(a answer, blocks []block, stop string) block {
 	m := block{

@@ -202,22 +202,6 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 	}
 }
 
-func TestEachCallWithoutAnIDGetsOne(t *testing.T) {
-	content := &genai.Content{Parts: []*genai.Part{
-		{FunctionCall: &genai.FunctionCall{Name: "f"}}, {FunctionCall: &genai.FunctionCall{Name: "f"}},
-		{FunctionCall: &genai.FunctionCall{ID: "a", Name: "f"}}, {FunctionCall: &genai.FunctionCall{ID: "a", Name: "f"}},
-	}}
-	ids := map[string]bool{}
-	for range 10 {
-		m, err := gemini.FromContent(content)
-		require.NoError(t, err)
-		for _, c := range m.ToolCalls {
-			ids[c.ID] = true
-		}
-	}
-	require.Len(t, ids, 31, "one id was given, and thirty were made")
-}
-
 // The API refuses a part that is only a signature.
 func TestASignatureThatCameAloneIsSentWithThePartBesideIt(t *testing.T) {
 	for _, tt := range []struct{ rule, parts, want string }{

@@ -1,11 +1,9 @@
 package gemini_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -332,50 +330,6 @@ func TestABrokenStreamIsATransientError(t *testing.T) {
 			require.Equal(t, "gemini", got.Message.Origin.Provider)
 			got.Message.Origin = chat.Origin{}
 			require.Equal(t, chat.AssistantMessage("I "), got.Message)
-		})
-	}
-}
-
-func TestAServerThatCannotBeReachedIsATransientError(t *testing.T) {
-	a := newAPI(t, nil)
-	m := a.model()
-	a.Close()
-	_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
-	_, passing := errors.AsType[*chat.TransientError](err)
-	require.True(t, passing, "%v", err)
-}
-
-// The request is cancelled before it is sent, while it is answered, and in the middle of a stream.
-func TestACancelledRequestReturnsTheCause(t *testing.T) {
-	why := errors.New("the user went away")
-	for _, stream := range []bool{false, true} {
-		t.Run(fmt.Sprintf("streamed is %v", stream), func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			left := make(chan struct{})
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				defer close(left)
-				_, _ = io.Copy(io.Discard, r.Body) // only then does a server notice that its client has left
-				if stream {
-					fmt.Fprintf(w, "data: %s\r\n\r\n", piece("", `{"text":"I "}`))
-					w.(http.Flusher).Flush()
-				} else {
-					cancel(why)
-				}
-				<-r.Context().Done()
-			}))
-			defer server.Close()
-			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}}
-			if stream {
-				req.Stream = func(chat.Delta) { cancel(why) }
-			}
-			m := (&api{Server: server}).model()
-			_, err := m.Generate(ctx, req)
-			require.ErrorIs(t, err, why)
-			<-left
-			_, err = m.Generate(ctx, req)
-			require.Equal(t, why, err)
-			_, err = m.CountTokens(ctx, req)
-			require.Equal(t, why, err)
 		})
 	}
 }

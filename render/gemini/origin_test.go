@@ -27,12 +27,3 @@ func TestASignatureGoesToNoOtherProvider(t *testing.T) {
 		})
 	}
 }
-
-func TestAnAnswerSaysHowManyBytesItsRequestHad(t *testing.T) {
-	a := newAPI(t, says(`{"text":"Done."}`))
-	for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
-		r, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("<b>\n\"é\"")}, Stream: stream})
-		require.NoError(t, err)
-		require.Len(t, a.bodies[len(a.bodies)-1], r.RequestBytes)
-	}
-}

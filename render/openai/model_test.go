@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
@@ -434,13 +432,6 @@ func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 			_, ok := errors.AsType[*chat.TransientError](err)
 			require.True(t, ok, "%v", err)
 		})
-		t.Run("a server that cannot be reached "+name, func(t *testing.T) {
-			s := newServer(t, nil)
-			s.Close()
-			_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-			_, ok := errors.AsType[*chat.TransientError](err)
-			require.True(t, ok, "%v", err)
-		})
 	}
 }
 
@@ -510,33 +501,6 @@ func TestANameThatTheAPIDoesNotAllowComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestACancelledRequestReturnsTheCause(t *testing.T) {
-	gone := errors.New("the user is gone")
-	for name, api := range apis {
-		for _, streamed := range []bool{false, true} {
-			t.Run(name+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
-				hang := make(chan struct{})
-				ctx, cancel := context.WithCancelCause(t.Context())
-				s := newServer(t, func(openai.API, gjson.Result) reply {
-					if !streamed {
-						cancel(gone)
-					}
-					return reply{items: []item{message("msg_1", strings.Repeat("A long answer. ", 20))}, hang: hang}
-				})
-				defer close(hang)
-				request := chat.Request{Messages: []chat.Message{question}}
-				if streamed {
-					request.Stream = func(chat.Delta) { cancel(gone) }
-				}
-				_, err := s.model(api, "gpt-4o").Generate(ctx, request)
-				require.ErrorIs(t, err, gone)
-				_, transient := errors.AsType[*chat.TransientError](err)
-				require.False(t, transient, "the caller cancelled it")
-			})
-		}
-	}
-}
-
 func TestTheSDKRetriesAsOftenAsMaxRetriesSays(t *testing.T) {
 	n := 0
 	s := newServer(t, func(openai.API, gjson.Result) reply {
@@ -550,24 +514,6 @@ func TestTheSDKRetriesAsOftenAsMaxRetriesSays(t *testing.T) {
 	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
 	require.NoError(t, err)
 	require.Equal(t, "42", got.Message.Text())
-}
-
-func TestCallsWithTheSameIndexAreToldApartByTheirIDs(t *testing.T) {
-	s := newServer(t, nil)
-	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, delta := range []string{
-			`{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"count","arguments":"{}"}}]}`,
-			`{"tool_calls":[{"index":0,"id":"b","type":"function","function":{"name":"count","arguments":"{\"z\""}}]}`,
-			`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`,
-		} {
-			_, _ = w.Write([]byte(`data: {"choices":[{"index":0,"delta":` + delta + "}]}\n\n"))
-		}
-		_, _ = w.Write([]byte("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
-	})
-	m := &openai.Model{Client: sdk.NewClient(option.WithBaseURL(s.URL), option.WithAPIKey("none")), Name: "local"}
-	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Delta) {}})
-	require.NoError(t, err)
-	require.Equal(t, []chat.ToolCall{{ID: "a", Name: "count", Arguments: "{}"}, {ID: "b", Name: "count", Arguments: `{"z":1}`}}, got.Message.ToolCalls)
 }
 
 func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {

@@ -52,14 +52,3 @@ func TestTheOriginOfAnAnswerIsTheAddressAlone(t *testing.T) {
 		require.Equal(t, 2, s.count()-before)
 	}
 }
-
-func TestAnAnswerSaysHowManyBytesItsRequestHad(t *testing.T) {
-	s := newServer(t, always(reply{items: []item{textItem("Done.")}}))
-	for _, api := range apis {
-		for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
-			r, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("<b>\n\"é\"")}, Stream: stream})
-			require.NoError(t, err)
-			require.Len(t, s.last(t).Raw, r.RequestBytes)
-		}
-	}
-}

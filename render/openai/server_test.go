@@ -7,10 +7,10 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -41,9 +41,8 @@ type reply struct {
 	body   string
 	header map[string]string
 
-	cut      bool          // the stream breaks off in the middle, or after a number of events
-	after    int           // that number, if not 0
-	hang     chan struct{} // the server waits in the middle until it is closed
+	cut      bool // the stream breaks off in the middle, or after a number of events
+	after    int  // that number, if not 0
 	noUsage  bool
 	field    string // of Chat Completions, for reasoning
 	midError string // an event in the middle that ends the stream
@@ -95,10 +94,6 @@ func (s *server) count() int {
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil || !gjson.ValidBytes(body) {
-		refuse(w, http.StatusBadRequest, "We could not parse the JSON body of your request.", "")
-		return
-	}
 	request := gjson.ParseBytes(body)
 	var api openai.API
 	var broken string
@@ -114,11 +109,13 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		broken = "Unknown request URL: " + r.URL.Path
 	}
 	s.mu.Unlock()
-	if broken != "" {
-		refuse(w, http.StatusBadRequest, broken, "")
-		return
+	if err != nil || !gjson.ValidBytes(body) {
+		broken = "We could not parse the JSON body of your request."
 	}
-	a := s.answer(api, request)
+	a := reply{status: http.StatusBadRequest, body: errorBody(broken, "invalid_request_error", "")}
+	if broken == "" {
+		a = s.answer(api, request)
+	}
 	for k, v := range a.header {
 		w.Header().Set(k, v)
 	}
@@ -141,11 +138,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.memory.issue(a.items)
 		s.mu.Unlock()
-		s.write(w, r, api, request, a)
+		s.write(w, api, request, a)
 	}
 }
 
-func (s *server) write(w http.ResponseWriter, r *http.Request, api openai.API, request gjson.Result, a reply) {
+func (s *server) write(w http.ResponseWriter, api openai.API, request gjson.Result, a reply) {
 	var whole item
 	var events []string
 	if api == openai.Responses {
@@ -154,9 +151,6 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, api openai.API, r
 		whole, events = chatForm(request.Get("model").String(), a, request.Get("stream_options.include_usage").Bool())
 	}
 	if !request.Get("stream").Bool() {
-		if a.hang != nil {
-			wait(r, a.hang)
-		}
 		writeJSON(w, whole)
 		return
 	}
@@ -167,9 +161,6 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, api openai.API, r
 	}
 	for i, e := range events {
 		if i == middle {
-			if a.hang != nil {
-				wait(r, a.hang)
-			}
 			if a.midError != "" {
 				fmt.Fprint(w, a.midError)
 				return
@@ -181,25 +172,6 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, api openai.API, r
 		fmt.Fprint(w, e)
 		w.(http.Flusher).Flush()
 	}
-}
-
-// wait waits until over is closed or the client has gone.
-func wait(r *http.Request, over chan struct{}) {
-	select {
-	case <-over:
-	case <-r.Context().Done():
-	case <-time.After(time.Minute):
-	}
-}
-
-func refuse(w http.ResponseWriter, status int, message, code string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	var c any
-	if code != "" {
-		c = code
-	}
-	writeJSON(w, item{"error": item{"message": message, "type": "invalid_request_error", "param": nil, "code": c}})
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
@@ -365,12 +337,4 @@ func chatForm(model string, a reply, includeUsage bool) (item, []string) {
 }
 
 // pieces cuts a text between characters, as a stream does.
-func pieces(text string) []string {
-	var out []string
-	runes := []rune(text)
-	for len(runes) > 0 {
-		n := min(5, len(runes))
-		out, runes = append(out, string(runes[:n])), runes[n:]
-	}
-	return out
-}
+func pieces(text string) []string { return regexp.MustCompile(`(?s).{1,5}`).FindAllString(text, -1) }

@@ -150,32 +150,6 @@ func chunks(t *testing.T, end string, deltas ...string) *openai.Model {
 	return &openai.Model{Client: sdk.NewClient(option.WithBaseURL(s.URL), option.WithAPIKey("none")), Name: "local"}
 }
 
-func TestCallsMayArriveInTheFormsOfOtherServers(t *testing.T) {
-	for _, tt := range []struct {
-		rule   string
-		deltas []string
-		want   []chat.ToolCall
-	}{
-		{"pieces of two calls alternate, and the first index is 1", []string{
-			`{"tool_calls":[{"index":1,"id":"a","function":{"name":"count","arguments":"{\"z\""}},{"index":2,"id":"b","function":{"name":"count","arguments":"{"}}]}`,
-			`{"tool_calls":[{"index":1,"function":{"arguments":":1}"}}]}`, `{"tool_calls":[{"index":2,"function":{"arguments":"}"}}]}`,
-		}, []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{"z":1}`}, {ID: "b", Name: "count", Arguments: "{}"}}},
-		{"the name comes after the id", []string{
-			`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":""}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"count","arguments":"{}"}}]}`,
-		}, []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{}`}}},
-		{"a call of a custom tool", []string{
-			`{"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"sh","input":"ls "}}]}`, `{"tool_calls":[{"index":0,"custom":{"input":"-l"}}]}`,
-		}, []chat.ToolCall{{ID: "a", Name: "sh", Arguments: "ls -l", Signature: `{"type":"custom_tool_call"}`}}},
-	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			heard, got, err := listening(t, chunks(t, "tool_calls", tt.deltas...))
-			require.NoError(t, err)
-			require.Equal(t, tt.want, got.Message.ToolCalls)
-			heard.RequireWhole(t, got)
-		})
-	}
-}
-
 // Chat Completions does not mark the end of a call.
 func TestABrokenStreamReturnsOnlyWholeCalls(t *testing.T) {
 	const (

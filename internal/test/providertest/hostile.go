@@ -3,17 +3,20 @@ package providertest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -110,22 +113,27 @@ var bodies = map[string]string{
 	"the headers":              "POST / HTTP/1.1\r\nAuthorization: Bearer " + Key + "\r\nX-Api-Key: " + Key + "\r\n",
 }
 
-// memoryServer is a server in memory, as a transport.
+// memoryServer is a server in memory, as a transport. It cannot be reached where answer returns nil.
 type memoryServer struct {
 	answer func(*http.Request) *http.Response
 	asked  []*http.Request
+	bytes  int64 // of the bodies of all requests
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (m *memoryServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
-		_, _ = io.Copy(io.Discard, r.Body)
+		n, _ := io.Copy(io.Discard, r.Body)
+		m.bytes += n
 	}
 	m.asked = append(m.asked, r)
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
 	res := m.answer(r)
+	if res == nil {
+		return nil, cmp.Or[error](r.Context().Err(), &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
+	}
 	res.Proto, res.ProtoMajor, res.ProtoMinor, res.Request = "HTTP/1.1", 1, 1, r
 	if res.Body == nil {
 		res.Body = http.NoBody
@@ -158,7 +166,7 @@ func text(status int, body string) func(*http.Request) *http.Response {
 // ask sends a request to a server, and checks the error, if any.
 func (h Hostile) ask(ctx context.Context, t testing.TB, w *memoryServer, streamed bool) (chat.Response, error) {
 	t.Helper()
-	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}}
+	req := chat.Request{Messages: []chat.Message{chat.UserMessage("<b>Well</b>?\n\"é\"")}}
 	if streamed {
 		req.Stream = func(chat.Delta) {}
 	}
@@ -241,9 +249,11 @@ func (h Hostile) Test(t *testing.T) {
 		})
 		t.Run("an answer counts only with a status of success"+mode, func(t *testing.T) {
 			for _, status := range statuses {
-				r, err := h.ask(t.Context(), t, &memoryServer{answer: text(status, h.whole(streamed))}, streamed)
+				w := &memoryServer{answer: text(status, h.whole(streamed))}
+				r, err := h.ask(t.Context(), t, w, streamed)
 				if status == 200 || status < 300 && err == nil {
 					require.NoError(t, err)
+					require.EqualValues(t, w.bytes, r.RequestBytes)
 					require.Equal(t, "Well.", r.Message.Text())
 				} else {
 					require.Error(t, err, status)
@@ -340,6 +350,15 @@ func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 func (h Hostile) testEnds(t *testing.T, streamed bool) {
 	whole := h.whole(streamed)
+	none := func(*http.Request) *http.Response { return nil }
+	_, err := h.ask(t.Context(), t, &memoryServer{answer: none}, streamed)
+	_, transient := errors.AsType[*chat.TransientError](err)
+	require.True(t, transient, "a server that cannot be reached: %v", err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	for range 2 { // before the answer, and before the request
+		_, err := h.ask(ctx, t, &memoryServer{answer: func(*http.Request) *http.Response { cancel(errEnough); return nil }}, streamed)
+		require.Equal(t, errEnough, err)
+	}
 	for _, status := range [...]int{200, 401, 503} {
 		for _, n := range [...]int{0, 1, len(whole) / 2} {
 			broken := io.MultiReader(strings.NewReader(whole[:n]), readFunc(func([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }))

@@ -63,6 +63,16 @@ func TestPiecesOfACallBelongToItHoweverAServerNamesThem(t *testing.T) {
 			piece(`{"id":"a","function":{"name":"look","arguments":"{\"x\""}}`), piece(`{"id":"b","function":{"name":"read","arguments":"{"}}`),
 			piece(`{"id":"a","function":{"arguments":":1}"}}`), piece(`{"id":"b","function":{"arguments":"}"}}`),
 		}, calls("a", "look", `{"x":1}`, "b", "read", "{}")},
+		{"pieces of two calls alternate, and the first index is 1", []string{
+			piece(`{"index":1,"id":"a","function":{"name":"look","arguments":"{\"x\""}},{"index":2,"id":"b","function":{"name":"read","arguments":"{"}}`),
+			piece(`{"index":1,"function":{"arguments":":1}"}}`), piece(`{"index":2,"function":{"arguments":"}"}}`),
+		}, calls("a", "look", `{"x":1}`, "b", "read", "{}")},
+		{"the name comes after the id", []string{
+			piece(`{"index":0,"id":"a","function":{"arguments":""}}`), piece(`{"index":0,"function":{"name":"look","arguments":"{}"}}`),
+		}, calls("a", "look", "{}")},
+		{"free text comes in pieces", []string{
+			piece(`{"index":0,"id":"a","type":"custom","custom":{"name":"run","input":"ls "}}`), piece(`{"index":0,"custom":{"input":"-l"}}`),
+		}, []chat.ToolCall{{ID: "a", Name: "run", Arguments: "ls -l", Signature: `{"type":"custom_tool_call"}`}}},
 		{"every call has the index 0", []string{
 			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"{}"}}`), piece(`{"index":0,"id":"b","function":{"name":"look","arguments":"{}"}}`),
 		}, calls("a", "look", "{}", "b", "look", "{}")},
