@@ -355,6 +355,7 @@ func (h Hostile) testEnds(t *testing.T, streamed bool) {
 	_, transient := errors.AsType[*chat.TransientError](err)
 	require.True(t, transient, "a server that cannot be reached: %v", err)
 	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	for range 2 { // before the answer, and before the request
 		_, err := h.ask(ctx, t, &memoryServer{answer: func(*http.Request) *http.Response { cancel(errEnough); return nil }}, streamed)
 		require.Equal(t, errEnough, err)
