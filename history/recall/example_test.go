@@ -42,9 +42,9 @@ func Example() {
 		fmt.Println(result.Text())
 	}
 	// Output:
-	// result of read_file, 84032 bytes: read_session({"entry":"entry3","from":41533})
+	// result of read_file, 84032 bytes: read_session({"entry":"entry3","from":41526})
 	// <session-entry>
-	// alue","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","deployKey":"E1234","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value"
+	// key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","deployKey":"E1234","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value","key":"value"
 	// </session-entry>
 	// [nothing else matches]
 	// Entry entry3, tool result, bytes 42000-42040 of 84032:

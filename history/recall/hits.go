@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/promptree-go/promptree/history"
@@ -38,16 +39,13 @@ type place struct{ at, within span }
 
 // answer returns the answer of at most limit bytes: with less room hits are shorter, and then there are fewer.
 func (h *hits) answer(limit int) string {
+	write := func(n, width int) string { return h.blocks(n, width) + h.end(n) }
 	n := min(len(h.list), max(leastHits, min(mostHits, limit/usualHit)))
-	for width := mostShown; ; width -= max(1, width/16) {
-		if width < leastShown && n > 1 {
-			n--
-			width = limit / n
-		}
-		if all, end := h.blocks(n, max(width, 1)), h.end(n); len(all)+len(end) <= limit || n == 0 || width < 1 {
-			return all + end
-		}
+	for n > 1 && len(write(n, leastShown)) > limit {
+		n--
 	}
+	width := sort.Search(mostShown, func(width int) bool { return len(write(n, width+1)) > limit })
+	return write(n, max(1, width))
 }
 
 // blocks returns n hits, those in one entry as one block, with about width bytes of each.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -26,6 +28,7 @@ type ranked struct {
 	entry.Ref
 	what   string
 	pieces []piece
+	cut    bool // there was no time for the rest of its text
 }
 
 // piece is a part of the text of an entry, from one offset to another, with its words.
@@ -34,23 +37,22 @@ type piece struct {
 	rank.Document
 }
 
-// reading holds what was read of a session: entries of the path to the leaf, the newest first.
+// reading holds what was read of a session: entries of the path to the leaf, the newest first. Only the last may be cut,
+// if the time was too short for it alone.
 type reading struct {
-	entries []ranked
-	text    int    // bytes of their texts
-	whole   bool   // to the root
-	part    string // the entry for which the time was too short, "" if there is none
+	entries []*ranked
+	whole   bool // to the root
 }
 
-// bytes returns about how much memory a reading takes.
-func (r *reading) bytes() (n int) {
+// sizes returns the bytes of the texts, and about how much memory a reading takes.
+func (r *reading) sizes() (text, memory int) {
 	for _, e := range r.entries {
-		n += 100 + len(e.ID) + len(e.what)
+		memory += 150 + len(e.ID) + len(e.what)
 		for _, p := range e.pieces {
-			n += p.Bytes()
+			text, memory = text+p.to-p.from, memory+p.Bytes()
 		}
 	}
-	return n
+	return text, memory
 }
 
 // read returns what is older than an entry, everything for "", as far as there is time. The session keeps what was read of
@@ -65,66 +67,74 @@ func (t Tools) read(ctx context.Context, before string, over func() bool) (*read
 		}
 	}
 	r := &reading{}
-	if _, ok := places[before]; before != "" && !ok {
-		_, err := t.readOn(ctx, r, before, nil, over)
-		return r, err
+	at, read := places[before]
+	at++
+	var err error
+	if !read {
+		at, err = t.readOn(ctx, r, before, places, over)
 	}
-	at, err := t.readOn(ctx, r, "", places, over)
-	if at >= 0 {
-		r.entries, r.text, r.whole = append(r.entries, known.entries[at:]...), r.text+known.text, known.whole
-		if !r.whole && err == nil {
-			_, err = t.readOn(ctx, r, r.entries[len(r.entries)-1].ID, nil, over)
+	if err == nil && at >= 0 {
+		r.entries, r.whole = append(r.entries, known.entries[at:]...), known.whole
+		if !r.whole {
+			_, err = t.readOn(ctx, r, known.entries[len(known.entries)-1].ID, nil, over)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if r.part == "" {
-		keep(r, r.bytes())
-	}
-	if before != "" {
-		i := slices.IndexFunc(r.entries, func(e ranked) bool { return e.ID == before })
-		r = &reading{entries: r.entries[i+1:], whole: r.whole, part: r.part}
+	if n := len(r.entries); before == "" && n > 0 && !r.entries[n-1].cut {
+		_, memory := r.sizes()
+		keep(r, memory)
 	}
 	return r, nil
 }
 
 // readOn adds what is older than an entry to a reading, as far as there is time, or to a known entry, whose place it
-// returns, -1 if it reached none.
+// returns, -1 if it reached none. While entries are read, others are split into pieces.
 func (t Tools) readOn(ctx context.Context, r *reading, before string, known map[string]int, over func() bool) (int, error) {
+	var splitting sync.WaitGroup
+	defer splitting.Wait()
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	text, _ := r.sizes()
+	at, stopped := -1, false
 	for s, err := range t.said(ctx, before) {
 		if err != nil {
 			return -1, err
 		}
-		if at, ok := known[s.entry.ID]; ok {
-			return at, nil
+		if i, ok := known[s.entry.ID]; ok {
+			at = i
+			break
 		}
-		if r.text > maxRanked || len(r.entries) > 0 && over() {
-			return -1, context.Cause(ctx)
+		if late := over(); text > maxRanked || late && len(r.entries) > 0 {
+			stopped = true
+			break
 		}
-		pieces, done := piecesOf(s, over)
-		if ctx.Err() != nil {
-			return -1, context.Cause(ctx)
-		}
-		if !done && len(r.entries) > 0 {
-			return -1, nil
-		}
-		r.entries, r.text = append(r.entries, ranked{entry.Ref{ID: s.entry.ID, At: s.entry.At}, s.what, pieces}), r.text+len(s.text)
-		if !done { // the time was too short for this entry alone
-			r.part = s.entry.ID
-			return -1, nil
-		}
+		e := &ranked{Ref: entry.Ref{ID: s.entry.ID, At: s.entry.At}, what: s.what}
+		r.entries, text = append(r.entries, e), text+len(s.text)
+		free <- struct{}{}
+		splitting.Go(func() {
+			e.pieces, e.cut = piecesOf(s, over)
+			<-free
+		})
 	}
-	r.whole = true
-	return -1, nil
+	splitting.Wait()
+	if i := slices.IndexFunc(r.entries, func(e *ranked) bool { return e.cut }); i >= 0 {
+		r.entries, at, stopped = r.entries[:max(1, i)], -1, true
+	}
+	r.whole = at < 0 && !stopped
+	if ctx.Err() != nil {
+		return -1, context.Cause(ctx)
+	}
+	return at, nil
 }
 
-// piecesOf splits what an entry says, at the ends of lines if there are any, and reports whether there was time.
-func piecesOf(s said, over func() bool) (pieces []piece, done bool) {
+// piecesOf splits what an entry says, at the ends of lines if there are any, and reports whether there was no time for
+// all of it.
+func piecesOf(s said, over func() bool) (pieces []piece, cut bool) {
 	escaped := len(s.entry.Message().ToolCalls) > 0
 	for from, n := 0, 0; from < len(s.text); n++ {
 		if n%64 == 63 && over() {
-			return pieces, false
+			return pieces, true
 		}
 		to := min(len(s.text), from+pieceSize)
 		if line := strings.LastIndexByte(s.text[from:to], '\n'); to < len(s.text) && line > pieceSize/2 {
@@ -138,7 +148,7 @@ func piecesOf(s said, over func() bool) (pieces []piece, done bool) {
 		pieces = append(pieces, piece{from, to, rank.Of(text)})
 		from = to
 	}
-	return pieces, true
+	return pieces, false
 }
 
 var (
@@ -171,7 +181,7 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 	if err != nil {
 		return nil, err
 	}
-	var of []ranked
+	var of []*ranked
 	var pieces []piece
 	var documents []rank.Document
 	for _, e := range r.entries {
@@ -183,27 +193,21 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 	own := query.Scores(documents)
 	scores := slices.Clone(own)
 	for i := 1; i < len(of); i++ {
-		if of[i].ID == of[i-1].ID && min(own[i], own[i-1]) > 0 {
+		if of[i] == of[i-1] && min(own[i], own[i-1]) > 0 {
 			scores[i] += own[i-1] * ofNeighbour
 			scores[i-1] += own[i] * ofNeighbour
 		}
 	}
 	matches := rank.Best(scores)
-	h := &hits{query: q, part: r.part, more: len(matches)}
+	h := &hits{query: q, more: len(matches)}
 	if n := len(r.entries); n > 0 && !r.whole {
-		h.last = r.entries[n-1].ID
+		if h.last = r.entries[n-1].ID; r.entries[n-1].cut {
+			h.part = h.last
+		}
 	}
 	matches = slices.DeleteFunc(matches[:min(len(matches), 2*mostHits)], func(m rank.Match) bool { return m.Score < matches[0].Score*leastScore })
 	if len(matches) == 0 {
 		return h, nil
-	}
-	view, err := t.Session.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	inPrompt := map[string]bool{} // what the prompt says
-	for _, m := range view.Messages() {
-		inPrompt[textOf(m)] = true
 	}
 	var refs []entry.Ref
 	for _, m := range matches {
@@ -213,11 +217,21 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, shown := map[string]string{}, map[string]bool{} // by entry, which may have several pieces
+	view, err := t.Session.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	texts, said := map[string]string{}, map[string]string{} // by entry: what is searched, and what its message says
+	inPrompt := map[string]bool{}                           // by what a message says
 	for _, e := range entries {
-		if _, known := texts[e.ID]; !known {
-			said, _ := e.Shown()
-			texts[e.ID], shown[e.ID] = searchable(e).Text(), inPrompt[textOf(said)]
+		m, _ := e.Shown()
+		texts[e.ID], said[e.ID] = searchable(e).Text(), textOf(m)
+		inPrompt[said[e.ID]] = false
+	}
+	for _, m := range view.Messages() {
+		text := textOf(m)
+		if _, found := inPrompt[text]; found {
+			inPrompt[text] = true
 		}
 	}
 	var later []hit
@@ -229,7 +243,7 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 		}
 		at := min(p.to, p.from+query.Densest(text[p.from:p.to], usualHit)+usualHit/4)
 		f := hit{e.what, e.ID, text, []place{{span{at, at}, span{p.from, p.to}}}}
-		if shown[e.ID] {
+		if inPrompt[said[e.ID]] {
 			later = append(later, f)
 		} else {
 			h.list = append(h.list, f)

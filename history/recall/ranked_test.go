@@ -195,7 +195,7 @@ func TestASearchEndsWithItsContextWithinAnEntryToo(t *testing.T) {
 	t.Parallel()
 	s := sessionOf(t, chat.UserMessage(strings.Repeat("The build of the parser is green again.\n", 100_000))) // 4 MB
 	looks := &atomic.Int64{}
-	looks.Store(60)
+	looks.Store(5)
 	_, err := recall.Tools{Session: s}.Search(ending{t.Context(), looks}, recall.Query{Words: "build parser"})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Greater(t, looks.Load(), int64(-50), "it does not go on")

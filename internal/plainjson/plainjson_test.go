@@ -1,6 +1,7 @@
 package plainjson_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -43,4 +44,14 @@ func TestReplaceLeavesAllButTheTextsAsTheyAre(t *testing.T) {
 		{Text: "ab", IsKey: true}, {Text: "x", Key: "ab"}, {Text: "1.50", Key: "ab", IsNumber: true}, {Text: "k", IsKey: true}, {Text: "x", Key: "k"},
 		{Text: "a", IsKey: true}, {Text: "x", Key: "a"},
 	}, seen)
+}
+
+func TestATextIsUnquotedAsByEncodingJSON(t *testing.T) {
+	for _, quoted := range []string{
+		`""`, `"plain é 读"`, `"\"\\\/\b\f\n\r\t"`, `"\\n"`, `"\u00e9\n"`, `"\ud83d\ude00"`, `"\ud800"`, "\"a\xff\"", `"ends in \\"`,
+	} {
+		var want string
+		require.NoError(t, json.Unmarshal([]byte(quoted), &want))
+		require.Equal(t, want, plainjson.Unquote([]byte(quoted)), quoted)
+	}
 }

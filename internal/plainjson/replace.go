@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // Tokens yields the start and the end of each string, number, literal and delimiter of a JSON value.
@@ -99,10 +100,33 @@ func Replace(value []byte, replace func(Text) string) []byte {
 	return s.All(value)
 }
 
+// escaped holds the characters of one byte that may follow a backslash, and what they stand for.
+var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // Unquote returns the text of a valid JSON string.
-func Unquote(quoted []byte) (text string) {
+func Unquote(quoted []byte) string {
+	text, ok := UnquotePlain(quoted)
+	if ok {
+		return text
+	}
 	if err := json.Unmarshal(quoted, &text); err != nil {
 		panic(err)
 	}
 	return text
+}
+
+// UnquotePlain returns the text of a JSON string, several times as fast as encoding/json, and false if it is not UTF-8 or
+// has escapes of more than one byte.
+func UnquotePlain(quoted []byte) (text string, ok bool) {
+	inner := quoted[1 : len(quoted)-1]
+	made := make([]byte, 0, len(inner))
+	for i := bytes.IndexByte(inner, '\\'); i >= 0; i = bytes.IndexByte(inner, '\\') {
+		c := escaped[inner[i+1]]
+		if c == 0 {
+			return "", false
+		}
+		made, inner = append(append(made, inner[:i]...), c), inner[i+2:]
+	}
+	made = append(made, inner...)
+	return string(made), utf8.Valid(made)
 }

@@ -31,7 +31,7 @@ type Document struct {
 func Of(texts ...string) Document {
 	var words []uint32
 	for _, text := range texts {
-		split(text, func(_ []byte, hash uint32) { words = append(words, hash>>countBits) })
+		split(text, func(_ string, hash uint32) { words = append(words, hash>>countBits) })
 	}
 	slices.Sort(words)
 	d := Document{size: float32(len(words))}
@@ -77,9 +77,9 @@ type form struct {
 // NewQuery returns a query. Of a long one the first 64 words count.
 func NewQuery(text string) Query {
 	var q Query
-	split(text, func(word []byte, hash uint32) {
-		if len(q.terms) < mostTerms && !slices.ContainsFunc(q.terms, func(t term) bool { return t.word == string(word) }) {
-			q.terms = append(q.terms, term{string(word), []form{{hash, 1}}, 0})
+	split(text, func(word string, hash uint32) {
+		if len(q.terms) < mostTerms && !slices.ContainsFunc(q.terms, func(t term) bool { return t.forms[0].hash == hash }) {
+			q.terms = append(q.terms, term{strings.ToLower(word), []form{{hash, 1}}, 0})
 		}
 	})
 	return q
@@ -87,9 +87,10 @@ func NewQuery(text string) Query {
 
 // Widen lets each word of a text that begins with one of the query, of three bytes or more, count half as often as that.
 func (q Query) Widen(text string) {
-	split(text, func(word []byte, hash uint32) {
+	split(text, func(word string, hash uint32) {
+		word = strings.ToLower(word)
 		for i, t := range q.terms {
-			if len(t.word) >= leastStart && len(word) > len(t.word) && strings.HasPrefix(string(word), t.word) &&
+			if len(t.word) >= leastStart && len(word) > len(t.word) && strings.HasPrefix(word, t.word) &&
 				!slices.ContainsFunc(t.forms, func(f form) bool { return f.hash == hash }) {
 				q.terms[i].forms = append(t.forms, form{hash, ofPrefix})
 			}
