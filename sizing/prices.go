@@ -1,6 +1,7 @@
 package sizing
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -11,46 +12,41 @@ import (
 // Rates are a provider's prices, in US dollars per million tokens. The zero value is free.
 type Rates struct {
 	// Input is the rate for input that the cache neither served nor stored.
-	Input float64
+	Input float64 `json:"input"`
 	// CacheRead is the rate for input that the cache served. Defaults to Input.
-	CacheRead float64
+	CacheRead float64 `json:"read,omitempty"`
 	// CacheWrite is the rate for input that the cache stored. Defaults to Input, for providers that charge nothing
 	// extra for it.
-	CacheWrite float64
+	CacheWrite float64 `json:"write,omitempty"`
 	// CacheWriteLong is the rate for input that the cache stored for the longer of two lifetimes. Defaults to
 	// CacheWrite.
-	CacheWriteLong float64
+	CacheWriteLong float64 `json:"write_long,omitempty"`
 	// Output is the rate of the answer, thinking included.
-	Output float64
+	Output float64 `json:"output"`
 }
 
 // withDefaults returns the rates with defaults filled in.
 func (r Rates) withDefaults() Rates {
-	if r.CacheRead == 0 {
-		r.CacheRead = r.Input
-	}
-	if r.CacheWrite == 0 {
-		r.CacheWrite = r.Input
-	}
-	if r.CacheWriteLong == 0 {
-		r.CacheWriteLong = r.CacheWrite
-	}
+	r.CacheRead = cmp.Or(r.CacheRead, r.Input)
+	r.CacheWrite = cmp.Or(r.CacheWrite, r.Input)
+	r.CacheWriteLong = cmp.Or(r.CacheWriteLong, r.CacheWrite)
 	return r
 }
 
-// Prices are the rates of a model and the lifetime of its provider's prompt cache.
+// Prices are the rates of a model and the lifetime of its provider's prompt cache. As JSON they are as in a row of
+// package modelinfo, with lifetimes in nanoseconds.
 type Prices struct {
 	Rates
 	// LongInput is the input, in tokens, above which the whole request is charged by LongRates. 0 means no such limit.
-	LongInput int
-	LongRates Rates
+	LongInput int   `json:"above,omitempty"`
+	LongRates Rates `json:"long,omitzero"`
 	// Lifetime is the minimum time for which the cache keeps a prefix that no request uses. Each read restarts it. 0
 	// means that the provider names no lifetime or has no cache; then no cache reads are predicted.
-	Lifetime time.Duration
+	Lifetime time.Duration `json:"lifetime,omitempty"`
 	// LongLifetime is the longer lifetime that a request may ask for. 0 means that the provider offers none.
-	LongLifetime time.Duration
+	LongLifetime time.Duration `json:"long_lifetime,omitempty"`
 	// LeastCached is the smallest prefix, in tokens, that the cache stores. 0 means no such limit, or an unknown one.
-	LeastCached int
+	LeastCached int `json:"least,omitempty"`
 }
 
 // At returns the rates for a request of that many input tokens, with defaults filled in.

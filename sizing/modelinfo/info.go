@@ -2,6 +2,7 @@ package modelinfo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -72,16 +73,6 @@ func (i Info) With(window int) Info { return i.over(Info{Window: window}) }
 
 // over returns the row with what a newer one of the same model knows put over it.
 func (i Info) over(newer Info) Info {
-	set := func(to *int, from int) {
-		if from != 0 {
-			*to = from
-		}
-	}
-	name := func(to *string, from string) {
-		if from != "" {
-			*to = from
-		}
-	}
 	if newer.Window != 0 { // limits of a larger window are those of another offer
 		if i.Input >= newer.Window {
 			i.Input = 0
@@ -90,15 +81,15 @@ func (i Info) over(newer Info) Info {
 			i.Answer = 0
 		}
 	}
-	set(&i.Window, newer.Window)
-	set(&i.Input, newer.Input)
-	set(&i.Answer, newer.Answer)
-	name(&i.Maker, newer.Maker)
-	i.Marked = i.Marked || newer.Marked
-	name(&i.Encoding, newer.Encoding)
-	name(&i.Images, newer.Images)
-	name(&i.Source, newer.Source)
-	name(&i.Date, newer.Date)
+	i.Window = cmp.Or(newer.Window, i.Window)
+	i.Input = cmp.Or(newer.Input, i.Input)
+	i.Answer = cmp.Or(newer.Answer, i.Answer)
+	i.Maker = cmp.Or(newer.Maker, i.Maker)
+	i.Marked = newer.Marked || i.Marked
+	i.Encoding = cmp.Or(newer.Encoding, i.Encoding)
+	i.Images = cmp.Or(newer.Images, i.Images)
+	i.Source = cmp.Or(newer.Source, i.Source)
+	i.Date = cmp.Or(newer.Date, i.Date)
 	for _, kind := range newer.Takes {
 		if !slices.Contains(i.Takes, kind) {
 			i.Takes = append(slices.Clip(i.Takes), kind)
@@ -121,36 +112,7 @@ func (i Info) over(newer Info) Info {
 	return i
 }
 
-// rates are [sizing.Rates] as JSON, in dollars per million tokens.
-type rates struct {
-	Input     float64 `json:"input"`
-	Output    float64 `json:"output"`
-	Read      float64 `json:"read,omitempty"`
-	Write     float64 `json:"write,omitempty"`
-	WriteLong float64 `json:"write_long,omitempty"`
-}
-
-func (r rates) rates() sizing.Rates {
-	return sizing.Rates{Input: r.Input, Output: r.Output, CacheRead: r.Read, CacheWrite: r.Write, CacheWriteLong: r.WriteLong}
-}
-
-func ratesOf(r sizing.Rates) rates {
-	return rates{Input: r.Input, Output: r.Output, Read: r.CacheRead, Write: r.CacheWrite, WriteLong: r.CacheWriteLong}
-}
-
-// prices are [sizing.Prices] as JSON.
-type prices struct {
-	rates
-	// Above is the input, in tokens, above which Long are the rates.
-	Above int    `json:"above,omitempty"`
-	Long  *rates `json:"long,omitempty"`
-	// Lifetime and LongLifetime of the cache, as "5m"; Least is its smallest prefix in tokens.
-	Lifetime     string `json:"lifetime,omitempty"`
-	LongLifetime string `json:"long_lifetime,omitempty"`
-	Least        int    `json:"least,omitempty"`
-}
-
-// row is an [Info] as JSON.
+// row is an [Info] as JSON, its prices in dollars per million tokens.
 type row struct {
 	*plain
 	Prices *prices `json:"prices,omitempty"`
@@ -159,34 +121,41 @@ type row struct {
 // plain is an Info without its methods.
 type plain Info
 
-// MarshalJSON returns the row as [Read] reads it.
-func (i Info) MarshalJSON() ([]byte, error) {
-	r := row{plain: (*plain)(&i)}
-	if p := i.Prices; p != nil {
-		r.Prices = &prices{rates: ratesOf(p.Rates), Above: p.LongInput, Least: p.LeastCached}
-		if p.LongInput > 0 {
-			long := ratesOf(p.LongRates)
-			r.Prices.Long = &long
-		}
-		if p.Lifetime > 0 {
-			r.Prices.Lifetime = short(p.Lifetime)
-		}
-		if p.LongLifetime > 0 {
-			r.Prices.LongLifetime = short(p.LongLifetime)
-		}
-	}
-	return json.Marshal(r)
+// prices are [sizing.Prices] with lifetimes that people read.
+type prices struct {
+	*sizing.Prices
+	Lifetime     lifetime `json:"lifetime,omitempty"`
+	LongLifetime lifetime `json:"long_lifetime,omitempty"`
 }
 
-// short writes a duration without its zeros: "5m" for "5m0s".
-func short(d time.Duration) string {
-	s := d.String()
+// lifetime is a duration as text: "5m".
+type lifetime time.Duration
+
+// MarshalText writes it without zeros at the end, which are those of "5m0s".
+func (l lifetime) MarshalText() ([]byte, error) {
+	s := time.Duration(l).String()
 	for _, zero := range []string{"0s", "0m"} {
 		if t := strings.TrimSuffix(s, zero); strings.HasSuffix(t, "m") || strings.HasSuffix(t, "h") {
 			s = t
 		}
 	}
-	return s
+	return []byte(s), nil
+}
+
+// UnmarshalText reads it.
+func (l *lifetime) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	*l = lifetime(d)
+	return err
+}
+
+// MarshalJSON returns the row as [Read] reads it.
+func (i Info) MarshalJSON() ([]byte, error) {
+	r := row{plain: (*plain)(&i)}
+	if p := i.Prices; p != nil {
+		r.Prices = &prices{p, lifetime(p.Lifetime), lifetime(p.LongLifetime)}
+	}
+	return json.Marshal(r)
 }
 
 // UnmarshalJSON reads a row. A field that it does not know is an error.
@@ -197,22 +166,8 @@ func (i *Info) UnmarshalJSON(data []byte) error {
 	if err := d.Decode(&r); err != nil || r.Prices == nil {
 		return err
 	}
-	p := sizing.Prices{Rates: r.Prices.rates.rates(), LongInput: r.Prices.Above, LeastCached: r.Prices.Least}
-	if r.Prices.Long != nil {
-		p.LongRates = r.Prices.Long.rates()
-	}
-	for _, t := range []struct {
-		to   *time.Duration
-		from string
-	}{{&p.Lifetime, r.Prices.Lifetime}, {&p.LongLifetime, r.Prices.LongLifetime}} {
-		if t.from == "" {
-			continue
-		}
-		var err error
-		if *t.to, err = time.ParseDuration(t.from); err != nil {
-			return err
-		}
-	}
-	i.Prices = &p
+	p := cmp.Or(r.Prices.Prices, new(sizing.Prices))
+	p.Lifetime, p.LongLifetime = time.Duration(r.Prices.Lifetime), time.Duration(r.Prices.LongLifetime)
+	i.Prices = p
 	return p.Validate()
 }
