@@ -1,17 +1,14 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/sizing"
@@ -134,61 +131,24 @@ func (e *refusedError) StatusCode() int { return e.status }
 func (a *asking) get(ctx context.Context, path string, query url.Values, body, v any) error {
 	to := a.root.JoinPath(path)
 	to.RawQuery = query.Encode()
-	method, content := http.MethodGet, []byte(nil)
+	ask := provider.Question{
+		URL: to.String(), Header: a.Header, Client: a.Client, Most: maxAnswer,
+		Failed: func(status int, refusal string, err error) error {
+			if err == nil {
+				err = &refusedError{status, refusal}
+			}
+			return fmt.Errorf("local: asking %s: %w", a.place(), err)
+		},
+	}
 	if body != nil {
 		var err error
-		if content, err = json.Marshal(body); err != nil {
+		if ask.Body, err = json.Marshal(body); err != nil {
 			return fmt.Errorf("local: %w", err)
 		}
-		method = http.MethodPost
 	}
-	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(content))
-	if err != nil {
-		return errors.New("local: Server.URL is not an http or https URL")
-	}
-	for name, values := range a.Header {
-		req.Header[name] = values
-	}
-	req.Header.Set("Accept", "application/json")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	client := a.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	x := provider.NewExchange(false)
-	failed := func(err error) error { return x.Err(ctx, err) }
-	res, err := x.Send(req, provider.SameOrigin(client).Do)
-	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // without the URL, which may hold a secret
-		}
-		err = fmt.Errorf("local: asking %s: %w", a.place(), err)
-		if _, redirected := errors.AsType[*chat.RedirectError](err); redirected {
-			return failed(err)
-		}
-		return failed(&chat.TransientError{Err: err})
-	}
-	defer res.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return failed(&chat.TransientError{Err: fmt.Errorf("local: reading the answer of %s: %w", a.place(), err)})
-	case len(data) > maxAnswer:
-		return fmt.Errorf("local: asking %s: %w", a.place(), &provider.SizeError{What: "the answer", Most: maxAnswer})
-	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed, res.StatusCode < http.StatusOK:
-		return errOther
-	case res.StatusCode >= http.StatusMultipleChoices:
-		err := fmt.Errorf("local: asking %s: %w", a.place(), &refusedError{res.StatusCode, plaintext.Cut(x.Masked(strings.TrimSpace(string(data))), 300)})
-		switch status := res.StatusCode; {
-		case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
-			err = &chat.TransientError{Err: err}
-		}
-		return failed(err)
-	}
-	if json.Unmarshal(data, v) != nil {
+	status, data, err := ask.Ask(ctx)
+	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed || err == nil && json.Unmarshal(data, v) != nil {
 		return errOther
 	}
-	return nil
+	return err
 }

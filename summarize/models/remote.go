@@ -1,12 +1,10 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -74,7 +72,7 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
 		return chat.Response{}, errors.New("models: Remote.URL is not an http or https URL")
 	}
-	failed := &RemoteError{Endpoint: (&url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}).String()}
+	endpoint := (&url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}).String()
 	system, prompt := remotePrompt(req.Messages)
 	body, err := json.Marshal(struct {
 		SystemPrompt string `json:"systemPrompt"`
@@ -83,82 +81,32 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil {
 		return chat.Response{}, err
 	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(body))
-	if err != nil {
-		return chat.Response{}, fmt.Errorf("models: %w", err)
+	failed := func(status int, refusal string, err error) error {
+		return &RemoteError{Endpoint: endpoint, Status: status, Body: refusal, Err: err}
 	}
-	for name, values := range r.Header {
-		post.Header[name] = values
-	}
-	post.Header.Set("Content-Type", "application/json")
-	post.Header.Set("Accept", "application/json")
-	client := r.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	x := provider.NewExchange(false)
-	answer, err := x.Send(post, provider.SameOrigin(client).Do)
-	if err != nil {
-		return chat.Response{}, x.Err(ctx, lostError(x, failed, err))
-	}
-	defer answer.Body.Close()
 	limit := r.MaxBytes
 	if limit <= 0 {
 		limit = 4 << 20
 	}
-	limit = min(limit, provider.MaxAnswer)
-	failed.Status = answer.StatusCode
-	data, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
+	status, answer, err := provider.Question{
+		URL: r.URL, Header: r.Header, Client: r.Client, Body: body, Most: min(limit, provider.MaxAnswer), Failed: failed,
+	}.Ask(ctx)
 	if err != nil {
-		return chat.Response{}, x.Err(ctx, lostError(x, failed, err))
-	}
-	if answer.StatusCode != http.StatusOK {
-		failed.Body = plaintext.Cut(x.Masked(strings.TrimSpace(string(data))), 300)
-		return chat.Response{}, x.Err(ctx, statusError(failed))
-	}
-	if int64(len(data)) > limit {
-		failed.Err = &provider.SizeError{What: "the answer", Most: limit}
-		return chat.Response{}, failed
+		return chat.Response{}, err
 	}
 	var decoded struct {
 		Summary *string `json:"summary"`
 	}
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		failed.Err = x.Clean(fmt.Errorf("reading the answer: %w", err))
-		return chat.Response{}, failed
+	if err := json.Unmarshal(answer, &decoded); err != nil {
+		return chat.Response{}, failed(status, "", fmt.Errorf("reading the answer: %w", err))
 	}
 	if decoded.Summary == nil {
-		failed.Err = errors.New("the answer has no summary")
-		return chat.Response{}, failed
+		return chat.Response{}, failed(status, "", errors.New("the answer has no summary"))
 	}
 	if req.Stream != nil && *decoded.Summary != "" {
 		req.Stream(chat.Text(*decoded.Summary))
 	}
 	return chat.Response{Message: chat.AssistantMessage(*decoded.Summary), RequestBytes: len(body)}, nil
-}
-
-// lostError returns the error of a request whose answer could not be received.
-func lostError(x *provider.Exchange, failed *RemoteError, err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // without the URL, which may hold a secret
-	}
-	failed.Err = x.Clean(err)
-	_, redirected := errors.AsType[*chat.RedirectError](err)
-	if _, large := errors.AsType[*provider.SizeError](err); large || redirected {
-		return failed
-	}
-	return &chat.TransientError{Err: failed}
-}
-
-// statusError returns the error for a status other than 200.
-func statusError(failed *RemoteError) error {
-	switch status := failed.Status; {
-	case status == http.StatusRequestEntityTooLarge:
-		return &chat.ContextLimitError{Err: failed}
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
-		return &chat.TransientError{Err: failed}
-	}
-	return failed
 }
 
 // remotePrompt returns the system prompt and the prompt of a request.
