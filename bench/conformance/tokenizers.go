@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -27,9 +28,7 @@ func newTokenizers() tokenizers {
 // named returns a tokenizer for a tree with or without opaque values. Some opaque values join the text beside them, so
 // that counts do not add up there.
 func (ts tokenizers) named(name string, opaque bool) (chat.Tokenizer, error) {
-	if name == "" {
-		name = "cl100k"
-	}
+	name = cmp.Or(name, "cl100k")
 	key := fmt.Sprintf("%s, opaque: %v", name, opaque)
 	for _, key := range []string{name, key} {
 		if t := ts[key]; t != nil {

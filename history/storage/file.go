@@ -49,9 +49,7 @@ const DefaultMaxLine = 64 << 20
 
 func (o FileOptions) withDefaults() (FileOptions, error) {
 	o.SyncEvery, o.MaxLine = cmp.Or(o.SyncEvery, time.Second), cmp.Or(o.MaxLine, DefaultMaxLine)
-	if o.Disk == nil {
-		o.Disk = osDisk{}
-	}
+	o.Disk = cmp.Or[Disk](o.Disk, osDisk{})
 	switch {
 	case o.Sync < SyncAlways || o.Sync > SyncNever:
 		return o, fmt.Errorf("storage: FileOptions.Sync is %d", o.Sync)

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,9 +33,7 @@ type Log struct {
 func (l *Log) Add(ctx context.Context, s Step) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.Name == "" {
-		s.Name = fmt.Sprint("step ", len(l.steps)+1)
-	}
+	s.Name = cmp.Or(s.Name, fmt.Sprint("step ", len(l.steps)+1))
 	n, err := l.prompt(ctx, s.Request)
 	if err != nil {
 		return err
@@ -102,9 +101,7 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 	if r.NoBudget {
 		to.Budget = max(1, to.Tokens)
 	}
-	if to.Name == "" {
-		to.Name = fmt.Sprint("prompt ", len(l.prompts)+1)
-	}
+	to.Name = cmp.Or(to.Name, fmt.Sprint("prompt ", len(l.prompts)+1))
 	survey, err := r.Result.Survey(ctx)
 	switch {
 	case err == nil:

@@ -1,6 +1,8 @@
 package vocabulary
 
 import (
+	"cmp"
+
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/sizing/internal/memo"
@@ -19,9 +21,7 @@ type Options struct {
 // Counter returns a tokenizer that counts as a model with this vocabulary does. It is a [chat.Joiner] if
 // [Vocabulary.Joins] returns true. Keep one counter and share it: it remembers recent counts, in 1.2 MB.
 func (v *Vocabulary) Counter(o Options) chat.Tokenizer {
-	if o.Template == nil {
-		o.Template = Estimate{}
-	}
+	o.Template = cmp.Or[Template](o.Template, Estimate{})
 	c := &counter{vocabulary: v, options: o, memory: memo.New(), mergers: memo.NewIdle[merger]()}
 	if v.Joins() {
 		return c

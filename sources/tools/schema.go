@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -252,9 +253,6 @@ func joined(values []any) string {
 }
 
 func said(at *path, format string, args ...any) string {
-	where := at.String()
-	if where == "" {
-		where = "the object"
-	}
+	where := cmp.Or(at.String(), "the object")
 	return strings.TrimSpace(where + " " + fmt.Sprintf(format, args...))
 }

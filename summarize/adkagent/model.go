@@ -1,6 +1,7 @@
 package adkagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -141,9 +142,7 @@ func (a *answer) response() (chat.Response, error) {
 	if len(a.parts) == 0 && a.finish == "" && a.last.ErrorCode != "" {
 		whole.PromptFeedback = &genai.GenerateContentResponsePromptFeedback{BlockReason: genai.BlockedReason(a.last.ErrorCode)}
 	} else {
-		if a.finish == "" {
-			a.finish = genai.FinishReasonStop
-		}
+		a.finish = cmp.Or(a.finish, genai.FinishReasonStop)
 		whole.Candidates = []*genai.Candidate{{
 			Content: &genai.Content{Role: genai.RoleModel, Parts: a.parts}, FinishReason: a.finish, FinishMessage: a.last.ErrorMessage,
 		}}

@@ -358,9 +358,7 @@ func (t ToolLines) line(c Call) string {
 	if f, _ := toolname.Find(t, c.Name); f != nil {
 		text = plaintext.OneLine(f(c), lineBytes)
 	}
-	if text == "" {
-		text = "tool-" + cmp.Or(plaintext.OneLine(c.Name, 100), "result")
-	}
+	text = cmp.Or(text, "tool-"+cmp.Or(plaintext.OneLine(c.Name, 100), "result"))
 	switch {
 	case c.Failed:
 		text += " ✗ " + cmp.Or(plaintext.OneLine(c.Result, errorBytes), "failed")

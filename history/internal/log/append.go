@@ -359,10 +359,7 @@ func (l *Log) take(a adding, added []entry.Entry, lines []storage.Line, ends []s
 
 // describe names an entry in an error.
 func describe(entries []entry.Entry, i int) string {
-	kind := string(entries[i].Type())
-	if kind == "" {
-		kind = "entry"
-	}
+	kind := string(cmp.Or(entries[i].Type(), "entry"))
 	if len(entries) == 1 {
 		return kind
 	}
