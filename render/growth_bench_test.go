@@ -3,6 +3,7 @@ package render_test
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,8 +23,9 @@ func BenchmarkGrowth(b *testing.B) {
 				root, c := shape.Make(n), tiktoken.O200k()
 				whole, err := render.Render(b.Context(), root, render.Options{Budget: 1 << 30, Tokenizer: c})
 				require.NoError(b, err)
-				opts := render.Options{Budget: whole.Tokens / 10, Tokenizer: c}
-				allocated := inCounts(b, c, whole.Messages[0].Text(), shape.Counts[i], func() {
+				opts := render.Options{Budget: whole.Tokens / 10}
+				allocated := inCounts(b, whole.Messages[0].Text(), shape.Counts[i], func(c *tiktoken.Counter) {
+					opts.Tokenizer = c
 					r, err := render.Render(b.Context(), root, opts)
 					if err != nil || r.Tokens > opts.Budget {
 						b.Fatal(err, r.Tokens, opts.Budget)
@@ -43,11 +45,10 @@ func BenchmarkBudgets(b *testing.B) {
 	root, c := treetest.Flat(3_000), tiktoken.O200k()
 	whole, err := render.Render(b.Context(), root, render.Options{Budget: 1 << 30, Tokenizer: c})
 	require.NoError(b, err)
-	opts := render.Options{Budget: whole.Tokens, Tokenizer: c}
 	run := func(name string, target float64, job func(*render.Layout) error) {
 		b.Run(name, func(b *testing.B) {
-			inCounts(b, c, whole.Messages[0].Text(), target, func() {
-				layout, err := render.Lay(b.Context(), root, opts)
+			inCounts(b, whole.Messages[0].Text(), target, func(c *tiktoken.Counter) {
+				layout, err := render.Lay(b.Context(), root, render.Options{Budget: whole.Tokens, Tokenizer: c})
 				if err == nil {
 					err = job(layout)
 				}
@@ -74,25 +75,32 @@ func BenchmarkBudgets(b *testing.B) {
 
 // inCounts measures a job with a counter that remembers nothing, reports its time in counts of a text beside a target, and
 // returns the bytes that it allocates.
-func inCounts(b *testing.B, c *tiktoken.Counter, text string, target float64, job func()) (bytes float64) {
+func inCounts(b *testing.B, text string, target float64, job func(*tiktoken.Counter)) (bytes float64) {
 	var counting time.Duration
 	var allocated uint64
 	for b.Loop() {
 		b.StopTimer()
-		c.Forget()
+		c := fresh()
 		began := time.Now()
 		c.CountText(text)
 		counting += time.Since(began)
-		c.Forget()
+		c = fresh()
 		before := allocatedSoFar()
 		b.StartTimer()
-		job()
+		job(c)
 		b.StopTimer()
 		allocated += allocatedSoFar() - before
 		b.StartTimer()
 	}
 	reportBeside(b, "counts", b.Elapsed().Seconds()/counting.Seconds(), target)
 	return float64(allocated) / float64(b.N)
+}
+
+// fresh returns a counter that remembers nothing, and has the memory for it.
+func fresh() *tiktoken.Counter {
+	c := tiktoken.O200k()
+	c.CountText(strings.Repeat("a text that is long enough to be remembered ", 2))
+	return c
 }
 
 // reportBeside reports a value and its target, which is not reported if it is 0.

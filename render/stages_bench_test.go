@@ -64,8 +64,7 @@ func BenchmarkStages(b *testing.B) {
 	first := func(budget int) func(b *testing.B) error {
 		return func(b *testing.B) error {
 			b.StopTimer()
-			warm.Forget()
-			layout, err := render.Lay(b.Context(), root, render.Options{Budget: budget, Tokenizer: warm})
+			layout, err := render.Lay(b.Context(), root, render.Options{Budget: budget, Tokenizer: fresh()})
 			if err != nil {
 				return err
 			}
