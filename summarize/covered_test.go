@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -41,8 +39,8 @@ type markedSession struct {
 	c       *summarize.Compactor
 	prompt  elements.Node
 	numbers int
-	checked int           // the number of compactions that were checked
-	read    []entry.Entry // so far
+	checked map[string]bool // the compactions that were checked
+	long    bool            // summaries are longer than their room
 
 	mu      sync.Mutex // guards the fields below
 	answers map[string][]string
@@ -63,7 +61,7 @@ func marksOf(t testing.TB, v any) []string {
 
 func newMarkedSession(t testing.TB, name string, p policy.Policy, target policy.Target) *markedSession {
 	s := &markedSession{
-		t: t, name: name, answers: map[string][]string{}, plans: map[string][]string{}, trimmed: map[string]bool{}, excused: map[string]bool{},
+		t: t, name: name, answers: map[string][]string{}, plans: map[string][]string{}, trimmed: map[string]bool{}, excused: map[string]bool{}, checked: map[string]bool{},
 	}
 	if target.Model == nil {
 		target.Model = chat.ModelFunc(s.answer)
@@ -102,7 +100,11 @@ func (s *markedSession) answer(ctx context.Context, r chat.Request) (chat.Respon
 		}
 	}
 	s.mu.Unlock()
-	return models.SaySummary(mark+" and the work goes on as it was asked for.")(ctx, r)
+	text := mark + " and the work goes on as it was asked for."
+	if s.long {
+		text += strings.Repeat("\n## More\n"+words(60), 40)
+	}
+	return models.SaySummary(text)(ctx, r)
 }
 
 // reach returns the marks that a compaction shows or that its summary was told of, in one or more steps.
@@ -111,8 +113,8 @@ func (s *markedSession) reach(c entry.Compaction) map[string]bool {
 	defer s.mu.Unlock()
 	got := map[string]bool{}
 	next := marksOf(s.t, c.Messages)
-	if s.trimmed[c.Plan] {
-		next = append(next, s.plans[c.Plan]...)
+	for plan := range s.trimmed {
+		next = append(next, s.plans[plan]...)
 	}
 	for len(next) > 0 {
 		m := next[0]
@@ -128,6 +130,11 @@ func (s *markedSession) reach(c entry.Compaction) map[string]bool {
 // say appends messages.
 func (s *markedSession) say(messages ...chat.Message) {
 	require.NoError(s.t, s.c.Session.Append(context.Background(), messages...))
+}
+
+func (s *markedSession) add(b entry.Body) {
+	_, err := s.c.Session.Add(context.Background(), entry.Entry{Body: b})
+	require.NoError(s.t, err)
 }
 
 func (s *markedSession) user(tokens int) {
@@ -152,19 +159,13 @@ func (s *markedSession) heard(kinds ...event.Kind) bool {
 	return slices.ContainsFunc(s.events, func(e event.Event) bool { return slices.Contains(kinds, e.Kind) })
 }
 
-// entries returns the entries of the session, which is one path.
-func (s *markedSession) entries() []entry.Entry {
-	var later []entry.Entry
-	for e, err := range s.c.Session.Back(context.Background(), "") {
+// entries returns the entries of the current path.
+func (s *markedSession) entries() (list []entry.Entry) {
+	for e, err := range s.c.Session.PathTo(context.Background(), "") {
 		require.NoError(s.t, err)
-		if len(s.read) > 0 && s.read[len(s.read)-1].ID == e.ID {
-			break
-		}
-		later = append(later, e)
+		list = append(list, e)
 	}
-	slices.Reverse(later)
-	s.read = append(s.read, later...)
-	return s.read
+	return list
 }
 
 // render renders the prompt and checks it.
@@ -210,17 +211,16 @@ func (s *markedSession) check(r *render.Result) {
 		}
 	}
 	var newest *entry.Compaction
-	made := 0
 	for at, e := range list {
 		c, ok := e.Body.(entry.Compaction)
 		if !ok {
 			continue
 		}
 		newest = &c
-		if made++; made <= s.checked {
+		if s.checked[e.ID] {
 			continue
 		}
-		s.checked++
+		s.checked[e.ID] = true
 		reached := s.reach(c)
 		first := at
 		if i := slices.IndexFunc(list, func(k entry.Entry) bool { return k.ID == c.FirstKept }); i >= 0 {
@@ -242,7 +242,7 @@ func (s *markedSession) check(r *render.Result) {
 					s.excused[m] = true
 				}
 			default:
-				s.t.Fatalf("%s: compaction %d (%s, %s) covers %v, which is in no request for its summary, and in no copy", s.name, made, c.Plan, c.Mode, marks)
+				s.t.Fatalf("%s: compaction %s (%s, %s) covers %v, which is in no request for its summary, and in no copy", s.name, e.ID, c.Plan, c.Mode, marks)
 			}
 		}
 	}
@@ -291,7 +291,10 @@ func shownPrompt(s *history.Session, conversation, rounds bool, more ...elements
 	}
 }
 
-// workAtRandom runs a session that the seed decides.
+// cuts take the place of those of the policies.
+var cuts = []history.Cut{{}, {Messages: 3}, {Messages: 20, First: 2}, {Tokens: 900}, {Rounds: 2}, {ToolBoundary: true}, {Tokens: 1200, SinceCompaction: true}}
+
+// workAtRandom runs a session that the seed decides, on several branches.
 func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
 	rnd := rand.New(rand.NewPCG(seed, 7))
 	budget := 1000 + rnd.IntN(3000)
@@ -347,6 +350,13 @@ func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
 		extra := elements.UserMessage{Props: elements.Props{Priority: new(rnd.IntN(1000))}, Children: elements.Nodes{elements.Text("More. " + words(budget/4))}}
 		s.prompt = shownPrompt(s.c.Session, true, rnd.IntN(2) == 0, extra)
 	}
+	if s.long = rnd.IntN(4) == 0; rnd.IntN(3) == 0 {
+		s.c.Policy.Cut = cuts[rnd.IntN(len(cuts))]
+	}
+	if rnd.IntN(3) == 0 && (name == "copilot-chat" || rnd.IntN(2) == 0) {
+		s.c.Policy.Ask.Mode = []policy.Mode{"", policy.ModeSimple}[rnd.IntN(2)]
+	}
+	var leaves []string
 	step := 40 + rnd.IntN(budget/4)
 	for n := range 14 + rnd.IntN(16) {
 		size := step/2 + draw(step)
@@ -361,6 +371,18 @@ func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
 		} else {
 			s.round(size, 1+draw(3))
 		}
+		switch draw(12) {
+		case 0:
+			s.add(entry.Shell{Command: "go test", Output: words(20)})
+		case 1:
+			s.add(entry.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text("Continue.")}})
+		case 2:
+			if len(leaves) > 0 {
+				require.NoError(t, s.c.Session.Branch(t.Context(), leaves[draw(len(leaves))]))
+			}
+		case 3, 4, 5:
+			leaves = append(leaves, s.c.Session.Leaf())
+		}
 		r, err := s.render(t.Context())
 		if err == nil && draw(12) == 0 {
 			s.mu.Lock()
@@ -372,24 +394,20 @@ func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
 			}
 		}
 		if err == nil && draw(2) == 0 {
-			_, err := s.c.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Model: "m", Usage: chat.Usage{Input: r.Tokens, Output: 10}, Counted: r.Tokens}})
-			require.NoError(t, err)
+			s.add(entry.Usage{Model: "m", Usage: chat.Usage{Input: r.Tokens, Output: 10}, Counted: r.Tokens})
 		}
 		if draw(2) == 0 {
 			time.Sleep(time.Duration(draw(10)) * time.Minute)
 			require.NoError(t, s.c.Wait(t.Context()))
 		}
 	}
-	return s.checked
+	return len(s.checked)
 }
 
 // TestEveryMessageThatACompactionCoversWasShownToItsSummariser runs random sessions. PROMPTREE_SUMMARIZE_COVERED sets their
-// number, 60 by default.
+// number, 120 by default.
 func TestEveryMessageThatACompactionCoversWasShownToItsSummariser(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv("PROMPTREE_SUMMARIZE_COVERED"))
-	if err != nil {
-		n = 60
-	}
+	n := numberFrom(t, "PROMPTREE_SUMMARIZE_COVERED", 120)
 	names := policies.Names()
 	var mu sync.Mutex
 	made := map[string]int{}
@@ -433,7 +451,7 @@ func TestTheBeginningOfACutTurnThatIsSummarisedInSegmentsShowsEachSegmentTheSumm
 	}
 	_, err := s.render(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 1, s.checked)
+	require.Len(t, s.checked, 1)
 }
 
 // The budget leaves room for the answer, and the conversation may be dropped.
@@ -460,7 +478,7 @@ func TestASecretSaidEarlyIsShownOrSummarisedThoughHistoryIsDroppable(t *testing.
 						time.Sleep(time.Minute)
 						s.say(chat.AssistantMessage(s.mark("a") + "Done."))
 					}
-					require.Positive(t, s.checked)
+					require.NotEmpty(t, s.checked)
 				})
 			})
 		}
@@ -500,7 +518,7 @@ func TestAHistoryLargerThanTheSummariserTakesIsAskedInSegments(t *testing.T) {
 			})
 			_, err := s.render(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, 1, s.checked, "compactions")
+			require.Len(t, s.checked, 1)
 			require.Greater(t, asked, 1, "segments")
 			require.LessOrEqual(t, largest, 4000)
 			for _, c := range compactions(s.c.Session) {
@@ -555,7 +573,7 @@ func TestAPromptWithoutTheConversationIsNoBaseForItsSummary(t *testing.T) {
 					require.NoError(t, s.c.Wait(t.Context()))
 					s.check(nil)
 				}
-				require.Positive(t, s.checked)
+				require.NotEmpty(t, s.checked)
 			})
 		})
 	}

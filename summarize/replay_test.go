@@ -1,7 +1,6 @@
 package summarize_test
 
 import (
-	"regexp"
 	"testing"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -28,5 +27,3 @@ func recording(t testing.TB, path string) []spoken {
 	}
 	return all
 }
-
-var saidMark = regexp.MustCompile(`\[said (\d+)\]`)
