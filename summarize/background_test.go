@@ -17,7 +17,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // backgroundFixture returns a fixture with about the given number of tokens of history. It is compacted in the background at
@@ -212,19 +211,4 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 			equal(t, !c.fits, strings.Contains(text(got), "Of what is there."))
 		})
 	}
-}
-
-func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := backgroundFixture(t, 3400)
-		broken := prompts.FullPrompt()
-		broken.Read = func(chat.Response) (string, error) { panic("at the disco") }
-		d.Policy.Ask.Prompts = []policy.Prompt{broken}
-		d.Answers(models.SaySummary("one"))
-		d.Messages()
-		synctest.Wait()
-		require.Equal(t, policy.PendingNone, d.PendingNow())
-		d.Policy.Ask.Prompts = nil
-		d.Messages()
-	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
@@ -39,15 +38,6 @@ func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 		d.Messages()
 		require.Len(t, d.Requests(), 1)
 	})
-}
-
-func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
-	d := newFixture(t, overflowing()...)
-	d.Answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, models.SaySummary("Again."))
-	_, ok := errors.AsType[*policy.CallbackError](error(d.Fails()))
-	require.True(t, ok)
-	require.Contains(t, d.Messages()[1].Text(), "Again.")
-	require.Len(t, d.Requests(), 2)
 }
 
 func TestManyConcurrentRendersCompactOnce(t *testing.T) {

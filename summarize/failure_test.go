@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
-	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -286,47 +284,6 @@ func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTimeout(t *testing.T) {
 		require.Contains(t, kinds(*d.Heard), "hook failed")
 		close(release)
 	})
-}
-
-func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
-	for name, misbehave := range map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit} {
-		t.Run("a model "+name, func(t *testing.T) {
-			d := newFixture(t, overflowing()...)
-			d.Answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil }, models.SaySummary("Done."), models.SaySummary("Done."))
-			d.Fails()
-			d.Say(round(7, 50)...)
-			r, err := d.Render(t.Context(), prompt(d.Session))
-			require.NoError(t, err, "%s %d %v", kinds(*d.Heard), len(d.Requests()), *d.Heard)
-			require.Contains(t, text(r.Messages), "Done.")
-		})
-		t.Run("a model in the background "+name, func(t *testing.T) {
-			d := newFixture(t, chat.UserMessage(task))
-			d.Policy = copilotchat.Policy()
-			d.Answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil })
-			d.Say(rounds(1, 5, 660)...)
-			d.Messages()
-			require.NoError(t, d.Wait(t.Context()))
-			pending, err := d.Pending(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, policy.PendingNone, pending)
-		})
-		t.Run("a listener "+name, func(t *testing.T) {
-			d := newFixture(t, overflowing()...)
-			d.Observers = []summarize.Observer{summarize.OnEvent(func(event.Event) { misbehave() })}
-			d.Answers(models.SaySummary("Done."))
-			require.Contains(t, text(d.Messages()), "Done.")
-			require.ErrorContains(t, d.Close(), "observer summarize.OnEvent")
-		})
-		t.Run("a hook "+name, func(t *testing.T) {
-			d := newFixture(t, overflowing()...)
-			d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
-				misbehave()
-				return summarize.Intervention{}, nil
-			}
-			d.Answers(models.SaySummary("Done."))
-			require.Contains(t, text(d.Messages()), "Done.")
-		})
-	}
 }
 
 func TestAVetoIsAnEventAndIsExplained(t *testing.T) {

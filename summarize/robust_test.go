@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
@@ -19,34 +18,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/prompts"
 )
-
-func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
-	t.Run("a title", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := prompts.FullPrompt()
-			p.Title = func(policy.Material) elements.Node { panic("boom") }
-			d := newFixture(t, overflowing()...)
-			d.Policy.Ask.Prompts = []policy.Prompt{p}
-			d.Answers(models.SaySummary("Done."))
-			require.Contains(t, text(d.Messages()), "Done.")
-			synctest.Wait() // for the title, which is made afterwards
-			require.Contains(t, kinds(*d.Heard), "hook failed")
-		})
-	})
-	t.Run("a replacement", func(t *testing.T) {
-		d := newFixture(t, overflowing()...)
-		d.Policy.Replace.With = func(policy.Material) elements.Node { panic("boom") }
-		require.ErrorContains(t, d.Fails(), "Replace.With: it panicked: boom")
-	})
-	t.Run("a placeholder", func(t *testing.T) {
-		d := newFixture(t, overflowing()...)
-		d.Policy.Clear.Rule = history.ClearRule{Keep: 100, Placeholder: func(history.ClearedOutput) string { panic("boom") }}
-		_, err := d.Render(t.Context(), prompt(d.Session))
-		require.ErrorContains(t, err, "Clear.Rule: it panicked: boom")
-	})
-}
 
 func TestAConnectionErrorIsRetriedByTheNextRender(t *testing.T) {
 	model := &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
