@@ -135,9 +135,7 @@ func TestPrioritizedListRanksItsChildren(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, priorities(t, test.list)); diff != "" {
-				t.Errorf("priorities (-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(test.want, priorities(t, test.list)))
 		})
 	}
 }

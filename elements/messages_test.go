@@ -32,9 +32,7 @@ func TestAMessageIsUnchangedByARender(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := rendered(t, elements.Message(elements.Props{}, test.message), 1000)
-			if diff := cmp.Diff([]chat.Message{test.message}, r.Messages); diff != "" {
-				t.Errorf("messages (-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff([]chat.Message{test.message}, r.Messages))
 			require.Equal(t, words{}.CountMessage(test.message), r.Tokens)
 		})
 	}

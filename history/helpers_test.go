@@ -319,9 +319,7 @@ func equal(t testing.TB, want, got any) {
 	if reflect.DeepEqual(want, got) {
 		return // far faster than a diff
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
+	require.Empty(t, cmp.Diff(want, got))
 }
 
 // dump writes messages in a readable form.

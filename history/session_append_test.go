@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -167,8 +166,7 @@ func TestAResultIsAcceptedIfItsPathHasTheOpenCall(t *testing.T) {
 					accepted++
 					continue
 				}
-				_, ok := errors.AsType[*entry.PairingError](err)
-				require.True(t, ok, "seed %d: %v", seed, err)
+				require.ErrorAs(t, err, new(*entry.PairingError), "seed %d: %v", seed, err)
 				refused++
 			}
 		}

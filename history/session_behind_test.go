@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -40,8 +39,7 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 			require.NoError(t, err)
 			added, err := s.AddBehind(t.Context(), leaf, said(chat.AssistantMessage("Answer.")), usage)
 			if c.want == nil {
-				_, conflict := errors.AsType[*storage.ConflictError](err)
-				require.True(t, conflict, "%v", err)
+				require.ErrorAs(t, err, new(*storage.ConflictError))
 				after, err := s.Lines(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, before, after)
@@ -72,6 +70,5 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 	}
 	s := &history.Session{}
 	_, err := s.AddBehind(t.Context(), "nobody", user("x"))
-	_, conflict := errors.AsType[*storage.ConflictError](err)
-	require.True(t, conflict, "%v", err)
+	require.ErrorAs(t, err, new(*storage.ConflictError))
 }

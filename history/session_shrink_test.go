@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 )
 
 func TestAPictureIsMadeSmallerOnceAndStandsBesideItsOriginal(t *testing.T) {
@@ -57,8 +57,7 @@ func TestAPictureIsMadeSmallerOnceAndStandsBesideItsOriginal(t *testing.T) {
 	require.Equal(t, 2, called)
 
 	err := s.Append(t.Context(), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "data:image/png;base64,WFhY"}}})
-	failed, is := errors.AsType[*history.CallbackError](err)
-	require.True(t, is, "%v", err)
+	failed := errtest.As[*history.CallbackError](t, err)
 	require.Equal(t, "Options.Shrink", failed.Name)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("More."), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://host/secret/of/pictures/QUFB"}}}))
 	added, err := s.Entry(t.Context(), s.Leaf())

@@ -2,7 +2,6 @@ package render_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render"
 )
@@ -74,8 +74,7 @@ func TestABreakdownCountsWhatIsLeft(t *testing.T) {
 	require.Equal(t, elements.CategoryFiles, r.Report().Dropped()[0].Category)
 
 	_, err = render.Render(t.Context(), el.User(el.Required, el.Text("a b"), el.Category(elements.CategoryFiles)), render.Options{Budget: 4, Tokenizer: words})
-	over, ok := errors.AsType[*render.BudgetExceededError](err)
-	require.True(t, ok)
+	over := errtest.As[*render.BudgetExceededError](t, err)
 	require.Equal(t, render.Breakdown{Files: over.Needed}, over.Breakdown)
 }
 

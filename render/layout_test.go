@@ -673,9 +673,7 @@ func TestExpandablesGrowIntoTheRestOfTheBudget(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := rendered(t, test.root, test.budget)
-			if diff := cmp.Diff(test.want, texts(r.Messages)); diff != "" {
-				t.Errorf("texts (-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(test.want, texts(r.Messages)))
 		})
 	}
 }

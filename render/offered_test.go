@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -79,8 +80,7 @@ func steps(t *testing.T, root elements.Node, o render.FitOptions) string {
 		o.Budget = last.Tokens - 1
 		next, err := layout.FitWith(t.Context(), o)
 		if err != nil {
-			over, ok := errors.AsType[*render.BudgetExceededError](err)
-			require.True(t, ok, "%v", err)
+			over := errtest.As[*render.BudgetExceededError](t, err)
 			require.Empty(t, over.Limit)
 			require.Equal(t, last.Tokens, over.Needed)
 			return strings.Join(append(steps, "stuck"), "; ")
@@ -151,8 +151,7 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 			floor, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true})
 			require.NoError(t, err)
 			_, err = layout.Fit(t.Context(), floor-1)
-			over, ok := errors.AsType[*render.BudgetExceededError](err)
-			require.True(t, ok, "%v", err)
+			over := errtest.As[*render.BudgetExceededError](t, err)
 			require.Equal(t, floor, over.Needed)
 			fits, err := layout.Fit(t.Context(), floor)
 			require.NoError(t, err)
@@ -202,8 +201,7 @@ func TestALimitIsKeptByPruningUnrankedTextsInIt(t *testing.T) {
 			require.Equal(t, []string{"bbbb"}, texts(r.Messages), "the rest of the limit stays")
 		}
 		_, err = layout.Fit(t.Context(), 6)
-		over, ok := errors.AsType[*render.BudgetExceededError](err)
-		require.True(t, ok)
+		over := errtest.As[*render.BudgetExceededError](t, err)
 		require.Equal(t, 7, over.Needed)
 		require.Empty(t, over.Limit)
 		floor, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: 6, KeepUnranked: true})
@@ -215,8 +213,7 @@ func TestALimitIsKeptByPruningUnrankedTextsInIt(t *testing.T) {
 func TestALimitThatCannotBeKeptIsAnErrorOfTheFloor(t *testing.T) {
 	root := user(elements.TokenLimit{Max: 2, Children: elements.Nodes{need(0, "aaaa")}})
 	_, _, err := laid(t, root, render.Options{}).Floor(t.Context(), render.FitOptions{Budget: 10})
-	over, ok := errors.AsType[*render.BudgetExceededError](err)
-	require.True(t, ok, "%v", err)
+	over := errtest.As[*render.BudgetExceededError](t, err)
 	require.Equal(t, "User > Limit", over.Limit)
 }
 
@@ -307,8 +304,7 @@ func TestAnOfferedExpandableStaysOfferedWhenItGrows(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, texts(r.Messages))
 	_, err = laid(t, limited(elements.Props{}), render.Options{Budget: 15, KeepUnranked: true}).Fit(t.Context(), 7)
-	_, ok := errors.AsType[*render.BudgetExceededError](err)
-	require.True(t, ok, "%v", err)
+	require.ErrorAs(t, err, new(*render.BudgetExceededError))
 }
 
 func TestLowWaterAndBackfillKeepUnrankedPieces(t *testing.T) {

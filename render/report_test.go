@@ -196,9 +196,7 @@ func TestReportSaysWhyEachPieceWasDropped(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := rendered(t, test.root, test.budget)
-			if diff := cmp.Diff(test.want, fates(r.Report())); diff != "" {
-				t.Errorf("pieces (-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(test.want, fates(r.Report())))
 			require.Len(t, r.Report().Pieces, len(r.Report().Kept())+len(r.Report().Dropped()))
 		})
 	}

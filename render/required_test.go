@@ -2,7 +2,6 @@ package render_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -236,9 +236,7 @@ func TestBudgetExceededErrorSaysWhatIsNeeded(t *testing.T) {
 	require.Equal(t, "Root", err.Path)
 	require.Equal(t, []string{"global"}, elements.AllMeta[string](err.Metadata))
 	require.Equal(t, []int{1, 3}, elements.AllMeta[int](err.Metadata), "the metadata of what was left")
-	if diff := cmp.Diff(rendered(t, root, plenty).Messages, err.Messages); diff != "" {
-		t.Errorf("messages before pruning (-want +got):\n%s", diff)
-	}
+	require.Empty(t, cmp.Diff(rendered(t, root, plenty).Messages, err.Messages))
 	var largest []string
 	for _, p := range err.Largest {
 		require.True(t, p.Required)
@@ -258,8 +256,7 @@ func TestBudgetExceededErrorSaysWhatIsNeeded(t *testing.T) {
 
 func TestBudgetExceededIsFoundByItsType(t *testing.T) {
 	_, err := render.Render(t.Context(), user(need(0, "text")), render.Options{Budget: 1, Tokenizer: runes})
-	over, ok := errors.AsType[*render.BudgetExceededError](fmt.Errorf("no answer: %w", err))
-	require.True(t, ok)
+	over := errtest.As[*render.BudgetExceededError](t, fmt.Errorf("no answer: %w", err))
 	require.Equal(t, 7, over.Needed)
 }
 

@@ -51,9 +51,7 @@ func TestTextsAreJoinedWithLineBreaksBetweenElements(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := rendered(t, user(test.children...), plenty)
-			if diff := cmp.Diff([]chat.Message{{Role: chat.RoleUser, Content: test.want}}, r.Messages); diff != "" {
-				t.Errorf("messages (-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff([]chat.Message{{Role: chat.RoleUser, Content: test.want}}, r.Messages))
 			require.Equal(t, runes.CountMessage(r.Messages[0]), r.Tokens)
 		})
 	}
@@ -83,9 +81,7 @@ func TestElementsOfEachRoleBecomeMessages(t *testing.T) {
 		{Role: chat.RoleTool, ToolCallID: "y", IsError: true, Content: chat.Parts{chat.Text("e")}},
 	}
 	r := rendered(t, root, plenty)
-	if diff := cmp.Diff(want, r.Messages); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	require.Empty(t, cmp.Diff(want, r.Messages))
 	require.Equal(t, 5*3+3+5+4, r.Tokens)
 	require.Equal(t, plenty, r.Budget)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -156,8 +157,7 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 				func() error { _, err := render.Transfer(t.Context(), line("abc"), o); return err },
 			} {
 				err := f()
-				counting, ok := errors.AsType[*render.TokenizerError](err)
-				require.True(t, ok, "%v", err)
+				counting := errtest.As[*render.TokenizerError](t, err)
 				require.Equal(t, "render_test.bad", counting.Tokenizer)
 				require.ErrorContains(t, err, c.says)
 			}

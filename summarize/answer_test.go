@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -56,8 +57,7 @@ func TestABadAnswerIsRefusedAndSimpleModeIsTried(t *testing.T) {
 			require.Contains(t, d.Messages()[1].Text(), "\nA good one.\n")
 			require.Len(t, d.Requests(), 2)
 			require.Equal(t, "started refused/full done/simple", kinds(*d.Heard))
-			refused, ok := errors.AsType[*policy.SummaryError]((*d.Heard)[1].Err)
-			require.True(t, ok)
+			refused := errtest.As[*policy.SummaryError](t, (*d.Heard)[1].Err)
 			require.Contains(t, refused.Error(), c.reason)
 			require.Equal(t, "simple", compactions(d.Session)[0].Mode)
 		})
@@ -159,8 +159,7 @@ func TestIfBothModesFailTheErrorHoldsBothReasons(t *testing.T) {
 			d := newFileFixture(t, overflowing()...)
 			before := viewOf(t, d.Session)
 			_, err := render.Render(t.Context(), prompt(d.Session), render.Options{Budget: budget, Tokenizer: quarter{}})
-			over, ok := errors.AsType[*render.BudgetExceededError](err)
-			require.True(t, ok)
+			over := errtest.As[*render.BudgetExceededError](t, err)
 
 			d.Always(c.step)
 			failed := d.Fails()
@@ -169,11 +168,9 @@ func TestIfBothModesFailTheErrorHoldsBothReasons(t *testing.T) {
 			for i, mode := range []string{"full", "simple"} {
 				require.Contains(t, failed.Reasons[i].Error(), mode+" mode: ")
 				require.Contains(t, failed.Reasons[i].Error(), c.reason)
-				_, refused := errors.AsType[*policy.SummaryError](failed.Reasons[i])
-				require.True(t, refused)
+				require.ErrorAs(t, failed.Reasons[i], new(*policy.SummaryError))
 			}
-			got, ok := errors.AsType[*render.BudgetExceededError](error(failed))
-			require.True(t, ok)
+			got := errtest.As[*render.BudgetExceededError](t, failed)
 			require.Same(t, failed.Budget, got)
 			require.Equal(t, []int{over.Needed, over.Budget}, []int{got.Needed, got.Budget})
 			equal(t, before, viewOf(t, d.Session))
@@ -513,12 +510,10 @@ func TestARenderThatIsCancelledBeforeItStartsAsksNoModel(t *testing.T) {
 func TestTheModelsErrorIsFoundInTheErrorOfTheRender(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Answers(models.Fail(&chat.ContextLimitError{Limit: 1, Tokens: 2})) // no request fits into 1 token, in any mode
-	_, ok := errors.AsType[*chat.ContextLimitError](error(d.Fails()))
-	require.True(t, ok)
+	require.ErrorAs(t, d.Fails(), new(*chat.ContextLimitError))
 	d = newFixture(t, overflowing()...)
 	d.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))
-	_, ok = errors.AsType[*chat.TransientError](error(d.Fails()))
-	require.True(t, ok)
+	require.ErrorAs(t, d.Fails(), new(*chat.TransientError))
 }
 
 func TestMessagesAppendedWhileTheModelAnswersMayNotFit(t *testing.T) {

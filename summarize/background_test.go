@@ -197,8 +197,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 				equal(t, append(overflowing()[:3], c.late...), got[1:])
 			} else {
 				failed := d.Fails()
-				_, ok := errors.AsType[*entry.BoundaryError](failed)
-				require.True(t, ok)
+				require.ErrorAs(t, failed, new(*entry.BoundaryError))
 			}
 			require.Len(t, d.Requests(), 1, "another answer would be dropped too")
 			require.Equal(t, "started dropped/full", kinds(*d.Heard))

@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -474,8 +475,7 @@ func TestWaitsBetweenAttemptsAreBoundedAndReported(t *testing.T) {
 func TestAnErrorWhoseErrorMethodPanicsIsACallbackErrorOfItsFunction(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Target.Model = down((*chat.ContextLimitError)(nil))
-	wrong, ok := errors.AsType[*policy.CallbackError](error(d.Fails()))
-	require.True(t, ok)
+	wrong := errtest.As[*policy.CallbackError](t, d.Fails())
 	require.Equal(t, "the model", wrong.Name)
 	require.NotEmpty(t, wrong.Stack())
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -262,13 +263,11 @@ func TestNoModelIsAskedIfTheRequiredPiecesAreTooLarge(t *testing.T) {
 			before := content(t, d.Session.Path())
 			root := prompt(d.Session, c.more)
 			_, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: quarter{}})
-			want, ok := errors.AsType[*render.BudgetExceededError](err)
-			require.True(t, ok)
+			want := errtest.As[*render.BudgetExceededError](t, err)
 
 			_, err = d.Render(t.Context(), root)
 			require.ErrorIs(t, err, c.want)
-			failed, ok := errors.AsType[*summarize.FailedError](err)
-			require.True(t, ok)
+			failed := errtest.As[*summarize.FailedError](t, err)
 			got, ok := errors.AsType[*render.BudgetExceededError](err)
 			require.True(t, ok)
 			require.Same(t, failed.Budget, got)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -110,8 +111,7 @@ func TestSwitchToASmallerModel(t *testing.T) {
 		d.Answers(models.Say("no"), models.Say("no"))
 		was := d.Current()
 		_, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller(d, 1000))
-		failed, ok := errors.AsType[*summarize.FailedError](err)
-		require.True(t, ok, "%v", err)
+		failed := errtest.As[*summarize.FailedError](t, err)
 		require.NotNil(t, failed.Budget)
 		equal(t, was, d.Current())
 		equal(t, said(d.Session), d.Messages()[1:])
@@ -229,8 +229,7 @@ func TestRecoverCompactsOnceAndThenMakesThePromptSmaller(t *testing.T) {
 		require.LessOrEqual(t, attempts, 9)
 		_, err = d.Recover(t.Context(), prompt(d.Session), refused, "")
 	}
-	lost, ok := errors.AsType[*summarize.RecoveryError](err)
-	require.True(t, ok, "%v", err)
+	lost := errtest.As[*summarize.RecoveryError](t, err)
 	require.Equal(t, attempts, lost.Attempts)
 	require.Len(t, compactions(d.Session), 1)
 	require.ErrorIs(t, err, refused.Err)

@@ -185,8 +185,7 @@ func TestAWaitForABackgroundSummaryIsBounded(t *testing.T) {
 		d.Say(round(7, 600)...)
 		begun = time.Now()
 		_, err := d.Render(t.Context(), prompt(d.Session))
-		_, pending := errors.AsType[*summarize.PendingError](err)
-		require.True(t, pending, "%v", err)
+		require.ErrorAs(t, err, new(*summarize.PendingError))
 		require.Equal(t, time.Minute, time.Since(begun))
 	})
 }
@@ -435,8 +434,7 @@ func TestARefusalThatNoCompactionAnswersIsAnsweredWithLessHistory(t *testing.T) 
 	for {
 		r, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
 		if err != nil {
-			_, lost := errors.AsType[*summarize.RecoveryError](err)
-			require.True(t, lost, "%v", err)
+			require.ErrorAs(t, err, new(*summarize.RecoveryError))
 			break
 		}
 		require.NoError(t, chat.Validate(r.Messages))

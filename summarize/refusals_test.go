@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -70,8 +71,7 @@ func TestAStepThatIsRefusedForItsBytesAtAnySizeFailsAfterFourAttempts(t *testing
 		d.Target.Model = model
 		answer, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session)}).Step(t.Context())
 		require.ErrorIs(t, err, tooManyBytes)
-		lost, ok := errors.AsType[*summarize.RecoveryError](err)
-		require.True(t, ok, "%v", err)
+		lost := errtest.As[*summarize.RecoveryError](t, err)
 		require.NotEmpty(t, lost.Tried)
 		require.LessOrEqual(t, answer.Refusals, 4)
 		for i, r := range model.calls[1:] {

@@ -2,7 +2,6 @@ package summarize_test
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -152,8 +151,7 @@ func TestThinkingThatStaysIsNotCountedAsSaved(t *testing.T) {
 	d.Answers(models.SaySummary(words(200)), models.SaySummary(words(200)))
 	before := d.Messages()
 	_, err := d.Compact(t.Context(), "")
-	_, failed := errors.AsType[*summarize.FailedError](err)
-	require.True(t, failed, "got %v", err)
+	require.ErrorAs(t, err, new(*summarize.FailedError))
 	equal(t, before, d.Messages())
 }
 

@@ -36,9 +36,7 @@ func requireRoundTrip(t *testing.T, m chat.Message) {
 		require.True(t, utf8.Valid(data), "%s: %q", name, data)
 		var back chat.Message
 		require.NoError(t, json.Unmarshal(data, &back), "%s: %s", name, data)
-		if diff := cmp.Diff(m, back, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: the message came back changed (-want +got):\n%s", name, diff)
-		}
+		require.Empty(t, cmp.Diff(m, back, cmpopts.EquateEmpty()), "%s: the message came back changed", name)
 	}
 }
 

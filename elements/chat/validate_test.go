@@ -2,13 +2,13 @@ package chat_test
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 )
 
 func calls(ids ...string) chat.Message {
@@ -145,15 +145,12 @@ func TestEachViolationNamesItsRuleAndMessage(t *testing.T) {
 
 func requireViolations(t *testing.T, want []string, err error) {
 	t.Helper()
-	invalid, ok := errors.AsType[*chat.ValidationError](err)
-	require.True(t, ok, "%v", err)
+	invalid := errtest.As[*chat.ValidationError](t, err)
 	var got []string
 	for _, v := range invalid.Violations {
 		got = append(got, v.String())
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the violations differ (-want +got):\n%s", diff)
-	}
+	require.Empty(t, cmp.Diff(want, got))
 }
 
 func TestEachViolationOfARequestNamesItsRule(t *testing.T) {

@@ -80,9 +80,7 @@ func checkAppended(t *testing.T, r *importer.Recording, session *history.Session
 			reported = sum(reported, u.Usage)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	require.Empty(t, cmp.Diff(want, got))
 	assert.Equal(t, usage, reported)
 	for i, rec := range r.Records {
 		e, err := session.Entry(t.Context(), rec.ID)
@@ -178,9 +176,7 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 			}
 
 			again := recordingOf(t, string(appendedLog(t, own)))
-			if diff := cmp.Diff(entriesOf(t, own), entriesOf(t, again)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(entriesOf(t, own), entriesOf(t, again)))
 		})
 	}
 }

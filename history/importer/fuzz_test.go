@@ -237,8 +237,7 @@ func TestARecordingTakesASmallMultipleOfItsLengthInMemory(t *testing.T) {
 			got, err := importer.Options{SkipUnreadable: true}.Read(strings.NewReader(tt.give))
 			after := heap()
 			if err != nil {
-				_, ok := errors.AsType[*importer.LineError](err)
-				require.True(t, ok, err)
+				require.ErrorAs(t, err, new(*importer.LineError), err)
 			}
 			if after > before {
 				assert.Less(t, (after-before)/uint64(len(tt.give)), uint64(64), "bytes of memory per byte")

@@ -142,9 +142,7 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 			got := recordingOf(t, session(message(tt.give)))
 			assert.EqualValues(t, "pi", got.Format)
 			assert.Equal(t, 2, got.Records[0].Line)
-			if diff := cmp.Diff([]chat.Message{tt.want}, said(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff([]chat.Message{tt.want}, said(got)))
 		})
 	}
 }

@@ -412,9 +412,7 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			got := recordingOf(t, tt.give)
-			if diff := cmp.Diff(tt.want, said(got)[0]); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(tt.want, said(got)[0]))
 			assert.Equal(t, tt.notes, got.Notes)
 		})
 	}

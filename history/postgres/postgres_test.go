@@ -27,6 +27,7 @@ import (
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
@@ -446,8 +447,7 @@ func TestErasedContentIsSubtractedFromTheSize(t *testing.T) {
 		require.Less(t, bytes, int64(1000))
 	}
 	_, err = sessions.Store("one").Append(t.Context(), 0, storage.Line{ID: "x", Kind: "y", Data: []byte("{}")})
-	conflict, ok := errors.AsType[*storage.ConflictError](err)
-	require.True(t, ok)
+	conflict := errtest.As[*storage.ConflictError](t, err)
 	require.Equal(t, storage.Position(3), conflict.End)
 }
 

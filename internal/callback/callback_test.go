@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 )
 
 func TestCallReturnsTheResultsOfTheFunction(t *testing.T) {
@@ -24,8 +25,7 @@ func TestCallReturnsTheResultsOfTheFunction(t *testing.T) {
 
 func TestAPanicIsAnErrorWithItsStack(t *testing.T) {
 	err := callback.Do(t.Context(), func(context.Context) error { panic(io.ErrClosedPipe) })
-	panicked, ok := errors.AsType[*callback.PanicError](err)
-	require.True(t, ok)
+	panicked := errtest.As[*callback.PanicError](t, err)
 	require.Equal(t, io.ErrClosedPipe, panicked.Value)
 	require.Contains(t, string(panicked.Stack), "callback_test.go")
 	require.ErrorIs(t, err, io.ErrClosedPipe)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 )
 
 // answering returns the next handler of a middleware, which answers with a status and a body.
@@ -119,8 +120,7 @@ func TestAnErrorThatIsTooLongOrHoldsASecretHidesItsChain(t *testing.T) {
 		require.NotContains(t, err.Error(), "sk-secret")
 		require.LessOrEqual(t, len(err.Error()), provider.MaxErrorText)
 		err = x.Err(t.Context(), &chat.TransientError{Err: given})
-		transient, ok := errors.AsType[*chat.TransientError](err)
-		require.True(t, ok)
+		transient := errtest.As[*chat.TransientError](t, err)
 		require.NotContains(t, transient.Err.Error(), "sk-secret")
 	}
 	fine := fmt.Errorf("asked: %w", io.ErrNoProgress)
@@ -147,8 +147,7 @@ func TestATransientErrorStatesTheWaitOfTheResponse(t *testing.T) {
 			return res, err
 		})
 		require.NoError(t, err)
-		transient, ok := errors.AsType[*chat.TransientError](x.Err(t.Context(), &chat.TransientError{RetryAfter: time.Minute, Err: io.EOF}))
-		require.True(t, ok)
+		transient := errtest.As[*chat.TransientError](t, x.Err(t.Context(), &chat.TransientError{RetryAfter: time.Minute, Err: io.EOF}))
 		require.Equal(t, tt.want, transient.RetryAfter)
 	}
 }

@@ -2,7 +2,6 @@ package anthropic_test
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"testing"
 
@@ -97,6 +96,5 @@ func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	require.Error(t, err)
 	s.Close()
 	_, err = model.CountTokens(t.Context(), req)
-	_, ok := errors.AsType[*chat.TransientError](err)
-	require.True(t, ok, "%v", err)
+	require.ErrorAs(t, err, new(*chat.TransientError))
 }

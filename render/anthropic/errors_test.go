@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -31,12 +32,10 @@ func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			model, s := answering(t, c.answer)
 			_, err := model.Generate(t.Context(), ask(question))
-			limit, ok := errors.AsType[*chat.ContextLimitError](err)
-			require.True(t, ok, "%v", err)
+			limit := errtest.As[*chat.ContextLimitError](t, err)
 			require.Equal(t, c.tokens, limit.Tokens)
 			require.Equal(t, c.limit, limit.Limit)
-			_, ok = errors.AsType[*sdk.Error](err)
-			require.True(t, ok)
+			require.ErrorAs(t, err, new(*sdk.Error))
 			require.Equal(t, 1, s.count())
 		})
 	}
@@ -67,8 +66,7 @@ func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			model, s := answering(t, c.answer)
 			_, err := model.Generate(t.Context(), ask(question))
-			again, ok := errors.AsType[*chat.TransientError](err)
-			require.True(t, ok, "%v", err)
+			again := errtest.As[*chat.TransientError](t, err)
 			if c.after < 0 {
 				require.Positive(t, again.RetryAfter)
 				require.LessOrEqual(t, again.RetryAfter, time.Hour)
@@ -106,8 +104,7 @@ func TestOtherErrorsAreTheSDKs(t *testing.T) {
 		_, limit := errors.AsType[*chat.ContextLimitError](err)
 		_, transient := errors.AsType[*chat.TransientError](err)
 		require.False(t, limit || transient, "%v", err)
-		api, ok := errors.AsType[*sdk.Error](err)
-		require.True(t, ok)
+		api := errtest.As[*sdk.Error](t, err)
 		require.Equal(t, a.status, api.StatusCode)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -144,8 +145,7 @@ func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 	}
 	for _, content := range [][]sdk.ContentBlockUnion{{{Type: "text", Text: "a"}}, nil} {
 		_, err := anthropic.Response(&sdk.Message{StopReason: "tool_use", Content: content})
-		_, transient := errors.AsType[*chat.TransientError](err)
-		require.True(t, transient, "an answer that announces calls and has none: %v", err)
+		require.ErrorAs(t, err, new(*chat.TransientError), "an answer that announces calls and has none: %v", err)
 	}
 }
 
@@ -157,11 +157,9 @@ func TestAReasonThatIsNotKnownIsNoEnd(t *testing.T) {
 	})
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
 	r, err := model.Generate(t.Context(), ask(question))
-	end, is := errors.AsType[*chat.EndError](err)
-	require.True(t, is, "%v", err)
+	end := errtest.As[*chat.EndError](t, err)
 	require.Equal(t, "budget_gone", end.Reason)
-	_, unusable := errors.AsType[*chat.AnswerError](err)
-	require.True(t, unusable)
+	require.ErrorAs(t, err, new(*chat.AnswerError))
 	require.Equal(t, "Half an answ", r.Message.Text())
 	require.Empty(t, r.StopReason)
 
@@ -196,8 +194,7 @@ func TestAnEmptyEndOfTurnIsNotAskedForAgain(t *testing.T) {
 	for _, blocks := range [][]block{nil, {text("")}, {{"type": "thinking", "thinking": "Hm.", "signature": "s"}}} {
 		s := newServer(t, func(int, request) answer { return say(blocks...) })
 		_, err := (&anthropic.Model{Client: s.client(), Name: "claude-test"}).Generate(t.Context(), ask(question))
-		_, empty := errors.AsType[*chat.EmptyError](err)
-		require.True(t, empty, "%v", err)
+		require.ErrorAs(t, err, new(*chat.EmptyError))
 		_, transient := errors.AsType[*chat.TransientError](err)
 		require.False(t, transient)
 	}

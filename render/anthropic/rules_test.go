@@ -3,7 +3,6 @@ package anthropic_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/imagetest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
@@ -188,8 +188,7 @@ var breaches = []struct {
 }
 
 func violations(t *testing.T, err error) []chat.Violation {
-	invalid, ok := errors.AsType[*chat.ValidationError](err)
-	require.True(t, ok, "%v", err)
+	invalid := errtest.As[*chat.ValidationError](t, err)
 	return invalid.Violations
 }
 
@@ -215,8 +214,7 @@ func TestTheTestServerRefusesWhatTheAPIRefuses(t *testing.T) {
 			p := anthropic.Write(c.request)
 			p.Model, p.MaxTokens = "claude-test", 100
 			_, err := client.Messages.New(t.Context(), p)
-			api, ok := errors.AsType[*sdk.Error](err)
-			require.True(t, ok, "%v", err)
+			api := errtest.As[*sdk.Error](t, err)
 			require.Equal(t, 400, api.StatusCode)
 			require.Contains(t, api.RawJSON(), strings.ReplaceAll(c.refused, `"`, `\"`))
 		})

@@ -2,7 +2,6 @@ package anthropic_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -142,6 +141,5 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 func TestARefusalOfThinkingIsAnErrorOfItsOwn(t *testing.T) {
 	model, _ := answering(t, refuse(400, "invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block"))
 	_, err := model.Generate(t.Context(), ask(question))
-	_, ok := errors.AsType[*chat.ContentError](err)
-	require.True(t, ok, "%v", err)
+	require.ErrorAs(t, err, new(*chat.ContentError))
 }

@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -86,8 +85,7 @@ func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 						require.Empty(t, cmp.Diff(whole, got), "without an error the answer is whole")
 						break
 					}
-					_, transient := errors.AsType[*chat.TransientError](err)
-					require.True(t, transient, "%v", err)
+					require.ErrorAs(t, err, new(*chat.TransientError))
 					heard.RequirePartial(t, got, whole)
 					require.Equal(t, chat.Usage{Input: 10, Output: 5}, got.Usage)
 

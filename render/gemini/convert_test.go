@@ -3,7 +3,6 @@ package gemini_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
@@ -147,8 +147,7 @@ func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			_, err := gemini.Convert([]chat.Message{tt.m}, gemini.Options{})
-			invalid, ok := errors.AsType[*chat.ValidationError](err)
-			require.True(t, ok)
+			invalid := errtest.As[*chat.ValidationError](t, err)
 			require.Len(t, invalid.Violations, 1)
 			require.Equal(t, tt.want, invalid.Violations[0].String())
 		})
@@ -243,6 +242,5 @@ func TestContentsConvertsAPartOfAConversation(t *testing.T) {
 	require.Equal(t, "f", contents[0].Parts[0].FunctionCall.Name)
 
 	_, _, err = gemini.Contents([]chat.Message{chat.UserMessage("")}, gemini.Options{})
-	_, invalid := errors.AsType[*chat.ValidationError](err)
-	require.True(t, invalid, "%v", err)
+	require.ErrorAs(t, err, new(*chat.ValidationError))
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/forktest"
 	"github.com/promptree-go/promptree/render/gemini"
 )
@@ -134,8 +135,7 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			a := newAPI(t, nil)
 			_, err := a.model().Generate(t.Context(), tt.req)
-			_, invalid := errors.AsType[*chat.ValidationError](err)
-			require.True(t, invalid)
+			require.ErrorAs(t, err, new(*chat.ValidationError))
 			require.ErrorContains(t, err, "gemini: nothing was sent: chat: ")
 			require.ErrorContains(t, err, tt.want)
 			require.Empty(t, a.requests)
@@ -224,8 +224,7 @@ func TestAReasonThatIsNoEndIsAnError(t *testing.T) {
 			r, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
 			require.Equal(t, "Half", r.Message.Text(), "the error comes with what was said")
 			require.Empty(t, r.StopReason)
-			finish, ok := errors.AsType[*chat.EndError](err)
-			require.True(t, ok, "%v", err)
+			finish := errtest.As[*chat.EndError](t, err)
 			require.Equal(t, tt.reason, finish.Reason)
 			_, transient := errors.AsType[*chat.TransientError](err)
 			require.Equal(t, tt.transient, transient)
@@ -278,8 +277,7 @@ func TestErrorsOfTheAPIHaveTheTypesOfPackageChat(t *testing.T) {
 		t.Run(tt.what, func(t *testing.T) {
 			for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 				_, err := tt.model.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
-				_, ok := errors.AsType[genai.APIError](err)
-				require.True(t, ok, "it wraps the SDK's error: %v", err)
+				require.ErrorAs(t, err, new(genai.APIError), "it wraps the SDK's error: %v", err)
 				limit, over := errors.AsType[*chat.ContextLimitError](err)
 				require.Equal(t, tt.limit != nil, over, "%v", err)
 				if over {
@@ -324,8 +322,7 @@ func TestABrokenStreamIsATransientError(t *testing.T) {
 			got, err := torn(t, tt.rest).Generate(t.Context(), chat.Request{
 				Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(d chat.Delta) { heard = append(heard, d) },
 			})
-			_, passing := errors.AsType[*chat.TransientError](err)
-			require.True(t, passing, "%v", err)
+			require.ErrorAs(t, err, new(*chat.TransientError))
 			require.Equal(t, []chat.Delta{chat.Text("I ")}, heard)
 			require.Equal(t, "gemini", got.Message.Origin.Provider)
 			got.Message.Origin = chat.Origin{}
@@ -370,8 +367,7 @@ func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	formed := count(chat.Request{Messages: []chat.Message{chat.UserMessage("Look at everything there is to see.")}, Shape: chat.Shape{Format: format}})
 	require.Greater(t, formed, plain, "the form of the answer counts")
 	_, err := failing(t, 503, "UNAVAILABLE", "overloaded").CountTokens(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
-	_, passing := errors.AsType[*chat.TransientError](err)
-	require.True(t, passing)
+	require.ErrorAs(t, err, new(*chat.TransientError))
 }
 
 func TestAModelWithoutClientOrNameIsAnError(t *testing.T) {

@@ -3,7 +3,6 @@ package gemini_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
@@ -152,8 +152,7 @@ func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 		t.Run(string(tt.rule), func(t *testing.T) {
 			a := newAPI(t, says(`{"text":"Yes."}`))
 
-			invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(asking(tt.messages), gemini.Options{}))
-			require.True(t, ok)
+			invalid := errtest.As[*chat.ValidationError](t, gemini.Validate(asking(tt.messages), gemini.Options{}))
 			var rules []chat.Rule
 			for _, v := range invalid.Violations {
 				rules = append(rules, v.Rule)
@@ -247,8 +246,7 @@ func TestValidateReportsEveryViolationInOrder(t *testing.T) {
 	err := gemini.Validate(asking([]chat.Message{
 		calls(call("c1", `nonsense`)), chat.ToolResult("c1", "42"), chat.UserMessage(" "), chat.AssistantMessage("So."),
 	}), gemini.Options{})
-	invalid, ok := errors.AsType[*chat.ValidationError](err)
-	require.True(t, ok)
+	invalid := errtest.As[*chat.ValidationError](t, err)
 	require.Equal(t, []int{0, 0, 2, 3}, indices(invalid.Violations))
 	require.Equal(t, "message 0: function calls follow a user or function response turn: no user or tool message comes before the call", invalid.Violations[1].String())
 }
@@ -278,8 +276,7 @@ func TestTheOldestOfTooManyImagesAreReplacedByTexts(t *testing.T) {
 	req := chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Content: slices.Repeat(chat.Parts{picture}, 3000)}}}
 	require.NoError(t, gemini.Validate(req, gemini.Options{}))
 	req.Messages[0].Content = append(req.Messages[0].Content, picture)
-	invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(req, gemini.Options{}))
-	require.True(t, ok)
+	invalid := errtest.As[*chat.ValidationError](t, gemini.Validate(req, gemini.Options{}))
 	require.Len(t, invalid.Violations, 1)
 	require.Equal(t, provider.RuleImageCount, invalid.Violations[0].Rule)
 	repaired, changes := gemini.Repair(req, gemini.Options{})

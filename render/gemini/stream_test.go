@@ -1,7 +1,6 @@
 package gemini_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -89,8 +88,7 @@ func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 	require.NoError(t, err)
 	for n := range longAnswer {
 		heard, got, err := listening(t, streaming(t, false, longAnswer[:n]...), 0)
-		_, transient := errors.AsType[*chat.TransientError](err)
-		require.True(t, transient, "%v", err)
+		require.ErrorAs(t, err, new(*chat.TransientError))
 		heard.RequirePartial(t, got, whole)
 		require.Len(t, got.Message.ToolCalls, len(heard.Calls))
 		if n == 0 {
@@ -133,8 +131,7 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 
 func TestAMalformedCallReturnsThePartThatHadArrived(t *testing.T) {
 	heard, got, err := listening(t, streaming(t, false, append(longAnswer[2:5:5], piece("MALFORMED_FUNCTION_CALL"))...), 0)
-	_, finish := errors.AsType[*chat.EndError](err)
-	require.True(t, finish, "%v", err)
+	require.ErrorAs(t, err, new(*chat.EndError))
 	require.Equal(t, heard.Text, got.Message.Text())
 	require.Len(t, got.Message.ToolCalls, 1)
 }
@@ -146,10 +143,8 @@ func TestAnAnswerThatStoppedAndSaysNothingIsAskedForAgain(t *testing.T) {
 	} {
 		m := streaming(t, false, piece("STOP", parts...))
 		_, got, err := listening(t, m, 0)
-		_, empty := errors.AsType[*chat.EmptyError](err)
-		require.True(t, empty, "%v: %v", parts, err)
-		_, transient := errors.AsType[*chat.TransientError](err)
-		require.True(t, transient)
+		require.ErrorAs(t, err, new(*chat.EmptyError), "%v: %v", parts, err)
+		require.ErrorAs(t, err, new(*chat.TransientError))
 		require.NotZero(t, got.Usage, "what it costs is known")
 	}
 	for _, part := range []string{`{"inlineData":{"mimeType":"image/png","data":"aWs="}}`, `{"executableCode":{"code":"1","language":"PYTHON"}}`} {

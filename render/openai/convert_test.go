@@ -2,7 +2,6 @@ package openai_test
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -161,8 +161,7 @@ func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 			if tt.api == openai.Responses {
 				_, err = openai.ItemsRequest(req, openai.Options{})
 			}
-			invalid, ok := errors.AsType[*chat.ValidationError](err)
-			require.True(t, ok, "%v", err)
+			invalid := errtest.As[*chat.ValidationError](t, err)
 			require.Equal(t, 1, invalid.Violations[0].Index)
 			require.Equal(t, tt.violates, invalid.Violations[0].Rule)
 			require.ErrorContains(t, err, "part 1: ")
@@ -231,13 +230,9 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 
 			var stored chat.Message // as in a session
 			require.NoError(t, json.Unmarshal([]byte(marshal(t, m)), &stored))
-			if diff := cmp.Diff(m, stored); diff != "" {
-				t.Fatalf("the stored message differs (-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(m, stored))
 			back := openai.Items([]chat.Message{stored}, openai.Options{})
-			if diff := cmp.Diff(plain(t, tt.items), plain(t, back)); diff != "" {
-				t.Errorf("the items came back changed (-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(plain(t, tt.items), plain(t, back)))
 			again := openai.Items([]chat.Message{stored}, openai.Options{})
 			require.Equal(t, marshal(t, back), marshal(t, again), "the same bytes each time, for the cache")
 			other := chat.Request{Messages: []chat.Message{stored, question}}
@@ -360,7 +355,5 @@ func requireJSON(t testing.TB, want string, got any) {
 	var w, g any
 	require.NoError(t, json.Unmarshal([]byte(want), &w))
 	require.NoError(t, json.Unmarshal([]byte(marshal(t, got)), &g))
-	if diff := cmp.Diff(w, g); diff != "" {
-		t.Errorf("the JSON differs (-want +got):\n%s", diff)
-	}
+	require.Empty(t, cmp.Diff(w, g))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -69,8 +70,7 @@ func TestEachReasonIsAnEndACutDeclinedOrAnError(t *testing.T) {
 					require.Equal(t, want, got.StopReason)
 					return
 				}
-				end, is := errors.AsType[*chat.EndError](err)
-				require.True(t, is, "%v", err)
+				end := errtest.As[*chat.EndError](t, err)
 				require.Equal(t, reason, end.Reason)
 				require.ErrorContains(t, err, "Ends")
 				_, transient := errors.AsType[*chat.TransientError](err)
@@ -129,8 +129,7 @@ func TestAnAnswerWithoutAReasonHasEndedIfItSaysSomethingAndTheServerEndedIt(t *t
 				require.Equal(t, tt.want, got.StopReason)
 				return
 			}
-			_, transient := errors.AsType[*chat.TransientError](err)
-			require.True(t, transient, "%v", err)
+			require.ErrorAs(t, err, new(*chat.TransientError))
 			require.Empty(t, got.Message.ToolCalls)
 		})
 	}
@@ -162,10 +161,8 @@ func TestAnAnswerThatSaysNothingIsAskedForAgain(t *testing.T) {
 		for form, ask := range both(t, func(*openai.Model) {}, text, `"stop"`) {
 			t.Run(fmt.Sprintf("%q %s", text, form), func(t *testing.T) {
 				_, err := ask()
-				_, empty := errors.AsType[*chat.EmptyError](err)
-				require.True(t, empty, "%v", err)
-				_, transient := errors.AsType[*chat.TransientError](err)
-				require.True(t, transient)
+				require.ErrorAs(t, err, new(*chat.EmptyError))
+				require.ErrorAs(t, err, new(*chat.TransientError))
 			})
 		}
 	}
@@ -178,10 +175,8 @@ func TestReasoningAloneIsNoAnswerOfResponses(t *testing.T) {
 		for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 			s := newServer(t, always(reply{items: output}))
 			_, err := s.model(openai.Responses, "gpt-5-mini").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: stream})
-			_, empty := errors.AsType[*chat.EmptyError](err)
-			require.True(t, empty, "%v: %v", output, err)
-			_, transient := errors.AsType[*chat.TransientError](err)
-			require.True(t, transient)
+			require.ErrorAs(t, err, new(*chat.EmptyError), "%v: %v", output, err)
+			require.ErrorAs(t, err, new(*chat.TransientError))
 		}
 	}
 }

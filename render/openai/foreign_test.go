@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,11 +36,9 @@ func TestARefusalOfEncryptedReasoningIsAnErrorOfItsOwn(t *testing.T) {
 				m := s.model(openai.Responses, "gpt-5.2")
 				req := chat.Request{Stream: stream, Messages: append([]chat.Message{question}, reasoned("a", "x")...)}
 				_, err := m.Generate(t.Context(), req)
-				_, ok := errors.AsType[*chat.ContentError](err)
-				require.True(t, ok, "%v", err)
+				require.ErrorAs(t, err, new(*chat.ContentError))
 				_, err = m.CountTokens(t.Context(), req)
-				_, ok = errors.AsType[*chat.ContentError](err)
-				require.True(t, ok, "%v", err)
+				require.ErrorAs(t, err, new(*chat.ContentError))
 				require.Equal(t, 2, s.count(), "it is sent once")
 			})
 		}

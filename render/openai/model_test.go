@@ -16,6 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/forktest"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -64,9 +65,7 @@ func TestAnAnswerIsReturnedWholeStreamedOrNot(t *testing.T) {
 				require.NoError(t, err)
 				want.Message.Origin = chat.Origin{Provider: "openai", Server: s.URL, Model: "gpt-4o"}
 				want.RequestBytes = len(s.last(t).Raw)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("the response differs (-want +got):\n%s", diff)
-				}
+				require.Empty(t, cmp.Diff(want, got))
 				require.Equal(t, streamed, s.last(t).Get("stream").Bool())
 				if streamed {
 					require.Equal(t, want.Message.Text(), heard)
@@ -365,12 +364,10 @@ func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 				for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 					s := newServer(t, always(reply{status: tt.status, body: tt.body}))
 					_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: stream})
-					limit, ok := errors.AsType[*chat.ContextLimitError](err)
-					require.True(t, ok, "%v", err)
+					limit := errtest.As[*chat.ContextLimitError](t, err)
 					require.Equal(t, tt.limit, limit.Limit, limit.Error())
 					require.Equal(t, tt.tokens, limit.Tokens, limit.Error())
-					_, ok = errors.AsType[*sdk.Error](err)
-					require.True(t, ok, "it wraps the SDK's error")
+					require.ErrorAs(t, err, new(*sdk.Error), "it wraps the SDK's error")
 					require.Equal(t, 1, s.count(), "the request is not repeated")
 				}
 			})
@@ -392,8 +389,7 @@ func TestARefusalInTheMiddleOfAStreamIsAContextLimitError(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer.")}, midError: tt.event}))
 			_, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Delta) {}})
-			_, ok := errors.AsType[*chat.ContextLimitError](err)
-			require.True(t, ok, "%v", err)
+			require.ErrorAs(t, err, new(*chat.ContextLimitError))
 		})
 	}
 }
@@ -418,8 +414,7 @@ func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 			t.Run(tt.rule+" "+name, func(t *testing.T) {
 				s := newServer(t, always(tt.reply))
 				_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-				transient, ok := errors.AsType[*chat.TransientError](err)
-				require.True(t, ok, "%v", err)
+				transient := errtest.As[*chat.TransientError](t, err)
 				require.Equal(t, tt.want, transient.RetryAfter)
 				require.Equal(t, 1, s.count(), "the request is not repeated")
 			})
@@ -429,8 +424,7 @@ func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 		t.Run("a stream that breaks off "+name, func(t *testing.T) {
 			s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer, cut off.")}, cut: true}))
 			_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Delta) {}})
-			_, ok := errors.AsType[*chat.TransientError](err)
-			require.True(t, ok, "%v", err)
+			require.ErrorAs(t, err, new(*chat.TransientError))
 		})
 	}
 }

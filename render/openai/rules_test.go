@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -137,8 +137,7 @@ func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 					require.Contains(t, judged(t, api, tt.messages, false), tt.refused)
 				}
 				req := chat.Request{Messages: tt.messages}
-				invalid, ok := errors.AsType[*chat.ValidationError](openai.Validate(req, api))
-				require.True(t, ok)
+				invalid := errtest.As[*chat.ValidationError](t, openai.Validate(req, api))
 				_, err := openai.ChatRequest(req, openai.Options{})
 				if api == openai.Responses {
 					_, err = openai.ItemsRequest(req, openai.Options{})
@@ -157,17 +156,14 @@ func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 				for _, c := range changes {
 					got = append(got, c.String())
 				}
-				if diff := cmp.Diff(tt.changes, got); diff != "" {
-					t.Errorf("the changes differ (-want +got):\n%s", diff)
-				}
+				require.Empty(t, cmp.Diff(tt.changes, got))
 				s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
 				m := s.model(api, "gpt-4o")
 				var reported []chat.Repair
 				req.OnRepair = func(c []chat.Repair) { reported = c }
 				_, err = m.Generate(t.Context(), req)
 				if len(tt.messages) == 0 { // cannot be repaired
-					_, invalid := errors.AsType[*chat.ValidationError](err)
-					require.True(t, invalid, "%v", err)
+					require.ErrorAs(t, err, new(*chat.ValidationError))
 					require.Zero(t, s.count())
 					return
 				}
@@ -190,9 +186,7 @@ func TestRepairReturnsAValidRequestAsItWas(t *testing.T) {
 		require.NoError(t, openai.Validate(req, api))
 		got, changes := openai.Repair(req, api)
 		require.Empty(t, changes)
-		if diff := cmp.Diff(req, got); diff != "" {
-			t.Errorf("%s: the messages differ (-want +got):\n%s", api, diff)
-		}
+		require.Empty(t, cmp.Diff(req, got), "%s: the messages differ", api)
 	}
 }
 
@@ -202,8 +196,7 @@ func TestTheOldestOfTooManyImagesAreReplacedByTexts(t *testing.T) {
 		req := chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Content: slices.Repeat(chat.Parts{picture}, 1500)}}}
 		require.NoError(t, openai.Validate(req, api))
 		req.Messages[0].Content = append(req.Messages[0].Content, picture)
-		invalid, ok := errors.AsType[*chat.ValidationError](openai.Validate(req, api))
-		require.True(t, ok)
+		invalid := errtest.As[*chat.ValidationError](t, openai.Validate(req, api))
 		require.Len(t, invalid.Violations, 1)
 		require.Equal(t, provider.RuleImageCount, invalid.Violations[0].Rule)
 		repaired, changes := openai.Repair(req, api)

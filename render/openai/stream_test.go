@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -93,8 +92,7 @@ func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 						heard.RequireWhole(t, got)
 						break
 					}
-					_, transient := errors.AsType[*chat.TransientError](err)
-					require.True(t, transient, "%v", err)
+					require.ErrorAs(t, err, new(*chat.TransientError))
 					heard.RequirePartial(t, got, whole)
 				}
 				require.Greater(t, r.after, 2)
@@ -191,8 +189,7 @@ func TestAFailureAtTheEndReturnsThePartThatHadArrived(t *testing.T) {
 		`"error":{"code":"server_error","message":"broken"},"usage":{"input_tokens":7,"output_tokens":3}}}` + "\n\n"
 	s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer.")}, midError: failure, after: 4}))
 	heard, got, err := listening(t, s.model(openai.Responses, "gpt-4o"))
-	_, transient := errors.AsType[*chat.TransientError](err)
-	require.True(t, transient, "%v", err)
+	require.ErrorAs(t, err, new(*chat.TransientError))
 	said := chat.AssistantMessage(heard.Text)
 	said.Origin = chat.Origin{Provider: "openai", Server: s.URL, Model: "gpt-4o"}
 	require.Equal(t, chat.Response{Message: said, Usage: chat.Usage{Input: 7, Output: 3, CacheUnknown: true}, RequestBytes: len(s.last(t).Raw)}, got)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/local"
 )
@@ -132,8 +133,7 @@ func TestTheWindowIsTheOneOnTheServer(t *testing.T) {
 				}
 				require.ErrorIs(t, err, sizing.ErrUnknownWindow)
 				require.ErrorContains(t, err, test.says)
-				unknown, ok := errors.AsType[*local.UnknownError](err)
-				require.True(t, ok)
+				unknown := errtest.As[*local.UnknownError](t, err)
 				require.Equal(t, [3]any{at, test.model, test.trained}, [3]any{strings.TrimSuffix(unknown.URL, "/"), unknown.Model, unknown.Trained})
 			}
 		})
@@ -178,8 +178,7 @@ func TestAFailureOfTheServerIsNotAnUnknownWindow(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	_, err := local.Server{URL: gone.URL}.ContextWindow(t.Context())
-	_, transient := errors.AsType[*chat.TransientError](err)
-	require.True(t, transient, "%v", err)
+	require.ErrorAs(t, err, new(*chat.TransientError))
 }
 
 func TestAnEndlessAnswerIsReadUpToTheLimit(t *testing.T) {
@@ -203,8 +202,7 @@ func TestARedirectElsewhereIsNotFollowed(t *testing.T) {
 	s := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer s.Close()
 	_, err := local.Server{URL: s.URL, Header: http.Header{"X-Api-Key": {"secret"}}}.ContextWindow(t.Context())
-	_, redirected := errors.AsType[*chat.RedirectError](err)
-	require.True(t, redirected, "%v", err)
+	require.ErrorAs(t, err, new(*chat.RedirectError))
 	require.False(t, asked)
 }
 

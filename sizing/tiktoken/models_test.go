@@ -1,12 +1,13 @@
 package tiktoken
 
 import (
-	"errors"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/errtest"
 )
 
 func TestModelsHaveTheirEncoding(t *testing.T) {
@@ -59,8 +60,7 @@ func TestAnUnknownModelIsATypedError(t *testing.T) {
 
 func TestAnUnknownEncodingIsATypedError(t *testing.T) {
 	_, err := New("o300k_base")
-	unknown, ok := errors.AsType[*UnknownEncodingError](err)
-	require.True(t, ok)
+	unknown := errtest.As[*UnknownEncodingError](t, err)
 	require.Equal(t, "o300k_base", unknown.Encoding)
 	require.EqualError(t, err, `tiktoken: unknown encoding "o300k_base": use o200k_base, cl100k_base, p50k_base or r50k_base`)
 }

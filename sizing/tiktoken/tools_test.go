@@ -95,9 +95,7 @@ b?: any,
 		t.Run(tt.rule, func(t *testing.T) {
 			got := toolsText([]chat.Tool{{Name: "f", Parameters: json.RawMessage(tt.parameters)}})
 			want := "namespace functions {\n\ntype f = " + tt.want + " => any;\n\n} // namespace functions"
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the text differs (-want +got):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(want, got))
 		})
 	}
 }

@@ -2,7 +2,6 @@ package instructions_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -463,8 +462,7 @@ func TestFilesAreRequiredUnlessTheyAreDroppableAndThenByNearness(t *testing.T) {
 		return render.Render(t.Context(), el.User(files, el.Text("question", el.Required)), render.Options{Budget: budget, PromptBudget: 1000, Tokenizer: sizingtest.Quarter{}})
 	}
 	_, err := fit(false, 150)
-	_, over := errors.AsType[*render.BudgetExceededError](err)
-	require.True(t, over)
+	require.ErrorAs(t, err, new(*render.BudgetExceededError))
 	all, err := fit(false, 1000)
 	require.NoError(t, err)
 	require.Equal(t, render.Breakdown{Instructions: all.Tokens - 2, Other: 2}, all.Breakdown())

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
@@ -104,18 +105,16 @@ func TestErrorsOfAModelHaveTypes(t *testing.T) {
 		return err
 	}
 	over := ask(t.Context(), &played{err: genai.APIError{Code: 400, Message: "The input token count (12000) exceeds the maximum number of tokens allowed (10000)."}})
-	limit, ok := errors.AsType[*chat.ContextLimitError](over)
-	require.True(t, ok, "%v", over)
+	limit := errtest.As[*chat.ContextLimitError](t, over)
 	require.Equal(t, 10_000, limit.Limit)
 	require.Equal(t, 12_000, limit.Tokens)
 	for _, passing := range []*played{{err: genai.APIError{Code: 429}}, {err: genai.APIError{Code: 503}}, {err: io.ErrUnexpectedEOF}, {}} {
 		err := ask(t.Context(), passing)
-		_, ok := errors.AsType[*chat.TransientError](err)
-		require.True(t, ok, "%v", err)
+		require.ErrorAs(t, err, new(*chat.TransientError))
 	}
 	err := ask(t.Context(), &played{err: genai.APIError{Code: 403, Message: "not yours"}})
 	require.ErrorContains(t, err, "not yours")
-	_, ok = errors.AsType[*chat.TransientError](err)
+	_, ok := errors.AsType[*chat.TransientError](err)
 	require.False(t, ok)
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -173,8 +174,7 @@ func TestAnAnswerOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 	})
 	a.Compactor.Session, a.Prompt = session, elements.Nodes{history.TurnStart{Session: session}, history.TurnRounds{Session: session}}
 	answer, err := a.Step(t.Context())
-	conflict, ok := errors.AsType[*storage.ConflictError](err)
-	require.True(t, ok, "%v", err)
+	conflict := errtest.As[*storage.ConflictError](t, err)
 	require.EqualError(t, conflict, "storage: the session was appended to meanwhile: call Refresh, and look at what was said")
 	require.Equal(t, "Three ships.", answer.Message().Text())
 	require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeMessage, entry.TypePlanEnd}, kinds(t, session))
@@ -364,8 +364,7 @@ func TestARefusalThatNothingHelpsIsReturned(t *testing.T) {
 		talk(t, a.Compactor.Session, 20)
 		answer, err := a.Step(t.Context())
 		require.ErrorIs(t, err, refused)
-		_, ok := errors.AsType[*summarize.RecoveryError](err)
-		require.True(t, ok)
+		require.ErrorAs(t, err, new(*summarize.RecoveryError))
 		require.LessOrEqual(t, asked, 20)
 		require.Empty(t, answer.Entry)
 	}
@@ -596,8 +595,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					_, err := a.Step(ctx)
-					wrong, ok := errors.AsType[*policy.CallbackError](err)
-					require.True(t, ok, "%v", err)
+					wrong := errtest.As[*policy.CallbackError](t, err)
 					require.Equal(t, name, wrong.Name)
 					require.Equal(t, how == "hangs", errors.Is(err, context.DeadlineExceeded))
 					require.Equal(t, []entry.Type{entry.TypeMessage}, kinds(t, a.Compactor.Session))

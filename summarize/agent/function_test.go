@@ -213,8 +213,7 @@ func FuzzArguments(f *testing.F) {
 		m, ok, err := tool.Answer(t.Context(), chat.ToolCall{ID: "x", Name: "f", Arguments: arguments})
 		require.True(t, ok)
 		if err != nil {
-			_, mistake := errors.AsType[*chat.ArgumentError](err)
-			require.True(t, mistake, "%v", err)
+			require.ErrorAs(t, err, new(*chat.ArgumentError))
 			return
 		}
 		again, _, err := tool.Answer(t.Context(), chat.ToolCall{ID: "x", Name: "f", Arguments: m.Text()})

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -390,8 +391,7 @@ func TestARunEndsAtItsLimitsAndGoesOn(t *testing.T) {
 				require.ErrorContains(t, err, c.fails)
 				return
 			}
-			limit, ok := errors.AsType[*agent.LimitError](err)
-			require.True(t, ok, "%v", err)
+			limit := errtest.As[*agent.LimitError](t, err)
 			require.Equal(t, 2, limit.Steps)
 			require.Equal(t, "agent: the run has reached a limit: "+c.says+" and run again with an empty text to go on", err.Error())
 			a.Limits = agent.Limits{}
@@ -410,8 +410,7 @@ func TestTheTimeOfARunEndsWhatRuns(t *testing.T) {
 		}}}
 		a.Limits.Time = time.Minute
 		_, err := a.Run(t.Context(), "Go.")
-		limit, ok := errors.AsType[*agent.LimitError](err)
-		require.True(t, ok, "%v", err)
+		limit := errtest.As[*agent.LimitError](t, err)
 		require.Equal(t, "Time", limit.Limit)
 		require.EqualError(t, err, "agent: the run has reached a limit: the time of 1m0s is over: raise Limits.Time and run again with an empty text to go on")
 	})
@@ -433,8 +432,7 @@ func TestARequestOfUnknownCostIsSaidOnceAndCountsAsUnknown(t *testing.T) {
 	require.NoError(t, err)
 	finished(t, a, "Go on.")
 	_, err = a.Run(t.Context(), "Again.")
-	limit, ok := errors.AsType[*agent.LimitError](err)
-	require.True(t, ok, "%v", err)
+	limit := errtest.As[*agent.LimitError](t, err)
 	require.Equal(t, 1, limit.Unpriced)
 	require.ErrorContains(t, err, "the session has cost $3.0000 of $2.5000, and 1 requests of which no cost is known")
 	require.Equal(t, []string{"the cost of 1 requests of the session is not known, so Limits.Dollars does not hold it"}, notes)

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -281,8 +282,7 @@ func TestStatements(t *testing.T) {
 		statements.That("if not even the piece of the highest priority fits, the error says how many tokens it needs", func(t *testing.T) {
 			d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Words(2*window)))
 			_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
-			over, ok := errors.AsType[*render.BudgetExceededError](err)
-			require.True(t, ok, "%v", err)
+			over := errtest.As[*render.BudgetExceededError](t, err)
 			require.Equal(t, window, over.Budget)
 			require.Greater(t, over.Needed, 2*window)
 		}, statements.Change(engine+"compactor.go", "why = &FailedError{Budget: s.Over, Reasons: []error{ErrNothingToCompact}}", "why = &FailedError{Reasons: []error{ErrNothingToCompact}}")),
@@ -416,8 +416,7 @@ func TestStatements(t *testing.T) {
 				d.Policy.Counting.Threshold = threshold
 				r, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
 				if want == 0 {
-					_, ambiguous := errors.AsType[*sizing.ThresholdError](err)
-					require.True(t, ambiguous, "%v: %v", threshold, err)
+					require.ErrorAs(t, err, new(*sizing.ThresholdError), "%v: %v", threshold, err)
 					continue
 				}
 				require.NoError(t, err)
@@ -459,8 +458,7 @@ func TestStatements(t *testing.T) {
 			d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", 2*window)}}
 			d.Policy.Counting.Threshold = window
 			_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
-			over, ok := errors.AsType[*render.BudgetExceededError](err)
-			require.True(t, ok, "%v", err)
+			over := errtest.As[*render.BudgetExceededError](t, err)
 			require.Equal(t, 1, over.Budget)
 		},
 			statements.Change("sizing/window.go", "return max(1, budget), nil", "return budget, nil"),

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -944,8 +945,7 @@ func TestStatements(t *testing.T) {
 			for {
 				r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), compacttest.Status(413), "")
 				if err != nil {
-					_, ok := errors.AsType[*summarize.RecoveryError](err)
-					require.True(t, ok, "%v", err)
+					require.ErrorAs(t, err, new(*summarize.RecoveryError))
 					break
 				}
 				sizes = append(sizes, r.Tokens)
@@ -1054,8 +1054,7 @@ func TestStatements(t *testing.T) {
 			before := d.Messages()
 			d.Always(models.Say(" \n\u200b"))
 			_, err := d.Compact(t.Context(), "")
-			refused, ok := errors.AsType[*policy.SummaryError](err)
-			require.True(t, ok, "%v", err)
+			refused := errtest.As[*policy.SummaryError](t, err)
 			require.Equal(t, "it is empty", refused.Reason)
 			compacttest.Equal(t, before, d.Messages())
 		}, statements.Change(engine+"internal/judge/judge.go", "case size == 0:", "case false:")),

@@ -202,9 +202,7 @@ func checkEino(t *testing.T, m *schema.Message) {
 	var kept chat.Message
 	require.NoError(t, json.Unmarshal(data, &kept))
 	back := toEino(t, kept)
-	if diff := cmp.Diff(m, back, emptyIsNone); diff != "" {
-		t.Fatalf("through %s:\n%s", data, diff)
-	}
+	require.Empty(t, cmp.Diff(m, back, emptyIsNone), "through %s", data)
 }
 
 // checkOurs checks that eino is given the texts, calls and images of a message.
@@ -227,9 +225,7 @@ func checkOurs(t *testing.T, m chat.Message) {
 		}
 		return kept
 	}
-	if diff := cmp.Diff(said(m), said(back), emptyIsNone); diff != "" {
-		t.Fatalf("through %+v:\n%s", e, diff)
-	}
+	require.Empty(t, cmp.Diff(said(m), said(back), emptyIsNone), "through %+v", e)
 }
 
 func TestMessagesOfEinoAreUnchangedAfterARoundTrip(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/summarize/models"
 )
@@ -103,8 +104,7 @@ func TestRemoteErrorsSayWhatFailedAndWhetherToRetry(t *testing.T) {
 			host := strings.TrimSuffix(strings.TrimPrefix(remote.URL, "http://"), "/summarise?key=secret")
 			require.ErrorContains(t, err, strings.ReplaceAll(c.want, "HOST", host))
 			require.NotContains(t, err.Error(), "secret")
-			failed, ok := errors.AsType[*models.RemoteError](err)
-			require.True(t, ok)
+			failed := errtest.As[*models.RemoteError](t, err)
 			require.Equal(t, c.status, failed.Status)
 			transient, ok := errors.AsType[*chat.TransientError](err)
 			require.Equal(t, c.transient, ok)
@@ -123,8 +123,7 @@ func TestRemoteReturnsTheRetryTimeOfADate(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
 	_, err := remote.Generate(t.Context(), asking)
-	transient, ok := errors.AsType[*chat.TransientError](err)
-	require.True(t, ok)
+	transient := errtest.As[*chat.TransientError](t, err)
 	require.Greater(t, transient.RetryAfter, 50*time.Minute)
 }
 
@@ -132,8 +131,7 @@ func TestRemoteWithoutAConnectionIsATransientError(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	_, err := models.Remote{URL: server.URL + "/?key=secret"}.Generate(t.Context(), asking)
-	_, transient := errors.AsType[*chat.TransientError](err)
-	require.True(t, transient, "got %v", err)
+	require.ErrorAs(t, err, new(*chat.TransientError))
 	require.NotContains(t, err.Error(), "secret")
 }
 

@@ -1033,8 +1033,7 @@ var failures = []statements.Statement{
 		statements.Change(policyFile, "RetryWait: 15 * time.Second", "RetryWait: 13 * time.Second")),
 	statements.That("if a refused request cannot be made smaller the error says that the recovery failed", func(t *testing.T) {
 		_, err := refused(fixture(t), 2)
-		_, ok := errors.AsType[*summarize.RecoveryError](err)
-		require.True(t, ok, "%v", err)
+		require.ErrorAs(t, err, new(*summarize.RecoveryError))
 		require.ErrorContains(t, err, "context overflow recovery failed")
 	}, statements.Change(engine+"recover.go", "context overflow recovery failed", "it failed")),
 	statements.That("a request that is refused again after a compaction is made smaller without another one, until it cannot be", func(t *testing.T) {

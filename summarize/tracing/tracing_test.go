@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -331,8 +332,7 @@ func TestAModelThatPanicsEndsItsSpan(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d, _ := l.fixture(func(context.Context, chat.Request) (chat.Response, error) { panic("boom") })
 	_, err := summarize.Generate(t.Context(), d.Target, chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
-	wrong, ok := errors.AsType[*policy.CallbackError](err)
-	require.True(t, ok, "got %v", err)
+	wrong := errtest.As[*policy.CallbackError](t, err)
 	require.ErrorContains(t, wrong, "boom")
 	require.Equal(t, codes.Error, l.span("chat gpt-5.4").Status.Code)
 }

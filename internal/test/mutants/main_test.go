@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,7 +43,6 @@ func TestBadArgumentsAreErrorsOfUsage(t *testing.T) {
 	} {
 		err := start(t.Context(), &program.Folders{}, args, &bytes.Buffer{})
 		require.ErrorContains(t, err, want)
-		_, usage := errors.AsType[program.UsageError](err)
-		require.True(t, usage, "%v", err)
+		require.ErrorAs(t, err, new(program.UsageError))
 	}
 }

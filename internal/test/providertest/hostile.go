@@ -352,8 +352,7 @@ func (h Hostile) testEnds(t *testing.T, streamed bool) {
 	whole := h.whole(streamed)
 	none := func(*http.Request) *http.Response { return nil }
 	_, err := h.ask(t.Context(), t, &memoryServer{answer: none}, streamed)
-	_, transient := errors.AsType[*chat.TransientError](err)
-	require.True(t, transient, "a server that cannot be reached: %v", err)
+	require.ErrorAs(t, err, new(*chat.TransientError), "a server that cannot be reached: %v", err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	for range 2 { // before the answer, and before the request

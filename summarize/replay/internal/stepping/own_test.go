@@ -75,8 +75,7 @@ func ownLog(t *testing.T, seed uint64) []byte {
 		default:
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage(says("go on"))))
 			if _, err := c.Render(t.Context(), stepping.Prompt(s)); err != nil {
-				_, over := errors.AsType[*render.BudgetExceededError](err)
-				require.True(t, over, "%v", err)
+				require.ErrorAs(t, err, new(*render.BudgetExceededError))
 			}
 		}
 		leaves = append(leaves, s.Leaf())

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -223,8 +224,7 @@ func TestTheErrorNamesTheLineThatTheSessionRefuses(t *testing.T) {
 		last = err
 	}
 	require.ErrorContains(t, last, "line 3: ")
-	pairing, ok := errors.AsType[*entry.PairingError](last)
-	require.True(t, ok)
+	pairing := errtest.As[*entry.PairingError](t, last)
 	require.Equal(t, "c-9", pairing.CallID)
 }
 
