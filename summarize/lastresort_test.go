@@ -13,10 +13,8 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
-	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -269,15 +267,6 @@ func TestACutCountsTheProvidersTokensIfThePolicyMeasuresByReport(t *testing.T) {
 		d.Messages()
 		require.Len(t, kept(d.Session), c.want)
 	}
-}
-
-func TestAPromptThatShowsAnotherSessionIsAnError(t *testing.T) {
-	d := newFixture(t, overflowing()...)
-	other := numbered.Session()
-	require.NoError(t, other.Append(t.Context(), overflowing()...))
-	_, err := d.Render(t.Context(), prompt(other))
-	require.ErrorIs(t, err, plan.ErrOtherSession)
-	require.Empty(t, d.Requests())
 }
 
 func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
