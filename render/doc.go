@@ -169,9 +169,9 @@
 //
 // # Trees from elsewhere
 //
-// [Transfer] renders content to JSON, in the form of prompt-tsx (content type [TransferContentType]), and
-// [elements.Transferred] puts such content into a message, where it is pruned piece by piece like any other. So a tool
-// server written in Go can answer a client in TypeScript, and the other way round.
+// [Transfer] renders content to JSON, in the form of prompt-tsx, and [elements.Transferred] puts such content into a message, where it is
+// pruned piece by piece like any other. So a tool server written in Go can answer a client in TypeScript, and the other
+// way round.
 //
 // # Measuring a prompt of your own
 //

@@ -154,7 +154,7 @@ func (f *fitting) notEmpty(r *Result) (*Result, error) {
 	if len(messages) == 0 {
 		return r, nil
 	}
-	dropped := slices.DeleteFunc(f.tell(tree.Root, true).report.Dropped(), func(p Piece) bool { return p.Kind == PieceTool })
+	dropped := slices.DeleteFunc(f.tell(tree.Root, true).report.Dropped(), func(p Piece) bool { return p.Kind == pieceTool })
 	if len(dropped) == 0 { // an expandable grew to nothing
 		return r, nil
 	}

@@ -662,7 +662,7 @@ func (n *naive) account(f *fitting) string {
 	add(f.state.Tree)
 	var sum OutlineTokens
 	for _, p := range f.tell(tree.Root, true).report.Pieces {
-		if p.Kind == PieceText {
+		if p.Kind == pieceText {
 			sum.add(p.tokens())
 		}
 	}

@@ -94,7 +94,7 @@ func fold(to []*foldedLine, indent, depth int, of ...*Outline) []*foldedLine {
 // onlyText reports whether an element holds one text and nothing else.
 func (o *Outline) onlyText() bool {
 	if o.Piece != nil {
-		return o.Piece.Kind == PieceText
+		return o.Piece.Kind == pieceText
 	}
 	return len(o.Children) == 1 && o.Children[0].onlyText()
 }
@@ -106,7 +106,7 @@ func (o *Outline) title() string {
 		return o.Name
 	case o.Name == "":
 		return string(o.Piece.Kind)
-	case o.Piece.Kind != PieceText:
+	case o.Piece.Kind != pieceText:
 		return fmt.Sprintf("%s (%s)", o.Name, o.Piece.Kind)
 	}
 	return o.Name

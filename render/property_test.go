@@ -151,11 +151,11 @@ func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options,
 		switch {
 		case p.Dropped != render.Kept:
 			require.False(t, p.Restored, at)
-		case p.Kind == render.PieceToolCall:
+		case p.Kind == "toolCall":
 			calls--
-		case p.Kind == render.PieceTool:
+		case p.Kind == "tool":
 			tools--
-		case p.Kind != render.PieceText && p.Kind != render.PieceBreakpoint:
+		case p.Kind != "text" && p.Kind != "cacheBreakpoint":
 			parts--
 		}
 	}

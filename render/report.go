@@ -30,19 +30,14 @@ const (
 	reasonShare    Reason = "share"
 )
 
-// PieceKind is the kind of a piece.
+// PieceKind is the kind of a piece: "text", "image", "document", "thinking", "opaque" or "cacheBreakpoint" for a part of a
+// message, "toolCall" or "tool".
 type PieceKind string
 
-// The kinds of pieces.
 const (
-	PieceText       PieceKind = "text"
-	PieceImage      PieceKind = "image"
-	PieceDocument   PieceKind = "document"
-	PieceThinking   PieceKind = "thinking"
-	PieceOpaque     PieceKind = "opaque"
-	PieceBreakpoint PieceKind = "cacheBreakpoint"
-	PieceToolCall   PieceKind = "toolCall"
-	PieceTool       PieceKind = "tool"
+	pieceText     PieceKind = "text"
+	pieceToolCall PieceKind = "toolCall"
+	pieceTool     PieceKind = "tool"
 )
 
 // Piece is the smallest thing that pruning decides on: a text, another part of a message, a tool call, or a tool.
@@ -206,7 +201,7 @@ type row struct{ path, priority, outcome string }
 // row returns the line of a piece.
 func (p Piece) row() row {
 	line := row{path: p.Path, priority: "-", outcome: p.outcome()}
-	if p.Kind != PieceText {
+	if p.Kind != pieceText {
 		line.path += " (" + string(p.Kind) + ")"
 	}
 	if p.Priority != nil {

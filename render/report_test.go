@@ -250,11 +250,11 @@ func TestReportListsEveryPiece(t *testing.T) {
 		}
 		for _, p := range r.Report().Kept() {
 			switch p.Kind {
-			case render.PieceText:
+			case "text":
 				textTokens += p.Tokens
-			case render.PieceImage:
+			case "image":
 				images++
-			case render.PieceToolCall:
+			case "toolCall":
 				calls++
 			}
 		}

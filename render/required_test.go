@@ -354,7 +354,7 @@ func TestReportSaysThatACallLinkedToARequiredPieceIsRequired(t *testing.T) {
 	for _, p := range rendered(t, root, plenty).Report().Pieces {
 		required[p.Kind] = append(required[p.Kind], p.Required)
 	}
-	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true, true}, render.PieceText: {false, true}}, required)
+	require.Equal(t, map[render.PieceKind][]bool{"toolCall": {true, true}, "text": {false, true}}, required)
 }
 
 func TestTheUnusedSideOfAnIfEmptyRequiresNoCall(t *testing.T) {
@@ -371,7 +371,7 @@ func TestTheUnusedSideOfAnIfEmptyRequiresNoCall(t *testing.T) {
 	for _, p := range rendered(t, root, plenty).Report().Pieces {
 		required[p.Kind] = append(required[p.Kind], p.Required)
 	}
-	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true}, render.PieceText: {true, false}}, required)
+	require.Equal(t, map[render.PieceKind][]bool{"toolCall": {true}, "text": {true, false}}, required)
 }
 
 func TestNothingStaysRequiredForTheFirstRenderingOfAnExpandable(t *testing.T) {

@@ -30,7 +30,7 @@ func (s *survey) setBudgets(p *Piece, at tree.Change) {
 		p.KeptFrom = s.smallest
 	case step > s.base:
 		p.KeptFrom = s.keptFrom[step-s.base-1]
-		if p.Kind != PieceText {
+		if p.Kind != pieceText {
 			return
 		}
 		if p.Sizes = s.sizes[at.Node]; p.Sizes == nil && s.left(at.Node) < max(p.Tokens, p.TrimmedFrom) {

@@ -130,7 +130,7 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 	case node.Leaf():
 		p := Piece{Kind: partKinds[count.TypeOf(extra.Part)], Tokens: t.fit.count.PieceIn(s.Tree, n)}
 		if node.Kind == tree.Tool {
-			p.Kind, in.category = PieceTool, elements.CategoryTools
+			p.Kind, in.category = pieceTool, elements.CategoryTools
 		} else if own {
 			t.shorten(&p, n, in.drop.Step != 0)
 		}
@@ -144,7 +144,7 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 			}
 			of.required = in.required || own && t.fit.order.Pinned(n) && !t.removable(c.KeepWith)
 			if t.all || of.drop.Step == 0 {
-				t.piece(call, Piece{Kind: PieceToolCall, Tokens: t.fit.count.Call(c)}, of, at)
+				t.piece(call, Piece{Kind: pieceToolCall, Tokens: t.fit.count.Call(c)}, of, at)
 				o.add(call)
 			}
 		}
@@ -309,7 +309,7 @@ func (o *Outline) becomeOnlyText(in around) {
 		return
 	}
 	c := o.Children[0]
-	if c.Piece == nil || c.Piece.Kind != PieceText || c.Piece.Name != in.name || c.Priority != nil && o.Priority != nil {
+	if c.Piece == nil || c.Piece.Kind != pieceText || c.Piece.Name != in.name || c.Priority != nil && o.Priority != nil {
 		return
 	}
 	if c.Piece.Path = in.path; c.Piece.DecidedBy == in.path {
@@ -342,6 +342,6 @@ var reasons = [...]Reason{tree.ByPriority: reasonPriority, tree.ByChunk: reasonC
 
 // partKinds maps types of parts to kinds of pieces.
 var partKinds = [...]PieceKind{
-	count.TextType: PieceText, count.ImageType: PieceImage, count.DocumentType: PieceDocument, count.ThinkingType: PieceThinking,
-	count.OpaqueType: PieceOpaque, count.BreakpointType: PieceBreakpoint,
+	count.TextType: pieceText, count.ImageType: "image", count.DocumentType: "document", count.ThinkingType: "thinking",
+	count.OpaqueType: "opaque", count.BreakpointType: "cacheBreakpoint",
 }

@@ -127,7 +127,7 @@ func TestAReportListsToolsByTheirNames(t *testing.T) {
 	left := rendered(t, root, whole.Tokens-1)
 	report := left.Report()
 	require.Equal(t, "search", report.Pieces[0].Path)
-	require.Equal(t, render.PieceTool, report.Pieces[0].Kind)
+	require.EqualValues(t, "tool", report.Pieces[0].Kind)
 	require.Equal(t, render.Reason("priority"), report.Pieces[0].Dropped)
 	require.Equal(t, whole.Tokens-left.Tokens, report.Pieces[0].Tokens, "what its removal freed")
 	require.Equal(t, "files", report.Pieces[1].Path)

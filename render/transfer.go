@@ -9,13 +9,11 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// TransferContentType is the content type of the form that [Transfer] writes. It is that of prompt-tsx.
-const TransferContentType = "application/vnd.codechat.prompt+json.1"
-
 // Transfer renders a tree of content to the form in which it can be put into a prompt elsewhere: by
-// [elements.Transferred] here, by elementJSON in prompt-tsx. Nothing is pruned; the budget only tells the elements what
-// they should not exceed. References are transferred, but no other metadata, no limits and no Required, because the
-// form has no place for them.
+// [elements.Transferred] here, by elementJSON in prompt-tsx. Its content type is that of prompt-tsx,
+// application/vnd.codechat.prompt+json.1. Nothing is pruned; the budget only tells the elements what they should not
+// exceed. References are transferred, but no other metadata, no limits and no Required, because the form has no place for
+// them.
 func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, error) {
 	l, err := opts.layouter()
 	if err != nil {

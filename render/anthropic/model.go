@@ -15,8 +15,8 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// DefaultMaxTokens is the limit of an answer if neither the request nor the model sets one.
-const DefaultMaxTokens = 8192
+// usualMaxTokens is the limit of an answer if neither the request nor the model sets one.
+const usualMaxTokens = 8192
 
 // minThinking is the smallest thinking budget that the API accepts.
 const minThinking = 1024
@@ -28,7 +28,7 @@ type Model struct {
 	Client sdk.Client
 	// Name of the model, such as [sdk.ModelClaudeSonnet5].
 	Name string
-	// MaxTokens of an answer if the request does not set it; the API requires a limit. Defaults to [DefaultMaxTokens].
+	// MaxTokens of an answer if the request does not set it; the API requires a limit. Defaults to 8,192.
 	MaxTokens int
 	// Thinking before an answer. The zero value leaves it to the model.
 	Thinking Thinking

@@ -31,7 +31,7 @@ import (
 //   - Names of participants, the detail of an image, and signatures of calls that are not from this package are left
 //     out.
 //   - A document of any type of text is sent as plain text.
-//   - An answer without a limit gets [DefaultMaxTokens], because the API requires one.
+//   - An answer without a limit gets one of 8,192 tokens, because the API requires one.
 //   - A tool choice is not sent if there are no tools, and a tool without parameters takes an empty object.
 //
 // Schemas of tools stay as they were written, with their properties in order.
@@ -59,7 +59,7 @@ func write(req chat.Request) sdk.MessageNewParams {
 		w.messages = slices.Insert(w.messages, 0, sdk.NewAssistantMessage(param.Override[sdk.ContentBlockParamUnion](w.compaction)))
 	}
 	if req.MaxTokens == 0 {
-		req.MaxTokens = DefaultMaxTokens
+		req.MaxTokens = usualMaxTokens
 	}
 	p := sdk.MessageNewParams{
 		MaxTokens:  int64(req.MaxTokens),

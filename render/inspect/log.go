@@ -127,7 +127,7 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 		to.ToolTokens += r.Tokenizer.CountTools(r.Tools)
 	}
 	for _, t := range r.Tools {
-		p := &piece{Kind: render.PieceTool, Required: true}
+		p := &piece{Kind: "tool", Required: true}
 		if r.Tokenizer != nil {
 			p.Tokens = r.Tokenizer.CountTools([]chat.Tool{t})
 		}
@@ -163,11 +163,11 @@ func outlineOf(r Request) *render.Outline {
 		}
 		for _, c := range m.Content {
 			if text, ok := c.(chat.Text); ok {
-				piece("", string(text), render.PieceText, func() int { return r.Tokenizer.CountPart(c) })
+				piece("", string(text), "text", func() int { return r.Tokenizer.CountPart(c) })
 			}
 		}
 		for _, c := range m.ToolCalls {
-			piece(c.Name, c.Arguments, render.PieceToolCall, func() int { return r.Tokenizer.CountText(c.Name + c.Arguments) })
+			piece(c.Name, c.Arguments, "toolCall", func() int { return r.Tokenizer.CountText(c.Name + c.Arguments) })
 		}
 		if r.Tokenizer != nil {
 			of.Counted = r.Tokenizer.CountMessage(m)
@@ -244,7 +244,7 @@ func (l *Log) message(m chat.Message, tokens int) int {
 		to.Parts = append(to.Parts, l.part(p))
 	}
 	for _, c := range m.ToolCalls {
-		to.Parts = append(to.Parts, part{render.PieceToolCall, c.Name, l.text(c.Arguments)})
+		to.Parts = append(to.Parts, part{"toolCall", c.Name, l.text(c.Arguments)})
 	}
 	return encoded(&l.messages, to)
 }
@@ -252,17 +252,17 @@ func (l *Log) message(m chat.Message, tokens int) int {
 func (l *Log) part(p chat.Part) part {
 	switch p := p.(type) {
 	case chat.Text:
-		return part{Kind: render.PieceText, Text: l.text(string(p))}
+		return part{Kind: "text", Text: l.text(string(p))}
 	case chat.Image:
-		return part{Kind: render.PieceImage, Name: string(p.Detail), Text: l.text(p.URL)}
+		return part{Kind: "image", Name: string(p.Detail), Text: l.text(p.URL)}
 	case chat.Document:
-		return part{Kind: render.PieceDocument, Name: fmt.Sprintf("%s, %d bytes in base64", p.MediaType, len(p.Data))}
+		return part{Kind: "document", Name: fmt.Sprintf("%s, %d bytes in base64", p.MediaType, len(p.Data))}
 	case chat.Thinking:
-		return part{Kind: render.PieceThinking, Text: l.text(p.Text)}
+		return part{Kind: "thinking", Text: l.text(p.Text)}
 	case chat.Opaque:
-		return part{Kind: render.PieceOpaque, Text: l.text(string(p.Value))}
+		return part{Kind: "opaque", Text: l.text(string(p.Value))}
 	case chat.CacheBreakpoint:
-		return part{Kind: render.PieceBreakpoint, Name: p.Type}
+		return part{Kind: "cacheBreakpoint", Name: p.Type}
 	}
 	return part{}
 }

@@ -79,7 +79,7 @@ func block(b *strings.Builder, budget int, r *render.Result, err error) {
 		if n > 1 {
 			path = fmt.Sprintf("%s ×%d", plain(path), n)
 		}
-		if k := rest[0].Kind; k != render.PieceText {
+		if k := rest[0].Kind; k != "text" {
 			path += fmt.Sprintf(", %s", k)
 		}
 		fmt.Fprintf(b, "  %-8s %s (%d", outcome(rest[0]), path, tokens)
