@@ -20,18 +20,16 @@ import (
 //	tools := history.DefaultFileTools()
 //	tools["view"] = history.Reads("file")
 //	tools["apply_patch"] = func(arguments string) entry.Files { … }
-type FileTools map[string]FileTool
-
-// FileTool returns the files that a call with these arguments reads and modifies. The arguments are as the model wrote
-// them, and need not be JSON.
-type FileTool func(arguments string) entry.Files
+//
+// The arguments are as the model wrote them, and need not be JSON.
+type FileTools map[string]func(arguments string) entry.Files
 
 // DefaultFileTools returns a new map of the tools that read, write and edit files in the usual agents and tool servers, by
 // their names and arguments there: those of Claude Code, Codex, Copilot, Gemini CLI, Cursor, Cline, Roo, opencode, goose,
 // pi and others. The files of a patch, also if it is run as a shell command, are those that it names.
 func DefaultFileTools() FileTools {
 	tools := FileTools{}
-	set := func(tool FileTool, kinds ...toolname.Kind) {
+	set := func(tool func(string) entry.Files, kinds ...toolname.Kind) {
 		for _, k := range kinds {
 			for _, name := range toolname.Names(k) {
 				tools[name] = tool
@@ -70,12 +68,12 @@ func patches(arguments string) entry.Files {
 
 // Reads returns a tool that reads the files named by the given arguments, each a text or a list of texts, there or in a
 // list of objects, such as a list of edits.
-func Reads(arguments ...string) FileTool {
+func Reads(arguments ...string) func(string) entry.Files {
 	return func(text string) entry.Files { return entry.Files{Read: named(text, arguments)} }
 }
 
 // Modifies returns a tool that modifies the files named by the given arguments, as [Reads] finds them.
-func Modifies(arguments ...string) FileTool {
+func Modifies(arguments ...string) func(string) entry.Files {
 	return func(text string) entry.Files { return entry.Files{Modified: named(text, arguments)} }
 }
 

@@ -142,9 +142,6 @@ func (s *Session) Shared() bool { return s.log.Shared() }
 // Now returns the time by the session's clock ([Options.Now]), which is given to entries without a time of their own.
 func (s *Session) Now(ctx context.Context) (time.Time, error) { return s.log.Now(ctx) }
 
-// ErrSystemMessage is returned for a system message, which cannot be appended.
-var ErrSystemMessage = log.ErrSystemMessage
-
 // ErrNotErasable is returned for an erasure in a store that is not an [storage.Eraser].
 var ErrNotErasable = log.ErrNotErasable
 

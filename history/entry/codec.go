@@ -236,7 +236,7 @@ func (h *headLine) check() error {
 	switch {
 	case h.Type == "":
 		return errors.New("it has no type")
-	case h.Type == TypeSession:
+	case h.Type == typeSession:
 		return errors.New("it is a second header")
 	case h.ID == "":
 		return errors.New("it has no id")
@@ -254,7 +254,7 @@ func (t Type) Known() bool {
 
 // Encode returns the header as the first line of a log, without the line break.
 func (h Header) Encode() ([]byte, error) {
-	return encoded(headerLine{Type: TypeSession, Version: formatVersion, plainHeader: plainHeader(h)}, func(v *visitor) { v.header(h) })
+	return encoded(headerLine{Type: typeSession, Version: formatVersion, plainHeader: plainHeader(h)}, func(v *visitor) { v.header(h) })
 }
 
 // FormatError is returned for the header of a log whose format is not that of this version. Nothing of such a log can be
@@ -273,7 +273,7 @@ func (h *Header) UnmarshalJSON(line []byte) error {
 	switch err := json.Unmarshal(line, &l); {
 	case err != nil:
 		return fmt.Errorf("it is not the header of a session: %w", err)
-	case l.Type != TypeSession:
+	case l.Type != typeSession:
 		return fmt.Errorf(`it is not the header of a session: its type is %q, not "session"`, l.Type)
 	case l.Version != formatVersion && !errors.Is(sum, checksum.ErrWrong): // the checksum of another version may have another form
 		return &FormatError{l.Version}

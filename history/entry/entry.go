@@ -72,8 +72,8 @@ const (
 	TypeRefusal  Type = "refusal"
 	// Written by erasure.
 	TypeErasure Type = "erasure"
-	// The first line of a log is its header, not an entry.
-	TypeSession Type = storage.KindHeader
+	// typeSession is of the first line of a log, its header, which is not an entry.
+	typeSession Type = storage.KindHeader
 )
 
 // Header is the first line of a log.

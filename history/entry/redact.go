@@ -53,7 +53,7 @@ func (h Header) Redact(ctx context.Context, redactor func(Passage) string) (Head
 	if redactor == nil {
 		return h, nil
 	}
-	visited, changed, err := redacted(ctx, redactor, TypeSession, func(v *visitor) Header { return v.header(h) })
+	visited, changed, err := redacted(ctx, redactor, typeSession, func(v *visitor) Header { return v.header(h) })
 	if err != nil {
 		return h, err
 	}

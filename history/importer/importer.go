@@ -9,17 +9,14 @@ import (
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
-// MaxLine is the default maximum length of a line, 64 MiB without the line feed. It also limits a recording that is one
-// JSON document of several lines.
-const MaxLine = 64 << 20
-
 // Options configure how a recording is read. The zero value refuses what it cannot read.
 type Options struct {
 	// SkipUnreadable skips lines that cannot be read, with a [Note] for each ([Unreadable]). The first line must be
 	// readable, because it shows the format. A torn end of a log of promptree is skipped in any case. Of a JSON document
 	// messages are skipped; one that is not valid JSON is not read. Off by default.
 	SkipUnreadable bool
-	// MaxLine is the maximum length of a line in bytes. Defaults to [MaxLine].
+	// MaxLine is the maximum length in bytes of a line, without its line feed, and of a recording that is one JSON document
+	// of several lines. Defaults to 64 MiB.
 	MaxLine int
 }
 
@@ -39,7 +36,7 @@ type format interface {
 // Read reads a recorded session as [Read] does.
 func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if opts.MaxLine <= 0 {
-		opts.MaxLine = MaxLine
+		opts.MaxLine = 64 << 20
 	}
 	text, err := decoded(bufio.NewReaderSize(r, 64<<10))
 	if err != nil {

@@ -68,5 +68,5 @@
 //
 // No answer exceeds [Tools].MaxBytes and MaxTokens, unless ids or names of tools have more than 64 bytes. A prompt cuts
 // results that take more than half of its budget ([history.Limits]), so set MaxTokens to an eighth of the budget or
-// less, which [MinBytes] allows for budgets of 4,000 tokens or more: 1,000 bytes are 250 to 500 tokens.
+// less. An answer always has room for 1,000 bytes, 250 to 500 tokens, so that this holds for budgets of 4,000 tokens or more.
 package recall

@@ -14,10 +14,8 @@ import (
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// MinBytes is the lower limit of [Tools].MaxBytes, and the size to which MaxTokens reduces an answer at most.
-const MinBytes = 1000
-
-const usualBytes = 16_000
+// minBytes is the lower limit of [Tools].MaxBytes, and the size to which MaxTokens reduces an answer at most.
+const minBytes, usualBytes = 1000, 16_000
 
 // ErrUnmarked reports that the marks in a session's prompts do not hold calls of the tools. [Tools] work all the same.
 var ErrUnmarked = errors.New("recall: the marks in prompts do not name the tools: open the session with history.Options.Recall")
@@ -29,7 +27,7 @@ type Tools struct {
 	// Pins offers a third tool, [history.PinTool], by which the agent pins entries and unpins them ([history.Session.Pin]). Off
 	// by default.
 	Pins bool
-	// MaxBytes is the maximum length of an answer. Defaults to 16,000; less than [MinBytes] counts as MinBytes.
+	// MaxBytes is the maximum length of an answer. Defaults to 16,000; less than [minBytes] counts as minBytes.
 	MaxBytes int
 	// MaxTokens is the maximum size of an answer, as counted by Tokenizer. No limit by default.
 	MaxTokens int
@@ -133,24 +131,24 @@ func (t Tools) within(ctx context.Context, write func(limit int) (string, error)
 	if t.Session == nil {
 		return "", errors.New("recall: Tools.Session is not set: set the session that is read")
 	}
-	limit := max(t.MaxBytes, MinBytes)
+	limit := max(t.MaxBytes, minBytes)
 	if t.MaxBytes <= 0 {
 		limit = usualBytes
 	}
 	counted := t.MaxTokens > 0 && t.Tokenizer != nil
 	if counted {
-		limit = max(MinBytes, min(limit, 6*t.MaxTokens)) // a token of code has 3 to 5 bytes, with its indentation
+		limit = max(minBytes, min(limit, 6*t.MaxTokens)) // a token of code has 3 to 5 bytes, with its indentation
 	}
 	for {
 		text, err := write(limit)
-		if err != nil || !counted || limit == MinBytes {
+		if err != nil || !counted || limit == minBytes {
 			return text, err
 		}
 		tokens := t.Tokenizer.CountText(text)
 		if tokens <= t.MaxTokens {
 			return text, nil
 		}
-		limit = max(MinBytes, min(limit-limit/64, limit*t.MaxTokens/tokens))
+		limit = max(minBytes, min(limit-limit/64, limit*t.MaxTokens/tokens))
 	}
 }
 

@@ -24,20 +24,6 @@ type Vocabulary struct {
 	Template chattemplate.Template
 }
 
-// Kind says how good counts are.
-type Kind string
-
-// The kinds of counts.
-const (
-	// Exact: texts and messages count as the model reads them. Images and documents are estimated, and so are tools with
-	// OpenAI and with templates that list none (Llama 3, DeepSeek-V3).
-	Exact Kind = "exact"
-	// Calibrated: estimated, and corrected by usage that was observed.
-	Calibrated Kind = "calibrated"
-	// Estimated: no usage was observed yet.
-	Estimated Kind = "estimated"
-)
-
 // Counter is the best counter of a model.
 type Counter struct {
 	// Tokenizer counts. It is Calibrated, if that is set.
@@ -51,15 +37,17 @@ type Counter struct {
 	Overhead int
 }
 
-// Kind says how good the counts are now.
-func (c Counter) Kind() Kind {
+// Kind says in a word how good the counts are now. "exact": texts and messages count as the model reads them; images and
+// documents are estimated, and so are tools with OpenAI and with templates that list none (Llama 3, DeepSeek-V3).
+// "calibrated": estimated, and corrected by usage that was observed. "estimated": no usage was observed yet.
+func (c Counter) Kind() string {
 	switch {
 	case c.Calibrated == nil:
-		return Exact
+		return "exact"
 	case c.Calibrated.Observed():
-		return Calibrated
+		return "calibrated"
 	}
-	return Estimated
+	return "estimated"
 }
 
 // For returns the best counter of a model: by the first vocabulary with a pattern for its name, else by its encoding, if it

@@ -25,22 +25,22 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("vocabulary: unsupported %s: %s: use sizing.Calibrated or ask the server for counts", e.What, e.Value)
 }
 
-// MaxFile is the maximum size, in bytes, of a file that [Open] reads. The largest that are published have 35 MB.
-const MaxFile = 256 << 20
+// maxFile is the maximum size, in bytes, of a file that [Open] reads. The largest that are published have 35 MB.
+const maxFile = 256 << 20
 
-// Open reads a tokenizer.json: a regular file of at most [MaxFile] bytes. See [Read].
+// Open reads a tokenizer.json: a regular file of at most 256 MiB. See [Read].
 func Open(path string) (*Vocabulary, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("vocabulary: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("vocabulary: %w", err)
 	}
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("vocabulary: %s has more than %d bytes: name a tokenizer.json", path, MaxFile)
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("vocabulary: %s has more than %d bytes: name a tokenizer.json", path, maxFile)
 	}
 	v, err := Read(data)
 	if err != nil {

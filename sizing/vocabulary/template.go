@@ -21,9 +21,9 @@ type Template interface {
 	CountTools(text func(string) int, tools []chat.Tool) int
 }
 
-// Estimate is a [Template] for models whose chat template is not known. Texts count exactly, and what stands around them
+// estimate is a [Template] for models whose chat template is not known. Texts count exactly, and what stands around them
 // as most templates have it: 5 tokens a message, 10 a tool call, tools as the JSON of their definitions.
-type Estimate struct{}
+type estimate struct{}
 
 const (
 	frameTokens = 5
@@ -31,7 +31,7 @@ const (
 )
 
 // CountFrame estimates a message's frame.
-func (e Estimate) CountFrame(text func(string) int, m chat.Message) (tokens int, joined bool) {
+func (e estimate) CountFrame(text func(string) int, m chat.Message) (tokens int, joined bool) {
 	tokens = frameTokens + text(m.Name)
 	for _, call := range m.ToolCalls {
 		tokens += callTokens + text(call.Name) + text(call.Arguments)
@@ -45,7 +45,7 @@ func (e Estimate) CountFrame(text func(string) int, m chat.Message) (tokens int,
 }
 
 // CountPart counts thinking and documents of plain text as their text, and other parts as [sizing.Estimator] does.
-func (Estimate) CountPart(text func(string) int, p chat.Part) int {
+func (estimate) CountPart(text func(string) int, p chat.Part) int {
 	switch p := p.(type) {
 	case chat.Thinking:
 		return text(p.Text)
@@ -58,7 +58,7 @@ func (Estimate) CountPart(text func(string) int, p chat.Part) int {
 }
 
 // CountTools counts the JSON of each tool's definition.
-func (Estimate) CountTools(text func(string) int, tools []chat.Tool) (tokens int) {
+func (estimate) CountTools(text func(string) int, tools []chat.Tool) (tokens int) {
 	for _, tool := range tools {
 		name, _ := json.Marshal(tool.Name)
 		description, _ := json.Marshal(tool.Description)

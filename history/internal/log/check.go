@@ -14,11 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/internal/worded"
 )
-
-// ErrSystemMessage is returned for a system message, which cannot be appended.
-var ErrSystemMessage = errors.New("history: a system message cannot be appended")
 
 // branchEnd is where an entry is about to be added.
 type branchEnd struct {
@@ -41,7 +37,7 @@ func (b *branchEnd) checkMessage(ctx context.Context, m chat.Message) error {
 			return &entry.PairingError{CallID: m.ToolCallID, Reason: "answers no open tool call"}
 		}
 	case chat.RoleSystem:
-		return worded.Errorf(ErrSystemMessage, "a system message: the prompt renders it, a session does not keep it")
+		return errors.New("a system message: the prompt renders it, a session does not keep it")
 	default:
 		return fmt.Errorf("unknown role %q", m.Role)
 	}
