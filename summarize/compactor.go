@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/internal/journal"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
@@ -401,7 +402,7 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			case !s.Sendable && s.Pause.Active(s.Time):
 				why = &FailedError{Budget: s.Over, Reasons: []error{fmt.Errorf("summarize: compaction is %v", s.Pause)}}
 			case s.ReadOnly && !w.policy.Off:
-				why = &FailedError{Budget: s.Over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)}}
+				why = &FailedError{Budget: s.Over, Reasons: []error{fmt.Errorf("%w: %w", failure.ErrUnwritten, storage.ErrReadOnly)}}
 			case w.succeeded && w.tried:
 				why = &FailedError{Budget: s.Over, Reasons: []error{errSaidMeanwhile}}
 			case d.Held < 0 && w.policy.Trigger.AtLimit(s.Measurement) && !w.policy.Off:

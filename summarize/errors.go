@@ -34,12 +34,6 @@ var (
 	ErrAborted = failure.ErrAborted
 	// ErrVetoed reports that a hook called a compaction off.
 	ErrVetoed = failure.ErrVetoed
-	// ErrNobodyToAsk reports that no model can be asked for a summary, because the policy's prompts continue a request that this
-	// process has not sent, or that does not show what would be covered.
-	ErrNobodyToAsk = failure.ErrNobodyToAsk
-	// ErrUnwritten reports that no compaction can be written to the session, because its disk is full or it is open for
-	// reading only.
-	ErrUnwritten = failure.ErrUnwritten
 )
 
 // ErrorType returns a short word for the kind of an error, for use as error.type of the OpenTelemetry conventions: for

@@ -38,7 +38,7 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 		}
 	}()
 	if w.c.Session.ReadOnly() {
-		return "", fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)
+		return "", fmt.Errorf("%w: %w", failure.ErrUnwritten, storage.ErrReadOnly)
 	}
 	m, err := w.planner(ctx)
 	if err != nil {
@@ -155,7 +155,7 @@ func mayPass(reasons []error) bool {
 		switch {
 		case failure.BoundaryGone(err), errors.Is(err, ErrPlanEnded), errors.Is(err, ErrVetoed):
 			return false
-		case refused, wrong, large, errors.Is(err, ErrNobodyToAsk), refusal.Status(err)/100 == 4 && !transient:
+		case refused, wrong, large, errors.Is(err, failure.ErrNobodyToAsk), refusal.Status(err)/100 == 4 && !transient:
 		default:
 			passes = true
 		}

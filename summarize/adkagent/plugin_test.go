@@ -32,6 +32,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
 func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
@@ -287,7 +288,7 @@ func TestACallThatNeedsConfirmationRunsOnceConfirmed(t *testing.T) {
 
 // conversationsOf returns an Options.Choose with a conversation for each agent, and a function that returns an agent's
 // session.
-func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (adkagent.Conversation, error), func(name string) *history.Session) {
+func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (mirror.Conversation, error), func(name string) *history.Session) {
 	var mu sync.Mutex
 	compactors := map[string]*summarize.Compactor{}
 	of := func(name string) *summarize.Compactor {
@@ -298,8 +299,8 @@ func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (adkagent.Conver
 		}
 		return compactors[name]
 	}
-	return func(ctx agent.ReadonlyContext) (adkagent.Conversation, error) {
-			return adkagent.Conversation{Compactor: of(ctx.AgentName())}, nil
+	return func(ctx agent.ReadonlyContext) (mirror.Conversation, error) {
+			return mirror.Conversation{Compactor: of(ctx.AgentName())}, nil
 		}, func(name string) *history.Session {
 			return of(name).Session
 		}
@@ -391,14 +392,14 @@ func TestAnAgentThatIsAToolIsLeftAlone(t *testing.T) {
 func TestAPluginServesManyConversationsConcurrently(t *testing.T) {
 	var mu sync.Mutex
 	compactors := map[string]*summarize.Compactor{}
-	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (adkagent.Conversation, error) {
+	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (mirror.Conversation, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		c := compactors[ctx.SessionID()]
 		if c == nil {
-			return adkagent.Conversation{}, errors.New("unknown conversation")
+			return mirror.Conversation{}, errors.New("unknown conversation")
 		}
-		return adkagent.Conversation{Compactor: c}, nil
+		return mirror.Conversation{Compactor: c}, nil
 	}})
 	require.NoError(t, err)
 	for i := range 4 {

@@ -25,6 +25,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/einoagent"
+	"github.com/promptree-go/promptree/summarize/mirror"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -296,12 +297,12 @@ func TestAMiddlewareServesManyConversationsConcurrently(t *testing.T) {
 		sessions[i], _ = compacttest.InFile(t)
 		compactors[i] = compacttest.Offline(t, sessions[i])
 	}
-	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (einoagent.Conversation, error) {
+	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (mirror.Conversation, error) {
 		i, ok := ctx.Value(key{}).(int)
 		if !ok {
-			return einoagent.Conversation{}, errors.New("unknown conversation")
+			return mirror.Conversation{}, errors.New("unknown conversation")
 		}
-		return einoagent.Conversation{Compactor: compactors[i]}, nil
+		return mirror.Conversation{Compactor: compactors[i]}, nil
 	}})
 	require.NoError(t, err)
 	m := &scripted{answer: func(_ int, r request) (*schema.Message, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
 // nested is a tool call in which other agents with the same middleware may run: DeepAgent gives its handlers to its
@@ -27,7 +28,7 @@ type nestedKey struct{ m any }
 
 // within returns the conversation of a run inside the tool call. The argument is the conversation that it would have
 // outside. On a nil receiver it returns the argument.
-func (n *nested) within(c Conversation) Conversation {
+func (n *nested) within(c mirror.Conversation) mirror.Conversation {
 	if n == nil || !slices.Contains(n.outer, c.Compactor.Session) {
 		return c
 	}
@@ -44,7 +45,7 @@ func (n *nested) within(c Conversation) Conversation {
 			}
 		}
 	}
-	return Conversation{Compactor: n.own}
+	return mirror.Conversation{Compactor: n.own}
 }
 
 // end stops the background work of the call's own compactor.

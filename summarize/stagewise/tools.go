@@ -78,12 +78,9 @@ func plainValue(raw json.RawMessage, separator string) string {
 	return string(raw)
 }
 
-// ToolLine returns in a few words what a call did, such as "read: go.mod". White space in the line is folded, a long
-// line is cut, and a call that failed or has no result is marked. A call for which it returns "" is shown like one of
-// an unknown tool.
-type ToolLine func(Call) string
-
-// ToolLines maps the names of tools to the functions that make their lines. A call finds its tool by the exact name, or
+// ToolLines maps the names of tools to functions that return in a few words what a call did, such as "read: go.mod". White
+// space in the line is folded, a long line is cut, and a call that failed or has no result is marked. A call for which a
+// function returns "" is shown like one of an unknown tool. A call finds its tool by the exact name, or
 // else ignoring case, separators and the name of a server: Read is read, MultiEdit is multi_edit, and so is
 // mcp__files__multi_edit. Take [DefaultToolLines] and add your own:
 //
@@ -91,13 +88,13 @@ type ToolLine func(Call) string
 //	lines["deploy"] = func(c stagewise.Call) string { return "deployed: " + c.Argument("target") }
 //
 // An unknown tool is shown by its name, and never left out.
-type ToolLines map[string]ToolLine
+type ToolLines map[string]func(Call) string
 
 // DefaultToolLines returns the lines of stagewise's tools as stagewise writes them, and of tools by the names that
 // oh-my-pi, Claude Code, Codex and Copilot give them. It returns a new map each time, which the caller may extend.
 func DefaultToolLines() ToolLines {
 	lines := ToolLines{}
-	for kind, line := range map[toolname.Kind]ToolLine{
+	for kind, line := range map[toolname.Kind]func(Call) string{
 		toolname.Read: argumentLine("read: $path", ""), toolname.Write: writeLine, toolname.Create: argumentLine("created: $path", ""),
 		toolname.Delete: argumentLine("deleted: $path", ""), toolname.Edit: argumentLine("edited: $path", " ($edits)"),
 		toolname.Editor: editorLine, toolname.Patch: patchLine, toolname.Shell: shellLine,
@@ -127,7 +124,7 @@ var pathArguments = append(toolname.Paths(), "directory", "dir")
 // argumentLine returns a line in which the call's arguments stand for their names: "copied: $input_path". $path is the
 // file or folder, $edits counts the edits ("1 edit"), and ${#edits} is their number. The second part of the line is left
 // out if the call failed or has no such arguments.
-func argumentLine(format, more string) ToolLine {
+func argumentLine(format, more string) func(Call) string {
 	return func(c Call) string {
 		complete := !c.Failed
 		expand := func(name string) string {

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
 // promptree gives each agent a session in a file of its own.
@@ -29,21 +30,21 @@ func promptree() runner.PluginConfig {
 	}
 	var mu sync.Mutex
 	compactors := map[string]*summarize.Compactor{}
-	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (adkagent.Conversation, error) {
+	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (mirror.Conversation, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		name := strings.ReplaceAll(ctx.AgentName()+ctx.Branch(), "/", "_")
 		if compactors[name] == nil {
 			said, err := history.Open(filepath.Join(os.Getenv("SESSIONS"), name+".jsonl"), history.Options{})
 			if err != nil {
-				return adkagent.Conversation{}, err
+				return mirror.Conversation{}, err
 			}
 			compactors[name] = &summarize.Compactor{
 				Session: said, Policy: copilotcli.Policy(),
 				Target: summarize.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: count.Tokenizer{}, ContextWindow: 4000, Budget: 3500},
 			}
 		}
-		return adkagent.Conversation{Compactor: compactors[name]}, nil
+		return mirror.Conversation{Compactor: compactors[name]}, nil
 	}})
 	if err != nil {
 		log.Fatal(err)
