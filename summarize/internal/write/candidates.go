@@ -28,24 +28,23 @@ type Candidate struct {
 	refusals []entry.Refusal // by this attempt
 	answers  int             // the number of requests that it answered
 	asked    int             // our count of the largest of them
-	limit    int             // context window in tokens
+	doubted  bool            // since then it refused one about as large
+	window   int             // context window in tokens
 	ratio    float64         // provider's tokens for one of ours
-	apart    bool            // the answer does not count towards limit; assumed if the window is not known
+	apart    bool            // the answer does not count towards window; assumed if that is not known
 }
 
-// refuse records that the model refused a request for its size.
+// refuse records that the model refused a request for its size. If it answered one about as large, the first time may be a
+// mistake.
 func (c *Candidate) refuse(r entry.Refusal) {
-	r.Model, r.Server, r.Summary = c.Name, plan.Server(c.Target), true
-	c.refusals = append(c.refusals, r)
-	if r.Unit != entry.UnitTokens {
-		c.learnt.Refuse(r)
+	if r.Unit == entry.UnitTokens && r.Limit == 0 && r.Counted <= c.asked+c.asked/4 && !c.doubted {
+		c.doubted = true
 		return
 	}
-	if r.Limit > c.learnt.Accepted {
-		c.limit, c.apart = min(c.limit, r.Limit), false
-	}
+	r.Model, r.Server, r.Summary = c.Name, plan.Server(c.Target), true
+	c.refusals = append(c.refusals, r)
 	known := c.learnt.Summaries // a request made in parallel may be larger than what was learnt meanwhile
-	if known.Attempts == 0 || r.Counted <= known.Size(clamp.Int(float64(c.limit)/c.ratio)) {
+	if r.Unit != entry.UnitTokens || known.Attempts == 0 || r.Counted <= c.most(0) {
 		c.learnt.Refuse(r)
 	}
 }
@@ -53,30 +52,37 @@ func (c *Candidate) refuse(r entry.Refusal) {
 // answered records that the model answered a request.
 func (c *Candidate) answered(counted int) {
 	c.answers++
-	c.asked = max(c.asked, counted)
+	c.asked, c.doubted = max(c.asked, counted), false
 	c.learnt.Summarised(1, counted)
 }
 
 // forget ignores a ceiling within which nothing can be asked, and reports whether there was one.
 func (c *Candidate) forget() bool {
-	if len(c.refusals) > 0 || c.learnt.Summaries == (entry.Fact{}) {
-		return false
-	}
+	was := c.learnt.Summaries
 	c.learnt.Summaries = entry.Fact{}
-	if c.ContextWindow > 0 {
-		c.limit = c.ContextWindow
+	return was != entry.Fact{}
+}
+
+// limit returns the context window, or the ceiling that was learnt if that is smaller, in tokens by the provider's count,
+// and reports whether the answer does not count towards it.
+func (c *Candidate) limit() (tokens int, apart bool) {
+	if s := c.learnt.Summaries; s.Tries > 0 && s.Left > 0 { // it may be of messages and answer together
+		return min(c.window, clamp.Int(math.Ceil(c.ratio*float64(s.Tokens)))), false
 	}
-	return true
+	return c.window, c.apart
+}
+
+// most returns how many tokens by our count a request may take beside an answer.
+func (c *Candidate) most(answer int) int {
+	limit, apart := c.limit()
+	if !apart {
+		limit -= answer
+	}
+	return c.learnt.Summaries.Size(clamp.Int(float64(limit) / c.ratio))
 }
 
 // room returns how many tokens by our count the messages of a request may take beside tools and an answer.
-func (c *Candidate) room(tools, answer int) int {
-	limit := c.limit
-	if !c.apart {
-		limit -= answer
-	}
-	return max(1, c.learnt.Summaries.Size(clamp.Int(float64(limit)/c.ratio))-tools)
-}
+func (c *Candidate) room(tools, answer int) int { return max(1, c.most(answer)-tools) }
 
 // Candidates lists the models that may be asked ([plan.Writers]), with what a session remembers of them. It emits an event
 // for each name that models, which is summarize.Compactor.Models, does not have.
@@ -94,7 +100,7 @@ func Candidates(ctx context.Context, models map[string]policy.Target, agent poli
 	}
 	var list []*Candidate
 	for _, t := range writers {
-		c := &Candidate{Target: t, isAgent: t.Name == agent.Name, learnt: plan.Learnt(l.Memory, t), limit: t.ContextWindow, ratio: 1}
+		c := &Candidate{Target: t, isAgent: t.Name == agent.Name, learnt: plan.Learnt(l.Memory, t), window: t.ContextWindow, ratio: 1}
 		if c.Tokenizer == nil {
 			c.Tokenizer = agent.Tokenizer
 		}
@@ -104,14 +110,11 @@ func Candidates(ctx context.Context, models map[string]policy.Target, agent poli
 				c.filtered = append(c.filtered, h)
 			}
 		}
-		if c.limit <= 0 {
-			c.limit, c.apart = window, agent.ContextWindow <= 0
+		if c.window <= 0 {
+			c.window, c.apart = window, agent.ContextWindow <= 0
 		}
 		if c.isAgent {
 			c.ratio = max(1, l.Ratio(t.Name))
-		}
-		if s := c.learnt.Summaries; s.Tries > 0 && s.Left > 0 { // it may be of messages and answer together
-			c.limit, c.apart = min(c.limit, clamp.Int(math.Ceil(c.ratio*float64(s.Tokens)))), false
 		}
 		list = append(list, c)
 	}

@@ -77,10 +77,13 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		if next.n > 0 {
 			p.to = s.rest[next.n-1].Last
 		}
+		room := c.most(0)
 		text, err = w.send(ctx, c, p, next.material, next.request)
 		said := refusal.Of(err)
 		if most := w.mostRefusals(said); refusals < most {
-			refusals, refused = refusals+1, err // the candidate learnt from it, so the next request is smaller
+			if refusals, refused = refusals+1, err; c.most(0) < room { // what the candidate learnt from it
+				s.most = max(1, tokens(s.rest[:next.n])/2)
+			}
 			continue
 		} else if most > 0 && said.Kind != refusal.Output {
 			c.err = err // it is not the size
@@ -92,7 +95,7 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		if err := s.advance(ctx, next.n, text); err != nil {
 			return "", err
 		}
-		if w.Halved > 0 { // what can be used makes the next segment larger
+		if w.Halved > 0 || c.most(0) > room { // what can be used makes the next segment larger
 			w.Halved /= 2
 			s.halve(w.Halved)
 		}

@@ -348,11 +348,12 @@ var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary 
 // answer returns the most tokens that a candidate may answer: the room, plus an allowance for thinking and analysis.
 func (w *Writer) answer(c *Candidate) int {
 	room := w.Attempt.Plan.Room
-	n := room + max(room/2, min(2000, c.limit/8))
+	limit, _ := c.limit()
+	n := room + max(room/2, min(2000, limit/8))
 	if most := w.Attempt.Policy.Ask.MaxTokens; most > 0 {
 		n = min(n, most)
 	}
-	return max(1, c.learnt.MaxOutput(min(n, c.limit/2)))
+	return max(1, c.learnt.MaxOutput(min(n, limit/2)))
 }
 
 // leastAnswer returns the fewest tokens to leave for an answer if the request takes the rest: the room, or half of it
@@ -435,8 +436,8 @@ func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy
 	}
 	pol := w.Attempt.Policy.Ask
 	req := chat.Request{Messages: rendered.Messages, Temperature: pol.Temperature, MaxTokens: w.answer(c), Tools: w.tools(p)}
-	if !c.apart {
-		req.MaxTokens = max(1, min(req.MaxTokens, c.limit-clamp.Int(math.Ceil(c.ratio*float64(taken)))))
+	if limit, apart := c.limit(); !apart {
+		req.MaxTokens = max(1, min(req.MaxTokens, limit-clamp.Int(math.Ceil(c.ratio*float64(taken)))))
 	}
 	switch {
 	case p.Forks: // a fork asks as the agent's request did, or the cache is lost
