@@ -165,7 +165,7 @@ type messageJSON struct {
 	Name       string     `json:"name,omitempty"`
 	ToolCallID string     `json:"toolCallId,omitempty"`
 	ToolCalls  []callJSON `json:"toolCalls,omitempty"`
-	Content    []partJSON `json:"content"`
+	Content    chat.Parts `json:"content"`
 }
 
 type callJSON struct {
@@ -178,35 +178,16 @@ type functionJSON struct {
 	Arguments string `json:"arguments"`
 }
 
-type partJSON struct {
-	Type      string           `json:"type"`
-	Text      *string          `json:"text,omitempty"`
-	URL       string           `json:"url,omitempty"`
-	Detail    chat.ImageDetail `json:"detail,omitempty"`
-	Data      string           `json:"data,omitempty"`
-	MediaType string           `json:"mediaType,omitempty"`
-	Value     json.RawMessage  `json:"value,omitempty"`
-	CacheType string           `json:"cacheType,omitempty"`
-}
-
 func messageOf(m chat.Message) messageJSON {
-	out := messageJSON{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, Content: []partJSON{}}
+	out := messageJSON{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID}
 	for _, c := range m.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, callJSON{ID: c.ID, Function: functionJSON{Name: c.Name, Arguments: c.Arguments}})
 	}
 	for _, p := range m.Content {
-		switch p := p.(type) {
-		case chat.Text:
-			out.Content = append(out.Content, partJSON{Type: "text", Text: (*string)(&p)})
-		case chat.Image:
-			out.Content = append(out.Content, partJSON{Type: "image", URL: p.URL, Detail: p.Detail, MediaType: p.MediaType})
-		case chat.Document:
-			out.Content = append(out.Content, partJSON{Type: "document", Data: p.Data, MediaType: p.MediaType})
-		case chat.Opaque:
-			out.Content = append(out.Content, partJSON{Type: "opaque", Value: p.Value})
-		case chat.CacheBreakpoint:
-			out.Content = append(out.Content, partJSON{Type: "cacheBreakpoint", CacheType: p.Type})
+		if value, ok := p.(chat.Opaque); ok {
+			p = chat.Opaque{Value: value.Value} // the reference does not repeat its tokens
 		}
+		out.Content = append(out.Content, p)
 	}
 	return out
 }
