@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,9 +39,7 @@ func (q Question) Ask(ctx context.Context) (status int, answer []byte, err error
 	if err != nil {
 		return 0, nil, q.Failed(0, "", errors.New("the URL is invalid"))
 	}
-	for name, values := range q.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, q.Header)
 	req.Header.Set("Accept", "application/json")
 	if q.Body != nil {
 		req.Header.Set("Content-Type", "application/json")

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,65 +14,36 @@ import (
 )
 
 // set sets a field of a row to the value of a fact. A fact of the cache or of prices needs prices to be about.
-func set(row *modelinfo.Info, field, value string) error {
-	number := func(to *int) error {
-		_, err := fmt.Sscan(strings.ReplaceAll(value, "_", ""), to)
-		return err
-	}
-	duration := func(to *time.Duration) (err error) {
-		*to, err = time.ParseDuration(value)
-		return err
-	}
+func set(row *modelinfo.Info, field, value string) (err error) {
+	number := strings.ReplaceAll(value, "_", "")
+	p := cmp.Or(row.Prices, new(sizing.Prices))
 	switch field {
-	case "window":
-		return number(&row.Window)
-	case "input":
-		return number(&row.Input)
-	case "answer":
-		return number(&row.Answer)
-	case "marked":
-		row.Marked = value == "true"
-		return nil
-	case "encoding":
-		row.Encoding = value
-		return nil
-	case "images":
-		row.Images = value
-		return nil
-	case "maker":
-		row.Maker = value
-		return nil
 	case "prices": // input, cache read, output
 		row.Prices = &sizing.Prices{}
-		_, err := fmt.Sscan(value, &row.Prices.Input, &row.Prices.CacheRead, &row.Prices.Output)
-		return err
-	}
-	p := row.Prices
-	if p == nil {
-		return nil
-	}
-	switch field {
+		_, err = fmt.Sscan(value, &row.Prices.Input, &row.Prices.CacheRead, &row.Prices.Output)
 	case "lifetime":
-		return duration(&p.Lifetime)
+		p.Lifetime, err = time.ParseDuration(value)
 	case "long_lifetime":
-		return duration(&p.LongLifetime)
+		p.LongLifetime, err = time.ParseDuration(value)
 	case "least":
-		return number(&p.LeastCached)
+		_, err = fmt.Sscan(number, &p.LeastCached)
 	case "read":
-		_, err := fmt.Sscan(value, &p.CacheRead)
-		return err
+		_, err = fmt.Sscan(value, &p.CacheRead)
 	case "write": // as a multiple of input, for each lifetime
 		var short, long float64
-		_, err := fmt.Sscan(value, &short, &long)
+		_, err = fmt.Sscan(value, &short, &long)
 		p.CacheWrite, p.CacheWriteLong = short*p.Input, long*p.Input
-		return err
 	case "long": // the input above which more is charged, and the factors of input and output
 		var in, out float64
-		_, err := fmt.Sscan(strings.ReplaceAll(value, "_", ""), &p.LongInput, &in, &out)
+		_, err = fmt.Sscan(number, &p.LongInput, &in, &out)
 		p.LongRates = sizing.Rates{Input: in * p.Input, CacheRead: in * p.CacheRead, CacheWrite: in * p.CacheWrite, Output: out * p.Output}
-		return err
+	default: // as in the table
+		if !json.Valid([]byte(number)) {
+			number = strconv.Quote(value)
+		}
+		err = json.Unmarshal(fmt.Appendf(nil, "{%q: %s}", field, number), row)
 	}
-	return fmt.Errorf("there is no field %q", field)
+	return err
 }
 
 // zoo reads MODEL_CONFIGS of the npm package llm-zoo, written as JSON, by putting it into LiteLLM's form. A name of which
