@@ -204,21 +204,9 @@ func (b *branchEnd) checkArguments(ctx context.Context, o entry.Cleared) error {
 // checkPin returns the position of an entry that a pin names, 0 if it is being added too. The entry must be on the path,
 // and be something that was said.
 func (b *branchEnd) checkPin(ctx context.Context, id string) (storage.Position, error) {
-	i, reason, err := b.r.locate(ctx, b.path, b.end, id)
-	var n Node
-	switch {
-	case err != nil:
+	n, err := b.named(ctx, id)
+	if err != nil {
 		return 0, err
-	case reason == BoundaryCovered:
-		e, at, err := b.r.lookUp(ctx, b.end, entry.Ref{ID: id})
-		if err != nil {
-			return 0, err
-		}
-		n = newNode(e, at)
-	case reason != "":
-		return 0, fmt.Errorf("entry %q %s", id, reason)
-	default:
-		n = b.path.Nodes[i]
 	}
 	if !n.Kind.Shown() {
 		return 0, fmt.Errorf("entry %q is nothing that was said", id)
@@ -236,15 +224,20 @@ func (b *branchEnd) checkCleared(ctx context.Context, o entry.Cleared) (Node, er
 	if sendable.Blank(o.Text) {
 		return Node{}, fmt.Errorf("the text for entry %q is empty", o.Entry)
 	}
-	i, reason, err := b.r.locate(ctx, b.path, b.end, o.Entry)
+	return b.named(ctx, o.Entry)
+}
+
+// named returns the node of an entry on the path, which a compaction may have covered.
+func (b *branchEnd) named(ctx context.Context, id string) (Node, error) {
+	i, reason, err := b.r.locate(ctx, b.path, b.end, id)
 	switch {
 	case err != nil:
 		return Node{}, err
-	case reason == BoundaryCovered: // has no effect
-		e, at, err := b.r.lookUp(ctx, b.end, entry.Ref{ID: o.Entry})
+	case reason == BoundaryCovered:
+		e, at, err := b.r.lookUp(ctx, b.end, entry.Ref{ID: id})
 		return newNode(e, at), err
 	case reason != "":
-		return Node{}, fmt.Errorf("entry %q %s", o.Entry, reason)
+		return Node{}, fmt.Errorf("entry %q %s", id, reason)
 	}
 	return b.path.Nodes[i], nil
 }
