@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -64,49 +66,21 @@ type line struct {
 	CRC            string          `json:"crc,omitempty"`
 }
 
-// bodyField is the field of a line for the bodies of one type.
-type bodyField struct {
-	put func(*line, Body) bool // sets it, and reports false for a body of another Go type, such as a pointer
-	get func(*line) Body       // nil if it is not set
-}
-
-func fieldAt[B Body](at func(*line) **B) bodyField {
-	return bodyField{
-		put: func(l *line, body Body) bool {
-			b, ok := body.(B)
-			*at(l) = &b
-			return ok
-		},
-		get: func(l *line) Body {
-			if b := *at(l); b != nil {
-				return *b
-			}
-			return nil
-		},
+// fields holds the index of the line's field for the body of each type of entry that this version writes.
+var fields = func() map[Type]int {
+	fields := map[Type]int{}
+	for f := range reflect.TypeFor[line]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.Type.Kind() == reflect.Pointer {
+			fields[Type(name)] = f.Index[0]
+		}
 	}
-}
+	return fields
+}()
 
-// fields holds the field of each type of entry that this version writes.
-var fields = map[Type]bodyField{
-	TypeMessage:        fieldAt(func(l *line) **Message { return &l.Message }),
-	TypeShell:          fieldAt(func(l *line) **Shell { return &l.Shell }),
-	TypeCustomMessage:  fieldAt(func(l *line) **CustomMessage { return &l.CustomMessage }),
-	TypeCompaction:     fieldAt(func(l *line) **Compaction { return &l.Compaction }),
-	TypeBranchSummary:  fieldAt(func(l *line) **BranchSummary { return &l.BranchSummary }),
-	TypeBranch:         fieldAt(func(l *line) **Branch { return &l.Branch }),
-	TypeCustom:         fieldAt(func(l *line) **Custom { return &l.Custom }),
-	TypeLabel:          fieldAt(func(l *line) **Label { return &l.Label }),
-	TypeModelChange:    fieldAt(func(l *line) **ModelChange { return &l.ModelChange }),
-	TypeThinkingChange: fieldAt(func(l *line) **ThinkingChange { return &l.ThinkingChange }),
-	TypeTodos:          fieldAt(func(l *line) **Todos { return &l.Todos }),
-	TypeUsage:          fieldAt(func(l *line) **Usage { return &l.Usage }),
-	TypeClearing:       fieldAt(func(l *line) **Clearing { return &l.Clearing }),
-	TypePreamble:       fieldAt(func(l *line) **Preamble { return &l.Preamble }),
-	TypePlan:           fieldAt(func(l *line) **Plan { return &l.Plan }),
-	TypePlanEnd:        fieldAt(func(l *line) **PlanEnd { return &l.PlanEnd }),
-	TypeRefusal:        fieldAt(func(l *line) **Refusal { return &l.Refusal }),
-	TypeErasure:        fieldAt(func(l *line) **Erasure { return &l.Erasure }),
-	TypePin:            fieldAt(func(l *line) **Pin { return &l.Pin }),
+// field returns the field for the body of a type, and false if this version does not write the type.
+func (l *line) field(of Type) (reflect.Value, bool) {
+	i, known := fields[of]
+	return reflect.ValueOf(l).Elem().Field(i), known
 }
 
 // Encode returns the entry as a line, without the line break, which ends in its checksum: the field "crc" with the CRC-32C
@@ -116,12 +90,16 @@ func (e Entry) Encode() ([]byte, error) {
 	if u, ok := e.Body.(Unknown); ok {
 		return checksum.Add(slices.Clip(u.Line)), nil
 	}
-	switch field, known := fields[l.Type]; {
-	case e.Body == nil:
+	if e.Body == nil {
 		return nil, errors.New("an entry without a body")
-	case !known || !field.put(&l, e.Body):
+	}
+	body := reflect.ValueOf(e.Body)
+	field, known := l.field(l.Type)
+	if !known || field.Type().Elem() != body.Type() {
 		return nil, fmt.Errorf("unknown body type %T: use a value, not a pointer, of one of package history's types", e.Body)
 	}
+	field.Set(reflect.New(body.Type()))
+	field.Elem().Set(body)
 	return encoded(l, func(v *visitor) { v.body(e.Body) })
 }
 
@@ -175,9 +153,9 @@ func decoded(raw []byte) (Entry, error) {
 		return Entry{}, err
 	}
 	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Of: l.Of, Redacted: l.Redacted}
-	field, known := fields[l.Type]
-	if known {
-		e.Body = field.get(&l)
+	field, known := l.field(l.Type)
+	if known && !field.IsNil() {
+		e.Body = field.Elem().Interface().(Body)
 	}
 	var err error
 	switch b := e.Body.(type) {
@@ -194,8 +172,8 @@ func decoded(raw []byte) (Entry, error) {
 		if known {
 			return Entry{}, fmt.Errorf("a %s without a body", l.Type)
 		}
-		for t, field := range fields {
-			if field.get(&l) != nil {
+		for t := range fields {
+			if field, _ := l.field(t); !field.IsNil() {
 				return Entry{}, fmt.Errorf("a %s that holds a %s", l.Type, t)
 			}
 		}
