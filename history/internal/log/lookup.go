@@ -3,6 +3,7 @@ package log
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 
@@ -37,44 +38,6 @@ func (r *Reader) Resolve(ctx context.Context, before storage.Position, refs []en
 		nodes[i], entries[i] = newNode(p.entry, p.at), p.entry
 	}
 	return nodes, entries, nil
-}
-
-// pick returns the entries, by id, that are at their hinted positions, before a given one, if the store is a
-// [storage.Picker] and can read them in one call.
-func (r *Reader) pick(ctx context.Context, before storage.Position, refs []entry.Ref) (map[string]placed, error) {
-	found := map[string]placed{}
-	g, ok := r.store.(guardedStore)
-	if !ok {
-		return found, nil
-	}
-	picker, ok := g.Store.(storage.Picker)
-	if !ok {
-		return found, nil
-	}
-	ids := map[storage.Position]string{}
-	for _, ref := range refs {
-		if _, ok := r.cached(ref.At); !ok && ref.ID != "" && ref.At > 0 && ref.At < before {
-			ids[ref.At] = ref.ID
-		}
-	}
-	if len(ids) == 0 {
-		return found, nil
-	}
-	for line, err := range g.pick(ctx, picker, slices.Sorted(maps.Keys(ids))) {
-		if err != nil && line.End == 0 {
-			return nil, err
-		}
-		if err != nil || line.ID != ids[line.At] {
-			continue
-		}
-		e, err := r.decode(ctx, line, nil)
-		if err != nil {
-			return nil, err
-		}
-		r.keep(line.At, e, len(line.Data))
-		found[e.ID] = placed{e, line.At}
-	}
-	return found, nil
 }
 
 // search looks for entries before a position in the whole store, in one pass. A line that cannot be read is an error if
@@ -127,35 +90,58 @@ func (r *Reader) lookUp(ctx context.Context, before storage.Position, ref entry.
 
 // hinted returns those of the entries that are referred to, by id, that are about to be added or are at their hinted places.
 func (r *Reader) hinted(ctx context.Context, before storage.Position, refs ...entry.Ref) (map[string]placed, error) {
-	found, err := r.pick(ctx, before, refs)
-	if err != nil {
-		return nil, err
-	}
+	found := map[string]placed{}
 	for at, e := range r.staged {
 		if slices.ContainsFunc(refs, func(ref entry.Ref) bool { return ref.ID == e.ID }) {
 			found[e.ID] = placed{e, at}
 		}
 	}
+	ids := map[storage.Position]string{} // of those that must be read
 	for _, ref := range refs {
-		if _, known := found[ref.ID]; known || ref.ID == "" || ref.At <= 0 || ref.At >= before || r.store == nil {
+		if _, known := found[ref.ID]; known || ref.ID == "" || ref.At <= 0 || ref.At >= before {
 			continue
 		}
 		if e, ok := r.cached(ref.At); ok && e.ID == ref.ID {
 			found[ref.ID] = placed{e, ref.At}
-			continue
-		}
-		for line, err := range r.store.Read(ctx, ref.At) {
-			if err != nil || line.ID != ref.ID {
-				break
-			}
-			e, err := r.decode(ctx, line, nil)
-			if err != nil {
-				return nil, err
-			}
-			r.keep(line.At, e, len(line.Data))
-			found[ref.ID] = placed{e, line.At}
-			break
+		} else if r.store != nil {
+			ids[ref.At] = ref.ID
 		}
 	}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	for line, err := range r.pick(ctx, slices.Sorted(maps.Keys(ids))) {
+		if err != nil && line.End == 0 {
+			return nil, err
+		}
+		if err != nil || line.ID != ids[line.At] {
+			continue
+		}
+		e, err := r.decode(ctx, line, nil)
+		if err != nil {
+			return nil, err
+		}
+		r.keep(line.At, e, len(line.Data))
+		found[e.ID] = placed{e, line.At}
+	}
 	return found, nil
+}
+
+// pick returns the lines that start at positions, which are sorted: in one call if the store is a [storage.Picker].
+func (r *Reader) pick(ctx context.Context, at []storage.Position) iter.Seq2[storage.Stored, error] {
+	if g, ok := r.store.(guardedStore); ok {
+		if picker, ok := g.Store.(storage.Picker); ok {
+			return g.pick(ctx, picker, at)
+		}
+	}
+	return func(yield func(storage.Stored, error) bool) {
+		for _, at := range at {
+			for line, err := range r.store.Read(ctx, at) {
+				if err == nil && !yield(line, nil) {
+					return
+				}
+				break
+			}
+		}
+	}
 }
