@@ -81,6 +81,7 @@ func TestACopiedSessionIsTheSameAndContinuesTheSameWay(t *testing.T) {
 			copyTo(t, stores[1], stores[0])
 			copied := sessionIn(t, stores[1], history.Options{IDs: numbered.IDs()})
 			equal(t, seen(t, s), seen(t, copied))
+			s = sessionIn(t, stores[0], history.Options{IDs: numbered.IDs()}) // which will have the same ids as the copy
 			for _, s := range []*history.Session{s, copied} {
 				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on"), calls("new")))
 				require.NoError(t, s.Compact(t.Context(), summary("so far", s.Leaf())))

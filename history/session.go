@@ -57,9 +57,6 @@ func Open(path string, o Options) (*Session, error) {
 // the log in place of texts.
 func (s *Session) TextsErr() error { return s.log.TextsErr() }
 
-// WriteTexts writes the texts of all long entries ([storage.Texter]). A session whose store keeps no texts stays as it is.
-func (s *Session) WriteTexts(ctx context.Context) error { return s.log.WriteTexts(ctx) }
-
 // Read opens the session in a file for reading, as it is at the time; [Session.Refresh] reads what was appended since.
 // It takes no lock and changes nothing; a torn end is ignored.
 func Read(path string, o Options) (*Session, error) {

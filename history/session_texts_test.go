@@ -115,7 +115,6 @@ func TestOnlyTextsThatPromptreeWroteAreRemovedOrOverwritten(t *testing.T) {
 					s = openedWith(t, path, o)
 					check("Open")
 					require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("y"), lengthy("three")))
-					require.NoError(t, s.WriteTexts(t.Context()))
 					check("Append")
 					if rule == "by default" && (place == "behind a link in its place" || place == "a file in its place") {
 						require.ErrorIs(t, s.TextsErr(), storage.ErrForeign)

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -287,7 +289,6 @@ func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entr
 		lines := make([]storage.Line, len(entries))
 		for i := range added {
 			if lines[i], err = a.stage(ctx, &added[i], root && i == 0); err != nil {
-				l.spare = append(a.drawn, l.spare...)
 				return nil, InEntry(describe(added, i), err)
 			}
 		}
@@ -302,7 +303,7 @@ func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entr
 			l.take(a, added, lines, ends)
 			return added, nil
 		}
-		l.spare, seen = append(a.drawn, l.spare...), a.seen
+		seen = a.seen
 		if _, conflict := errors.AsType[*storage.ConflictError](err); !conflict {
 			return nil, err
 		}
@@ -374,7 +375,6 @@ type adding struct {
 	ids    map[string]bool // of these, nil if only one entry is added
 	says   bool            // an entry holds something said
 	seen   []string        // see [Log.add]
-	drawn  []string        // from Options.IDs
 }
 
 // stage completes an entry, checks it, and returns its line.
@@ -576,16 +576,6 @@ func (l *Log) has(ctx context.Context, r *Reader, id string) (bool, error) {
 	return l.taken[id], nil
 }
 
-// draw returns an id from the caller's source, or one that was drawn before and not used.
-func (a *adding) draw(ctx context.Context) (string, error) {
-	if len(a.log.spare) == 0 {
-		return a.log.options.IDs(ctx)
-	}
-	id := a.log.spare[0]
-	a.log.spare = a.log.spare[1:]
-	return id, nil
-}
-
 // newID returns an id that no entry has. Without Options.IDs it is random.
 func (a *adding) newID(ctx context.Context) (string, error) {
 	if a.log.options.IDs == nil {
@@ -593,7 +583,7 @@ func (a *adding) newID(ctx context.Context) (string, error) {
 		return a.log.ids.next(now), err
 	}
 	for range 1 << 20 {
-		id, err := a.draw(ctx)
+		id, err := a.log.options.IDs(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -605,15 +595,11 @@ func (a *adding) newID(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if !taken {
-			a.drawn = append(a.drawn, id)
 			return id, nil
 		}
 	}
 	return "", errors.New("Options.IDs returned only ids that entries have already")
 }
-
-// idAlphabet has 32 characters in the order of their bytes, without those that are easily confused.
-const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
 // generator makes ids of 20 characters that sort by the microsecond in which they were made, no two of one writer in the same. 45
 // bits of each are random, so that two writers do not make the same id.
@@ -622,23 +608,12 @@ type generator struct {
 	last int64 // microsecond
 }
 
-// timeLetters is the number of characters of an id that hold the time: 55 bits.
-const timeLetters = 11
-
 // next returns a new id, greater than the last even if the clock was set back.
 func (g *generator) next(now time.Time) string {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.last = max(now.UnixMicro(), g.last+1)
-	at := g.last
-	g.mu.Unlock()
-	var id [20]byte
-	_, _ = rand.Read(id[timeLetters:]) // never fails
-	for i := range id[timeLetters:] {
-		id[timeLetters+i] = idAlphabet[id[timeLetters+i]&31]
-	}
-	for i := timeLetters - 1; i >= 0; i-- {
-		id[i] = idAlphabet[at&31]
-		at >>= 5
-	}
-	return string(id[:])
+	const bits = 55 // of the time: 11 characters
+	at := strconv.FormatInt(g.last&(1<<bits-1)|1<<bits, 32)[1:]
+	return at + strings.ToLower(rand.Text()[:9])
 }

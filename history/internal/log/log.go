@@ -50,7 +50,6 @@ type Log struct {
 	writing Lock            // held while appending, and while waiting for the store
 	ids     generator       // safe by itself
 	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
-	spare   []string        // ids from Options.IDs that were not used; guarded by writing
 	calls   *calls          // of the path to the leaf; guarded by writing
 
 	mu     sync.RWMutex  // guards the fields below, never held for long

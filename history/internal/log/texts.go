@@ -36,36 +36,15 @@ func (l *Log) writeTexts(ctx context.Context, r *Reader, entries []entry.Entry, 
 		return nil
 	}
 	for i, e := range entries {
-		if lines != nil && len(lines[i].Data) <= longLine {
+		if lines != nil && len(lines[i].Data) <= longLine || !HasText(e) {
 			continue
 		}
-		if err := l.writeText(ctx, r, e); err != nil {
+		t := unwrapped(r.store).(storage.Texter)
+		if err := call(ctx, r.store, "WriteText", func(ctx context.Context) error { return t.WriteText(ctx, e.ID, e.TextFile()) }); err != nil {
 			return l.unwriteTexts(ctx, r, entries[:i], err)
 		}
 	}
 	return nil
-}
-
-// writeText writes the text of an entry, if it is long.
-func (l *Log) writeText(ctx context.Context, r *Reader, e entry.Entry) error {
-	if !HasText(e) {
-		return nil
-	}
-	t := unwrapped(r.store).(storage.Texter)
-	return call(ctx, r.store, "WriteText", func(ctx context.Context) error { return t.WriteText(ctx, e.ID, e.TextFile()) })
-}
-
-// WriteTexts writes the texts of all long entries. See history.Session.WriteTexts.
-func (l *Log) WriteTexts(ctx context.Context) error {
-	if err := l.begins(ctx); err != nil {
-		return err
-	}
-	defer l.writing.Release()
-	r, _, _, err := l.State()
-	if err != nil || l.reading.TextPath == nil {
-		return err
-	}
-	return r.eachText(ctx, func(e entry.Entry) error { return l.writeText(ctx, r, e) })
 }
 
 // MendTexts brings the texts beside a log in step with it. See history.Session.TextsErr.
