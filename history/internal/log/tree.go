@@ -1,6 +1,7 @@
 package log
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -79,15 +80,8 @@ func (l *Log) Entry(ctx context.Context, id string) (entry.Entry, error) {
 	if err != nil {
 		return entry.Entry{}, err
 	}
-	i := len(p.Nodes) - 1
-	if id != "" {
-		i = p.Index(id)
-	}
-	if i >= 0 {
+	if i := p.Index(cmp.Or(id, p.Last().ID)); i >= 0 {
 		return r.load(ctx, p.Nodes[i])
-	}
-	if id == "" || r.store == nil {
-		return entry.Entry{}, &storage.NoEntryError{ID: id}
 	}
 	e, _, err := r.lookUp(ctx, end, entry.Ref{ID: id})
 	return e, err
@@ -177,40 +171,28 @@ func (l *Log) Latest(ctx context.Context, of entry.Type) (entry.Entry, bool, err
 	if err != nil {
 		return entry.Entry{}, false, err
 	}
-	for _, n := range slices.Backward(p.Nodes) {
-		if n.Kind.Is(of) {
-			e, err := r.load(ctx, n)
-			return e, err == nil, err
-		}
-		if n.compaction == nil {
-			continue
-		}
-		ref, ok := n.compaction.Retained.Latest[of]
-		if !ok {
-			return entry.Entry{}, false, nil
-		}
-		e, _, err := r.lookUp(ctx, end, ref)
-		if missing(err) || err == nil && e.Type() != of { // the entry is unreadable, or Retained is wrong
-			return r.latest(ctx, n, of)
-		}
-		return e, err == nil, err
-	}
-	return entry.Entry{}, false, nil
-}
-
-// latest searches for the newest entry of a type on the path to a compaction.
-func (r *Reader) latest(ctx context.Context, n Node, of entry.Type) (entry.Entry, bool, error) {
-	c, err := r.load(ctx, n)
-	if err != nil {
-		return entry.Entry{}, false, err
-	}
-	for s, err := range r.back(ctx, Path{before: c.Parent}, n.At) {
+	for s, err := range r.back(ctx, p, end) {
 		if err != nil {
 			return entry.Entry{}, false, err
 		}
-		if e, err := r.entry(ctx, s); err != nil || e.Type() == of {
+		if n := s.node; n.ID != "" && n.compaction == nil && !n.Kind.Is(of) {
+			continue
+		}
+		e, err := r.entry(ctx, s)
+		if err != nil || e.Type() == of {
 			return e, err == nil, err
 		}
+		if e.Type() != entry.TypeCompaction {
+			continue
+		}
+		ref, ok := e.Compaction().Retained.Latest[of]
+		if !ok {
+			break
+		}
+		e, _, err = r.lookUp(ctx, s.at, ref)
+		if err != nil && !missing(err) || e.Type() == of {
+			return e, err == nil, err
+		} // else the entry is unreadable, or Retained is wrong
 	}
 	return entry.Entry{}, false, nil
 }
@@ -223,45 +205,38 @@ func (l *Log) Customs(ctx context.Context, id, prefix string) ([]entry.Entry, er
 	}
 	var list []entry.Entry // the newest first
 	seen := map[string]bool{}
-	for _, n := range slices.Backward(p.Nodes) {
-		if n.compaction != nil {
-			before, err := r.customsBefore(ctx, n, prefix, seen)
-			slices.Reverse(list)
-			return append(before, list...), err
-		}
-		if n.Kind != kind.Custom {
-			continue
-		}
-		e, err := r.load(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		if b, _ := e.Body.(entry.Custom); strings.HasPrefix(b.Name, prefix) && !seen[b.Name] {
-			seen[b.Name] = true
-			if len(b.Data) > 0 {
+	wants := func(name string) bool { return strings.HasPrefix(name, prefix) && !seen[name] }
+	add := func(e entry.Entry) {
+		if b, ok := e.Body.(entry.Custom); ok && wants(b.Name) {
+			if seen[b.Name] = true; len(b.Data) > 0 {
 				list = append(list, e)
 			}
 		}
 	}
-	slices.Reverse(list)
-	return list, nil
-}
-
-// customsBefore returns what a compaction retains of the custom entries whose names begin with a prefix, without those
-// that were seen after it.
-func (r *Reader) customsBefore(ctx context.Context, n Node, prefix string, seen map[string]bool) ([]entry.Entry, error) {
-	var list []entry.Entry
-	for _, ref := range n.compaction.Retained.Custom {
-		if !strings.HasPrefix(ref.Name, prefix) || seen[ref.Name] {
+	for _, n := range slices.Backward(p.Nodes) {
+		if n.Kind == kind.Custom {
+			e, err := r.load(ctx, n)
+			if err != nil {
+				return nil, err
+			}
+			add(e)
+		}
+		if n.compaction == nil {
 			continue
 		}
-		e, _, err := r.lookUp(ctx, n.At, ref.Ref)
-		if b, _ := e.Body.(entry.Custom); err == nil && b.Name == ref.Name && len(b.Data) > 0 {
-			list = append(list, e)
-		} else if err != nil && !missing(err) { // else the entry was erased, or Retained is wrong
-			return nil, err
+		for _, ref := range slices.Backward(n.compaction.Retained.Custom) {
+			if !wants(ref.Name) {
+				continue
+			}
+			e, _, err := r.lookUp(ctx, n.At, ref.Ref)
+			if err != nil && !missing(err) { // else the entry was erased, or Retained is wrong
+				return nil, err
+			}
+			add(e)
 		}
+		break
 	}
+	slices.Reverse(list)
 	return list, nil
 }
 
