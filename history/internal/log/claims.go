@@ -1,8 +1,11 @@
 package log
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,8 +22,8 @@ const (
 
 // claim is a claim on work.
 type claim struct {
-	stop  context.CancelFunc // nil if the store keeps no leases
-	ended chan struct{}      // closed once the lease has ended
+	stop  func()
+	ended chan struct{} // closed once it has ended, with its lease
 }
 
 // claims holds the claims of this process on work on a session. The zero value holds none.
@@ -48,18 +51,16 @@ func (l *Log) Claim(ctx context.Context, id string, limit time.Duration) (bool, 
 	if c.held == nil {
 		c.held = map[string]*claim{}
 	}
-	made := &claim{}
+	made := &claim{ended: make(chan struct{})}
 	c.held[id] = made
 	if !leases {
+		made.stop = sync.OnceFunc(func() { c.forget(id, made) })
 		c.mu.Unlock()
 		return true, nil
 	}
-	var life context.Context
-	life, made.stop = context.WithTimeout(context.Background(), limit)
-	made.ended = make(chan struct{})
-	if c.holder == "" {
-		c.holder = rand.Text()
-	}
+	life, stop := context.WithTimeout(context.Background(), limit)
+	made.stop = stop
+	c.holder = cmp.Or(c.holder, rand.Text())
 	work := &lease{store, leaser, id, c.holder}
 	c.mu.Unlock()
 
@@ -68,22 +69,23 @@ func (l *Log) Claim(ctx context.Context, id string, limit time.Duration) (bool, 
 	defer context.AfterFunc(life, func() { cancel(context.Cause(life)) })() // Close does not wait for the caller's context
 	held, err := work.take(taking)
 	if err != nil || !held {
+		stop()
 		c.forget(id, made)
 		return false, err
 	}
 	go func() {
 		work.keep(life)
+		stop()
 		c.forget(id, made)
 	}()
 	return true, nil
 }
 
-// forget removes a claim whose lease has ended.
+// forget removes a claim that has ended.
 func (c *claims) forget(id string, of *claim) {
 	c.mu.Lock()
 	delete(c.held, id)
 	c.mu.Unlock()
-	of.stop()
 	close(of.ended)
 }
 
@@ -92,31 +94,23 @@ func (l *Log) Release(id string) {
 	c := &l.claims
 	c.mu.Lock()
 	of := c.held[id]
-	if of == nil || of.stop == nil {
-		delete(c.held, id)
-		c.mu.Unlock()
-		return
-	}
 	c.mu.Unlock()
-	of.stop()
-	<-of.ended
+	if of != nil {
+		of.stop()
+		<-of.ended
+	}
 }
 
-// end ends all claims with a lease for good, and waits for their goroutines.
+// end ends all claims, and those with a lease for good.
 func (c *claims) end() {
 	c.mu.Lock()
 	c.ended = true
-	var leases []*claim
-	for _, of := range c.held {
-		if of.stop != nil {
-			leases = append(leases, of)
-		}
-	}
+	held := slices.Collect(maps.Values(c.held))
 	c.mu.Unlock()
-	for _, of := range leases {
+	for _, of := range held {
 		of.stop()
 	}
-	for _, of := range leases {
+	for _, of := range held {
 		<-of.ended
 	}
 }
