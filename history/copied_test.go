@@ -36,9 +36,6 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 	t.Helper()
 	ctx := t.Context()
 	got := map[string]any{"entries": all(t, s), "leaf": s.Leaf(), "leaves": leaves(t, s), "header": s.Header(), "lines": lineCount(t, s)}
-	labels, err := s.Labels(ctx)
-	require.NoError(t, err)
-	got["labels"] = labels
 	for _, of := range []entry.Type{"message", "shell", "compaction", "todos", "label", "branch", "clearing", "preamble", "plan", "usage", "refusal"} {
 		e, ok, err := s.Latest(ctx, of)
 		require.NoError(t, err)

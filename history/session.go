@@ -333,22 +333,6 @@ func (s *Session) Leaves(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(list, func(id string) bool { return inner[id] }), nil
 }
 
-// Labels returns the latest label of each entry, by the ids of the entries. It reads the whole store.
-func (s *Session) Labels(ctx context.Context) (map[string]string, error) {
-	labels := map[string]string{}
-	for e, err := range s.Entries(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if b, ok := e.Body.(entry.Label); ok && b.Text != "" {
-			labels[b.Target] = b.Text
-		} else if ok {
-			delete(labels, b.Target)
-		}
-	}
-	return labels, nil
-}
-
 // PathTo returns the entries from the root to an entry, the leaf for "", read one after the other from the store. What
 // they hold must not be changed. An error is the last value.
 func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {

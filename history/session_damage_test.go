@@ -290,8 +290,6 @@ func (d *damaged) read(s *history.Session, salvage bool) {
 	}
 	_, err := s.Leaves(ctx)
 	check("Leaves", err)
-	_, err = s.Labels(ctx)
-	check("Labels", err)
 	_, err = s.Lines(ctx)
 	check("Lines", err)
 	check("Refresh", s.Refresh(ctx))

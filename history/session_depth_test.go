@@ -74,8 +74,7 @@ func TestAnEntryThatIsNestedTooDeepIsNotWritten(t *testing.T) {
 				tooDeep := requireTooDeep(t, err)
 				require.Equal(t, levels+tt.above, tooDeep.Depth)
 				require.Equal(t, maxLevels, tooDeep.Max)
-				require.True(t, strings.HasPrefix(tooDeep.Path, tt.path+"[0][0]"), tooDeep.Path)
-				require.Less(t, len(tooDeep.Path), 100)
+				require.Equal(t, tt.path, tooDeep.Path)
 				require.Len(t, stored(t, store), 1)
 			}
 			addTo(t, s, entry.Entry{Body: tt.body(deep(maxLevels - tt.above))})
@@ -86,14 +85,14 @@ func TestAnEntryThatIsNestedTooDeepIsNotWritten(t *testing.T) {
 	store := &storage.Memory{}
 	for _, levels := range []int{maxLevels, 20_000} {
 		_, err := history.New(t.Context(), store, history.Options{Header: entry.Header{Data: deep(levels)}})
-		require.Contains(t, requireTooDeep(t, err).Path, "data[0][0]")
+		require.Equal(t, "data", requireTooDeep(t, err).Path)
 		require.Empty(t, stored(t, store))
 	}
 	_ = sessionIn(t, store, history.Options{Header: entry.Header{Data: deep(maxLevels - 1)}})
 }
 
 // No entry of the same Add is written.
-func TestDepthErrorNamesTheEntryAndThePath(t *testing.T) {
+func TestDepthErrorNamesTheEntryAndTheValue(t *testing.T) {
 	s := talk(t, chat.UserMessage("hello"))
 	nest := func(before, after string) json.RawMessage {
 		return json.RawMessage(strings.Repeat(before, 200) + `[7, {"k": ` + string(deep(400)) + "}]" + strings.Repeat(after, 200))
@@ -102,19 +101,13 @@ func TestDepthErrorNamesTheEntryAndThePath(t *testing.T) {
 		entry.Entry{Body: entry.Custom{Name: "fine"}},
 		entry.Entry{Body: entry.Custom{Data: nest(`{"a b":0,"\u00e9\"":1,"list":[null,"]",`, "]}")}},
 	)
-	require.EqualError(t, err, "history: custom 2 of 2: its JSON is nested 804 levels deep, more than 500: at "+
-		`custom.data.list[2].list[2].list[2]…[0][0]: flatten the value, or keep it as text`)
+	require.EqualError(t, err, "history: custom 2 of 2: its JSON is nested 804 levels deep, more than 500: in custom.data: flatten the value, or keep it as text")
 	require.Equal(t, 1, count(t, s))
 
-	_, err = s.Add(t.Context(), entry.Entry{Body: entry.Custom{Data: json.RawMessage(`{"a b":` + string(deep(500)) + `}`)}})
-	require.Equal(t, `custom.data["a b"][0][0][0][0][0]…[0][0]`, requireTooDeep(t, err).Path)
 	for _, invalid := range []string{":", `{":`, `{"`, "]}", `{":[`} {
 		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Custom{Data: append([]byte(invalid), deep(600)...)}})
 		require.ErrorContains(t, err, "history: custom: ")
 	}
-	long := strings.Repeat("中", 100)
-	_, err = s.Add(t.Context(), entry.Entry{Body: entry.Custom{Data: json.RawMessage(`{"` + long + `":` + string(deep(500)) + `}`)}})
-	require.Equal(t, `custom.data.`+long[:39]+`…[0][0][0][0][0]…[0][0]`, requireTooDeep(t, err).Path)
 }
 
 // Another program may have written it.

@@ -84,7 +84,7 @@ func (l *line) field(of Type) (reflect.Value, bool) {
 }
 
 // Encode returns the entry as a line, without the line break, which ends in its checksum: the field "crc" with the CRC-32C
-// of the bytes before it. [CheckDepth] says whether it can be read back everywhere.
+// of the bytes before it. [Entry.CheckDepth] says whether it can be read back everywhere.
 func (e Entry) Encode() ([]byte, error) {
 	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Of: e.Of, Redacted: e.Redacted}
 	if u, ok := e.Body.(Unknown); ok {

@@ -5,7 +5,7 @@
 //
 // Each entry is one line of JSON ([Entry.Encode], [Entry.UnmarshalJSON]), which ends in its checksum. The version of the
 // format is in the header; an entry of a type that a later version wrote is an [Unknown], and is written back unchanged.
-// [CheckDepth] refuses a line that other programs could not read.
+// [Entry.CheckDepth] refuses a line that other programs could not read.
 //
 // [Entry.Redact] shows all texts of an entry to a function that may replace them, and [Erased] and [Copies] remove
 // them. [Entry.Shown] returns the message by which a model sees the entry. A [Memory] sums up what the entries of a

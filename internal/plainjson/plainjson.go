@@ -33,25 +33,21 @@ func Unmarshal(data []byte, v any) error {
 	return err
 }
 
-// Depth returns the number of levels of objects and lists in JSON, and where the first one deeper than most starts, 0 if
-// none is.
-func Depth(data []byte, most int) (deepest, at int) {
+// Depth returns the number of levels of objects and lists in JSON.
+func Depth(data []byte) (deepest int) {
 	level := 0
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '"':
 			i = TextEnd(data, i) - 1
 		case '{', '[':
-			if level++; level > deepest {
-				if deepest = level; level == most+1 {
-					at = i
-				}
-			}
+			level++
+			deepest = max(deepest, level)
 		case '}', ']':
 			level--
 		}
 	}
-	return deepest, at
+	return deepest
 }
 
 // TextEnd returns the index after the JSON string that starts at a place, the length of the data if it does not end.

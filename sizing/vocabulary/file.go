@@ -131,7 +131,7 @@ const (
 // UnmarshalJSON reads a stage and keeps its text, to print it where it is refused.
 func (s *stage) UnmarshalJSON(data []byte) error {
 	type plain stage
-	deep, _ := plainjson.Depth(data, maxDepth)
+	deep := plainjson.Depth(data)
 	if s.text = data; len(data) > maxStage || deep > maxDepth {
 		return s.unsupported("stage that is too large or too deep")
 	}

@@ -110,7 +110,7 @@ func decode(arguments []byte, schema *jsonschema.Resolved, in any) error {
 		arguments = []byte("{}")
 	}
 	var object map[string]any
-	deep, _ := plainjson.Depth(arguments, maxDepth)
+	deep := plainjson.Depth(arguments)
 	switch {
 	case len(arguments) > maxArguments:
 		return fmt.Errorf("have %d bytes: give at most %d", len(arguments), maxArguments)

@@ -405,7 +405,7 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 	if e.Body, err = a.body(ctx, e); err != nil {
 		return storage.Line{}, err
 	}
-	line, err := a.log.options.writable(e.Encode())
+	line, err := a.log.options.writable(e)
 	if err != nil {
 		return storage.Line{}, err
 	}

@@ -28,10 +28,14 @@ type Options struct {
 	Recall  bool
 }
 
-// writable returns a line that was encoded, or an error if it is nested too deep or too long to be written.
-func (o Options) writable(line []byte, err error) ([]byte, error) {
+// writable returns the line of an entry or a header, or an error if it is nested too deep or too long to be written.
+func (o Options) writable(of interface {
+	Encode() ([]byte, error)
+	CheckDepth(line []byte) error
+}) ([]byte, error) {
+	line, err := of.Encode()
 	if err == nil {
-		err = entry.CheckDepth(line)
+		err = of.CheckDepth(line)
 	}
 	limit := cmp.Or(o.MaxLine, storage.DefaultMaxLine)
 	if size := int64(len(line)); err == nil && size > limit {
@@ -121,7 +125,7 @@ func (l *Log) begin(ctx context.Context, h entry.Header) error {
 	if err != nil {
 		return InEntry("the header", err)
 	}
-	line, err := l.options.writable(h.Encode())
+	line, err := l.options.writable(h)
 	if err != nil {
 		return InEntry("the header", err)
 	}
