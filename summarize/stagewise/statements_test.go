@@ -640,8 +640,8 @@ func TestStatements(t *testing.T) {
 			statements.Change(tools, `text += " ✗ " +`, `text += " failed: " +`),
 			statements.Change(tools, `cmp.Or(plaintext.OneLine(c.Result, errorBytes), "failed")`, `"failed"`)),
 		marker("an unknown tool is shown by its name", call("mkdir", `{"path":"w1/src"}`, `{"message":"done"}`), "[tool-mkdir]",
-			statements.Change(tools, `text = "tool-" +`, `text = "" +`),
-			statements.Change(tools, `	if text == "" {`, "	if text == \"\" {\n		return \"\"\n	}\n	if false {")),
+			statements.Change(tools, `cmp.Or(text, "tool-"+`, `cmp.Or(text, ""+`),
+			statements.Change(tools, "	text = cmp.Or(text,", "	if text == \"\" {\n		return \"\"\n	}\n	text = cmp.Or(text,")),
 		marker("an unknown tool that failed has its error too", failing(call("mkdir", `{"path":"w1/src"}`, "no such mount")), "[tool-mkdir ✗ no such mount]",
 			statements.Change(tools, "	case c.Failed:\n		text +=", "	case c.Failed && text[:5] != \"tool-\":\n		text +=")),
 
