@@ -393,24 +393,29 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			if !w.explained { // an earlier action explains more than nothing does
 				w.explain(ctx, d, outcomeNothing, nil)
 			}
-			why := w.failure
-			if why == nil {
-				why = s.Failure()
-			}
-			switch {
-			case s.Fits, w.failure != nil:
-			case !s.Sendable && s.Pause.Active(s.Time):
-				why = &FailedError{Budget: s.Over, Reasons: []error{fmt.Errorf("summarize: compaction is %v", s.Pause)}}
-			case s.ReadOnly && !w.policy.Off:
-				why = &FailedError{Budget: s.Over, Reasons: []error{fmt.Errorf("%w: %w", failure.ErrUnwritten, storage.ErrReadOnly)}}
-			case w.succeeded && w.tried:
-				why = &FailedError{Budget: s.Over, Reasons: []error{errSaidMeanwhile}}
-			case d.Held < 0 && w.policy.Trigger.AtLimit(s.Measurement) && !w.policy.Off:
-				why = &FailedError{Budget: s.Over, Reasons: []error{ErrNothingToCompact}}
-			}
-			return w.finish(ctx, s, why)
+			return w.finish(ctx, s, w.why(s, d))
 		}
 	}
+}
+
+// why returns the error of a prompt for which nothing more is done: why no compaction made it fit, nil if it fits and none
+// failed.
+func (w *walker) why(s *plan.Rendered, d policy.Decision) error {
+	failed := func(reason error) error { return &FailedError{Budget: s.Over, Reasons: []error{reason}} }
+	switch {
+	case w.failure != nil:
+		return w.failure
+	case s.Fits:
+	case !s.Sendable && s.Pause.Active(s.Time):
+		return failed(fmt.Errorf("summarize: compaction is %v", s.Pause))
+	case s.ReadOnly && !w.policy.Off:
+		return failed(fmt.Errorf("%w: %w", failure.ErrUnwritten, storage.ErrReadOnly))
+	case w.succeeded && w.tried:
+		return failed(errSaidMeanwhile)
+	case d.Held < 0 && w.policy.Trigger.AtLimit(s.Measurement) && !w.policy.Off:
+		return failed(ErrNothingToCompact)
+	}
+	return s.Failure()
 }
 
 // finish returns the prompt, or the result of the last resort if it does not fit. Why is the error to return if that

@@ -285,7 +285,7 @@ func TestStatements(t *testing.T) {
 			over := errtest.As[*render.BudgetExceededError](t, err)
 			require.Equal(t, window, over.Budget)
 			require.Greater(t, over.Needed, 2*window)
-		}, statements.Change(engine+"compactor.go", "why = &FailedError{Budget: s.Over, Reasons: []error{ErrNothingToCompact}}", "why = &FailedError{Reasons: []error{ErrNothingToCompact}}")),
+		}, statements.Change(engine+"compactor.go", "return failed(ErrNothingToCompact)", "return &FailedError{Reasons: []error{ErrNothingToCompact}}")),
 
 		// When it compacts.
 		statements.That("it compacts in the foreground if a prompt does not fit, and the compacted prompt fits", func(t *testing.T) {

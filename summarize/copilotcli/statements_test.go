@@ -1020,7 +1020,7 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, 1, e.Calls)
 			require.Equal(t, answerTime, e.Duration)
 		},
-			statements.Change(engine+"internal/place/place.go", "e.TokensAfter, e.Doubt, e.Why = compaction.TokensAfter, d.Doubt, j.Plan.Why", "e.TokensAfter, e.Doubt, e.Why = 0, d.Doubt, j.Plan.Why"),
+			statements.Change(engine+"internal/place/place.go", "e.TokensAfter, e.Doubt, e.Why = placed.TokensAfter, d.Doubt, j.Plan.Why", "e.TokensAfter, e.Doubt, e.Why = 0, d.Doubt, j.Plan.Why"),
 			statements.Change(engine+"internal/place/place.go", "at.Messages, len(result.Messages)", "at.Messages, at.Messages"),
 			statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, d.Model, "", placed.Title, d.Mended, found.ID`),
 			statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, "", placed.Text, placed.Title, d.Mended, found.ID`),

@@ -28,28 +28,8 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
-	j, m := d.Attempt, d.Attempt.Whole()
-	compaction := entry.Compaction{
-		Plan: j.ID, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
-		Mode: string(d.Prompt.Mode), Model: d.Model, Server: d.Server, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Doubt: d.Doubt, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: m.Files, Data: j.Supplied.Data},
-	}
-	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
-		compaction.Checkpoints = p.Checkpoints.Dir
-	}
-	if h := j.Supplied; h.Summary != nil {
-		compaction.Summary = *h.Summary
-		compaction.Text = d.Text
-		compaction.Extension = true
-		if h.FirstKept != "" {
-			compaction.FirstKept = h.FirstKept
-		}
-		if h.Title != "" {
-			compaction.Title = h.Title
-		}
-		if h.TokensBefore > 0 {
-			compaction.TokensBefore = h.TokensBefore
-		}
-	}
+	j := d.Attempt
+	compaction := p.compaction(d)
 	view, err := p.Journal.Session.ViewWith(ctx, compaction)
 	view = view.Clear(j.Clearing)
 	if err == nil && j.Plan.Index > 0 {
@@ -93,10 +73,45 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 		e.Entry, e.Why = found.Parent, "together with the compaction"
 		p.Emit(ctx, e)
 	}
+	p.report(ctx, d, at, found, result)
+	return found, nil
+}
+
+// compaction returns the compaction of a written summary.
+func (p *Placer) compaction(d write.Written) entry.Compaction {
+	j := d.Attempt
+	compaction := entry.Compaction{
+		Plan: j.ID, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
+		Mode: string(d.Prompt.Mode), Model: d.Model, Server: d.Server, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Doubt: d.Doubt, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: j.Whole().Files, Data: j.Supplied.Data},
+	}
+	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
+		compaction.Checkpoints = p.Checkpoints.Dir
+	}
+	if h := j.Supplied; h.Summary != nil {
+		compaction.Summary = *h.Summary
+		compaction.Text = d.Text
+		compaction.Extension = true
+		if h.FirstKept != "" {
+			compaction.FirstKept = h.FirstKept
+		}
+		if h.Title != "" {
+			compaction.Title = h.Title
+		}
+		if h.TokensBefore > 0 {
+			compaction.TokensBefore = h.TokensBefore
+		}
+	}
+	return compaction
+}
+
+// report writes the checkpoint of a placed summary, and emits the events of its compaction. Result is the prompt with it,
+// nil if none was rendered.
+func (p *Placer) report(ctx context.Context, d write.Written, at *Prompt, found entry.Entry, result *render.Result) {
+	j := d.Attempt
 	e := j.Event(event.Done)
 	placed := found.Compaction() // as written: the session may have redacted it
 	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry, e.Unseen = d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID, d.Unseen
-	e.TokensAfter, e.Doubt, e.Why = compaction.TokensAfter, d.Doubt, j.Plan.Why
+	e.TokensAfter, e.Doubt, e.Why = placed.TokensAfter, d.Doubt, j.Plan.Why
 	if result != nil {
 		e.MessagesBefore, e.MessagesAfter = at.Messages, len(result.Messages)
 		e.Breakdown = plan.Breakdown(ctx, at.Measurer.Target, result)
@@ -111,14 +126,13 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 		e.Checkpoint = point
 	}
 	p.Emit(ctx, e)
-	for _, pin := range m.Pinned {
+	for _, pin := range j.Whole().Pinned {
 		if pin.Left {
 			left := j.Event(event.PinLeft)
 			left.Entry, left.Why = pin.Entry, fmt.Sprintf("it takes %d tokens, and all pinned entries may take %d", pin.Tokens, j.Plan.Pinned)
 			p.Emit(ctx, left)
 		}
 	}
-	return found, nil
 }
 
 // index adds the index to a compaction, if it names anything, and returns the view with it.
