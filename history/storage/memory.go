@@ -25,18 +25,15 @@ func (m *Memory) End(ctx context.Context) (Position, error) {
 
 // Append adds lines.
 func (m *Memory) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	if err := CheckLines(lines); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch end := Position(len(m.lines)); {
-	case m.closed:
-		return nil, ErrClosed
-	case at != end:
+	if err := m.usable(ctx); err != nil {
+		return nil, err
+	}
+	if end := Position(len(m.lines)); at != end {
 		return nil, &ConflictError{At: at, End: end}
 	}
 	if m.places == nil {
