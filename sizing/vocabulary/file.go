@@ -1,6 +1,7 @@
 package vocabulary
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,149 +151,78 @@ func is[T comparable](option *T, value, byDefault T) bool {
 	return *option == value
 }
 
-// scanner reads the parts of a file that are too long for package json. What it reads is valid JSON.
-type scanner struct {
-	data []byte
-	i    int
-	text []byte // of a string with escapes
-}
-
-// token returns the next byte that is not white space, and skips it.
-func (s *scanner) token() byte {
-	for s.i < len(s.data) {
-		b := s.data[s.i]
-		s.i++
-		if b != ' ' && b != '\n' && b != '\t' && b != '\r' {
-			return b
-		}
-	}
-	return 0
-}
-
 var errShape = errors.New("vocabulary: not a tokenizer.json: a vocabulary or merges of another form")
 
-// string reads a string, whose first quote was skipped. It is valid until the next call.
-func (s *scanner) string() ([]byte, error) {
-	start := s.i
-	for s.i < len(s.data) {
-		switch s.data[s.i] {
-		case '"':
-			s.i++
-			return s.data[start : s.i-1], nil
-		case '\\':
-			return s.escaped(start)
-		}
-		s.i++
+// textOf returns the text of a JSON string.
+func textOf(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
 	}
-	return nil, errShape
+	return []byte(plainjson.Unquote(quoted))
 }
 
-// escaped reads a string that holds escapes.
-func (s *scanner) escaped(start int) ([]byte, error) {
-	for s.i < len(s.data) && s.data[s.i] != '"' {
-		if s.data[s.i] == '\\' {
-			s.i++
-		}
-		s.i++
-	}
-	s.i++
-	var text string
-	if s.i > len(s.data) || json.Unmarshal(s.data[start-1:s.i], &text) != nil {
-		return nil, errShape
-	}
-	s.text = append(s.text[:0], text...)
-	return s.text, nil
-}
-
-// number reads a number whose first digit was skipped.
-func (s *scanner) number() (uint64, error) {
-	start := s.i - 1
-	for s.i < len(s.data) && s.data[s.i] >= '0' && s.data[s.i] <= '9' {
-		s.i++
-	}
-	return strconv.ParseUint(string(s.data[start:s.i]), 10, 32)
-}
-
-// entries reads an object of numbers.
-func (s *scanner) entries(each func(name []byte, n uint64) error) error {
-	if s.token() != '{' {
+// entries reads an object of numbers, which is valid JSON.
+func entries(data []byte, each func(name []byte, n uint64) error) error {
+	if !bytes.HasPrefix(data, []byte("{")) {
 		return errShape
 	}
-	for {
-		switch s.token() {
-		case '}':
-			return nil
-		case ',':
-		case '"':
-			name, err := s.string()
-			if err != nil || s.token() != ':' {
-				return errShape
-			}
-			s.token()
-			n, err := s.number()
+	var name []byte
+	named := false // the value of a name comes next
+	for start, end := range plainjson.Tokens(data) {
+		switch c := data[start]; {
+		case named:
+			n, err := strconv.ParseUint(string(data[start:end]), 10, 32)
 			if err != nil {
 				return errShape
 			}
 			if err := each(name, n); err != nil {
 				return err
 			}
-		default:
-			return errShape
+			named = false
+		case c == '"':
+			name = textOf(data[start:end])
+		case c == ':':
+			named = true
 		}
 	}
+	return nil
 }
 
-// merges reads a list of pairs: lists of two strings, or strings with a space between the two.
-func (s *scanner) merges(each func(left, right []byte) error) error {
-	if s.token() != '[' {
-		return errShape
-	}
-	var left []byte
-	for {
-		switch s.token() {
-		case ']':
-			return nil
-		case ',':
-		case '[':
-			if s.token() != '"' {
-				return errShape
+// merges reads a list of pairs, which is valid JSON: lists of two strings, or strings with a space between the two.
+func merges(data []byte, each func(left, right []byte) error) error {
+	depth := 0
+	var pair [][]byte
+	for start, end := range plainjson.Tokens(data) {
+		switch c := data[start]; {
+		case c == ',' && depth > 0:
+			continue
+		case c == '[' && depth < 2:
+			depth++
+			continue
+		case c == '"' && depth == 1:
+			left, right, _ := bytes.Cut(textOf(data[start:end]), []byte(" "))
+			if pair = append(pair, left); right != nil && bytes.IndexByte(right, ' ') < 0 {
+				pair = append(pair, right)
 			}
-			text, err := s.string()
-			if err != nil || s.token() != ',' || s.token() != '"' {
-				return errShape
-			}
-			left = append(left[:0], text...)
-			right, err := s.string()
-			if err != nil || s.token() != ']' {
-				return errShape
-			}
-			if err := each(left, right); err != nil {
-				return err
-			}
-		case '"':
-			text, err := s.string()
-			if err != nil {
-				return errShape
-			}
-			space := -1
-			for i, b := range text {
-				if b == ' ' {
-					if space >= 0 {
-						return errShape
-					}
-					space = i
-				}
-			}
-			if space < 0 {
-				return errShape
-			}
-			if err := each(text[:space], text[space+1:]); err != nil {
-				return err
+		case c == '"' && depth == 2:
+			pair = append(pair, textOf(data[start:end]))
+			continue
+		case c == ']':
+			if depth--; depth == 0 {
+				return nil
 			}
 		default:
 			return errShape
 		}
+		if len(pair) != 2 {
+			return errShape
+		}
+		if err := each(pair[0], pair[1]); err != nil {
+			return err
+		}
+		pair = pair[:0]
 	}
+	return errShape
 }
 
 // alphabet maps the characters that stand for bytes in the tokens of a byte-level vocabulary: those of Latin-1 that

@@ -3,6 +3,7 @@ package vocabulary
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -88,8 +89,7 @@ func neverInUTF8(b byte) bool { return b == 0xC0 || b == 0xC1 || b > 0xF4 }
 // readTokens reads the model's tokens.
 func (v *Vocabulary) readTokens(data []byte) error {
 	n, last := 0, uint64(0)
-	s := scanner{data: data}
-	if err := s.entries(func(_ []byte, id uint64) error {
+	if err := entries(data, func(_ []byte, id uint64) error {
 		n++
 		last = max(last, id)
 		return nil
@@ -105,8 +105,7 @@ func (v *Vocabulary) readTokens(data []byte) error {
 		v.bytes[i] = noToken
 	}
 	var text, token []byte
-	s = scanner{data: data}
-	err := s.entries(func(name []byte, id uint64) error {
+	err := entries(data, func(name []byte, id uint64) error {
 		if b, ok := fallback(name); ok && !v.byteLevel {
 			v.bytes[b] = uint32(id)
 		}
@@ -167,28 +166,17 @@ func (v *Vocabulary) bytesOf(b, name []byte) ([]byte, bool) {
 
 // fallback returns the byte that a token such as <0x0A> stands for.
 func fallback(name []byte) (byte, bool) {
-	var b byte
-	if len(name) != 6 || name[5] != '>' || string(name[:3]) != "<0x" {
+	if len(name) != 6 || name[0] != '<' {
 		return 0, false
 	}
-	for _, digit := range name[3:5] {
-		switch {
-		case digit >= '0' && digit <= '9':
-			b = b<<4 | (digit - '0')
-		case digit >= 'A' && digit <= 'F':
-			b = b<<4 | (digit - 'A' + 10)
-		default:
-			return 0, false
-		}
-	}
-	return b, true
+	n, err := strconv.ParseUint(string(name[3:5]), 16, 8)
+	return byte(n), err == nil && fmt.Sprintf("<0x%02X>", n) == string(name)
 }
 
 // readMerges reads the model's merges.
 func (v *Vocabulary) readMerges(data []byte) error {
 	n := 0
-	s := scanner{data: data}
-	if err := s.merges(func(_, _ []byte) error { n++; return nil }); err != nil {
+	if err := merges(data, func(_, _ []byte) error { n++; return nil }); err != nil {
 		return err
 	}
 	if n > maxMerges {
@@ -198,8 +186,7 @@ func (v *Vocabulary) readMerges(data []byte) error {
 	seams := map[uint64]struct{}{}
 	var whole []byte
 	rank := -1
-	s = scanner{data: data}
-	err := s.merges(func(left, right []byte) error {
+	err := merges(data, func(left, right []byte) error {
 		rank++
 		for _, part := range [2][]byte{left, right} {
 			if _, ok := fallback(part); ok && !v.byteLevel {
