@@ -130,7 +130,7 @@ const (
 // that it can still be parsed. It is read on demand; an incomplete body is used as far as it came.
 type refusalBody struct {
 	io.ReadCloser
-	secrets secrets
+	secrets Secrets
 	kept    *bytes.Reader
 }
 
@@ -143,14 +143,14 @@ func (b *refusalBody) Read(p []byte) (int, error) {
 	return b.kept.Read(p)
 }
 
-func cutRefusal(raw []byte, s secrets) []byte {
+func cutRefusal(raw []byte, s Secrets) []byte {
 	var object any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if len(raw) <= maxRefusal && json.Valid(raw) && d.Decode(&object) == nil {
 		kept := refusalCutter{secrets: s}
 		object = kept.value(object)
-		if !kept.changed && len(raw) <= maxKeptRefusal && s.mask(string(raw)) == string(raw) {
+		if !kept.changed && len(raw) <= maxKeptRefusal && s.Mask(string(raw)) == string(raw) {
 			return raw
 		}
 		if short, err := plainjson.Marshal(object); err == nil && len(short) <= maxKeptRefusal {
@@ -165,12 +165,12 @@ func cutRefusal(raw []byte, s secrets) []byte {
 
 // refusalCutter cuts the texts in JSON and masks the secrets in them.
 type refusalCutter struct {
-	secrets secrets
+	secrets Secrets
 	changed bool
 }
 
 func (c *refusalCutter) text(s string, most int) string {
-	kept := plaintext.Cut(c.secrets.mask(s), most)
+	kept := plaintext.Cut(c.secrets.Mask(s), most)
 	c.changed = c.changed || kept != s
 	return kept
 }

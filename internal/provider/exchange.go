@@ -18,7 +18,7 @@ const MaxErrorText = 8 << 10
 // the texts of errors are bounded and free of the request's secrets. It is not safe for concurrent use.
 type Exchange struct {
 	streamed bool
-	secrets  secrets
+	secrets  Secrets
 	sent     int         // bytes of the last request's body
 	header   http.Header // of the last response
 	status   int
@@ -100,7 +100,7 @@ func (x *Exchange) Masked(s string) string { return x.secrets.maskAndCut(s, 1<<1
 // URL returns a URL without secrets.
 func (x *Exchange) URL(u *url.URL) *url.URL {
 	shown := *u
-	shown.RawQuery = x.secrets.mask(u.RawQuery)
+	shown.RawQuery = x.secrets.Mask(u.RawQuery)
 	return &shown
 }
 
@@ -175,7 +175,7 @@ func (x *Exchange) mayBeShown(err error, most int) bool {
 	if err == nil {
 		return true
 	}
-	if text := err.Error(); len(text) > most || x.secrets.mask(text) != text {
+	if text := err.Error(); len(text) > most || x.secrets.Mask(text) != text {
 		return false
 	}
 	switch e := err.(type) {

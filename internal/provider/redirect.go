@@ -19,7 +19,7 @@ const maxRedirects = 10
 func SameOrigin(client *http.Client) *http.Client {
 	own := *client
 	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		var s secrets
+		var s Secrets
 		s.collect(via[0])
 		refused := &chat.RedirectError{From: origin(via[0].URL, s), To: origin(req.URL, s)}
 		switch {
@@ -47,7 +47,7 @@ func port(u *url.URL) string {
 }
 
 // origin returns the scheme, host and port of a URL without secrets.
-func origin(u *url.URL, s secrets) string {
+func origin(u *url.URL, s Secrets) string {
 	const most = 300 // a name has at most 253 bytes
 	return s.maskAndCut(u.Scheme+"://"+u.Host, most)
 }

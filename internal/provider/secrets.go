@@ -22,49 +22,50 @@ const shortestSecret = 6
 // secretName matches the names of headers and query parameters that hold keys.
 var secretName = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|passw|credential|signature|session|^sig$|^code$`)
 
-// secrets are the values in a request that no error may show, the longest first.
-type secrets []string
+// Secrets are values that no text may show, such as those in a request, the longest first. Those of a few bytes are left out: they
+// are words that errors use.
+type Secrets []string
 
 // collect adds the secrets of a request: the values, and parts of values, of headers and query parameters that
 // secretName matches, cookies, and the password of the URL.
-func (s *secrets) collect(r *http.Request) {
+func (s *Secrets) collect(r *http.Request) {
 	for name, values := range r.Header {
 		if secretName.MatchString(name) {
 			for _, v := range values {
-				s.addHeader(v)
+				s.AddHeader(v)
 			}
 		}
 	}
 	for _, c := range r.Cookies() {
-		s.add(c.Value)
+		s.Add(c.Value)
 	}
 	for name, values := range r.URL.Query() {
 		if secretName.MatchString(name) {
 			for _, v := range values {
-				s.add(v)
+				s.Add(v)
 			}
 		}
 	}
 	if password, ok := r.URL.User.Password(); ok {
-		s.add(password)
-		s.addHeader("Basic " + base64.StdEncoding.EncodeToString([]byte(r.URL.User.Username()+":"+password)))
+		s.Add(password)
+		s.AddHeader("Basic " + base64.StdEncoding.EncodeToString([]byte(r.URL.User.Username()+":"+password)))
 	}
 }
 
-// addHeader adds a value such as "Bearer sk-1234": the whole, the part after the scheme, and a password in it.
-func (s *secrets) addHeader(value string) {
-	s.add(value)
+// AddHeader adds a value such as "Bearer sk-1234": the whole, the part after the scheme, and a password in it.
+func (s *Secrets) AddHeader(value string) {
+	s.Add(value)
 	if scheme, rest, ok := strings.Cut(value, " "); ok {
-		s.add(rest)
+		s.Add(rest)
 		if plain, err := base64.StdEncoding.DecodeString(rest); err == nil && strings.EqualFold(scheme, "basic") {
 			_, password, _ := strings.Cut(string(plain), ":")
-			s.add(password)
+			s.Add(password)
 		}
 	}
 }
 
-// add adds a secret as it is and as it is encoded in URLs and JSON.
-func (s *secrets) add(secret string) {
+// Add adds a secret as it is and as it is encoded in URLs and JSON.
+func (s *Secrets) Add(secret string) {
 	secret = strings.TrimSpace(secret)
 	if len(secret) < shortestSecret {
 		return
@@ -78,8 +79,8 @@ func (s *secrets) add(secret string) {
 	slices.SortStableFunc(*s, func(a, b string) int { return len(b) - len(a) })
 }
 
-// mask replaces the secrets in a text.
-func (s secrets) mask(text string) string {
+// Mask replaces the secrets in a text.
+func (s Secrets) Mask(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, masked)
 	}
@@ -87,12 +88,12 @@ func (s secrets) mask(text string) string {
 }
 
 // maskAndCut returns a text without secrets, cut to most bytes and an ellipsis.
-func (s secrets) maskAndCut(text string, most int) string {
+func (s Secrets) maskAndCut(text string, most int) string {
 	cut := len(text) > 16*most
 	if cut {
 		text = text[:16*most]
 	}
-	text = s.mask(strings.ToValidUTF8(text, "\uFFFD"))
+	text = s.Mask(strings.ToValidUTF8(text, "\uFFFD"))
 	if cut && len(s) > 0 { // the text may end within a secret
 		text = text[:max(0, len(text)-len(s[0]))]
 	}
