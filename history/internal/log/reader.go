@@ -174,48 +174,44 @@ func (r *Reader) List(ctx context.Context, nodes []Node) ([]entry.Entry, error) 
 
 // open returns the path to an entry before a position, and to the last entry for "", as far back as its base.
 func (r *Reader) open(ctx context.Context, before storage.Position, id string) (Path, error) {
-	return r.extended(ctx, Path{before: id}, before, base{})
+	return r.toBase(ctx, Path{before: id}, r.backLines(ctx, before, id, false))
 }
 
-// extended returns a path with the nodes before it, back to its base. b has recorded the path's own nodes already.
-func (r *Reader) extended(ctx context.Context, p Path, before storage.Position, b base) (Path, error) {
-	nodes := slices.Clone(p.Nodes)
-	slices.Reverse(nodes)
-	p.Nodes = nil
+// toBase returns a path with the nodes before it, back to its base. Steps are those from its end back to the root.
+func (r *Reader) toBase(ctx context.Context, p Path, steps iter.Seq2[step, error]) (Path, error) {
+	var nodes []Node // the newest first
+	var b base
 	read, reached := 0, false
 	var seen map[string]storage.Position // by id, once the ids do not fall from one entry to its parent
-	child := storage.Position(-1)        // the node whose parent comes next
-	if len(nodes) > 0 {
-		child = nodes[len(nodes)-1].At
-	}
-	for s, err := range r.store.Back(ctx, before, p.before) {
-		if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && child >= 0 {
-			return Path{}, r.corrupt(ctx, child, noParent(gone.ID))
+	for s, err := range steps {
+		n := s.node
+		if err != nil || n.ID == "" {
+			e, err := r.decode(ctx, s.line, err)
+			if err != nil {
+				return Path{}, err
+			}
+			if read += len(s.line.Data); read <= r.cache.most/4 { // the newest entries are used first
+				r.keep(s.at, e, len(s.line.Data))
+			}
+			n = newNode(e, s.at)
+			n.long, p.before = n.Kind.Shown() && isLong(s.line.Data), s.line.Parent
 		}
-		e, err := r.decode(ctx, s, err)
-		if err != nil {
-			return Path{}, err
+		if reached = b.reached(n); reached && s.node.ID != "" {
+			return p, nil
 		}
-		if read += len(s.Data); read <= r.cache.most/4 { // the newest entries are used first
-			r.keep(s.At, e, len(s.Data))
-		}
-		if seen == nil && len(nodes) > 0 && e.ID >= nodes[len(nodes)-1].ID {
+		if seen == nil && len(nodes) > 0 && n.ID >= nodes[len(nodes)-1].ID {
 			seen = map[string]storage.Position{}
 			for _, n := range nodes {
 				seen[n.ID] = n.At
 			}
 		}
 		if seen != nil {
-			if later, again := seen[e.ID]; again {
-				return Path{}, r.corrupt(ctx, later, secondEntry(e.ID))
+			if later, again := seen[n.ID]; again {
+				return Path{}, r.corrupt(ctx, later, secondEntry(n.ID))
 			}
-			seen[e.ID] = s.At
+			seen[n.ID] = n.At
 		}
-		n := newNode(e, s.At)
-		n.long = n.Kind.Shown() && isLong(s.Data)
-		nodes = append(nodes, n)
-		p.before, child = s.Parent, s.At
-		if reached = b.reached(n); reached {
+		if nodes = append(nodes, n); reached {
 			break
 		}
 	}
@@ -264,23 +260,13 @@ func (r *Reader) checkLeaf(ctx context.Context, p Path) error {
 // pathTo returns the path to an entry before a position, which may be on another path.
 func (r *Reader) pathTo(ctx context.Context, p Path, before storage.Position, id string) (Path, error) {
 	i := p.Index(id)
-	if i < 0 {
-		if r.store == nil {
-			return Path{}, &storage.NoEntryError{ID: id}
-		}
-		return r.open(ctx, before, id)
+	switch {
+	case i >= 0: // it may precede a compaction
+		return r.toBase(ctx, p.to(i), r.back(ctx, p.to(i), before))
+	case r.store == nil:
+		return Path{}, &storage.NoEntryError{ID: id}
 	}
-	p = p.to(i)
-	var b base
-	for _, n := range slices.Backward(p.Nodes) {
-		if b.reached(n) {
-			return p, nil
-		}
-	}
-	if p.whole() {
-		return p, nil
-	}
-	return r.extended(ctx, p, p.Nodes[0].At, b) // the entry precedes a compaction
+	return r.open(ctx, before, id)
 }
 
 // step is an entry on the way back to the root: a node of the path, or a line.
@@ -299,15 +285,19 @@ func (r *Reader) back(ctx context.Context, p Path, before storage.Position) iter
 			if !yield(step{id: n.ID, at: n.At, node: n}, nil) {
 				return
 			}
+			before = n.At
 		}
-		if p.whole() {
-			return
+		if !p.whole() {
+			r.backLines(ctx, before, p.before, len(p.Nodes) > 0)(yield)
 		}
-		if len(p.Nodes) > 0 {
-			before = p.Nodes[0].At
-		}
-		child := len(p.Nodes) > 0 // there is a node whose parent comes next
-		for s, err := range r.store.Back(ctx, before, p.before) {
+	}
+}
+
+// backLines returns the lines from an entry before a position back to the root. Child reports whether the position is that of
+// a child of the entry.
+func (r *Reader) backLines(ctx context.Context, before storage.Position, id string, child bool) iter.Seq2[step, error] {
+	return func(yield func(step, error) bool) {
+		for s, err := range r.store.Back(ctx, before, id) {
 			if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && child {
 				err = r.corrupt(ctx, before, noParent(gone.ID))
 			}
@@ -330,14 +320,14 @@ func (r *Reader) entry(ctx context.Context, s step) (entry.Entry, error) {
 	return r.decode(ctx, s.line, nil)
 }
 
-// since returns the nodes of a path after the step last, in order.
-func (r *Reader) since(ctx context.Context, p Path, before storage.Position, last func(step) bool) ([]Node, error) {
+// since returns the nodes of a path after an entry, in order; all of them if it is not on the path.
+func (r *Reader) since(ctx context.Context, p Path, before storage.Position, id string) ([]Node, error) {
 	var nodes []Node
 	for s, err := range r.back(ctx, p, before) {
 		if err != nil {
 			return nil, err
 		}
-		if last(s) {
+		if s.id == id {
 			break
 		}
 		nodes = append(nodes, Node{ID: s.id, At: s.at})

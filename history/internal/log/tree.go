@@ -100,25 +100,25 @@ func (l *Log) Lines(ctx context.Context) (int, error) {
 // PathTo returns the entries from the root to an entry, the leaf for "", read one after the other from the store. See
 // history.Session.PathTo.
 func (l *Log) PathTo(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
-	return l.entries(ctx, func() (*Reader, []Node, error) {
+	return l.entries(ctx, func() (fork, error) {
 		r, p, end, err := l.wayTo(id)
-		if err != nil || p.whole() {
-			return r, p.Nodes, err
-		}
-		nodes, err := r.since(ctx, p, end, func(step) bool { return false })
-		return r, nodes, err
+		return fork{r, p, end, step{}}, err
 	})
 }
 
-// entries returns the entries of nodes, which are determined when the iteration starts.
-func (l *Log) entries(ctx context.Context, nodes func() (*Reader, []Node, error)) iter.Seq2[entry.Entry, error] {
+// entries returns the entries after a fork, which is determined when the iteration starts.
+func (l *Log) entries(ctx context.Context, after func() (fork, error)) iter.Seq2[entry.Entry, error] {
 	return func(yield func(entry.Entry, error) bool) {
-		r, list, err := nodes()
+		f, err := after()
+		var list []Node
+		if err == nil {
+			list, err = f.reader.since(ctx, f.from, f.end, f.common.id)
+		}
 		if err != nil {
 			yield(entry.Entry{}, err)
 			return
 		}
-		for e, err := range r.entries(ctx, list, false) {
+		for e, err := range f.reader.entries(ctx, list, false) {
 			if !yield(e, err) {
 				return
 			}
@@ -288,14 +288,7 @@ func (l *Log) fork(ctx context.Context, from, to string) (fork, error) {
 
 // Abandoned returns what is left behind when the session moves from one leaf to another. See history.Session.Abandoned.
 func (l *Log) Abandoned(ctx context.Context, from, to string) iter.Seq2[entry.Entry, error] {
-	return l.entries(ctx, func() (*Reader, []Node, error) {
-		f, err := l.fork(ctx, from, to)
-		if err != nil {
-			return nil, nil, err
-		}
-		nodes, err := f.reader.since(ctx, f.from, f.end, func(s step) bool { return s.id == f.common.id })
-		return f.reader, nodes, err
-	})
+	return l.entries(ctx, func() (fork, error) { return l.fork(ctx, from, to) })
 }
 
 // Retained returns what a compaction that covers the path to an entry, the leaf for "", would retain. See
