@@ -33,13 +33,13 @@ func (r *Reader) isStored(ctx context.Context, n Node) bool {
 
 // Refresh reads what others have appended to the store since. See history.Session.Refresh.
 func (l *Log) Refresh(ctx context.Context) error {
-	if err := l.begins(ctx); err != nil {
+	r, p, end, err := l.begins(ctx)
+	if err != nil {
 		return err
 	}
 	defer l.writing.Release()
-	r, p, end, err := l.State()
-	if err != nil || r.store == nil {
-		return err
+	if r.store == nil {
+		return nil
 	}
 	if l.ReadOnly() && !r.isStored(ctx, p.Last()) { // the writer removed it
 		if end, err = r.store.End(ctx); err != nil {
@@ -133,7 +133,7 @@ func (l *Log) Add(ctx context.Context, entries ...entry.Entry) ([]entry.Entry, e
 	if err != nil {
 		return nil, err
 	}
-	if err := l.begins(ctx); err != nil {
+	if _, _, _, err := l.begins(ctx); err != nil {
 		return nil, err
 	}
 	defer l.writing.Release()
@@ -187,11 +187,12 @@ func (l *Log) AddBehind(ctx context.Context, id string, entries ...entry.Entry) 
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}
-	if err := l.begins(ctx); err != nil {
+	r, p, _, err := l.begins(ctx)
+	if err != nil {
 		return nil, err
 	}
 	defer l.writing.Release()
-	parent, again, err := l.since(ctx, id)
+	parent, again, err := r.saidSince(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
@@ -203,13 +204,9 @@ func (l *Log) AddBehind(ctx context.Context, id string, entries ...entry.Entry) 
 	return added[:len(entries)], nil
 }
 
-// since returns what was added behind an entry from the first on that was said, to be added again, and the parent of that;
-// "" and nothing if nothing was said. The caller holds writing.
-func (l *Log) since(ctx context.Context, id string) (parent string, again []entry.Entry, err error) {
-	r, p, _, err := l.State()
-	if err != nil {
-		return "", nil, err
-	}
+// saidSince returns what was added to a path behind an entry from the first on that was said, to be added again, and the
+// parent of that; "" and nothing if nothing was said.
+func (r *Reader) saidSince(ctx context.Context, p Path, id string) (parent string, again []entry.Entry, err error) {
 	at := p.Index(id)
 	if at < 0 {
 		return "", nil, &storage.ConflictError{}
@@ -221,10 +218,7 @@ func (l *Log) since(ctx context.Context, id string) (parent string, again []entr
 	nodes := p.Nodes[at+1+first:]
 	for _, n := range nodes {
 		switch n.Kind {
-		case kind.Plan, kind.Compaction, kind.Branch, kind.Erasure:
-			return "", nil, &storage.ConflictError{}
-		}
-		if n.Kind.Shown() && !n.Kind.StartsTurn() {
+		case kind.Plan, kind.Compaction, kind.Branch, kind.Erasure, kind.Assistant, kind.Tool:
 			return "", nil, &storage.ConflictError{}
 		}
 	}
@@ -241,7 +235,7 @@ func (l *Log) since(ctx context.Context, id string) (parent string, again []entr
 // Branch continues the session from an entry on this branch or another; from "" a new conversation starts. See
 // history.Session.Branch.
 func (l *Log) Branch(ctx context.Context, id string) error {
-	if err := l.begins(ctx); err != nil {
+	if _, _, _, err := l.begins(ctx); err != nil {
 		return err
 	}
 	defer l.writing.Release()
@@ -251,13 +245,13 @@ func (l *Log) Branch(ctx context.Context, id string) error {
 
 // Has reports whether an entry has an id. See history.Session.Has.
 func (l *Log) Has(ctx context.Context, id string) (bool, error) {
-	if err := l.begins(ctx); err != nil {
+	r, _, _, err := l.begins(ctx)
+	if err != nil {
 		return false, err
 	}
 	defer l.writing.Release()
-	r, _, _, err := l.State()
-	if err != nil || r.store == nil {
-		return false, err
+	if r.store == nil {
+		return false, nil
 	}
 	return l.has(ctx, r, id)
 }

@@ -23,39 +23,34 @@ const (
 // collector gathers what a compaction retains.
 type collector struct{ entry.Retained }
 
-// collectorOf returns a collector with a copy of what a compaction retains.
-func collectorOf(c entry.Retained) collector {
-	c.Head, c.Clearings, c.Said = slices.Clone(c.Head), slices.Clone(c.Clearings), slices.Clone(c.Said)
-	c.Pins, c.Custom = slices.Clone(c.Pins), slices.Clone(c.Custom)
-	c.Calls = slices.Clone(c.Calls)
-	c.Latest, c.Preambles = maps.Clone(c.Latest), maps.Clone(c.Preambles)
-	return collector{c}
-}
-
-// place fills in the positions of entries that had none because they were added together with the compaction.
-func (c *collector) place(p Path) {
+// collectorOf returns a collector with a copy of what a compaction retains. Entries that have no position, because they were
+// added together with the compaction, have that on a path.
+func collectorOf(c entry.Retained, p Path) collector {
 	at := func(r entry.Ref) entry.Ref {
-		if i := p.Index(r.ID); r.At == 0 && i >= 0 {
-			r.At = p.Nodes[i].At
+		if r.At == 0 {
+			if i := p.Index(r.ID); i >= 0 {
+				r.At = p.Nodes[i].At
+			}
 		}
 		return r
 	}
-	for _, list := range [][]entry.Ref{c.Head, c.Clearings, c.Said, c.Pins} {
-		for i, r := range list {
-			if r.At == 0 {
-				list[i] = at(r)
-			}
+	for _, list := range []*[]entry.Ref{&c.Head, &c.Clearings, &c.Said, &c.Pins} {
+		*list = slices.Clone(*list)
+		for i, r := range *list {
+			(*list)[i] = at(r)
 		}
+	}
+	c.Calls, c.Custom, c.Latest, c.Preambles = slices.Clone(c.Calls), slices.Clone(c.Custom), maps.Clone(c.Latest), maps.Clone(c.Preambles)
+	for i, r := range c.Custom {
+		c.Custom[i].Ref = at(r.Ref)
 	}
 	for k, r := range c.Latest {
 		c.Latest[k] = at(r)
 	}
-	for i, r := range c.Custom {
-		c.Custom[i].Ref = at(r.Ref)
-	}
 	for k, r := range c.Preambles {
 		c.Preambles[k] = at(r)
 	}
+	return collector{c}
 }
 
 // add records the next entry of the path.
@@ -81,10 +76,7 @@ func (c *collector) add(e entry.Entry, k kind.Kind, ref entry.Ref) {
 	case entry.Message:
 		switch b.Role {
 		case chat.RoleUser:
-			if c.Said = append(c.Said, ref); len(c.Said) > mostSaid {
-				c.Said = slices.Delete(c.Said, 1, 2)
-				c.SaidLeft++
-			}
+			c.Said = append(c.Said, ref)
 		case chat.RoleAssistant:
 			for _, call := range b.ToolCalls {
 				c.Calls = append(c.Calls, call.ID)
@@ -112,10 +104,8 @@ func (c *collector) add(e entry.Entry, k kind.Kind, ref entry.Ref) {
 		}
 	case entry.Preamble:
 		delete(c.Preambles, b.Digest)
-		if len(c.Preambles) == mostPreambles { // the new one is kept, whatever the positions of the others
-			delete(c.Preambles, slices.MinFunc(slices.Collect(maps.Keys(c.Preambles)), func(a, b string) int { return compareRefs(c.Preambles[a], c.Preambles[b]) }))
-		}
-		c.Preambles[b.Digest] = ref
+		keepNewest(c.Preambles, mostPreambles-1)
+		c.Preambles[b.Digest] = ref // it is kept, whatever the positions of the others
 	}
 }
 
@@ -127,21 +117,23 @@ func bounded(c entry.Retained) entry.Retained {
 	c.Pins, c.Custom, c.Held = newest(c.Pins, mostPins), newest(c.Custom, mostCustom), newest(c.Held, entry.MaxHeld)
 	if more := len(c.Said) - mostSaid; more > 0 {
 		c.Said = slices.Delete(c.Said, 1, 1+more)
+		c.SaidLeft += more
 	}
 	maps.DeleteFunc(c.Latest, func(t entry.Type, _ entry.Ref) bool { return !t.Known() })
-	if more := len(c.Preambles) - mostPreambles; more > 0 {
-		byAge := slices.SortedFunc(maps.Keys(c.Preambles), func(a, b string) int { return compareRefs(c.Preambles[a], c.Preambles[b]) })
-		for _, digest := range byAge[:more] {
-			delete(c.Preambles, digest)
-		}
-	}
+	keepNewest(c.Preambles, mostPreambles)
 	c.Lines = max(c.Lines, 0)
 	return c
 }
 
-// compareRefs orders entries by position. Those without one are about to be added, and come last.
-func compareRefs(a, b entry.Ref) int {
-	return cmp.Or(cmp.Compare(uint64(a.At-1), uint64(b.At-1)), cmp.Compare(a.ID, b.ID))
+// keepNewest deletes all but n entries, by position. Those without one are about to be added, and are the newest.
+func keepNewest(refs map[string]entry.Ref, n int) {
+	byAge := slices.SortedFunc(maps.Keys(refs), func(a, b string) int {
+		first, second := refs[a], refs[b]
+		return cmp.Or(cmp.Compare(uint64(first.At-1), uint64(second.At-1)), cmp.Compare(first.ID, second.ID))
+	})
+	for _, key := range byAge[:max(0, len(byAge)-n)] {
+		delete(refs, key)
+	}
 }
 
 // newest returns at most n elements from the end of a list.

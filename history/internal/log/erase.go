@@ -17,14 +17,11 @@ var ErrNotErasable = errors.New("history: the session's store cannot erase")
 // Erase erases the content of entries for good, and appends an [entry.Erasure], which it returns. See
 // history.Session.Erase.
 func (l *Log) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
-	if err := l.begins(ctx); err != nil {
-		return entry.Erasure{}, err
-	}
-	defer l.writing.Release()
-	r, _, end, err := l.State()
+	r, _, end, err := l.begins(ctx)
 	if err != nil {
 		return entry.Erasure{}, err
 	}
+	defer l.writing.Release()
 	store, ok := unwrapped(r.store).(storage.Eraser)
 	if !ok {
 		return entry.Erasure{}, ErrNotErasable
@@ -54,14 +51,11 @@ func (l *Log) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
 
 // Remove removes the session with everything in it from its store, and closes it. See history.Session.Remove.
 func (l *Log) Remove(ctx context.Context) error {
-	if err := l.begins(ctx); err != nil {
-		return err
-	}
-	defer l.writing.Release()
-	r, _, _, err := l.State()
+	r, _, _, err := l.begins(ctx)
 	if err != nil {
 		return err
 	}
+	defer l.writing.Release()
 	store, ok := unwrapped(r.store).(storage.Eraser)
 	if !ok {
 		return ErrNotErasable

@@ -171,12 +171,19 @@ func (l *Log) State() (*Reader, Path, storage.Position, error) {
 	return l.reader(), l.path, l.end, nil
 }
 
-// begins locks writing for an append. It returns an error if the session is closed.
-func (l *Log) begins(ctx context.Context) error {
-	if _, _, _, err := l.State(); err != nil {
-		return err
+// begins locks writing for an append, and returns the state of the session, which stays until the caller changes it. The error
+// says that the session is closed, or that the context ended first; then nothing is locked.
+func (l *Log) begins(ctx context.Context) (r *Reader, p Path, end storage.Position, err error) {
+	if _, _, _, err = l.State(); err == nil {
+		err = l.writing.Take(ctx)
 	}
-	return l.writing.Take(ctx)
+	if err != nil {
+		return nil, Path{}, 0, err
+	}
+	if r, p, end, err = l.State(); err != nil {
+		l.writing.Release()
+	}
+	return r, p, end, err
 }
 
 // Header returns the header of the session, and the zero value for one in memory to which nothing was appended. See

@@ -61,8 +61,7 @@ func (r *Reader) Retained(ctx context.Context, p Path) (entry.Retained, error) {
 	var c collector
 	from := 0
 	if i := p.compaction(); i >= 0 {
-		c, from = collectorOf(p.Nodes[i].compaction.Retained), i
-		c.place(p)
+		c, from = collectorOf(p.Nodes[i].compaction.Retained, p), i
 	}
 	nodes := p.Nodes[from:]
 	at := 0
@@ -77,9 +76,10 @@ func (r *Reader) Retained(ctx context.Context, p Path) (entry.Retained, error) {
 		c.add(e, nodes[at].Kind, ref)
 		at++
 	}
+	retained := bounded(c.Retained)
 	var err error
-	c.Lines, err = r.lines(ctx, p)
-	return c.Retained, err
+	retained.Lines, err = r.lines(ctx, p)
+	return retained, err
 }
 
 // lines counts the lines of a store from the newest compaction on a path on, and adds the number before it, which the
