@@ -9,7 +9,6 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/internal/clamp"
-	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/toolname"
 )
@@ -195,8 +194,7 @@ func (l *looking) clearArguments(c *clearable, o output) int {
 	}
 	text, ok := mapStrings(o.call.Arguments, note)
 	if !ok {
-		data, _ := plainjson.Marshal(map[string]string{"cleared": note(o.call.Arguments)})
-		text = string(data)
+		text = object("cleared", note(o.call.Arguments))
 	}
 	saved := o.tokens - l.t.CountText(text) - room
 	if saved <= 0 || !json.Valid([]byte(text)) {

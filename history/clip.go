@@ -259,7 +259,7 @@ func clipArguments(t chat.Tokenizer, arguments string, limit int, head float64, 
 		}
 	}
 	for room := limit; ; room -= max(1, room/8) {
-		whole := object(clip(t, arguments, room, head, mark))
+		whole := object("clipped", clip(t, arguments, room, head, mark))
 		switch n := t.CountText(whole); {
 		case n <= limit:
 			return whole
@@ -271,10 +271,9 @@ func clipArguments(t chat.Tokenizer, arguments string, limit int, head float64, 
 	}
 }
 
-func object(clipped string) string {
-	line, _ := plainjson.Marshal(struct {
-		Clipped string `json:"clipped"`
-	}{clipped})
+// object returns a JSON object of one text.
+func object(key, text string) string {
+	line, _ := plainjson.Marshal(map[string]string{key: text}) // texts always encode
 	return string(line)
 }
 

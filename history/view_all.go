@@ -23,10 +23,7 @@ type All struct {
 }
 
 // ElementProps returns the properties, Required unless the session is droppable.
-func (a All) ElementProps() elements.Props {
-	a.Props.Required = a.Props.Required || !a.Droppable
-	return a.Props
-}
+func (a All) ElementProps() elements.Props { return required(a.Props, !a.Droppable) }
 
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
 func (a All) ShowsHistory() {}

@@ -57,27 +57,21 @@ type TurnRounds struct {
 }
 
 // ElementProps returns the properties, Required unless the conversation is droppable.
-func (c Conversation) ElementProps() elements.Props {
-	c.Props.Required = c.Props.Required || !c.Droppable
-	return c.Props
-}
+func (c Conversation) ElementProps() elements.Props { return required(c.Props, !c.Droppable) }
 
 // ElementProps returns the properties, with Required.
-func (c Compacted) ElementProps() elements.Props {
-	c.Props.Required = true
-	return c.Props
-}
+func (c Compacted) ElementProps() elements.Props { return required(c.Props, true) }
 
 // ElementProps returns the properties, with Required.
-func (r TurnStart) ElementProps() elements.Props {
-	r.Props.Required = true
-	return r.Props
-}
+func (r TurnStart) ElementProps() elements.Props { return required(r.Props, true) }
 
 // ElementProps returns the properties, Required unless the rounds are droppable.
-func (r TurnRounds) ElementProps() elements.Props {
-	r.Props.Required = r.Props.Required || !r.Droppable
-	return r.Props
+func (r TurnRounds) ElementProps() elements.Props { return required(r.Props, !r.Droppable) }
+
+// required returns properties, which are Required if they were or always is set.
+func required(p elements.Props, always bool) elements.Props {
+	p.Required = p.Required || always
+	return p
 }
 
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
