@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
@@ -51,8 +50,8 @@ func DefaultFileTools() FileTools {
 
 // edits returns the file of a tool that its argument command tells what to do.
 func edits(arguments string) entry.Files {
-	files := named(arguments, toolname.Paths())
-	if slices.Equal(named(arguments, []string{"command"}), []string{"view"}) {
+	files := toolname.Named(arguments, toolname.Paths())
+	if slices.Equal(toolname.Named(arguments, []string{"command"}), []string{"view"}) {
 		return entry.Files{Read: files}
 	}
 	return entry.Files{Modified: files}
@@ -63,53 +62,18 @@ func patches(arguments string) entry.Files {
 	if files := toolname.Patched(arguments); len(files) > 0 {
 		return entry.Files{Modified: files}
 	}
-	return entry.Files{Modified: named(arguments, toolname.Paths())}
+	return entry.Files{Modified: toolname.Named(arguments, toolname.Paths())}
 }
 
 // Reads returns a tool that reads the files named by the given arguments, each a text or a list of texts, there or in a
 // list of objects, such as a list of edits.
 func Reads(arguments ...string) func(string) entry.Files {
-	return func(text string) entry.Files { return entry.Files{Read: named(text, arguments)} }
+	return func(text string) entry.Files { return entry.Files{Read: toolname.Named(text, arguments)} }
 }
 
 // Modifies returns a tool that modifies the files named by the given arguments, as [Reads] finds them.
 func Modifies(arguments ...string) func(string) entry.Files {
-	return func(text string) entry.Files { return entry.Files{Modified: named(text, arguments)} }
-}
-
-// named returns the texts in these arguments, each once, and then those in the objects of a list.
-func named(text string, arguments []string) []string {
-	var object map[string]json.RawMessage
-	if json.Unmarshal([]byte(text), &object) != nil {
-		return nil // the model was cut off, or wrote no JSON
-	}
-	var paths []string
-	add := func(more ...string) {
-		for _, path := range more {
-			if !slices.Contains(paths, path) {
-				paths = append(paths, path)
-			}
-		}
-	}
-	for _, name := range arguments {
-		var one string
-		var more []string
-		if json.Unmarshal(object[name], &one) == nil {
-			add(one)
-		} else if json.Unmarshal(object[name], &more) == nil {
-			add(more...)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		var items []json.RawMessage
-		_ = json.Unmarshal(object[name], &items) // or it is not a list
-		for _, item := range items {
-			if len(item) > 0 && item[0] == '{' {
-				add(named(string(item), arguments)...)
-			}
-		}
-	}
-	return paths
+	return func(text string) entry.Files { return entry.Files{Modified: toolname.Named(text, arguments)} }
 }
 
 // mostFiles is the maximum number of files that [FileTools.Of] lists.

@@ -1,6 +1,10 @@
 package toolname
 
-import "slices"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // Kind is the purpose of a tool.
 type Kind int
@@ -79,4 +83,39 @@ func Paths() []string {
 		"path", "file_path", "filePath", "file", "filename", "relative_path", "target_file", "notebook_path", "absolute_path", "AbsolutePath",
 		"TargetFile", "paths", "file_paths", "files", "include",
 	}
+}
+
+// Named returns the texts in these arguments of a call, each once, and then those in the objects of a list.
+func Named(text string, arguments []string) []string {
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &object) != nil {
+		return nil // the model was cut off, or wrote no JSON
+	}
+	var paths []string
+	add := func(more ...string) {
+		for _, path := range more {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	for _, name := range arguments {
+		var one string
+		var more []string
+		if json.Unmarshal(object[name], &one) == nil {
+			add(one)
+		} else if json.Unmarshal(object[name], &more) == nil {
+			add(more...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		var items []json.RawMessage
+		_ = json.Unmarshal(object[name], &items) // or it is not a list
+		for _, item := range items {
+			if len(item) > 0 && item[0] == '{' {
+				add(Named(string(item), arguments)...)
+			}
+		}
+	}
+	return paths
 }

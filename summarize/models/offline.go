@@ -4,7 +4,6 @@ package models
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/toolname"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -273,7 +273,7 @@ func (d *digest) plainItem(item string) {
 
 // files adds the files that a call's arguments name.
 func (d *digest) files(arguments string) {
-	for _, path := range paths(arguments) {
+	for _, path := range toolname.Named(arguments, []string{"path", "file", "file_path", "filePath", "filename"}) {
 		d.add(sectionFiles, plaintext.OneLine(path, 200))
 	}
 }
@@ -335,20 +335,4 @@ func (o Offline) packed(ctx context.Context, d digest, limit, length int) (strin
 		return "", err
 	}
 	return result.Messages[0].Text(), nil
-}
-
-// paths returns the files that a call's arguments name under the usual keys.
-func paths(arguments string) []string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(arguments), &fields) != nil {
-		return nil
-	}
-	var list []string
-	for _, key := range [...]string{"path", "file", "file_path", "filePath", "filename"} {
-		var path string
-		if json.Unmarshal(fields[key], &path) == nil && path != "" {
-			list = append(list, path)
-		}
-	}
-	return list
 }
