@@ -29,6 +29,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/summarize"
@@ -170,7 +171,7 @@ func key(m chat.Message) string {
 	return string(text)
 }
 
-// oneLine returns a message's calls, or its text, in one line, cut after 200 characters.
+// oneLine returns a message's calls, or its text, in one line of about 200 bytes.
 func oneLine(m chat.Message) string {
 	var texts []string
 	for _, c := range m.ToolCalls {
@@ -179,12 +180,7 @@ func oneLine(m chat.Message) string {
 	if len(texts) == 0 {
 		texts = []string{m.Text()}
 	}
-	const limit = 200
-	line := []rune(strings.Join(strings.Fields(strings.Join(texts, "; ")), " "))
-	if len(line) > limit {
-		line = append(line[:limit], '…')
-	}
-	return string(line)
+	return plaintext.OneLine(strings.Join(texts, "; "), 200)
 }
 
 // telling returns the arguments of a call with the one first by which people know the call: a path, a command, a pattern.
