@@ -2,41 +2,58 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider/refusal"
 )
 
-// Refusal is an error that a server sent in the place of an answer, with a status of success: {"error":{"message":…}},
-// {"error":"…"} or {"message":"…"}. Its texts hold no secrets.
+// Refusal is an error of a server: {"error":{"message":…}}, {"error":"…"} or {"message":"…"}.
 type Refusal struct {
-	// Status is the HTTP status that the error names as its code or status, 0 if there is none.
+	// Status is the HTTP status, or the one that the error names as its code or status, 0 if there is none.
 	Status int
-	// Code, Type and Message of the error, "" if there is none. A Message has at most 1000 bytes, the others 100.
+	// Code, Type and Message of the error, "" if there is none.
 	Code, Type, Message string
-	// Raw is the body. It may hold secrets, so that no error may keep it.
+	// Raw is the JSON of the error. It may hold secrets, so that no error may keep it.
 	Raw []byte
+	// Answered reports whether the server sent it in the place of an answer, or in a stream.
+	Answered bool
+	// Limit is set if the API's own words say that the request is too large, and Wait is how long they ask to wait.
+	Limit *chat.ContextLimitError
+	Wait  time.Duration
 }
 
-// Refusal returns the error in the body of the last response, if its status is one of success and its body is the JSON
-// of an error. It must have been read to its end.
-func (x *Exchange) Refusal() (Refusal, bool) {
+// ReadRefusal reads the JSON of an error, however it is nested.
+func ReadRefusal(raw []byte) Refusal {
+	r := Refusal{Raw: raw}
+	r.read(raw)
+	return r
+}
+
+// OrRefused returns err, the error of an answer without content, or the error that the server sent in its place, with a
+// status of success. The response must have been read to its end. Errors begin with the name of the adapter; own, if not nil,
+// adds what only its API says.
+func (x *Exchange) OrRefused(name string, own func(*Refusal), err error) error {
 	if !x.answered() || x.body == nil || x.body.err != nil {
-		return Refusal{}, false
+		return err
 	}
-	raw := bytes.TrimSpace(x.body.start)
-	var found Refusal
-	if len(raw) > maxRefusal || !found.read(raw) {
-		return Refusal{}, false
+	found := Refusal{Answered: true, Raw: bytes.TrimSpace(x.body.start)}
+	if len(found.Raw) > maxRefusal || !found.read(found.Raw) {
+		return err
 	}
-	found.Raw = raw
 	found.Message = x.secrets.maskAndCut(found.Message, 1000)
 	found.Code, found.Type = x.secrets.maskAndCut(found.Code, 100), x.secrets.maskAndCut(found.Type, 100)
-	return found, true
+	if own != nil {
+		own(&found)
+	}
+	return found.Typed(fmt.Errorf("%s: %w", name, found.Err()))
 }
 
 // read reads the error in a body, and reports whether there is one.
@@ -56,6 +73,9 @@ func (r *Refusal) read(raw []byte) bool {
 	}
 	const deepest = 4 // of errors in errors
 	inner, is := body, false
+	if response, _ := body["response"].(map[string]any); response["error"] != nil { // an event's
+		inner = response
+	}
 	for range deepest {
 		switch e := inner["error"].(type) {
 		case string:
@@ -171,9 +191,32 @@ func (r Refusal) Passes() bool {
 	return !r.unpaid() && r.Status >= http.StatusInternalServerError
 }
 
-// TooLarge returns the error for a request that a server refused with a status as too large, with the sizes that the text
+// Typed returns err, an adapter's error for the refusal, as one that a caller can act on: a [*chat.ContextLimitError], a
+// [*chat.TransientError] or, if the server sent it in the place of an answer, a [*chat.AnswerError].
+func (r Refusal) Typed(err error) error {
+	limit := r.Limit
+	if limit == nil {
+		limit = tooLarge(r.Status, err)
+	}
+	switch {
+	case limit != nil && !r.unpaid():
+		if limit.Limit == 0 || limit.Tokens == 0 { // err may have them escaped, and llama.cpp has them as fields
+			fields := tooLarge(http.StatusRequestEntityTooLarge, errors.New(r.Message+" "+string(r.Raw)))
+			limit.Limit, limit.Tokens = cmp.Or(limit.Limit, fields.Limit), cmp.Or(limit.Tokens, fields.Tokens)
+		}
+		limit.Err = err
+		return limit
+	case r.Passes():
+		return &chat.TransientError{RetryAfter: min(r.Wait, MaxWait), Err: err}
+	case r.Answered:
+		return &chat.AnswerError{Err: err}
+	}
+	return err
+}
+
+// tooLarge returns the error for a request that a server refused with a status as too large, with the sizes that the text
 // of err states. It returns nil if the server did not say so.
-func TooLarge(status int, err error) *chat.ContextLimitError {
+func tooLarge(status int, err error) *chat.ContextLimitError {
 	limit := &chat.ContextLimitError{Err: err}
 	if status != http.StatusRequestEntityTooLarge && refusal.Of(err).Kind != refusal.Tokens {
 		return nil
@@ -181,29 +224,4 @@ func TooLarge(status int, err error) *chat.ContextLimitError {
 	size := refusal.Of(limit)
 	limit.Limit, limit.Tokens = size.Limit, size.Tokens
 	return limit
-}
-
-// Classify returns err, an adapter's error for the refusal, with the type that it would have if the refusal's status were
-// that of the response: a [*chat.ContextLimitError] or a [*chat.TransientError], which err may be already, and otherwise
-// a [*chat.AnswerError].
-func (r Refusal) Classify(err error) error {
-	switch e := err.(type) { // not errors.As: only the outermost counts
-	case *chat.ContextLimitError:
-		return err
-	case *chat.TransientError:
-		if !r.unpaid() {
-			return err
-		}
-		err = e.Err
-	case *chat.AnswerError:
-		err = e.Err
-	}
-	if limit := TooLarge(r.Status, r.Err()); limit != nil && !r.unpaid() {
-		limit.Err = err
-		return limit
-	}
-	if r.Passes() {
-		return &chat.TransientError{Err: err}
-	}
-	return &chat.AnswerError{Err: err}
 }

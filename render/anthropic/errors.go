@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,12 +12,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
-)
-
-// The API's messages for a request that is larger than the context window.
-var (
-	promptTooLong = regexp.MustCompile(`prompt is too long(?:: (\d+) tokens > (\d+) maximum)?`)
-	noRoomLeft    = regexp.MustCompile("input length and `?max_tokens`? exceed context limit(?:: (\\d+) \\+ (\\d+) > (\\d+))?")
 )
 
 // classify turns an error of the SDK into one that a caller can act on: a [*chat.ContextLimitError], a
@@ -38,73 +31,41 @@ func classify(x *provider.Exchange, err error) error {
 		shown.URL = x.URL(shown.URL)
 		api.Request = &shown
 	}
-	return classifyAPI(api, fmt.Errorf("anthropic: %w", err))
+	r := refusalOf(api)
+	addNumbers(&r)
+	return r.Typed(fmt.Errorf("anthropic: %w", err))
 }
 
 // orRefusal returns err, the error of an answer without content, or the error that the server sent in its place.
 func orRefusal(x *provider.Exchange, err error) error {
-	said, ok := x.Refusal()
-	if !ok {
-		return err
-	}
-	err = fmt.Errorf("anthropic: %w", said.Err())
-	var api sdk.Error
-	if api.UnmarshalJSON(said.Raw) == nil {
-		api.StatusCode = said.Status
-		err = classifyAPI(&api, err)
-	}
-	return said.Classify(err)
+	return x.OrRefused("anthropic", addNumbers, err)
 }
 
-func classifyAPI(api *sdk.Error, err error) error {
-	if limit := contextLimit(apiMessage(api)); limit != nil {
-		limit.Err = err
-		return limit
+// refusalOf returns an error of the API. In a stream it has the status of success, which says nothing.
+func refusalOf(api *sdk.Error) provider.Refusal {
+	r := provider.ReadRefusal([]byte(api.RawJSON()))
+	if r.Status = api.StatusCode; r.Status < http.StatusBadRequest || (provider.Refusal{Type: r.Type}).Passes() {
+		r.Status = 0
 	}
-	transient := &chat.TransientError{Err: err}
-	switch api.Type() {
-	case "request_too_large":
-		return &chat.ContextLimitError{Err: err}
-	case sdk.ErrorTypeRateLimitError, sdk.ErrorTypeOverloadedError, sdk.ErrorTypeAPIError, sdk.ErrorTypeTimeoutError:
-		return transient
-	}
-	switch code := api.StatusCode; {
-	case code == http.StatusRequestEntityTooLarge:
-		return &chat.ContextLimitError{Err: err}
-	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code == http.StatusConflict, code >= http.StatusInternalServerError:
-		return transient
-	}
-	return err
+	return r
 }
 
-// apiMessage returns the text of the API's error.
-func apiMessage(api *sdk.Error) string {
-	var body struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
+// addNumbers adds what only this API says of a request that is too large. If it is that only with its answer, the tokens
+// include the answer.
+func addNumbers(r *provider.Refusal) {
+	if r.Type == "request_too_large" {
+		r.Limit = &chat.ContextLimitError{}
 	}
-	if json.Unmarshal([]byte(api.RawJSON()), &body) != nil {
-		return api.RawJSON()
+	if m := noRoomLeft.FindStringSubmatch(r.Message); m != nil {
+		input, _ := strconv.Atoi(m[1]) // digits; 0 if there are too many
+		answer, _ := strconv.Atoi(m[2])
+		limit, _ := strconv.Atoi(m[3])
+		r.Limit = &chat.ContextLimitError{Tokens: input + answer, Limit: limit}
 	}
-	return body.Error.Message
 }
 
-// contextLimit returns the error for a message that says that a request is too large, and nil for any other message. If
-// the request is too large only with its answer, the tokens include the answer.
-func contextLimit(message string) *chat.ContextLimitError {
-	number := func(s string) int {
-		n, _ := strconv.Atoi(s)
-		return n
-	}
-	if m := promptTooLong.FindStringSubmatch(message); m != nil {
-		return &chat.ContextLimitError{Tokens: number(m[1]), Limit: number(m[2])}
-	}
-	if m := noRoomLeft.FindStringSubmatch(message); m != nil {
-		return &chat.ContextLimitError{Tokens: number(m[1]) + number(m[2]), Limit: number(m[3])}
-	}
-	return nil
-}
+// noRoomLeft matches the API's message for a request whose input leaves no room for the answer.
+var noRoomLeft = regexp.MustCompile("input length and `?max_tokens`? exceed context limit: (\\d+) \\+ (\\d+) > (\\d+)")
 
 // refusesTemperature reports whether the model refused a temperature.
 func refusesTemperature(err error) bool {
@@ -112,7 +73,7 @@ func refusesTemperature(err error) bool {
 	if !ok || api.StatusCode != http.StatusBadRequest {
 		return false
 	}
-	message := apiMessage(api)
+	message := refusalOf(api).Message
 	return strings.Contains(message, "temperature") &&
 		(strings.Contains(message, "deprecated for this model") || strings.Contains(message, "not supported"))
 }
@@ -120,5 +81,5 @@ func refusesTemperature(err error) bool {
 // refusesCompaction reports whether the model refused a compaction block.
 func refusesCompaction(err error) bool {
 	api, ok := errors.AsType[*sdk.Error](err)
-	return ok && api.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(apiMessage(api)), typeCompaction)
+	return ok && api.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(refusalOf(api).Message), typeCompaction)
 }

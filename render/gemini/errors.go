@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/genai"
 
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -18,44 +17,32 @@ import (
 func classify(x *provider.Exchange, err error) error {
 	wrapped := fmt.Errorf("gemini: %w", err)
 	api, ok := errors.AsType[genai.APIError](err)
-	switch status := x.Status(); {
-	case !ok:
+	if !ok {
 		return orRefusal(x, x.Broken(wrapped))
-	case status >= http.StatusBadRequest:
-		if api.Code != status { // the body says otherwise, or nothing
-			api.Code = status
-			wrapped = fmt.Errorf("gemini: %w", api)
-		}
-		return classifyAPI(api, wrapped)
 	}
-	said := provider.Refusal{Status: api.Code, Type: api.Status, Message: api.Message} // an event of the stream
-	return orRefusal(x, said.Classify(classifyAPI(api, wrapped)))
+	r := provider.Refusal{Status: api.Code, Type: api.Status, Message: api.Message, Wait: retryAfter(api.Details)}
+	status := x.Status()
+	if r.Answered = status < http.StatusBadRequest; r.Answered { // an event of the stream
+		return orRefusal(x, r.Typed(wrapped))
+	}
+	if r.Status = status; api.Code != status { // the body says otherwise, or nothing
+		api.Code = status
+		wrapped = fmt.Errorf("gemini: %w", api)
+	}
+	return r.Typed(wrapped)
 }
 
 // orRefusal returns err, the error of an answer without content, or the error that the server sent in its place.
 func orRefusal(x *provider.Exchange, err error) error {
-	said, ok := x.Refusal()
-	if !ok {
-		return err
-	}
-	var body struct {
-		Error struct {
-			Details []map[string]any `json:"details"`
-		} `json:"error"`
-	}
-	_ = json.Unmarshal(said.Raw, &body) // another server's error has other details
-	api := genai.APIError{Code: said.Status, Message: said.Message, Details: body.Error.Details}
-	return said.Classify(classifyAPI(api, fmt.Errorf("gemini: %w", said.Err())))
-}
-
-func classifyAPI(api genai.APIError, err error) error {
-	if limit := provider.TooLarge(api.Code, err); limit != nil {
-		return limit
-	}
-	if (provider.Refusal{Status: api.Code}).Passes() {
-		return &chat.TransientError{RetryAfter: retryAfter(api.Details), Err: err}
-	}
-	return err
+	return x.OrRefused("gemini", func(r *provider.Refusal) {
+		var body struct {
+			Error struct {
+				Details []map[string]any `json:"details"`
+			} `json:"error"`
+		}
+		_ = json.Unmarshal(r.Raw, &body) // another server's error has other details
+		r.Wait = retryAfter(body.Error.Details)
+	}, err)
 }
 
 // retryAfter returns the delay in the RetryInfo of an error's details, 0 if there is none.
@@ -66,7 +53,7 @@ func retryAfter(details []map[string]any) time.Duration {
 		}
 		text, _ := d["retryDelay"].(string)
 		if delay, err := time.ParseDuration(text); err == nil {
-			return min(max(delay, 0), provider.MaxWait)
+			return max(delay, 0)
 		}
 	}
 	return 0

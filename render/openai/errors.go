@@ -29,26 +29,13 @@ func classify(x *provider.Exchange, err error) error {
 		return refused(provider.Refusal{Status: api.StatusCode, Code: api.Code, Type: api.Type, Message: api.Message, Raw: []byte(api.RawJSON())}, err)
 	}
 	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
-		return refused(refusalOf(event.Event.Data), err)
+		return reported(event.Event.Data, err)
 	}
-	if said, ok := x.Refusal(); ok {
-		return answered(said)
-	}
-	return x.Broken(fmt.Errorf("openai: %w", err))
-}
-
-// answered returns the error that a server sent in the place of an answer.
-func answered(said provider.Refusal) error {
-	return said.Classify(classified(said, fmt.Errorf("openai: %w", said.Err())))
+	return orRefusal(x, x.Broken(fmt.Errorf("openai: %w", err)))
 }
 
 // orRefusal returns err, the error of an answer without content, or the error that the server sent in its place.
-func orRefusal(x *provider.Exchange, err error) error {
-	if said, ok := x.Refusal(); ok {
-		return answered(said)
-	}
-	return err
-}
+func orRefusal(x *provider.Exchange, err error) error { return x.OrRefused("openai", addNumbers, err) }
 
 // normalizeErrors is a middleware for the SDK's client that converts error bodies to the form that the SDK reads,
 // {"error":{"message":…}}. Some servers write the inner object alone (vLLM), some a text (Ollama), and a proxy writes a
@@ -83,18 +70,11 @@ func normalizeErrors(request *http.Request, next option.MiddlewareNext) (*http.R
 	return response, nil
 }
 
-// refusalOf reads a refusal from the JSON of an error object, however it is nested.
-func refusalOf(raw []byte) provider.Refusal {
-	object := gjson.ParseBytes(raw)
-	for _, path := range [...]string{"response.error", "error"} {
-		if inner := object.Get(path); inner.IsObject() {
-			object = inner
-			break
-		}
-	}
-	return provider.Refusal{
-		Code: object.Get("code").String(), Type: object.Get("type").String(), Message: object.Get("message").String(), Raw: []byte(object.Raw),
-	}
+// reported returns the SDK's error for an error that the server reported in a stream or an answer.
+func reported(raw []byte, err error) error {
+	r := provider.ReadRefusal(raw)
+	r.Answered = true
+	return refused(r, err)
 }
 
 // refused returns the SDK's error for a refusal as one that a caller can act on.
@@ -103,28 +83,17 @@ func refused(r provider.Refusal, err error) error {
 	if r.Code != "" {
 		text += " (" + plaintext.Cut(r.Code, 100) + ")"
 	}
-	return classified(r, fmt.Errorf("openai: %s: %w", text, err))
+	addNumbers(&r)
+	return r.Typed(fmt.Errorf("openai: %s: %w", text, err))
 }
 
-// classified returns the error for a refusal with the type that it has for a caller.
-func classified(r provider.Refusal, err error) error {
-	limit := provider.TooLarge(r.Status, err)
-	if limit != nil && limit.Limit == 0 && limit.Tokens == 0 { // llama.cpp has them as fields
-		fields := provider.TooLarge(http.StatusRequestEntityTooLarge, errors.New(string(r.Raw)))
-		limit.Limit, limit.Tokens = fields.Limit, fields.Tokens
-	}
+// addNumbers adds the sizes and the wait that only OpenAI's messages state so.
+func addNumbers(r *provider.Refusal) {
 	if m := tooMuch.FindStringSubmatch(r.Message); m != nil {
-		limit = &chat.ContextLimitError{Limit: number(m[1]), Tokens: number(m[2]), Err: err}
+		r.Limit = &chat.ContextLimitError{Limit: number(m[1]), Tokens: number(m[2])}
 	}
-	switch {
-	case limit != nil:
-		return limit
-	case r.Passes():
-		return &chat.TransientError{RetryAfter: waitIn(r.Message), Err: err}
-	case r.Status == 0:
-		return &chat.AnswerError{Err: err}
-	default:
-		return err
+	if m := tryAgainIn.FindStringSubmatch(r.Message); m != nil {
+		r.Wait, _ = time.ParseDuration(m[1]) // 0 if it is too long
 	}
 }
 
@@ -133,16 +102,6 @@ var tooMuch = regexp.MustCompile(`(?i)request too large for .*limit:? ([\d,]+), 
 
 // tryAgainIn matches the wait in OpenAI's messages: "Please try again in 1m30.5s", "in 20ms".
 var tryAgainIn = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)?(?:ms|h|m|s))+)`)
-
-// waitIn returns the time that a message asks to wait, 0 if it does not say.
-func waitIn(message string) time.Duration {
-	if m := tryAgainIn.FindStringSubmatch(message); m != nil {
-		if wait, err := time.ParseDuration(m[1]); err == nil {
-			return min(wait, provider.MaxWait)
-		}
-	}
-	return 0
-}
 
 // emptyAnswer returns the error for an answer without content.
 func emptyAnswer() error {

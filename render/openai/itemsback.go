@@ -43,7 +43,7 @@ func itemsResponse(answer *responses.Response, output []responses.ResponseOutput
 		if !answer.JSON.Error.Valid() {
 			return chat.Response{}, &chat.AnswerError{Err: fmt.Errorf("openai: the response is %s", answer.Status)}
 		}
-		return chat.Response{}, refused(refusalOf([]byte(answer.Error.RawJSON())), errFailed)
+		return chat.Response{}, reported([]byte(answer.Error.RawJSON()), errFailed)
 	}
 	response := chat.Response{Message: messageOfItems(output, ids), Usage: itemsUsage(answer.Usage)}
 	reason := string(answer.Status)

@@ -50,7 +50,7 @@ func (s *itemStream) add(event responses.ResponseStreamEventUnion) error {
 	case "response.completed", "response.incomplete", "response.failed":
 		s.answer = &event.Response
 	case "error":
-		return refused(refusalOf([]byte(event.RawJSON())), errStream)
+		return reported([]byte(event.RawJSON()), errStream)
 	}
 	return nil
 }
