@@ -152,51 +152,52 @@ func (c *chatWriter) user(i int, m chat.Message) sdk.ChatCompletionMessageParamU
 	}
 	out.Content.OfArrayOfContentParts = []sdk.ChatCompletionContentPartUnionParam{}
 	for k, p := range m.Content {
-		ttl, marked := c.marks[position{i, k}]
-		if part, ok := userPart(p, ttl, marked); ok {
+		if part, ok := userPart(p, c.mark(i, k)); ok {
 			out.Content.OfArrayOfContentParts = append(out.Content.OfArrayOfContentParts, part)
 		}
 	}
 	return sdk.ChatCompletionMessageParamUnion{OfUser: &out}
 }
 
-// userPart converts a part of a user's content. If marked is set, it ends in a breakpoint.
-func userPart(p chat.Part, ttl string, marked bool) (sdk.ChatCompletionContentPartUnionParam, bool) {
-	switch p := p.(type) {
-	case chat.Text:
-		return sdk.ChatCompletionContentPartUnionParam{OfText: textPart(string(p), ttl, marked)}, true
-	case chat.Image:
-		image := sdk.ChatCompletionContentPartImageParam{
-			ImageURL: sdk.ChatCompletionContentPartImageImageURLParam{URL: p.URL, Detail: string(p.Detail)},
-		}
-		if marked {
-			image.PromptCacheBreakpoint = sdk.NewChatCompletionContentPartImagePromptCacheBreakpointParam()
-			image.PromptCacheBreakpoint.Ttl = ttl
-		}
-		return sdk.ChatCompletionContentPartUnionParam{OfImageURL: &image}, true
-	case chat.Document:
-		file := sdk.ChatCompletionContentPartFileParam{File: sdk.ChatCompletionContentPartFileFileParam{
-			FileData: param.NewOpt(parts.DataURL(p)), Filename: param.NewOpt(parts.FileName(p)),
-		}}
-		if marked {
-			file.PromptCacheBreakpoint = sdk.NewChatCompletionContentPartFilePromptCacheBreakpointParam()
-			file.PromptCacheBreakpoint.Ttl = ttl
-		}
-		return sdk.ChatCompletionContentPartUnionParam{OfFile: &file}, true
-	case chat.Opaque:
-		return param.Override[sdk.ChatCompletionContentPartUnionParam](p.Value), true
-	default:
-		return sdk.ChatCompletionContentPartUnionParam{}, false
+// breakpoint marks the end of a cached prefix; the zero value marks none. The SDK has one such type for each kind of part.
+type breakpoint = sdk.ChatCompletionContentPartTextPromptCacheBreakpointParam
+
+// mark returns the breakpoint of part k of message i.
+func (c *chatWriter) mark(i, k int) (mark breakpoint) {
+	if ttl, marked := c.marks[position{i, k}]; marked {
+		mark = sdk.NewChatCompletionContentPartTextPromptCacheBreakpointParam()
+		mark.Ttl = ttl
 	}
+	return mark
 }
 
-func textPart(text, ttl string, marked bool) *sdk.ChatCompletionContentPartTextParam {
-	out := sdk.ChatCompletionContentPartTextParam{Text: text}
-	if marked {
-		out.PromptCacheBreakpoint = sdk.NewChatCompletionContentPartTextPromptCacheBreakpointParam()
-		out.PromptCacheBreakpoint.Ttl = ttl
+// userPart converts a part of a user's content.
+func userPart(p chat.Part, mark breakpoint) (out sdk.ChatCompletionContentPartUnionParam, ok bool) {
+	switch p := p.(type) {
+	case chat.Text:
+		out.OfText = textPart(p, mark)
+	case chat.Image:
+		out.OfImageURL = &sdk.ChatCompletionContentPartImageParam{
+			ImageURL:              sdk.ChatCompletionContentPartImageImageURLParam{URL: p.URL, Detail: string(p.Detail)},
+			PromptCacheBreakpoint: sdk.ChatCompletionContentPartImagePromptCacheBreakpointParam(mark),
+		}
+	case chat.Document:
+		out.OfFile = &sdk.ChatCompletionContentPartFileParam{
+			File: sdk.ChatCompletionContentPartFileFileParam{
+				FileData: param.NewOpt(parts.DataURL(p)), Filename: param.NewOpt(parts.FileName(p)),
+			},
+			PromptCacheBreakpoint: sdk.ChatCompletionContentPartFilePromptCacheBreakpointParam(mark),
+		}
+	case chat.Opaque:
+		out = param.Override[sdk.ChatCompletionContentPartUnionParam](p.Value)
+	default:
+		return out, false
 	}
-	return &out
+	return out, true
+}
+
+func textPart(text chat.Text, mark breakpoint) *sdk.ChatCompletionContentPartTextParam {
+	return &sdk.ChatCompletionContentPartTextParam{Text: string(text), PromptCacheBreakpoint: mark}
 }
 
 // plain reports whether content is only text, which is sent as one string.
@@ -204,7 +205,7 @@ func (c *chatWriter) plain(i int, m chat.Message) bool {
 	for k, p := range m.Content {
 		switch p.(type) {
 		case chat.Text:
-			if _, marked := c.marks[position{i, k}]; marked {
+			if c.mark(i, k) != (breakpoint{}) {
 				return false
 			}
 		case chat.Thinking, chat.CacheBreakpoint:
@@ -222,9 +223,9 @@ func (c *chatWriter) texts(i int, m chat.Message) (param.Opt[string], []sdk.Chat
 	for k, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text:
-			ttl, marked := c.marks[position{i, k}]
-			lists = lists || marked
-			list = append(list, *textPart(string(p), ttl, marked))
+			mark := c.mark(i, k)
+			lists = lists || mark != breakpoint{}
+			list = append(list, *textPart(p, mark))
 		case chat.Opaque:
 			lists = true
 			list = append(list, param.Override[sdk.ChatCompletionContentPartTextParam](p.Value))
@@ -247,7 +248,7 @@ func (c *chatWriter) tool(i int, m chat.Message) sdk.ChatCompletionMessageParamU
 				media = true
 				c.media = append(c.media, sdk.TextContentPart(mediaIntro(m.ToolCallID)))
 			}
-			part, _ := userPart(p, "", false)
+			part, _ := userPart(p, breakpoint{})
 			c.media = append(c.media, part)
 		}
 	}
@@ -275,7 +276,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 		switch p := p.(type) {
 		case chat.Text:
 			list = append(list, sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion{
-				OfText: textPart(string(p), "", false),
+				OfText: textPart(p, breakpoint{}),
 			})
 		case chat.Opaque:
 			switch at, o := ChatCompletions.placeOf(m.Role, p); at {

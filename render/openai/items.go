@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/openai/openai-go/v3/packages/param"
@@ -96,67 +97,68 @@ func (w *itemWriter) input(i int, m chat.Message) {
 	if m.Role == chat.RoleSystem && w.options.Developer {
 		role = responses.EasyInputMessageRoleDeveloper
 	}
-	var open []int // parts of a message that is not written yet
-	flush := func() {
-		if len(open) > 0 || len(m.Content) == 0 {
+	open, sent := 0, 0 // of a message that is not written yet: its first part, and how many it sends
+	flush := func(end int) {
+		if sent > 0 || len(m.Content) == 0 {
 			message := responses.EasyInputMessageParam{Role: role}
-			message.Content.OfString, message.Content.OfInputItemContentList = w.content(i, m, open)
+			message.Content.OfString, message.Content.OfInputItemContentList = w.content(i, m, open, end)
 			w.out = append(w.out, responses.ResponseInputItemUnionParam{OfMessage: &message})
 		}
-		open = nil
+		open, sent = end+1, 0
 	}
 	for k, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Opaque:
 			if at, _ := items.PlaceOf(m.Role, p); at == items.Whole {
-				flush()
+				flush(k)
 				w.raw(p.Value)
 				continue
 			}
-			open = append(open, k)
+			sent++
 		case chat.Text, chat.Image, chat.Document:
-			open = append(open, k)
+			sent++
 		}
 	}
-	flush()
+	flush(len(m.Content))
 }
 
-// content converts some parts of a message: to one string if all are text, or to a list.
-func (w *itemWriter) content(i int, m chat.Message, which []int) (param.Opt[string], responses.ResponseInputMessageContentListParam) {
+// itemBreakpoint marks the end of a cached prefix; the zero value marks none.
+type itemBreakpoint = responses.ResponseInputTextPromptCacheBreakpointParam
+
+// content converts the parts of a message from one index to another: to one string if all are text, or to a list.
+func (w *itemWriter) content(i int, m chat.Message, from, to int) (param.Opt[string], responses.ResponseInputMessageContentListParam) {
 	list := responses.ResponseInputMessageContentListParam{}
 	text, plain := "", true
-	for _, k := range which {
-		ttl, marked := w.marks[position{i, k}]
-		plain = plain && !marked
-		switch p := m.Content[k].(type) {
+	for k, p := range m.Content[from:to] {
+		var mark itemBreakpoint
+		ttl, marked := w.marks[position{i, from + k}]
+		if marked {
+			mark = responses.NewResponseInputTextPromptCacheBreakpointParam()
+			mark.Ttl = ttl
+		}
+		var out responses.ResponseInputContentUnionParam
+		_, isText := p.(chat.Text)
+		switch p := p.(type) {
 		case chat.Text:
 			text += string(p)
-			input := responses.ResponseInputTextParam{Text: string(p)}
-			if marked {
-				input.PromptCacheBreakpoint = responses.NewResponseInputTextPromptCacheBreakpointParam()
-				input.PromptCacheBreakpoint.Ttl = ttl
-			}
-			list = append(list, responses.ResponseInputContentUnionParam{OfInputText: &input})
+			out.OfInputText = &responses.ResponseInputTextParam{Text: string(p), PromptCacheBreakpoint: mark}
 		case chat.Image:
-			plain = false
-			input := responses.ResponseInputImageParam{ImageURL: param.NewOpt(p.URL), Detail: responses.ResponseInputImageDetail(detail(p))}
-			if marked {
-				input.PromptCacheBreakpoint = responses.NewResponseInputImagePromptCacheBreakpointParam()
-				input.PromptCacheBreakpoint.Ttl = ttl
+			out.OfInputImage = &responses.ResponseInputImageParam{
+				ImageURL: param.NewOpt(p.URL), Detail: responses.ResponseInputImageDetail(cmp.Or(p.Detail, chat.DetailAuto)), // which is required
+				PromptCacheBreakpoint: responses.ResponseInputImagePromptCacheBreakpointParam(mark),
 			}
-			list = append(list, responses.ResponseInputContentUnionParam{OfInputImage: &input})
 		case chat.Document:
-			plain = false
-			input := responses.ResponseInputFileParam{FileData: param.NewOpt(parts.DataURL(p)), Filename: param.NewOpt(parts.FileName(p))}
-			if marked {
-				input.PromptCacheBreakpoint = responses.NewResponseInputFilePromptCacheBreakpointParam()
-				input.PromptCacheBreakpoint.Ttl = ttl
+			out.OfInputFile = &responses.ResponseInputFileParam{
+				FileData: param.NewOpt(parts.DataURL(p)), Filename: param.NewOpt(parts.FileName(p)),
+				PromptCacheBreakpoint: responses.ResponseInputFilePromptCacheBreakpointParam(mark),
 			}
-			list = append(list, responses.ResponseInputContentUnionParam{OfInputFile: &input})
 		case chat.Opaque:
-			plain = false
-			list = append(list, param.Override[responses.ResponseInputContentUnionParam](p.Value))
+			out = param.Override[responses.ResponseInputContentUnionParam](p.Value)
+		default:
+			continue
 		}
+		plain = plain && isText && !marked
+		list = append(list, out)
 	}
 	if plain {
 		return param.NewOpt(text), nil
@@ -164,21 +166,9 @@ func (w *itemWriter) content(i int, m chat.Message, which []int) (param.Opt[stri
 	return param.Opt[string]{}, list
 }
 
-// detail returns the requested resolution, which this API requires.
-func detail(p chat.Image) chat.ImageDetail {
-	if p.Detail == "" {
-		return chat.DetailAuto
-	}
-	return p.Detail
-}
-
 // output writes a tool's result.
 func (w *itemWriter) output(i int, m chat.Message) {
-	all := make([]int, 0, len(m.Content))
-	for k := range m.Content {
-		all = append(all, k)
-	}
-	text, content := w.content(i, m, all)
+	text, content := w.content(i, m, 0, len(m.Content))
 	if w.custom[m.ToolCallID] {
 		out := responses.ResponseCustomToolCallOutputParam{CallID: m.ToolCallID}
 		out.Output.OfString = text
