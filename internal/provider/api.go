@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // API holds what an API accepts: its rules as data, and hooks for rules that only it has. [API.Validate] and [API.Repair]
@@ -29,7 +30,15 @@ type API struct {
 	Images ImageLimits
 	Large  func([]chat.Message) []ImageExcess
 
-	// Faults returns what of a message's content is not accepted, one fault or more for each part, calls aside.
+	// Media are the roles whose messages may hold images and documents, nil for any, and FailedText says that a failed
+	// result may not.
+	Media      []chat.Role
+	FailedText bool
+	// Image, Document and Opaque return an error for those that are not accepted. Nil accepts all.
+	Image    func(p chat.Image) error
+	Document func(p chat.Document) error
+	Opaque   func(m chat.Message, p chat.Opaque) error
+	// Faults returns what else of a message's content is not accepted, calls aside.
 	Faults func(m chat.Message) []Fault
 	// Says reports whether the content of a message is sent, besides thinking.
 	Says func(m chat.Message) bool
@@ -159,6 +168,62 @@ func (a *API) ValidateMessages(messages []chat.Message) error {
 	return chat.Invalid(v.list)
 }
 
+// faults returns what of a message's content is not accepted, one fault or more for each part, calls aside.
+func (a *API) faults(m chat.Message) (list []Fault) {
+	opaque := false
+	for k, p := range m.Content {
+		_, is := p.(chat.Opaque)
+		opaque = opaque || is
+		if rule, err := a.part(m, p); err != nil {
+			list = append(list, Fault{Part: k, Rule: rule, Why: err.Error()})
+		}
+	}
+	if opaque && len(m.ToolCalls) == 0 && !a.Says(m) { // nothing but what stands beside other parts
+		list = append(list, Fault{Part: -1, Rule: chat.RuleEmpty, Why: "the message says nothing"})
+	}
+	return append(list, a.Faults(m)...)
+}
+
+// part returns the rule that a part of a message breaks.
+func (a *API) part(m chat.Message, p chat.Part) (chat.Rule, error) {
+	switch p := p.(type) {
+	case chat.Text:
+		if !utf8.ValidString(string(p)) {
+			return RuleUTF8, errors.New("the text is not valid UTF-8")
+		}
+	case chat.Thinking:
+		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Signature) || !utf8.ValidString(p.Encrypted) {
+			return RuleUTF8, errors.New("the thinking is not valid UTF-8")
+		}
+	case chat.Image:
+		if rule, err := a.place(m, "an image"); err != nil || a.Image == nil {
+			return rule, err
+		}
+		return RuleMedia, a.Image(p)
+	case chat.Document:
+		if rule, err := a.place(m, "a document"); err != nil || a.Document == nil {
+			return rule, err
+		}
+		return RuleMedia, a.Document(p)
+	case chat.Opaque:
+		if a.Opaque != nil {
+			return RuleOpaque, a.Opaque(m, p)
+		}
+	}
+	return "", nil
+}
+
+// place checks whether an image or a document may be in a message.
+func (a *API) place(m chat.Message, what string) (chat.Rule, error) {
+	switch {
+	case a.Media != nil && !slices.Contains(a.Media, m.Role):
+		return RulePlace, fmt.Errorf("%s is in a message of role %s", what, m.Role)
+	case a.FailedText && m.Role == chat.RoleTool && m.IsError:
+		return RuleErrorResult, fmt.Errorf("%s is in a failed result", what)
+	}
+	return "", nil
+}
+
 type validation struct {
 	api  *API
 	list []chat.Violation
@@ -184,7 +249,7 @@ func (v *validation) tool(t chat.Tool) {
 }
 
 func (v *validation) message(i int, m chat.Message) {
-	for _, f := range v.api.Faults(m) {
+	for _, f := range v.api.faults(m) {
 		if f.Part < 0 {
 			v.report(i, f.Rule, "%s", f.Why)
 		} else {
@@ -235,11 +300,5 @@ func (v *validation) call(i, k int, c chat.ToolCall) {
 // Any accepts any text.
 func Any(string) error { return nil }
 
-// clip returns the start of a text for an error.
-func clip(s string) string {
-	const most = 100
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "…"
-}
+// clip shortens a text for an error.
+func clip(s string) string { return plaintext.Cut(s, 100) }

@@ -295,7 +295,7 @@ func (r *Repairer) content(m *Indexed) (moved chat.Parts) {
 	c.each(c.basic)
 	for faulty := true; faulty; { // without a part, another may be at fault
 		faults := map[int]Fault{}
-		for _, f := range r.api.Faults(m.Message) {
+		for _, f := range r.api.faults(m.Message) {
 			if _, found := faults[f.Part]; f.Part >= 0 && !found {
 				faults[f.Part] = f
 			}
@@ -398,7 +398,7 @@ func (c *content) faulty(k int, p chat.Part, f Fault) chat.Part {
 	case chat.Image, chat.Document:
 		if f.Rule == RulePlace || f.Rule == RuleErrorResult {
 			c.Report(i, f.Rule, "an image or a document moved to a user message")
-			for _, f := range c.api.Faults(chat.Message{Role: chat.RoleUser, Content: chat.Parts{p}}) {
+			for _, f := range c.api.faults(chat.Message{Role: chat.RoleUser, Content: chat.Parts{p}}) {
 				c.moved = append(c.moved, LeftOut(f.Why))
 				return nil
 			}

@@ -69,7 +69,10 @@ func accepts(images int) *provider.API {
 	return &provider.API{
 		CallID: provider.Words(0, "_-"), ToolName: provider.Words(128, "_-"), UniqueIDs: true, NewID: newID,
 		Arguments: arguments, Signature: provider.Any, Images: imageLimits(images), Large: largeImages, Tool: func(t chat.Tool) error { return checkSchema(t.Schema()) },
-		Faults: faults, Says: says, Late: late, Marked: marked, Mark: func(_ chat.Opaque, id string) chat.Part { return messages.PlaceMark(id) },
+		Media: []chat.Role{chat.RoleUser, chat.RoleTool}, FailedText: true, Opaque: checkOpaque,
+		Image:    func(p chat.Image) error { _, err := imageSource(p); return err },
+		Document: func(p chat.Document) error { _, err := documentSource(p); return err },
+		Faults:   faults, Says: says, Late: late, Marked: marked, Mark: func(_ chat.Opaque, id string) chat.Part { return messages.PlaceMark(id) },
 		Schema: schemas,
 		Paused: func(req chat.Request) bool {
 			_, paused := serverTools(req.Messages, req.Tools)

@@ -145,70 +145,28 @@ func says(m chat.Message) bool {
 	})
 }
 
-// faults returns what of a message's content the API does not accept.
+// faults returns the thinking and the breakpoints that the API does not accept.
 func faults(m chat.Message) (list []provider.Fault) {
-	if len(m.Content) > 0 && len(m.ToolCalls) == 0 && !says(m) && slices.ContainsFunc(m.Content, isOpaque) {
-		list = append(list, provider.Fault{Part: -1, Rule: chat.RuleEmpty, Why: "the message says nothing"})
-	}
 	for k, p := range m.Content {
-		if rule, err := checkPart(m, p); err != nil {
-			list = append(list, provider.Fault{Part: k, Rule: rule, Why: err.Error()})
+		f := provider.Fault{Part: k, Rule: provider.RuleThinkingForm}
+		switch p := p.(type) {
+		case chat.Thinking:
+			switch {
+			case p.Encrypted != "" && (p.Text != "" || p.Signature != ""):
+				f.Why = "it is encrypted, and has text or a signature too"
+			case p.Encrypted == "" && p.Signature == "" && m.Role != chat.RoleAssistant:
+				f.Why = "it is neither signed nor encrypted"
+			}
+		case chat.CacheBreakpoint:
+			if p.Type != "" && p.Type != cacheType {
+				f.Rule, f.Why = provider.RuleCacheType, fmt.Sprintf("it is %q", p.Type)
+			}
+		}
+		if f.Why != "" {
+			list = append(list, f)
 		}
 	}
 	return list
-}
-
-// checkPart returns the rule that a part of a message breaks.
-func checkPart(m chat.Message, p chat.Part) (chat.Rule, error) {
-	switch p := p.(type) {
-	case chat.Text:
-		if !utf8.ValidString(string(p)) {
-			return provider.RuleUTF8, errors.New("the text is not valid UTF-8")
-		}
-	case chat.Thinking:
-		switch {
-		case !utf8.ValidString(p.Text + p.Signature + p.Encrypted):
-			return provider.RuleUTF8, errors.New("the thinking is not valid UTF-8")
-		case p.Encrypted != "" && (p.Text != "" || p.Signature != ""):
-			return provider.RuleThinkingForm, errors.New("it is encrypted, and has text or a signature too")
-		case p.Encrypted == "" && p.Signature == "" && m.Role != chat.RoleAssistant:
-			return provider.RuleThinkingForm, errors.New("it is neither signed nor encrypted")
-		}
-	case chat.Image:
-		if rule, err := checkPlace(m, "an image"); err != nil {
-			return rule, err
-		}
-		_, err := imageSource(p)
-		return provider.RuleMedia, err
-	case chat.Document:
-		if rule, err := checkPlace(m, "a document"); err != nil {
-			return rule, err
-		}
-		_, err := documentSource(p)
-		return provider.RuleMedia, err
-	case chat.Opaque:
-		return provider.RuleOpaque, checkOpaque(m, p)
-	case chat.CacheBreakpoint:
-		if p.Type != "" && p.Type != cacheType {
-			return provider.RuleCacheType, fmt.Errorf("it is %q", p.Type)
-		}
-	}
-	return "", nil
-}
-
-func isOpaque(p chat.Part) bool {
-	_, ok := p.(chat.Opaque)
-	return ok
-}
-
-func checkPlace(m chat.Message, what string) (chat.Rule, error) {
-	switch {
-	case m.Role != chat.RoleUser && m.Role != chat.RoleTool:
-		return provider.RulePlace, fmt.Errorf("%s is in a %s message", what, m.Role)
-	case m.Role == chat.RoleTool && m.IsError:
-		return provider.RuleErrorResult, fmt.Errorf("%s is in a failed result", what)
-	}
-	return "", nil
 }
 
 func checkOpaque(m chat.Message, p chat.Opaque) error {

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +18,12 @@ import (
 // was lost. The model then goes on without the thoughts behind the call.
 const SkipSignature = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
 
-// callPart converts a valid tool call.
-func callPart(call chat.ToolCall) *genai.Part {
-	args, _ := readArguments(call.Arguments)
+// callPart converts a valid tool call. If written is set, its arguments are a text (raw.go).
+func callPart(call chat.ToolCall, written bool) *genai.Part {
+	args := map[string]any{argumentsKey: cmp.Or(call.Arguments, "{}")}
+	if !written {
+		args, _ = readArguments(call.Arguments)
+	}
 	part := &genai.Part{FunctionCall: &genai.FunctionCall{ID: call.ID, Name: call.Name, Args: args}}
 	if call.Signature != "" {
 		part.ThoughtSignature, _ = readSignature(call.Signature)

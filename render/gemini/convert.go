@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -39,17 +38,10 @@ import (
 //
 // The SDK sorts the keys in schemas of tools.
 func Request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateContentConfig, error) {
-	contents, config, _, err := request(req, o)
-	return contents, config, err
-}
-
-// request is Request. It also returns the arguments of the calls as written, in the order of the contents.
-func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateContentConfig, []json.RawMessage, error) {
 	if err := Validate(req, o); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	p := convert(req.Messages, o)
-	written := argumentsOf(p.Contents, req.Messages)
 	removeGeneratedIDs(p.Contents)
 	config := &genai.GenerateContentConfig{SystemInstruction: p.System, Tools: tools(req.Tools)}
 	if req.MaxTokens > 0 {
@@ -72,7 +64,7 @@ func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateCont
 		config.ResponseMIMEType, config.ResponseJsonSchema = "application/json", req.Format.Schema
 	}
 	config.ThinkingConfig = thinking(req.Effort, o)
-	return p.Contents, config, written, nil
+	return p.Contents, config, nil
 }
 
 // thinking returns the thinking of an effort, as Google maps it for the models of OpenAI's API

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // imagePart converts an image: a data URL is sent inline, any other URL by reference (of a file in the Files API, in
@@ -42,7 +43,7 @@ func imagePart(img chat.Image) (*genai.Part, error) {
 		}
 		part.FileData = &genai.FileData{FileURI: img.URL, MIMEType: mediaType}
 	default:
-		return nil, fmt.Errorf("an image at %q: Gemini takes data, https and gs URLs", clip(img.URL))
+		return nil, fmt.Errorf("an image at %q: Gemini takes data, https and gs URLs", plaintext.Cut(img.URL, 60))
 	}
 	return part, nil
 }
@@ -53,22 +54,12 @@ func typeByName(address string) string {
 	if err != nil {
 		return ""
 	}
-	switch strings.ToLower(path.Ext(u.Path)) {
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".webp":
-		return "image/webp"
-	case ".gif":
-		return "image/gif"
-	case ".heic":
-		return "image/heic"
-	case ".heif":
-		return "image/heif"
-	default:
-		return ""
-	}
+	return imageTypes[strings.ToLower(path.Ext(u.Path))]
+}
+
+// imageTypes are the types of images that Gemini takes, by the end of a file name.
+var imageTypes = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif", ".heic": "image/heic", ".heif": "image/heif",
 }
 
 // readDataURL reads the part of a data URL after "data:".
@@ -116,13 +107,4 @@ func responsePart(p *genai.Part) *genai.FunctionResponsePart {
 	return &genai.FunctionResponsePart{FileData: &genai.FunctionResponseFileData{
 		FileURI: p.FileData.FileURI, MIMEType: p.FileData.MIMEType, DisplayName: p.FileData.DisplayName,
 	}}
-}
-
-// clip shortens a text for an error.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -120,7 +120,9 @@ func (m *Model) request(req chat.Request) ([]*genai.Content, *genai.GenerateCont
 	if m.Client == nil || m.Name == "" {
 		return nil, nil, errors.New("gemini: Model.Client or Model.Name is not set")
 	}
-	contents, config, written, err := request(req, m.options())
+	o := m.options()
+	o.written = true
+	contents, config, err := Request(req, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("gemini: nothing was sent: %w", err)
 	}
@@ -128,7 +130,7 @@ func (m *Model) request(req chat.Request) ([]*genai.Content, *genai.GenerateCont
 	if m.Adjust != nil {
 		m.Adjust(req.Purpose, config)
 	}
-	sendRawArguments(config, written)
+	sendRawArguments(config)
 	return contents, config, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // note is the content of an opaque part: a part of Gemini's, the signature of the part before it, or the id of the call
@@ -68,7 +69,7 @@ func checkData(p *genai.Part) error {
 	case blob != nil && (len(blob.Data) == 0 || blob.MIMEType == ""):
 		return errors.New("an opaque part of inline data without data or media type")
 	case file != nil && !strings.HasPrefix(file.FileURI, "https:") && !strings.HasPrefix(file.FileURI, "gs:"):
-		return fmt.Errorf("an opaque part of a file at %q: Gemini takes https and gs URLs", clip(file.FileURI))
+		return fmt.Errorf("an opaque part of a file at %q: Gemini takes https and gs URLs", plaintext.Cut(file.FileURI, 60))
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ type Options struct {
 	// Legacy is for models before Gemini 3. They accept no media in a function response, so media is sent beside it,
 	// and they do not require thought signatures. Off by default.
 	Legacy bool
+
+	written bool // calls have their arguments as a text (raw.go)
 }
 
 // OptionsFor returns the options for a model by its name, such as "gemini-2.5-flash" or "models/gemini-3-pro". For any

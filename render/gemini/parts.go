@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/genai"
 
@@ -37,9 +36,6 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 			if p == "" {
 				faults = append(faults, faultf(k, provider.RuleEmptyPart, "an empty text"))
 				continue
-			}
-			if !utf8.ValidString(string(p)) {
-				faults = append(faults, faultf(k, provider.RuleUTF8, "the text is not valid UTF-8"))
 			}
 			parts = append(parts, &genai.Part{Text: string(p)})
 		case chat.Image, chat.Document:
@@ -98,8 +94,6 @@ func convertPart(k int, p chat.Part) (*genai.Part, *provider.Fault) {
 	case chat.Text:
 		if p == "" {
 			rule, err = provider.RuleEmptyPart, errors.New("an empty text")
-		} else if !utf8.ValidString(string(p)) {
-			rule, err = provider.RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 		part = &genai.Part{Text: string(p)}
 	case chat.Image:
@@ -126,7 +120,7 @@ func convertPart(k int, p chat.Part) (*genai.Part, *provider.Fault) {
 func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provider.Fault) {
 	calls := map[string]*genai.Part{} // that have no place yet
 	for _, c := range m.ToolCalls {
-		calls[c.ID] = callPart(c)
+		calls[c.ID] = callPart(c, o.written)
 	}
 	var pending []byte // a signature whose part did not come yet
 	pendingPart := 0
@@ -139,9 +133,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provi
 	for k, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Thinking:
-			if !utf8.ValidString(p.Text) {
-				faults = append(faults, faultf(k, provider.RuleUTF8, "the thinking is not valid UTF-8"))
-			} else if p.Text != "" {
+			if p.Text != "" {
 				add(&genai.Part{Text: p.Text, Thought: true})
 			}
 			continue

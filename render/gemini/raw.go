@@ -8,14 +8,12 @@ import (
 	"net/http"
 
 	"google.golang.org/genai"
-
-	"github.com/promptree-go/promptree/elements/chat"
 )
 
 // The SDK stores the arguments of a call as a Go map, in which keys lose their order and whole numbers beyond 2⁵³ lose
 // digits. So the arguments of an answer are hidden from it: for a Model, a transport puts them as a text under a key
-// that only this request knows, and Response reads the text. In requests, a hook of the SDK replaces the map with the
-// text.
+// that only this request knows, and Response reads the text. In requests, the map holds the text alone, and a hook of the SDK
+// puts it in the place of the map.
 
 // wrapBody makes the response's body wrap the arguments in an answer.
 func wrapBody(response *http.Response, r *http.Request, key string) *http.Response {
@@ -126,55 +124,30 @@ func changeAt(value json.RawMessage, change func(json.RawMessage) json.RawMessag
 	return raw
 }
 
-// sendRawArguments makes the SDK send the arguments of calls as written, in the order of the contents.
-func sendRawArguments(config *genai.GenerateContentConfig, written []json.RawMessage) {
+// argumentsKey is the key under which each call of a request has its arguments until the SDK has made the body.
+const argumentsKey = "arguments"
+
+// sendRawArguments makes the SDK send the arguments of calls as written.
+func sendRawArguments(config *genai.GenerateContentConfig) {
 	if config.HTTPOptions == nil {
 		config.HTTPOptions = &genai.HTTPOptions{}
 	}
 	given := config.HTTPOptions.ExtrasRequestProvider
 	config.HTTPOptions.ExtrasRequestProvider = func(body map[string]any) map[string]any {
-		if given != nil {
-			body = given(body)
-		}
-		next := 0
 		each(body["contents"], func(content map[string]any) {
 			each(content["parts"], func(part map[string]any) {
-				if call, ok := part["functionCall"].(map[string]any); ok && next < len(written) {
-					call["args"] = written[next]
-					next++
+				call, _ := part["functionCall"].(map[string]any)
+				args, _ := call["args"].(map[string]any)
+				if text, ok := args[argumentsKey].(string); ok {
+					call["args"] = json.RawMessage(text)
 				}
 			})
 		})
+		if given != nil {
+			body = given(body)
+		}
 		return body
 	}
-}
-
-// argumentsOf returns the arguments of the calls in contents, in order, as written in the messages. The calls of a
-// message are adjacent in contents, possibly in another order.
-func argumentsOf(contents []*genai.Content, messages []chat.Message) (written []json.RawMessage) {
-	var ids []string
-	for _, content := range contents {
-		for _, part := range content.Parts {
-			if part.FunctionCall != nil {
-				ids = append(ids, part.FunctionCall.ID)
-			}
-		}
-	}
-	for _, m := range messages {
-		arguments := map[string]json.RawMessage{}
-		for _, c := range m.ToolCalls {
-			arguments[c.ID] = json.RawMessage(c.Arguments)
-			if c.Arguments == "" {
-				arguments[c.ID] = json.RawMessage(`{}`)
-			}
-		}
-		for range m.ToolCalls {
-			if len(written) < len(ids) {
-				written = append(written, arguments[ids[len(written)]])
-			}
-		}
-	}
-	return written
 }
 
 // each visits the objects in a list of a request's body.

@@ -50,19 +50,24 @@ func (c counter) CountMessage(m chat.Message) int {
 
 // CountPart counts a part of an assistant message as it is sent, and any other part as the tokenizer does.
 func (c counter) CountPart(p chat.Part) int {
+	kept, more := c.part(chat.RoleAssistant, p)
+	if kept {
+		more += c.Tokenizer.CountPart(p)
+	}
+	return more
+}
+
+// part reports whether a part of a message is sent as it is, and the tokens of what is sent besides, or instead.
+func (c counter) part(role chat.Role, p chat.Part) (kept bool, more int) {
 	switch p := p.(type) {
 	case chat.Thinking:
-		kept, more := c.thinking(p)
-		if !kept {
-			return more
-		}
-		return c.Tokenizer.CountPart(p) + more
+		return c.thinking(p)
 	case chat.Opaque:
-		if kept, more := c.opaque(p); !kept {
-			return more
+		if role == chat.RoleAssistant {
+			return c.opaque(p)
 		}
 	}
-	return c.Tokenizer.CountPart(p)
+	return true, 0
 }
 
 // sent returns a message without the parts that are not sent or are counted here, and the tokens of the latter.
@@ -70,24 +75,14 @@ func (c counter) sent(m chat.Message) (chat.Message, int) {
 	content := make(chat.Parts, 0, len(m.Content))
 	more, media := 0, false
 	for _, p := range m.Content {
-		switch p := p.(type) {
-		case chat.Thinking:
-			kept, tokens := c.thinking(p)
-			more += tokens
-			if !kept {
-				continue
-			}
-		case chat.Opaque:
-			if m.Role == chat.RoleAssistant {
-				kept, tokens := c.opaque(p)
-				if more += tokens; !kept {
-					continue
-				}
-			}
+		kept, tokens := c.part(m.Role, p)
+		if more += tokens; kept {
+			content = append(content, p)
+		}
+		switch p.(type) {
 		case chat.Image, chat.Document:
 			media = media || m.Role == chat.RoleTool && c.api == ChatCompletions
 		}
-		content = append(content, p)
 	}
 	if media {
 		more += c.Tokenizer.CountMessage(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text(mediaIntro(m.ToolCallID))}})

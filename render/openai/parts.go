@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/wire/items"
 	"github.com/promptree-go/promptree/internal/wire/parts"
 )
@@ -50,34 +49,12 @@ func (a API) carries(role chat.Role, p chat.Part) bool {
 	}
 }
 
-// checkPart returns the rule that a part breaks. Thinking, breakpoints and parts for the other API break none, because
-// they are left out.
-func (a API) checkPart(role chat.Role, p chat.Part) (chat.Rule, error) {
-	switch p := p.(type) {
-	case chat.Text:
-		if !utf8.ValidString(string(p)) {
-			return provider.RuleUTF8, errors.New("the text is not valid UTF-8")
-		}
-	case chat.Thinking:
-		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Signature) || !utf8.ValidString(p.Encrypted) {
-			return provider.RuleUTF8, errors.New("the thinking is not valid UTF-8")
-		}
-	case chat.Image:
-		if err := a.checkPlace(role, "an image"); err != nil {
-			return provider.RulePlace, err
-		}
-		return provider.RuleMedia, checkImage(p)
-	case chat.Document:
-		if err := a.checkPlace(role, "a document"); err != nil {
-			return provider.RulePlace, err
-		}
-		return provider.RuleMedia, checkDocument(p)
-	case chat.Opaque:
-		if at, _ := a.placeOf(role, p); at == items.Nowhere {
-			return provider.RuleOpaque, fmt.Errorf("%s does not accept this part from the %s", a, role)
-		}
+// checkOpaque accepts the parts of either API: those of the other are left out.
+func (a API) checkOpaque(m chat.Message, p chat.Opaque) error {
+	if at, _ := a.placeOf(m.Role, p); at == items.Nowhere {
+		return fmt.Errorf("%s does not accept this part from the %s", a, m.Role)
 	}
-	return "", nil
+	return nil
 }
 
 func checkImage(p chat.Image) error {
@@ -98,17 +75,4 @@ func checkDocument(p chat.Document) error {
 		return errors.New("a document needs its data, in base64")
 	}
 	return nil
-}
-
-// checkPlace checks whether an image or a document is allowed in a message. Those of a tool go to Chat Completions in a
-// separate user message.
-func (a API) checkPlace(role chat.Role, what string) error {
-	switch {
-	case role == chat.RoleAssistant:
-		return fmt.Errorf("%s cannot be in an assistant message", what)
-	case role == chat.RoleSystem && a == ChatCompletions:
-		return fmt.Errorf("%s must be in a user or tool message", what)
-	default:
-		return nil
-	}
 }

@@ -47,10 +47,12 @@ var accepted = map[API]*provider.API{ChatCompletions: accepts(ChatCompletions), 
 func accepts(api API) *provider.API {
 	a := &provider.API{
 		CallID: provider.Form{Max: 40}, ToolName: provider.Words(64, "_-"), Participant: plainName, NewID: newID, Arguments: provider.Any, Signature: provider.Any,
-		Images: imageLimits, Faults: api.faults, Says: api.hasContent, Late: late, Marked: marked, Mark: mark, Schema: provider.StrictSchemas,
+		Images: imageLimits, Media: []chat.Role{chat.RoleUser, chat.RoleTool}, // Chat Completions takes a tool's in a separate user message
+		Image: checkImage, Document: checkDocument, Opaque: api.checkOpaque, Faults: api.reasoningFaults, Says: api.hasContent, Late: late, Marked: marked, Mark: mark, Schema: provider.StrictSchemas,
 	}
 	if api == Responses { // it has no names
 		a.CallID.Max, a.Participant, a.UniqueIDs = 64, provider.Form{}, true
+		a.Media = append(a.Media, chat.RoleSystem)
 	}
 	return a
 }

@@ -23,25 +23,6 @@ var plainName = provider.Form{Max: 64, Allowed: func(r rune) bool {
 	return r < '\u2000' || r > '\u200a'
 }}
 
-// faults returns what of a message's content an API does not accept.
-func (a API) faults(m chat.Message) (list []provider.Fault) {
-	opaque := false
-	for k, p := range m.Content {
-		_, isOpaque := p.(chat.Opaque)
-		opaque = opaque || isOpaque
-		if rule, err := a.checkPart(m.Role, p); err != nil {
-			list = append(list, provider.Fault{Part: k, Rule: rule, Why: err.Error()})
-		}
-	}
-	if opaque && len(m.ToolCalls) == 0 && !a.hasContent(m) { // nothing but fields of items
-		list = append(list, provider.Fault{Part: -1, Rule: chat.RuleEmpty, Why: "the message says nothing"})
-	}
-	if a == Responses && m.Role == chat.RoleAssistant {
-		list = append(list, reasoningFaults(m)...)
-	}
-	return list
-}
-
 // hasContent reports whether a message holds something that an API sends besides thinking.
 func (a API) hasContent(m chat.Message) bool {
 	for _, p := range m.Content {
@@ -61,9 +42,11 @@ func (a API) hasContent(m chat.Message) bool {
 	return false
 }
 
-// reasoningFaults returns the reasoning items of an assistant message that OpenAI would refuse.
-func reasoningFaults(m chat.Message) []provider.Fault {
-	var found []provider.Fault
+// reasoningFaults returns the reasoning items of an assistant message that Responses would refuse.
+func (a API) reasoningFaults(m chat.Message) (found []provider.Fault) {
+	if a != Responses || m.Role != chat.RoleAssistant {
+		return nil
+	}
 	pending := -1 // the last reasoning part that no item follows so far
 	placed := map[string]bool{}
 	for k, p := range m.Content {
