@@ -55,12 +55,13 @@ type API struct {
 
 	// Paused reports whether the API goes on with an answer at the end of a conversation. Nil is never.
 	Paused func(req chat.Request) bool
-	// Check reports what else is wrong with a request.
-	Check func(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any))
 	// Before, Between and After repair what else is wrong: before calls are paired, before the end is repaired, and when
-	// the messages are complete. Request repairs what depends on messages and tools that are valid. Each may be nil.
+	// the messages are complete. What they would report is not valid. Each may be nil.
 	Before, Between, After func(r *Repairer)
-	Request                func(r *Repairer, req *chat.Request)
+	// Check reports what else is wrong with a request, and Request repairs it if its messages and tools are valid. Each may
+	// be nil.
+	Check   func(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any))
+	Request func(r *Repairer, req *chat.Request)
 }
 
 // Fault is the reason why a part of a message is not accepted.
@@ -147,6 +148,7 @@ func (a *API) Validate(req chat.Request) error {
 	for i, m := range req.Messages {
 		v.message(i, m)
 	}
+	v.hooks(req)
 	if a.Check != nil {
 		a.Check(req, v.report)
 	}
@@ -217,7 +219,7 @@ func (a *API) part(m chat.Message, p chat.Part) (chat.Rule, error) {
 func (a *API) place(m chat.Message, what string) (chat.Rule, error) {
 	switch {
 	case a.Media != nil && !slices.Contains(a.Media, m.Role):
-		return RulePlace, fmt.Errorf("%s is in a message of role %s", what, m.Role)
+		return RulePlace, fmt.Errorf("%s cannot be in a message of role %s", what, m.Role)
 	case a.FailedText && m.Role == chat.RoleTool && m.IsError:
 		return RuleErrorResult, fmt.Errorf("%s is in a failed result", what)
 	}
@@ -232,6 +234,20 @@ type validation struct {
 
 func (v *validation) report(i int, rule chat.Rule, format string, args ...any) {
 	v.list = append(v.list, chat.Violation{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+}
+
+// hooks reports what the hooks of a repair would.
+func (v *validation) hooks(req chat.Request) {
+	r := &Repairer{api: v.api, Tools: req.Tools}
+	for i, m := range req.Messages {
+		r.Messages = append(r.Messages, Indexed{Message: m, Index: i})
+	}
+	r.run(v.api.Before)
+	r.run(v.api.Between)
+	r.run(v.api.After)
+	for _, c := range r.ByMessage() {
+		v.list = append(v.list, chat.Violation(c))
+	}
 }
 
 func (v *validation) tool(t chat.Tool) {

@@ -81,8 +81,6 @@ const (
 const (
 	// RuleCallTurn: a function call follows a user message or a function response, and so is never first.
 	RuleCallTurn chat.Rule = "function calls follow a user or function response turn"
-	// RuleCounts: function calls are followed by one response for each call, and no other.
-	RuleCounts chat.Rule = "as many function responses as function calls"
 	// RuleEmptyPart: every content has a part, and every part holds something besides a thought signature.
 	RuleEmptyPart chat.Rule = "no empty parts"
 	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each

@@ -80,7 +80,11 @@ func accepts(images int) *provider.API {
 		},
 		Check: check, Before: searches, Between: withoutUnpaired,
 		After: func(r *provider.Repairer) {
-			if first := slices.IndexFunc(r.Messages, func(m provider.Indexed) bool { return m.Role != chat.RoleSystem }); first >= 0 && r.Messages[first].Role == chat.RoleAssistant {
+			first := slices.IndexFunc(r.Messages, func(m provider.Indexed) bool { return m.Role != chat.RoleSystem })
+			if first < 0 { // there are only system messages
+				first = len(r.Messages) - 1
+			}
+			if first >= 0 && (r.Messages[first].Role == chat.RoleAssistant || r.Messages[first].Role == chat.RoleSystem) {
 				r.InsertUser(first, provider.RuleFirst)
 			}
 			withoutUnpaired(r) // a user message at the end closes open calls
@@ -144,7 +148,7 @@ func searches(r *provider.Repairer) {
 		var calls []chat.ToolCall
 		for k, c := range m.ToolCalls {
 			if stale[callKey{n, k}] {
-				r.Report(m.Index, provider.RuleToolSearch, "call %q left out, with its result", c.ID)
+				r.Report(m.Index, provider.RuleToolSearch, "call %q is stale: left out, with its result", c.ID)
 			} else {
 				calls = append(calls, c)
 			}

@@ -27,22 +27,9 @@ func validate(req chat.Request, images int) error { return accepts(images).Valid
 
 // check reports what is wrong with a request as a whole.
 func check(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any)) {
-	unpaired, _ := serverTools(req.Messages, req.Tools)
-	for _, l := range unpaired {
-		report(l.message, provider.RuleServerTool, "%s", l.detail)
-	}
 	if len(req.Tools) == 0 {
 		if i := slices.IndexFunc(req.Messages, func(m chat.Message) bool { return len(m.ToolCalls) > 0 || m.Role == chat.RoleTool }); i >= 0 {
 			report(i, provider.RuleTools, "there are no tools")
-		}
-	}
-	order(req.Messages, report)
-	searches := staleSearches(req)
-	for i, m := range req.Messages {
-		for k, c := range m.ToolCalls {
-			if searches[callKey{i, k}] {
-				report(i, provider.RuleToolSearch, "call %q", c.ID)
-			}
 		}
 	}
 	checkCache(req, report)
@@ -57,26 +44,6 @@ func checkSchema(schema json.RawMessage) error {
 		return nil
 	}
 	return fmt.Errorf("their type is %s, not \"object\"", head.Type)
-}
-
-// order checks the rules about neighbours. System messages are sent separately and do not count.
-func order(messages []chat.Message, report func(i int, rule chat.Rule, format string, args ...any)) {
-	var before chat.Role
-	for i, m := range messages {
-		if m.Role == chat.RoleSystem {
-			continue
-		}
-		if before == "" && m.Role == chat.RoleAssistant {
-			report(i, provider.RuleFirst, "it is from the assistant")
-		}
-		if before == chat.RoleAssistant && m.Role == chat.RoleAssistant && startsWithThinking(m) {
-			report(i, provider.RuleThinkingMerged, "the message before it is from the assistant too")
-		}
-		before = m.Role
-	}
-	if before == "" && len(messages) > 0 {
-		report(len(messages)-1, provider.RuleFirst, "there are only system messages")
-	}
 }
 
 // startsWithThinking reports whether thinking comes before everything else in a message.

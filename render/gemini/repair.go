@@ -52,7 +52,6 @@ func (o Options) accepts() *provider.API {
 		Faults:    o.faults, Says: says, Late: func(chat.Message, chat.Thinking) chat.Part { return nil },
 		Schema: schemas,
 		Check: func(req chat.Request, report func(int, chat.Rule, string, ...any)) {
-			turns(req.Messages, o, report)
 			if req.OneCall {
 				report(chat.RequestIndex, chat.RuleShape, "the API has no switch for parallel calls")
 			}
@@ -120,7 +119,7 @@ func (o Options) sign(r *provider.Repairer) {
 			continue
 		}
 		if first, signed := o.firstCall(m.Message); !signed {
-			r.Report(m.Index, provider.RuleSignature, "SkipSignature added to call %q", m.ToolCalls[first].ID)
+			r.Report(m.Index, provider.RuleSignature, "call %q has none: SkipSignature added", m.ToolCalls[first].ID)
 			m.ToolCalls = slices.Clone(m.ToolCalls)
 			m.ToolCalls[first].Signature = SkipSignature
 		}

@@ -142,10 +142,10 @@ func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 		violates chat.Rule
 		want     string
 	}{
-		{"an image in an assistant message", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), provider.RulePlace, "cannot be in an assistant message"},
-		{"an image in an assistant message", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), provider.RulePlace, "cannot be in an assistant message"},
-		{"a document in an assistant message", openai.Responses, from(chat.RoleAssistant, pdf), provider.RulePlace, "cannot be in an assistant message"},
-		{"an image in a system message", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), provider.RulePlace, "must be in a user or tool message"},
+		{"an image in an assistant message", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), provider.RulePlace, "cannot be in a message of role assistant"},
+		{"an image in an assistant message", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), provider.RulePlace, "cannot be in a message of role assistant"},
+		{"a document in an assistant message", openai.Responses, from(chat.RoleAssistant, pdf), provider.RulePlace, "cannot be in a message of role assistant"},
+		{"an image in a system message", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), provider.RulePlace, "cannot be in a message of role system"},
 		{"an image without a URL", openai.ChatCompletions, user(chat.Image{URL: "ftp://cat.png"}), provider.RuleMedia, "needs an http, https or data URL"},
 		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), provider.RuleMedia, "needs its data"},
 		{"a document that is not base64", openai.Responses, user(chat.Document{Data: "%"}), provider.RuleMedia, "needs its data"},
