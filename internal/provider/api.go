@@ -56,17 +56,17 @@ type API struct {
 	// Paused reports whether the API goes on with an answer at the end of a conversation. Nil is never.
 	Paused func(req chat.Request) bool
 	// Before, Between and After repair what else is wrong: before calls are paired, before the end is repaired, and when
-	// the messages are complete. What they would report is not valid. Each may be nil.
+	// the messages are complete. Each may be nil.
 	Before, Between, After func(r *Repairer)
-	// Check reports what else is wrong with a request, and Request repairs it if its messages and tools are valid. Each may
-	// be nil.
+	// Request repairs what depends on messages and tools that are valid, and Check reports what is wrong with a request and
+	// cannot be repaired. Each may be nil.
 	Check   func(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any))
 	Request func(r *Repairer, req *chat.Request)
 }
 
 // Fault is the reason why a part of a message is not accepted.
 type Fault struct {
-	Part int // index in the content, -1 for the whole message
+	Part int // index in the content
 	Rule chat.Rule
 	Why  string
 }
@@ -129,70 +129,82 @@ func (f Form) Name(name string) string {
 // isLong reports whether a text has too many characters.
 func (f Form) isLong(s string) bool { return f.Max > 0 && utf8.RuneCountInString(s) > f.Max }
 
-// Validate checks a request by the rules of [chat.ValidateRequest] and those of the API. It returns nil or a
-// [*chat.ValidationError] with every violation.
+// Validate checks a request by the rules of [chat.ValidateRequest] and those of the API: what [API.Repair] would change is
+// not valid, and neither is what it leaves. It returns nil or a [*chat.ValidationError] with every violation.
 func (a *API) Validate(req chat.Request) error {
-	v := validation{api: a, seen: map[string]bool{}}
+	var list []chat.Violation
+	report := func(i int, rule chat.Rule, format string, args ...any) {
+		list = append(list, chat.Violation{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	}
 	paused := a.Paused != nil && a.Paused(req)
 	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
-		v.list = slices.DeleteFunc(err.Violations, func(b chat.Violation) bool { return paused && b.Rule == chat.RuleLast })
+		list = slices.DeleteFunc(err.Violations, func(b chat.Violation) bool { return paused && b.Rule == chat.RuleLast })
 	}
-	for _, t := range req.Tools {
-		v.tool(t)
+	r := a.repairer(req)
+	repaired := r.repair(req)
+	list = r.violations(list)
+	for _, t := range repaired.Tools {
+		if a.Tool != nil {
+			if err := a.Tool(t); err != nil {
+				report(chat.RequestIndex, RuleToolForm, "the parameters of tool %q: %v", clip(t.Name), err)
+			}
+		}
 	}
 	if req.Format != nil {
 		if wrong := a.Schema.Check(*req.Format); wrong != "" {
-			v.report(chat.RequestIndex, chat.RuleShape, "the schema of the format %q: %s", clip(req.Format.Name), wrong)
+			report(chat.RequestIndex, chat.RuleShape, "the schema of the format %q: %s", clip(req.Format.Name), wrong)
 		}
 	}
-	for i, m := range req.Messages {
-		v.message(i, m)
-	}
-	v.hooks(req)
 	if a.Check != nil {
-		a.Check(req, v.report)
+		a.Check(repaired, report)
 	}
-	if a.Large != nil {
-		for _, l := range a.Large(req.Messages) {
-			v.report(l.Message, l.Rule, "part %d: %v", l.Part, l.Err)
+	return chat.Invalid(list)
+}
+
+// violations adds to known ones what was changed because of other rules, or in other messages. That a message is empty is
+// one if nothing else is wrong with it.
+func (c *Changes) violations(known []chat.Violation) []chat.Violation {
+	list := slices.Clone(known)
+	for _, change := range c.list {
+		isKnown := func(v chat.Violation) bool { return v.Index == change.Index && v.Rule == change.Rule }
+		isCause := func(v chat.Violation) bool { return v.Index == change.Index && change.Rule == chat.RuleEmpty }
+		wrong, isFault := c.faults[change]
+		if !isFault {
+			wrong = change.Detail
+		}
+		if wrong != "" && !slices.ContainsFunc(known, isKnown) && !slices.ContainsFunc(list, isCause) {
+			list = append(list, chat.Violation{Index: change.Index, Rule: change.Rule, Detail: wrong})
 		}
 	}
-	return chat.Invalid(append(v.list, a.Images.ImageViolations(req.Messages)...))
+	return list
 }
 
 // ValidateMessages checks each of some messages alone, by the rules of the API. It returns nil or a
 // [*chat.ValidationError] with every violation.
 func (a *API) ValidateMessages(messages []chat.Message) error {
-	v := validation{api: a, seen: map[string]bool{}}
+	r := a.repairer(chat.Request{Messages: messages})
 	for i, m := range messages {
-		v.message(i, m)
+		for k, c := range m.ToolCalls {
+			r.call(i, k, c, false, nil, nil)
+		}
 	}
-	return chat.Invalid(v.list)
+	r.contents()
+	return chat.Invalid(r.violations(nil))
 }
 
 // faults returns what of a message's content is not accepted, one fault or more for each part, calls aside.
 func (a *API) faults(m chat.Message) (list []Fault) {
-	opaque := false
 	for k, p := range m.Content {
-		_, is := p.(chat.Opaque)
-		opaque = opaque || is
 		if rule, err := a.part(m, p); err != nil {
 			list = append(list, Fault{Part: k, Rule: rule, Why: err.Error()})
 		}
 	}
-	if opaque && len(m.ToolCalls) == 0 && !a.Says(m) { // nothing but what stands beside other parts
-		list = append(list, Fault{Part: -1, Rule: chat.RuleEmpty, Why: "the message says nothing"})
-	}
 	return append(list, a.Faults(m)...)
 }
 
-// part returns the rule that a part of a message breaks.
+// part returns the rule that a part of a message breaks. Texts were repaired before.
 func (a *API) part(m chat.Message, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
-	case chat.Text:
-		if !utf8.ValidString(string(p)) {
-			return RuleUTF8, errors.New("the text is not valid UTF-8")
-		}
 	case chat.Thinking:
 		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Signature) || !utf8.ValidString(p.Encrypted) {
 			return RuleUTF8, errors.New("the thinking is not valid UTF-8")
@@ -224,93 +236,6 @@ func (a *API) place(m chat.Message, what string) (chat.Rule, error) {
 		return RuleErrorResult, fmt.Errorf("%s is in a failed result", what)
 	}
 	return "", nil
-}
-
-type validation struct {
-	api  *API
-	list []chat.Violation
-	seen map[string]bool // ids of calls
-}
-
-func (v *validation) report(i int, rule chat.Rule, format string, args ...any) {
-	v.list = append(v.list, chat.Violation{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
-}
-
-// hooks reports what the hooks of a repair would.
-func (v *validation) hooks(req chat.Request) {
-	r := &Repairer{api: v.api, Tools: req.Tools}
-	for i, m := range req.Messages {
-		r.Messages = append(r.Messages, Indexed{Message: m, Index: i})
-	}
-	r.run(v.api.Before)
-	r.run(v.api.Between)
-	r.run(v.api.After)
-	for _, c := range r.ByMessage() {
-		v.list = append(v.list, chat.Violation(c))
-	}
-}
-
-func (v *validation) tool(t chat.Tool) {
-	if v.api.ToolName.Fix(t.Name) != t.Name {
-		v.report(chat.RequestIndex, RuleToolForm, "a tool has the name %q", clip(t.Name))
-	}
-	if v.api.Tool != nil {
-		if err := v.api.Tool(t); err != nil {
-			v.report(chat.RequestIndex, RuleToolForm, "the parameters of tool %q: %v", clip(t.Name), err)
-		}
-	}
-	if _, half := mended(string(t.Parameters)); half || !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-		v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not valid UTF-8", clip(t.Name))
-	}
-}
-
-func (v *validation) message(i int, m chat.Message) {
-	for _, f := range v.api.faults(m) {
-		if f.Part < 0 {
-			v.report(i, f.Rule, "%s", f.Why)
-		} else {
-			v.report(i, f.Rule, "part %d: %s", f.Part, f.Why)
-		}
-	}
-	for k, p := range m.Content {
-		if o, is := p.(chat.Opaque); is {
-			if _, half := mended(o.Value); half {
-				v.report(i, RuleUTF8, "part %d has half a surrogate pair", k)
-			}
-		}
-	}
-	if m.Role != chat.RoleTool && v.api.Participant.Fix(m.Name) != m.Name {
-		v.report(i, RuleName, "the name is %q", clip(m.Name))
-	}
-	if !utf8.ValidString(m.ToolCallID) {
-		v.report(i, RuleUTF8, "the id %q of the answered call is not valid UTF-8", clip(m.ToolCallID))
-	}
-	for k, c := range m.ToolCalls {
-		v.call(i, k, c)
-	}
-	for _, c := range m.ToolCalls { // package chat reports an id that one message has twice
-		v.seen[c.ID] = v.api.UniqueIDs
-	}
-}
-
-func (v *validation) call(i, k int, c chat.ToolCall) {
-	api := v.api
-	if api.CallID.Fix(c.ID) != c.ID || api.ToolName.Fix(c.Name) != c.Name {
-		v.report(i, RuleCallForm, "call %d has the id %q and the name %q", k, clip(c.ID), clip(c.Name))
-	}
-	if v.seen[c.ID] && c.ID != "" {
-		v.report(i, RuleCallUnique, "the id %q was used before", clip(c.ID))
-	}
-	_, half := mended(c.Arguments)
-	_, signed := mended(c.Signature)
-	if half || signed || !utf8.ValidString(c.ID) || !utf8.ValidString(c.Arguments) {
-		v.report(i, RuleUTF8, "the id or the arguments of call %d are not valid UTF-8", k)
-	} else if err := api.Arguments(c.Arguments); err != nil {
-		v.report(i, RuleArguments, "call %d: %v", k, err)
-	}
-	if err := api.Signature(c.Signature); err != nil {
-		v.report(i, RuleSignatureForm, "call %d: %v", k, err)
-	}
 }
 
 // Any accepts any text.

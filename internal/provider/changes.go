@@ -14,11 +14,23 @@ import (
 
 // Changes collects the changes of a request that make a provider accept it. The zero value is empty. Its methods make
 // and report the changes that all providers need.
-type Changes struct{ list []chat.Repair }
+type Changes struct {
+	list   []chat.Repair
+	faults map[chat.Repair]string // what was wrong, where a change does not say it
+}
 
 // Report adds a change of message i, or of the request itself ([chat.RequestIndex]).
 func (c *Changes) Report(i int, rule chat.Rule, format string, args ...any) {
 	c.list = append(c.list, chat.Repair{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+}
+
+// Fault adds a change, as [Changes.Report] does, and what was wrong before it, "" if another change says that.
+func (c *Changes) Fault(i int, rule chat.Rule, wrong, format string, args ...any) {
+	c.Report(i, rule, format, args...)
+	if c.faults == nil {
+		c.faults = map[chat.Repair]string{}
+	}
+	c.faults[c.list[len(c.list)-1]] = wrong
 }
 
 // ByMessage returns the changes sorted by message, and those of one message in the order of their reports.

@@ -35,6 +35,6 @@ func (r *Repairer) end(given int) {
 // InsertUser adds a user message that says that the conversation before it is not shown, before message n.
 func (r *Repairer) InsertUser(n int, rule chat.Rule) {
 	i := r.Messages[n].Index
-	r.Report(i, rule, "no user message before it: one added")
+	r.Fault(i, rule, "no message of the user comes before it", "a user message added before it")
 	r.Messages = slices.Insert(r.Messages, n, Indexed{Message: chat.UserMessage(NotShown), Index: i})
 }

@@ -98,26 +98,17 @@ func dataBytes(p chat.Part) int {
 	return 0
 }
 
-// ImageViolations returns a violation for each image that is too large, and one for each limit that all images together
-// exceed.
-func (l ImageLimits) ImageViolations(messages []chat.Message) []chat.Violation {
-	var list []chat.Violation
-	older := map[chat.Rule]bool{}
-	for _, e := range l.Excess(messages) {
-		if e.Older && older[e.Rule] {
-			continue
-		}
-		older[e.Rule] = older[e.Rule] || e.Older
-		list = append(list, chat.Violation{Index: e.Message, Rule: e.Rule, Detail: fmt.Sprintf("part %d: %v", e.Part, e.Err)})
-	}
-	return list
-}
-
-// Images replaces each image that exceeds a limit with a text.
+// Images replaces each image that exceeds a limit with a text. A limit that all images exceed together is one fault.
 func (r *Repairer) Images(excess func([]chat.Message) []ImageExcess) {
+	older := map[chat.Rule]bool{}
 	for _, e := range excess(r.Plain()) {
 		m := &r.Messages[e.Message]
-		r.Report(m.Index, e.Rule, "part %d replaced by a text: %v", e.Part, e.Err)
+		wrong := fmt.Sprintf("part %d: %v", e.Part, e.Err)
+		if older[e.Rule] {
+			wrong = ""
+		}
+		older[e.Rule] = e.Older
+		r.Fault(m.Index, e.Rule, wrong, "part %d replaced by a text: %v", e.Part, e.Err)
 		m.Content = slices.Clone(m.Content)
 		m.Content[e.Part] = LeftOut(e.Err.Error())
 	}

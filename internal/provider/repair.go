@@ -16,9 +16,24 @@ import (
 // Messages are repaired in this order: roles and fields; calls and results, which are paired as [chat.Pairing] says; the
 // content of each message; images; empty messages; the end.
 func (a *API) Repair(req chat.Request) (chat.Request, []chat.Repair) {
+	r := a.repairer(req)
+	return r.repair(req), r.ByMessage()
+}
+
+// repairer returns what repairs a request.
+func (a *API) repairer(req chat.Request) *Repairer {
 	r := &Repairer{api: a, Tools: req.Tools, attempts: map[string]int{}}
 	for i, m := range req.Messages {
-		r.Messages = append(r.Messages, Indexed{Message: r.Fields(i, m), Index: i})
+		r.Messages = append(r.Messages, Indexed{Message: m, Index: i})
+	}
+	return r
+}
+
+// repair returns the request as it is sent.
+func (r *Repairer) repair(req chat.Request) chat.Request {
+	a := r.api
+	for i, m := range req.Messages {
+		r.Messages[i].Message = r.Fields(i, m)
 	}
 	r.run(a.Before)
 	r.pair()
@@ -46,7 +61,7 @@ func (a *API) Repair(req chat.Request) (chat.Request, []chat.Repair) {
 	if a.Request != nil {
 		a.Request(r, &req)
 	}
-	return req, r.ByMessage()
+	return req
 }
 
 // Repairer holds a request while it is repaired.
@@ -199,7 +214,7 @@ func (r *Repairer) call(i, k int, c chat.ToolCall, again bool, given, used map[s
 		fixed = r.unusedID(fixed, given, used)
 	}
 	if fixed != id {
-		r.Report(i, rule, "the id of call %d changed to %q", k, fixed)
+		r.Fault(i, rule, fmt.Sprintf("call %d has the id %q", k, clip(c.ID)), "the id of call %d changed to %q", k, fixed)
 	}
 	c.ID = fixed
 	name := api.ToolName.Name(c.Name)
@@ -207,17 +222,20 @@ func (r *Repairer) call(i, k int, c chat.ToolCall, again bool, given, used map[s
 		rule, name = chat.RuleCallID, UnknownTool
 	}
 	if name != c.Name {
-		r.Report(i, rule, "the name of call %q changed to %q", clip(c.ID), name)
+		r.Fault(i, rule, fmt.Sprintf("call %d has the name %q", k, clip(c.Name)), "the name of call %q changed to %q", clip(c.ID), name)
 		c.Name = name
 	}
 	c.Arguments = r.JSON(i, fmt.Sprintf("the arguments of call %q", clip(c.ID)), c.Arguments)
-	c.Signature, _ = mended(c.Signature)
-	if api.Arguments(c.Arguments) != nil {
-		r.Report(i, RuleArguments, "the arguments of call %q put into an object", clip(c.ID))
+	if signature, half := mended(c.Signature); half {
+		r.Report(i, RuleUTF8, "half surrogate pairs replaced in the signature of call %q", clip(c.ID))
+		c.Signature = signature
+	}
+	if err := api.Arguments(c.Arguments); err != nil {
+		r.Fault(i, RuleArguments, fmt.Sprintf("call %d: %v", k, err), "the arguments of call %q put into an object", clip(c.ID))
 		c.Arguments = object(c.Arguments)
 	}
-	if api.Signature(c.Signature) != nil {
-		r.Report(i, RuleSignatureForm, "the signature of call %q left out", clip(c.ID))
+	if err := api.Signature(c.Signature); err != nil {
+		r.Fault(i, RuleSignatureForm, fmt.Sprintf("call %d: %v", k, err), "the signature of call %q left out", clip(c.ID))
 		c.Signature = ""
 	}
 	return c
@@ -274,7 +292,7 @@ func (r *Repairer) contents() {
 			r.Report(m.Index, chat.RuleEmpty, "the missing output replaced by a text")
 			m.Content = append(chat.Parts{chat.Text(NoOutput)}, m.Content...)
 		default:
-			r.Report(m.Index, chat.RuleEmpty, "the %s message, now empty, left out", m.Role)
+			r.Fault(m.Index, chat.RuleEmpty, "the message says nothing", "the %s message, now empty, left out", m.Role)
 			continue
 		}
 		out = append(out, m)
@@ -296,7 +314,7 @@ func (r *Repairer) content(m *Indexed) (moved chat.Parts) {
 	for faulty := true; faulty; { // without a part, another may be at fault
 		faults := map[int]Fault{}
 		for _, f := range r.api.faults(m.Message) {
-			if _, found := faults[f.Part]; f.Part >= 0 && !found {
+			if _, found := faults[f.Part]; !found {
 				faults[f.Part] = f
 			}
 		}
@@ -393,11 +411,13 @@ func (c *content) basic(_, k int, p chat.Part) chat.Part {
 
 // faulty returns what takes the place of part k, which the API does not accept.
 func (c *content) faulty(k int, p chat.Part, f Fault) chat.Part {
-	i := c.m.Index
+	report := func(format string, args ...any) {
+		c.Fault(c.m.Index, f.Rule, fmt.Sprintf("part %d: %s", k, f.Why), format, args...)
+	}
 	switch p := p.(type) {
 	case chat.Image, chat.Document:
 		if f.Rule == RulePlace || f.Rule == RuleErrorResult {
-			c.Report(i, f.Rule, "an image or a document moved to a user message")
+			report("an image or a document moved to a user message")
 			for _, f := range c.api.faults(chat.Message{Role: chat.RoleUser, Content: chat.Parts{p}}) {
 				c.moved = append(c.moved, LeftOut(f.Why))
 				return nil
@@ -405,17 +425,17 @@ func (c *content) faulty(k int, p chat.Part, f Fault) chat.Part {
 			c.moved = append(c.moved, p)
 			return nil
 		}
-		c.Report(i, f.Rule, "part %d replaced by a text: %s", k, f.Why)
+		report("part %d replaced by a text: %s", k, f.Why)
 		return LeftOut(f.Why)
 	case chat.CacheBreakpoint:
-		c.Report(i, f.Rule, "the type of part %d removed", k)
+		report("the type of part %d removed", k)
 		p.Type = ""
 		return p
 	case chat.Thinking:
-		c.Report(i, f.Rule, "the thinking in part %d left out: %s", k, f.Why)
+		report("the thinking in part %d left out: %s", k, f.Why)
 		c.m.Broken = true
 	default:
-		c.Report(i, f.Rule, "part %d left out: %s", k, f.Why)
+		report("part %d left out: %s", k, f.Why)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ const (
 const (
 	// RuleCallTurn: a function call follows a user message or a function response, and so is never first.
 	RuleCallTurn chat.Rule = "function calls follow a user or function response turn"
-	// RuleEmptyPart: every content has a part, and every part holds something besides a thought signature.
+	// RuleEmptyPart: every part holds something besides a thought signature.
 	RuleEmptyPart chat.Rule = "no empty parts"
 	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each
 	// message has its thought signature. Legacy models do not require it.

@@ -75,7 +75,7 @@ func ExampleRepair() {
 	}
 	fmt.Println(anthropic.Validate(repaired))
 	// Output:
-	// chat: message 1: every tool call is answered: call "toolu_1" has no result (and 2 more)
+	// chat: request: tools are declared where the history has calls: there are no tools (and 2 more)
 	// request: tools are declared where the history has calls: 1 tools of the history declared, with a choice of none
 	// message 1: arguments are a JSON object: the arguments of call "toolu_1" put into an object
 	// message 1: every tool call is answered: call "toolu_1" had no result: a failed one added

@@ -78,13 +78,9 @@ func accepts(images int) *provider.API {
 			_, paused := serverTools(req.Messages, req.Tools)
 			return paused
 		},
-		Check: check, Before: searches, Between: withoutUnpaired,
+		Check: checkCache, Before: searches, Between: withoutUnpaired,
 		After: func(r *provider.Repairer) {
-			first := slices.IndexFunc(r.Messages, func(m provider.Indexed) bool { return m.Role != chat.RoleSystem })
-			if first < 0 { // there are only system messages
-				first = len(r.Messages) - 1
-			}
-			if first >= 0 && (r.Messages[first].Role == chat.RoleAssistant || r.Messages[first].Role == chat.RoleSystem) {
+			if first := slices.IndexFunc(r.Messages, func(m provider.Indexed) bool { return m.Role != chat.RoleSystem }); first >= 0 && r.Messages[first].Role == chat.RoleAssistant {
 				r.InsertUser(first, provider.RuleFirst)
 			}
 			withoutUnpaired(r) // a user message at the end closes open calls
@@ -148,7 +144,7 @@ func searches(r *provider.Repairer) {
 		var calls []chat.ToolCall
 		for k, c := range m.ToolCalls {
 			if stale[callKey{n, k}] {
-				r.Report(m.Index, provider.RuleToolSearch, "call %q is stale: left out, with its result", c.ID)
+				r.Report(m.Index, provider.RuleToolSearch, "call %q left out, with its result", c.ID)
 			} else {
 				calls = append(calls, c)
 			}
@@ -178,7 +174,7 @@ func declare(r *provider.Repairer, req *chat.Request) {
 	}
 	if len(req.Tools) > 0 {
 		req.ToolChoice = chat.ToolChoiceNone
-		r.Report(chat.RequestIndex, provider.RuleTools, "%d tools of the history declared, with a choice of none", len(req.Tools))
+		r.Fault(chat.RequestIndex, provider.RuleTools, "there are no tools", "%d tools of the history declared, with a choice of none", len(req.Tools))
 	}
 }
 

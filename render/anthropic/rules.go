@@ -25,16 +25,6 @@ func Validate(req chat.Request) error { return validate(req, 0) }
 // validate is Validate for a model that accepts at most this number of images. 0 is the lowest limit of any model.
 func validate(req chat.Request, images int) error { return accepts(images).Validate(req) }
 
-// check reports what is wrong with a request as a whole.
-func check(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any)) {
-	if len(req.Tools) == 0 {
-		if i := slices.IndexFunc(req.Messages, func(m chat.Message) bool { return len(m.ToolCalls) > 0 || m.Role == chat.RoleTool }); i >= 0 {
-			report(i, provider.RuleTools, "there are no tools")
-		}
-	}
-	checkCache(req, report)
-}
-
 // checkSchema checks that a schema is of type "object". Package chat reports schemas that are not JSON objects.
 func checkSchema(schema json.RawMessage) error {
 	var head struct {
@@ -160,6 +150,7 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 	return nil
 }
 
+// checkCache reports the breakpoints of opaque parts, which cannot be repaired.
 func checkCache(req chat.Request, report func(i int, rule chat.Rule, format string, args ...any)) {
 	plan := planCache(req)
 	if n := len(plan.marks); n > maxBreakpoints {

@@ -117,7 +117,7 @@ var breaches = []struct {
 	irreparable bool
 }{
 	{name: "the assistant begins", rule: provider.RuleFirst, request: ask(chat.AssistantMessage("Hello."), question), refused: "first message must use"},
-	{name: "only system messages", rule: provider.RuleFirst, request: ask(chat.SystemMessage("Be brief.")), refused: "at least one message"},
+	{name: "only system messages", rule: chat.RuleLast, request: ask(chat.SystemMessage("Be brief.")), refused: "at least one message"},
 	{name: "no messages", rule: chat.RuleLast, request: ask(), refused: "at least one message", irreparable: true},
 	{name: "the assistant has the last word", rule: chat.RuleLast, request: ask(question, chat.AssistantMessage("42")), refused: "must end with a user message"},
 	{name: "a call without its result", rule: chat.RuleAnswered, request: ask(question, calls("a", "b"), chat.ToolResult("a", "1"), question), refused: "without `tool_result` blocks"},

@@ -143,7 +143,7 @@ func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 		{"another provider's opaque part", user(chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}), `message 0: opaque parts are the API's: part 0: an opaque part that is not Gemini's: json: unknown field "type"`},
 		{"a call in an opaque part", user(chat.Opaque{Value: json.RawMessage(`{"functionCall":{"name":"look"}}`)}), "message 0: opaque parts are the API's: part 0: a function call or response in an opaque part: use a tool call or a tool message"},
 		{"an image in a system message", chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.Image{URL: "gs://a"}}}, "message 0: images and documents are where the API takes them: part 0: a system message holds text only"},
-		{"a message without content", user(), "message 0: no empty parts: the message has nothing to send"},
+		{"a message without content", user(), "message 0: no empty text: the message says nothing"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			_, err := gemini.Convert([]chat.Message{tt.m}, gemini.Options{})

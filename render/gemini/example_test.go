@@ -87,9 +87,9 @@ func ExampleRepair() {
 	fmt.Println(gemini.Validate(repaired, gemini.Options{}))
 	// Output:
 	// message 1: every tool call is answered: call "c2" has no result
-	// message 1: calls of the current turn carry their thought signature: call "c1" has none: SkipSignature added
+	// message 1: calls of the current turn carry their thought signature: call 0 has none
 	// repaired message 1: every tool call is answered: call "c2" left out: it has no result
-	// repaired message 1: calls of the current turn carry their thought signature: call "c1" has none: SkipSignature added
+	// repaired message 1: calls of the current turn carry their thought signature: SkipSignature added to call "c1"
 	// <nil>
 }
 

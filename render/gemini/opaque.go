@@ -43,7 +43,7 @@ func readOpaque(value json.RawMessage) (note, error) {
 		return note{call: call.ID}, nil
 	case call != nil || p.FunctionResponse != nil:
 		return note{}, errors.New("a function call or response in an opaque part: use a tool call or a tool message")
-	case !isEmpty(&p):
+	case things(&p) > 0:
 		return note{part: &p}, checkData(&p)
 	case len(p.ThoughtSignature) > 0 && !p.Thought:
 		return note{signature: p.ThoughtSignature}, nil
@@ -54,17 +54,8 @@ func readOpaque(value json.RawMessage) (note, error) {
 
 // checkData checks that a part holds exactly one thing, with all its fields.
 func checkData(p *genai.Part) error {
-	n := 0
-	for _, given := range []bool{
-		p.Text != "", p.InlineData != nil, p.FileData != nil, p.ExecutableCode != nil, p.CodeExecutionResult != nil,
-		p.ToolCall != nil, p.ToolResponse != nil,
-	} {
-		if given {
-			n++
-		}
-	}
 	switch blob, file := p.InlineData, p.FileData; {
-	case n > 1:
+	case things(p) > 1:
 		return errors.New("an opaque part that holds more than one thing")
 	case blob != nil && (len(blob.Data) == 0 || blob.MIMEType == ""):
 		return errors.New("an opaque part of inline data without data or media type")
@@ -74,10 +65,16 @@ func checkData(p *genai.Part) error {
 	return nil
 }
 
-// isEmpty reports whether a part holds none of the things that a part can hold.
-func isEmpty(p *genai.Part) bool {
-	return p.Text == "" && p.InlineData == nil && p.FileData == nil && p.FunctionCall == nil && p.FunctionResponse == nil &&
-		p.ExecutableCode == nil && p.CodeExecutionResult == nil && p.ToolCall == nil && p.ToolResponse == nil
+// things returns how many of the things that a part can hold it holds, besides calls and responses.
+func things(p *genai.Part) (n int) {
+	for _, given := range [...]bool{
+		p.Text != "", p.InlineData != nil, p.FileData != nil, p.ExecutableCode != nil, p.CodeExecutionResult != nil, p.ToolCall != nil, p.ToolResponse != nil,
+	} {
+		if given {
+			n++
+		}
+	}
+	return n
 }
 
 // writeSignature and readSignature convert a call's signature, which is kept in base64 as it is sent.

@@ -44,9 +44,6 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 			faults = append(faults, faultf(k, provider.RuleOpaque, "a system message holds text only"))
 		}
 	}
-	if len(parts) == 0 && len(faults) == 0 {
-		faults = append(faults, nothingToSend)
-	}
 	if begun && len(parts) > 0 {
 		for _, p := range parts {
 			p.Text = plaintext.Outside(p.Text)
@@ -56,8 +53,6 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 	}
 	return parts, faults
 }
-
-var nothingToSend = provider.Fault{Part: -1, Rule: provider.RuleEmptyPart, Why: "the message has nothing to send"}
 
 func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []provider.Fault) {
 	if m.Name != "" {
@@ -75,11 +70,6 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []provid
 			named = 0 // the name is put before a text
 		default:
 			parts = append(parts, part)
-		}
-	}
-	if len(parts) == named && named == 1 || len(parts) == 0 {
-		if len(faults) == 0 {
-			faults = append(faults, nothingToSend)
 		}
 	}
 	return parts, faults
@@ -175,11 +165,8 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []provi
 			delete(calls, c.ID)
 		}
 	}
-	switch {
-	case pending != nil:
+	if pending != nil {
 		faults = append(faults, faultf(pendingPart, provider.RuleEmptyPart, "a thought signature without a part"))
-	case len(parts) == 0 && len(faults) == 0:
-		faults = append(faults, nothingToSend)
 	}
 	return parts, faults
 }

@@ -1,11 +1,11 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"google.golang.org/genai"
 
@@ -111,46 +111,21 @@ func (r *reader) shape(config *genai.GenerateContentConfig) (err error) {
 	return nil
 }
 
-// jsonSchema converts a schema of Gemini's, which has the names of types in capitals, to a JSON schema.
+// jsonSchema converts a schema of Gemini's, which has the names of types in capitals, to a JSON schema with sorted keys.
 func jsonSchema(s *genai.Schema) (json.RawMessage, error) {
 	data, err := plainjson.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	var schema map[string]any
-	if err := json.Unmarshal(data, &schema); err != nil {
+	var schema any
+	if err := json.Unmarshal(typeName.ReplaceAllFunc(data, bytes.ToLower), &schema); err != nil {
 		return nil, err
 	}
-	lowerTypes(schema)
 	return plainjson.Marshal(schema)
 }
 
-// lowerTypes writes the names of types in lower case.
-func lowerTypes(schema map[string]any) {
-	if name, ok := schema["type"].(string); ok {
-		schema["type"] = strings.ToLower(name)
-	}
-	for key, v := range schema {
-		switch v := v.(type) {
-		case map[string]any:
-			if key != "properties" && key != "$defs" {
-				lowerTypes(v)
-				continue
-			}
-			for _, property := range v {
-				if property, ok := property.(map[string]any); ok {
-					lowerTypes(property)
-				}
-			}
-		case []any:
-			for _, element := range v {
-				if element, ok := element.(map[string]any); ok {
-					lowerTypes(element)
-				}
-			}
-		}
-	}
-}
+// typeName matches a field with the name of a type, not within a text.
+var typeName = regexp.MustCompile(`"type":"[A-Z_]+"`)
 
 func (r *reader) content(c *genai.Content) error {
 	switch c.Role {

@@ -119,7 +119,7 @@ func (o Options) sign(r *provider.Repairer) {
 			continue
 		}
 		if first, signed := o.firstCall(m.Message); !signed {
-			r.Report(m.Index, provider.RuleSignature, "call %q has none: SkipSignature added", m.ToolCalls[first].ID)
+			r.Fault(m.Index, provider.RuleSignature, fmt.Sprintf("call %d has none", first), "SkipSignature added to call %q", m.ToolCalls[first].ID)
 			m.ToolCalls = slices.Clone(m.ToolCalls)
 			m.ToolCalls[first].Signature = SkipSignature
 		}

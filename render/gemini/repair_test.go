@@ -37,7 +37,7 @@ func TestRepairChangesOnlyTheFaultsAndReportsEachChange(t *testing.T) {
 			want:  []chat.Message{chat.UserMessage("a"), calls(skipped(call("c2", `{}`))), chat.ToolResult("c2", "2")},
 			changes: []string{
 				`message 1: every tool call is answered: call "c1" left out: it has no result`,
-				`message 1: calls of the current turn carry their thought signature: call "c2" has none: SkipSignature added`,
+				`message 1: calls of the current turn carry their thought signature: SkipSignature added to call "c2"`,
 			},
 		}, {
 			rule:    "a result without its call becomes a user message",
@@ -93,7 +93,7 @@ func TestRepairChangesOnlyTheFaultsAndReportsEachChange(t *testing.T) {
 				chat.AssistantMessage("b"), chat.UserMessage("Continue."),
 			},
 			changes: []string{
-				`message 1: function calls follow a user or function response turn: no user message before it: one added`,
+				`message 1: function calls follow a user or function response turn: a user message added before it`,
 				`message 2: no empty text: part 0, which is blank, left out`,
 				`message 2: no empty text: the missing output replaced by a text`,
 				`message 3: the last message is from user or tool: a user message added at the end`,

@@ -245,7 +245,7 @@ func TestValidateReportsEveryViolationInOrder(t *testing.T) {
 	}), gemini.Options{})
 	invalid := errtest.As[*chat.ValidationError](t, err)
 	require.Equal(t, []int{0, 0, 2, 3}, indices(invalid.Violations))
-	require.Equal(t, "message 0: function calls follow a user or function response turn: no user or tool message comes before the call", invalid.Violations[1].String())
+	require.Equal(t, "message 0: function calls follow a user or function response turn: no message of the user comes before it", invalid.Violations[1].String())
 }
 
 func indices(violations []chat.Violation) []int {

@@ -84,7 +84,7 @@ func temperature(t *float64) param.Opt[float64] {
 
 // chatMessages converts valid messages for Chat Completions.
 func chatMessages(messages []chat.Message, o Options) []sdk.ChatCompletionMessageParamUnion {
-	c := chatWriter{options: o}
+	c := chatWriter{Options: o}
 	if o.Thinking == ThinkingOnCalls {
 		c.onCalls = shownField(messages)
 	}
@@ -102,7 +102,7 @@ func chatMessages(messages []chat.Message, o Options) []sdk.ChatCompletionMessag
 }
 
 type chatWriter struct {
-	options Options
+	Options
 	onCalls string // the field that calls without thinking have, empty; "" for none
 	marks   map[position]string
 	out     []sdk.ChatCompletionMessageParamUnion
@@ -134,7 +134,7 @@ func (c *chatWriter) message(i int, m chat.Message) {
 
 func (c *chatWriter) system(i int, m chat.Message) sdk.ChatCompletionMessageParamUnion {
 	text, list := c.texts(i, m)
-	if c.options.Developer {
+	if c.Developer {
 		out := sdk.ChatCompletionDeveloperMessageParam{Name: optional(m.Name)}
 		out.Content.OfString, out.Content.OfArrayOfContentParts = text, list
 		return sdk.ChatCompletionMessageParamUnion{OfDeveloper: &out}
@@ -284,12 +284,12 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 				lists = true
 				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](p.Value))
 			case asFields:
-				sent := completions.Back(o, c.options.Fields)
+				sent := completions.Back(o, c.Fields)
 				fields = fields || len(sent) > 0
 				maps.Copy(extra, sent)
 			}
 		case chat.Thinking:
-			if p.Signature == dialect.ThinkingChunk && c.options.Thinking != ThinkingNone {
+			if p.Signature == dialect.ThinkingChunk && c.Thinking != ThinkingNone {
 				lists = true
 				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](completions.Chunk(p)))
 			}
@@ -314,7 +314,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 func (c *chatWriter) reasoningFields(m chat.Message) map[string]any {
 	fields := map[string]any{}
 	for _, p := range m.Content {
-		if t, ok := p.(chat.Thinking); ok && isReasoningField(t.Signature) && c.options.Thinking != ThinkingNone {
+		if t, ok := p.(chat.Thinking); ok && isReasoningField(t.Signature) && c.Thinking != ThinkingNone {
 			before, _ := fields[t.Signature].(string)
 			fields[t.Signature] = before + t.Text
 		}
@@ -341,7 +341,7 @@ func isReasoningField(name string) bool { return slices.Contains(dialect.Thinkin
 
 func (c *chatWriter) call(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
 	fields, custom := completions.CallFields(call)
-	sent := completions.Back(fields, c.options.Fields)
+	sent := completions.Back(fields, c.Fields)
 	if custom {
 		out := sdk.ChatCompletionMessageCustomToolCallParam{
 			ID: call.ID, Custom: sdk.ChatCompletionMessageCustomToolCallCustomParam{Name: call.Name, Input: call.Arguments},

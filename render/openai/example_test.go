@@ -74,7 +74,7 @@ func ExampleRepair() {
 	}
 	// Output:
 	// message 1: every tool call is answered: call "c1" has no result
-	// message 1: ids and names of calls are of the API's form: call 0 has the id "c1" and the name "fs.count"
+	// message 1: ids and names of calls are of the API's form: call 0 has the name "fs.count"
 	// repaired message 1: ids and names of calls are of the API's form: the name of call "c1" changed to "fs_count_393e500c"
 	// repaired message 1: every tool call is answered: call "c1" had no result: a failed one added
 	// user: "How many Go files are there?"

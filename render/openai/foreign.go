@@ -11,8 +11,8 @@ import (
 
 // readable returns the messages without the encrypted items that another server made, which this one cannot read. One
 // that is not known to be another's is sent: the server refuses it if it cannot read it.
-func (m *Model) readable(messages []chat.Message) []chat.Message {
-	own := chat.Origin{Provider: "openai", Server: m.Origin().Server} // its models read each other's
+func readable(messages []chat.Message, own chat.Origin) []chat.Message {
+	own.Model = "" // its models read each other's
 	return provider.Without(messages, func(said chat.Message, p chat.Part) bool {
 		return encrypted(said.Role, p) && !said.Origin.Matches(own)
 	})

@@ -63,7 +63,7 @@ func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, err
 
 // inputItems converts valid messages for the Responses API.
 func inputItems(messages []chat.Message, o Options) responses.ResponseInputParam {
-	w := itemWriter{options: o, custom: map[string]bool{}}
+	w := itemWriter{Options: o, custom: map[string]bool{}}
 	if o.Breakpoints {
 		w.marks = Responses.breakpoints(messages)
 	}
@@ -81,10 +81,10 @@ func inputItems(messages []chat.Message, o Options) responses.ResponseInputParam
 }
 
 type itemWriter struct {
-	options Options
-	marks   map[position]string
-	out     responses.ResponseInputParam
-	custom  map[string]bool // ids of the calls whose outputs are custom
+	Options
+	marks  map[position]string
+	out    responses.ResponseInputParam
+	custom map[string]bool // ids of the calls whose outputs are custom
 }
 
 func (w *itemWriter) raw(item json.RawMessage) {
@@ -94,7 +94,7 @@ func (w *itemWriter) raw(item json.RawMessage) {
 // input writes a system or user message, split around items in it.
 func (w *itemWriter) input(i int, m chat.Message) {
 	role := responses.EasyInputMessageRole(m.Role)
-	if m.Role == chat.RoleSystem && w.options.Developer {
+	if m.Role == chat.RoleSystem && w.Developer {
 		role = responses.EasyInputMessageRoleDeveloper
 	}
 	open, sent := 0, 0 // of a message that is not written yet: its first part, and how many it sends

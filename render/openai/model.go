@@ -128,7 +128,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 func (m *Model) repaired(req chat.Request) (chat.Request, []chat.Repair, error) {
 	switch m.API {
 	case Responses:
-		req.Messages = m.readable(req.Messages)
+		req.Messages = readable(req.Messages, m.Origin())
 	case ChatCompletions:
 		req.Messages = ownFields(req.Messages, m.Origin())
 	default:
@@ -229,7 +229,10 @@ func (m *Model) chatRequest(req chat.Request, without map[string]bool) (sdk.Chat
 	if err != nil {
 		return params, fmt.Errorf("openai: nothing was sent: %w", err)
 	}
-	m.leaveOut(&params, without)
+	leaveOut(&params, func(name string) bool {
+		_, refused := m.refused.Load(name)
+		return refused || without[name]
+	})
 	if field, wanted := m.wanted.Load().(string); wanted {
 		thinkOnCalls(&params, field)
 	}

@@ -31,13 +31,10 @@ func fieldsOf(params *sdk.ChatCompletionNewParams) (list []map[string]any) {
 	return list
 }
 
-// leaveOut removes these fields of answers from a request, and those that the server refused before.
-func (m *Model) leaveOut(params *sdk.ChatCompletionNewParams, names map[string]bool) {
+// leaveOut removes the fields of answers for which refused reports true from a request.
+func leaveOut(params *sdk.ChatCompletionNewParams, refused func(name string) bool) {
 	for _, fields := range fieldsOf(params) {
-		maps.DeleteFunc(fields, func(name string, _ any) bool {
-			_, refused := m.refused.Load(name)
-			return refused || names[name]
-		})
+		maps.DeleteFunc(fields, func(name string, _ any) bool { return refused(name) })
 	}
 	for _, m := range params.Messages {
 		a := m.OfAssistant
