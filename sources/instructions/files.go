@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/provider/retry"
 )
 
 // errNoFS is returned by an element without a file system.
@@ -192,12 +193,8 @@ func (f *Files) steady(ctx context.Context, s elements.Sizing) (*reading, error)
 	}
 	same := 0
 	for range attempts {
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, context.Cause(ctx)
+		if err := retry.Sleep(ctx, pause); err != nil {
+			return nil, err
 		}
 		again, err := f.load(s)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/internal/filelock"
+	"github.com/promptree-go/promptree/internal/provider/retry"
 )
 
 const (
@@ -60,8 +61,9 @@ func (f *Folder) lock(ctx context.Context) (release func(), err error) {
 
 // waitForLock locks the folder's lock file once its holder releases it.
 func waitForLock(ctx context.Context, file *os.File) error {
-	limit := time.NewTimer(lockWait)
-	defer limit.Stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait,
+		fmt.Errorf("%w: %s: waited %v: end the process that holds it, or try again", ErrLocked, file.Name(), lockWait))
+	defer cancel()
 	for {
 		err := filelock.Lock(file)
 		if err == nil {
@@ -70,12 +72,8 @@ func waitForLock(ctx context.Context, file *os.File) error {
 		if !errors.Is(err, filelock.ErrLocked) {
 			return fmt.Errorf("checkpoints: locking the folder: %w", err)
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-limit.C:
-			return fmt.Errorf("%w: %s: waited %v: end the process that holds it, or try again", ErrLocked, file.Name(), lockWait)
-		case <-time.After(2 * time.Millisecond):
+		if err := retry.Sleep(ctx, 2*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
