@@ -21,8 +21,10 @@ import (
 //	Learnt.Failed     PlanEnd                  compaction pauses, for 10 requests at most  with a compaction, and one of content
 //	                                                                                       with a new turn or a tenth more tokens
 //
-// Nothing ends a pause before the requests that were made in vain are paid for: each costs 10 accepted requests, of which
-// the first 30 are free, and a failure of transport costs one request.
+// Nothing ends a pause before the requests that were made in vain are paid for, so a new turn ends one of content only if
+// nothing is owed: each costs 10 accepted requests, of which the first 30 are free. A failure of transport costs one request,
+// and so does a process that was killed. An attempt that got an answer for a part costs nothing and starts no pause, because
+// it has moved forward: the next one begins where it ended.
 //
 // A pause also has a longest time, which the caller of [Memory.Pause] knows. [Held] says what requests leave out; it
 // comes back with accepted requests, one thing with each, and stays away only if it is refused again. Three things more
@@ -147,7 +149,8 @@ func (m *Memory) ended(end PlanEnd, at time.Time) {
 		m.answered = true
 		m.change(m.plan.Model, m.plan.Server, func(l *Learnt) { l.Failed.Halved /= 2 })
 	}
-	if end.Outcome == PlanRetried || !failed && end.ErrorType != "cancelled" {
+	gone := end.ErrorType == "runner_gone"
+	if end.Outcome == PlanRetried || !failed && !gone && end.ErrorType != "cancelled" {
 		return
 	}
 	of := Plan{Model: end.Model, Server: end.Server, Used: end.Used}
@@ -155,13 +158,16 @@ func (m *Memory) ended(end PlanEnd, at time.Time) {
 		of = m.plan
 		m.TurnFailed = m.TurnFailed || failed && !m.plan.Background
 	}
-	if failed && end.Plan != "" && m.answered { // it has moved forward, and goes on at once
+	if (failed || gone) && end.Plan != "" && m.answered { // it has moved forward, and goes on at once
 		return
 	}
 	m.change(of.Model, of.Server, func(l *Learnt) {
-		if failed {
+		switch {
+		case failed:
 			l.Failed.failed(end, of.Used, at)
-		} else if l.Failed.Cause == "" { // a cancelled plan is not retried at once
+		case gone:
+			l.Failed.gone(end, at)
+		case l.Failed.Cause == "": // a cancelled plan is not retried at once
 			l.Failed = Fact{Since: at, Left: 1}
 		}
 	})
@@ -189,6 +195,14 @@ func (f *Fact) failed(end PlanEnd, used int, at time.Time) {
 	next.Owed = min(f.Owed, credit) + longestPause*requests
 	next.Left = max(min(hold(next.Tries), longestPause), next.due())
 	*f = next
+}
+
+// gone records that nobody runs a plan any more, as after a kill. How many requests it made is not known: it costs one, and
+// starts no pause beyond that.
+func (f *Fact) gone(end PlanEnd, at time.Time) {
+	if f.Owed = min(f.Owed, credit) + longestPause; f.due() > f.Left {
+		f.Cause, f.Since, f.Left = end.Error, at, f.due()
+	}
 }
 
 // due returns for how many accepted requests nothing is asked, because of what failures cost.

@@ -216,6 +216,7 @@ func TestMemoryOfFailures(t *testing.T) {
 	down := entry.PlanEnd{Plan: "p", Outcome: entry.PlanFailed, Error: "down"}
 	unusable := entry.PlanEnd{Plan: "p", Outcome: entry.PlanFailed, ErrorType: "summary_refused", Error: "unusable"}
 	cancelled := entry.PlanEnd{Plan: "p", Outcome: entry.PlanDropped, ErrorType: "cancelled"}
+	killed := entry.PlanEnd{Plan: "p", Outcome: entry.PlanDropped, ErrorType: "runner_gone", Error: "gone"}
 	answer := entry.Message{Message: chat.AssistantMessage("Fine.")}
 	request := entry.Message{Message: chat.UserMessage("More.")}
 	plan := entry.Plan{Model: "m", Used: 1000}
@@ -268,6 +269,9 @@ func TestMemoryOfFailures(t *testing.T) {
 		{rule: "a compaction ends both", bodies: append(append(failures(3, down), failures(3, unusable)...), entry.Compaction{})},
 		{rule: "a cancelled plan is not made again at once", bodies: failures(1, cancelled), left: 1},
 		{rule: "and ends no pause", bodies: append(failures(3, down), failures(1, cancelled)...), left: 4},
+		{rule: "a process that is killed costs one request, and the first three are free", bodies: failures(3, killed)},
+		{rule: "a fourth is paid for by ten accepted requests", bodies: failures(4, killed), left: 10},
+		{rule: "unless each got an answer for a part", bodies: times(9, plan, entry.PlanEnd{Plan: "p", Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{{Text: "Half."}}}, killed)},
 		{rule: "a plan that is retried has not failed", bodies: failures(1, entry.PlanEnd{Plan: "p", Outcome: entry.PlanRetried, ErrorType: "cancelled"})},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
