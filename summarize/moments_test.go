@@ -612,9 +612,9 @@ func (m *momentTable) String() string {
 	return text
 }
 
-// TestNoFaultEndsASession runs sessions in which each request may fail in any way, with outages of all requests and
-// changes of the model. PROMPTREE_SUMMARIZE_MOMENTS=all makes them long, and runs them with latencies and deadlines too; a
-// number after that is the seed.
+// TestNoFaultEndsASession runs sessions in which each request may fail in any way, with outages of all requests and changes of
+// the model, and holds them against the same sessions without faults. PROMPTREE_SUMMARIZE_MOMENTS=all makes them long, and runs
+// them with latencies and deadlines too; a number after that is the seed.
 func TestNoFaultEndsASession(t *testing.T) {
 	steps, seed := 20, 1
 	env := os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS")
@@ -632,64 +632,87 @@ func TestNoFaultEndsASession(t *testing.T) {
 			c := cell{policy: policy, moment: -1, background: bits&1 > 0, restarts: bits&2 > 0, slow: bits&4 > 0, impatient: bits&8 > 0}
 			t.Run(c.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { c.runWithFaults(t, steps, uint64(seed)) })
+				run := func(faults bool) (now progress, sight float64) {
+					synctest.Test(t, func(t *testing.T) { now, sight = c.runLong(t, steps, uint64(seed), faults) })
+					return now, sight
+				}
+				usual, than := run(false)
+				got, sight := run(true)
+				require.LessOrEqual(t, got.lost, usual.lost+got.said/10, "messages of %d of the user's that are out of sight in the end", got.said)
+				require.GreaterOrEqual(t, sight, than-0.1, "share of what users said that is in sight, on average")
 			})
 		}
 	}
 }
 
-// runWithFaults runs a session in which an eighth of all requests fail, then seventy steps in which none does.
-func (c cell) runWithFaults(t *testing.T, steps int, seed uint64) {
-	chance := rand.New(rand.NewPCG(uint64(steps), seed))
+// runLong runs a session in which an eighth of all requests fail, then one in which requests for summaries do for twenty,
+// and then seventy steps in which none does; or all of it without faults. It returns what happened, and the share of what users
+// had said that was in sight after each step, on average.
+func (c cell) runLong(t *testing.T, steps int, seed uint64, faults bool) (now progress, sight float64) {
+	chance, switches := rand.New(rand.NewPCG(uint64(steps), seed)), rand.New(rand.NewPCG(seed, 1))
+	var outages []int // of content, and of transport
+	for i, m := range moments {
+		if m.name == "answers nothing" || m.name == "is down" {
+			outages = append(outages, i)
+		}
+	}
 	outage := 0 // steps that it still lasts
 	s := newMomentSession(t, c)
-	down := slices.IndexFunc(moments, func(m moment) bool { return m.name == "is down" })
-	s.fault = func(bool) int {
+	s.fault = func(summary bool) int {
 		m := chance.IntN(len(moments))
 		switch {
+		case !faults:
+		case s.step > steps:
+			if summary && s.step <= steps+20 {
+				return outages[seed%2]
+			}
 		case outage > 0:
-			return down
+			return outages[1]
 		case chance.IntN(8) == 0:
 			return m
 		}
 		return -1
+	}
+	step := func() error {
+		err := s.goOn()
+		now = s.progressNow()
+		sight += float64(now.said-now.lost) / float64(now.said)
+		return err
 	}
 	failed := 0 // in a row
 	for range steps {
 		if outage--; outage <= 0 && chance.IntN(60) == 0 {
 			outage = 5 + chance.IntN(25)
 		}
-		if chance.IntN(40) == 0 {
+		if switches.IntN(40) == 0 {
 			s.switchModel()
 		}
-		if failed++; s.goOn() == nil || outage > 0 {
+		if failed++; step() == nil || outage > 0 {
 			failed = 0
 		}
 		more := 0
-		switch {
-		case c.impatient: // a summary without which nothing can be sent is waited for in four steps if it hangs, and two may
+		if c.impatient { // a summary without which nothing can be sent is waited for in four steps if it hangs, and two may
 			more = 8
-		case c.slow: // it is cut off a few times
-			more = 4
+		}
+		if c.slow { // it is cut off a few times
+			more += 4
 		}
 		require.LessOrEqual(t, failed, 4+more, "steps that failed in a row, of step %d", s.step)
 	}
-	s.mu.Lock()
-	s.fault = nil
-	s.mu.Unlock()
-	before := s.progressNow()
-	needed := s.used > s.budget*19/20
-	for good := 0; good < 10 || good < 20 && s.slow; good++ {
-		_ = s.goOn()
+	for range 20 {
+		_ = step()
 	}
-	require.True(t, !needed || s.progressNow().compactions > before.compactions, "a compaction within ten good steps")
+	needed, before := faults && s.used > s.budget*19/20, now.compactions
+	for good := 0; good < 10 || good < 20 && s.slow; good++ {
+		_ = step()
+	}
+	require.True(t, !needed || now.compactions > before, "a compaction within ten good steps")
 	for range 60 {
-		err := s.goOn()
+		err := step()
 		require.True(t, err == nil || c.slow || c.impatient, "step %d: %v", s.step, err)
 	}
-	now := s.progressNow()
-	require.LessOrEqual(t, now.lost, 1+now.said/10, "messages of %d of the user's that are out of sight", now.said)
 	require.NoError(t, s.d.Close())
+	return now, sight / float64(s.step)
 }
 
 // switchModel makes another model answer, which takes in less.
@@ -769,6 +792,7 @@ func TestRequestsForSummariesAreBoundedWhateverFails(t *testing.T) {
 					require.LessOrEqual(t, got.calls, max(times*usual.calls, steps/10+minutes), "%d without faults", usual.calls)
 					if k < 2 {
 						require.Greater(t, 4*got.compactions, usual.compactions, "%d requests, %d without faults", got.calls, usual.calls)
+						require.LessOrEqual(t, got.lost, usual.lost+got.said/10, "messages of %d of the user's that are out of sight", got.said)
 					}
 				})
 			}

@@ -178,6 +178,9 @@ func (w *Writer) next(ctx context.Context, c *Candidate, p NamedPrompt, s *span)
 				return w.next(ctx, c, p, s)
 			}
 			return segment{}, fmt.Errorf("%w: %w", errOneTooLarge, err)
+		case (n == 0 || before > size) && !w.OneWay && c.forget(): // a summary loses nothing for a refusal that may be a mistake
+			s.most = 0
+			return w.next(ctx, c, p, s)
 		case n == 0:
 		case before > size && !s.begun:
 			n, less = 0, math.MaxInt
