@@ -56,11 +56,11 @@ func (c *Candidate) answered(counted int) {
 	c.learnt.Summarised(1, counted)
 }
 
-// forget ignores a ceiling within which nothing can be asked, and reports whether there was one.
+// forget ignores the limits that refusals taught, and reports whether there were any.
 func (c *Candidate) forget() bool {
-	was := c.learnt.Summaries
-	c.learnt.Summaries = entry.Fact{}
-	return was != entry.Fact{}
+	was := c.learnt
+	c.learnt.Summaries, c.learnt.Bytes = entry.Fact{}, entry.Fact{}
+	return c.learnt != was
 }
 
 // limit returns the context window, or the ceiling that was learnt if that is smaller, in tokens by the provider's count,
