@@ -45,7 +45,7 @@ type Calibrated struct {
 
 	mu       sync.RWMutex
 	fit      regression
-	reported reportedOutputs
+	reported recent[messageKey, float64]
 	errors   errorRecord
 	last     *observed // the observed request with which later ones are compared
 	smallest *observed // the request with the fewest tokens in its messages, since the tools last changed
@@ -127,7 +127,7 @@ func (c *Calibrated) Observe(req chat.Request, response chat.Response) {
 		c.smallest = &o
 	}
 	if output := float64(response.Usage.Output); response.Message.Role == chat.RoleAssistant && c.plausible(output, answer) {
-		c.reported.put(keyOf(response.Message), output)
+		c.reported.put(keyOf(response.Message), output, maxReported)
 		if c.errors.trustReports() {
 			c.fit.learn(answer, output)
 		}

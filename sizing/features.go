@@ -2,8 +2,6 @@ package sizing
 
 import (
 	"hash/maphash"
-	"maps"
-	"slices"
 	"unicode"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -120,37 +118,8 @@ func (c *Calibrated) toolFeatures(tools []chat.Tool) features {
 	return f
 }
 
-// maxReported is the number of answers that are remembered; then the oldest is dropped for a new one.
+// maxReported is the number of answers whose reported tokens are remembered at least.
 const maxReported = 4_096
-
-// reportedOutputs holds the tokens that were reported with answers. Its zero value is empty.
-type reportedOutputs struct {
-	tokens map[messageKey]float64
-	order  []messageKey // the oldest first
-}
-
-func (r *reportedOutputs) get(key messageKey) (float64, bool) {
-	tokens, known := r.tokens[key]
-	return tokens, known
-}
-
-func (r *reportedOutputs) put(key messageKey, tokens float64) {
-	if r.tokens == nil {
-		r.tokens = map[messageKey]float64{}
-	}
-	if _, known := r.tokens[key]; !known {
-		if len(r.order) == maxReported {
-			delete(r.tokens, r.order[0])
-			r.order = slices.Delete(r.order, 0, 1)
-		}
-		r.order = append(r.order, key)
-	}
-	r.tokens[key] = tokens
-}
-
-func (r *reportedOutputs) clone() reportedOutputs {
-	return reportedOutputs{tokens: maps.Clone(r.tokens), order: slices.Clone(r.order)}
-}
 
 // messageKey identifies a message by its content.
 type messageKey textKey

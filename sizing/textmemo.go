@@ -2,6 +2,7 @@ package sizing
 
 import (
 	"hash/maphash"
+	"maps"
 	"sync"
 )
 
@@ -10,8 +11,8 @@ import (
 type textMemo struct {
 	off bool // the base's counts may change
 
-	mu         sync.RWMutex
-	young, old map[textKey]textCounts
+	mu sync.RWMutex
+	recent[textKey, textCounts]
 }
 
 const (
@@ -44,26 +45,47 @@ func (m *textMemo) counts(text string, count func(string) textCounts) textCounts
 	}
 	key := keyOfText(text)
 	m.mu.RLock()
-	found, isYoung := m.young[key]
-	isOld := false
-	if !isYoung {
-		found, isOld = m.old[key]
+	found, young := m.young[key]
+	known := young
+	if !young {
+		found, known = m.get(key)
 	}
 	m.mu.RUnlock()
-	if isYoung {
+	if young {
 		return found
 	}
-	if !isOld {
+	if !known {
 		found = count(text)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.young) >= memoTexts {
-		m.young, m.old = nil, m.young
-	}
-	if m.young == nil {
-		m.young = map[textKey]textCounts{}
-	}
-	m.young[key] = found
+	m.put(key, found, memoTexts)
 	return found
+}
+
+// recent holds the values that were put last. The zero value is empty.
+type recent[K comparable, V any] struct {
+	young, old map[K]V
+}
+
+func (r *recent[K, V]) get(key K) (value V, known bool) {
+	if value, known = r.young[key]; !known {
+		value, known = r.old[key]
+	}
+	return value, known
+}
+
+// put holds a value. The latest values are held, at least the given number of them and at most twice as many.
+func (r *recent[K, V]) put(key K, value V, number int) {
+	if len(r.young) >= number {
+		r.young, r.old = nil, r.young
+	}
+	if r.young == nil {
+		r.young = map[K]V{}
+	}
+	r.young[key] = value
+}
+
+func (r *recent[K, V]) clone() recent[K, V] {
+	return recent[K, V]{maps.Clone(r.young), maps.Clone(r.old)}
 }
