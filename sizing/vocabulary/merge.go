@@ -35,14 +35,12 @@ func newPairs(n int) pairs {
 func (p pairs) put(left, right uint32, rank int, result uint32) bool {
 	p.results[rank] = result
 	key := uint64(left)<<idBits | uint64(right)
-	i := p.home(key)
+	i := hash.Slot(hash.Mix(key), len(p.slots))
 	for probes := 0; p.slots[i] != 0 && p.slots[i]>>rankBits != key; probes++ {
 		if probes == mostProbes {
 			return false
 		}
-		if i++; i == len(p.slots) {
-			i = 0
-		}
+		i = hash.Next(i, len(p.slots))
 	}
 	p.slots[i] = key<<rankBits | uint64(rank+1)
 	return true
@@ -51,21 +49,14 @@ func (p pairs) put(left, right uint32, rank int, result uint32) bool {
 // rank returns the rank of a pair, noRank if it is not merged.
 func (p pairs) rank(left, right uint32) uint32 {
 	key := uint64(left)<<idBits | uint64(right)
-	for i := p.home(key); ; {
+	for i := hash.Slot(hash.Mix(key), len(p.slots)); ; i = hash.Next(i, len(p.slots)) {
 		switch slot := p.slots[i]; {
 		case slot == 0:
 			return noRank
 		case slot>>rankBits == key:
 			return uint32(slot&(1<<rankBits-1)) - 1
 		}
-		if i++; i == len(p.slots) {
-			i = 0
-		}
 	}
-}
-
-func (p pairs) home(key uint64) int {
-	return int((hash.Mix(key) >> 32) * uint64(len(p.slots)) >> 32)
 }
 
 // merger merges words. It holds buffers; the zero value is ready to use.

@@ -24,18 +24,14 @@ func newSeams(set map[uint64]struct{}) *seams {
 			s.ascii[before][after/64] |= 1 << (after % 64)
 			continue
 		}
-		i := s.home(key)
+		i := hash.Slot(hash.Mix(key), len(s.slots))
 		for s.slots[i] != 0 {
-			if i++; i == len(s.slots) {
-				i = 0
-			}
+			i = hash.Next(i, len(s.slots))
 		}
 		s.slots[i] = key
 	}
 	return s
 }
-
-func (s *seams) home(key uint64) int { return int((hash.Mix(key) >> 32) * uint64(len(s.slots)) >> 32) }
 
 // has reports whether tokens are merged between two characters.
 func (s *seams) has(before, after rune) bool {
@@ -46,12 +42,9 @@ func (s *seams) has(before, after rune) bool {
 		return s.ascii[before][after/64]>>(after%64)&1 != 0
 	}
 	key := seam(before, after)
-	for i := s.home(key); s.slots[i] != 0; {
+	for i := hash.Slot(hash.Mix(key), len(s.slots)); s.slots[i] != 0; i = hash.Next(i, len(s.slots)) {
 		if s.slots[i] == key {
 			return true
-		}
-		if i++; i == len(s.slots) {
-			i = 0
 		}
 	}
 	return false

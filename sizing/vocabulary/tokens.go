@@ -38,14 +38,12 @@ const mostProbes = 1000
 // in its place.
 func (t *tokens) put(text []byte, token string, id uint32) ([]byte, bool) {
 	key, h := keyOf(token, 0, len(token))
-	i := t.home(h)
+	i := hash.Slot(h, len(t.slots))
 	for probes := 0; t.slots[i].size() != 0; probes++ {
 		if probes == mostProbes {
 			return text, false
 		}
-		if i++; i == len(t.slots) {
-			i = 0
-		}
+		i = hash.Next(i, len(t.slots))
 	}
 	t.slots[i] = slot{key, uint32(len(text)), id<<sizeBits | uint32(len(token))}
 	t.longest = max(t.longest, len(token))
@@ -61,7 +59,7 @@ func (t *tokens) find(s string, i, n int) uint32 {
 		return noToken
 	}
 	key, h := keyOf(s, i, n)
-	for at := t.home(h); ; {
+	for at := hash.Slot(h, len(t.slots)); ; at = hash.Next(at, len(t.slots)) {
 		slot := &t.slots[at]
 		size := slot.size()
 		if size == 0 {
@@ -69,9 +67,6 @@ func (t *tokens) find(s string, i, n int) uint32 {
 		}
 		if slot.key == key && size == n && (n <= hash.MaxShort || t.text[slot.at:int(slot.at)+n] == s[i:i+n]) {
 			return slot.id()
-		}
-		if at++; at == len(t.slots) {
-			at = 0
 		}
 	}
 }
@@ -85,5 +80,3 @@ func keyOf(s string, i, n int) (key, h uint64) {
 	key = hash.Long(s[i : i+n])
 	return key, key
 }
-
-func (t *tokens) home(h uint64) int { return int((h >> 32) * uint64(len(t.slots)) >> 32) }

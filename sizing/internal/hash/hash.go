@@ -14,6 +14,17 @@ func Mix(x uint64) uint64 {
 	return high ^ low
 }
 
+// Slot returns the place of a hash in a table of n slots.
+func Slot(h uint64, n int) int { return int((h >> 32) * uint64(n) >> 32) }
+
+// Next returns the slot that is tried after another, in a table of n.
+func Next(i, n int) int {
+	if i++; i == n {
+		return 0
+	}
+	return i
+}
+
 // MaxShort is the maximum length, in bytes, of a text that fits an integer.
 const MaxShort = 8
 
