@@ -47,7 +47,7 @@ func (g *gooseReader) message(o *wire.Object) {
 	}
 	var results []chat.Message
 	var kept []json.RawMessage
-	parts(o, "content", func(p *wire.Object) {
+	o.Each("content", func(p *wire.Object) {
 		switch typ := p.Text("type"); {
 		case typ == "text":
 			g.text(&m, p.Text("text"), "content.text")
@@ -144,7 +144,7 @@ func (g *gooseReader) response(p *wire.Object) chat.Message {
 		m.IsError = true
 		g.text(&m, result.OptionalText("error"), "content.toolResult.error")
 	case list.Has("value"):
-		parts(list, "value", func(c *wire.Object) {
+		list.Each("value", func(c *wire.Object) {
 			switch typ := c.Text("type"); {
 			case typ == "text":
 				g.text(&m, c.Text("text"), "content.toolResult.text")

@@ -93,7 +93,7 @@ func (c *opencodeReader) message(o *wire.Object) {
 		return
 	}
 	m := opencodeParts{role: role, steps: []opencodeStep{{message: chat.Message{Role: role}}}}
-	parts(o, "parts", func(p *wire.Object) { c.part(&m, p) })
+	o.Each("parts", func(p *wire.Object) { c.part(&m, p) })
 	if n := len(m.steps); n > 1 && len(m.steps[n-1].message.Content)+len(m.steps[n-1].message.ToolCalls) == 0 {
 		m.steps = m.steps[:n-1]
 	}

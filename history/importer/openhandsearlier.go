@@ -122,7 +122,7 @@ func (h *openHandsReader) answered(r Record, id string, o, metadata *wire.Object
 	response := metadata.Object("model_response")
 	c := chat.ToolCall{ID: metadata.Text("tool_call_id"), Name: metadata.Text("function_name")}
 	r.Usage = h.chatUsage(response)
-	parts(response, "choices", func(choice *wire.Object) {
+	response.Each("choices", func(choice *wire.Object) {
 		said := choice.Object("message")
 		if len(m.Content) > 0 {
 			return
@@ -130,7 +130,7 @@ func (h *openHandsReader) answered(r Record, id string, o, metadata *wire.Object
 		h.thoughts(&m, said)
 		h.content(&m, said, "content")
 		if said.Is("tool_calls", wire.KindList) {
-			parts(said, "tool_calls", func(call *wire.Object) {
+			said.Each("tool_calls", func(call *wire.Object) {
 				if call.Peek("id") == c.ID {
 					c.Arguments = call.Object("function").OptionalText("arguments")
 				}

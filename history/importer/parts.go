@@ -50,18 +50,10 @@ func summaryMessage(summary string) chat.Message {
 	return chat.UserMessage("<summary>\n" + summary + "\n</summary>")
 }
 
-// parts calls f for each object of a required list.
-func parts(o *wire.Object, field string, f func(p *wire.Object)) {
-	o.Each(field, func(p *wire.Object) error {
-		f(p)
-		return nil
-	})
-}
-
 // optional calls f for each object of a list that may be missing.
 func optional(o *wire.Object, field string, f func(p *wire.Object)) {
 	if o.Given(field) {
-		parts(o, field, f)
+		o.Each(field, f)
 	}
 }
 

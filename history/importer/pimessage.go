@@ -90,7 +90,7 @@ func piShell(role string, o *wire.Object) entry.Shell {
 
 // piFiles reads the files that a user mentioned, each as a text with its name, or as an image.
 func piFiles(m *chat.Message, o *wire.Object) {
-	parts(o, "files", func(file *wire.Object) {
+	o.Each("files", func(file *wire.Object) {
 		path := file.Text("path")
 		if content := file.OptionalText("content"); content != "" {
 			m.Content = append(m.Content, chat.Text(fmt.Sprintf("<file path=%q>\n%s\n</file>", path, content)))
@@ -109,7 +109,7 @@ func (b *builder) piContent(m *chat.Message, o *wire.Object) {
 		b.text(m, o.Text("content"), "content")
 		return
 	}
-	parts(o, "content", func(p *wire.Object) {
+	o.Each("content", func(p *wire.Object) {
 		typ, assistant := p.Text("type"), m.Role == chat.RoleAssistant
 		switch {
 		case typ == "text":

@@ -149,7 +149,7 @@ func (s *sweReader) response(r Record, o *wire.Object) {
 	r = s.answeredBy(r, "", o.Peek("model"))
 	r.Recorded = "response"
 	a := items.Answer{Message: chat.Message{Role: chat.RoleAssistant}}
-	parts(o, "output", func(item *wire.Object) { s.addItem(&a, item.Peek("type"), item) })
+	o.Each("output", func(item *wire.Object) { s.addItem(&a, item.Peek("type"), item) })
 	s.say(r, a.Message, o.Remainder())
 }
 

@@ -132,7 +132,7 @@ func (v *vscodeReader) request(o *wire.Object) {
 	r = v.answeredBy(r, "", model[strings.IndexByte(model, '/')+1:])
 	results, open := within(metadata, "toolCallResults"), true // the rounds so far end without an answer
 	if metadata.Is("toolCallRounds", wire.KindList) {
-		parts(metadata, "toolCallRounds", func(round *wire.Object) {
+		metadata.Each("toolCallRounds", func(round *wire.Object) {
 			m, thinking := chat.Message{Role: chat.RoleAssistant}, within(round, "thinking")
 			if t := (chat.Thinking{Text: thinking.Peek("text"), Encrypted: thinking.Peek("encrypted")}); t != (chat.Thinking{}) {
 				m.Content = append(m.Content, t)
@@ -164,7 +164,7 @@ func (v *vscodeReader) request(o *wire.Object) {
 // result reads what a tool returned: texts, and prompts of @vscode/prompt-tsx, which stay as they are.
 func (v *vscodeReader) result(call string, o *wire.Object) chat.Message {
 	m := chat.Message{Role: chat.RoleTool, ToolCallID: call}
-	parts(o, "content", func(p *wire.Object) {
+	o.Each("content", func(p *wire.Object) {
 		if p.Is("value", wire.KindText) {
 			v.text(&m, p.Text("value"), "toolCallResults.content")
 		} else {
@@ -177,7 +177,7 @@ func (v *vscodeReader) result(call string, o *wire.Object) chat.Message {
 // response reads what the user saw of an answer behind its last call.
 func (v *vscodeReader) response(r Record, o *wire.Object) {
 	var said strings.Builder
-	parts(o, "response", func(p *wire.Object) {
+	o.Each("response", func(p *wire.Object) {
 		switch p.Peek("kind") {
 		case "":
 			said.WriteString(p.Peek("value"))

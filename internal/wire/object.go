@@ -359,22 +359,19 @@ func (o *Object) Inside(name string) *Object {
 	return child
 }
 
-// Each calls f for each object of a required list. An error of f, or of the object, is recorded with the field and the index.
-func (o *Object) Each(name string, f func(item *Object) error) {
+// Each calls f for each object of a required list. An error of the object is recorded with the field and the index.
+func (o *Object) Each(name string, f func(item *Object)) {
 	raw := o.Field(name, KindList)
 	if raw == nil {
 		return
 	}
 	var damaged error
 	err := Each(raw, func(item *Object, _ int) error {
-		err := f(item)
-		if err == nil {
-			err = item.err
-		}
+		f(item)
 		if damaged == nil {
 			damaged = item.damaged
 		}
-		return err
+		return item.err
 	})
 	if err != nil {
 		o.Fail(fmt.Errorf("%s: %w", name, err))

@@ -35,9 +35,9 @@ func TestWhatAFieldIsNotIsAnErrorThatNamesIt(t *testing.T) {
 		{"an amount", `{"a":-1}`, func(o *wire.Object) { o.Amount("a") }, "a: -1 is not a number of 0 or more"},
 		{"an object within", `{"a":{"b":[]}}`, func(o *wire.Object) { o.Object("a").Text("b") }, "a: b: expected a text, found a list"},
 		{"an element", `{"a":[{"b":1},{"b":"x"}]}`, func(o *wire.Object) {
-			o.Each("a", func(item *wire.Object) error { item.Number("b"); return nil })
+			o.Each("a", func(item *wire.Object) { item.Number("b") })
 		}, "a: part 1: b: expected a number, found a text"},
-		{"an element that is no object", `{"a":["x"]}`, func(o *wire.Object) { o.Each("a", func(*wire.Object) error { return nil }) }, "a: part 0: expected an object, found a text"},
+		{"an element that is no object", `{"a":["x"]}`, func(o *wire.Object) { o.Each("a", func(*wire.Object) {}) }, "a: part 0: expected an object, found a text"},
 		{"the first error stays", `{"a":1}`, func(o *wire.Object) { o.Text("a"); o.Text("b") }, "a: expected a text, found a number"},
 		{"half a surrogate pair", `{"a":{"b":"x\ud83d"}}`, func(o *wire.Object) { o.Object("a").Text("b") }, `a: b: \ud83d is half a surrogate pair`},
 	} {
@@ -56,7 +56,7 @@ func TestWhatAFieldIsNotIsAnErrorThatNamesIt(t *testing.T) {
 func TestADamagedTextIsReadWithAnError(t *testing.T) {
 	o := parse(t, `{"a":[{"text":"x\ud83dy"}],"b":"z"}`)
 	var got string
-	o.Each("a", func(item *wire.Object) error { got = item.Text("text"); return nil })
+	o.Each("a", func(item *wire.Object) { got = item.Text("text") })
 	require.Equal(t, "x\ufffdy", got)
 	require.Equal(t, "z", o.Text("b"), "what comes after it is read too")
 	require.NoError(t, o.Broken())
@@ -91,7 +91,7 @@ func TestTimesAreReadInTheFormsOfRecorders(t *testing.T) {
 
 func TestAListHasALimit(t *testing.T) {
 	o := parse(t, `{"a":[`+strings.TrimSuffix(strings.Repeat("{},", 1<<17+1), ",")+`]}`)
-	o.Each("a", func(*wire.Object) error { return nil })
+	o.Each("a", func(*wire.Object) {})
 	require.ErrorContains(t, o.Err(), "a: more than 131072 parts")
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
@@ -106,7 +107,7 @@ func newID(id string, n int) string {
 
 // arguments returns an error for arguments that are not an object.
 func arguments(text string) error {
-	if !isObject(text) {
+	if wire.ObjectOf([]byte(text)) == nil {
 		return errors.New("the arguments are not a JSON object")
 	}
 	return nil
@@ -131,7 +132,7 @@ func marked(m chat.Message, p chat.Opaque) string {
 // searches removes the calls of tool_search that the API would refuse, with their results.
 func searches(r *provider.Repairer) {
 	messages := r.Plain()
-	stale := staleSearches(chat.Request{Messages: messages, Tools: r.Tools})
+	stale := staleSearches(messages, r.Tools)
 	if len(stale) == 0 {
 		return
 	}

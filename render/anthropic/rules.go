@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
@@ -58,24 +56,20 @@ func isThinking(p chat.Part) bool {
 	return false
 }
 
-func isObject(text string) bool {
-	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && json.Valid([]byte(text)) && utf8.ValidString(text)
-}
-
 // callKey identifies a call by its message and its index there.
 type callKey struct{ message, call int }
 
 // staleSearches returns the calls that the API would refuse: those of a tool_search that is not declared, and those
 // answered with references to tools that are not deferred.
-func staleSearches(req chat.Request) map[callKey]bool {
-	declared := slices.ContainsFunc(req.Tools, func(t chat.Tool) bool { return t.Name == toolSearch })
+func staleSearches(messages []chat.Message, tools []chat.Tool) map[callKey]bool {
+	declared := slices.ContainsFunc(tools, func(t chat.Tool) bool { return t.Name == toolSearch })
 	isStale := func(p chat.Part) bool {
 		b := serverBlock(p)
-		return b.Type == typeReference && !slices.ContainsFunc(req.Tools, func(t chat.Tool) bool { return t.Deferred && t.Name == b.ToolName })
+		return b.Type == typeReference && !slices.ContainsFunc(tools, func(t chat.Tool) bool { return t.Deferred && t.Name == b.ToolName })
 	}
 	stale := map[callKey]bool{}
-	pairs := chat.Pair(req.Messages)
-	for i, m := range req.Messages {
+	pairs := chat.Pair(messages)
+	for i, m := range messages {
 		for k, c := range m.ToolCalls {
 			if c.Name == toolSearch && !declared {
 				stale[callKey{i, k}] = true

@@ -108,17 +108,13 @@ func thinking(o *wire.Object, left *wire.Leftovers) (content chat.Parts) {
 
 func toolCalls(o *wire.Object, left *wire.Leftovers) (list []chat.ToolCall) {
 	if o.Given("tool_calls") {
-		o.Each("tool_calls", func(item *wire.Object) error {
-			c, err := call(item, left)
-			list = append(list, c)
-			return err
-		})
+		o.Each("tool_calls", func(item *wire.Object) { list = append(list, call(item, left)) })
 	}
 	o.Skip("tool_calls")
 	return list
 }
 
-func call(o *wire.Object, left *wire.Leftovers) (chat.ToolCall, error) {
+func call(o *wire.Object, left *wire.Leftovers) chat.ToolCall {
 	c := chat.ToolCall{ID: o.Text("id")}
 	kind, arguments := o.OptionalText("type"), "arguments"
 	switch {
@@ -127,7 +123,8 @@ func call(o *wire.Object, left *wire.Leftovers) (chat.ToolCall, error) {
 	case kind == "" || kind == "function" || o.Is("function", wire.KindObject):
 		kind = "function"
 	default:
-		return c, fmt.Errorf("unknown type %q", kind[:min(len(kind), 80)])
+		o.Fail(fmt.Errorf("unknown type %q", kind[:min(len(kind), 80)]))
+		return c
 	}
 	inner := o.Object(kind)
 	c.Name, c.Arguments = inner.Text("name"), inner.Text(arguments)
@@ -147,7 +144,7 @@ func call(o *wire.Object, left *wire.Leftovers) (chat.ToolCall, error) {
 		fields = o.All()
 	}
 	c.Signature = signature(fields, kind == "custom")
-	return c, nil
+	return c
 }
 
 // repeats reports whether a part is a call, and adds the call to the message unless the message has it.

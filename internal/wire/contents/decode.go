@@ -196,10 +196,7 @@ func (d *Decoder) result(p *wire.Object) {
 		media.Part(wire.Of("text", text))
 	}
 	if f.Given("parts") {
-		f.Each("parts", func(part *wire.Object) error {
-			media.Part(part)
-			return nil
-		})
+		f.Each("parts", media.Part)
 	}
 	if p.Broken() != nil {
 		d.add(chat.Opaque{Value: p.Source()})

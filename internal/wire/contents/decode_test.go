@@ -18,7 +18,7 @@ func decode(t *testing.T, in json.RawMessage) *contents.Decoder {
 	o, err := wire.Parse(in)
 	require.NoError(t, err)
 	d := &contents.Decoder{Model: o.Text("role") == "model"}
-	o.Each("parts", func(p *wire.Object) error { d.Part(p); return nil })
+	o.Each("parts", d.Part)
 	return d
 }
 

@@ -222,10 +222,7 @@ func (d *Decoder) result(b *wire.Object) {
 	if b.Is("content", wire.KindText) {
 		m.Content = text(b, "content", "content.tool_result.content", &d.Left)
 	} else if b.Given("content") {
-		b.Each("content", func(block *wire.Object) error {
-			m.Content = append(m.Content, plain(block.Text("type"), block, &d.Left)...)
-			return nil
-		})
+		b.Each("content", func(block *wire.Object) { m.Content = append(m.Content, plain(block.Text("type"), block, &d.Left)...) })
 	}
 	m.Content = append(m.Content, breakpoint(b, "content.tool_result", &d.Left)...)
 	if b.Broken() != nil {

@@ -31,7 +31,7 @@ func Content(o *wire.Object, field string, left *wire.Leftovers, part func(typ s
 		left.Add(wire.Empty, field)
 		return nil
 	}
-	o.Each(field, func(item *wire.Object) error {
+	o.Each(field, func(item *wire.Object) {
 		typ, mark := item.Peek("type"), item.Inside(Breakpoint)
 		item.Skip("type")
 		if mark != nil {
@@ -41,7 +41,7 @@ func Content(o *wire.Object, field string, left *wire.Leftovers, part func(typ s
 		switch {
 		case !known, left == nil && len(item.Names()) > 0:
 			content = append(content, chat.Opaque{Value: item.Source()})
-			return nil
+			return
 		case left != nil && read == chat.Part(chat.Text("")):
 			left.Add(wire.Empty, field+"."+typ)
 		case read != nil:
@@ -51,7 +51,6 @@ func Content(o *wire.Object, field string, left *wire.Leftovers, part func(typ s
 			content = append(content, chat.CacheBreakpoint{Lifetime: lifetime(mark.Peek("ttl"))})
 		}
 		left.Rest(field+"."+typ, item)
-		return nil
 	})
 	return content
 }
