@@ -350,7 +350,7 @@ func TestOnlyTheEntryThatIsNestedTooDeepIsRefused(t *testing.T) {
 			continue
 		}
 		require.Len(t, notes, 1)
-		require.Contains(t, notes[0].What, "more than 500: at message.content[0].value.n[0][0]")
+		require.Contains(t, notes[0].What, "more than 500: in message.content[0].value:")
 		require.Contains(t, text, `"type":"newKind"`)
 	}
 }
