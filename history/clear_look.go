@@ -82,14 +82,8 @@ func (l *looking) add(round *openRound) {
 	}
 	for _, e := range round.sentResults() {
 		result := e.Message()
-		o := output{entry: e, first: first, in: round, round: n, content: result.Content, failed: result.IsError, done: round.isCleared(e.ID) && !round.isPreview(e.ID)}
-		for _, c := range m.ToolCalls {
-			if c.ID == result.ToolCallID {
-				o.call = c
-				break
-			}
-		}
-		o.tokens = partsUpTo(l.t, result.Content, l.Keep)
+		o := output{entry: e, first: first, in: round, round: n, content: result.Content, failed: result.IsError, done: round.isCleared(e.ID) && !round.replaced[e.ID].preview}
+		o.call, o.tokens = round.call(result.ToolCallID), partsUpTo(l.t, result.Content, l.Keep)
 		l.push(o)
 	}
 	l.rounds++
@@ -260,7 +254,7 @@ func (r Round) sentResults() []entry.Entry {
 	seen := map[string]bool{}
 	for _, e := range r.Results {
 		id := e.Message().ToolCallID
-		if !seen[id] && r.tool(id) != "" {
+		if !seen[id] && r.call(id).Name != "" {
 			sent = append(sent, e)
 		}
 		seen[id] = true
@@ -268,12 +262,12 @@ func (r Round) sentResults() []entry.Entry {
 	return sent
 }
 
-// tool returns the name of the tool that a call runs.
-func (r Round) tool(call string) string {
+// call returns the call with an id, the zero value if there is none.
+func (r Round) call(id string) chat.ToolCall {
 	for _, c := range r.Assistant.Message().ToolCalls {
-		if c.ID == call && call != "" {
-			return c.Name
+		if c.ID == id && id != "" {
+			return c
 		}
 	}
-	return ""
+	return chat.ToolCall{}
 }

@@ -104,8 +104,8 @@ func (h handles) callMarks(r *openRound, c chat.ToolCall) marking {
 
 // ofShown returns the handle of an entry of a round, whatever the round shows in its place.
 func (h handles) ofShown(r *openRound, e entry.Entry) string {
-	if at := r.replacedAt(e.ID); at >= 0 {
-		return r.replaced[at].handle
+	if o, ok := r.replaced[e.ID]; ok {
+		return o.handle
 	}
 	return h.of(e, 0, 0)
 }

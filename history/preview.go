@@ -42,7 +42,7 @@ func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 	round := rounds[len(rounds)-1]
 	for _, e := range round.sentResults() {
 		m := e.Message()
-		tool := round.tool(m.ToolCallID)
+		tool := round.call(m.ToolCallID).Name
 		if round.isCleared(e.ID) || toolname.IsLookUp(tool) || never(r.Never, tool) || !onlyText(m.Content) {
 			continue
 		}

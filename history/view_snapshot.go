@@ -42,11 +42,11 @@ type openTurn struct {
 type openRound struct {
 	build int
 	Round
-	at       storage.Position // position of the assistant's message
-	last     storage.Position // position of the last result, or at
-	replaced []replaced       // entries that are shown with a text that is not their own
-	head     float64          // the fraction of a result that is cut to most that stays at its start
-	most     int              // tokens that its results and arguments may take in all, 0 for no limit but those of [Limits]
+	at       storage.Position    // position of the assistant's message
+	last     storage.Position    // position of the last result, or at
+	replaced map[string]replaced // entries, by id, that are shown with a text that is not their own
+	head     float64             // the fraction of a result that is cut to most that stays at its start
+	most     int                 // tokens that its results and arguments may take in all, 0 for no limit but those of [Limits]
 	shown    memo
 }
 
@@ -106,18 +106,13 @@ func snapshotAt(ctx context.Context, r *log.Reader, p log.Path) (*snapshot, erro
 // snapshotFrom makes a snapshot of a path from the boundary of a compaction on, where after is the position after the
 // compaction's entry.
 func snapshotFrom(ctx context.Context, r *log.Reader, p log.Path, boundary, after storage.Position, c entry.Compaction) (*snapshot, error) {
-	var nodes []log.Node
 	start, err := r.TurnStart(ctx, p, boundary)
 	if err != nil {
 		return nil, err
 	}
-	if start.ID != "" {
-		nodes = append(nodes, start)
-	}
-	for _, n := range p.Nodes[p.IndexAt(boundary):] {
-		if n.ID != start.ID && (n.Kind.Shown() || n.Kind == kind.Clearing) {
-			nodes = append(nodes, n)
-		}
+	nodes := p.Nodes[p.IndexAt(boundary):]
+	if start.ID != "" && start.At < boundary {
+		nodes = append([]log.Node{start}, nodes...)
 	}
 	sn := &snapshot{
 		reader: r, path: p, boundary: boundary, after: after, compacted: c.Messages, thinking: c.Thinking,
@@ -136,22 +131,19 @@ func grow(ctx context.Context, sn *snapshot, r *log.Reader, p log.Path, build in
 	if i == len(p.Nodes) || p.Nodes[i] != sn.path.Last() {
 		return nil, nil
 	}
-	var nodes []log.Node
 	for _, n := range p.Nodes[i+1:] {
 		if n.Kind == kind.Compaction {
 			return nil, nil
 		}
-		if n.Kind.Shown() || n.Kind == kind.Clearing {
-			nodes = append(nodes, n)
-		}
 	}
 	next := *sn
 	next.build, next.reader, next.path, next.turns = build, r, p, slices.Clone(sn.turns)
-	return &next, next.read(ctx, nodes)
+	return &next, next.read(ctx, p.Nodes[i+1:])
 }
 
-// read reads and adds the entries of nodes.
+// read reads and adds the entries of those of nodes that change what is shown.
 func (sn *snapshot) read(ctx context.Context, nodes []log.Node) error {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n log.Node) bool { return !n.Kind.Shown() && n.Kind != kind.Clearing })
 	entries, err := sn.reader.List(ctx, nodes)
 	if err == nil {
 		sn.add(nodes, entries)
@@ -271,28 +263,25 @@ func (r *openRound) clearResult(o entry.Cleared, h handles, preview bool) {
 
 // replaced is an entry that is shown with a text that is not its own.
 type replaced struct {
-	id, handle string
-	preview    bool
+	handle  string
+	preview bool
 }
 
 // replace records that an entry is shown with another text.
 func (r *openRound) replace(e entry.Entry, h handles, preview bool) {
-	next := replaced{e.ID, h.ofShown(r, e), preview}
-	r.replaced = append(slices.DeleteFunc(slices.Clone(r.replaced), func(o replaced) bool { return o.id == e.ID }), next)
+	next := map[string]replaced{e.ID: {h.ofShown(r, e), preview}}
+	for id, o := range r.replaced { // which other snapshots share
+		if id != e.ID {
+			next[id] = o
+		}
+	}
+	r.replaced = next
 }
 
-// replacedAt returns the index of an entry in replaced, -1 if it is shown as it is.
-func (r *openRound) replacedAt(id string) int {
-	return slices.IndexFunc(r.replaced, func(o replaced) bool { return o.id == id })
-}
-
-// isCleared reports whether an entry of the round is shown with a text that is not its own, and isPreview whether that
-// is a preview.
-func (r *openRound) isCleared(id string) bool { return r.replacedAt(id) >= 0 }
-
-func (r *openRound) isPreview(id string) bool {
-	at := r.replacedAt(id)
-	return at >= 0 && r.replaced[at].preview
+// isCleared reports whether an entry of the round is shown with a text that is not its own.
+func (r *openRound) isCleared(id string) bool {
+	_, cleared := r.replaced[id]
+	return cleared
 }
 
 // clearArguments replaces the arguments of a call by a text.

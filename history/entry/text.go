@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/storage"
@@ -138,7 +139,7 @@ func breaks(text string) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		width := 0
 		for i, r := range text {
-			switch size := utf16Len(r); {
+			switch size := utf16.RuneLen(r); {
 			case r == '\n':
 				width = 0
 			case width+size > maxWidth:
@@ -151,12 +152,4 @@ func breaks(text string) func(yield func(int) bool) {
 			}
 		}
 	}
-}
-
-// utf16Len returns the number of UTF-16 code units of a character.
-func utf16Len(r rune) int {
-	if r > 0xffff {
-		return 2
-	}
-	return 1
 }

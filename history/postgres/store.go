@@ -76,20 +76,13 @@ type querier interface {
 
 func (s *Store) end(ctx context.Context, db querier) (storage.Position, error) {
 	var key, lines int64
-	var err error
-	if key = s.key.Load(); key != 0 {
-		err = db.QueryRow(ctx, "SELECT lines FROM promptree_sessions WHERE session = $1", mode, key).Scan(&lines)
-	} else {
-		err = db.QueryRow(ctx, "SELECT session, lines FROM promptree_sessions WHERE tenant = $1 AND name = $2", mode, s.sessions.Tenant, s.name).
-			Scan(&key, &lines)
-	}
+	known := s.key.Load()
+	err := db.QueryRow(ctx, "SELECT session, lines FROM promptree_sessions WHERE tenant = $1 AND name = $2", mode, s.sessions.Tenant, s.name).Scan(&key, &lines)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows) && key != 0:
-		return 0, ErrNoSession
-	case errors.Is(err, pgx.ErrNoRows):
-		return 0, nil
-	case err != nil:
+	case err != nil && !errors.Is(err, pgx.ErrNoRows):
 		return 0, s.failed(ctx, "reading", err)
+	case known != 0 && key != known: // there is none, or another of the name
+		return 0, ErrNoSession
 	}
 	s.key.CompareAndSwap(0, key)
 	return storage.Position(lines), nil

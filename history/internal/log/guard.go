@@ -120,34 +120,30 @@ func (g guardedStore) Close() error {
 }
 
 func (g guardedStore) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
-	return func(yield func(storage.Stored, error) bool) {
-		at := from
-		g.lines(ctx, "Read", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Read(ctx, from) }, func(s storage.Stored) error {
-			if s.At < at || s.End <= s.At {
-				return fmt.Errorf("after %d it returned a line from %d to %d", at, s.At, s.End)
-			}
-			at = s.End
-			return nil
-		})(yield)
-	}
+	at := from
+	return g.lines(ctx, "Read", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Read(ctx, from) }, func(s storage.Stored) error {
+		if s.At < at || s.End <= s.At {
+			return fmt.Errorf("after %d it returned a line from %d to %d", at, s.At, s.End)
+		}
+		at = s.End
+		return nil
+	})
 }
 
 func (g guardedStore) Back(ctx context.Context, before storage.Position, id string) iter.Seq2[storage.Stored, error] {
-	return func(yield func(storage.Stored, error) bool) {
-		next, wanted, root := before, id, false
-		g.lines(ctx, "Back", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Back(ctx, before, id) }, func(s storage.Stored) error {
-			switch {
-			case root:
-				return fmt.Errorf("after the root it returned the entry %q", s.ID)
-			case s.At >= next || s.End <= s.At:
-				return fmt.Errorf("before %d it returned a line from %d to %d", next, s.At, s.End)
-			case wanted != "" && s.ID != wanted:
-				return fmt.Errorf("in place of the entry %q it returned %q", wanted, s.ID)
-			}
-			next, wanted, root = s.At, s.Parent, s.Parent == ""
-			return nil
-		})(yield)
-	}
+	next, wanted, root := before, id, false
+	return g.lines(ctx, "Back", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Back(ctx, before, id) }, func(s storage.Stored) error {
+		switch {
+		case root:
+			return fmt.Errorf("after the root it returned the entry %q", s.ID)
+		case s.At >= next || s.End <= s.At:
+			return fmt.Errorf("before %d it returned a line from %d to %d", next, s.At, s.End)
+		case wanted != "" && s.ID != wanted:
+			return fmt.Errorf("in place of the entry %q it returned %q", wanted, s.ID)
+		}
+		next, wanted, root = s.At, s.Parent, s.Parent == ""
+		return nil
+	})
 }
 
 // pick returns the lines at positions, which are sorted.
@@ -171,7 +167,7 @@ func leased(ctx context.Context, s storage.Store, l storage.Leaser, work string)
 	return state, err
 }
 
-// lines returns the lines that a method yields, each checked. The method is paused while a line is used, because its data
+// lines returns the lines that a method yields, each checked; they can be read once. The method is paused while a line is used, because its data
 // is valid only until the next line is requested. A method that does not return is abandoned.
 func (g guardedStore) lines(ctx context.Context, method string, read func(context.Context) iter.Seq2[storage.Stored, error], check func(storage.Stored) error) iter.Seq2[storage.Stored, error] {
 	return func(yield func(storage.Stored, error) bool) {
