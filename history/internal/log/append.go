@@ -38,9 +38,6 @@ func (l *Log) Refresh(ctx context.Context) error {
 		return err
 	}
 	defer l.writing.Release()
-	if r.store == nil {
-		return nil
-	}
 	if l.ReadOnly() && !r.isStored(ctx, p.Last()) { // the writer removed it
 		if end, err = r.store.End(ctx); err != nil {
 			return err
@@ -96,9 +93,6 @@ type news struct {
 // readOn reads what was appended to the store after the position end, at which the path p led to the leaf.
 func (l *Log) readOn(ctx context.Context, r *Reader, p Path, end storage.Position) (news, error) {
 	n := news{path: p, end: end}
-	if r.store == nil {
-		return n, nil
-	}
 	if _, err := r.store.End(ctx); err != nil { // a reader of a file must look for its new end
 		return news{}, err
 	}
@@ -250,9 +244,6 @@ func (l *Log) Has(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	defer l.writing.Release()
-	if r.store == nil {
-		return false, nil
-	}
 	return l.has(ctx, r, id)
 }
 
@@ -264,10 +255,12 @@ func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entr
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := l.ready(ctx); err != nil {
-		return nil, err
-	}
 	r, p, end, err := l.State()
+	if err == nil && end == 0 { // it is empty
+		if err = l.begin(ctx, entry.Header{}); err == nil {
+			r, p, end, err = l.State()
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -317,20 +310,6 @@ func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entr
 			return nil, err
 		}
 	}
-}
-
-// ready creates a store in memory for a session without one, and starts an empty one.
-func (l *Log) ready(ctx context.Context) error {
-	l.mu.Lock()
-	if l.store == nil {
-		l.store, l.key = &storage.Memory{}, sessions.Add(1)
-	}
-	empty := l.end == 0 && !l.closed
-	l.mu.Unlock()
-	if !empty {
-		return nil
-	}
-	return l.begin(ctx, entry.Header{})
 }
 
 // take records what was appended in the session.

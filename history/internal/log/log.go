@@ -56,9 +56,11 @@ type Log struct {
 	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
 	calls   *calls          // of the path to the leaf; guarded by writing
 
-	mu     sync.RWMutex  // guards the fields below, never held for long
-	store  storage.Store // nil in memory until the first entry
-	key    uint64        // of the log in the cache; another one after an erasure
+	store  storage.Store // nil until it is used, of the zero value
+	memory sync.Once     // makes that one in memory
+
+	mu     sync.RWMutex // guards the fields below, never held for long
+	key    uint64       // of the log in the cache; another one after an erasure
 	header entry.Header
 	end    storage.Position // end of the store, as far as the log has read it
 	path   Path             // to the leaf
@@ -153,7 +155,8 @@ func (l *Log) Now(ctx context.Context) (time.Time, error) {
 
 // reader returns a reader of the session's entries. The caller holds mu, or has the only reference.
 func (l *Log) reader() *Reader {
-	r := &Reader{Reading: l.reading, store: l.store, cache: l.options.Cache, Key: l.key}
+	r := &Reader{Reading: l.reading, store: l.rawStore(), cache: l.options.Cache}
+	r.Key = l.key
 	if r.cache == nil {
 		r.cache = sharedCache
 	}
@@ -208,18 +211,19 @@ func (l *Log) Recovered() *storage.Recovery {
 
 // Skipped lists the lines that were skipped because of [Options.Salvage]. See history.Session.Skipped.
 func (l *Log) Skipped() []*storage.CorruptError {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if salvaged, ok := l.store.(*salvagedStore); ok {
+	if salvaged, ok := l.rawStore().(*salvagedStore); ok {
 		return salvaged.leftOut()
 	}
 	return nil
 }
 
-// rawStore returns the store as the log uses it, nil in memory until the first entry.
+// rawStore returns the store as the log uses it: that of the zero value is in memory.
 func (l *Log) rawStore() storage.Store {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.memory.Do(func() {
+		if l.store == nil {
+			l.store, l.key = &storage.Memory{}, sessions.Add(1)
+		}
+	})
 	return l.store
 }
 
@@ -245,14 +249,13 @@ func (l *Log) Close() error {
 		defer l.writing.Release()
 	}
 	l.mu.Lock()
-	store := l.store
 	l.closed = true
 	l.mu.Unlock()
 	l.claims.end()
-	if store == nil || busy != nil {
+	if busy != nil {
 		return busy
 	}
-	return store.Close() // closing twice does nothing
+	return l.rawStore().Close() // closing twice does nothing
 }
 
 // InEntry returns an error of the package about an entry. If err begins with the package's name, that is written once.

@@ -43,7 +43,7 @@ func (r *Reader) Resolve(ctx context.Context, before storage.Position, refs []en
 // search looks for entries before a position in the whole store, in one pass. A line that cannot be read is an error if
 // an entry is missing, because it may be that entry.
 func (r *Reader) search(ctx context.Context, before storage.Position, ids map[string]bool, found map[string]placed) error {
-	if len(ids) == 0 || r.store == nil {
+	if len(ids) == 0 {
 		return nil
 	}
 	var lost error
@@ -75,7 +75,7 @@ func (r *Reader) search(ctx context.Context, before storage.Position, ids map[st
 
 // lookUp returns the entry that is referred to, and its position, if it is before a position.
 func (r *Reader) lookUp(ctx context.Context, before storage.Position, ref entry.Ref) (entry.Entry, storage.Position, error) {
-	if ref.ID == "" || r.store == nil {
+	if ref.ID == "" {
 		return entry.Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
 	}
 	if found, err := r.hinted(ctx, before, ref); err != nil || len(found) > 0 {
@@ -103,7 +103,7 @@ func (r *Reader) hinted(ctx context.Context, before storage.Position, refs ...en
 		}
 		if e, ok := r.cached(ref.At); ok && e.ID == ref.ID {
 			found[ref.ID] = placed{e, ref.At}
-		} else if r.store != nil {
+		} else {
 			ids[ref.At] = ref.ID
 		}
 	}

@@ -259,12 +259,8 @@ func (r *Reader) checkLeaf(ctx context.Context, p Path) error {
 
 // pathTo returns the path to an entry before a position, which may be on another path.
 func (r *Reader) pathTo(ctx context.Context, p Path, before storage.Position, id string) (Path, error) {
-	i := p.Index(id)
-	switch {
-	case i >= 0: // it may precede a compaction
+	if i := p.Index(id); i >= 0 { // it may precede a compaction
 		return r.toBase(ctx, p.to(i), r.back(ctx, p.to(i), before))
-	case r.store == nil:
-		return Path{}, &storage.NoEntryError{ID: id}
 	}
 	return r.open(ctx, before, id)
 }

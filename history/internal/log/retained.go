@@ -127,9 +127,6 @@ func (r *Reader) locate(ctx context.Context, p Path, before storage.Position, id
 	if i := p.Index(id); i >= 0 {
 		return i, "", nil
 	}
-	if r.store == nil {
-		return 0, BoundaryMissing, nil
-	}
 	at := storage.Position(-1)
 	for s, err := range r.store.Back(ctx, before, id) {
 		if missing(err) {

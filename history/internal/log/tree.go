@@ -33,9 +33,6 @@ func (l *Log) wayTo(id string) (*Reader, Path, storage.Position, error) {
 	if i := p.Index(id); i >= 0 {
 		return r, p.to(i), end, nil
 	}
-	if r.store == nil {
-		return r, Path{}, 0, &storage.NoEntryError{ID: id}
-	}
 	return r, Path{before: id}, end, nil
 }
 
@@ -53,9 +50,6 @@ func (l *Log) Entries(ctx context.Context) iter.Seq2[entry.Entry, error] {
 		r, _, end, err := l.State()
 		if err != nil {
 			yield(entry.Entry{}, err)
-			return
-		}
-		if r.store == nil {
 			return
 		}
 		for line, err := range r.store.Read(ctx, 0) {
