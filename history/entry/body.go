@@ -149,12 +149,7 @@ type Compaction struct {
 }
 
 // Boundary returns the id of the entry that says where the compaction cuts, "" if it covers everything.
-func (c Compaction) Boundary() string {
-	if c.FirstKept != "" {
-		return c.FirstKept
-	}
-	return c.LastCovered
-}
+func (c Compaction) Boundary() string { return cmp.Or(c.FirstKept, c.LastCovered) }
 
 // BranchSummary describes what was done on a branch that was left. Its parent is the entry from which the work
 // continues, and the model sees it as the user's words.

@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,12 +92,7 @@ func erasedLine(line []byte) []byte {
 }
 
 // cleared returns the replacement for a placeholder, which is never empty.
-func cleared(text string) string {
-	if t := erasedFor(text); t != "" {
-		return t
-	}
-	return "-"
-}
+func cleared(text string) string { return cmp.Or(erasedFor(text), "-") }
 
 // eraseMessage erases the content of a message.
 func eraseMessage(_ string, m *chat.Message) {

@@ -231,10 +231,7 @@ func (l *Learnt) ours(r Refusal) int {
 
 // accept records the size of an accepted request, by the provider's count, 0 if that is not known, and by ours.
 func (l *Learnt) accept(input, counted int) {
-	if input == 0 {
-		input = counted
-	}
-	if input > l.Accepted {
+	if input = cmp.Or(input, counted); input > l.Accepted {
 		l.Accepted, l.Counted = input, counted
 	}
 }

@@ -294,11 +294,7 @@ func ParseLine(raw []byte) (Line, error) {
 	if l.Kind, l.ID, l.Parent, ok = ownHead(raw); ok {
 		return l, nil
 	}
-	var head struct {
-		Type   string `json:"type"`
-		ID     string `json:"id"`
-		Parent string `json:"parent"`
-	}
+	var head lineHead
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return l, err
 	}
@@ -307,6 +303,14 @@ func ParseLine(raw []byte) (Line, error) {
 		return l, errors.New("it has no type or no id")
 	}
 	return l, nil
+}
+
+// lineHead holds what a line says of itself.
+type lineHead struct {
+	Type   string          `json:"type"`
+	ID     string          `json:"id"`
+	Parent string          `json:"parent"`
+	Time   json.RawMessage `json:"time"`
 }
 
 // ownHead reads the start of an entry's line as promptree writes it, ignoring the rest. It reports false if the line

@@ -168,9 +168,7 @@ func (f *File) entryFollows(at int64) bool {
 
 // checkHeader returns an error unless a line is the header of a session. The session checks what the header holds.
 func checkHeader(raw []byte) error {
-	var head struct {
-		Type string `json:"type"`
-	}
+	var head lineHead
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return fmt.Errorf("it is not the header of a session: %w", err)
 	}
@@ -182,12 +180,9 @@ func checkHeader(raw []byte) error {
 
 // isEntry reports whether a line is an entry of a session.
 func isEntry(raw []byte) bool {
-	var head struct {
-		Type string    `json:"type"`
-		ID   string    `json:"id"`
-		Time time.Time `json:"time"`
-	}
-	return json.Unmarshal(raw, &head) == nil && head.Type != "" && head.Type != KindHeader && head.ID != "" && !head.Time.IsZero()
+	var head lineHead
+	var at time.Time
+	return json.Unmarshal(raw, &head) == nil && head.Type != "" && head.Type != KindHeader && head.ID != "" && json.Unmarshal(head.Time, &at) == nil && !at.IsZero()
 }
 
 // tornHeader reports whether bytes are the start of a header.
