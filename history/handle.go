@@ -73,11 +73,11 @@ func mark(n int, unit string, _, _ int) string {
 	return cutNote(n, unit, "")
 }
 
-// marks returns the marks, with names, of a text that begins at an offset of [entry.Entry.Text].
-func (h handles) marks(e entry.Entry, offset int, names ...string) marking {
+// marks returns the marks of a text that begins at an offset of [entry.Entry.Text].
+func (h handles) marks(e entry.Entry, offset int) marking {
 	text := sync.OnceValue(e.Text)
 	return func(n int, unit string, from, to int) string {
-		return cutNote(n, unit, h.ofText(e, text, offset+from, offset+to), names...)
+		return cutNote(n, unit, h.ofText(e, text, offset+from, offset+to))
 	}
 }
 
@@ -111,6 +111,6 @@ func (h handles) ofShown(r *openRound, e entry.Entry) string {
 }
 
 // cutNote returns what stands for the middle of a text.
-func cutNote(n int, unit, handle string, names ...string) string {
-	return "\n" + plaintext.CutHere(n, unit, handle, names...) + "\n"
+func cutNote(n int, unit, handle string) string {
+	return "\n" + plaintext.CutHere(n, unit, handle) + "\n"
 }

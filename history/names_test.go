@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/bordertest"
 )
 
@@ -67,25 +68,47 @@ func TestARuleWithItsOwnPlaceholderMayNameToo(t *testing.T) {
 }
 
 func TestAPreviewNamesWhatItDoesNotShow(t *testing.T) {
-	text := namesText(200)
-	s := recalling(t, user, callsOf("run"), chat.ToolResult("run", text))
-	rule := history.PreviewRule{Above: 1000, Tokens: 200}
-	bare, ok := rule.Find(viewOf(t, s), quarter{})
-	require.True(t, ok)
-	rule.Names = 60
-	named, ok := rule.Find(viewOf(t, s), quarter{})
-	require.True(t, ok)
-	shown := named.Results[0].Text
-	require.LessOrEqual(t, quarter{}.CountText(shown), 260)
-	require.Less(t, named.Saved, bare.Saved)
-	around, list, ok := strings.Cut(shown, "; names in it: ")
-	require.True(t, ok, shown)
-	list, around2, _ := strings.Cut(list, " ...]")
-	for name := range strings.SplitSeq(list, ", ") {
-		require.Contains(t, text, name)
-		require.NotContains(t, bare.Results[0].Text, name)
-		require.NotContains(t, around+around2, name)
+	keys := ""
+	for i := range 300 {
+		keys += fmt.Sprintf(`"key_%03d":"some words of prose and then value_%03d","rare_%03d":[]`+",\n", i%100, i, i)
 	}
+	for what, text := range map[string]string{"a text": namesText(200), "an outline": "[{" + strings.TrimSuffix(keys, ",\n") + "}]"} {
+		for _, room := range []int{60, 100, 250} {
+			t.Run(fmt.Sprint(what, " ", room), func(t *testing.T) {
+				s := recalling(t, user, callsOf("run"), chat.ToolResult("run", text))
+				rule := history.PreviewRule{Above: 1000, Tokens: 200}
+				bare, ok := rule.Find(viewOf(t, s), quarter{})
+				require.True(t, ok)
+				rule.Names = room
+				named, ok := rule.Find(viewOf(t, s), quarter{})
+				require.True(t, ok)
+				shown := named.Results[0].Text
+				require.LessOrEqual(t, quarter{}.CountText(shown), 200+room)
+				require.Less(t, named.Saved, bare.Saved)
+				before, list, ok := strings.Cut(shown, "; names in it: ")
+				require.True(t, ok, shown)
+				list, after, _ := strings.Cut(list, " ...]")
+				require.Equal(t, bare.Results[0].Text, before+" ...]"+after, "but for the names it is the same")
+				for name := range strings.SplitSeq(list, ", ") {
+					require.Contains(t, text, name)
+					require.NotContains(t, bare.Results[0].Text, name)
+				}
+			})
+		}
+	}
+}
+
+func TestTheMarkOfAPreviewHasNoNames(t *testing.T) {
+	s := recalling(t, user, callsOf("run"), chat.ToolResult("run", prose(100_000)+" parseLine"))
+	preview, ok := history.PreviewRule{Above: 1000}.Find(viewOf(t, s), quarter{})
+	require.True(t, ok)
+	addTo(t, s, entry.Entry{Body: preview})
+	require.Regexp(t, `\d{4} tokens cut here`, viewOf(t, s).Turns[0].Rounds[0].Results[0].Message().Text())
+	require.NoError(t, s.Append(t.Context(), callsOf("later"), chat.ToolResult("later", prose(500))))
+	found, ok := cleared(t, s, history.ClearRule{Keep: 100, Names: 100})
+	require.True(t, ok)
+	_, names, _ := strings.Cut(found.Results[0].Text, "; names in it: ")
+	require.Equal(t, "parseLine]", names)
 }
 
 func TestNoNameReadsAsATagOrAMark(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/outline"
 	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
@@ -51,11 +52,9 @@ func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 		if total <= r.Above || sn.handles().of(e, 0, 0) == "" {
 			continue
 		}
-		preview := r.preview(t, sn.handles(), e, text, total)
+		preview, mark := r.preview(t, sn.handles(), e, text, total)
 		if room := min(r.Names, total/namedShare); room > 0 {
-			named := r
-			named.Tokens = r.tokens() + room
-			preview = named.preview(t, sn.handles(), e, text, total, namesIn(t, text, preview, room)...)
+			preview = strings.Replace(preview, mark, plaintext.Naming(mark, namesIn(t, text, preview, room)), 1)
 		}
 		if n := t.CountText(preview); n < total {
 			c.Results = append(c.Results, entry.Cleared{Entry: e.ID, Text: preview})
@@ -65,27 +64,28 @@ func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 	return c, len(c.Results) > 0
 }
 
-// preview returns the preview of a text of total tokens.
-func (r PreviewRule) preview(t chat.Tokenizer, h handles, e entry.Entry, text string, total int, names ...string) string {
-	limit, head := r.tokens(), cutNote(total, "tokens", h.of(e, 0, 0), names...)
+// preview returns the preview of a text of total tokens, and the mark in it.
+func (r PreviewRule) preview(t chat.Tokenizer, h handles, e entry.Entry, text string, total int) (preview, mark string) {
+	limit := r.Tokens
+	if limit <= 0 {
+		limit = r.Above / 4
+	}
+	mark = plaintext.CutHere(total, "tokens", h.of(e, 0, 0))
 	for bytes := 4 * limit; bytes >= 200; bytes -= bytes / 8 {
 		outlined, ok := outline.Of(text, bytes)
 		if !ok {
 			break
 		}
-		if preview := strings.TrimPrefix(head, "\n") + outlined; t.CountText(preview) <= limit {
-			return preview
+		if preview := mark + "\n" + outlined; t.CountText(preview) <= limit {
+			return preview, mark
 		}
 	}
-	return clip(t, text, limit, DefaultHead, h.marks(e, 0, names...))
-}
-
-// tokens returns the most tokens of a preview without names.
-func (r PreviewRule) tokens() int {
-	if r.Tokens > 0 {
-		return r.Tokens
-	}
-	return r.Above / 4
+	marks := h.marks(e, 0)
+	preview = clip(t, text, limit, DefaultHead, func(n int, unit string, from, to int) string {
+		mark = marks(n, unit, from, to)
+		return mark
+	})
+	return preview, strings.TrimSpace(mark)
 }
 
 // onlyText reports whether parts are all text.

@@ -119,9 +119,16 @@ func LeftOut(what, handle string, names ...string) string {
 }
 
 // CutHere returns the mark for what was cut out of a text, so many tokens or bytes, with the handle by which it is read, if
-// there is one, and names in it.
-func CutHere(n int, unit, handle string, names ...string) string {
-	return "[... " + strconv.Itoa(n) + " " + unit + " cut here" + behind(handle, names) + " ...]"
+// there is one.
+func CutHere(n int, unit, handle string) string {
+	return "[... " + strconv.Itoa(n) + " " + unit + " cut here" + behind(handle, nil) + cutEnd
+}
+
+const cutEnd = " ...]"
+
+// Naming returns a mark of [CutHere] with names in what was cut.
+func Naming(mark string, names []string) string {
+	return strings.TrimSuffix(mark, cutEnd) + behind("", names) + cutEnd
 }
 
 // NamesInIt stands in a mark before names.

@@ -39,7 +39,7 @@ func PolicyAt(loss float64) policy.Policy {
 			Rule:       history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Least: 200, LeastPlaceholders: 8, Names: named},
 			CostFactor: carry, Loss: loss / 10,
 		},
-		Cut:      history.Cut{Tokens: kept, Share: 0.15},
+		Cut:      history.Cut{Tokens: kept, Share: 0.12},
 		Ask:      policy.Ask{Prompts: []policy.Prompt{fork, prompt}, Cheapest: true, SimpleResult: 400},
 		Replace:  policy.Replace{Max: 4_000, Index: 4_000},
 		Overflow: policy.Overflow{LastResort: policy.ResortTruncate},
