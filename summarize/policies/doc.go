@@ -16,7 +16,7 @@
 //	little memory     -            -                   compacts                 -                -               -
 //	clears output     first        -                   -                        if it pays       always          -
 //	but the newest    40,000       -                   -                        8,000            40,000          -
-//	keeps history of  -            1 round             1 round                  15% or 8,000     20,000          20% or 40,000
+//	keeps history of  -            1 round             1 round                  12% or 8,000     20,000          20% or 40,000
 //	or messages       2 + 20       -                   -                        -                -               10
 //	asks in mode      turns        fork, full, simple  conversation-compaction  fork, simple     handoff         briefing
 //	asks first        the agent's  the agent's         the agent's              the cheapest     the agent's     3 small models
