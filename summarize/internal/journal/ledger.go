@@ -24,7 +24,7 @@ type Ledger struct {
 	// Answered is the time of the newest answer since the last compaction or change of model, zero if there is none.
 	Answered time.Time
 	// The report for the newest request since the last compaction, clearing or change of model.
-	reported report
+	reported entry.Usage
 	// Inputs of the reported requests since the last compaction, in tokens by the provider's count.
 	Inputs []int
 	// Last is the report for the newest request with [entry.Usage.Sent] set, since the last compaction or change of
@@ -40,12 +40,6 @@ type Ledger struct {
 	parts []part
 	// Preambles holds references to the entries of stored preambles, by digest.
 	Preambles map[string]entry.Ref
-}
-
-// report holds the usage that a provider reported for a request, and our own count of it.
-type report struct {
-	model          string
-	input, counted int
 }
 
 // part is an answer for a part of a summary, with the instructions that it follows.
@@ -151,10 +145,10 @@ func (l *Ledger) add(e entry.Entry) {
 		}
 	case entry.Clearing:
 		if !b.Preview { // no request showed what it replaces
-			l.reported, l.Cleared = report{}, true
+			l.reported, l.Cleared = entry.Usage{}, true
 		}
 	case entry.ModelChange:
-		l.reported, l.Last, l.Answered = report{}, entry.Usage{}, time.Time{}
+		l.reported, l.Last, l.Answered = entry.Usage{}, entry.Usage{}, time.Time{}
 	case entry.Usage:
 		if b.Input > 0 {
 			l.Inputs = append(l.Inputs, b.Size())
@@ -163,7 +157,7 @@ func (l *Ledger) add(e entry.Entry) {
 			l.Last, l.Cleared = b, false
 		}
 		if b.Input > 0 && b.Counted > 0 {
-			l.reported = report{b.Model, b.Size(), b.Counted}
+			l.reported = b
 		}
 	case entry.Plan:
 		l.Pending = &Plan{e.ID, e.Time, b, b.Until.Sub(e.Time)}
@@ -208,21 +202,25 @@ func (l *Ledger) compacted(c entry.Compaction) {
 // Ratio returns how many tokens the provider of a model counts for each of ours, from 0.5 to 4. It is 1 if nothing was
 // reported.
 func (l *Ledger) Ratio(model string) float64 {
-	r := l.reported
-	if r.counted == 0 || r.model != "" && model != "" && r.model != model {
-		return 1
+	if r := l.reported; r.Model == "" || model == "" || r.Model == model {
+		return ratio(r)
 	}
-	return r.ratio()
+	return 1
 }
-
-func (r report) ratio() float64 { return max(0.5, min(4, float64(r.input)/float64(r.counted))) }
 
 // LastRatio is like [Ledger.Ratio], but uses the newest request, whatever was cleared since.
 func (l *Ledger) LastRatio(model string) float64 {
-	if l.Last.Counted == 0 || l.Last.Model != model {
+	if l.Last.Model != model {
 		return 1
 	}
-	return report{input: l.Last.Size(), counted: l.Last.Counted}.ratio()
+	return ratio(l.Last)
+}
+
+func ratio(u entry.Usage) float64 {
+	if u.Counted == 0 {
+		return 1
+	}
+	return max(0.5, min(4, float64(u.Size())/float64(u.Counted)))
 }
 
 // Jitter returns a number from -1 to 1 that depends on a session and its leaf.

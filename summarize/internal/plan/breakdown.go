@@ -13,7 +13,7 @@ import (
 // the tokenizer fails. What a last resort put into a prompt, or left of it without rendering it, is history; its system
 // messages have no category.
 func Breakdown(ctx context.Context, t policy.Target, r *render.Result) render.Breakdown {
-	return withTools(ctx, t, func() render.Breakdown {
+	b, _ := guard.Value(ctx, guard.NameTokenizer, func() render.Breakdown {
 		b := r.Breakdown()
 		if b == (render.Breakdown{}) {
 			b.Tools = guard.Counted(t.Tokenizer.CountTools(r.Tools))
@@ -24,28 +24,24 @@ func Breakdown(ctx context.Context, t policy.Target, r *render.Result) render.Br
 			}
 		}
 		b.History += r.Tokens - b.Total()
+		b.Tools += ToolTokens(t)
 		return b
 	})
+	return b
 }
 
 // Breakdown returns where the tokens of the prompt are, with the tools that the target declares beside it; of what is
 // needed if the prompt does not fit.
-func (r *Rendered) Breakdown(ctx context.Context, t policy.Target) render.Breakdown {
+func (s *Rendered) Breakdown(ctx context.Context, t policy.Target) (b render.Breakdown) {
 	switch {
-	case r.Over != nil:
-		return withTools(ctx, t, func() render.Breakdown { return r.Over.Breakdown })
-	case r.Result != nil:
-		return Breakdown(ctx, t, r.Result)
+	case s.Over != nil:
+		b, _ = guard.Value(ctx, guard.NameTokenizer, func() render.Breakdown {
+			b := s.Over.Breakdown
+			b.Tools += ToolTokens(t)
+			return b
+		})
+	case s.Result != nil:
+		b = Breakdown(ctx, t, s.Result)
 	}
-	return render.Breakdown{}
-}
-
-// withTools adds the target's tools.
-func withTools(ctx context.Context, t policy.Target, of func() render.Breakdown) render.Breakdown {
-	b, _ := guard.Value(ctx, guard.NameTokenizer, func() render.Breakdown {
-		b := of()
-		b.Tools += ToolTokens(t)
-		return b
-	})
 	return b
 }
