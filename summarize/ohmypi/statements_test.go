@@ -546,7 +546,7 @@ var cuts = []statements.Statement{
 			require.Len(t, asked(d, first), 1)
 			require.Empty(t, asked(d, beginning))
 		}
-	}, statements.Change(sessions+"internal/kind/kind.go", "k.Shown() && k != Assistant && k != Tool }", "k == User }")),
+	}, statements.Change(sessions+"internal/kind/kind.go", "return k == User || k == Shell || k == CustomMessage || k == BranchSummary", "return k == User")),
 	statements.That("in a session of a single turn one summary has all that is covered", func(t *testing.T) {
 		d := fixture(t, chat.UserMessage(compacttest.Task))
 		d.Say(compacttest.Rounds(1, 42, 2100)...)
@@ -689,7 +689,7 @@ var placed = []statements.Statement{
 		statements.Change(engine+"internal/plan/plan.go", "TokensBefore: s.PromptTokens(), Model", "TokensBefore: s.Used + 1, Model"),
 		statements.Change(engine+"internal/plan/plan.go", "plan.FirstKept = point.FirstKept", "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"),
 		statements.Change(engine+"internal/place/place.go", "Summary: entry.Summary{Text: d.Text, ", "Summary: entry.Summary{"),
-		statements.Change(sessions+"internal/log/reader.go", "p = p.to(i)\n\tvar b base", "p = p.to(len(p.Nodes) - 1)\n\tvar b base")),
+		statements.Change(sessions+"internal/log/reader.go", "p.to(i), r.back(ctx, p.to(i), before)", "p, r.back(ctx, p, before)")),
 	statements.That("custom messages and branch summaries are shown as user messages", func(t *testing.T) {
 		d := fixture(t, turns(1, 1)...)
 		add(d, starters[2:]...)

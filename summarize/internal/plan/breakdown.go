@@ -32,16 +32,16 @@ func Breakdown(ctx context.Context, t policy.Target, r *render.Result) render.Br
 
 // Breakdown returns where the tokens of the prompt are, with the tools that the target declares beside it; of what is
 // needed if the prompt does not fit.
-func (s *Rendered) Breakdown(ctx context.Context, t policy.Target) (b render.Breakdown) {
+func (r *Rendered) Breakdown(ctx context.Context, t policy.Target) (b render.Breakdown) {
 	switch {
-	case s.Over != nil:
+	case r.Over != nil:
 		b, _ = guard.Value(ctx, guard.NameTokenizer, func() render.Breakdown {
-			b := s.Over.Breakdown
+			b := r.Over.Breakdown
 			b.Tools += ToolTokens(t)
 			return b
 		})
-	case s.Result != nil:
-		b = Breakdown(ctx, t, s.Result)
+	case r.Result != nil:
+		b = Breakdown(ctx, t, r.Result)
 	}
 	return b
 }
