@@ -181,9 +181,11 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 	if err != nil {
 		return nil, err
 	}
-	var of []*ranked
-	var pieces []piece
-	var documents []rank.Document
+	n := 0
+	for _, e := range r.entries {
+		n += len(e.pieces)
+	}
+	of, pieces, documents := make([]*ranked, 0, n), make([]piece, 0, n), make([]rank.Document, 0, n)
 	for _, e := range r.entries {
 		for _, p := range e.pieces {
 			of, pieces, documents = append(of, e), append(pieces, p), append(documents, p.Document)
