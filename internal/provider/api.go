@@ -161,19 +161,15 @@ func (a *API) Validate(req chat.Request) error {
 	return chat.Invalid(list)
 }
 
-// violations adds to known ones what was changed because of other rules, or in other messages. That a message is empty is
-// one if nothing else is wrong with it.
+// violations adds to known ones what was wrong by other rules, or in other messages. That a message is empty is one if
+// nothing else is wrong with it.
 func (c *Changes) violations(known []chat.Violation) []chat.Violation {
 	list := slices.Clone(known)
-	for _, change := range c.list {
-		isKnown := func(v chat.Violation) bool { return v.Index == change.Index && v.Rule == change.Rule }
-		isCause := func(v chat.Violation) bool { return v.Index == change.Index && change.Rule == chat.RuleEmpty }
-		wrong, isFault := c.faults[change]
-		if !isFault {
-			wrong = change.Detail
-		}
-		if wrong != "" && !slices.ContainsFunc(known, isKnown) && !slices.ContainsFunc(list, isCause) {
-			list = append(list, chat.Violation{Index: change.Index, Rule: change.Rule, Detail: wrong})
+	for _, f := range c.faults {
+		isKnown := func(v chat.Violation) bool { return v.Index == f.Index && v.Rule == f.Rule }
+		isCause := func(v chat.Violation) bool { return v.Index == f.Index && f.Rule == chat.RuleEmpty }
+		if !slices.ContainsFunc(known, isKnown) && !slices.ContainsFunc(list, isCause) {
+			list = append(list, f)
 		}
 	}
 	return list

@@ -16,21 +16,21 @@ import (
 // and report the changes that all providers need.
 type Changes struct {
 	list   []chat.Repair
-	faults map[chat.Repair]string // what was wrong, where a change does not say it
+	faults []chat.Violation // what was wrong before them
 }
 
 // Report adds a change of message i, or of the request itself ([chat.RequestIndex]).
 func (c *Changes) Report(i int, rule chat.Rule, format string, args ...any) {
-	c.list = append(c.list, chat.Repair{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	said := fmt.Sprintf(format, args...)
+	c.Fault(i, rule, said, "%s", said)
 }
 
-// Fault adds a change, as [Changes.Report] does, and what was wrong before it, "" if another change says that.
+// Fault adds a change that does not say what was wrong before it: wrong does, "" if another change says it.
 func (c *Changes) Fault(i int, rule chat.Rule, wrong, format string, args ...any) {
-	c.Report(i, rule, format, args...)
-	if c.faults == nil {
-		c.faults = map[chat.Repair]string{}
+	c.list = append(c.list, chat.Repair{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	if wrong != "" {
+		c.faults = append(c.faults, chat.Violation{Index: i, Rule: rule, Detail: wrong})
 	}
-	c.faults[c.list[len(c.list)-1]] = wrong
 }
 
 // ByMessage returns the changes sorted by message, and those of one message in the order of their reports.

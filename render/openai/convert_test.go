@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -125,6 +126,16 @@ func TestOpaquePartsAreSentUnchanged(t *testing.T) {
 	require.Len(t, items, 4)
 	require.Equal(t, string(search.Value), marshal(t, items[2]))
 	require.Contains(t, marshal(t, items[0]), string(audio.Value))
+}
+
+func TestEachPartThatCannotBeSentIsAViolation(t *testing.T) {
+	m := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("See."), chat.Image{URL: png}, pdf}}
+	err := openai.Validate(chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), m, chat.UserMessage("Well?")}}, openai.Responses)
+	invalid, _ := errors.AsType[*chat.ValidationError](err)
+	require.Equal(t, []chat.Violation{
+		{Index: 1, Rule: provider.RulePlace, Detail: "part 1: an image cannot be in a message of role assistant"},
+		{Index: 1, Rule: provider.RulePlace, Detail: "part 2: a document cannot be in a message of role assistant"},
+	}, invalid.Violations)
 }
 
 func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
