@@ -91,8 +91,7 @@ func TestBackfillPutsBackSmallerPiecesThatFit(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			plain := rendered(t, test.root, test.budget)
 			require.Equal(t, test.without, lettersOf(plain))
-			filled, err := render.Render(t.Context(), test.root, render.Options{Budget: test.budget, Tokenizer: runes, Backfill: true})
-			require.NoError(t, err)
+			filled := renderedWith(t, test.root, render.Options{Budget: test.budget, Tokenizer: runes, Backfill: true})
 			require.Equal(t, test.with, lettersOf(filled))
 			require.LessOrEqual(t, filled.Tokens, test.budget)
 			restored := 0
@@ -155,8 +154,7 @@ func TestBackfillTriesEachPieceFromTheHighestPriorityDown(t *testing.T) {
 					left = append(left, piece)
 				}
 			}
-			result, err := render.Render(t.Context(), user(left...), render.Options{Budget: plenty, Tokenizer: tokenizer})
-			require.NoError(t, err)
+			result := renderedWith(t, user(left...), render.Options{Budget: plenty, Tokenizer: tokenizer})
 			return result.Tokens
 		}
 		budget := 10 + r.IntN(300)
@@ -193,8 +191,7 @@ func growing(t *testing.T, lowWater float64) (steps, same int) {
 	var previous []chat.Message
 	for step := range total {
 		require.NoError(t, session.Append(t.Context(), chat.UserMessage("next")))
-		r, err := render.Render(t.Context(), prompt, render.Options{Budget: window, Tokenizer: words, LowWater: lowWater})
-		require.NoError(t, err)
+		r := renderedWith(t, prompt, render.Options{Budget: window, Tokenizer: words, LowWater: lowWater})
 		require.LessOrEqual(t, r.Tokens, window)
 		conversation := r.Messages[:len(r.Messages)-1]
 		if len(r.Report().Dropped()) > 0 {
@@ -240,15 +237,13 @@ func TestLowWaterPrunesInSteps(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r, err := render.Render(t.Context(), user(pieces), render.Options{Budget: test.budget, Tokenizer: runes, LowWater: test.lowWater})
-			require.NoError(t, err)
+			r := renderedWith(t, user(pieces), render.Options{Budget: test.budget, Tokenizer: runes, LowWater: test.lowWater})
 			require.Equal(t, test.tokens, r.Tokens)
 		})
 	}
 	t.Run("a prompt that fits but cannot reach its target is not an error", func(t *testing.T) {
 		root := user(chunk(1, strings.Repeat("a", 20)), elements.TextChunk{Props: must(2), Children: elements.Nodes{elements.Text(strings.Repeat("b", 70))}})
-		r, err := render.Render(t.Context(), root, render.Options{Budget: 80, Tokenizer: runes, LowWater: 0.1})
-		require.NoError(t, err)
+		r := renderedWith(t, root, render.Options{Budget: 80, Tokenizer: runes, LowWater: 0.1})
 		require.Equal(t, 73, r.Tokens)
 	})
 }
@@ -286,8 +281,7 @@ func TestBackfillOfManyMessagesCountsLittleMoreThanAFit(t *testing.T) {
 		for _, budget := range []int{300, 3001, 9005} {
 			for which, root := range map[string]elements.Node{"alone": many, "below a large one": large} {
 				calls := func(fill bool) (n int) {
-					_, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: callCounter{summing{runes}, &n}, Backfill: fill})
-					require.NoError(t, err)
+					renderedWith(t, root, render.Options{Budget: budget, Tokenizer: callCounter{summing{runes}, &n}, Backfill: fill})
 					return n
 				}
 				without := len(many) * 3 // a fit that counts all
@@ -307,8 +301,7 @@ func TestBackfillFillsToTheLastToken(t *testing.T) {
 		}
 		root := user(append(notes, chunk(99, strings.Repeat("y", 60)), chunk(100, "stay"))...)
 		budget := 10 + r.IntN(50)
-		filled, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: summing{runes}, Backfill: true})
-		require.NoError(t, err)
+		filled := renderedWith(t, root, render.Options{Budget: budget, Tokenizer: summing{runes}, Backfill: true})
 		require.LessOrEqual(t, filled.Tokens, budget)
 		for _, p := range filled.Report().Dropped() {
 			require.Greater(t, filled.Tokens+p.Tokens+1, budget, "seed %d: %s fits", seed, p.Path)

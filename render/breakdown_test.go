@@ -58,8 +58,7 @@ func TestABreakdownSplitsThePromptByTheCategoryOfItsElements(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, err := render.Render(t.Context(), test.root, render.Options{Budget: 1000, Tokenizer: words})
-			require.NoError(t, err)
+			r := renderedWith(t, test.root, render.Options{Budget: 1000, Tokenizer: words})
 			require.Equal(t, test.want, r.Breakdown())
 			require.Equal(t, r.Tokens, r.Breakdown().Total())
 		})
@@ -68,19 +67,17 @@ func TestABreakdownSplitsThePromptByTheCategoryOfItsElements(t *testing.T) {
 
 func TestABreakdownCountsWhatIsLeft(t *testing.T) {
 	root := el.User(el.Text("a", el.Required), el.Text("b c d e f g", el.Priority(1), el.Category(elements.CategoryFiles)))
-	r, err := render.Render(t.Context(), root, render.Options{Budget: 5, Tokenizer: words})
-	require.NoError(t, err)
+	r := renderedWith(t, root, render.Options{Budget: 5, Tokenizer: words})
 	require.Equal(t, render.Breakdown{Other: 4}, r.Breakdown())
 	require.Equal(t, elements.CategoryFiles, r.Report().Dropped()[0].Category)
 
-	_, err = render.Render(t.Context(), el.User(el.Required, el.Text("a b"), el.Category(elements.CategoryFiles)), render.Options{Budget: 4, Tokenizer: words})
+	_, err := render.Render(t.Context(), el.User(el.Required, el.Text("a b"), el.Category(elements.CategoryFiles)), render.Options{Budget: 4, Tokenizer: words})
 	over := errtest.As[*render.BudgetExceededError](t, err)
 	require.Equal(t, render.Breakdown{Files: over.Needed}, over.Breakdown)
 }
 
 func TestABreakdownAndAReportMayBeAskedForAtOnce(t *testing.T) {
-	r, err := render.Render(t.Context(), el.User(el.Lines("a\nb\nc d e f g h i j\nk", el.Priority(1)), el.Text("x", el.Category(elements.CategoryFiles))), render.Options{Budget: 12, Tokenizer: sizingtest.Quarter{}})
-	require.NoError(t, err)
+	r := renderedWith(t, el.User(el.Lines("a\nb\nc d e f g h i j\nk", el.Priority(1)), el.Text("x", el.Category(elements.CategoryFiles))), render.Options{Budget: 12, Tokenizer: sizingtest.Quarter{}})
 	var both sync.WaitGroup
 	both.Go(func() { r.Report() })
 	both.Go(func() { r.Breakdown() })

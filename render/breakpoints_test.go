@@ -123,8 +123,7 @@ func TestTheQuestionAndTheNewestRoundsAreNeverSpentOnAPrefix(t *testing.T) {
 		"in a list": elements.PrioritizedList{Children: elements.Nodes{rounds(func(round ...elements.Node) elements.Node { return elements.Chunk{Children: round} })}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
-			require.NoError(t, err)
+			layout := laid(t, root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
 			for budget := 150; budget < 2700; budget += 50 {
 				r, err := layout.Fit(t.Context(), budget)
 				require.NoError(t, err, budget)
@@ -150,8 +149,7 @@ func TestALongTextBeforeABreakpointIsTrimmedIfNothingElseGives(t *testing.T) {
 		"in a message before all": elements.Nodes{elements.SystemMessage{Children: elements.Nodes{rules}}, user(line("question"), breakpoint)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: runes})
-			require.NoError(t, err)
+			whole := rendered(t, root, plenty)
 			require.False(t, whole.Report().CacheLost)
 			for budget := 150; budget < whole.Tokens; budget += 50 {
 				r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
@@ -186,10 +184,8 @@ func TestAPromptThatFitsWithoutBreakpointsFitsWithThem(t *testing.T) {
 		opts := render.Options{Budget: plenty, Tokenizer: summing{runes}, KeepUnranked: r.IntN(3) == 0}
 		with, without := newGrower(seed, v), newGrower(seed, v)
 		without.unmarked = true
-		marked, err := render.Lay(t.Context(), with.prompt(), opts)
-		require.NoError(t, err)
-		plain, err := render.Lay(t.Context(), without.prompt(), opts)
-		require.NoError(t, err)
+		marked := laid(t, with.prompt(), opts)
+		plain := laid(t, without.prompt(), opts)
 		for range 8 {
 			budget := 1 + r.IntN(400)
 			if _, err := orEmpty(plain.Fit(t.Context(), budget)); err != nil {

@@ -29,8 +29,7 @@ func TestLayoutFitsAnyBudget(t *testing.T) {
 			return elements.Text(strings.Repeat("e", max(1, s.TokenBudget/4))), nil
 		}}),
 	}
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: runes})
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: 200, Tokenizer: runes})
 	for budget := 12; budget <= 400; budget += 7 {
 		r, err := orEmpty(layout.Fit(t.Context(), budget))
 		require.NoError(t, err, budget)
@@ -40,7 +39,7 @@ func TestLayoutFitsAnyBudget(t *testing.T) {
 	require.Equal(t, 1, calls, "an element is rendered once")
 	require.Greater(t, grown, 10, "an expandable is rendered again")
 
-	_, err = layout.Fit(t.Context(), 0)
+	_, err := layout.Fit(t.Context(), 0)
 	require.ErrorIs(t, err, render.ErrBudget)
 }
 
@@ -50,8 +49,7 @@ func TestLayoutFitsAsRenderDoes(t *testing.T) {
 		userAt(1, chunk(1, "one"), chunk(2, "two"), elements.Chunk{Props: at(0), Children: elements.Nodes{line("three"), line("four")}}),
 		userAt(2, chunk(5, "five"), chunk(6, "six")),
 	}
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: runes})
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: plenty, Tokenizer: runes})
 	for budget := 1; budget < 40; budget++ {
 		want, wantErr := orEmpty(render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes}))
 		got, err := orEmpty(layout.Fit(t.Context(), budget))
@@ -85,13 +83,11 @@ func TestLayoutOutlivesACancelledFit(t *testing.T) {
 	}
 	m.Children = append(m.Children, chunk(100, "the mark"))
 	stop := errors.New("stop")
-	layout, err := render.Lay(t.Context(), m, render.Options{Budget: 100, Tokenizer: fuse{summing{es}, "mark", func() { cancel(stop) }}})
-	require.NoError(t, err)
+	layout := laid(t, m, render.Options{Budget: 100, Tokenizer: fuse{summing{es}, "mark", func() { cancel(stop) }}})
 	r, err := layout.Fit(ctx, 10)
 	require.ErrorIs(t, err, stop)
 	require.Nil(t, r)
-	r, err = layout.Fit(t.Context(), 10)
-	require.NoError(t, err)
+	r = fitted(t, layout, 10)
 	require.Empty(t, r.Report().Dropped())
 }
 
@@ -126,12 +122,10 @@ func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
 	never, panics := -1, 0
 	for at := 1; at < 40; at++ {
 		left := never
-		layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
-		require.NoError(t, err)
+		layout := laid(t, root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
 		want, err := orEmpty(layout.Fit(t.Context(), 9))
 		require.NoError(t, err)
-		layout, err = render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
-		require.NoError(t, err)
+		layout = laid(t, root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
 		left = at
 		if _, err := orEmpty(layout.Fit(t.Context(), 9)); err != nil {
 			require.IsType(t, &render.TokenizerError{}, err)
@@ -153,13 +147,11 @@ func TestLayoutOutlivesATokenizerThatPanicsInAReport(t *testing.T) {
 	}
 	root, left := user(notes...), -1
 	lay := func() *render.Layout {
-		layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
-		require.NoError(t, err)
+		layout := laid(t, root, render.Options{Budget: 1000, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
 		return layout
 	}
 	fit := func(l *render.Layout, budget int) *render.Result {
-		r, err := l.Fit(t.Context(), budget)
-		require.NoError(t, err)
+		r := fitted(t, l, budget)
 		return r
 	}
 	layout := lay()

@@ -27,8 +27,7 @@ func TestPlainChunksAreTheSameBesideOtherElements(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at %d", name, at), func(t *testing.T) {
 				list := elements.Nodes{chunk(1, "one"), chunk(2, "two")}
 				list = append(list[:at:at], append(elements.Nodes{other}, list[at:]...)...)
-				r, err := render.Render(t.Context(), user(list...), render.Options{Budget: 1000, Tokenizer: summing{runes}})
-				require.NoError(t, err)
+				r := renderedWith(t, user(list...), render.Options{Budget: 1000, Tokenizer: summing{runes}})
 				lines := []string{"one", "two"}
 				lines = append(lines[:at:at], append([]string{"other"}, lines[at:]...)...)
 				require.Equal(t, fmt.Sprintf("%s\n%s\n%s", lines[0], lines[1], lines[2]), r.Messages[0].Text())

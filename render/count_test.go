@@ -22,8 +22,7 @@ func checkCounts(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(2) == 0, parts: r.IntN(3) == 0, tools: r.IntN(3) == 0}
-	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), render.Options{Budget: 1000, Tokenizer: append(joiners(t), framing{summing{runes}})[r.IntN(3)]})
-	require.NoError(t, err)
+	layout := laid(t, newGrower(seed, v).prompt(), render.Options{Budget: 1000, Tokenizer: append(joiners(t), framing{summing{runes}})[r.IntN(3)]})
 	require.Empty(t, render.CheckCounts(layout, seed%4 == 0), "seed %d", seed)
 }
 
@@ -73,8 +72,7 @@ func TestCountsStayExactWhileLinesAreRemoved(t *testing.T) {
 			return nodes
 		}
 		tokenizer := joiners(t)[r.IntN(2)]
-		layout, err := render.Lay(t.Context(), user(some(20, 2)...), render.Options{Budget: plenty, Tokenizer: tokenizer})
-		require.NoError(t, err)
+		layout := laid(t, user(some(20, 2)...), render.Options{Budget: plenty, Tokenizer: tokenizer})
 		require.Empty(t, render.CheckCounts(layout, seed%4 == 0), "seed %d", seed)
 		require.Empty(t, render.CheckSkip(t.Context(), layout, []int{20, 90, 35, 50, 10}), "seed %d, back and forth", seed)
 	}
@@ -115,10 +113,8 @@ func TestPartsAndCallsAreCountedAgainFewTimes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			counter := frames{joiners(t)[1].(chat.Joiner), new(int)}
-			layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
-			require.NoError(t, err)
-			all, err := layout.Fit(t.Context(), plenty)
-			require.NoError(t, err)
+			layout := laid(t, root, render.Options{Budget: plenty, Tokenizer: counter})
+			all := fitted(t, layout, plenty)
 			*counter.counted = 0
 			r, err := orEmpty(layout.Fit(t.Context(), all.Tokens/10))
 			require.NoError(t, err)
@@ -154,12 +150,9 @@ func TestBreakpointsInARowCountOnce(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			counter := framing{summing{runes}}
-			layout, err := render.Lay(t.Context(), tt.root, render.Options{Budget: plenty, Tokenizer: counter})
-			require.NoError(t, err)
-			all, err := layout.Fit(t.Context(), plenty)
-			require.NoError(t, err)
-			left, err := layout.Fit(t.Context(), all.Tokens-1)
-			require.NoError(t, err)
+			layout := laid(t, tt.root, render.Options{Budget: plenty, Tokenizer: counter})
+			all := fitted(t, layout, plenty)
+			left := fitted(t, layout, all.Tokens-1)
 			require.Equal(t, []chat.Message{{Role: chat.RoleUser, Content: tt.want}}, left.Messages)
 			require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
 		})
@@ -174,12 +167,9 @@ func TestARemovedCallIsSubtractedWithWhatItCountedBesideParts(t *testing.T) {
 		Children:  elements.Nodes{elements.Image{Props: at(2), Source: "https://example.com"}, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("text")}}},
 	}
 	counter := framing{summing{runes}}
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
-	require.NoError(t, err)
-	all, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
-	left, err := layout.Fit(t.Context(), all.Tokens-1)
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: plenty, Tokenizer: counter})
+	all := fitted(t, layout, plenty)
+	left := fitted(t, layout, all.Tokens-1)
 	require.Len(t, left.Messages[0].ToolCalls, 2)
 	require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
 }
@@ -213,8 +203,7 @@ func TestRemovingALineBreakCanBeEnough(t *testing.T) {
 		elements.Chunk{Props: at(9), Children: elements.Nodes{elements.Text("two")}},
 	)
 	for budget, want := range map[int]string{5: "one\ntwo", 4: "onetwo"} {
-		r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: words})
-		require.NoError(t, err)
+		r := renderedWith(t, root, render.Options{Budget: budget, Tokenizer: words})
 		require.Equal(t, []string{want}, texts(r.Messages))
 	}
 }
@@ -232,8 +221,7 @@ func checkSkip(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0, growing: r.IntN(3) == 0, lines: r.IntN(2) == 0, parts: r.IntN(3) == 0, tools: r.IntN(3) == 0}
 	opts := render.Options{Budget: 1000, Tokenizer: append(joiners(t), summing{runes}, summing{es}, framing{summing{runes}})[r.IntN(5)]}
-	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), opts)
-	require.NoError(t, err)
+	layout := laid(t, newGrower(seed, v).prompt(), opts)
 	limits := make([]int, 20)
 	for i := range limits {
 		limits[i] = 1 + r.IntN(300)
@@ -265,8 +253,7 @@ func TestSkippingRemovesNothingThatMayFitIfCallsAreRemoved(t *testing.T) {
 	for i := range 8 {
 		root = append(root, userAt(i, chunk(1, sentence(i))))
 	}
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: summing{es}})
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: 1000, Tokenizer: summing{es}})
 	var limits []int
 	for limit := range 800 {
 		limits = append(limits, limit+1)
@@ -280,11 +267,9 @@ func TestSkippingRemovesNothingThatMayFitIfATagIsEmpty(t *testing.T) {
 		elements.Tag{Name: "a", Children: elements.Nodes{elements.Text(strings.Repeat(" ", 500))}},
 		chunk(1, strings.Repeat("a", 3000)), chunk(2, strings.Repeat("b", 200)), chunk(3, "c"),
 	)
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: summing{runes}})
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: 1000, Tokenizer: summing{runes}})
 	require.Empty(t, render.CheckSkip(t.Context(), layout, []int{205, 300, 1000}))
-	r, err := layout.Fit(t.Context(), 300)
-	require.NoError(t, err)
+	r := fitted(t, layout, 300)
 	require.Equal(t, []string{strings.Repeat("b", 200) + "\nc"}, texts(r.Messages))
 }
 
@@ -299,8 +284,7 @@ func TestSkippingRemovesNothingThatMayFitAfterGrowth(t *testing.T) {
 		}
 		return grown, nil
 	}})
-	r, err := render.Render(t.Context(), root, render.Options{Budget: 300, Tokenizer: summing{runes}})
-	require.NoError(t, err)
+	r := renderedWith(t, root, render.Options{Budget: 300, Tokenizer: summing{runes}})
 	require.Equal(t, 300, r.Tokens)
 }
 
@@ -318,8 +302,7 @@ func TestLineBreaksBetweenChunksAreCountedAgainFewTimes(t *testing.T) {
 		}
 		for _, tokenizer := range joiners(t) {
 			counted := 0
-			_, err := render.Render(t.Context(), m, render.Options{Budget: n / 2, Tokenizer: telling{tokenizer.(chat.Joiner), &counted}})
-			require.NoError(t, err)
+			renderedWith(t, m, render.Options{Budget: n / 2, Tokenizer: telling{tokenizer.(chat.Joiner), &counted}})
 			require.Less(t, counted, 30*bytes, name)
 		}
 	}
@@ -335,11 +318,9 @@ func TestBlankTextsAreCountedAgainFewTimes(t *testing.T) {
 	}
 	counted := 0
 	opts := render.Options{Budget: plenty, Tokenizer: telling{joiners(t)[1].(chat.Joiner), &counted}}
-	all, err := render.Render(t.Context(), m, opts)
-	require.NoError(t, err)
+	all := renderedWith(t, m, opts)
 	counted, opts.Budget = 0, all.Tokens/10
-	r, err := render.Render(t.Context(), m, opts)
-	require.NoError(t, err)
+	r := renderedWith(t, m, opts)
 	require.Greater(t, len(r.Report().Dropped()), n/2)
 	require.Less(t, counted, 200*n)
 }
@@ -405,13 +386,10 @@ func TestMessagesOfPartsAndCallsAreCountedWholeFewTimes(t *testing.T) {
 					whole++
 				}
 			}}
-			layout, err := render.Lay(t.Context(), tt.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
-			require.NoError(t, err)
-			all, err := layout.Fit(t.Context(), plenty)
-			require.NoError(t, err)
+			layout := laid(t, tt.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+			all := fitted(t, layout, plenty)
 			whole, inAll = 0, 0
-			r, err := layout.Fit(t.Context(), all.Tokens/10)
-			require.NoError(t, err)
+			r := fitted(t, layout, all.Tokens/10)
 			require.Greater(t, len(r.Report().Dropped()), n/2)
 			require.LessOrEqual(t, whole, tt.messages+40)
 			require.Less(t, inAll, 50*n)
@@ -428,13 +406,10 @@ func TestMessagesInAMessageAreCountedWholeFewTimes(t *testing.T) {
 	}
 	bytes := 0
 	opts := render.Options{Budget: plenty, Tokenizer: weighing{runes, &bytes}, Compatible: true}
-	layout, err := render.Lay(t.Context(), outer, opts)
-	require.NoError(t, err)
-	all, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	layout := laid(t, outer, opts)
+	all := fitted(t, layout, plenty)
 	bytes = 0
-	r, err := layout.Fit(t.Context(), all.Tokens/10)
-	require.NoError(t, err)
+	r := fitted(t, layout, all.Tokens/10)
 	require.Greater(t, len(r.Report().Dropped()), n/2)
 	require.Less(t, bytes, 50*all.Tokens)
 }
@@ -471,8 +446,7 @@ func TestMessagesAreCountedWholeFewTimes(t *testing.T) {
 			}
 			for _, budget := range []int{n / 10, n, 3 * n} {
 				count := 0
-				r, err := render.Render(t.Context(), m, render.Options{Budget: budget, Tokenizer: sized{tokenizer, func(int) { count++ }}})
-				require.NoError(t, err)
+				r := renderedWith(t, m, render.Options{Budget: budget, Tokenizer: sized{tokenizer, func(int) { count++ }}})
 				require.NotEmpty(t, r.Report().Dropped())
 				require.LessOrEqual(t, count, 40)
 			}

@@ -55,8 +55,7 @@ func TestTheAdviceOfAnEmptyErrorHelps(t *testing.T) {
 	require.Equal(t, empty.Tokens, over.Needed)
 	require.Equal(t, "User > Image", over.Largest[0].Path)
 	opts.Budget = empty.Tokens
-	r, err := render.Render(t.Context(), user(image), opts)
-	require.NoError(t, err)
+	r := renderedWith(t, user(image), opts)
 	require.Len(t, r.Messages, 1)
 }
 
@@ -77,8 +76,7 @@ func TestEveryFitThatLeavesNoMessageIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.opts.Budget = plenty
-			layout, err := render.Lay(t.Context(), tt.root, tt.opts)
-			require.NoError(t, err)
+			layout := laid(t, tt.root, tt.opts)
 			for range 2 {
 				for _, fit := range []func() (*render.Result, error){
 					func() (*render.Result, error) { return layout.Fit(t.Context(), 3) },
@@ -93,7 +91,7 @@ func TestEveryFitThatLeavesNoMessageIsAnError(t *testing.T) {
 					require.ErrorAs(t, err, &empty)
 					require.Empty(t, empty.Result.Messages)
 				}
-				_, _, err = layout.Floor(t.Context(), render.FitOptions{Budget: 3})
+				_, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: 3})
 				require.NoError(t, err, "a floor is only a number")
 				r, err := layout.Fit(t.Context(), plenty)
 				require.NoError(t, err, "another budget is not affected")
@@ -140,15 +138,13 @@ func TestAnExpandableThatGrowsToNothingIsNotAnError(t *testing.T) {
 }
 
 func TestCompatibleReturnsAPromptPrunedToNothing(t *testing.T) {
-	r, err := render.Render(t.Context(), user(line("aaaa")), render.Options{Budget: 5, Tokenizer: runes, Compatible: true})
-	require.NoError(t, err)
+	r := renderedWith(t, user(line("aaaa")), render.Options{Budget: 5, Tokenizer: runes, Compatible: true})
 	require.Empty(t, r.Messages)
 }
 
 func TestABudgetAtWhichNothingIsLeftIsAColumnLikeAnother(t *testing.T) {
 	root := elements.Nodes{userAt(1, line("aaaa")), userAt(2, line("bbbb"))}
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
 	var results []*render.Result
 	for _, budget := range []int{14, 7, 6} {
 		r, err := orEmpty(layout.Fit(t.Context(), budget))

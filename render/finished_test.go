@@ -43,8 +43,7 @@ func TestFinishedRendersAsAChunkOfItsMessages(t *testing.T) {
 			}
 			opts := render.Options{Budget: plenty, Tokenizer: tokenizer}
 			for range 2 { // the second time the layout is cached
-				want, err := render.Render(t.Context(), around(plain), opts)
-				require.NoError(t, err)
+				want := renderedWith(t, around(plain), opts)
 				for budget := want.Tokens; budget > 0; budget -= 3 {
 					opts.Budget = budget
 					want, wantErr := render.Render(t.Context(), around(plain), opts)
@@ -65,8 +64,7 @@ func TestFinishedIsSharedBetweenRenders(t *testing.T) {
 	want := map[int]*render.Result{}
 	tokenizers := append(joiners(t), chat.Tokenizer(words))
 	for i, tokenizer := range tokenizers {
-		r, err := render.Render(t.Context(), &elements.Finished{Props: must(1), Messages: said(1)}, render.Options{Budget: plenty, Tokenizer: tokenizer})
-		require.NoError(t, err)
+		r := renderedWith(t, &elements.Finished{Props: must(1), Messages: said(1)}, render.Options{Budget: plenty, Tokenizer: tokenizer})
 		want[i] = r
 	}
 	var all sync.WaitGroup
@@ -100,8 +98,7 @@ func TestFinishedIsCountedAgainAfterItsTokenizerLearned(t *testing.T) {
 	learning := &sizing.Calibrated{Base: words}
 	shared := &elements.Finished{Props: must(1), Messages: said(1)}
 	render1 := func() int {
-		r, err := render.Render(t.Context(), shared, render.Options{Budget: plenty, Tokenizer: learning})
-		require.NoError(t, err)
+		r := renderedWith(t, shared, render.Options{Budget: plenty, Tokenizer: learning})
 		sum := 0
 		for _, m := range r.Messages {
 			sum += learning.CountMessage(m)
@@ -119,8 +116,7 @@ func TestFinishedIsChargedAtLayout(t *testing.T) {
 	var offered offers
 	grows := elements.UserMessage{Props: elements.Props{FlexGrow: 1}}
 	counted := &elements.Finished{Messages: said(1)}
-	_, err := render.Render(t.Context(), counted, render.Options{Budget: plenty, Tokenizer: words})
-	require.NoError(t, err)
+	renderedWith(t, counted, render.Options{Budget: plenty, Tokenizer: words})
 	message := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(strings.Repeat("a", 60))}}}
 	for name, said := range map[string]elements.Node{
 		"plain":    el.Each(message, func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }),

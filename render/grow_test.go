@@ -65,12 +65,10 @@ func TestAnExpandableNeverCostsItsNeighbours(t *testing.T) {
 				return user(before, elements.TokenLimit{Max: 40, Children: elements.Nodes{after, e}})
 			},
 		} {
-			alone, err := render.Render(t.Context(), around(nil), render.Options{Budget: plenty, Tokenizer: tokenizer})
-			require.NoError(t, err)
+			alone := renderedWith(t, around(nil), render.Options{Budget: plenty, Tokenizer: tokenizer})
 			want := strings.Count(strings.Join(texts(alone.Messages), ""), "fact")
 			for budget := alone.Tokens; budget < alone.Tokens+60; budget++ {
-				result, err := render.Render(t.Context(), around(elements.Expandable{Value: fills(fill)}), render.Options{Budget: budget, Tokenizer: tokenizer})
-				require.NoError(t, err)
+				result := renderedWith(t, around(elements.Expandable{Value: fills(fill)}), render.Options{Budget: budget, Tokenizer: tokenizer})
 				require.Equal(t, want, strings.Count(strings.Join(texts(result.Messages), ""), "fact"), "seed %d, %s, budget %d: %q", seed, name, budget, texts(result.Messages))
 			}
 		}
@@ -80,11 +78,9 @@ func TestAnExpandableNeverCostsItsNeighbours(t *testing.T) {
 // What was rendered for a large budget gives way if the layout is fitted to a smaller one.
 func TestAnExpandableShrinksBeforeAnythingIsPruned(t *testing.T) {
 	root := user(chunk(1, "least important"), elements.Expandable{Props: at(5), Value: fills("e ")}, line("question"))
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes})
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: 100, Tokenizer: runes})
 	for budget := 40; budget <= 100; budget++ {
-		result, err := layout.Fit(t.Context(), budget)
-		require.NoError(t, err)
+		result := fitted(t, layout, budget)
 		require.Contains(t, result.Messages[0].Text(), "least important")
 		require.GreaterOrEqual(t, result.Tokens, budget-2)
 	}

@@ -185,7 +185,20 @@ func orEmpty(r *render.Result, err error) (*render.Result, error) {
 // rendered renders with the runes tokenizer.
 func rendered(t *testing.T, root elements.Node, budget int) *render.Result {
 	t.Helper()
-	r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
+	return renderedWith(t, root, render.Options{Budget: budget, Tokenizer: runes})
+}
+
+func renderedWith(t *testing.T, root elements.Node, opts render.Options) *render.Result {
+	t.Helper()
+	r, err := render.Render(t.Context(), root, opts)
+	require.NoError(t, err)
+	return r
+}
+
+// fitted returns what a layout fits into a budget.
+func fitted(t *testing.T, layout *render.Layout, budget int) *render.Result {
+	t.Helper()
+	r, err := layout.Fit(t.Context(), budget)
 	require.NoError(t, err)
 	return r
 }
@@ -252,8 +265,7 @@ func prunes(t *testing.T, root elements.Node) string {
 func prunesWith(t *testing.T, root elements.Node, o render.Options) string {
 	t.Helper()
 	o.Budget, o.Tokenizer = plenty, runes
-	last, err := render.Render(t.Context(), root, o)
-	require.NoError(t, err)
+	last := renderedWith(t, root, o)
 	var steps []string
 	for last.Tokens > 1 {
 		o.Budget = last.Tokens - 1

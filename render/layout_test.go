@@ -232,8 +232,7 @@ func TestFlexDividesTheBudget(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var o offers
 			root := elements.ToolMessage{Children: test.tree(o.echo)}
-			layout, err := render.Lay(t.Context(), root, render.Options{Budget: test.budget, Tokenizer: runes})
-			require.NoError(t, err)
+			layout := laid(t, root, render.Options{Budget: test.budget, Tokenizer: runes})
 			require.NotNil(t, layout)
 			require.Equal(t, test.want, o.budgets)
 		})
@@ -285,8 +284,7 @@ func TestElementsAreToldTheWindow(t *testing.T) {
 	root := user(line("a"), wrap(elements.Props{}, ask))
 	for _, opts := range []render.Options{{Budget: 50}, {Budget: 50, PromptBudget: 200}} {
 		opts.Tokenizer = runes
-		_, err := render.Render(t.Context(), root, opts)
-		require.NoError(t, err)
+		renderedWith(t, root, opts)
 	}
 	require.Equal(t, []int{50, 200}, got)
 }
@@ -336,8 +334,7 @@ func TestSlowElementsRenderConcurrently(t *testing.T) {
 			started.Wait()
 			return elements.Nodes{elements.Meta[string]{Value: "second"}, elements.Text("second")}, nil
 		}}
-		r, err := render.Render(t.Context(), user(first, line("between"), second), render.Options{Budget: 100, Tokenizer: runes})
-		require.NoError(t, err)
+		r := rendered(t, user(first, line("between"), second), 100)
 		require.Equal(t, []string{"first\nbetween\nsecond"}, texts(r.Messages))
 		require.Equal(t, []string{"first", "second"}, elements.AllMeta[string](r.Metadata))
 	})
@@ -546,18 +543,15 @@ func TestOptionsOutOfRangeAreErrors(t *testing.T) {
 
 func TestCompatibleAcceptsWhatPromptTsxAccepts(t *testing.T) {
 	compatible := render.Options{Budget: plenty, Tokenizer: runes, Compatible: true}
-	r, err := render.Render(t.Context(), user(elements.Text("a"), elements.AssistantMessage{Children: elements.Nodes{elements.Text("b")}}), compatible)
-	require.NoError(t, err)
+	r := renderedWith(t, user(elements.Text("a"), elements.AssistantMessage{Children: elements.Nodes{elements.Text("b")}}), compatible)
 	require.Equal(t, []string{"ab"}, texts(r.Messages), "a message in a message adds its text")
 
 	twice := elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("x", nil)}}
-	r, err = render.Render(t.Context(), twice, compatible)
-	require.NoError(t, err)
+	r = renderedWith(t, twice, compatible)
 	require.Len(t, r.Messages[0].ToolCalls, 2, "two calls may have one id")
 
 	compatible.Budget = 0
-	r, err = render.Render(t.Context(), user(line("a")), compatible)
-	require.NoError(t, err)
+	r = renderedWith(t, user(line("a")), compatible)
 	require.Empty(t, r.Messages, "a budget of 0 is a budget")
 }
 
@@ -771,8 +765,7 @@ func TestMetadataAndReferencesAreThoseOfTheGrownExpandable(t *testing.T) {
 		}, nil
 	}
 	asks := elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }} // so each gets half
-	r, err := render.Render(t.Context(), user(elements.Expandable{Value: value}, asks), render.Options{Budget: 80, Tokenizer: runes, Compatible: true})
-	require.NoError(t, err)
+	r := renderedWith(t, user(elements.Expandable{Value: value}, asks), render.Options{Budget: 80, Tokenizer: runes, Compatible: true})
 	require.Equal(t, []string{"eee"}, texts(r.Messages))
 	require.Equal(t, []string{"large"}, elements.AllMeta[string](r.Metadata))
 	require.Equal(t, []string{"kept"}, names(r.References))
@@ -893,10 +886,8 @@ func TestTheVersionsOfAFirstAreRenderedOnceForEachChoice(t *testing.T) {
 func TestAFirstThatGrewKeepsItsPriority(t *testing.T) {
 	first := elements.First{Props: at(1), Versions: elements.Nodes{line(strings.Repeat("a", 50)), line(strings.Repeat("a", 30))}}
 	limited := elements.TokenLimit{Props: at(1), Max: 100, Children: elements.Nodes{first, chunk(2, strings.Repeat("b", 40))}}
-	layout, err := render.Lay(t.Context(), user(limited, chunk(9, strings.Repeat("c", 60))), render.Options{Budget: 130, Tokenizer: runes})
-	require.NoError(t, err)
-	r, err := layout.Fit(t.Context(), 130)
-	require.NoError(t, err)
+	layout := laid(t, user(limited, chunk(9, strings.Repeat("c", 60))), render.Options{Budget: 130, Tokenizer: runes})
+	r := fitted(t, layout, 130)
 	require.NotContains(t, r.Messages[0].Text(), "a", "it is the first to go")
 	require.Contains(t, r.Messages[0].Text(), "b")
 }
@@ -925,8 +916,7 @@ func TestTokensToSpareAreOfferedByPriority(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			for compatible, want := range map[bool]string{false: test.want, true: test.compatible} {
-				r, err := render.Render(t.Context(), test.root, render.Options{Budget: 90, Tokenizer: runes, Compatible: compatible})
-				require.NoError(t, err)
+				r := renderedWith(t, test.root, render.Options{Budget: 90, Tokenizer: runes, Compatible: compatible})
 				text := r.Messages[0].Text()
 				for _, letter := range []string{"a", "b", "c"} {
 					text = strings.ReplaceAll(text, strings.Repeat(letter, 50), letter+letter)

@@ -153,8 +153,7 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 			_, err = layout.Fit(t.Context(), floor-1)
 			over := errtest.As[*render.BudgetExceededError](t, err)
 			require.Equal(t, floor, over.Needed)
-			fits, err := layout.Fit(t.Context(), floor)
-			require.NoError(t, err)
+			fits := fitted(t, layout, floor)
 			require.Equal(t, floor, fits.Tokens)
 		})
 	}
@@ -165,8 +164,7 @@ func TestKeepUnrankedReportsWhatStaysAsRequired(t *testing.T) {
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", nil)}, Children: elements.Nodes{line("b"), chunk(1, "c")}},
 		result("a", "d"),
 	}
-	r, err := laid(t, root, render.Options{KeepUnranked: true}).Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	r := fitted(t, laid(t, root, render.Options{KeepUnranked: true}), plenty)
 	var required []bool
 	for _, p := range r.Report().Pieces {
 		required = append(required, p.Required)
@@ -192,15 +190,13 @@ func TestALimitIsKeptByPruningUnrankedTextsInIt(t *testing.T) {
 	}
 	for _, tokenizer := range []chat.Tokenizer{runes, summing{runes}} {
 		layout := laid(t, root, render.Options{KeepUnranked: true, Tokenizer: tokenizer})
-		r, err := layout.Fit(t.Context(), 12)
-		require.NoError(t, err)
+		r := fitted(t, layout, 12)
 		require.Equal(t, []string{"bbbb", "dd"}, texts(r.Messages), "the limit is kept")
 		for _, budget := range []int{11, 7} {
-			r, err = layout.Fit(t.Context(), budget)
-			require.NoError(t, err)
+			r = fitted(t, layout, budget)
 			require.Equal(t, []string{"bbbb"}, texts(r.Messages), "the rest of the limit stays")
 		}
-		_, err = layout.Fit(t.Context(), 6)
+		_, err := layout.Fit(t.Context(), 6)
 		over := errtest.As[*render.BudgetExceededError](t, err)
 		require.Equal(t, 7, over.Needed)
 		require.Empty(t, over.Limit)
@@ -239,8 +235,7 @@ func TestTheFloorIsTheCountOfTheTreeWithoutOfferedPieces(t *testing.T) {
 			history render.HistoryMode
 			stays   bool
 		}{{render.HistoryAsGiven, false}, {render.HistoryRequired, true}, {render.HistoryDroppable, false}} {
-			want, err := render.Render(t.Context(), prompt(false, tt.stays), render.Options{Budget: plenty, Tokenizer: tokenizer})
-			require.NoError(t, err)
+			want := renderedWith(t, prompt(false, tt.stays), render.Options{Budget: plenty, Tokenizer: tokenizer})
 			got, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true, History: tt.history})
 			require.NoError(t, err)
 			require.Equal(t, want.Tokens, got)
@@ -252,8 +247,7 @@ func TestHistoryCanBeRequired(t *testing.T) {
 	root := elements.Nodes{shown{Props: at(-1), Children: talked("abc").Children}, asked("d"), userAt(1, line("e"))}
 	require.Equal(t, "a; b; c; e; stuck", steps(t, root, render.FitOptions{}))
 	require.Equal(t, "e; stuck", steps(t, root, render.FitOptions{History: render.HistoryRequired}))
-	r, err := laid(t, root, render.Options{History: render.HistoryRequired}).Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	r := fitted(t, laid(t, root, render.Options{History: render.HistoryRequired}), plenty)
 	require.Equal(t, rendered(t, root, plenty).Messages, r.Messages)
 }
 
@@ -300,10 +294,9 @@ func TestAnOfferedExpandableStaysOfferedWhenItGrows(t *testing.T) {
 		return elements.Nodes{user(line("a")), user(elements.TokenLimit{Max: 7, Children: elements.Nodes{grows(props)}})}
 	}
 	layout := laid(t, limited(at(1)), render.Options{Budget: 15, KeepUnranked: true})
-	r, err := layout.Fit(t.Context(), 7)
-	require.NoError(t, err)
+	r := fitted(t, layout, 7)
 	require.Equal(t, []string{"a"}, texts(r.Messages))
-	_, err = laid(t, limited(elements.Props{}), render.Options{Budget: 15, KeepUnranked: true}).Fit(t.Context(), 7)
+	_, err := laid(t, limited(elements.Props{}), render.Options{Budget: 15, KeepUnranked: true}).Fit(t.Context(), 7)
 	require.ErrorAs(t, err, new(*render.BudgetExceededError))
 }
 
@@ -318,8 +311,7 @@ func TestLowWaterAndBackfillKeepUnrankedPieces(t *testing.T) {
 		{render.Options{Backfill: true}, "aaaa\ncccccccc\ndd\ne"},
 	} {
 		tt.opts.KeepUnranked = true
-		r, err := laid(t, root, tt.opts).Fit(t.Context(), 22)
-		require.NoError(t, err)
+		r := fitted(t, laid(t, root, tt.opts), 22)
 		require.Equal(t, tt.want, r.Messages[0].Text(), "%+v", tt.opts)
 	}
 }
@@ -361,8 +353,7 @@ func TestTextsThatTheFloorCountedAreNotCountedAgain(t *testing.T) {
 	floor, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: plenty, KeepUnranked: true})
 	require.NoError(t, err)
 	before := asked
-	r, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	r := fitted(t, layout, plenty)
 	require.Equal(t, floor, r.Tokens)
 	require.Less(t, asked-before, 10)
 }

@@ -64,8 +64,7 @@ func ExampleCompare() {
 
 func TestAComparisonShowsElementsOfDifferentShapeInOneLine(t *testing.T) {
 	result := func(children ...elements.Node) *render.Result {
-		result, err := render.Render(t.Context(), elements.Nodes{user(children...), user(line("b"), line("c"))}, render.Options{Budget: plenty, Tokenizer: runes})
-		require.NoError(t, err)
+		result := rendered(t, elements.Nodes{user(children...), user(line("b"), line("c"))}, plenty)
 		return result
 	}
 	require.Equal(t, ""+
@@ -82,8 +81,7 @@ func TestAnOutlineHoldsEveryPieceOfTheReport(t *testing.T) {
 	for seed := range trees() {
 		r := rand.New(rand.NewPCG(seed, 9))
 		v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0, trims: r.IntN(2) == 0, sized: true, breaks: true, parts: r.IntN(3) == 0, tools: r.IntN(3) == 0}
-		layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), render.Options{Budget: plenty, Tokenizer: summing{runes}})
-		require.NoError(t, err)
+		layout := laid(t, newGrower(seed, v).prompt(), render.Options{Budget: plenty, Tokenizer: summing{runes}})
 		result, err := layout.Fit(t.Context(), 1+r.IntN(300))
 		if err != nil {
 			continue
@@ -115,11 +113,10 @@ func TestAnOutlineHoldsEveryPieceOfTheReport(t *testing.T) {
 }
 
 func TestAnOutlineHasTheOpeningEndOfATagAndTheDescriptionOfATool(t *testing.T) {
-	result, err := render.Render(t.Context(), elements.Nodes{
+	result := renderedWith(t, elements.Nodes{
 		elements.Tool{Tool: chat.Tool{Name: "read", Description: "reads a file"}},
 		user(elements.Tag{Name: "file", Attributes: []elements.Attribute{{Name: "path", Value: `a"b.go`}}, Children: elements.Nodes{line("package a")}}),
 	}, render.Options{Budget: 1000, Tokenizer: words})
-	require.NoError(t, err)
 	outline := result.Outline()
 	require.Equal(t, "reads a file", outline.Children[0].Text)
 	require.Equal(t, `<file path="a&quot;b.go">`, outline.Children[1].Children[0].Tag)

@@ -76,8 +76,7 @@ func checkSeed(t *testing.T, seed uint64) {
 		}
 	}
 	opts.Budget = max(1, most)
-	layout, err := render.Lay(t.Context(), root, opts)
-	require.NoError(t, err)
+	layout := laid(t, root, opts)
 	for _, budget := range []int{most, most / 2, most / 4} {
 		require.Empty(t, render.CheckTree(t.Context(), layout, max(1, budget)), "seed %d, %+v, budget %d", seed, v, budget)
 	}
@@ -187,8 +186,7 @@ func FuzzRender(f *testing.F) {
 
 func TestLayoutIsSafeForConcurrentUse(t *testing.T) {
 	root := newGrower(7, vocabulary{required: true, blank: true, growing: true, sized: true, tools: true}).prompt()
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 300, Tokenizer: runes, Backfill: true})
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: 300, Tokenizer: runes, Backfill: true})
 	fit := func(budget int) string {
 		r, err := layout.Fit(t.Context(), budget)
 		return fmt.Sprint(asJSON(t, r), err)
@@ -218,8 +216,7 @@ func checkNaive(t *testing.T, seed uint64) {
 	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, breaks: r.IntN(2) == 0, lines: r.IntN(2) == 0, trims: r.IntN(3) == 0, tools: r.IntN(2) == 0}).prompt()
 	tokenizers := append([]chat.Tokenizer{runes, words, pairs, dear{runes}, summing{runes}, summing{es}}, joiners(t)...)
 	tokenizer := tokenizers[r.IntN(len(tokenizers))]
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer, KeepUnranked: r.IntN(3) == 0, Compatible: r.IntN(3) == 0})
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: 200, Tokenizer: tokenizer, KeepUnranked: r.IntN(3) == 0, Compatible: r.IntN(3) == 0})
 	budgets := []int{plenty, 400, 150, 60, 20}
 	r.Shuffle(len(budgets), func(i, j int) { budgets[i], budgets[j] = budgets[j], budgets[i] })
 	for _, budget := range budgets {
@@ -249,12 +246,10 @@ func TestFitsOfOneLayoutAreTheSameInAnyOrderOfBudgets(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, breaks: r.IntN(2) == 0, trims: r.IntN(2) == 0, tools: r.IntN(2) == 0}).prompt()
 		opts := render.Options{Budget: 200, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)], LowWater: []float64{0, 0.7}[r.IntN(2)], KeepUnranked: r.IntN(3) == 0}
-		shared, err := render.Lay(t.Context(), root, opts)
-		require.NoError(t, err)
+		shared := laid(t, root, opts)
 		for range 8 {
 			budget := 1 + r.IntN(400)
-			fresh, err := render.Lay(t.Context(), root, opts)
-			require.NoError(t, err)
+			fresh := laid(t, root, opts)
 			want, wantErr := fresh.Fit(t.Context(), budget)
 			got, err := shared.Fit(t.Context(), budget)
 			if wantErr != nil {

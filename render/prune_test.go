@@ -495,8 +495,7 @@ func TestBlankMessagesAreRemovedBeforeTheUsers(t *testing.T) {
 		user(elements.Text("next")),
 	}
 	for _, lenient := range []bool{true, false} {
-		r, err := render.Render(t.Context(), root, render.Options{Budget: 5, Tokenizer: joiners(t)[0], Compatible: lenient})
-		require.NoError(t, err)
+		r := renderedWith(t, root, render.Options{Budget: 5, Tokenizer: joiners(t)[0], Compatible: lenient})
 		require.Equal(t, []string{"next"}, texts(r.Messages))
 	}
 }
@@ -551,11 +550,9 @@ func TestManyPiecesAreRemovedInOrder(t *testing.T) {
 			return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.within, b.within), cmp.Compare(a.place, b.place))
 		})
 		for _, tokenizer := range []chat.Tokenizer{runes, summing{runes}} {
-			layout, err := render.Lay(t.Context(), m, render.Options{Budget: plenty, Tokenizer: tokenizer})
-			require.NoError(t, err)
+			layout := laid(t, m, render.Options{Budget: plenty, Tokenizer: tokenizer})
 			for _, budget := range []int{24_000, 6_000, 20_000, 12_000} {
-				fit, err := layout.Fit(t.Context(), budget)
-				require.NoError(t, err)
+				fit := fitted(t, layout, budget)
 				left := strings.Fields(fit.Messages[0].Text())
 				var want []string
 				last := slices.Clone(order[len(order)-len(left):])
@@ -700,11 +697,9 @@ func TestCallsKeepAMessageWhoseChunksAreRemoved(t *testing.T) {
 		result("x", "found"),
 	}
 	for _, tokenizer := range joiners(t) {
-		whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
-		require.NoError(t, err)
+		whole := renderedWith(t, root, render.Options{Budget: plenty, Tokenizer: tokenizer})
 		two := tokenizer.CountText("one two") + tokenizer.CountText("three four")
-		less, err := render.Render(t.Context(), root, render.Options{Budget: whole.Tokens - two, Tokenizer: tokenizer})
-		require.NoError(t, err)
+		less := renderedWith(t, root, render.Options{Budget: whole.Tokens - two, Tokenizer: tokenizer})
 		require.Equal(t, []string{"", "found"}, texts(less.Messages))
 		require.Len(t, less.Messages[0].ToolCalls, 1)
 	}
@@ -717,8 +712,7 @@ func TestHugeCountsDoNotOverflow(t *testing.T) {
 		for _, tokenizer := range append(joiners(t), runes) {
 			over := failedWith[*render.BudgetExceededError](t, user(wrap(must(1), huge, huge, elements.Text("x"))), render.Options{Budget: 100, Tokenizer: tokenizer})
 			require.Greater(t, over.Needed, 2*math.MaxInt32)
-			r, err := render.Render(t.Context(), user(huge, huge, line("x")), render.Options{Budget: 100, Tokenizer: tokenizer})
-			require.NoError(t, err)
+			r := renderedWith(t, user(huge, huge, line("x")), render.Options{Budget: 100, Tokenizer: tokenizer})
 			require.Equal(t, []string{"x"}, texts(r.Messages))
 			require.Len(t, r.Messages[0].Content, 1)
 			require.Positive(t, r.Tokens)

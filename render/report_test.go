@@ -74,8 +74,7 @@ func agentPrompt() elements.Node {
 }
 
 func TestReportOfAnAgentsPromptIsGolden(t *testing.T) {
-	layout, err := render.Lay(t.Context(), agentPrompt(), render.Options{Budget: 400, Tokenizer: words})
-	require.NoError(t, err)
+	layout := laid(t, agentPrompt(), render.Options{Budget: 400, Tokenizer: words})
 	for _, budget := range []int{400, 120, 90, 60, 40, 15} {
 		t.Run(fmt.Sprint(budget), func(t *testing.T) {
 			var b strings.Builder
@@ -216,10 +215,8 @@ func TestReportNamesALimitThatWasReplaced(t *testing.T) {
 		return limits, nil
 	}}
 	root := user(grows, elements.KeepWith{Group: group, Children: elements.Nodes{line("goes along")}}, elements.TextChunk{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{elements.Text("last")}})
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes})
-	require.NoError(t, err)
-	result, err := layout.Fit(t.Context(), 1000)
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: 100, Tokenizer: runes})
+	result := fitted(t, layout, 1000)
 	require.Equal(t, []string{"one\nlast"}, texts(result.Messages))
 	dropped := result.Report().Dropped()
 	require.Len(t, dropped, 1)
@@ -228,10 +225,8 @@ func TestReportNamesALimitThatWasReplaced(t *testing.T) {
 
 // The report lists the same pieces at every budget, and those that it says were kept are in the messages.
 func TestReportListsEveryPiece(t *testing.T) {
-	layout, err := render.Lay(t.Context(), agentPrompt(), render.Options{Budget: 400, Tokenizer: words})
-	require.NoError(t, err)
-	all, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	layout := laid(t, agentPrompt(), render.Options{Budget: 400, Tokenizer: words})
+	all := fitted(t, layout, plenty)
 	for budget := all.Tokens; ; budget-- {
 		r, err := layout.Fit(t.Context(), budget)
 		if err != nil {
@@ -317,10 +312,8 @@ func TestReportAsLogAndJSON(t *testing.T) {
 func TestTextThatWasCutAtLayoutIsReported(t *testing.T) {
 	root := user(elements.TextChunk{Props: elements.Props{FlexBasis: 1}, BreakOn: "\n", Children: elements.Nodes{elements.Text("one\ntwo\nthree")}}, line("x"))
 	for budget, want := range map[int]string{100: "kept", 14: "trimmed: 7 of 13 tokens", 6: "dropped: no share of the budget was left"} {
-		layout, err := render.Lay(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
-		require.NoError(t, err)
-		result, err := layout.Fit(t.Context(), 100)
-		require.NoError(t, err)
+		layout := laid(t, root, render.Options{Budget: budget, Tokenizer: runes})
+		result := fitted(t, layout, 100)
 		require.Equal(t, want != "kept", result.Report().Pieces[0].Cut)
 		require.Equal(t, 13, max(result.Report().Pieces[0].Tokens, result.Report().Pieces[0].TrimmedFrom), "the tokens that it would have had")
 		require.Contains(t, result.Report().String(), want+"\n")
@@ -431,8 +424,7 @@ func TestPiecesThatDifferOnlyInTheirNumbersShareARow(t *testing.T) {
 		return list
 	}
 	prompt := user(files(1, "a", "b", "c"), files(2, "d"), line("what is it?"))
-	result, err := render.Render(t.Context(), prompt, render.Options{Budget: 60, Tokenizer: runes})
-	require.NoError(t, err)
+	result := rendered(t, prompt, 60)
 	require.Equal(t, ""+
 		"User > file > Text ×4  6 tokens   priority 1  dropped for the budget\n"+
 		"User > file > Text ×2  3 tokens   priority 1  kept\n"+

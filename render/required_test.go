@@ -388,8 +388,7 @@ func TestNothingStaysRequiredForTheFirstRenderingOfAnExpandable(t *testing.T) {
 				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("c", group)}},
 				user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("dd")}}, grows, other),
 			}
-			r, err := render.Render(t.Context(), root, render.Options{Budget: 16, Tokenizer: runes})
-			require.NoError(t, err)
+			r := rendered(t, root, 16)
 			require.Len(t, r.Messages, 1)
 			require.Contains(t, r.Messages[0].Text(), "bbbbbbb")
 			require.NotContains(t, r.Messages[0].Text(), "d")

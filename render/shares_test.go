@@ -129,8 +129,7 @@ func TestElementsThatAskShareWhatTheOthersLeave(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for name, tokenizer := range map[string]chat.Tokenizer{"joining": runes, "other": struct{ chat.Tokenizer }{runes}} {
 				var o offers
-				_, err := render.Lay(t.Context(), test.tree(o.echo), render.Options{Budget: 1000, Tokenizer: tokenizer})
-				require.NoError(t, err)
+				laid(t, test.tree(o.echo), render.Options{Budget: 1000, Tokenizer: tokenizer})
 				require.Equal(t, test.want, o.budgets, "with the %s tokenizer", name)
 			}
 		})
@@ -194,8 +193,7 @@ func TestTextsThatAskAreFilledFairly(t *testing.T) {
 			})
 		}
 		budget := frame + len("beside") + len(basis) + 1 + r.IntN(250)
-		result, err := render.Render(t.Context(), user(children...), render.Options{Budget: budget, Tokenizer: runes})
-		require.NoError(t, err)
+		result := rendered(t, user(children...), budget)
 		left := budget - frame - len("beside") - 1 - len(basis)
 		if len(basis) == 1 {
 			left = budget - frame - len("beside") - 2
@@ -231,10 +229,8 @@ func TestATextThatIsCutToNothingTakesItsGroupAlong(t *testing.T) {
 		return elements.KeepWith{Group: group, Children: elements.Nodes{n}}
 	}
 	root := user(with(asks), with(line("with it")), line("stay"))
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 20, Tokenizer: runes})
-	require.NoError(t, err)
-	r, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: 20, Tokenizer: runes})
+	r := fitted(t, layout, plenty)
 	require.Equal(t, []string{"stay"}, texts(r.Messages))
 	report := r.Report()
 	require.Equal(t, []render.Reason{render.Reason("share"), render.Reason("share"), render.Kept}, []render.Reason{report.Pieces[0].Dropped, report.Pieces[1].Dropped, report.Pieces[2].Dropped})
@@ -242,10 +238,8 @@ func TestATextThatIsCutToNothingTakesItsGroupAlong(t *testing.T) {
 	require.Contains(t, report.String(), "dropped: no share of the budget was left for "+report.Pieces[0].Path)
 	require.Equal(t, 21, r.Outline().Tokens.Dropped)
 
-	layout, err = render.Lay(t.Context(), root, render.Options{Budget: 20, Tokenizer: runes, Compatible: true})
-	require.NoError(t, err)
-	r, err = layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	layout = laid(t, root, render.Options{Budget: 20, Tokenizer: runes, Compatible: true})
+	r = fitted(t, layout, plenty)
 	require.Equal(t, []render.Reason{render.Reason("share"), render.Kept, render.Kept}, []render.Reason{r.Report().Pieces[0].Dropped, r.Report().Pieces[1].Dropped, r.Report().Pieces[2].Dropped})
 }
 

@@ -37,8 +37,7 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 		tokenizer := append(joiners(t), framing{summing{runes}}, summing{runes}, summing{runes})[r.IntN(5)]
 		v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(4) == 0, trims: true, sized: true, breaks: true, tools: r.IntN(3) == 0, parts: r.IntN(3) == 0, lines: r.IntN(3) == 0}
 		opts := render.Options{Budget: plenty, Tokenizer: tokenizer, KeepUnranked: r.IntN(5) == 0, Compatible: r.IntN(8) == 0}
-		layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), opts)
-		require.NoError(t, err)
+		layout := laid(t, newGrower(seed, v).prompt(), opts)
 		whole, err := layout.Fit(t.Context(), plenty)
 		if err != nil {
 			continue // a limit cannot be kept
@@ -98,9 +97,8 @@ func TestASurveyIsRefusedIfOneResultSaysNothingOfOtherBudgets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.opts.Budget = 100
-			result, err := render.Render(t.Context(), tt.root, tt.opts)
-			require.NoError(t, err)
-			_, err = result.Survey(t.Context())
+			result := renderedWith(t, tt.root, tt.opts)
+			_, err := result.Survey(t.Context())
 			require.ErrorIs(t, err, render.ErrNoSurvey)
 		})
 	}
@@ -110,11 +108,9 @@ func TestASurveyHoldsFromALimitToTheNext(t *testing.T) {
 	limited := func(limit int) elements.Node {
 		return elements.TokenLimit{Max: limit, Children: elements.Nodes{user(chunk(1, "one"), chunk(2, "two"))}}
 	}
-	layout, err := render.Lay(t.Context(), elements.Nodes{limited(9), limited(40), limited(60)}, render.Options{Budget: 100, Tokenizer: summing{runes}})
-	require.NoError(t, err)
+	layout := laid(t, elements.Nodes{limited(9), limited(40), limited(60)}, render.Options{Budget: 100, Tokenizer: summing{runes}})
 	for _, tt := range []struct{ budget, from, below int }{{30, 9, 40}, {40, 40, 60}, {59, 40, 60}, {100, 60, 0}} {
-		result, err := layout.Fit(t.Context(), tt.budget)
-		require.NoError(t, err)
+		result := fitted(t, layout, tt.budget)
 		survey, err := result.Survey(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []int{tt.from, tt.below}, []int{survey.From, survey.Below}, tt.budget)
@@ -128,8 +124,7 @@ func TestASurveyKeepsRequiredFinishedMessagesAtAnyBudget(t *testing.T) {
 		said[i] = chat.UserMessage(fmt.Sprint("said ", i))
 	}
 	root := elements.Nodes{&elements.Finished{Props: must(1), Messages: said}, user(chunk(1, "one"), chunk(2, "two"), line("three"))}
-	result, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
-	require.NoError(t, err)
+	result := renderedWith(t, root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
 	survey, err := result.Survey(t.Context())
 	require.NoError(t, err)
 	finished := 0
@@ -163,8 +158,7 @@ func TestASurveyDoesNotCountAMessageAgainForEachPartOrCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			counter := frames{joiners(t)[1].(chat.Joiner), new(int)}
-			result, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
-			require.NoError(t, err)
+			result := renderedWith(t, root, render.Options{Budget: plenty, Tokenizer: counter})
 			*counter.counted = 0
 			survey, err := result.Survey(t.Context())
 			require.NoError(t, err)

@@ -155,10 +155,8 @@ func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer chat.Token
 	c.FlexBasis = 1
 	root := elements.ToolMessage{Children: elements.Nodes{elements.Text("|"), c}}
 	budget := share + tokenizer.CountText("|")
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: budget, Tokenizer: tokenizer})
-	require.NoError(t, err)
-	r, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: budget, Tokenizer: tokenizer})
+	r := fitted(t, layout, plenty)
 	text, kept := strings.CutPrefix(r.Messages[0].Text(), "|\n")
 	if p := r.Report().Pieces[1]; !kept {
 		require.Equal(t, render.Reason("share"), p.Dropped)
@@ -311,13 +309,10 @@ func TestAFenceIsTrimmedInside(t *testing.T) {
 	}
 	fence := el.Tag("file", el.Priority(1), el.Attr("path", "a.go"), el.Fence("go", source.String(), el.Least(1)))
 	root := el.Prompt(el.User(fence, el.Text("Is it right?", el.Required)))
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
-	require.NoError(t, err)
-	whole, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+	whole := fitted(t, layout, plenty)
 	for budget := 60; budget < whole.Tokens; budget++ {
-		r, err := layout.Fit(t.Context(), budget)
-		require.NoError(t, err)
+		r := fitted(t, layout, budget)
 		require.Greater(t, r.Tokens, budget-30, "what fits is used")
 		text := r.Messages[0].Text()
 		body, ok := strings.CutPrefix(text, "<file path=\"a.go\">\n```go\n")
@@ -326,7 +321,6 @@ func TestAFenceIsTrimmedInside(t *testing.T) {
 		require.True(t, ok, text)
 		require.True(t, strings.HasPrefix(source.String(), body+"\n"))
 	}
-	r, err := layout.Fit(t.Context(), 25)
-	require.NoError(t, err)
+	r := fitted(t, layout, 25)
 	require.Equal(t, []string{"Is it right?"}, texts(r.Messages))
 }

@@ -111,10 +111,8 @@ func (f framed) CountTools(tools []chat.Tool) int {
 
 func TestNothingElseIsRemovedForTheFrameOfAnEmptyToolList(t *testing.T) {
 	root := elements.Nodes{tool(at(0), "a"), user(chunk(1, "one"), chunk(2, "two"), line("ask"))}
-	whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: framed{summing{runes}}})
-	require.NoError(t, err)
-	left, err := render.Render(t.Context(), root, render.Options{Budget: whole.Tokens - 90, Tokenizer: framed{summing{runes}}})
-	require.NoError(t, err)
+	whole := renderedWith(t, root, render.Options{Budget: plenty, Tokenizer: framed{summing{runes}}})
+	left := renderedWith(t, root, render.Options{Budget: whole.Tokens - 90, Tokenizer: framed{summing{runes}}})
 	require.Nil(t, left.Tools)
 	require.Equal(t, whole.Messages, left.Messages)
 }
@@ -174,8 +172,7 @@ func TestLowWaterAndBackfillKnowTools(t *testing.T) {
 			for i := range 20 {
 				root = append(root, tool(at(i), fmt.Sprintf("tool%02d", i)))
 			}
-			r, err := render.Render(t.Context(), root, render.Options{Budget: 700, Tokenizer: runes, LowWater: lowWater})
-			require.NoError(t, err)
+			r := renderedWith(t, root, render.Options{Budget: 700, Tokenizer: runes, LowWater: lowWater})
 			require.LessOrEqual(t, r.Tokens, 700)
 			if names := toolNames(r); !slices.Equal(names, last) {
 				last = names
@@ -190,8 +187,7 @@ func TestLowWaterAndBackfillKnowTools(t *testing.T) {
 	large := tool(at(2), "large")
 	large.Description = fmt.Sprintf("%0200d", 0)
 	root := elements.Nodes{user(line("ask")), tool(at(1), "small"), large}
-	r, err := render.Render(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes, Backfill: true})
-	require.NoError(t, err)
+	r := renderedWith(t, root, render.Options{Budget: 100, Tokenizer: runes, Backfill: true})
 	require.Equal(t, []string{"small"}, toolNames(r))
 }
 
@@ -209,12 +205,11 @@ func TestAnExpandableMayGrowByTools(t *testing.T) {
 	}
 	opts := render.Options{Budget: 500, Tokenizer: runes}
 	root := elements.Nodes{tool(at(9), "a"), elements.Wrap{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{grow("b", "c")}}, elements.UserMessage{Props: elements.Props{FlexGrow: 2}, Children: elements.Nodes{line("ask")}}}
-	r, err := render.Render(t.Context(), root, opts)
-	require.NoError(t, err)
+	r := renderedWith(t, root, opts)
 	require.Equal(t, []string{"a", "b", "c"}, toolNames(r))
 
 	root = elements.Nodes{elements.Wrap{Children: elements.Nodes{grow("b", "c", "a")}}, tool(at(9), "a"), user(line("ask"))}
-	_, err = render.Render(t.Context(), root, opts)
+	_, err := render.Render(t.Context(), root, opts)
 	require.ErrorIs(t, err, layout.ErrDuplicateTool)
 }
 

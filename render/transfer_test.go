@@ -65,11 +65,9 @@ func TestTransferredTextMayHaveABreakAndAnElementBesideIt(t *testing.T) {
 		{"type":1,"ctor":2,"children":[{"type":2,"text":"b","priority":2}]}]}}`)
 	for _, tokenizer := range append(joiners(t), runes) {
 		root := user(line("z"), elements.Transferred{Data: data}, chunk(1, "c"))
-		whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
-		require.NoError(t, err)
+		whole := renderedWith(t, root, render.Options{Budget: plenty, Tokenizer: tokenizer})
 		require.Equal(t, []string{"z\nab\nc"}, texts(whole.Messages))
-		less, err := render.Render(t.Context(), root, render.Options{Budget: whole.Tokens - 1, Tokenizer: tokenizer})
-		require.NoError(t, err)
+		less := renderedWith(t, root, render.Options{Budget: whole.Tokens - 1, Tokenizer: tokenizer})
 		require.Equal(t, []string{"z\nab"}, texts(less.Messages))
 		require.Equal(t, tokenizer.CountMessage(less.Messages[0]), less.Tokens)
 	}

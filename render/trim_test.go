@@ -57,8 +57,7 @@ func TestTextThatMayBeCutIsNotLost(t *testing.T) {
 			lost := 0
 			for budget := 100; budget < 500; budget++ {
 				root, of := prompt(budget)
-				r, err := render.Render(t.Context(), root, render.Options{Budget: of, Tokenizer: tokenizer})
-				require.NoError(t, err)
+				r := renderedWith(t, root, render.Options{Budget: of, Tokenizer: tokenizer})
 				require.LessOrEqual(t, r.Tokens, of)
 				if !strings.Contains(r.Messages[len(r.Messages)-1].Text(), "1. Name things") {
 					lost++
@@ -131,8 +130,7 @@ func TestRequiredTextWithoutALimitIsWholeOrAnErrorThatNamesIt(t *testing.T) {
 			require.ErrorContains(t, err, "put "+over.Breakable+" into a limit (el.Limit)")
 
 			test.opts.Budget = plenty
-			r, err := render.Render(t.Context(), test.root, test.opts)
-			require.NoError(t, err)
+			r := renderedWith(t, test.root, test.opts)
 			require.Contains(t, html.UnescapeString(r.Messages[0].Text()), string(conventions(60)))
 		})
 	}
@@ -223,10 +221,8 @@ func TestTheLastTextToGoIsTrimmed(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			for name, tokenizer := range map[string]chat.Tokenizer{"joining": runes, "other": struct{ chat.Tokenizer }{runes}} {
-				layout, err := render.Lay(t.Context(), test.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
-				require.NoError(t, err)
-				r, err := layout.Fit(t.Context(), test.budget)
-				require.NoError(t, err)
+				layout := laid(t, test.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+				r := fitted(t, layout, test.budget)
 				require.Equal(t, test.want, texts(r.Messages), "with the %s tokenizer", name)
 			}
 		})
@@ -253,8 +249,7 @@ func TestALongTextInWhatGoesAsOneIsTrimmedBeforeThatGoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := elements.Nodes{root, user(line("question"))}
-			whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
-			require.NoError(t, err)
+			whole := renderedWith(t, root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
 			before := 0
 			for budget := 150; budget < whole.Tokens+10; budget += 7 {
 				r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: summing{runes}})
@@ -272,10 +267,8 @@ func TestALongTextInWhatGoesAsOneIsTrimmedBeforeThatGoes(t *testing.T) {
 }
 
 func TestCompatibleTrimsNothing(t *testing.T) {
-	layout, err := render.Lay(t.Context(), user(lines(conventions(5)), line("stay")), render.Options{Budget: plenty, Tokenizer: runes, Compatible: true})
-	require.NoError(t, err)
-	r, err := layout.Fit(t.Context(), 200)
-	require.NoError(t, err)
+	layout := laid(t, user(lines(conventions(5)), line("stay")), render.Options{Budget: plenty, Tokenizer: runes, Compatible: true})
+	r := fitted(t, layout, 200)
 	require.Equal(t, []string{"stay"}, texts(r.Messages))
 }
 
@@ -287,23 +280,18 @@ func TestTrimmedTextIsAPrefixOfItselfAtALargerBudget(t *testing.T) {
 		elements.TextChunk{Props: at(2), BreakOnWhitespace: true, Children: elements.Nodes{conventions(10)}},
 		chunk(3, "stay"),
 	)
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
-	require.NoError(t, err)
-	all, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	layout := laid(t, root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+	all := fitted(t, layout, plenty)
 	at := map[int]string{}
 	budgets := rand.New(rand.NewPCG(1, 1)).Perm(all.Tokens - 20)
 	trimmed := 0
 	for _, b := range budgets {
 		budget := b + 20
-		r, err := layout.Fit(t.Context(), budget)
-		require.NoError(t, err)
+		r := fitted(t, layout, budget)
 		require.LessOrEqual(t, r.Tokens, budget)
-		alone, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: struct{ chat.Tokenizer }{tokenizer}})
-		require.NoError(t, err)
+		alone := laid(t, root, render.Options{Budget: plenty, Tokenizer: struct{ chat.Tokenizer }{tokenizer}})
 		if b%10 == 0 {
-			want, err := alone.Fit(t.Context(), budget)
-			require.NoError(t, err)
+			want := fitted(t, alone, budget)
 			require.Equal(t, want.Messages, r.Messages, budget)
 			require.Equal(t, want.Report(), r.Report(), budget)
 		}
@@ -335,12 +323,9 @@ func parts(text string) [2]string {
 }
 
 func TestTrimmingDoesNotAffectOtherFits(t *testing.T) {
-	layout, err := render.Lay(t.Context(), user(lines(conventions(9))), render.Options{Budget: plenty, Tokenizer: runes})
-	require.NoError(t, err)
-	small, err := layout.Fit(t.Context(), 200)
-	require.NoError(t, err)
-	whole, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
+	layout := laid(t, user(lines(conventions(9))), render.Options{Budget: plenty, Tokenizer: runes})
+	small := fitted(t, layout, 200)
+	whole := fitted(t, layout, plenty)
 	require.Equal(t, string(conventions(9)), whole.Messages[0].Text())
 	require.Empty(t, whole.Report().Pieces[0].TrimmedFrom)
 	require.NotEmpty(t, small.Report().Pieces[0].TrimmedFrom)
@@ -351,18 +336,15 @@ func TestTrimmingDoesNotAffectOtherFits(t *testing.T) {
 func TestTrimmedTextStaysEscaped(t *testing.T) {
 	cut := elements.TextChunk{BreakOn: ";", Least: 1, Children: elements.Nodes{elements.Text("a&b;</t>;c<d;e")}}
 	other := elements.TextChunk{BreakOn: ";", Children: elements.Nodes{elements.Text("stay & stay")}}
-	layout, err := render.Lay(t.Context(), user(elements.Tag{Name: "t", Props: at(1), Children: elements.Nodes{cut}}, wrap(elements.Props{}, other)), render.Options{Budget: plenty, Tokenizer: runes})
-	require.NoError(t, err)
-	r, err := layout.Fit(t.Context(), 50)
-	require.NoError(t, err)
+	layout := laid(t, user(elements.Tag{Name: "t", Props: at(1), Children: elements.Nodes{cut}}, wrap(elements.Props{}, other)), render.Options{Budget: plenty, Tokenizer: runes})
+	r := fitted(t, layout, 50)
 	require.Equal(t, []string{"<t>\na&amp;b;&lt;/t&gt;;c&lt;d\n</t>\nstay & stay"}, texts(r.Messages))
 }
 
 // The chunk is beside the limit that trims.
 func TestAChunkElsewhereDoesNotKeepTextFromBeingTrimmed(t *testing.T) {
 	lost := func(root elements.Node) bool {
-		r, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
-		require.NoError(t, err)
+		r := renderedWith(t, root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
 		return len(r.Report().Dropped()) > 0
 	}
 	for limit := 100; limit < 500; limit++ {
@@ -378,9 +360,7 @@ func TestAChunkElsewhereDoesNotKeepTextFromBeingTrimmed(t *testing.T) {
 func TestATextIsNotTrimmedToItsMarkAlone(t *testing.T) {
 	c := lines(elements.Text(strings.Repeat("a line of text that is longer than most\n", 5)))
 	c.Mark = "[the rest was cut, read the file for it]"
-	layout, err := render.Lay(t.Context(), user(c, line("stay")), render.Options{Budget: plenty, Tokenizer: runes})
-	require.NoError(t, err)
-	r, err := layout.Fit(t.Context(), 60)
-	require.NoError(t, err)
+	layout := laid(t, user(c, line("stay")), render.Options{Budget: plenty, Tokenizer: runes})
+	r := fitted(t, layout, 60)
 	require.Equal(t, []string{"stay"}, texts(r.Messages))
 }

@@ -144,8 +144,7 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 			var do func() int
 			o := render.Options{Budget: 5, Tokenizer: bad{runes, &do}}
 			root := elements.Nodes{user(line("abc")), userAt(1, line("def"))}
-			layout, err := render.Lay(t.Context(), root, o)
-			require.NoError(t, err)
+			layout := laid(t, root, o)
 			do = c.do
 			for _, f := range []func() error{
 				func() error { _, err := layout.Fit(t.Context(), 4); return err },
@@ -162,7 +161,7 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 				require.ErrorContains(t, err, c.says)
 			}
 			do = nil
-			_, err = orEmpty(layout.Fit(t.Context(), 4))
+			_, err := orEmpty(layout.Fit(t.Context(), 4))
 			require.NoError(t, err, "the next call works")
 		})
 	}
@@ -273,18 +272,15 @@ func TestALayoutCanBeFittedAgainAfterAFitWasLeftBehind(t *testing.T) {
 				<-until
 			}
 		}}
-		layout, err := render.Lay(t.Context(), user(chunk(1, "aaa"), chunk(2, "bb")), render.Options{Budget: plenty, Tokenizer: joiner})
-		require.NoError(t, err)
-		before, err := layout.Fit(t.Context(), plenty)
-		require.NoError(t, err)
+		layout := laid(t, user(chunk(1, "aaa"), chunk(2, "bb")), render.Options{Budget: plenty, Tokenizer: joiner})
+		before := fitted(t, layout, plenty)
 		wait.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err = layout.Fit(ctx, 3)
+		_, err := layout.Fit(ctx, 3)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		wait.Store(false)
-		after, err := layout.Fit(t.Context(), plenty)
-		require.NoError(t, err)
+		after := fitted(t, layout, plenty)
 		require.Equal(t, before.Report(), after.Report())
 		close(until)
 		synctest.Wait()
