@@ -103,8 +103,7 @@ func TestAnAnswerNoSmallerThanWhatItReplacesIsShortened(t *testing.T) {
 	replaced := count(quarter{}, said(d.Session)[1:3])
 	const frame = 15
 	d.Answers(models.SaySummary(words(replaced-frame)), models.Say("A short summary, which fits into it."))
-	r, err := d.Render(t.Context(), prompt)
-	require.NoError(t, err)
+	r := d.Rendered(prompt)
 	require.LessOrEqual(t, r.Tokens, 500)
 	require.Contains(t, text(r.Messages), "A short summary, which fits into it.")
 }
@@ -492,8 +491,7 @@ func TestACompactionOnDemandThatIsCancelledAsksNobodyElseAndChangesNothing(t *te
 			equal(t, before, viewOf(t, d.Session))
 
 			d.Answers(models.SaySummary("Not remembered as a failure."))
-			_, err = d.Compact(t.Context(), "")
-			require.NoError(t, err)
+			d.Compacted()
 		})
 	}
 }

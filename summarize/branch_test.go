@@ -22,12 +22,11 @@ func TestASummaryOfABranchLeavesOutWhatItsModelRefuses(t *testing.T) {
 	d.Say(rounds(1, 3, 200)...)
 	d.Say(chat.UserMessage(forbidden))
 	d.Policy.Branch = ohmypi.Policy().Branch
-	_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Refusal{
+	d.Note(entry.Refusal{
 		Model: d.Target.Name, Unit: entry.UnitHeld, Held: []entry.Held{{Entry: "e8", Part: -1, State: entry.HeldRefused}},
-	}})
-	require.NoError(t, err)
+	})
 	d.Answers(models.Say("It led nowhere."))
-	_, err = d.Navigate(t.Context(), "e3", summarize.Navigation{Summarise: true})
+	_, err := d.Navigate(t.Context(), "e3", summarize.Navigation{Summarise: true})
 	require.NoError(t, err)
 	require.Contains(t, text(d.Request().Messages), "[message left out: ")
 	require.NotContains(t, text(d.Request().Messages), forbidden)

@@ -77,8 +77,7 @@ func TestTheCachedTokensOfAPromptArePredicted(t *testing.T) {
 		require.Equal(t, first.Foretold.Input, first.Foretold.CacheWrite)
 
 		send(d, prompt(d.Session))
-		used, _, err := d.Session.Latest(t.Context(), entry.TypeUsage)
-		require.NoError(t, err)
+		used, _ := d.Latest(entry.TypeUsage)
 		sent := used.Body.(entry.Usage)
 		require.InDelta(t, cached.Of(sent.Usage).Total(), sent.Cost, 1e-12)
 		time.Sleep(5 * time.Minute)
@@ -177,8 +176,7 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 					send(d, prompt(d.Session))
 				}
 				require.Empty(t, *d.Heard)
-				_, err := d.Render(t.Context(), tt.change(d))
-				require.NoError(t, err)
+				d.Rendered(tt.change(d))
 				var told []event.Event
 				for _, e := range *d.Heard {
 					if e.Kind == event.CacheBroken {
@@ -230,12 +228,10 @@ func TestTheCarryRuleCompactsOnceCarryingHasCostWhatCompactingCosts(t *testing.T
 			require.Empty(t, compactions(d.Session), "carried $%.4f of $%.4f", m.Carried, m.Compacting)
 			before = m
 		}
-		_, err := d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		d.Rendered(prompt(d.Session))
 		require.Len(t, compactions(d.Session), 1)
 		require.Contains(t, d.Explain(t.Context()).String(), "carrying has cost $")
-		_, err = d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		d.Rendered(prompt(d.Session))
 		require.Len(t, compactions(d.Session), 1, "the carrying cost starts from 0 again")
 	})
 }
@@ -249,12 +245,10 @@ func TestTheCarryRuleCompactsEarlierIfTheCacheIsCold(t *testing.T) {
 			d.Policy.Off = true
 			send(d, prompt(d.Session))
 			d.Policy.Off = false
-			_, err := d.Render(t.Context(), prompt(d.Session))
-			require.NoError(t, err)
+			d.Rendered(prompt(d.Session))
 			require.Empty(t, compactions(d.Session))
 			time.Sleep(6 * time.Minute)
-			_, err = d.Render(t.Context(), prompt(d.Session))
-			require.NoError(t, err)
+			d.Rendered(prompt(d.Session))
 			if loss == 0 {
 				require.Len(t, compactions(d.Session), 1)
 			} else {
@@ -336,13 +330,11 @@ func TestOutputIsClearedInBatchesOnceCarryingItHasCostWhatTheCacheBreakCosts(t *
 		require.Positive(t, m.CarriedOutput)
 		require.Less(t, m.CarriedOutput, m.Breaking)
 		d.Policy.Off = false
-		_, err := d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		d.Rendered(prompt(d.Session))
 		require.Contains(t, d.Explain(t.Context()).String(), "the cost of clearing")
 		n := cleared(d)
 		time.Sleep(6 * time.Minute)
-		_, err = d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		d.Rendered(prompt(d.Session))
 		require.Equal(t, n+1, cleared(d), "all the rest is cleared once the cache is cold")
 	})
 }
@@ -386,8 +378,7 @@ func TestTheCheapestModelWritesTheSummary(t *testing.T) {
 			})}}
 			d.Policy.Ask.Cheapest = true
 			d.Say(rounds(3, 20, 200)...)
-			_, err := d.Render(t.Context(), prompt(d.Session))
-			require.NoError(t, err)
+			d.Rendered(prompt(d.Session))
 			require.Len(t, compactions(d.Session), 1)
 			require.Equal(t, tt.want, asked)
 		})

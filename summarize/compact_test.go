@@ -286,8 +286,7 @@ func TestSmallRoomIsUsed(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	more := elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(words(budget - roundTokens - 300))}}
 	d.Answers(models.SaySummary("short"))
-	r, err := d.Render(t.Context(), prompt(d.Session, more))
-	require.NoError(t, err)
+	r := d.Rendered(prompt(d.Session, more))
 	require.LessOrEqual(t, r.Tokens, budget)
 	last := d.Request().Messages[len(d.Request().Messages)-1]
 	room := hint(t, last.Text())

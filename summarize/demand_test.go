@@ -36,8 +36,7 @@ func TestCompactInterruptsBackgroundWork(t *testing.T) {
 		d.Answers(slowly(time.Hour, models.SaySummary("too slow")), models.SaySummary("as asked"))
 		d.Messages()
 		synctest.Wait()
-		_, err := d.Compact(t.Context(), "")
-		require.NoError(t, err)
+		d.Compacted()
 		require.Equal(t, 1, interrupted)
 		require.Len(t, compactions(d.Session), 1)
 		require.Contains(t, d.Messages()[1].Text(), "as asked")
@@ -130,8 +129,7 @@ func TestAPromptOnDemandIsUsedForNothingElse(t *testing.T) {
 		}
 		d.Messages()
 		if demand {
-			_, err := d.Compact(t.Context(), "")
-			require.NoError(t, err)
+			d.Compacted()
 		}
 		return kinds(*d.Heard)
 	}
@@ -215,8 +213,7 @@ func TestRecoverCompactsOnceAndThenMakesThePromptSmaller(t *testing.T) {
 	d.Say(chat.AssistantMessage("The provider said: too large."))
 	failed := d.Session.Leaf()
 	d.Answers(numberedSummaries(10)...) // in segments that fit the limit that the model named
-	r, err := d.Recover(t.Context(), prompt(d.Session), refused, failed)
-	require.NoError(t, err)
+	r := d.Recovered(refused, failed)
 	require.LessOrEqual(t, r.Tokens, 3000)
 	require.NotContains(t, text(r.Messages), "The provider said", "the failed answer leaves the view")
 	require.True(t, (*d.Heard)[0].WillRetry)
@@ -224,6 +221,7 @@ func TestRecoverCompactsOnceAndThenMakesThePromptSmaller(t *testing.T) {
 	require.NoError(t, chat.Validate(r.Messages))
 
 	// If the provider refuses again, the last attempt returns a RecoveryError.
+	var err error
 	attempts := 1
 	for ; err == nil; attempts++ {
 		require.LessOrEqual(t, attempts, 9)
@@ -243,16 +241,14 @@ func TestRecoverUsesTheProvidersCount(t *testing.T) {
 	sent := d.Messages()
 	d.Answers(numberedSummaries(20)...)
 	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // twice our own count
-	r, err := d.Recover(t.Context(), prompt(d.Session), twice, "")
-	require.NoError(t, err)
+	r := d.Recovered(twice, "")
 	require.LessOrEqual(t, 2*r.Tokens, 4000)
 
 	// Another compactor of the session uses the ratio too.
 	again := fixtureOf(t, d.Session)
 	again.Policy = d.Policy
 	again.Say(round(6, 1400)...)
-	r, err = again.Render(t.Context(), prompt(d.Session))
-	require.NoError(t, err)
+	r = again.Rendered(prompt(d.Session))
 	require.LessOrEqual(t, 2*r.Tokens, 4000)
 }
 
@@ -264,8 +260,7 @@ func TestARefusalIsAnsweredUnderAnyPolicy(t *testing.T) {
 			d.Say(rounds(1, 5, 600)...)
 			d.Target.Model = down(errDown)
 			sent := d.Messages()
-			r, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: count(quarter{}, sent)}, "")
-			require.NoError(t, err)
+			r := d.Recovered(&chat.ContextLimitError{Limit: 2000, Tokens: count(quarter{}, sent)}, "")
 			require.LessOrEqual(t, r.Tokens, 1800)
 			require.NoError(t, chat.Validate(r.Messages))
 			require.Empty(t, compactions(d.Session))
@@ -302,10 +297,9 @@ func TestASummaryThatNoLongerFitsIsSummarisedAgain(t *testing.T) {
 				}
 				at := d.Session.Leaf()
 				d.Say(chat.AssistantMessage("Done."))
-				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Compaction{
+				d.Note(entry.Compaction{
 					Messages: []chat.Message{chat.UserMessage("<conversation-summary>\n" + said + "</conversation-summary>")}, Summary: entry.Summary{Text: said}, LastCovered: at,
-				}})
-				require.NoError(t, err)
+				})
 				d.Say(chat.UserMessage("And now?"))
 				d.Say(rounds(1, c.rounds, 200)...)
 				d.Policy = policies.All()[name]

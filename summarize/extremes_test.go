@@ -103,15 +103,14 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 func requireUsedOrRefused(t *testing.T, p policy.Policy, target policy.Target, field string, number any) fixture {
 	t.Helper()
 	d := newFixture(t, overflowing()...)
-	_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 100, CacheRead: 50, CacheWrite: 5}, Counted: 90}})
-	require.NoError(t, err)
+	d.Note(entry.Usage{Usage: chat.Usage{Input: 100, CacheRead: 50, CacheWrite: 5}, Counted: 90})
 	d.Policy = p
 	d.Target.Budget, d.Target.ContextWindow, d.Target.Prices = target.Budget, target.ContextWindow, target.Prices
 	if target.Budget > 0 && target.ContextWindow >= 0 && target.Prices.Validate() == nil {
 		requireSound(t, d, field, number)
 		return d
 	}
-	_, err = d.Render(t.Context(), prompt(d.Session))
+	_, err := d.Render(t.Context(), prompt(d.Session))
 	require.ErrorContains(t, err, field[strings.LastIndexAny(field, ". ")+1:], "%s %v", field, number)
 	return d
 }
@@ -125,8 +124,7 @@ func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 		}
 		d := newFixture(t, overflowing()...)
 		d.Policy = policies.All()["a3s"]
-		_, err := d.Session.Add(t.Context(), entry.Entry{Body: u})
-		require.NoError(t, err)
+		d.Note(u)
 		requireSound(t, d, field, number)
 	})
 	extremes.Each(chat.Usage{Input: 1, Output: 1, CacheRead: 1, CacheWrite: 1, CacheWriteLong: 1}, func(field string, number any, u chat.Usage) {
@@ -134,8 +132,7 @@ func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 		d.Always(func(context.Context, chat.Request) (chat.Response, error) {
 			return chat.Response{Message: chat.AssistantMessage("<summary>" + words(60) + "</summary>"), Usage: u}, nil
 		})
-		_, err := d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		d.Rendered(prompt(d.Session))
 		for _, e := range *d.Heard {
 			if e.Kind == event.Done {
 				require.Contains(t, []chat.Usage{u, {}}, e.Usage, "%s %v: as it was reported, or not at all", field, number)

@@ -199,13 +199,11 @@ func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
 		d.Messages()
 		d.Abort()
 		require.NoError(t, d.Wait(t.Context()))
-		pending, err := d.Pending(t.Context())
-		require.NoError(t, err)
+		pending := d.PendingNow()
 		require.Equal(t, policy.PendingNone, pending)
 		d.Target.Model = saying("Done, all of it, and it was tested.")
 		require.NoError(t, d.Retarget(t.Context(), d.Target))
-		_, err = d.Compact(t.Context(), "")
-		require.NoError(t, err)
+		d.Compacted()
 	}
 }
 
@@ -216,8 +214,7 @@ func TestASummaryThatIsReadyIsUsedByACompactionOnDemand(t *testing.T) {
 	d.Say(rounds(1, 5, 660)...)
 	d.Messages()
 	require.NoError(t, d.Wait(t.Context()))
-	done, err := d.Compact(t.Context(), "")
-	require.NoError(t, err)
+	done := d.Compacted()
 	require.Contains(t, text(done.Result.Messages), "Made in the background.")
 	require.Positive(t, done.TokensRemoved)
 	require.Equal(t, 1, model.asked())
@@ -231,8 +228,7 @@ func TestRecoverUsesASummaryThatIsReadyAndCompactsNoFurther(t *testing.T) {
 	d.Say(rounds(1, 5, 660)...)
 	d.Messages()
 	require.NoError(t, d.Wait(t.Context()))
-	r, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 3900, Tokens: 4100}, "")
-	require.NoError(t, err)
+	r := d.Recovered(&chat.ContextLimitError{Limit: 3900, Tokens: 4100}, "")
 	require.Contains(t, text(r.Messages), "Made in the background.")
 	require.Equal(t, 1, model.asked())
 	require.Len(t, compactions(d.Session), 1)
@@ -338,8 +334,7 @@ func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {
 		d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
 		d.Say(rounds(1, 8, 450)...)
-		r, err := d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		r := d.Rendered(prompt(d.Session))
 		tries := 0
 		for {
 			_, refused := agent.Generate(t.Context(), chat.Request{Messages: r.Messages})
@@ -348,8 +343,7 @@ func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {
 			}
 			tries++
 			require.LessOrEqual(t, tries, 3)
-			r, err = d.Recover(t.Context(), prompt(d.Session), refused, "")
-			require.NoError(t, err)
+			r = d.Recovered(refused, "")
 		}
 		require.Positive(t, tries)
 		if !named {
@@ -358,8 +352,7 @@ func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {
 		require.Equal(t, 1, tries)
 		d.Say(chat.AssistantMessage("Answer."), chat.UserMessage("More."))
 		d.Say(round(20, 900)...)
-		r, err = d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		r = d.Rendered(prompt(d.Session))
 		_, refused := agent.Generate(t.Context(), chat.Request{Messages: r.Messages})
 		require.NoError(t, refused, "the ratio is kept")
 	}
@@ -376,10 +369,8 @@ func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 		entry.Entry{Body: entry.Custom{Name: "mine"}},
 	)
 	require.NoError(t, err)
-	_, err = d.Session.Add(t.Context(), entry.Entry{Body: entry.Label{Target: added[0].ID, Text: "failed"}})
-	require.NoError(t, err)
-	r, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 3000, Tokens: 4300}, added[0].ID)
-	require.NoError(t, err)
+	d.Note(entry.Label{Target: added[0].ID, Text: "failed"})
+	r := d.Recovered(&chat.ContextLimitError{Limit: 3000, Tokens: 4300}, added[0].ID)
 	require.NotContains(t, text(r.Messages), "error: too large")
 }
 
@@ -456,8 +447,7 @@ func TestASingleRefusalWithoutANumberIsTakenForAMistake(t *testing.T) {
 		d.Policy, d.Target.Budget, d.Target.Model = p, 100_000, down(errDown)
 		d.Say(rounds(1, 4, roundTokens)...)
 		sent := d.Messages()
-		r, err := d.Recover(t.Context(), prompt(d.Session), status(413), "")
-		require.NoError(t, err)
+		r := d.Recovered(status(413), "")
 		equal(t, sent, r.Messages)
 		d.Say(chat.AssistantMessage("Fine."), chat.UserMessage("More."))
 		d.Say(rounds(5, 9, roundTokens)...)

@@ -150,8 +150,7 @@ func TestABudgetErrorLeadsToASummaryUnderEveryPolicy(t *testing.T) {
 				d.Policy, d.Target.Model = p, models.Offline{Tokenizer: quarter{}}
 				root := prompt(d.Session)
 				require.Positive(t, overBy(t, root, budget))
-				_, err := d.Compact(t.Context(), "")
-				require.NoError(t, err)
+				d.Compacted()
 				require.Zero(t, overBy(t, root, budget))
 				require.Len(t, compactions(d.Session), 1)
 			})
@@ -188,10 +187,9 @@ func TestHistoryThatCannotBeCompactedIsTheBudgetErrorWithItsReason(t *testing.T)
 
 func TestInACompactorHistoryShowsTheSessionAndCompactIsAnError(t *testing.T) {
 	d := newFixture(t, chat.UserMessage("Hello."))
-	r, err := d.Render(t.Context(), summarize.History{Compactor: d.Compactor})
-	require.NoError(t, err)
+	r := d.Rendered(summarize.History{Compactor: d.Compactor})
 	require.Len(t, r.Messages, 1)
-	_, err = d.Render(t.Context(), summarize.History{Compactor: d.Compactor, Compact: true})
+	_, err := d.Render(t.Context(), summarize.History{Compactor: d.Compactor, Compact: true})
 	require.ErrorContains(t, err, "the compactor compacts by itself")
 	for _, h := range []summarize.History{{}, {Compactor: &summarize.Compactor{}}} {
 		_, err = render.Render(t.Context(), h, render.Options{Budget: budget, Tokenizer: quarter{}})

@@ -26,8 +26,7 @@ func compactedWith(t *testing.T, s *history.Session, index int) compacttest.Fixt
 	d := compacttest.Of(t, s, compacttest.Overflowing()...)
 	d.Policy.Replace.Index = index
 	d.Always(models.SaySummary("The build failed in file-2.go."))
-	_, err := d.Render(t.Context(), prompt(d.Session))
-	require.NoError(t, err)
+	d.Rendered(prompt(d.Session))
 	return d
 }
 
@@ -75,8 +74,7 @@ func TestWithoutRoomForAnIndexThereIsNone(t *testing.T) {
 			d := compacttest.New(t, compacttest.Overflowing()...)
 			d.Policy.Replace.Index, d.Policy.Replace.Share, d.Policy.Replace.Max = room.Index, room.Share, room.Max
 			d.Always(models.SaySummary("The build failed."))
-			_, err := d.Render(t.Context(), prompt(d.Session))
-			require.NoError(t, err)
+			d.Rendered(prompt(d.Session))
 			require.Len(t, compacttest.Compactions(d.Session)[0].Messages, 1)
 		})
 	}
@@ -85,8 +83,7 @@ func TestWithoutRoomForAnIndexThereIsNone(t *testing.T) {
 func TestTheNextSummaryIsNotAskedForWithTheIndex(t *testing.T) {
 	d := compactedWith(t, &history.Session{}, 100)
 	d.Say(compacttest.Rounds(11, 16, compacttest.RoundTokens)...)
-	_, err := d.Render(t.Context(), prompt(d.Session))
-	require.NoError(t, err)
+	d.Rendered(prompt(d.Session))
 	all := compacttest.Compactions(d.Session)
 	require.Len(t, all, 2)
 	require.Contains(t, compacttest.Text(all[1].Messages), "file-11.go")
@@ -120,8 +117,7 @@ func TestAPromptWithAnIndexOnlyGrowsBetweenCompactionsAndClearings(t *testing.T)
 				text += fmt.Sprintf("name_%d of file-%d.go, ", r.IntN(5_000), r.IntN(99))
 			}
 			require.NoError(t, d.Session.Append(t.Context(), chat.UserMessage(compacttest.Words(r.IntN(60)+1)), read, chat.ToolResult(id, text)))
-			rendered, err := d.Render(t.Context(), prompt(d.Session))
-			require.NoError(t, err)
+			rendered := d.Rendered(prompt(d.Session))
 			before := changes
 			changes = 0
 			for _, e := range entries(t, d.Session) {

@@ -57,8 +57,7 @@ func TestTruncatingLeavesOutTheConversationBeforeWhatStandsInFrontOfIt(t *testin
 	d := newFixture(t, overflowing()...)
 	d.Target.Model = down(errDown)
 	d.Policy.Overflow.LastResort = policy.ResortTruncate
-	r, err := d.Render(t.Context(), elements.Nodes{elements.UserMessage{Children: elements.Nodes{elements.Text("Rules of the project.")}}, prompt(d.Session)})
-	require.NoError(t, err)
+	r := d.Rendered(elements.Nodes{elements.UserMessage{Children: elements.Nodes{elements.Text("Rules of the project.")}}, prompt(d.Session)})
 	require.Contains(t, kinds(*d.Heard), "truncated")
 	require.Contains(t, text(r.Messages), "Rules of the project.")
 	require.Contains(t, text(r.Messages), "Fix the build")
@@ -85,8 +84,7 @@ func TestAHugeResultBesideALongMessageIsCutToWhatIsLeft(t *testing.T) {
 					d.Say(chat.UserMessage(asks))
 					for n := range 3 {
 						d.Say(rounds(100+n, 100+n, 5*budget)...)
-						r, err := d.Render(t.Context(), prompt(d.Session))
-						require.NoError(t, err)
+						r := d.Rendered(prompt(d.Session))
 						require.NoError(t, chat.Validate(r.Messages))
 						shown := text(r.Messages)
 						require.Contains(t, shown, asks)
@@ -230,8 +228,7 @@ func TestASessionWithAFormIsCompactedLikeAnyOther(t *testing.T) {
 			return models.Offline{Tokenizer: quarter{}}.Generate(ctx, req)
 		})
 		d.Target.Model = model
-		_, err := d.Compact(t.Context(), "")
-		require.NoError(t, err)
+		d.Compacted()
 		require.Len(t, compactions(d.Session), 1)
 		require.NotContains(t, text(d.Messages()), `{"n":1}`)
 	})
@@ -276,8 +273,7 @@ func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
 		d.Policy.Cut = history.Cut{} // some policies' cut keeps more than the budget
 		d.Target.ContextWindow = 2 * budget
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
-		_, err := d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		d.Rendered(prompt(d.Session))
 		require.Len(t, compactions(d.Session), 1)
 	})
 }
@@ -289,8 +285,7 @@ func TestACompactionOnDemandIsTriedAgainAfterAFailure(t *testing.T) {
 	d.Answers(models.Say("no"), models.Say("no"), models.SaySummary("Now it works."))
 	_, err := d.Compact(t.Context(), "")
 	require.Error(t, err)
-	_, err = d.Compact(t.Context(), "")
-	require.NoError(t, err)
+	d.Compacted()
 }
 
 func TestAPolicyThatOnlyForksFailsInTheForegroundWithTheReason(t *testing.T) {

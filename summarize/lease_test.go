@@ -67,8 +67,7 @@ func leasedFixture(t *testing.T, store storage.Store, model chat.Model) fixture 
 func pendingOf(t *testing.T, d fixture) policy.Pending {
 	t.Helper()
 	require.NoError(t, d.Session.Refresh(t.Context()))
-	pending, err := d.Pending(t.Context())
-	require.NoError(t, err)
+	pending := d.PendingNow()
 	return pending
 }
 
@@ -159,8 +158,7 @@ func TestACompactionFailsIfTheStoreGivesNoLease(t *testing.T) {
 	store.down.Store(true)
 	_, err := d.Render(t.Context(), prompt(d.Session))
 	require.ErrorIs(t, err, errDown)
-	end, ok, err := d.Session.Latest(t.Context(), entry.TypePlanEnd)
-	require.NoError(t, err)
+	end, ok := d.Latest(entry.TypePlanEnd)
 	require.True(t, ok)
 	require.Equal(t, entry.PlanFailed, end.Body.(entry.PlanEnd).Outcome)
 	store.down.Store(false)

@@ -49,8 +49,7 @@ func TestPiecesThatMayBePrunedTriggerNoCompaction(t *testing.T) {
 			d.Say(round(turn, 150)...)
 			d.Say(chat.AssistantMessage("Done."))
 			d.Say(chat.UserMessage("And now?"))
-			r, err := d.Render(t.Context(), prompt(d.Session, documents(30, 500)))
-			require.NoError(t, err)
+			r := d.Rendered(prompt(d.Session, documents(30, 500)))
 			require.Greater(t, r.Tokens, 9_000, "the documents fill the rest")
 			require.Less(t, d.Explain(t.Context()).Measurement.Count, 2_000)
 			d.Say(chat.AssistantMessage("That."))
@@ -70,8 +69,7 @@ func TestDroppableHistoryCountsTowardsTheTrigger(t *testing.T) {
 		history.TurnRounds{Session: d.Session, Droppable: true},
 	}
 	d.Answers(models.SaySummary("Steps 1 to 5 are done."))
-	r, err := d.Render(t.Context(), tree)
-	require.NoError(t, err)
+	r := d.Rendered(tree)
 	require.Contains(t, text(r.Messages), "Steps 1 to 5 are done.")
 	require.Equal(t, "placed: condition 1 holds", lastLine(d.Explain(t.Context())))
 }
@@ -93,8 +91,7 @@ func TestInstructionsWithoutAPriorityAreNotPrunedBeforeHistoryIsCompacted(t *tes
 			elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
 			history.Conversation{Session: d.Session}, history.TurnStart{Session: d.Session}, history.TurnRounds{Session: d.Session},
 		}
-		r, err := d.Render(t.Context(), tree)
-		require.NoError(t, err)
+		r := d.Rendered(tree)
 		require.Equal(t, chat.RoleSystem, r.Messages[0].Role, "%d rounds", rounds)
 	}
 }
@@ -106,8 +103,7 @@ func TestOnlyTheLastResortDropsInstructions(t *testing.T) {
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
 		history.Conversation{Session: d.Session}, history.TurnStart{Session: d.Session}, history.TurnRounds{Session: d.Session},
 	}
-	r, err := d.Render(t.Context(), tree)
-	require.NoError(t, err)
+	r := d.Rendered(tree)
 	require.Len(t, r.Messages, 1)
 	require.Equal(t, "let go crowded", kinds((*d.Heard)[len(*d.Heard)-2:]), "and the user is told why")
 }
@@ -176,8 +172,7 @@ func TestTheRatioIsTheReportedInputOverOurCount(t *testing.T) {
 func TestUsageOfARequestHoldsOurOwnCountOfIt(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.Tools = "m", []chat.Tool{{Name: "read"}}
-	r, err := d.Render(t.Context(), prompt(d.Session))
-	require.NoError(t, err)
+	r := d.Rendered(prompt(d.Session))
 	u := d.Usage(r, chat.Response{Usage: chat.Usage{Input: 77, Output: 5}}, "e9")
 	require.Positive(t, u.Bytes)
 	u.Bytes = 0
@@ -292,10 +287,9 @@ func TestASessionThatIsOnlyReadIsNotCleared(t *testing.T) {
 func TestACustomHistoryElementSeesTheCurrentView(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("Steps 1 to 5 are done."))
-	r, err := d.Render(t.Context(), elements.Nodes{
+	r := d.Rendered(elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}}, ownHistory{session: d.Session},
 	})
-	require.NoError(t, err)
 	require.Contains(t, text(r.Messages), "Steps 1 to 5 are done.")
 }
 
@@ -333,8 +327,7 @@ func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
 				for n := range 3 * window / 100 {
 					d.Say(chat.UserMessage(strings.Repeat("abc ", 47)), chat.AssistantMessage(strings.Repeat("abc ", 47)))
 					d.Say(chat.UserMessage(fmt.Sprint("And now? ", n)))
-					r, err := d.Render(t.Context(), prompt(d.Session))
-					require.NoError(t, err)
+					r := d.Rendered(prompt(d.Session))
 					require.LessOrEqual(t, r.Tokens, window)
 					require.NoError(t, d.Wait(t.Context()))
 				}

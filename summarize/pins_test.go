@@ -43,8 +43,7 @@ func TestPinnedEntriesStayWordForWordThroughCompactions(t *testing.T) {
 				d.Say(rounds(10*n, 10*n+3, roundTokens)...)
 				d.Say(chat.AssistantMessage("Done."), chat.UserMessage("Go on."))
 				d.Messages()
-				_, err := d.Compact(t.Context(), "")
-				require.NoError(t, err)
+				d.Compacted()
 				require.NoError(t, chat.Validate(d.Messages()))
 			}
 			for range 3 {
@@ -121,8 +120,7 @@ func TestLookUpsAreNotShownToWhoeverSummarises(t *testing.T) {
 			d.Say(rounds(1, 3, roundTokens)...)
 			d.Say(chat.AssistantMessage("Done."), chat.UserMessage("Go on."))
 			d.Messages()
-			_, err := d.Compact(t.Context(), "")
-			require.NoError(t, err)
+			d.Compacted()
 			require.NotEmpty(t, asked)
 			require.NotContains(t, strings.Join(asked, ""), "sesame")
 		})
@@ -161,8 +159,7 @@ func TestTheLastResortSaysWhereTheOldestMessagesAre(t *testing.T) {
 		d.Policy.Overflow.LastResort = resort
 		d.Always(models.Fail(errors.New("down")))
 		first := entries(t, d.Session)[0].ID
-		r, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
-		require.NoError(t, err)
+		r := d.Rendered(compacttest.Prompt(d.Session))
 		require.LessOrEqual(t, r.Tokens, budget)
 		require.NoError(t, chat.Validate(r.Messages))
 		require.Regexp(t, `^\[\d+ messages of this conversation left out here, from read_session\(\{"entry":"`+first+`"\}\) on\]$`, r.Messages[1].Text(), "%s", resort)
@@ -182,8 +179,7 @@ func TestWhatASystemCutsOfTheUsersMessagesHasItsHandleBehind(t *testing.T) {
 			d.Policy.Cut.Tokens, d.Policy.Cut.Messages = 1, 0
 			d.Always(models.Say("# Work\n\n<summary>" + words(120) + "</summary>"))
 			d.Messages()
-			_, err := d.Compact(t.Context(), "")
-			require.NoError(t, err)
+			d.Compacted()
 			got := text(compactions(d.Session)[0].Messages)
 			_, behind, cut := strings.Cut(got, mark)
 			require.True(t, cut, got)

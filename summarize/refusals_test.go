@@ -49,11 +49,9 @@ const tooManyBytes = said413("request body too large: 10485760 bytes")
 func TestALimitOfBytesIsAnsweredWithHalfOfTheBytesAndRemembered(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := sized(t, p, 7)
-		sent, err := d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		sent := d.Rendered(prompt(d.Session))
 		before := len(entries(t, d.Session))
-		smaller, err := d.Recover(t.Context(), prompt(d.Session), tooManyBytes, "")
-		require.NoError(t, err)
+		smaller := d.Recovered(tooManyBytes, "")
 		require.LessOrEqual(t, smaller.Tokens, sent.Tokens*11/20)
 		require.NoError(t, chat.Validate(smaller.Messages))
 		require.Contains(t, text(smaller.Messages), "And now?")
@@ -90,11 +88,9 @@ func TestABadRequestWithoutWordsIsAnsweredOnlyIfThePromptIsTheLargest(t *testing
 			t.Run(c.name, func(t *testing.T) {
 				d := sized(t, p, 7)
 				if c.accepted > 0 {
-					_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Model: "m", Usage: chat.Usage{Input: c.accepted, Output: 1}, Counted: c.accepted}})
-					require.NoError(t, err)
+					d.Note(entry.Usage{Model: "m", Usage: chat.Usage{Input: c.accepted, Output: 1}, Counted: c.accepted})
 				}
-				sent, err := d.Render(t.Context(), prompt(d.Session))
-				require.NoError(t, err)
+				sent := d.Rendered(prompt(d.Session))
 				smaller, err := d.Recover(t.Context(), prompt(d.Session), status(400), "")
 				require.Empty(t, compactions(d.Session))
 				if !c.answered {
@@ -226,8 +222,7 @@ func TestARefusedStepSqueezesNoSummary(t *testing.T) {
 		usual := full(t, p)
 		usual.Target.Model = saying("## Goal\nThe work goes on, step by step.")
 		usual.Messages()
-		_, err := usual.Compact(t.Context(), "")
-		require.NoError(t, err)
+		usual.Compacted()
 		for name, refused := range map[string]error{
 			"413": status(413), "a wrong limit": &chat.ContextLimitError{Limit: 1, Tokens: 2}, "three quarters": &chat.ContextLimitError{Limit: most * 3 / 4, Tokens: most},
 		} {

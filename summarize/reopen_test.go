@@ -56,8 +56,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 						d.Say(chat.UserMessage("More: " + words(1+r.IntN(100))))
 					}
 					if r.IntN(10) == 0 {
-						_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Label{Target: d.Session.Leaf(), Text: "here"}})
-						require.NoError(t, err)
+						d.Note(entry.Label{Target: d.Session.Leaf(), Text: "here"})
 					}
 					model = models.Offline{Tokenizer: quarter{}}.Generate
 					if r.IntN(4) == 0 {
@@ -79,15 +78,13 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 						equal(t, here.Messages, there.Messages)
 						used := d.Usage(here, chat.Response{Usage: chat.Usage{Input: here.Tokens * (90 + r.IntN(40)) / 100}}, d.Session.Leaf())
 						if r.IntN(3) > 0 {
-							_, err := d.Session.Add(t.Context(), entry.Entry{Body: used})
-							require.NoError(t, err)
+							d.Note(used)
 						}
 					}
 					require.NoError(t, again.Close())
 					require.NoError(t, copied.Close())
 				}
-				_, cleared, err := d.Session.Latest(t.Context(), entry.TypeClearing)
-				require.NoError(t, err)
+				_, cleared := d.Latest(entry.TypeClearing)
 				require.True(t, cleared || len(compactions(d.Session)) > 0)
 			})
 		}

@@ -93,8 +93,7 @@ func TestAReplacementIsSmallerThanTheHistoryThatItReplaces(t *testing.T) {
 	}
 	before := count(quarter{}, d.Messages())
 	d.Answers(models.Say("# Two questions\n\nBoth were answered."))
-	_, err := d.Compact(t.Context(), "")
-	require.NoError(t, err)
+	d.Compacted()
 	got := compactions(d.Session)[0]
 	require.Contains(t, got.Messages[0].Text(), "Both were answered.")
 	require.Contains(t, got.Messages[0].Text(), "abc", "parts for which there is room stay")

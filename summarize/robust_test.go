@@ -101,13 +101,11 @@ func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
 	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 	d.Say(rounds(1, 3, 300)...)
 	d.Target.Model = saying("Done.")
-	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
-	require.NoError(t, err)
+	d.Recovered(&chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
 	d.Messages()
 	require.Equal(t, 40_000, d.Explain(t.Context()).Measurement.Budget, "it is not confirmed")
 	d.Say(rounds(4, 5, 100)...)
-	_, err = d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
-	require.NoError(t, err)
+	d.Recovered(&chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
 	d.Messages()
 	require.Less(t, d.Explain(t.Context()).Measurement.Budget, 2000)
 	reported(d, "m", 30_000, 28_000)
@@ -132,8 +130,7 @@ func TestALimitBelowAnAcceptedRequestIsConfirmedByMoreRefusals(t *testing.T) {
 			d := newFixture(t, chat.UserMessage(task))
 			d.Target.Name, d.Target.Budget = "m", 40_000
 			add := func(b entry.Body) {
-				_, err := d.Session.Add(t.Context(), entry.Entry{Body: b})
-				require.NoError(t, err)
+				d.Note(b)
 			}
 			accept := func(n int) { // so many tokens, in as many bytes
 				d.Say(chat.AssistantMessage("Done."))
@@ -145,8 +142,7 @@ func TestALimitBelowAnAcceptedRequestIsConfirmedByMoreRefusals(t *testing.T) {
 			refuse() // this one may have been a mistake
 			for tries := 1; tries <= c.tries; tries++ {
 				refuse()
-				_, err := d.Render(t.Context(), prompt(d.Session))
-				require.NoError(t, err)
+				d.Rendered(prompt(d.Session))
 				if budget := d.Explain(t.Context()).Measurement.Budget; tries < c.tries {
 					require.Equal(t, 40_000, budget, "%d", tries)
 				} else {
@@ -179,8 +175,7 @@ func TestANewMessageEndsASeriesOfRefusals(t *testing.T) {
 		last = r.Tokens
 	}
 	d.Say(chat.AssistantMessage("Sorry."), chat.UserMessage("Then do this."))
-	_, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
-	require.NoError(t, err)
+	d.Recovered(refused, "")
 }
 
 func TestTheRetryAfterOfOneModelDoesNotPauseTheOthers(t *testing.T) {

@@ -56,8 +56,7 @@ func TestACustomRunnerRunsAPlan(t *testing.T) {
 	require.Empty(t, d.Requests())
 	require.Equal(t, before, d.Messages(), "the plan is pending")
 	require.Len(t, plans, 1)
-	pending, err := d.Pending(t.Context())
-	require.NoError(t, err)
+	pending := d.PendingNow()
 	require.Equal(t, policy.PendingElsewhere, pending)
 
 	worker := anotherFixture(t, d, saying("Made by the worker."))
@@ -82,8 +81,7 @@ func TestAPlanHoldsEverythingThatRunPlanNeeds(t *testing.T) {
 	require.Positive(t, p.Room)
 	require.Less(t, p.Words, p.Room)
 	require.WithinDuration(t, time.Now().Add(10*time.Minute), p.Until, time.Minute)
-	preamble, ok, err := d.Session.Latest(t.Context(), entry.TypePreamble)
-	require.NoError(t, err)
+	preamble, ok := d.Latest(entry.TypePreamble)
 	require.True(t, ok)
 	require.Equal(t, p.Preamble, preamble.Body.(entry.Preamble).Digest)
 	require.Equal(t, d.Target.Tools, preamble.Body.(entry.Preamble).Tools)
@@ -141,8 +139,7 @@ func TestARunnerThatFailsEndsThePlan(t *testing.T) {
 	d := copilotFixture(t)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return errors.New("the queue is full") })
 	d.Messages()
-	end, ok, err := d.Session.Latest(t.Context(), entry.TypePlanEnd)
-	require.NoError(t, err)
+	end, ok := d.Latest(entry.TypePlanEnd)
 	require.True(t, ok)
 	require.Equal(t, entry.PlanFailed, end.Body.(entry.PlanEnd).Outcome)
 	require.Contains(t, end.Body.(entry.PlanEnd).Error, "the queue is full")
@@ -167,8 +164,7 @@ func TestAPlanThatNoWorkerTakesIsDroppedAfterItsTime(t *testing.T) {
 func TestRenderOptionsArePassedOn(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Options = render.Options{LowWater: 0.5}
-	full, err := d.Render(t.Context(), prompt(d.Session, documents(20, 300)))
-	require.NoError(t, err)
+	full := d.Rendered(prompt(d.Session, documents(20, 300)))
 	require.LessOrEqual(t, full.Tokens, budget*6/10, "pruning goes down to LowWater")
 }
 
@@ -197,16 +193,13 @@ func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {
 		require.Equal(t, 1, n, "once")
 		told = nil
 	}
-	r, err := d.Render(t.Context(), prompt(d.Session))
-	require.NoError(t, err)
+	r := d.Rendered(prompt(d.Session))
 	last(r)
 	d.Say(rounds(10, 13, 500)...)
-	r, err = d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2400}, "")
-	require.NoError(t, err)
+	r = d.Recovered(&chat.ContextLimitError{Limit: 2000, Tokens: 2400}, "")
 	last(r)
 	d.Say(rounds(20, 22, 300)...)
-	done, err := d.Compact(t.Context(), "")
-	require.NoError(t, err)
+	done := d.Compacted()
 	last(done.Result)
 }
 
@@ -252,8 +245,7 @@ func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 	d := backgroundFixture(t, 3400)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return nil }) // leaves plans to another process
 	d.Messages()
-	plan, _, err := d.Session.Latest(t.Context(), entry.TypePlan)
-	require.NoError(t, err)
+	plan, _ := d.Latest(entry.TypePlan)
 	other := fixtureOf(t, d.Session)
 	other.Policy = d.Policy
 	other.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))
@@ -274,8 +266,7 @@ func attemptsAtAPlan(t *testing.T) {
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 	d.Target.Budget = 5200
-	_, err := d.Render(t.Context(), prompt(d.Session))
-	require.NoError(t, err)
+	d.Rendered(prompt(d.Session))
 	require.NotEmpty(t, plan)
 
 	answered, attempts, newest := 0, 0, time.Time{}
@@ -304,15 +295,13 @@ func attemptsAtAPlan(t *testing.T) {
 		attempts++
 		require.True(t, asked)
 		require.Contains(t, kinds(*worker.Heard), "postponed")
-		pending, err := d.Pending(t.Context())
-		require.NoError(t, err)
+		pending := d.PendingNow()
 		require.Equal(t, policy.PendingElsewhere, pending)
 		require.Less(t, attempts, 30)
 	}
 	require.Greater(t, attempts, 2)
 	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", answered), "each attempt continues from the segments of the one before")
-	pending, err := d.Pending(t.Context())
-	require.NoError(t, err)
+	pending := d.PendingNow()
 	require.Equal(t, policy.PendingNone, pending)
 }
 
@@ -336,8 +325,7 @@ func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 			asked := false
 			require.Error(t, worker.RunPlan(t.Context(), plan, func(error, time.Time) bool { asked = true; return true }))
 			require.Equal(t, c.retried, asked)
-			pending, err := d.Pending(t.Context())
-			require.NoError(t, err)
+			pending := d.PendingNow()
 			require.Equal(t, c.retried, pending == policy.PendingElsewhere)
 		})
 	}
@@ -398,8 +386,7 @@ func TestCloseWaitsForTheTitleOfAPlanThatWasRun(t *testing.T) {
 	worker := anotherFixture(t, d, saying("Done."))
 	require.NoError(t, worker.RunPlan(t.Context(), plan, nil))
 	require.NoError(t, worker.Close())
-	_, ok, err := d.Session.Latest(t.Context(), entry.TypeLabel)
-	require.NoError(t, err)
+	_, ok := d.Latest(entry.TypeLabel)
 	require.True(t, ok)
 }
 

@@ -358,8 +358,7 @@ func TestTheAnsweredPartOfASummaryIsPutInPlaceOnlyIfThePromptWouldNotFitWithoutI
 		require.Error(t, err)
 		require.NotContains(t, text(d.Messages()), "Summary")
 		d.Answers(numberedSummaries(3)...)
-		_, err = d.Compact(t.Context(), "")
-		require.NoError(t, err)
+		d.Compacted()
 		require.Contains(t, text(d.Messages()), "Summary")
 	})
 }

@@ -76,8 +76,7 @@ func TestAStepNeedsSomethingThatWasSaidAndARenderDoesNot(t *testing.T) {
 		err := stepOf(t, d, prompt(d.Session))
 		require.ErrorIs(t, err, agent.ErrNothingSaid)
 		require.ErrorContains(t, err, "append what the user says", "it says what to do")
-		r, err := d.Render(t.Context(), prompt(d.Session))
-		require.NoError(t, err)
+		r := d.Rendered(prompt(d.Session))
 		require.Len(t, r.Messages, 1, "the system message")
 	})
 }
@@ -308,8 +307,7 @@ func TestElementsThatShowTheSessionOnceInOrderAreAccepted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, other := long(t), long(t)
-			_, err := d.Render(t.Context(), root(partsOf(d.Session), partsOf(other.Session)))
-			require.NoError(t, err)
+			d.Rendered(root(partsOf(d.Session), partsOf(other.Session)))
 		})
 	}
 }

@@ -45,8 +45,7 @@ func TestToolsInThePromptCountLikeThoseOfTheTarget(t *testing.T) {
 				d.Target.Tools = []chat.Tool{needed}
 			}
 			d.Always(models.SaySummary("Steps 1 to 5 of the build are done."))
-			r, err := d.Render(t.Context(), tree)
-			require.NoError(t, err)
+			r := d.Rendered(tree)
 			m := d.Explain(t.Context()).Measurement
 			if !inPrompt {
 				before, requests, sent = m, d.Requests(), r.Messages
@@ -65,8 +64,7 @@ func TestToolsInThePromptCountLikeThoseOfTheTarget(t *testing.T) {
 func TestToolsOfferedToPruningTriggerNothing(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	tree := elements.Nodes{toolsAt(nil, needed), toolsAt(new(1), offered), prompt(d.Session)}
-	r, err := d.Render(t.Context(), tree)
-	require.NoError(t, err)
+	r := d.Rendered(tree)
 	require.Equal(t, []chat.Tool{needed, offered}, r.Tools)
 	m := d.Explain(t.Context()).Measurement
 	require.Equal(t, d.Target.Tokenizer.CountTools([]chat.Tool{needed}), m.Tools)
@@ -74,8 +72,7 @@ func TestToolsOfferedToPruningTriggerNothing(t *testing.T) {
 	require.Equal(t, m.Count+m.Tools, m.Used)
 
 	d.Target.Budget = m.Used + 10
-	r, err = d.Render(t.Context(), tree)
-	require.NoError(t, err)
+	r = d.Rendered(tree)
 	require.Equal(t, []chat.Tool{needed}, r.Tools)
 	require.Empty(t, d.Requests())
 }
@@ -83,8 +80,7 @@ func TestToolsOfferedToPruningTriggerNothing(t *testing.T) {
 func TestToolsOfThePromptAndOfTheTargetAreBothCounted(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Tools, d.Target.Prices = []chat.Tool{needed}, cached
-	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, offered), prompt(d.Session)})
-	require.NoError(t, err)
+	r := d.Rendered(elements.Nodes{toolsAt(nil, offered), prompt(d.Session)})
 	require.Equal(t, []chat.Tool{offered}, r.Tools)
 	m := d.Explain(t.Context()).Measurement
 	one := d.Target.Tokenizer.CountTools([]chat.Tool{needed})
@@ -99,8 +95,7 @@ func TestToolsOfThePromptAndOfTheTargetAreBothCounted(t *testing.T) {
 func TestUsageCountsTheToolsThatWereSent(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Prices = cached
-	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, needed), prompt(d.Session)})
-	require.NoError(t, err)
+	r := d.Rendered(elements.Nodes{toolsAt(nil, needed), prompt(d.Session)})
 	u := d.Usage(r, chat.Response{Usage: chat.Usage{Input: 77, Output: 5}}, "e9")
 	require.Equal(t, r.Tokens, u.Counted)
 	require.Equal(t, sizing.ChangeNone, u.Sent.Compare(r.Messages, r.Tools).Change)
@@ -110,8 +105,7 @@ func TestUsageCountsTheToolsThatWereSent(t *testing.T) {
 func TestTruncationKeepsTheToolsThatAreNeeded(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Policy.Trigger, d.Policy.Overflow.LastResort = nil, policy.ResortTruncate
-	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, needed), toolsAt(new(1), offered), prompt(d.Session)})
-	require.NoError(t, err)
+	r := d.Rendered(elements.Nodes{toolsAt(nil, needed), toolsAt(new(1), offered), prompt(d.Session)})
 	require.Equal(t, []chat.Tool{needed}, r.Tools)
 	require.Equal(t, count(d.Target.Tokenizer, r.Messages)+d.Target.Tokenizer.CountTools(r.Tools), r.Tokens)
 	require.LessOrEqual(t, r.Tokens, d.Target.Budget)
@@ -120,10 +114,8 @@ func TestTruncationKeepsTheToolsThatAreNeeded(t *testing.T) {
 func TestToolsInThePromptKeepATenthOfTheThreshold(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Policy.Counting.Threshold = 2_000
-	_, err := d.Render(t.Context(), prompt(d.Session))
-	require.NoError(t, err)
+	d.Rendered(prompt(d.Session))
 	require.Equal(t, 2_000, d.Explain(t.Context()).Measurement.Budget)
-	_, err = d.Render(t.Context(), elements.Nodes{toolsAt(new(1), offered), prompt(d.Session)})
-	require.NoError(t, err)
+	d.Rendered(elements.Nodes{toolsAt(new(1), offered), prompt(d.Session)})
 	require.Equal(t, 1_800, d.Explain(t.Context()).Measurement.Budget)
 }

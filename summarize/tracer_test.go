@@ -85,8 +85,7 @@ func TestATracerFollowsWorkInItsContexts(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Observers = []summarize.Observer{tracer}
 	d.Answers(tracer.asked(models.SaySummary("Done.")))
-	_, err := d.Render(t.Context(), elements.Nodes{prompt(d.Session), tracedElement{tracer}})
-	require.NoError(t, err)
+	d.Rendered(elements.Nodes{prompt(d.Session), tracedElement{tracer}})
 	lines := tracer.traced()
 	require.Contains(t, lines, "render: an element is rendered")
 	var rest []string
@@ -103,7 +102,7 @@ func TestATracerFollowsWorkInItsContexts(t *testing.T) {
 
 	d.Always(models.Fail(errDown))
 	d.Say(rounds(7, 12, roundTokens)...)
-	_, err = d.Render(t.Context(), prompt(d.Session))
+	_, err := d.Render(t.Context(), prompt(d.Session))
 	require.Error(t, err)
 	lines = tracer.traced()
 	require.Equal(t, []string{"render/compaction: failed", "render/compaction: ends with a result: false, an error: true",

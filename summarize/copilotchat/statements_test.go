@@ -135,8 +135,7 @@ func calls(messages []chat.Message, tool string) bool {
 // rendered renders elements in one message under the policy, within a budget, and returns the text.
 func rendered(t *testing.T, budget int, children ...elements.Node) string {
 	d := fixtureOf(t, numbered(t, 0), budget)
-	r, err := d.Render(t.Context(), elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: children})
-	require.NoError(t, err)
+	r := d.Rendered(elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: children})
 	require.LessOrEqual(t, r.Tokens, budget)
 	return compacttest.Text(r.Messages)
 }
@@ -236,13 +235,12 @@ func TestStatements(t *testing.T) {
 		statements.That("the user's message and calls have the first claim on the room, and history is given what they leave", func(t *testing.T) {
 			var older, request, rounds int
 			d := fixtureOf(t, numbered(t, 0), window)
-			_, err := d.Render(t.Context(), elements.Nodes{
+			d.Rendered(elements.Nodes{
 				elements.SystemMessage{Children: elements.Nodes{elements.Text(compacttest.Words(997))}},
 				recorder{elements.Props{Priority: new(700), FlexGrow: 1}, 100, &older},
 				recorder{elements.Props{Priority: new(900), FlexGrow: 2}, 1997, &request},
 				recorder{elements.Props{Priority: new(899), FlexGrow: 2}, 2997, &rounds},
 			})
-			require.NoError(t, err)
 			require.InDelta(t, 4500, request, 10, "half of the room that the instructions leave")
 			require.InDelta(t, 4500, rounds, 10)
 			require.InDelta(t, 4000, older, 20)
@@ -270,10 +268,9 @@ func TestStatements(t *testing.T) {
 		statements.That("pieces with a priority are pruned before history is compacted", func(t *testing.T) {
 			d := fixtureOf(t, numbered(t, 0), compacttest.Budget, chat.UserMessage(compacttest.Task))
 			d.Say(compacttest.Rounds(1, 4, compacttest.RoundTokens)...)
-			r, err := d.Render(t.Context(), compacttest.Prompt(d.Session, elements.UserMessage{
+			r := d.Rendered(compacttest.Prompt(d.Session, elements.UserMessage{
 				Props: elements.Props{Priority: new(600)}, Children: elements.Nodes{elements.Text("Nice to know: " + compacttest.Words(2000))},
 			}))
-			require.NoError(t, err)
 			require.Empty(t, d.Requests())
 			require.NotContains(t, compacttest.Text(r.Messages), "Nice to know")
 			require.Equal(t, []int{1, 2, 3, 4}, compacttest.Outputs(compacttest.Text(r.Messages)))
@@ -345,8 +342,7 @@ func TestStatements(t *testing.T) {
 			d := cold(t, 4000)
 			d.Messages()
 			d.Answers(models.SaySummary("What was done."))
-			got, err := d.Compact(t.Context(), "")
-			require.NoError(t, err)
+			got := d.Compacted()
 			require.Contains(t, compacttest.Text(got.Result.Messages), "What was done.")
 		}, replace("{On: policy.OnDemand}", "{On: policy.OnDemand, Ratio: 0.5}")),
 		statements.That("it compacts on no other occasion", func(t *testing.T) {
@@ -443,8 +439,7 @@ func TestStatements(t *testing.T) {
 				if tools > 0 {
 					d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", tools)}}
 				}
-				r, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
-				require.NoError(t, err)
+				r := d.Rendered(compacttest.Prompt(d.Session))
 				require.Equal(t, want, r.Budget, "%d tokens of tools", tools)
 			}
 		},
@@ -834,11 +829,9 @@ func TestStatements(t *testing.T) {
 			d.Say(compacttest.Rounds(1, 5, 930)...)
 			sent := d.Messages()
 			refused := &chat.ContextLimitError{Err: errors.New("too large")}
-			r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
-			require.NoError(t, err)
+			r := d.Recovered(refused, "")
 			compacttest.Equal(t, sent, r.Messages)
-			r, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
-			require.NoError(t, err)
+			r = d.Recovered(refused, "")
 			require.Equal(t, []int{4, 5}, compacttest.Outputs(compacttest.Text(r.Messages)))
 			require.Contains(t, compacttest.Text(r.Messages), compacttest.Task)
 			require.Equal(t, "let go", compacttest.Kinds(*d.Heard))

@@ -522,8 +522,7 @@ func TestStatements(t *testing.T) {
 		}, statements.Change(engine+"target.go", "case t.Model == nil:", "case false:")),
 		statements.That("a demand needs no prompt that was rendered before", func(t *testing.T) {
 			d := filled(t, 30_000)
-			_, err := d.Compact(t.Context(), "")
-			require.NoError(t, err)
+			d.Compacted()
 		}, statements.Change(engine+"demand.go", "if w.prompt == nil {", "if false {")),
 		statements.That("a demand can be aborted, and nothing changes then", func(t *testing.T) {
 			d := filled(t, 30_000)
@@ -670,8 +669,7 @@ func TestStatements(t *testing.T) {
 			statements.Change(replacement, `			textblock.Tagged(3, plaintext.AgentTag, prompts.Clip(m, plaintext.Outside(m.Agent), m.Room/4)),`+"\n", "")),
 		statements.That("the plan and the todo list of the session are in the replacement", func(t *testing.T) {
 			d := fixture(t)
-			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Todos{Text: "Mend main.go.", Items: []entry.Todo{{Text: "run the tests"}}}})
-			require.NoError(t, err)
+			d.Note(entry.Todos{Text: "Mend main.go.", Items: []entry.Todo{{Text: "run the tests"}}})
 			fill(d, 80_000)
 			got := d.Settled()[1].Text()
 			compacttest.Has(t, got, "<plan>\nMend main.go.\n</plan>")
@@ -920,8 +918,7 @@ func TestStatements(t *testing.T) {
 			used := recorded(d, event.Usage)
 			d.Always(down)
 			d.Messages()
-			r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{Limit: 60_000}, "")
-			require.NoError(t, err)
+			r := d.Recovered(&chat.ContextLimitError{Limit: 60_000}, "")
 			require.Equal(t, 54_000, r.Budget)
 			for range 3 {
 				d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))

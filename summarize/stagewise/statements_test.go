@@ -250,8 +250,7 @@ func TestStatements(t *testing.T) {
 		statements.That("the tokens used are those that the provider reported", func(t *testing.T) {
 			d := filled(t, 5000, 10_000)
 			d.Say(chat.AssistantMessage("Yes."))
-			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
-			require.NoError(t, err)
+			d.Note(entry.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000})
 			d.Say(chat.UserMessage("And now?"))
 			require.True(t, compacts(d))
 		}, statements.Change(policyFile, "By: policy.ByReport", "By: policy.ByCount")),
@@ -541,8 +540,7 @@ func TestStatements(t *testing.T) {
 		statements.That("a user message names its mentions, which the application keeps with it, after its attachments", func(t *testing.T) {
 			d := fixture(t, 10_000)
 			m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}}}
-			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: m, Data: json.RawMessage(`["go.mod","main.go"]`)}})
-			require.NoError(t, err)
+			d.Note(entry.Message{Message: m, Data: json.RawMessage(`["go.mod","main.go"]`)})
 			d.Say(marked(1, 14, 500)...)
 			d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {
 				var names []string
@@ -750,11 +748,9 @@ func TestStatements(t *testing.T) {
 			d := fixture(t, 10_000, marked(1, 9, 500)...)
 			sent := d.Messages()
 			refused := &chat.ContextLimitError{Err: errors.New("too large")}
-			r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
-			require.NoError(t, err)
+			r := d.Recovered(refused, "")
 			compacttest.Equal(t, sent, r.Messages)
-			r, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
-			require.NoError(t, err)
+			r = d.Recovered(refused, "")
 			require.Equal(t, compacttest.Numbers(6, 9), compacttest.Outputs(compacttest.Text(r.Messages)))
 			require.Equal(t, "let go", compacttest.Kinds(*d.Heard))
 			require.Empty(t, d.Requests())

@@ -269,8 +269,7 @@ func (f Fixture) Request() chat.Request {
 // Messages renders the prompt, which must fit and obey the providers' rules.
 func (f Fixture) Messages() []chat.Message {
 	f.T.Helper()
-	r, err := f.Render(f.T.Context(), Prompt(f.Session))
-	require.NoError(f.T, err)
+	r := f.Rendered(Prompt(f.Session))
 	require.LessOrEqual(f.T, r.Tokens, f.Target.Budget)
 	require.NoError(f.T, chat.Validate(r.Messages))
 	require.Equal(f.T, Count(f.Target.Tokenizer, r.Messages), r.Tokens)
@@ -283,6 +282,45 @@ func (f Fixture) Settled() []chat.Message {
 	f.Messages()
 	require.NoError(f.T, f.Wait(f.T.Context()))
 	return f.Messages()
+}
+
+// Rendered renders a prompt, which must not fail.
+func (f Fixture) Rendered(prompt elements.Node) *render.Result {
+	f.T.Helper()
+	r, err := f.Render(f.T.Context(), prompt)
+	require.NoError(f.T, err)
+	return r
+}
+
+// Compacted compacts on demand, which must not fail.
+func (f Fixture) Compacted() summarize.Compacted {
+	f.T.Helper()
+	done, err := f.Compact(f.T.Context(), "")
+	require.NoError(f.T, err)
+	return done
+}
+
+// Recovered recovers the prompt from a refusal, which must not fail.
+func (f Fixture) Recovered(refused error, failed string) *render.Result {
+	f.T.Helper()
+	r, err := f.Recover(f.T.Context(), Prompt(f.Session), refused, failed)
+	require.NoError(f.T, err)
+	return r
+}
+
+// Note adds an entry with a body to the session.
+func (f Fixture) Note(body entry.Body) {
+	f.T.Helper()
+	_, err := f.Session.Add(f.T.Context(), entry.Entry{Body: body})
+	require.NoError(f.T, err)
+}
+
+// Latest returns the last entry of a type.
+func (f Fixture) Latest(kind entry.Type) (e entry.Entry, found bool) {
+	f.T.Helper()
+	e, found, err := f.Session.Latest(f.T.Context(), kind)
+	require.NoError(f.T, err)
+	return e, found
 }
 
 // Fails renders the prompt, which must not fit.
