@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 const module = "github.com/promptree-go/promptree"
@@ -181,8 +183,7 @@ func TestOnlyTheJournalOfTheEngineOfCompactionWritesToASession(t *testing.T) {
 			if strings.HasSuffix(file, "_test.go") || filepath.Base(file) == "doc.go" {
 				continue
 			}
-			source, err := os.ReadFile(file)
-			require.NoError(t, err)
+			source := sure.Read(t, file)
 			if found := writes.FindString(string(source)); strings.HasSuffix(dir, "/journal") {
 				seen += len(found)
 			} else {
@@ -232,8 +233,7 @@ func below(path, parent string) bool {
 }
 
 func TestEachPromiseOfSecurityNamesATest(t *testing.T) {
-	page, err := os.ReadFile("SECURITY.md")
-	require.NoError(t, err)
+	page := sure.Read(t, "SECURITY.md")
 	_, promised, _ := strings.Cut(string(page), "## What is promised\n")
 	promised, _, _ = strings.Cut(promised, "\n## ")
 	promises := strings.Split(promised, "\n- **")[1:]
@@ -245,8 +245,7 @@ func TestEachPromiseOfSecurityNamesATest(t *testing.T) {
 
 func TestPagesForMaintainersNameExistingFilesAndTests(t *testing.T) {
 	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/promises.md"} {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := sure.Read(t, page)
 		var tests []string
 		for _, quoted := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(string(text), -1) {
 			for word := range strings.FieldsSeq(quoted[1]) {
@@ -275,8 +274,7 @@ func TestPagesForMaintainersNameExistingFilesAndTests(t *testing.T) {
 func TestPagesForMaintainersNameWhatTheFilesHold(t *testing.T) {
 	seen := 0
 	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/promises.md"} {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := sure.Read(t, page)
 		for _, form := range []string{"(?P<names>(?:`[\\w.]+`(?:, | and )?)+)\\s+(?:in|\\()\\s*`(?P<file>[\\w./-]+\\.go)`", "`(?P<file>[\\w./-]+\\.go)`: (?P<names>(?:`[\\w.]+`(?:, | and )?)+)"} {
 			in := regexp.MustCompile(form)
 			for _, match := range in.FindAllStringSubmatch(string(text), -1) {
@@ -296,8 +294,7 @@ func TestPagesForMaintainersNameWhatTheFilesHold(t *testing.T) {
 }
 
 func TestTheMapHasEachFolder(t *testing.T) {
-	page, err := os.ReadFile("ARCHITECTURE.md")
-	require.NoError(t, err)
+	page := sure.Read(t, "ARCHITECTURE.md")
 	_, rest, _ := strings.Cut(string(page), "## The map\n")
 	lines, _, _ := strings.Cut(rest, "\n## ")
 	text := strings.Replace(string(page), lines, "", 1)
@@ -324,8 +321,7 @@ func TestTheMapHasEachFolder(t *testing.T) {
 
 func TestThePageOfElementsListsEachElement(t *testing.T) {
 	page := parsed(t, "elements/doc.go").Doc.Text()
-	kinds, err := os.ReadFile("render/internal/layout/kinds.go")
-	require.NoError(t, err)
+	kinds := sure.Read(t, "render/internal/layout/kinds.go")
 	seen := 0
 	for _, found := range regexp.MustCompile(`case elements\.(\w+):`).FindAllStringSubmatch(string(kinds), -1) {
 		seen++

@@ -2,7 +2,6 @@ package promptree_test
 
 import (
 	"context"
-	"encoding/json"
 	"io/fs"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/internal/test/bordertest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/sources/skills"
@@ -66,8 +66,7 @@ var writers = map[string]func(t *testing.T, said func(string) string) string{
 	"skills": func(t *testing.T, said func(string) string) string {
 		said = inFile(said)
 		s := new(history.Session)
-		quoted, err := json.Marshal(said("It deploys."))
-		require.NoError(t, err)
+		quoted := sure.JSON(t, said("It deploys."))
 		file := name(said("a.md"))
 		known := &skills.Skills{Session: s, Folders: []fs.FS{fstest.MapFS{
 			"deploy/SKILL.md":    {Data: []byte("---\nname: deploy\ndescription: " + string(quoted) + "\n---\n" + said("Do it.") + "\n")},
@@ -81,8 +80,7 @@ var writers = map[string]func(t *testing.T, said func(string) string) string{
 		return catalogue + result.Text() + rendered(t, skills.Loaded{Skills: known})
 	},
 	"tools that were found": func(t *testing.T, said func(string) string) string {
-		schema, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{said("city"): map[string]any{"description": said("Its name.")}}})
-		require.NoError(t, err)
+		schema := sure.JSON(t, map[string]any{"type": "object", "properties": map[string]any{said("city"): map[string]any{"description": said("Its name.")}}})
 		d := &tools.Deferred{Session: new(history.Session), Tools: []chat.Tool{{Name: "weather", Description: said("Tells the weather."), Parameters: schema}}}
 		result, _, err := d.Answer(t.Context(), chat.ToolCall{ID: "1", Name: tools.SearchTool, Arguments: `{"query":"weather"}`})
 		require.NoError(t, err)

@@ -5,7 +5,6 @@ package promptree_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +31,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/internal/test/vocabularytest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/vocabulary"
@@ -268,10 +268,8 @@ func searching(s *history.Session, q recall.Query) func(context.Context) error {
 
 // resolving returns a call of a deferred tool.
 func resolving(t *testing.T, schema, arguments any) func(context.Context) error {
-	data, err := json.Marshal(schema)
-	require.NoError(t, err)
-	given, err := json.Marshal(map[string]any{"name": "f", "arguments": arguments})
-	require.NoError(t, err)
+	data := sure.JSON(t, schema)
+	given := sure.JSON(t, map[string]any{"name": "f", "arguments": arguments})
 	d := &tools.Deferred{Session: new(history.Session), Tools: []chat.Tool{{Name: "f", Parameters: data}}}
 	return func(context.Context) error {
 		_, ok, err := d.Resolve(chat.ToolCall{ID: "x", Name: tools.CallTool, Arguments: string(given)})

@@ -1,7 +1,6 @@
 package promptree_test
 
 import (
-	"encoding/json"
 	"go/format"
 	"os"
 	"os/exec"
@@ -11,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // fenced returns the blocks of a page in a language, in order.
 func fenced(t *testing.T, page, language string) (blocks []string) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := sure.Read(t, page)
 	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		blocks = append(blocks, block[1])
 	}
@@ -26,8 +26,7 @@ func fenced(t *testing.T, page, language string) (blocks []string) {
 }
 
 func TestReadmeHasAtMost140Lines(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	readme := sure.Read(t, "README.md")
 	require.LessOrEqual(t, strings.Count(string(readme), "\n"), 140, "longer text belongs on a package's page")
 }
 
@@ -60,15 +59,13 @@ func main() {
 	for range 12 {
 		require.Equal(t, "It is sunny in Rome.\n", run(t, dir, built, "Why does the build fail? "+strings.Repeat("It says a great deal. ", 60)))
 	}
-	session, err := os.ReadFile(filepath.Join(dir, "chat.jsonl"))
-	require.NoError(t, err)
+	session := sure.Read(t, filepath.Join(dir, "chat.jsonl"))
 	require.Contains(t, string(session), `"type":"compaction"`)
 }
 
 // The folder beside the clone is empty. Only the go command's own cache is used where it holds what is needed.
 func TestReadmeProgramsAreBuiltByItsCommands(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	readme := sure.Read(t, "README.md")
 	_, section, _ := strings.Cut(string(readme), "\n## A prompt\n")
 	commands := strings.TrimSpace(regexp.MustCompile(`(?m)(?:^    .*\n)+`).FindString(section))
 	clone, err := os.Getwd()
@@ -97,8 +94,7 @@ func pasted(t *testing.T, program string) string {
 	source, overlay, built := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program.exe")
 	place, err := filepath.Abs("pasted/main.go")
 	require.NoError(t, err)
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {place: source}})
-	require.NoError(t, err)
+	replace := sure.JSON(t, map[string]map[string]string{"Replace": {place: source}})
 	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
 	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
 	out, err := exec.Command("go", "build", "-overlay", overlay, "-o", built, "./pasted").CombinedOutput()
@@ -118,10 +114,8 @@ func run(t *testing.T, dir, program string, args ...string) string {
 
 // Each block on the module's page is code of an example in this folder.
 func TestTheTutorialShowsTestedCode(t *testing.T) {
-	page, err := os.ReadFile("doc.go")
-	require.NoError(t, err)
-	examples, err := os.ReadFile("example_test.go")
-	require.NoError(t, err)
+	page := sure.Read(t, "doc.go")
+	examples := sure.Read(t, "example_test.go")
 	blocks := regexp.MustCompile(`(?m)(?:^//\t.*\n)+`).FindAllString(string(page), -1)
 	require.NotEmpty(t, blocks)
 	for _, block := range blocks {
@@ -131,8 +125,7 @@ func TestTheTutorialShowsTestedCode(t *testing.T) {
 
 // Whoever pastes the steps with a session one after the other into a program has an agent.
 func TestTheTutorialsStepsRunOneAfterTheOther(t *testing.T) {
-	page, err := os.ReadFile("doc.go")
-	require.NoError(t, err)
+	page := sure.Read(t, "doc.go")
 	_, steps, ok := strings.Cut(string(page), "// # Step 6: ")
 	require.True(t, ok)
 	blocks := regexp.MustCompile(`(?m)(?:^//\t.*\n)+`).FindAllString(steps, -1)

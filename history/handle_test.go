@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // factText is one line of JSON of some 100 kB with a fact in its middle.
@@ -94,8 +95,7 @@ func TestLongEntriesAreTextFilesWhoseLinesToolsCanRead(t *testing.T) {
 	for i, want := range map[int]string{
 		1: "$ make\n" + factText, 2: "I write.\nwrite(" + factText + ")", 3: factText + "\nx\n[image image/png, 3 bytes]", 4: factText,
 	} {
-		data, err := os.ReadFile(s.TextPath(added[i].ID))
-		require.NoError(t, err)
+		data := sure.Read(t, s.TextPath(added[i].ID))
 		require.Equal(t, want, unbroken(t, string(data)))
 		require.Equal(t, want, added[i].Text())
 	}
@@ -107,8 +107,7 @@ func TestLongEntriesAreTextFilesWhoseLinesToolsCanRead(t *testing.T) {
 func TestARangeOfATextIsInTheLinesOfItsHandle(t *testing.T) {
 	s := opened(t, tempFile(t))
 	added := addTo(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText + "\n\n" + factText)}})
-	data, err := os.ReadFile(s.TextPath(added[0].ID))
-	require.NoError(t, err)
+	data := sure.Read(t, s.TextPath(added[0].ID))
 	lines := strings.Split(string(data), "\n")
 	text := added[0].Text()
 	for _, from := range []int{0, 1, 1899, 1900, 30_000, 60_001, len(factText) - 1, len(factText), len(factText) + 1, len(text) - 1} {
@@ -138,8 +137,7 @@ func TestMarksOfClippedResultsNameWhatWasCut(t *testing.T) {
 		found := regexp.MustCompile(`cut here: (\S+) lines (\d+)-(\d+) `).FindStringSubmatch(sent[1].Text())
 		require.NotNil(t, found, rule)
 		require.Equal(t, s.TextPath(round.Results[0].ID), found[1])
-		data, err := os.ReadFile(found[1])
-		require.NoError(t, err)
+		data := sure.Read(t, found[1])
 		first, _ := strconv.Atoi(found[2])
 		last, _ := strconv.Atoi(found[3])
 		part := strings.Join(strings.Split(string(data), "\n")[first-1:last], "\n")
@@ -156,8 +154,7 @@ func TestTextsAreRedactedAndErasedAsTheLogIs(t *testing.T) {
 	s := openedWith(t, path, history.Options{Redact: func(p entry.Passage) string { return strings.ReplaceAll(p.Text, "4711", "XXXX") }})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	added := addTo(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText)}})
-	data, err := os.ReadFile(s.TextPath(added[0].ID))
-	require.NoError(t, err)
+	data := sure.Read(t, s.TextPath(added[0].ID))
 	require.Contains(t, string(data), "the fact is XXXX")
 	require.NotContains(t, string(data), "the fact is 4711")
 	erase(t, s, added[0].ID)

@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,6 +24,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sealed"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -235,8 +235,7 @@ func renderedIn(t testing.TB, ctx context.Context, root elements.Node) string {
 	t.Helper()
 	r, err := render.Render(ctx, root, render.Options{Budget: 1 << 20, Tokenizer: quarter{}})
 	require.NoError(t, err)
-	data, err := json.Marshal(r.Messages)
-	require.NoError(t, err)
+	data := sure.JSON(t, r.Messages)
 	return string(data)
 }
 
@@ -302,8 +301,7 @@ func file(t testing.TB, lines ...string) string {
 // content returns the content of a file.
 func content(t testing.TB, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := sure.Read(t, path)
 	return string(data)
 }
 

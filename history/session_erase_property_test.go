@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // rows returns lines with random words, no 32 bytes of which occur twice, and in which some keys of 16 bytes occur again
@@ -143,8 +143,7 @@ func TestNoPieceOfWhatWasErasedCanBeRead(t *testing.T) {
 			}
 		}
 		for line := range strings.Lines(content(t, path)) {
-			var value any
-			require.NoError(t, json.Unmarshal([]byte(line), &value))
+			value := sure.Decode[any](t, []byte(line))
 			look("raw")(line)
 			decoded(value, look(line))
 		}
@@ -152,8 +151,7 @@ func TestNoPieceOfWhatWasErasedCanBeRead(t *testing.T) {
 		require.NoError(t, err)
 		for _, file := range files {
 			require.False(t, slices.Contains(gone, strings.TrimSuffix(filepath.Base(file), ".txt")))
-			data, err := os.ReadFile(file)
-			require.NoError(t, err)
+			data := sure.Read(t, file)
 			look(file)(strings.ReplaceAll(string(data), "↩\n", ""))
 		}
 	}

@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // API keys never reach the file, nor anything that is made from the session.
@@ -169,8 +169,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 		{"an entry without texts is not listed", entry.Label{Target: "e1"}, entry.Label{Target: "e1"}, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			before, err := json.Marshal(tt.give)
-			require.NoError(t, err)
+			before := sure.JSON(t, tt.give)
 			added := addTo(t, s, entry.Entry{Body: tt.give})
 			got := added[0].Body
 			if c, ok := got.(entry.Compaction); ok {
@@ -179,8 +178,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 			}
 			equal(t, tt.want, got)
 			equal(t, tt.paths, added[0].Redacted)
-			after, err := json.Marshal(tt.give)
-			require.NoError(t, err)
+			after := sure.JSON(t, tt.give)
 			require.Equal(t, string(before), string(after), "the caller's body is unchanged")
 			again := sessionIn(t, store, history.Options{})
 			equal(t, all(t, s), all(t, again))

@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -345,14 +345,12 @@ func TestAnyTruncatedListObeysTheProvidersRules(t *testing.T) {
 			messages = append(messages, []chat.Message{user, calls("z"), done("z")}[:1+2*r.IntN(2)]...)
 			require.NoError(t, chat.Validate(messages))
 		}
-		before, err := json.Marshal(messages)
-		require.NoError(t, err)
+		before := sure.JSON(t, messages)
 		limit := 1 + r.IntN(1+r.IntN(2000))
 		guard := history.Truncator{Tokenizer: quarter{}, Limit: limit}
 		kept, over := guard.Truncate(messages, nil)
 
-		after, err := json.Marshal(messages)
-		require.NoError(t, err)
+		after := sure.JSON(t, messages)
 		require.Equal(t, string(before), string(after), "seed %d: the list was changed", seed)
 		require.Equal(t, max(0, counted(kept)-limit), over, "seed %d", seed)
 		if err := chat.Validate(append(slices.Clone(kept), user)); err != nil {

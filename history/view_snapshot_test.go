@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -129,8 +129,7 @@ func (w weighted) CountText(text string) int { return w.weight[0] * w.quarter.Co
 func TestRoundsAreClippedAgainIfTheTokenizerCountsDifferently(t *testing.T) {
 	s := talk(t, user, calls("c1"), chat.ToolResult("c1", numberedLines(100)))
 	show := func(tokenizer chat.Tokenizer) string {
-		data, err := json.Marshal(nodesOf(t, history.TurnRounds{Session: s}, elements.Sizing{PromptBudget: 400, Tokenizer: tokenizer}))
-		require.NoError(t, err)
+		data := sure.JSON(t, nodesOf(t, history.TurnRounds{Session: s}, elements.Sizing{PromptBudget: 400, Tokenizer: tokenizer}))
 		return string(data)
 	}
 	t.Run("one that is not comparable", func(t *testing.T) {

@@ -2,7 +2,6 @@ package render_test
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -165,8 +165,7 @@ func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options,
 
 func asJSON(t *testing.T, r *render.Result) string {
 	t.Helper()
-	data, err := json.Marshal(r)
-	require.NoError(t, err)
+	data := sure.JSON(t, r)
 	return string(data)
 }
 

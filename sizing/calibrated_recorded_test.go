@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -39,8 +39,7 @@ type compaction struct {
 func recordedSession(t *testing.T) ([]said, []compaction) {
 	t.Helper()
 	r := sessiontest.Read(t, recorded)
-	data, err := os.ReadFile(recorded)
-	require.NoError(t, err)
+	data := sure.Read(t, recorded)
 	var compactions []compaction
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 64<<20)

@@ -2,7 +2,6 @@ package summarize_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -22,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/provider/retry"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -54,8 +54,7 @@ var markText = regexp.MustCompile(`@[uarcs]\d+@`)
 
 // marksOf returns the marks in the JSON of a value.
 func marksOf(t testing.TB, v any) []string {
-	text, err := json.Marshal(v)
-	require.NoError(t, err)
+	text := sure.JSON(t, v)
 	return markText.FindAllString(string(text), -1)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -82,8 +83,7 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 					events := 0
 					d.Observers = []summarize.Observer{logger, summarize.OnEvent(func(e event.Event) {
 						events++
-						text, err := json.Marshal(e)
-						require.NoError(t, err)
+						text := sure.JSON(t, e)
 						fmt.Fprintln(&told, string(text), e.String(), e.Summary, e.Title, e.Why, e.Mended)
 						if e.Err != nil {
 							fmt.Fprintln(&told, "error of event", e.Kind, e.Err.Error())
@@ -130,8 +130,7 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 						}
 					}
 					for _, e := range entries(t, s) {
-						text, err := json.Marshal(e.Body)
-						require.NoError(t, err)
+						text := sure.JSON(t, e.Body)
 						if strings.Contains(string(text), secret) {
 							t.Errorf("the secret is in entry %s of type %s", e.ID, e.Type())
 						}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 var reference = flag.String("reference", "", "folder with the reference renderer's oracle.mjs, to generate the expected results again with Node")
@@ -41,8 +42,7 @@ func TestResultsEqualTheReferences(t *testing.T) {
 	require.Len(t, got, len(want))
 	names := map[string]bool{}
 	for i, data := range split(cases) {
-		var c testCase
-		require.NoError(t, json.Unmarshal(data, &c))
+		c := sure.Decode[testCase](t, data)
 		require.False(t, names[c.Name], "%s is a duplicate", c.Name)
 		names[c.Name] = true
 		w, g := parse(t, want[i]), parse(t, got[i])
@@ -67,8 +67,7 @@ type line struct {
 
 func parse(t *testing.T, data []byte) line {
 	t.Helper()
-	var l line
-	require.NoError(t, json.Unmarshal(data, &l))
+	l := sure.Decode[line](t, data)
 	for _, r := range l.Results {
 		delete(r, "detail")
 	}
@@ -91,8 +90,7 @@ func TestACaseThatCannotBeRenderedIsInvalidAndDoesNotEndTheRun(t *testing.T) {
 			require.NoError(t, run(strings.NewReader(`{"name":"bad","budget":5,"root":`+test.root+`}`+"\n"+`{"name":"good","budget":[9,8],"root":"x"}`), &out))
 			lines := split(out.Bytes())
 			require.Len(t, lines, 2)
-			var bad caseResult
-			require.NoError(t, json.Unmarshal(lines[0], &bad))
+			bad := sure.Decode[caseResult](t, lines[0])
 			require.Len(t, bad.Results, 1)
 			require.Equal(t, "invalid", bad.Results[0].Error)
 			require.Contains(t, bad.Results[0].Detail, test.want)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // outputs are the commands that write a file, without the file that they read.
@@ -23,8 +24,7 @@ var outputs = map[string]func(out string) []string{
 
 func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 	t.Parallel()
-	session, err := os.ReadFile(tree)
-	require.NoError(t, err)
+	session := sure.Read(t, tree)
 	for name, command := range outputs {
 		for _, tt := range []struct {
 			rule   string
@@ -90,8 +90,7 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 			said, err := p.CombinedOutput()
 			require.Error(t, err)
 			require.Contains(t, string(said), "is what is read: name another file")
-			now, err := os.ReadFile(in.Name())
-			require.NoError(t, err)
+			now := sure.Read(t, in.Name())
 			require.Equal(t, session, now)
 		})
 		t.Run(name+" to a new file", func(t *testing.T) {
@@ -123,8 +122,7 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 				p.Stdout = to
 				require.NoError(t, p.Run())
 				require.NoError(t, to.Close())
-				again, err := os.ReadFile(to.Name())
-				require.NoError(t, err)
+				again := sure.Read(t, to.Name())
 				require.NotEmpty(t, again)
 			}
 		})

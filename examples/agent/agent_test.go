@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
@@ -71,8 +72,7 @@ func TestSurveyPrunesCompactsAndFindsTheDetail(t *testing.T) {
 	require.GreaterOrEqual(t, len(sum.rounds), 15)
 	require.Positive(t, compactions(sum))
 	about := strings.Fields(sum.answer)[3]
-	data, err := os.ReadFile(filepath.Join("../..", about))
-	require.NoError(t, err)
+	data := sure.Read(t, filepath.Join("../..", about))
 	require.Equal(t, fmt.Sprintf("The SHA-256 of %s is %x.", about, sha256.Sum256(data)), sum.answer)
 	var did strings.Builder
 	dropped, budget := 0, 0
@@ -95,8 +95,7 @@ func TestAPageShowsEachRound(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "run.html")
 			total, err := surveyed(t, "-dir", dir, "-window", window, "-page", file)
 			require.NoError(t, err)
-			page, err := os.ReadFile(file)
-			require.NoError(t, err)
+			page := sure.Read(t, file)
 			require.Equal(t, len(total.rounds), strings.Count(string(page), `,"explain":"`))
 			_, data, _ := strings.Cut(string(page), `type="application/json">`)
 			var shown struct {

@@ -3,7 +3,6 @@ package folderagent
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // folder makes a folder of files.
@@ -60,8 +60,7 @@ func runTool(ctx context.Context, tools *Tools, call chat.ToolCall) chat.Message
 // call runs a tool.
 func call(t *testing.T, tools *Tools, name string, args any) chat.Message {
 	t.Helper()
-	data, err := json.Marshal(args)
-	require.NoError(t, err)
+	data := sure.JSON(t, args)
 	m := runTool(t.Context(), tools, chat.ToolCall{ID: "c", Name: name, Arguments: string(data)})
 	require.Equal(t, chat.RoleTool, m.Role)
 	require.Equal(t, "c", m.ToolCallID)

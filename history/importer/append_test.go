@@ -2,7 +2,6 @@ package importer_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // Whichever entry is the leaf, the view obeys the providers' rules.
@@ -190,8 +190,7 @@ func appendedLog(t *testing.T, r *importer.Recording) []byte {
 	_, err = r.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	require.NoError(t, session.Close())
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := sure.Read(t, path)
 	return data
 }
 
@@ -296,8 +295,7 @@ func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	want, err := own.View(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, own.Close())
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := sure.Read(t, path)
 	recording := recordingOf(t, string(data))
 	session := appended(t, recording, nil)
 	notes, err := recording.AppendTo(t.Context(), session)

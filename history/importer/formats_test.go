@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // formats are small made-up sessions, one or two for each format, that use everything the format has. Where a format has
@@ -56,8 +56,7 @@ var formats = map[string]importer.Format{
 
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", "formats", name))
-	require.NoError(t, err)
+	raw := sure.Read(t, filepath.Join("testdata", "formats", name))
 	return raw
 }
 

@@ -3,7 +3,6 @@ package importer_test
 import (
 	"bytes"
 	"errors"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,14 +10,14 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // generated is a made-up session of the size and shape of a real one.
 const generated = "testdata/generated.jsonl"
 
 func TestTheGeneratedSessionIsRead(t *testing.T) {
-	raw, err := os.ReadFile(generated)
-	require.NoError(t, err)
+	raw := sure.Read(t, generated)
 	got := recordingOf(t, string(raw))
 
 	assert.EqualValues(t, "pi", got.Format)

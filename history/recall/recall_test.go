@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/bordertest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -56,8 +57,7 @@ func said(result chat.Message, call string, err error) (chat.Message, error) {
 func ask(t testing.TB, tools recall.Tools, tool string, arguments any) chat.Message {
 	data, ok := arguments.(string)
 	if !ok {
-		encoded, err := json.Marshal(arguments)
-		require.NoError(t, err)
+		encoded := sure.JSON(t, arguments)
 		data = string(encoded)
 	}
 	m, ok, err := tools.Answer(t.Context(), chat.ToolCall{ID: "c", Name: tool, Arguments: data})
@@ -123,8 +123,7 @@ func TestAFactWithinALongLineIsFoundInThreeShortAnswers(t *testing.T) {
 		rows[i] = map[string]string{"name": fmt.Sprintf("service-%d", i), "note": strings.Repeat("nothing of interest ", 4)}
 	}
 	rows[450]["note"] = `the deploy key is "k-77123", since Monday`
-	data, err := json.Marshal(rows)
-	require.NoError(t, err)
+	data := sure.JSON(t, rows)
 	require.Greater(t, len(data), 100_000)
 	for name, open := range map[string]func() (*history.Session, error){
 		"file": func() (*history.Session, error) {

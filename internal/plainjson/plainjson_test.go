@@ -1,13 +1,13 @@
 package plainjson_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 func TestDepthCountsObjectsAndListsOutsideOfTexts(t *testing.T) {
@@ -44,8 +44,7 @@ func TestATextIsUnquotedAsByEncodingJSON(t *testing.T) {
 	for _, quoted := range []string{
 		`""`, `"plain é 读"`, `"\"\\\/\b\f\n\r\t"`, `"\\n"`, `"\u00e9\n"`, `"\ud83d\ude00"`, `"\ud800"`, "\"a\xff\"", `"ends in \\"`,
 	} {
-		var want string
-		require.NoError(t, json.Unmarshal([]byte(quoted), &want))
+		want := sure.Decode[string](t, []byte(quoted))
 		require.Equal(t, want, plainjson.Unquote([]byte(quoted)), quoted)
 	}
 }

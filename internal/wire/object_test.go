@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
@@ -120,12 +121,10 @@ func FuzzParse(f *testing.F) {
 			require.Equal(t, string(raw), string(value))
 			switch wire.KindOf(raw) {
 			case wire.KindText:
-				var s string
-				require.NoError(t, json.Unmarshal(raw, &s))
+				s := sure.Decode[string](t, raw)
 				require.Equal(t, s, o.Text(name))
 			case wire.KindList:
-				var list []json.RawMessage
-				require.NoError(t, json.Unmarshal(raw, &list))
+				list := sure.Decode[[]json.RawMessage](t, raw)
 				values, err := wire.Values(value)
 				require.NoError(t, err)
 				require.Empty(t, cmp.Diff(list, values, cmp.Transformer("text", func(raw json.RawMessage) string { return string(raw) }), cmp.FilterValues(func(a, b []json.RawMessage) bool { return len(a)+len(b) == 0 }, cmp.Ignore())))

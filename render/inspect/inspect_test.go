@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
@@ -86,8 +87,7 @@ func TestNoTextEndsTheElementThatHoldsTheData(t *testing.T) {
 	require.NotContains(t, page, "<!--")
 	texts := map[string]bool{}
 	for _, raw := range dataOf(t, page).Texts {
-		var text string
-		require.NoError(t, json.Unmarshal(raw, &text))
+		text := sure.Decode[string](t, raw)
 		texts[text] = true
 	}
 	for _, text := range hostile {
@@ -198,8 +198,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 func TestTheBundleIsSmallAndUpToDate(t *testing.T) {
 	size := 0
 	for _, name := range []string{"page.js", "page.css"} {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := sure.Read(t, name)
 		require.NotRegexp(t, regexp.MustCompile(`(?i)</(script|style)|<!--`), string(text))
 		size += len(text)
 	}
@@ -219,8 +218,7 @@ func TestTheBundleIsSmallAndUpToDate(t *testing.T) {
 			require.NoError(t, os.CopyFS(filepath.Join(work, name), os.DirFS(filepath.Join("web", name))))
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join("web", name))
-		require.NoError(t, err)
+		text := sure.Read(t, filepath.Join("web", name))
 		require.NoError(t, os.MkdirAll(work, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(work, name), text, 0o600))
 	}
@@ -237,10 +235,8 @@ func TestTheBundleIsSmallAndUpToDate(t *testing.T) {
 	require.NoError(t, run("run", "check"))
 	require.NoError(t, run("run", "build"))
 	for _, name := range []string{"page.js", "page.css"} {
-		want, err := os.ReadFile(filepath.Join(work, "..", name))
-		require.NoError(t, err)
-		got, err := os.ReadFile(name)
-		require.NoError(t, err)
+		want := sure.Read(t, filepath.Join(work, "..", name))
+		got := sure.Read(t, name)
 		require.True(t, bytes.Equal(want, got), "%s is not up to date: run go generate ./render/inspect", name)
 	}
 }

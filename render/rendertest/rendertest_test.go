@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/rendertest"
 )
@@ -71,8 +72,7 @@ func TestGoldenIsWrittenWhereItIsAskedForAndElseCompared(t *testing.T) {
 
 	t.Setenv("PROMPTREE_UPDATE", "1")
 	require.Zero(t, golden(t, prompt("a"), 100, 200).failed)
-	written, err := os.ReadFile(file)
-	require.NoError(t, err)
+	written := sure.Read(t, file)
 	t.Setenv("PROMPTREE_UPDATE", "")
 	require.Zero(t, golden(t, prompt("a"), 100, 200).failed)
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(written), "\n", "\r\n")), 0o644))
@@ -98,11 +98,9 @@ func TestAnErrorIsPartOfTheFile(t *testing.T) {
 	t.Setenv("PROMPTREE_UPDATE", "1")
 	golden(t, prompt("a"), 3)
 	golden(t, el.User(el.Text("What does it print?", el.Priority(1))), 3)
-	written, err := os.ReadFile(filepath.Join("testdata", "Test_of_a_budget_.golden"))
-	require.NoError(t, err)
+	written := sure.Read(t, filepath.Join("testdata", "Test_of_a_budget_.golden"))
 	require.Equal(t, "3 tokens: 0 used, 0 messages\n  dropped  User > Text (5)\n", string(written), "no message is left")
 	golden(t, prompt("a"), 3)
-	written, err = os.ReadFile(filepath.Join("testdata", "Test_of_a_budget_.golden"))
-	require.NoError(t, err)
+	written = sure.Read(t, filepath.Join("testdata", "Test_of_a_budget_.golden"))
 	require.Contains(t, string(written), "3 tokens: error\n  render: the prompt needs")
 }

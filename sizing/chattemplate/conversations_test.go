@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing/chattemplate"
 )
 
@@ -196,8 +197,7 @@ func sent(t *testing.T, template chattemplate.Template, req chat.Request) []byte
 		whole := object{"type": "function", "function": ordered(t, f, "name", "description", "parameters")}
 		tools = append(tools, ordered(t, whole, "type", "function"))
 	}
-	line, err := json.Marshal(object{"template": template, "messages": list, "tools": tools})
-	require.NoError(t, err)
+	line := sure.JSON(t, object{"template": template, "messages": list, "tools": tools})
 	return line
 }
 
@@ -206,8 +206,7 @@ func ordered(t *testing.T, o map[string]any, keys ...string) json.RawMessage {
 	var b bytes.Buffer
 	for _, k := range keys {
 		if v, ok := o[k]; ok {
-			value, err := json.Marshal(v)
-			require.NoError(t, err)
+			value := sure.JSON(t, v)
 			fmt.Fprintf(&b, ",%q:%s", k, value)
 		}
 	}
@@ -246,8 +245,7 @@ func TestThePublishedTemplatesGiveTheStoredCounts(t *testing.T) {
 
 // stored returns the counts and digests of the template's conversations.
 func stored(t *testing.T, template chattemplate.Template) (counts []int, digests []string) {
-	data, err := os.ReadFile(filepath.Join("testdata", file(template)))
-	require.NoError(t, err)
+	data := sure.Read(t, filepath.Join("testdata", file(template)))
 	for line := range strings.Lines(string(data)) {
 		var n int
 		var digest string

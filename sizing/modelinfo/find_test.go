@@ -2,8 +2,6 @@ package modelinfo_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
@@ -153,16 +152,14 @@ func TestEveryRowHasASourceWithADateAndPossibleNumbers(t *testing.T) {
 			require.True(t, p.CacheWrite == 0 || p.CacheWrite > p.Input, "%s: %+v", row.Name, p)
 		}
 	}
-	file, err := os.ReadFile("table.json")
-	require.NoError(t, err)
+	file := sure.Read(t, "table.json")
 	require.LessOrEqual(t, len(file), 60_000, "bytes that each program has")
 }
 
 // Reading what the table writes changes nothing.
 func TestTheOwnFormIsReadAsItIsWritten(t *testing.T) {
 	rows := modelinfo.Published().Models()
-	data, err := json.Marshal(map[string]any{"models": rows})
-	require.NoError(t, err)
+	data := sure.JSON(t, map[string]any{"models": rows})
 	table, err := modelinfo.Read(bytes.NewReader(data))
 	require.NoError(t, err)
 	require.Equal(t, rows, table.Models())

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/stretchr/testify/require"
 )
 
@@ -117,8 +118,7 @@ func TestGoSourceCountsAsInTiktoken(t *testing.T) {
 
 // The counts are those of OpenAI's own tiktoken, with characters that are newer than tiktoken-go knows.
 func TestTextsCountAsInOpenAIsTiktoken(t *testing.T) {
-	file, err := os.ReadFile("testdata/tiktoken.json")
-	require.NoError(t, err)
+	file := sure.Read(t, "testdata/tiktoken.json")
 	var texts []struct {
 		Text   string
 		Tokens map[string]int
@@ -155,8 +155,7 @@ func FuzzCountText(f *testing.F) {
 }
 
 func TestCounterIsSafeForConcurrentUse(t *testing.T) {
-	source, err := os.ReadFile("counter.go")
-	require.NoError(t, err)
+	source := sure.Read(t, "counter.go")
 	texts := strings.SplitAfter(string(source)+strings.Repeat("ab", 5000), "\n")
 	c := newTestCounter(t, "cl100k_base")
 	want := make([]int, len(texts))

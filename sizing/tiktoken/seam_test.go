@@ -3,7 +3,6 @@ package tiktoken
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"unicode/utf8"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 func TestACutIsSafeWhereNoWordCrossesIt(t *testing.T) {
@@ -105,8 +105,7 @@ func FuzzSafeCut(f *testing.F) {
 
 // A rule that forbade every cut would be correct but useless.
 func TestSourceCodeHasManySafeCuts(t *testing.T) {
-	source, err := os.ReadFile("counter.go")
-	require.NoError(t, err)
+	source := sure.Read(t, "counter.go")
 	for _, encoding := range encodings {
 		c := newTestCounter(t, encoding)
 		cuts, before := 0, rune(-1)

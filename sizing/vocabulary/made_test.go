@@ -1,7 +1,6 @@
 package vocabulary_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing/vocabulary"
 )
 
@@ -150,14 +150,13 @@ func (m *made) json(t testing.TB, normalizer, preTokenizer any, added ...map[str
 		}
 		merges = lines
 	}
-	data, err := json.Marshal(map[string]any{
+	data := sure.JSON(t, map[string]any{
 		"version": "1.0", "added_tokens": added, "normalizer": normalizer, "pre_tokenizer": preTokenizer,
 		"model": map[string]any{
 			"type": "BPE", "dropout": nil, "unk_token": nil, "byte_fallback": m.characters, "fuse_unk": m.characters,
 			"ignore_merges": m.ignoreMerges, "vocab": m.ids, "merges": merges,
 		},
 	})
-	require.NoError(t, err)
 	return data
 }
 

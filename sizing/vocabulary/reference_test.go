@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing/vocabulary"
 )
 
@@ -35,8 +36,7 @@ func fileOf(directory, family string) string {
 
 // addedOf returns the added tokens in a file.
 func addedOf(t testing.TB, path string) []string {
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := sure.Read(t, path)
 	var file struct {
 		AddedTokens []struct{ Content string } `json:"added_tokens"`
 	}
@@ -51,14 +51,12 @@ func addedOf(t testing.TB, path string) []string {
 
 func referenceCounts(t testing.TB, directory, path string, texts []string) []int {
 	t.Helper()
-	input, err := json.Marshal(texts)
-	require.NoError(t, err)
+	input := sure.JSON(t, texts)
 	node := exec.Command("node", "reference/counts.mjs", directory, path)
 	node.Stdin, node.Stderr = strings.NewReader(string(input)), os.Stderr
 	output, err := node.Output()
 	require.NoError(t, err)
-	var counts []int
-	require.NoError(t, json.Unmarshal(output, &counts))
+	counts := sure.Decode[[]int](t, output)
 	require.Len(t, counts, len(texts))
 	return counts
 }
@@ -159,8 +157,7 @@ func TestTextsCountAsInTheReference(t *testing.T) {
 				}
 				require.NoError(t, os.WriteFile(countsOf(family), data, 0o644))
 			}
-			data, err := os.ReadFile(countsOf(family))
-			require.NoError(t, err)
+			data := sure.Read(t, countsOf(family))
 			want := make([]int, len(all))
 			for i := range want {
 				count, n := binary.Uvarint(data)

@@ -1,7 +1,6 @@
 package skills_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/summarize"
@@ -473,8 +473,7 @@ func TestNothingOutsideASkillsFolderIsLoaded(t *testing.T) {
 		"out.md": "symbolic link", "neighbour.md": "symbolic link", "folder/SKILL.md": "symbolic link", "absolute.md": "symbolic link", "inner.md": "symbolic link",
 		"missing.md": "no such file", "large.md": "more than 262144 bytes", "image.png": "not text", "fine.md/x": "cannot be loaded",
 	} {
-		arguments, err := json.Marshal(map[string]string{"skill": "a", "file": file})
-		require.NoError(t, err)
+		arguments := sure.JSON(t, map[string]string{"skill": "a", "file": file})
 		m := a.answer(string(arguments))
 		if strings.Contains(m.Text(), "unchanged") { // another name of the same file
 			continue
@@ -619,8 +618,7 @@ func FuzzSkill(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, file string, from int) {
 		a := newAgent(t, nil, fstest.MapFS{"a/SKILL.md": {Data: []byte(text)}, "a/b": {Data: []byte(text)}})
 		a.shown(4000)
-		arguments, err := json.Marshal(map[string]any{"skill": "a", "file": file, "from": from})
-		require.NoError(t, err)
+		arguments := sure.JSON(t, map[string]any{"skill": "a", "file": file, "from": from})
 		a.call(string(arguments))
 		a.compact()
 		shown := a.shown(4000)

@@ -2,7 +2,6 @@ package tools_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
@@ -169,8 +169,7 @@ func (w *worker) step(step int) {
 		}
 	}
 	if name == skills.ToolName {
-		var a struct{ Skill string }
-		require.NoError(t, json.Unmarshal([]byte(arguments), &a))
+		a := sure.Decode[struct{ Skill string }](t, []byte(arguments))
 		if !slices.Contains(w.loaded, a.Skill) {
 			w.loaded = append(w.loaded, a.Skill)
 		}

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/agent"
 )
 
@@ -44,8 +44,7 @@ func TestAnAnswerIsReturnedAsAValue(t *testing.T) {
 	for _, req := range *asked {
 		require.Equal(t, "weather", req.Format.Name, "each step may be the last")
 		require.False(t, req.Format.Strict, "mood may be missing")
-		var schema struct{ Required []string }
-		require.NoError(t, json.Unmarshal(req.Format.Schema, &schema))
+		schema := sure.Decode[struct{ Required []string }](t, req.Format.Schema)
 		require.Equal(t, []string{"city", "days"}, schema.Required)
 	}
 	require.Nil(t, a.Compactor.Current().Shape.Format, "the form is that of one question")

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -17,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -69,8 +69,7 @@ func TestAFactIsFoundAgainUnderEveryPolicy(t *testing.T) {
 		rows[i] = fmt.Sprintf("row %d of the list, with nothing that is of interest to anybody", i)
 	}
 	rows[750] = "the key is K-7712"
-	list, err := json.Marshal(rows)
-	require.NoError(t, err)
+	list := sure.JSON(t, rows)
 	for name, p := range policies.All() {
 		for store, open := range map[string]func(t *testing.T) (*history.Session, error){
 			"memory": func(*testing.T) (*history.Session, error) {

@@ -2,12 +2,12 @@ package outline
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,8 +21,7 @@ func TestOutlinesOfRealTextsStayAsTheyAre(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := sure.Read(t, path)
 			var got strings.Builder
 			for _, limit := range []int{200, 700, 2000} {
 				outline, ok := Of(string(text), limit)

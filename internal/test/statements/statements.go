@@ -3,7 +3,6 @@
 package statements
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +11,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // Statement is a fact about the policy of another agent, with a test that our implementation agrees.
@@ -58,8 +59,7 @@ func Run(t *testing.T, all []Statement) {
 		for i, s := range all {
 			list[i] = Listed{s.Says, s.Mutants}
 		}
-		data, err := json.Marshal(list)
-		require.NoError(t, err)
+		data := sure.JSON(t, list)
 		require.NoError(t, os.WriteFile(file, data, 0o600))
 		return
 	}
@@ -77,8 +77,7 @@ func Run(t *testing.T, all []Statement) {
 			said[s.Says] = true
 			require.NotEmpty(t, s.Mutants, "the statement has no mutations")
 			for _, m := range s.Mutants {
-				code, err := os.ReadFile(filepath.Join(dir, m.File))
-				require.NoError(t, err)
+				code := sure.Read(t, filepath.Join(dir, m.File))
 				require.Equal(t, 1, strings.Count(string(code), m.Old), "%s: %s", m.File, m.Old)
 				require.NotEqual(t, m.Old, m.New)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
@@ -29,8 +30,7 @@ func Cases(t *testing.T, format string, read func(t *testing.T, in json.RawMessa
 		if !ok {
 			t.Skip("this reader does not read it")
 		}
-		want, err := os.ReadFile(filepath.Join(folder, "want.txt"))
-		require.NoError(t, err)
+		want := sure.Read(t, filepath.Join(folder, "want.txt"))
 		messages, _, _ := strings.Cut(string(want), "left over:")
 		require.Empty(t, cmp.Diff(strings.Split(messages, "\n"), strings.Split(text(t, got), "\n")))
 	})
@@ -72,8 +72,7 @@ func each(t *testing.T, format string, f func(t *testing.T, folder string, in js
 			t.Fatal(err)
 		}
 		t.Run(strings.ReplaceAll(filepath.Base(filepath.Dir(path)), "-", " "), func(t *testing.T) {
-			in, err := os.ReadFile(path)
-			require.NoError(t, err)
+			in := sure.Read(t, path)
 			f(t, filepath.Dir(path), in)
 		})
 	}

@@ -10,7 +10,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,6 +26,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 var (
@@ -135,8 +135,7 @@ func NewStore(t *testing.T, folder string) *Store {
 func (s *Store) Add(t *testing.T, name string, req chat.Request) {
 	r := stored{Name: name, Tools: req.Tools, Choice: req.ToolChoice, Max: req.MaxTokens}
 	for _, m := range req.Messages {
-		line, err := json.Marshal(m)
-		require.NoError(t, err)
+		line := sure.JSON(t, m)
 		at, ok := s.lines[string(line)]
 		if !ok {
 			at = len(s.lines)
@@ -146,9 +145,8 @@ func (s *Store) Add(t *testing.T, name string, req chat.Request) {
 		}
 		r.Messages = append(r.Messages, at)
 	}
-	line, err := json.Marshal(r)
-	require.NoError(t, err)
-	_, err = s.requests.Write(append(line, '\n'))
+	line := sure.JSON(t, r)
+	_, err := s.requests.Write(append(line, '\n'))
 	require.NoError(t, err)
 }
 
@@ -169,13 +167,11 @@ func Load(t *testing.T, folder string, f func(name string, req chat.Request)) {
 		}
 	}
 	each("messages.jsonl", func(line []byte) {
-		var m chat.Message
-		require.NoError(t, json.Unmarshal(line, &m))
+		m := sure.Decode[chat.Message](t, line)
 		messages = append(messages, m)
 	})
 	each("requests.jsonl", func(line []byte) {
-		var r stored
-		require.NoError(t, json.Unmarshal(line, &r))
+		r := sure.Decode[stored](t, line)
 		req := chat.Request{Tools: r.Tools, Shape: chat.Shape{ToolChoice: r.Choice}, MaxTokens: r.Max}
 		for _, i := range r.Messages {
 			req.Messages = append(req.Messages, messages[i])

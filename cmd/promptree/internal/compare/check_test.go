@@ -2,7 +2,6 @@ package compare
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // fixedTokens are those of the system prompt and the tools in sessions of [claudeCode].
@@ -27,10 +27,9 @@ func claudeCode(t *testing.T, answers int, every time.Duration, usage func(n, in
 	var lines []string
 	line := func(kind string, message map[string]any) {
 		id := fmt.Sprint(kind, len(lines))
-		data, err := json.Marshal(map[string]any{
+		data := sure.JSON(t, map[string]any{
 			"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": at.Format(time.RFC3339Nano), "message": message,
 		})
-		require.NoError(t, err)
 		lines, parent = append(lines, string(data)), id
 	}
 	input, common := fixedTokens, 0

@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -40,8 +41,7 @@ const generatedSession = "../../../../history/importer/testdata/generated.jsonl"
 // replay takes a quarter of the time.
 func begun(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(generatedSession)
-	require.NoError(t, err)
+	data := sure.Read(t, generatedSession)
 	return written(t, "begun.jsonl", strings.SplitN(string(data), "\n", 401)[:400]...)
 }
 
@@ -63,8 +63,7 @@ func ranJSON(t *testing.T, code int, args ...string) (runs []Run, stderr string)
 		dec := json.NewDecoder(bytes.NewReader(line))
 		dec.DisallowUnknownFields()
 		require.NoError(t, dec.Decode(&r))
-		again, err := json.Marshal(r)
-		require.NoError(t, err)
+		again := sure.JSON(t, r)
 		require.JSONEq(t, string(again), string(line))
 		runs = append(runs, r)
 	}
@@ -221,8 +220,7 @@ func TestTheLineTheTablesAndThePageHaveOneAccount(t *testing.T) {
 	args := []string{"-policy", "frugal", "-window", "64000", begun(t)}
 	runs, _ := ranJSON(t, program.ExitOK, append([]string{"-page", page}, args...)...)
 	run := runs[len(runs)-1]
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := sure.Read(t, page)
 	_, rest, _ := strings.Cut(string(text), `type="application/json">`)
 	data, _, _ := strings.Cut(rest, "</script>")
 	var shown struct {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -82,8 +82,7 @@ func ownLog(t *testing.T, seed uint64) []byte {
 	}
 	require.NoError(t, c.Close())
 	require.NoError(t, s.Close())
-	log, err := os.ReadFile(path)
-	require.NoError(t, err)
+	log := sure.Read(t, path)
 	return log
 }
 
