@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -62,15 +63,14 @@ func TestACompactionIsTheFirstMessageForClaude(t *testing.T) {
 	require.Equal(t, chat.Usage{Input: 940, Output: 65, CacheRead: 200, CacheWrite: 30}, done.Usage)
 	require.Contains(t, compacttest.Text(messages), "The <build> was repaired.", "for others")
 
-	_, err := model.Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
-	require.NoError(t, err)
+	providertest.Generated(t, model, chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
 	sent := s.last(t)
 	require.Equal(t, turn{"assistant", []block{ownBlock}}, sent.Messages[0])
 	require.Equal(t, "user", sent.Messages[1].Role)
 	require.Contains(t, sent.Messages[1].Content[0]["text"], "The <build> was repaired.")
 	require.Equal(t, 1, strings.Count(s.bodies[1], `"compaction"`))
 
-	_, err = model.CountTokens(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
+	_, err := model.CountTokens(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
 	require.NoError(t, err, "with the beta that the block needs")
 }
 
@@ -133,8 +133,7 @@ func TestAHistoryThatIsTextIsNotCompacted(t *testing.T) {
 	words := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("others' words")}, nil
 	})
-	r, err := anthropic.Compaction{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}, Words: words}.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
+	r := providertest.Generated(t, anthropic.Compaction{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}, Words: words}, ask(question))
 	require.Equal(t, "others' words", r.Message.Text())
 	require.Zero(t, s.count())
 }
@@ -144,8 +143,7 @@ func TestTheWordsOfACompactionAreStreamed(t *testing.T) {
 	var heard string
 	req := ask(question, chat.AssistantMessage("42"), question)
 	req.Stream = func(d chat.Delta) { heard += string(d.(chat.Text)) }
-	r, err := anthropic.Compaction{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}}.Generate(t.Context(), req)
-	require.NoError(t, err)
+	r := providertest.Generated(t, anthropic.Compaction{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}}, req)
 	require.Equal(t, ownBlock["content"], heard)
 	require.Equal(t, heard, r.Message.Text())
 }
@@ -155,8 +153,7 @@ func TestACompactionWithinAnAnswerIsAPartOfItAndCounts(t *testing.T) {
 		edit := &sdk.BetaCompact20260112EditParam{Trigger: sdk.BetaInputTokensTriggerParam{Value: 50_000}, PauseAfterCompaction: sdk.Bool(true)}
 		model, s := answering(t, answer{blocks: []block{ownBlock, text("42")}, stop: stop, usage: compactions})
 		model.Editing.Edits = []sdk.BetaContextManagementConfigEditUnionParam{{OfCompact20260112: edit}}
-		r, err := model.Generate(t.Context(), ask(question))
-		require.NoError(t, err)
+		r := providertest.Generated(t, model, ask(question))
 		require.Equal(t, want, r.StopReason)
 		require.Equal(t, "42", r.Message.Text())
 		require.Equal(t, chat.Usage{Input: 940, Prompt: 930, Output: 65, CacheRead: 200, CacheWrite: 30}, r.Usage)
@@ -164,8 +161,7 @@ func TestACompactionWithinAnAnswerIsAPartOfItAndCounts(t *testing.T) {
 			"type": "compact_20260112", "pause_after_compaction": true, "trigger": map[string]any{"type": "input_tokens", "value": 50_000.0},
 		}}, s.last(t).Editing.Edits)
 
-		_, err = model.Generate(t.Context(), ask(question, r.Message, question))
-		require.NoError(t, err)
+		providertest.Generated(t, model, ask(question, r.Message, question))
 		require.Equal(t, ownBlock, s.last(t).Messages[1].Content[0])
 		require.Equal(t, []string{"compact-2026-01-12"}, s.headers[1].Values("Anthropic-Beta"), "the beta for compactions on demand is not requested")
 	}
@@ -199,8 +195,7 @@ func TestAModelThatRefusesTheBlockIsSentTheWordsAlone(t *testing.T) {
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
 	req := ask(user(chat.Text("It was counted."), opaque(`{"type":"compaction","content":"It was counted.","signature":"s"}`)))
 	for _, requests := range []int{2, 3} {
-		r, err := model.Generate(t.Context(), req)
-		require.NoError(t, err)
+		r := providertest.Generated(t, model, req)
 		require.Equal(t, "42", r.Message.Text())
 		require.Equal(t, requests, s.count())
 		require.Equal(t, []turn{{"user", []block{text("It was counted.")}}}, s.last(t).Messages)
@@ -222,8 +217,7 @@ func TestOnAppliedIsCalledWithTheEditsOfTheAPI(t *testing.T) {
 	model.Betas = []string{"interleaved-thinking-2025-05-14"}
 	model.Editing = clearing
 	model.Editing.OnApplied = func(edits []sdk.BetaContextManagementResponseAppliedEditUnion) { applied = edits }
-	_, err := model.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
+	providertest.Generated(t, model, ask(question))
 	require.Len(t, applied, 1)
 	require.EqualValues(t, 8, applied[0].ClearedToolUses)
 	require.EqualValues(t, 50_000, applied[0].ClearedInputTokens)
@@ -238,8 +232,7 @@ func TestOnAppliedIsNotCalledWithoutEdits(t *testing.T) {
 	a.applied = []block{}
 	model, s := answering(t, a)
 	model.Editing.OnApplied = func([]sdk.BetaContextManagementResponseAppliedEditUnion) { t.Error("nothing was cleared") }
-	_, err := model.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
+	providertest.Generated(t, model, ask(question))
 	require.NotContains(t, s.bodies[0], "context_management")
 	require.Empty(t, s.headers[0].Values("Anthropic-Beta"))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -137,8 +138,7 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 			if c.req.Messages == nil {
 				c.req.Messages = []chat.Message{question}
 			}
-			_, err := c.model.Generate(t.Context(), c.req)
-			require.NoError(t, err)
+			providertest.Generated(t, c.model, c.req)
 			var body map[string]any
 			require.NoError(t, json.Unmarshal([]byte(s.bodies[0]), &body))
 			for field, want := range c.want {
@@ -151,8 +151,7 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 func TestSchemasOfToolsKeepTheirOrder(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	schema := `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"number","minimum":1.0}},"required":["z"]}`
-	_, err := model.Generate(t.Context(), tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(schema)}))
-	require.NoError(t, err)
+	providertest.Generated(t, model, tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(schema)}))
 	require.Contains(t, s.bodies[0], schema)
 }
 
@@ -161,8 +160,7 @@ func TestThinkingAndTextAreStreamedInOrder(t *testing.T) {
 	var heard []chat.Delta
 	req := ask(question)
 	req.Stream = func(d chat.Delta) { heard = append(heard, d) }
-	r, err := model.Generate(t.Context(), req)
-	require.NoError(t, err)
+	r := providertest.Generated(t, model, req)
 	require.Greater(t, len(heard), 4)
 	var thought, said string
 	for _, d := range heard {
@@ -183,8 +181,7 @@ func TestBetasAndAdjustChangeTheRequestBeforeItIsSent(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	model.Betas = []string{"context-1m-2025-08-07", "x-1"}
 	model.Adjust = func(_ chat.Purpose, p *sdk.MessageNewParams) { p.Metadata.UserID = sdk.String("u") }
-	_, err := model.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
+	providertest.Generated(t, model, ask(question))
 	require.Equal(t, "context-1m-2025-08-07,x-1", s.headers[0].Get("Anthropic-Beta"))
 	require.Contains(t, s.bodies[0], `"metadata":{"user_id":"u"}`)
 }
@@ -194,21 +191,19 @@ func TestOnRepairIsCalledWithTheChangesOfARequest(t *testing.T) {
 	var reported []chat.Repair
 	listener := func(c []chat.Repair) { reported = append(reported, c...) }
 	model.OnRepair = listener
-	_, err := model.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
+	providertest.Generated(t, model, ask(question))
 	require.Empty(t, reported)
 	for range 2 {
 		req := ask(question, calls("a"))
 		req.OnRepair = listener // which hears if the model has no listener
-		_, err = model.Generate(t.Context(), req)
-		require.NoError(t, err)
+		providertest.Generated(t, model, req)
 		require.Len(t, reported, 1)
 		require.Equal(t, `message 1: every tool call is answered: call "a" had no result: a failed one added`, reported[0].String())
 		model.OnRepair, reported = nil, nil
 	}
 	require.Equal(t, 3, s.count())
 
-	_, err = model.Generate(t.Context(), chat.Request{})
+	_, err := model.Generate(t.Context(), chat.Request{})
 	require.Equal(t, chat.RuleLast, violations(t, err)[0].Rule)
 	require.Equal(t, 3, s.count(), "an invalid request is not sent")
 }
@@ -234,8 +229,7 @@ func TestAModelThatRefusesATemperatureIsAskedAgainWithoutIt(t *testing.T) {
 	req := ask(question)
 	req.Temperature = new(0.0)
 	for range 3 {
-		_, err := model.Generate(t.Context(), req)
-		require.NoError(t, err)
+		providertest.Generated(t, model, req)
 	}
 	require.Equal(t, 4, s.count(), "only the first request is repeated")
 }

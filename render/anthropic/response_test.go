@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -67,8 +68,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 				req := ask(question)
 				var got chat.Message
 				if streamed {
-					r, err := model.Generate(t.Context(), req)
-					require.NoError(t, err)
+					r := providertest.Generated(t, model, req)
 					got = r.Message
 					require.Equal(t, chat.Origin{Provider: "anthropic", Server: s.URL, Model: "claude-test"}, got.Origin)
 					got.Origin = chat.Origin{} // Response does not know it
@@ -99,8 +99,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 				repaired, changes := anthropic.Repair(req)
 				require.Empty(t, changes)
 				require.Empty(t, cmp.Diff(req.Messages, repaired.Messages))
-				_, err = model.Generate(t.Context(), req)
-				require.NoError(t, err)
+				providertest.Generated(t, model, req)
 				require.Empty(t, cmp.Diff(jsonOf(t, c.blocks), jsonOf(t, s.last(t).Messages[1].Content)))
 			})
 		}
@@ -128,8 +127,7 @@ func TestCachedTokensCountAsInput(t *testing.T) {
 	for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 		req := ask(question)
 		req.Stream = stream
-		r, err := model.Generate(t.Context(), req)
-		require.NoError(t, err)
+		r := providertest.Generated(t, model, req)
 		require.Equal(t, chat.Usage{Input: 60, Output: 11, CacheRead: 50, CacheWrite: 7, CacheWriteLong: 2}, r.Usage)
 	}
 }
@@ -164,8 +162,7 @@ func TestAReasonThatIsNotKnownIsNoEnd(t *testing.T) {
 	require.Empty(t, r.StopReason)
 
 	model.Ends = map[string]chat.StopReason{"budget_gone": chat.StopMaxTokens}
-	r, err = model.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
+	r = providertest.Generated(t, model, ask(question))
 	require.Equal(t, chat.StopMaxTokens, r.StopReason)
 }
 
@@ -179,13 +176,11 @@ func TestArgumentsThatWereCutOffAreKept(t *testing.T) {
 		return a
 	})
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
-	r, err := model.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
+	r := providertest.Generated(t, model, ask(question))
 	require.Equal(t, chat.StopMaxTokens, r.StopReason)
 	require.Equal(t, `{"glob":"*.`, r.Message.ToolCalls[0].Arguments)
 
-	_, err = model.Generate(t.Context(), ask(question, r.Message, chat.ToolResult("a", "cut off")))
-	require.NoError(t, err)
+	providertest.Generated(t, model, ask(question, r.Message, chat.ToolResult("a", "cut off")))
 	require.Equal(t, block{"arguments": `{"glob":"*.`}, s.last(t).Messages[1].Content[1]["input"])
 }
 

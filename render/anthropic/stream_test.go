@@ -58,8 +58,7 @@ func TestArgumentsOfParallelCallsStreamInOrder(t *testing.T) {
 	var heard []chat.Delta
 	req := ask(question)
 	req.Stream = func(d chat.Delta) { heard = append(heard, d) }
-	_, err := model.Generate(t.Context(), req)
-	require.NoError(t, err)
+	providertest.Generated(t, model, req)
 	require.Equal(t, []chat.Delta{
 		chat.CallDelta{ID: "a", Name: "count"}, chat.CallDelta{Arguments: `{"glob"`}, chat.CallDelta{Arguments: `:"*"}`},
 		chat.Text("and"),

@@ -73,10 +73,9 @@ func TestResponsesAreInTheOrderInWhichTheirCallsAreSent(t *testing.T) {
 	}})
 	said.Content = chat.Parts{chat.Opaque{Value: fmt.Appendf(nil, `{"functionCall":{"id":%q}}`, said.ToolCalls[1].ID)}, chat.Text("Now the other.")}
 	a := newAPI(t, says(`{"text":"42"}`))
-	_, err := a.model().Generate(t.Context(), asking([]chat.Message{
+	providertest.Generated(t, a.model(), asking([]chat.Message{
 		chat.UserMessage("Look and listen."), said, chat.ToolResult(said.ToolCalls[0].ID, "seen"), chat.ToolResult(said.ToolCalls[1].ID, "heard"),
 	}))
-	require.NoError(t, err)
 	contents := list(a.requests[0]["contents"])
 	calls, responses := kind(contents[1], "functionCall"), kind(contents[2], "functionResponse")
 	require.Equal(t, []object{{"name": "listen", "args": object{"at": 2.0}}, {"name": "look", "args": object{"at": 1.0}}}, calls)

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/forktest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
@@ -28,11 +29,10 @@ var lookTool = chat.Tool{
 func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Hm.","thought":true}`, `{"text":"I look."}`,
 		`{"functionCall":{"id":"c1","name":"look","args":{"at":"<here>"}},"thoughtSignature":"`+signature+`"}`, `{"functionCall":{"id":"c2","name":"look"}}`))
-	got, err := a.model().Generate(t.Context(), chat.Request{
+	got := providertest.Generated(t, a.model(), chat.Request{
 		Messages: []chat.Message{chat.SystemMessage("Be brief."), chat.UserMessage("Look.")},
 		Tools:    []chat.Tool{lookTool}, MaxTokens: 100, Temperature: new(0.5),
 	})
-	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(chat.Response{
 		Message: chat.Message{
 			Role: chat.RoleAssistant, Origin: chat.Origin{Provider: "gemini", Server: a.URL, Model: "gemini-3-pro-preview"},
@@ -72,10 +72,9 @@ func TestAToolChoiceIsSentAsAMode(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s of %d", tt.choice, len(tt.tools)), func(t *testing.T) {
 			a := newAPI(t, says(`{"text":"Yes."}`))
-			_, err := a.model().Generate(t.Context(), chat.Request{
+			providertest.Generated(t, a.model(), chat.Request{
 				Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: tt.tools, Shape: chat.Shape{ToolChoice: tt.choice},
 			})
-			require.NoError(t, err)
 			var mode any
 			if config, given := a.requests[0]["toolConfig"].(object); given {
 				mode = config["functionCallingConfig"].(object)["mode"]
@@ -109,8 +108,7 @@ func TestWhatIsAskedOfAnAnswerIsSent(t *testing.T) {
 			}
 			m := a.model()
 			m.Name = tt.model
-			got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: []chat.Tool{lookTool}, Shape: tt.shape})
-			require.NoError(t, err)
+			got := providertest.Generated(t, m, chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: []chat.Tool{lookTool}, Shape: tt.shape})
 			require.Equal(t, tt.want, a.requests[0][tt.at])
 			if tt.answer != "" {
 				require.Equal(t, tt.answer, got.Message.Text())
@@ -149,8 +147,7 @@ func TestAdjustChangesTheRequestBeforeItIsSent(t *testing.T) {
 	m.Adjust = func(_ chat.Purpose, config *genai.GenerateContentConfig) {
 		config.ThinkingConfig, config.StopSequences = &genai.ThinkingConfig{IncludeThoughts: true}, []string{"END"}
 	}
-	_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Temperature: new(0.0)})
-	require.NoError(t, err)
+	providertest.Generated(t, m, chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Temperature: new(0.0)})
 	require.Equal(t, object{
 		"temperature": 0.0, "thinkingConfig": object{"includeThoughts": true}, "stopSequences": []any{"END"},
 	}, a.requests[0]["generationConfig"])
@@ -166,11 +163,10 @@ func TestThinkingAndTextAreStreamedInOrder(t *testing.T) {
 		}
 	})
 	var heard []chat.Delta
-	got, err := a.model().Generate(t.Context(), chat.Request{
+	got := providertest.Generated(t, a.model(), chat.Request{
 		Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: []chat.Tool{lookTool},
 		Stream: func(d chat.Delta) { heard = append(heard, d) },
 	})
-	require.NoError(t, err)
 	require.Equal(t, []chat.Delta{
 		chat.Thinking{Text: "Hm"}, chat.Thinking{Text: "."}, chat.Text("I "), chat.Text("look"), chat.Text("."),
 		chat.CallDelta{ID: "c1", Name: "look", Arguments: `{"at":"here"}`}, chat.Text("Well."),
@@ -204,8 +200,7 @@ func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 		t.Run(tt.what, func(t *testing.T) {
 			a := newAPI(t, func(object) []string { return []string{tt.reply} })
 			for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
-				got, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
-				require.NoError(t, err)
+				got := providertest.Generated(t, a.model(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
 				require.Equal(t, tt.want, got.StopReason)
 				require.Equal(t, tt.text, got.Message.Text())
 				require.Positive(t, got.Usage.Input)
@@ -342,8 +337,7 @@ func TestOnRepairIsCalledWithTheChangesOfARequest(t *testing.T) {
 			if req.OnRepair = listener; own {
 				m.OnRepair, req.OnRepair = listener, func([]chat.Repair) { t.Error("the request's listener was called too") }
 			}
-			_, err := m.Generate(t.Context(), req)
-			require.NoError(t, err)
+			providertest.Generated(t, m, req)
 			require.Len(t, reported, 2)
 			require.Len(t, a.requests, 1)
 		})
@@ -415,8 +409,7 @@ func TestTheSizeOfAPromptIsNotTheBillOfAnAnswer(t *testing.T) {
 		fmt.Fprint(w, answer)
 	})
 	for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
-		r, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Count.")}, Stream: stream})
-		require.NoError(t, err)
+		r := providertest.Generated(t, a.model(), chat.Request{Messages: []chat.Message{chat.UserMessage("Count.")}, Stream: stream})
 		require.Equal(t, "one, one, three", r.Message.Text())
 		require.Equal(t, chat.Usage{Input: 360, Prompt: 120, Output: 111, CacheRead: 240}, r.Usage)
 		require.Equal(t, 120, r.Usage.Size())

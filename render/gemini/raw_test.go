@@ -9,6 +9,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
@@ -31,8 +32,7 @@ func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
 		if streamed {
 			req.Stream = func(chat.Delta) {}
 		}
-		got, err := a.model().Generate(t.Context(), req)
-		require.NoError(t, err)
+		got := providertest.Generated(t, a.model(), req)
 		require.Equal(t, written, got.Message.ToolCalls[0].Arguments)
 		if streamed {
 			require.Equal(t, "{}", got.Message.ToolCalls[1].Arguments)
@@ -42,10 +42,9 @@ func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
 		for _, c := range got.Message.ToolCalls {
 			req.Messages = append(req.Messages, chat.ToolResult(c.ID, "42"))
 		}
-		_, err = a.model().Generate(t.Context(), req)
-		require.NoError(t, err)
+		providertest.Generated(t, a.model(), req)
 		require.Contains(t, a.bodies[len(a.bodies)-1], `"args":`+`{"z":9007199254740993,"a":[1.50,"\u003c\u00e9\u2028\u003e"],"m":{"y":1e2,"b":null}}`)
-		_, err = a.model().CountTokens(t.Context(), req)
+		_, err := a.model().CountTokens(t.Context(), req)
 		require.NoError(t, err)
 		require.Contains(t, a.bodies[len(a.bodies)-1], `9007199254740993`)
 	}
@@ -66,8 +65,7 @@ func TestAModelWithAnyClientKeepsArgumentsAsTheyWereWritten(t *testing.T) {
 	})
 	require.NoError(t, err)
 	m := &gemini.Model{Client: plain, Name: "gemini-3-pro"}
-	got, err = m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
-	require.NoError(t, err)
+	got = providertest.Generated(t, m, chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
 	require.Equal(t, `{"b":1,"a":2}`, got.Message.ToolCalls[0].Arguments)
 }
 
@@ -87,9 +85,8 @@ func TestArgumentsGoToTheirCalls(t *testing.T) {
 	m := calls(signed(call("c1", `{"n":1.0}`)), signed(call("c2", `{"n":2.0}`)))
 	m.Content = chat.Parts{place("c2"), chat.Text("and"), place("c1")}
 	a.issued["c1 "+signature], a.issued["c2 "+signature] = true, true
-	_, err := a.model().Generate(t.Context(), chat.Request{Messages: []chat.Message{
+	providertest.Generated(t, a.model(), chat.Request{Messages: []chat.Message{
 		chat.UserMessage("Look."), m, chat.ToolResult("c1", "1"), chat.ToolResult("c2", "2"), calls(signed(call("c1", `{"n":3.0}`))), chat.ToolResult("c1", "3"),
 	}})
-	require.NoError(t, err)
 	require.Regexp(t, `"n":2\.0.*"and".*"n":1\.0.*"n":3\.0`, a.bodies[0])
 }

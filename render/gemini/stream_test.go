@@ -59,10 +59,9 @@ func TestResponseHoldsAllThatWasStreamed(t *testing.T) {
 
 func TestCallsStreamWholeAndInOrder(t *testing.T) {
 	var heard []chat.Delta
-	_, err := streaming(t, false, longAnswer[4:]...).Generate(t.Context(), chat.Request{
+	providertest.Generated(t, streaming(t, false, longAnswer[4:]...), chat.Request{
 		Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(d chat.Delta) { heard = append(heard, d) },
 	})
-	require.NoError(t, err)
 	require.Equal(t, []chat.Delta{
 		chat.CallDelta{ID: "c1", Name: "look", Arguments: written}, chat.CallDelta{Index: 1, ID: "c2", Name: "look", Arguments: "{}"},
 		chat.Text("And"), chat.CallDelta{Index: 2, ID: "c3", Name: "look", Arguments: `{"at":"there"}`},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -55,8 +56,7 @@ func TestACompactionIsShownOnlyToTheAPIThatMadeIt(t *testing.T) {
 	require.Equal(t, chat.Usage{Input: 1700, Output: 110, CacheRead: 500}, done.Usage)
 
 	for _, api := range apis {
-		_, err := s.model(api, "gpt-5.2").Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
-		require.NoError(t, err)
+		providertest.Generated(t, s.model(api, "gpt-5.2"), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
 		sent := s.last(t)
 		require.Contains(t, sent.Raw, "The build was repaired.")
 		items := sent.Get(`input.#(type=="compaction")#`).Array()
@@ -113,10 +113,9 @@ func TestACompactionThatFailsLeavesTheWords(t *testing.T) {
 
 func TestAHistoryThatIsTextIsNotCompacted(t *testing.T) {
 	s := newServer(t, compacting(compactedReply))
-	r, err := openai.Compaction{Model: s.model(openai.Responses, "gpt-5.2")}.Generate(t.Context(), chat.Request{Messages: []chat.Message{
+	r := providertest.Generated(t, openai.Compaction{Model: s.model(openai.Responses, "gpt-5.2")}, chat.Request{Messages: []chat.Message{
 		chat.SystemMessage("You summarise."), chat.UserMessage("<conversation>" + strings.Repeat("words ", 50) + "</conversation>"),
 	}})
-	require.NoError(t, err)
 	require.Nil(t, r.Compaction)
 	require.Equal(t, 1, s.count())
 	require.Equal(t, 900, r.Usage.Input)

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -109,9 +110,8 @@ func TestABreakpointIsOnThePartBeforeIt(t *testing.T) {
 		{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"gone","prompt_cache_breakpoint":{"mode":"explicit"}}]}]`, items)
 	for _, api := range apis {
 		s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
-		_, err := s.model(api, "gpt-5.6-sol").Generate(t.Context(), chat.Request{Messages: messages})
-		require.NoError(t, err)
-		_, err = s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: messages})
+		providertest.Generated(t, s.model(api, "gpt-5.6-sol"), chat.Request{Messages: messages})
+		_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: messages})
 		require.NoError(t, err, "a model that caches by itself is sent no breakpoints")
 	}
 }
@@ -271,8 +271,7 @@ func TestTheServerAcceptsItsAnswersBack(t *testing.T) {
 	messages := []chat.Message{question}
 	for n = range answers {
 		s.answer = always(reply{items: answers[n]})
-		got, err := s.model(openai.Responses, "o3").Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{countTool}})
-		require.NoError(t, err)
+		got := providertest.Generated(t, s.model(openai.Responses, "o3"), chat.Request{Messages: messages, Tools: []chat.Tool{countTool}})
 		messages = append(messages, got.Message)
 		for _, c := range got.Message.ToolCalls {
 			messages = append(messages, chat.ToolResult(c.ID, "42"))
@@ -294,8 +293,7 @@ func TestTheServerAcceptsItsAnswersBack(t *testing.T) {
 		}
 		messages[i].Content = kept
 	}
-	_, err := s.model(openai.Responses, "o3").Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{countTool}})
-	require.NoError(t, err)
+	providertest.Generated(t, s.model(openai.Responses, "o3"), chat.Request{Messages: messages, Tools: []chat.Tool{countTool}})
 	require.False(t, s.last(t).Get("input.1.id").Exists())
 	require.Equal(t, "fc_1", s.last(t).Get("input.3.id").String(), "its reasoning, later in the message, is there")
 }

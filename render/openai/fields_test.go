@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -17,8 +18,7 @@ func TestFieldsThatMustComeBackDo(t *testing.T) {
 	answer := `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"I look.","annotations":[],"refusal":null,"note":{"x":1},
 		"reasoning_details":[{"type":"reasoning.encrypted","data":"abc"}],
 		"tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}},"seen":true}]}}]}`
-	r, err := saying(t, answer).Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-	require.NoError(t, err)
+	r := providertest.Generated(t, saying(t, answer), chat.Request{Messages: []chat.Message{question}})
 	messages := []chat.Message{question, r.Message, chat.ToolResult("a", "x")}
 	requireJSON(t, `{"role":"assistant","content":"I look.","reasoning_details":[{"type":"reasoning.encrypted","data":"abc"}],
 		"tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}}}]}`,
@@ -31,8 +31,7 @@ func TestFieldsThatMustComeBackDo(t *testing.T) {
 func TestFieldsOfACallOfFreeTextComeBackToo(t *testing.T) {
 	const call = `{"id":"a","type":"custom","custom":{"name":"run","input":"ls -l"},"extra_content":{"s":"sig"}}`
 	answer := `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[` + strings.TrimSuffix(call, "}") + `,"seen":true}]}}]}`
-	r, err := saying(t, answer).Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-	require.NoError(t, err)
+	r := providertest.Generated(t, saying(t, answer), chat.Request{Messages: []chat.Message{question}})
 	messages := []chat.Message{question, r.Message, chat.ToolResult("a", "x")}
 	requireJSON(t, `{"role":"assistant","tool_calls":[`+call+`]}`, openai.ChatMessages(messages, openai.Options{})[1])
 	requireJSON(t, `{"type":"custom_tool_call","call_id":"a","name":"run","input":"ls -l"}`, openai.Items(messages, openai.Options{})[1])
@@ -43,8 +42,7 @@ func TestFieldsOfACallOfFreeTextComeBackToo(t *testing.T) {
 
 func TestThinkingThatCameAsAPartGoesBackAsOne(t *testing.T) {
 	answer := `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]},{"type":"text","text":"Here."}]}}]}`
-	r, err := saying(t, answer).Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-	require.NoError(t, err)
+	r := providertest.Generated(t, saying(t, answer), chat.Request{Messages: []chat.Message{question}})
 	require.Equal(t, chat.Parts{chat.Thinking{Text: "Hm.", Signature: "thinking"}, chat.Text("Here.")}, r.Message.Content)
 	requireJSON(t, `[{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]},{"type":"text","text":"Here."}]}]`,
 		openai.ChatMessages([]chat.Message{r.Message}, openai.Options{}))
@@ -67,8 +65,7 @@ func TestFieldsComeBackOnlyToTheirServerAndModel(t *testing.T) {
 			said := chat.Message{Role: chat.RoleAssistant, Origin: tt.origin,
 				Content:   chat.Parts{chat.Text("I look."), chat.Opaque{Value: []byte(`{"type":"chat.fields","reasoning_details":[{"type":"x"}]}`)}},
 				ToolCalls: []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}", Signature: `{"type":"chat.fields","extra_content":{"google":{"thought_signature":"s"}}}`}}}
-			_, err := s.model(openai.ChatCompletions, "local").Generate(t.Context(), chat.Request{Messages: []chat.Message{question, said, chat.ToolResult("a", "x")}})
-			require.NoError(t, err)
+			providertest.Generated(t, s.model(openai.ChatCompletions, "local"), chat.Request{Messages: []chat.Message{question, said, chat.ToolResult("a", "x")}})
 			sent := s.last(t).Get("messages.1")
 			require.Equal(t, tt.back, sent.Get("reasoning_details").Exists())
 			require.Equal(t, tt.back, sent.Get("tool_calls.0.extra_content").Exists())
@@ -102,8 +99,7 @@ func TestAFieldThatTheServerRefusesIsLeftOut(t *testing.T) {
 			require.NoError(t, err, server)
 			require.Equal(t, "Done.", r.Message.Text())
 			require.Equal(t, 3, s.count(), "once for each field")
-			_, err = m.Generate(t.Context(), req)
-			require.NoError(t, err)
+			providertest.Generated(t, m, req)
 			require.Equal(t, 4, s.count(), "it is remembered")
 			require.True(t, s.last(t).Get("messages.1.reasoning_details").Exists(), "other fields are still sent")
 			require.True(t, s.last(t).Get("messages.1.tool_calls.0.extra_content").Exists())
@@ -141,8 +137,7 @@ func TestCallsOfAnotherProviderGetTheFieldThatTheServerMisses(t *testing.T) {
 		m := s.model(openai.ChatCompletions, "local")
 		called := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "Hm.", Signature: "of Claude"}}, ToolCalls: []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}"}}}
 		for n := range 2 {
-			_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question, called, chat.ToolResult("a", "x")}})
-			require.NoError(t, err)
+			providertest.Generated(t, m, chat.Request{Messages: []chat.Message{question, called, chat.ToolResult("a", "x")}})
 			require.Equal(t, 2+n, s.count(), "it is remembered")
 			require.Empty(t, s.last(t).Get("messages.1.reasoning_content").String())
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/forktest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -31,8 +32,7 @@ var countTool = chat.Tool{Name: "count", Description: "Counts files.",
 
 func TestUsageHasTheCacheWritesByLifetime(t *testing.T) {
 	s := newServer(t, always(reply{items: []item{message("msg_1", "hello")}, usage: usage{in: 1200, cached: 1024, written: 100, long: 30}}))
-	got, err := s.model(openai.Responses, "gpt-5.6").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-	require.NoError(t, err)
+	got := providertest.Generated(t, s.model(openai.Responses, "gpt-5.6"), chat.Request{Messages: []chat.Message{question}})
 	require.Equal(t, chat.Usage{Input: 1200, CacheRead: 1024, CacheWrite: 100, CacheWriteLong: 30}, got.Usage)
 }
 
@@ -61,8 +61,7 @@ func TestAnAnswerIsReturnedWholeStreamedOrNot(t *testing.T) {
 						}
 					}
 				}
-				got, err := s.model(api, "gpt-4o").Generate(t.Context(), request)
-				require.NoError(t, err)
+				got := providertest.Generated(t, s.model(api, "gpt-4o"), request)
 				want.Message.Origin = chat.Origin{Provider: "openai", Server: s.URL, Model: "gpt-4o"}
 				want.RequestBytes = len(s.last(t).Raw)
 				require.Empty(t, cmp.Diff(want, got))
@@ -84,7 +83,7 @@ func TestThinkingOfAReasoningModelStreams(t *testing.T) {
 	m := s.model(openai.Responses, "o3")
 	m.Effort, m.Summary = "low", "auto"
 	var thought, text string
-	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(d chat.Delta) {
+	got := providertest.Generated(t, m, chat.Request{Messages: []chat.Message{question}, Stream: func(d chat.Delta) {
 		switch d := d.(type) {
 		case chat.Thinking:
 			thought += d.Text
@@ -92,7 +91,6 @@ func TestThinkingOfAReasoningModelStreams(t *testing.T) {
 			text += string(d)
 		}
 	}})
-	require.NoError(t, err)
 	require.Equal(t, "First this.\n\nThen that.", thought)
 	require.Equal(t, thought, got.Message.Content[0].(chat.Thinking).Text)
 	require.Equal(t, "42", text)
@@ -112,14 +110,12 @@ func TestThinkingOfALocalServerIsSentBackInItsField(t *testing.T) {
 			if streamed {
 				request.Stream = func(chat.Delta) {}
 			}
-			got, err := m.Generate(t.Context(), request)
-			require.NoError(t, err)
+			got := providertest.Generated(t, m, request)
 			require.Equal(t, chat.Parts{chat.Thinking{Text: "Let me count.", Signature: field}}, got.Message.Content)
 			require.Zero(t, got.Usage, "a server that sends no usage")
 			request.Messages = append(request.Messages, got.Message, chat.ToolResult("c1", "42"))
 			require.NoError(t, openai.Validate(request, openai.ChatCompletions))
-			_, err = m.Generate(t.Context(), request)
-			require.NoError(t, err)
+			providertest.Generated(t, m, request)
 			require.Equal(t, "Let me count.", s.last(t).Get("messages.1."+field).String())
 		}
 	}
@@ -148,12 +144,10 @@ func TestThinkingGoesBackAsItsModelNeedsIt(t *testing.T) {
 			s := newServer(t, always(reply{noUsage: true, items: []item{message("", "43")}}))
 			m := s.model(openai.ChatCompletions, tt.model)
 			m.Options = tt.options
-			_, err := m.Generate(t.Context(), chat.Request{Messages: conversation, Tools: []chat.Tool{countTool}})
-			require.NoError(t, err)
+			providertest.Generated(t, m, chat.Request{Messages: conversation, Tools: []chat.Tool{countTool}})
 			require.Equal(t, tt.first, s.last(t).Get("messages.1.reasoning_content").Raw)
 			require.Equal(t, tt.later, s.last(t).Get("messages.3.reasoning_content").Raw)
-			_, err = m.Generate(t.Context(), chat.Request{Messages: conversation[3:], Tools: []chat.Tool{countTool}})
-			require.NoError(t, err)
+			providertest.Generated(t, m, chat.Request{Messages: conversation[3:], Tools: []chat.Tool{countTool}})
 			require.False(t, s.last(t).Get("messages.0.reasoning_content").Exists(), "a conversation without thinking")
 		})
 	}
@@ -166,8 +160,7 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 		if r.Messages == nil {
 			r.Messages = []chat.Message{chat.SystemMessage("Be brief."), question}
 		}
-		_, err := m.Generate(t.Context(), r)
-		require.NoError(t, err)
+		providertest.Generated(t, m, r)
 		return s.last(t)
 	}
 	for name, api := range apis {
@@ -226,10 +219,9 @@ func TestWhatIsAskedOfAnAnswerIsSent(t *testing.T) {
 	for name, api := range apis {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, always(reply{items: []item{message("msg_1", `{"z":1,"a":null}`)}}))
-			_, err := s.model(api, "gpt-5.6").Generate(t.Context(), chat.Request{
+			providertest.Generated(t, s.model(api, "gpt-5.6"), chat.Request{
 				Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}, Shape: chat.Shape{Tool: "count", OneCall: true, Effort: chat.EffortLow, Format: format},
 			})
-			require.NoError(t, err)
 			body := s.last(t)
 			require.Equal(t, "count", body.Get("tool_choice.function.name").String()+body.Get("tool_choice.name").String())
 			require.Equal(t, "false", body.Get("parallel_tool_calls").Raw)
@@ -243,14 +235,13 @@ func TestWhatIsAskedOfAnAnswerIsSent(t *testing.T) {
 			require.True(t, sent.Get("strict").Bool())
 
 			format := chat.Format{Name: "number", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"object"}}}`), Strict: true}
-			err = openai.Validate(chat.Request{Messages: []chat.Message{question}, Shape: chat.Shape{Format: &format}}, api)
+			err := openai.Validate(chat.Request{Messages: []chat.Message{question}, Shape: chat.Shape{Format: &format}}, api)
 			require.ErrorContains(t, err, `the schema of the format "number": the schema: an object needs "additionalProperties": false`)
 		})
 	}
 	for model, want := range map[string]string{"o3": "low", "gpt-5": "minimal", "gpt-5.1": "none", "llama": "none"} {
 		s := newServer(t, always(reply{items: []item{message("msg_1", "1")}}))
-		_, err := s.model(openai.ChatCompletions, model).Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Shape: chat.Shape{Effort: chat.EffortNone}})
-		require.NoError(t, err)
+		providertest.Generated(t, s.model(openai.ChatCompletions, model), chat.Request{Messages: []chat.Message{question}, Shape: chat.Shape{Effort: chat.EffortNone}})
 		require.Equal(t, want, s.last(t).Get("reasoning_effort").String(), model)
 	}
 }
@@ -260,11 +251,10 @@ func TestAServerWithoutSchemasIsAskedForAFormByATool(t *testing.T) {
 	m := s.model(openai.ChatCompletions, "llama") // which answers twice
 	m.FormatAsTool = true
 	var heard string
-	got, err := m.Generate(t.Context(), chat.Request{
+	got := providertest.Generated(t, m, chat.Request{
 		Messages: []chat.Message{question}, Shape: chat.Shape{Format: &chat.Format{Name: "number", Schema: json.RawMessage(`{"type":"object"}`)}},
 		Stream: func(d chat.Delta) { heard += string(d.(chat.Text)) },
 	})
-	require.NoError(t, err)
 	require.Equal(t, `{"z":1}`, got.Message.Text())
 	require.Equal(t, `{"z":1}`, heard)
 	require.Empty(t, got.Message.ToolCalls)
@@ -288,8 +278,7 @@ func TestATemperatureIsSentOnlyToModelsThatAcceptIt(t *testing.T) {
 			s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
 			m := s.model(openai.Responses, tt.model)
 			m.Effort = tt.effort
-			_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Temperature: new(0.0)})
-			require.NoError(t, err)
+			providertest.Generated(t, m, chat.Request{Messages: []chat.Message{question}, Temperature: new(0.0)})
 			require.Equal(t, tt.sent, s.last(t).Get("temperature").Exists())
 		})
 	}
@@ -320,12 +309,11 @@ func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 		for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 			t.Run(tt.rule+" "+tt.api.String(), func(t *testing.T) {
 				s := newServer(t, always(tt.reply))
-				got, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: stream})
-				require.NoError(t, err)
+				got := providertest.Generated(t, s.model(tt.api, "gpt-4o"), chat.Request{Messages: []chat.Message{question}, Stream: stream})
 				require.Equal(t, tt.want, got.StopReason)
 				if tt.rule == "a refusal" {
 					require.Equal(t, `{"refusal":"I will not.","type":"refusal"}`, string(got.Message.Content[0].(chat.Opaque).Value))
-					_, err = s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question, got.Message, question}})
+					_, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question, got.Message, question}})
 					require.NoError(t, err, "a refusal is sent back")
 				}
 			})
@@ -487,8 +475,7 @@ func TestANameThatTheAPIDoesNotAllowComesBackAsItWas(t *testing.T) {
 					require.Equal(t, "fs.read", c.Name)
 				}
 			}} {
-				r, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{{Name: "fs.read"}}, Stream: stream})
-				require.NoError(t, err)
+				r := providertest.Generated(t, s.model(api, "gpt-4o"), chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{{Name: "fs.read"}}, Stream: stream})
 				require.Equal(t, "fs.read", r.Message.ToolCalls[0].Name)
 			}
 		})
@@ -505,8 +492,7 @@ func TestTheSDKRetriesAsOftenAsMaxRetriesSays(t *testing.T) {
 	})
 	m := s.model(openai.ChatCompletions, "gpt-4o")
 	m.MaxRetries = 2
-	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-	require.NoError(t, err)
+	got := providertest.Generated(t, m, chat.Request{Messages: []chat.Message{question}})
 	require.Equal(t, "42", got.Message.Text())
 }
 

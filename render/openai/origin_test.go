@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -27,8 +28,7 @@ func TestEncryptedReasoningGoesToNoOtherServer(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			messages := append([]chat.Message{question}, reasoned("a", "secret")...)
 			messages[1].Origin = c.origin
-			_, err := m.Generate(t.Context(), chat.Request{Messages: messages})
-			require.NoError(t, err)
+			providertest.Generated(t, m, chat.Request{Messages: messages})
 			input := s.last(t).Get("input")
 			require.Equal(t, c.sent, input.Get(`#(type=="reasoning")`).Exists())
 			require.Equal(t, c.sent, input.Get(`#(type=="function_call").id`).String() == "fc_a", "an id without its reasoning would be refused")
@@ -45,8 +45,7 @@ func TestTheOriginOfAnAnswerIsTheAddressAlone(t *testing.T) {
 		m := s.model(api, "gpt-4o")
 		before := s.count()
 		for range 2 {
-			r, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-			require.NoError(t, err)
+			r := providertest.Generated(t, m, chat.Request{Messages: []chat.Message{question}})
 			require.Equal(t, chat.Origin{Provider: "openai", Server: s.URL, Model: "gpt-4o"}, r.Message.Origin)
 		}
 		require.Equal(t, 2, s.count()-before)

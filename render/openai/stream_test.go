@@ -46,8 +46,7 @@ func TestResponseHoldsAllThatWasStreamed(t *testing.T) {
 				}
 				require.NoError(t, err)
 				heard.RequireWhole(t, got)
-				whole, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-				require.NoError(t, err)
+				whole := providertest.Generated(t, m, chat.Request{Messages: []chat.Message{question}})
 				got.RequestBytes = whole.RequestBytes // the requests differ
 				require.Empty(t, cmp.Diff(whole, got))
 			})
@@ -60,10 +59,9 @@ func TestArgumentsOfParallelCallsStreamInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, always(reply{items: []item{call("fc_1", "c1", "count", `{"z":"*"}`), call("fc_2", "c2", "count", `{}`)}}))
 			var heard []chat.Delta
-			_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{
+			providertest.Generated(t, s.model(api, "gpt-4o"), chat.Request{
 				Messages: []chat.Message{question}, Stream: func(d chat.Delta) { heard = append(heard, d) },
 			})
-			require.NoError(t, err)
 			require.Equal(t, []chat.Delta{
 				chat.CallDelta{ID: "c1", Name: "count"}, chat.CallDelta{Arguments: `{"z":`}, chat.CallDelta{Arguments: `"*"}`},
 				chat.CallDelta{Index: 1, ID: "c2", Name: "count"}, chat.CallDelta{Index: 1, Arguments: `{}`},

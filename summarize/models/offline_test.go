@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -26,8 +27,7 @@ func ask(room int) chat.Message {
 func digest(t testing.TB, tokenizer chat.Tokenizer, room int, messages ...chat.Message) string {
 	t.Helper()
 	request := slices.Concat([]chat.Message{chat.SystemMessage("You summarise.")}, messages, []chat.Message{ask(room)})
-	r, err := models.Offline{Tokenizer: tokenizer}.Generate(t.Context(), chat.Request{Messages: request})
-	require.NoError(t, err)
+	r := providertest.Generated(t, models.Offline{Tokenizer: tokenizer}, chat.Request{Messages: request})
 	require.Equal(t, chat.RoleAssistant, r.Message.Role)
 	_, body, ok := strings.Cut(r.Message.Text(), "<summary>\n")
 	require.True(t, ok)
@@ -132,8 +132,7 @@ func TestDigestHas2000TokensWithoutALimit(t *testing.T) {
 	for i := range many {
 		many[i] = chat.UserMessage(fmt.Sprintf("Wish %d: %s", i, words(40)))
 	}
-	r, err := models.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: append(many, chat.UserMessage("Summarise."))})
-	require.NoError(t, err)
+	r := providertest.Generated(t, models.Offline{Tokenizer: quarter{}}, chat.Request{Messages: append(many, chat.UserMessage("Summarise."))})
 	tokens := quarter{}.CountMessage(r.Message)
 	require.Less(t, tokens, 2050)
 	require.Greater(t, tokens, 1900)

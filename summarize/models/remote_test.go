@@ -59,8 +59,7 @@ func TestRemotePostsASystemPromptAndAPrompt(t *testing.T) {
 				io.WriteString(w, `{"summary":"All is well.","model":"x"}`)
 			})
 			remote.Header = http.Header{"Authorization": {"Bearer token"}}
-			response, err := remote.Generate(t.Context(), chat.Request{Messages: c.messages})
-			require.NoError(t, err)
+			response := providertest.Generated(t, remote, chat.Request{Messages: c.messages})
 			require.Equal(t, chat.Response{Message: chat.AssistantMessage("All is well."), RequestBytes: len(data)}, response)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -23,13 +24,11 @@ func TestScriptTakesItsStepsInOrder(t *testing.T) {
 	request := func(text string) chat.Request {
 		return chat.Request{Messages: []chat.Message{chat.UserMessage(text)}, MaxTokens: len(text)}
 	}
-	r, err := s.Generate(t.Context(), request("first"))
-	require.NoError(t, err)
+	r := providertest.Generated(t, &s, request("first"))
 	require.Equal(t, chat.Response{Message: chat.AssistantMessage("one")}, r)
-	r, err = s.Generate(t.Context(), request("second"))
-	require.NoError(t, err)
+	r = providertest.Generated(t, &s, request("second"))
 	require.Equal(t, "<analysis>\nscripted\n</analysis>\n<summary>\ntwo\n</summary>", r.Message.Text())
-	_, err = s.Generate(t.Context(), request("third"))
+	_, err := s.Generate(t.Context(), request("third"))
 	require.ErrorIs(t, err, down)
 	for range 2 {
 		_, err = s.Generate(t.Context(), request("more"))
@@ -61,8 +60,7 @@ func TestScriptStepSeesTheRequest(t *testing.T) {
 	s := models.Script{Steps: []models.Step{func(_ context.Context, r chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("You said: " + r.Messages[0].Text())}, nil
 	}}}
-	r, err := s.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hello.")}})
-	require.NoError(t, err)
+	r := providertest.Generated(t, &s, chat.Request{Messages: []chat.Message{chat.UserMessage("Hello.")}})
 	require.Equal(t, "You said: Hello.", r.Message.Text())
 }
 

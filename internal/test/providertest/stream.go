@@ -28,6 +28,14 @@ func Listen(t testing.TB) (*Heard, func(chat.Delta)) {
 // ErrEnough ends a request of [Listening].
 var ErrEnough = errors.New("heard enough")
 
+// Generated returns the answer to a request, which must not fail.
+func Generated(t testing.TB, m chat.Model, req chat.Request) chat.Response {
+	t.Helper()
+	r, err := m.Generate(t.Context(), req)
+	require.NoError(t, err)
+	return r
+}
+
 // Listening asks for a streamed answer. If cancelAfter is more than 0, it cancels the context after that many pieces.
 func Listening(t *testing.T, m chat.Model, req chat.Request, cancelAfter int) (*Heard, chat.Response, error) {
 	t.Helper()
