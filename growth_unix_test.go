@@ -30,6 +30,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/internal/test/vocabularytest"
@@ -65,8 +66,7 @@ var outside = map[string]func(t *testing.T, n int) func(context.Context) error{
 		return searching(s, recall.Query{Pattern: "[xe]{9}[^xe]ZZ"})
 	},
 	"look-ups of one message that a search leaves out": func(t *testing.T, n int) func(context.Context) error {
-		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Cache: history.NewCache(1)})
-		require.NoError(t, err)
+		s := sessiontest.New(t, &storage.Memory{}, history.Options{Cache: history.NewCache(1)})
 		require.NoError(t, s.Append(t.Context(), round(n, history.ReadTool, `{"entry":"x"}`)...))
 		return searching(s, recall.Query{Words: "nowhere"})
 	},
@@ -251,14 +251,12 @@ func round(n int, tool, arguments string) []chat.Message {
 
 // said returns a session of n messages.
 func said(t *testing.T, n int) *history.Session {
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{})
 	entries := make([]entry.Entry, n)
 	for i := range entries {
 		entries[i].Body = entry.Message{Message: chat.UserMessage(fmt.Sprint("message ", i))}
 	}
-	_, err = s.Add(t.Context(), entries...)
-	require.NoError(t, err)
+	sessiontest.Add(t, s, entries...)
 	return s
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -363,12 +364,10 @@ func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 	d.Target.Budget = 100_000
 	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 	d.Target.Model = saying("Done, all of it, and it was tested.")
-	added, err := d.Session.Add(t.Context(),
-		entry.Entry{Body: entry.Message{Message: chat.AssistantMessage("error: too large")}},
+	added := sessiontest.Add(t, d.Session, entry.Entry{Body: entry.Message{Message: chat.AssistantMessage("error: too large")}},
 		entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 1}}},
 		entry.Entry{Body: entry.Custom{Name: "mine"}},
 	)
-	require.NoError(t, err)
 	d.Note(entry.Label{Target: added[0].ID, Text: "failed"})
 	r := d.Recovered(&chat.ContextLimitError{Limit: 3000, Tokens: 4300}, added[0].ID)
 	require.NotContains(t, text(r.Messages), "error: too large")

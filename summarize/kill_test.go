@@ -24,6 +24,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -239,8 +240,7 @@ func TestASessionSurvivesKillsAtEachStepOfABackgroundCompaction(t *testing.T) {
 // latest returns the id of the latest compaction, "" for none.
 func latest(t *testing.T, s *history.Session) string {
 	t.Helper()
-	e, _, err := s.Latest(t.Context(), entry.TypeCompaction)
-	require.NoError(t, err)
+	e, _ := sessiontest.Latest(t, s, entry.TypeCompaction)
 	return e.ID
 }
 
@@ -353,8 +353,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 			}
 		}
 
-		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-		require.NoError(t, err)
+		s := sessiontest.Open(t, path, history.Options{IDs: numbered.IDs()})
 		require.Greater(t, len(said(s)), last, "acknowledged messages are there")
 		requireMessages(t, s)
 		if e, found, err := s.Latest(t.Context(), entry.TypePlan); found && s.Leaf() == e.ID {

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/storetest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -54,8 +55,7 @@ func (m *mortal) EndLease(ctx context.Context, work, holder string) error {
 // background.
 func leasedFixture(t *testing.T, store storage.Store, model chat.Model) fixture {
 	t.Helper()
-	s, err := history.New(t.Context(), store, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.New(t, store, history.Options{})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	d := fixtureOf(t, s)
 	d.Policy = copilotchat.Policy()
@@ -143,8 +143,7 @@ func TestAPlanOfARunnerIsLeftToTheQueueUntilItsWorkerDies(t *testing.T) {
 func TestAPlanIsLeftAloneIfTheStoreCannotReadItsLease(t *testing.T) {
 	store := &leaseless{Leases: &storetest.Leases{}}
 	d := leasedFixture(t, store, saying("Done."))
-	_, err := d.Session.Add(t.Context(), entry.Entry{Time: time.Now().Add(-time.Minute), Body: entry.Plan{Until: time.Now().Add(time.Minute)}})
-	require.NoError(t, err)
+	sessiontest.Add(t, d.Session, entry.Entry{Time: time.Now().Add(-time.Minute), Body: entry.Plan{Until: time.Now().Add(time.Minute)}})
 	require.Equal(t, policy.PendingNone, pendingOf(t, d))
 	store.down.Store(true)
 	require.Equal(t, policy.PendingElsewhere, pendingOf(t, d))

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -21,8 +22,7 @@ import (
 
 // recalled returns a fixture whose agent has the tools of package recall.
 func recalled(t testing.TB, messages ...chat.Message) fixture {
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true})
-	require.NoError(t, err)
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true})
 	return fixtureOf(t, s, messages...)
 }
 
@@ -144,8 +144,7 @@ func TestALargeResultIsAPreviewFromItsFirstRequestOn(t *testing.T) {
 	require.NoError(t, d.Session.Close())
 	again := fixtureOf(t, opened(t, path))
 	equal(t, first, again.Messages()[:len(first)])
-	e, err := again.Session.Entry(t.Context(), id)
-	require.NoError(t, err)
+	e := sessiontest.Entry(t, again.Session, id)
 	require.Equal(t, large, e.Message().Text())
 	require.Equal(t, entry.TypeMessage, e.Type())
 	for name, p := range policies.All() {

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/internal/test/sealed"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // asProgram is the environment variable that makes the test binary run as the program.
@@ -206,8 +207,7 @@ func TestShowPrintsATree(t *testing.T) {
 func TestThePathToTheLeafIsNotIndented(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	n := 0
-	s, err := history.Open(path, history.Options{IDs: func() string { n++; return fmt.Sprint("e", n) }})
-	require.NoError(t, err)
+	s := sessiontest.Open(t, path, history.Options{IDs: func() string { n++; return fmt.Sprint("e", n) }})
 	say := func(text string) string {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(text)))
 		return s.Leaf()
@@ -360,13 +360,11 @@ func TestAnImportSaysWhatAReplayWouldFindLater(t *testing.T) {
 
 func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whole.jsonl")
-	s, err := history.Open(path, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.Open(t, path, history.Options{})
 	for n := range 10 {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("ask ", n)), chat.AssistantMessage("well"), chat.UserMessage("and"), chat.AssistantMessage("so")))
 	}
-	_, err = s.Add(t.Context(), entry.Entry{Body: entry.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q,"later":1}`, s.Leaf())}})
-	require.NoError(t, err)
+	sessiontest.Add(t, s, entry.Entry{Body: entry.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q,"later":1}`, s.Leaf())}})
 	require.NoError(t, s.Close())
 	lines := strings.SplitAfter(compacttest.Content(t, path), "\n")
 	for _, bad := range []int{1, 2, 11, 21, 41} {

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // secretive returns a filler that makes every text, key and string a secret.
@@ -204,10 +205,8 @@ func TestARedactedEntryCanBeReadBack(t *testing.T) {
 				require.Equal(t, json.Valid([]byte(c.Arguments)), json.Valid([]byte(added[0].Message().ToolCalls[i].Arguments)))
 			}
 		}
-		again, err := history.New(t.Context(), store, history.Options{})
-		require.NoError(t, err)
-		read, err := again.Entry(t.Context(), added[0].ID)
-		require.NoError(t, err)
+		again := sessiontest.New(t, store, history.Options{})
+		read := sessiontest.Entry(t, again, added[0].ID)
 		require.Equal(t, added[0], read, "seed %d", seed)
 		if len(read.Redacted) > 0 {
 			redacted++

@@ -49,8 +49,7 @@ func TestAppendToAddsEachBranchOfARecording(t *testing.T) {
 // appended returns a session to which a recording was appended, and checks the errors of the refused records.
 func appended(t *testing.T, r *importer.Recording, refused []string) *history.Session {
 	t.Helper()
-	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: r.Header})
-	require.NoError(t, err)
+	session := sessiontest.New(t, &storage.Memory{}, history.Options{Header: r.Header})
 	notes, err := r.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	var got []string
@@ -83,8 +82,7 @@ func checkAppended(t *testing.T, r *importer.Recording, session *history.Session
 	require.Empty(t, cmp.Diff(want, got))
 	assert.Equal(t, usage, reported)
 	for i, rec := range r.Records {
-		e, err := session.Entry(t.Context(), rec.ID)
-		require.NoError(t, err)
+		e := sessiontest.Entry(t, session, rec.ID)
 		assert.Equal(t, rec.Type(), e.Type(), rec.ID)
 		if i%(1+len(r.Records)/50) > 0 { // the paths of a long recording are long
 			continue
@@ -185,9 +183,8 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 func appendedLog(t *testing.T, r *importer.Recording) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	session, err := history.Open(path, history.Options{})
-	require.NoError(t, err)
-	_, err = r.AppendTo(t.Context(), session)
+	session := sessiontest.Open(t, path, history.Options{})
+	_, err := r.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	require.NoError(t, session.Close())
 	data := sure.Read(t, path)
@@ -239,12 +236,10 @@ func TestWhatASessionRefusesBecomesACustomEntry(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			recording := recordingOf(t, tt.give+message(`"role":"user","content":"go on"`))
 			s := appended(t, recording, []string{tt.want})
-			e, err := s.Entry(t.Context(), recording.Records[0].ID)
-			require.NoError(t, err)
+			e := sessiontest.Entry(t, s, recording.Records[0].ID)
 			assert.Equal(t, "refused", e.Body.(entry.Custom).Name)
 			assert.Contains(t, string(e.Body.(entry.Custom).Data), `"c"`)
-			e, err = s.Entry(t.Context(), recording.Leaf)
-			require.NoError(t, err)
+			e = sessiontest.Entry(t, s, recording.Leaf)
 			assert.Equal(t, "go on", e.Message().Text())
 		})
 	}
@@ -283,17 +278,13 @@ func TestARecordingAppendedTwiceStartsANewRoot(t *testing.T) {
 func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "ls", Arguments: "{}"}}}
 	path := filepath.Join(t.TempDir(), "own.jsonl")
-	own, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	own := sessiontest.Open(t, path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, own.Append(t.Context(), chat.UserMessage("What is there?"), call, chat.ToolResult("c", "a file")))
-	_, err = own.Add(t.Context(),
-		entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "e3", Text: "[cleared]"}}}},
+	sessiontest.Add(t, own, entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "e3", Text: "[cleared]"}}}},
 		entry.Entry{Body: entry.Plan{FirstKept: "e2"}},
 		entry.Entry{Body: entry.PlanEnd{Plan: "e5", Outcome: entry.PlanFailed}},
 	)
-	require.NoError(t, err)
-	want, err := own.View(t.Context())
-	require.NoError(t, err)
+	want := sessiontest.View(t, own)
 	require.NoError(t, own.Close())
 	data := sure.Read(t, path)
 	recording := recordingOf(t, string(data))
@@ -301,26 +292,21 @@ func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	notes, err := recording.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	require.Empty(t, notes)
-	got, err := session.View(t.Context())
-	require.NoError(t, err)
+	got := sessiontest.View(t, session)
 	require.Equal(t, want.Messages(), got.Messages())
-	plan, _, err := session.Latest(t.Context(), entry.TypePlan)
-	require.NoError(t, err)
-	end, _, err := session.Latest(t.Context(), entry.TypePlanEnd)
-	require.NoError(t, err)
+	plan, _ := sessiontest.Latest(t, session, entry.TypePlan)
+	end, _ := sessiontest.Latest(t, session, entry.TypePlanEnd)
 	require.Equal(t, plan.ID, end.Body.(entry.PlanEnd).Plan)
-	kept, err := session.Entry(t.Context(), plan.Body.(entry.Plan).FirstKept)
-	require.NoError(t, err)
+	kept := sessiontest.Entry(t, session, plan.Body.(entry.Plan).FirstKept)
 	require.Equal(t, call, kept.Message())
 	require.Equal(t, end.Parent, plan.ID)
 }
 
 func TestAppendToReturnsTheStoresError(t *testing.T) {
 	recording := recordingOf(t, string(fixture(t, "pi-tree.jsonl")))
-	session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
-	require.NoError(t, err)
+	session := sessiontest.Open(t, filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
 	require.NoError(t, session.Close())
-	_, err = recording.AppendTo(t.Context(), session)
+	_, err := recording.AppendTo(t.Context(), session)
 	require.ErrorIs(t, err, storage.ErrClosed)
 }
 
@@ -330,8 +316,7 @@ func TestOnlyTheEntryThatIsNestedTooDeepIsRefused(t *testing.T) {
 		recording := recordingOf(t, session(
 			message(`"role":"user","content":"one"`), message(`"role":"assistant","content":[`+block+`]`), message(`"role":"user","content":"two"`),
 		))
-		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: recording.Header})
-		require.NoError(t, err)
+		s := sessiontest.New(t, &storage.Memory{}, history.Options{Header: recording.Header})
 		notes, err := recording.AppendTo(t.Context(), s)
 		require.NoError(t, err)
 		kept, text := 0, ""

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/sealed"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
@@ -79,8 +80,7 @@ func TestALineMayComeBeforeTheOneThatItFollows(t *testing.T) {
 		for _, n := range got.Notes {
 			require.Equal(t, "reordered", n.Kind)
 		}
-		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
-		require.NoError(t, err)
+		s := sessiontest.New(t, &storage.Memory{}, history.Options{})
 		refused, err := got.AppendTo(t.Context(), s)
 		require.NoError(t, err)
 		require.Empty(t, refused)
@@ -225,8 +225,7 @@ func TestAVersion1CompactionOfPiNamesTheFirstKeptEntryByIndex(t *testing.T) {
 	assert.Equal(t, got.Records[1].ID, c.FirstKept)
 	assert.Equal(t, "one was said", c.Text)
 	s := appended(t, got, nil)
-	v, err := s.View(t.Context())
-	require.NoError(t, err)
+	v := sessiontest.View(t, s)
 	assert.Equal(t, "<summary>\none was said\n</summary>", v.Compacted[0].Text())
 	require.Len(t, v.Turns, 2)
 	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
@@ -240,8 +239,7 @@ func TestACompactionThatKeepsAResultFirstKeepsItsCallToo(t *testing.T) {
 		`{"type":"compaction","summary":"one was said","firstKeptEntryIndex":3,"tokensBefore":7}`,
 	))
 	s := appended(t, got, nil)
-	e, err := s.Entry(t.Context(), got.Leaf)
-	require.NoError(t, err)
+	e := sessiontest.Entry(t, s, got.Leaf)
 	assert.Equal(t, got.Records[1].ID, e.Compaction().FirstKept)
 }
 
@@ -326,8 +324,7 @@ func TestASidechainIsASeparateBranch(t *testing.T) {
 	assert.Equal(t, "", common)
 	common, err = s.Ancestor(t.Context(), "u-9", "u-10")
 	require.NoError(t, err)
-	e, err := s.Entry(t.Context(), common)
-	require.NoError(t, err)
+	e := sessiontest.Entry(t, s, common)
 	assert.Contains(t, []entry.Type{entry.TypeMessage, entry.TypeUsage}, e.Type(), "the answer before both, or its usage")
 }
 
@@ -343,8 +340,7 @@ func TestClaudeCodeKeepsWhatACompactionPreserved(t *testing.T) {
 	assert.Equal(t, "b", c.FirstKept)
 	assert.Equal(t, 9, c.TokensBefore)
 	assert.Equal(t, "manual", c.Mode)
-	v, err := appended(t, got, nil).View(t.Context())
-	require.NoError(t, err)
+	v := sessiontest.View(t, appended(t, got, nil))
 	assert.Equal(t, "one was said", v.Compacted[0].Text())
 	require.Len(t, v.Turns, 1)
 	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
@@ -423,8 +419,7 @@ func TestACompactionOfCodexMayBeOnlyASummary(t *testing.T) {
 {"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}}
 {"type":"compacted","payload":{"message":"one was said"}}
 {"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}}`)
-	v, err := appended(t, got, nil).View(t.Context())
-	require.NoError(t, err)
+	v := sessiontest.View(t, appended(t, got, nil))
 	assert.Equal(t, "<summary>\none was said\n</summary>", v.Compacted[0].Text())
 	require.Len(t, v.Turns, 1)
 	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // imported appends a recording of chat completions, one message a line, and returns the session with the notes.
@@ -45,8 +46,7 @@ const (
 func TestATextBetweenACallAndItsResultCanBeSent(t *testing.T) {
 	s, notes := imported(t, []string{userLine, callLine("a"), saysLine, resultLine("a"), saysLine, userLine})
 	require.Empty(t, notes)
-	view, err := s.View(t.Context())
-	require.NoError(t, err)
+	view := sessiontest.View(t, s)
 	require.NoError(t, chat.Validate(view.Messages()))
 }
 
@@ -81,8 +81,7 @@ func TestTheNotesAreThoseOfAReplay(t *testing.T) {
 			answers := strings.Contains(line, "assistant")
 			if answers && asked {
 				s, _ := imported(t, lines[:i])
-				view, err := s.View(t.Context())
-				require.NoError(t, err)
+				view := sessiontest.View(t, s)
 				if err := chat.Validate(view.Messages()); err != nil {
 					fails += fmt.Sprintf("before line %d: %s\n", i+1, err)
 				}

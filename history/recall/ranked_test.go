@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -117,8 +118,7 @@ func TestASessionIsReadOnceWithinTheBoundOfItsCache(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // no search takes long
 				store := &reads{}
-				s, err := history.New(t.Context(), store, history.Options{Cache: history.NewCache(c.bytes)})
-				require.NoError(t, err)
+				s := sessiontest.New(t, store, history.Options{Cache: history.NewCache(c.bytes)})
 				require.NoError(t, s.Append(t.Context(), hay(200, 10_000)...)) // 2 MB
 				tools := recall.Tools{Session: s}
 				first := search(t, tools, "build 77 parser")
@@ -137,8 +137,7 @@ func TestWhatIsKeptIsWhatTheSessionSays(t *testing.T) {
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		path := filepath.Join(t.TempDir(), "s.jsonl")
-		s, err := history.Open(path, history.Options{Recall: true})
-		require.NoError(t, err)
+		s := sessiontest.Open(t, path, history.Options{Recall: true})
 		var ids []string
 		for step := range 40 {
 			text := ""

@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/bordertest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -30,8 +31,7 @@ import (
 // sessionOf returns a session in memory whose entries e1, e2 and so on hold messages.
 func sessionOf(t testing.TB, messages ...chat.Message) *history.Session {
 	n := 0
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true, IDs: func() string { n++; return fmt.Sprint("e", n) }})
-	require.NoError(t, err)
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true, IDs: func() string { n++; return fmt.Sprint("e", n) }})
 	require.NoError(t, s.Append(t.Context(), messages...))
 	return s
 }
@@ -188,8 +188,7 @@ func TestAPartBeginsAndEndsAtCharacters(t *testing.T) {
 
 func TestTheEndOfAnIDMayStandForIt(t *testing.T) {
 	ids := []string{"first-abcd", "other-abcd", "third-wxyz"}
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{IDs: func() string { id := ids[0]; ids = ids[1:]; return id }})
-	require.NoError(t, err)
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{IDs: func() string { id := ids[0]; ids = ids[1:]; return id }})
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("One."), chat.UserMessage("Two."), chat.UserMessage("Three.")))
 	tools := recall.Tools{Session: s}
 	require.Contains(t, ask(t, tools, history.ReadTool, recall.Range{Entry: "wxyz"}).Text(), "Entry third-wxyz, user message, bytes 0-6 of 6:\n<session-entry>\nThree.\n</session-entry>")
@@ -298,8 +297,7 @@ func TestMatchesAreTheNewestFirstWithTheirRolesAndTools(t *testing.T) {
 		chat.ToolResult("2", "quay 2"), chat.ToolResult("1", "quay 1"),
 		chat.AssistantMessage("At the quay."),
 	)
-	_, err := s.Add(t.Context(), entry.Entry{Body: entry.Shell{Command: "ls quay", Output: "ships"}}, entry.Entry{Body: entry.Label{Target: "e1", Text: "quay"}})
-	require.NoError(t, err)
+	sessiontest.Add(t, s, entry.Entry{Body: entry.Shell{Command: "ls quay", Output: "ships"}}, entry.Entry{Body: entry.Label{Target: "e1", Text: "quay"}})
 	require.Equal(t, `shell, 15 bytes: read_session({"entry":"e6"})
 <session-entry>
 $ ls quay
@@ -455,8 +453,7 @@ func TestASearchMovesOnInAnyLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		s, err := history.New(t.Context(), slowly{&storage.Memory{}}, history.Options{Recall: true, Cache: history.NewCache(1), IDs: func() string { n++; return fmt.Sprint("e", n) }})
-		require.NoError(t, err)
+		s := sessiontest.New(t, slowly{&storage.Memory{}}, history.Options{Recall: true, Cache: history.NewCache(1), IDs: func() string { n++; return fmt.Sprint("e", n) }})
 		list := make([]chat.Message, 2500)
 		for i := range list {
 			list[i] = chat.UserMessage("x")
@@ -545,8 +542,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 func TestAnAgentPinsEntriesIfItMay(t *testing.T) {
-	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true})
-	require.NoError(t, err)
+	session := sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true})
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("The key is 4711.")))
 	id := session.Leaf()
 	_, ok, err := recall.Tools{Session: session}.Answer(t.Context(), chat.ToolCall{ID: "x", Name: history.PinTool, Arguments: `{"entry":"` + id + `"}`})

@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
@@ -177,8 +178,7 @@ func TestPruningTakesTheLastSkillsLinesFirst(t *testing.T) {
 
 func TestWhatWasLoadedIsShownOnceBehindTheSummary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
-	s, err := history.Open(path, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.Open(t, path, history.Options{})
 	a := newAgent(t, s, fstest.MapFS{"pdf/SKILL.md": skill("pdf", "For PDF.", "Use the pdf tool."), "pdf/more.md": {Data: []byte("More on PDF.")}})
 	once := func(text string, behind ...string) {
 		t.Helper()
@@ -204,8 +204,7 @@ func TestWhatWasLoadedIsShownOnceBehindTheSummary(t *testing.T) {
 	require.True(t, strings.HasPrefix(a.shown(8000), strings.TrimSuffix(prefix, "\n")), "using it changes nothing before")
 
 	require.NoError(t, s.Close())
-	s, err = history.Open(path, history.Options{})
-	require.NoError(t, err)
+	s = sessiontest.Open(t, path, history.Options{})
 	a.known = &skills.Skills{Session: s} // the folder is gone
 	once("Use the pdf tool.", "(the summary)")
 	once("More on PDF.")
@@ -223,8 +222,7 @@ func TestAClearedResultIsShownBehindTheSummary(t *testing.T) {
 	a := newAgent(t, nil, fstest.MapFS{"pdf/SKILL.md": skill("pdf", "For PDF.", "Use the pdf tool.")})
 	a.call(`{"skill":"pdf"}`)
 	result := a.known.Session.Leaf()
-	_, err := a.known.Session.Add(t.Context(), entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: result, Text: "[cleared]"}}}})
-	require.NoError(t, err)
+	sessiontest.Add(t, a.known.Session, entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: result, Text: "[cleared]"}}}})
 	shown := a.shown(8000)
 	require.Contains(t, shown, "[cleared]")
 	require.Equal(t, 1, strings.Count(shown, "Use the pdf tool."))

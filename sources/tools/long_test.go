@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sources/skills"
@@ -151,14 +152,12 @@ func (w *worker) step(step int) {
 	answer := chat.AssistantMessage(fmt.Sprintf("Step %d.", step))
 	usage := entry.Entry{Body: w.c.Usage(r, chat.Response{Usage: chat.Usage{Input: r.Tokens, Output: 50}}, "")}
 	if name == "" {
-		_, err := w.session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: answer}}, usage, entry.Entry{Body: entry.Message{Message: chat.UserMessage(fmt.Sprintf("And now task %d.", step))}})
-		require.NoError(t, err)
+		sessiontest.Add(t, w.session, entry.Entry{Body: entry.Message{Message: answer}}, usage, entry.Entry{Body: entry.Message{Message: chat.UserMessage(fmt.Sprintf("And now task %d.", step))}})
 		return
 	}
 	call := chat.ToolCall{ID: fmt.Sprint("c", step), Name: name, Arguments: arguments}
 	answer.ToolCalls = []chat.ToolCall{call}
-	_, err = w.session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: answer}}, usage)
-	require.NoError(t, err)
+	sessiontest.Add(t, w.session, entry.Entry{Body: entry.Message{Message: answer}}, usage)
 	result := chat.ToolResult(call.ID, strings.Repeat(fmt.Sprintf("line of file-%d.go\n", step), 120+60*(step%5)))
 	for _, source := range []func(context.Context, chat.ToolCall) (chat.Message, bool, error){w.known.Answer, w.more.Answer} {
 		m, ok, err := source(t.Context(), call)

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
@@ -183,8 +184,7 @@ func TestTheSearchRanksByNameAndDescription(t *testing.T) {
 
 func TestWhatWasFoundIsShownOnceAndTheToolsNeverChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
-	s, err := history.Open(path, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.Open(t, path, history.Options{})
 	a := newAgent(t, s, append(many(200, 100), tool("deploy", "Deploys a service."))...)
 	first := a.render(8000)
 	prefix := text(first.Messages)
@@ -212,8 +212,7 @@ func TestWhatWasFoundIsShownOnceAndTheToolsNeverChange(t *testing.T) {
 	require.Equal(t, `deploy{"path":"b"}`, a.call(tools.CallTool, `{"name":"deploy","arguments":{"path":"b"}}`).Text())
 	require.True(t, strings.HasPrefix(text(a.render(8000).Messages), behind), "using it changes nothing before")
 	require.NoError(t, s.Close())
-	s, err = history.Open(path, history.Options{})
-	require.NoError(t, err)
+	s = sessiontest.Open(t, path, history.Options{})
 	a.more = &tools.Deferred{Session: s, Tools: a.more.Tools}
 	check("(the summary)")
 	a.compact()
@@ -235,8 +234,7 @@ func TestDeclaredToolsAreDeclaredTogetherAndTheCostIsSaid(t *testing.T) {
 	var said []tools.Change
 	a.more.OnChange = func(c tools.Change) { said = append(said, c) }
 	require.Equal(t, []string{"read", tools.SearchTool}, names(a.render(8000).Tools))
-	_, err := a.more.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 5432}}})
-	require.NoError(t, err)
+	sessiontest.Add(t, a.more.Session, entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 5432}}})
 	require.Contains(t, a.search("file"), "They can be called from the next step on.")
 	require.Equal(t, []string{"read", tools.SearchTool, "read_file", "write_file"}, names(a.render(8000).Tools))
 	require.Equal(t, []tools.Change{{Found: []string{"read_file", "write_file"}, Tokens: quarter.CountTools(a.more.Tools[:2]), Reread: 5432}}, said)

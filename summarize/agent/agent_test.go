@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/providertest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -135,8 +136,7 @@ func finished(t *testing.T, a *agent.Agent, text string) agent.Answer {
 func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
 	a := newAgent(t, 1000, policy.Policy{}, says("Three ships."))
 	store := &counting{}
-	session, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	session := sessiontest.New(t, store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
 	a.Compactor.Session = session
 	a.Prompt = elements.Nodes{history.TurnStart{Session: session}, history.TurnRounds{Session: session}}
@@ -144,11 +144,9 @@ func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
 	answer := stepped(t, a)
 	require.Equal(t, 1, store.appends-before)
 	require.Equal(t, "Three ships.", answer.Message().Text())
-	said, err := session.Entry(t.Context(), answer.Entry)
-	require.NoError(t, err)
+	said := sessiontest.Entry(t, session, answer.Entry)
 	require.Equal(t, answer.Message(), said.Message())
-	last, found, err := session.Latest(t.Context(), entry.TypeUsage)
-	require.NoError(t, err)
+	last, found := sessiontest.Latest(t, session, entry.TypeUsage)
 	require.True(t, found)
 	require.Equal(t, answer.Entry, last.Parent)
 	tools := sizing.Estimator{}.CountTools(a.Compactor.Target.Tools)
@@ -161,11 +159,9 @@ func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
 // The compactor's own entries, such as a plan, may follow the messages of others. An answer must not.
 func TestAnAnswerOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 	store := &storage.Memory{}
-	session, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	session := sessiontest.New(t, store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
-	other, err := history.New(t.Context(), store, history.Options{})
-	require.NoError(t, err)
+	other := sessiontest.New(t, store, history.Options{})
 	a := newAgent(t, 1000, policy.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		require.NoError(t, other.Append(ctx, chat.AssistantMessage("Nothing.")))
 		_, err := session.Add(ctx, entry.Entry{Body: entry.PlanEnd{Outcome: entry.PlanFailed}})
@@ -303,15 +299,13 @@ func TestARefusalLeadsToACompactionAndItsLimitIsRecorded(t *testing.T) {
 	require.Equal(t, 1, answer.Refusals)
 	require.Less(t, sizes[1], sizes[0])
 	require.Less(t, answer.Result.Tokens, 3000)
-	refusal, found, err := session.Latest(t.Context(), entry.TypeRefusal)
-	require.NoError(t, err)
+	refusal, found := sessiontest.Latest(t, session, entry.TypeRefusal)
 	require.True(t, found)
 	r := refusal.Body.(entry.Refusal)
 	require.Positive(t, r.Counted)
 	r.Counted = 0
 	require.Equal(t, entry.Refusal{Model: "harbour-1", Limit: 3000, Tokens: 6700}, r)
-	_, found, err = session.Latest(t.Context(), entry.TypeCompaction)
-	require.NoError(t, err)
+	_, found = sessiontest.Latest(t, session, entry.TypeCompaction)
 	require.True(t, found)
 }
 
@@ -439,8 +433,7 @@ func TestAPolicyMayContinueAfterATurn(t *testing.T) {
 	require.NoError(t, session.Append(t.Context(), chat.ToolResult("a", strings.Repeat("There are many ships at many quays. ", 400))))
 	answer := stepped(t, a)
 	require.True(t, answer.GoOn)
-	last, found, err := session.Latest(t.Context(), entry.TypeCustomMessage)
-	require.NoError(t, err)
+	last, found := sessiontest.Latest(t, session, entry.TypeCustomMessage)
 	require.True(t, found)
 	require.Equal(t, session.Leaf(), last.ID)
 	answer = stepped(t, a)
@@ -519,8 +512,7 @@ func TestMissingAndDoubledCallIDsAreReplaced(t *testing.T) {
 					if streamed {
 						heard.RequireWhole(t, answer.Response)
 					}
-					said, err := a.Compactor.Session.Entry(t.Context(), answer.Entry)
-					require.NoError(t, err)
+					said := sessiontest.Entry(t, a.Compactor.Session, answer.Entry)
 					require.Equal(t, calls, said.Message().ToolCalls)
 					first := map[string]bool{}
 					for i, c := range calls {

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -23,8 +24,7 @@ import (
 // recalling returns an agent that offers look-ups. Its session is in a store and holds a question.
 func recalling(t *testing.T, store storage.Store, budget int, model ...func(context.Context, chat.Request) (chat.Response, error)) *agent.Agent {
 	a := newAgent(t, budget, policy.Policy{}, model...)
-	session, err := history.New(t.Context(), store, history.Options{Recall: true})
-	require.NoError(t, err)
+	session := sessiontest.New(t, store, history.Options{Recall: true})
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour? The key is K-7.")))
 	a.Compactor.Session, a.Prompt, a.Tools = session, elements.Nodes{
 		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
@@ -127,12 +127,10 @@ func TestALookUpTakesAnEighthOfTheBudgetAtMost(t *testing.T) {
 			}
 			a := recalling(t, &storage.Memory{}, budget, calls(named...))
 			session := a.Compactor.Session
-			_, err := session.Add(t.Context(),
-				entry.Entry{ID: "long", Body: entry.Message{Message: chat.UserMessage(strings.Repeat("Ships lie at the quay. ", 3000))}},
+			sessiontest.Add(t, session, entry.Entry{ID: "long", Body: entry.Message{Message: chat.UserMessage(strings.Repeat("Ships lie at the quay. ", 3000))}},
 				entry.Entry{Body: entry.Message{Message: chat.AssistantMessage("Many.")}},
 				entry.Entry{ID: "kept", Body: entry.Message{Message: chat.UserMessage("How many?")}},
 			)
-			require.NoError(t, err)
 			require.NoError(t, session.Compact(t.Context(), entry.Compaction{FirstKept: "kept", Messages: []chat.Message{chat.UserMessage("There are ships.")}}))
 			answer := stepped(t, a)
 			total := 0

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -29,8 +30,7 @@ import (
 // runner returns an agent without a prompt of its own, on a session in a store.
 func runner(t *testing.T, store storage.Store, model func(chat.Request) chat.Message, tools ...chat.Toolbox) *agent.Agent {
 	t.Helper()
-	s, err := history.New(t.Context(), store, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.New(t, store, history.Options{})
 	c := &summarize.Compactor{Session: s, Target: summarize.Target{
 		Name: "m", Tokenizer: sizing.Estimator{}, Budget: 100_000,
 		Model: chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
@@ -55,8 +55,7 @@ func said(messages []chat.Message) (list []string) {
 
 func shown(t *testing.T, s *history.Session) []string {
 	t.Helper()
-	view, err := s.View(t.Context())
-	require.NoError(t, err)
+	view := sessiontest.View(t, s)
 	return said(view.Messages())
 }
 
@@ -215,9 +214,8 @@ func TestATextWhileCallsAreOpenComesBehindTheirResults(t *testing.T) {
 
 func TestACommandThatTheUserHidIsNothingToAnswer(t *testing.T) {
 	a := runner(t, &storage.Memory{}, func(chat.Request) chat.Message { return chat.AssistantMessage("Yes.") })
-	_, err := a.Compactor.Session.Add(t.Context(), entry.Entry{Body: entry.Shell{Command: "ls", Hidden: true}})
-	require.NoError(t, err)
-	_, err = a.Step(t.Context())
+	sessiontest.Add(t, a.Compactor.Session, entry.Entry{Body: entry.Shell{Command: "ls", Hidden: true}})
+	_, err := a.Step(t.Context())
 	require.ErrorIs(t, err, agent.ErrNothingSaid)
 }
 
@@ -231,8 +229,7 @@ func TestWhatAUserSaysMeanwhileIsAnsweredBehindTheRound(t *testing.T) {
 				speak := func() {
 					s := a.Compactor.Session
 					if who == "another process" {
-						other, err := history.New(t.Context(), store, history.Options{})
-						require.NoError(t, err)
+						other := sessiontest.New(t, store, history.Options{})
 						s = other
 					}
 					require.NoError(t, s.Append(t.Context(), chat.UserMessage("And the town?")))
@@ -353,8 +350,7 @@ func TestAUserWhoTypesAllTheTimeIsAnsweredInTheEnd(t *testing.T) {
 	if _, err := a.Run(t.Context(), ""); err != nil {
 		require.ErrorIs(t, err, agent.ErrTurnOver)
 	}
-	view, err := a.Compactor.Session.View(t.Context())
-	require.NoError(t, err)
+	view := sessiontest.View(t, a.Compactor.Session)
 	messages := view.Messages()
 	require.NoError(t, chat.Validate(append(slices.Clone(messages), chat.UserMessage("on"))))
 	once := map[string]int{}
@@ -428,10 +424,9 @@ func TestARequestOfUnknownCostIsSaidOnceAndCountsAsUnknown(t *testing.T) {
 	})}
 	s := a.Compactor.Session
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Go."), chat.AssistantMessage("No.")))
-	_, err := s.Add(t.Context(), entry.Entry{Body: entry.Usage{Model: "old", Usage: chat.Usage{Input: 5}}})
-	require.NoError(t, err)
+	sessiontest.Add(t, s, entry.Entry{Body: entry.Usage{Model: "old", Usage: chat.Usage{Input: 5}}})
 	finished(t, a, "Go on.")
-	_, err = a.Run(t.Context(), "Again.")
+	_, err := a.Run(t.Context(), "Again.")
 	limit := errtest.As[*agent.LimitError](t, err)
 	require.Equal(t, 1, limit.Unpriced)
 	require.ErrorContains(t, err, "the session has cost $3.0000 of $2.5000, and 1 requests of which no cost is known")

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/summarize/frugal"
@@ -39,16 +40,14 @@ func steps(t *testing.T, p policy.Policy, prices sizing.Prices, rounds int) (com
 
 // A hash or an exit code costs few tokens and may be needed. What is cleared can be found.
 func TestSmallOutputIsNotClearedAndLargeOutputIsNamed(t *testing.T) {
-	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true})
-	require.NoError(t, err)
+	session := sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true})
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("hash the files")))
 	for i, words := range []int{150, 3000, 30_000, 10} {
 		id := fmt.Sprint("c", i)
 		require.NoError(t, session.Append(t.Context(),
 			chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "run", Arguments: "{}"}}}, chat.ToolResult(id, compacttest.Words(words))))
 	}
-	view, err := session.View(t.Context())
-	require.NoError(t, err)
+	view := sessiontest.View(t, session)
 	c, ok := frugal.Policy().Clear.Rule.Find(view, compacttest.Quarter{})
 	require.True(t, ok)
 	require.Len(t, c.Results, 1)

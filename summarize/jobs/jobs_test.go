@@ -26,6 +26,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/postgrestest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -203,8 +204,7 @@ func saying(text string) chat.Model { return chat.ModelFunc(models.SaySummary(te
 func TestAPlanAndItsJobAreWrittenTogether(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
-	plan, _, err := d.Session.Latest(t.Context(), entry.TypePlan)
-	require.NoError(t, err)
+	plan, _ := sessiontest.Latest(t, d.Session, entry.TypePlan)
 	list := s.jobs()
 	require.Len(t, list, 1)
 	require.Equal(t, "promptree_compaction", list[0].Kind)
@@ -225,8 +225,7 @@ func TestAPlanWhoseJobCannotBeEnqueuedIsNotWritten(t *testing.T) {
 	_, err = s.pool.Exec(t.Context(), "ALTER TABLE elsewhere RENAME TO river_job")
 	require.NoError(t, err)
 	require.Contains(t, compacttest.Kinds(*d.Heard), "failed")
-	_, there, err := d.Session.Latest(t.Context(), entry.TypePlan)
-	require.NoError(t, err)
+	_, there := sessiontest.Latest(t, d.Session, entry.TypePlan)
 	require.False(t, there)
 	require.Empty(t, s.jobs())
 }
@@ -384,8 +383,7 @@ func TestCancellingAJobEndsItsPlan(t *testing.T) {
 func TestAJobWhosePlanHasEndedAsksNoModel(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
-	_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.PlanEnd{Plan: d.Session.Leaf(), Outcome: entry.PlanDropped}})
-	require.NoError(t, err)
+	sessiontest.Add(t, d.Session, entry.Entry{Body: entry.PlanEnd{Plan: d.Session.Leaf(), Outcome: entry.PlanDropped}})
 	s.start(s.worker(chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{}, errors.New("the model was asked")
 	})))
@@ -441,8 +439,7 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	require.ElementsMatch(t, []event.Kind{event.Done, event.Dropped}, []event.Kind{<-ended, <-ended})
 	s.becomes(rivertype.JobStateCompleted)
 	require.Len(t, compacttest.Compactions(s.replica("42").Session), 1)
-	_, otherwise, err := s.replica("42").Session.Latest(t.Context(), entry.TypePlanEnd)
-	require.NoError(t, err)
+	_, otherwise := sessiontest.Latest(t, s.replica("42").Session, entry.TypePlanEnd)
 	require.False(t, otherwise, "a plan ends once")
 }
 
@@ -501,8 +498,7 @@ func TestAQueueWithoutItsHookReturnsAnError(t *testing.T) {
 	d := compacttest.Of(t, session, append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)
 	d.Policy, d.Runner = policyFile(), s.queue
 	d.Messages()
-	end, ok, err := session.Latest(t.Context(), entry.TypePlanEnd)
-	require.NoError(t, err)
+	end, ok := sessiontest.Latest(t, session, entry.TypePlanEnd)
 	require.True(t, ok)
 	require.Contains(t, end.Body.(entry.PlanEnd).Error, "Queue.Hook")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
@@ -39,8 +40,7 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 	for seed := range uint64(extremes.Cases(40)) {
 		r := rand.New(rand.NewPCG(seed, 66))
 		dir := t.TempDir()
-		s, err := history.Open(filepath.Join(dir, "s.jsonl"), history.Options{Recall: seed%2 == 0})
-		require.NoError(t, err)
+		s := sessiontest.Open(t, filepath.Join(dir, "s.jsonl"), history.Options{Recall: seed%2 == 0})
 		secret := func() string { return fmt.Sprintf("%016x%016x%016x", r.Uint64(), r.Uint64(), r.Uint64()) }
 		skill := secret()
 		known := &skills.Skills{Session: s, Folders: []fs.FS{fstest.MapFS{"deploy/SKILL.md": {Data: []byte("---\nname: deploy\ndescription: deploys\n---\nUse " + skill + "\n")}}}}
@@ -79,8 +79,7 @@ func TestNothingDerivedHoldsWhatWasErased(t *testing.T) {
 					entry.Todos{Text: text(), Items: []entry.Todo{{Text: secrets[r.IntN(len(secrets))]}}},
 					entry.Label{Target: s.Leaf(), Text: secrets[r.IntN(len(secrets))]},
 				}
-				_, err := s.Add(t.Context(), entry.Entry{Body: more[r.IntN(len(more))]})
-				require.NoError(t, err)
+				sessiontest.Add(t, s, entry.Entry{Body: more[r.IntN(len(more))]})
 			}
 			if r.IntN(3) == 0 {
 				list[0] = chat.UserMessage(text())

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
@@ -155,8 +156,7 @@ func TestAMessageThatLeadsToTooMuchIsKnownByWhatItIsConvertedTo(t *testing.T) {
 }
 
 func TestEqualMessagesAreTheHostsOwnAtTheirPlaces(t *testing.T) {
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{})
 	type hosted struct {
 		ID      string
 		Message chat.Message
@@ -177,8 +177,7 @@ func TestEqualMessagesAreTheHostsOwnAtTheirPlaces(t *testing.T) {
 }
 
 func TestAnEditOfTheNewestMessageKeepsTheCompaction(t *testing.T) {
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{})
 	m := mirror.New(compactorOn(t, s, plenty))
 	fit := func(words string) string {
 		fitted := fit(t, m, script(words))

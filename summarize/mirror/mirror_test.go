@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
@@ -131,8 +132,7 @@ func TestTheSessionFollowsWhatTheOwnerDoesToItsList(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, restarts := range []bool{false, true} {
-				s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
-				require.NoError(t, err)
+				s := sessiontest.New(t, &storage.Memory{}, history.Options{})
 				m := mirror.New(compactorOn(t, s, plenty))
 				fit(t, m, script(c.before))
 				before := said(t, s)
@@ -265,8 +265,7 @@ func TestAnswersAndUsageAreRecordedOnce(t *testing.T) {
 		kinds = append(kinds, e.Type())
 	}
 	require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeUsage, entry.TypeMessage}, kinds, "since the last call")
-	usage, ok, err := s.Latest(t.Context(), entry.TypeUsage)
-	require.NoError(t, err)
+	usage, ok := sessiontest.Latest(t, s, entry.TypeUsage)
 	require.True(t, ok)
 	require.Equal(t, 7, usage.Body.(entry.Usage).Usage.Input)
 
@@ -407,8 +406,7 @@ func TestCallsWithoutIDsAreAnsweredByTheirResults(t *testing.T) {
 					require.Equal(t, 2+len(results), said(t, s))
 				}
 			}
-			view, err := s.View(t.Context())
-			require.NoError(t, err)
+			view := sessiontest.View(t, s)
 			shown := view.Messages()
 			for i, call := range shown[1].ToolCalls {
 				require.Equal(t, call.ID, shown[2+i].ToolCallID)
@@ -456,8 +454,7 @@ func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
 	key := regexp.MustCompile(`sk-\w+`)
 	list := []chat.Message{chat.UserMessage("my key is sk-1"), chat.AssistantMessage("thanks for sk-1"), chat.UserMessage("go on")}
 	for range 2 { // the second time after a restart
-		s, err := history.New(t.Context(), store, history.Options{Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") }})
-		require.NoError(t, err)
+		s := sessiontest.New(t, store, history.Options{Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") }})
 		fitted, err := mirror.New(compactorOn(t, s, plenty)).Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
 		require.NoError(t, err)
 		require.Equal(t, "my key is [key] thanks for [key] go on", texts(fitted.Messages))
@@ -468,8 +465,7 @@ func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
 // followed returns a function that fits a list after a restart with a redactor.
 func followed(t *testing.T, store storage.Store, partial bool) func(redact func(string) string, list ...chat.Message) (*history.Session, string, error) {
 	return func(redact func(string) string, list ...chat.Message) (*history.Session, string, error) {
-		s, err := history.New(t.Context(), store, history.Options{Redact: func(p entry.Passage) string { return redact(p.Text) }})
-		require.NoError(t, err)
+		s := sessiontest.New(t, store, history.Options{Redact: func(p entry.Passage) string { return redact(p.Text) }})
 		m := mirror.New(compactorOn(t, s, plenty))
 		m.Partial = partial
 		fitted, err := m.Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
@@ -597,8 +593,7 @@ func TestASmallerPictureIsSentAndTheHostsOriginalIsNoEdit(t *testing.T) {
 	list := script("u1 a1 u2")
 	list[0].Content = append(list[0].Content, chat.Image{URL: large})
 	for n := range 2 { // in another process too
-		s, err := history.Open(file, history.Options{Shrink: func(chat.Image) string { return small }})
-		require.NoError(t, err)
+		s := sessiontest.Open(t, file, history.Options{Shrink: func(chat.Image) string { return small }})
 		m := &mirror.Mirror[chat.Message]{
 			Compactor: compactorOn(t, s, plenty),
 			From:      func(m chat.Message) ([]chat.Message, error) { return []chat.Message{m}, nil },

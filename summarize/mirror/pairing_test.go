@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/growth"
 	"github.com/promptree-go/promptree/internal/test/providertest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
 
@@ -27,10 +28,8 @@ func TestAResultAnswersItsCallAcrossAnAnswer(t *testing.T) {
 
 	appended := numbered.Session()
 	require.NoError(t, appended.Append(t.Context(), list...))
-	v, err := appended.View(t.Context())
-	require.NoError(t, err)
-	mirrored, err := s.View(t.Context())
-	require.NoError(t, err)
+	v := sessiontest.View(t, appended)
+	mirrored := sessiontest.View(t, s)
 	require.Empty(t, cmp.Diff(v.Messages(), mirrored.Messages()))
 }
 
@@ -81,8 +80,7 @@ func TestManyParallelCallsAreMirroredInLinearTime(t *testing.T) {
 		s := numbered.Session()
 		_, err := mirror.New(compactorOn(t, s, 1<<40)).Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
 		require.NoError(t, err)
-		v, err := s.View(t.Context())
-		require.NoError(t, err)
+		v := sessiontest.View(t, s)
 		require.Empty(t, v.Turns[0].Rounds[0].Aborted())
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -450,8 +451,7 @@ var clearing = []statements.Statement{
 		again, err := history.Read(path, history.Options{})
 		require.NoError(t, err)
 		defer again.Close()
-		v, err := again.View(t.Context())
-		require.NoError(t, err)
+		v := sessiontest.View(t, again)
 		compacttest.Equal(t, got[1:], v.Messages())
 	}, statements.Change(engine+"policy/decide.go", "case clears && m.Occasion != OnDemand:", "case clears && d.Held < 0:")),
 }
@@ -495,8 +495,7 @@ var cuts = []statements.Statement{
 	statements.That("it may cut at an assistant message", func(t *testing.T) {
 		d := split(t)
 		rendered(d)
-		e, err := d.Session.Entry(t.Context(), latest(d).FirstKept)
-		require.NoError(t, err)
+		e := sessiontest.Entry(t, d.Session, latest(d).FirstKept)
 		require.Equal(t, chat.RoleAssistant, e.Message().Role)
 	}, statements.Change(sessions+"cut.go", "if i > base && last < u.at", "if u.Start && i > base && last < u.at")),
 	statements.That("it never cuts at a tool result", func(t *testing.T) {
@@ -508,8 +507,7 @@ var cuts = []statements.Statement{
 		d.Say(turns(6, keeps-2)...)
 		rendered(d)
 		require.Equal(t, 6, shows(view(d))[0], "and so not between a call and its result")
-		e, err := d.Session.Entry(t.Context(), latest(d).FirstKept)
-		require.NoError(t, err)
+		e := sessiontest.Entry(t, d.Session, latest(d).FirstKept)
 		require.Equal(t, chat.RoleUser, e.Message().Role)
 	}, statements.Change(sessions+"cut.go", "last < u.at && !behindStart", "!behindStart")),
 	statements.That("entries that no model sees right before the cut are kept with it", func(t *testing.T) {
@@ -674,11 +672,10 @@ var placed = []statements.Statement{
 		c := latest(d)
 		require.Equal(t, answers[first], c.Text)
 		require.Equal(t, compacttest.Count(compacttest.Quarter{}, rendered(d)[:1])+tooMany*aTurn, c.TokensBefore)
-		cut, err := d.Session.Entry(t.Context(), c.FirstKept)
-		require.NoError(t, err)
+		cut := sessiontest.Entry(t, d.Session, c.FirstKept)
 		require.Equal(t, before, cut.Parent)
 		compacttest.Equal(t, turns(1, tooMany), compacttest.Said(d.Session))
-		_, err = d.Navigate(t.Context(), whole, summarize.Navigation{}) // kept by the compaction
+		_, err := d.Navigate(t.Context(), whole, summarize.Navigation{}) // kept by the compaction
 		require.NoError(t, err)
 		compacttest.Equal(t, turns(1, tooMany), view(d))
 		_, err = d.Navigate(t.Context(), before, summarize.Navigation{})
@@ -782,8 +779,7 @@ var branches = []statements.Statement{
 		got := goTo(d, other)
 		require.Equal(t, from, during)
 		require.Equal(t, from, got.From)
-		e, err := d.Session.Entry(t.Context(), d.Session.Leaf())
-		require.NoError(t, err)
+		e := sessiontest.Entry(t, d.Session, d.Session.Leaf())
 		require.Equal(t, *got, e.Body)
 		require.Contains(t, got.Text, answers[branch])
 		list := view(d)

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 )
@@ -121,18 +122,15 @@ func TestAFactInALongResultIsFoundAgain(t *testing.T) {
 		find func(t *testing.T, d compacttest.Fixture, prompt string)
 	}{
 		"memory": {func(t *testing.T) *history.Session {
-			s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true})
-			require.NoError(t, err)
+			s := sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true})
 			return s
 		}, byRecall},
 		"a file and the tools": {func(t *testing.T) *history.Session {
-			s, err := history.Open(filepath.Join(t.TempDir(), "s.jsonl"), history.Options{Recall: true})
-			require.NoError(t, err)
+			s := sessiontest.Open(t, filepath.Join(t.TempDir(), "s.jsonl"), history.Options{Recall: true})
 			return s
 		}, byRecall},
 		"a file and tools for files": {func(t *testing.T) *history.Session {
-			s, err := history.Open(filepath.Join(t.TempDir(), "s.jsonl"), history.Options{})
-			require.NoError(t, err)
+			s := sessiontest.Open(t, filepath.Join(t.TempDir(), "s.jsonl"), history.Options{})
 			return s
 		}, byFiles},
 	}

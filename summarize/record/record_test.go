@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
@@ -230,10 +231,8 @@ func TestARequestOfWhichLessThanHalfIsCachedHasAMark(t *testing.T) {
 		at = at.Add(tt.after)
 		clock.Set(at)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i))))
-		answer, err := s.Add(t.Context(), entry.Entry{Time: at, Body: entry.Message{Message: chat.AssistantMessage(fmt.Sprint("answer ", i))}})
-		require.NoError(t, err)
-		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Usage{Of: answer[0].ID, Usage: chat.Usage{Input: 1000 + 100*i, CacheRead: tt.cached, CacheWrite: 1000 + 100*i - tt.cached}}})
-		require.NoError(t, err)
+		answer := sessiontest.Add(t, s, entry.Entry{Time: at, Body: entry.Message{Message: chat.AssistantMessage(fmt.Sprint("answer ", i))}})
+		sessiontest.Add(t, s, entry.Entry{Body: entry.Usage{Of: answer[0].ID, Usage: chat.Usage{Input: 1000 + 100*i, CacheRead: tt.cached, CacheWrite: 1000 + 100*i - tt.cached}}})
 	}
 	p := finishedPage(t, s, sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, CacheWrite: 2.5, Output: 10}, Lifetime: 5 * time.Minute})
 	require.Len(t, p.Steps, 6)

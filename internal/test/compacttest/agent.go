@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -47,10 +48,9 @@ func InFile(t testing.TB) (*history.Session, string) {
 func Redacting(t testing.TB) *history.Session {
 	t.Helper()
 	key := regexp.MustCompile(`sk-\w+`)
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{
 		Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 	})
-	require.NoError(t, err)
 	return s
 }
 
@@ -58,8 +58,7 @@ func Redacting(t testing.TB) *history.Session {
 // message of the user, the first entry.
 func WithKey(t testing.TB) *history.Session {
 	t.Helper()
-	s, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{Recall: true})
-	require.NoError(t, err)
+	s := sessiontest.Open(t, filepath.Join(t.TempDir(), "session.jsonl"), history.Options{Recall: true})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	long := strings.Repeat("No key. ", 3000)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage(long+"The key is K-7. "+long), chat.AssistantMessage("Yes.")))

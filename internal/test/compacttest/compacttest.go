@@ -24,6 +24,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/provider/retry"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -347,8 +348,7 @@ func Entries(t testing.TB, s *history.Session) []entry.Entry {
 // ViewOf returns the view of a session.
 func ViewOf(t testing.TB, s *history.Session) history.View {
 	t.Helper()
-	v, err := s.View(t.Context())
-	require.NoError(t, err)
+	v := sessiontest.View(t, s)
 	return history.View{Compacted: v.Compacted, Turns: v.Turns} // without its source, for comparison
 }
 
@@ -411,8 +411,7 @@ func Kinds(events []event.Event) string {
 // Opened returns the session of a file, which is closed at the end of the test.
 func Opened(t testing.TB, path string) *history.Session {
 	t.Helper()
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	s := sessiontest.Open(t, path, history.Options{IDs: numbered.IDs()})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }

@@ -151,8 +151,7 @@ func TestAnImportedSessionIsReplayedLikeTheRecording(t *testing.T) {
 			recording := sessiontest.Read(t, file)
 			require.NotEmpty(t, recording.Records)
 			imported := filepath.Join(t.TempDir(), "imported.jsonl")
-			session, err := history.Open(imported, history.Options{Header: recording.Header, File: storage.FileOptions{Sync: storage.SyncNever}})
-			require.NoError(t, err)
+			session := sessiontest.Open(t, imported, history.Options{Header: recording.Header, File: storage.FileOptions{Sync: storage.SyncNever}})
 			_, err = recording.AppendTo(t.Context(), session)
 			require.NoError(t, err)
 			require.NoError(t, session.Close())
@@ -176,8 +175,7 @@ func TestAnImportedSessionIsReplayedLikeTheRecording(t *testing.T) {
 // A log of promptree holds plans, how they ended, usage and compactions besides messages.
 func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.jsonl")
-	s, err := history.Open(path, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.Open(t, path, history.Options{})
 	c := &summarize.Compactor{
 		Session: s, Policy: copilotcli.Policy(),
 		Target: policy.Target{Model: models.Offline{Tokenizer: counter(t)}, Tokenizer: counter(t), Budget: 3000},
@@ -192,16 +190,14 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 		}
 		result, err := c.Render(t.Context(), compacttest.Prompt(s))
 		require.NoError(t, err)
-		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: said}}, entry.Entry{Body: c.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")})
-		require.NoError(t, err)
+		sessiontest.Add(t, s, entry.Entry{Body: entry.Message{Message: said}}, entry.Entry{Body: c.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")})
 		if len(said.ToolCalls) > 0 {
 			require.NoError(t, s.Append(t.Context(), chat.ToolResult(said.ToolCalls[0].ID, strings.Repeat("a file ", 100))))
 		}
 	}
 	require.NoError(t, c.Close())
 	for _, kind := range []entry.Type{entry.TypePlan, entry.TypeUsage, entry.TypeCompaction} {
-		_, found, err := s.Latest(t.Context(), kind)
-		require.NoError(t, err)
+		_, found := sessiontest.Latest(t, s, kind)
 		require.True(t, found, kind)
 	}
 	require.NoError(t, s.Close())

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -33,8 +34,7 @@ func ownLog(t *testing.T, seed uint64) []byte {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
-	require.NoError(t, err)
+	s := sessiontest.Open(t, path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
 	c := compactorAt(s, 2000)
 	var leaves []string // the session's leaf after each step
 	for n := range 40 + r.IntN(40) {
@@ -52,15 +52,12 @@ func ownLog(t *testing.T, seed uint64) []byte {
 				require.NoError(t, s.Append(t.Context(), chat.ToolResult(other, says("ran"))))
 			}
 		case k == 7:
-			_, err := s.Add(t.Context(), entry.Entry{Body: entry.Todos{Text: "first this"}}, entry.Entry{Body: entry.Usage{Model: "m", Usage: chat.Usage{Input: 10}}},
+			sessiontest.Add(t, s, entry.Entry{Body: entry.Todos{Text: "first this"}}, entry.Entry{Body: entry.Usage{Model: "m", Usage: chat.Usage{Input: 10}}},
 				entry.Entry{Body: entry.Shell{Command: "ls", Output: "a\n"}}, entry.Entry{Body: entry.Custom{Name: "own"}})
-			require.NoError(t, err)
 		case k == 8:
-			v, err := s.View(t.Context())
-			require.NoError(t, err)
+			v := sessiontest.View(t, s)
 			if cleared, ok := (history.ClearRule{Keep: 50}).Find(v, sizing.Estimator{}); ok {
-				_, err := s.Add(t.Context(), entry.Entry{Body: cleared})
-				require.NoError(t, err)
+				sessiontest.Add(t, s, entry.Entry{Body: cleared})
 			}
 		case k == 9 && len(leaves) > 0:
 			require.NoError(t, s.Branch(t.Context(), leaves[len(leaves)-1-r.IntN(min(len(leaves), 10))]))

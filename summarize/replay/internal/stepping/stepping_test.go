@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -60,8 +61,7 @@ func recordingOf(t *testing.T, lines ...line) *importer.Recording {
 // described lists the messages that a session shows to a model.
 func described(t *testing.T, s *history.Session) string {
 	t.Helper()
-	v, err := s.View(t.Context())
-	require.NoError(t, err)
+	v := sessiontest.View(t, s)
 	var list []string
 	for _, m := range v.Messages() {
 		text := m.Text()
@@ -257,8 +257,7 @@ func TestALoopOverStepsMayBreak(t *testing.T) {
 func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	var shown [][]chat.Message // to the model of the log
 	path := filepath.Join(t.TempDir(), "own.jsonl")
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
+	s := sessiontest.Open(t, path, history.Options{IDs: numbered.IDs()})
 	agent := compacting(s)
 	for n := range 60 {
 		m := chat.AssistantMessage(strings.Repeat("I look at it. ", 5))
@@ -272,8 +271,7 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 		require.NoError(t, err)
 		shown = append(shown, result.Messages)
 		usage := agent.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")
-		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: m}}, entry.Entry{Body: usage})
-		require.NoError(t, err)
+		sessiontest.Add(t, s, entry.Entry{Body: entry.Message{Message: m}}, entry.Entry{Body: usage})
 		if len(m.ToolCalls) > 0 {
 			require.NoError(t, s.Append(t.Context(), chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("a file ", 40))))
 		}
@@ -315,8 +313,7 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	}
 	require.NoError(t, agent.Close())
 	require.Equal(t, len(shown), requests)
-	_, compacted, err := anew.Latest(t.Context(), entry.TypeCompaction)
-	require.NoError(t, err)
+	_, compacted := sessiontest.Latest(t, anew, entry.TypeCompaction)
 	require.True(t, compacted)
 }
 
