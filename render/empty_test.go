@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -151,7 +152,7 @@ func TestABudgetAtWhichNothingIsLeftIsAColumnLikeAnother(t *testing.T) {
 		require.NoError(t, err)
 		results = append(results, r)
 	}
-	golden(t, "compare-empty", render.Compare(2, results...))
+	golden.Equal(t, "compare-empty.golden", render.Compare(2, results...))
 	for _, r := range results {
 		survey, err := r.Survey(t.Context())
 		require.NoError(t, err)

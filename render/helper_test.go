@@ -3,23 +3,17 @@ package render_test
 import (
 	"context"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 // tokens is a tokenizer that counts texts with a function. A message adds 3 tokens to its content; an image is 5
 // tokens, a document 7. A list of tools is their joined texts, plus 2 tokens for each and 4 for the list.
@@ -284,16 +278,4 @@ func prunesWith(t *testing.T, root elements.Node, o render.Options) string {
 		last = next
 	}
 	return strings.Join(steps, "; ")
-}
-
-// golden compares a text with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(want), got), "%s", path)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -104,5 +105,5 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%s\n\t%v\n", test.mistake, err)
 	}
-	golden(t, "mistakes", b.String())
+	golden.Equal(t, "mistakes.golden", b.String())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -81,7 +82,7 @@ func TestReportOfAnAgentsPromptIsGolden(t *testing.T) {
 			r, err := layout.Fit(t.Context(), budget)
 			if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 				fmt.Fprintf(&b, "%v\n\n%v", over, render.Report{Pieces: over.Largest})
-				golden(t, fmt.Sprintf("agent_%d", budget), b.String())
+				golden.Equal(t, fmt.Sprintf("agent_%d.golden", budget), b.String())
 				return
 			}
 			require.NoError(t, err)
@@ -92,7 +93,7 @@ func TestReportOfAnAgentsPromptIsGolden(t *testing.T) {
 				fmt.Fprintf(&b, "%s\n", data)
 			}
 			fmt.Fprintf(&b, "references %v, omitted %v\n\n%v", names(r.References), names(r.OmittedReferences), r.Report())
-			golden(t, fmt.Sprintf("agent_%d", budget), b.String())
+			golden.Equal(t, fmt.Sprintf("agent_%d.golden", budget), b.String())
 		})
 	}
 }
