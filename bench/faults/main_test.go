@@ -4,9 +4,7 @@ package faults
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -29,50 +27,26 @@ const (
 	pauseEnv = "PROMPTREE_SERVICE_PAUSE"
 )
 
-// built is a folder for programs, common the cluster of all tests that do not need their own.
+// built is a folder for programs, common the cluster that tests share, each with a database of its own.
 var (
 	built  string
-	common func() (*postgrestest.Cluster, error)
+	common *postgrestest.Cluster
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	flag.Parse()
-	dir, err := os.MkdirTemp("", "faults")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	if os.Getenv(killsEnv) == "" {
+		os.Exit(m.Run()) // every test is skipped
 	}
-	defer os.RemoveAll(dir)
-	built = dir
-	var cluster *postgrestest.Cluster
-	common = sync.OnceValues(func() (*postgrestest.Cluster, error) {
-		c, err := postgrestest.Start(context.Background())
-		cluster = c
-		return c, err
-	})
-	defer func() {
-		if cluster != nil {
-			if err := cluster.Stop(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-			}
+	os.Exit(postgrestest.Main(func(c *postgrestest.Cluster) { common = c }, func() int {
+		dir, err := os.MkdirTemp("", "faults")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
 		}
-	}()
-	return m.Run()
-}
-
-// shared returns the cluster that tests share, each with a database of its own.
-func shared(t *testing.T) *postgrestest.Cluster {
-	t.Helper()
-	c, err := common()
-	if errors.Is(err, postgrestest.ErrNone) {
-		t.Skip(err)
-	}
-	require.NoError(t, err)
-	return c
+		defer os.RemoveAll(dir)
+		built = dir
+		return m.Run()
+	}))
 }
 
 // own returns a cluster for one test, which may stop it.
