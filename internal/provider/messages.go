@@ -1,6 +1,11 @@
 package provider
 
-import "github.com/promptree-go/promptree/elements/chat"
+import (
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
+)
 
 // Texts that repairs put where a provider requires one.
 const (
@@ -18,4 +23,33 @@ type Indexed struct {
 	Index int
 	// Broken reports whether a part of its thinking was left out.
 	Broken bool
+}
+
+// LeftOut returns the text that takes the place of an image or a document that the API does not accept.
+func LeftOut(why string) chat.Text {
+	return chat.Text(strings.ToValidUTF8("[left out: "+why+"]", "\uFFFD"))
+}
+
+// Tell calls the adapter's own listener with the repairs of a request, or the request's if there is no own one; neither if
+// nothing was repaired.
+func Tell(own func([]chat.Repair), req chat.Request, changes []chat.Repair) {
+	hear := own
+	if hear == nil {
+		hear = req.OnRepair
+	}
+	if hear != nil && len(changes) > 0 {
+		hear(changes)
+	}
+}
+
+// object returns arguments that are not an object as the field of one.
+func object(arguments string) string {
+	if strings.TrimSpace(arguments) == "" {
+		return "{}"
+	}
+	wrapped, err := plainjson.Marshal(map[string]string{"arguments": arguments})
+	if err != nil { // a string in UTF-8 is always valid JSON
+		return "{}"
+	}
+	return string(wrapped)
 }

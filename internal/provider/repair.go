@@ -3,10 +3,8 @@ package provider
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
@@ -251,18 +249,6 @@ func (r *Repairer) unusedID(id string, given, used map[string]bool) string {
 	}
 }
 
-// object returns arguments that are not an object as the field of one.
-func object(arguments string) string {
-	if strings.TrimSpace(arguments) == "" {
-		return "{}"
-	}
-	wrapped, err := plainjson.Marshal(map[string]string{"arguments": arguments})
-	if err != nil { // a string in UTF-8 is always valid JSON
-		return "{}"
-	}
-	return string(wrapped)
-}
-
 // contents repairs the content of each message. Images and documents move from messages that cannot hold them to a user
 // message after the message and its results, and messages that become empty are left out.
 func (r *Repairer) contents() {
@@ -449,21 +435,4 @@ func (c *content) late(k int, m chat.Message, t chat.Thinking) chat.Part {
 	c.Report(c.m.Index, chat.RuleThinking, "the thinking in part %d left out, because it is not first", k)
 	c.m.Broken = true
 	return nil
-}
-
-// LeftOut returns the text that takes the place of an image or a document that the API does not accept.
-func LeftOut(why string) chat.Text {
-	return chat.Text(strings.ToValidUTF8("[left out: "+why+"]", "\uFFFD"))
-}
-
-// Tell calls the adapter's own listener with the repairs of a request, or the request's if there is no own one; neither if
-// nothing was repaired.
-func Tell(own func([]chat.Repair), req chat.Request, changes []chat.Repair) {
-	hear := own
-	if hear == nil {
-		hear = req.OnRepair
-	}
-	if hear != nil && len(changes) > 0 {
-		hear(changes)
-	}
 }
