@@ -507,7 +507,7 @@ func TestARenderThatIsCancelledBeforeItStartsAsksNoModel(t *testing.T) {
 
 func TestTheModelsErrorIsFoundInTheErrorOfTheRender(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	d.Answers(models.Fail(&chat.ContextLimitError{Limit: 1, Tokens: 2})) // no request fits into 1 token, in any mode
+	d.Target.Model = chat.ModelFunc(models.Fail(&chat.ContextLimitError{Limit: 1, Tokens: 2}))
 	require.ErrorAs(t, d.Fails(), new(*chat.ContextLimitError))
 	d = newFixture(t, overflowing()...)
 	d.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))

@@ -566,7 +566,7 @@ func TestStatements(t *testing.T) {
 			require.NotContains(t, got, "What was done.")
 		},
 			statements.Change(engine+"prompts/prompt.go", "\t\ttextblock.Messages(m.Previous),\n", ""),
-			statements.Change("history/view_snapshot.go", "range p.Nodes[p.IndexAt(boundary):]", "range p.Nodes")),
+			statements.Change("history/view_snapshot.go", "nodes := p.Nodes[p.IndexAt(boundary):]", "nodes := p.Nodes")),
 		statements.That("tool results take at most half of the window", func(t *testing.T) {
 			tokens := compacttest.Quarter{}.CountText(largeResult(t))
 			require.LessOrEqual(t, tokens, window/2)
