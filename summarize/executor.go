@@ -87,9 +87,10 @@ type order struct {
 	sent      []chat.Message // the agent's request, for a fork of its cached prefix
 	willRetry bool           // the agent's request is sent again afterwards
 
-	background bool                        // no prompt waits for it
-	cold       bool                        // the cache holds nothing of the prompt
-	retry      func(error, time.Time) bool // reports whether there will be another attempt; nil means no
+	background   bool                        // no prompt waits for it
+	otherProcess bool                        // another process sent the prompt
+	cold         bool                        // the cache holds nothing of the prompt
+	retry        func(error, time.Time) bool // reports whether there will be another attempt; nil means no
 }
 
 // claimLimit is the longest time that a plan is claimed for; a claim ends with its work.
@@ -190,7 +191,7 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 	}
 	failed := l.Of(j.Plan.Model, j.Plan.Server).Failed
 	w := &write.Writer{
-		Attempt: j, Candidates: candidates, Parts: l.Parts(j.Plan.Instructions), Last: o.policy.Ask.Timeout,
+		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, Parts: l.Parts(j.Plan.Instructions), Last: o.policy.Ask.Timeout,
 		Keep: func(ctx context.Context, a entry.SummaryAnswer) error {
 			return c.journal().End(ctx, entry.PlanEnd{Plan: o.id, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
 		},
@@ -326,7 +327,7 @@ func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err err
 	ctx, done := c.inner.work.abortable(ctx)
 	defer done()
 	ctx, end := c.inner.observers.start(ctx, Work{Kind: WorkCompaction, Plan: plan})
-	o := order{id: plan, policy: w.policy, agent: w.target, target: w.target, retry: retry}
+	o := order{id: plan, policy: w.policy, agent: w.target, target: w.target, otherProcess: true, retry: retry}
 	d, err := c.run(ctx, o)
 	if err == nil {
 		var e entry.Entry

@@ -34,19 +34,23 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
+// errSentElsewhere reports that a fork is not possible because another process sent the prompt.
+var errSentElsewhere = errors.New("summarize: another process sent the prompt, so the summary is asked for without its cache")
+
 // Writer asks models for the summary of an attempt. It writes nothing to the session.
 type Writer struct {
-	Attempt    *Attempt
-	Session    *history.Session // redacts what is sent and reported
-	Candidates []*Candidate
-	Halved     int                   // how often segments are halved, because answers could not be used or took too long
-	Failures   int                   // how often attempts failed since one did not: each makes fewer requests again
-	OneWay     bool                  // the last of them failed for what was asked or answered, so one way is tried
-	Parts      []entry.SummaryAnswer // answers for parts of what is covered, of this attempt and earlier ones
-	Emit       func(kind event.Kind, change func(*event.Event))
-	Last       time.Duration                                    // time limit of a request to the last candidate
-	Ended      func()                                           // is called when a request has ended
-	Keep       func(context.Context, entry.SummaryAnswer) error // keeps the answer to a request that others follow
+	Attempt      *Attempt
+	Session      *history.Session // redacts what is sent and reported
+	Candidates   []*Candidate
+	OtherProcess bool                  // another process sent the prompt
+	Halved       int                   // how often segments are halved, because answers could not be used or took too long
+	Failures     int                   // how often attempts failed since one did not: each makes fewer requests again
+	OneWay       bool                  // the last of them failed for what was asked or answered, so one way is tried
+	Parts        []entry.SummaryAnswer // answers for parts of what is covered, of this attempt and earlier ones
+	Emit         func(kind event.Kind, change func(*event.Event))
+	Last         time.Duration                                    // time limit of a request to the last candidate
+	Ended        func()                                           // is called when a request has ended
+	Keep         func(context.Context, entry.SummaryAnswer) error // keeps the answer to a request that others follow
 
 	turn turn // taken while the writer works; each request lets the other of two go on
 
@@ -185,6 +189,9 @@ func (w *Writer) ways(prompts []policy.Prompt) (list []way) {
 	for i, p := range prompts {
 		// A fork needs the agent's request, sent by this process, and the agent's model as the first candidate.
 		if p.Forks && (len(w.Attempt.Material.Sent) == 0 || !w.Candidates[0].isAgent) {
+			if w.OtherProcess && w.Candidates[0].isAgent {
+				w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, w.Candidates[0].Name, errSentElsewhere })
+			}
 			continue
 		}
 		for n, c := range w.Candidates {
