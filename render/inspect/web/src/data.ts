@@ -36,7 +36,7 @@ export type Node = {
 export type Part = { kind: string; name?: string; text?: number };
 export type Message = { role: string; tokens?: number; parts: Part[] };
 
-export type Rates = { Input: number; CacheRead: number; CacheWrite: number; Output: number };
+export type Rates = { input: number; read?: number; write?: number; output: number };
 
 export type Breakdown = { instructions: number; skills: number; tools: number; files: number; history: number; other: number };
 

@@ -116,7 +116,7 @@ export function Compare({ prompts, at, onAt, of }: { prompts: Prompt[]; at: numb
   const d = useMemo(() => difference(a, b), [a, b]);
   const extended = !d.tools && d.messages === a.messages.length;
   const gone = lost(a, d);
-  const price = b.rates ? (gone * ((b.rates.CacheWrite || b.rates.Input) - (b.rates.CacheRead || b.rates.Input))) / 1e6 : 0;
+  const price = b.rates ? (gone * ((b.rates.write || b.rates.input) - (b.rates.read || b.rates.input))) / 1e6 : 0;
   const from = all ? 0 : d.messages;
   const rows = Math.min(Math.max(a.messages.length, b.messages.length), from + step);
   const cell = (p: Prompt, i: number) =>

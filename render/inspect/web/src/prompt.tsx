@@ -140,7 +140,7 @@ function Facts({ tree }: { tree: Tree }) {
   const p = tree.prompt;
   const keptTokens = useMemo(() => new Fit(tree, p.budget).keptTokens(), [tree]);
   const beside = p.toolTokens ?? 0;
-  const cost = p.rates ? ((p.tokens + beside) * p.rates.Input) / 1e6 : 0;
+  const cost = p.rates ? ((p.tokens + beside) * p.rates.input) / 1e6 : 0;
   return (
     <dl class="facts">
       {page.prompts.length > 1 && <Fact name="Prompt" value={p.name} />}

@@ -66,8 +66,8 @@ export function factsOfSteps(): StepFacts[] {
     const cached = reported ? step.usage!.cacheRead ?? 0 : d ? Math.min(total, d.tokens) : 0;
     const asked = reported ? step.usage!.input! : total;
     const r = p.rates;
-    const read = r?.CacheRead || r?.Input || 0;
-    const write = r?.CacheWrite || r?.Input || 0;
+    const read = r?.read || r?.input || 0;
+    const write = r?.write || r?.input || 0;
     let dollars = step.dollars ?? (r && !usage ? (cached * read + (asked - cached) * write) / 1e6 : 0);
     dollars += step.lookBack?.dollars ?? 0;
     for (const c of step.compactions ?? []) dollars += c.dollars ?? 0;
@@ -107,6 +107,6 @@ export function saved(steps: StepFacts[], at: number, c: { before: number; after
   const next = steps.findIndex((t, i) => i > at && t.step.compactions?.length);
   const requests = (next < 0 ? steps.length : next) - at;
   const tokens = c.before - c.after;
-  const read = r.CacheRead || r.Input;
-  return { requests, tokens, spared: (requests * tokens * read) / 1e6, written: (c.after * Math.max(0, (r.CacheWrite || r.Input) - read)) / 1e6 };
+  const read = r.read || r.input;
+  return { requests, tokens, spared: (requests * tokens * read) / 1e6, written: (c.after * Math.max(0, (r.write || r.input) - read)) / 1e6 };
 }
