@@ -136,18 +136,7 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 		}
 		t.piece(o, p, in, tree.Change{Node: n, Call: -1})
 	default:
-		for i, c := range extra.Calls {
-			of, call, at := in, &Outline{Name: c.Name, Text: c.Arguments}, tree.Change{Node: n, Call: int32(i)}
-			of.dropped(s.DropOf(at))
-			if c.KeepWith != nil {
-				of.group = c.KeepWith.Name
-			}
-			of.required = in.required || own && t.fit.order.Pinned(n) && !t.removable(c.KeepWith)
-			if t.all || of.drop.Step == 0 {
-				t.piece(call, Piece{Kind: pieceToolCall, Tokens: t.fit.count.Call(c)}, of, at)
-				o.add(call)
-			}
-		}
+		t.calls(o, s, n, in)
 		t.children(o, s, n, in)
 		if node.Kind == tree.Container && (extra.Tag != nil || s.Tree.Name(n) == "Text" || in.name == o.Name) {
 			o.becomeOnlyText(in)
@@ -172,6 +161,23 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 		}
 	}
 	return o
+}
+
+// calls adds the calls of a message to its outline.
+func (t *teller) calls(o *Outline, s *tree.State, n tree.ID, in around) {
+	pinned := s == t.fit.state && t.fit.order.Pinned(n)
+	for i, c := range s.Tree.Extra(n).Calls {
+		of, call, at := in, &Outline{Name: c.Name, Text: c.Arguments}, tree.Change{Node: n, Call: int32(i)}
+		of.dropped(s.DropOf(at))
+		if c.KeepWith != nil {
+			of.group = c.KeepWith.Name
+		}
+		of.required = in.required || pinned && !t.removable(c.KeepWith)
+		if t.all || of.drop.Step == 0 {
+			t.piece(call, Piece{Kind: pieceToolCall, Tokens: t.fit.count.Call(c)}, of, at)
+			o.add(call)
+		}
+	}
 }
 
 // removable reports whether a group may be removed.

@@ -125,16 +125,7 @@ func (c *schemaCheck) schema(at string, s map[string]any, depth, nested int) {
 		c.report(at, "there are more than %d properties", r.Properties)
 	}
 	if isType(s, "object") && s["$ref"] == nil {
-		others := s["additionalProperties"]
-		if r.Closed && others != false && !(r.Maps && properties == nil && others != nil) {
-			c.report(at, `an object needs "additionalProperties": false`)
-		}
-		required, _ := s["required"].([]any)
-		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			if r.Required && !slices.Contains(required, any(name)) {
-				c.report(at, "the property %q is not required; one that may be missing is null", name)
-			}
-		}
+		c.object(at, s, properties)
 	}
 	if isType(s, "object") || isType(s, "array") {
 		if depth++; r.Depth > 0 && depth > r.Depth {
@@ -146,6 +137,25 @@ func (c *schemaCheck) schema(at string, s map[string]any, depth, nested int) {
 			c.report(at, "%s", wrong)
 		}
 	}
+	c.within(at, s, depth, nested)
+}
+
+// object checks what an object says of its properties.
+func (c *schemaCheck) object(at string, s, properties map[string]any) {
+	r, others := c.rules, s["additionalProperties"]
+	if r.Closed && others != false && !(r.Maps && properties == nil && others != nil) {
+		c.report(at, `an object needs "additionalProperties": false`)
+	}
+	required, _ := s["required"].([]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if r.Required && !slices.Contains(required, any(name)) {
+			c.report(at, "the property %q is not required; one that may be missing is null", name)
+		}
+	}
+}
+
+// within checks the schemas in a schema.
+func (c *schemaCheck) within(at string, s map[string]any, depth, nested int) {
 	for _, key := range listed {
 		switch v := s[key].(type) {
 		case map[string]any:

@@ -237,8 +237,14 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	if err := in.contents(ctx, children); err != nil {
 		return err
 	}
+	return s.close(in, it, globals)
+}
+
+// close ends an element whose contents are laid out. Before it the tree had so many metadata for the whole prompt.
+func (s *site) close(in *site, it *item, globals int) error {
 	in.tree.Close(in.id)
-	if e = in.node(); e.Is(tree.IfEmpty) {
+	e := in.node()
+	if e.Is(tree.IfEmpty) {
 		if wrong := in.outsideMessage(in.tree.Taken(in.id)); wrong != tree.None && !s.inMessage && !s.eitherSide {
 			return &guard.ElementError{Path: in.pathOf(wrong), Err: tree.ErrOutsideMessage}
 		}
