@@ -240,7 +240,7 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	return s.close(in, it, globals)
 }
 
-// close ends an element whose contents are laid out. Before it the tree had so many metadata for the whole prompt.
+// close ends an element whose contents are laid out. The metadata of the whole prompt from globals on are its own.
 func (s *site) close(in *site, it *item, globals int) error {
 	in.tree.Close(in.id)
 	e := in.node()
