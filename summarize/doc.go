@@ -99,11 +99,11 @@
 //
 // # Policies
 //
-// A [policy.Policy] is a value of parts that combine: when to compact ([policy.Trigger]), what to clear first ([policy.Clear]), where to cut
-// ([history.Cut]), whom to ask and how ([policy.Ask]), what to put in place ([policy.Replace]) and what to do if nothing helps
-// ([policy.Overflow]). Five packages below this one hold the policies of five systems, each with a page about its system.
-// Package frugal holds one that goes by what a session costs. Package summarize/policies has all of them by name. Take
-// one and change a field:
+// A [policy.Policy] is a value of parts that combine: when to compact ([policy.Trigger]), what to clear first
+// ([policy.Clear]), where to cut ([history.Cut]), whom to ask and how ([policy.Ask]), what to put in place
+// ([policy.Replace]) and what to do if nothing helps ([policy.Overflow]). Five packages below this one hold the policies
+// of five systems, each with a page about its system. Package frugal holds one that goes by what a session costs. Package
+// summarize/policies has all of them by name. Take one and change a field:
 //
 //	p := stagewise.Policy()
 //	p.Trigger[0].Ratio = 0.5
@@ -142,18 +142,19 @@
 // # Failures
 //
 // A compaction that fails leaves what the session shows unchanged. If a model fails, the next one is asked, the agent's
-// own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a
-// summary, compaction pauses until the agent's next request was accepted, and for twice as many with each further failure:
-// for 10 at most. If answers were unusable a new turn or a tenth more history ends it sooner, but each request beyond three
-// is paid for by ten accepted ones; after the first attempt each makes one request, in another way each time. No pause lasts longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names,
-// and another model has none. After that the same is asked again, in smaller segments from the third unusable or late
-// answer on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without
-// the oldest history, or the error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If
-// nothing can be sent without a summary, no request is accepted that would end a pause, and it lasts 0, 2, 6, 14
-// seconds and so on, a minute at most. A render within it fails at once. If a summary takes longer than a minute the
-// error is a [*PendingError]. A compaction has no time limit, but each of its requests has ([policy.Ask].Timeout); the
-// answers for segments are entries as soon as they arrive, and an attempt that failed behind them starts no pause. The
-// session keeps all history in any case.
+// own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a summary,
+// compaction pauses until the agent's next request was accepted, and for twice as many with each further failure: for 10
+// at most. If answers were unusable a new turn or a tenth more history ends it sooner, but each request beyond three is
+// paid for by ten accepted ones; after the first attempt each makes one request, in another way each time. No pause lasts
+// longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names, and another model has
+// none. After that the same is asked again, in smaller segments from the third unusable or late answer on. If the prompt
+// does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without the oldest history, or
+// the error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If nothing can be sent
+// without a summary, no request is accepted that would end a pause, and it lasts 0, 2, 6, 14 seconds and so on, a minute
+// at most. A render within it fails at once. If a summary takes longer than a minute the error is a [*PendingError]. A
+// compaction has no time limit, but each of its requests has ([policy.Ask].Timeout); the answers for segments are entries
+// as soon as they arrive, and an attempt that failed behind them starts no pause. The session keeps all history in any
+// case.
 //
 // If a provider refuses a request, for its size or for what it holds, its answer becomes an entry of the session
 // ([entry.Refusal]). [entry.Memory] lists what is learnt from it and when that is forgotten: a single refusal that
@@ -186,8 +187,8 @@
 //	is down for 50 steps             50                       0, 50          none
 //
 // The session is compacted again within 16 steps, after a request of the agent that was refused within 24, and after a
-// summary that hung once its five minutes are over. Requests for summaries are one to five times those without the moment, of which there are one or two in
-// these steps.
+// summary that hung once its five minutes are over. Requests for summaries are one to five times those without the
+// moment, of which there are one or two in these steps.
 //
 // Plans, how they ended, clearings, usage and refusals are all entries, so a process that is killed loses only the
 // summary that it was making. The next plan drops a plan that nobody runs. In a store that several processes write to,
