@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -92,7 +93,7 @@ func cleared(t testing.TB, s *history.Session, rule history.ClearRule) (entry.Cl
 		require.Empty(t, c)
 		return c, false
 	}
-	addTo(t, s, entry.Entry{Body: c})
+	sessiontest.Add(t, s, entry.Entry{Body: c})
 	return c, true
 }
 
@@ -212,7 +213,7 @@ func TestAPlaceholderSaysWhereTheOutputIs(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, strings.ReplaceAll(tt.want, "e3", c.Results[0].Entry), c.Results[0].Text)
 			require.Equal(t, c.Results[0].Text, viewOf(t, s).Turns[0].Rounds[0].Results[0].Message().Text())
-			e := entryOf(t, s, c.Results[0].Entry)
+			e := sessiontest.Entry(t, s, c.Results[0].Entry)
 			if handle := s.Handle(e, 0, 0); rule.Placeholder != nil {
 				require.Equal(t, history.ClearedOutput{Entry: c.Results[0].Entry, Tool: "run", Tokens: 50000, Handle: handle}, output)
 			}
@@ -268,7 +269,7 @@ func TestAClearingReplacesTextsInEveryViewAfterIt(t *testing.T) {
 	require.NoError(t, s.Branch(t.Context(), "e8"))
 	require.Equal(t, after, renderedIn(t, t.Context(), prompt(s)))
 	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c", "ok"), answer))
-	addTo(t, s, entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "e4", Text: "[gone for good]"}}}})
+	sessiontest.Add(t, s, entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "e4", Text: "[gone for good]"}}}})
 	require.Equal(t, "[gone for good]", viewOf(t, s).Turns[0].Rounds[0].Results[1].Message().Text(), "the latest clearing counts")
 	v := viewAt(t, s, "e7")
 	require.Equal(t, numberedLines(100), v.Turns[0].Rounds[0].Results[1].Message().Text())

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/checksum"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // copyTo appends all lines of a store to another. Their positions may differ there.
@@ -43,7 +44,7 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 	}
 	for _, e := range all(t, s) {
 		v := viewAt(t, s, e.ID)
-		one := entryOf(t, s, e.ID)
+		one := sessiontest.Entry(t, s, e.ID)
 		c, err := s.Retained(ctx, e.ID)
 		require.NoError(t, err)
 		resolve := func(refs []entry.Ref) []entry.Entry {

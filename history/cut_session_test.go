@@ -168,7 +168,7 @@ func TestACutCountsAClearedResultByItsPlaceholder(t *testing.T) {
 	p, err := rule.Find(t.Context(), viewOf(t, s), in(10_000))
 	require.Equal(t, "3 + u3 a4 c5-r6 | u7", found(p, err))
 	require.Equal(t, numberedLines(100), p.Head[2].Text())
-	addTo(t, s, entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "r2", Text: "gone"}, {Entry: "r6", Text: "gone"}}}})
+	sessiontest.Add(t, s, entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "r2", Text: "gone"}, {Entry: "r6", Text: "gone"}}}})
 	p, err = rule.Find(t.Context(), viewOf(t, s), in(10_000))
 	require.Equal(t, "3 + u3 a4 | c5-r6 u7 prefix u3 a4", found(p, err))
 	require.Equal(t, "gone", p.Head[2].Text())

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -565,7 +566,7 @@ func TestUnitsHaveEachMessageOfTheViewAfterTheCompactionOnce(t *testing.T) {
 			require.Equal(t, tokens, u.Tokens)
 			require.Equal(t, u.Start, u.Messages[0].Role == chat.RoleUser && !strings.Contains(u.Messages[0].Text(), "<tool-result call="))
 			require.False(t, u.Current && slices.ContainsFunc(units[i+1:], func(u history.Unit) bool { return u.Start }))
-			last := entryOf(t, session, u.Last)
+			last := sessiontest.Entry(t, session, u.Last)
 			if len(u.Messages) > 1 && u.Last != u.ID {
 				require.Equal(t, chat.RoleTool, last.Message().Role)
 			}

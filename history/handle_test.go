@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
@@ -59,7 +60,7 @@ func TestTagsAndLineBreaksInAHandleAreEscaped(t *testing.T) {
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	s := opened(t, filepath.Join(dir, "s.jsonl"))
 	require.NoError(t, s.Append(t.Context(), user))
-	e := entryOf(t, s, "")
+	e := sessiontest.Entry(t, s, "")
 	require.NotContains(t, s.Handle(e, 0, 0), "\n")
 	require.NotContains(t, s.Handle(e, 0, 0), "</conversation-summary>")
 }
@@ -106,7 +107,7 @@ func TestLongEntriesAreTextFilesWhoseLinesToolsCanRead(t *testing.T) {
 
 func TestARangeOfATextIsInTheLinesOfItsHandle(t *testing.T) {
 	s := opened(t, tempFile(t))
-	added := addTo(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText + "\n\n" + factText)}})
+	added := sessiontest.Add(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText + "\n\n" + factText)}})
 	data := sure.Read(t, s.TextPath(added[0].ID))
 	lines := strings.Split(string(data), "\n")
 	text := added[0].Text()
@@ -153,7 +154,7 @@ func TestTextsAreRedactedAndErasedAsTheLogIs(t *testing.T) {
 	path := tempFile(t)
 	s := openedWith(t, path, history.Options{Redact: func(p entry.Passage) string { return strings.ReplaceAll(p.Text, "4711", "XXXX") }})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	added := addTo(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText)}})
+	added := sessiontest.Add(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText)}})
 	data := sure.Read(t, s.TextPath(added[0].ID))
 	require.Contains(t, string(data), "the fact is XXXX")
 	require.NotContains(t, string(data), "the fact is 4711")

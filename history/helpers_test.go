@@ -258,28 +258,12 @@ func opened(t testing.TB, path string) *history.Session {
 	return s
 }
 
-// addTo adds entries to a session, and returns them as added.
-func addTo(t testing.TB, s *history.Session, entries ...entry.Entry) []entry.Entry {
-	t.Helper()
-	added, err := s.Add(t.Context(), entries...)
-	require.NoError(t, err)
-	return added
-}
-
 // erase erases entries.
 func erase(t testing.TB, s *history.Session, ids ...string) entry.Erasure {
 	t.Helper()
 	erasure, err := s.Erase(t.Context(), ids...)
 	require.NoError(t, err)
 	return erasure
-}
-
-// entryOf returns the entry with an id.
-func entryOf(t testing.TB, s *history.Session, id string) entry.Entry {
-	t.Helper()
-	e, err := s.Entry(t.Context(), id)
-	require.NoError(t, err)
-	return e
 }
 
 // viewAt returns the view of the path to an entry.

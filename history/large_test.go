@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/internal/checksum"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/sealed"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // largeEnv makes the log of the large test one gigabyte.
@@ -147,7 +148,7 @@ func TestALineLongerThanTheLimitIsNotReadIntoMemory(t *testing.T) {
 	s, err := history.Open(path, limit(2*maxLine))
 	require.NoError(t, err)
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
-	e := entryOf(t, s, "e2")
+	e := sessiontest.Entry(t, s, "e2")
 	require.Len(t, e.Body.(entry.Custom).Name, size)
 	require.NoError(t, s.Close())
 
@@ -217,7 +218,7 @@ func TestSalvageReadsTheLinesAroundAnUnreadableOne(t *testing.T) {
 			require.Equal(t, tt.want, shape(viewOf(t, s)))
 			require.Equal(t, before, content(t, path))
 			for _, e := range all(t, s) {
-				got := entryOf(t, s, e.ID)
+				got := sessiontest.Entry(t, s, e.ID)
 				equal(t, e, got)
 			}
 

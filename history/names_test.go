@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/bordertest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // namesText returns n lines of prose with a name, the first of which is said three times and the second twice.
@@ -102,7 +103,7 @@ func TestTheMarkOfAPreviewHasNoNames(t *testing.T) {
 	s := recalling(t, user, callsOf("run"), chat.ToolResult("run", prose(100_000)+" parseLine"))
 	preview, ok := history.PreviewRule{Above: 1000}.Find(viewOf(t, s), quarter{})
 	require.True(t, ok)
-	addTo(t, s, entry.Entry{Body: preview})
+	sessiontest.Add(t, s, entry.Entry{Body: preview})
 	require.Regexp(t, `\d{4} tokens cut here`, viewOf(t, s).Turns[0].Rounds[0].Results[0].Message().Text())
 	require.NoError(t, s.Append(t.Context(), callsOf("later"), chat.ToolResult("later", prose(500))))
 	found, ok := cleared(t, s, history.ClearRule{Keep: 100, Names: 100})

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // recalling returns a session whose agent has the tools of package recall, after some messages.
@@ -55,7 +56,7 @@ func TestLargeResultsAreShownAsPreviewsFromTheirArrivalOn(t *testing.T) {
 			if !ok {
 				return
 			}
-			addTo(t, s, entry.Entry{Body: found})
+			sessiontest.Add(t, s, entry.Entry{Body: found})
 			e := viewOf(t, s).Turns[0].Rounds[0].Results[0]
 			shown := e.Message().Text()
 			require.LessOrEqual(t, quarter{}.CountText(shown), 200)
@@ -64,7 +65,7 @@ func TestLargeResultsAreShownAsPreviewsFromTheirArrivalOn(t *testing.T) {
 			require.True(t, strings.HasSuffix(shown, "some "))
 			_, again := rule.Find(viewOf(t, s), quarter{})
 			require.False(t, again, "it is decided once")
-			whole := entryOf(t, s, e.ID)
+			whole := sessiontest.Entry(t, s, e.ID)
 			require.Equal(t, large, whole.Message().Text(), "the log has all of it")
 		})
 	}
@@ -82,14 +83,14 @@ func TestAPreviewIsClearedLikeOtherOutputAndItsHandleStays(t *testing.T) {
 	s := recalling(t, user, callsOf("run"), chat.ToolResult("run", prose(3000)))
 	found, ok := history.PreviewRule{Above: 1000, Tokens: 200}.Find(viewOf(t, s), quarter{})
 	require.True(t, ok)
-	addTo(t, s, entry.Entry{Body: found})
+	sessiontest.Add(t, s, entry.Entry{Body: found})
 	require.NoError(t, s.Append(t.Context(), callsOf("later"), chat.ToolResult("later", prose(500))))
 	cleared, ok := history.ClearRule{Keep: 100}.Find(viewOf(t, s), quarter{})
 	require.True(t, ok)
 	require.Len(t, cleared.Results, 1)
 	require.Equal(t, found.Results[0].Entry, cleared.Results[0].Entry)
 	require.Contains(t, cleared.Results[0].Text, fmt.Sprintf(`left out here: read_session({"entry":%q})]`, found.Results[0].Entry))
-	addTo(t, s, entry.Entry{Body: cleared})
+	sessiontest.Add(t, s, entry.Entry{Body: cleared})
 	_, again := history.ClearRule{Keep: 100}.Find(viewOf(t, s), quarter{})
 	require.False(t, again, "it is cleared once")
 }

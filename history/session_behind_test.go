@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
@@ -54,7 +55,7 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 				for e, err := range s.PathTo(t.Context(), "") {
 					require.NoError(t, err)
 					if e.Of != "" {
-						of := entryOf(t, s, e.Of)
+						of := sessiontest.Entry(t, s, e.Of)
 						require.Equal(t, of.Body, e.Body)
 					}
 					require.Equal(t, slices.Contains(path, "usage"), e.Of != "", "what is said again names what it is of")

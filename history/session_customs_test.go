@@ -11,12 +11,13 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // note adds a custom entry.
 func note(t testing.TB, s *history.Session, name, data string) {
 	t.Helper()
-	addTo(t, s, entry.Entry{Body: entry.Custom{Name: name, Data: json.RawMessage(data)}})
+	sessiontest.Add(t, s, entry.Entry{Body: entry.Custom{Name: name, Data: json.RawMessage(data)}})
 }
 
 // customs returns the custom entries of names with a prefix, as name=data.

@@ -27,6 +27,7 @@ import (
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // damageEnv is the environment variable that overrides the number of bits that are flipped, of about 85,000 in a log. A
@@ -96,7 +97,7 @@ func damageLog(t testing.TB) ([]byte, []entry.Entry) {
 		entry.Entry{Body: entry.Label{Target: left, Text: "back"}},
 		entry.Entry{Body: entry.Message{Message: calls("c7")}}, entry.Entry{Body: entry.Message{Message: done("c7")}})
 	require.NoError(t, err)
-	addTo(t, s, entry.Entry{Body: entry.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q, "later": 1.0}`, s.Leaf())}})
+	sessiontest.Add(t, s, entry.Entry{Body: entry.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q, "later": 1.0}`, s.Leaf())}})
 	require.NoError(t, s.Append(ctx, chat.UserMessage("more"), calls("c8"), done("c8")))
 	kept := s.Leaf()
 	require.NoError(t, s.Append(ctx, chat.AssistantMessage("done"), chat.UserMessage("last")))

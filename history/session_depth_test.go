@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // deep returns arrays nested to that many levels.
@@ -77,7 +78,7 @@ func TestAnEntryThatIsNestedTooDeepIsNotWritten(t *testing.T) {
 				require.Equal(t, tt.path, tooDeep.Path)
 				require.Len(t, stored(t, store), 1)
 			}
-			addTo(t, s, entry.Entry{Body: tt.body(deep(maxLevels - tt.above))})
+			sessiontest.Add(t, s, entry.Entry{Body: tt.body(deep(maxLevels - tt.above))})
 			again := sessionIn(t, store, history.Options{})
 			equal(t, all(t, s), all(t, again))
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 const secret = "the vault opens at 7 with 3141-5926"
@@ -154,7 +155,7 @@ func TestCopiesAreErasedWhereverTheyStand(t *testing.T) {
 					require.NoError(t, s.Branch(t.Context(), ""))
 					p.parent = ""
 				}
-				addTo(t, s, entry.Entry{Parent: p.parent, Body: p.body})
+				sessiontest.Add(t, s, entry.Entry{Parent: p.parent, Body: p.body})
 			}
 			erasure := erase(t, s, tt.erase)
 			require.Equal(t, tt.copies, erasure.Copies)

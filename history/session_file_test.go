@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/internal/test/sealed"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 var (
@@ -488,7 +489,7 @@ func TestAnUnreadableBodyIsAnErrorOnlyIfItIsNeeded(t *testing.T) {
 	_, err = s.ViewAt(t.Context(), "e2")
 	requireCorrupt(t, err, path, 2)
 	require.ErrorContains(t, err, "smell")
-	_ = entryOf(t, s, "e2")
+	_ = sessiontest.Entry(t, s, "e2")
 	require.Error(t, s.Branch(t.Context(), "e2"))
 	require.Equal(t, "so far | e3: e5()", shape(viewOf(t, s)))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
@@ -170,7 +171,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			before := sure.JSON(t, tt.give)
-			added := addTo(t, s, entry.Entry{Body: tt.give})
+			added := sessiontest.Add(t, s, entry.Entry{Body: tt.give})
 			got := added[0].Body
 			if c, ok := got.(entry.Compaction); ok {
 				c.Retained = entry.Retained{} // filled in by the session
@@ -186,7 +187,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 	}
 
 	// An entry that was redacted before, such as an imported one, keeps its list.
-	added := addTo(t, s, entry.Entry{ID: "m", Redacted: []string{"label.text"}, Body: entry.Label{Text: "[gone]"}})
+	added := sessiontest.Add(t, s, entry.Entry{ID: "m", Redacted: []string{"label.text"}, Body: entry.Label{Text: "[gone]"}})
 	require.Equal(t, []string{"label.text"}, added[0].Redacted)
 }
 

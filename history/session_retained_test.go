@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // retained returns what a compaction at the leaf would retain.
@@ -38,7 +39,7 @@ func TestACompactedSessionRetainsTheSameAsOneThatWasNever(t *testing.T) {
 		for _, b := range bodies {
 			n++
 			for _, s := range []*history.Session{plain, compacted} {
-				addTo(t, s, entry.Entry{ID: fmt.Sprint("n", n), Body: b})
+				sessiontest.Add(t, s, entry.Entry{ID: fmt.Sprint("n", n), Body: b})
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // tree returns the content of all files below a folder by their paths, and what links lead to.
@@ -118,7 +119,7 @@ func TestOnlyTextsThatPromptreeWroteAreRemovedOrOverwritten(t *testing.T) {
 					check("Append")
 					if rule == "by default" && (place == "behind a link in its place" || place == "a file in its place") {
 						require.ErrorIs(t, s.TextsErr(), storage.ErrForeign)
-						e := entryOf(t, s, "")
+						e := sessiontest.Entry(t, s, "")
 						require.Equal(t, "entry "+e.ID+" of "+path, s.Handle(e, 0, 0), "a mark names what is there")
 					}
 					erase(t, s, "e1", "e3")

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/sealed"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // ids lists the ids of entries.
@@ -32,7 +33,7 @@ func ids(t testing.TB, entries iter.Seq2[entry.Entry, error]) []string {
 func add(t testing.TB, s *history.Session, bodies ...entry.Body) {
 	t.Helper()
 	for _, b := range bodies {
-		addTo(t, s, entry.Entry{Body: b})
+		sessiontest.Add(t, s, entry.Entry{Body: b})
 	}
 }
 
@@ -56,7 +57,7 @@ func TestTwoBranchesShareTheEntriesBeforeThem(t *testing.T) {
 	require.Equal(t, []string{"e1", "e2", "e5", "e6", "e7"}, ids(t, s.PathTo(t.Context(), "")))
 	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.PathTo(t.Context(), "e4")))
 	require.Equal(t, "e1: e2() | e6: e7()", shape(viewOf(t, s)))
-	branch := entryOf(t, s, "e5")
+	branch := sessiontest.Entry(t, s, "e5")
 	require.Equal(t, entry.Branch{From: "e4"}, branch.Body)
 	require.Equal(t, "e2", branch.Parent)
 
@@ -266,7 +267,7 @@ func TestAnInvalidEntryIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, tt.says)
 			require.Equal(t, before, content(t, path))
 			require.Equal(t, 2, count(t, s))
-			added := addTo(t, s, entry.Entry{ID: "x", Body: message}, entry.Entry{Body: message})
+			added := sessiontest.Add(t, s, entry.Entry{ID: "x", Body: message}, entry.Entry{Body: message})
 			require.Equal(t, "x", added[1].Parent)
 		})
 	}
@@ -294,10 +295,10 @@ func TestACompactionOfAPlanThatHasEndedIsDropped(t *testing.T) {
 		{entry.PlanRetried, "", false}, {entry.PlanDropped, "another", false},
 	} {
 		s := talk(t, user, chat.AssistantMessage("two"), chat.AssistantMessage("three"))
-		added := addTo(t, s, entry.Entry{Body: entry.Plan{FirstKept: "e3"}})
+		added := sessiontest.Add(t, s, entry.Entry{Body: entry.Plan{FirstKept: "e3"}})
 		c := summary("S", "e3")
 		c.Plan = added[0].ID
-		addTo(t, s, entry.Entry{Body: entry.PlanEnd{Plan: cmp.Or(tt.of, c.Plan), Outcome: tt.outcome}})
+		sessiontest.Add(t, s, entry.Entry{Body: entry.PlanEnd{Plan: cmp.Or(tt.of, c.Plan), Outcome: tt.outcome}})
 		err := s.Compact(t.Context(), c)
 		if !tt.dropped {
 			require.NoError(t, err)

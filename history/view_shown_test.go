@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -53,7 +54,7 @@ func TestShownReportsWhetherTheWholeViewIsShown(t *testing.T) {
 	unasked := func(t testing.TB) *history.Session { return talk(t, agentSays("a1")) }
 	hidden := func(t testing.TB) *history.Session { // nothing of the last turn is sent
 		s := agenda(t)
-		addTo(t, s, entry.Entry{Body: entry.CustomMessage{}})
+		sessiontest.Add(t, s, entry.Entry{Body: entry.CustomMessage{}})
 		return s
 	}
 	silent := func(t testing.TB) *history.Session { // the last round is not sent

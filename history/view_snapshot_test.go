@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -41,7 +42,7 @@ func TestASessionAlwaysShowsTheSameAsOneOpenedAtThatMoment(t *testing.T) {
 			case talker.chance(8):
 				talker.clear(t)
 			case talker.chance(10):
-				addTo(t, s, entry.Entry{Body: entry.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
+				sessiontest.Add(t, s, entry.Entry{Body: entry.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
 			case count(t, s) > 0 && talker.chance(10):
 				talker.flush(t)
 				entries := all(t, s)

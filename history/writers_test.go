@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // texts joins the texts of a session's view.
@@ -38,7 +39,7 @@ func two(t *testing.T) (a, b *history.Session) {
 func TestAnotherSessionsBranchIsAConflictForAMessage(t *testing.T) {
 	a, b := two(t)
 	first := ids(t, a.PathTo(t.Context(), ""))[0]
-	addTo(t, b, entry.Entry{Parent: first, Body: entry.Usage{Model: "m"}})
+	sessiontest.Add(t, b, entry.Entry{Parent: first, Body: entry.Usage{Model: "m"}})
 	require.ErrorAs(t, a.Append(t.Context(), chat.UserMessage("three")), new(*storage.ConflictError))
 	require.Equal(t, "one|two", texts(t, a))
 }
@@ -57,7 +58,7 @@ func TestACompactionOfEverythingCoversOnlyWhatItsSessionHasRead(t *testing.T) {
 
 func TestOnlyOneCompactionOfAPlanIsAppended(t *testing.T) {
 	a, b := two(t)
-	added := addTo(t, a, entry.Entry{Body: entry.Plan{FirstKept: a.Leaf()}})
+	added := sessiontest.Add(t, a, entry.Entry{Body: entry.Plan{FirstKept: a.Leaf()}})
 	require.NoError(t, b.Refresh(t.Context()))
 	c := entry.Compaction{Plan: added[0].ID, FirstKept: added[0].Parent, Messages: []chat.Message{chat.UserMessage("S")}}
 	require.NoError(t, a.Compact(t.Context(), c))
@@ -68,7 +69,7 @@ func TestUsageNamesTheLeafThatItsSessionHasRead(t *testing.T) {
 	a, b := two(t)
 	answer := a.Leaf()
 	require.NoError(t, b.Append(t.Context(), chat.UserMessage("three")))
-	added := addTo(t, a, entry.Entry{Body: entry.Usage{Model: "m"}})
+	added := sessiontest.Add(t, a, entry.Entry{Body: entry.Usage{Model: "m"}})
 	require.Equal(t, answer, added[0].Body.(entry.Usage).Of)
 }
 
@@ -102,7 +103,7 @@ func TestACompactionRetainsAMessageOfTheSameAdd(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	compaction := entry.Entry{Body: summary("S", "")}
-	addTo(t, s, entry.Entry{Body: entry.Message{Message: user}}, compaction, compaction)
+	sessiontest.Add(t, s, entry.Entry{Body: entry.Message{Message: user}}, compaction, compaction)
 	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("one"), user, chat.AssistantMessage("two"), user))
 	point, err := history.Cut{First: 1}.Find(t.Context(), viewOf(t, s), in(10_000))
 	require.NoError(t, err)
@@ -153,6 +154,6 @@ func TestALineLargerThanTheCacheEvictsNoOther(t *testing.T) {
 	s := sessionIn(t, store, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(10_000)})
 	require.NoError(t, s.Append(t.Context(), user, chat.AssistantMessage(strings.Repeat("x", 20_000))))
 	store.read = 0
-	_ = entryOf(t, s, "e1")
+	_ = sessiontest.Entry(t, s, "e1")
 	require.Zero(t, store.read)
 }
