@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/folderagent"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // cancelling is a writer that interrupts the program after some rounds.
@@ -61,8 +62,10 @@ func TestInterruptLeavesACompleteTranscript(t *testing.T) {
 }
 
 func TestAnInterruptEndsTheWaitBetweenRounds(t *testing.T) {
-	transcript, printed := interrupted(t, 1, "-dir", "../..", "-pace", "100h")
+	page := filepath.Join(t.TempDir(), "run.html")
+	transcript, printed := interrupted(t, 1, "-dir", "../..", "-pace", "100h", "-page", page)
 	requireEndsWith(t, transcript, printed, 1)
+	require.Equal(t, 1, bytes.Count(sure.Read(t, page), []byte(`,"explain":"`)), "the page has the rounds so far")
 }
 
 func TestInterruptBeforeTheFirstRound(t *testing.T) {

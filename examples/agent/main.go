@@ -130,21 +130,22 @@ func work(ctx context.Context, o options, out *table) (sum totals, err error) {
 		sum.rounds = append(sum.rounds, r)
 		out.round(r)
 	}}
+	if _, err := os.ReadDir(o.dir); err != nil {
+		return sum, folderagent.UsageError{Err: err}
+	}
 	if o.page != "" {
 		watch.Recorder = new(record.Recorder)
 		page, wrong := os.Create(o.page)
 		if wrong != nil {
 			return sum, folderagent.UsageError{Err: wrong}
 		}
-		defer func() {
-			if err == nil {
-				err = watch.Recorder.Write(page, inspect.Options{Title: fmt.Sprintf("A survey in a window of %d tokens", o.window)})
+		defer func() { // also if the run was interrupted
+			wrong := watch.Recorder.Write(page, inspect.Options{Title: fmt.Sprintf("A survey in a window of %d tokens", o.window)})
+			if errors.Is(wrong, inspect.ErrNoPrompts) {
+				wrong = nil
 			}
-			err = errors.Join(err, page.Close())
+			err = errors.Join(err, wrong, page.Close())
 		}()
-	}
-	if _, err := os.ReadDir(o.dir); err != nil {
-		return sum, folderagent.UsageError{Err: err}
 	}
 	session, err := folderagent.OpenSession(o.transcript, o.recall)
 	if err != nil {
