@@ -52,6 +52,12 @@ func TestASessionIsShownStepByStep(t *testing.T) {
 	p.press(kb.ArrowDown, kb.ArrowDown)
 	require.Contains(t, details(), "Step 3")
 
+	answers := eval[[]string](p, `[...document.querySelectorAll("#steps .row .name")].map((e) => e.textContent)`)
+	require.Contains(t, answers[0], "“Survey this folder")
+	for _, answer := range answers[1:] {
+		require.NotContains(t, answer, "“", "what stands last in each prompt is not what the user says")
+	}
+
 	rows := func() int { return eval[int](p, `document.querySelectorAll("#steps .row").length`) }
 	all := rows()
 	p.click("label", "Only steps")

@@ -1,4 +1,4 @@
-import { page, type Step } from "./data";
+import { page, text, type Step } from "./data";
 import { difference, lost } from "./messages";
 
 /** kinds of tokens in a context window, from the bottom of the timeline. */
@@ -87,17 +87,23 @@ export function factsOfSteps(): StepFacts[] {
       lost: gone,
       lostDollars: step.break?.dollars ?? (gone * Math.max(0, write - read)) / 1e6,
       broke: step.break !== undefined || (gone > tail && !changed && !step.lost),
-      asks: words(p.messages),
+      asks: words(p.messages, summaries, before?.messages),
       dollars,
       sum,
     };
   });
 }
 
-/** words returns the text of the last message if the user says it, 0 otherwise. */
-function words(messages: number[]): number {
-  const last = page.messages[messages[messages.length - 1]];
-  return last?.role === "user" ? last.parts.find((p) => p.kind === "text")?.text ?? 0 : 0;
+/** words returns the text that the user says at the end of a prompt, 0 for none. What begins as it did in the prompt before is new only behind an answer. */
+function words(messages: number[], summaries: Set<number>, before: number[] = []): number {
+  const said = (m: number) => page.messages[m].parts.find((p) => p.kind === "text")?.text ?? 0;
+  const begins = (m: number) => text(said(m)).slice(0, 60);
+  const behind = (list: number[]) => list.findLastIndex((m) => page.messages[m].role !== "user") + 1;
+  const first = behind(messages);
+  const answered = first > 0 && page.messages[messages[first - 1]].role === "assistant";
+  const old = answered ? [] : before.slice(behind(before)).map(begins);
+  const found = messages.slice(first).find((m) => !summaries.has(m) && !old.includes(begins(m)));
+  return found === undefined ? 0 : said(found);
 }
 
 /** saved says what a compaction before a step spared and cost, until the next one; "" if prices are not known. */
