@@ -46,41 +46,6 @@ func TestWaitReturnsOnceTheSummaryIsReadyOrItsContextEnds(t *testing.T) {
 	})
 }
 
-func TestABackgroundSummaryThatIsNotNeededIsDiscarded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := backgroundFixture(t, 3400)
-		d.Answers(models.SaySummary("Made in vain."))
-		d.Messages()
-		synctest.Wait()
-		require.Equal(t, policy.PendingReady, d.PendingNow())
-		d.Target.Budget = 2 * budget // a model with a larger window
-		equal(t, said(d.Session), d.Messages()[1:])
-		require.Equal(t, policy.PendingNone, d.PendingNow())
-		require.Equal(t, "started ready/full discarded/full", kinds(*d.Heard))
-		require.Empty(t, compactions(d.Session))
-	})
-}
-
-func TestABackgroundFailureDoesNotFailTheRenderAndIsRetriedAfterAStep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := backgroundFixture(t, 3300)
-		d.Answers(models.Say("no"), models.Say("no"), models.SaySummary("Now."))
-		d.Messages()
-		synctest.Wait()
-		require.Equal(t, policy.PendingNone, d.PendingNow())
-		for range 3 {
-			d.Messages()
-			require.Contains(t, d.Explain(t.Context()).Why, "paused for 1 more step after 1 failures")
-		}
-		require.Len(t, d.Requests(), 2)
-		d.Say(round(5, 50)...)
-		d.Messages()
-		synctest.Wait()
-		require.Equal(t, policy.PendingReady, d.PendingNow())
-		require.Contains(t, d.Messages()[1].Text(), "Now.")
-	})
-}
-
 func TestCloseEndsBackgroundWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundFixture(t, 3400)

@@ -28,16 +28,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-func TestPromptThatFitsAsksNoModel(t *testing.T) {
-	d := newFixture(t, chat.UserMessage(task))
-	d.Say(rounds(1, 5, roundTokens)...)
-	got := d.Messages()
-	equal(t, said(d.Session), got[1:])
-	require.Empty(t, d.Requests())
-	require.Empty(t, *d.Heard)
-	require.Empty(t, compactions(d.Session))
-}
-
 func TestPromptThatExactlyFitsAsksNoModel(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Target.Budget = count(quarter{}, append(said(d.Session), chat.SystemMessage("You are a coding agent.")))
@@ -223,22 +213,11 @@ func TestASummaryIsOneUserMessageInWhichOnlyOurTagsAreEscaped(t *testing.T) {
 	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</conversation-summary>", d.Messages()[1].Text())
 }
 
-func TestASummaryCanLackABreadcrumb(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		fixture func(testing.TB, ...chat.Message) fixture
-		no      bool
-	}{
-		{"a session in memory has no transcript", newFixture, false},
-		{"a policy can leave the breadcrumb out", newFileFixture, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := c.fixture(t, overflowing()...)
-			d.Policy.Replace.NoBreadcrumb = c.no
-			d.Answers(models.SaySummary("short"))
-			require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.Messages()[1].Text())
-		})
-	}
+func TestAPolicyCanLeaveTheBreadcrumbOut(t *testing.T) {
+	d := newFileFixture(t, overflowing()...)
+	d.Policy.Replace.NoBreadcrumb = true
+	d.Answers(models.SaySummary("short"))
+	require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.Messages()[1].Text())
 }
 
 func TestNoModelIsAskedIfTheRequiredPiecesAreTooLarge(t *testing.T) {

@@ -2,7 +2,6 @@ package summarize_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,77 +43,19 @@ func TestCompactInterruptsBackgroundWork(t *testing.T) {
 	})
 }
 
-func TestAfterTurnContinuesADoneAgentAsThePolicySays(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		last   chat.Message
-		say    string
-		goesOn bool
-		after  string
-	}{
-		{"the agent is done, and the policy says how", chat.AssistantMessage("Done."), "Continue if you have next steps.", true, "Continue if you have next steps."},
-		{"the policy says nothing", chat.AssistantMessage("Done."), "", false, "Done."},
-		{"the agent is at work", chat.UserMessage("And now?"), "Continue if you have next steps.", false, "And now?"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := newFixture(t, chat.UserMessage(task))
-			d.Say(rounds(1, 4, 850)...)
-			d.Say(c.last)
-			d.Policy.Trigger = policy.Trigger{{Reserve: 800, Above: true}}
-			d.Policy.Continue = c.say
-			d.Answers(models.SaySummary("short"))
-			goesOn, err := d.AfterTurn(t.Context(), prompt(d.Session))
-			require.NoError(t, err)
-			require.Equal(t, c.goesOn, goesOn)
-			messages := viewOf(t, d.Session).Messages()
-			require.Contains(t, messages[len(messages)-1].Text(), c.after)
-			goesOn, err = d.AfterTurn(t.Context(), prompt(d.Session))
-			require.NoError(t, err)
-			require.False(t, goesOn, "nothing was compacted this time")
-		})
-	}
-}
-
-// smaller returns the target of d with another name and a smaller budget.
-func smaller(d fixture, budget int) policy.Target {
-	t := d.Target
-	t.Name, t.Budget, t.ContextWindow = "smaller", budget, 0
-	return t
-}
-
-func TestSwitchToASmallerModel(t *testing.T) {
-	trigger := policy.Trigger{{On: policy.OnModelSwitch, Ratio: 1, Above: true}}
-	t.Run("compacts first", func(t *testing.T) {
-		d := roomy(t)
-		d.Policy.Trigger = trigger
-		d.Messages()
-		d.Answers(models.SaySummary("short"))
-		r, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller(d, 1000))
-		require.NoError(t, err)
-		require.LessOrEqual(t, r.Tokens, 1000)
-		require.Equal(t, "smaller", d.Current().Name)
-		written := entries(t, d.Session)
-		require.Equal(t, entry.ModelChange{Model: "smaller"}, written[len(written)-1].Body)
-		equal(t, r.Messages, d.Messages())
-	})
-	t.Run("compacts nothing that fits", func(t *testing.T) {
-		d := roomy(t)
-		d.Policy.Trigger = trigger
-		_, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller(d, 3000))
-		require.NoError(t, err)
-		require.Empty(t, d.Requests())
-	})
-	t.Run("changes nothing if the compaction fails", func(t *testing.T) {
-		d := roomy(t)
-		d.Policy.Trigger = trigger
-		d.Answers(models.Say("no"), models.Say("no"))
-		was := d.Current()
-		_, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller(d, 1000))
-		failed := errtest.As[*summarize.FailedError](t, err)
-		require.NotNil(t, failed.Budget)
-		equal(t, was, d.Current())
-		equal(t, said(d.Session), d.Messages()[1:])
-	})
+func TestASwitchOfModelsChangesNothingIfTheCompactionFails(t *testing.T) {
+	d := roomy(t)
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnModelSwitch, Ratio: 1, Above: true}}
+	d.Messages()
+	d.Answers(models.Say("no"), models.Say("no"))
+	was := d.Current()
+	smaller := d.Target
+	smaller.Name, smaller.Budget, smaller.ContextWindow = "smaller", 1000, 0
+	_, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller)
+	failed := errtest.As[*summarize.FailedError](t, err)
+	require.NotNil(t, failed.Budget)
+	equal(t, was, d.Current())
+	equal(t, said(d.Session), d.Messages()[1:])
 }
 
 func TestAPromptOnDemandIsUsedForNothingElse(t *testing.T) {
@@ -190,66 +131,6 @@ func TestASwitchDoesNotWaitForASummaryThatItThrowsAway(t *testing.T) {
 			require.Equal(t, !perModel, time.Since(start) > 0)
 		})
 	}
-}
-
-func TestMemoryPressureCompactsOnlyIfThePolicySaysSo(t *testing.T) {
-	d := roomy(t)
-	d.Messages()
-	_, err := d.MemoryPressure(t.Context())
-	require.ErrorIs(t, err, summarize.ErrNotAsked)
-	d.Policy.Trigger = policy.Trigger{{On: policy.OnMemoryPressure, Messages: 4}}
-	d.Answers(models.SaySummary("short"))
-	got, err := d.MemoryPressure(t.Context())
-	require.NoError(t, err)
-	require.Positive(t, got.TokensRemoved)
-}
-
-func TestRecoverCompactsOnceAndThenMakesThePromptSmaller(t *testing.T) {
-	refused := &chat.ContextLimitError{Limit: 3000, Err: errors.New("too large")}
-	d := newFixture(t, chat.UserMessage(task))
-	d.Say(rounds(1, 5, 700)...)
-	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
-	d.Messages()
-	d.Say(chat.AssistantMessage("The provider said: too large."))
-	failed := d.Session.Leaf()
-	d.Answers(numberedSummaries(10)...) // in segments that fit the limit that the model named
-	r := d.Recovered(refused, failed)
-	require.LessOrEqual(t, r.Tokens, 3000)
-	require.NotContains(t, text(r.Messages), "The provider said", "the failed answer leaves the view")
-	require.True(t, (*d.Heard)[0].WillRetry)
-	require.Equal(t, policy.OnContextLimit, (*d.Heard)[0].Reason)
-	require.NoError(t, chat.Validate(r.Messages))
-
-	// If the provider refuses again, the last attempt returns a RecoveryError.
-	var err error
-	attempts := 1
-	for ; err == nil; attempts++ {
-		require.LessOrEqual(t, attempts, 9)
-		_, err = d.Recover(t.Context(), prompt(d.Session), refused, "")
-	}
-	lost := errtest.As[*summarize.RecoveryError](t, err)
-	require.Equal(t, attempts, lost.Attempts)
-	require.Len(t, compactions(d.Session), 1)
-	require.ErrorIs(t, err, refused.Err)
-	require.Contains(t, err.Error(), "context overflow recovery failed")
-}
-
-func TestRecoverUsesTheProvidersCount(t *testing.T) {
-	d := newFixture(t, chat.UserMessage(task))
-	d.Say(rounds(1, 5, 700)...)
-	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
-	sent := d.Messages()
-	d.Answers(numberedSummaries(20)...)
-	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // twice our own count
-	r := d.Recovered(twice, "")
-	require.LessOrEqual(t, 2*r.Tokens, 4000)
-
-	// Another compactor of the session uses the ratio too.
-	again := fixtureOf(t, d.Session)
-	again.Policy = d.Policy
-	again.Say(round(6, 1400)...)
-	r = again.Rendered(prompt(d.Session))
-	require.LessOrEqual(t, 2*r.Tokens, 4000)
 }
 
 func TestARefusalIsAnsweredUnderAnyPolicy(t *testing.T) {

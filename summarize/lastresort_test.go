@@ -168,20 +168,6 @@ func TestAResultThatIsCutToWhatIsLeftKeepsTheHeadThatThePolicySays(t *testing.T)
 	}
 }
 
-func TestAForkDeclaresToolsAsTheAgentsRequestDid(t *testing.T) {
-	d := copilotFixture(t)
-	d.Target.Tools = []chat.Tool{{Name: "read"}}
-	model := saying("Done.")
-	d.Target.Model = model
-	sent := d.Messages()
-	require.NoError(t, d.Wait(t.Context()))
-	require.Len(t, model.calls, 1)
-	fork := model.calls[0]
-	equal(t, sent, fork.Messages[:len(sent)])
-	require.Equal(t, d.Target.Tools, fork.Tools)
-	require.Equal(t, chat.ToolChoiceAuto, fork.ToolChoice, "as the agent sends it, or the cache is lost")
-}
-
 // A fork asks as the agent's request did, where that may be answered by a summary; any other request for a summary asks for
 // nothing of the agent's, and says what it is for.
 func TestRequestsForSummariesInheritNothingThatForcesTheirAnswers(t *testing.T) {

@@ -21,7 +21,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // documents returns a message of n texts that may be pruned.
@@ -257,18 +256,6 @@ func TestBelowTheLimitNothingIsClearedAfterTheFirstTime(t *testing.T) {
 		d.Messages()
 	}
 	require.Equal(t, "cleared", kinds(*d.Heard), "the prefix stays the same below the limit")
-}
-
-func TestOldOutputIsClearedBeforeASummaryIsBegunInTheBackground(t *testing.T) {
-	d := newFixture(t, chat.UserMessage(task))
-	d.Policy = stagewise.Policy()
-	d.Policy.Ask.Names = nil
-	d.Policy.Clear.Rule = a3s.Policy().Clear.Rule
-	d.Policy.Clear.Rule.Keep = 700
-	d.Say(rounds(1, 5, 700)...)
-	d.Messages()
-	require.Equal(t, "cleared", kinds(*d.Heard))
-	require.Empty(t, d.Requests())
 }
 
 func TestASessionThatIsOnlyReadIsNotCleared(t *testing.T) {

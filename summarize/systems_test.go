@@ -2,7 +2,6 @@ package summarize_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,96 +12,12 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/prompts"
 )
-
-func TestRequestsFollowTheQuirksOfTheModel(t *testing.T) {
-	search := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s", Name: "tool_search", Arguments: "{}"}}}
-	for _, c := range []struct {
-		model                    string
-		note, stripped, reminded bool
-	}{
-		{"", false, false, false},
-		{"claude-opus-4-5", true, true, false},
-		{"claude-sonnet-4-5", false, true, false},
-		{"gpt-4.1-mini", false, false, true},
-		{"gpt-4o", false, false, false},
-		{"gemini-3-pro", false, false, false},
-	} {
-		t.Run(c.model, func(t *testing.T) {
-			d := newFixture(t, chat.UserMessage(task), search, chat.ToolResult("s", "found"))
-			d.Say(rounds(1, 6, roundTokens)...)
-			d.Target.Name = c.model
-			d.Target.ContextWindow = 2 * budget
-			d.Answers(models.SaySummary("short"))
-			got := d.Messages()
-			r := d.Request()
-			require.NoError(t, chat.Validate(r.Messages))
-			require.Equal(t, c.note, strings.Contains(text(r.Messages), "Do not call any tool"))
-			calls := false
-			for _, m := range r.Messages {
-				calls = calls || len(m.ToolCalls) > 0 && m.ToolCalls[0].Name == "tool_search"
-			}
-			require.Equal(t, c.stripped, !calls)
-			require.Equal(t, c.reminded, strings.Contains(got[1].Text(), "Keep going"))
-		})
-	}
-}
-
-func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
-	t.Run("hooks that fail block nothing", func(t *testing.T) {
-		d := newFixture(t, overflowing()...)
-		d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
-			return summarize.Intervention{Cancel: true}, errors.New("the archive is full")
-		}
-		d.Hooks.AfterCompact = func(context.Context, entry.Entry) error { panic("at the disco") }
-		d.Answers(models.SaySummary("short"))
-		d.Messages()
-		require.Equal(t, "started hook failed done/full hook failed", kinds(*d.Heard))
-	})
-	decide := func(t *testing.T, decision summarize.Intervention, steps ...models.Step) fixture {
-		d := newFixture(t, overflowing()...)
-		d.Hooks.BeforeCompact = func(_ context.Context, on policy.Occasion, m policy.Material) (summarize.Intervention, error) {
-			require.Equal(t, policy.OnBudgetExceeded, on)
-			require.NotEmpty(t, m.Covered)
-			return decision, nil
-		}
-		d.Answers(steps...)
-		return d
-	}
-	t.Run("a hook may cancel it", func(t *testing.T) {
-		d := decide(t, summarize.Intervention{Cancel: true})
-		require.ErrorIs(t, d.Fails(), summarize.ErrVetoed)
-		require.Empty(t, d.Requests())
-	})
-	t.Run("a hook may supply the summary", func(t *testing.T) {
-		d := decide(t, summarize.Intervention{Summary: &entry.Summary{Text: "Supplied.", Data: []byte(`{"by":"me"}`)}})
-		require.Contains(t, d.Messages()[1].Text(), "Supplied.")
-		require.Empty(t, d.Requests())
-		require.True(t, compactions(d.Session)[0].Extension)
-		require.JSONEq(t, `{"by":"me"}`, string(compactions(d.Session)[0].Data))
-	})
-	t.Run("a hook may add context and data", func(t *testing.T) {
-		d := decide(t, summarize.Intervention{Context: []string{"Mind the gap."}, Data: []byte(`[1]`)}, models.SaySummary("short"))
-		d.Messages()
-		require.Contains(t, text(d.Request().Messages), "Mind the gap.")
-		require.JSONEq(t, `[1]`, string(compactions(d.Session)[0].Data))
-	})
-	t.Run("a hook may replace the prompts", func(t *testing.T) {
-		p := prompts.FullPrompt()
-		p.Mode, p.Asked = "mine", policy.Asked{}
-		d := decide(t, summarize.Intervention{Prompts: []policy.Prompt{p}}, models.Say("plain"))
-		require.Contains(t, d.Messages()[1].Text(), "plain")
-		require.Equal(t, "mine", compactions(d.Session)[0].Mode)
-	})
-}
 
 // Every trigger, clearing, cut, prompt and replacement works in combination with the others.
 func TestPartsOfThePoliciesCombine(t *testing.T) {

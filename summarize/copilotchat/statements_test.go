@@ -849,8 +849,9 @@ func TestStatements(t *testing.T) {
 					archive = m.Covered
 					return summarize.Intervention{Cancel: true}, fail()
 				}
+				d.Hooks.AfterCompact = func(context.Context, entry.Entry) error { return fail() }
 				require.Contains(t, compacttest.Text(d.Messages()), "What was done.")
-				require.Equal(t, "started hook failed done/full", compacttest.Kinds(*d.Heard))
+				require.Equal(t, "started hook failed done/full hook failed", compacttest.Kinds(*d.Heard))
 				require.Equal(t, []int{1, 2, 3, 4, 5}, compacttest.Outputs(compacttest.Text(archive)))
 			}
 		},
@@ -859,7 +860,7 @@ func TestStatements(t *testing.T) {
 
 		// What some models need.
 		statements.That("Opus is also told not to call tools and to write text only", func(t *testing.T) {
-			for model, want := range map[string]bool{"claude-opus-4-5": true, "claude-sonnet-4-5": false, "gpt-5": false} {
+			for model, want := range map[string]bool{"claude-opus-4-5": true, "claude-sonnet-4-5": false, "gpt-5": false, "": false} {
 				r, _ := named(t, model)
 				require.Equal(t, want, strings.Contains(compacttest.Text(r.Messages), "Do not call any tool, whatever the conversation suggests. Write text only."), model)
 			}

@@ -449,6 +449,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, want, len(d.Requests()) == 1)
 				require.Empty(t, other.Requests())
 				require.Equal(t, "another", d.Current().Name)
+				change, _ := d.Latest(entry.TypeModelChange)
+				require.Equal(t, entry.ModelChange{Model: "another"}, change.Body)
 			}
 		},
 			statements.Change(policyFile, "Ratio: 1, Above: true", "Ratio: 1"),

@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/render"
@@ -330,8 +331,13 @@ var triggers = []statements.Statement{
 		require.NoError(t, err)
 		require.False(t, goOn, "nothing was compacted")
 		require.Len(t, rendered(d), len(list)+1)
+		d = fixture(t, append(turns(1, tooMany), chat.UserMessage("And now?"))...)
+		goOn, err = d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
+		require.NoError(t, err)
+		require.False(t, goOn, "the agent is at work")
 	},
 		statements.Change(policyFile, "Continue if you have next steps.", "Continue."),
+		statements.Change(engine+"demand.go", "messages[len(messages)-1].Role != chat.RoleAssistant", "false"),
 		statements.Change(engine+"demand.go", "!w.succeeded || c.Policy.Continue", "c.Policy.Continue")),
 	statements.That("it compacts on demand however few tokens are used, with instructions", func(t *testing.T) {
 		d := fixture(t, turns(1, enough)...)
@@ -1044,6 +1050,7 @@ var failures = []statements.Statement{
 		}
 		require.Greater(t, smaller, 1)
 		require.ErrorContains(t, err, "context overflow recovery failed after")
+		require.Equal(t, smaller+1, errtest.As[*summarize.RecoveryError](t, err).Attempts)
 		synctest.Wait()
 		require.Regexp(t, "^started done/handoff( titled| let go)+$", compacttest.Kinds(*d.Heard))
 	},
@@ -1058,14 +1065,16 @@ var failures = []statements.Statement{
 	},
 		statements.Change(engine+"internal/place/conclude.go", "e.Mode, e.Model, e.Err = d.Prompt.Mode, d.Model, why\n", ""),
 		statements.Change(engine+"internal/place/conclude.go", "kind := event.Failed", "kind := event.Dropped")),
-	statements.That("an abort ends the summary of a branch, and the session stays where it is", func(t *testing.T) {
-		d, other := twoBranches(t, said(turns(1, 1)...)...)
-		from := d.Session.Leaf()
-		d.Always(compacttest.After(time.Minute, answer))
-		time.AfterFunc(time.Second, d.Abort)
-		_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true})
-		require.ErrorIs(t, err, summarize.ErrAborted)
-		require.Equal(t, from, d.Session.Leaf())
+	statements.That("an abort or a failure ends the summary of a branch, and the session stays where it is", func(t *testing.T) {
+		for why, step := range map[error]models.Step{summarize.ErrAborted: compacttest.After(time.Minute, answer), errDown: models.Fail(errDown)} {
+			d, other := twoBranches(t, said(turns(1, 1)...)...)
+			from := d.Session.Leaf()
+			d.Always(step)
+			time.AfterFunc(time.Second, d.Abort)
+			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true})
+			require.ErrorIs(t, err, why)
+			require.Equal(t, from, d.Session.Leaf())
+		}
 	},
 		statements.Change(engine+"compactor.go", "c.inner.work.abort(ErrAborted)", "_ = ErrAborted"),
 		statements.Change(engine+"branch.go", "ctx, done := c.inner.work.abortable(ctx)\n\tdefer done()\n", "")),
