@@ -102,15 +102,9 @@ type Quirk struct {
 }
 
 func (a Ask) withDefaults() Ask {
-	if a.Timeout == 0 {
-		a.Timeout = 5 * time.Minute
-	}
-	if a.RetryWait == 0 {
-		a.RetryWait = 5 * time.Second
-	}
-	if a.SimpleResult == 0 {
-		a.SimpleResult = 200
-	}
+	a.Timeout = cmp.Or(a.Timeout, 5*time.Minute)
+	a.RetryWait = cmp.Or(a.RetryWait, 5*time.Second)
+	a.SimpleResult = cmp.Or(a.SimpleResult, 200)
 	a.Judge.Floor = cmp.Or(a.Judge.Floor, 200)
 	a.Judge.Short = cmp.Or(a.Judge.Short, 400)
 	a.Judge.Repeated = cmp.Or(a.Judge.Repeated, 0.6)

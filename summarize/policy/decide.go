@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -328,11 +329,7 @@ func (e Explanation) String() string {
 	if u := m.Foretold; u.Input > 0 {
 		fmt.Fprintf(&b, "  foretold: %d tokens, %d of them cached, %d written to the cache\n", u.Input, u.CacheRead, u.CacheWrite)
 	}
-	outcome := e.Outcome
-	if outcome == "" {
-		outcome = "nothing"
-	}
-	fmt.Fprintf(&b, "%s: %s", outcome, e.Why)
+	fmt.Fprintf(&b, "%s: %s", cmp.Or(e.Outcome, "nothing"), e.Why)
 	if e.Err != "" {
 		fmt.Fprintf(&b, ": %s", e.Err)
 	}

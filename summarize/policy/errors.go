@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,11 +69,7 @@ type CandidateError struct {
 }
 
 func (e *CandidateError) Error() string {
-	name := e.Model
-	if name == "" {
-		name = "the agent's model"
-	}
-	return fmt.Sprintf("summarize: %s, %s mode: %s", name, e.Mode, worded.Unprefixed("summarize", e.Err))
+	return fmt.Sprintf("summarize: %s, %s mode: %s", cmp.Or(e.Model, "the agent's model"), e.Mode, worded.Unprefixed("summarize", e.Err))
 }
 
 // Unwrap returns Err.

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,17 +235,20 @@ func (p Policy) Validate() error {
 }
 
 // share returns an error that names a field of a policy if its number is not between 0 and 1.
-func share(name string, v float64) error {
-	if !(v >= 0 && v <= 1) {
-		return fmt.Errorf("summarize: Policy.%s is %v: it must be between 0 and 1", name, v)
+func share(name string, v float64) error { return upTo(1, name, v) }
+
+// upTo returns an error that names a field of a policy if its number is not between 0 and most.
+func upTo(most float64, name string, v float64) error {
+	if !(v >= 0 && v <= most) {
+		return fmt.Errorf("summarize: Policy.%s is %v: it must be between 0 and %v", name, v, most)
 	}
 	return nil
 }
 
-// notBelow0 returns an error that names a field of a policy if its number or duration is below 0.
+// notBelow0 returns an error that names a field of a policy if its number or duration is below 0 or infinite.
 func notBelow0[T int | time.Duration | float64](name string, v T) error {
-	if !(v >= 0) {
-		return fmt.Errorf("summarize: Policy.%s is %v, below 0", name, v)
+	if !(v >= 0) || math.IsInf(float64(v), 1) {
+		return fmt.Errorf("summarize: Policy.%s is %v: it must be 0 or more", name, v)
 	}
 	return nil
 }
@@ -251,20 +256,12 @@ func notBelow0[T int | time.Duration | float64](name string, v T) error {
 // WithDefaults returns the policy with its defaults written out, except those of Ask.Prompts and Replace.With,
 // which package summarize/prompts declares.
 func (p Policy) WithDefaults() Policy {
-	if p.Replace.Share == 0 {
-		p.Replace.Share = 0.2
-	}
-	if p.Replace.Pinned == 0 {
-		p.Replace.Pinned = 0.1
-	}
-	if p.Replace.Max == 0 {
-		p.Replace.Max = 10_000
-	}
+	p.Replace.Share = cmp.Or(p.Replace.Share, 0.2)
+	p.Replace.Pinned = cmp.Or(p.Replace.Pinned, 0.1)
+	p.Replace.Max = cmp.Or(p.Replace.Max, 10_000)
+	p.Background.Timeout = cmp.Or(p.Background.Timeout, time.Minute)
 	if p.Replace.FileTools == nil {
 		p.Replace.FileTools = history.DefaultFileTools()
-	}
-	if p.Background.Timeout == 0 {
-		p.Background.Timeout = time.Minute
 	}
 	p.Ask = p.Ask.withDefaults()
 	if len(p.Trigger) == 0 {

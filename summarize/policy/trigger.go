@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -269,34 +270,21 @@ func (c Condition) atLimit(m Measurement) bool {
 }
 
 func (t Trigger) check() error {
+	occasions := []Occasion{OnRender, OnBudgetExceeded, OnContextLimit, OnDemand, OnModelSwitch, OnMemoryPressure}
 	for i, c := range t {
-		bad := func(what string, v any) error {
-			return fmt.Errorf("summarize: Policy.Trigger[%d].%s is %v", i, what, v)
-		}
+		field := func(name string) string { return fmt.Sprintf("Trigger[%d].%s", i, name) }
+		err := errors.Join(
+			share(field("Ratio"), c.Ratio), share(field("Cold"), c.Cold), upTo(0.5, field("ReserveShare"), c.ReserveShare),
+			notBelow0(field("CostFactor"), c.CostFactor), notBelow0(field("Loss"), c.Loss),
+			notBelow0(field("Reserve"), c.Reserve), notBelow0(field("Cap"), c.Cap), notBelow0(field("Messages"), c.Messages),
+		)
 		switch {
-		case !(c.Ratio >= 0 && c.Ratio <= 1):
-			return fmt.Errorf("%w: it must be between 0 and 1", bad("Ratio", c.Ratio))
-		case !(c.Cold >= 0 && c.Cold <= 1):
-			return fmt.Errorf("%w: it must be between 0 and 1", bad("Cold", c.Cold))
+		case err != nil:
+			return err
 		case !(c.Jitter >= 0 && (c.Jitter == 0 || c.Jitter < c.Ratio)):
-			return fmt.Errorf("%w: it must be from 0 to below Ratio", bad("Jitter", c.Jitter))
-		case !(c.CostFactor >= 0) || math.IsInf(c.CostFactor, 1):
-			return fmt.Errorf("%w: it must be 0 or more", bad("CostFactor", c.CostFactor))
-		case !(c.Loss >= 0) || math.IsInf(c.Loss, 1):
-			return fmt.Errorf("%w: it must be 0 or more, in dollars", bad("Loss", c.Loss))
-		case c.Reserve < 0:
-			return fmt.Errorf("%w, below 0", bad("Reserve", c.Reserve))
-		case !(c.ReserveShare >= 0 && c.ReserveShare <= 0.5):
-			return fmt.Errorf("%w: it must be between 0 and 0.5", bad("ReserveShare", c.ReserveShare))
-		case c.Cap < 0:
-			return fmt.Errorf("%w, below 0", bad("Cap", c.Cap))
-		case c.Messages < 0:
-			return fmt.Errorf("%w, below 0", bad("Messages", c.Messages))
-		}
-		switch c.occasion() {
-		case OnRender, OnBudgetExceeded, OnContextLimit, OnDemand, OnModelSwitch, OnMemoryPressure:
-		default:
-			return fmt.Errorf("summarize: Policy.Trigger[%d].On is %q: it is not an occasion", i, c.On)
+			return fmt.Errorf("summarize: Policy.%s is %v: it must be from 0 to below Ratio", field("Jitter"), c.Jitter)
+		case !slices.Contains(occasions, c.occasion()):
+			return fmt.Errorf("summarize: Policy.%s is %q: it is not an occasion", field("On"), c.On)
 		}
 	}
 	return nil
