@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -523,20 +520,11 @@ func TestMessagesAppendedWhileTheModelAnswersMayNotFit(t *testing.T) {
 }
 
 func TestASessionThatCannotBeWrittenAsksNoModel(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "session.jsonl")
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
-	require.NoError(t, s.Append(t.Context(), overflowing()...))
-	require.NoError(t, s.Close())
-	read, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
-	d := fixtureOf(t, read)
+	d := fixtureOf(t, read(t, newFileFixture(t, overflowing()...).Session.Path()))
 	d.Answers(models.SaySummary("short"), models.SaySummary("short"))
 	require.ErrorIs(t, d.Fails(), storage.ErrReadOnly)
 	require.Empty(t, d.Requests(), "a summary would not be written either")
 	require.Empty(t, compactions(d.Session))
-	_, err = os.Stat(path)
-	require.NoError(t, err)
 }
 
 // unusable holds answers that are not usable as a summary.

@@ -286,13 +286,6 @@ func TestAConditionWithCarry(t *testing.T) {
 	}
 }
 
-func TestInvalidPricesAreRefused(t *testing.T) {
-	d := newFixture(t, chat.UserMessage(task))
-	d.Target.Prices.Output = -1
-	_, err := d.Render(t.Context(), prompt(d.Session))
-	require.ErrorContains(t, err, "summarize: Target.Prices: sizing: Prices.Rates.Output is -1")
-}
-
 // clearFixture returns a fixture whose policy clears by the carry rule, and compacts nothing.
 func clearFixture(t *testing.T) fixture {
 	d := carryFixture(t)

@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -103,49 +102,4 @@ func TestMessagesAppendedByAfterCompactMayNotFit(t *testing.T) {
 	d.Answers(numberedSummaries(3)...)
 	require.ErrorContains(t, d.Fails(), "the messages said meanwhile do not fit")
 	require.Len(t, d.Requests(), 1, "it is tried once a render")
-}
-
-func TestRendersWhileOthersAppendStayValidAndLoseNoMessage(t *testing.T) {
-	d := newFileFixture(t, chat.UserMessage(task))
-	d.Target.Model = models.Offline{Tokenizer: quarter{}}
-	const writers, each = 4, 15
-	var group sync.WaitGroup
-	for w := range writers {
-		group.Go(func() {
-			for n := range each {
-				if err := d.Session.Append(t.Context(), round(100*w+n, 300)...); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-		group.Go(func() {
-			for range each {
-				r, err := d.Render(t.Context(), prompt(d.Session))
-				if err != nil {
-					// Messages appended during a compaction may exceed the budget.
-					if _, ok := errors.AsType[*summarize.FailedError](err); !ok {
-						t.Error(err)
-					}
-					continue
-				}
-				if r.Tokens > budget || chat.Validate(r.Messages) != nil {
-					t.Errorf("%d tokens, %v", r.Tokens, chat.Validate(r.Messages))
-				}
-			}
-		})
-	}
-	group.Wait()
-	d.Say(chat.UserMessage("Done."))
-	d.Messages()
-	seen := map[string]int{}
-	for _, m := range said(d.Session) {
-		if m.Role == chat.RoleTool {
-			seen[m.ToolCallID]++
-		}
-	}
-	for w := range writers {
-		for n := range each {
-			require.Equal(t, 1, seen[fmt.Sprintf("call-%d", 100*w+n)])
-		}
-	}
 }

@@ -219,15 +219,7 @@ func TestASessionSurvivesKillsAtEachStepOfABackgroundCompaction(t *testing.T) {
 
 		d := fixtureOf(t, s)
 		d.Policy, d.Target.Model = inBackground(), chat.ModelFunc(sawUpTo)
-		d.Messages()
-		require.NoError(t, d.Wait(t.Context()))
-		before := latest(t, s)
-		for n := len(list); latest(t, s) == before; n++ {
-			require.Less(t, n, len(list)+40, "no later compaction: %s", kinds(*d.Heard))
-			d.Say(nth(n))
-			d.Messages()
-			require.NoError(t, d.Wait(t.Context()))
-		}
+		requireCompacts(t, d)
 		made = len(compactions(s))
 		requireSaid(t, s)
 		require.NoError(t, d.Close())
@@ -242,6 +234,20 @@ func latest(t *testing.T, s *history.Session) string {
 	t.Helper()
 	e, _ := sessiontest.Latest(t, s, entry.TypeCompaction)
 	return e.ID
+}
+
+// requireCompacts fails the test unless the session is compacted again as the work goes on.
+func requireCompacts(t *testing.T, d fixture) {
+	t.Helper()
+	d.Messages()
+	require.NoError(t, d.Wait(t.Context()))
+	before, n := latest(t, d.Session), len(said(d.Session))
+	for most := n + 60; latest(t, d.Session) == before; n++ {
+		require.Less(t, n, most, "no later compaction: %s", kinds(*d.Heard))
+		d.Say(nth(n))
+		d.Messages()
+		require.NoError(t, d.Wait(t.Context()))
+	}
 }
 
 // killedAt runs a child and kills it a while after it reached a step, where it stops if stays is set. It returns the
@@ -386,15 +392,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 		d := fixtureOf(t, s)
 		d.Policy, d.Target.Model, d.Checkpoints = everything(), chat.ModelFunc(sawUpTo), checkpointsOf(path)
 		require.Equal(t, policy.PendingNone, d.PendingNow(), "no process runs the plan")
-		d.Messages()
-		require.NoError(t, d.Wait(t.Context()))
-		before, most := latest(t, s), len(said(s))+60
-		for n := len(said(s)); latest(t, s) == before; n++ {
-			require.Less(t, n, most, "no later compaction: %s", kinds(*d.Heard))
-			d.Say(nth(n))
-			d.Messages()
-			require.NoError(t, d.Wait(t.Context()))
-		}
+		requireCompacts(t, d)
 		after, err := checkpointsOf(path).List()
 		require.NoError(t, err)
 		require.Greater(t, len(after), len(list))

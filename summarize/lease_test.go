@@ -117,10 +117,8 @@ func TestAPlanOfARunnerIsLeftToTheQueueUntilItsWorkerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &mortal{Leases: &storetest.Leases{}}
 		d := leasedFixture(t, store.Leases, unanswering())
-		var plan string
-		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 		d.Say(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 5, 660)...)...)
-		d.Messages()
+		plan := planned(d)
 		time.Sleep(4 * time.Minute)
 		require.Equal(t, policy.PendingElsewhere, pendingOf(t, d), "queued")
 		worker := leasedFixture(t, store, unanswering())

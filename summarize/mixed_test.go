@@ -122,13 +122,27 @@ func mixed(t *testing.T, s *history.Session, calls int) {
 	d.Policy.Trigger = append(d.Policy.Trigger, policy.Condition{On: policy.OnContextLimit}, policy.Condition{On: policy.OnModelSwitch, Ratio: 0.5})
 	d.Policy.Clear = policy.Clear{Rule: history.ClearRule{Keep: 2500}}
 	d.Policy.Branch.On = true
+	var acknowledged sync.Map // the ids of calls
+	renders := func(ctx context.Context, _ int) error {
+		r, err := d.Render(ctx, prompt(s))
+		if err == nil && (r.Tokens > budget || chat.Validate(append(r.Messages, chat.UserMessage("on"))) != nil) {
+			t.Errorf("%d tokens, %v", r.Tokens, chat.Validate(r.Messages))
+		}
+		return err
+	}
 	list := []func(ctx context.Context, n int) error{
-		func(ctx context.Context, n int) error { return s.Append(ctx, round(n, 100+rand.IntN(500))...) },
+		func(ctx context.Context, n int) error {
+			err := s.Append(ctx, round(n, 100+rand.IntN(500))...)
+			if err == nil {
+				acknowledged.Store(fmt.Sprintf("call-%d", n), true)
+			}
+			return err
+		},
 		func(ctx context.Context, n int) error {
 			return s.Append(ctx, chat.UserMessage(fmt.Sprint("Question ", n)))
 		},
-		func(ctx context.Context, _ int) error { _, err := d.Render(ctx, prompt(s)); return err },
-		func(ctx context.Context, _ int) error { _, err := d.Render(ctx, prompt(s)); return err },
+		renders,
+		renders,
 		func(ctx context.Context, _ int) error {
 			_, err := d.Recover(ctx, prompt(s), &chat.ContextLimitError{Limit: 3900, Tokens: 4000}, "")
 			return err
@@ -185,6 +199,10 @@ func mixed(t *testing.T, s *history.Session, calls int) {
 	require.NoError(t, d.Close())
 	_, err := d.Render(t.Context(), prompt(s))
 	require.ErrorIs(t, err, summarize.ErrClosed)
+	for _, m := range said(s) {
+		acknowledged.Delete(m.ToolCallID)
+	}
+	acknowledged.Range(func(id, _ any) bool { t.Errorf("%v is lost", id); return true })
 }
 
 // pastEntry returns the id of an entry a little before the leaf.

@@ -73,6 +73,7 @@ func TestAnIncompleteCompactorIsRefusedByTheNameOfTheField(t *testing.T) {
 		{"no budget", func(c *summarize.Compactor) { c.Target.Budget = 0 }, "summarize: Target.Budget is out of range: 0 tokens"},
 		{"a budget below 0", func(c *summarize.Compactor) { c.Target.Budget = -1 }, "summarize: Target.Budget is out of range: -1 tokens"},
 		{"a context window below 0", func(c *summarize.Compactor) { c.Target.ContextWindow = -1 }, "Target.ContextWindow is -1"},
+		{"a price below 0", func(c *summarize.Compactor) { c.Target.Prices.Output = -1 }, "summarize: Target.Prices: sizing: Prices.Rates.Output is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFixture(t, overflowing()...)

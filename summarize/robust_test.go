@@ -81,20 +81,6 @@ func TestACandidateThatHangsLeavesTimeForTheOthers(t *testing.T) {
 	})
 }
 
-func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p policy.Policy) {
-		d := newFixture(t, chat.UserMessage(task))
-		d.Policy, d.Target.Budget = p, 100_000
-		d.Policy.Clear, d.Policy.Ask.Names = policy.Clear{}, nil
-		d.Target.Model = models.Offline{Tokenizer: quarter{}}
-		d.Say(rounds(1, 20, 400)...)
-		r, err := d.SwitchModel(t.Context(), prompt(d.Session), policy.Target{Model: d.Target.Model, Name: "small", Tokenizer: quarter{}, Budget: 4000})
-		require.NoError(t, err)
-		require.LessOrEqual(t, r.Tokens, 4000)
-		require.Len(t, compactions(d.Session), 1)
-	})
-}
-
 func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.Budget = "m", 40_000
@@ -204,9 +190,7 @@ func TestAPlanThatEndedIsNotRun(t *testing.T) {
 		d.Target.Model = &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
 			return models.SaySummary(fmt.Sprintf("Summary %d.", n))(ctx, req)
 		}}
-		var plan string
-		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
-		d.Messages()
+		plan := planned(d)
 		late := anotherFixture(t, d, &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			<-release
 			return models.SaySummary("Too late.")(ctx, req)

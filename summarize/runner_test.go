@@ -44,6 +44,15 @@ func copilotFixture(t *testing.T) fixture {
 	return d
 }
 
+// planned renders the prompt of a fixture, and returns the plan that this leaves to a runner.
+func planned(d fixture) (plan string) {
+	d.T.Helper()
+	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+	d.Messages()
+	require.NotEmpty(d.T, plan)
+	return plan
+}
+
 func TestACustomRunnerRunsAPlan(t *testing.T) {
 	d := copilotFixture(t)
 	var plans []string
@@ -69,9 +78,7 @@ func TestACustomRunnerRunsAPlan(t *testing.T) {
 func TestAPlanHoldsEverythingThatRunPlanNeeds(t *testing.T) {
 	d := copilotFixture(t)
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads."}}
-	var plan string
-	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
-	d.Messages()
+	plan := planned(d)
 	e, err := d.Session.Entry(t.Context(), plan)
 	require.NoError(t, err)
 	p := e.Body.(entry.Plan)
@@ -263,11 +270,8 @@ func attemptsAtAPlan(t *testing.T) {
 	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.Policy = copilotchat.Policy()
 	d.Policy.Ask.Attempts = 1
-	var plan string
-	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 	d.Target.Budget = 5200
-	d.Rendered(prompt(d.Session))
-	require.NotEmpty(t, plan)
+	plan := planned(d)
 
 	answered, attempts, newest := 0, 0, time.Time{}
 	model := &counting{answer: func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
@@ -318,9 +322,7 @@ func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := copilotFixture(t)
-			var plan string
-			d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
-			d.Messages()
+			plan := planned(d)
 			worker := anotherFixture(t, d, &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }})
 			asked := false
 			require.Error(t, worker.RunPlan(t.Context(), plan, func(error, time.Time) bool { asked = true; return true }))
@@ -334,9 +336,7 @@ func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		d := copilotFixture(t)
-		var plan string
-		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
-		d.Messages()
+		plan := planned(d)
 		stopped := errors.New("the worker stops")
 		ctx, stop := context.WithCancelCause(t.Context())
 		worker := anotherFixture(t, d, &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
@@ -357,9 +357,7 @@ func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 func TestAForkThatRunsElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 	d := copilotFixture(t)
 	d.Policy.Ask.Prompts = []policy.Prompt{prompts.ForkPrompt(), prompts.FullPrompt()}
-	var plan string
-	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
-	d.Messages()
+	plan := planned(d)
 	worker := anotherFixture(t, d, saying("Done."))
 	worker.Policy = d.Policy
 	var fork event.Event
@@ -375,14 +373,12 @@ func TestAForkThatRunsElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 
 func TestCloseWaitsForTheTitleOfAPlanThatWasRun(t *testing.T) {
 	d := copilotFixture(t)
-	var plan string
-	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 	titled := prompts.FullPrompt()
 	titled.Title = func(policy.Material) elements.Node {
 		return elements.UserMessage{Children: elements.Nodes{elements.Text("Name it.")}}
 	}
 	d.Policy.Ask.Prompts = []policy.Prompt{titled}
-	d.Messages()
+	plan := planned(d)
 	worker := anotherFixture(t, d, saying("Done."))
 	require.NoError(t, worker.RunPlan(t.Context(), plan, nil))
 	require.NoError(t, worker.Close())

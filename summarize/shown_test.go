@@ -313,14 +313,3 @@ func TestElementsThatShowTheSessionOnceInOrderAreAccepted(t *testing.T) {
 }
 
 func (p parts) chosen() elements.Node { return chosen{session: p.start.(history.TurnStart).Session} }
-
-func TestNobodyPaysForASummaryThatThePromptDoesNotShow(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p policy.Policy) {
-		d := newFixture(t, overflowing()...)
-		d.Policy = p
-		root := elements.Nodes{history.TurnStart{Session: d.Session}, history.TurnRounds{Session: d.Session}}
-		err := stepOf(t, d, root)
-		require.ErrorAs(t, err, new(*history.ViewError))
-		require.ErrorContains(t, err, "place history.Compacted")
-	})
-}
