@@ -241,7 +241,7 @@ type localModel struct {
 }
 
 func (m *localModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
-	tokens := chattemplate.Qwen3.CountRequest(m.count, req) + req.MaxTokens
+	tokens := vocabularytest.Qwen3(m.count, req.Messages) + req.MaxTokens
 	m.requests++
 	m.largest = max(m.largest, tokens)
 	if tokens > m.window {

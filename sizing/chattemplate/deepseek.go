@@ -8,12 +8,11 @@ const (
 	deepSeekUser      = "<｜User｜>"
 	deepSeekAssistant = "<｜Assistant｜>"
 
-	deepSeekCalls      = "<｜tool▁calls▁begin｜>"
-	deepSeekCallsEnd   = "<｜tool▁calls▁end｜>"
-	deepSeekOutputs    = "<｜tool▁outputs▁begin｜>"
-	deepSeekOutputsEnd = "<｜tool▁outputs▁end｜>"
-	deepSeekOutput     = "<｜tool▁output▁begin｜>"
-	deepSeekOutputEnd  = "<｜tool▁output▁end｜>"
+	deepSeekCalls     = "<｜tool▁calls▁begin｜>"
+	deepSeekCallsEnd  = "<｜tool▁calls▁end｜>"
+	deepSeekOutputs   = "<｜tool▁outputs▁begin｜>"
+	deepSeekOutput    = "<｜tool▁output▁begin｜>"
+	deepSeekOutputEnd = "<｜tool▁output▁end｜>"
 )
 
 func deepSeekCall(c chat.ToolCall) string {
@@ -40,58 +39,4 @@ func deepSeekFrame(text func(string) int, m chat.Message) int {
 		}
 	}
 	return tokens
-}
-
-// deepSeekV3 writes the calls of a message only if it has no text, and the start of a list of calls or results only once
-// in a conversation, as the template does.
-func (w *writer) deepSeekV3(req chat.Request) {
-	w.add(deepSeekStart)
-	systems := 0
-	for _, m := range req.Messages {
-		if m.Role == chat.RoleSystem {
-			if systems++; systems > 1 {
-				w.add("\n\n")
-			}
-			w.add(m.Text())
-		}
-	}
-	called, answered, results := false, false, false // results: the last message was one
-	for _, m := range req.Messages {
-		switch text := m.Text(); {
-		case m.Role == chat.RoleUser:
-			results = false
-			w.flush()
-			w.add(deepSeekUser, text)
-		case m.Role == chat.RoleTool:
-			results = true
-			if answered {
-				w.add("\n")
-			} else {
-				w.add(deepSeekOutputs)
-			}
-			answered = true
-			w.add(deepSeekOutput, text, deepSeekOutputEnd)
-		case m.Role == chat.RoleSystem:
-		case text == "" && len(m.ToolCalls) > 0:
-			results = false
-			for _, c := range m.ToolCalls {
-				if !called {
-					w.add(deepSeekAssistant, deepSeekCalls, deepSeekCall(c))
-				} else {
-					w.add("\n", deepSeekCall(c), deepSeekCallsEnd, deepSeekEnd)
-				}
-				called = true
-			}
-		case results:
-			results = false
-			w.add(deepSeekOutputsEnd, text, deepSeekEnd)
-		default:
-			w.add(deepSeekAssistant, text, deepSeekEnd)
-		}
-	}
-	if results {
-		w.add(deepSeekOutputsEnd)
-	} else {
-		w.add(deepSeekAssistant)
-	}
 }

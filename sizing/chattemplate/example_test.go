@@ -7,17 +7,16 @@ import (
 	"github.com/promptree-go/promptree/sizing/chattemplate"
 )
 
-// What the template writes, seen by a function that should count.
-func ExampleTemplate_CountRequest() {
+// What the template writes around a text, seen by a function that should count.
+func ExampleTemplate_CountFrame() {
 	count := func(text string) int { // of a vocabulary of sizing/vocabulary
 		fmt.Print(text)
 		return 0
 	}
-	chattemplate.Qwen3.CountRequest(count, chat.Request{Messages: []chat.Message{chat.UserMessage("Hello!")}})
+	chattemplate.Qwen3.CountFrame(count, chat.UserMessage("Hello!"))
 	// Output:
 	// <|im_start|>user
-	// Hello!<|im_end|>
-	// <|im_start|>assistant
+	// <|im_end|>
 }
 
 func ExampleForModel() {

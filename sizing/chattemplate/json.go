@@ -9,16 +9,20 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// toolJSON returns a tool as templates are given it.
-func toolJSON(t chat.Tool) string {
-	fields := []string{`"name": ` + quoted(t.Name)}
-	if t.Description != "" {
-		fields = append(fields, `"description": `+quoted(t.Description))
+// toolsJSON returns each tool as templates are given it. quote writes its name and description.
+func toolsJSON(tools []chat.Tool, quote func(string) string) []string {
+	list := make([]string, len(tools))
+	for i, t := range tools {
+		fields := []string{`"name": ` + quote(t.Name)}
+		if t.Description != "" {
+			fields = append(fields, `"description": `+quote(t.Description))
+		}
+		if s := t.Schema(); s != nil {
+			fields = append(fields, `"parameters": `+spacedJSON(string(s)))
+		}
+		list[i] = `{"type": "function", "function": {` + strings.Join(fields, ", ") + `}}`
 	}
-	if s := t.Schema(); s != nil {
-		fields = append(fields, `"parameters": `+spacedJSON(string(s)))
-	}
-	return `{"type": "function", "function": {` + strings.Join(fields, ", ") + `}}`
+	return list
 }
 
 // quoted returns a text as Python writes it in JSON.

@@ -1,10 +1,6 @@
 package chattemplate
 
-import (
-	"strings"
-
-	"github.com/promptree-go/promptree/elements/chat"
-)
+import "github.com/promptree-go/promptree/elements/chat"
 
 const (
 	llamaStart = "<|begin_of_text|>"
@@ -18,17 +14,4 @@ func llamaHeader(role chat.Role) string {
 // llamaCall returns a call in the form of Llama 3.1, an estimate: the template of Llama 3 has none.
 func llamaCall(c chat.ToolCall) string {
 	return `{"name": ` + quoted(c.Name) + `, "parameters": ` + spacedJSON(c.Arguments) + `}`
-}
-
-func (w *writer) llama3(req chat.Request) {
-	w.add(llamaStart)
-	for _, m := range req.Messages {
-		w.add(llamaHeader(m.Role), strings.TrimSpace(m.Text()))
-		for _, c := range m.ToolCalls {
-			w.add(llamaCall(c))
-		}
-		w.add(llamaEnd)
-		w.flush()
-	}
-	w.add(llamaHeader(chat.RoleAssistant))
 }

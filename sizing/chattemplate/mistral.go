@@ -1,6 +1,10 @@
 package chattemplate
 
-import "github.com/promptree-go/promptree/elements/chat"
+import (
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
 
 const (
 	mistralStart = "<s>"
@@ -35,67 +39,8 @@ func mistralFrame(text func(string) int, m chat.Message) int {
 	return tokens
 }
 
-func (w *writer) mistralTools(tools []chat.Tool) {
-	w.add("[AVAILABLE_TOOLS][")
-	for i, t := range tools {
-		if i > 0 {
-			w.add(", ")
-		}
-		w.add(`{"type": "function", "function": {"name": "`, t.Name, `"`)
-		if t.Description != "" {
-			w.add(`, "description": "`, t.Description, `"`)
-		}
-		if s := t.Schema(); s != nil {
-			w.add(`, "parameters": `, spacedJSON(string(s)))
-		}
-		w.add("}}")
-	}
-	w.add("][/AVAILABLE_TOOLS]")
-}
-
-// mistralNemo writes the tools before the last user message, and the system message into it, if it is the last of all:
-// otherwise the template leaves the system message out.
-func (w *writer) mistralNemo(req chat.Request) {
-	messages, system := req.Messages, ""
-	hasSystem := len(messages) > 0 && messages[0].Role == chat.RoleSystem
-	if hasSystem {
-		system, messages = messages[0].Text(), messages[1:]
-	}
-	last := ""
-	for _, m := range messages {
-		if m.Role == chat.RoleUser {
-			last = m.Text()
-		}
-	}
-	w.add(mistralStart)
-	for i, m := range messages {
-		text := m.Text()
-		switch {
-		case m.Role == chat.RoleUser:
-			if len(req.Tools) > 0 && text == last { // the template compares messages, not places
-				w.mistralTools(req.Tools)
-			}
-			w.add("[INST]")
-			if hasSystem && i == len(messages)-1 {
-				w.add(system, "\n\n")
-			}
-			w.add(text, "[/INST]")
-		case m.Role == chat.RoleTool:
-			w.add(`[TOOL_RESULTS]{"content": `, text, mistralResult(m.ToolCallID))
-		case len(m.ToolCalls) > 0:
-			w.add("[TOOL_CALLS][")
-			for k, c := range m.ToolCalls {
-				if k > 0 {
-					w.add(", ")
-				}
-				w.add(mistralCall(c))
-			}
-			w.add("]", mistralEnd)
-		default:
-			w.add(text, mistralEnd)
-		}
-		if m.Role != chat.RoleAssistant {
-			w.flush()
-		}
-	}
+// mistralTools returns the list of tools, in which the template escapes nothing.
+func mistralTools(tools []chat.Tool) string {
+	list := toolsJSON(tools, func(text string) string { return `"` + text + `"` })
+	return "[AVAILABLE_TOOLS][" + strings.Join(list, ", ") + "][/AVAILABLE_TOOLS]"
 }

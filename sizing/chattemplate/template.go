@@ -64,86 +64,6 @@ func (t Template) Tokens() []string {
 	return nil
 }
 
-// Exact reports whether [Template.CountRequest] returns the number of tokens that the model reads. It does not if the
-// request has an image, a document or an opaque part, or
-//
-//   - with Llama 3: tools, calls or results, of which its template knows nothing;
-//   - with DeepSeek-V3: tools, which its template leaves out;
-//   - with Mistral Nemo: what its template refuses: ids of calls that have not 9 characters, a system message that is not
-//     the first, user and assistant messages that do not alternate (calls and results aside).
-func (t Template) Exact(req chat.Request) bool {
-	if len(req.Tools) > 0 && (t == Llama3 || t == DeepSeekV3) {
-		return false
-	}
-	next := chat.RoleUser // of Mistral's messages
-	for i, m := range req.Messages {
-		for _, p := range m.Content {
-			switch p.(type) {
-			case chat.Image, chat.Document, chat.Opaque:
-				return false
-			}
-		}
-		switch {
-		case t == Llama3 && (m.Role == chat.RoleTool || len(m.ToolCalls) > 0):
-			return false
-		case t != MistralNemo || m.Role == chat.RoleSystem && i == 0:
-		case m.Role == chat.RoleTool:
-			if len(m.ToolCallID) != idLength {
-				return false
-			}
-		case len(m.ToolCalls) > 0:
-			for _, c := range m.ToolCalls {
-				if len(c.ID) != idLength {
-					return false
-				}
-			}
-		case m.Role != next:
-			return false
-		case next == chat.RoleUser:
-			next = chat.RoleAssistant
-		default:
-			next = chat.RoleUser
-		}
-	}
-	return t != ""
-}
-
-// idLength is the length of an id of a call that Mistral's template accepts.
-const idLength = 9
-
-// CountRequest counts all that the model reads of a request, with the start of the answer: the text that the template
-// writes, by the model's vocabulary. text must count an added token, such as <|im_start|>, as one.
-//
-// The sum of the counts of messages and tools and [Template.Overhead] is this number, or larger where the template writes
-// less for a message because of those around it.
-func (t Template) CountRequest(text func(string) int, req chat.Request) int {
-	w := &writer{text: text}
-	switch t {
-	case Llama3:
-		w.llama3(req)
-	case Qwen25:
-		w.qwen25(req)
-	case Qwen3:
-		w.qwen3(req)
-	case DeepSeekV3:
-		w.deepSeekV3(req)
-	case MistralNemo:
-		w.mistralNemo(req)
-	default:
-		for _, m := range req.Messages {
-			w.add(m.Text())
-		}
-	}
-	w.flush()
-	for _, m := range req.Messages {
-		w.tokens = clamp.Sum(w.tokens, media(m))
-	}
-	if t == Llama3 || t == DeepSeekV3 {
-		w.tokens += t.CountTools(text, req.Tools)
-	}
-	return w.tokens
-}
-
 // Overhead returns the tokens of a request besides its messages and tools: the start of the text, the start of the
 // answer, and the system message that a template adds if there is none. It belongs in [sizing.Window.Answer].
 func (t Template) Overhead(text func(string) int) int {
@@ -217,60 +137,15 @@ const preambleTokens = 100
 // CountTools counts the definitions of tools, as the template lists them; 0 if there are none. Those of Llama 3 and
 // DeepSeek-V3, whose published templates list none, are estimated: 100 tokens, and the JSON of each.
 func (t Template) CountTools(text func(string) int, tools []chat.Tool) int {
-	if len(tools) == 0 {
+	switch {
+	case len(tools) == 0:
 		return 0
+	case t == MistralNemo:
+		return text(mistralTools(tools))
 	}
-	w := &writer{text: text}
-	switch t {
-	case Qwen25, Qwen3:
-		w.add("\n\n")
-		w.qwenTools(tools)
-	case MistralNemo:
-		w.mistralTools(tools)
-	default:
-		w.tokens = preambleTokens
-		for _, tool := range tools {
-			w.add(toolJSON(tool), "\n")
-		}
+	lines := strings.Join(toolsJSON(tools, quoted), "\n") + "\n"
+	if t == Qwen25 || t == Qwen3 {
+		return clamp.Sum(text("\n\n")+qwenToolsBeforeTokens+qwenToolsAfterTokens, text(lines))
 	}
-	w.flush()
-	return w.tokens
-}
-
-// writer writes what a template does, and counts it.
-type writer struct {
-	text    func(string) int
-	pending strings.Builder
-	tokens  int
-}
-
-// add writes texts.
-func (w *writer) add(texts ...string) {
-	for _, text := range texts {
-		w.pending.WriteString(text)
-	}
-}
-
-// addTokens writes a passage of which only the count is known. It begins and ends where a cut does not change counts.
-func (w *writer) addTokens(n int) {
-	w.flush()
-	w.tokens += n
-}
-
-// flush counts what was written. A special token, or text before which a cut does not change counts, must follow.
-func (w *writer) flush() {
-	if w.pending.Len() > 0 {
-		w.tokens = clamp.Sum(w.tokens, w.text(w.pending.String()))
-		w.pending.Reset()
-	}
-}
-
-// thoughts returns the thinking of a message.
-func thoughts(m chat.Message) (text string, any bool) {
-	for _, p := range m.Content {
-		if p, ok := p.(chat.Thinking); ok {
-			text, any = text+p.Text, true
-		}
-	}
-	return text, any
+	return clamp.Sum(preambleTokens, text(lines))
 }

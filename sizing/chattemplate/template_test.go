@@ -48,38 +48,6 @@ func TestTheTemplateOfAModelIsFoundByItsName(t *testing.T) {
 	}
 }
 
-func TestWhatATemplateDoesNotWriteAsItIsIsNotExact(t *testing.T) {
-	user, answer, result := chat.UserMessage("Look."), chat.AssistantMessage("A cat."), chat.ToolResult("abcdefghi", "a cat")
-	image := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/a.png"}}}
-	for _, tt := range []struct {
-		rule  string
-		req   chat.Request
-		exact []chattemplate.Template
-	}{
-		{"messages", chat.Request{Messages: []chat.Message{chat.SystemMessage("Be brief."), user, answer, user}}, templates},
-		{"an image", chat.Request{Messages: []chat.Message{image}}, nil},
-		{"an opaque part", chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{}}}}}, nil},
-		{"tools", chat.Request{Messages: []chat.Message{user}, Tools: []chat.Tool{{Name: "look"}}},
-			[]chattemplate.Template{chattemplate.Qwen25, chattemplate.Qwen3, chattemplate.MistralNemo}},
-		{"calls and results", chat.Request{Messages: []chat.Message{user, call("abcdefghi"), result, answer}},
-			[]chattemplate.Template{chattemplate.Qwen25, chattemplate.Qwen3, chattemplate.DeepSeekV3, chattemplate.MistralNemo}},
-		{"an id of another length", chat.Request{Messages: []chat.Message{user, call("c1"), chat.ToolResult("c1", "")}},
-			[]chattemplate.Template{chattemplate.Qwen25, chattemplate.Qwen3, chattemplate.DeepSeekV3}},
-		{"two user messages", chat.Request{Messages: []chat.Message{user, user}},
-			[]chattemplate.Template{chattemplate.Llama3, chattemplate.Qwen25, chattemplate.Qwen3, chattemplate.DeepSeekV3}},
-		{"a system message in between", chat.Request{Messages: []chat.Message{user, chat.SystemMessage("Be brief.")}},
-			[]chattemplate.Template{chattemplate.Llama3, chattemplate.Qwen25, chattemplate.Qwen3, chattemplate.DeepSeekV3}},
-	} {
-		var exact []chattemplate.Template
-		for _, template := range append(templates, "") {
-			if template.Exact(tt.req) {
-				exact = append(exact, template)
-			}
-		}
-		require.Equal(t, tt.exact, exact, tt.rule)
-	}
-}
-
 // length counts a token a byte.
 func length(text string) int { return len(text) }
 
@@ -110,17 +78,14 @@ func TestMediaCountAsEstimates(t *testing.T) {
 			frame, _ := template.CountFrame(length, plain)
 			with, _ := template.CountFrame(length, m)
 			require.Equal(t, max(frame+part, part), max(with, 0), "%s: %v", template, p)
-			whole := template.CountRequest(length, chat.Request{Messages: []chat.Message{plain}})
-			require.Equal(t, max(whole+part, part), template.CountRequest(length, chat.Request{Messages: []chat.Message{m}}), "%s: %v", template, p)
 		}
 		require.Zero(t, template.CountPart(length, chat.CacheBreakpoint{}))
 		require.Equal(t, template == chattemplate.Qwen3, template.CountPart(length, chat.Thinking{Text: "Hm."}) == 3)
 	}
 }
 
-func TestARequestWithoutMessagesCountsWhatTheTemplateAdds(t *testing.T) {
+func TestARequestWithoutToolsCountsNone(t *testing.T) {
 	for _, template := range append(templates, "") {
-		require.LessOrEqual(t, template.CountRequest(length, chat.Request{}), template.Overhead(length), template)
 		require.Zero(t, template.CountTools(length, nil))
 	}
 }

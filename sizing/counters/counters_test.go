@@ -71,13 +71,13 @@ func TestTheBestCounterOfAModelIsTaken(t *testing.T) {
 func TestAnExactCounterCountsByTheTemplate(t *testing.T) {
 	c := counters.For("qwen3:8b", counters.Vocabulary{Vocabulary: made(t, chattemplate.Qwen3.Tokens()...)})
 	require.Equal(t, 5, c.Tokenizer.CountText("user\nwhat is"), "user, a line feed, what, a space, is")
-	req := chat.Request{Messages: []chat.Message{chat.SystemMessage("that is"), chat.UserMessage("what is"), chat.AssistantMessage("the answer")}}
+	messages := []chat.Message{chat.SystemMessage("that is"), chat.UserMessage("what is"), chat.AssistantMessage("the answer")}
 	sum := c.Overhead
-	for _, m := range req.Messages {
+	for _, m := range messages {
 		sum += c.Tokenizer.CountMessage(m)
 	}
-	require.GreaterOrEqual(t, sum, chattemplate.Qwen3.CountRequest(c.Tokenizer.CountText, req))
-	require.Equal(t, 3+3+2, c.Tokenizer.CountMessage(req.Messages[1]), "a start, user, a line feed, the text, an end and a line feed")
+	require.GreaterOrEqual(t, sum, vocabularytest.Qwen3(c.Tokenizer.CountText, messages))
+	require.Equal(t, 3+3+2, c.Tokenizer.CountMessage(messages[1]), "a start, user, a line feed, the text, an end and a line feed")
 }
 
 func TestACounterOfOpenAIIsTheSameAsTheirs(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAPromptThatFillsASmallWindowFits(t *testing.T) {
 		)
 		result, err := render.Render(t.Context(), prompt, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
 		require.NoError(t, err)
-		tokens := chattemplate.Qwen3.CountRequest(c.Tokenizer.CountText, chat.Request{Messages: result.Messages})
+		tokens := vocabularytest.Qwen3(c.Tokenizer.CountText, result.Messages)
 		require.LessOrEqual(t, tokens, window)
 		require.Greater(t, tokens, window-c.Overhead-12, "%d tokens of a window of %d", tokens, window)
 	}

@@ -4,6 +4,8 @@ package vocabularytest
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
 )
 
 // JSON returns a tokenizer.json of a byte-level vocabulary: a token for each byte, one for each of some English words,
@@ -53,4 +55,13 @@ func JSON(added ...string) []byte {
 		panic(err)
 	}
 	return data
+}
+
+// Qwen3 counts messages of texts, written as by the template of Qwen3, with the start of the answer.
+func Qwen3(count func(string) int, messages []chat.Message) int {
+	tokens := count("<|im_start|>assistant\n")
+	for _, m := range messages {
+		tokens += count("<|im_start|>" + string(m.Role) + "\n" + m.Text() + "<|im_end|>\n")
+	}
+	return tokens
 }

@@ -5,9 +5,8 @@
 //
 // FOLDER is one in which package.json was installed. Each line of the input is a conversation: the name of a template,
 // messages and tools, as JSON in the form of the Chat Completions API, but with arguments as objects. For each, a line of
-// the output has the number of tokens, and the beginning of the SHA-256 of the text without its long passages. An empty
-// list of messages asks for the passages: their tokens are printed.
-import { createHash } from "node:crypto";
+// the output has the number of tokens, and the bytes of the text without its long passages. An empty list of messages asks
+// for the passages: their tokens are printed.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
@@ -91,5 +90,5 @@ for (const line of lines) {
 	for (const passage of passages) {
 		rest = rest.replace(passage, "");
 	}
-	console.log(await count(text), createHash("sha256").update(rest).digest("hex").slice(0, 8));
+	console.log(await count(text), Buffer.byteLength(rest));
 }
