@@ -83,8 +83,7 @@ func toolSet(tools []chat.Tool) string {
 
 // short returns the first 6 bytes of the digest, in hexadecimal.
 func (d *digest) short() string {
-	sum := d.sum()
-	return hex.EncodeToString(sum[:6])
+	return hex.EncodeToString(d.hash.Sum(nil)[:6])
 }
 
 // Change names the first thing in which a request differs from the one before it.

@@ -119,69 +119,6 @@ func (e Estimator) tokens(chars int) int {
 	return n
 }
 
-// Reported holds the usage that a provider reported for a request. From it, later requests of the same conversation are
-// counted: the reported tokens, plus a count of the messages after them. It is the best figure available without the
-// model's own tokenizer, and holds only while the conversation grows at its end; see [Reported.Count].
-//
-// The zero value holds no report.
-type Reported struct {
-	usage    chat.Usage
-	messages int // of the request
-	answer   bool
-	digest   [sha256.Size]byte // of the tools, the messages and the answer
-}
-
-// NewReported records the usage that a provider reported with its response to a request. It returns the zero value if
-// the response has no usage.
-func NewReported(req chat.Request, resp chat.Response) Reported {
-	if resp.Usage.Size() <= 0 {
-		return Reported{}
-	}
-	h := newDigest(req.Tools)
-	for _, m := range req.Messages {
-		h.add(m)
-	}
-	r := Reported{usage: resp.Usage, messages: len(req.Messages)}
-	if len(resp.Message.Content) > 0 || len(resp.Message.ToolCalls) > 0 {
-		r.answer = true
-		h.add(resp.Message)
-	}
-	if h.bad {
-		return Reported{}
-	}
-	r.digest = h.sum()
-	return r
-}
-
-// Count returns the tokens of a request with these messages and tools: the reported input and output of its beginning,
-// and a tokenizer's count of the messages after that; t may be an [Estimator]. It returns false if no usage was
-// reported for the beginning: the history was compacted, pruned or otherwise changed, the answer was changed or left
-// out, or the tools differ. The caller must then count the whole request.
-func (r Reported) Count(t chat.Tokenizer, messages []chat.Message, tools []chat.Tool) (tokens int, ok bool) {
-	known := r.messages
-	if r.answer {
-		known++
-	}
-	if known == 0 || len(messages) < known {
-		return 0, false
-	}
-	h := newDigest(tools)
-	for _, m := range messages[:known] {
-		h.add(m)
-	}
-	if h.bad || h.sum() != r.digest {
-		return 0, false
-	}
-	tokens = r.usage.Size()
-	if r.answer {
-		tokens = clamp.Sum(tokens, max(0, r.usage.Output))
-	}
-	for _, m := range messages[known:] {
-		tokens = clamp.Sum(tokens, t.CountMessage(m))
-	}
-	return tokens, true
-}
-
 // digest is a hash of tools and messages.
 type digest struct {
 	hash hash.Hash
@@ -235,5 +172,3 @@ func (d *digest) write(line []byte, err error) {
 	d.hash.Write(line)
 	d.hash.Write([]byte{'\n'})
 }
-
-func (d *digest) sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(nil)) }

@@ -152,8 +152,8 @@ func TestSeveralRequestsAreBilledButNoneIsLong(t *testing.T) {
 	p := sizing.Prices{Rates: sizing.Rates{Input: 1, Output: 2}, LongInput: 200_000, LongRates: sizing.Rates{Input: 10, Output: 20}}
 	require.InDelta(t, 0.3, p.Of(chat.Usage{Input: 300_000, Prompt: 100_000}).Total(), 1e-9)
 	require.InDelta(t, 3, p.Of(chat.Usage{Input: 300_000}).Total(), 1e-9)
-	r := sizing.NewReported(chat.Request{Messages: []chat.Message{chat.UserMessage("a")}}, chat.Response{Message: chat.AssistantMessage("b"), Usage: chat.Usage{Input: 300, Prompt: 100, Output: 5}})
-	tokens, ok := r.Count(sizing.Estimator{}, []chat.Message{chat.UserMessage("a"), chat.AssistantMessage("b")}, nil)
-	require.True(t, ok)
-	require.Equal(t, 105, tokens)
+	var counter sizing.Calibrated
+	asked := chat.Request{Messages: []chat.Message{chat.UserMessage("a")}}
+	counter.Observe(asked, chat.Response{Message: chat.AssistantMessage("b"), Usage: chat.Usage{Input: 300, Prompt: 100, Output: 5}})
+	require.Equal(t, 100, counter.CountRequest(asked))
 }
