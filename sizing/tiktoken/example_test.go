@@ -30,7 +30,7 @@ func ExampleForModel() {
 	fmt.Println(counter.CountText("Straße, 中文, 👩‍👧"))
 
 	_, err = tiktoken.ForModel("llama-4")
-	if unknown, ok := errors.AsType[*tiktoken.UnknownModelError](err); ok {
+	if unknown, ok := errors.AsType[*tiktoken.NoEncodingError](err); ok {
 		fmt.Println("unknown:", unknown.Model)
 	}
 	// Output:

@@ -7,11 +7,11 @@ import (
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
-// UnknownModelError is returned for a model whose encoding is not known: it is not OpenAI's, or newer than the table of
+// NoEncodingError is returned for a model whose encoding is not known: it is not OpenAI's, or newer than the table of
 // sizing/modelinfo.
-type UnknownModelError struct{ Model string }
+type NoEncodingError struct{ Model string }
 
-func (e *UnknownModelError) Error() string {
+func (e *NoEncodingError) Error() string {
 	const advice = "count it by sizing/counters, which takes the best counter there is, or name its encoding with New"
 	return fmt.Sprintf("tiktoken: the encoding of model %q is unknown: %s", e.Model, advice)
 }
@@ -20,7 +20,7 @@ func (e *UnknownModelError) Error() string {
 // [modelinfo.Find] finds it. A fine-tuned model ("ft:gpt-4o:…") counts as its base model, and one that is not in the
 // table as the nearest of its family, as OpenAI's own tiktoken goes by the start of a name; modelinfo.Find reports that it
 // is guessed. It links the tables of o200k_base and cl100k_base. If the encoding is not known, the error is an
-// [*UnknownModelError].
+// [*NoEncodingError].
 func ForModel(model string) (*Counter, error) {
 	known, err := modelinfo.Find(model)
 	if err == nil {
@@ -31,7 +31,7 @@ func ForModel(model string) (*Counter, error) {
 			return newCounter(cl100kBase(), rateOf(known.Images)), nil
 		}
 	}
-	return nil, &UnknownModelError{Model: model}
+	return nil, &NoEncodingError{Model: model}
 }
 
 // rateOf reads the rule for pictures of a row of modelinfo; without one the rate is that of GPT-4o.

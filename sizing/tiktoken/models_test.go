@@ -50,7 +50,7 @@ func TestPicturesAreCountedByTheRuleOfTheModel(t *testing.T) {
 func TestAnUnknownModelIsATypedError(t *testing.T) {
 	for _, model := range []string{"", "ft:", "*", "openai/", "claude-sonnet-4-6", "gpt-6.1-sol", "my-model"} {
 		_, err := ForModel(model)
-		var unknown *UnknownModelError
+		var unknown *NoEncodingError
 		require.ErrorAs(t, err, &unknown, model)
 		require.Equal(t, model, unknown.Model)
 		require.ErrorContains(t, err, "name its encoding with New")
