@@ -11,7 +11,7 @@
 //		Policy:  stagewise.Policy(),
 //	}
 //
-// [Policy] returns the policy, [Briefing] is its prompt, [CompactHistory] shows the history in it. [Floor] and
+// [Policy] returns the policy, [Briefing] is its prompt, [CompactHistory] shows the history in it, and
 // [ToolLines] are for changes to it.
 //
 // # When it compacts
@@ -134,7 +134,8 @@
 //
 // It also differs in these points:
 //
-//   - 1.29.0 keeps 12 messages for the chat agent, which still compacts at 50%: set Cut.Messages to [Floor](12).
+//   - 1.29.0 keeps 12 messages for the chat agent, which still compacts at 50%: set Cut.Messages to 12. Its setting
+//     minUncompressed is at least 5.
 //   - 1.29.0 asks its model "default", then deepseek-v4-flash, gpt-5.6-luna, gemini-3.1-flash-lite and claude-haiku-4.5,
 //     or the models that the user chose for it, each with its provider and thinking; then those of the agent's preset.
 //   - 1.29.0 asks no further model if a request goes on for 2 seconds after its 30 seconds are over, so that no two are

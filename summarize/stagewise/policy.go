@@ -18,7 +18,7 @@ func Policy() policy.Policy {
 		Name:     "stagewise",
 		Counting: policy.Counting{By: policy.ByReport},
 		Trigger:  policy.Trigger{{Ratio: 0.65, Cap: 200_000, Above: true, Background: true}},
-		Cut:      history.Cut{Share: 0.2, Tokens: 40_000, Messages: Floor(10)},
+		Cut:      history.Cut{Share: 0.2, Tokens: 40_000, Messages: 10},
 		Ask: policy.Ask{
 			Prompts: []policy.Prompt{Briefing{}.Prompt()},
 			Names:   []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"},
@@ -28,7 +28,3 @@ func Policy() policy.Policy {
 		Replace: policy.Replace{With: replacement, Max: 20_000},
 	}
 }
-
-// Floor returns the [history.Cut.Messages] for stagewise's setting minUncompressed, which defaults to 10: the same
-// number, but at least 5.
-func Floor(minUncompressed int) int { return max(5, minUncompressed) }

@@ -319,18 +319,8 @@ func TestStatements(t *testing.T) {
 			d := fixture(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
 			require.Equal(t, compacttest.Numbers(24, 33), kept(d))
 		},
-			statements.Change(policyFile, "Floor(10)", "Floor(9)"),
-			statements.Change(policyFile, "Floor(10)", "Floor(11)")),
-		statements.That("the number of messages that are enough can be set, to 5 or more", func(t *testing.T) {
-			for configured, want := range map[int]int{0: 5, 4: 5, 6: 6, 15: 15} {
-				d := fixture(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
-				d.Policy.Cut.Messages = stagewise.Floor(configured)
-				require.Equal(t, compacttest.Numbers(34-want, 33), kept(d))
-			}
-		},
-			statements.Change(policyFile, "max(5, minUncompressed)", "max(4, minUncompressed)"),
-			statements.Change(policyFile, "max(5, minUncompressed)", "max(6, minUncompressed)"),
-			statements.Change(policyFile, "max(5, minUncompressed)", "5")),
+			statements.Change(policyFile, "Messages: 10", "Messages: 9"),
+			statements.Change(policyFile, "Messages: 10", "Messages: 11")),
 		statements.That("a last message that is over the budget is kept alone, with a warning", func(t *testing.T) {
 			d := fixture(t, 10_000, append(marked(1, 10, 500), marked(11, 1, 3000)...)...)
 			log := warned(d)
