@@ -22,21 +22,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Runner runs plans in the background.
-type Runner interface {
-	// Run is called with a plan that was written to the session, and must return soon. The worker that takes the plan
-	// over calls [Compactor.RunPlan] with its id, on a compactor for the same session, here or in another process. An
-	// error means that no worker will.
-	Run(ctx context.Context, s *history.Session, plan string) error
-}
-
-// RunnerFunc is a function that implements [Runner].
-type RunnerFunc func(ctx context.Context, s *history.Session, plan string) error
-
-// Run calls f.
-func (f RunnerFunc) Run(ctx context.Context, s *history.Session, plan string) error {
-	return f(ctx, s, plan)
-}
+// Runner runs plans in the background. It is called with the id of a plan that was written to the session, and must return
+// soon. The worker that takes the plan over calls [Compactor.RunPlan] with it, on a compactor for the same session, here or
+// in another process. An error means that no worker will.
+type Runner func(ctx context.Context, s *history.Session, plan string) error
 
 // start starts a summary in the background, and explains the outcome. It covers what has been said until now; later
 // messages stay.
@@ -65,7 +54,7 @@ func (w *walker) start(ctx context.Context, s *plan.Rendered, d policy.Decision)
 	w.explain(ctx, d, outcomeStarted, nil)
 	if c.Runner != nil {
 		_, err := guard.Call(ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, c.Runner.Run(ctx, c.Session, id)
+			return struct{}{}, c.Runner(ctx, c.Session, id)
 		})
 		if err != nil {
 			outlived, done := callback.Outlive(ctx)

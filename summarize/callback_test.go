@@ -197,7 +197,7 @@ var faultyFunctions = []struct {
 		}}}
 	}},
 	{"Runner", "connection refused", func(d *faultyFixture) {
-		d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return d.errIfFaulty() })
+		d.Runner = func(context.Context, *history.Session, string) error { return d.errIfFaulty() }
 	}},
 	{"model gpt", `a message of the role "user"`, func(d *faultyFixture) {
 		working := d.Target.Model

@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -461,7 +460,7 @@ func TestAClearingThatDoesNotSufficeIsWrittenWithTheCompaction(t *testing.T) {
 		d := over(t, 0.2)
 		d.Policy.Trigger[0].Background = true
 		plan := ""
-		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, id string) error { plan = id; return nil })
+		d.Runner = func(_ context.Context, _ *history.Session, id string) error { plan = id; return nil }
 		d.Always(models.SaySummary(handoff))
 		require.Equal(t, []int{1, 2, 3, 4}, outputs(text(d.Messages())))
 		require.NoError(t, d.RunPlan(t.Context(), plan, nil))

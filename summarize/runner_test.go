@@ -47,7 +47,7 @@ func copilotFixture(t *testing.T) fixture {
 // planned renders the prompt of a fixture, and returns the plan that this leaves to a runner.
 func planned(d fixture) (plan string) {
 	d.T.Helper()
-	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+	d.Runner = func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil }
 	d.Messages()
 	require.NotEmpty(d.T, plan)
 	return plan
@@ -56,10 +56,10 @@ func planned(d fixture) (plan string) {
 func TestACustomRunnerRunsAPlan(t *testing.T) {
 	d := copilotFixture(t)
 	var plans []string
-	d.Runner = summarize.RunnerFunc(func(_ context.Context, s *history.Session, plan string) error {
+	d.Runner = func(_ context.Context, s *history.Session, plan string) error {
 		plans = append(plans, plan)
 		return nil
-	})
+	}
 	before := d.Messages()
 	require.Len(t, plans, 1)
 	require.Empty(t, d.Requests())
@@ -144,7 +144,7 @@ func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 
 func TestARunnerThatFailsEndsThePlan(t *testing.T) {
 	d := copilotFixture(t)
-	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return errors.New("the queue is full") })
+	d.Runner = func(context.Context, *history.Session, string) error { return errors.New("the queue is full") }
 	d.Messages()
 	end, ok := d.Latest(entry.TypePlanEnd)
 	require.True(t, ok)
@@ -157,7 +157,7 @@ func TestAPlanThatNoWorkerTakesIsDroppedAfterItsTime(t *testing.T) {
 		d := copilotFixture(t)
 		d.Target.Model = saying("Done here.")
 		given := 0
-		d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { given++; return nil })
+		d.Runner = func(context.Context, *history.Session, string) error { given++; return nil }
 		d.Messages()
 		time.Sleep(9 * time.Minute)
 		d.Messages()
@@ -250,7 +250,7 @@ func TestEventsHaveEachKeyOnce(t *testing.T) {
 
 func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 	d := backgroundFixture(t, 3400)
-	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return nil }) // leaves plans to another process
+	d.Runner = func(context.Context, *history.Session, string) error { return nil } // leaves plans to another process
 	d.Messages()
 	plan, _ := d.Latest(entry.TypePlan)
 	other := fixtureOf(t, d.Session)

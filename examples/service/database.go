@@ -115,7 +115,7 @@ func (d *database) open(ctx context.Context, id sessionID, create bool) (*conver
 		return nil, err
 	}
 	c := d.assistant.conversation(session)
-	c.compactor.Runner = d.queue
+	c.compactor.Runner = d.queue.Run
 	return c, nil
 }
 

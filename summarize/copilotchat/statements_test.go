@@ -72,10 +72,10 @@ func warm(t *testing.T, number, tokens int) compacttest.Fixture {
 
 // begins renders the prompt, and reports whether a summary is begun in the background.
 func begins(d compacttest.Fixture) (begun bool) {
-	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error {
+	d.Runner = func(context.Context, *history.Session, string) error {
 		begun = true
 		return nil
-	})
+	}
 	d.Messages()
 	return begun
 }

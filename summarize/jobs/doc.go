@@ -12,7 +12,7 @@
 //
 //	queue := &jobs.Queue{}
 //	sessions := &postgres.Sessions{Pool: pool, Hooks: []postgres.Hook{queue.Hook()}}
-//	compactor := &summarize.Compactor{Runner: queue, …} // and Session, Target and Policy
+//	compactor := &summarize.Compactor{Runner: queue.Run, …} // and Session, Target and Policy
 //
 // Each process that makes summaries has a [Worker]. It may be the same process:
 //

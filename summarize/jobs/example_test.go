@@ -45,7 +45,7 @@ func Example() {
 	queue := &jobs.Queue{}
 	newCompactor := func(s *history.Session) *summarize.Compactor {
 		return &summarize.Compactor{
-			Session: s, Policy: copilotchat.Policy(), Runner: queue,
+			Session: s, Policy: copilotchat.Policy(), Runner: queue.Run,
 			Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 100_000},
 		}
 	}

@@ -106,7 +106,7 @@ func (s *service) replica(name string) compacttest.Fixture {
 	session, err := sessions.Open(s.t.Context(), name, history.Options{})
 	require.NoError(s.t, err)
 	d := compacttest.Of(s.t, session)
-	d.Policy, d.Runner = policyFile(), s.queue
+	d.Policy, d.Runner = policyFile(), s.queue.Run
 	return d
 }
 
@@ -496,7 +496,7 @@ func TestAQueueWithoutItsHookReturnsAnError(t *testing.T) {
 	session, err := sessions.Open(t.Context(), "42", history.Options{})
 	require.NoError(t, err)
 	d := compacttest.Of(t, session, append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)
-	d.Policy, d.Runner = policyFile(), s.queue
+	d.Policy, d.Runner = policyFile(), s.queue.Run
 	d.Messages()
 	end, ok := sessiontest.Latest(t, session, entry.TypePlanEnd)
 	require.True(t, ok)

@@ -14,7 +14,6 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/summarize"
 )
 
 // Args holds the arguments of a job, which identify a plan of a session.
@@ -37,12 +36,12 @@ func (Args) InsertOpts() river.InsertOpts {
 }
 
 // Queue enqueues a job for each plan of a background compaction. Its hook inserts the job in the transaction that
-// appends the plan, so that neither exists without the other. The queue itself is the [summarize.Runner] of the
+// appends the plan, so that neither exists without the other. [Queue.Run] is the [summarize.Runner] of the
 // compactor that plans, and leaves the plan to the workers:
 //
 //	queue := &jobs.Queue{Client: client}
 //	sessions := &postgres.Sessions{Pool: pool, Hooks: []postgres.Hook{queue.Hook()}}
-//	compactor := &summarize.Compactor{Runner: queue, …}
+//	compactor := &summarize.Compactor{Runner: queue.Run, …}
 type Queue struct {
 	// Client inserts the jobs. It need not work them. It must use the database of the sessions. Required.
 	Client *river.Client[pgx.Tx]
@@ -52,8 +51,6 @@ type Queue struct {
 	hooked atomic.Bool
 }
 
-var _ summarize.Runner = (*Queue)(nil)
-
 var errNoHook = errors.New("jobs: the plan has no job: add Queue.Hook to postgres.Sessions.Hooks")
 
 // Hook returns the hook for [postgres.Sessions.Hooks] of the replicas.
@@ -62,7 +59,7 @@ func (q *Queue) Hook() postgres.Hook {
 	return postgres.Hook{Wants: hasPlan, Do: q.enqueue}
 }
 
-// Run implements [summarize.Runner]. It does nothing, because the hook has enqueued the job. If [Queue.Hook] was never
+// Run is the [summarize.Runner]. It does nothing, because the hook has enqueued the job. If [Queue.Hook] was never
 // called, it returns an error.
 func (q *Queue) Run(context.Context, *history.Session, string) error {
 	if !q.hooked.Load() {
