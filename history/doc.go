@@ -147,7 +147,7 @@
 // are in a [Cache] that all sessions of the process share.
 //
 // If a store or a function of yours panics or never returns, the error names it ([*storage.StoreError],
-// [*CallbackError], [*entry.RedactError]).
+// [*chat.CallbackError], [*entry.RedactError]).
 //
 // A line that cannot be read is a [*storage.CorruptError] that names it, returned when the line is needed. [Verify]
 // reads everything and lists what is wrong; [Options.Salvage] opens the log without the lines that cannot be read.

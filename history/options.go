@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -38,7 +37,7 @@ type Options struct {
 	// Shrink, if set, is called once with each picture of a message before that is written, and returns the URL of a smaller
 	// one, usually a data URL, to send instead: servers limit the bytes and the sides of pictures. The entry holds both
 	// ([chat.Image].Original), so every later request has the same bytes, in any process and on any branch. "" and a URL
-	// that is not shorter keep the picture as it is. If it panics nothing is written, and the error is a [*CallbackError].
+	// that is not shorter keep the picture as it is. If it panics nothing is written, and the error is a [*chat.CallbackError].
 	// None by default.
 	Shrink func(chat.Image) string
 	// Recall says that the agent has the tools of package recall. What is left out of a prompt is then marked by a call of
@@ -86,19 +85,6 @@ type Cache struct{ entries *log.Cache }
 // NewCache returns a cache of at most that many bytes of lines.
 func NewCache(bytes int) *Cache { return &Cache{log.NewCache(bytes)} }
 
-// CallbackError is returned if a function of [Options] panicked, ended its goroutine, or had not returned a second
-// after the context ended.
-type CallbackError struct {
-	// Name of the function, such as "Options.Now".
-	Name string
-	Err  error
-}
-
-func (e *CallbackError) Error() string { return fmt.Sprintf("history: %s: %v", e.Name, e.Err) }
-
-// Unwrap returns what went wrong.
-func (e *CallbackError) Unwrap() error { return e.Err }
-
 // guarded returns a function of the options that cannot harm its caller, nil for none.
 func guarded[T any](name string, f func() T) func(context.Context) (T, error) {
 	if f == nil {
@@ -107,7 +93,7 @@ func guarded[T any](name string, f func() T) func(context.Context) (T, error) {
 	return func(ctx context.Context) (T, error) {
 		value, err := callback.Call(ctx, func(context.Context) (T, error) { return f(), nil })
 		if err != nil {
-			err = &CallbackError{Name: name, Err: err}
+			err = &chat.CallbackError{Package: "history", Name: name, Err: err}
 		}
 		return value, err
 	}

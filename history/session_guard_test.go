@@ -311,7 +311,7 @@ func TestAFailingFunctionOfTheOptionsIsAnErrorThatNamesIt(t *testing.T) {
 				s, err := history.New(ctx, &storage.Memory{}, o)
 				require.NoError(t, err)
 				err = s.Append(ctx, chat.UserMessage("hello"))
-				failed := errorAs[*history.CallbackError](t, err)
+				failed := errorAs[*chat.CallbackError](t, err)
 				require.Equal(t, name, failed.Name)
 				require.ErrorContains(t, err, does)
 				do = func() {}

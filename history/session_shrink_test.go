@@ -57,7 +57,7 @@ func TestAPictureIsMadeSmallerOnceAndStandsBesideItsOriginal(t *testing.T) {
 	require.Equal(t, 2, called)
 
 	err := s.Append(t.Context(), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "data:image/png;base64,WFhY"}}})
-	failed := errtest.As[*history.CallbackError](t, err)
+	failed := errtest.As[*chat.CallbackError](t, err)
 	require.Equal(t, "Options.Shrink", failed.Name)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("More."), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://host/secret/of/pictures/QUFB"}}}))
 	added, err := s.Entry(t.Context(), s.Leaf())

@@ -375,7 +375,7 @@ func requireNamed(t *testing.T, d *faultyFixture, name, complaint string, told [
 			}
 			continue
 		}
-		wrong, ok := errors.AsType[*policy.CallbackError](err)
+		wrong, ok := errors.AsType[*chat.CallbackError](err)
 		late, timed := errors.AsType[*policy.TimeoutError](err)
 		if ok && strings.Contains(wrong.Name, name) || timed && strings.Contains(late.Name, name) {
 			return
@@ -475,7 +475,7 @@ func TestWaitsBetweenAttemptsAreBoundedAndReported(t *testing.T) {
 func TestAnErrorWhoseErrorMethodPanicsIsACallbackErrorOfItsFunction(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Target.Model = down((*chat.ContextLimitError)(nil))
-	wrong := errtest.As[*policy.CallbackError](t, d.Fails())
+	wrong := errtest.As[*chat.CallbackError](t, d.Fails())
 	require.Equal(t, "the model", wrong.Name)
 	require.NotEmpty(t, wrong.Stack())
 }

@@ -130,7 +130,7 @@ func (c *Compactor) emit(ctx context.Context, e event.Event) {
 // does not fit.
 //
 // If the context ends, the error wraps its cause, and a summary that is being made is still made. If one of the caller's
-// functions has not returned, a [*policy.CallbackError] around the cause names it; if Render was waiting for a summary or
+// functions has not returned, a [*chat.CallbackError] around the cause names it; if Render was waiting for a summary or
 // another call, the error says so.
 func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
 	w, ctx, err := c.begin(ctx, prompt)

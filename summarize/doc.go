@@ -205,7 +205,7 @@
 // What events, logs and errors quote is redacted as entries are ([history.Options].Redact).
 //
 // The caller's functions are hooks, observers, the functions of a policy, models and tokenizers. They may panic, end
-// their goroutine, return invalid values, or never return. Each of these becomes a [*policy.CallbackError] or a
+// their goroutine, return invalid values, or never return. Each of these becomes a [*chat.CallbackError] or a
 // [*policy.TimeoutError] with the function's name: as the error of the call, as the reason of a failed compaction, or as an
 // event if the work goes on without the function. A function that never returns is left behind a second after its
 // context or its time limit ended, and the next call works.

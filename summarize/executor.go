@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/internal/place"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/internal/write"
@@ -116,7 +117,7 @@ func (c *Compactor) run(ctx context.Context, o order) (d write.Written, err erro
 		return nil
 	})
 	if err != nil { // code of ours panicked
-		reasons = []error{&policy.CallbackError{Name: "the compaction", Err: err}}
+		reasons = []error{guard.Failed("the compaction", err)}
 	}
 	if len(reasons) == 0 {
 		return d, nil
@@ -149,7 +150,7 @@ func mayPass(reasons []error) bool {
 	passes := false
 	for _, err := range reasons {
 		_, refused := errors.AsType[*policy.SummaryError](err)
-		_, wrong := errors.AsType[*policy.CallbackError](err)
+		_, wrong := errors.AsType[*chat.CallbackError](err)
 		_, transient := errors.AsType[*chat.TransientError](err)
 		_, large := ContextLimit(err)
 		switch {
@@ -248,7 +249,7 @@ func (c *Compactor) afterwards(ctx context.Context, d write.Written, e entry.Ent
 			return
 		}
 		err := c.title(ctx, d, e.ID)
-		if wrong, ok := errors.AsType[*policy.CallbackError](err); ok {
+		if wrong, ok := errors.AsType[*chat.CallbackError](err); ok {
 			c.emit(ctx, event.Event{Kind: event.HookFailed, Plan: d.Attempt.ID, Hook: "Prompt.Title", Err: wrong})
 		}
 	})

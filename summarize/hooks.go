@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
@@ -69,7 +70,7 @@ func (h Hooks) timeout() time.Duration {
 // hook calls a hook, and reports its failure as an event.
 func hook[T any](ctx context.Context, h Hooks, emit func(context.Context, event.Event), name string, f func(context.Context) (T, error)) T {
 	got, err := guard.Call(ctx, "hook "+name, h.timeout(), f)
-	if _, wrong := errors.AsType[*policy.CallbackError](err); err != nil && (wrong || ctx.Err() == nil) {
+	if _, wrong := errors.AsType[*chat.CallbackError](err); err != nil && (wrong || ctx.Err() == nil) {
 		emit(ctx, event.Event{Kind: event.HookFailed, Hook: name, Err: err})
 	}
 	if err != nil {

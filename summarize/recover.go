@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/provider/refusal"
 	"github.com/promptree-go/promptree/render"
@@ -189,7 +190,7 @@ func (w *walker) resort(ctx context.Context, s *plan.Rendered, why error) (*rend
 		if ctx.Err() != nil {
 			return nil, guard.EndCause(ctx, err)
 		}
-		if wrong, ok := errors.AsType[*policy.CallbackError](err); ok {
+		if wrong, ok := errors.AsType[*chat.CallbackError](err); ok {
 			return nil, errors.Join(why, wrong)
 		}
 		return nil, why

@@ -33,7 +33,7 @@ func checkTarget(t policy.Target) error {
 	return nil
 }
 
-// Generate asks a target's model as a [Compactor] does, and checks its behaviour. The error is a [*policy.CallbackError] if the model
+// Generate asks a target's model as a [Compactor] does, and checks its behaviour. The error is a [*chat.CallbackError] if the model
 // panics, ends its goroutine, has not returned a second after the context ended, or answers with anything but an
 // assistant's message. Usage with a number below 0 or above 2³¹-1 counts as not reported.
 //

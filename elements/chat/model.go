@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/promptree-go/promptree/internal/callback"
 )
 
 // Model answers requests. An implementation is safe for concurrent use, honours the context, and returns a
@@ -244,6 +247,30 @@ func (e *EndError) Error() string {
 type EmptyError struct{}
 
 func (*EmptyError) Error() string { return "chat: the answer ended in order and says nothing" }
+
+// CallbackError is returned if a function that the application passed, such as a hook, an option or a model, panicked, ended
+// its goroutine ([runtime.Goexit]), returned an invalid value, or has not returned although its context has ended.
+type CallbackError struct {
+	// Package that called the function, "history" or "summarize".
+	Package string
+	// Name of the function, for example "Options.Now", "hook BeforeCompact" or "Target.Tokenizer".
+	Name string
+	// Err says what it did. Its chain holds the error that it panicked with, or the cause of the context's end.
+	Err error
+}
+
+func (e *CallbackError) Error() string { return fmt.Sprintf("%s: %s: %v", e.Package, e.Name, e.Err) }
+
+// Unwrap returns Err.
+func (e *CallbackError) Unwrap() error { return e.Err }
+
+// Stack returns the stack of a panic, nil if there was none.
+func (e *CallbackError) Stack() []byte {
+	if p, ok := errors.AsType[*callback.PanicError](e.Err); ok {
+		return p.Stack
+	}
+	return nil
+}
 
 // RedirectError is returned for a redirect that is not followed: to another scheme, host or port, which would receive
 // the key and the messages too, or to itself too often.

@@ -171,7 +171,7 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // somebody else said something, the answer is not appended, and the error is a [*storage.ConflictError].
 //
 // If the model, Stream or the tokenizer panics, ends its goroutine, or has not returned a second after the context
-// ended, the error is a [*policy.CallbackError].
+// ended, the error is a [*chat.CallbackError].
 func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	defer func() {
 		if a.Compactor != nil && a.Compactor.Session != nil {
@@ -251,7 +251,7 @@ func (a *Agent) request(ctx context.Context, prompt elements.Node, answer *Answe
 		if answer.Response, refused = a.ask(ctx, result); refused == nil {
 			return leaf, nil
 		}
-		_, inCallback := errors.AsType[*policy.CallbackError](refused)
+		_, inCallback := errors.AsType[*chat.CallbackError](refused)
 		switch {
 		case ctx.Err() != nil && !inCallback:
 			return leaf, context.Cause(ctx)
@@ -451,7 +451,7 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 // guard calls a function of the caller. If it panics, ends its goroutine or does not return, the error names it.
 func guard(ctx context.Context, name string, f func()) error {
 	if err := callback.Do(ctx, func(context.Context) error { f(); return nil }); err != nil {
-		return &policy.CallbackError{Name: name, Err: err}
+		return internal.Failed(name, err)
 	}
 	return nil
 }

@@ -587,7 +587,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					_, err := a.Step(ctx)
-					wrong := errtest.As[*policy.CallbackError](t, err)
+					wrong := errtest.As[*chat.CallbackError](t, err)
 					require.Equal(t, name, wrong.Name)
 					require.Equal(t, how == "hangs", errors.Is(err, context.DeadlineExceeded))
 					require.Equal(t, []entry.Type{entry.TypeMessage}, kinds(t, a.Compactor.Session))

@@ -3,35 +3,11 @@ package policy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/worded"
 )
-
-// CallbackError reports that a caller's function panicked, ended its goroutine ([runtime.Goexit]), returned an invalid
-// value, or has not returned although its context has ended.
-type CallbackError struct {
-	// Name of the function, for example "hook BeforeCompact" or "Target.Tokenizer".
-	Name string
-	// Err says what it did. Its chain holds the error that it panicked with, or the cause of the context's end.
-	Err error
-}
-
-func (e *CallbackError) Error() string { return fmt.Sprintf("summarize: %s: %v", e.Name, e.Err) }
-
-// Unwrap returns Err.
-func (e *CallbackError) Unwrap() error { return e.Err }
-
-// Stack returns the stack of a panic, nil if there was none.
-func (e *CallbackError) Stack() []byte {
-	if p, ok := errors.AsType[*callback.PanicError](e.Err); ok {
-		return p.Stack
-	}
-	return nil
-}
 
 // TimeoutError reports that a model or a caller's function took too long. It matches [context.DeadlineExceeded].
 type TimeoutError struct {

@@ -92,7 +92,7 @@ func Type(err error) string {
 	if _, ok := errors.AsType[*chat.TransientError](err); ok {
 		return "transient"
 	}
-	if _, ok := errors.AsType[*policy.CallbackError](err); ok {
+	if _, ok := errors.AsType[*chat.CallbackError](err); ok {
 		return "callback"
 	}
 	return "_OTHER"

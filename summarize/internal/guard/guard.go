@@ -9,12 +9,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Call runs a caller's function for at most limit; 0 means no limit. The error is a [*policy.CallbackError], a
+// Call runs a caller's function for at most limit; 0 means no limit. The error is a [*chat.CallbackError], a
 // [*policy.TimeoutError], the cause of the context's end, or the function's own. A function that returns within a second after
 // its context or its time ended may still return its result; after that second it is left behind.
 func Call[T any](ctx context.Context, name string, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
@@ -37,7 +38,7 @@ func Call[T any](ctx context.Context, name string, limit time.Duration, f func(c
 	})
 	if p, ok := err.(*callback.PanicError); ok {
 		if n, ok := p.Value.(countError); ok {
-			err = &policy.CallbackError{Name: name, Err: n}
+			err = Failed(name, n)
 			return got, err
 		}
 	}
@@ -46,15 +47,20 @@ func Call[T any](ctx context.Context, name string, limit time.Duration, f func(c
 	case err == nil:
 		return got, nil
 	case callback.Misbehaved(err) && !left:
-		return got, &policy.CallbackError{Name: name, Err: err}
+		return got, Failed(name, err)
 	case context.Cause(ctx) == error(late):
 		return got, late // whatever error the function returned for it
 	case left:
-		return got, &policy.CallbackError{Name: name, Err: err}
+		return got, Failed(name, err)
 	case ctx.Err() != nil:
 		return got, context.Cause(ctx)
 	}
 	return got, err
+}
+
+// Failed returns the error of a caller's function.
+func Failed(name string, err error) *chat.CallbackError {
+	return &chat.CallbackError{Package: "summarize", Name: name, Err: err}
 }
 
 // Value is [Call] of a function that returns no error.
@@ -65,7 +71,7 @@ func Value[T any](ctx context.Context, name string, f func() T) (T, error) {
 // EndCause returns the cause of a context's end, or err if it also names a function that has not returned.
 func EndCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	if named, ok := errors.AsType[*policy.CallbackError](err); ok && errors.Is(named, cause) {
+	if named, ok := errors.AsType[*chat.CallbackError](err); ok && errors.Is(named, cause) {
 		return named
 	}
 	return cause

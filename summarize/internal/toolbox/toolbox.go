@@ -283,7 +283,7 @@ func resultOf(call chat.ToolCall, result chat.Message, ok bool, err error) answe
 func reason(err error) string {
 	if late, ok := errors.AsType[*policy.TimeoutError](err); ok {
 		err = fmt.Errorf("the tool did not return within %v", late.After)
-	} else if e, ok := errors.AsType[*policy.CallbackError](err); ok {
+	} else if e, ok := errors.AsType[*chat.CallbackError](err); ok {
 		err = fmt.Errorf("the tool failed: %w", e.Err)
 	}
 	return cmp.Or(strings.TrimSpace(plaintext.Cut(strings.ToValidUTF8(err.Error(), "�"), maxReason)), "The tool failed.")

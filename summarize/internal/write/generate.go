@@ -79,13 +79,13 @@ func bounded(ctx context.Context, t policy.Target, limit time.Duration, req chat
 // checkAnswer returns an error for a response that is not a valid message of an assistant.
 func checkAnswer(name string, r chat.Response) error {
 	if r.Message.Role != chat.RoleAssistant {
-		return &policy.CallbackError{Name: name, Err: fmt.Errorf("it answered with a message of the role %q, not %q", r.Message.Role, chat.RoleAssistant)}
+		return guard.Failed(name, fmt.Errorf("it answered with a message of the role %q, not %q", r.Message.Role, chat.RoleAssistant))
 	}
 	if i := slices.Index(r.Message.Content, nil); i >= 0 {
-		return &policy.CallbackError{Name: name, Err: fmt.Errorf("part %d of its answer is nil", i)}
+		return guard.Failed(name, fmt.Errorf("part %d of its answer is nil", i))
 	}
 	if i := slices.IndexFunc(r.Message.ToolCalls, func(c chat.ToolCall) bool { return c.Name == "" }); i >= 0 {
-		return &policy.CallbackError{Name: name, Err: fmt.Errorf("tool call %d of its answer has no name", i)}
+		return guard.Failed(name, fmt.Errorf("tool call %d of its answer has no name", i))
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (s *stream) pass(d chat.Delta) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.running = false; failed != nil {
-			s.closed, s.failed = true, &policy.CallbackError{Name: guard.NameStream, Err: failed}
+			s.closed, s.failed = true, guard.Failed(guard.NameStream, failed)
 			s.cancel(s.failed)
 		}
 	}()
@@ -135,9 +135,9 @@ func (s *stream) end(err error) error {
 	if s.failed != nil {
 		return s.failed
 	}
-	if named, ok := err.(*policy.CallbackError); ok && s.running { // the model waits for the stream
+	if named, ok := err.(*chat.CallbackError); ok && s.running { // the model waits for the stream
 		if left, ok := named.Err.(*callback.LeftError); ok {
-			return &policy.CallbackError{Name: guard.NameStream, Err: left}
+			return guard.Failed(guard.NameStream, left)
 		}
 	}
 	return err

@@ -428,7 +428,7 @@ func (w *Writer) ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.
 // send sends a request and returns the summary in the answer.
 func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material, rendered *render.Result) (string, error) {
 	if len(rendered.Messages) == 0 {
-		return "", &policy.CallbackError{Name: p.Function, Err: errors.New("it returned a prompt without a message")}
+		return "", guard.Failed(p.Function, errors.New("it returned a prompt without a message"))
 	}
 	taken, err := guard.Value(ctx, guard.NameTokenizer, func() int { return rendered.Tokens + w.toolTokens(c, p) })
 	if err != nil {
@@ -703,7 +703,7 @@ func (a *Attempt) replacement(ctx context.Context, m policy.Material) ([]chat.Me
 		return nil, failure.Within("rendering the replacement", err)
 	}
 	if len(result.Messages) == 0 || slices.ContainsFunc(result.Messages, func(m chat.Message) bool { return m.Role != chat.RoleUser }) {
-		return nil, &policy.CallbackError{Name: guard.NameReplacement, Err: errors.New("it must return one or more user messages and nothing else")}
+		return nil, guard.Failed(guard.NameReplacement, errors.New("it must return one or more user messages and nothing else"))
 	}
 	return result.Messages, nil
 }
