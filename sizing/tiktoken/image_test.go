@@ -63,6 +63,7 @@ func TestImagesCountAsTheModelTakesThem(t *testing.T) {
 		{"gpt-4.1-nano", chat.DetailLow, 2520},  // by 2.46, whatever the detail
 		{"o4-mini", "", 1762},
 		{"gpt-5.1", chat.DetailHigh, 85 + 170*4},
+		{"gpt-5-nano", "", 2520},
 		{"gpt-5.2", chat.DetailHigh, 1229}, // 1024 patches, billed a fifth more
 		{"gpt-5.3-codex", "", 1229},
 		{"gpt-5.4", "", 1229},

@@ -34,19 +34,6 @@ func TestModelsHaveTheirEncoding(t *testing.T) {
 	}
 }
 
-func TestPicturesAreCountedByTheRuleOfTheModel(t *testing.T) {
-	for model, want := range map[string]imageRate{
-		"gpt-4o": defaultImages, "gpt-5.1": defaultImages, "gpt-4o-mini-2024-07-18": {base: 2833, tile: 5667}, "o3": {base: 75, tile: 150},
-		"gpt-4.1-mini": {patchFactor: 1.62}, "gpt-5-nano": {patchFactor: 2.46}, "gpt-5.2": {patchFactor: 1.2},
-		"gpt-5.4": {patchFactor: 1.2, maxPatches: 2500}, "gpt-5.4-mini": {patchFactor: 1.62},
-		"gpt-5.6-sol": {patchFactor: 1.2, maxPatches: 2500, original: true},
-	} {
-		counter, err := ForModel(model)
-		require.NoError(t, err, model)
-		require.Equal(t, want, counter.images, model)
-	}
-}
-
 func TestAnUnknownModelIsATypedError(t *testing.T) {
 	for _, model := range []string{"", "ft:", "*", "openai/", "claude-sonnet-4-6", "gpt-6.1-sol", "my-model"} {
 		_, err := ForModel(model)

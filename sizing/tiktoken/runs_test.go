@@ -1,19 +1,14 @@
 package tiktoken
 
 import (
-	"cmp"
 	"math/rand/v2"
-	"os"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/test/extremes"
-	"github.com/promptree-go/promptree/sizing/internal/memo"
 )
 
 // printable returns the characters below a limit that are printed or are white space.
@@ -74,71 +69,6 @@ func TestLongRunsHaveTheTokensOfShortOnes(t *testing.T) {
 			for _, blocks := range []int{3, 17, 64} {
 				require.Equal(t, run(1)+(blocks-1)*each, run(blocks), "%s: %d blocks of %q", name, blocks, unit)
 			}
-		}
-	}
-}
-
-// BenchmarkRuns counts texts that repeat a unit of a few characters, and reports how fast the slowest is and, beside it,
-// prose. With -v it logs the slowest ones. Each loop counts all texts once, so -benchtime 3x is enough.
-func BenchmarkRuns(b *testing.B) {
-	readme, err := os.ReadFile("../../README.md")
-	require.NoError(b, err)
-	prose := strings.Repeat(string(readme), 16)
-	r := rand.New(rand.NewPCG(23, 24))
-	ascii, wide := printable(128), printable(unicode.MaxRune)
-	var characters, pairs, periods []string
-	for _, first := range wide {
-		characters = append(characters, string(first))
-	}
-	for _, first := range ascii {
-		for _, second := range ascii {
-			pairs = append(pairs, string(first)+string(second))
-		}
-	}
-	for range 10_000 {
-		var period strings.Builder
-		for range 3 + r.IntN(6) {
-			period.WriteRune(ascii[r.IntN(len(ascii))])
-		}
-		periods = append(periods, period.String())
-	}
-	for _, kind := range []struct {
-		name  string
-		units []string
-		bytes int // of a text
-	}{{"character", characters, 4 << 10}, {"ASCII", characters[:len(ascii)], 64 << 10}, {"pair", pairs, 16 << 10}, {"period", periods, 16 << 10}} {
-		for _, name := range []string{"o200k_base", "cl100k_base"} {
-			b.Run(kind.name+"/"+name, func(b *testing.B) {
-				c := newTestCounter(b, name)
-				least := make([]time.Duration, len(kind.units)+1) // the last is the prose's
-				measure := func(i int, text string) {
-					c.memory = memo.New()
-					start := time.Now()
-					c.count(text)
-					if d := time.Since(start); least[i] == 0 || d < least[i] {
-						least[i] = d
-					}
-				}
-				size := func(i int) int { return kind.bytes / len(kind.units[i]) * len(kind.units[i]) }
-				for b.Loop() {
-					for i, unit := range kind.units {
-						measure(i, strings.Repeat(unit, size(i)/len(unit)))
-					}
-					measure(len(kind.units), prose)
-				}
-				speed := func(i int) float64 { return float64(size(i)) / float64(least[i].Nanoseconds()) * 1e3 } // in MB/s
-				order := make([]int, len(kind.units))
-				for i := range order {
-					order[i] = i
-				}
-				slices.SortFunc(order, func(i, j int) int { return cmp.Compare(speed(i), speed(j)) })
-				b.ReportMetric(speed(order[0]), "MB/s-slowest")
-				b.ReportMetric(speed(order[len(order)/2]), "MB/s-median")
-				b.ReportMetric(float64(len(prose))/float64(least[len(kind.units)].Nanoseconds())*1e3, "MB/s-prose")
-				for _, i := range order[:10] {
-					b.Logf("%q: %.0f MB/s", kind.units[i], speed(i))
-				}
-			})
 		}
 	}
 }

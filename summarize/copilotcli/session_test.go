@@ -18,18 +18,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing.T) {
+func TestTheRequestShowsTheEarlierAccountApart(t *testing.T) {
 	p := copilotcli.Policy().Ask.Prompts[0]
-	m := compacttest.SecondMaterial()
-	m.Covered = slices.Insert(slices.Clone(m.Covered), 1, chat.SystemMessage("Be careful."))
-	got := compacttest.MustRenderRequest(t, p.Request(m))
-	compacttest.Equal(t, m.System, got[:1])
-	require.NotContains(t, compacttest.Text(got), "Be careful.", "system messages are not summarised")
-	compacttest.Equal(t, append(m.Covered[:1:1], m.Covered[2:]...), got[1:len(got)-1])
-	last := got[len(got)-1].Text()
-	require.True(t, strings.HasPrefix(last, "<conversation-compaction>\n"), last)
-	require.True(t, strings.HasSuffix(last, "\n</conversation-compaction>"), last)
-
 	for rule, previous := range map[string]func(*policy.Material){
 		"the account is the earlier summary": func(m *policy.Material) { m.Previous = nil },
 		"or is found in its replacement":     func(m *policy.Material) { m.PreviousSummary = "" },

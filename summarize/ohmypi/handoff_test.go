@@ -12,20 +12,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-func TestAHandoffAsksForNotesThenForUpdatesAndForATurnsBeginning(t *testing.T) {
-	p := ohmypi.Handoff{}.Prompt()
-	first, update := compacttest.Text(compacttest.MustRenderRequest(t, p.Request(compacttest.FirstMaterial()))), compacttest.Text(compacttest.MustRenderRequest(t, p.Request(compacttest.SecondMaterial())))
-	require.Contains(t, first, "Write notes on the conversation above")
-	require.NotContains(t, first, "<previous-summary>\n")
-	require.Contains(t, update, "Bring those notes up to date")
-	require.Contains(t, update, "<previous-summary>\n## Goal\n")
-	require.Contains(t, update, "<additional-context>\n- The deadline is\n  Friday.\n- The client is Ada.\n</additional-context>")
-
-	prefix := compacttest.Text(compacttest.MustRenderRequest(t, p.Prefix(compacttest.SecondMaterial())))
-	require.Contains(t, prefix, "And the tests.", "it shows the turn that is cut")
-	require.NotContains(t, prefix, "Fix the build", "it shows no other turn")
-	require.Contains(t, prefix, "started a project", "a turn that is summarised in segments shows the summary of the segment before")
-
+func TestAHandoffMayHaveItsOwnQuestionAndShareOfResults(t *testing.T) {
 	own := compacttest.Text(compacttest.MustRenderRequest(t, ohmypi.Handoff{Ask: "Say it in a word."}.Prompt().Request(compacttest.SecondMaterial())))
 	require.Contains(t, own, "Say it in a word.")
 	require.NotContains(t, own, "## Constraints")
@@ -33,7 +20,7 @@ func TestAHandoffAsksForNotesThenForUpdatesAndForATurnsBeginning(t *testing.T) {
 
 	m := compacttest.FirstMaterial()
 	m.Covered, m.ResultTokens = compacttest.Rounds(1, 1, 500), 200
-	long, short := compacttest.Text(compacttest.MustRenderRequest(t, p.Request(m))), compacttest.Text(compacttest.MustRenderRequest(t, ohmypi.Handoff{Results: 50}.Prompt().Request(m)))
+	long, short := compacttest.Text(compacttest.MustRenderRequest(t, ohmypi.Handoff{}.Prompt().Request(m))), compacttest.Text(compacttest.MustRenderRequest(t, ohmypi.Handoff{Results: 50}.Prompt().Request(m)))
 	require.Greater(t, len(long)-len(short), 500)
 }
 
@@ -50,8 +37,7 @@ func TestNotesEndWithTheOpenQuestionIfThatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestTheNotesOfASplitTurnAreJoined(t *testing.T) {
-	require.Equal(t, "Before.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge("Before.", "Now."))
+func TestTheNotesOfASplitTurnWithoutHistoryBeforeItSaySo(t *testing.T) {
 	require.Equal(t, "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge(" ", "Now."))
 }
 

@@ -16,44 +16,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-func TestTheRequestSaysHowToTreatTheBriefingBefore(t *testing.T) {
-	const verbatim, light, oldest = "word for word, shorten nothing", "tighten its oldest sections a little", "condense its oldest sections"
-	for _, c := range []struct {
-		rule     string
-		target   int
-		previous int // characters
-		want     string
-	}{
-		{"a first briefing has no hint", 0, 0, ""},
-		{"a short briefing is taken over", 0, 1, verbatim},
-		{"a briefing below 60% is taken over", 0, 17_999, verbatim},
-		{"from 60% on a briefing is tightened a little", 0, 18_000, light},
-		{"below 85% a briefing is tightened a little", 0, 25_499, light},
-		{"from 85% on the oldest sections are condensed", 0, 25_500, oldest},
-		{"above the target the oldest sections are condensed", 0, 40_000, oldest},
-		{"below 60% of a custom target", 1000, 599, verbatim},
-		{"at 60% of a custom target", 1000, 600, light},
-		{"at 85% of a custom target", 1000, 850, oldest},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			m := compacttest.FirstMaterial()
-			m.Words = 50_000
-			m.PreviousSummary = strings.Repeat("ä", c.previous)
-			got, err := compacttest.RenderRequest(t, stagewise.Briefing{Target: c.target}.Prompt().Request(m), 100_000)
-			require.NoError(t, err)
-			last := got[len(got)-1].Text()
-			for _, hint := range []string{verbatim, light, oldest} {
-				require.Equal(t, hint == c.want, strings.Contains(last, hint), hint)
-			}
-			if c.target == 0 {
-				c.target = 30_000
-			}
-			require.Contains(t, last, fmt.Sprintf("Aim at %d characters.", c.target))
-			require.Equal(t, c.previous > 0, strings.Contains(last, "<previous-chat-history>"))
-		})
-	}
-}
-
 func TestABriefingAimsAtNoMoreThanItsRoomInAnyLanguage(t *testing.T) {
 	const longer = "rather be longer than lose a detail"
 	chinese := chat.UserMessage(strings.Repeat("修复构建", 100))
@@ -151,12 +113,9 @@ func TestEachToolCallHasItsLine(t *testing.T) {
 		{"a question with answers", compacttest.ToolUse("ask_user", `{"title":"Which?"}`, `{"size":"large","colours":["red","blue"],"n":3}`), "[asked user: Which? → size: large; colours: red, blue; n: 3]"},
 		{"a question with answers in a field of their own", compacttest.ToolUse("ask_user", `{"title":"Which?"}`, `{"answers":{"size":"large"}}`), "[asked user: Which? → size: large]"},
 		{"a question with an answer as text", compacttest.ToolUse("ask", `{"question":"Which?"}`, "the\nlarge one"), "[asked user: Which? → the large one]"},
-		{"stagewise's own write of an old file", compacttest.ToolUse("write", `{"path":"w1/a.go","content":"x"}`, `{"message":"Successfully updated file: w1/a.go"}`), "[wrote: w1/a.go]"},
 		{"a write that failed", compacttest.Failing(compacttest.ToolUse("write", `{"path":"w1/a.go","content":"x"}`, `{"message":"not created"}`)), `[wrote: w1/a.go ✗ {"message":"not created"}]`},
 		{"a write whose text says that it was created", compacttest.ToolUse("Write", `{"file_path":"a.go","content":"x"}`, "File created successfully at: a.go"), "[wrote: a.go]"},
-		{"stagewise's own edit, once", compacttest.ToolUse("multiEdit", `{"path":"w1/a.go","edits":[{"old_string":"x","new_string":"y"}]}`, `{"message":"ok","result":{"editsApplied":1}}`), "[edited: w1/a.go (1 edits)]"},
 		{"Claude Code's edit, once", compacttest.ToolUse("MultiEdit", `{"file_path":"a.go","edits":[{}]}`, ""), "[edited: a.go (1 edit)]"},
-		{"stagewise's own edit that failed", compacttest.Failing(compacttest.ToolUse("multiEdit", `{"path":"w1/a.go","edits":[{},{}]}`, "no match")), "[edited: w1/a.go ✗ no match]"},
 		{"stagewise's own edit without edits", compacttest.ToolUse("multiEdit", `{"path":"w1/a.go"}`, ""), "[edited: w1/a.go]"},
 		{"a copy of nothing known", compacttest.ToolUse("copy", `{"move":false}`, ""), "[copied: ? → ?]"},
 		{"Claude Code's glob", compacttest.ToolUse("Glob", `{"pattern":"**/*.go"}`, "a.go"), `[searched: "**/*.go"]`},
@@ -173,7 +132,6 @@ func TestEachToolCallHasItsLine(t *testing.T) {
 		{"an exit code beside metadata in words", compacttest.ToolUse("shell", `{"command":"x"}`, `{"returnCode":2,"metadata":"none"}`), "[shell: x → exit 2]"},
 		{"an unknown tool", compacttest.ToolUse("deploy", `{"target":"x"}`, "done"), "[tool-deploy]"},
 		{"an unknown tool that failed", compacttest.Failing(compacttest.ToolUse("deploy", `{}`, "no such\n\ttarget")), "[tool-deploy ✗ no such target]"},
-		{"a known tool that failed", compacttest.Failing(compacttest.ToolUse("read", `{"path":"a.go"}`, "no such file")), "[read: a.go ✗ no such file]"},
 		{"a failure without a text", compacttest.Failing(compacttest.ToolUse("read", `{"path":"a.go"}`, " ")), "[read: a.go ✗ failed]"},
 		{"a call that was interrupted", compacttest.ToolUse("read", `{"path":"a.go"}`, "")[:1], "[read: a.go (no result)]"},
 		{"truncated arguments", compacttest.ToolUse("read", `{"pa`, ""), "[read: ?]"},
