@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
 )
@@ -47,7 +49,7 @@ func Golden(t Test, prompt elements.Node, options render.Options, budgets ...int
 	if err != nil {
 		t.Fatalf("rendertest: %v: set PROMPTREE_UPDATE=1 to write the file", err)
 	}
-	if diff := difference(lines(string(want)), lines(b.String())); diff != "" {
+	if diff := cmp.Diff(lines(string(want)), lines(b.String())); diff != "" {
 		t.Errorf("rendertest: %s (-want +got; set PROMPTREE_UPDATE=1 to accept):\n%s", path, diff)
 	}
 }
@@ -56,9 +58,7 @@ func Golden(t Test, prompt elements.Node, options render.Options, budgets ...int
 var fileName = regexp.MustCompile(`[^\pL\pN_.#=+-]+`)
 
 // lines splits a text into lines. A checkout may have changed their ends.
-func lines(text string) []string {
-	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
-}
+func lines(text string) []string { return strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") }
 
 // block writes what a budget keeps.
 func block(b *strings.Builder, budget int, r *render.Result, err error) {
@@ -108,45 +108,4 @@ func outcome(p render.Piece) string {
 		return "trimmed"
 	}
 	return "kept"
-}
-
-// difference returns the lines that are only in one of two lists, each with the line before it that is in both, "" if
-// the lists are equal.
-func difference(want, got []string) string {
-	common := make([][]int, len(want)+1) // the most lines that both have from here on
-	for i := range common {
-		common[i] = make([]int, len(got)+1)
-	}
-	for i := len(want) - 1; i >= 0; i-- {
-		for j := len(got) - 1; j >= 0; j-- {
-			if common[i][j] = max(common[i+1][j], common[i][j+1]); want[i] == got[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			}
-		}
-	}
-	var b strings.Builder
-	header, written := "", false
-	show := func(mark, line string) {
-		if !written && header != "" && header != line {
-			b.WriteString("  " + header + "\n")
-		}
-		written = true
-		b.WriteString(mark + " " + line + "\n")
-	}
-	for i, j := 0, 0; i < len(want) || j < len(got); {
-		switch {
-		case i < len(want) && j < len(got) && want[i] == got[j]:
-			if !strings.HasPrefix(want[i], " ") {
-				header, written = want[i], false
-			}
-			i, j = i+1, j+1
-		case j == len(got) || i < len(want) && common[i+1][j] >= common[i][j+1]:
-			show("-", want[i])
-			i++
-		default:
-			show("+", got[j])
-			j++
-		}
-	}
-	return b.String()
 }
