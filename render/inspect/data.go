@@ -50,21 +50,12 @@ type node struct {
 	Children []int `json:"children,omitempty"`
 }
 
-// piece is a [render.Piece] without the fields that its node has. KeptFrom is 0 for a piece that is never dropped.
+// piece is a [render.Piece] without the path, the name and the category, which its node has. By is its DecidedBy, and
+// KeptFrom is 0 for a piece that is never dropped.
 type piece struct {
-	Kind        render.PieceKind `json:"kind"`
-	Tokens      int              `json:"tokens"`
-	Priority    *int             `json:"priority,omitempty"`
-	DecidedBy   string           `json:"by,omitempty"`
-	Group       string           `json:"group,omitempty"`
-	TrimmedFrom int              `json:"trimmedFrom,omitempty"`
-	Cut         bool             `json:"cut,omitempty"`
-	Required    bool             `json:"required,omitempty"`
-	Restored    bool             `json:"restored,omitempty"`
-	Dropped     render.Reason    `json:"dropped,omitempty"`
-	Limit       string           `json:"limit,omitempty"`
-	KeptFrom    int              `json:"keptFrom,omitempty"`
-	Sizes       []render.Size    `json:"sizes,omitempty"`
+	render.Piece
+	Path string `json:"path,omitempty"`
+	By   string `json:"by,omitempty"`
 }
 
 // message is a message as it was sent.

@@ -127,7 +127,7 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 		to.ToolTokens += r.Tokenizer.CountTools(r.Tools)
 	}
 	for _, t := range r.Tools {
-		p := &piece{Kind: "tool", Required: true}
+		p := &piece{Piece: render.Piece{Kind: "tool", Required: true}}
 		if r.Tokenizer != nil {
 			p.Tokens = r.Tokenizer.CountTools([]chat.Tool{t})
 		}
@@ -198,9 +198,8 @@ func (l *Log) node(o *render.Outline, w *walk) int {
 		if p.Dropped == render.Kept && p.KeptFrom == w.least {
 			p.KeptFrom = 0
 		}
-		to.Piece = &piece{
-			p.Kind, p.Tokens, p.Priority, p.DecidedBy, p.Group, p.TrimmedFrom, p.Cut, p.Required, p.Restored, p.Dropped, p.Limit, p.KeptFrom, p.Sizes,
-		}
+		to.Piece = &piece{Piece: p, By: p.DecidedBy}
+		to.Piece.Piece.Path, to.Piece.Name, to.Piece.Category, to.Piece.DecidedBy = "", "", 0, ""
 	}
 	for _, c := range o.Children {
 		to.Children = append(to.Children, l.node(c, w))
