@@ -18,7 +18,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 	"github.com/promptree-go/promptree/summarize/internal/toolbox"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
@@ -268,30 +267,18 @@ func (c *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 	if s == nil || err != nil || answer == nil || answer.Partial || answer.Content == nil {
 		return nil, nil
 	}
-	answer, changed := withoutCutCalls(answer)
 	said := &genai.Content{Role: genai.RoleModel, Parts: answer.Content.Parts}
-	if _, err := s.Answered(ctx, usageOf(answer.UsageMetadata), "", said); err != nil {
+	whole, err := s.Answered(ctx, usageOf(answer.UsageMetadata), string(answer.FinishReason), said)
+	if err != nil {
 		return nil, fmt.Errorf("adkagent: %w", err)
 	}
-	s.ended = !slices.ContainsFunc(said.Parts, isCall)
-	if changed {
-		return answer, nil
+	s.ended = !slices.ContainsFunc(whole[0].Parts, func(p *genai.Part) bool { return p != nil && p.FunctionCall != nil })
+	if whole[0] != said { // calls were cut off
+		changed := *answer
+		changed.Content = whole[0]
+		return &changed, nil
 	}
 	return nil, nil
-}
-
-func isCall(p *genai.Part) bool { return p != nil && p.FunctionCall != nil }
-
-// withoutCutCalls returns an answer that was cut off or filtered without its calls, which may be incomplete, and
-// reports whether it had any. A text says so in their place.
-func withoutCutCalls(answer *model.LLMResponse) (*model.LLMResponse, bool) {
-	if !modelerr.CutOff(string(answer.FinishReason)) || !slices.ContainsFunc(answer.Content.Parts, isCall) {
-		return answer, false
-	}
-	changed, content := *answer, *answer.Content
-	content.Parts = append(slices.DeleteFunc(slices.Clone(content.Parts), isCall), &genai.Part{Text: modelerr.NotMade})
-	changed.Content = &content
-	return &changed, true
 }
 
 // afterRun compacts after a turn if the policy says so. Errors are dropped here; the next request reports them.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/cloudwego/eino/adk"
@@ -12,7 +11,6 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 )
 
 // NewAgentic returns the middleware for agents of [schema.AgenticMessage], whose blocks the provider's own tools write
@@ -30,7 +28,8 @@ func AgenticModel(m model.AgenticModel) chat.Model {
 // agenticForm is the form of [schema.AgenticMessage].
 func agenticForm() form[*schema.AgenticMessage] {
 	return form[*schema.AgenticMessage]{
-		from: fromAgentic, to: toAgentic, usage: agenticUsage, calls: withAgenticIDs, whole: withoutCutBlocks, answer: agenticAnswer,
+		from: fromAgentic, to: toAgentic, usage: agenticUsage, calls: withAgenticIDs, reason: agenticReason, answer: agenticAnswer,
+		meta: func(of, to *schema.AgenticMessage) { to.ResponseMeta = of.ResponseMeta },
 		list: func(list []*schema.AgenticMessage) []*schema.AgenticMessage {
 			return inOrder(list, agenticCalls, agenticAnswers)
 		},
@@ -57,17 +56,6 @@ func agenticReason(m *schema.AgenticMessage) string {
 		return r.OpenAIExtension.IncompleteDetails.Reason
 	}
 	return ""
-}
-
-// withoutCutBlocks is withoutCutCalls for blocks.
-func withoutCutBlocks(m *schema.AgenticMessage) (*schema.AgenticMessage, bool) {
-	if len(agenticCalls(m)) == 0 || !modelerr.CutOff(agenticReason(m)) {
-		return m, false
-	}
-	out := *m
-	out.ContentBlocks = append(slices.DeleteFunc(slices.Clone(m.ContentBlocks), func(b *schema.ContentBlock) bool { return b != nil && b.FunctionToolCall != nil }),
-		schema.NewContentBlock(&schema.AssistantGenText{Text: modelerr.NotMade}))
-	return &out, true
 }
 
 func agenticUsage(m *schema.AgenticMessage) chat.Usage {

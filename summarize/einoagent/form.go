@@ -3,12 +3,10 @@ package einoagent
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 )
 
 // idKey is the key of eino's own id in a message's Extra.
@@ -25,24 +23,9 @@ func messageForm() form[*schema.Message] {
 			c, err := FromEino(said)
 			return []chat.Message{c}, err
 		},
-		to: prompt, list: conversation, usage: usageOf, calls: (*callIDs).in, whole: withoutCutCalls, answer: response, stream: streamed,
+		to: prompt, list: conversation, usage: usageOf, calls: (*callIDs).in, reason: reasonOf, answer: response, stream: streamed,
+		meta: func(of, to *schema.Message) { to.ResponseMeta = of.ResponseMeta },
 	}
-}
-
-// withoutCutCalls returns an answer that was cut off without its calls, which may be incomplete, and reports whether it had
-// any. A text says so in their place.
-func withoutCutCalls(m *schema.Message) (*schema.Message, bool) {
-	if len(m.ToolCalls) == 0 || m.ResponseMeta == nil || !modelerr.CutOff(m.ResponseMeta.FinishReason) {
-		return m, false
-	}
-	out := *m
-	out.ToolCalls = nil
-	if len(m.AssistantGenMultiContent) > 0 {
-		out.AssistantGenMultiContent = append(slices.Clone(m.AssistantGenMultiContent), schema.MessageOutputPart{Type: schema.ChatMessagePartTypeText, Text: modelerr.NotMade})
-	} else {
-		out.Content = strings.TrimSpace(m.Content + "\n\n" + modelerr.NotMade)
-	}
-	return &out, true
 }
 
 // conversation returns messages without the data of their responses, which no model needs, with the name of the tool in

@@ -47,12 +47,13 @@ func newMiddleware[M adk.MessageType](o Options, f form[M]) (adk.TypedChatModelA
 
 // form is how messages of a type are read and written.
 type form[M any] struct {
-	from  func(M) ([]chat.Message, error)
-	to    func([]chat.Message) ([]M, error)
-	list  func([]M) []M // in the order and without the data in which lists of the same messages may differ
-	usage func(M) chat.Usage
-	calls func(*callIDs, M) M // an answer or a chunk of one, with an id in each call
-	whole func(M) (M, bool)   // an answer without the calls that were cut off, and whether there were some
+	from   func(M) ([]chat.Message, error)
+	to     func([]chat.Message) ([]M, error)
+	list   func([]M) []M // in the order and without the data in which lists of the same messages may differ
+	usage  func(M) chat.Usage
+	calls  func(*callIDs, M) M // an answer or a chunk of one, with an id in each call
+	reason func(M) string      // why an answer ended
+	meta   func(of, to M)      // gives a message the data of another's response
 	// An answer of a model, and one that is streamed. Nil if answers are not read in pieces.
 	answer func(M) (chat.Response, error)
 	stream func(context.Context, *schema.StreamReader[M], func(chat.Delta)) (chat.Response, error)
@@ -229,14 +230,16 @@ func (m *middleware[M]) AfterModelRewriteState(ctx context.Context, agent *adk.T
 		return ctx, agent, nil
 	}
 	last := len(agent.Messages) - 1
-	if whole, cut := m.form.whole(agent.Messages[last]); cut {
-		changed := *agent
-		changed.Messages = append(slices.Clone(agent.Messages[:last]), whole)
-		agent = &changed
-	}
-	answer := agent.Messages[last:]
-	if _, err := s.mirror.Answered(ctx, m.form.usage(answer[0]), "", m.form.list(answer)...); err != nil {
+	answer, listed := agent.Messages[last], m.form.list(agent.Messages[last:])
+	whole, err := s.mirror.Answered(ctx, m.form.usage(answer), m.form.reason(answer), listed...)
+	if err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: %w", err)
+	}
+	if whole[0] != listed[0] { // calls were cut off
+		m.form.meta(answer, whole[0])
+		changed := *agent
+		changed.Messages = append(slices.Clone(agent.Messages[:last]), whole...)
+		agent = &changed
 	}
 	return ctx, agent, nil
 }

@@ -193,11 +193,14 @@ func response(answer *schema.Message) (chat.Response, error) {
 	if err != nil {
 		return chat.Response{}, err
 	}
-	reason := ""
-	if answer.ResponseMeta != nil {
-		reason = answer.ResponseMeta.FinishReason
+	return ended(chat.Response{Message: chat.WithCallIDs(m), Usage: usageOf(answer)}, reasonOf(answer))
+}
+
+func reasonOf(m *schema.Message) string {
+	if m.ResponseMeta == nil {
+		return ""
 	}
-	return ended(chat.Response{Message: chat.WithCallIDs(m), Usage: usageOf(answer)}, reason)
+	return m.ResponseMeta.FinishReason
 }
 
 func usageOf(m *schema.Message) chat.Usage {
