@@ -314,7 +314,7 @@ func TestTheMapHasEachFolder(t *testing.T) {
 		if below(dir, "internal/test") {
 			dir = "internal/test"
 		}
-		require.Contains(t, said, dir)
+		require.NotEmpty(t, said[dir], "%s has no line in the map", dir)
 		return nil
 	}))
 }
@@ -328,6 +328,43 @@ func TestThePageOfElementsListsEachElement(t *testing.T) {
 		require.Regexp(t, `\b`+found[1]+`\b`, page)
 	}
 	require.Greater(t, seen, 15)
+}
+
+func TestEachSourceIsTriedWithTextsAndListsOfOthers(t *testing.T) {
+	for _, page := range []string{"border_test.go", "growth_unix_test.go"} {
+		tried, seen := string(sure.Read(t, page)), 0
+		for path := range packagesOfThisModule(t) {
+			if below(path, "sources") && !strings.Contains(path, "/internal/") {
+				seen++
+				require.Contains(t, tried, module+"/"+path, page)
+			}
+		}
+		require.GreaterOrEqual(t, seen, 3)
+	}
+}
+
+// Names of packages, types, fields and functions that a page quotes are declared in some package that a user can import.
+func TestPagesForUsersNameWhatIsDeclared(t *testing.T) {
+	declares, known := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |const |var |\t)(\w+(?:, \w+)*)`), map[string]bool{}
+	require.NoError(t, filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(filepath.ToSlash(path), "internal/") {
+			return err
+		}
+		known[filepath.Base(filepath.Dir(path))] = true
+		for _, names := range declares.FindAllStringSubmatch(string(sure.Read(t, path)), -1) {
+			for name := range strings.SplitSeq(names[1], ", ") {
+				known[name] = true
+			}
+		}
+		return nil
+	}))
+	for _, page := range []string{"README.md", "CHANGELOG.md", "docs/providers.md", "docs/replay.md"} {
+		for _, quoted := range regexp.MustCompile("`&?(?:(?:[a-z]\\w+\\.)?[A-Z]\\w*[a-z]\\w*(?:\\.[A-Z]\\w*)*)`").FindAllString(string(sure.Read(t, page)), -1) {
+			for name := range strings.SplitSeq(strings.Trim(quoted, "`&"), ".") {
+				require.True(t, known[name], "%s names %s: %s", page, quoted, name)
+			}
+		}
+	}
 }
 
 // found reports whether a path without a folder, such as doc.go, names a file in any folder.
