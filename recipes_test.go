@@ -285,7 +285,7 @@ func Example_recipeLocalModel() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	counter := counters.For(name, counters.Vocabulary{Vocabulary: qwen})
+	counter := counters.For(name, counters.ModelVocabulary{Vocabulary: qwen})
 	tokens, err := local.Server{URL: server.URL, Model: name}.ContextWindow(ctx)
 	if err != nil {
 		log.Fatal(err)

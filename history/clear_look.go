@@ -242,7 +242,7 @@ func (l *looking) findStale() {
 }
 
 // Find returns the clearing that the rule makes of a view, and false if it clears nothing. Add it to the session with
-// [Session.Add] to put it into effect. Tokens are counted of whole outputs, before [Limits] cut them.
+// [Session.Add] to put it into effect. Tokens are counted of whole outputs, before [RoundLimits] cut them.
 func (r ClearRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 	c := r.look(v, t, true)
 	return c.Clearing, c.Saved > 0

@@ -15,9 +15,9 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// Limits bound how much of a round is shown, as fractions of the prompt's budget ([elements.Sizing].PromptBudget).
+// RoundLimits bound how much of a round is shown, as fractions of the prompt's budget ([elements.Sizing].PromptBudget).
 // Texts are cut in the prompt only; the session keeps them whole.
-type Limits struct {
+type RoundLimits struct {
 	// Results is the fraction for all tool results of one round together, above 0 and up to 1. A single result may take
 	// all of it. The newest round gets less if less is left beside what must stay ([View.NewestWithin]).
 	// Defaults to 0.5, as in Copilot Chat.
@@ -33,15 +33,17 @@ type Limits struct {
 // the end of an output.
 const DefaultHead = 0.4
 
-func (l Limits) withDefaults() Limits {
-	return Limits{cmp.Or(l.Results, 0.5), cmp.Or(l.Arguments, 0.125), cmp.Or(l.Head, DefaultHead)}
+func (l RoundLimits) withDefaults() RoundLimits {
+	return RoundLimits{cmp.Or(l.Results, 0.5), cmp.Or(l.Arguments, 0.125), cmp.Or(l.Head, DefaultHead)}
 }
 
 // results and arguments return the limits in tokens, with defaults filled in.
-func (l Limits) results(s elements.Sizing) int   { return clamp.Share(l.Results, s.PromptBudget) }
-func (l Limits) arguments(s elements.Sizing) int { return clamp.Share(l.Arguments, s.PromptBudget) }
+func (l RoundLimits) results(s elements.Sizing) int { return clamp.Share(l.Results, s.PromptBudget) }
+func (l RoundLimits) arguments(s elements.Sizing) int {
+	return clamp.Share(l.Arguments, s.PromptBudget)
+}
 
-func (l Limits) check() error {
+func (l RoundLimits) check() error {
 	for _, share := range []struct {
 		name  string
 		value float64

@@ -71,7 +71,7 @@ type Cut struct {
 	SinceCompaction bool
 	// Limits are those by which rounds are shown; tokens are counted of what they leave. If the budget is not known
 	// (0), nothing is cut.
-	Limits Limits
+	Limits RoundLimits
 }
 
 // CutPoint is the result of a [Cut].

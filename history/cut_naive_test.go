@@ -91,7 +91,7 @@ func (p naivePath) turn(i int) int {
 }
 
 // size returns the tokens and the messages of a unit as it is shown.
-func (p naivePath) size(i int, limits history.Limits, s elements.Sizing) (tokens, messages int) {
+func (p naivePath) size(i int, limits history.RoundLimits, s elements.Sizing) (tokens, messages int) {
 	if starts(p[i]) {
 		m, _ := startWithin(p[i], limits, s)
 		return s.CountMessage(m), 1

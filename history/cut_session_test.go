@@ -44,7 +44,7 @@ func messagesOf(entries []entry.Entry) []chat.Message {
 }
 
 // sent returns the messages of a view that are sent to a model.
-func sent(v history.View, limits history.Limits, s elements.Sizing) []chat.Message {
+func sent(v history.View, limits history.RoundLimits, s elements.Sizing) []chat.Message {
 	messages := append([]chat.Message(nil), v.Compacted...)
 	for _, turn := range v.Turns {
 		if m, ok := turn.Message(); ok {
@@ -62,7 +62,7 @@ func sent(v history.View, limits history.Limits, s elements.Sizing) []chat.Messa
 func requireCutShown(t testing.TB, session *history.Session, path []entry.Entry, p history.CutPoint, s elements.Sizing) {
 	t.Helper()
 	v := viewWith(t, session, summary("summary", p.FirstKept))
-	messages := sent(v, history.Limits{}, s)
+	messages := sent(v, history.RoundLimits{}, s)
 	require.NoError(t, chat.Validate(append(messages, user)), "the leaf is %s, the cut at %s", path[len(path)-1].ID, p.FirstKept)
 	require.Greater(t, len(messages), 1, "the tail is empty")
 

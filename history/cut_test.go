@@ -310,7 +310,7 @@ func TestACutWithAFieldOutOfItsRangeIsAnError(t *testing.T) {
 		{"a share above 1", history.Cut{Share: 1.1}, known, "Cut.Share is 1.1"},
 		{"a share that is not a number", history.Cut{Share: math.NaN()}, known, "Cut.Share is NaN"},
 		{"a share of an unknown window", history.Cut{Share: 0.2}, elements.Sizing{Tokenizer: quarter{}}, "set Sizing.PromptBudget"},
-		{"limits out of their range", history.Cut{Limits: history.Limits{Head: 2}}, known, "Limits.Head is 2"},
+		{"limits out of their range", history.Cut{Limits: history.RoundLimits{Head: 2}}, known, "Limits.Head is 2"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			v := viewOf(t, sessionOf(t, pathOf("u a u a"), false))
@@ -547,7 +547,7 @@ func TestACutOfAViewThatNoSessionMadeIsAnError(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a"), false))
 	_, err := history.Cut{}.Find(t.Context(), fields(v), in(1000))
 	require.ErrorContains(t, err, "not made by a session")
-	require.Equal(t, unitIDs(v.Units(history.Limits{}, in(1000))), unitIDs(fields(v).Units(history.Limits{}, in(1000))))
+	require.Equal(t, unitIDs(v.Units(history.RoundLimits{}, in(1000))), unitIDs(fields(v).Units(history.RoundLimits{}, in(1000))))
 }
 
 func TestUnitsHaveEachMessageOfTheViewAfterTheCompactionOnce(t *testing.T) {
@@ -556,7 +556,7 @@ func TestUnitsHaveEachMessageOfTheViewAfterTheCompactionOnce(t *testing.T) {
 		session := talkAtRandom(t, rand.New(rand.NewPCG(seed, 9))).session
 		v := viewOf(t, session)
 		s := elements.Sizing{Tokenizer: quarter{}} // without a window nothing is clipped
-		units := v.Units(history.Limits{}, s)
+		units := v.Units(history.RoundLimits{}, s)
 		equal(t, v.Messages(), append(slices.Clip(v.Compacted), messagesIn(units)...))
 		for i, u := range units {
 			tokens := 0

@@ -75,13 +75,13 @@ func (u Unit) Clipped(t chat.Tokenizer, limit int, head float64) Unit {
 // Units returns what the view shows word for word, in order: the first message of each turn and each round, as shown
 // within the limits. If the prompt's budget is not known (0), nothing is cut. Together they hold all messages of the
 // view after Compacted, each once. The messages are shared between calls and must not be changed.
-func (v View) Units(limits Limits, s elements.Sizing) []Unit { return v.shown().units(limits, s) }
+func (v View) Units(limits RoundLimits, s elements.Sizing) []Unit { return v.shown().units(limits, s) }
 
 // unbounded is a budget so large that nothing is cut.
 const unbounded = 1 << 40
 
 // units implements [View.Units].
-func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
+func (sn *snapshot) units(limits RoundLimits, s elements.Sizing) []Unit {
 	if s.PromptBudget <= 0 {
 		s.PromptBudget = unbounded
 	}
@@ -132,7 +132,7 @@ func dataOf(e entry.Entry) json.RawMessage {
 
 // head returns the units at the start of the path with at most that many messages in all, and the position after them.
 // No result of theirs follows a later unit, and they are among the first 64 shown entries.
-func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s elements.Sizing) (head []Unit, end storage.Position, err error) {
+func (sn *snapshot) head(ctx context.Context, messages int, limits RoundLimits, s elements.Sizing) (head []Unit, end storage.Position, err error) {
 	if messages <= 0 {
 		return nil, 0, nil
 	}

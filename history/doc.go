@@ -93,7 +93,7 @@
 //	summary := summarise(point.Covered())
 //	err = session.Compact(ctx, entry.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
 //
-// The budgets bound long results ([Limits]). Package summarize does this whenever a prompt does not fit; by hand,
+// The budgets bound long results ([RoundLimits]). Package summarize does this whenever a prompt does not fit; by hand,
 // summarize.MaterialOf cuts and says what to summarise.
 //
 // # Saving tokens without a model
@@ -102,7 +102,7 @@
 //
 //   - A [ClearRule] finds the [entry.Clearing] of old tool output, each result replaced by a placeholder, to be added to the
 //     session.
-//   - [Limits] bound the fraction of the prompt's budget that the results of one round take; [Clip] cuts one text in
+//   - [RoundLimits] bound the fraction of the prompt's budget that the results of one round take; [Clip] cuts one text in
 //     its middle.
 //   - A [Truncator] is the last guard before a request: it removes the oldest messages from a list that is too long,
 //     and reports what it did.

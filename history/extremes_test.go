@@ -47,7 +47,7 @@ func TestClipWithAnyNumbersReturnsATextThatFits(t *testing.T) {
 func TestALargerWindowShowsTheSameHistory(t *testing.T) {
 	s := outputs(t, "read:900 read:700+list:500")
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("On."), calls("last"), chat.ToolResult("last", "done")))
-	shown := func(window int, limits history.Limits) (string, error) {
+	shown := func(window int, limits history.RoundLimits) (string, error) {
 		tree := elements.Nodes{
 			history.Conversation{Session: s, Limits: limits}, history.TurnStart{Session: s, Limits: limits}, history.TurnRounds{Session: s, Limits: limits},
 		}
@@ -57,21 +57,21 @@ func TestALargerWindowShowsTheSameHistory(t *testing.T) {
 		}
 		return dump(r.Messages), nil
 	}
-	want, err := shown(1<<30, history.Limits{})
+	want, err := shown(1<<30, history.RoundLimits{})
 	require.NoError(t, err)
 	for _, window := range []int{math.MaxInt, math.MaxInt - 1, math.MaxInt32 + 1} {
-		extremes.Each(history.Limits{Results: 0.5, Arguments: 0.5, Head: 0.5}, func(field string, number any, limits history.Limits) {
+		extremes.Each(history.RoundLimits{Results: 0.5, Arguments: 0.5, Head: 0.5}, func(field string, number any, limits history.RoundLimits) {
 			got, err := shown(window, limits)
 			requireField(t, err, field, number)
 			if err == nil {
 				require.Equal(t, want, got, "%s %v", field, number)
 			}
 		})
-		got, err := shown(window, history.Limits{Results: 1, Arguments: 1})
+		got, err := shown(window, history.RoundLimits{Results: 1, Arguments: 1})
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	for _, u := range viewOf(t, s).Units(history.Limits{}, in(math.MaxInt)) {
+	for _, u := range viewOf(t, s).Units(history.RoundLimits{}, in(math.MaxInt)) {
 		require.Equal(t, u.Messages, u.Clipped(quarter{}, math.MaxInt, 0.4).Messages)
 		for _, limit := range extremes.Ints {
 			u.Clipped(quarter{}, limit, math.NaN())

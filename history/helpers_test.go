@@ -64,7 +64,7 @@ func in(window int) elements.Sizing {
 }
 
 // within returns a round as it is shown within limits.
-func within(r history.Round, limits history.Limits, s elements.Sizing) []chat.Message {
+func within(r history.Round, limits history.RoundLimits, s elements.Sizing) []chat.Message {
 	for _, u := range (history.View{Turns: []history.Turn{{Rounds: []history.Round{r}}}}).Units(limits, s) {
 		return u.Messages
 	}
@@ -72,7 +72,7 @@ func within(r history.Round, limits history.Limits, s elements.Sizing) []chat.Me
 }
 
 // startWithin returns the start of a turn as it is shown within limits, and false if it says nothing.
-func startWithin(e entry.Entry, limits history.Limits, s elements.Sizing) (chat.Message, bool) {
+func startWithin(e entry.Entry, limits history.RoundLimits, s elements.Sizing) (chat.Message, bool) {
 	for _, u := range (history.View{Turns: []history.Turn{{Start: e}}}).Units(limits, s) {
 		return u.Messages[0], true
 	}

@@ -333,7 +333,7 @@ func naiveThinking(entries []entry.Entry) map[string][]chat.Thinking {
 			return nil
 		case m.Role != chat.RoleAssistant:
 		default:
-			sent := within(history.Round{Assistant: e}, history.Limits{}, in(1<<40))
+			sent := within(history.Round{Assistant: e}, history.RoundLimits{}, in(1<<40))
 			if len(sent) == 0 {
 				continue
 			}
@@ -376,7 +376,7 @@ func told(m chat.Message) string {
 
 // units returns the names of the user messages and rounds of a view in the order in which they are dropped: the rounds
 // of each turn, then its user message, and the messages of the compaction last.
-func units(v history.View, limits history.Limits, window int) (conversation, request, rounds []string) {
+func units(v history.View, limits history.RoundLimits, window int) (conversation, request, rounds []string) {
 	for i, turn := range v.Turns {
 		into := &conversation
 		if i == len(v.Turns)-1 {
@@ -431,9 +431,9 @@ func requirePromises(t testing.TB, seed uint64) {
 	equal(t, naiveThinking(entries), thinkingOf(view))
 
 	window := 100 + r.IntN(4000)
-	limits := history.Limits{Results: r.Float64(), Arguments: r.Float64(), Head: r.Float64()}
+	limits := history.RoundLimits{Results: r.Float64(), Arguments: r.Float64(), Head: r.Float64()}
 	if r.IntN(2) == 0 {
-		limits = history.Limits{}
+		limits = history.RoundLimits{}
 	}
 	conversation := history.Conversation{Session: s.session, Limits: limits, Droppable: r.IntN(3) > 0}
 	rounds := history.TurnRounds{Session: s.session, Limits: limits, Droppable: r.IntN(2) > 0}

@@ -245,7 +245,7 @@ func (d *damaged) read(s *history.Session, salvage bool) {
 				_ = t.Start
 			}
 			_ = v.Messages()
-			_ = v.Units(history.Limits{}, in(1000))
+			_ = v.Units(history.RoundLimits{}, in(1000))
 		}
 		for e, err := range s.PathTo(ctx, id) {
 			if check("PathTo", err, id) {

@@ -108,7 +108,7 @@ func (v View) Newest() string {
 
 // NewestWithin returns a view of which elements and [View.Units] show the results of the newest round and the arguments of
 // its calls within limit tokens in all, each cut in its middle, with the fraction head of a result kept at its start
-// ([Limits].Head). It is for a prompt that has less room for them than [Limits] says.
+// ([RoundLimits].Head). It is for a prompt that has less room for them than [RoundLimits] says.
 func (v View) NewestWithin(limit int, head float64) View {
 	sn := *v.shown()
 	last := len(sn.turns) - 1

@@ -19,7 +19,7 @@ type All struct {
 	// turns that are over ([Conversation.Droppable]). What started the current turn stays. Off by default.
 	Droppable bool
 	// Limits of a round.
-	Limits Limits
+	Limits RoundLimits
 }
 
 // ElementProps returns the properties, Required unless the session is droppable.

@@ -10,8 +10,8 @@ import (
 	"github.com/promptree-go/promptree/internal/counting"
 )
 
-// ErrNoSession is returned by an element whose Session is not set.
-var ErrNoSession = errors.New("history: the element has no Session")
+// ErrSessionUnset is returned by an element whose Session is not set.
+var ErrSessionUnset = errors.New("history: the element has no Session")
 
 // Conversation shows the turns that are over, and the summaries of those that were compacted. Place it before the
 // user's message.
@@ -27,7 +27,7 @@ type Conversation struct {
 	// replacement of compacted turns last. Off by default.
 	Droppable bool
 	// Limits of a round.
-	Limits Limits
+	Limits RoundLimits
 }
 
 // Compacted shows only what stands for the turns that were compacted, for a prompt that has something to say between the
@@ -42,7 +42,7 @@ type TurnStart struct {
 	elements.Props
 	Session *Session
 	// Limits of the output of a shell command that started the turn.
-	Limits Limits
+	Limits RoundLimits
 }
 
 // TurnRounds shows what the agent has done in the current turn. Place it after the user's message. It is required
@@ -53,7 +53,7 @@ type TurnRounds struct {
 	// Droppable lets rounds be pruned, the oldest first, each whole. Off by default.
 	Droppable bool
 	// Limits of a round.
-	Limits Limits
+	Limits RoundLimits
 }
 
 // ElementProps returns the properties, Required unless the conversation is droppable.
@@ -100,9 +100,9 @@ func (r TurnRounds) IgnoresBudget() {}
 
 // snapshotFor returns what an element with these limits shows of its session, and records the parts that it shows. It
 // returns an error if the session is missing or a limit is invalid.
-func snapshotFor(ctx context.Context, s *Session, limits Limits, parts viewParts) (*snapshot, error) {
+func snapshotFor(ctx context.Context, s *Session, limits RoundLimits, parts viewParts) (*snapshot, error) {
 	if s == nil {
-		return nil, ErrNoSession
+		return nil, ErrSessionUnset
 	}
 	if err := limits.check(); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.N
 
 // Render shows what stands for compacted turns.
 func (c Compacted) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
-	sn, err := snapshotFor(ctx, c.Session, Limits{}, partCompacted)
+	sn, err := snapshotFor(ctx, c.Session, RoundLimits{}, partCompacted)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ type finisher struct {
 	rank    int
 }
 
-func newFinisher(sn *snapshot, limits Limits, s elements.Sizing) *finisher {
+func newFinisher(sn *snapshot, limits RoundLimits, s elements.Sizing) *finisher {
 	return &finisher{
 		finishing: finishing{limits, s.PromptBudget, s.Tokenizer}, handles: sn.handles(), sizing: s, keep: counting.MayKeep(s.Tokenizer),
 	}

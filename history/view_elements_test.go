@@ -58,7 +58,7 @@ func shrinking(t testing.TB, root elements.Node) (shown []string, err error) {
 	require.NoError(t, err)
 	for budget := 1000; budget > 0; {
 		r, err := layout.Fit(t.Context(), budget)
-		if empty, ok := errors.AsType[*render.EmptyError](err); ok {
+		if empty, ok := errors.AsType[*render.EmptyPromptError](err); ok {
 			r, err = empty.Result, nil
 		}
 		if err != nil {
@@ -113,7 +113,7 @@ func TestElementsNeedASession(t *testing.T) {
 		"All > Conversation": history.All{},
 	} {
 		_, err := render.Render(t.Context(), e, render.Options{Budget: 100, Tokenizer: quarter{}})
-		require.ErrorIs(t, err, history.ErrNoSession)
+		require.ErrorIs(t, err, history.ErrSessionUnset)
 		at := errorAs[*render.ElementError](t, err)
 		require.Equal(t, path, at.Path)
 	}

@@ -89,7 +89,7 @@ func withOutput(content chat.Parts) chat.Parts {
 // round returns a round as it is sent, and reports whether something in it was cut: results together take at most their
 // share of the prompt's budget, each cut in its middle; so do the calls' arguments. Both together take at most what is
 // left for the round, if that is known ([View.NewestWithin]).
-func (h handles) round(r *openRound, limits Limits, s elements.Sizing) (messages []chat.Message, cut bool) {
+func (h handles) round(r *openRound, limits RoundLimits, s elements.Sizing) (messages []chat.Message, cut bool) {
 	limits = limits.withDefaults()
 	arguments, results := limits.arguments(s), limits.results(s)
 	head := limits.Head
@@ -102,7 +102,7 @@ func (h handles) round(r *openRound, limits Limits, s elements.Sizing) (messages
 	}
 	messages = r.Messages()
 	if len(messages) > 0 && r.most > 0 {
-		head = (Limits{Head: r.head}).withDefaults().Head
+		head = (RoundLimits{Head: r.head}).withDefaults().Head
 		shares := fairly(sizesOf(messages, arguments, results, s), r.most)
 		arguments, results = min(arguments, shares[0]), min(results, shares[1])
 	}
@@ -151,7 +151,7 @@ func (h handles) clipCalls(t chat.Tokenizer, r *openRound, calls []chat.ToolCall
 }
 
 // fit reports whether a round is within its shares of the prompt's budget, so that nothing is cut.
-func (l Limits) fit(round []chat.Message, s elements.Sizing) bool {
+func (l RoundLimits) fit(round []chat.Message, s elements.Sizing) bool {
 	l = l.withDefaults()
 	return fits(round, l.arguments(s), l.results(s), s)
 }
@@ -196,7 +196,7 @@ func (t Turn) Message() (chat.Message, bool) {
 // start returns the start of a turn as it is sent, and false if it says nothing. The output of a shell command is cut to
 // its share of the prompt's budget, like a tool result, because the output may exceed any budget. What the user or the
 // application says is never cut.
-func (h handles) start(e entry.Entry, limits Limits, s elements.Sizing) (chat.Message, bool) {
+func (h handles) start(e entry.Entry, limits RoundLimits, s elements.Sizing) (chat.Message, bool) {
 	if shell, ok := e.Body.(entry.Shell); ok {
 		limits = limits.withDefaults()
 		shell.Output = clip(s, shell.Output, limits.results(s), limits.Head, h.marks(e, len(e.Text())-len(shell.Output)))

@@ -25,7 +25,7 @@ func (l LeftOut) IgnoresBudget() {}
 // Render returns nothing.
 func (l LeftOut) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
 	if l.Session == nil {
-		return nil, ErrNoSession
+		return nil, ErrSessionUnset
 	}
 	marks.Add(ctx, shownMark{session: l.Session, left: &l})
 	return nil, nil

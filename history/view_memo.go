@@ -49,7 +49,7 @@ type finished struct {
 
 // finishing holds what determines how messages are finished.
 type finishing struct {
-	limits    Limits
+	limits    RoundLimits
 	budget    int
 	tokenizer chat.Tokenizer
 }

@@ -105,7 +105,7 @@ func TestARoundIsSentAsProvidersRequire(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, append([]chat.Message{user}, tt.round...)...)
 			before := all(t, s)
-			got := within(viewOf(t, s).Turns[0].Rounds[0], history.Limits{}, in(1000))
+			got := within(viewOf(t, s).Turns[0].Rounds[0], history.RoundLimits{}, in(1000))
 			for i := range got {
 				if len(got[i].Content) == 0 {
 					got[i].Content = nil
@@ -152,15 +152,15 @@ func TestAResultIsClippedToItsShareOfTheWindow(t *testing.T) {
 	text := numberedLines(1000) // 2,500 tokens
 	for _, tt := range []struct {
 		rule         string
-		limits       history.Limits
+		limits       history.RoundLimits
 		window       int
 		share, start float64
 	}{
-		{"half by default", history.Limits{}, 1000, 0.5, 0.4},
-		{"another share", history.Limits{Results: 0.2}, 1000, 0.2, 0.4},
-		{"the whole window", history.Limits{Results: 1}, 1000, 1, 0.4},
-		{"more of the start", history.Limits{Head: 0.7}, 1000, 0.5, 0.7},
-		{"half of a larger window", history.Limits{}, 4000, 0.5, 0.4},
+		{"half by default", history.RoundLimits{}, 1000, 0.5, 0.4},
+		{"another share", history.RoundLimits{Results: 0.2}, 1000, 0.2, 0.4},
+		{"the whole window", history.RoundLimits{Results: 1}, 1000, 1, 0.4},
+		{"more of the start", history.RoundLimits{Head: 0.7}, 1000, 0.5, 0.7},
+		{"half of a larger window", history.RoundLimits{}, 4000, 0.5, 0.4},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			got := within(firstRound(t, user, calls("a"), chat.ToolResult("a", text)), tt.limits, in(tt.window))
@@ -175,7 +175,7 @@ func TestAResultIsClippedToItsShareOfTheWindow(t *testing.T) {
 		})
 	}
 	t.Run("a result that fits is not clipped", func(t *testing.T) {
-		got := within(firstRound(t, user, calls("a"), chat.ToolResult("a", text)), history.Limits{}, in(5000))
+		got := within(firstRound(t, user, calls("a"), chat.ToolResult("a", text)), history.RoundLimits{}, in(5000))
 		require.Equal(t, text, got[1].Text())
 	})
 }
@@ -202,7 +202,7 @@ func TestParallelResultsShareTheLimit(t *testing.T) {
 				said = append(said, chat.ToolResult(ids[i], strings.Repeat(fmt.Sprintf("%03d\n", i), size)))
 			}
 			said[1] = calls(ids...)
-			got := within(firstRound(t, said...), history.Limits{}, in(1000))
+			got := within(firstRound(t, said...), history.RoundLimits{}, in(1000))
 			total, stay := 0, map[int]bool{}
 			for _, i := range tt.whole {
 				stay[i] = true
@@ -228,7 +228,7 @@ func TestManySmallResultsAreNotMadeLonger(t *testing.T) {
 		said = append(said, chat.ToolResult(ids[i], strings.Repeat("x", 40)))
 	}
 	said[1] = calls(ids...)
-	for _, m := range within(firstRound(t, said...), history.Limits{}, in(200)) {
+	for _, m := range within(firstRound(t, said...), history.RoundLimits{}, in(200)) {
 		require.LessOrEqual(t, tokens(m), 10)
 	}
 }
@@ -236,7 +236,7 @@ func TestManySmallResultsAreNotMadeLonger(t *testing.T) {
 func TestOnlyTheTextOfAResultIsClipped(t *testing.T) {
 	image := chat.Image{URL: "https://u"}
 	said := []chat.Message{user, calls("a"), result("a", chat.Text(numberedLines(100)), image, chat.Text(numberedLines(100)))}
-	got := within(firstRound(t, said...), history.Limits{}, in(300))
+	got := within(firstRound(t, said...), history.RoundLimits{}, in(300))
 	equal(t, image, got[1].Content[1])
 	require.Len(t, got[1].Content, 2)
 	require.LessOrEqual(t, tokens(got[1])+sizingtest.ImageTokens, 150)
@@ -245,13 +245,13 @@ func TestOnlyTheTextOfAResultIsClipped(t *testing.T) {
 
 	t.Run("an image over the limit is replaced by a note", func(t *testing.T) {
 		said := []chat.Message{user, calls("a"), result("a", image)}
-		got := within(firstRound(t, said...), history.Limits{}, in(39))
+		got := within(firstRound(t, said...), history.RoundLimits{}, in(39))
 		require.Len(t, got[1].Content, 1)
 		require.Contains(t, got[1].Text(), fmt.Sprintf("[an image of %d tokens left out here", sizingtest.ImageTokens))
 	})
 	t.Run("a result that fits keeps its parts", func(t *testing.T) {
 		said := []chat.Message{user, calls("a"), result("a", chat.Text("x"), image, chat.Text("y"))}
-		got := within(firstRound(t, said...), history.Limits{}, in(1000))
+		got := within(firstRound(t, said...), history.RoundLimits{}, in(1000))
 		equal(t, said[2], got[1])
 	})
 }
@@ -298,7 +298,7 @@ func TestClippedArgumentsAreValidJSON(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			for _, window := range []int{4000, 1600, 800} {
-				got := within(firstRound(t, user, callWith(tt.arguments)), history.Limits{}, in(window))
+				got := within(firstRound(t, user, callWith(tt.arguments)), history.RoundLimits{}, in(window))
 				arguments := got[0].ToolCalls[0].Arguments
 				require.True(t, json.Valid([]byte(arguments)), arguments)
 				require.LessOrEqual(t, quarter{}.CountText(arguments), window/8)
@@ -315,14 +315,14 @@ func TestClippedArgumentsAreValidJSON(t *testing.T) {
 
 func TestArgumentsThatFitAreUnchanged(t *testing.T) {
 	for _, arguments := range []string{"", "{}", " { \"k\" : 1.50 } ", `{"cut`, "\"\\u003c\"", "no JSON"} {
-		got := within(firstRound(t, user, callWith(arguments)), history.Limits{}, in(1000))
+		got := within(firstRound(t, user, callWith(arguments)), history.RoundLimits{}, in(1000))
 		require.Equal(t, arguments, got[0].ToolCalls[0].Arguments)
 	}
 }
 
 func TestArgumentsOfParallelCallsShareTheLimit(t *testing.T) {
 	long := `{"text":` + quoted(strings.Repeat("some text. ", 1000)) + `}`
-	got := within(firstRound(t, user, callWith(long, `{"k":1}`, long)), history.Limits{Arguments: 0.5}, in(1000))
+	got := within(firstRound(t, user, callWith(long, `{"k":1}`, long)), history.RoundLimits{Arguments: 0.5}, in(1000))
 	total := 0
 	for i, c := range got[0].ToolCalls {
 		n := quarter{}.CountText(c.Arguments)
@@ -341,7 +341,7 @@ func TestArgumentsOfParallelCallsShareTheLimit(t *testing.T) {
 func TestShortArgumentsAreNotMadeLonger(t *testing.T) {
 	for _, arguments := range []string{`{"path":"a/b/c.go","lines":[1,2]}`, `{"path":"a/b/c`, `not JSON, and short`, `"` + strings.Repeat("x", 60) + `"`} {
 		for _, window := range []int{1, 10, 30, 60} {
-			got := within(firstRound(t, user, callWith(arguments)), history.Limits{}, in(window))
+			got := within(firstRound(t, user, callWith(arguments)), history.RoundLimits{}, in(window))
 			require.LessOrEqual(t, quarter{}.CountText(got[0].ToolCalls[0].Arguments), quarter{}.CountText(arguments))
 		}
 	}
@@ -370,17 +370,17 @@ func TestLimitsAreSharesOfTheWindow(t *testing.T) {
 func TestLimitsOutsideZeroToOneAreRefused(t *testing.T) {
 	s := talk(t, user, calls("a"), done("a"), user)
 	for _, tt := range []struct {
-		limits history.Limits
+		limits history.RoundLimits
 		name   string
 	}{
-		{history.Limits{Results: -0.1}, "Results"},
-		{history.Limits{Results: 1.1}, "Results"},
-		{history.Limits{Results: math.NaN()}, "Results"},
-		{history.Limits{Results: math.Inf(1)}, "Results"},
-		{history.Limits{Arguments: 2}, "Arguments"},
-		{history.Limits{Arguments: -1}, "Arguments"},
-		{history.Limits{Head: 40}, "Head"},
-		{history.Limits{Head: math.NaN()}, "Head"},
+		{history.RoundLimits{Results: -0.1}, "Results"},
+		{history.RoundLimits{Results: 1.1}, "Results"},
+		{history.RoundLimits{Results: math.NaN()}, "Results"},
+		{history.RoundLimits{Results: math.Inf(1)}, "Results"},
+		{history.RoundLimits{Arguments: 2}, "Arguments"},
+		{history.RoundLimits{Arguments: -1}, "Arguments"},
+		{history.RoundLimits{Head: 40}, "Head"},
+		{history.RoundLimits{Head: math.NaN()}, "Head"},
 	} {
 		for _, e := range []elements.Node{
 			history.Conversation{Session: s, Limits: tt.limits}, history.TurnRounds{Session: s, Limits: tt.limits},
@@ -389,7 +389,7 @@ func TestLimitsOutsideZeroToOneAreRefused(t *testing.T) {
 			require.ErrorContains(t, err, "Limits."+tt.name)
 		}
 	}
-	for _, limits := range []history.Limits{{}, {Results: 1, Arguments: 1, Head: 1}, {Results: 1e-9, Arguments: 1e-9, Head: 1e-9}} {
+	for _, limits := range []history.RoundLimits{{}, {Results: 1, Arguments: 1, Head: 1}, {Results: 1e-9, Arguments: 1e-9, Head: 1e-9}} {
 		for _, e := range []elements.Node{
 			history.Conversation{Session: s, Limits: limits}, history.TurnRounds{Session: s, Limits: limits},
 		} {
@@ -413,7 +413,7 @@ func FuzzArguments(f *testing.F) {
 		if window < 1 || window > 1<<20 || s.Append(t.Context(), user, callWith(arguments)) != nil {
 			t.Skip()
 		}
-		got := within(viewOf(t, s).Turns[0].Rounds[0], history.Limits{}, in(window))[0].ToolCalls[0].Arguments
+		got := within(viewOf(t, s).Turns[0].Rounds[0], history.RoundLimits{}, in(window))[0].ToolCalls[0].Arguments
 		if got == arguments {
 			return
 		}

@@ -151,7 +151,7 @@ func TestWhatIsPrunedOfAViewCountsAsShown(t *testing.T) {
 func TestAnElementThatFailsShowsNothing(t *testing.T) {
 	s := agenda(t)
 	ctx, shown := s.WithShown(t.Context(), viewOf(t, s))
-	_, err := render.Lay(ctx, history.TurnRounds{Session: s, Limits: history.Limits{Results: -1}}, render.Options{Budget: 1000, Tokenizer: quarter{}})
+	_, err := render.Lay(ctx, history.TurnRounds{Session: s, Limits: history.RoundLimits{Results: -1}}, render.Options{Budget: 1000, Tokenizer: quarter{}})
 	require.Error(t, err)
 	require.False(t, shown.Any())
 }

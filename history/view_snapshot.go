@@ -46,7 +46,7 @@ type openRound struct {
 	last     storage.Position    // position of the last result, or at
 	replaced map[string]replaced // entries, by id, that are shown with a text that is not their own
 	head     float64             // the fraction of a result that is cut to most that stays at its start
-	most     int                 // tokens that its results and arguments may take in all, 0 for no limit but those of [Limits]
+	most     int                 // tokens that its results and arguments may take in all, 0 for no limit but those of [RoundLimits]
 	shown    memo
 }
 

@@ -21,12 +21,12 @@ import (
 func TestASessionAlwaysShowsTheSameAsOneOpenedAtThatMoment(t *testing.T) {
 	t.Parallel()
 	shows := []struct {
-		limits history.Limits
+		limits history.RoundLimits
 		sizing elements.Sizing
 	}{
 		{sizing: in(400)},
 		{sizing: in(2000)},
-		{sizing: in(2000), limits: history.Limits{Results: 0.01, Arguments: 0.01}},
+		{sizing: in(2000), limits: history.RoundLimits{Results: 0.01, Arguments: 0.01}},
 		{sizing: elements.Sizing{PromptBudget: 2000, Tokenizer: words{}}},
 	}
 	for seed := range uint64(cases(12)) {

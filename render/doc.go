@@ -116,7 +116,7 @@
 //   - A tool that a message calls is required.
 //
 // If the rest does not fit, the error is a [*BudgetExceededError] that names the largest pieces that could not be
-// removed. If nothing is required, pruning may remove every message. That is an [*EmptyError], which names the largest
+// removed. If nothing is required, pruning may remove every message. That is an [*EmptyPromptError], which names the largest
 // pieces that were removed and has the result without a message ([Options.Compatible] returns that result instead).
 //
 // # Pieces that are offered to pruning

@@ -33,7 +33,7 @@ func (l large) CountMessage(m chat.Message) int {
 
 func TestAPromptPrunedToNothingIsAnErrorWithWhatWasDropped(t *testing.T) {
 	root := user(elements.Image{Source: "data:image/png;base64," + strings.Repeat("A", 40_000_000)})
-	err := failedWith[*render.EmptyError](t, root, render.Options{Budget: 500, Tokenizer: large{runes}})
+	err := failedWith[*render.EmptyPromptError](t, root, render.Options{Budget: 500, Tokenizer: large{runes}})
 	require.Equal(t, 500, err.Budget)
 	require.Equal(t, 40_003, err.Tokens)
 	require.Len(t, err.Messages, 1)
@@ -50,7 +50,7 @@ func TestAPromptPrunedToNothingIsAnErrorWithWhatWasDropped(t *testing.T) {
 func TestTheAdviceOfAnEmptyErrorHelps(t *testing.T) {
 	image := elements.Image{Source: strings.Repeat("A", 100_000)}
 	opts := render.Options{Budget: 50, Tokenizer: large{runes}}
-	empty := failedWith[*render.EmptyError](t, user(image), opts)
+	empty := failedWith[*render.EmptyPromptError](t, user(image), opts)
 	image.Required = true
 	over := failedWith[*render.BudgetExceededError](t, user(image), opts)
 	require.Equal(t, empty.Tokens, over.Needed)
@@ -88,7 +88,7 @@ func TestEveryFitThatLeavesNoMessageIsAnError(t *testing.T) {
 				} {
 					r, err := fit()
 					require.Nil(t, r)
-					empty := new(render.EmptyError)
+					empty := new(render.EmptyPromptError)
 					require.ErrorAs(t, err, &empty)
 					require.Empty(t, empty.Result.Messages)
 				}
@@ -104,13 +104,13 @@ func TestEveryFitThatLeavesNoMessageIsAnError(t *testing.T) {
 
 func TestAPromptEmptiedForALimitIsAnErrorThatNamesTheLimit(t *testing.T) {
 	root := user(elements.TokenLimit{Max: 5, Children: elements.Nodes{line("aaaaaaaa")}})
-	err := failed[*render.EmptyError](t, root, 100)
+	err := failed[*render.EmptyPromptError](t, root, 100)
 	require.EqualError(t, err, "render: pruning left no message: the prompt takes 11 tokens and has 100; the largest pieces dropped: "+
 		"User > Limit > Text (8): raise the budget and the limit of User > Limit, or set Required on what must stay")
 }
 
 func TestAToolThatIsLeftDoesNotMakeUpForTheMessages(t *testing.T) {
-	err := failed[*render.EmptyError](t, elements.Nodes{tool(at(2), "search"), userAt(1, line(strings.Repeat("a", 100)))}, 90)
+	err := failed[*render.EmptyPromptError](t, elements.Nodes{tool(at(2), "search"), userAt(1, line(strings.Repeat("a", 100)))}, 90)
 	require.Len(t, err.Result.Tools, 1)
 	require.Len(t, err.Largest, 1, "the tool was not dropped")
 }

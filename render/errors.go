@@ -138,10 +138,10 @@ func (e *BudgetExceededError) Error() string {
 	return b.String()
 }
 
-// EmptyError is the error of a prompt that had messages, all of which were pruned. The tree says that none of them is
+// EmptyPromptError is the error of a prompt that had messages, all of which were pruned. The tree says that none of them is
 // needed, so raise the budget to Tokens, or set Required on what must stay: if that does not fit, the error is a
 // [*BudgetExceededError] that names it. [Options.Compatible] turns this error off. Find it with errors.AsType.
-type EmptyError struct {
+type EmptyPromptError struct {
 	// Budget of the prompt, in tokens.
 	Budget int
 	// Tokens of the prompt before anything was pruned and before any expandable grew.
@@ -155,7 +155,7 @@ type EmptyError struct {
 	Result *Result
 }
 
-func (e *EmptyError) Error() string {
+func (e *EmptyPromptError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "render: pruning left no message: the prompt takes %d tokens and has %d", e.Tokens, e.Budget)
 	writePieces(&b, "; the largest pieces dropped: ", e.Largest)

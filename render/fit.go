@@ -144,7 +144,7 @@ func (f *fitting) breakable() (path string) {
 	return path
 }
 
-// notEmpty returns a result, or an [*EmptyError] if pruning left none of the messages.
+// notEmpty returns a result, or an [*EmptyPromptError] if pruning left none of the messages.
 func (f *fitting) notEmpty(r *Result) (*Result, error) {
 	if len(r.Messages) > 0 || f.layout.layouter.Compatible {
 		return r, nil
@@ -158,7 +158,7 @@ func (f *fitting) notEmpty(r *Result) (*Result, error) {
 	if len(dropped) == 0 { // an expandable grew to nothing
 		return r, nil
 	}
-	return nil, &EmptyError{
+	return nil, &EmptyPromptError{
 		Budget: r.Budget, Tokens: count.New(before, f.layout.layouter.Tokenizer).Count(tree.Root),
 		Largest: largest(dropped), Messages: messages, Result: r,
 	}

@@ -616,7 +616,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	fast := ""
 	switch _, err := f.fit(ctx, budget); err := err.(type) {
 	case nil:
-	case *EmptyError:
+	case *EmptyPromptError:
 		fast = empty
 	case *BudgetExceededError:
 		fast = cmp.Or(err.Limit, "the whole prompt")

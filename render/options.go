@@ -52,7 +52,7 @@ type Options struct {
 	//   - A cache breakpoint is a preference: it never makes a prompt fail that would fit without it. See rule 6 there.
 	//   - Tokens to spare are offered to expandables by priority, the highest first, and not in the order of layout.
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
-	//   - A prompt of which pruning leaves no message is an error: [*EmptyError].
+	//   - A prompt of which pruning leaves no message is an error: [*EmptyPromptError].
 	Compatible bool
 	// KeepUnranked requires each piece if neither the piece nor an element around it has a priority, so that only
 	// pieces with a priority are removed. A priority of 2^53−1 or more, the highest, counts as none; so does the 0 of

@@ -10,7 +10,7 @@ import (
 // down to a depth, 0 for the root alone. An element that holds only a text has one line, and so have successive siblings
 // with the same name and outcome. One that does not have the same shape in all results, such as an expandable that grew,
 // is one line. Tokens are those of the pieces by themselves; the last line has what the tags and messages around them
-// take ([Report.Frames]). For a budget at which no message is left, use the result in the [*EmptyError].
+// take ([Report.Frames]). For a budget at which no message is left, use the result in the [*EmptyPromptError].
 func Compare(depth int, results ...*Result) string {
 	if len(results) == 0 {
 		return ""

@@ -573,7 +573,7 @@ func TestPruneFitsExactly(t *testing.T) {
 	require.Equal(t, 12, rendered(t, root, 16).Tokens)
 	require.Equal(t, 12, rendered(t, root, 12).Tokens)
 	require.Equal(t, 7, rendered(t, root, 11).Tokens)
-	require.Equal(t, 0, failed[*render.EmptyError](t, root, 1).Result.Tokens)
+	require.Equal(t, 0, failed[*render.EmptyPromptError](t, root, 1).Result.Tokens)
 }
 
 func TestATokenLimitKeepsItsMaximum(t *testing.T) {

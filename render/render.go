@@ -25,7 +25,7 @@ import (
 //     count fits. Required pieces stay.
 //  4. If nothing more may be removed and it still does not fit, an element that can make room ([elements.MakesRoom]) does,
 //     and the tree is rendered once more; else the error is a [*BudgetExceededError]. If the prompt had
-//     a message and pruning left none, the error is an [*EmptyError], unless the options say Compatible.
+//     a message and pruning left none, the error is an [*EmptyPromptError], unless the options say Compatible.
 //
 // A tree without a message is not an error, because nothing was lost: for example one with only tools, with conditions
 // that are all false, or with a session in which nothing was said yet. [chat.ValidateRequest] refuses it.

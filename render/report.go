@@ -80,11 +80,11 @@ type Piece struct {
 	KeptFrom int `json:"keptFrom,omitempty"`
 	// Sizes are the tokens of a text that may be trimmed, by budget, the smallest first. They are set only if KeptFrom
 	// is.
-	Sizes []Size `json:"sizes,omitempty"`
+	Sizes []SizeAt `json:"sizes,omitempty"`
 }
 
-// Size is the number of tokens of a piece from a budget on.
-type Size struct {
+// SizeAt is the size of a piece, in tokens, from a budget on.
+type SizeAt struct {
 	Budget int `json:"budget"`
 	Tokens int `json:"tokens"`
 }

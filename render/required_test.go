@@ -201,7 +201,7 @@ func TestRequiredWhiteSpaceOutlivesItsCalls(t *testing.T) {
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{need(0, " ")}},
 		elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{result("x", "r")}},
 	}
-	r := failed[*render.EmptyError](t, root, 5).Result
+	r := failed[*render.EmptyPromptError](t, root, 5).Result
 	require.Equal(t, render.Kept, r.Report().Pieces[1].Dropped)
 	require.Equal(t, 4, r.Tokens, "it is counted, but not sent")
 }

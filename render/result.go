@@ -96,7 +96,7 @@ type Survey struct {
 	// breakpoints are held; 0 if there is neither.
 	Below int
 	// Least is the smallest budget, at least From, that the prompt fits. If all messages may be removed, a fit to it is
-	// an [*EmptyError].
+	// an [*EmptyPromptError].
 	Least int
 }
 

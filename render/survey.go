@@ -15,7 +15,7 @@ type survey struct {
 	state    *tree.State
 	base     tree.Step // the last step of the limits
 	keptFrom []int     // by step after base, the budget from which on the removed pieces are kept
-	sizes    map[tree.ID][]Size
+	sizes    map[tree.ID][]SizeAt
 	smallest int // smallest budget so far that the prompt fits
 
 	from, below int // it holds for the budgets from from up to below
@@ -34,7 +34,7 @@ func (s *survey) setBudgets(p *Piece, at tree.Change) {
 			return
 		}
 		if p.Sizes = s.sizes[at.Node]; p.Sizes == nil && s.left(at.Node) < max(p.Tokens, p.TrimmedFrom) {
-			p.Sizes = []Size{{p.KeptFrom, s.left(at.Node)}}
+			p.Sizes = []SizeAt{{p.KeptFrom, s.left(at.Node)}}
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 		if len(f.growth.all) > 0 {
 			return nil, fmt.Errorf("%w: there are expandables", ErrNoSurvey)
 		}
-		s := &survey{state: f.state, from: 1, sizes: map[tree.ID][]Size{}}
+		s := &survey{state: f.state, from: 1, sizes: map[tree.ID][]SizeAt{}}
 		for _, limit := range f.limits {
 			switch {
 			case limit.max <= o.Budget:
@@ -107,7 +107,7 @@ func (s *survey) prune(ctx context.Context, f *fitting, budget int) {
 		if s.below == 0 || s.smallest < s.below {
 			s.below = s.smallest
 		}
-		s.keptFrom, s.sizes = nil, map[tree.ID][]Size{}
+		s.keptFrom, s.sizes = nil, map[tree.ID][]SizeAt{}
 		f.rewind(s.base)
 	}
 	s.remove(ctx, f)
@@ -139,7 +139,7 @@ func (s *survey) remove(ctx context.Context, f *fitting) {
 				}
 			}
 			if cuts != nil {
-				sizes := append(sizesBetween(s.smallest, keptFrom, cuts), Size{keptFrom, f.count.Piece(text)})
+				sizes := append(sizesBetween(s.smallest, keptFrom, cuts), SizeAt{keptFrom, f.count.Piece(text)})
 				s.sizes[text], keptFrom = sizes, sizes[0].Budget
 			}
 		}
@@ -165,7 +165,7 @@ func (s *survey) cutsOf(f *fitting, text tree.ID) []cut {
 }
 
 // sizesBetween returns the sizes of a text at the budgets in [from, to). At to and above, the text is whole.
-func sizesBetween(from, to int, cuts []cut) (sizes []Size) {
+func sizesBetween(from, to int, cuts []cut) (sizes []SizeAt) {
 	budgets := []int{from}
 	for _, c := range cuts {
 		budgets = append(budgets, c.prompt, c.prompt-tree.Slack) // only here the longest text that fits may change
@@ -183,7 +183,7 @@ func sizesBetween(from, to int, cuts []cut) (sizes []Size) {
 		case tokens == 0:
 			sizes = nil
 		case len(sizes) == 0 || sizes[len(sizes)-1].Tokens != tokens:
-			sizes = append(sizes, Size{budget, tokens})
+			sizes = append(sizes, SizeAt{budget, tokens})
 		}
 	}
 	return sizes

@@ -75,7 +75,7 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 				if p.TrimmedFrom > 0 {
 					trimmed++
 				}
-				require.True(t, slices.IsSortedFunc(said.Report.Pieces[i].Sizes, func(a, b render.Size) int { return a.Tokens - b.Tokens }), at)
+				require.True(t, slices.IsSortedFunc(said.Report.Pieces[i].Sizes, func(a, b render.SizeAt) int { return a.Tokens - b.Tokens }), at)
 			}
 		}
 	}

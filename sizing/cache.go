@@ -21,11 +21,11 @@ type Sent struct {
 	System int `json:"system,omitempty"`
 	// Marks of the beginnings of the request, the shortest first: its tools, its tools with the system messages at the
 	// start, and all of it. The marks in between are 1, 2, 4, … messages from the end.
-	Marks []Mark `json:"marks,omitempty"`
+	Marks []RequestMark `json:"marks,omitempty"`
 }
 
-// Mark identifies a beginning of a request: its tools and its first messages.
-type Mark struct {
+// RequestMark identifies a beginning of a request: its tools and its first messages.
+type RequestMark struct {
 	Messages int    `json:"messages"`
 	Tokens   int    `json:"tokens"`
 	Digest   string `json:"digest"`
@@ -52,7 +52,7 @@ func NewSent(at time.Time, t chat.Tokenizer, messages []chat.Message, tools []ch
 	h := newDigest(tools)
 	for i := 0; ; i++ {
 		if i == places[0] {
-			s.Marks = append(s.Marks, Mark{Messages: i, Tokens: tokens, Digest: h.short()})
+			s.Marks = append(s.Marks, RequestMark{Messages: i, Tokens: tokens, Digest: h.short()})
 			if places = places[1:]; len(places) == 0 {
 				break
 			}
@@ -86,30 +86,30 @@ func (d *digest) short() string {
 	return hex.EncodeToString(d.hash.Sum(nil)[:6])
 }
 
-// Change names the first thing in which a request differs from the one before it.
-type Change string
+// RequestChange names the first thing in which a request differs from the one before it.
+type RequestChange string
 
 // The changes, each with the usual reasons.
 const (
 	// ChangeNone: the request begins with the whole of the other.
-	ChangeNone Change = ""
+	ChangeNone RequestChange = ""
 	// ChangeUnknown: nothing is known of the other request.
-	ChangeUnknown Change = "unknown"
+	ChangeUnknown RequestChange = "unknown"
 	// ChangeToolOrder: the tools are the same in another order, such as that of a map.
-	ChangeToolOrder Change = "tool order"
+	ChangeToolOrder RequestChange = "tool order"
 	// ChangeTools: there are other tools, or their descriptions or parameters changed.
-	ChangeTools Change = "tools"
+	ChangeTools RequestChange = "tools"
 	// ChangeSystem: a system message at the start changed, usually because it holds a clock, a counter, a list of files
 	// or the newest memory.
-	ChangeSystem Change = "system message"
+	ChangeSystem RequestChange = "system message"
 	// ChangeMessages: a later message changed or is gone, usually context before the history, or a pruned message.
-	ChangeMessages Change = "messages"
+	ChangeMessages RequestChange = "messages"
 )
 
 // Shared describes the common beginning of a request and the one before it.
 type Shared struct {
 	// Change is the change that ends the common beginning.
-	Change Change
+	Change RequestChange
 	// Messages is the length of the common beginning, and Tokens its size by our own count, tools included. Both are
 	// lower bounds if the message that changed stands between two marks.
 	Messages, Tokens int

@@ -27,7 +27,7 @@ import (
 // badAnswers are answers from which no summary may be taken.
 var badAnswers = []struct {
 	name   string
-	step   models.Step
+	step   models.Reply
 	reason string
 }{
 	{"nothing at all", models.Say(""), "empty"},
@@ -67,7 +67,7 @@ func TestAnAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) 
 	long := "## Build\n\nIt fails.\n\n## Files\n\n" + words(budget/5)
 	for _, c := range []struct {
 		rule  string
-		again models.Step
+		again models.Reply
 		want  string
 		mends []string
 	}{
@@ -440,24 +440,24 @@ func TestACompactionOnDemandThatIsCancelledAsksNobodyElseAndChangesNothing(t *te
 	enough := errors.New("enough of this")
 	for _, c := range []struct {
 		name  string
-		steps func(cancel context.CancelCauseFunc) []models.Step
+		steps func(cancel context.CancelCauseFunc) []models.Reply
 	}{
-		{"while the model answers in full mode", func(cancel context.CancelCauseFunc) []models.Step {
-			return []models.Step{func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+		{"while the model answers in full mode", func(cancel context.CancelCauseFunc) []models.Reply {
+			return []models.Reply{func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 				cancel(enough)
 				<-ctx.Done()
 				return chat.Response{}, ctx.Err()
 			}}
 		}},
-		{"although the model still answers", func(cancel context.CancelCauseFunc) []models.Step {
-			return []models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		{"although the model still answers", func(cancel context.CancelCauseFunc) []models.Reply {
+			return []models.Reply{func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				cancel(enough)
 				<-ctx.Done()
 				return models.SaySummary("too late")(ctx, r)
 			}}
 		}},
-		{"while the model answers in simple mode", func(cancel context.CancelCauseFunc) []models.Step {
-			return []models.Step{models.Say("no"), func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+		{"while the model answers in simple mode", func(cancel context.CancelCauseFunc) []models.Reply {
+			return []models.Reply{models.Say("no"), func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 				cancel(enough)
 				<-ctx.Done()
 				return chat.Response{}, ctx.Err()
@@ -528,7 +528,7 @@ func TestASessionThatCannotBeWrittenAsksNoModel(t *testing.T) {
 }
 
 // unusable holds answers that are not usable as a summary.
-var unusable = map[string]models.Step{
+var unusable = map[string]models.Reply{
 	"empty":              models.Say(""),
 	"cut off":            stopped(chat.StopMaxTokens, "<summary>\nAnd th"),
 	"refused by a check": models.SaySummary("bad"),
@@ -544,7 +544,7 @@ func refuseBad(r chat.Response) (string, error) {
 }
 
 // unusableFixture returns a fixture whose model gives the same unusable answer each time, and the model.
-func unusableFixture(t *testing.T, step models.Step, messages ...chat.Message) (fixture, *counting) {
+func unusableFixture(t *testing.T, step models.Reply, messages ...chat.Message) (fixture, *counting) {
 	model := &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return step(ctx, r) }}
 	d := newFixture(t, messages...)
 	d.Target.Model = model

@@ -101,7 +101,7 @@ func (w *walker) launch(ctx context.Context, o order) *task {
 	if !owned {
 		work.replace(t, nil)
 		done()
-		t.err = ErrClosed
+		t.err = ErrCompactorClosed
 		close(t.done)
 	}
 	return t

@@ -67,7 +67,7 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 		require.Equal(t, "started cancelled", kinds(*d.Heard))
 		require.NoError(t, d.Close())
 		_, err := d.Render(t.Context(), prompt(d.Session))
-		require.ErrorIs(t, err, summarize.ErrClosed)
+		require.ErrorIs(t, err, summarize.ErrCompactorClosed)
 		require.NoError(t, d.Session.Append(t.Context(), chat.UserMessage("The session is open.")))
 	})
 }

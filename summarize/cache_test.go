@@ -119,7 +119,7 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 	for _, tt := range []struct {
 		rule   string
 		change func(d fixture) elements.Node
-		want   sizing.Change // ChangeNone: there is no event
+		want   sizing.RequestChange // ChangeNone: there is no event
 		why    string
 	}{
 		{"more history breaks nothing", func(d fixture) elements.Node { return prompt(d.Session) }, sizing.ChangeNone, ""},

@@ -399,7 +399,7 @@ func requireWorking(t *testing.T, d *faultyFixture) {
 	other.Messages()
 	require.Greater(t, len(compactions(d.Session)), before)
 	require.NoError(t, other.Close())
-	if result, err := d.Render(t.Context(), prompt(d.Session)); !errors.Is(err, summarize.ErrClosed) {
+	if result, err := d.Render(t.Context(), prompt(d.Session)); !errors.Is(err, summarize.ErrCompactorClosed) {
 		require.NoError(t, err)
 		require.NoError(t, chat.Validate(result.Messages))
 	}

@@ -172,7 +172,7 @@ func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 
 func TestRequestShowsRoundsByTheLimitsOfThePolicy(t *testing.T) {
 	d := newFixture(t, append(overflowing(), round(7, roundTokens)...)...)
-	d.Policy.Cut.Limits = history.Limits{Results: 0.05}
+	d.Policy.Cut.Limits = history.RoundLimits{Results: 0.05}
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
 	for _, m := range d.Request().Messages {
@@ -351,7 +351,7 @@ func TestTheStartEventSaysThatMoreIsKeptThanTheCutAllows(t *testing.T) {
 }
 
 // ownCompaction returns a step that answers with a summary and with parts, as the provider's own compaction.
-func ownCompaction(text string, parts ...chat.Opaque) models.Step {
+func ownCompaction(text string, parts ...chat.Opaque) models.Reply {
 	return func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		r, err := models.SaySummary(text)(ctx, req)
 		r.Compaction = parts

@@ -155,7 +155,7 @@ func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, c
 		return nil, nil, err
 	}
 	if c.inner.work.isClosed() {
-		return nil, nil, ErrClosed
+		return nil, nil, ErrCompactorClosed
 	}
 	if prompt != nil {
 		c.inner.prompt = prompt
@@ -370,7 +370,7 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 		case policy.ActWait:
 			w.explain(ctx, d, outcomeWaiting, nil)
 			err := w.wait(ctx, s, d)
-			if err != nil && (ctx.Err() != nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
+			if err != nil && (ctx.Err() != nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrCompactorClosed)) {
 				return nil, err
 			}
 			w.failure = err
@@ -380,7 +380,7 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 				if ctx.Err() != nil {
 					return nil, err
 				}
-				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
+				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrCompactorClosed)) {
 					return nil, err
 				}
 				w.failure = err

@@ -15,8 +15,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Compacted is the result of a compaction that a user asked for.
-type Compacted struct {
+// CompactionResult is the result of a compaction that a user asked for.
+type CompactionResult struct {
 	// Result is the prompt after the compaction: the history alone if no prompt was rendered yet.
 	Result *render.Result
 	// MessagesRemoved and TokensRemoved are how many messages and tokens the prompt lost.
@@ -31,13 +31,13 @@ type Compacted struct {
 //
 // The error is [ErrBusy] if another compaction is being made, and [ErrNothingToCompact] if there is nothing to summarise or the session shows fewer messages than the policy's
 // condition needs. The context, [Compactor.Abort] and Close end the compaction.
-func (c *Compactor) Compact(ctx context.Context, instructions string) (Compacted, error) {
+func (c *Compactor) Compact(ctx context.Context, instructions string) (CompactionResult, error) {
 	return c.demanded(ctx, policy.OnDemand, instructions)
 }
 
 // MemoryPressure compacts the session because the application is short of memory. The error is [ErrNotAsked] if the
 // policy does not compact then.
-func (c *Compactor) MemoryPressure(ctx context.Context) (Compacted, error) {
+func (c *Compactor) MemoryPressure(ctx context.Context) (CompactionResult, error) {
 	return c.demanded(ctx, policy.OnMemoryPressure, "")
 }
 
@@ -80,10 +80,10 @@ func (c *Compactor) onDemand(ctx context.Context, on policy.Occasion) (*walker, 
 	return w, ctx, nil
 }
 
-func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructions string) (Compacted, error) {
+func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructions string) (CompactionResult, error) {
 	w, ctx, err := c.onDemand(ctx, on)
 	if err != nil {
-		return Compacted{}, err
+		return CompactionResult{}, err
 	}
 	defer w.release()
 	if on == policy.OnDemand && c.Hooks.Interrupt != nil {
@@ -92,35 +92,35 @@ func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructio
 	return w.demanded(ctx, on, instructions)
 }
 
-func (w *walker) demanded(ctx context.Context, on policy.Occasion, instructions string) (Compacted, error) {
+func (w *walker) demanded(ctx context.Context, on policy.Occasion, instructions string) (CompactionResult, error) {
 	c := w.c
 	w.instructions, w.waited = instructions, true
 	before, err := w.measure(ctx, on)
 	if err != nil {
-		return Compacted{}, err
+		return CompactionResult{}, err
 	}
 	if instructions == "" && (before.Pending == policy.PendingRunning || before.Pending == policy.PendingReady) {
 		if err := c.Wait(ctx); err != nil {
-			return Compacted{}, err
+			return CompactionResult{}, err
 		}
 		placed, err := w.settle(ctx, before, true, false)
 		if err != nil && ctx.Err() != nil {
-			return Compacted{}, err
+			return CompactionResult{}, err
 		}
 		if placed {
 			return w.compacted(ctx, before, on)
 		}
 	} else if err := c.abandon(ctx); err != nil {
-		return Compacted{}, err
+		return CompactionResult{}, err
 	}
 	now, err := w.measure(ctx, on)
 	if err != nil {
-		return Compacted{}, err
+		return CompactionResult{}, err
 	}
 	d := w.policy.Decide(now.Measurement)
 	switch {
 	case now.Pending != policy.PendingNone:
-		return Compacted{}, ErrBusy
+		return CompactionResult{}, ErrBusy
 	case d.Held < 0:
 		w.explain(ctx, d, outcomeNothing, nil)
 		why := "no condition holds"
@@ -130,33 +130,33 @@ func (w *walker) demanded(ctx context.Context, on policy.Occasion, instructions 
 				break
 			}
 		}
-		return Compacted{}, fmt.Errorf("%w: %s", ErrNothingToCompact, why)
+		return CompactionResult{}, fmt.Errorf("%w: %s", ErrNothingToCompact, why)
 	}
 	if err := now.Shown.CheckSummaries(); err != nil {
-		return Compacted{}, err
+		return CompactionResult{}, err
 	}
 	w.owns = true
 	if err := w.compact(ctx, now, d); err != nil {
 		w.explain(ctx, d, outcomeOfError(err), err)
 		if ctx.Err() != nil {
-			return Compacted{}, guard.EndCause(ctx, err)
+			return CompactionResult{}, guard.EndCause(ctx, err)
 		}
-		return Compacted{}, err
+		return CompactionResult{}, err
 	}
 	w.explain(ctx, d, outcomePlaced, nil)
 	return w.compacted(ctx, before, on)
 }
 
 // compacted returns the result of a compaction.
-func (w *walker) compacted(ctx context.Context, before *plan.Rendered, on policy.Occasion) (Compacted, error) {
+func (w *walker) compacted(ctx context.Context, before *plan.Rendered, on policy.Occasion) (CompactionResult, error) {
 	after, err := w.measure(ctx, on)
 	if err != nil {
-		return Compacted{}, err
+		return CompactionResult{}, err
 	}
 	if after.Result == nil {
-		return Compacted{}, after.Failure()
+		return CompactionResult{}, after.Failure()
 	}
-	return Compacted{
+	return CompactionResult{
 		Result: w.recordSent(ctx, after), TokensRemoved: before.PromptTokens() - after.Result.Tokens,
 		MessagesRemoved: len(before.PromptMessages()) - len(after.Result.Messages),
 	}, nil

@@ -215,7 +215,7 @@
 // Any [chat.Model] can write summaries; models.Remote is an HTTP endpoint. Two others are for trying things out:
 // models.Offline needs no network and makes a digest of the messages without understanding them, and models.Script
 // gives the answers of a test. If a provider's own compaction ([chat.Response].Compaction) comes with a summary, it is
-// kept beside the summary, byte for byte, if there is room for both. openai.Compaction and anthropic.Compaction, in the
+// kept beside the summary, byte for byte, if there is room for both. openai.CompactionModel and anthropic.CompactionModel, in the
 // packages of render, are models that return one.
 //
 // # What is not here

@@ -28,8 +28,8 @@ var (
 	// ErrPlanEnded reports that a plan is not pending any more: it has run, it took too long, or the session switched
 	// to another branch.
 	ErrPlanEnded = failure.ErrPlanEnded
-	// ErrClosed reports that the compactor was closed.
-	ErrClosed = failure.ErrClosed
+	// ErrCompactorClosed reports that the compactor was closed.
+	ErrCompactorClosed = failure.ErrClosed
 	// ErrAborted is the cause of a context that [Compactor.Abort] ended.
 	ErrAborted = failure.ErrAborted
 	// ErrVetoed reports that a hook called a compaction off.

@@ -45,7 +45,7 @@ func ExampleCompactor_Render() {
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target: summarize.Target{
-			Model:     &models.Script{Steps: []models.Step{models.SaySummary("The user asks why the build fails. The files file1.go to file5.go were read, one after the other, and all of them are fine: the reason must be in one that comes later.")}},
+			Model:     &models.Script{Steps: []models.Reply{models.SaySummary("The user asks why the build fails. The files file1.go to file5.go were read, one after the other, and all of them are fine: the reason must be in one that comes later.")}},
 			Tokenizer: tokenizer, Budget: 1_000, ContextWindow: 8_000,
 		},
 		Policy: copilotchat.Policy(),
@@ -119,7 +119,7 @@ func ExampleTarget_toolsInThePrompt() {
 		compactor := &summarize.Compactor{
 			Session: session,
 			Target: summarize.Target{
-				Model:     &models.Script{Steps: []models.Step{models.SaySummary("The user asks why the build fails. The files file1.go to file5.go were read, one after the other, and all of them are fine: the reason must be in one that comes later.")}},
+				Model:     &models.Script{Steps: []models.Reply{models.SaySummary("The user asks why the build fails. The files file1.go to file5.go were read, one after the other, and all of them are fine: the reason must be in one that comes later.")}},
 				Tokenizer: tokenizer, Budget: budget, ContextWindow: 8_000,
 			},
 			Policy: copilotchat.Policy(),

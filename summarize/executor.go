@@ -65,7 +65,7 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 	}
 	w.c.emit(ctx, event.Event{
 		Kind: event.Started, Plan: id, Reason: s.Occasion, Why: d.Why, Background: planned.Background, WillRetry: w.willRetry,
-		Cut: event.Cut{Covered: planned.Covered, Kept: planned.Kept, Over: planned.Over},
+		Coverage: event.Coverage{Covered: planned.Covered, Kept: planned.Kept, Over: planned.Over},
 		Size: event.Size{
 			MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,
 			Breakdown: s.Breakdown(ctx, w.target),

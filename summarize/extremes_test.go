@@ -48,7 +48,7 @@ func everyNumber() policy.Policy {
 	}
 	p.Background.Wait, p.Background.Timeout = 0.95, time.Second
 	p.Clear.Rule.Keep, p.Clear.Rule.Saves = 2000, 100
-	p.Cut = history.Cut{Tokens: 1000, Share: 0.3, Messages: 2, Rounds: 1, First: 1, Limits: history.Limits{Results: 0.5, Arguments: 0.2, Head: 0.4}}
+	p.Cut = history.Cut{Tokens: 1000, Share: 0.3, Messages: 2, Rounds: 1, First: 1, Limits: history.RoundLimits{Results: 0.5, Arguments: 0.2, Head: 0.4}}
 	p.Ask.Timeout, p.Ask.Attempts, p.Ask.RetryWait = time.Second, 2, time.Second
 	p.Ask.MinChars, p.Ask.MaxTokens, p.Ask.SimpleResult = 5, 1000, 50
 	p.Replace.Share, p.Replace.Max = 0.2, 1000

@@ -119,7 +119,7 @@ func TestAPromptThatDoesNotFitIsTriedAgainAfterPausesThatDouble(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		requests int // of an attempt
-		answer   models.Step
+		answer   models.Reply
 	}{
 		{"a request that is always refused", 1, models.Fail(status(401))},
 		{"a failure that may pass", 1, models.Fail(&chat.TransientError{Err: errDown})},

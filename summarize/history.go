@@ -22,7 +22,7 @@ type History struct {
 	// by default.
 	Compact bool
 	// Limits of a round.
-	Limits history.Limits
+	Limits history.RoundLimits
 }
 
 // ElementProps returns the properties, with Required.

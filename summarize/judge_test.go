@@ -37,7 +37,7 @@ It builds. TestLineEnds and TestCarriageReturn still fail; the cause is bufio.Sc
 Replace the scanner in reader.go by one that keeps line ends, and run the tests again.`
 
 // called returns an answer with a text and a call of a tool.
-func called(text string, stop chat.StopReason) models.Step {
+func called(text string, stop chat.StopReason) models.Reply {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		m := chat.AssistantMessage(text)
 		m.ToolCalls = []chat.ToolCall{{ID: "x", Name: "read", Arguments: `{"path":"config.json"}`}}
@@ -48,7 +48,7 @@ func called(text string, stop chat.StopReason) models.Step {
 const nginx = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx/1.18.0</center>\r\n</body>\r\n</html>\r\n"
 
 // noSummaries are answers without a summary in them, by kind.
-var noSummaries = map[string]models.Step{
+var noSummaries = map[string]models.Reply{
 	"nothing": models.Say(""), "white space": models.Say(" \n\t\u200b"), "an empty block": models.SaySummary(""), "a dot": models.Say("."),
 	"OK": models.Say("OK."), "fine": models.Say("fine"), "OK in a block": models.SaySummary("OK."), "done": models.Say("Done! ✅"), "a heading alone": models.Say("## Goal"),
 	"an empty form": models.SaySummary("## Goal\n\n## Course\n\n## State\n\n## Next\n"),
@@ -177,7 +177,7 @@ var plain = strings.NewReplacer("#", "", "<", "", ">", "").Replace(handoff)
 func TestOfDoubtfulAnswersTheBestIsUsedOnceEveryWayWasTried(t *testing.T) {
 	for _, c := range []struct {
 		policy      string
-		step        models.Step
+		step        models.Reply
 		asks        int
 		doubt, text string
 	}{

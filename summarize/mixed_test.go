@@ -198,7 +198,7 @@ func mixed(t *testing.T, s *history.Session, calls int) {
 	group.Wait()
 	require.NoError(t, d.Close())
 	_, err := d.Render(t.Context(), prompt(s))
-	require.ErrorIs(t, err, summarize.ErrClosed)
+	require.ErrorIs(t, err, summarize.ErrCompactorClosed)
 	for _, m := range said(s) {
 		acknowledged.Delete(m.ToolCallID)
 	}

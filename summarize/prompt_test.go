@@ -102,7 +102,7 @@ func TestForkSendsTheAgentsRequestAgain(t *testing.T) {
 	require.Equal(t, chat.RoleUser, got[len(got)-1].Role)
 	require.Contains(t, got[len(got)-1].Text(), "<summary> block")
 
-	require.Equal(t, policy.Asked{Tag: "summary"}, p.Asked)
+	require.Equal(t, policy.AnswerForm{Tag: "summary"}, p.Asked)
 
 	m.Sent = nil
 	equal(t, mustRenderRequest(t, prompts.FullPrompt().Request(m)), mustRenderRequest(t, p.Request(m)))

@@ -54,7 +54,7 @@ func newRandomSession(t testing.TB, seed uint64) *randomSession {
 		Target: policy.Target{Model: chat.ModelFunc(s.answer), Tokenizer: quarter{}, Budget: s.between(200, 6000)},
 	}
 	s.c.Policy.Ask.Judge.Off = s.IntN(2) == 0
-	s.c.Policy.Cut.Limits = history.Limits{Results: pick(s, 0, 0, 0.1, 1), Arguments: pick(s, 0, 0, 0.05)}
+	s.c.Policy.Cut.Limits = history.RoundLimits{Results: pick(s, 0, 0, 0.1, 1), Arguments: pick(s, 0, 0, 0.05)}
 	s.c.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		s.truncated = s.truncated || e.Kind == event.Truncated || e.Kind == event.LetGo
 	})}

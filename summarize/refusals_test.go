@@ -381,7 +381,7 @@ func TestARoundRefusedAsTooLargeIsSentAgainWithLessOfItsText(t *testing.T) {
 	d.Policy.Ask.Prompts = []policy.Prompt{prompts.SimplePrompt()}
 	asked := map[string]bool{}
 	refused, answered := 0, 0
-	d.Models = map[string]policy.Target{"small": {Model: &models.Script{Steps: slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
+	d.Models = map[string]policy.Target{"small": {Model: &models.Script{Steps: slices.Repeat([]models.Reply{func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		require.False(t, asked[text(r.Messages)], "no request is sent twice")
 		asked[text(r.Messages)] = true
 		if count(quarter{}, r.Messages) > 1500 {

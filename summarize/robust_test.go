@@ -105,7 +105,7 @@ func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
 func TestALimitBelowAnAcceptedRequestIsConfirmedByMoreRefusals(t *testing.T) {
 	for _, c := range []struct {
 		rule     string
-		unit     entry.Unit
+		unit     entry.LimitUnit
 		accepted int // the largest
 		tries    int // that it takes
 	}{

@@ -211,7 +211,7 @@ func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {
 }
 
 func TestAnEventIsPrintedInWordsWithoutItsEmptyFields(t *testing.T) {
-	e := event.Event{Kind: event.Started, Reason: policy.OnRender, Cut: event.Cut{Covered: 10}}
+	e := event.Event{Kind: event.Started, Reason: policy.OnRender, Coverage: event.Coverage{Covered: 10}}
 	require.Equal(t, "[kind=started reason=render covered=10]", fmt.Sprint(e))
 }
 
@@ -312,7 +312,7 @@ func attemptsAtAPlan(t *testing.T) {
 func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		answer  models.Step
+		answer  models.Reply
 		retried bool
 	}{
 		{"a transient error", models.Fail(&chat.TransientError{Err: errDown}), true},

@@ -21,8 +21,8 @@ import (
 )
 
 // numberedSummaries returns n steps, which answer "Summary 1.", "Summary 2." and so on.
-func numberedSummaries(n int) []models.Step {
-	steps := make([]models.Step, n)
+func numberedSummaries(n int) []models.Reply {
+	steps := make([]models.Reply, n)
 	for i := range steps {
 		steps[i] = models.SaySummary(fmt.Sprintf("Summary %d.", i+1))
 	}
@@ -97,7 +97,7 @@ func TestTheFirstSegmentShowsTheSummaryOfAnEarlierCompaction(t *testing.T) {
 func TestWhatWasAnsweredBeforeAnUnusableAnswerIsNotAskedAgain(t *testing.T) {
 	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(1500)
-	d.Answers(slices.Concat([]models.Step{models.SaySummary("Summary 1."), models.Say("I would rather not.")}, numberedSummaries(30))...)
+	d.Answers(slices.Concat([]models.Reply{models.SaySummary("Summary 1."), models.Say("I would rather not.")}, numberedSummaries(30))...)
 	d.Messages()
 	require.Equal(t, "started refused/full done/simple", kinds(*d.Heard))
 	require.Contains(t, text(d.Requests()[2].Messages), "Summary 1.", "the next mode goes on from it")
@@ -109,11 +109,11 @@ func TestWhatWasAnsweredBeforeAnUnusableAnswerIsNotAskedAgain(t *testing.T) {
 func TestNoMessageIsLeftOutAfterARefusalOrAnUnusableAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		bad  func(n int) models.Step
+		bad  func(n int) models.Reply
 	}{
-		{"an empty answer", func(int) models.Step { return models.Say("") }},
-		{"a refusal of its form", func(int) models.Step { return models.Fail(status(422)) }},
-		{"a refusal of its size, and then of its form", func(n int) models.Step { return models.Fail(status(413 + 9*min(1, n/2))) }},
+		{"an empty answer", func(int) models.Reply { return models.Say("") }},
+		{"a refusal of its form", func(int) models.Reply { return models.Fail(status(422)) }},
+		{"a refusal of its size, and then of its form", func(n int) models.Reply { return models.Fail(status(413 + 9*min(1, n/2))) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 120)...)...)
@@ -229,7 +229,7 @@ func TestFinishedSegmentsOutliveAFailure(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		fails func(asked int) bool
-		with  models.Step
+		with  models.Reply
 	}{
 		{"two of three requests have a transient error", func(n int) bool { return n%3 > 0 }, models.Fail(&chat.TransientError{Err: errDown})},
 		{"every second connection breaks", func(n int) bool { return n%2 == 0 }, models.Fail(errDown)},

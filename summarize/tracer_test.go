@@ -65,7 +65,7 @@ func (t *writingTracer) traced() []string {
 }
 
 // asked returns a step that records in which work the model is asked.
-func (t *writingTracer) asked(step models.Step) models.Step {
+func (t *writingTracer) asked(step models.Reply) models.Reply {
 	return func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		t.write(ctx, "the model is asked")
 		return step(ctx, req)

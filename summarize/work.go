@@ -51,7 +51,7 @@ func (w *work) ending(ctx context.Context, abortable bool) (context.Context, fun
 	key := new(cancel)
 	w.ends[key] = abortable
 	if w.closed {
-		cancel(ErrClosed)
+		cancel(ErrCompactorClosed)
 	}
 	return ctx, func() {
 		w.mu.Lock()
@@ -142,7 +142,7 @@ func (w *work) close() {
 	w.mu.Lock()
 	w.closed = true
 	for cancel := range w.ends {
-		(*cancel)(ErrClosed)
+		(*cancel)(ErrCompactorClosed)
 	}
 	w.mu.Unlock()
 	w.goroutines.Wait()

@@ -60,7 +60,7 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	s.Note(stderr, true)
 	counter, apart, err := s.Tokenizer(ctx)
-	var log *inspect.Log
+	var log *inspect.Steps
 	if err == nil {
 		log, err = record.Session(ctx, s.Session, counter, apart, prices)
 	}

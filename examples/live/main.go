@@ -246,7 +246,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		if err != nil {
 			return "", folderagent.UsageError{Err: fmt.Errorf("-tokenizer: %w", err)}
 		}
-		chosen.vocabularies = []counters.Vocabulary{{Vocabulary: v, Models: []string{chosen.name}}}
+		chosen.vocabularies = []counters.ModelVocabulary{{Vocabulary: v, Models: []string{chosen.name}}}
 	}
 	if _, err := os.ReadDir(o.dir); err != nil {
 		return "", folderagent.UsageError{Err: err}

@@ -62,7 +62,7 @@ type wanted struct {
 	window int
 	table  *modelinfo.Table
 	// vocabularies has that of -tokenizer, if it is set.
-	vocabularies []counters.Vocabulary
+	vocabularies []counters.ModelVocabulary
 	// session is an id of the conversation.
 	session string
 }

@@ -123,7 +123,7 @@ type Refusal struct {
 	Model  string `json:"model,omitempty"`
 	Server string `json:"server,omitempty"`
 	// Unit of Limit and Counted. Defaults to tokens.
-	Unit Unit `json:"unit,omitempty"`
+	Unit LimitUnit `json:"unit,omitempty"`
 	// Limit of the model and Tokens of the request by the provider's count, 0 if it did not state them.
 	Limit  int `json:"limit,omitempty"`
 	Tokens int `json:"tokens,omitempty"`
@@ -138,15 +138,15 @@ type Refusal struct {
 	Held []Held `json:"held,omitempty"`
 }
 
-// Unit says what a limit is of.
-type Unit string
+// LimitUnit says what a limit is of.
+type LimitUnit string
 
 // The units. The zero value is tokens of the input.
 const (
-	UnitTokens Unit = ""
-	UnitBytes  Unit = "bytes"  // of the request's body
-	UnitOutput Unit = "output" // tokens of the answer
-	UnitHeld   Unit = "held"   // none was named: the request held something that was refused, or was too large
+	UnitTokens LimitUnit = ""
+	UnitBytes  LimitUnit = "bytes"  // of the request's body
+	UnitOutput LimitUnit = "output" // tokens of the answer
+	UnitHeld   LimitUnit = "held"   // none was named: the request held something that was refused, or was too large
 )
 
 // Held is a part of an entry that requests to a model leave out: a line that says so, with the entry's handle, stands in

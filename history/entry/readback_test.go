@@ -144,7 +144,7 @@ var asWritten = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b string) bool { return string([]rune(a)) == string([]rune(b)) }),
 	cmp.Comparer(func(a, b entry.PlanOutcome) bool { return string([]rune(a)) == string([]rune(b)) }),
-	cmp.Comparer(func(a, b entry.Unit) bool { return string([]rune(a)) == string([]rune(b)) }),
+	cmp.Comparer(func(a, b entry.LimitUnit) bool { return string([]rune(a)) == string([]rune(b)) }),
 	cmp.Comparer(func(a, b entry.HeldState) bool { return string([]rune(a)) == string([]rune(b)) }),
 	cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) }),
 	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(func(a, b json.RawMessage) bool {

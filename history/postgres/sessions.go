@@ -73,8 +73,8 @@ func (s *Sessions) Reopen(ctx context.Context, name string, o history.Options) (
 // Store returns the store of the session with a name. It has no row before the first append.
 func (s *Sessions) Store(name string) *Store { return &Store{sessions: s, name: name} }
 
-// Info describes a session in a list.
-type Info struct {
+// SessionInfo describes a session in a list.
+type SessionInfo struct {
 	Name string
 	// Created is the time of its first line, Appended that of its newest, both by the database's clock.
 	Created, Appended time.Time
@@ -82,18 +82,18 @@ type Info struct {
 	Lines, Bytes int64
 }
 
-// Info describes the session with a name. The error is [ErrNoSession] if it is missing.
-func (s *Sessions) Info(ctx context.Context, name string) (Info, error) {
+// SessionInfo describes the session with a name. The error is [ErrNoSession] if it is missing.
+func (s *Sessions) Info(ctx context.Context, name string) (SessionInfo, error) {
 	rows, err := s.Pool.Query(ctx, "SELECT name, created, appended, lines, bytes FROM promptree_sessions WHERE tenant = $1 AND name = $2", mode, s.Tenant, name)
-	var info Info
+	var info SessionInfo
 	if err == nil {
-		info, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Info])
+		info, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[SessionInfo])
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return Info{}, ErrNoSession
+		return SessionInfo{}, ErrNoSession
 	case err != nil:
-		return Info{}, s.failed(ctx, fmt.Sprintf("reading session %q", name), err)
+		return SessionInfo{}, s.failed(ctx, fmt.Sprintf("reading session %q", name), err)
 	}
 	return info, nil
 }
@@ -102,18 +102,18 @@ func (s *Sessions) Info(ctx context.Context, name string) (Info, error) {
 const listPage = 500
 
 // List returns the sessions in the order of their names' bytes, starting after a name. An error is the last value.
-func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[Info, error] {
-	return func(yield func(Info, error) bool) {
+func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[SessionInfo, error] {
+	return func(yield func(SessionInfo, error) bool) {
 		for first := after == ""; ; first = false {
 			rows, err := s.Pool.Query(ctx, `
 				SELECT name, created, appended, lines, bytes FROM promptree_sessions
 				WHERE tenant = $1 AND (name COLLATE "C" > $2 OR $3) ORDER BY name COLLATE "C" LIMIT $4`, mode, s.Tenant, after, first, listPage)
-			var page []Info
+			var page []SessionInfo
 			if err == nil {
-				page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Info])
+				page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[SessionInfo])
 			}
 			if err != nil {
-				yield(Info{}, s.failed(ctx, "listing sessions", err))
+				yield(SessionInfo{}, s.failed(ctx, "listing sessions", err))
 				return
 			}
 			for _, info := range page {

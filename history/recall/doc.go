@@ -67,6 +67,6 @@
 // # Limits
 //
 // No answer exceeds [Tools].MaxBytes and MaxTokens, unless ids or names of tools have more than 64 bytes. A prompt cuts
-// results that take more than half of its budget ([history.Limits]), so set MaxTokens to an eighth of the budget or
+// results that take more than half of its budget ([history.RoundLimits]), so set MaxTokens to an eighth of the budget or
 // less. An answer always has room for 1,000 bytes, 250 to 500 tokens, so that this holds for budgets of 4,000 tokens or more.
 package recall

@@ -18,7 +18,7 @@ import (
 func shown(t *testing.T, node elements.Node, budget int) string {
 	t.Helper()
 	r, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{node}}, render.Options{Budget: budget, Tokenizer: sizingtest.Quarter{}})
-	if _, empty := errors.AsType[*render.EmptyError](err); empty {
+	if _, empty := errors.AsType[*render.EmptyPromptError](err); empty {
 		return ""
 	}
 	require.NoError(t, err)

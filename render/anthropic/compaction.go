@@ -15,18 +15,18 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Compaction is a [chat.Model] for summaries that has Anthropic compact the history (the beta compact-2026-09-04): the
+// CompactionModel is a [chat.Model] for summaries that has Anthropic compact the history (the beta compact-2026-09-04): the
 // answer is the summary in words, and beside it, in [chat.Response].Compaction, the block that Anthropic made, signed.
 // A compactor keeps both: Claude is shown the words and the block, any other model the words alone.
 //
-//	compactor.Models = map[string]policy.Target{"compaction": {Model: anthropic.Compaction{Model: model}}}
+//	compactor.Models = map[string]policy.Target{"compaction": {Model: anthropic.CompactionModel{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
 // Anthropic compacts the messages before the last, which asks for the summary. These messages must be the history
 // itself: if the prompt holds the history as text in a single message, there is nothing to compact, and Words answers
 // alone. The text of the last message replaces Anthropic's own instructions. Parts of the block cannot be redacted or
 // erased.
-type Compaction struct {
+type CompactionModel struct {
 	// Model that compacts. Its Editing is not sent with a compaction.
 	Model *Model
 	// Words writes the summary if there is nothing to compact or the compaction failed. Defaults to Model.
@@ -36,7 +36,7 @@ type Compaction struct {
 	OnError func(error)
 }
 
-var _ chat.Model = Compaction{}
+var _ chat.Model = CompactionModel{}
 
 // compactBeta is the beta of the API for compactions on demand, and for requests that hold their blocks.
 const compactBeta = string(sdk.AnthropicBetaCompact2026_09_04)
@@ -62,7 +62,7 @@ func (m *Model) betas(p sdk.MessageNewParams) []string {
 
 // Generate asks for the compaction and answers with its summary. It returns a [*chat.ContextLimitError] and a
 // [*chat.TransientError]; after any other error it asks Words.
-func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+func (c CompactionModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if c.Model == nil {
 		return chat.Response{}, errors.New("anthropic: Compaction.Model is not set")
 	}
@@ -92,7 +92,7 @@ func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Respon
 }
 
 // compact has the API compact the messages before the last. With an error, only the usage of the answer is certain.
-func (c Compaction) compact(ctx context.Context, req chat.Request) (chat.Response, error) {
+func (c CompactionModel) compact(ctx context.Context, req chat.Request) (chat.Response, error) {
 	n := len(req.Messages) - 1
 	summarize := &sdk.BetaSummarizeCompactionParam{Instructions: sdk.String(req.Messages[n].Text())}
 	req.Messages, req.Stream = req.Messages[:n], nil

@@ -41,13 +41,13 @@ func compacting(compact answer) func(int, request) answer {
 	}
 }
 
-// compactingFixture is a compactor that asks for summaries by an anthropic.Compaction.
+// compactingFixture is a compactor that asks for summaries by an anthropic.CompactionModel.
 func compactingFixture(t *testing.T, s *server) (compacttest.Fixture, *anthropic.Model, *[]error) {
 	d := compacttest.New(t, compacttest.Overflowing()...)
 	failed := &[]error{}
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Editing: clearing}
 	d.Policy.Ask.Names = []string{"compaction"}
-	d.Models = map[string]policy.Target{"compaction": {Model: anthropic.Compaction{
+	d.Models = map[string]policy.Target{"compaction": {Model: anthropic.CompactionModel{
 		Model: model, OnError: func(err error) { *failed = append(*failed, err) },
 	}}}
 	return d, model, failed
@@ -120,11 +120,11 @@ func TestATransientErrorOrAContextLimitOfACompactionIsReturned(t *testing.T) {
 	} {
 		s := newServer(t, compacting(c.compact))
 		model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
-		_, err := anthropic.Compaction{Model: model}.Generate(t.Context(), ask(question, chat.AssistantMessage("42"), question))
+		_, err := anthropic.CompactionModel{Model: model}.Generate(t.Context(), ask(question, chat.AssistantMessage("42"), question))
 		require.True(t, c.is(err), "%v", err)
 		require.Equal(t, 1, s.count())
 	}
-	_, err := anthropic.Compaction{}.Generate(t.Context(), ask(question))
+	_, err := anthropic.CompactionModel{}.Generate(t.Context(), ask(question))
 	require.ErrorContains(t, err, "Compaction.Model is not set")
 }
 
@@ -133,7 +133,7 @@ func TestAHistoryThatIsTextIsNotCompacted(t *testing.T) {
 	words := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("others' words")}, nil
 	})
-	r := providertest.Generated(t, anthropic.Compaction{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}, Words: words}, ask(question))
+	r := providertest.Generated(t, anthropic.CompactionModel{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}, Words: words}, ask(question))
 	require.Equal(t, "others' words", r.Message.Text())
 	require.Zero(t, s.count())
 }
@@ -143,7 +143,7 @@ func TestTheWordsOfACompactionAreStreamed(t *testing.T) {
 	var heard string
 	req := ask(question, chat.AssistantMessage("42"), question)
 	req.Stream = func(d chat.Delta) { heard += string(d.(chat.Text)) }
-	r := providertest.Generated(t, anthropic.Compaction{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}}, req)
+	r := providertest.Generated(t, anthropic.CompactionModel{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}}, req)
 	require.Equal(t, ownBlock["content"], heard)
 	require.Equal(t, heard, r.Message.Text())
 }

@@ -27,7 +27,7 @@
 //
 // # The API's own compaction and editing
 //
-// [Compaction] asks the API to compact a history when a policy of package summarize decides so, and keeps the signed
+// [CompactionModel] asks the API to compact a history when a policy of package summarize decides so, and keeps the signed
 // block that the API makes beside the summary in words. It costs one request, as a summary in words does, but each
 // later request to Claude holds the summary twice: as the block and as words. The block adds the API's signature and
 // encrypted content. Do not use it if messages must be erasable, because a block is not. A model or a cloud that

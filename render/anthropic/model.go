@@ -100,7 +100,7 @@ func (t Thinking) check() error {
 // because the API would refuse it.
 //
 // A model that refuses any temperature, as newer ones do, is asked again without it, and is not sent one from then on.
-// Likewise, one that refuses the block of a [Compaction] is asked again with the words alone.
+// Likewise, one that refuses the block of a [CompactionModel] is asked again with the words alone.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the

@@ -17,7 +17,7 @@ import (
 //
 //   - The system prompt is the first message, with a part for each block.
 //   - Each result in a user message is a tool message, and what stands beside the results a user message after them.
-//   - An assistant message is read as by [Response]. The block of a [Compaction] at the start of the request is part of
+//   - An assistant message is read as by [Response]. The block of a [CompactionModel] at the start of the request is part of
 //     the summary that follows it.
 //   - A block's cache_control is a cache breakpoint after it; of a call without a place in the content, at the start of
 //     the next message. That of the last block in a result becomes that of the result.
@@ -100,7 +100,7 @@ func (r *reader) add(m chat.Message) {
 	r.request.Messages = append(r.request.Messages, m)
 }
 
-// keepCompaction moves the block of a [Compaction] from the message that begins the request to the summary in words that
+// keepCompaction moves the block of a [CompactionModel] from the message that begins the request to the summary in words that
 // follows it.
 func (r *reader) keepCompaction() {
 	list := r.request.Messages

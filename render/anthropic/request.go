@@ -20,7 +20,7 @@ import (
 //   - A cache breakpoint becomes cache_control of the last block before it that can carry it; before the first message
 //     that is the last tool. One at the very start is ignored. A lifetime of up to five minutes becomes "5m", a longer
 //     one "1h", the maximum; without one the API decides.
-//   - The block of a [Compaction], which a compactor keeps beside a summary in words, becomes the first message,
+//   - The block of a [CompactionModel], which a compactor keeps beside a summary in words, becomes the first message,
 //     because the API does not show the model any message before it. Of several blocks only the last is sent.
 //   - Deferred tools ([chat.Tool].Deferred) are sent with defer_loading, and the API's own search by BM25 after the tools.
 //   - Opaque parts are sent with every string and number as written. The SDK removes white space between them, and
@@ -112,7 +112,7 @@ type writer struct {
 	plan     *cachePlan
 	prompt   []sdk.TextBlockParam
 	messages []sdk.MessageParam
-	// compaction is the last block of a Compaction.
+	// compaction is the last block of a CompactionModel.
 	compaction json.RawMessage
 }
 

@@ -92,23 +92,23 @@ func (t *table[T]) add(key string, value T) int {
 
 // step is a step in the page's data.
 type step struct {
-	Prompt      int          `json:"prompt"`
-	At          int64        `json:"at,omitempty"` // in milliseconds
-	Did         int          `json:"did,omitempty"`
-	Usage       *chat.Usage  `json:"usage,omitempty"`
-	Dollars     float64      `json:"dollars,omitempty"`
-	Explain     string       `json:"explain,omitempty"`
-	Compactions []compaction `json:"compactions,omitempty"`
-	Cleared     int          `json:"cleared,omitempty"`
-	ClearedWhy  string       `json:"clearedWhy,omitempty"`
-	Lost        *CacheBreak  `json:"lost,omitempty"`
-	LookBack    *LookBack    `json:"lookBack,omitempty"`
-	Break       *CacheBreak  `json:"break,omitempty"`
-	Notes       []int        `json:"notes,omitempty"`
+	Prompt      int             `json:"prompt"`
+	At          int64           `json:"at,omitempty"` // in milliseconds
+	Did         int             `json:"did,omitempty"`
+	Usage       *chat.Usage     `json:"usage,omitempty"`
+	Dollars     float64         `json:"dollars,omitempty"`
+	Explain     string          `json:"explain,omitempty"`
+	Compactions []compaction    `json:"compactions,omitempty"`
+	Cleared     int             `json:"cleared,omitempty"`
+	ClearedWhy  string          `json:"clearedWhy,omitempty"`
+	Lost        *StepCacheBreak `json:"lost,omitempty"`
+	LookBack    *LookBack       `json:"lookBack,omitempty"`
+	Break       *StepCacheBreak `json:"break,omitempty"`
+	Notes       []int           `json:"notes,omitempty"`
 }
 
 type compaction struct {
-	Compaction
+	StepCompaction
 	Shown   []int `json:"shown,omitempty"`
 	Covered []int `json:"covered,omitempty"`
 }

@@ -5,13 +5,13 @@
 //	…
 //	file, err := os.Create("prompt.html")
 //	…
-//	err = inspect.Prompt(ctx, file, inspect.Options{}, inspect.Request{Result: result, Tokenizer: tokenizer})
+//	err = inspect.Prompt(ctx, file, inspect.Options{}, inspect.Rendered{Result: result, Tokenizer: tokenizer})
 //
 // A page is one HTML file. It needs no server and no network, and a policy in it forbids both. It holds the texts of
 // the prompt, each once, as data that cannot become markup or script; [Options.HideContent] leaves them out.
 //
 // [Prompt] shows one prompt. It can compare it with others, for example the same prompt before a change: their first
-// difference, and how much of a provider's cache that costs. [Session] shows the steps of an agent that a [Log]
+// difference, and how much of a provider's cache that costs. [Session] shows the steps of an agent that a [Steps]
 // collected: what filled the context window, what was compacted or cleared, where the cache broke, and each step's
 // prompt. Package summarize/record collects the steps of a compactor.
 //

@@ -28,8 +28,8 @@ type Charge struct {
 	Dollars float64 `json:"dollars"`
 }
 
-// Request is a rendered prompt, with more facts about the request.
-type Request struct {
+// Rendered is a rendered prompt, with more facts about the request.
+type Rendered struct {
 	// Result of the render.
 	Result *render.Result
 	// Name of the prompt on the page, such as "before". Defaults to "prompt 1", "prompt 2" and so on.
@@ -52,15 +52,15 @@ type Request struct {
 	Prices sizing.Prices
 }
 
-// errNoResult is the error of a [Request] without a result.
+// errNoResult is the error of a [Rendered] without a result.
 var errNoResult = errors.New("inspect: Request.Result is not set: set what render.Render returned")
 
 // ErrNoPrompts is the error of a page without a prompt.
 var ErrNoPrompts = errors.New("inspect: there is nothing to show: pass a request, or add a step to the log")
 
 // Prompt writes the page of a prompt, which is the first request. The page can compare it with the others.
-func Prompt(ctx context.Context, w io.Writer, o Options, requests ...Request) error {
-	var log Log
+func Prompt(ctx context.Context, w io.Writer, o Options, requests ...Rendered) error {
+	var log Steps
 	for _, r := range requests {
 		if _, err := log.prompt(ctx, r); err != nil {
 			return err
@@ -70,7 +70,7 @@ func Prompt(ctx context.Context, w io.Writer, o Options, requests ...Request) er
 }
 
 // Session writes the page of the steps that a log holds.
-func Session(w io.Writer, log *Log, o Options) error {
+func Session(w io.Writer, log *Steps, o Options) error {
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	return log.write(w, "session", o)

@@ -25,7 +25,7 @@ import (
 )
 
 // rendered renders texts of rising priorities, each in a message of its own, with an exact counter.
-func rendered(t *testing.T, o render.Options, texts ...string) inspect.Request {
+func rendered(t *testing.T, o render.Options, texts ...string) inspect.Rendered {
 	t.Helper()
 	tokenizer, err := tiktoken.New("o200k_base")
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func rendered(t *testing.T, o render.Options, texts ...string) inspect.Request {
 	o.Tokenizer = tokenizer
 	result, err := render.Render(t.Context(), list, o)
 	require.NoError(t, err)
-	return inspect.Request{Result: result, Tokenizer: tokenizer}
+	return inspect.Rendered{Result: result, Tokenizer: tokenizer}
 }
 
 // nothing returns a prompt of one letter.
@@ -49,7 +49,7 @@ func nothing(t *testing.T) *render.Result {
 }
 
 // pageOf returns the page of prompts.
-func pageOf(t *testing.T, o inspect.Options, requests ...inspect.Request) string {
+func pageOf(t *testing.T, o inspect.Options, requests ...inspect.Rendered) string {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, inspect.Prompt(t.Context(), &b, o, requests...))
@@ -115,8 +115,8 @@ func TestHiddenContentIsNotInThePage(t *testing.T) {
 	require.NotContains(t, page, "hunter2")
 	require.Contains(t, page, `{"bytes":23,"digest":"`)
 
-	var log inspect.Log
-	step := inspect.Step{Request: request, Did: secret, Notes: []string{secret}, Compactions: []inspect.Compaction{{
+	var log inspect.Steps
+	step := inspect.Step{Rendered: request, Did: secret, Notes: []string{secret}, Compactions: []inspect.StepCompaction{{
 		Shown: []chat.Message{chat.UserMessage(secret)}, Covered: []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "read", Arguments: secret}}}},
 	}}}
 	require.NoError(t, log.Add(t.Context(), step))
@@ -155,7 +155,7 @@ func TestAPromptWithoutASurveySaysWhy(t *testing.T) {
 }
 
 func TestMessagesThatStepsHaveInCommonAreWrittenOnce(t *testing.T) {
-	var log inspect.Log
+	var log inspect.Steps
 	var messages elements.Nodes
 	tokenizer := sizing.Estimator{}
 	for i := range 60 {
@@ -163,12 +163,12 @@ func TestMessagesThatStepsHaveInCommonAreWrittenOnce(t *testing.T) {
 		messages = append(messages, elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(text)}})
 		result, err := render.Render(t.Context(), messages, render.Options{Budget: 100_000, Tokenizer: tokenizer})
 		require.NoError(t, err)
-		require.NoError(t, log.Add(t.Context(), inspect.Step{Request: inspect.Request{Result: result, Tokenizer: tokenizer}}))
+		require.NoError(t, log.Add(t.Context(), inspect.Step{Rendered: inspect.Rendered{Result: result, Tokenizer: tokenizer}}))
 	}
 	var b bytes.Buffer
 	require.NoError(t, inspect.Session(&b, &log, inspect.Options{}))
 	require.Len(t, dataOf(t, b.String()).Steps, 60)
-	require.Less(t, b.Len()-len(pageOf(t, inspect.Options{}, inspect.Request{Result: nothing(t)})), 100_000, "1,830 texts of 1 kB are shown, 60 of them different")
+	require.Less(t, b.Len()-len(pageOf(t, inspect.Options{}, inspect.Rendered{Result: nothing(t)})), 100_000, "1,830 texts of 1 kB are shown, 60 of them different")
 }
 
 func TestThePageLoadsNothing(t *testing.T) {
@@ -180,8 +180,8 @@ func TestThePageLoadsNothing(t *testing.T) {
 
 func TestMistakesAreErrors(t *testing.T) {
 	require.ErrorIs(t, inspect.Prompt(t.Context(), &bytes.Buffer{}, inspect.Options{}), inspect.ErrNoPrompts)
-	require.ErrorContains(t, inspect.Prompt(t.Context(), &bytes.Buffer{}, inspect.Options{}, inspect.Request{}), "Request.Result is not set")
-	require.ErrorIs(t, inspect.Session(&bytes.Buffer{}, new(inspect.Log), inspect.Options{}), inspect.ErrNoPrompts)
+	require.ErrorContains(t, inspect.Prompt(t.Context(), &bytes.Buffer{}, inspect.Options{}, inspect.Rendered{}), "Request.Result is not set")
+	require.ErrorIs(t, inspect.Session(&bytes.Buffer{}, new(inspect.Steps), inspect.Options{}), inspect.ErrNoPrompts)
 	request := rendered(t, render.Options{}, "text")
 	require.ErrorIs(t, inspect.Prompt(t.Context(), full{}, inspect.Options{}, request), errFull)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -258,7 +258,7 @@ func ExamplePrompt() {
 		return
 	}
 	defer os.Remove(file.Name())
-	err = inspect.Prompt(context.Background(), file, inspect.Options{Title: "Notes"}, inspect.Request{Result: result, Tokenizer: tokenizer})
+	err = inspect.Prompt(context.Background(), file, inspect.Options{Title: "Notes"}, inspect.Rendered{Result: result, Tokenizer: tokenizer})
 	if err := errors.Join(err, file.Close()); err != nil {
 		fmt.Println(err)
 		return
@@ -270,7 +270,7 @@ func ExamplePrompt() {
 
 func ExampleSession() {
 	tokenizer := sizing.Estimator{MessageChars: -1}
-	var log inspect.Log
+	var log inspect.Steps
 	for _, question := range []string{"How many files are there?", "And lines?"} {
 		prompt := elements.UserMessage{Children: elements.Nodes{elements.Text(question)}}
 		result, err := render.Render(context.Background(), prompt, render.Options{Budget: 100, Tokenizer: tokenizer})
@@ -278,7 +278,7 @@ func ExampleSession() {
 			fmt.Println(err)
 			return
 		}
-		step := inspect.Step{Request: inspect.Request{Result: result, Tokenizer: tokenizer}, Did: "count_files"}
+		step := inspect.Step{Rendered: inspect.Rendered{Result: result, Tokenizer: tokenizer}, Did: "count_files"}
 		if err := log.Add(context.Background(), step); err != nil {
 			fmt.Println(err)
 			return

@@ -14,9 +14,9 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Log collects the steps of a session. It stores anything that steps have in common once. The zero value is empty and
+// Steps collects the steps of a session. It stores anything that steps have in common once. The zero value is empty and
 // ready to use. It is safe for concurrent use.
-type Log struct {
+type Steps struct {
 	mu sync.Mutex
 
 	texts    table[string]
@@ -30,11 +30,11 @@ type Log struct {
 }
 
 // Add adds a step.
-func (l *Log) Add(ctx context.Context, s Step) error {
+func (l *Steps) Add(ctx context.Context, s Step) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.Name = cmp.Or(s.Name, fmt.Sprint("step ", len(l.steps)+1))
-	n, err := l.prompt(ctx, s.Request)
+	n, err := l.prompt(ctx, s.Rendered)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (l *Log) Add(ctx context.Context, s Step) error {
 }
 
 // counted adds messages, with their counts if there is a tokenizer.
-func (l *Log) counted(messages []chat.Message, t chat.Tokenizer) []int {
+func (l *Steps) counted(messages []chat.Message, t chat.Tokenizer) []int {
 	indexes := make([]int, len(messages))
 	for i, m := range messages {
 		tokens := 0
@@ -72,7 +72,7 @@ func (l *Log) counted(messages []chat.Message, t chat.Tokenizer) []int {
 }
 
 // text returns the index of a text plus one, 0 for none.
-func (l *Log) text(s string) int {
+func (l *Steps) text(s string) int {
 	if s == "" {
 		return 0
 	}
@@ -89,7 +89,7 @@ func encoded[T any](t *table[T], value T) int {
 }
 
 // prompt adds a rendered prompt.
-func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
+func (l *Steps) prompt(ctx context.Context, r Rendered) (int, error) {
 	if r.Result == nil {
 		return 0, errNoResult
 	}
@@ -150,7 +150,7 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 }
 
 // outlineOf returns the outline of messages that were not rendered, for example those of a compactor's last resort.
-func outlineOf(r Request) *render.Outline {
+func outlineOf(r Rendered) *render.Outline {
 	root := &render.Outline{Name: "Root"}
 	for _, m := range r.Result.Messages {
 		of := &render.Outline{Name: string(m.Role), Role: m.Role}
@@ -185,7 +185,7 @@ type walk struct {
 }
 
 // node adds an element with everything in it.
-func (l *Log) node(o *render.Outline, w *walk) int {
+func (l *Steps) node(o *render.Outline, w *walk) int {
 	to := node{Name: o.Name, Tag: l.text(o.Tag), Role: o.Role, Priority: o.Priority, Text: l.text(o.Text)}
 	if o.Role != "" && o.Counted > 0 {
 		w.counts = append(w.counts, o.Counted)
@@ -237,7 +237,7 @@ func inCommon(a, b []int) (n int) {
 }
 
 // message adds a message with its tokens.
-func (l *Log) message(m chat.Message, tokens int) int {
+func (l *Steps) message(m chat.Message, tokens int) int {
 	to := message{Role: m.Role, Tokens: tokens, Parts: []part{}}
 	for _, p := range m.Content {
 		to.Parts = append(to.Parts, l.part(p))
@@ -248,7 +248,7 @@ func (l *Log) message(m chat.Message, tokens int) int {
 	return encoded(&l.messages, to)
 }
 
-func (l *Log) part(p chat.Part) part {
+func (l *Steps) part(p chat.Part) part {
 	switch p := p.(type) {
 	case chat.Text:
 		return part{Kind: "text", Text: l.text(string(p))}

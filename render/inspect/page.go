@@ -44,7 +44,7 @@ func hide(s string) hiddenText {
 }
 
 // write writes the page. Its data is JSON in which < > & are escaped, so that nothing ends the element that holds it.
-func (l *Log) write(w io.Writer, kind string, o Options) error {
+func (l *Steps) write(w io.Writer, kind string, o Options) error {
 	if len(l.prompts) == 0 {
 		return ErrNoPrompts
 	}

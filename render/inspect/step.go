@@ -8,7 +8,7 @@ import (
 
 // Step is one request of an agent, with the events since the previous one.
 type Step struct {
-	Request
+	Rendered
 	// At is the time of the request. Not shown if it is zero.
 	At time.Time
 	// Did describes the model's answer in a few words.
@@ -20,24 +20,24 @@ type Step struct {
 	// Explain is the decision on compaction, with its reasons.
 	Explain string
 	// Compactions since the previous step. The prompt shows them.
-	Compactions []Compaction
+	Compactions []StepCompaction
 	// Cleared is the number of tokens of old tool output that were cleared since the previous step.
 	Cleared int
 	// ClearedWhy is the decision to clear it, in words.
 	ClearedWhy string
 	// Lost says that the provider had dropped the previous request from its cache, nil if it had not. The prompt is not to
 	// blame.
-	Lost *CacheBreak
+	Lost *StepCacheBreak
 	// LookBack says what the answer needed that the prompt no longer showed, nil if nothing or if it is not known.
 	LookBack *LookBack
 	// Break is the break of the provider's cache by this prompt, nil if there was none.
-	Break *CacheBreak
+	Break *StepCacheBreak
 	// Notes are other events since the previous step, such as a summary that failed.
 	Notes []string
 }
 
-// Compaction is a replacement of history by a summary.
-type Compaction struct {
+// StepCompaction is a replacement of history by a summary.
+type StepCompaction struct {
 	// Before and After are the tokens of the prompt before and after it.
 	Before int `json:"before"`
 	After  int `json:"after"`
@@ -63,8 +63,8 @@ type LookBack struct {
 	Dollars float64 `json:"dollars,omitempty"`
 }
 
-// CacheBreak is a request whose prefix differs from what the provider has cached.
-type CacheBreak struct {
+// StepCacheBreak is a request whose prefix differs from what the provider has cached.
+type StepCacheBreak struct {
 	// Why says what changed, and the usual reasons.
 	Why string `json:"why,omitempty"`
 	// Tokens is the number of tokens that the cache would have served, Dollars their additional cost.

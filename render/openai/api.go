@@ -34,25 +34,25 @@ type Options struct {
 	// are left out: OpenAI's other models cache prefixes by themselves. Off by default.
 	Breakpoints bool
 	// Thinking says which thinking Chat Completions sends back. Defaults to [ThinkingShown].
-	Thinking Thinking
+	Thinking ThinkingBack
 	// Fields sends back all that a server's answer had and package chat has no place for. Without it these are the fields that
 	// servers are known to require: thought signatures and details of reasoning. Some servers refuse others that they sent
 	// themselves. Off by default.
 	Fields bool
 }
 
-// Thinking says which thinking is sent back to a server that showed it in a field of its own (reasoning_content or
+// ThinkingBack says which thinking is sent back to a server that showed it in a field of its own (reasoning_content or
 // reasoning).
-type Thinking string
+type ThinkingBack string
 
 const (
 	// ThinkingShown sends back what the server showed, in the field in which it came.
-	ThinkingShown Thinking = ""
+	ThinkingShown ThinkingBack = ""
 	// ThinkingOnCalls does so too, and in a conversation with thinking sends the field, empty, with calls whose thinking is
 	// gone, since some servers refuse calls without it.
-	ThinkingOnCalls Thinking = "calls"
+	ThinkingOnCalls ThinkingBack = "calls"
 	// ThinkingNone sends none, for servers that refuse the field.
-	ThinkingNone Thinking = "none"
+	ThinkingNone ThinkingBack = "none"
 )
 
 // OptionsFor returns the options for a model by its name, as OpenAI documents them: "developer" for reasoning models

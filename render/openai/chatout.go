@@ -24,7 +24,7 @@ import (
 // What the API has no equivalent for:
 //
 //   - Thinking that a server showed in a field of its own (reasoning_content, as DeepSeek and local servers have it),
-//     or in a part of the content, is sent back: see [Thinking]. Any other thinking is left out: OpenAI's models think
+//     or in a part of the content, is sent back: see [ThinkingBack]. Any other thinking is left out: OpenAI's models think
 //     anew in each round.
 //   - Images and documents of a tool's result, which may hold text only, follow in a user message after all results of
 //     the round.

@@ -15,17 +15,17 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Compaction is a [chat.Model] for summaries that also has OpenAI compact the history (POST /responses/compact): the
+// CompactionModel is a [chat.Model] for summaries that also has OpenAI compact the history (POST /responses/compact): the
 // answer is the summary in words, and beside it, in [chat.Response].Compaction, the item that OpenAI made, encrypted. A
 // compactor keeps both: a model of the Responses API is shown the words and the item, any other model the words alone.
 //
-//	compactor.Models = map[string]policy.Target{"compaction": {Model: openai.Compaction{Model: model}}}
+//	compactor.Models = map[string]policy.Target{"compaction": {Model: openai.CompactionModel{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
 // OpenAI compacts the messages before the last, which asks for the summary. These messages must be the history itself:
 // if the prompt holds the history as text in a single message, there is nothing to compact, and the answer is the words
 // alone. Parts of the item cannot be redacted or erased.
-type Compaction struct {
+type CompactionModel struct {
 	// Model that compacts, with the API [Responses].
 	Model *Model
 	// Words writes the summary in words. Defaults to Model.
@@ -35,10 +35,10 @@ type Compaction struct {
 	OnError func(error)
 }
 
-var _ chat.Model = Compaction{}
+var _ chat.Model = CompactionModel{}
 
 // Generate asks for the words and the item at the same time. Its errors are those of Words.
-func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+func (c CompactionModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if c.Model == nil || c.Model.API != Responses {
 		return chat.Response{}, errors.New("openai: Compaction.Model is not set or its API is not Responses: set both")
 	}

@@ -35,12 +35,12 @@ func compacting(compact reply) func(openai.API, gjson.Result) reply {
 
 var compactedReply = reply{items: []item{{"id": "cmp_1", "type": "compaction", "encrypted_content": "gAAAA<secret>"}}, usage: usage{in: 800, out: 60, cached: 500}}
 
-// compactingFixture returns a compactor that asks for summaries by an openai.Compaction.
+// compactingFixture returns a compactor that asks for summaries by an openai.CompactionModel.
 func compactingFixture(t *testing.T, s *server) (compacttest.Fixture, *[]error) {
 	d := compacttest.New(t, compacttest.Overflowing()...)
 	failed := &[]error{}
 	d.Policy.Ask.Names = []string{"compaction"}
-	d.Models = map[string]policy.Target{"compaction": {Model: openai.Compaction{
+	d.Models = map[string]policy.Target{"compaction": {Model: openai.CompactionModel{
 		Model: s.model(openai.Responses, "gpt-5.2"), OnError: func(err error) { *failed = append(*failed, err) },
 	}}}
 	return d, failed
@@ -113,7 +113,7 @@ func TestACompactionThatFailsLeavesTheWords(t *testing.T) {
 
 func TestAHistoryThatIsTextIsNotCompacted(t *testing.T) {
 	s := newServer(t, compacting(compactedReply))
-	r := providertest.Generated(t, openai.Compaction{Model: s.model(openai.Responses, "gpt-5.2")}, chat.Request{Messages: []chat.Message{
+	r := providertest.Generated(t, openai.CompactionModel{Model: s.model(openai.Responses, "gpt-5.2")}, chat.Request{Messages: []chat.Message{
 		chat.SystemMessage("You summarise."), chat.UserMessage("<conversation>" + strings.Repeat("words ", 50) + "</conversation>"),
 	}})
 	require.Nil(t, r.Compaction)
@@ -125,12 +125,12 @@ func TestAnErrorOfTheWordsIsReturned(t *testing.T) {
 	refused := errors.New("quota")
 	s := newServer(t, always(compactedReply))
 	words := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{}, refused })
-	_, err := openai.Compaction{Model: s.model(openai.Responses, "gpt-5.2"), Words: words}.Generate(t.Context(), chat.Request{Messages: []chat.Message{
+	_, err := openai.CompactionModel{Model: s.model(openai.Responses, "gpt-5.2"), Words: words}.Generate(t.Context(), chat.Request{Messages: []chat.Message{
 		question, chat.AssistantMessage("42"), question,
 	}})
 	require.Equal(t, refused, err)
 	for _, m := range []*openai.Model{nil, s.model(openai.ChatCompletions, "gpt-5.2")} {
-		_, err = openai.Compaction{Model: m}.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
+		_, err = openai.CompactionModel{Model: m}.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
 		require.ErrorContains(t, err, "its API is not Responses")
 	}
 }
@@ -165,7 +165,7 @@ func TestTheUsageOfACompactionIsReturnedWithAnErrorOfTheWords(t *testing.T) {
 		<-read
 		return chat.Response{}, errors.New("quota")
 	})
-	r, err := openai.Compaction{Model: model, Words: words}.Generate(t.Context(), chat.Request{Messages: []chat.Message{
+	r, err := openai.CompactionModel{Model: model, Words: words}.Generate(t.Context(), chat.Request{Messages: []chat.Message{
 		question, chat.AssistantMessage("42"), question,
 	}})
 	require.EqualError(t, err, "quota")

@@ -62,7 +62,7 @@ func lines(text string) []string { return strings.Split(strings.ReplaceAll(text,
 
 // block writes what a budget keeps.
 func block(b *strings.Builder, budget int, r *render.Result, err error) {
-	if empty, ok := errors.AsType[*render.EmptyError](err); ok {
+	if empty, ok := errors.AsType[*render.EmptyPromptError](err); ok {
 		r, err = empty.Result, nil
 	}
 	if err != nil {

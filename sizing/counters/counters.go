@@ -13,8 +13,8 @@ import (
 	"github.com/promptree-go/promptree/sizing/vocabulary"
 )
 
-// Vocabulary is a vocabulary that you have.
-type Vocabulary struct {
+// ModelVocabulary is a vocabulary that you have.
+type ModelVocabulary struct {
 	*vocabulary.Vocabulary
 	// Models are patterns for the names of the models that use it, such as "qwen3*". A * stands for anything; a path or
 	// tag around the name, capitals and dots make no difference. Without patterns, it is taken
@@ -53,8 +53,8 @@ func (c Counter) Kind() string {
 // For returns the best counter of a model: by the first vocabulary with a pattern for its name, else by its encoding, if it
 // is OpenAI's, else by the first vocabulary without patterns. An encoding that is only guessed by the model's family is
 // corrected by reported usage.
-func For(model string, have ...Vocabulary) Counter {
-	named := func(v Vocabulary) bool { return v.Vocabulary != nil && v.named(model) }
+func For(model string, have ...ModelVocabulary) Counter {
+	named := func(v ModelVocabulary) bool { return v.Vocabulary != nil && v.named(model) }
 	if i := slices.IndexFunc(have, named); i >= 0 {
 		return have[i].counter(model, "the model's vocabulary")
 	}
@@ -63,7 +63,7 @@ func For(model string, have ...Vocabulary) Counter {
 	if err == nil && !known.Guessed() {
 		return Counter{Tokenizer: exact, Reason: "OpenAI's encoding", Overhead: tiktoken.ReplyPriming}
 	}
-	if i := slices.IndexFunc(have, func(v Vocabulary) bool { return v.Vocabulary != nil && len(v.Models) == 0 }); i >= 0 {
+	if i := slices.IndexFunc(have, func(v ModelVocabulary) bool { return v.Vocabulary != nil && len(v.Models) == 0 }); i >= 0 {
 		return have[i].counter(model, "the vocabulary that you gave")
 	}
 	switch {
@@ -75,12 +75,12 @@ func For(model string, have ...Vocabulary) Counter {
 	return learning(tiktoken.O200k(), "OpenAI's o200k_base, corrected by reported usage: no vocabulary of this model was given")
 }
 
-func (v Vocabulary) named(model string) bool {
+func (v ModelVocabulary) named(model string) bool {
 	return slices.ContainsFunc(v.Models, func(pattern string) bool { return modelname.Fits(pattern, model) })
 }
 
 // counter returns the counter of a model that uses the vocabulary. words say whose it is.
-func (v Vocabulary) counter(model, words string) Counter {
+func (v ModelVocabulary) counter(model, words string) Counter {
 	template, assumed := v.Template, false
 	if template == "" {
 		template, assumed = chattemplate.ForModel(model)

@@ -27,25 +27,25 @@ func TestTheBestCounterOfAModelIsTaken(t *testing.T) {
 	qwen, plain := made(t, chattemplate.Qwen3.Tokens()...), made(t)
 	for _, tt := range []struct {
 		rule, model string
-		have        []counters.Vocabulary
+		have        []counters.ModelVocabulary
 		kind        string
 		reason      string
 	}{
 		{"a model of OpenAI", "gpt-4o", nil, "exact", "OpenAI's encoding"},
-		{"a model of OpenAI behind a gateway", "openai/gpt-5.2", []counters.Vocabulary{{Vocabulary: qwen, Models: []string{"qwen3*"}}}, "exact", "OpenAI's encoding"},
-		{"a vocabulary and its template", "qwen3:8b", []counters.Vocabulary{{Vocabulary: plain, Models: []string{"llama*"}}, {Vocabulary: qwen, Models: []string{"qwen3*"}}},
+		{"a model of OpenAI behind a gateway", "openai/gpt-5.2", []counters.ModelVocabulary{{Vocabulary: qwen, Models: []string{"qwen3*"}}}, "exact", "OpenAI's encoding"},
+		{"a vocabulary and its template", "qwen3:8b", []counters.ModelVocabulary{{Vocabulary: plain, Models: []string{"llama*"}}, {Vocabulary: qwen, Models: []string{"qwen3*"}}},
 			"exact", "the model's vocabulary and the chat template of Qwen3"},
-		{"an encoding that is known goes before a vocabulary for any model", "gpt-5.2", []counters.Vocabulary{{Vocabulary: qwen}}, "exact", "OpenAI's encoding"},
+		{"an encoding that is known goes before a vocabulary for any model", "gpt-5.2", []counters.ModelVocabulary{{Vocabulary: qwen}}, "exact", "OpenAI's encoding"},
 		{"an encoding that is guessed says so", "gpt-5.9", nil, "estimated", "gpt-5.9: as gpt-5."},
 		{"a model of OpenAI without a known encoding", "gpt-6.1-sol", nil, "estimated", "the encoding of gpt-6.1-sol is not known"},
-		{"a vocabulary for any model is yours, and not the model's", "claude-sonnet-5", []counters.Vocabulary{{Vocabulary: qwen}}, "estimated", "the vocabulary that you gave"},
-		{"a vocabulary for any model", "Qwen/Qwen3-8B", []counters.Vocabulary{{Vocabulary: qwen}}, "exact", "the chat template of Qwen3"},
-		{"a template that is named", "my-own", []counters.Vocabulary{{Vocabulary: qwen, Template: chattemplate.Qwen3}}, "exact", "the chat template of Qwen3"},
-		{"a template that is assumed", "qwen3-coder", []counters.Vocabulary{{Vocabulary: qwen}}, "estimated", "for messages the chat template of Qwen3, corrected"},
-		{"a vocabulary without a template", "phi-4", []counters.Vocabulary{{Vocabulary: plain}}, "estimated", "its chat template is not known"},
-		{"a vocabulary of another family", "llama3:8b", []counters.Vocabulary{{Vocabulary: qwen}}, "estimated", "it has no <|begin_of_text|>"},
-		{"a vocabulary of another model", "claude-sonnet-5", []counters.Vocabulary{{Vocabulary: qwen, Models: []string{"qwen3*"}}}, "estimated", "o200k_base"},
-		{"no vocabulary", "qwen3:8b", []counters.Vocabulary{{}}, "estimated", "no vocabulary of this model was given"},
+		{"a vocabulary for any model is yours, and not the model's", "claude-sonnet-5", []counters.ModelVocabulary{{Vocabulary: qwen}}, "estimated", "the vocabulary that you gave"},
+		{"a vocabulary for any model", "Qwen/Qwen3-8B", []counters.ModelVocabulary{{Vocabulary: qwen}}, "exact", "the chat template of Qwen3"},
+		{"a template that is named", "my-own", []counters.ModelVocabulary{{Vocabulary: qwen, Template: chattemplate.Qwen3}}, "exact", "the chat template of Qwen3"},
+		{"a template that is assumed", "qwen3-coder", []counters.ModelVocabulary{{Vocabulary: qwen}}, "estimated", "for messages the chat template of Qwen3, corrected"},
+		{"a vocabulary without a template", "phi-4", []counters.ModelVocabulary{{Vocabulary: plain}}, "estimated", "its chat template is not known"},
+		{"a vocabulary of another family", "llama3:8b", []counters.ModelVocabulary{{Vocabulary: qwen}}, "estimated", "it has no <|begin_of_text|>"},
+		{"a vocabulary of another model", "claude-sonnet-5", []counters.ModelVocabulary{{Vocabulary: qwen, Models: []string{"qwen3*"}}}, "estimated", "o200k_base"},
+		{"no vocabulary", "qwen3:8b", []counters.ModelVocabulary{{}}, "estimated", "no vocabulary of this model was given"},
 		{"no model", "", nil, "estimated", "o200k_base"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestTheBestCounterOfAModelIsTaken(t *testing.T) {
 }
 
 func TestAnExactCounterCountsByTheTemplate(t *testing.T) {
-	c := counters.For("qwen3:8b", counters.Vocabulary{Vocabulary: made(t, chattemplate.Qwen3.Tokens()...)})
+	c := counters.For("qwen3:8b", counters.ModelVocabulary{Vocabulary: made(t, chattemplate.Qwen3.Tokens()...)})
 	require.Equal(t, 5, c.Tokenizer.CountText("user\nwhat is"), "user, a line feed, what, a space, is")
 	messages := []chat.Message{chat.SystemMessage("that is"), chat.UserMessage("what is"), chat.AssistantMessage("the answer")}
 	sum := c.Overhead
@@ -90,7 +90,7 @@ func TestACounterOfOpenAIIsTheSameAsTheirs(t *testing.T) {
 
 // A server that counts by the vocabulary and the template accepts a prompt that fills its window.
 func TestAPromptThatFillsASmallWindowFits(t *testing.T) {
-	c := counters.For("qwen3:8b", counters.Vocabulary{Vocabulary: made(t, chattemplate.Qwen3.Tokens()...)})
+	c := counters.For("qwen3:8b", counters.ModelVocabulary{Vocabulary: made(t, chattemplate.Qwen3.Tokens()...)})
 	text := strings.Repeat("what is the answer to that message, and what is it of?\n\n  the user:\t\"7\"\n", 200)
 	for window := 200; window < 5000; window += 301 {
 		budget, err := sizing.Window{Tokens: window, Answer: c.Overhead}.Budget(0)

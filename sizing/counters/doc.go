@@ -1,7 +1,7 @@
 // Package counters picks the best counter of a model's tokens: by the model's name, and the vocabularies that you have.
 //
 //	qwen, err := vocabulary.Open("Qwen3-8B/tokenizer.json")
-//	counter := counters.For("qwen3:8b", counters.Vocabulary{Vocabulary: qwen})
+//	counter := counters.For("qwen3:8b", counters.ModelVocabulary{Vocabulary: qwen})
 //	fmt.Println(counter.Kind(), counter.Reason) // exact …
 //
 // What counts how:

@@ -16,7 +16,7 @@ func ExampleFor() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	have := counters.Vocabulary{Vocabulary: qwen, Models: []string{"qwen3*"}}
+	have := counters.ModelVocabulary{Vocabulary: qwen, Models: []string{"qwen3*"}}
 	for _, model := range []string{"qwen3:8b", "gpt-5.2", "claude-sonnet-5"} {
 		counter := counters.For(model, have)
 		fmt.Printf("%s: %s, %s\n", model, counter.Kind(), counter.Reason)

@@ -87,7 +87,7 @@ func (s *Skills) Answer(ctx context.Context, call chat.ToolCall) (result chat.Me
 	return s.AnswerReporting(ctx, call, nil)
 }
 
-// AnswerReporting is Answer. If OnLetGo is not set, report is called with each [LetGo].
+// AnswerReporting is Answer. If OnLetGo is not set, report is called with each [Unloaded].
 func (s *Skills) AnswerReporting(ctx context.Context, call chat.ToolCall, report func(fmt.Stringer)) (result chat.Message, ok bool, err error) {
 	if call.Name != ToolName {
 		return chat.Message{}, false, nil
@@ -210,7 +210,7 @@ func (s *Skills) end(ctx context.Context, r request, items []kept.Item, asked bo
 	}
 	for _, i := range items {
 		skill, file := parts(i.Name)
-		gone := LetGo{Skill: skill, File: file, Tokens: kept.Tokens(s.sizing.Get(), i.Text), Asked: asked}
+		gone := Unloaded{Skill: skill, File: file, Tokens: kept.Tokens(s.sizing.Get(), i.Text), Asked: asked}
 		switch {
 		case s.OnLetGo != nil:
 			s.OnLetGo(gone)

@@ -37,15 +37,15 @@ type Skills struct {
 	MaxFile int64
 	// OnLetGo, if set, is called when something that was loaded is no longer kept. If it is not set, the observers of an
 	// agent's compactor hear of it (event.SourceChanged).
-	OnLetGo func(LetGo)
+	OnLetGo func(Unloaded)
 
 	mu     sync.Mutex
 	found  *found // nil if the folders were not read yet
 	sizing kept.Sizing
 }
 
-// LetGo says what is no longer kept.
-type LetGo struct {
+// Unloaded says what is no longer kept.
+type Unloaded struct {
 	// Skill and File, a path in its folder; part of it if it was loaded in parts.
 	Skill, File string
 	// Tokens that it took, 0 if nothing was rendered before.
@@ -55,7 +55,7 @@ type LetGo struct {
 }
 
 // String returns a text such as "skill review/SKILL.md was let go".
-func (l LetGo) String() string { return "skill " + path.Join(l.Skill, l.File) + " was let go" }
+func (l Unloaded) String() string { return "skill " + path.Join(l.Skill, l.File) + " was let go" }
 
 // Skill describes a skill, as its front matter says.
 type Skill struct {
@@ -229,7 +229,7 @@ func namesOf(items []kept.Item) string { return kept.Line(strings.Join(kept.Name
 
 func (s *Skills) check() error {
 	if s == nil || s.Session == nil {
-		return fmt.Errorf("skills: the element has no Skills with a Session: %w", history.ErrNoSession)
+		return fmt.Errorf("skills: the element has no Skills with a Session: %w", history.ErrSessionUnset)
 	}
 	if i := slices.Index(s.Folders, nil); i >= 0 {
 		return fmt.Errorf("skills: Skills.Folders[%d] is nil: %s", i, setFolder)

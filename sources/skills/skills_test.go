@@ -253,8 +253,8 @@ func TestWhatWasLoadedIsShownInFullOnceWhateverTheRoundHolds(t *testing.T) {
 
 func TestBeyondItsShareTheLongestUnusedIsLetGo(t *testing.T) {
 	a := newAgent(t, nil, many(10))
-	var gone []skills.LetGo
-	a.known.OnLetGo = func(g skills.LetGo) { gone = append(gone, g) }
+	var gone []skills.Unloaded
+	a.known.OnLetGo = func(g skills.Unloaded) { gone = append(gone, g) }
 	a.shown(4000) // a quarter is room for four of about 230 tokens
 	for i := range 4 {
 		a.call(fmt.Sprintf(`{"skill":"skill-%02d"}`, i))
@@ -262,7 +262,7 @@ func TestBeyondItsShareTheLongestUnusedIsLetGo(t *testing.T) {
 	require.Empty(t, gone)
 	a.call(`{"skill":"skill-00"}`)
 	require.Contains(t, a.call(`{"skill":"skill-05"}`), "let go: skill-01/SKILL.md")
-	require.Equal(t, []skills.LetGo{{Skill: "skill-01", File: "SKILL.md", Tokens: gone[0].Tokens}}, gone)
+	require.Equal(t, []skills.Unloaded{{Skill: "skill-01", File: "SKILL.md", Tokens: gone[0].Tokens}}, gone)
 	require.Greater(t, gone[0].Tokens, 200)
 	a.compact()
 	shown := a.shown(4000)
@@ -279,8 +279,8 @@ func TestBeyondItsShareTheLongestUnusedIsLetGo(t *testing.T) {
 
 func TestTheAgentLetsGo(t *testing.T) {
 	a := newAgent(t, nil, fstest.MapFS{"pdf/SKILL.md": skill("pdf", "For PDF.", "Use the pdf tool."), "pdf/more.md": {Data: []byte("More.")}, "go/SKILL.md": skill("go", "For Go.", "gofmt.")})
-	var gone []skills.LetGo
-	a.known.OnLetGo = func(g skills.LetGo) { gone = append(gone, g) }
+	var gone []skills.Unloaded
+	a.known.OnLetGo = func(g skills.Unloaded) { gone = append(gone, g) }
 	a.shown(8000)
 	a.call(`{"skill":"pdf"}`)
 	a.call(`{"skill":"pdf","file":"./more.md"}`)
@@ -308,8 +308,8 @@ func TestTheApplicationLoadsAndLetsGo(t *testing.T) {
 	require.NotContains(t, a.shown(8000), `<skill name="skill-01"`)
 	var mistake *chat.ArgumentError
 	require.ErrorAs(t, a.known.Load(t.Context(), "other"), &mistake)
-	require.ErrorIs(t, (&skills.Skills{}).Load(t.Context(), "a"), history.ErrNoSession)
-	a.known.OnLetGo = func(skills.LetGo) { panic("no") }
+	require.ErrorIs(t, (&skills.Skills{}).Load(t.Context(), "a"), history.ErrSessionUnset)
+	a.known.OnLetGo = func(skills.Unloaded) { panic("no") }
 	require.NoError(t, a.known.Load(t.Context(), "skill-01"))
 	require.ErrorContains(t, a.known.LetGo(t.Context(), "skill-01"), "skills: Allow, OnLetGo, a folder or a tokenizer: it panicked: no")
 	a.known = &skills.Skills{Session: a.known.Session, Folders: []fs.FS{nil}}

@@ -77,7 +77,7 @@ func (w *worker) open() {
 	s, err := history.Open(w.path, history.Options{})
 	require.NoError(w.t, err)
 	w.session = s
-	w.known = &skills.Skills{Session: s, Folders: []fs.FS{w.folder}, OnLetGo: func(g skills.LetGo) {
+	w.known = &skills.Skills{Session: s, Folders: []fs.FS{w.folder}, OnLetGo: func(g skills.Unloaded) {
 		w.loaded, w.changed = slices.DeleteFunc(w.loaded, func(name string) bool { return name == g.Skill }), true
 	}}
 	run := func(_ context.Context, call chat.ToolCall) (chat.Message, error) {

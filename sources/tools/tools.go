@@ -129,7 +129,7 @@ const foundHead = "Definitions of tools that were found earlier in this conversa
 func (f Found) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	d := f.Deferred
 	if d == nil || d.Session == nil {
-		return nil, fmt.Errorf("tools: the element has no Deferred with a Session: %w", history.ErrNoSession)
+		return nil, fmt.Errorf("tools: the element has no Deferred with a Session: %w", history.ErrSessionUnset)
 	}
 	o := d.offer()
 	if err := o.check(); err != nil || len(o.list)+len(d.Toolboxes) == 0 {
@@ -175,7 +175,7 @@ func (d *Deferred) Declared() []chat.Tool {
 // [ByCall] the prompt must hold a [Found].
 func (d *Deferred) DeclaredFor(ctx context.Context, s elements.Sizing) ([]chat.Tool, error) {
 	if d.Session == nil {
-		return nil, fmt.Errorf("tools: Deferred.Session is not set: %w", history.ErrNoSession)
+		return nil, fmt.Errorf("tools: Deferred.Session is not set: %w", history.ErrSessionUnset)
 	}
 	for _, box := range d.Toolboxes {
 		if sized, ok := box.(elements.SizedToolbox); ok { // brings its list up to date

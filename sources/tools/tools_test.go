@@ -392,7 +392,7 @@ func TestErrorsOfTheCallersFunctionsNameThem(t *testing.T) {
 		require.ErrorContains(t, err, "give each a name of its own")
 	}
 	_, err = render.Render(t.Context(), tools.Found{}, render.Options{Budget: 100, Tokenizer: quarter})
-	require.ErrorIs(t, err, history.ErrNoSession)
+	require.ErrorIs(t, err, history.ErrSessionUnset)
 }
 
 func TestTheSearchFindsSkillsThatTheCatalogueLeavesOut(t *testing.T) {

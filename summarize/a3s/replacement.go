@@ -60,7 +60,7 @@ func clipMessage(m policy.Material, said chat.Message, tokens int) chat.Message 
 		behind = "\n" + plaintext.LeftOut("the rest", handle)
 	}
 	if room := tokens - size + m.Tokenizer.CountText(text) - m.Tokenizer.CountText(behind); size > tokens && room >= minClip && text != "" {
-		content := chat.Parts{chat.Text(prompts.Clip(m, text, room) + behind)}
+		content := chat.Parts{chat.Text(prompts.ClipWithin(m, text, room) + behind)}
 		for _, p := range said.Content {
 			if _, isText := p.(chat.Text); !isText {
 				content = append(content, p)
@@ -74,7 +74,7 @@ func clipMessage(m policy.Material, said chat.Message, tokens int) chat.Message 
 // start returns what the agent said and did at the very start, as one piece, or nil if that is nothing.
 func start(m policy.Material, messages []chat.Message) elements.Node {
 	var lines []string
-	clip := func(text string) string { return prompts.Clip(m, text, m.Room/8) }
+	clip := func(text string) string { return prompts.ClipWithin(m, text, m.Room/8) }
 	for _, b := range plaintext.Blocks(messages, nil, nil) {
 		lines = append(lines, b.Lines(clip, clip))
 	}

@@ -89,7 +89,7 @@
 // its own log. With [Options].Agent, requests of other agents stay as they are. With [Options].Choose, your function
 // returns the conversation of each request:
 //
-//	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (mirror.Conversation, error) {
+//	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (mirror.Mirrored, error) {
 //		return conversationOf(ctx.SessionID(), ctx.AgentName(), ctx.Branch())
 //	}})
 //

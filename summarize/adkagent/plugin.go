@@ -35,9 +35,9 @@ type Options struct {
 	CallLimit time.Duration
 	// Choose returns the conversation of a request, for several agents or sessions. Tell them apart by ctx.AgentName
 	// and ctx.SessionID, and agents that run in parallel by ctx.Branch. Choose is called before each request and must
-	// return the same compactor for the same conversation. If it returns a mirror.Conversation without a compactor, the
+	// return the same compactor for the same conversation. If it returns a mirror.Mirrored without a compactor, the
 	// request is left unchanged.
-	Choose func(ctx agent.ReadonlyContext) (mirror.Conversation, error)
+	Choose func(ctx agent.ReadonlyContext) (mirror.Mirrored, error)
 }
 
 // New returns the plugin, for the Plugins of a runner.PluginConfig. Several runners may share it.
@@ -78,8 +78,8 @@ func keyOf(ctx agent.ReadonlyContext) requestKey {
 }
 
 // conversation returns the conversation of a request, and reports whether there is one.
-func (o Options) conversation(ctx agent.ReadonlyContext) (mirror.Conversation, bool, error) {
-	c := mirror.Conversation{Compactor: o.Compactor, Prompt: o.Prompt, Tools: o.Tools}
+func (o Options) conversation(ctx agent.ReadonlyContext) (mirror.Mirrored, bool, error) {
+	c := mirror.Mirrored{Compactor: o.Compactor, Prompt: o.Prompt, Tools: o.Tools}
 	if o.Choose != nil {
 		var err error
 		if c, err = o.Choose(ctx); err != nil {
@@ -96,7 +96,7 @@ func (o Options) conversation(ctx agent.ReadonlyContext) (mirror.Conversation, b
 }
 
 // of returns the conversation with its mirror. before is the agent's last step in the run, or nil.
-func (c *callbacks) of(conv mirror.Conversation, before *step) *conversation {
+func (c *callbacks) of(conv mirror.Mirrored, before *step) *conversation {
 	s := &conversation{}
 	switch {
 	case conv.Compactor == c.options.Compactor:

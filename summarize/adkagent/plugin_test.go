@@ -288,7 +288,7 @@ func TestACallThatNeedsConfirmationRunsOnceConfirmed(t *testing.T) {
 
 // conversationsOf returns an Options.Choose with a conversation for each agent, and a function that returns an agent's
 // session.
-func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (mirror.Conversation, error), func(name string) *history.Session) {
+func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (mirror.Mirrored, error), func(name string) *history.Session) {
 	var mu sync.Mutex
 	compactors := map[string]*summarize.Compactor{}
 	of := func(name string) *summarize.Compactor {
@@ -299,8 +299,8 @@ func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (mirror.Conversa
 		}
 		return compactors[name]
 	}
-	return func(ctx agent.ReadonlyContext) (mirror.Conversation, error) {
-			return mirror.Conversation{Compactor: of(ctx.AgentName())}, nil
+	return func(ctx agent.ReadonlyContext) (mirror.Mirrored, error) {
+			return mirror.Mirrored{Compactor: of(ctx.AgentName())}, nil
 		}, func(name string) *history.Session {
 			return of(name).Session
 		}
@@ -392,14 +392,14 @@ func TestAnAgentThatIsAToolIsLeftAlone(t *testing.T) {
 func TestAPluginServesManyConversationsConcurrently(t *testing.T) {
 	var mu sync.Mutex
 	compactors := map[string]*summarize.Compactor{}
-	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (mirror.Conversation, error) {
+	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (mirror.Mirrored, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		c := compactors[ctx.SessionID()]
 		if c == nil {
-			return mirror.Conversation{}, errors.New("unknown conversation")
+			return mirror.Mirrored{}, errors.New("unknown conversation")
 		}
-		return mirror.Conversation{Compactor: c}, nil
+		return mirror.Mirrored{Compactor: c}, nil
 	}})
 	require.NoError(t, err)
 	for i := range 4 {

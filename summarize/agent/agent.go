@@ -28,7 +28,7 @@
 // [summarize.CompactTool], or a type of yours. What goes wrong in one becomes a failed result, which the model reads:
 // an error, a panic, wrong arguments, no return within [Limits].Call. Results of parallel calls are shown in the order
 // of the calls. The policy decides whether a large one is shown as a preview (policy.Clear.Preview,
-// [history.PreviewRule]), and none takes more than half of the prompt ([history.Limits]).
+// [history.PreviewRule]), and none takes more than half of the prompt ([history.RoundLimits]).
 //
 // Tools of the target that no toolbox has are the caller's: Run returns their calls as [Answer].Open. Append their results,
 // and Run again with an empty text.

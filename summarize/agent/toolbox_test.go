@@ -195,7 +195,7 @@ func TestWhatAdaptersAndSourcesReportIsAnEventUnlessSomebodyElseHears(t *testing
 			more := &tools.Deferred{Session: s, Tools: []chat.Tool{{Name: "seek", Description: "Seeks."}}}
 			heard := 0
 			if own {
-				known.OnLetGo, more.OnChange = func(skills.LetGo) { heard++ }, func(tools.Change) { heard++ }
+				known.OnLetGo, more.OnChange = func(skills.Unloaded) { heard++ }, func(tools.Change) { heard++ }
 			}
 			a.Tools = []chat.Toolbox{known, more}
 			a.Prompt = elements.Nodes{history.Compacted{Session: s}, skills.Loaded{Skills: known}, tools.Found{Deferred: more},

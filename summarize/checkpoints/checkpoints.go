@@ -22,6 +22,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/visible"
 )
@@ -31,19 +32,13 @@ import (
 //
 // A Folder is safe for concurrent use. Several values and processes may use one folder, because writers lock the file
 // .checkpoints.lock, which is never removed. A file named .new- and a number is being written, or was left by a writer
-// that crashed; the next writer removes it.
+// that crashed; the next writer removes it. A method that writes returns a [storage.ErrLocked] if other writers hold the lock for
+// a minute, and a [storage.ErrForeign] if something that is not the folder's own, which stays as it is, has the name of the
+// lock or the index.
 type Folder struct {
 	// Dir is the folder. It is created if it does not exist. Its file system must support hard links.
 	Dir string
 }
-
-var (
-	// ErrLocked is returned if other writers hold the lock for a minute.
-	ErrLocked = errors.New("checkpoints: another writer holds the lock")
-	// ErrForeign is returned if a file of another program has the name of the lock or the index. The file is left
-	// unchanged.
-	ErrForeign = errors.New("checkpoints: a file that is not the folder's own is in the way")
-)
 
 // Checkpoint is one summary's file.
 type Checkpoint struct {
@@ -209,7 +204,7 @@ func (f *Folder) list() (list []Checkpoint, next int, err error) {
 		next = max(next, number+1)
 		point := Checkpoint{Number: number, Path: filepath.Join(f.Dir, file.Name())}
 		head, err := readHead(point.Path)
-		if errors.Is(err, ErrForeign) || errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, storage.ErrForeign) || errors.Is(err, fs.ErrNotExist) {
 			continue // not a regular file, or deleted meanwhile
 		} else if err != nil {
 			return nil, 0, err

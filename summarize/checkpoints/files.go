@@ -12,8 +12,10 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/filelock"
 	"github.com/promptree-go/promptree/internal/provider/retry"
+	"github.com/promptree-go/promptree/internal/worded"
 )
 
 const (
@@ -30,7 +32,7 @@ var leftover = regexp.MustCompile(`^\.new-\d+$`)
 
 // foreign returns the error for a path that holds something other than this package's file.
 func foreign(path string) error {
-	return fmt.Errorf("%w: %s: move it away, or set Folder.Dir to another folder", ErrForeign, path)
+	return worded.Errorf(storage.ErrForeign, "checkpoints: a file that is not the folder's own is in the way: %s: move it away, or set Folder.Dir to another folder", path)
 }
 
 // lock takes the folder's lock, which the system releases if the process dies. It then removes the leftovers of crashed
@@ -62,7 +64,7 @@ func (f *Folder) lock(ctx context.Context) (release func(), err error) {
 // waitForLock locks the folder's lock file once its holder releases it.
 func waitForLock(ctx context.Context, file *os.File) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lockWait,
-		fmt.Errorf("%w: %s: waited %v: end the process that holds it, or try again", ErrLocked, file.Name(), lockWait))
+		worded.Errorf(storage.ErrLocked, "checkpoints: another writer holds the lock: %s: waited %v: end the process that holds it, or try again", file.Name(), lockWait))
 	defer cancel()
 	for {
 		err := filelock.Lock(file)
@@ -79,7 +81,7 @@ func waitForLock(ctx context.Context, file *os.File) error {
 }
 
 // readHead returns the start of a file. If the file is not regular, readHead does not open it and the error is
-// [ErrForeign].
+// [storage.ErrForeign].
 func readHead(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {

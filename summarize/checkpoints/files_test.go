@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/filelock"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
@@ -245,9 +246,9 @@ func TestAWriterWaitsAMinuteForTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		_, err := folder.Add(t.Context(), &history.Session{}, "e2", "Second", "x")
-		require.ErrorIs(t, err, checkpoints.ErrLocked)
+		require.ErrorIs(t, err, storage.ErrLocked)
 		require.Equal(t, time.Minute, time.Since(start))
-		require.ErrorIs(t, folder.Index(t.Context(), &history.Session{}), checkpoints.ErrLocked)
+		require.ErrorIs(t, folder.Index(t.Context(), &history.Session{}), storage.ErrLocked)
 	})
 	filelock.Unlock(other)
 }
@@ -288,10 +289,10 @@ func TestAForeignIndexIsLeftUnchanged(t *testing.T) {
 	index := filepath.Join(folder.Dir, "index.md")
 	require.NoError(t, os.WriteFile(index, []byte("# My notes\n"), 0o600))
 	point, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "Whole.")
-	require.ErrorIs(t, err, checkpoints.ErrForeign)
+	require.ErrorIs(t, err, storage.ErrForeign)
 	require.ErrorContains(t, err, index)
 	require.Equal(t, "# My notes\n", compacttest.Content(t, index))
-	require.ErrorIs(t, folder.Index(t.Context(), &history.Session{}), checkpoints.ErrForeign)
+	require.ErrorIs(t, folder.Index(t.Context(), &history.Session{}), storage.ErrForeign)
 
 	require.NoError(t, os.Rename(index, filepath.Join(folder.Dir, "notes.md")))
 	require.NoError(t, folder.Index(t.Context(), &history.Session{}))
@@ -303,7 +304,7 @@ func TestAForeignLockIsLeftUnchanged(t *testing.T) {
 	lock := filepath.Join(folder.Dir, ".checkpoints.lock")
 	require.NoError(t, os.WriteFile(lock, []byte("mine"), 0o600))
 	_, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
-	require.ErrorIs(t, err, checkpoints.ErrForeign)
+	require.ErrorIs(t, err, storage.ErrForeign)
 	require.ErrorContains(t, err, lock)
 	require.Equal(t, "mine", compacttest.Content(t, lock))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
@@ -75,7 +76,7 @@ func TestAnIrregularLockOrIndexIsLeftUnchanged(t *testing.T) {
 				before, err := os.Lstat(path)
 				require.NoError(t, err)
 				_, err = folder.Add(t.Context(), &history.Session{}, "e1", "First", "Whole.")
-				require.ErrorIs(t, err, checkpoints.ErrForeign)
+				require.ErrorIs(t, err, storage.ErrForeign)
 				require.ErrorContains(t, err, path)
 				after, err := os.Lstat(path)
 				require.NoError(t, err)

@@ -84,7 +84,7 @@ func Example() {
 	compactor := &summarize.Compactor{
 		Session: session, Policy: p,
 		Target: summarize.Target{
-			Model:     &models.Script{Steps: []models.Step{models.SaySummary("Two files were read.")}},
+			Model:     &models.Script{Steps: []models.Reply{models.SaySummary("Two files were read.")}},
 			Tokenizer: tokenizer, Budget: 1_500, ContextWindow: 8_000,
 			Tools: []chat.Tool{{Name: "view", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}},
 		},

@@ -81,7 +81,7 @@ func begins(d compacttest.Fixture) (begun bool) {
 }
 
 // overflowing returns a fixture whose prompt does not fit.
-func overflowing(t *testing.T, s *history.Session, answers ...models.Step) compacttest.Fixture {
+func overflowing(t *testing.T, s *history.Session, answers ...models.Reply) compacttest.Fixture {
 	d := fixtureOf(t, s, compacttest.Budget, compacttest.Overflowing()...)
 	d.Target.Tools = []chat.Tool{{Name: "read_file", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}
 	d.Answers(answers...)
@@ -697,7 +697,7 @@ func TestStatements(t *testing.T) {
 		statements.That("for agents of some models another model may summarise, with the agent's as the fallback", func(t *testing.T) {
 			for _, c := range []struct {
 				agent, want string
-				other       models.Step
+				other       models.Reply
 			}{
 				{"gpt-5", "Of the other.", models.SaySummary("Of the other.")},
 				{"claude-sonnet-4-5", "Of its own.", models.SaySummary("Of the other.")},
@@ -706,7 +706,7 @@ func TestStatements(t *testing.T) {
 				d := overflowing(t, numbered(t, 0), models.SaySummary("Of its own."))
 				d.Target.Name = c.agent
 				d.Policy.Ask.Routes = []policy.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
-				d.Models = map[string]policy.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
+				d.Models = map[string]policy.Target{"compactor": {Model: &models.Script{Steps: []models.Reply{c.other}}}}
 				require.Contains(t, compacttest.Text(d.Messages()), c.want)
 			}
 		},
@@ -719,7 +719,7 @@ func TestStatements(t *testing.T) {
 			d.Target.Name, d.Target.Budget = "gpt-5", 2*compacttest.Budget
 			d.Policy.Trigger[0].Ratio, d.Policy.Trigger[0].Cold = 0.3, 0
 			d.Policy.Ask.Routes = []policy.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
-			d.Models = map[string]policy.Target{"compactor": {Model: &models.Script{Steps: []models.Step{models.SaySummary("Of the other.")}}}}
+			d.Models = map[string]policy.Target{"compactor": {Model: &models.Script{Steps: []models.Reply{models.SaySummary("Of the other.")}}}}
 			d.Messages()
 			synctest.Wait()
 			require.Contains(t, compacttest.Text(d.Messages()), "Of the other.")

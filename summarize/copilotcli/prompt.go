@@ -44,7 +44,7 @@ const previousAsk = `Before the conversation above others were compacted. Their 
 //
 // The answer is the summary.
 func prompt() policy.Prompt {
-	return policy.Prompt{Mode: mode, Request: request, Asked: policy.Asked{Headings: true}, Tools: true}
+	return policy.Prompt{Mode: mode, Request: request, Asked: policy.AnswerForm{Headings: true}, Tools: true}
 }
 
 // goesOn comes before a segment of the conversation that does not begin with a user message.

@@ -41,10 +41,10 @@ func (CompactedSession) Replacement(m policy.Material) elements.Node {
 	if m.Room > 0 {
 		children = append(children,
 			users(m),
-			textblock.Tagged(4, plaintext.PlanTag, prompts.Clip(m, plaintext.Outside(m.Plan), m.Room/4)),
-			textblock.Tagged(5, plaintext.TodoTag, prompts.Clip(m, plaintext.Outside(m.Todo), m.Room/4)),
+			textblock.Tagged(4, plaintext.PlanTag, prompts.ClipWithin(m, plaintext.Outside(m.Plan), m.Room/4)),
+			textblock.Tagged(5, plaintext.TodoTag, prompts.ClipWithin(m, plaintext.Outside(m.Todo), m.Room/4)),
 			skills(m),
-			textblock.Tagged(3, plaintext.AgentTag, prompts.Clip(m, plaintext.Outside(m.Agent), m.Room/4)),
+			textblock.Tagged(3, plaintext.AgentTag, prompts.ClipWithin(m, plaintext.Outside(m.Agent), m.Room/4)),
 		)
 	}
 	return elements.UserMessage{Children: append(children, prompts.Afterword(m))}

@@ -43,7 +43,7 @@ func TestPartsOfASessionAreLeftOutInOrderAndTheSummaryStays(t *testing.T) {
 	m.Said, m.Reminder, m.Breadcrumb = []chat.Message{chat.UserMessage("USER")}, "", policy.Breadcrumb{}
 	m.Workspace = policy.Workspace{
 		Plan: "PLAN" + fill, Todo: "TODO" + fill, Agent: "AGENT" + fill,
-		Skills: []policy.Skill{{Name: "NAME1", Instructions: "SKILL1" + fill}, {Name: "NAME2", Path: "PATH2", Instructions: "SKILL2" + fill}},
+		Skills: []policy.InvokedSkill{{Name: "NAME1", Instructions: "SKILL1" + fill}, {Name: "NAME2", Path: "PATH2", Instructions: "SKILL2" + fill}},
 	}
 	marks := []string{"USER", "PLAN", "TODO", "NAME1", "SKILL1", "NAME2 (PATH2)", "SKILL2", "AGENT"}
 	m.Room = 4000

@@ -97,7 +97,7 @@ func begun(t *testing.T) compacttest.Fixture {
 }
 
 // demanded renders the prompt and compacts the session on demand.
-func demanded(d compacttest.Fixture) summarize.Compacted {
+func demanded(d compacttest.Fixture) summarize.CompactionResult {
 	d.T.Helper()
 	d.Messages()
 	got, err := d.Compact(d.T.Context(), "")
@@ -221,7 +221,7 @@ func holds(says, part string, mutants ...statements.Mutant) statements.Statement
 		d.Hooks.Workspace = func(context.Context) (policy.Workspace, error) {
 			return policy.Workspace{
 				Plan: "Mend main.go.", Todo: "- run the tests", Agent: "It reviews.",
-				Skills: []policy.Skill{
+				Skills: []policy.InvokedSkill{
 					{Name: "release", Path: "skills/release.md", Instructions: "Tag it."}, {Name: "review", Path: "skills/review.md", Instructions: "Read it."},
 				},
 			}, nil
@@ -659,16 +659,16 @@ func TestStatements(t *testing.T) {
 		holds("the user's own messages are copied", "<user-messages>\n<user-message>\nWhy does the build fail?\n</user-message>",
 			statements.Change(replacement, "			users(m),\n", "")),
 		holds("the agent's plan is there", "<plan>\nMend main.go.\n</plan>",
-			statements.Change(replacement, `			textblock.Tagged(4, plaintext.PlanTag, prompts.Clip(m, plaintext.Outside(m.Plan), m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(4, plaintext.PlanTag, prompts.ClipWithin(m, plaintext.Outside(m.Plan), m.Room/4)),`+"\n", "")),
 		holds("the list of things to do is there", "<todo>\n- run the tests\n</todo>",
-			statements.Change(replacement, `			textblock.Tagged(5, plaintext.TodoTag, prompts.Clip(m, plaintext.Outside(m.Todo), m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(5, plaintext.TodoTag, prompts.ClipWithin(m, plaintext.Outside(m.Todo), m.Room/4)),`+"\n", "")),
 		holds("the skills that were invoked are there by name and path", "invoked, the newest last: release (skills/release.md), review (skills/review.md)\n",
 			statements.Change(replacement, `strings.Join(names, ", ")`, `names[0]`),
 			statements.Change(replacement, `" (" + plaintext.PathLine(skill.Path) + ")"`, `""`)),
 		holds("the instructions of the newest skill are there in full, and of no other", "<skill>\nRead it.\n</skill>\n<agent>",
 			statements.Change(replacement, `m.Skills[len(m.Skills)-1].Instructions`, `m.Skills[0].Instructions`)),
 		holds("what a custom agent does is there", "<agent>\nIt reviews.\n</agent>",
-			statements.Change(replacement, `			textblock.Tagged(3, plaintext.AgentTag, prompts.Clip(m, plaintext.Outside(m.Agent), m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(3, plaintext.AgentTag, prompts.ClipWithin(m, plaintext.Outside(m.Agent), m.Room/4)),`+"\n", "")),
 		statements.That("the plan and the todo list of the session are in the replacement", func(t *testing.T) {
 			d := fixture(t)
 			d.Note(entry.Todos{Text: "Mend main.go.", Items: []entry.Todo{{Text: "run the tests"}}})

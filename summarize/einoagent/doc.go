@@ -92,7 +92,7 @@
 // runs at a time, with or without this package, because its runs write to the same data. The middleware can:
 //
 //	type key struct{}
-//	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (mirror.Conversation, error) {
+//	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (mirror.Mirrored, error) {
 //		return conversationOf(ctx.Value(key{}).(string))
 //	}})
 //

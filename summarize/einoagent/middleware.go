@@ -31,7 +31,7 @@ type Options struct {
 	// Choose returns the conversation of a run, for a middleware with several, usually by a value in the context. It is
 	// called before each request, at each tool call and after the run, and must return the same compactor for the same
 	// conversation.
-	Choose func(ctx context.Context) (mirror.Conversation, error)
+	Choose func(ctx context.Context) (mirror.Mirrored, error)
 }
 
 // New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. Agents that run in parallel may share it, each with
@@ -76,8 +76,8 @@ type (
 )
 
 // conversation returns the conversation of the run that a context belongs to.
-func (o Options) conversation(ctx context.Context) (mirror.Conversation, error) {
-	c := mirror.Conversation{Compactor: o.Compactor, Prompt: o.Prompt, Tools: o.Tools}
+func (o Options) conversation(ctx context.Context) (mirror.Mirrored, error) {
+	c := mirror.Mirrored{Compactor: o.Compactor, Prompt: o.Prompt, Tools: o.Tools}
 	if o.Choose != nil {
 		var err error
 		if c, err = o.Choose(ctx); err != nil {

@@ -297,12 +297,12 @@ func TestAMiddlewareServesManyConversationsConcurrently(t *testing.T) {
 		sessions[i], _ = compacttest.InFile(t)
 		compactors[i] = compacttest.Offline(t, sessions[i])
 	}
-	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (mirror.Conversation, error) {
+	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (mirror.Mirrored, error) {
 		i, ok := ctx.Value(key{}).(int)
 		if !ok {
-			return mirror.Conversation{}, errors.New("unknown conversation")
+			return mirror.Mirrored{}, errors.New("unknown conversation")
 		}
-		return mirror.Conversation{Compactor: compactors[i]}, nil
+		return mirror.Mirrored{Compactor: compactors[i]}, nil
 	}})
 	require.NoError(t, err)
 	m := &scripted{answer: func(_ int, r request) (*schema.Message, error) {

@@ -28,7 +28,7 @@ type nestedKey struct{ m any }
 
 // within returns the conversation of a run inside the tool call. The argument is the conversation that it would have
 // outside. On a nil receiver it returns the argument.
-func (n *nested) within(c mirror.Conversation) mirror.Conversation {
+func (n *nested) within(c mirror.Mirrored) mirror.Mirrored {
 	if n == nil || !slices.Contains(n.outer, c.Compactor.Session) {
 		return c
 	}
@@ -45,7 +45,7 @@ func (n *nested) within(c mirror.Conversation) mirror.Conversation {
 			}
 		}
 	}
-	return mirror.Conversation{Compactor: n.own}
+	return mirror.Mirrored{Compactor: n.own}
 }
 
 // end stops the background work of the call's own compactor.

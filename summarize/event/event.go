@@ -94,7 +94,7 @@ const (
 // CacheBreak says what changed in a prompt, and what that costs.
 type CacheBreak struct {
 	// Change is the kind of change that broke the cache.
-	Change sizing.Change `json:"change,omitempty"`
+	Change sizing.RequestChange `json:"change,omitempty"`
 	// Messages is how many messages at the start of the prompt certainly did not change, and Until how many contain the
 	// change; 0 if the tools changed.
 	Messages int `json:"messages,omitempty"`
@@ -138,7 +138,7 @@ type Event struct {
 	WillRetry bool `json:"willRetry,omitempty"`
 	// Duration since the work on the summary began.
 	Duration time.Duration `json:"duration,omitempty"`
-	Cut
+	Coverage
 	Size
 	Asked
 	Written
@@ -150,8 +150,8 @@ type Event struct {
 	Err error `json:"-"`
 }
 
-// Cut says what a compaction summarises and keeps.
-type Cut struct {
+// Coverage says what a compaction summarises and keeps.
+type Coverage struct {
 	// Covered is the number of rounds and user messages that are summarised, Kept the number of those kept word for
 	// word.
 	Covered int `json:"covered,omitempty"`

@@ -299,7 +299,7 @@ func TestAPermanentFailureEndsThePlanAndTheJob(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		attempts int
-		answer   models.Step
+		answer   models.Reply
 		says     string
 	}{
 		{"an unusable answer", 25, models.Say(""), "empty"},

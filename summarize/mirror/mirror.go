@@ -78,9 +78,9 @@ type step[M any] struct {
 	made     map[uint64][]M // what To returned, by a hash of what it was made from
 }
 
-// Conversation is a conversation of an agent of a framework, and the prompt that shows it. The adapters to frameworks
+// Mirrored is a conversation of an agent of a framework, and the prompt that shows it. The adapters to frameworks
 // mirror it.
-type Conversation struct {
+type Mirrored struct {
 	// Compactor of the session that keeps the conversation. Before each request the tools of its target are set to those of
 	// the agent. The caller closes it, and the session.
 	Compactor *summarize.Compactor

@@ -42,7 +42,7 @@ func ExampleOffline() {
 }
 
 func ExampleScript() {
-	script := &models.Script{Steps: []models.Step{
+	script := &models.Script{Steps: []models.Reply{
 		models.Say("Hello."),
 		models.Fail(&chat.TransientError{Err: errors.New("overloaded")}),
 	}}

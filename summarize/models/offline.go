@@ -328,7 +328,7 @@ func (o Offline) packed(ctx context.Context, d digest, limit, length int) (strin
 	}
 	prompt := elements.UserMessage{Children: content}
 	result, err := render.Render(ctx, prompt, render.Options{Budget: limit, Tokenizer: o.Tokenizer})
-	if _, empty := errors.AsType[*render.EmptyError](err); empty || err == nil && len(result.Messages) == 0 {
+	if _, empty := errors.AsType[*render.EmptyPromptError](err); empty || err == nil && len(result.Messages) == 0 {
 		return "", fmt.Errorf("%w in %d tokens", errNoLine, limit)
 	}
 	if err != nil {

@@ -13,29 +13,29 @@ import (
 // and safe for concurrent use. The zero value fails at the first request.
 type Script struct {
 	// Steps answer the requests, one each, in order. Further requests fail.
-	Steps []Step
+	Steps []Reply
 
 	mu       sync.Mutex
 	requests []chat.Request
 }
 
-// Step answers one request.
-type Step func(ctx context.Context, req chat.Request) (chat.Response, error)
+// Reply answers one request.
+type Reply func(ctx context.Context, req chat.Request) (chat.Response, error)
 
 // Say returns a step that answers with a text.
-func Say(text string) Step {
+func Say(text string) Reply {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(text)}, nil
 	}
 }
 
 // SaySummary returns a step that answers with a summary, in the form that a compactor asks for.
-func SaySummary(text string) Step {
+func SaySummary(text string) Reply {
 	return Say("<analysis>\nscripted\n</analysis>\n<summary>\n" + text + "\n</summary>")
 }
 
 // Fail returns a step that fails.
-func Fail(err error) Step {
+func Fail(err error) Reply {
 	return func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{}, err }
 }
 

@@ -19,7 +19,7 @@ var _ chat.Model = models.Offline{}
 func TestScriptTakesItsStepsInOrder(t *testing.T) {
 	down := errors.New("down")
 	var s models.Script
-	s.Steps = []models.Step{models.Say("one"), models.SaySummary("two"), models.Fail(down)}
+	s.Steps = []models.Reply{models.Say("one"), models.SaySummary("two"), models.Fail(down)}
 	require.Empty(t, s.Requests())
 	request := func(text string) chat.Request {
 		return chat.Request{Messages: []chat.Message{chat.UserMessage(text)}, MaxTokens: len(text)}
@@ -50,14 +50,14 @@ func TestScriptReturnsTheCauseOfACancelledContext(t *testing.T) {
 	why := errors.New("no more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	s := models.Script{Steps: []models.Step{models.Say("one")}}
+	s := models.Script{Steps: []models.Reply{models.Say("one")}}
 	_, err := s.Generate(ctx, chat.Request{})
 	require.ErrorIs(t, err, why)
 	require.Len(t, s.Requests(), 1, "the request is remembered")
 }
 
 func TestScriptStepSeesTheRequest(t *testing.T) {
-	s := models.Script{Steps: []models.Step{func(_ context.Context, r chat.Request) (chat.Response, error) {
+	s := models.Script{Steps: []models.Reply{func(_ context.Context, r chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("You said: " + r.Messages[0].Text())}, nil
 	}}}
 	r := providertest.Generated(t, &s, chat.Request{Messages: []chat.Message{chat.UserMessage("Hello.")}})
@@ -66,7 +66,7 @@ func TestScriptStepSeesTheRequest(t *testing.T) {
 
 func TestScriptIsSafeForConcurrentUse(t *testing.T) {
 	const n = 50
-	s := models.Script{Steps: make([]models.Step, n)}
+	s := models.Script{Steps: make([]models.Reply, n)}
 	var taken [n]int
 	for i := range s.Steps {
 		s.Steps[i] = func(context.Context, chat.Request) (chat.Response, error) {

@@ -94,7 +94,7 @@ above, in the language in which they are written. No heading, no quotation marks
 // Prompt returns the prompt.
 func (h Handoff) Prompt() policy.Prompt {
 	return policy.Prompt{
-		Mode: mode, Request: h.request, Asked: policy.Asked{Headings: h.Ask == ""}, Drops: h.Packs,
+		Mode: mode, Request: h.request, Asked: policy.AnswerForm{Headings: h.Ask == ""}, Drops: h.Packs,
 		Prefix: h.prefix, Merge: merge, Title: titleRequest,
 	}
 }

@@ -1012,8 +1012,8 @@ var failures = []statements.Statement{
 		d := fixture(t, turns(1, tooMany)...)
 		d.Policy.Ask.Names = []string{"one", "two"}
 		d.Models = map[string]policy.Target{
-			"one": {Model: &models.Script{Steps: []models.Step{models.Fail(errDown)}}},
-			"two": {Model: &models.Script{Steps: []models.Step{models.Say("Of the second."), models.Say("Its title.")}}},
+			"one": {Model: &models.Script{Steps: []models.Reply{models.Fail(errDown)}}},
+			"two": {Model: &models.Script{Steps: []models.Reply{models.Say("Of the second."), models.Say("Its title.")}}},
 		}
 		require.Contains(t, rendered(d)[1].Text(), "Of the second.")
 		require.Empty(t, d.Requests())
@@ -1066,7 +1066,7 @@ var failures = []statements.Statement{
 		statements.Change(engine+"internal/place/conclude.go", "e.Mode, e.Model, e.Err = d.Prompt.Mode, d.Model, why\n", ""),
 		statements.Change(engine+"internal/place/conclude.go", "kind := event.Failed", "kind := event.Dropped")),
 	statements.That("an abort or a failure ends the summary of a branch, and the session stays where it is", func(t *testing.T) {
-		for why, step := range map[error]models.Step{summarize.ErrAborted: compacttest.After(time.Minute, answer), errDown: models.Fail(errDown)} {
+		for why, step := range map[error]models.Reply{summarize.ErrAborted: compacttest.After(time.Minute, answer), errDown: models.Fail(errDown)} {
 			d, other := twoBranches(t, said(turns(1, 1)...)...)
 			from := d.Session.Leaf()
 			d.Always(step)

@@ -37,7 +37,7 @@ func material(said func(text string) string) policy.Material {
 	m.Context = []string{said("one"), said("two")}
 	m.Files = entry.Files{Read: []string{said("a.go")}, Modified: []string{said("b.go")}, Left: 3}
 	m.Plan, m.Todo, m.Agent = said("1. build"), said("- test"), said("It reviews.")
-	m.Skills = []policy.Skill{{Name: said("go"), Instructions: said("Run gofmt.")}}
+	m.Skills = []policy.InvokedSkill{{Name: said("go"), Instructions: said("Run gofmt.")}}
 	m.Breadcrumb.Path, m.Breadcrumb.Tool = "/"+said("s.jsonl"), said("read")
 	_, m.Breadcrumb.Example, _ = breadcrumb.Find([]chat.Tool{{Name: said("read_file"), Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}, said("read_file"))
 	m.Said = []chat.Message{chat.UserMessage(said("Start."))}

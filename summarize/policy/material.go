@@ -48,7 +48,7 @@ type Material struct {
 	Head, Kept []chat.Message
 	// Pinned holds the pinned entries that are not shown any more after the compaction. The engine shows them behind the
 	// replacement.
-	Pinned []Pinned
+	Pinned []PinnedEntry
 	// Breadcrumb says where the whole history can be looked up.
 	Breadcrumb Breadcrumb
 	// Reminder is text for the agent's model after the summary; "" for most models.
@@ -105,16 +105,16 @@ type Workspace struct {
 	// Todo list, as text.
 	Todo string
 	// Skills that were invoked, each once, in the order of their latest invocation.
-	Skills []Skill
+	Skills []InvokedSkill
 	// Agent says what the active custom agent does, for the agent that takes over.
 	Agent string
 }
 
-// Skill is a set of instructions that the agent was given by name. Path is its file, "" if it has none.
-type Skill struct{ Name, Path, Instructions string }
+// InvokedSkill is a set of instructions that the agent was given by name. Path is its file, "" if it has none.
+type InvokedSkill struct{ Name, Path, Instructions string }
 
-// Pinned is a pinned entry.
-type Pinned struct {
+// PinnedEntry is a pinned entry.
+type PinnedEntry struct {
 	// Entry is its id, and Role whose words it has.
 	Entry string
 	Role  chat.Role
@@ -151,7 +151,7 @@ type Prompt struct {
 	// what the user said: a history that does not fit is summarised in segments.
 	Request func(Material) elements.Node
 	// Asked is the form that the request asks the answer to have.
-	Asked Asked
+	Asked AnswerForm
 	// Read returns the summary in an answer, and a [*SummaryError] if the answer has none. Defaults to the content of
 	// Asked.Tag, or else to the whole text, after what the model thought first.
 	Read func(chat.Response) (string, error)
@@ -184,8 +184,8 @@ type Prompt struct {
 // the parts that must be there Required; others, such as copies of the user's messages, are pruned if there is no room.
 type Replacement func(Material) elements.Node
 
-// Asked is the form of an answer. An answer without it is asked for again in another way.
-type Asked struct {
+// AnswerForm is the form of an answer. An answer without it is asked for again in another way.
+type AnswerForm struct {
 	// Tag is the name of the tag around the summary, such as "summary".
 	Tag string
 	// Headings asks for one heading or more. Their words do not count: they are in the language of the conversation.

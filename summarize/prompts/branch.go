@@ -40,7 +40,7 @@ Be brief. Paths, names of functions and texts of errors stay exact.`
 // [BranchMessages] chooses them. The user's instructions replace its own wording. The whole answer is the summary. When a
 // model is shown it, package history puts a sentence in front of it and the files behind it; see [entry.BranchSummary].
 func BranchPrompt() policy.Prompt {
-	return policy.Prompt{Mode: ModeBranch, Request: branchRequest, Asked: policy.Asked{Headings: true}}
+	return policy.Prompt{Mode: ModeBranch, Request: branchRequest, Asked: policy.AnswerForm{Headings: true}}
 }
 
 func branchRequest(m policy.Material) elements.Node {

@@ -96,12 +96,12 @@ func Pinned(m policy.Material) elements.Node {
 }
 
 // PinnedText returns a pinned entry in its tag.
-func PinnedText(p policy.Pinned) string {
+func PinnedText(p policy.PinnedEntry) string {
 	return plaintext.PinnedTag.Holding(p.Text, "entry", p.Entry, "role", string(p.Role))
 }
 
-// Clip cuts the middle out of a text that takes more than the given tokens, and marks the place.
-func Clip(m policy.Material, text string, tokens int) string {
+// ClipWithin cuts the middle out of a text that takes more than the given tokens, and marks the place.
+func ClipWithin(m policy.Material, text string, tokens int) string {
 	return history.Clip(m.Tokenizer, text, max(1, tokens), history.DefaultHead)
 }
 

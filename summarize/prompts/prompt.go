@@ -34,7 +34,7 @@ Then write the handoff in a <summary> block, with these eight sections:
 Be exact with names, paths, numbers and error texts. Prefer facts to prose.`
 
 // inBlock is the form that the prompts of this file ask for.
-var inBlock = policy.Asked{Tag: "summary"}
+var inBlock = policy.AnswerForm{Tag: "summary"}
 
 // FullPrompt returns a prompt that shows the history as its messages, declares the tools but forbids calls, and asks
 // for a handoff in eight sections. Images and documents are named, and thinking is left out.

@@ -41,7 +41,7 @@ import (
 type Recorder struct {
 	mu     sync.Mutex
 	events []event.Event // since the last step
-	log    inspect.Log
+	log    inspect.Steps
 }
 
 // Start does nothing.
@@ -74,8 +74,8 @@ func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *ren
 		return fmt.Errorf("record: %w", err)
 	}
 	step := inspect.Step{
-		Request: inspect.Request{Result: result, Model: target.Name, Tokenizer: target.Tokenizer, Tools: target.Tools, Prices: target.Prices, Breakdown: c.Breakdown(ctx)},
-		At:      now, Did: oneLine(response.Message), Usage: response.Usage, Dollars: target.Prices.Of(response.Usage).Total(),
+		Rendered: inspect.Rendered{Result: result, Model: target.Name, Tokenizer: target.Tokenizer, Tools: target.Tools, Prices: target.Prices, Breakdown: c.Breakdown(ctx)},
+		At:       now, Did: oneLine(response.Message), Usage: response.Usage, Dollars: target.Prices.Of(response.Usage).Total(),
 	}
 	explained := c.Explain(ctx)
 	if explained.Err != "" {
@@ -108,7 +108,7 @@ func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *ren
 func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, target policy.Target, e event.Event) error {
 	switch e.Kind {
 	case event.Done:
-		done := inspect.Compaction{Before: e.TokensBefore, After: e.TokensAfter, Reason: string(e.Reason), Why: e.Why, Mode: string(e.Mode), Model: e.Model}
+		done := inspect.StepCompaction{Before: e.TokensBefore, After: e.TokensAfter, Reason: string(e.Reason), Why: e.Why, Mode: string(e.Mode), Model: e.Model}
 		prices := to.Prices
 		if other, named := c.Models[e.Model]; named && e.Model != target.Name {
 			prices = other.Prices
@@ -127,7 +127,7 @@ func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, tar
 	case event.Cleared:
 		to.Cleared, to.ClearedWhy = to.Cleared+e.TokensBefore-e.TokensAfter, cmp.Or(e.Why, to.ClearedWhy)
 	case event.CacheBroken:
-		to.Break = &inspect.CacheBreak{Why: e.Why, Tokens: e.Break.Tokens, Dollars: e.Break.Dollars}
+		to.Break = &inspect.StepCacheBreak{Why: e.Why, Tokens: e.Break.Tokens, Dollars: e.Break.Dollars}
 	default:
 		note := string(e.Kind)
 		if e.Why != "" {

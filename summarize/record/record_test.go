@@ -69,7 +69,7 @@ type page struct {
 		Explain     string
 		Usage       chat.Usage
 		Notes       []int
-		Break, Lost *inspect.CacheBreak
+		Break, Lost *inspect.StepCacheBreak
 		Compactions []struct {
 			Before, After  int
 			Why            string

@@ -26,7 +26,7 @@ import (
 //
 // The log holds each different text of the session once, as the page does; the session itself is read one view at a
 // time. A session of 500 requests takes some seconds.
-func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, apart int, prices sizing.Prices) (*inspect.Log, error) {
+func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, apart int, prices sizing.Prices) (*inspect.Steps, error) {
 	w := walk{session: s, tokenizer: t, apart: apart, prices: prices, usage: map[string]entry.Usage{}}
 	for e, err := range s.PathTo(ctx, "") { // first, because an answer's usage comes after it
 		if err != nil {
@@ -36,7 +36,7 @@ func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, apart in
 			w.usage[cmp.Or(body.Of, e.Parent)] = body
 		}
 	}
-	log := new(inspect.Log)
+	log := new(inspect.Steps)
 	return log, w.steps(ctx, func(step inspect.Step) error { return log.Add(ctx, step) })
 }
 
@@ -76,7 +76,7 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 		w.plan = body
 	case entry.Compaction:
 		before, after, err := viewsAround(ctx, w.session, e)
-		done := inspect.Compaction{
+		done := inspect.StepCompaction{
 			Before: cmp.Or(body.TokensBefore, w.count(before)), After: cmp.Or(body.TokensAfter, w.count(after)), Mode: body.Mode, Model: body.Model,
 			Shown: body.Messages, Covered: removed(before, after),
 		}
@@ -99,7 +99,7 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 		}
 		usage := w.usage[e.ID]
 		step := w.next
-		step.Request = inspect.Request{Result: result, Model: w.model, Tokenizer: w.tokenizer, Prices: w.prices, NoBudget: true, Apart: w.apart}
+		step.Rendered = inspect.Rendered{Result: result, Model: w.model, Tokenizer: w.tokenizer, Prices: w.prices, NoBudget: true, Apart: w.apart}
 		step.At, step.Did, step.Usage, step.Dollars = e.Time, oneLine(body.Message), usage.Usage, usage.Cost
 		if step.Dollars == 0 {
 			step.Dollars = w.prices.Of(usage.Usage).Total()
@@ -116,7 +116,7 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 
 // cacheLost returns a cache break if the provider read less than half of what it had of the request before, although
 // nothing was compacted or cleared, or if that is because the cache had expired, says so.
-func (w *walk) cacheLost(step inspect.Step) (broke, expired *inspect.CacheBreak) {
+func (w *walk) cacheLost(step inspect.Step) (broke, expired *inspect.StepCacheBreak) {
 	was, is := w.last.Usage, step.Usage
 	n := min(was.CacheRead+was.CacheWrite, is.Input)
 	if is.CacheUnknown || 2*is.CacheRead >= n || len(step.Compactions) > 0 || step.Cleared > 0 {
@@ -125,7 +125,7 @@ func (w *walk) cacheLost(step inspect.Step) (broke, expired *inspect.CacheBreak)
 	n -= is.CacheRead
 	written, read := w.prices.Of(chat.Usage{Input: n, CacheWrite: n}), w.prices.Of(chat.Usage{Input: n, CacheRead: n})
 	after := step.At.Sub(w.last.At)
-	lost := &inspect.CacheBreak{
+	lost := &inspect.StepCacheBreak{
 		Why:    fmt.Sprintf("The provider read %d tokens from its cache, %v after the request before", is.CacheRead, after.Round(time.Second)),
 		Tokens: n, Dollars: written.Total() - read.Total(),
 	}

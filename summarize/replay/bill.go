@@ -60,9 +60,9 @@ func (b *biller) planning() sizing.Prices {
 
 // request adds a request to the bill. common of its tokens are in a prefix shared with the request before, answered are
 // the tokens of the answer. It returns the usage that the provider would have reported, and the cost.
-func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answered int) (chat.Usage, Cost) {
+func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answered int) (chat.Usage, StepCost) {
 	if b.check != nil && step.Usage.Input == 0 {
-		return chat.Usage{}, Cost{}
+		return chat.Usage{}, StepCost{}
 	}
 	if common > 0 {
 		common += b.fixed
@@ -85,7 +85,7 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	bill.Written += cost.CacheWrite
 	bill.Input += cost.Input
 	bill.Output += cost.Output
-	c := Cost{Dollars: cost.Total()}
+	c := StepCost{Dollars: cost.Total()}
 	if common > 0 && !kept {
 		c.Lost = Lost{Tokens: common, Expired: expired, After: after, Dollars: c.Dollars - b.prices.Of(b.usage(tokens, common, answered, true)).Total()}
 		if !expired {
@@ -95,9 +95,9 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	return usage, c
 }
 
-// Cost is what one request cost, in dollars. The costs of all requests and of the requests for summaries add up to
+// StepCost is what one request cost, in dollars. The costs of all requests and of the requests for summaries add up to
 // [Bill].Kept and [Recall].Dollars.
-type Cost struct {
+type StepCost struct {
 	// Dollars of the request, with the restarts of the recording.
 	Dollars float64
 	// Lost says what the provider had dropped from its cache.

@@ -27,8 +27,8 @@ type Result struct {
 	Requests   Requests `json:"requests"`
 	// Summaries are the requests for summaries, including those that were refused or failed. They are unknown for the
 	// recorded run.
-	Summaries   Requests     `json:"summaries"`
-	Compactions []Compaction `json:"compactions"`
+	Summaries   Requests        `json:"summaries"`
+	Compactions []RunCompaction `json:"compactions"`
 	// LeftOut counts the tokens of the history, over all requests, that were neither sent nor summarised: cut, pruned
 	// or dropped. DroppedPieces counts the dropped pieces of the prompts.
 	LeftOut       int `json:"leftOutTokens"`
@@ -57,8 +57,8 @@ type Requests struct {
 	Answered int `json:"answeredTokens,omitempty"`
 }
 
-// Compaction describes a compaction of a run.
-type Compaction struct {
+// RunCompaction describes a compaction of a run.
+type RunCompaction struct {
 	// Request is the number of the first request after the compaction, Line the line of its recorded answer. After the
 	// last request the line is 0.
 	Request int `json:"request"`
@@ -177,19 +177,19 @@ func (r *running) newEntries(ctx context.Context) ([]entry.Entry, error) {
 }
 
 // compaction measures one compaction.
-func (r *running) compaction(ctx context.Context, e entry.Entry) (Compaction, error) {
+func (r *running) compaction(ctx context.Context, e entry.Entry) (RunCompaction, error) {
 	before, err := r.session.ViewAt(ctx, e.Parent)
 	if err != nil {
-		return Compaction{}, err
+		return RunCompaction{}, err
 	}
 	after, err := r.session.ViewAt(ctx, e.ID)
 	if err != nil {
-		return Compaction{}, err
+		return RunCompaction{}, err
 	}
 	shown := after.Messages()
 	kept := len(shown) - len(after.Compacted)
 	c := e.Compaction()
-	return Compaction{
+	return RunCompaction{
 		Mode: c.Mode, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, StandIn: r.count(c.Messages),
 		Covered: len(before.Messages()) - len(before.Compacted) - kept, Kept: kept, KeptTokens: r.count(shown[len(after.Compacted):]),
 	}, nil

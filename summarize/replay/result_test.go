@@ -68,7 +68,7 @@ func TestASessionThatFitsIsMeasured(t *testing.T) {
 			Number: 3, Tokens: 3*instructions + (1+3+5)*word, Largest: instructions + 5*word,
 			Cached: 2*instructions + (1+3)*word, // each request after the first begins with the one before
 		},
-		Compactions: []Compaction{}, Events: map[event.Kind]int{},
+		Compactions: []RunCompaction{}, Events: map[event.Kind]int{},
 	}
 	require.Empty(t, cmp.Diff(want, result))
 }
@@ -89,7 +89,7 @@ func TestARecordedCompactionIsMeasured(t *testing.T) {
 			Number: 3, Tokens: 2*instructions + (1+3)*word + last, Largest: last,
 			Cached: 2*instructions + word, // after the compaction only the instructions
 		},
-		Compactions: []Compaction{{
+		Compactions: []RunCompaction{{
 			Request: 3, Line: 8, TokensBefore: 900, TokensAfter: last, StandIn: standIn, Covered: 2, Kept: 2, KeptTokens: 2 * word,
 		}},
 	}

@@ -57,7 +57,7 @@ type Step struct {
 	// Fixed is the number of tokens of the request that the recording does not have.
 	Fixed int
 	// Cost of the request, nil if the result has no dollars.
-	Cost     *Cost
+	Cost     *StepCost
 	Response chat.Response
 	// Compactions that were put in place since the last step.
 	Compactions []entry.Entry
@@ -142,7 +142,7 @@ type running struct {
 	biller     *biller       // of this replay, nil without prices
 	recall     *recallFinder // nil if recall is not measured
 	latest     string        // the last measured compaction
-	cost       Cost          // of the last request
+	cost       StepCost      // of the last request
 }
 
 func newReplay(ctx context.Context, s *Session, policy string, o Options) (*running, error) {
@@ -157,7 +157,7 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 	if window == 0 {
 		window, _ = windowOf(s.Table, b.model, b.largest)
 	}
-	r.result = &Result{Policy: policy, RequestsIn: stepping.Requests(s.Recording), ContextWindow: window, Compactions: []Compaction{}}
+	r.result = &Result{Policy: policy, RequestsIn: stepping.Requests(s.Recording), ContextWindow: window, Compactions: []RunCompaction{}}
 	r.window = window - b.fixed
 	r.result.Budget = r.window - tiktoken.ReplyPriming
 	if b.biller != nil {
@@ -174,13 +174,13 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 
 // withhold removes the dollars if the check failed.
 func (r *running) withhold() {
-	if r.biller != nil && r.costOf(Cost{}) == nil {
+	if r.biller != nil && r.costOf(StepCost{}) == nil {
 		r.result.Bill, r.result.Recall.Dollars = nil, 0
 	}
 }
 
 // costOf returns a cost, nil without prices and if the check failed.
-func (r *running) costOf(c Cost) *Cost {
+func (r *running) costOf(c StepCost) *StepCost {
 	if r.biller == nil || r.biller.check != nil && r.biller.check.Failed != "" && !r.options.Unchecked {
 		return nil
 	}

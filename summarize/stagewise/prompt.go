@@ -61,7 +61,7 @@ configuration.`
 
 // Prompt returns the prompt.
 func (b Briefing) Prompt() policy.Prompt {
-	return policy.Prompt{Mode: mode, Request: b.request, Asked: policy.Asked{Headings: true}}
+	return policy.Prompt{Mode: mode, Request: b.request, Asked: policy.AnswerForm{Headings: true}}
 }
 
 func (b Briefing) request(m policy.Material) elements.Node {

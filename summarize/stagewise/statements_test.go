@@ -115,7 +115,7 @@ func ofLength(characters int) string {
 
 // cascade compacts a session with the policy's models, which take these steps one after the other, and then the agent's
 // own, of that name. It returns the models that refused or answered, in order.
-func cascade(d compacttest.Fixture, own string, steps ...models.Step) []string {
+func cascade(d compacttest.Fixture, own string, steps ...models.Reply) []string {
 	d.T.Helper()
 	d.Target.Name, d.Models = own, map[string]policy.Target{}
 	for _, name := range []string{"claude-haiku-4.5", "gemini-3.1-flash-lite", "gpt-5.4-nano"} {
@@ -673,7 +673,7 @@ func TestStatements(t *testing.T) {
 		statements.That("three models are asked one after the other, and the agent's own last", func(t *testing.T) {
 			all := []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5", "own"}
 			for failures := range all {
-				steps := make([]models.Step, 0, len(all))
+				steps := make([]models.Reply, 0, len(all))
 				for range failures {
 					steps = append(steps, down)
 				}

@@ -24,7 +24,7 @@ func errorType(err error) string {
 	if _, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return "budget_exceeded"
 	}
-	if _, ok := errors.AsType[*render.EmptyError](err); ok {
+	if _, ok := errors.AsType[*render.EmptyPromptError](err); ok {
 		return "prompt_empty"
 	}
 	return kind

@@ -19,7 +19,7 @@ import (
 
 // Target returns a target whose model has a span for each request. Use it for targets that the compactor gets later, by
 // [summarize.Compactor.SwitchModel] or Retarget.
-func (c *Conversation) Target(t policy.Target) policy.Target {
+func (c *Observer) Target(t policy.Target) policy.Target {
 	if t.Model != nil {
 		t.Model = &model{c: c, of: t.Model, provider: cmp.Or(c.t.opts.Provider, providerOf(t.Model)), name: t.Name, prices: t.Prices}
 	}
@@ -28,7 +28,7 @@ func (c *Conversation) Target(t policy.Target) policy.Target {
 
 // model wraps a model so that each request has a span.
 type model struct {
-	c              *Conversation
+	c              *Observer
 	of             chat.Model
 	provider, name string
 	prices         sizing.Prices

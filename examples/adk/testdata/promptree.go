@@ -30,21 +30,21 @@ func promptree() runner.PluginConfig {
 	}
 	var mu sync.Mutex
 	compactors := map[string]*summarize.Compactor{}
-	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (mirror.Conversation, error) {
+	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (mirror.Mirrored, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		name := strings.ReplaceAll(ctx.AgentName()+ctx.Branch(), "/", "_")
 		if compactors[name] == nil {
 			said, err := history.Open(filepath.Join(os.Getenv("SESSIONS"), name+".jsonl"), history.Options{})
 			if err != nil {
-				return mirror.Conversation{}, err
+				return mirror.Mirrored{}, err
 			}
 			compactors[name] = &summarize.Compactor{
 				Session: said, Policy: copilotcli.Policy(),
 				Target: summarize.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: count.Tokenizer{}, ContextWindow: 4000, Budget: 3500},
 			}
 		}
-		return mirror.Conversation{Compactor: compactors[name]}, nil
+		return mirror.Mirrored{Compactor: compactors[name]}, nil
 	}})
 	if err != nil {
 		log.Fatal(err)

@@ -105,7 +105,7 @@ func open(t testing.TB, width, height int64, write func(*bytes.Buffer) error) ta
 }
 
 // openPrompt opens the page of a prompt.
-func openPrompt(t testing.TB, width, height int64, o inspect.Options, requests ...inspect.Request) tab {
+func openPrompt(t testing.TB, width, height int64, o inspect.Options, requests ...inspect.Rendered) tab {
 	t.Helper()
 	return open(t, width, height, func(page *bytes.Buffer) error { return inspect.Prompt(t.Context(), page, o, requests...) })
 }

@@ -19,9 +19,9 @@ import (
 
 // madeUp returns a session of steps, each of which adds a question, a call and its result. Every tenth step changes the
 // instructions.
-func madeUp(t testing.TB, steps int) *inspect.Log {
+func madeUp(t testing.TB, steps int) *inspect.Steps {
 	t.Helper()
-	var log inspect.Log
+	var log inspect.Steps
 	var said elements.Nodes
 	prices := sizing.Prices{Rates: sizing.Rates{Input: 2.5, CacheRead: 0.25, Output: 15}}
 	tokenizer := sizing.Estimator{}
@@ -36,13 +36,13 @@ func madeUp(t testing.TB, steps int) *inspect.Log {
 		result, err := render.Render(t.Context(), elements.Nodes{clock, said}, render.Options{Budget: 1 << 22, Tokenizer: tokenizer})
 		require.NoError(t, err)
 		step := inspect.Step{
-			Request: inspect.Request{Result: result, Model: "gpt-5.4", Tokenizer: tokenizer, Prices: prices},
-			Did:     "read_file " + call.Arguments, Usage: chat.Usage{Input: result.Tokens, CacheRead: result.Tokens * 9 / 10, Output: 50}, Explain: "nothing: no condition holds",
+			Rendered: inspect.Rendered{Result: result, Model: "gpt-5.4", Tokenizer: tokenizer, Prices: prices},
+			Did:      "read_file " + call.Arguments, Usage: chat.Usage{Input: result.Tokens, CacheRead: result.Tokens * 9 / 10, Output: 50}, Explain: "nothing: no condition holds",
 		}
 		switch {
 		case i > 0 && i%10 == 0:
 			step.Usage.CacheRead = 0
-			step.Break = &inspect.CacheBreak{Why: "system message 1 changed: what changes by itself, such as a clock, stands better behind the history", Tokens: result.Tokens - 300, Dollars: float64(result.Tokens-300) * 2.25e-6}
+			step.Break = &inspect.StepCacheBreak{Why: "system message 1 changed: what changes by itself, such as a clock, stands better behind the history", Tokens: result.Tokens - 300, Dollars: float64(result.Tokens-300) * 2.25e-6}
 		case i%17 == 16:
 			step.Cleared = 1200
 		case i%31 == 30:
@@ -54,7 +54,7 @@ func madeUp(t testing.TB, steps int) *inspect.Log {
 	return &log
 }
 
-func openLog(t testing.TB, log *inspect.Log, o inspect.Options) tab {
+func openLog(t testing.TB, log *inspect.Steps, o inspect.Options) tab {
 	t.Helper()
 	return open(t, 1280, 1000, func(page *bytes.Buffer) error { return inspect.Session(page, log, o) })
 }

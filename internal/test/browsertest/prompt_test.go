@@ -30,7 +30,7 @@ func TestTheSliderShowsWhatARenderWouldKeep(t *testing.T) {
 	t.Parallel()
 	layout := laid(t, review(25))
 	result := fitted(t, layout, 0.6)
-	p := openPrompt(t, 1400, 9000, inspect.Options{}, inspect.Request{Result: result})
+	p := openPrompt(t, 1400, 9000, inspect.Options{}, inspect.Rendered{Result: result})
 	p.click("[role=tab]", "Tree")
 	r := rand.New(rand.NewPCG(1, 2))
 	survey, err := result.Survey(t.Context())
@@ -87,7 +87,7 @@ func TestBudgetsThatTheSurveyDoesNotCoverAreMarked(t *testing.T) {
 	layout := laid(t, limited)
 	result, err := layout.Fit(t.Context(), 100)
 	require.NoError(t, err)
-	p := openPrompt(t, 1280, 900, inspect.Options{}, inspect.Request{Result: result})
+	p := openPrompt(t, 1280, 900, inspect.Options{}, inspect.Rendered{Result: result})
 	said := func() string { return eval[string](p, `document.querySelector(".outcome").textContent`) }
 	p.setBudget(29)
 	require.Contains(t, said(), "Not known")
@@ -97,7 +97,7 @@ func TestBudgetsThatTheSurveyDoesNotCoverAreMarked(t *testing.T) {
 	grows := elements.Nodes{limited, elements.UserMessage{Children: elements.Nodes{elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return elements.Text("grown"), nil }}}}}
 	result, err = laid(t, grows).Fit(t.Context(), 100)
 	require.NoError(t, err)
-	p = openPrompt(t, 1280, 900, inspect.Options{}, inspect.Request{Result: result})
+	p = openPrompt(t, 1280, 900, inspect.Options{}, inspect.Rendered{Result: result})
 	require.Contains(t, said(), "there are expandables")
 	require.True(t, eval[bool](p, `document.getElementById("slider").disabled`))
 	p.picture("unknown")
@@ -274,7 +274,7 @@ func TestALongTextIsShownInPartAndWholeOnRequest(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789", 1<<17)
 	result := fitted(t, laid(t, elements.UserMessage{Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(long)}}}}), 1)
-	p := openPrompt(t, 800, 800, inspect.Options{}, inspect.Request{Result: result})
+	p := openPrompt(t, 800, 800, inspect.Options{}, inspect.Rendered{Result: result})
 	p.click("[role=tab]", "Messages as sent")
 	p.click(".message summary", "user")
 	length := func() int { return eval[int](p, `document.querySelector(".message pre").textContent.length`) }

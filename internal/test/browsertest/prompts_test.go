@@ -76,8 +76,8 @@ func fitted(t testing.TB, layout *render.Layout, share float64) *render.Result {
 }
 
 // requestOf returns a request with every field that a page can show.
-func requestOf(t testing.TB, result *render.Result, name string) inspect.Request {
-	return inspect.Request{
+func requestOf(t testing.TB, result *render.Result, name string) inspect.Rendered {
+	return inspect.Rendered{
 		Result: result, Name: name, Model: "gpt-5.4", Tokenizer: tokenizer(t), Prices: sizing.Prices{Rates: sizing.Rates{Input: 2.5, CacheRead: 0.25, Output: 15}},
 		Tools: []chat.Tool{{Name: "list_files", Description: "Lists a folder.", Parameters: []byte(`{"type":"object"}`)}},
 	}

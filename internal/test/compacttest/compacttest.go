@@ -149,11 +149,11 @@ func (f Fixture) AfterTurn(ctx context.Context, prompt elements.Node) (goOn bool
 	return f.Unjudged().AfterTurn(ctx, prompt)
 }
 
-func (f Fixture) Compact(ctx context.Context, instructions string) (summarize.Compacted, error) {
+func (f Fixture) Compact(ctx context.Context, instructions string) (summarize.CompactionResult, error) {
 	return f.Unjudged().Compact(ctx, instructions)
 }
 
-func (f Fixture) MemoryPressure(ctx context.Context) (summarize.Compacted, error) {
+func (f Fixture) MemoryPressure(ctx context.Context) (summarize.CompactionResult, error) {
 	return f.Unjudged().MemoryPressure(ctx)
 }
 
@@ -215,12 +215,12 @@ func Overflowing() []chat.Message {
 }
 
 // Answers replaces the steps of the script that are still to come.
-func (f Fixture) Answers(steps ...models.Step) {
+func (f Fixture) Answers(steps ...models.Reply) {
 	f.Script.Steps = append(f.Script.Steps[:len(f.Requests())], steps...)
 }
 
 // Always makes the script answer every further request with the same step.
-func (f Fixture) Always(step models.Step) { f.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
+func (f Fixture) Always(step models.Reply) { f.Answers(slices.Repeat([]models.Reply{step}, 1000)...) }
 
 // PendingNow returns the state of the pending compaction.
 func (f Fixture) PendingNow() policy.Pending {
@@ -294,7 +294,7 @@ func (f Fixture) Rendered(prompt elements.Node) *render.Result {
 }
 
 // Compacted compacts on demand, which must not fail.
-func (f Fixture) Compacted() summarize.Compacted {
+func (f Fixture) Compacted() summarize.CompactionResult {
 	f.T.Helper()
 	done, err := f.Compact(f.T.Context(), "")
 	require.NoError(f.T, err)
@@ -445,14 +445,14 @@ func Text(messages []chat.Message) string {
 }
 
 // Stopped returns a step with an answer and the reason why it stopped.
-func Stopped(why chat.StopReason, answer string) models.Step {
+func Stopped(why chat.StopReason, answer string) models.Reply {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil
 	}
 }
 
 // After returns a step that takes some time, and fails if the context ends before.
-func After(takes time.Duration, step models.Step) models.Step {
+func After(takes time.Duration, step models.Reply) models.Reply {
 	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		if err := retry.Sleep(ctx, takes); err != nil {
 			return chat.Response{}, err

@@ -85,7 +85,7 @@ func SummarizedMaterial() policy.Material {
 	m.Reminder = "Keep going."
 	m.Workspace = policy.Workspace{
 		Plan: "1. build\n2. <test>", Todo: "- build (done)\n- test (pending)", Agent: "It reviews code.",
-		Skills: []policy.Skill{{Name: "go", Path: "skills/go.md", Instructions: "Run gofmt."}, {Name: "plain"}, {Name: `"git"`, Instructions: "Commit early."}},
+		Skills: []policy.InvokedSkill{{Name: "go", Path: "skills/go.md", Instructions: "Run gofmt."}, {Name: "plain"}, {Name: `"git"`, Instructions: "Commit early."}},
 	}
 	return m
 }

@@ -55,7 +55,7 @@ func (s Store) use(name string) string  { return s.Kind + " used/" + name }
 // Write writes a change, all or nothing.
 func (s Store) Write(ctx context.Context, c Change) error {
 	if s.Session == nil {
-		return history.ErrNoSession
+		return history.ErrSessionUnset
 	}
 	var entries []entry.Entry
 	add := func(name, call string, data json.RawMessage) {
@@ -85,7 +85,7 @@ func (s Store) Write(ctx context.Context, c Change) error {
 // Items returns the items on the path to an entry, the leaf for "", in the order in which they were kept.
 func (s Store) Items(ctx context.Context, id string) ([]Item, error) {
 	if s.Session == nil {
-		return nil, history.ErrNoSession
+		return nil, history.ErrSessionUnset
 	}
 	entries, err := s.Session.Customs(ctx, id, s.Kind)
 	if err != nil {
@@ -151,7 +151,7 @@ func Fit(items []Item, limit int, size func(Item) int) (fit, over []Item) {
 }
 
 // Shown reports whether a view shows a text in the result of a call, in full: the results of a round are cut, the largest
-// first, if they take more than half of the prompt's budget ([history.Limits]).
+// first, if they take more than half of the prompt's budget ([history.RoundLimits]).
 func Shown(v history.View, s elements.Sizing, call, text string) bool {
 	for _, t := range v.Turns {
 		for _, r := range t.Rounds {

@@ -26,7 +26,7 @@ func Share(given, otherwise float64, s elements.Sizing) int {
 	return clamp.Share(otherwise, s.PromptBudget)
 }
 
-// Room returns the tokens of a [Share], up to half because larger results are cut ([history.Limits]), that are left for
+// Room returns the tokens of a [Share], up to half because larger results are cut ([history.RoundLimits]), that are left for
 // texts in a [Message] with a head. Before the first render it is any number.
 func Room(given, otherwise float64, head string, s elements.Sizing) int {
 	if s.Tokenizer == nil {

@@ -38,7 +38,7 @@ func Join(reasons []error) string {
 // TooLarge reports whether a prompt does not fit, or pruning left no message of it.
 func TooLarge(err error) bool {
 	_, over := errors.AsType[*render.BudgetExceededError](err)
-	_, empty := errors.AsType[*render.EmptyError](err)
+	_, empty := errors.AsType[*render.EmptyPromptError](err)
 	return over || empty
 }
 

@@ -77,7 +77,7 @@ func TestAnotherCompactionEndsWhateverIsPending(t *testing.T) {
 
 func TestTheLastRequestIsRememberedUntilTheModelOrTheHistoryChanges(t *testing.T) {
 	s := numbered.Session()
-	sent := entry.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100, Sent: sizing.Sent{Marks: []sizing.Mark{{Digest: "d"}}}}
+	sent := entry.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100, Sent: sizing.Sent{Marks: []sizing.RequestMark{{Digest: "d"}}}}
 	called := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "run"}}}
 	result := add(t, s, entry.Message{Message: chat.UserMessage("x")}, entry.Message{Message: called}, entry.Message{Message: chat.ToolResult("c", "fine")})
 	add(t, s, sent, entry.Usage{Model: "a", Usage: chat.Usage{Input: 160}, Counted: 100})

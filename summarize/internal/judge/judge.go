@@ -17,14 +17,14 @@ import (
 // Answer is an answer that was read.
 type Answer struct {
 	Response chat.Response
-	Summary  string         // what was read of it
-	Open     bool           // it stood in the tag that was asked for
-	Closed   bool           // the tag was closed
-	Asked    policy.Asked   // the form that the prompt asked for
-	Request  []chat.Message // the last of them asks
-	Given    []chat.Message // what stands in Request besides the prompt's own words
-	Covered  int            // characters (code points) of what the summary stands for
-	Room     int            // characters that it may take, 0 for no limit
+	Summary  string            // what was read of it
+	Open     bool              // it stood in the tag that was asked for
+	Closed   bool              // the tag was closed
+	Asked    policy.AnswerForm // the form that the prompt asked for
+	Request  []chat.Message    // the last of them asks
+	Given    []chat.Message    // what stands in Request besides the prompt's own words
+	Covered  int               // characters (code points) of what the summary stands for
+	Room     int               // characters that it may take, 0 for no limit
 }
 
 // Judge returns nil for an answer that has the form of a summary, and otherwise a [*policy.SummaryError]. Doubtful is set
@@ -107,7 +107,7 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	case again > j.Repeated:
 		doubt("%.0f%% of it were said in it before", 100*again)
 	}
-	formless := a.Asked == policy.Asked{} && !headed
+	formless := a.Asked == policy.AnswerForm{} && !headed
 	if a.Asked.Tag != "" && !a.Closed {
 		doubt("it is not in <%s> and </%[1]s>", a.Asked.Tag)
 		formless = true

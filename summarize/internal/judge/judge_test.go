@@ -18,13 +18,13 @@ import (
 func rules() policy.Judge { return policy.Policy{}.WithDefaults().Ask.Judge }
 
 // judgedAs judges the text of an answer to a prompt that asked for a form, for 200,000 characters in 4,000.
-func judgedAs(text string, asked policy.Asked) error {
+func judgedAs(text string, asked policy.AnswerForm) error {
 	a := judge.Answer{Response: chat.Response{Message: chat.AssistantMessage(text)}, Asked: asked, Covered: 200_000, Room: 4_000}
 	a.Summary, a.Open, a.Closed = judge.Read(text, asked.Tag)
 	return judge.Judge(a, rules())
 }
 
-var inBlock, withHeadings = policy.Asked{Tag: "summary"}, policy.Asked{Headings: true}
+var inBlock, withHeadings = policy.AnswerForm{Tag: "summary"}, policy.AnswerForm{Headings: true}
 
 func TestNoSummaryOfASessionIsRefused(t *testing.T) {
 	n := 0
@@ -33,7 +33,7 @@ func TestNoSummaryOfASessionIsRefused(t *testing.T) {
 			text := write(s)
 			n++
 			require.NoError(t, judgedAs("<analysis>\nhm\n</analysis>\n\n<summary>\n"+text+"\n</summary>", inBlock), "%s, %s", s.language, form)
-			require.NoError(t, judgedAs(text, policy.Asked{}), "%s, %s", s.language, form)
+			require.NoError(t, judgedAs(text, policy.AnswerForm{}), "%s, %s", s.language, form)
 			if form != "plain text" {
 				require.NoError(t, judgedAs(text, withHeadings), "%s, %s", s.language, form)
 			}
@@ -53,7 +53,7 @@ func TestNoRecordedSummaryIsRefused(t *testing.T) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.NoError(t, judgedAs(string(data), policy.Asked{}), file)
+		require.NoError(t, judgedAs(string(data), policy.AnswerForm{}), file)
 	}
 }
 

@@ -25,14 +25,14 @@ func Stand(p policy.Policy, m policy.Material) elements.Nodes {
 }
 
 // pinned returns the pinned entries as if none of them were kept, for the size of the replacement.
-func (p *Planner) pinned(ctx context.Context, s *Rendered) ([]policy.Pinned, error) {
+func (p *Planner) pinned(ctx context.Context, s *Rendered) ([]policy.PinnedEntry, error) {
 	return Pins(ctx, p.Session, "", "", clamp.Share(p.Policy.Replace.Pinned, s.Budget), p.Target.Tokenizer)
 }
 
 // Pins returns the pinned entries on the path to an entry, in the order of the session, without those from the entry
 // firstKept on, if it is not "". Together they take about limit tokens: of one for which no room is left, the handle
 // stands there, as long as that fits.
-func Pins(ctx context.Context, s *history.Session, id, firstKept string, limit int, t chat.Tokenizer) ([]policy.Pinned, error) {
+func Pins(ctx context.Context, s *history.Session, id, firstKept string, limit int, t chat.Tokenizer) ([]policy.PinnedEntry, error) {
 	pinned, err := s.Pinned(ctx, id)
 	if err != nil || len(pinned) == 0 {
 		return nil, err
@@ -48,11 +48,11 @@ func Pins(ctx context.Context, s *history.Session, id, firstKept string, limit i
 			}
 		}
 	}
-	return guard.Value(ctx, guard.NameTokenizer, func() []policy.Pinned {
-		var list []policy.Pinned
+	return guard.Value(ctx, guard.NameTokenizer, func() []policy.PinnedEntry {
+		var list []policy.PinnedEntry
 		for _, e := range pinned {
 			m, _ := e.Shown()
-			p := policy.Pinned{Entry: e.ID, Role: m.Role, Text: plaintext.Outside(e.Text())}
+			p := policy.PinnedEntry{Entry: e.ID, Role: m.Role, Text: plaintext.Outside(e.Text())}
 			if kept[e.ID] || p.Text == "" {
 				continue
 			}

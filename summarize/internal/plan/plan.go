@@ -178,7 +178,7 @@ func (p *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil
 	}
-	if empty, ok := errors.AsType[*render.EmptyError](err); ok {
+	if empty, ok := errors.AsType[*render.EmptyPromptError](err); ok {
 		return empty.Result.Tokens, nil
 	}
 	if err != nil {

@@ -302,8 +302,8 @@ func (a *Attempt) checkFirstKept(ctx context.Context, s *history.Session, by ele
 func (a *Attempt) Event(kind event.Kind) event.Event {
 	e := event.Event{
 		Kind: kind, Plan: a.ID, Reason: policy.Occasion(a.Plan.Occasion), Background: a.Plan.Background,
-		Size: event.Size{Base: a.Plan.Base, TokensBefore: a.Plan.TokensBefore},
-		Cut:  event.Cut{Covered: len(a.covered), Kept: a.kept}, WillRetry: a.WillRetry,
+		Size:     event.Size{Base: a.Plan.Base, TokensBefore: a.Plan.TokensBefore},
+		Coverage: event.Coverage{Covered: len(a.covered), Kept: a.kept}, WillRetry: a.WillRetry,
 	}
 	e.Duration = time.Since(a.begun)
 	e.Calls, e.Usage = a.meter.calls, a.meter.usage

@@ -70,7 +70,7 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 		p = prompts.BranchPrompt()
 	}
 	if b.Material.Instructions != "" { // they replace the prompt's own wording
-		p.Asked = policy.Asked{}
+		p.Asked = policy.AnswerForm{}
 	}
 	candidates, err := Candidates(ctx, b.Models, b.Target, b.Policy, b.Ledger, b.Emit)
 	if err != nil {

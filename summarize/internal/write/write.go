@@ -512,7 +512,7 @@ func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sen
 	given := append(slices.Concat(m.Covered, m.Previous), chat.UserMessage(prompts.Earlier(m)), chat.UserMessage(m.Summary))
 	a.Request, a.Given, a.Covered = sent, given, p.before+characters(m.Covered)+characters(m.Previous)
 	if p.shortens {
-		a.Asked, a.Covered = policy.Asked{}, characters(given[len(given)-1:])
+		a.Asked, a.Covered = policy.AnswerForm{}, characters(given[len(given)-1:])
 	}
 	room, err := guard.Value(ctx, guard.NameTokenizer, func() int { return prompts.Characters(m) })
 	a.Room = room
@@ -696,7 +696,7 @@ func (a *Attempt) replacement(ctx context.Context, m policy.Material) ([]chat.Me
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return nil, &policy.SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
 	}
-	if empty, ok := errors.AsType[*render.EmptyError](err); ok {
+	if empty, ok := errors.AsType[*render.EmptyPromptError](err); ok {
 		return nil, &policy.SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d, which leaves no message of it", empty.Tokens, m.Room)}
 	}
 	if err != nil {

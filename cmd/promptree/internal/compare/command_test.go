@@ -225,7 +225,7 @@ func TestTheLineTheTablesAndThePageHaveOneAccount(t *testing.T) {
 			Dollars     float64
 			Usage       chat.Usage
 			LookBack    *inspect.LookBack
-			Compactions []inspect.Compaction
+			Compactions []inspect.StepCompaction
 		}
 		Prompts []struct{ Tokens, ToolTokens int }
 	}

@@ -248,7 +248,7 @@ func complete(to *inspect.Step, step replay.Step) {
 	}
 	to.Dollars = cost.Dollars
 	if lost := cost.Lost; lost.Tokens > 0 {
-		to.Lost = &inspect.CacheBreak{Tokens: lost.Tokens, Dollars: lost.Dollars, Why: "The recorded request read nothing: the system prompt or the tools changed, or the agent was restarted"}
+		to.Lost = &inspect.StepCacheBreak{Tokens: lost.Tokens, Dollars: lost.Dollars, Why: "The recorded request read nothing: the system prompt or the tools changed, or the agent was restarted"}
 		if lost.Expired {
 			to.Lost.Why = fmt.Sprintf("The request before was sent %v earlier, longer than the cache lasts", lost.After.Round(time.Second))
 		}

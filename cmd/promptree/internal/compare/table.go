@@ -182,7 +182,7 @@ func dollars(d float64) string {
 }
 
 // reason returns the occasion of a compaction, and whether it was made in the background.
-func reason(c replay.Compaction) string {
+func reason(c replay.RunCompaction) string {
 	switch {
 	case c.Reason == "":
 		return "-"

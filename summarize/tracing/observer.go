@@ -17,8 +17,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Conversation is the [summarize.Observer] of one compactor.
-type Conversation struct {
+// Observer is the [summarize.Observer] of one compactor.
+type Observer struct {
 	t         *Tracer
 	compactor *summarize.Compactor
 	compacted atomic.Bool // the last prompt shows a summary
@@ -41,7 +41,7 @@ func workOf(ctx context.Context) *work {
 }
 
 // Start implements [summarize.Observer]. It starts a span.
-func (c *Conversation) Start(ctx context.Context, started summarize.Work) context.Context {
+func (c *Observer) Start(ctx context.Context, started summarize.Work) context.Context {
 	if started.Kind == summarize.WorkRender {
 		ctx, w := c.t.startRender(ctx, c.identity())
 		w.reason = started.Reason
@@ -53,7 +53,7 @@ func (c *Conversation) Start(ctx context.Context, started summarize.Work) contex
 }
 
 // identity returns the attribute that identifies the conversation.
-func (c *Conversation) identity() []attribute.KeyValue {
+func (c *Observer) identity() []attribute.KeyValue {
 	if c.compactor.Session == nil { // the compactor returns an error for this
 		return nil
 	}
@@ -61,7 +61,7 @@ func (c *Conversation) identity() []attribute.KeyValue {
 }
 
 // End implements [summarize.Observer]. It ends the span of the context.
-func (c *Conversation) End(ctx context.Context, result *render.Result, err error) {
+func (c *Observer) End(ctx context.Context, result *render.Result, err error) {
 	w := workOf(ctx)
 	switch {
 	case w == nil:
@@ -89,7 +89,7 @@ func (t *Tracer) fail(span trace.Span, err error) {
 
 // Event implements [summarize.Observer]. The outcome of a compaction becomes attributes of its span, and any other
 // event becomes an event of the current span.
-func (c *Conversation) Event(ctx context.Context, e event.Event) {
+func (c *Observer) Event(ctx context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Usage:
 		c.compacted.Store(e.Compacted)
@@ -125,7 +125,7 @@ func isOutcome(k event.Kind) bool {
 }
 
 // count adds a finished compaction to the metrics.
-func (c *Conversation) count(ctx context.Context, e event.Event) {
+func (c *Observer) count(ctx context.Context, e event.Event) {
 	by := []attribute.KeyValue{keyPolicy.String(e.Policy), keyReason.String(string(e.Reason))}
 	c.t.compactions.Add(ctx, 1, metric.WithAttributes(append(by, keyOutcome.String(string(e.Kind)))...))
 	if e.Kind != event.Done {
