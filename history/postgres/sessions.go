@@ -82,7 +82,7 @@ type SessionInfo struct {
 	Lines, Bytes int64
 }
 
-// SessionInfo describes the session with a name. The error is [ErrNoSession] if it is missing.
+// Info describes the session with a name. The error is [ErrNoSession] if it is missing.
 func (s *Sessions) Info(ctx context.Context, name string) (SessionInfo, error) {
 	rows, err := s.Pool.Query(ctx, "SELECT name, created, appended, lines, bytes FROM promptree_sessions WHERE tenant = $1 AND name = $2", mode, s.Tenant, name)
 	var info SessionInfo

@@ -22,7 +22,7 @@
 // WordPiece.
 //
 // What a message takes besides its texts is the [Template]'s to say: those of package sizing/chattemplate, by default an
-// [Estimate].
+// estimate.
 //
 // # What is verified, and what is not
 //

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Normalization form C is that of Hugging Face's library, whose tables are of an older Unicode than those of Go's
-// packages, and which sets no bound to the marks of a letter. See reference/nfc.mjs.
+// formC holds normalization form C as Hugging Face's library has it, whose tables are of an older Unicode than those of
+// Go's packages, and which sets no bound to the marks of a letter. See reference/nfc.mjs.
 //
 //go:embed nfc.txt
 var formC string

@@ -301,7 +301,7 @@ func (p Policy) WithEnv(lookup func(name string) (value string, ok bool)) (Polic
 }
 
 // Base returns the smaller of the threshold and a context window, less the tokens of tools and a margin for them.
-// InPrompt reports whether the tools are in the prompt.
+// The argument inPrompt says that the tools are in the prompt.
 func (c Counting) Base(window, tools int, inPrompt bool) (int, error) {
 	n, err := sizing.Window{Tokens: max(1, window), Threshold: c.Threshold, ToolsInPrompt: inPrompt}.Budget(tools)
 	if err != nil {

@@ -14,7 +14,7 @@
 //	tracer.Attach(compactor) // for each compactor, before its first use
 //
 // Use the compactor as before. For a prompt without a compactor, call [Tracer.Render] in place of render.Render. If the
-// compactor gets another model later, by SwitchModel or Retarget, pass its target through [Observer.Target] first.
+// compactor gets another model later, by SwitchModel or Retarget, pass its target through [Trace.Target] first.
 //
 // # Spans
 //

@@ -114,7 +114,7 @@ func (l lab) points(name string) map[string]float64 {
 }
 
 // fixture returns a traced compactor whose session exceeds its budget.
-func (l lab) fixture(answers ...models.Reply) (compacttest.Fixture, *tracing.Observer) {
+func (l lab) fixture(answers ...models.Reply) (compacttest.Fixture, *tracing.Trace) {
 	l.t.Helper()
 	d := compacttest.New(l.t, compacttest.Overflowing()...)
 	d.Target.Name = "gpt-5.4"

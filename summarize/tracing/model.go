@@ -19,16 +19,16 @@ import (
 
 // Target returns a target whose model has a span for each request. Use it for targets that the compactor gets later, by
 // [summarize.Compactor.SwitchModel] or Retarget.
-func (c *Observer) Target(t policy.Target) policy.Target {
-	if t.Model != nil {
-		t.Model = &model{c: c, of: t.Model, provider: cmp.Or(c.t.opts.Provider, providerOf(t.Model)), name: t.Name, prices: t.Prices}
+func (t *Trace) Target(target policy.Target) policy.Target {
+	if m := target.Model; m != nil {
+		target.Model = &model{t: t, of: m, provider: cmp.Or(t.tracer.opts.Provider, providerOf(m)), name: target.Name, prices: target.Prices}
 	}
-	return t
+	return target
 }
 
 // model wraps a model so that each request has a span.
 type model struct {
-	c              *Observer
+	t              *Trace
 	of             chat.Model
 	provider, name string
 	prices         sizing.Prices
@@ -65,7 +65,7 @@ func (m *model) ManagesContext() bool { return policy.Target{Model: m.of}.Manage
 
 // Generate implements [chat.Model].
 func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
-	t, purpose := m.c.t, "answer"
+	t, purpose := m.t.tracer, "answer"
 	if w := workOf(ctx); w != nil && w.kind == summarize.WorkCompaction {
 		purpose = "summary"
 	}
@@ -79,9 +79,9 @@ func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	recording := span.IsRecording()
 	start := time.Now()
 	if recording {
-		span.SetAttributes(append(m.c.identity(), keyPurpose.String(purpose))...)
+		span.SetAttributes(append(m.t.identity(), keyPurpose.String(purpose))...)
 		span.SetAttributes(t.requestAttributes(req)...)
-		if purpose == "answer" && m.c.compacted.Load() {
+		if purpose == "answer" && m.t.compacted.Load() {
 			span.SetAttributes(keyCompacted.Bool(true))
 		}
 		if req.Stream != nil {
@@ -107,7 +107,7 @@ func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 
 // measure adds a request to the metrics.
 func (m *model) measure(ctx context.Context, span trace.Span, by []attribute.KeyValue, took time.Duration, u chat.Usage, err error) {
-	t := m.c.t
+	t := m.t.tracer
 	t.usage.record(ctx, u, by)
 	if m.prices != (sizing.Prices{}) && u != (chat.Usage{}) {
 		if cost := m.prices.Of(u).Total(); cost > 0 { // else it is not known

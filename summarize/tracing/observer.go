@@ -17,9 +17,9 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Observer is the [summarize.Observer] of one compactor.
-type Observer struct {
-	t         *Tracer
+// Trace is the [summarize.Observer] of one compactor.
+type Trace struct {
+	tracer    *Tracer
 	compactor *summarize.Compactor
 	compacted atomic.Bool // the last prompt shows a summary
 }
@@ -41,35 +41,35 @@ func workOf(ctx context.Context) *work {
 }
 
 // Start implements [summarize.Observer]. It starts a span.
-func (c *Observer) Start(ctx context.Context, started summarize.Work) context.Context {
+func (t *Trace) Start(ctx context.Context, started summarize.Work) context.Context {
 	if started.Kind == summarize.WorkRender {
-		ctx, w := c.t.startRender(ctx, c.identity())
+		ctx, w := t.tracer.startRender(ctx, t.identity())
 		w.reason = started.Reason
 		return ctx
 	}
-	attrs := append(c.identity(), keyOperation.String("compact"), keyPlan.String(started.Plan), keyPolicy.String(c.compactor.Policy.Name))
-	ctx, _ = c.t.tracer.Start(ctx, "compact", trace.WithAttributes(attrs...))
+	attrs := append(t.identity(), keyOperation.String("compact"), keyPlan.String(started.Plan), keyPolicy.String(t.compactor.Policy.Name))
+	ctx, _ = t.tracer.tracer.Start(ctx, "compact", trace.WithAttributes(attrs...))
 	return context.WithValue(ctx, workKey{}, &work{kind: started.Kind, plan: started.Plan, start: time.Now()})
 }
 
 // identity returns the attribute that identifies the conversation.
-func (c *Observer) identity() []attribute.KeyValue {
-	if c.compactor.Session == nil { // the compactor returns an error for this
+func (t *Trace) identity() []attribute.KeyValue {
+	if t.compactor.Session == nil { // the compactor returns an error for this
 		return nil
 	}
-	return []attribute.KeyValue{keyConversation.String(c.compactor.Session.Header().ID)}
+	return []attribute.KeyValue{keyConversation.String(t.compactor.Session.Header().ID)}
 }
 
 // End implements [summarize.Observer]. It ends the span of the context.
-func (c *Observer) End(ctx context.Context, result *render.Result, err error) {
+func (t *Trace) End(ctx context.Context, result *render.Result, err error) {
 	w := workOf(ctx)
 	switch {
 	case w == nil:
 	case w.kind == summarize.WorkRender:
-		c.t.endRender(ctx, w, result, err)
+		t.tracer.endRender(ctx, w, result, err)
 	default:
 		span := trace.SpanFromContext(ctx)
-		c.t.fail(span, err)
+		t.tracer.fail(span, err)
 		span.End()
 	}
 }
@@ -89,24 +89,24 @@ func (t *Tracer) fail(span trace.Span, err error) {
 
 // Event implements [summarize.Observer]. The outcome of a compaction becomes attributes of its span, and any other
 // event becomes an event of the current span.
-func (c *Observer) Event(ctx context.Context, e event.Event) {
+func (t *Trace) Event(ctx context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Usage:
-		c.compacted.Store(e.Compacted)
+		t.compacted.Store(e.Compacted)
 		return // endRender records the rest
 	case event.Answered:
 		return // the request has a span
 	case event.Done, event.Failed, event.Postponed, event.Vetoed, event.Cancelled,
 		event.Discarded, event.Dropped:
-		c.count(ctx, e)
+		t.count(ctx, e)
 	case event.CacheBroken:
-		c.t.breaks.Add(ctx, 1, metric.WithAttributes(keyPolicy.String(e.Policy), keyChange.String(string(e.Break.Change))))
+		t.tracer.breaks.Add(ctx, 1, metric.WithAttributes(keyPolicy.String(e.Policy), keyChange.String(string(e.Break.Change))))
 	}
 	span, w := trace.SpanFromContext(ctx), workOf(ctx)
 	if w == nil || !span.IsRecording() {
 		return // never write to a span of the application
 	}
-	attrs := c.t.attributesOf(e)
+	attrs := t.tracer.attributesOf(e)
 	if w.plan != "" && e.Plan == w.plan && isOutcome(e.Kind) {
 		span.SetAttributes(append(attrs, keyOutcome.String(string(e.Kind)))...)
 		return
@@ -125,14 +125,14 @@ func isOutcome(k event.Kind) bool {
 }
 
 // count adds a finished compaction to the metrics.
-func (c *Observer) count(ctx context.Context, e event.Event) {
+func (t *Trace) count(ctx context.Context, e event.Event) {
 	by := []attribute.KeyValue{keyPolicy.String(e.Policy), keyReason.String(string(e.Reason))}
-	c.t.compactions.Add(ctx, 1, metric.WithAttributes(append(by, keyOutcome.String(string(e.Kind)))...))
+	t.tracer.compactions.Add(ctx, 1, metric.WithAttributes(append(by, keyOutcome.String(string(e.Kind)))...))
 	if e.Kind != event.Done {
 		return
 	}
-	c.t.compacted.Record(ctx, int64(e.TokensBefore), metric.WithAttributes(append(by, keyWhen.String("before"))...))
-	c.t.compacted.Record(ctx, int64(e.TokensAfter), metric.WithAttributes(append(by, keyWhen.String("after"))...))
+	t.tracer.compacted.Record(ctx, int64(e.TokensBefore), metric.WithAttributes(append(by, keyWhen.String("before"))...))
+	t.tracer.compacted.Record(ctx, int64(e.TokensAfter), metric.WithAttributes(append(by, keyWhen.String("after"))...))
 }
 
 // attributesOf returns the fields of an event as attributes.

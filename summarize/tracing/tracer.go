@@ -73,13 +73,13 @@ func New(opts Options) (*Tracer, error) {
 // Attach traces a compactor. It adds an observer to the compactor and wraps its models, those of Target and Models, so that
 // each request has a span. Call it after setting the compactor's fields and before using it. A second call for the same
 // compactor changes nothing.
-func (t *Tracer) Attach(c *summarize.Compactor) *Observer {
+func (t *Tracer) Attach(c *summarize.Compactor) *Trace {
 	for _, o := range c.Observers {
-		if attached, ok := o.(*Observer); ok {
+		if attached, ok := o.(*Trace); ok {
 			return attached
 		}
 	}
-	conversation := &Observer{t: t, compactor: c}
+	conversation := &Trace{tracer: t, compactor: c}
 	c.Observers = append(slices.Clip(c.Observers), conversation)
 	c.Target = conversation.Target(c.Target)
 	models := make(map[string]policy.Target, len(c.Models))

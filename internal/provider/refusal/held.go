@@ -13,7 +13,7 @@ func heldOf(text string) Held {
 	return HeldUnknown
 }
 
-// What is wrong with a part of a request.
+// wrong matches what is wrong with a part of a request.
 const wrong = `(?:could not|couldn.t|unable to|failed to|cannot|can.t|(?:not|n.t) support|unsupported|invalid|corrupt|malformed|exceeds?|too (?:large|many|big))`
 
 var (

@@ -104,7 +104,7 @@ type Fixture struct {
 	*summarize.Compactor
 	T      testing.TB
 	Script *models.Script
-	Heard  *[]event.Event // without EventUsage and EventAnswered
+	Heard  *[]event.Event // without event.Usage and event.Answered
 	// Judged judges answers by their form, as policies do by default. The fixture's own methods turn that off, because what
 	// most tests have a model say is a few words.
 	Judged bool

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Files spell a contraction (?i:'s), which the library that reads them matches with a long s too; see [contraction].
+// longS is an apostrophe and a long s, which the library that reads files matches with their (?i:'s) too; see [contraction].
 const longS = "'ſ"
 
 func hasLongS(s string, i int) bool { return strings.HasPrefix(s[i:], longS) }
