@@ -202,6 +202,114 @@ func ExampleExpand() {
 	// as many of these words as
 }
 
+// The answer cites what it was shown: each passage has its source, and its rank, which is pruned with it. The wrapper passes
+// the passages' priorities on, so that they compete with the note below them.
+func ExampleRef() {
+	type query string
+	type rank int
+	passage := func(r rank, source, text string) el.Node {
+		return el.Together(el.Priority(40-10*int(r)), el.Ref(source), el.LocalMeta(r), el.Text(text))
+	}
+	prompt := el.Prompt(el.Meta(query("constants")), el.User(
+		el.Wrap(el.PassPriority,
+			passage(1, "go.dev/ref/spec", "A constant is a value."),
+			passage(2, "go.dev/blog/constants", "Constants may be untyped."),
+			passage(3, "go.dev/doc/faq", "Constants are not converted."),
+		),
+		el.Text("The best passage comes first.", el.Priority(15)),
+		el.Text("What is a constant?", el.Required),
+	))
+	result, err := render.Render(context.Background(), prompt, render.Options{Budget: 30, Tokenizer: sizingtest.Quarter{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	q, _ := elements.MetaOf[query](result.Metadata)
+	fmt.Println("query:", q, "ranks:", elements.AllMeta[rank](result.Metadata))
+	for _, r := range result.References {
+		fmt.Println("shown:", r.Name)
+	}
+	for _, r := range result.OmittedReferences {
+		fmt.Println("left out:", r.Name)
+	}
+	fmt.Println(result.Messages[0].Text())
+	// Output:
+	// query: constants ranks: [1 2]
+	// shown: go.dev/ref/spec
+	// shown: go.dev/blog/constants
+	// left out: go.dev/doc/faq
+	// A constant is a value.
+	// Constants may be untyped.
+	// The best passage comes first.
+	// What is a constant?
+}
+
+// Whether a search finds anything is known only when it has run.
+func ExampleIfEmpty() {
+	search := func(context.Context, elements.Sizing) (el.Node, error) { return nil, nil }
+	show(el.User(
+		el.IfEmpty(el.Text("Nothing was found."), el.Func(search)),
+		el.Text("What is a monad?"),
+	), 40)
+	// Output:
+	// -- 12 tokens of 40
+	// user: Nothing was found.
+	// What is a monad?
+}
+
+// A bug report with a screenshot and a manual, and an attempt of the model to read the log. The screenshot is worth its tokens,
+// the manual is the first to go.
+func ExampleImage() {
+	report := func(screenshot, manual string) el.Node {
+		return el.Prompt(
+			el.User(
+				el.Image(screenshot, el.Detail(chat.DetailHigh), el.Priority(20)),
+				el.Document("application/pdf", manual, el.Priority(10)),
+				el.Text("The page stays empty.", el.Required),
+			),
+			el.Together(
+				el.Assistant(el.Calls(chat.ToolCall{ID: "1", Name: "read", Arguments: `{"path":"app.log"}`})),
+				el.ToolResult("1", el.Failed, el.Text("app.log: permission denied")),
+			),
+		)
+	}
+	result, err := render.Render(context.Background(), report("https://example.com/page.png", "JVBERi0="), render.Options{Budget: 60, Tokenizer: sizingtest.Quarter{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, part := range result.Messages[0].Content {
+		fmt.Printf("%T\n", part)
+	}
+	if failed := result.Messages[2]; failed.IsError {
+		fmt.Println("failed:", failed.Text())
+	}
+	// Output:
+	// chat.Image
+	// chat.Text
+	// failed: app.log: permission denied
+}
+
+// The search is laid out first and may take all that the notes, with ten tokens, and the hints, with a tenth of the rest, do
+// not need.
+func ExampleReserve() {
+	told := func(name string) func(context.Context, elements.Sizing) (el.Node, error) {
+		return func(_ context.Context, s elements.Sizing) (el.Node, error) {
+			return el.Textf("%s: room for %d", name, s.TokenBudget), nil
+		}
+	}
+	show(el.User(
+		el.Func(told("hints"), el.Grow(1), el.ReserveShare(0.1)),
+		el.Func(told("notes"), el.Grow(2), el.Reserve(10)),
+		el.Func(told("search"), el.Grow(3)),
+	), 100)
+	// Output:
+	// -- 18 tokens of 100
+	// user: hints: room for 87
+	// notes: room for 83
+	// search: room for 78
+}
+
 func ExampleIf() {
 	hints := []string{"be brief"}
 	show(el.User(
