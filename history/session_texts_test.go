@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // tree returns the content of all files below a folder by their paths, and what links lead to.
@@ -38,20 +39,13 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// write writes a file and the folders that it is in.
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-}
-
 // crashed leaves the file that a writer leaves that died.
 func crashed(t *testing.T, path string) {
 	t.Helper()
 	s := openedWith(t, path, history.Options{IDs: numbered.IDs()})
 	writer := content(t, path+".writer")
 	require.NoError(t, s.Close())
-	write(t, path+".writer", writer)
+	sure.Write(t, path+".writer", writer)
 }
 
 func lengthy(text string) chat.Message {
@@ -89,10 +83,10 @@ func TestOnlyTextsThatPromptreeWroteAreRemovedOrOverwritten(t *testing.T) {
 						require.NoError(t, os.Symlink(elsewhere, texts))
 					case "a file in its place":
 						require.NoError(t, os.RemoveAll(texts))
-						write(t, texts, "mine")
+						sure.Write(t, texts, "mine")
 					}
 					for name, text := range foreign {
-						write(t, filepath.Join(folder, name), text)
+						sure.Write(t, filepath.Join(folder, name), text)
 					}
 					if place == "behind links in the folder" {
 						for name := range foreign {
@@ -184,22 +178,22 @@ func TestOpeningBringsTheTextsInStepWithTheLog(t *testing.T) {
 		{"all texts were removed", func(t *testing.T, path string) { require.NoError(t, os.RemoveAll(path+".texts")) }},
 		{"a writer died between the text and the entry", func(t *testing.T, path string) {
 			crashed(t, path)
-			write(t, path+".texts/e7.txt", string(entry.Entry{ID: "e7", Body: entry.Message{Message: lengthy("not said")}}.TextFile()))
+			sure.Write(t, path+".texts/e7.txt", string(entry.Entry{ID: "e7", Body: entry.Message{Message: lengthy("not said")}}.TextFile()))
 		}},
 		{"a writer died in the middle of a text", func(t *testing.T, path string) {
 			crashed(t, path)
-			write(t, path+".texts/.promptree-"+rand.Text()+".part", "Entr")
+			sure.Write(t, path+".texts/.promptree-"+rand.Text()+".part", "Entr")
 		}},
 		{"a writer died in the middle of an entry that has a text", func(t *testing.T, path string) {
-			write(t, path+".texts/e7.txt", string(entry.Entry{ID: "e7", Body: entry.Message{Message: lengthy("not said")}}.TextFile()))
-			write(t, path, content(t, path)+`{"type":"message","id":"e7"`)
+			sure.Write(t, path+".texts/e7.txt", string(entry.Entry{ID: "e7", Body: entry.Message{Message: lengthy("not said")}}.TextFile()))
+			sure.Write(t, path, content(t, path)+`{"type":"message","id":"e7"`)
 		}},
 		{"a writer died in an erasure, before it removed the text", func(t *testing.T, path string) {
 			text := content(t, path+".texts/e3.txt")
 			s := openedWith(t, path, history.Options{})
 			erase(t, s, "e3")
 			require.NoError(t, s.Close())
-			write(t, path+".texts/e3.txt", text)
+			sure.Write(t, path+".texts/e3.txt", text)
 			crashed(t, path)
 		}},
 		{"a writer died in an erasure, after it removed the text", func(t *testing.T, path string) {
@@ -236,7 +230,7 @@ func TestATextOfALineThatCannotBeReadIsKept(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), lengthy("one"), chat.AssistantMessage("x"), lengthy("two")))
 	require.NoError(t, s.Close())
 	crashed(t, path)
-	write(t, path, strings.Replace(content(t, path), "one and", "One and", 1))
+	sure.Write(t, path, strings.Replace(content(t, path), "one and", "One and", 1))
 	before := tree(t, path+".texts")
 	s = openedWith(t, path, history.Options{Salvage: true})
 	require.ErrorAs(t, s.TextsErr(), new(*storage.CorruptError))

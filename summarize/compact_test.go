@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -368,7 +369,7 @@ func TestAProvidersOwnCompactionIsKeptUnchangedBesideTheSummary(t *testing.T) {
 	require.Contains(t, messages[1].Text(), "The build was mended.")
 
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	writeFile(t, path, content(t, d.Session.Path()))
+	sure.Write(t, path, content(t, d.Session.Path()))
 	reopened := fixtureOf(t, opened(t, path))
 	equal(t, messages, reopened.Messages())
 

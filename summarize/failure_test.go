@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -406,7 +407,7 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndReplaced(t *testing.T) {
 	require.Positive(t, at, "how it ended is an entry")
 
 	killed := t.TempDir() + "/killed.jsonl" // as kill -9 would have left it
-	writeFile(t, killed, data[:at])
+	sure.Write(t, killed, data[:at])
 	again := fixtureOf(t, opened(t, killed))
 	again.Answers(models.SaySummary("Done after all."))
 	require.Contains(t, text(again.Messages()), "Done after all.")

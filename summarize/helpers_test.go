@@ -54,7 +54,7 @@ var (
 
 	entries, viewOf, compactions, said, kept = compacttest.Entries, compacttest.ViewOf, compacttest.Compactions, compacttest.Said, compacttest.Kept
 
-	kinds, opened, content, equal, text, stopped, slowly, writeFile = compacttest.Kinds, compacttest.Opened, compacttest.Content, compacttest.Equal, compacttest.Text, compacttest.Stopped, compacttest.After, compacttest.WriteFile
+	kinds, opened, content, equal, text, stopped, slowly = compacttest.Kinds, compacttest.Opened, compacttest.Content, compacttest.Equal, compacttest.Text, compacttest.Stopped, compacttest.After
 
 	firstMaterial, secondMaterial, summarizedMaterial = compacttest.FirstMaterial, compacttest.SecondMaterial, compacttest.SummarizedMaterial
 

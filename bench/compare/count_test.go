@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/sizing/vocabulary"
 )
@@ -93,7 +94,7 @@ func BenchmarkCount(b *testing.B) {
 		for name, ours := range map[string]job{"warm": warm, "empty": empty} {
 			b.Run(encoding+"/"+name+"/tiktokenizer", func(b *testing.B) {
 				theirs, n := javascript(b, "count", map[string]any{
-					"encoding": encoding, "ranks": ranks(b, encoding), "text": file(b, text), "cold": name == "empty",
+					"encoding": encoding, "ranks": ranks(b, encoding), "text": sure.File(b, "file", text), "cold": name == "empty",
 				})
 				same(b, n, tokens)
 				beside(b, 0, ours, theirs)
@@ -112,7 +113,7 @@ func BenchmarkCountWithVocabulary(b *testing.B) {
 	text := sessionText(b)
 	newCounter := func() chat.Tokenizer { return v.Counter(vocabulary.Options{}) }
 	warm, empty := counting(text, newCounter)
-	theirs, n := javascript(b, "countWithFile", map[string]any{"file": *vocabularyFile, "text": file(b, text)})
+	theirs, n := javascript(b, "countWithFile", map[string]any{"file": *vocabularyFile, "text": sure.File(b, "file", text)})
 	same(b, n, newCounter().CountText(text))
 	b.Run("warm", func(b *testing.B) { beside(b, 10, warm, theirs) })
 	b.Run("empty", func(b *testing.B) { beside(b, 0, empty, theirs) })

@@ -5,12 +5,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/pkoukk/tiktoken-go-loader/assets"
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // javascript starts a job of node/worker.mjs, and returns the count that it makes. The benchmark is skipped if the
@@ -45,20 +46,12 @@ func javascript(b *testing.B, name string, with map[string]any) (run job, count 
 	return run, count
 }
 
-// file writes a temporary file for JavaScript and returns its path.
-func file(b *testing.B, content string) string {
-	b.Helper()
-	path := filepath.Join(b.TempDir(), "file")
-	require.NoError(b, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
-
 // ranks returns the path of a file with the table of an encoding.
 func ranks(b *testing.B, encoding string) string {
 	b.Helper()
 	table, err := assets.Assets.ReadFile(encoding + ".tiktoken")
 	require.NoError(b, err)
-	return file(b, string(table))
+	return sure.File(b, "file", string(table))
 }
 
 func TestTheLockFileNamesNoRegistry(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -64,7 +65,7 @@ func BenchmarkPromptTSX(b *testing.B) {
 		chunks, err := json.Marshal(lines)
 		require.NoError(b, err)
 		theirs, n := javascript(b, "promptTSX", map[string]any{
-			"encoding": encoding, "ranks": ranks(b, encoding), "chunks": file(b, string(chunks)), "budget": budget,
+			"encoding": encoding, "ranks": ranks(b, encoding), "chunks": sure.File(b, "file", string(chunks)), "budget": budget,
 		})
 		built := with(func(c *tiktoken.Counter) { render(c, chunked(lines)) })
 		built()

@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/internal/test/sealed"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // asProgram is the environment variable that makes the test binary run as the program.
@@ -53,14 +54,6 @@ func process(t *testing.T, stdin string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(t.Context(), os.Args[0], args...)
 	c.Env, c.Stdin = append(os.Environ(), asProgram+"=1"), strings.NewReader(stdin)
 	return c
-}
-
-// file writes a file and returns its path.
-func file(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
 }
 
 // imported returns the log of a session.
@@ -98,7 +91,7 @@ func TestTheHelpExplainsWhatIsPrinted(t *testing.T) {
 }
 
 func TestAnEmptySessionIsNamed(t *testing.T) {
-	path := file(t, "empty.json", "[]")
+	path := sure.File(t, "empty.json", "[]")
 	stdout, stderr := ran(t, program.ExitOK, "show", path)
 	require.Empty(t, stdout)
 	require.Equal(t, path+": the session is empty\n", stderr)
@@ -115,9 +108,9 @@ func TestACompactionSaysWhatItKeeps(t *testing.T) {
 }
 
 func TestUsageErrorsAreOneLineAndExitCode2(t *testing.T) {
-	torn := file(t, "torn.jsonl", imported(t, tree)+"{nothing\n")
-	notes := file(t, "notes.txt", "no session at all")
-	there := file(t, "there.jsonl", "")
+	torn := sure.File(t, "torn.jsonl", imported(t, tree)+"{nothing\n")
+	notes := sure.File(t, "notes.txt", "no session at all")
+	there := sure.File(t, "there.jsonl", "")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -144,6 +137,10 @@ func TestUsageErrorsAreOneLineAndExitCode2(t *testing.T) {
 		{"an import into an existing file", []string{"import", "-o", there, tree}, "there.jsonl exists: name a new file"},
 		{"an import into a missing folder", []string{"import", "-o", filepath.Join(notes, "x"), tree}, "promptree import: -o: "},
 		{"a replay without a file", []string{"replay"}, "promptree replay: name a recorded session"},
+		{"a page with a model's prices that are unknown", []string{"page", "-prices", "nobody-1", tree}, "nobody-1"},
+		{"a page in a missing folder", []string{"page", "-o", filepath.Join(t.TempDir(), "none", "x.html"), tree}, "x.html"},
+		{"a page of an empty file", []string{"page", there}, "there.jsonl"},
+		{"a page without a file", []string{"page"}, "name a file"},
 		{"a name with control characters", []string{"show", "a\x1b[2J"}, `a\u001b[2J`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,39 +154,39 @@ func TestUsageErrorsAreOneLineAndExitCode2(t *testing.T) {
 
 func TestVerifyNamesFileAndLine(t *testing.T) {
 	log := imported(t, tree)
-	whole := file(t, "whole.jsonl", log)
+	whole := sure.File(t, "whole.jsonl", log)
 	stdout, stderr := ran(t, program.ExitOK, "verify", whole)
 	require.Equal(t, whole+": 22 lines, no damage\n", stdout)
 	require.Empty(t, stderr)
 
 	lines := strings.SplitAfter(log, "\n")
 	lines[4] = "{}\n"
-	damaged := file(t, "damaged.jsonl", strings.Join(lines, ""))
+	damaged := sure.File(t, "damaged.jsonl", strings.Join(lines, ""))
 	stdout, stderr = ran(t, program.ExitFailed, "verify", damaged, whole)
 	require.Contains(t, stderr, damaged+":5: ")
 	require.Regexp(t, regexp.QuoteMeta(damaged)+`:6: from byte \d+ on: its parent `, stderr)
 	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, no damage\n")
 
-	torn := file(t, "torn.jsonl", log+`{"type":"mess`)
+	torn := sure.File(t, "torn.jsonl", log+`{"type":"mess`)
 	stdout, stderr = ran(t, program.ExitOK, "verify", torn)
 	require.Contains(t, stdout, "22 lines, no damage")
 	require.Equal(t, torn+":23: 13 bytes of a half-written line; opening the session sets them aside\n", stderr)
 
-	unended := file(t, "unended.jsonl", strings.TrimSuffix(log, "\n"))
+	unended := sure.File(t, "unended.jsonl", strings.TrimSuffix(log, "\n"))
 	stdout, stderr = ran(t, program.ExitOK, "verify", unended)
 	require.Contains(t, stdout, "22 lines, no damage")
 	require.Equal(t, unended+":22: the line is whole but for its line feed; opening the session for writing adds it\n", stderr)
 
-	changed := file(t, "changed.jsonl", log[:len(log)-30]+"#"+log[len(log)-29:])
+	changed := sure.File(t, "changed.jsonl", log[:len(log)-30]+"#"+log[len(log)-29:])
 	_, stderr = ran(t, program.ExitFailed, "verify", changed)
 	require.Regexp(t, regexp.QuoteMeta(changed)+`:22: from byte \d+ on: .`, stderr, "its line feed shows that the last line was acknowledged")
 
-	later := file(t, "later.jsonl", sealed.Log(strings.Replace(log, `"version":4`, `"version":5`, 1)))
+	later := sure.File(t, "later.jsonl", sealed.Log(strings.Replace(log, `"version":4`, `"version":5`, 1)))
 	stdout, stderr = ran(t, program.ExitUsage, "verify", later)
 	require.Empty(t, stdout, "it is not damaged")
 	require.Contains(t, stderr, later+": the session has format 5, this version reads 4\n")
 
-	empty := file(t, "empty.jsonl", "")
+	empty := sure.File(t, "empty.jsonl", "")
 	_, stderr = ran(t, program.ExitFailed, "verify", empty)
 	require.Contains(t, stderr, empty+":1: from byte 0 on: there is no header of a session\n")
 
@@ -274,7 +271,7 @@ func TestEveryCommandReadsWhatImportReads(t *testing.T) {
 		}
 	}
 	chat := strings.Replace(compacttest.Content(t, formats+"gemini.json"), `"type": "gemini", "content": "Only`, `"type": 7, "content": "Only`, 1)
-	damaged := file(t, "chat.json", chat)
+	damaged := sure.File(t, "chat.json", chat)
 	for _, command := range []string{"import", "show", "page", "replay"} {
 		_, stderr := ran(t, program.ExitUsage, command, damaged)
 		require.Contains(t, stderr, damaged+": importer: line 40: type: expected a text, found a number (-salvage leaves out unreadable lines)\n")
@@ -308,7 +305,7 @@ func TestALineBeforeItsParentIsReplayed(t *testing.T) {
 	line := func(uuid, parent, role, block string) string {
 		return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%q,"sessionId":"s","message":{"role":%q,"content":[%s]}}`+"\n", role, uuid, parent, role, block)
 	}
-	path := file(t, "claude.jsonl", line("u1", "", "user", `{"type":"text","text":"ask"}`)+
+	path := sure.File(t, "claude.jsonl", line("u1", "", "user", `{"type":"text","text":"ask"}`)+
 		line("u3", "u2", "user", `{"type":"tool_result","tool_use_id":"c","content":"found"}`)+
 		line("u2", "u1", "assistant", `{"type":"tool_use","id":"c","name":"Read","input":{}}`)+line("u4", "u3", "assistant", `{"type":"text","text":"done"}`))
 	stdout, _ := ran(t, program.ExitOK, "show", "-view", path)
@@ -319,7 +316,7 @@ func TestALineBeforeItsParentIsReplayed(t *testing.T) {
 }
 
 func TestSalvageLeavesOutUnreadableLines(t *testing.T) {
-	torn := file(t, "torn.jsonl", imported(t, tree)+"{nothing\n")
+	torn := sure.File(t, "torn.jsonl", imported(t, tree)+"{nothing\n")
 	stdout, stderr := ran(t, program.ExitFailed, "import", "-salvage", torn)
 	require.Equal(t, 22, strings.Count(stdout, "\n"))
 	require.Contains(t, stderr, torn+":23: unreadable: ")
@@ -329,10 +326,10 @@ func TestSalvageLeavesOutUnreadableLines(t *testing.T) {
 		require.Contains(t, stderr, torn+":23: unreadable: ")
 		require.Contains(t, stderr, torn+": 1 lines cannot be read and were left out\n")
 	}
-	whole, _ := ran(t, program.ExitOK, "replay", file(t, "whole.jsonl", imported(t, tree)))
+	whole, _ := ran(t, program.ExitOK, "replay", sure.File(t, "whole.jsonl", imported(t, tree)))
 	replayed, _ := ran(t, program.ExitFailed, "replay", "-salvage", torn)
 	require.Equal(t, strings.SplitN(whole, "\n", 2)[1], strings.SplitN(replayed, "\n", 2)[1])
-	pi := file(t, "pi.jsonl", compacttest.Content(t, tree)+"{nothing\n")
+	pi := sure.File(t, "pi.jsonl", compacttest.Content(t, tree)+"{nothing\n")
 	stdout, stderr = ran(t, program.ExitFailed, "import", "-salvage", pi)
 	require.Equal(t, 22, strings.Count(stdout, "\n"))
 	require.Contains(t, stderr, ": 1 lines cannot be read and were left out\n")
@@ -344,16 +341,16 @@ func TestAnImportSaysWhatAReplayWouldFindLater(t *testing.T) {
 	const call, result, says = `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
 		`{"role":"tool","tool_call_id":"a","content":"x"}`, `{"role":"assistant","content":"I wait."}`
 	user := func(text string) string { return `{"role":"user","content":"` + text + `"}` }
-	good := file(t, "good.jsonl", strings.Join([]string{user("Go."), call, says, result, says, user("And?"), says}, "\n"))
+	good := sure.File(t, "good.jsonl", strings.Join([]string{user("Go."), call, says, result, says, user("And?"), says}, "\n"))
 	_, stderr := ran(t, program.ExitOK, "import", good)
 	require.Empty(t, stderr)
 	ran(t, program.ExitOK, "replay", "-prices", "input=1,read=1,output=1", good)
 
-	bad := file(t, "bad.jsonl", strings.Join([]string{user("Go."), says, user(" "), says, user("And?"), says}, "\n"))
+	bad := sure.File(t, "bad.jsonl", strings.Join([]string{user("Go."), says, user(" "), says, user("And?"), says}, "\n"))
 	log, stderr := ran(t, program.ExitFailed, "import", bad)
 	require.Contains(t, stderr, bad+":4: unsendable: the user says nothing before the answer\n")
 	require.Contains(t, stderr, "1 places cannot be sent to a model")
-	ran(t, program.ExitOK, "verify", file(t, "session.jsonl", log))
+	ran(t, program.ExitOK, "verify", sure.File(t, "session.jsonl", log))
 	replayed, _ := ran(t, program.ExitFailed, "replay", "-prices", "input=1,read=1,output=1", bad)
 	require.Contains(t, replayed, "line 4")
 }
@@ -370,7 +367,7 @@ func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
 	for _, bad := range []int{1, 2, 11, 21, 41} {
 		changed := slices.Clone(lines)
 		changed[bad-1] = "?" + changed[bad-1][1:]
-		from := file(t, "damaged.jsonl", strings.Join(changed, ""))
+		from := sure.File(t, "damaged.jsonl", strings.Join(changed, ""))
 		to := filepath.Join(t.TempDir(), "salvaged.jsonl")
 		_, stderr := ran(t, program.ExitFailed, "import", "-salvage", "-o", to, from)
 		require.Contains(t, stderr, fmt.Sprintf("%s:%d: unreadable: from byte ", from, bad))
@@ -384,7 +381,7 @@ func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
 		_, stderr = ran(t, program.ExitUsage, "show", from)
 		require.Contains(t, stderr, fmt.Sprintf("%s:%d: from byte ", from, bad), "as verify says")
 	}
-	later := file(t, "later.jsonl", sealed.Log(strings.Replace(strings.Join(lines, ""), `"version":4`, `"version":5`, 1)))
+	later := sure.File(t, "later.jsonl", sealed.Log(strings.Replace(strings.Join(lines, ""), `"version":4`, `"version":5`, 1)))
 	for _, command := range []string{"show", "import", "page", "replay"} {
 		_, stderr := ran(t, program.ExitUsage, command, "-salvage", later)
 		require.Contains(t, stderr, later+": the session has format 5, this version reads 4\n")
@@ -393,7 +390,7 @@ func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
 
 // A torn end is no damage in any command.
 func TestATornEndIsNoted(t *testing.T) {
-	torn := file(t, "torn.jsonl", imported(t, tree)+`{"type":"mess`)
+	torn := sure.File(t, "torn.jsonl", imported(t, tree)+`{"type":"mess`)
 	for _, command := range []string{"show", "import", "page", "verify"} {
 		_, stderr := ran(t, program.ExitOK, command, torn)
 		require.Contains(t, stderr, torn+":23: 13 bytes of a half-written line; opening the session sets them aside\n")
@@ -411,7 +408,7 @@ func TestErrorsNameSalvageOnlyIfItHelps(t *testing.T) {
 		{"an empty file of a replay", "replay", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, stderr := ran(t, program.ExitUsage, test.command, file(t, "given.jsonl", test.text))
+			_, stderr := ran(t, program.ExitUsage, test.command, sure.File(t, "given.jsonl", test.text))
 			if test.want == "" {
 				require.NotContains(t, stderr, "-salvage")
 			} else {
@@ -459,26 +456,6 @@ func TestAPageShowsASession(t *testing.T) {
 	hidden, _ := ran(t, program.ExitOK, "page", "-hide", tree)
 	require.True(t, strings.HasPrefix(hidden, "<!"))
 	require.NotContains(t, hidden, "Only German is there.")
-}
-
-func TestAPageThatCannotBeMadeSaysWhy(t *testing.T) {
-	silent := file(t, "silent.jsonl", "")
-	for _, tt := range []struct {
-		rule string
-		code int
-		args []string
-		says string
-	}{
-		{"a model without prices", program.ExitUsage, []string{"-prices", "nobody-1", tree}, "nobody-1"},
-		{"a missing folder", program.ExitUsage, []string{"-o", filepath.Join(t.TempDir(), "none", "x.html"), tree}, "x.html"},
-		{"an empty file", program.ExitUsage, []string{silent}, "silent.jsonl"},
-		{"no file", program.ExitUsage, nil, "name a file"},
-	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			_, stderr := ran(t, tt.code, append([]string{"page"}, tt.args...)...)
-			require.Contains(t, stderr, tt.says)
-		})
-	}
 }
 
 func TestTheVersionIsPrinted(t *testing.T) {

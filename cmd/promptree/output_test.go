@@ -31,8 +31,8 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 			out    func(t *testing.T, dir string) string // makes what is there before
 			forced bool                                  // -force replaces it
 		}{
-			{"a file of another program", func(t *testing.T, dir string) string { return file(t, "tax.html", "mine") }, true},
-			{"an empty file", func(t *testing.T, dir string) string { return file(t, "x.html", "") }, true},
+			{"a file of another program", func(t *testing.T, dir string) string { return sure.File(t, "tax.html", "mine") }, true},
+			{"an empty file", func(t *testing.T, dir string) string { return sure.File(t, "x.html", "") }, true},
 			{"the session", func(t *testing.T, dir string) string { return filepath.Join(dir, "session.jsonl") }, false},
 			{"the session by another name", func(t *testing.T, dir string) string {
 				require.NoError(t, os.Link(filepath.Join(dir, "session.jsonl"), filepath.Join(dir, "other")))
@@ -82,7 +82,7 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 		}
 		t.Run(name+" over what the standard input is", func(t *testing.T) {
 			t.Parallel()
-			in, err := os.Open(file(t, "session.jsonl", string(session)))
+			in, err := os.Open(sure.File(t, "session.jsonl", string(session)))
 			require.NoError(t, err)
 			defer in.Close()
 			p := process(t, "", append(slices.Insert(command(in.Name()), 1, "-force"), "-")...)

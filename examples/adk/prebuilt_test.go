@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/apitest"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 )
 
 // The examples of adk are unchanged except for one line: PluginConfig. Each is asked some questions on its standard
@@ -162,14 +162,5 @@ func inSession(t *testing.T, folder, agent string) (messages, compactions int) {
 	s, err := history.Read(files[0], history.Options{})
 	require.NoError(t, err)
 	defer s.Close()
-	for e, err := range s.Entries(t.Context()) {
-		require.NoError(t, err)
-		switch e.Type() {
-		case entry.TypeMessage:
-			messages++
-		case entry.TypeCompaction:
-			compactions++
-		}
-	}
-	return messages, compactions
+	return len(compacttest.Said(s)), len(compacttest.Compactions(s))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -49,23 +50,6 @@ func compactions(sum totals) (n int) {
 	return n
 }
 
-// said returns the messages of a transcript.
-func said(t *testing.T, transcript string) []chat.Message {
-	t.Helper()
-	session, err := history.Read(transcript, history.Options{})
-	require.NoError(t, err)
-	require.Nil(t, session.Recovered())
-	var messages []chat.Message
-	defer session.Close()
-	for e, err := range session.Entries(t.Context()) {
-		require.NoError(t, err)
-		if m, shown := e.Shown(); shown {
-			messages = append(messages, m)
-		}
-	}
-	return messages
-}
-
 func TestSurveyPrunesCompactsAndFindsTheDetail(t *testing.T) {
 	sum, err := surveyed(t, "-dir", "../..")
 	require.NoError(t, err)
@@ -89,7 +73,7 @@ func TestSurveyPrunesCompactsAndFindsTheDetail(t *testing.T) {
 }
 
 func TestAPageShowsEachRound(t *testing.T) {
-	dir := folder(t, map[string]string{"a.txt": strings.Repeat("one two three\n", 2000)})
+	dir := sure.Folder(t, map[string]string{"a.txt": strings.Repeat("one two three\n", 2000)})
 	for _, window := range []string{"6000", "128000"} {
 		t.Run("in "+window, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "run.html")
@@ -142,7 +126,7 @@ func TestASurveyFindsADetailThatWasCleared(t *testing.T) {
 		// The detail, which holds the name, must be longer than its placeholder, which holds the path of the transcript.
 		files[strings.Repeat("long-", 30)+name] = strings.Repeat("A line of "+name+" has a few words more than the one that stands before it, so that it is long.\n", 1000)
 	}
-	sum, err := surveyed(t, "-dir", folder(t, files), "-policy", "oh-my-pi", "-window", "200000")
+	sum, err := surveyed(t, "-dir", sure.Folder(t, files), "-policy", "oh-my-pi", "-window", "200000")
 	require.NoError(t, err)
 	require.Zero(t, compactions(sum))
 	require.Greater(t, len(sum.rounds), 45, "it looks the detail up")
@@ -154,7 +138,7 @@ func TestASurveyFindsTheDetailWithLookUps(t *testing.T) {
 			t.Parallel()
 			sum, err := surveyed(t, "-dir", "../..", "-policy", name, "-recall", "-no-breadcrumb")
 			require.NoError(t, err)
-			messages := said(t, sum.transcript)
+			messages := compacttest.SaidInFile(t, sum.transcript)
 			require.True(t, slices.ContainsFunc(messages, func(m chat.Message) bool {
 				return len(m.ToolCalls) > 0 && m.ToolCalls[0].Name == history.SearchTool
 			}))
@@ -200,35 +184,23 @@ func TestASurveyFinishesInOtherFolders(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			sum, err := surveyed(t, "-dir", folder(t, test.files))
+			sum, err := surveyed(t, "-dir", sure.Folder(t, test.files))
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, len(sum.rounds), 15)
-			require.NoError(t, chat.Validate(append(said(t, sum.transcript), chat.UserMessage("Thanks."))))
+			require.NoError(t, chat.Validate(append(compacttest.SaidInFile(t, sum.transcript), chat.UserMessage("Thanks."))))
 		})
 	}
 }
 
-// folder makes a folder of files.
-func folder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	}
-	return dir
-}
-
 func TestATranscriptInTheFolderIsNotSurveyed(t *testing.T) {
-	dir := folder(t, map[string]string{"a.txt": "one two\n"})
+	dir := sure.Folder(t, map[string]string{"a.txt": "one two\n"})
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-dir", dir, "-transcript", filepath.Join(dir, "t.jsonl")}, &stdout, &stderr), stderr.String())
 	require.Contains(t, stdout.String(), "The SHA-256 of a.txt is ")
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
-	dir := folder(t, map[string]string{"notes.txt": "no session at all"})
+	dir := sure.Folder(t, map[string]string{"notes.txt": "no session at all"})
 	in := func(name string) string { return filepath.Join(dir, name) }
 	session, err := history.Open(in("used.jsonl"), history.Options{})
 	require.NoError(t, err)
@@ -294,7 +266,7 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestAFailureToWriteOutputIsReported(t *testing.T) {
 	var stderr bytes.Buffer
-	dir := folder(t, map[string]string{"a.txt": "one two\n"})
+	dir := sure.Folder(t, map[string]string{"a.txt": "one two\n"})
 	require.Equal(t, folderagent.ExitFailed, run(t.Context(), []string{"-dir", dir, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
 	require.Contains(t, stderr.String(), "no space left on device")
 }

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -17,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/folderagent"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
@@ -90,7 +87,7 @@ func requireEndsWith(t *testing.T, transcript string, printed []byte, rounds int
 		}
 	}
 	require.Len(t, want, rounds)
-	messages := said(t, transcript)
+	messages := compacttest.SaidInFile(t, transcript)
 	open := map[string]bool{}
 	for _, m := range messages {
 		if m.Role == chat.RoleAssistant {
@@ -103,38 +100,4 @@ func requireEndsWith(t *testing.T, transcript string, printed []byte, rounds int
 	}
 	require.Equal(t, want, got)
 	require.Empty(t, open, "every call has its result")
-}
-
-func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
-	switch {
-	case testing.Short():
-		t.Skip("builds the program and waits between its rounds")
-	case runtime.GOOS == "windows":
-		t.Skip("needs an interrupt that can be sent to a process")
-	}
-	binary := filepath.Join(t.TempDir(), "agent")
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(built))
-
-	transcript := filepath.Join(t.TempDir(), "transcript.jsonl")
-	cmd := exec.CommandContext(t.Context(), binary, "-dir", "../..", "-pace", "200ms", "-transcript", transcript)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	var printed []byte
-	lines := bufio.NewScanner(stdout)
-	rounds := 0
-	for lines.Scan() {
-		printed = append(append(printed, lines.Bytes()...), '\n')
-		if rounds++; rounds == headLines+5 {
-			require.NoError(t, cmd.Process.Signal(os.Interrupt))
-		}
-	}
-	require.NoError(t, lines.Err())
-	require.Error(t, cmd.Wait())
-	require.Equal(t, folderagent.ExitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
-	require.Equal(t, "agent: interrupted; transcript: "+transcript+"\n", stderr.String())
-	requireEndsWith(t, transcript, printed, rounds-headLines)
 }

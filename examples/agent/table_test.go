@@ -11,11 +11,12 @@ import (
 
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 func TestASurveyPrintsItsTable(t *testing.T) {
 	text := func(line string, n int) string { return strings.Repeat(line+"\n", n) }
-	dir := folder(t, map[string]string{
+	dir := sure.Folder(t, map[string]string{
 		"README.md":   "# Harbour\n\n" + text("Ships are counted when they come and when they go.", 60),
 		"count.go":    "package harbour\n\n" + text("// Count the ships, and tell the type of each.", 250),
 		"go.mod":      "module example.org/harbour\n",

@@ -16,8 +16,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/folderagent"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/apitest"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -72,19 +72,12 @@ func ends(t *testing.T, agent adk.Agent, question string) string {
 }
 
 // count returns the number of messages and compactions in a session.
-func count(t *testing.T, s *history.Session) (roles map[chat.Role]int, compactions int) {
-	t.Helper()
+func count(s *history.Session) (roles map[chat.Role]int, compactions int) {
 	roles = map[chat.Role]int{}
-	for e, err := range s.Entries(t.Context()) {
-		require.NoError(t, err)
-		if e.Type() == entry.TypeMessage {
-			roles[e.Message().Role]++
-		}
-		if e.Type() == entry.TypeCompaction {
-			compactions++
-		}
+	for _, m := range compacttest.Said(s) {
+		roles[m.Role]++
 	}
-	return roles, compactions
+	return roles, len(compacttest.Compactions(s))
 }
 
 func TestADeepAgentFinishes(t *testing.T) {
@@ -114,7 +107,7 @@ func TestADeepAgentFinishes(t *testing.T) {
 	require.Contains(t, ends(t, agent, "Where is the password?"), "The password is 42.")
 	require.Empty(t, s.Broken)
 	require.Equal(t, 26, inner)
-	roles, compactions := count(t, session)
+	roles, compactions := count(session)
 	require.Equal(t, map[chat.Role]int{chat.RoleUser: 1, chat.RoleAssistant: 20, chat.RoleTool: 19}, roles)
 	require.Positive(t, compactions)
 }
@@ -148,9 +141,9 @@ func TestASupervisorFinishes(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, ends(t, agent, "Where is the password?"), "The password is 42.")
 	require.Empty(t, s.Broken)
-	roles, _ := count(t, leading)
+	roles, _ := count(leading)
 	require.Equal(t, 2, roles[chat.RoleAssistant])
-	roles, compactions := count(t, working)
+	roles, compactions := count(working)
 	require.Equal(t, 18, roles[chat.RoleAssistant])
 	require.Equal(t, 17, roles[chat.RoleTool])
 	require.Positive(t, compactions)

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -22,7 +23,7 @@ import (
 // watched returns a watch, and an agent without a model that it watches.
 func watched(t *testing.T, files map[string]string) (*Watch, *agent.Agent) {
 	t.Helper()
-	own := toolsOf(t, folder(t, files), "")
+	own := toolsOf(t, sure.Folder(t, files), "")
 	session, err := OpenSession("", false)
 	require.NoError(t, err)
 	c := &summarize.Compactor{Session: session, Target: summarize.Target{Tokenizer: tiktoken.O200k(), Budget: 20_000}}
@@ -79,7 +80,7 @@ func big(t *testing.T) string {
 			files[name] += fmt.Sprintf("%s line %d\n", name, i+1)
 		}
 	}
-	return folder(t, files)
+	return sure.Folder(t, files)
 }
 
 // excerpted returns the lines shown of each file.
@@ -171,7 +172,7 @@ func TestExcerptsAreDroppedFirst(t *testing.T) {
 
 func TestUnreadableFilesHaveNoExcerpt(t *testing.T) {
 	result, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{
-		Excerpts{Tools: toolsOf(t, folder(t, map[string]string{"a.png": "\xff\xfe", "b.md": "text\n"}), "")},
+		Excerpts{Tools: toolsOf(t, sure.Folder(t, map[string]string{"a.png": "\xff\xfe", "b.md": "text\n"}), "")},
 	}}, render.Options{Budget: 1000, Tokenizer: tiktoken.O200k()})
 	require.NoError(t, err)
 	require.Equal(t, map[string][]string{"b.md": {"text"}}, excerpted(t, result.Messages))

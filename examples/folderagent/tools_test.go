@@ -19,18 +19,6 @@ import (
 	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
-// folder makes a folder of files.
-func folder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	}
-	return dir
-}
-
 // toolsOf returns the tools on a folder.
 func toolsOf(t *testing.T, dir, transcript string) *Tools {
 	t.Helper()
@@ -71,7 +59,7 @@ func call(t *testing.T, tools *Tools, name string, args any) chat.Message {
 
 func TestToolsReturnTheirResultsAsText(t *testing.T) {
 	const poem = "one fish\ntwo fish\nred fish\nblue fish"
-	dir := folder(t, map[string]string{
+	dir := sure.Folder(t, map[string]string{
 		"poem.txt":          poem,
 		"empty.txt":         "",
 		"crlf.txt":          "a\r\nb\r\n",
@@ -134,8 +122,8 @@ func TestToolsReturnTheirResultsAsText(t *testing.T) {
 }
 
 func TestToolErrorsAreResults(t *testing.T) {
-	dir := folder(t, map[string]string{"a.txt": "text\n", "picture.png": "\x89PNG\r\n\xff\xfe", "sub/b.txt": "text\n"})
-	outside := filepath.Join(folder(t, map[string]string{"secret.txt": "the secret\n"}), "secret.txt")
+	dir := sure.Folder(t, map[string]string{"a.txt": "text\n", "picture.png": "\x89PNG\r\n\xff\xfe", "sub/b.txt": "text\n"})
+	outside := filepath.Join(sure.Folder(t, map[string]string{"secret.txt": "the secret\n"}), "secret.txt")
 	inside := filepath.Join(dir, "a.txt")
 	if runtime.GOOS != "windows" {
 		require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link.txt")))
@@ -199,8 +187,8 @@ func TestToolErrorsAreResults(t *testing.T) {
 }
 
 func TestOnlyTheTranscriptIsReadOutsideTheFolder(t *testing.T) {
-	dir := folder(t, map[string]string{"a.txt": "text\n"})
-	other := folder(t, map[string]string{"transcript.jsonl": "first\nsecond fish\n", "beside.jsonl": "no\n"})
+	dir := sure.Folder(t, map[string]string{"a.txt": "text\n"})
+	other := sure.Folder(t, map[string]string{"transcript.jsonl": "first\nsecond fish\n", "beside.jsonl": "no\n"})
 	transcript := filepath.Join(other, "transcript.jsonl")
 	tools := toolsOf(t, dir, transcript)
 	require.Equal(t, "second fish\n", call(t, tools, "read_file", map[string]any{"path": transcript, "offset": 2, "limit": 1}).Text())
@@ -220,7 +208,7 @@ func TestResultsOfToolsAreLimited(t *testing.T) {
 	for i := range maxListed + 2 {
 		files[fmt.Sprintf("dir/%03d.txt", i)] = "x\n"
 	}
-	dir := folder(t, files)
+	dir := sure.Folder(t, files)
 	big, err := os.Create(filepath.Join(dir, "big.txt"))
 	require.NoError(t, err)
 	require.NoError(t, big.Truncate(maxFile+1))
@@ -242,21 +230,21 @@ func TestSearchShowsAnExcerptOfALongLine(t *testing.T) {
 	for _, letter := range []string{"x", "é", "世", "🙂"} {
 		for shift := range 4 { // so that each cut falls on each byte of a letter
 			line := strings.Repeat("-", shift) + strings.Repeat(letter, 500) + "NEEDLE" + strings.Repeat(letter, 500)
-			tools := toolsOf(t, folder(t, map[string]string{"long.txt": line}), "")
+			tools := toolsOf(t, sure.Folder(t, map[string]string{"long.txt": line}), "")
 			text := call(t, tools, "search", map[string]any{"pattern": "NEEDLE"}).Text()
 			require.Contains(t, text, "NEEDLE")
 			require.LessOrEqual(t, len(text), len("long.txt:1: \n")+maxExcerpt)
 			require.NotContains(t, text, "�")
 		}
 	}
-	tools := toolsOf(t, folder(t, map[string]string{"long.txt": strings.Repeat("é", 500)}), "")
+	tools := toolsOf(t, sure.Folder(t, map[string]string{"long.txt": strings.Repeat("é", 500)}), "")
 	for _, pattern := range []string{"^", "$", "é$", ".*"} {
 		require.False(t, call(t, tools, "search", map[string]any{"pattern": pattern}).IsError)
 	}
 }
 
 func TestToolsEndWithTheirContext(t *testing.T) {
-	tools := toolsOf(t, folder(t, map[string]string{"a.txt": "text\n"}), "")
+	tools := toolsOf(t, sure.Folder(t, map[string]string{"a.txt": "text\n"}), "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for tool, arguments := range map[string]string{"list_files": "{}", "search": `{"pattern":"."}`} {
@@ -267,7 +255,7 @@ func TestToolsEndWithTheirContext(t *testing.T) {
 }
 
 func TestSumIsTheChecksumOfCountFile(t *testing.T) {
-	tools := toolsOf(t, folder(t, map[string]string{"a.txt": "text\n"}), "")
+	tools := toolsOf(t, sure.Folder(t, map[string]string{"a.txt": "text\n"}), "")
 	sum, err := tools.Sum("a.txt")
 	require.NoError(t, err)
 	require.Contains(t, call(t, tools, "count_file", map[string]any{"path": "a.txt"}).Text(), "sha256 "+sum)

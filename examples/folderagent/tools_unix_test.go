@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 func TestToolsReadOnlyRegularFilesUpToTheLimit(t *testing.T) {
-	dir := folder(t, map[string]string{"a.txt": "text\n"})
+	dir := sure.Folder(t, map[string]string{"a.txt": "text\n"})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	for link, to := range map[string]string{"pipe link": "pipe", "device": "/dev/zero", "no size": "/proc/self/status"} {
 		require.NoError(t, os.Symlink(to, filepath.Join(dir, link)))

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +23,10 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/apitest"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sure"
+	"github.com/promptree-go/promptree/internal/test/vocabularytest"
+	"github.com/promptree-go/promptree/sizing/chattemplate"
 	"github.com/promptree-go/promptree/summarize/event"
 )
 
@@ -72,32 +75,15 @@ func setKey(t *testing.T, variable, key string) {
 // shelf returns a folder of many files, one of which holds the password.
 func shelf(t *testing.T, files int) string {
 	t.Helper()
-	dir := t.TempDir()
+	books := map[string]string{}
 	for n := range files {
 		text := strings.Repeat(fmt.Sprintf("In book %d this line says nothing of interest.\n", n), 60)
 		if n == 1 {
 			text = "Here the password is xyzzy42, which only this file knows.\n" + text
 		}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("book%02d.md", n)), []byte(text), 0o600))
+		books[fmt.Sprintf("book%02d.md", n)] = text
 	}
-	return dir
-}
-
-// saidIn returns the messages of a session.
-func saidIn(t *testing.T, path string) []chat.Message {
-	t.Helper()
-	session, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
-	defer session.Close()
-	require.Nil(t, session.Recovered())
-	var messages []chat.Message
-	for e, err := range session.Entries(t.Context()) {
-		require.NoError(t, err)
-		if e.Type() == entry.TypeMessage {
-			messages = append(messages, e.Message())
-		}
-	}
-	return messages
+	return sure.Folder(t, books)
 }
 
 const task = "What is the password?"
@@ -134,7 +120,7 @@ func TestTheAgentFinishesItsTaskWithEveryAPI(t *testing.T) {
 			require.Regexp(t, `  Cost: \$0\.\d+, \$0\.\d+ of it for summaries(; saved \d+% of \$\d+\.\d+ without compaction)?\.\n`, stderr.String())
 			require.Contains(t, stderr.String(), "live: done; session: "+path+"\n")
 
-			messages := saidIn(t, path)
+			messages := compacttest.SaidInFile(t, path)
 			require.Equal(t, task, messages[0].Text())
 			require.Equal(t, "The password is xyzzy42.", messages[len(messages)-1].Text())
 			require.Len(t, messages, 1+1+1+12*3+1)
@@ -148,15 +134,11 @@ func TestTheAgentFinishesItsTaskWithEveryAPI(t *testing.T) {
 
 // What was found outlives the compactions, in the same bytes: the front of each request is one and the same.
 func TestFoundContextIsInEachRequest(t *testing.T) {
-	dir, folder := shelf(t, 24), t.TempDir()
-	for name, text := range map[string]string{
-		filepath.Join(dir, "AGENTS.md"):      "Read each book.\n",
-		filepath.Join(folder, "a/SKILL.md"):  "---\nname: a\ndescription: How to read.\n---\nFrom left to right.",
-		filepath.Join(folder, "b/README.md"): "This is no skill.",
-	} {
-		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
-		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
-	}
+	dir := shelf(t, 24)
+	sure.Write(t, filepath.Join(dir, "AGENTS.md"), "Read each book.\n")
+	folder := sure.Folder(t, map[string]string{
+		"a/SKILL.md": "---\nname: a\ndescription: How to read.\n---\nFrom left to right.", "b/README.md": "This is no skill.",
+	})
 	for name, test := range map[string]struct {
 		flags []string
 		front string
@@ -279,7 +261,7 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 		lines := strings.Split(stderr.String(), "\n")
 		require.Equal(t, []string{"live: interrupted; session: " + path, ""}, lines[len(lines)-2:])
 		require.NotContains(t, stderr.String(), "Error context canceled", "no SDK writes in between")
-		require.NoError(t, chat.Validate(saidIn(t, path)))
+		require.NoError(t, chat.Validate(compacttest.SaidInFile(t, path)))
 	}
 }
 
@@ -297,15 +279,13 @@ func TestARefusedKeyIsAnErrorInOneLine(t *testing.T) {
 			require.Contains(t, stderr.String(), w.keyOf)
 			require.NotContains(t, stderr.String(), "a bad key")
 			require.Len(t, s.Broken, 1, "a bad key is not tried again")
-			require.Len(t, saidIn(t, path), 1)
+			require.Len(t, compacttest.SaidInFile(t, path), 1)
 		})
 	}
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	dir := t.TempDir()
-	notes := filepath.Join(dir, "notes.txt")
-	require.NoError(t, os.WriteFile(notes, []byte("no session at all"), 0o600))
 	model := []string{"-model", "openai:gpt-4o", "-task", task}
 	tests := []struct {
 		name string
@@ -328,7 +308,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"an answer that fills the window", append(model, "-answer", "1000", "-window", "1000"), "-answer 1000"},
 		{"a window too small for the prompt", append(model, "-window", "100"), "the window is too small"},
 		{"a missing folder", append(model, "-dir", filepath.Join(dir, "none")), "none"},
-		{"a file that is not a session", append(model, "-session", notes), "notes.txt"},
+		{"a file that is not a session", append(model, "-session", sure.File(t, "notes.txt", "no session at all")), "notes.txt"},
 		{"a tokenizer that cannot be read", append(model, "-tokenizer", filepath.Join(dir, "none.json")), "-tokenizer: "},
 		{"a folder of skills that is missing", append(model, "-window", "60000", "-skills", filepath.Join(dir, "none")), "none"},
 	}
@@ -409,33 +389,6 @@ func TestAServerWithoutAKnownModelIsAskedForItsWindow(t *testing.T) {
 	require.Contains(t, said, "does not report the context window of model")
 }
 
-// tokenizerJSON is a tokenizer.json with a token for each of some letters, and the special tokens of Qwen3's template.
-const tokenizerJSON = `{
-	"added_tokens": [
-		{"id": 256, "content": "<|im_start|>", "special": true}, {"id": 257, "content": "<|im_end|>", "special": true},
-		{"id": 258, "content": "<tool_call>", "special": false}, {"id": 259, "content": "</tool_call>", "special": false}
-	],
-	"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
-	"model": {"type": "BPE", "vocab": {%s}, "merges": []}
-}`
-
-// writeTokenizer writes tokenizerJSON with a token for each byte, and returns its path.
-func writeTokenizer(t *testing.T) string {
-	t.Helper()
-	var vocab []string
-	next := rune(0x100)
-	for b := range 256 {
-		r := rune(b)
-		if b <= ' ' || b >= 0x7F && b <= 0xA0 || b == 0xAD {
-			r, next = next, next+1
-		}
-		vocab = append(vocab, fmt.Sprintf("%s: %d", strconv.Quote(string(r)), b))
-	}
-	path := filepath.Join(t.TempDir(), "tokenizer.json")
-	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, tokenizerJSON, strings.Join(vocab, ", ")), 0o600))
-	return path
-}
-
 func TestAModelIsCountedByItsOwnTokenizer(t *testing.T) {
 	for _, test := range []struct {
 		model, key string
@@ -451,7 +404,7 @@ func TestAModelIsCountedByItsOwnTokenizer(t *testing.T) {
 			s := newServer(t, test.p, mind{})
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{"-model", test.model, "-base-url", s.URL, "-window", "60000", "-dir", shelf(t, 4), "-task", task,
-				"-tokenizer", writeTokenizer(t)}, &stdout, &stderr)
+				"-tokenizer", sure.File(t, "tokenizer.json", string(vocabularytest.JSON(chattemplate.Qwen3.Tokens()...)))}, &stdout, &stderr)
 			require.Equal(t, folderagent.ExitOK, code, stderr.String())
 			require.Contains(t, stderr.String(), test.says)
 		})

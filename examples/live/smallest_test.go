@@ -16,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/apitest"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 )
 
 // The smallest agent with three tools, a provider, a file and resume is as small as that of other frameworks.
@@ -81,7 +82,7 @@ func TestTheSmallestAgentGoesOnAfterItWasKilled(t *testing.T) {
 	second, printed := start()
 	require.NoError(t, second.Wait(), printed.String())
 	require.Equal(t, "The password is xyzzy42.\n", printed.String())
-	messages := saidIn(t, session)
+	messages := compacttest.SaidInFile(t, session)
 	require.NoError(t, chat.Validate(append(messages, chat.UserMessage("Thanks."))))
 	require.Equal(t, task, messages[0].Text())
 	require.Len(t, messages, 1+2+3*2+1)

@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sources/instructions"
 )
@@ -394,11 +395,11 @@ func backtickRows(size int) string {
 func TestLinksStayBelowTheRoot(t *testing.T) {
 	dir := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "secret.md")
-	write(t, outside, "SECRET")
-	write(t, filepath.Join(dir, "docs/x.md"), "X")
+	sure.Write(t, outside, "SECRET")
+	sure.Write(t, filepath.Join(dir, "docs/x.md"), "X")
 	require.NoError(t, os.Symlink("docs/x.md", filepath.Join(dir, "AGENTS.md")))
 	require.NoError(t, os.Symlink(filepath.Dir(outside), filepath.Join(dir, "out")))
-	write(t, filepath.Join(dir, "a/CLAUDE.md"), "@../out/secret.md\n@leads.md @loop.md\n@gone.md")
+	sure.Write(t, filepath.Join(dir, "a/CLAUDE.md"), "@../out/secret.md\n@leads.md @loop.md\n@gone.md")
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "a/leads.md")))
 	require.NoError(t, os.Symlink("loop.md", filepath.Join(dir, "a/loop.md")))
 	require.NoError(t, os.Symlink("nowhere.md", filepath.Join(dir, "a/gone.md")))
@@ -419,7 +420,7 @@ func TestLinksStayBelowTheRoot(t *testing.T) {
 func TestALinkImportsNothingThatItsNameWouldNot(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{".env", ".git/config", ".ssh/id", "docs/x.md", ".notes/y.md"} {
-		write(t, filepath.Join(dir, name), "CONTENT\n")
+		sure.Write(t, filepath.Join(dir, name), "CONTENT\n")
 	}
 	for link, to := range map[string]string{
 		"AGENTS.md": ".env", "a.md": "b.md", "b.md": ".env", "c": ".git", "d.md": "docs/../.ssh/id", "e.md": "docs/x.md", "f": "docs", "g.md": ".notes/y.md",
@@ -430,18 +431,12 @@ func TestALinkImportsNothingThatItsNameWouldNot(t *testing.T) {
 	require.NoError(t, err)
 	defer root.Close()
 	for path, shows := range map[string]bool{"a.md": false, "c/config": false, "d.md": false, "e.md": true, "f/x.md": true, "g.md": true} {
-		write(t, filepath.Join(dir, "CLAUDE.md"), "@"+path)
+		sure.Write(t, filepath.Join(dir, "CLAUDE.md"), "@"+path)
 		got := rendered(t, &instructions.Files{FS: root.FS(), Names: []string{"CLAUDE.md"}})
 		require.Equal(t, shows, strings.Contains(got, "CONTENT"), path)
 		require.Equal(t, !shows, strings.Contains(got, `refused="it is a link to a file that is not imported"`), path)
 	}
 	require.NotContains(t, rendered(t, &instructions.Files{FS: root.FS()}), "CONTENT")
-}
-
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
-	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 }
 
 func TestMistakesAreErrors(t *testing.T) {
@@ -477,8 +472,8 @@ func TestFilesAreRequiredUnlessTheyAreDroppableAndThenByNearness(t *testing.T) {
 
 func TestAChangedFileIsShownAnewAtItsPlaceAndNamed(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "AGENTS.md"), "one @x.md")
-	write(t, filepath.Join(dir, "a/AGENTS.md"), "in a")
+	sure.Write(t, filepath.Join(dir, "AGENTS.md"), "one @x.md")
+	sure.Write(t, filepath.Join(dir, "a/AGENTS.md"), "in a")
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
 	defer root.Close()
@@ -490,11 +485,11 @@ func TestAChangedFileIsShownAnewAtItsPlaceAndNamed(t *testing.T) {
 	require.Equal(t, first, rendered(t, &instructions.Files{FS: root.FS(), Dir: "a"}), "in another process too")
 	require.Empty(t, named)
 
-	write(t, filepath.Join(dir, "AGENTS.md"), "two @x.md")
+	sure.Write(t, filepath.Join(dir, "AGENTS.md"), "two @x.md")
 	require.Equal(t, join(tag("AGENTS.md", "two @x.md"), tag("a/AGENTS.md", "in a")), rendered(t, files))
 	require.Equal(t, []string{"AGENTS.md"}, named)
 	named = nil
-	write(t, filepath.Join(dir, "x.md"), "X")
+	sure.Write(t, filepath.Join(dir, "x.md"), "X")
 	require.Contains(t, rendered(t, files), imported("x.md", "X"))
 	require.NoError(t, os.Remove(filepath.Join(dir, "a/AGENTS.md")))
 	require.NotContains(t, rendered(t, files), "in a")

@@ -1,27 +1,19 @@
 package mcp_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sources/mcp"
 )
-
-func file(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "mcp.json")
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
-}
 
 func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 	t.Setenv("ALLOWED", "yes")
 	t.Setenv("FORBIDDEN", "no")
-	servers, notes, err := mcp.ReadFile(file(t, `{
+	servers, notes, err := mcp.ReadFile(sure.File(t, "mcp.json", `{
 		// Of VS Code, with comments.
 		"inputs": [{"type": "promptString", "id": "key"}],
 		"mcpServers": {
@@ -70,13 +62,13 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 
 func TestAFileThatNamesNoServersIsAnError(t *testing.T) {
 	for text, want := range map[string]string{`{}`: "it names no servers", `[]`: "cannot unmarshal", `{"mcpServers": {}`: "unexpected end", strings.Repeat(" ", 2<<20): "more than 1048576 bytes"} {
-		_, _, err := mcp.ReadFile(file(t, text))
+		_, _, err := mcp.ReadFile(sure.File(t, "mcp.json", text))
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "mcp.json")
 	}
 	_, _, err := mcp.ReadFile(t.TempDir())
 	require.ErrorContains(t, err, "not a regular file")
-	servers, notes, err := mcp.ReadFile(file(t, `{"servers":{}}`))
+	servers, notes, err := mcp.ReadFile(sure.File(t, "mcp.json", `{"servers":{}}`))
 	require.NoError(t, err)
 	require.Empty(t, servers)
 	require.Empty(t, notes)

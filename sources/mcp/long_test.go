@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sources/mcp"
 	"github.com/promptree-go/promptree/sources/tools"
@@ -137,12 +137,5 @@ func TestServersLiveThroughCompactionsRestartsAndDeaths(t *testing.T) {
 		require.NoError(t, session.Append(t.Context(), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}, answer))
 	}
 	require.NotZero(t, failures["mail"])
-	compactions := 0
-	for e, err := range session.Entries(t.Context()) {
-		require.NoError(t, err)
-		if e.Type() == entry.TypeCompaction {
-			compactions++
-		}
-	}
-	require.Greater(t, compactions, 2)
+	require.Greater(t, len(compacttest.Compactions(session)), 2)
 }

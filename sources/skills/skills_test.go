@@ -431,27 +431,22 @@ func TestOfTwoSkillsWithOneNameTheFirstFoldersCounts(t *testing.T) {
 }
 
 func TestNothingOutsideASkillsFolderIsLoaded(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) {
-		t.Helper()
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	}
+	dir := sure.Folder(t, map[string]string{
+		"secret.txt":           "SECRET",
+		"skills/a/SKILL.md":    "---\nname: a\ndescription: A.\n---\nBody of a.",
+		"skills/a/fine.md":     "Fine.",
+		"skills/a/large.md":    strings.Repeat("x", 300<<10),
+		"skills/a/image.png":   "\x89PNG\x00\xff",
+		"skills/b/SKILL.md":    "---\nname: b\ndescription: B.\n---\nSECRET",
+		"skills/c/other.md":    "SECRET",
+		"elsewhere/d/SKILL.md": "---\nname: d\ndescription: SECRET\n---\n",
+	})
 	link := func(to, name string) {
 		t.Helper()
 		if err := os.Symlink(filepath.FromSlash(to), filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 			t.Skip("no symbolic links here: ", err)
 		}
 	}
-	write("secret.txt", "SECRET")
-	write("skills/a/SKILL.md", "---\nname: a\ndescription: A.\n---\nBody of a.")
-	write("skills/a/fine.md", "Fine.")
-	write("skills/a/large.md", strings.Repeat("x", 300<<10))
-	write("skills/a/image.png", "\x89PNG\x00\xff")
-	write("skills/b/SKILL.md", "---\nname: b\ndescription: B.\n---\nSECRET")
-	write("skills/c/other.md", "SECRET")
-	write("elsewhere/d/SKILL.md", "---\nname: d\ndescription: SECRET\n---\n")
 	link("../../secret.txt", "skills/a/out.md")
 	link("../b/SKILL.md", "skills/a/neighbour.md")
 	link("../b", "skills/a/folder")

@@ -2,8 +2,7 @@ package replay
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -21,13 +21,7 @@ import (
 // written writes a file of lines and returns its path.
 func written(t testing.TB, name string, lines ...string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	text := ""
-	for _, l := range lines {
-		text += l + "\n"
-	}
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return sure.File(t, name, strings.Join(lines, "\n")+"\n")
 }
 
 func opened(t testing.TB, path string) *Session {

@@ -380,6 +380,16 @@ func Said(s *history.Session) []chat.Message {
 	return list
 }
 
+// SaidInFile returns the messages of the session of a file, which nothing had to be repaired in.
+func SaidInFile(t testing.TB, path string) []chat.Message {
+	t.Helper()
+	s, err := history.Read(path, history.Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	require.Nil(t, s.Recovered())
+	return Said(s)
+}
+
 // Kept returns the ids of the assistant messages that the view shows.
 func Kept(s *history.Session) []string {
 	var ids []string
@@ -484,10 +494,4 @@ func Has(t testing.TB, text, part string) {
 	if !strings.Contains(text, part) {
 		t.Fatalf("%q is not in …%s", part, text[max(0, len(text)-3000):])
 	}
-}
-
-// WriteFile writes a file.
-func WriteFile(t testing.TB, path, data string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 }

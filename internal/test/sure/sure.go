@@ -4,6 +4,7 @@ package sure
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +16,29 @@ func Read(t testing.TB, path string) []byte {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	return data
+}
+
+// Write writes a file, and makes the folders that it is in.
+func Write(t testing.TB, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// File writes a file in a new folder and returns its path.
+func File(t testing.TB, name, text string) string {
+	t.Helper()
+	return filepath.Join(Folder(t, map[string]string{name: text}), name)
+}
+
+// Folder returns a new folder with files, whose paths have slashes.
+func Folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		Write(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+	}
+	return dir
 }
 
 // JSON returns a value as JSON.

@@ -168,6 +168,7 @@ func TestNoDollarsAreShownIfTheCheckFails(t *testing.T) {
 		return cached(n, input+n%2*20_000, common)
 	})
 	for file, why := range map[string]string{uncached: "no cache figures", dear: "by the cost model", foreign: "by the cost model"} {
+		require.Contains(t, outputOf(t, "-check", "-prices", "claude-opus-4-5", file), why)
 		args := []string{"-prices", "claude-opus-4-5", "-window", "20000,25000", "-policy", "frugal,a3s", file}
 		runs, _ := ranJSON(t, program.ExitOK, args...)
 		require.Contains(t, runs[0].Check.Failed, why)
@@ -195,11 +196,4 @@ func TestWhatIsNotSentIsNotInTheCostWithoutCompactions(t *testing.T) {
 	runs, _ := ranJSON(t, program.ExitOK, "-prices", "claude-opus-4-5", "-policy", "a3s", written(t, "thinking.jsonl", lines...))
 	require.Empty(t, runs[1].Compactions)
 	require.InDelta(t, runs[1].Bill.Kept, runs[1].Bill.Uncompacted, 1e-9)
-}
-
-func TestACheckIsOneLineForEachReason(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	uncached := claudeCode(t, 20, time.Minute, func(_, input, _ int) chat.Usage { return chat.Usage{Input: input, Output: 500} })
-	require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-check", "-prices", "claude-opus-4-5", uncached}, &stdout, &stderr, new(program.Folders)))
-	require.Contains(t, stdout.String(), "no cache figures")
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,51 +67,6 @@ func ranJSON(t *testing.T, code int, args ...string) (runs []Run, stderr string)
 		runs = append(runs, r)
 	}
 	return runs, errs.String()
-}
-
-func TestTheFiguresOfARunAreConsistent(t *testing.T) {
-	tests := []struct{ file, window, policies string }{{generatedSession, "8000", "copilot-cli,stagewise"}}
-	if extremes.All() {
-		tests[0].file, tests[0].window, tests[0].policies = recordedSession, "200000", all
-	}
-	for _, test := range tests {
-		t.Run(filepath.Base(test.file), func(t *testing.T) {
-			sessiontest.Needs(t, test.file)
-			t.Parallel()
-			list, err := policiesNamed(test.policies)
-			require.NoError(t, err)
-			runs, stderr := ranJSON(t, program.ExitOK, "-prices", "none", "-window", test.window, "-policy", test.policies, test.file)
-			require.Empty(t, stderr)
-			names := []string{recorded}
-			for _, p := range list {
-				names = append(names, p.Name)
-			}
-			for i, r := range runs {
-				require.Equal(t, names[i], r.Policy)
-				q := r.Requests
-				require.Equal(t, r.RequestsIn, q.Number)
-				require.Less(t, q.Cached, q.Tokens)
-				require.LessOrEqual(t, q.Tokens, q.Largest*q.Number)
-				request := 0
-				for _, c := range r.Compactions {
-					require.GreaterOrEqual(t, c.Request, request, "in order")
-					request = c.Request
-					require.Less(t, c.TokensAfter, c.TokensBefore)
-					require.Less(t, c.StandIn, c.TokensAfter)
-					require.Positive(t, c.Covered)
-				}
-				if r.Policy == recorded {
-					require.Len(t, r.Compactions, 2)
-					require.Zero(t, r.Summaries)
-					continue
-				}
-				require.LessOrEqual(t, q.Largest, r.ContextWindow)
-				require.GreaterOrEqual(t, r.Summaries.Number, len(r.Compactions))
-				require.LessOrEqual(t, r.Summaries.Cached, r.Summaries.Tokens)
-			}
-			require.Len(t, runs, len(names))
-		})
-	}
 }
 
 func TestAPolicyIsGivenTheNameOfTheLastModelOrTheOneInTheFlag(t *testing.T) {
@@ -376,9 +330,7 @@ var talk = []string{
 // written writes a file of lines and returns its path.
 func written(t testing.TB, name string, lines ...string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
-	return path
+	return sure.File(t, name, strings.Join(lines, "\n")+"\n")
 }
 
 func opened(t testing.TB, path string) source {
@@ -386,10 +338,4 @@ func opened(t testing.TB, path string) source {
 	s, _, err := open(t.Context(), path, options{folders: new(program.Folders)}, io.Discard)
 	require.NoError(t, err)
 	return s
-}
-
-func TestASessionThatIsTooSmallSaysSo(t *testing.T) {
-	text := outputOf(t, "-policy", "copilot-chat", written(t, "talk.jsonl", talk...))
-	require.Contains(t, text, "talk.jsonl: pi, 3 requests\n")
-	require.Contains(t, text, "The largest request takes 35 tokens")
 }

@@ -3,7 +3,6 @@ package compare
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // outputOf runs the program and returns its output.
@@ -32,19 +32,11 @@ func TestSessionsAndWindowsAreComparedInOneTable(t *testing.T) {
 
 // Folders of recordings hold other files too, and sessions in which nobody asked anything.
 func TestAFolderStandsForTheRecordingsInIt(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name string, lines ...string) {
-		t.Helper()
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
-	}
-	write("a/talk-1.jsonl", talk...)
-	write("talk-2.jsonl", talk...)
-	write("package.json", `{"name":"x"}`)
-	write("README.md", "# Recordings")
-	write("empty.jsonl", talk[0])
-	write("notes.txt", "no recording")
+	session := strings.Join(talk, "\n") + "\n"
+	dir := sure.Folder(t, map[string]string{
+		"a/talk-1.jsonl": session, "talk-2.jsonl": session, "empty.jsonl": talk[0],
+		"package.json": `{"name":"x"}`, "README.md": "# Recordings", "notes.txt": "no recording",
+	})
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-policy", "frugal,a3s", "-prices", "claude-opus-4-5", dir}, &stdout, &stderr, new(program.Folders)), stderr.String())
 	for _, name := range []string{"package.json: left out: importer: line 1: unknown format", "README.md: left out: importer: line 1: unknown format", "empty.jsonl: left out: no model answers in it"} {
