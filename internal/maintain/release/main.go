@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -101,12 +102,12 @@ func (t *tree) check(version string) error {
 	if major := semver.Major(version); major != "v0" && major != "v1" {
 		return fmt.Errorf("release: %s: from v2 on the paths of modules end with the major version, and ours do not", version)
 	}
-	tags, err := t.git("tag", "--list", "v*")
+	tags, err := t.git("tag", "--list", "v*", "*/v*")
 	if err != nil {
 		return err
 	}
 	for _, tag := range strings.Fields(tags) {
-		if semver.Compare(tag, version) >= 0 {
+		if semver.Compare(path.Base(tag), version) >= 0 {
 			return fmt.Errorf("release: %s is not after %s, which is tagged", version, tag)
 		}
 	}

@@ -71,7 +71,7 @@ func TestAReleaseRequiresTagsAndDatesOneVersion(t *testing.T) {
 		"\texample.com/m v0.1.0\n\texample.com/m/store v0.1.0\n\texample.com/other v1.2.3\n")
 	require.Contains(t, git(t, made, "show", "v0.1.0:examples/demo/go.mod"), "example.com/m v0.1.0 // indirect")
 
-	require.ErrorContains(t, release(made.dir, "v0.1.0", true, day, &out), "v0.1.0 is not after v0.1.0, which is tagged")
+	require.ErrorContains(t, release(made.dir, "v0.1.0", true, day, &out), "v0.1.0 is not after store/jobs/v0.1.0, which is tagged")
 	require.ErrorContains(t, release(made.dir, "v0.2.0", true, day, &out), "has no entries under Unreleased")
 }
 
@@ -97,6 +97,7 @@ func TestAReleaseThatIsRefusedChangesNoCommitOrTag(t *testing.T) {
 		{"a version without its v", "", "0.1.0", nil, `"0.1.0" is not a version`},
 		{"a major version that needs other paths", "", "v2.0.0", nil, "from v2 on"},
 		{"a version before the newest", "", "v0.1.0", func(t *testing.T, made *tree) { git(t, made, "tag", "v0.9.0") }, "not after v0.9.0"},
+		{"a tag of one module, left by a release that failed", "", "v0.1.0", func(t *testing.T, made *tree) { git(t, made, "tag", "store/v0.1.0") }, "not after store/v0.1.0"},
 		{"another branch than main", "", "v0.1.0", func(t *testing.T, made *tree) { git(t, made, "switch", "--quiet", "-c", "idea") }, `the branch is "idea"`},
 		{"a change that is not committed", "", "v0.1.0", func(t *testing.T, made *tree) {
 			require.NoError(t, os.WriteFile(filepath.Join(made.dir, "new.go"), []byte("package m\n"), 0o644))
