@@ -86,12 +86,12 @@
 //
 // # What a request costs
 //
-// If the target has prices ([policy.Target.Prices]), each usage entry records the cost of its request and a few digests of it.
-// From the digests, the time and the provider's smallest cacheable size, a measurement predicts how many tokens the
-// provider reads from its cache and writes to it. If the start of a prompt changed although nothing was compacted or
-// cleared, an [event.CacheBreak] says what changed, what it costs, and the usual reasons: a clock in the system prompt,
-// tools in another order, context in front of the history. After a compaction there is no prediction until the next
-// usage is reported.
+// If the target has prices ([policy.Target.Prices]), each [entry.Usage] records the cost of its request and a few
+// digests of it; what a summary used is in the event of its end ([event.Event].Usage). From the digests, the time and
+// the provider's smallest cacheable size, a measurement predicts how many tokens the provider's cache serves. If the
+// start of a prompt changed although nothing was compacted or cleared, an [event.CacheBreak] says what changed, what it
+// costs, and the usual reasons: a clock in the system prompt, tools in another order, context in front of the history.
+// After a compaction there is no prediction until the next usage is reported.
 //
 // A [policy.Condition] with CostFactor compacts once carrying the history has cost as much as compacting it costs
 // ([sizing.Prices.Compacting]): later if reads from the cache are cheap, earlier if the cache is cold and everything is
