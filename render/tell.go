@@ -142,25 +142,33 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 			o.becomeOnlyText(in)
 		}
 	}
-	left := in.drop.Step == 0
-	if extra.Tag != nil && in.message != nil && left && !s.Blank(n) {
-		in.message.add(in.category, extra.Tag.Tokens())
-	}
-	if node.Kind == tree.Message && left {
-		tokens := 0
-		if own {
-			tokens = t.fit.count.Count(n)
-		} else {
-			tokens = t.fit.layout.layouter.Tokenizer.CountMessage(join.Message(s.At(tree.Latest), n))
-		}
-		if !s.Blank(n) {
-			o.Counted = tokens
-		}
-		if outermost {
-			t.breakdown.addMessage(in.message, in.category, tokens)
-		}
+	if in.drop.Step == 0 {
+		t.addFrame(o, s, n, in, outermost)
 	}
 	return o
+}
+
+// addFrame adds to the breakdown what a node that is left takes besides its pieces: its tag, and what frames and joins a
+// message.
+func (t *teller) addFrame(o *Outline, s *tree.State, n tree.ID, in around, outermost bool) {
+	if tag := s.Tree.Extra(n).Tag; tag != nil && in.message != nil && !s.Blank(n) {
+		in.message.add(in.category, tag.Tokens())
+	}
+	if s.Tree.Nodes[n].Kind != tree.Message {
+		return
+	}
+	tokens := 0
+	if s == t.fit.state {
+		tokens = t.fit.count.Count(n)
+	} else {
+		tokens = t.fit.layout.layouter.Tokenizer.CountMessage(join.Message(s.At(tree.Latest), n))
+	}
+	if !s.Blank(n) {
+		o.Counted = tokens
+	}
+	if outermost {
+		t.breakdown.addMessage(in.message, in.category, tokens)
+	}
 }
 
 // calls adds the calls of a message to its outline.

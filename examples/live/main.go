@@ -235,6 +235,32 @@ func (o options) servers(ctx context.Context, session *history.Session, out *ter
 	return servers, nil
 }
 
+// target opens the model, and says how exact its counts are and what of it is not known.
+func (o options) target(ctx context.Context, chosen wanted, out *terminal) (target summarize.Target, err error) {
+	chosen.window, chosen.table = o.window, o.table
+	model, err := chosen.open(ctx)
+	if err != nil {
+		return target, err
+	}
+	if o.tokenizer != "" {
+		out.note("  Counts are %s: %s.", model.counter.Kind(), model.counter.Reason)
+	}
+	target, err = summarize.TargetOf(ctx, model.Model, chosen.name, summarize.TargetOptions{
+		Window: cmp.Or(o.window, model.window), Ask: true, Answer: o.answer, Table: o.table, Counter: model.counter,
+	})
+	if errors.Is(err, sizing.ErrUnknownWindow) {
+		return target, folderagent.UsageError{Err: fmt.Errorf("-window is missing: the context window of %s is not known", chosen.name)}
+	} else if err != nil {
+		return target, folderagent.UsageError{Err: fmt.Errorf("-answer %d and -window %d: %w", o.answer, o.window, err)}
+	}
+	if o.window == 0 { // else only the prices can be unknown, which the line of the cost says
+		for _, note := range target.Notes {
+			out.note("  %s.", note)
+		}
+	}
+	return target, nil
+}
+
 // work runs the agent on its task, and returns the path of the session.
 func work(ctx context.Context, o options, out *terminal) (path string, err error) {
 	chosen, err := choose(o.model, o.baseURL)
@@ -257,27 +283,10 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	path = session.Path()
-	chosen.session, chosen.window = session.Header().ID, o.window
-	chosen.table = o.table
-	model, err := chosen.open(ctx)
+	chosen.session = session.Header().ID
+	target, err := o.target(ctx, chosen, out)
 	if err != nil {
 		return path, err
-	}
-	if o.tokenizer != "" {
-		out.note("  Counts are %s: %s.", model.counter.Kind(), model.counter.Reason)
-	}
-	target, err := summarize.TargetOf(ctx, model.Model, chosen.name, summarize.TargetOptions{
-		Window: cmp.Or(o.window, model.window), Ask: true, Answer: o.answer, Table: o.table, Counter: model.counter,
-	})
-	if errors.Is(err, sizing.ErrUnknownWindow) {
-		return path, folderagent.UsageError{Err: fmt.Errorf("-window is missing: the context window of %s is not known", chosen.name)}
-	} else if err != nil {
-		return path, folderagent.UsageError{Err: fmt.Errorf("-answer %d and -window %d: %w", o.answer, o.window, err)}
-	}
-	if o.window == 0 { // else only the prices can be unknown, which the line of the cost says
-		for _, note := range target.Notes {
-			out.note("  %s.", note)
-		}
 	}
 	var unpriced error
 	target.Prices, unpriced = o.table.Prices(cmp.Or(o.prices, chosen.name))

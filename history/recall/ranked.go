@@ -37,6 +37,12 @@ type piece struct {
 	rank.Document
 }
 
+// pieceOf is a piece with its entry.
+type pieceOf struct {
+	entry *ranked
+	piece
+}
+
 // reading holds what was read of a session: entries of the path to the leaf, the newest first. Only the last may be cut,
 // if the time was too short for it alone.
 type reading struct {
@@ -185,17 +191,17 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 	for _, e := range r.entries {
 		n += len(e.pieces)
 	}
-	of, pieces, documents := make([]*ranked, 0, n), make([]piece, 0, n), make([]rank.Document, 0, n)
+	all, documents := make([]pieceOf, 0, n), make([]rank.Document, 0, n)
 	for _, e := range r.entries {
 		for _, p := range e.pieces {
-			of, pieces, documents = append(of, e), append(pieces, p), append(documents, p.Document)
+			all, documents = append(all, pieceOf{e, p}), append(documents, p.Document)
 		}
 	}
 	query := rank.NewQuery(q.Words)
 	own := query.Scores(documents)
 	scores := slices.Clone(own)
-	for i := 1; i < len(of); i++ {
-		if of[i] == of[i-1] && min(own[i], own[i-1]) > 0 {
+	for i := 1; i < len(all); i++ {
+		if all[i].entry == all[i-1].entry && min(own[i], own[i-1]) > 0 {
 			scores[i] += own[i-1] * ofNeighbour
 			scores[i-1] += own[i] * ofNeighbour
 		}
@@ -208,12 +214,22 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 		}
 	}
 	matches = slices.DeleteFunc(matches[:min(len(matches), 2*mostHits)], func(m rank.Match) bool { return m.Score < matches[0].Score*leastScore })
-	if len(matches) == 0 {
-		return h, nil
+	best := make([]pieceOf, len(matches))
+	for i, m := range matches {
+		best[i] = all[m.Document]
 	}
+	found, err := t.hitsIn(ctx, query, best)
+	h.list = found[:min(len(found), mostHits)]
+	h.more -= len(h.list)
+	return h, err
+}
+
+// hitsIn returns the place of each piece that fits the query best, in the order of the pieces, but those last that the
+// prompt shows anyway.
+func (t Tools) hitsIn(ctx context.Context, query rank.Query, best []pieceOf) (list []hit, err error) {
 	var refs []entry.Ref
-	for _, m := range matches {
-		refs = append(refs, of[m.Document].Ref)
+	for _, b := range best {
+		refs = append(refs, b.entry.Ref)
 	}
 	entries, err := t.Session.Resolve(ctx, refs...)
 	if err != nil {
@@ -237,8 +253,8 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 		}
 	}
 	var later []hit
-	for _, m := range matches {
-		e, p := of[m.Document], pieces[m.Document]
+	for _, b := range best {
+		e, p := b.entry, b.piece
 		text := texts[e.ID]
 		if len(text) < p.to { // it was erased meanwhile
 			continue
@@ -248,13 +264,10 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 		if inPrompt[said[e.ID]] {
 			later = append(later, f)
 		} else {
-			h.list = append(h.list, f)
+			list = append(list, f)
 		}
 	}
-	h.list = append(h.list, later...)
-	h.list = h.list[:min(len(h.list), mostHits)]
-	h.more -= len(h.list)
-	return h, nil
+	return append(list, later...), nil
 }
 
 // textOf returns what a message says, with its calls.

@@ -46,6 +46,7 @@ type options struct {
 	folders   *program.Folders
 }
 
+// parse reads the flags, and then what they name; what they exclude of each other is looked at last.
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
