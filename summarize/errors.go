@@ -37,8 +37,8 @@ var (
 )
 
 // ErrorType returns a short word for the kind of an error, for use as error.type of the OpenTelemetry conventions: for
-// example "timeout" or "context_limit". It returns "_OTHER" for an error that this package does not know, and "" for
-// nil.
+// example "timeout", "context_limit", or "refused" if a model refuses a request for anything but its tokens. It returns
+// "_OTHER" for an error that this package does not know, and "" for nil.
 func ErrorType(err error) string { return failure.Type(err) }
 
 // FailedError reports that a prompt did not fit, or a compaction was asked for, and the session could not be compacted.

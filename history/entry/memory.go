@@ -174,7 +174,7 @@ func (m *Memory) ended(end PlanEnd, at time.Time) {
 }
 
 // ofContent lists the types of errors that depend on what the history holds.
-var ofContent = []string{"summary_refused", "context_limit", "no_room", "nothing_to_compact"}
+var ofContent = []string{"summary_refused", "context_limit", "refused", "no_room", "nothing_to_compact"}
 
 // A failure holds for [longestPause] accepted requests at most, and each of its requests costs as many, beyond a credit.
 const longestPause, credit = 10, 30

@@ -58,8 +58,8 @@ func BoundaryGone(err error) bool {
 }
 
 // Type returns a short word for the kind of an error, for use as error.type of the OpenTelemetry conventions: for
-// example "timeout" or "context_limit". It returns "_OTHER" for an error that this package does not know, and "" for
-// nil.
+// example "timeout", "context_limit", or "refused" if a model refuses a request for anything but its tokens. It returns
+// "_OTHER" for an error that this package does not know, and "" for nil.
 func Type(err error) string {
 	switch {
 	case err == nil:
@@ -86,8 +86,15 @@ func Type(err error) string {
 	if _, ok := errors.AsType[*policy.SummaryError](err); ok {
 		return "summary_refused"
 	}
-	if refusal.Of(err).Kind == refusal.Tokens {
+	said := err
+	if asked, ok := errors.AsType[*policy.CandidateError](err); ok {
+		said = asked.Err // words around a model's say nothing of the request
+	}
+	switch refusal.Of(said).Kind {
+	case refusal.Tokens:
 		return "context_limit"
+	case refusal.Body, refusal.Opaque, refusal.Output, refusal.Content, refusal.Filter:
+		return "refused"
 	}
 	if _, ok := errors.AsType[*chat.TransientError](err); ok {
 		return "transient"

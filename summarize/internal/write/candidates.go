@@ -29,22 +29,24 @@ type Candidate struct {
 	answers  int             // the number of requests that it answered
 	asked    int             // our count of the largest of them
 	doubted  bool            // since then it refused one about as large
+	refused  int             // the number of requests that it refused since, as far as they are made smaller
 	window   int             // context window in tokens
 	ratio    float64         // provider's tokens for one of ours
 	apart    bool            // the answer does not count towards window; assumed if that is not known
 }
 
-// refuse records that the model refused a request for its size. If it answered one about as large, the first time may be a
-// mistake.
+// refuse records that the model refused a request for its size. If it answered one about as large, or with as many bytes, the
+// first time may be a mistake.
 func (c *Candidate) refuse(r entry.Refusal) {
-	if r.Unit == entry.UnitTokens && r.Limit == 0 && r.Counted <= c.asked+c.asked/4 && !c.doubted {
+	known := r.Unit == entry.UnitTokens && r.Limit == 0 && r.Counted <= c.asked+c.asked/4 || r.Unit == entry.UnitBytes && r.Counted <= c.learnt.Body
+	if known && !c.doubted {
 		c.doubted = true
 		return
 	}
 	r.Model, r.Server, r.Summary = c.Name, plan.Server(c.Target), true
 	c.refusals = append(c.refusals, r)
-	known := c.learnt.Summaries // a request made in parallel may be larger than what was learnt meanwhile
-	if r.Unit != entry.UnitTokens || known.Attempts == 0 || r.Counted <= c.most(0) {
+	// A request made in parallel may be larger than what was learnt meanwhile.
+	if r.Unit != entry.UnitTokens || c.learnt.Summaries.Attempts == 0 || r.Counted <= c.most(0) {
 		c.learnt.Refuse(r)
 	}
 }
@@ -52,7 +54,7 @@ func (c *Candidate) refuse(r entry.Refusal) {
 // answered records that the model answered a request.
 func (c *Candidate) answered(counted int) {
 	c.answers++
-	c.asked, c.doubted = max(c.asked, counted), false
+	c.asked, c.doubted, c.refused = max(c.asked, counted), false, 0
 	c.learnt.Summarised(1, counted)
 }
 

@@ -23,8 +23,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// MaxHalved is how often segments are halved because of earlier attempts, and how often a candidate is asked again by one
-// attempt after it refused a request as too large.
+// MaxHalved is how often segments are halved because of earlier attempts, and how often a candidate that refuses requests as
+// too large is asked again, also by two requests at once, until it answers one.
 const MaxHalved = 4
 
 // span is what is still to be summarised of something that an attempt covers. Its material has the summary of what was
@@ -59,7 +59,7 @@ func (a *Attempt) whole() *span { return &span{Attempt: *a, rest: a.covered, pre
 // inSegments asks a candidate for a summary of a span: of all of it, if that fits, and else in segments, each with the
 // summary of those before it. It goes on from what was answered before. Each answer that another segment follows is kept.
 func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s *span) (string, error) {
-	text, refusals := "", 0
+	text := ""
 	var refused error
 	if !p.Forks || w.settles { // a fork shows what the agent's request did
 		done, err := w.resume(ctx, s)
@@ -80,8 +80,9 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		room := c.most(0)
 		text, err = w.send(ctx, c, p, next.material, next.request)
 		said := refusal.Of(err)
-		if most := w.mostRefusals(said); refusals < most {
-			if refusals, refused = refusals+1, err; c.most(0) < room { // what the candidate learnt from it
+		if most := w.mostRefusals(said); c.refused < most {
+			c.refused++
+			if refused = err; c.most(0) < room { // what the candidate learnt from it
 				s.most = max(1, tokens(s.rest[:next.n])/2)
 			}
 			continue
@@ -91,7 +92,7 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, p NamedPrompt, s 
 		if err != nil {
 			return "", err
 		}
-		refusals, refused = 0, nil
+		refused = nil
 		if err := s.advance(ctx, next.n, text); err != nil {
 			return "", err
 		}

@@ -66,14 +66,16 @@ type Writer struct {
 	doubtful []entry.SummaryAnswer // answers of this try that are not used for that
 }
 
-// Taught returns what the models' refusals teach.
+// Taught returns what the models' refusals teach. If a model answered no smaller request it was not the size, unless it named a
+// limit, and it was not the bytes if a larger body was accepted.
 func (w *Writer) Taught() (list []entry.Body) {
 	if w == nil {
 		return nil
 	}
 	for _, c := range w.Candidates {
-		for _, r := range c.refusals { // if the model answered no smaller request it was not the size, unless it named a limit
-			if r.Unit == entry.UnitOutput || c.answers > 0 || r.Limit > c.learnt.Accepted {
+		for _, r := range c.refusals {
+			believed := c.answers > 0 || r.Limit > c.learnt.Accepted
+			if r.Unit == entry.UnitOutput || believed && (r.Unit != entry.UnitBytes || r.Counted > c.learnt.Body) {
 				list = append(list, r)
 			}
 		}
