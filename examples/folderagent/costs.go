@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"reflect"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -71,31 +70,17 @@ type Forecast struct {
 	Tokenizer chat.Tokenizer
 	Prices    sizing.Prices
 
-	last   []chat.Message
-	counts []int // of each message in last
-	cache  sizing.PromptCache
+	cache sizing.PromptCache // of the last request
 }
 
 // Usage returns the usage of a request that is answered at a time.
 func (f *Forecast) Usage(messages []chat.Message, tools []chat.Tool, answer chat.Message, at time.Time) chat.Usage {
-	shared := 0
-	for shared < min(len(messages), len(f.last)) && reflect.DeepEqual(messages[shared], f.last[shared]) {
-		shared++
-	}
-	counts := append([]int(nil), f.counts[:shared]...)
-	sent := sizing.Planned{Input: f.Tokenizer.CountTools(tools), Output: f.Tokenizer.CountMessage(answer)}
-	for i, m := range messages {
-		if i == shared && shared > 0 && !f.cache.Expired(at) {
-			sent.Cached = sent.Input
-		}
-		if i >= shared {
-			counts = append(counts, f.Tokenizer.CountMessage(m))
-		}
-		sent.Input += counts[i]
-	}
-	f.last, f.counts = messages, counts
-	usage := f.Prices.Foretell(sent)
-	f.cache = sizing.PromptCache{Prices: f.Prices, Usage: usage, Sent: sizing.Sent{Time: at}}
+	sent := sizing.NewSent(at, f.Tokenizer, messages, tools)
+	usage := f.Prices.Foretell(sizing.Planned{
+		Input: sent.Compare(messages, tools).All, Output: f.Tokenizer.CountMessage(answer),
+		Cached: f.cache.Holds(f.cache.Sent.Compare(messages, tools), at),
+	})
+	f.cache = sizing.PromptCache{Prices: f.Prices, Usage: usage, Sent: sent}
 	return usage
 }
 
