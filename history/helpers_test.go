@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sealed"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
@@ -52,6 +53,11 @@ func (words) CountPart(p chat.Part) int { return sizingtest.CountPart(words{}, p
 func (words) CountMessage(m chat.Message) int { return sizingtest.CountMessage(words{}, m) }
 
 func (words) CountTools([]chat.Tool) int { return 0 }
+
+var (
+	viewOf, openedWith, opened, sessionIn = sessiontest.View, sessiontest.Open, sessiontest.Opened, sessiontest.New
+	content                               = sure.Content
+)
 
 // cases returns the number of cases that a long test runs.
 func cases(n int) int {
@@ -161,14 +167,6 @@ func list(t testing.TB, entries iter.Seq2[entry.Entry, error]) []entry.Entry {
 	return list
 }
 
-// viewOf returns the view of a session.
-func viewOf(t testing.TB, s *history.Session) history.View {
-	t.Helper()
-	v, err := s.View(t.Context())
-	require.NoError(t, err)
-	return v
-}
-
 // viewWith returns the view that a session would have after a compaction.
 func viewWith(t testing.TB, s *history.Session, c entry.Compaction) history.View {
 	t.Helper()
@@ -242,22 +240,6 @@ func renderedIn(t testing.TB, ctx context.Context, root elements.Node) string {
 // tempFile returns the path of a session file that does not exist yet.
 func tempFile(t testing.TB) string { return filepath.Join(t.TempDir(), "session.jsonl") }
 
-// openedWith opens a session.
-func openedWith(t testing.TB, path string, o history.Options) *history.Session {
-	t.Helper()
-	s, err := history.Open(path, o)
-	require.NoError(t, err)
-	return s
-}
-
-// opened opens a session and closes it at the end of the test.
-func opened(t testing.TB, path string) *history.Session {
-	t.Helper()
-	s := openedWith(t, path, history.Options{IDs: numbered.IDs()})
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
-
 // erase erases entries.
 func erase(t testing.TB, s *history.Session, ids ...string) entry.Erasure {
 	t.Helper()
@@ -280,13 +262,6 @@ func file(t testing.TB, lines ...string) string {
 	path := tempFile(t)
 	require.NoError(t, os.WriteFile(path, []byte(sealed.Log(strings.Join(lines, "\n"))), 0o600))
 	return path
-}
-
-// content returns the content of a file.
-func content(t testing.TB, path string) string {
-	t.Helper()
-	data := sure.Read(t, path)
-	return string(data)
 }
 
 // equal fails with a diff if two values differ.
@@ -351,14 +326,6 @@ func savingRule() history.ClearRule {
 	return history.ClearRule{Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"}, Placeholder: func(o history.ClearedOutput) string {
 		return fmt.Sprintf("[Output truncated - %d tokens]", o.Tokens)
 	}}
-}
-
-// sessionIn returns the session in a store.
-func sessionIn(t testing.TB, store storage.Store, o history.Options) *history.Session {
-	t.Helper()
-	s, err := history.New(t.Context(), store, o)
-	require.NoError(t, err)
-	return s
 }
 
 // readOnly opens a session for reading, and closes it at the end of the test.

@@ -15,40 +15,20 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
-
-// listing returns, by name, the type of each file in a folder with its content or the target of its link.
-func listing(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		path, what := filepath.Join(dir, e.Name()), e.Type().String()
-		switch {
-		case e.Type().IsRegular():
-			what += " " + content(t, path)
-		case e.Type() == fs.ModeSymlink:
-			target, err := os.Readlink(path)
-			require.NoError(t, err)
-			what += " " + target
-		}
-		files[e.Name()] = what
-	}
-	return files
-}
 
 // requireRefused checks that a path can be opened neither for writing nor for reading, and that its folder is
 // unchanged.
 func requireRefused(t *testing.T, path, says string) {
 	t.Helper()
-	before := listing(t, filepath.Dir(path))
+	before := sure.Tree(t, filepath.Dir(path))
 	for how, open := range map[string]func(string, history.Options) (*history.Session, error){"Open": history.Open, "Read": history.Read} {
 		s, err := open(path, history.Options{})
 		require.Nil(t, s, how)
 		require.ErrorContains(t, err, says, how)
 		require.ErrorContains(t, err, path, how)
-		equal(t, before, listing(t, filepath.Dir(path)))
+		equal(t, before, sure.Tree(t, filepath.Dir(path)))
 	}
 }
 
@@ -70,16 +50,16 @@ func TestFilesOfOtherProgramsBesideALogAreNotChanged(t *testing.T) {
 				want := map[string]string{}
 				for _, suffix := range []string{".lock", ".writer", ".torn"} {
 					require.NoError(t, os.WriteFile(path+suffix, []byte(side), 0o600))
-					want["Cargo"+suffix] = "---------- " + side
+					want[path+suffix] = side
 				}
 				if tt.log != "" {
 					require.NoError(t, os.WriteFile(path, []byte(tt.log), 0o600))
 				}
 				requireUnchanged := func() {
 					t.Helper()
-					got := listing(t, dir)
-					delete(got, "Cargo")
-					delete(got, "Cargo.torn.1")
+					got := sure.Tree(t, dir)
+					delete(got, path)
+					delete(got, path+".torn.1")
 					equal(t, want, got)
 				}
 				s, err := history.Open(path, history.Options{})
@@ -100,7 +80,7 @@ func TestFilesOfOtherProgramsBesideALogAreNotChanged(t *testing.T) {
 				requireUnchanged()
 				s = openedWith(t, path, history.Options{})
 				require.NoError(t, s.Remove(t.Context()))
-				equal(t, want, listing(t, dir))
+				equal(t, want, sure.Tree(t, dir))
 			})
 		}
 	}
@@ -120,19 +100,19 @@ func TestSymbolicLinksBesideALogAreNotFollowed(t *testing.T) {
 					t.Skip(err) // on Windows, links need a privilege
 				}
 			}
-			before := listing(t, dir)
+			before := sure.Tree(t, dir)
 			require.NoError(t, os.WriteFile(path, []byte(header+"\n"+hello+"\ntorn"), 0o600))
 			s := openedWith(t, path, history.Options{})
 			require.Equal(t, path+".torn.1", s.Recovered().SavedTo)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 			require.NoError(t, s.Close())
-			after := listing(t, dir)
-			delete(after, "session.jsonl")
-			delete(after, "session.jsonl.torn.1")
+			after := sure.Tree(t, dir)
+			delete(after, path)
+			delete(after, path+".torn.1")
 			equal(t, before, after)
 			s = openedWith(t, path, history.Options{})
 			require.NoError(t, s.Remove(t.Context()))
-			equal(t, before, listing(t, dir))
+			equal(t, before, sure.Tree(t, dir))
 		})
 	}
 }

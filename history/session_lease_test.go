@@ -83,14 +83,7 @@ func (l *leasing) EndLease(ctx context.Context, work, holder string) error {
 func leasingSession(t *testing.T) (*history.Session, *leasing) {
 	t.Helper()
 	store := &leasing{began: time.Now(), do: map[string]func() error{}}
-	return sessionOn(t, store), store
-}
-
-// sessionOn returns another session on a store, as another process has one.
-func sessionOn(t *testing.T, store storage.Store) *history.Session {
-	t.Helper()
-	s := sessionIn(t, store, history.Options{})
-	return s
+	return sessionIn(t, store, history.Options{}), store
 }
 
 func claimed(t *testing.T, s *history.Session) bool {
@@ -110,7 +103,7 @@ func requireClaim(t *testing.T, s *history.Session, want storage.LeaseState) {
 func TestALeaseIsRenewedEveryThreeSecondsUntilItsRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, store := leasingSession(t)
-		other := sessionOn(t, store)
+		other := sessionIn(t, store, history.Options{})
 		require.True(t, claimed(t, s))
 		require.False(t, claimed(t, s))
 		require.Equal(t, []string{"Lease 0s"}, store.called(), "the second claim of the session asks no store")
@@ -177,7 +170,7 @@ func TestALeaseEndsWithTheLimitOfItsClaim(t *testing.T) {
 		s, store := leasingSession(t)
 		require.True(t, claimed(t, s))
 		time.Sleep(time.Minute - time.Second)
-		requireClaim(t, sessionOn(t, store), storage.LeaseHeld)
+		requireClaim(t, sessionIn(t, store, history.Options{}), storage.LeaseHeld)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		requireClaim(t, s, storage.LeaseNone)
@@ -188,7 +181,7 @@ func TestALeaseEndsWithTheLimitOfItsClaim(t *testing.T) {
 func TestTheClaimOfADeadProcessExpiresWithinNineSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, store := leasingSession(t)
-		other := sessionOn(t, store)
+		other := sessionIn(t, store, history.Options{})
 		require.True(t, claimed(t, s))
 		time.Sleep(4 * time.Second)
 		store.set("Lease", func() error { return errors.New("the process is dead") })
@@ -222,7 +215,7 @@ func TestARenewalThatFailsIsTriedAgain(t *testing.T) {
 				store.set("Lease", nil)
 				time.Sleep(3*time.Second + time.Millisecond)
 				require.Equal(t, []string{"Lease 0s", "Lease 3s", "Lease 6s", "Lease 9s"}, store.called())
-				requireClaim(t, sessionOn(t, store), storage.LeaseHeld)
+				requireClaim(t, sessionIn(t, store, history.Options{}), storage.LeaseHeld)
 				require.NoError(t, s.Close())
 				time.Sleep(time.Hour) // the store returns
 			})
@@ -237,7 +230,7 @@ func TestAClaimEndsIfAnotherTakesItsLease(t *testing.T) {
 		store.set("Lease", func() error { return errors.New("the connection is lost") })
 		time.Sleep(9*time.Second + time.Millisecond)
 		store.set("Lease", nil)
-		other := sessionOn(t, store)
+		other := sessionIn(t, store, history.Options{})
 		require.True(t, claimed(t, other))
 		store.called()
 		time.Sleep(10 * time.Second)
@@ -310,7 +303,7 @@ func TestReleaseAndCloseReturnEvenIfTheStoreDoesNot(t *testing.T) {
 }
 
 func TestWithoutLeasesAClaimIsUnknownIfOthersMayHoldIt(t *testing.T) {
-	shared := sessionOn(t, &countingStore{shared: true})
+	shared := sessionIn(t, &countingStore{shared: true}, history.Options{})
 	requireClaim(t, shared, storage.LeaseUnknown)
 	require.True(t, claimed(t, shared))
 	requireClaim(t, shared, storage.LeaseHeld)

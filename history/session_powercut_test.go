@@ -115,18 +115,6 @@ func TestAPowerCutWithoutSyncsLosesEntries(t *testing.T) {
 	}
 }
 
-// The name of a new file must be durable before an entry in it is acknowledged.
-func TestANewSessionSurvivesAPowerCut(t *testing.T) {
-	t.Parallel()
-	disk := &historytest.Disk{}
-	s := openedOn(t, disk, storage.SyncAlways)
-	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
-	disk.PowerCut(nil)
-	s = openedOn(t, disk, storage.SyncAlways)
-	require.Equal(t, 1, count(t, s))
-	require.Nil(t, s.Recovered())
-}
-
 func TestATornEndThatWasSetAsideSurvivesAPowerCut(t *testing.T) {
 	t.Parallel()
 	disk := &historytest.Disk{}

@@ -21,24 +21,6 @@ import (
 	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
-// tree returns the content of all files below a folder by their paths, and what links lead to.
-func tree(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		require.NoError(t, err)
-		switch {
-		case d.Type()&os.ModeSymlink != 0:
-			files[path], err = os.Readlink(path)
-		case d.Type().IsRegular():
-			files[path] = content(t, path)
-		}
-		require.NoError(t, err)
-		return nil
-	}))
-	return files
-}
-
 // crashed leaves the file that a writer leaves that died.
 func crashed(t *testing.T, path string) {
 	t.Helper()
@@ -98,7 +80,7 @@ func TestOnlyTextsThatPromptreeWroteAreRemovedOrOverwritten(t *testing.T) {
 						crashed(t, path)
 					}
 					check := func(after string) {
-						got := tree(t, folder)
+						got := sure.Tree(t, folder)
 						for name, text := range foreign {
 							require.Equal(t, text, got[filepath.Join(folder, name)], "%s: %s", after, name)
 						}
@@ -121,7 +103,7 @@ func TestOnlyTextsThatPromptreeWroteAreRemovedOrOverwritten(t *testing.T) {
 					require.NoError(t, s.Remove(t.Context()))
 					check("Remove")
 					if place == "in the folder" {
-						got := tree(t, texts)
+						got := sure.Tree(t, texts)
 						require.Equal(t, len(foreign), len(got), "what promptree wrote is gone: %v", slices.Collect(maps.Keys(got)))
 					}
 				})
@@ -216,7 +198,7 @@ func TestOpeningBringsTheTextsInStepWithTheLog(t *testing.T) {
 			tt.harm(t, path)
 			s = openedWith(t, path, history.Options{})
 			require.NoError(t, s.TextsErr())
-			want, got := textsOf(t, s), tree(t, path+".texts")
+			want, got := textsOf(t, s), sure.Tree(t, path+".texts")
 			require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 			require.True(t, maps.Equal(want, got))
 			require.NoError(t, s.Close())
@@ -231,9 +213,9 @@ func TestATextOfALineThatCannotBeReadIsKept(t *testing.T) {
 	require.NoError(t, s.Close())
 	crashed(t, path)
 	sure.Write(t, path, strings.Replace(content(t, path), "one and", "One and", 1))
-	before := tree(t, path+".texts")
+	before := sure.Tree(t, path+".texts")
 	s = openedWith(t, path, history.Options{Salvage: true})
 	require.ErrorAs(t, s.TextsErr(), new(*storage.CorruptError))
-	require.True(t, maps.Equal(before, tree(t, path+".texts")))
+	require.True(t, maps.Equal(before, sure.Tree(t, path+".texts")))
 	require.NoError(t, s.Close())
 }

@@ -347,14 +347,6 @@ func TestShortArgumentsAreNotMadeLonger(t *testing.T) {
 	}
 }
 
-func TestClippingChangesOnlyThePrompt(t *testing.T) {
-	s := talk(t, user, callWith(`{"text":`+quoted(numberedLines(1000))+`}`), chat.ToolResult("0", numberedLines(1000)))
-	before := all(t, s)
-	first := rendered(t, prompt(s), 1000)
-	require.Equal(t, first, rendered(t, prompt(s), 1000))
-	equal(t, before, all(t, s))
-}
-
 // They are not shares of the budget, so a prompt with a smaller budget shows the same of a round.
 func TestLimitsAreSharesOfTheWindow(t *testing.T) {
 	s := talk(t, user, calls("a"), chat.ToolResult("a", numberedLines(1000)))

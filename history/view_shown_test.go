@@ -62,6 +62,7 @@ func TestShownReportsWhetherTheWholeViewIsShown(t *testing.T) {
 		require.NoError(t, s.Append(t.Context(), chat.AssistantMessage(" ")))
 		return s
 	}
+	empty := func(testing.TB) *history.Session { return numbered.Session() }
 	conversation := func(s *history.Session) elements.Node { return history.Conversation{Session: s} }
 	start := func(s *history.Session) elements.Node { return history.TurnStart{Session: s} }
 	turnRounds := func(s *history.Session) elements.Node { return history.TurnRounds{Session: s} }
@@ -100,6 +101,9 @@ func TestShownReportsWhetherTheWholeViewIsShown(t *testing.T) {
 		{"a turn that sends nothing does not show the last message", hidden, both, false},
 		{"a round that sends nothing is passed over", silent, start, false},
 		{"all elements show a turn that sends nothing", hidden, all, true},
+		{"of an empty session nothing is missing", empty, none, true},
+		{"nor in a prompt that shows it", empty, all, true},
+		{"nor in an element that calls ViewIn", empty, own, true},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := tt.session(t)
@@ -110,15 +114,6 @@ func TestShownReportsWhetherTheWholeViewIsShown(t *testing.T) {
 				require.False(t, shown.Other())
 			}
 		})
-	}
-}
-
-func TestAnEmptyViewIsShownWhole(t *testing.T) {
-	s := numbered.Session()
-	for _, root := range []elements.Node{prompt(s), viewing{session: s}, elements.Nodes{}} {
-		shown := showing(t, s, root)
-		require.True(t, shown.Whole())
-		require.NoError(t, shown.Check())
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // TestMain runs the tests, which must leave no goroutine behind. In a child process it does the child's work instead.
@@ -54,7 +56,7 @@ var (
 
 	entries, viewOf, compactions, said, kept = compacttest.Entries, compacttest.ViewOf, compacttest.Compactions, compacttest.Said, compacttest.Kept
 
-	kinds, opened, content, equal, text, stopped, slowly = compacttest.Kinds, compacttest.Opened, compacttest.Content, compacttest.Equal, compacttest.Text, compacttest.Stopped, compacttest.After
+	kinds, opened, content, equal, text, stopped, slowly = compacttest.Kinds, sessiontest.Opened, sure.Content, compacttest.Equal, compacttest.Text, compacttest.Stopped, compacttest.After
 
 	firstMaterial, secondMaterial, summarizedMaterial = compacttest.FirstMaterial, compacttest.SecondMaterial, compacttest.SummarizedMaterial
 

@@ -17,7 +17,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/internal/test/sealed"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
@@ -270,7 +269,7 @@ func TestEveryCommandReadsWhatImportReads(t *testing.T) {
 			require.NotContains(t, stderr, "unreadable")
 		}
 	}
-	chat := strings.Replace(compacttest.Content(t, formats+"gemini.json"), `"type": "gemini", "content": "Only`, `"type": 7, "content": "Only`, 1)
+	chat := strings.Replace(sure.Content(t, formats+"gemini.json"), `"type": "gemini", "content": "Only`, `"type": 7, "content": "Only`, 1)
 	damaged := sure.File(t, "chat.json", chat)
 	for _, command := range []string{"import", "show", "page", "replay"} {
 		_, stderr := ran(t, program.ExitUsage, command, damaged)
@@ -286,7 +285,7 @@ func TestAFolderOfEventsIsASession(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "events"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "base_state.json"), []byte("{}"), 0o600))
-	events := slices.Collect(strings.Lines(compacttest.Content(t, formats+"openhands.jsonl")))
+	events := slices.Collect(strings.Lines(sure.Content(t, formats+"openhands.jsonl")))
 	for i, line := range events {
 		line = strings.ReplaceAll(strings.TrimSpace(line), `,"kind"`, ",\n\"kind\"")
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "events", fmt.Sprintf("%d.json", i)), []byte(line), 0o600))
@@ -329,7 +328,7 @@ func TestSalvageLeavesOutUnreadableLines(t *testing.T) {
 	whole, _ := ran(t, program.ExitOK, "replay", sure.File(t, "whole.jsonl", imported(t, tree)))
 	replayed, _ := ran(t, program.ExitFailed, "replay", "-salvage", torn)
 	require.Equal(t, strings.SplitN(whole, "\n", 2)[1], strings.SplitN(replayed, "\n", 2)[1])
-	pi := sure.File(t, "pi.jsonl", compacttest.Content(t, tree)+"{nothing\n")
+	pi := sure.File(t, "pi.jsonl", sure.Content(t, tree)+"{nothing\n")
 	stdout, stderr = ran(t, program.ExitFailed, "import", "-salvage", pi)
 	require.Equal(t, 22, strings.Count(stdout, "\n"))
 	require.Contains(t, stderr, ": 1 lines cannot be read and were left out\n")
@@ -363,7 +362,7 @@ func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
 	}
 	sessiontest.Add(t, s, entry.Entry{Body: entry.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q,"later":1}`, s.Leaf())}})
 	require.NoError(t, s.Close())
-	lines := strings.SplitAfter(compacttest.Content(t, path), "\n")
+	lines := strings.SplitAfter(sure.Content(t, path), "\n")
 	for _, bad := range []int{1, 2, 11, 21, 41} {
 		changed := slices.Clone(lines)
 		changed[bad-1] = "?" + changed[bad-1][1:]

@@ -59,16 +59,16 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 				in := filepath.Join(dir, "session.jsonl")
 				require.NoError(t, os.WriteFile(in, session, 0o600))
 				out := tt.out(t, dir)
-				before := listed(t, dir, filepath.Dir(out))
+				before := sure.Tree(t, dir, filepath.Dir(out))
 				_, stderr := ran(t, program.ExitUsage, append(command(out), in)...)
 				require.Contains(t, stderr, out)
-				require.Equal(t, before, listed(t, dir, filepath.Dir(out)))
+				require.Equal(t, before, sure.Tree(t, dir, filepath.Dir(out)))
 				code := program.ExitOK
 				if !tt.forced {
 					code = program.ExitUsage
 				}
 				ran(t, code, append(slices.Insert(command(out), 1, "-force"), in)...)
-				after := listed(t, dir, filepath.Dir(out))
+				after := sure.Tree(t, dir, filepath.Dir(out))
 				if tt.forced {
 					require.NotEqual(t, before[out], after[out])
 					delete(before, out)
@@ -100,7 +100,7 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 			info, err := os.Lstat(out)
 			require.NoError(t, err)
 			require.Equal(t, fs.FileMode(0o600), info.Mode())
-			require.Len(t, listed(t, filepath.Dir(out)), 1)
+			require.Len(t, sure.Tree(t, filepath.Dir(out)), 1)
 		})
 		t.Run(name+" to what is no regular file", func(t *testing.T) {
 			t.Parallel()
@@ -127,27 +127,4 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 			}
 		})
 	}
-}
-
-// listed returns what is at each path in folders: the content of a file, the target of a link.
-func listed(t *testing.T, dirs ...string) map[string]string {
-	t.Helper()
-	list := map[string]string{}
-	for _, dir := range dirs {
-		files, err := os.ReadDir(dir)
-		require.NoError(t, err)
-		for _, f := range files {
-			path := filepath.Join(dir, f.Name())
-			switch {
-			case f.Type()&fs.ModeSymlink != 0:
-				list[path], err = os.Readlink(path)
-			case f.Type().IsRegular():
-				var data []byte
-				data, err = os.ReadFile(path)
-				list[path] = string(data)
-			}
-			require.NoError(t, err)
-		}
-	}
-	return list
 }

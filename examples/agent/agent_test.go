@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -247,15 +247,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 // contents returns the files of a folder, except empty ones, which are locks.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	files := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err == nil && len(data) > 0 {
-			files[e.Name()] = string(data)
-		}
-	}
+	files := sure.Tree(t, dir)
+	maps.DeleteFunc(files, func(_, text string) bool { return text == "" })
 	return files
 }
 

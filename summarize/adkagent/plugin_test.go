@@ -28,6 +28,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
@@ -235,7 +236,7 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			require.NoError(t, compactor.Close())
 			require.NoError(t, s.Close())
 
-			s = compacttest.Opened(t, path)
+			s = sessiontest.Opened(t, path)
 			after := &scripted{answer: func(_ int, r request) (*model.LLMResponse, error) {
 				last := r.contents[len(r.contents)-1].Parts[0].FunctionResponse
 				return says(fmt.Sprint(last.Name, " is ", last.Response["status"])), nil

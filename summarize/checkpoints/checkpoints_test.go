@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -56,8 +56,8 @@ func TestCheckpointsAreNumberedListedAndIndexedByBranch(t *testing.T) {
 	require.Equal(t, []int{1, 2}, []int{first.Number, second.Number})
 	require.Equal(t, "Second.", second.Title)
 	require.NotEmpty(t, first.Compaction)
-	require.Contains(t, compacttest.Content(t, first.Path), "\nAll of it.\n")
-	index := compacttest.Content(t, filepath.Join(dir, "index.md"))
+	require.Contains(t, sure.Content(t, first.Path), "\nAll of it.\n")
+	index := sure.Content(t, filepath.Join(dir, "index.md"))
 	require.Contains(t, index, "2 made")
 	require.Contains(t, index, "2. [Second.](002-second.md)")
 
@@ -65,11 +65,11 @@ func TestCheckpointsAreNumberedListedAndIndexedByBranch(t *testing.T) {
 	require.NoError(t, folder.Index(t.Context(), s))
 	const rest = "\n1 more where the conversation has gone another way since.\n\n2. [Second.](002-second.md)\n"
 	made := "\n1 made, each when the conversation was compacted.\n\n1. [Täglich: \\[the\\] build/../fix](001-täglich-the-build-fix.md)\n"
-	require.Equal(t, "# Checkpoints\n"+made+rest, compacttest.Content(t, filepath.Join(dir, "index.md")), "the other branch is listed separately")
+	require.Equal(t, "# Checkpoints\n"+made+rest, sure.Content(t, filepath.Join(dir, "index.md")), "the other branch is listed separately")
 
 	require.NoError(t, s.Branch(t.Context(), second.Compaction))
 	require.NoError(t, folder.Index(t.Context(), s))
-	require.Equal(t, index, compacttest.Content(t, filepath.Join(dir, "index.md")))
+	require.Equal(t, index, sure.Content(t, filepath.Join(dir, "index.md")))
 	require.NoError(t, (&checkpoints.Folder{Dir: filepath.Join(dir, "none")}).Index(t.Context(), s), "nothing to list")
 }
 
@@ -114,9 +114,9 @@ func TestACheckpointIsErased(t *testing.T) {
 		require.Len(t, files, 3)
 		for _, file := range files {
 			require.NotContains(t, file, "miller")
-			require.NotContains(t, compacttest.Content(t, file), "Miller")
+			require.NotContains(t, sure.Content(t, file), "Miller")
 		}
-		require.Contains(t, compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), "2. [\\[erased\\]](002-erased.md)")
-		require.Contains(t, compacttest.Content(t, filepath.Join(folder.Dir, "001-the-start.md")), "Text of The start")
+		require.Contains(t, sure.Content(t, filepath.Join(folder.Dir, "index.md")), "2. [\\[erased\\]](002-erased.md)")
+		require.Contains(t, sure.Content(t, filepath.Join(folder.Dir, "001-the-start.md")), "Text of The start")
 	}
 }

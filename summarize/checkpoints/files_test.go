@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/filelock"
-	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -59,12 +59,12 @@ func requireAll(t *testing.T, dir string, returned map[string]string) {
 	t.Helper()
 	list, err := (&checkpoints.Folder{Dir: dir}).List()
 	require.NoError(t, err)
-	index := compacttest.Content(t, filepath.Join(dir, "index.md"))
+	index := sure.Content(t, filepath.Join(dir, "index.md"))
 	found := map[string]string{}
 	for i, p := range list {
 		require.Equal(t, i+1, p.Number)
 		require.Contains(t, index, fmt.Sprintf("\n%d. [%s](%s)\n", p.Number, p.Title, filepath.Base(p.Path)))
-		require.Regexp(t, "\n\nWhole.\n$", compacttest.Content(t, p.Path))
+		require.Regexp(t, "\n\nWhole.\n$", sure.Content(t, p.Path))
 		found[p.Compaction] = p.Path
 	}
 	for compaction, path := range returned {
@@ -200,7 +200,7 @@ func TestOnlyLeftoversOfWritersAreRemoved(t *testing.T) {
 	_, err := (&checkpoints.Folder{Dir: dir}).Add(t.Context(), &history.Session{}, "e1", "x", "x")
 	require.NoError(t, err)
 	require.NoFileExists(t, filepath.Join(dir, ".new-17"))
-	require.Equal(t, "mine", compacttest.Content(t, filepath.Join(dir, ".new-ideas")))
+	require.Equal(t, "mine", sure.Content(t, filepath.Join(dir, ".new-ideas")))
 	require.DirExists(t, filepath.Join(dir, ".new-18"))
 }
 
@@ -231,7 +231,7 @@ func TestAFileThatAnotherWriterIsWritingIsNotRemoved(t *testing.T) {
 		t.Fatal("it did not wait")
 	case <-time.After(100 * time.Millisecond):
 	}
-	require.Equal(t, "a part", compacttest.Content(t, writing))
+	require.Equal(t, "a part", sure.Content(t, writing))
 	list := listed(t, folder)
 	require.Equal(t, []checkpoints.Checkpoint{first}, list, "a reader does not wait")
 	filelock.Unlock(other)
@@ -280,7 +280,7 @@ func TestAddReplacesNoFileThatAppearsMeanwhile(t *testing.T) {
 	}
 	require.NotEmpty(t, mine)
 	for _, path := range mine {
-		require.Empty(t, compacttest.Content(t, path))
+		require.Empty(t, sure.Content(t, path))
 	}
 }
 
@@ -291,7 +291,7 @@ func TestAForeignIndexIsLeftUnchanged(t *testing.T) {
 	point, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "Whole.")
 	require.ErrorIs(t, err, storage.ErrForeign)
 	require.ErrorContains(t, err, index)
-	require.Equal(t, "# My notes\n", compacttest.Content(t, index))
+	require.Equal(t, "# My notes\n", sure.Content(t, index))
 	require.ErrorIs(t, folder.Index(t.Context(), &history.Session{}), storage.ErrForeign)
 
 	require.NoError(t, os.Rename(index, filepath.Join(folder.Dir, "notes.md")))
@@ -306,7 +306,7 @@ func TestAForeignLockIsLeftUnchanged(t *testing.T) {
 	_, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
 	require.ErrorIs(t, err, storage.ErrForeign)
 	require.ErrorContains(t, err, lock)
-	require.Equal(t, "mine", compacttest.Content(t, lock))
+	require.Equal(t, "mine", sure.Content(t, lock))
 }
 
 func TestAddFailsIfNoNumberIsLeft(t *testing.T) {

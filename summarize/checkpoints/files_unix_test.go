@@ -13,7 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -44,7 +44,7 @@ func eachIrregular(t *testing.T, test func(t *testing.T, makeAt func(path string
 			case <-time.After(10 * time.Second):
 				t.Fatal("the test hangs")
 			}
-			require.Empty(t, compacttest.Content(t, file), "the target of a link is not written")
+			require.Empty(t, sure.Content(t, file), "the target of a link is not written")
 			require.NoFileExists(t, none)
 		})
 	}
@@ -62,7 +62,7 @@ func TestOnlyRegularFilesAreCheckpoints(t *testing.T) {
 		require.Equal(t, 3, third.Number, "the number is taken")
 		list = listed(t, folder)
 		require.Equal(t, []checkpoints.Checkpoint{first, third}, list)
-		require.NotContains(t, compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), "002")
+		require.NotContains(t, sure.Content(t, filepath.Join(folder.Dir, "index.md")), "002")
 	})
 }
 

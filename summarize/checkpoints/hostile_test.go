@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -28,7 +28,7 @@ func TestATitleIsEscapedInItsLine(t *testing.T) {
 			list := listed(t, folder)
 			require.Len(t, list, 1)
 			require.Equal(t, c.want, list[0].Title)
-			lines := strings.Split(compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), "\n")
+			lines := strings.Split(sure.Content(t, filepath.Join(folder.Dir, "index.md")), "\n")
 			require.Contains(t, lines, c.listed)
 		})
 	}
@@ -55,10 +55,10 @@ func FuzzList(f *testing.F) {
 		require.NoError(t, listErr)
 		require.Equal(t, append(before, point), after)
 		if name != "index.md" {
-			require.Equal(t, string(data), compacttest.Content(t, path), "the file is unchanged")
+			require.Equal(t, string(data), sure.Content(t, path), "the file is unchanged")
 		}
 		if err == nil {
-			require.Len(t, indexLine.FindAllString(compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), -1), len(after), "each checkpoint has a line, and nothing else")
+			require.Len(t, indexLine.FindAllString(sure.Content(t, filepath.Join(folder.Dir, "index.md")), -1), len(after), "each checkpoint has a line, and nothing else")
 		}
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -728,7 +729,7 @@ func TestStatements(t *testing.T) {
 
 		// What is put in place.
 		statements.That("the summary is a user message that replaces the older turns, and outlives the next turn and the process", func(t *testing.T) {
-			d := overflowing(t, compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), models.SaySummary("What was done."))
+			d := overflowing(t, sessiontest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), models.SaySummary("What was done."))
 			got := d.Messages()
 			require.Equal(t, chat.RoleUser, got[1].Role)
 			require.True(t, strings.HasPrefix(got[1].Text(), "<conversation-summary>\nWhat was done.\n"))
@@ -745,7 +746,7 @@ func TestStatements(t *testing.T) {
 			statements.Change("internal/plaintext/tags.go", `SummaryTag         = tag("conversation-summary")`, `SummaryTag         = tag("summary-of-conversation")`),
 			statements.Change(engine+"prompts/answer.go", "return elements.UserMessage{Props: elements.Props{Required: true}", "return elements.AssistantMessage{Props: elements.Props{Required: true}")),
 		statements.That("a session in a file has a breadcrumb: where the transcript is, its lines, the tool and an example call", func(t *testing.T) {
-			s := compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
+			s := sessiontest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
 			d := overflowing(t, s, models.SaySummary("What was done."))
 			lines := 0
 			d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
@@ -767,7 +768,7 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, "<conversation-summary>\nWhat was done.\n</conversation-summary>", got[1].Text())
 		}, statements.Change(engine+"internal/plan/plan.go", `if p.Replace.NoBreadcrumb || s.Path() == "" && !s.Recall() {`, `if p.Replace.NoBreadcrumb {`)),
 		statements.That("summary and breadcrumb are written once, and replayed byte for byte from then on", func(t *testing.T) {
-			s := compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
+			s := sessiontest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
 			d := overflowing(t, s, models.SaySummary("What was done."))
 			first := d.Messages()[1]
 			for n := range 3 {

@@ -19,7 +19,9 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/statements"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -757,12 +759,12 @@ func TestStatements(t *testing.T) {
 		}, statements.Change(policyFile, "ToolBoundary: true", "ToolBoundary: false")),
 		statements.That("a session that is opened again is compacted", func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
-			d := fixtureOn(t, compacttest.Opened(t, path))
+			d := fixtureOn(t, sessiontest.Opened(t, path))
 			fill(d, 80_000)
 			want := d.Settled()
 			require.True(t, shows(want))
 			require.NoError(t, d.Session.Close())
-			again := fixtureOn(t, compacttest.Opened(t, path))
+			again := fixtureOn(t, sessiontest.Opened(t, path))
 			compacttest.Equal(t, want, again.Messages())
 			require.Empty(t, again.Requests())
 		}, statements.Change("history/entry/body.go", "	Messages []chat.Message `json:\"messages\"`", "	Messages []chat.Message `json:\"-\"`")),
@@ -786,8 +788,8 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, "001-the-build.md", filepath.Base(list[0].Path))
 			require.Equal(t, "002-the-tests.md", filepath.Base(list[1].Path))
 			require.Equal(t, []string{"The build", "The tests"}, []string{list[0].Title, list[1].Title})
-			compacttest.Has(t, compacttest.Content(t, list[0].Path), "\n\n"+account+"\n")
-			index := compacttest.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
+			compacttest.Has(t, sure.Content(t, list[0].Path), "\n\n"+account+"\n")
+			index := sure.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
 			compacttest.Has(t, index, "2 made")
 			compacttest.Has(t, index, "1. [The build](001-the-build.md)\n2. [The tests](002-the-tests.md)\n")
 		},
@@ -811,7 +813,7 @@ func TestStatements(t *testing.T) {
 			demanded(d)
 			_, err := d.Navigate(t.Context(), there, summarize.Navigation{})
 			require.NoError(t, err)
-			index := compacttest.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
+			index := sure.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
 			compacttest.Has(t, index, "1 made")
 			compacttest.Has(t, index, "1 more where the conversation has gone another way since")
 		},

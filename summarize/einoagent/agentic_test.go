@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
@@ -95,7 +96,7 @@ func TestAnAgentOfAgenticMessagesFinishesItsRunsAcrossCompactions(t *testing.T) 
 	require.Equal(t, "1 users, 21 answers, 40 results, compacted", compacttest.Counts(t, session))
 	require.NoError(t, session.Close())
 
-	session = compacttest.Opened(t, path) // another process, which is passed only the new question
+	session = sessiontest.Opened(t, path) // another process, which is passed only the new question
 	runAgentic(t, agenticAgent(t, compacttest.Offline(t, session), m), "and now?")
 	require.Equal(t, "2 users, 42 answers, 80 results, compacted", compacttest.Counts(t, session))
 	for _, request := range m.requests {
@@ -243,7 +244,7 @@ func TestBlocksOfEachKindAreRestoredFromASession(t *testing.T) {
 		c.Target.Budget = 100_000
 		runAgentic(t, agenticAgent(t, c, m), question)
 		require.NoError(t, session.Close())
-		c = compacttest.Offline(t, compacttest.Opened(t, path))
+		c = compacttest.Offline(t, sessiontest.Opened(t, path))
 		c.Target.Budget = 100_000
 		runAgentic(t, agenticAgent(t, c, m), "and now?")
 		require.Equal(t, answer.ContentBlocks, m.requests[1][2].ContentBlocks)

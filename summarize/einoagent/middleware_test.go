@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -165,7 +166,7 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			require.NoError(t, session.Close())
 
 			resume := func() (*history.Session, *scripted, end) {
-				session := compacttest.Opened(t, path)
+				session := sessiontest.Opened(t, path)
 				n := len(before.requests)
 				after := &scripted{answer: func(i int, r request) (*schema.Message, error) { return answer(i+n, r) }}
 				runner := adk.NewRunner(t.Context(), adk.RunnerConfig{
@@ -523,7 +524,7 @@ func TestAnInterruptInASubAgentWithTheSameMiddlewareIsResumed(t *testing.T) {
 	require.NotNil(t, got.interrupt)
 	require.NoError(t, session.Close())
 
-	session = compacttest.Opened(t, path)
+	session = sessiontest.Opened(t, path)
 	events, err := runner(session).ResumeWithParams(t.Context(), "1", &adk.ResumeParams{Targets: map[string]any{rootCause(got.interrupt): "yes"}})
 	require.NoError(t, err)
 	end := follow(events)

@@ -449,7 +449,7 @@ var clearing = []statements.Statement{
 		statements.Change(policyFile, "strconv.Itoa(o.Tokens)", "strconv.Itoa(len(o.Entry))")),
 	statements.That("a clearing is kept in the session, and if the prompt is then below the limit no summary is made", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "session.jsonl")
-		d := onFixture(t, compacttest.Opened(t, path), chat.UserMessage(compacttest.Task))
+		d := onFixture(t, sessiontest.Opened(t, path), chat.UserMessage(compacttest.Task))
 		d.Say(calls(1, 47, 2000)...)
 		got := rendered(d)
 		require.Equal(t, "cleared", compacttest.Kinds(*d.Heard))

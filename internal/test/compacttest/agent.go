@@ -41,7 +41,7 @@ func Offline(t testing.TB, s *history.Session) *summarize.Compactor {
 func InFile(t testing.TB) (*history.Session, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	return Opened(t, path), path
+	return sessiontest.Opened(t, path), path
 }
 
 // Redacting returns a session that keeps no key such as sk-123.

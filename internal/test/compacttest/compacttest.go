@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -180,7 +179,7 @@ func New(t testing.TB, messages ...chat.Message) Fixture {
 // NewFile returns a fixture with a session in a file that holds the messages.
 func NewFile(t testing.TB, messages ...chat.Message) Fixture {
 	t.Helper()
-	return Of(t, Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), messages...)
+	return Of(t, sessiontest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), messages...)
 }
 
 // Of returns a fixture with a session, and appends the messages to it.
@@ -416,22 +415,6 @@ func Kinds(events []event.Event) string {
 		list = append(list, kind)
 	}
 	return strings.Join(list, " ")
-}
-
-// Opened returns the session of a file, which is closed at the end of the test.
-func Opened(t testing.TB, path string) *history.Session {
-	t.Helper()
-	s := sessiontest.Open(t, path, history.Options{IDs: numbered.IDs()})
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
-
-// Content returns the content of a file.
-func Content(t testing.TB, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(data)
 }
 
 // Equal fails the test if two values differ, and shows the difference.

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // The functions below do what a session's own do, and fail the test where these fail.
@@ -16,6 +17,14 @@ func Open(t testing.TB, path string, o history.Options) *history.Session {
 	t.Helper()
 	s, err := history.Open(path, o)
 	require.NoError(t, err)
+	return s
+}
+
+// Opened returns the session of a file, with the ids e1, e2 and so on. It is closed at the end of the test.
+func Opened(t testing.TB, path string) *history.Session {
+	t.Helper()
+	s := Open(t, path, history.Options{IDs: numbered.IDs()})
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
 

@@ -3,6 +3,7 @@ package sure
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +17,34 @@ func Read(t testing.TB, path string) []byte {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	return data
+}
+
+// Content returns the content of a file as text.
+func Content(t testing.TB, path string) string {
+	t.Helper()
+	return string(Read(t, path))
+}
+
+// Tree returns what is at each path below folders: the content of a file, the target of a link, the kind of anything
+// else but a folder.
+func Tree(t testing.TB, dirs ...string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, dir := range dirs {
+		require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil || d.IsDir():
+			case d.Type().IsRegular():
+				found[path] = Content(t, path)
+			case d.Type() == fs.ModeSymlink:
+				found[path], err = os.Readlink(path)
+			default:
+				found[path] = d.Type().String()
+			}
+			return err
+		}))
+	}
+	return found
 }
 
 // Write writes a file, and makes the folders that it is in.
