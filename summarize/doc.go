@@ -82,7 +82,8 @@
 //     shortened. If a summary is being made and the prompt does not fit, or reaches the policy's Wait ratio, the render
 //     waits for it, a minute at most by default.
 //   - Each compaction changes the start of the prompt, so the provider cannot read the next request from its cache.
-//   - The prompts of this package take about 350 tokens. Windows below 1,000 tokens are rarely worth compacting.
+//   - A policy's prompt takes 190 to 470 tokens of a request for a summary. Windows below 1,000 tokens are rarely worth
+//     compacting.
 //
 // # What a request costs
 //

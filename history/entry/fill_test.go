@@ -3,10 +3,15 @@ package entry_test
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // bodies has one body of each type.
@@ -17,6 +22,14 @@ var bodies = []entry.Body{
 
 // allParts has one part of each type.
 var allParts = chat.Parts{chat.Text(""), chat.Image{}, chat.Document{}, chat.Thinking{}, chat.Opaque{}, chat.CacheBreakpoint{}}
+
+func TestEachTypeOfBodyAndPartIsTested(t *testing.T) {
+	types := func(path, method string) int {
+		return strings.Count(string(sure.Read(t, path)), ") "+method+"()")
+	}
+	require.Len(t, bodies, types("body.go", "bodyType"))
+	require.Len(t, allParts, types("../../elements/chat/part.go", "part"))
+}
 
 // filler fills all fields of values of any type, so that new fields are tested too.
 type filler struct {
