@@ -65,13 +65,13 @@ func patches(arguments string) entry.Files {
 	return entry.Files{Modified: toolname.Named(arguments, toolname.Paths())}
 }
 
-// Reads returns a tool that reads the files named by the given arguments, each a text or a list of texts, there or in a
-// list of objects, such as a list of edits.
+// Reads returns what [FileTools] takes of a tool that reads files: those named by the given arguments of its calls, each a
+// text or a list of texts, there or in a list of objects, such as a list of edits.
 func Reads(arguments ...string) func(string) entry.Files {
 	return func(text string) entry.Files { return entry.Files{Read: toolname.Named(text, arguments)} }
 }
 
-// Modifies returns a tool that modifies the files named by the given arguments, as [Reads] finds them.
+// Modifies is like [Reads], for a tool that modifies the files.
 func Modifies(arguments ...string) func(string) entry.Files {
 	return func(text string) entry.Files { return entry.Files{Modified: toolname.Named(text, arguments)} }
 }

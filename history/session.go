@@ -139,7 +139,7 @@ func (s *Session) Shared() bool { return s.log.Shared() }
 // Now returns the time by the session's clock ([Options.Now]), which is given to entries without a time of their own.
 func (s *Session) Now(ctx context.Context) (time.Time, error) { return s.log.Now(ctx) }
 
-// ErrNotErasable is returned for an erasure in a store that is not an [storage.Eraser].
+// ErrNotErasable is returned for an erasure in a store that is not a [storage.Eraser].
 var ErrNotErasable = log.ErrNotErasable
 
 // Append adds messages after the leaf, all or none. It returns once they are as durable as the store promises. A crash
@@ -264,7 +264,7 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.l
 // What was sent to models stays where it went, and below the store traces may stay on disk: its page says which
 // ([storage.File], [storage.Memory], package postgres).
 //
-// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads the whole store three times. Other
+// The store must be a [storage.Eraser], else the error is [ErrNotErasable]. Erase reads the whole store three times. Other
 // sessions that have the store open show what was erased until they refresh. If Erase fails halfway it
 // can be called again.
 func (s *Session) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {

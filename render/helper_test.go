@@ -168,7 +168,7 @@ func (o own) Render(ctx context.Context, s elements.Sizing) (elements.Node, erro
 	return o.render(ctx, s)
 }
 
-// orEmpty returns a result, also that of an [render.EmptyPromptError], for tests of budgets at which no message is left.
+// orEmpty returns a result, also that of a [render.EmptyPromptError], for tests of budgets at which no message is left.
 func orEmpty(r *render.Result, err error) (*render.Result, error) {
 	if empty, ok := errors.AsType[*render.EmptyPromptError](err); ok {
 		return empty.Result, nil

@@ -76,7 +76,7 @@ const (
 	HistoryRequired
 	// HistoryDroppable ignores Required on an element with the marker, and on everything in it, if one of its messages,
 	// or an element between it and them, has a priority. Messages are then dropped by their priorities, as if the
-	// Conversation and the Rounds of package history were Droppable. An element whose messages have no priorities stays
+	// Conversation and TurnRounds of package history were Droppable. An element whose messages have no priorities stays
 	// Required, for example one that shows the current request. An element with the marker inside another is judged by
 	// its own messages.
 	HistoryDroppable

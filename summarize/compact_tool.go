@@ -16,8 +16,8 @@ import (
 const CompactToolName = "compact_conversation"
 
 // CompactTool is a tool by which the model asks for a compaction and says what is to be kept: when one task is done and
-// another begins, it knows what no limit does. The compaction is made before the next step. [Agent].Compact declares and
-// answers it; other loops use its methods.
+// another begins, it knows what no limit does. The compaction is made before the next step. It is among the Tools of
+// an agent.Agent or a mirror.Mirror; other loops use its methods.
 //
 // What was asked is read from the session, so the rules hold in every process that opens it.
 type CompactTool struct {

@@ -25,7 +25,7 @@ type CompactionResult struct {
 
 // Compact compacts the session because a user asked for it, however much of the context window is used. The
 // instructions go to the model that summarises; "" means none. The last prompt that was rendered must fit afterwards. If
-// none was rendered yet, as after a [*render.BudgetExceededError] of package render, the history alone is measured, and
+// none was rendered yet, as after a [*render.BudgetExceededError], the history alone is measured, and
 // half of the budget is left for what stands beside it, if the newest round allows that. A summary that is ready or
 // being made in the background is used, unless there are instructions, which it would lack.
 //

@@ -38,7 +38,7 @@ type OnEvent func(event.Event)
 // Start does nothing.
 func (o OnEvent) Start(context.Context, Work) context.Context { return nil }
 
-// Event calls f.
+// Event calls o.
 func (o OnEvent) Event(_ context.Context, e event.Event) { o(e) }
 
 // End does nothing.

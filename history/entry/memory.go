@@ -26,7 +26,7 @@ import (
 // and so does a process that was killed. An attempt that got an answer for a part costs nothing and starts no pause, because
 // it has moved forward: the next one begins where it ended.
 //
-// A pause also has a longest time, which the caller of [Memory.Pause] knows. [Held] says what requests leave out; it
+// A pause also has a longest time, which the caller of [Learnt.Pause] knows. [Held] says what requests leave out; it
 // comes back with accepted requests, one thing with each, and stays away only if it is refused again. Three things more
 // are remembered: Fact.Attempts, how small the next attempt is, until anything is said; Learnt.Accepted, which says
 // what numbers are believed and bounds nothing; and TurnFailed, until the user says something.

@@ -91,6 +91,6 @@
 //
 // # Limits
 //
-// A line may have [MaxLine] bytes, and a list 131,072 parts, so that the memory needed is a small multiple of the
+// A line may have [Options].MaxLine bytes, and a list 131,072 parts, so that the memory needed is a small multiple of the
 // input. A recording is read as a whole.
 package importer

@@ -22,7 +22,7 @@ type Range struct {
 	To   int `json:"to,omitempty"`
 }
 
-// Read returns the answer to a call of [history.ReadTool]. The error is an [*chat.ArgumentError] if there is no such
+// Read returns the answer to a call of [history.ReadTool]. The error is a [*chat.ArgumentError] if there is no such
 // entry or range.
 func (t Tools) Read(ctx context.Context, r Range) (string, error) {
 	return t.within(ctx, func(limit int) (string, error) {

@@ -33,7 +33,7 @@ const (
 	perEntry = 256 // bytes that an entry counts as in addition to its text
 )
 
-// Search returns the answer to a call of [history.SearchTool]. The error is an [*chat.ArgumentError] if the query is
+// Search returns the answer to a call of [history.SearchTool]. The error is a [*chat.ArgumentError] if the query is
 // not one.
 func (t Tools) Search(ctx context.Context, q Query) (string, error) {
 	var found *hits

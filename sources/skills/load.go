@@ -101,7 +101,7 @@ func (s *Skills) AnswerReporting(ctx context.Context, call chat.ToolCall, report
 }
 
 // Load loads the instructions of a skill as if the agent had asked for them, for instance because the user named it.
-// [Loaded] shows them. The error is an [*chat.ArgumentError] if there is no such skill, or it cannot be read.
+// [Loaded] shows them. The error is a [*chat.ArgumentError] if there is no such skill, or it cannot be read.
 func (s *Skills) Load(ctx context.Context, skill string) error {
 	_, err := s.guarded(ctx, request{Skill: skill}, "")
 	return err

@@ -147,7 +147,7 @@ func (o offer) run(ctx context.Context, call chat.ToolCall) (result chat.Message
 }
 
 // Resolve returns the call of a tool that a call of the model means, and false if it means none of the tools: of what
-// [CallTool] names, with the arguments given there, or of a tool by its own name. The error is an [*chat.ArgumentError] if
+// [CallTool] names, with the arguments given there, or of a tool by its own name. The error is a [*chat.ArgumentError] if
 // there is no such tool, or the arguments do not fit its schema. Use it to run tools otherwise than by [Deferred].Run.
 func (d *Deferred) Resolve(call chat.ToolCall) (inner chat.ToolCall, ok bool, err error) {
 	return d.offer().resolve(call)

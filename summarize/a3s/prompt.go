@@ -7,7 +7,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// mode names [Prompt].
+// mode names the prompt.
 const mode policy.Mode = "turns"
 
 const role = `You condense the older turns of a working session between a user and an agent. The session goes on: its very

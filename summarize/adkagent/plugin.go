@@ -26,9 +26,9 @@ import (
 type Options struct {
 	// Agent is the name of the agent whose conversation Compactor holds. Requests of other agents are left unchanged.
 	Agent string
-	// Compactor of an agent with a single conversation, see [Conversation]. Set either this or Choose.
+	// Compactor of an agent with a single conversation, see [mirror.Mirrored]. Set either this or Choose.
 	Compactor *summarize.Compactor
-	// Prompt and Tools of that conversation, see [Conversation].
+	// Prompt and Tools of that conversation, see [mirror.Mirrored].
 	Prompt elements.Node
 	Tools  []chat.Toolbox
 	// CallLimit is how long a call of one of Tools may take. Defaults to 10 minutes.
@@ -210,7 +210,7 @@ func withoutContinue(contents []*genai.Content) ([]*genai.Content, bool) {
 	return contents[:n-1], true
 }
 
-// compose puts a prompt into a request. System messages of [Conversation].Prompt join adk's instruction.
+// compose puts a prompt into a request. System messages of [mirror.Mirrored].Prompt join adk's instruction.
 func (s *step) compose(fitted mirror.Fitted[*genai.Content], req *model.LLMRequest) {
 	req.Contents = fitted.Messages
 	if list := systems(fitted.Result.Messages); len(list) > 1 {

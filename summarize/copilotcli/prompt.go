@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// mode names [Prompt], and is the tag of its requests.
+// mode names the prompt, and is the tag of its requests.
 const mode policy.Mode = "conversation-compaction"
 
 const ask = `The conversation above has grown too long and is being compacted. This is not a message from the user: do no more

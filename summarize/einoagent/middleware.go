@@ -21,9 +21,9 @@ import (
 
 // Options configures the middleware.
 type Options struct {
-	// Compactor of an agent with a single conversation, see [Conversation]. Set either this or Choose.
+	// Compactor of an agent with a single conversation, see [mirror.Mirrored]. Set either this or Choose.
 	Compactor *summarize.Compactor
-	// Prompt and Tools of that conversation, see [Conversation].
+	// Prompt and Tools of that conversation, see [mirror.Mirrored].
 	Prompt elements.Node
 	Tools  []chat.Toolbox
 	// CallLimit is how long a call of one of Tools may take. Defaults to 10 minutes.

@@ -18,7 +18,7 @@ const mode policy.Mode = "briefing"
 // in full and old ones in a few sentences. A briefing includes the previous one, which is condensed more if it takes
 // more of the target. The answer is the briefing. The zero value is usable.
 type Briefing struct {
-	// Target is the number of characters (code points) that a briefing aims at. If [policy.Material.Characters] is
+	// Target is the number of characters (code points) that a briefing aims at. If [prompts.Characters] is
 	// lower, that counts. Defaults to 30,000.
 	Target int
 	// Tools make the lines of calls. Defaults to [DefaultToolLines].

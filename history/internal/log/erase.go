@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// ErrNotErasable is returned for an erasure in a store that is not an [storage.Eraser].
+// ErrNotErasable is returned for an erasure in a store that is not a [storage.Eraser].
 var ErrNotErasable = errors.New("history: the session's store cannot erase")
 
 // Erase erases the content of entries for good, and appends an [entry.Erasure], which it returns. See
