@@ -18,8 +18,8 @@
 // # What to use
 //
 //   - Messages: [System], which is Required unless it has a priority, [User], [Assistant] with [Calls], [ToolResult].
-//   - Text: [Text] is kept or dropped as one piece, [Lines] and [Words] are trimmed. [Tag] puts XML-style tags around
-//     it and escapes it; [Fence] is for code, which must not be escaped.
+//   - Text: [Text] is kept or dropped as one piece, [Lines] and [Words] are trimmed ([CutStart], [Mark], [Least]). [Tag]
+//     puts XML-style tags around it and escapes it; [Fence] is for code, which must not be escaped.
 //   - Order of pruning: [Priority] among siblings; [Ranked] if the best comes first, [Chronological] if the newest
 //     comes last; [Required] for content that is never pruned.
 //   - Groups: [Together] for neighbours, [KeepWith] for elements apart from each other.
