@@ -92,8 +92,7 @@ func (c *vscodeChange) apply(value any, at []any) any {
 
 func (v *vscodeReader) finish() {
 	if v.document != nil {
-		raw, _ := json.Marshal(v.document) // it was JSON
-		o, err := wire.Parse(raw)
+		o, err := wire.From(v.document)
 		if err == nil {
 			err = v.take(item{Object: o, number: 1}, false, func() { v.chat(o) })
 		}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // Object is a JSON object, each field as it was written. Its methods read fields strictly: what encoding/json would convert
@@ -38,6 +41,15 @@ func Parse(raw json.RawMessage) (*Object, error) {
 		return nil, err
 	}
 	return parse(raw)
+}
+
+// From returns a value that encodes as an object.
+func From(v any) (*Object, error) {
+	raw, err := plainjson.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(raw)
 }
 
 // ObjectOf returns an object, nil for what is not one in UTF-8.
@@ -368,9 +380,7 @@ func (o *Object) Each(name string, f func(item *Object)) {
 	var damaged error
 	err := Each(raw, func(item *Object, _ int) error {
 		f(item)
-		if damaged == nil {
-			damaged = item.damaged
-		}
+		damaged = cmp.Or(damaged, item.damaged)
 		return item.err
 	})
 	if err != nil {

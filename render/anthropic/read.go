@@ -27,7 +27,7 @@ import (
 func ReadRequest(params sdk.MessageNewParams) (chat.Request, error) {
 	var r reader
 	for i, t := range params.Tools {
-		o, err := objectOf(t)
+		o, err := wire.From(t)
 		if err != nil {
 			return chat.Request{}, fmt.Errorf("anthropic: tool %d cannot be read: %w", i, err)
 		}
@@ -48,7 +48,7 @@ func ReadRequest(params sdk.MessageNewParams) (chat.Request, error) {
 		}
 	}
 	for i, m := range params.Messages {
-		o, err := objectOf(m)
+		o, err := wire.From(m)
 		if err == nil {
 			err = r.message(chat.Role(o.Peek("role")), o)
 		}
@@ -58,15 +58,6 @@ func ReadRequest(params sdk.MessageNewParams) (chat.Request, error) {
 	}
 	r.keepCompaction()
 	return r.request, nil
-}
-
-// objectOf returns a value of the SDK as an object.
-func objectOf(v json.Marshaler) (*wire.Object, error) {
-	raw, err := v.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	return wire.Parse(raw)
 }
 
 type reader struct {

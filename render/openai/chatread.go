@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"fmt"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -25,7 +24,7 @@ import (
 func ReadChat(params sdk.ChatCompletionNewParams) (chat.Request, error) {
 	var r chatReader
 	for i, m := range params.Messages {
-		o, err := objectFrom(m)
+		o, err := wire.From(m)
 		if err == nil {
 			err = r.message(o)
 		}
@@ -40,22 +39,13 @@ func ReadChat(params sdk.ChatCompletionNewParams) (chat.Request, error) {
 // readTools reads the tools of a request, each from the object that holds its definition.
 func readTools[T any](tools []T, in func(*wire.Object) *wire.Object) (list []chat.Tool, err error) {
 	for i, t := range tools {
-		o, err := objectFrom(t)
+		o, err := wire.From(t)
 		if err != nil {
 			return nil, fmt.Errorf("openai: tool %d cannot be read: %w", i, err)
 		}
 		list = append(list, toolOf(in(o)))
 	}
 	return list, nil
-}
-
-// objectFrom returns a value of the SDK as its JSON object.
-func objectFrom(v any) (*wire.Object, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return wire.Parse(raw)
 }
 
 // toolOf reads the definition of a tool. For a custom one that is its name and description.

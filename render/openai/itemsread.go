@@ -35,7 +35,7 @@ func ReadItems(params responses.ResponseNewParams) (chat.Request, error) {
 	}
 	r := inputReader{}
 	for i, item := range params.Input.OfInputItemList {
-		o, err := objectFrom(item)
+		o, err := wire.From(item)
 		if err == nil {
 			err = r.item(o)
 		}
