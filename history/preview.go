@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -66,10 +67,7 @@ func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 
 // preview returns the preview of a text of total tokens, and the mark in it.
 func (r PreviewRule) preview(t chat.Tokenizer, h handles, e entry.Entry, text string, total int) (preview, mark string) {
-	limit := r.Tokens
-	if limit <= 0 {
-		limit = r.Above / 4
-	}
+	limit := cmp.Or(max(0, r.Tokens), r.Above/4)
 	mark = plaintext.CutHere(total, "tokens", h.of(e, 0, 0))
 	for bytes := 4 * limit; bytes >= 200; bytes -= bytes / 8 {
 		outlined, ok := outline.Of(text, bytes)

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -48,10 +49,7 @@ const targetShare = 0.95
 // The list passed in is not changed. Time and memory are proportional to the number of messages; each is counted once, and
 // again if calls are removed from it.
 func (t Truncator) Truncate(messages []chat.Message, tools []chat.Tool) (kept []chat.Message, over int) {
-	limit := t.Limit
-	if limit <= 0 {
-		limit = sizing.DefaultTokens
-	}
+	limit := cmp.Or(max(0, t.Limit), sizing.DefaultTokens)
 	q := request{items: make([]requestItem, len(messages))}
 	if len(tools) > 0 {
 		q.fixed = t.Tokenizer.CountTools(tools)

@@ -3,6 +3,7 @@ package chat
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 )
 
 // Shape is what a request asks of its answer. The zero value leaves everything to the provider. docs/providers.md says
@@ -77,12 +78,8 @@ var formatName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // shape checks what a request asks of its answer.
 func (v *validator) shape(req Request) {
-	declared := false
-	for _, t := range req.Tools {
-		declared = declared || t.Name == req.Tool
-	}
 	switch {
-	case req.Tool != "" && !declared:
+	case req.Tool != "" && !slices.ContainsFunc(req.Tools, func(t Tool) bool { return t.Name == req.Tool }):
 		v.report(RequestIndex, RuleToolChoice, "a call of %q is required, and there is no such tool", req.Tool)
 	case req.Tool != "" && req.ToolChoice != ToolChoiceAuto:
 		v.report(RequestIndex, RuleToolChoice, "a call of %q is required beside the choice %q: set one of the two", req.Tool, req.ToolChoice)

@@ -106,13 +106,8 @@ func redacted[T any](ctx context.Context, redactor func(Passage) string, kind Ty
 
 // union returns the paths of both lists, the first list first.
 func union(first, second []string) []string {
-	all := slices.Clone(first)
-	for _, path := range second {
-		if !slices.Contains(first, path) {
-			all = append(all, path)
-		}
-	}
-	return all
+	more := slices.DeleteFunc(slices.Clone(second), func(path string) bool { return slices.Contains(first, path) })
+	return slices.Concat(first, more)
 }
 
 // markUnknown adds the paths of changed fields at the end of a line of an unknown type, where they take precedence.

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -55,9 +56,7 @@ func (c *chatReader) finish() {
 
 // decide sets the format unless it is known.
 func (c *chatReader) decide(f Format) {
-	if c.rec.Format == "" {
-		c.rec.Format = f
-	}
+	c.rec.Format = cmp.Or(c.rec.Format, f)
 }
 
 // requestFormat returns the format of a request, "" if it may be either.
@@ -70,14 +69,9 @@ func requestFormat(o *wire.Object) Format {
 
 // messageFormat returns the format of a message, "" if it may be either.
 func messageFormat(o *wire.Object) Format {
-	switch o.Peek("role") {
-	case "system", "developer", "tool", "function":
+	fields := []string{"tool_calls", "function_call", "refusal", "audio", "name", "reasoning_content"}
+	if slices.Contains([]string{"system", "developer", "tool", "function"}, o.Peek("role")) || slices.ContainsFunc(fields, o.Given) {
 		return formatOpenAI
-	}
-	for _, field := range []string{"tool_calls", "function_call", "refusal", "audio", "name", "reasoning_content"} {
-		if o.Given(field) {
-			return formatOpenAI
-		}
 	}
 	if !o.Is("content", wire.KindList) {
 		return ""

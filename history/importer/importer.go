@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,9 +36,7 @@ type format interface {
 
 // Read reads a recorded session as [Read] does.
 func (opts Options) Read(r io.Reader) (*Recording, error) {
-	if opts.MaxLine <= 0 {
-		opts.MaxLine = 64 << 20
-	}
+	opts.MaxLine = cmp.Or(max(0, opts.MaxLine), 64<<20)
 	text, err := decoded(bufio.NewReaderSize(r, 64<<10))
 	if err != nil {
 		return nil, err

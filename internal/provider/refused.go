@@ -137,10 +137,7 @@ func (r *Refusal) fields(object map[string]any) {
 
 // Err returns the refusal as an error with its message, code, type and status.
 func (r Refusal) Err() error {
-	text := r.Message
-	if text == "" {
-		text = "no reason given"
-	}
+	text := cmp.Or(r.Message, "no reason given")
 	status := ""
 	if r.Status != 0 {
 		status = strconv.Itoa(r.Status)
@@ -194,10 +191,7 @@ func (r Refusal) Passes() bool {
 // Typed returns err, an adapter's error for the refusal, as one that a caller can act on: a [*chat.ContextLimitError], a
 // [*chat.TransientError] or, if the server sent it in the place of an answer, a [*chat.AnswerError].
 func (r Refusal) Typed(err error) error {
-	limit := r.Limit
-	if limit == nil {
-		limit = tooLarge(r.Status, err)
-	}
+	limit := cmp.Or(r.Limit, tooLarge(r.Status, err))
 	switch {
 	case limit != nil && !r.unpaid():
 		if limit.Limit == 0 || limit.Tokens == 0 { // err may have them escaped, and llama.cpp has them as fields

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -79,10 +80,7 @@ func (c *schemaCheck) report(at, format string, args ...any) {
 	if c.wrong != "" {
 		return
 	}
-	if at == "" {
-		at = "the schema"
-	}
-	c.wrong = strings.TrimPrefix(at, ".") + ": " + fmt.Sprintf(format, args...)
+	c.wrong = strings.TrimPrefix(cmp.Or(at, "the schema"), ".") + ": " + fmt.Sprintf(format, args...)
 }
 
 // listed and named are the keywords whose values are schemas: one or a list, or schemas by name.

@@ -66,10 +66,7 @@ func (c CompactionModel) Generate(ctx context.Context, req chat.Request) (chat.R
 	if c.Model == nil {
 		return chat.Response{}, errors.New("anthropic: Compaction.Model is not set")
 	}
-	words := c.Words
-	if words == nil {
-		words = c.Model
-	}
+	words := cmp.Or[chat.Model](c.Words, c.Model)
 	n := max(0, len(req.Messages)-1)
 	if !slices.ContainsFunc(req.Messages[:n], func(m chat.Message) bool { return m.Role == chat.RoleAssistant }) || req.Messages[n].Role != chat.RoleUser {
 		return words.Generate(ctx, req)

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -31,9 +32,7 @@ func imageSource(p chat.Image) (sdk.ImageBlockParamSourceUnion, error) {
 		}
 		return sdk.ImageBlockParamSourceUnion{OfURL: &sdk.URLImageSourceParam{URL: p.URL}}, nil
 	}
-	if mediaType == "" {
-		mediaType = strings.ToLower(p.MediaType)
-	}
+	mediaType = cmp.Or(mediaType, strings.ToLower(p.MediaType))
 	if mediaType == "image/jpg" {
 		mediaType = string(sdk.Base64ImageSourceMediaTypeImageJPEG)
 	}

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,9 +188,7 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if err := m.Thinking.check(); err != nil {
 		return sdk.MessageNewParams{}, err
 	}
-	if req.MaxTokens == 0 {
-		req.MaxTokens = max(0, m.MaxTokens)
-	}
+	req.MaxTokens = cmp.Or(req.MaxTokens, max(0, m.MaxTokens))
 	thinks := m.Thinking.Budget > 0 && req.ToolChoice != chat.ToolChoiceRequired && req.Tool == "" && req.Effort != chat.EffortNone && loopThinks(req.Messages)
 	if m.Thinking.Budget > 0 && !thinks {
 		req.Messages = withoutThinking(req.Messages)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -49,12 +50,7 @@ func parseOpaque(p chat.Opaque) (opaqueBlock, error) {
 
 // call returns the index of the call whose place the block marks, or -1 if there is none.
 func (b opaqueBlock) call(m chat.Message) int {
-	for k, c := range m.ToolCalls {
-		if c.ID == b.ID {
-			return k
-		}
-	}
-	return -1
+	return slices.IndexFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == b.ID })
 }
 
 // onlyAssistant reports whether only assistant messages may hold the block: thinking, the API's own tools with their
@@ -71,11 +67,7 @@ func (b opaqueBlock) onlyAssistant() bool {
 
 // notAssistant reports whether assistant messages may not hold the block.
 func (b opaqueBlock) notAssistant() bool {
-	switch b.Type {
-	case "image", "document", "search_result", "container_upload":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"image", "document", "search_result", "container_upload"}, b.Type)
 }
 
 // marksCall reports whether the block marks the place of one of the message's calls.

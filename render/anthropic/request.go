@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -58,9 +59,7 @@ func write(req chat.Request) sdk.MessageNewParams {
 	if w.compaction != nil {
 		w.messages = slices.Insert(w.messages, 0, sdk.NewAssistantMessage(param.Override[sdk.ContentBlockParamUnion](w.compaction)))
 	}
-	if req.MaxTokens == 0 {
-		req.MaxTokens = usualMaxTokens
-	}
+	req.MaxTokens = cmp.Or(req.MaxTokens, usualMaxTokens)
 	p := sdk.MessageNewParams{
 		MaxTokens:  int64(req.MaxTokens),
 		Messages:   w.messages,

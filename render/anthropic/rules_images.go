@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -22,10 +23,7 @@ const maxImages = 100
 // imageLimits returns the limits in the guide to vision and the API's overview, read on 2026-11-23; 0 images are
 // maxImages. On Amazon Bedrock and Google Cloud an image has at most 5 MB.
 func imageLimits(images int) provider.ImageLimits {
-	if images <= 0 {
-		images = maxImages
-	}
-	return provider.ImageLimits{Count: images, Each: 10 << 20, All: 32_000_000}
+	return provider.ImageLimits{Count: cmp.Or(max(0, images), maxImages), Each: 10 << 20, All: 32_000_000}
 }
 
 // largeImages returns the images whose known size is more than the API accepts.

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -93,10 +94,7 @@ type transport struct{ next http.RoundTripper }
 
 // RoundTrip sends a request.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	next := t.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
+	next := cmp.Or(t.next, http.DefaultTransport)
 	x, ok := r.Context().Value(exchangeKey{}).(exchange)
 	if !ok {
 		return next.RoundTrip(r)

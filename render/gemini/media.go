@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -37,11 +38,7 @@ func imagePart(img chat.Image) (*genai.Part, error) {
 		}
 		part.InlineData = &genai.Blob{Data: data, MIMEType: mediaType}
 	case "https", "gs":
-		mediaType := img.MediaType
-		if mediaType == "" {
-			mediaType = typeByName(img.URL)
-		}
-		part.FileData = &genai.FileData{FileURI: img.URL, MIMEType: mediaType}
+		part.FileData = &genai.FileData{FileURI: img.URL, MIMEType: cmp.Or(img.MediaType, typeByName(img.URL))}
 	default:
 		return nil, fmt.Errorf("an image at %q: Gemini takes data, https and gs URLs", plaintext.Cut(img.URL, 60))
 	}

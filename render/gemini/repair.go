@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -64,10 +65,7 @@ func (o Options) accepts() *provider.API {
 }
 
 func newID(id string, n int) string {
-	if id == "" {
-		id = "call"
-	}
-	return fmt.Sprintf("%s-%d", id, n+2)
+	return fmt.Sprintf("%s-%d", cmp.Or(id, "call"), n+2)
 }
 
 // says reports whether the content of a message holds something besides thinking.

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"strings"
 	"unicode/utf8"
@@ -104,10 +105,7 @@ func pages(data []byte) int {
 			n++
 		}
 	}
-	if n == 0 {
-		n = (len(data) + pageBytes - 1) / pageBytes
-	}
-	return max(1, n)
+	return max(1, cmp.Or(n, (len(data)+pageBytes-1)/pageBytes))
 }
 
 // CountMessage counts a message: its parts, the names and arguments of its calls, and 5 tokens for the turn.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,10 +43,7 @@ func (c CompactionModel) Generate(ctx context.Context, req chat.Request) (chat.R
 	if c.Model == nil || c.Model.API != Responses {
 		return chat.Response{}, errors.New("openai: Compaction.Model is not set or its API is not Responses: set both")
 	}
-	words := c.Words
-	if words == nil {
-		words = c.Model
-	}
+	words := cmp.Or[chat.Model](c.Words, c.Model)
 	compactCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var made compacted

@@ -2,6 +2,7 @@ package instructions
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -123,16 +124,10 @@ func (f *Files) load(s elements.Sizing) (*reading, error) {
 		rootNames = DefaultRootNames()
 	}
 	l := &loader{
-		fsys: f.FS, tokenizer: s.Tokenizer, maxFile: f.MaxFile, left: f.MaxTotal, tokens: kept.Share(f.Share, kept.Instructions, s),
+		fsys: f.FS, tokenizer: s.Tokenizer, maxFile: cmp.Or(max(0, f.MaxFile), 64<<10), left: cmp.Or(max(0, f.MaxTotal), 256<<10), tokens: kept.Share(f.Share, kept.Instructions, s),
 		files: map[string]string{}, contents: map[string]string{}, own: map[string]bool{},
 	}
 	r := &reading{files: l.files, room: l.tokens}
-	if l.maxFile <= 0 {
-		l.maxFile = 64 << 10
-	}
-	if l.left <= 0 {
-		l.left = 256 << 10
-	}
 	var found []string
 	for _, name := range rootNames {
 		if l.exists(name) && !l.own[name] {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -113,10 +114,7 @@ func (l *list) add(s *Server, t *sdk.Tool, as chat.Tool) {
 		note("left out: there is another of its name, or there are more than %d", mostTools)
 		return
 	}
-	as.Description = plaintext.Cut(s.hide(plaintext.Plain(t.Description)), mostDescription)
-	if as.Description == "" {
-		as.Description = s.line(t.Title)
-	}
+	as.Description = cmp.Or(plaintext.Cut(s.hide(plaintext.Plain(t.Description)), mostDescription), s.line(t.Title))
 	if as.Parameters == nil {
 		var object struct {
 			Type       string

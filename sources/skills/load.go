@@ -230,10 +230,7 @@ func parts(item string) (skill, file string) {
 
 // block returns a file of a skill, or a part of it, as it is shown: between tags that it cannot close.
 func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, error) {
-	limit := s.MaxFile
-	if limit <= 0 {
-		limit = defaultFile
-	}
+	limit := cmp.Or(max(0, s.MaxFile), defaultFile)
 	text, err := readText(sk.in, sk.Folder, r.File, limit, false)
 	if err != nil {
 		return "", wrong("%s of skill %s cannot be loaded: %v", kept.Line(r.File, 200), sk.Name, err)

@@ -90,26 +90,10 @@ func (c *checker) same(a, b any) bool {
 		return ok && len(a) == len(b) && (c.over(len(a)/piece) || a == b)
 	case []any:
 		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !c.same(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(a, b, c.same)
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for name := range a {
-			if other, has := b[name]; !has || !c.same(a[name], other) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(a, b, c.same)
 	}
 	_, list := b.([]any)
 	_, object := b.(map[string]any)

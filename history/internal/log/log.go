@@ -113,9 +113,7 @@ func (l *Log) Open(ctx context.Context, store storage.Store, o Options) error {
 
 // begin writes the header of a new session.
 func (l *Log) begin(ctx context.Context, h entry.Header) error {
-	if h.ID == "" {
-		h.ID = rand.Text()
-	}
+	h.ID = cmp.Or(h.ID, rand.Text())
 	if h.Time.IsZero() {
 		var err error
 		if h.Time, err = l.Now(ctx); err != nil {
@@ -155,11 +153,8 @@ func (l *Log) Now(ctx context.Context) (time.Time, error) {
 
 // reader returns a reader of the session's entries. The caller holds mu, or has the only reference.
 func (l *Log) reader() *Reader {
-	r := &Reader{Reading: l.reading, store: l.rawStore(), cache: l.options.Cache}
+	r := &Reader{Reading: l.reading, store: l.rawStore(), cache: cmp.Or(l.options.Cache, sharedCache)}
 	r.Key = l.key
-	if r.cache == nil {
-		r.cache = sharedCache
-	}
 	return r
 }
 

@@ -46,12 +46,7 @@ func Thinks(m chat.Message) bool {
 
 // Answers reports whether an assistant's message is sent: it holds text, or a call with a tool name.
 func Answers(m chat.Message) bool {
-	for _, c := range m.ToolCalls {
-		if c.ID != "" && c.Name != "" {
-			return true
-		}
-	}
-	return HasAnswer(Parts(m.Content))
+	return slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID != "" && c.Name != "" }) || HasAnswer(Parts(m.Content))
 }
 
 // WithThinking returns a message with thinking put first.

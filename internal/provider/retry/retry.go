@@ -2,6 +2,7 @@
 package retry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -24,13 +25,7 @@ type Policy struct {
 // Do calls f until it succeeds, fails with an error other than a [*chat.TransientError], or the attempts are used up,
 // and returns its last result. If the context ends during a wait, the error is its cause.
 func Do[T any](ctx context.Context, p Policy, f func() (T, error)) (T, error) {
-	wait, most := p.Wait, p.Most
-	if wait <= 0 {
-		wait = 2 * time.Second
-	}
-	if most <= 0 {
-		most = 30 * time.Second
-	}
+	wait, most := cmp.Or(max(0, p.Wait), 2*time.Second), cmp.Or(max(0, p.Most), 30*time.Second)
 	for n := 1; ; n, wait = n+1, min(2*wait, most) {
 		got, err := f()
 		transient, again := errors.AsType[*chat.TransientError](err)

@@ -2,6 +2,7 @@
 package calls
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -173,9 +174,7 @@ func (s *Stream) add(i int, id, name, arguments string) {
 	c := s.calls[i]
 	s.latest = i
 	if id != "" {
-		if c.call.ID == "" {
-			c.call.ID = id
-		}
+		c.call.ID = cmp.Or(c.call.ID, id)
 		if _, ok := s.named[id]; !ok {
 			s.named[id] = i
 		}

@@ -57,9 +57,7 @@ func (d *Decoder) Part(p *wire.Object) {
 	default:
 		d.add(d.other(p)...)
 	}
-	if d.Malformed == nil {
-		d.Malformed = p.Err()
-	}
+	d.Malformed = cmp.Or(d.Malformed, p.Err())
 }
 
 // add adds parts, after the marks of calls that have none.

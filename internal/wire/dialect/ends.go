@@ -6,6 +6,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -105,9 +106,7 @@ func Stop(reason, detail string, m chat.Message, declared map[string]chat.StopRe
 	case reason == "":
 		return chat.StopEnd, nil
 	case stop == chat.StopToolCalls && len(m.ToolCalls) == 0:
-		if err.Message = detail; detail == "" {
-			err.Message = "the answer holds no call"
-		}
+		err.Message = cmp.Or(detail, "the answer holds no call")
 		return "", &chat.TransientError{Err: err}
 	case stop == failed, strings.HasPrefix(word, filtered):
 		return "", &chat.TransientError{Err: err}
