@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,11 +127,7 @@ type BudgetExceededError struct {
 
 func (e *BudgetExceededError) Error() string {
 	var b strings.Builder
-	what := "the prompt"
-	if e.Limit != "" {
-		what = e.Limit
-	}
-	fmt.Fprintf(&b, "render: %s needs %d tokens and has %d", what, e.Needed, e.Budget)
+	fmt.Fprintf(&b, "render: %s needs %d tokens and has %d", cmp.Or(e.Limit, "the prompt"), e.Needed, e.Budget)
 	writePieces(&b, "; the largest pieces that cannot be removed: ", e.Largest)
 	if e.Breakable != "" {
 		fmt.Fprintf(&b, ": put %s into a limit (el.Limit), which trims it", e.Breakable)

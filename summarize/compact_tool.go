@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,10 +68,7 @@ func (t CompactTool) refusal(ctx context.Context, call chat.ToolCall) (string, e
 	if _, ok := keepOf(call); !ok {
 		return `Say what the summary must keep: {"keep":"…"}.`, nil
 	}
-	steps := t.Steps
-	if steps <= 0 {
-		steps = 10
-	}
+	steps := cmp.Or(max(0, t.Steps), 10)
 	since := 0   // answers since the compaction that was asked for, this one not counted
 	this := true // the newest answer, if the call is in it and has no result
 	for e, err := range t.Compactor.Session.Back(ctx, "") {
@@ -99,10 +97,7 @@ func (t CompactTool) refusal(ctx context.Context, call chat.ToolCall) (string, e
 	case err != nil:
 		return "", err
 	}
-	share := t.Relief
-	if share <= 0 {
-		share = 0.1
-	}
+	share := cmp.Or(max(0, t.Relief), 0.1)
 	if relief := max(0, m.Relief()); float64(relief) < share*float64(m.Budget) {
 		return fmt.Sprintf("Not compacted: it would save %d tokens of the %d that a prompt may take. Go on.", relief, m.Budget), nil
 	}

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,10 +62,7 @@ type Intervention struct {
 }
 
 func (h Hooks) timeout() time.Duration {
-	if h.Timeout <= 0 {
-		return 30 * time.Second
-	}
-	return h.Timeout
+	return cmp.Or(max(0, h.Timeout), 30*time.Second)
 }
 
 // hook calls a hook, and reports its failure as an event.
@@ -89,12 +87,7 @@ func noResult(f func(context.Context) error) func(context.Context) (struct{}, er
 func (c *Compactor) runBefore(ctx context.Context, j *write.Attempt) (got Intervention, err error) {
 	if c.Hooks.Workspace != nil {
 		known := hook(ctx, c.Hooks, c.emit, "Workspace", c.Hooks.Workspace)
-		if known.Plan == "" {
-			known.Plan = j.Material.Plan
-		}
-		if known.Todo == "" {
-			known.Todo = j.Material.Todo
-		}
+		known.Plan, known.Todo = cmp.Or(known.Plan, j.Material.Plan), cmp.Or(known.Todo, j.Material.Todo)
 		j.Material.Workspace = known
 	}
 	if c.Hooks.BeforeCompact != nil {

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,10 +76,7 @@ func TargetOf(ctx context.Context, model chat.Model, name string, o TargetOption
 	if window.Window == 0 {
 		return t, fmt.Errorf("summarize: the target of model %q: %w, or set TargetOptions.Window", name, sizing.ErrUnknownWindow)
 	}
-	answer := o.Answer
-	if answer == 0 {
-		answer = min(DefaultAnswer, window.Window/4)
-	}
+	answer := cmp.Or(o.Answer, min(DefaultAnswer, window.Window/4))
 	size := window.Sizing(answer + o.Counter.Overhead)
 	t.ContextWindow = size.Tokens
 	if t.Budget, err = size.Budget(t.Tokenizer.CountTools(o.Tools)); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,14 +90,9 @@ func choose(model, address string) (wanted, error) {
 	case name == "":
 		return wanted{}, folderagent.UsageError{Err: fmt.Errorf("-model %s names no model: want %s", model, modelUsage)}
 	}
-	w := wanted{provider: p, name: name, address: address}
+	w := wanted{provider: p, name: name, address: cmp.Or(address, os.Getenv(p.address))}
 	for _, variable := range p.keys {
-		if w.key == "" {
-			w.key = os.Getenv(variable)
-		}
-	}
-	if w.address == "" {
-		w.address = os.Getenv(p.address)
+		w.key = cmp.Or(w.key, os.Getenv(variable))
 	}
 	switch {
 	case w.address != "" && !strings.HasPrefix(w.address, "http://") && !strings.HasPrefix(w.address, "https://"):

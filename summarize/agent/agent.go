@@ -495,10 +495,7 @@ func (a *Agent) hint(ctx context.Context, err error) string {
 
 // again calls f, and calls it again after transient failures.
 func again[T any](ctx context.Context, a *Agent, f func() (T, error)) (T, error) {
-	attempts := a.Retry.Attempts
-	if attempts <= 0 {
-		attempts = 4
-	}
+	attempts := cmp.Or(max(0, a.Retry.Attempts), 4)
 	dropped := false // the connection was
 	return retry.Do(ctx, retry.Policy{Attempts: attempts, Wait: a.Retry.Wait, Most: a.Retry.MaxWait, Before: func(err error, wait time.Duration) bool {
 		if a.Compactor.Oversized(ctx, err, dropped) { // a smaller request may help

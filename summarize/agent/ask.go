@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,9 +118,6 @@ var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // formName returns the name of a type as that of a form.
 func formName(t reflect.Type) string {
-	name := strings.Trim(notInName.ReplaceAllString(t.Name(), "_"), "_")
-	if name == "" {
-		return "answer"
-	}
+	name := cmp.Or(strings.Trim(notInName.ReplaceAllString(t.Name(), "_"), "_"), "answer")
 	return name[:min(len(name), 64)]
 }

@@ -8,6 +8,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -266,8 +267,5 @@ func slug(title string) string {
 	if r := []rune(s); len(r) > 40 {
 		s = strings.TrimRight(string(r[:40]), "-")
 	}
-	if s == "" {
-		return "checkpoint"
-	}
-	return s
+	return cmp.Or(s, "checkpoint")
 }

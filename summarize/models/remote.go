@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,10 +85,7 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	failed := func(status int, refusal string, err error) error {
 		return &RemoteError{Endpoint: endpoint, Status: status, Body: refusal, Err: err}
 	}
-	limit := r.MaxBytes
-	if limit <= 0 {
-		limit = 4 << 20
-	}
+	limit := cmp.Or(max(0, r.MaxBytes), 4<<20)
 	status, answer, err := provider.Question{
 		URL: r.URL, Header: r.Header, Client: r.Client, Body: body, Most: min(limit, provider.MaxAnswer), Failed: failed,
 	}.Ask(ctx)

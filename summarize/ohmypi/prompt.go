@@ -118,10 +118,7 @@ func (h Handoff) prefix(m policy.Material) elements.Node {
 }
 
 func (h Handoff) history(m policy.Material, messages []chat.Message, data []json.RawMessage) elements.Node {
-	results := h.Results
-	if results <= 0 {
-		results = m.ResultTokens
-	}
+	results := cmp.Or(max(0, h.Results), m.ResultTokens)
 	return prompts.PlainHistory{Props: textblock.Grow(), Messages: messages, Data: data, Results: results, Mentions: h.Mentions, Droppable: h.Packs}
 }
 

@@ -1125,5 +1125,5 @@ var settings = []statements.Statement{
 		d.Target.ContextWindow, d.Policy.Branch.Reserve = 40_000, 20_000
 		goTo(d, other)
 		require.Equal(t, compacttest.Numbers(26, 75), compacttest.Outputs(asked(d, branch)[0]))
-	}, statements.Change(engine+"internal/write/branch.go", "reserve := b.Policy.Branch.Reserve", "reserve := 0 * b.Policy.Branch.Reserve")),
+	}, statements.Change(engine+"internal/write/branch.go", "cmp.Or(b.Policy.Branch.Reserve, 16_384)", "16_384")),
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -114,12 +115,7 @@ func (t Trigger) For(o Occasion) Trigger {
 	return list
 }
 
-func (c Condition) occasion() Occasion {
-	if c.On == "" {
-		return OnRender
-	}
-	return c.On
-}
+func (c Condition) occasion() Occasion { return cmp.Or(c.On, OnRender) }
 
 // appliesOn reports whether the condition is checked on an occasion.
 func (c Condition) appliesOn(on Occasion) bool {

@@ -100,10 +100,7 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 		usage := w.usage[e.ID]
 		step := w.next
 		step.Rendered = inspect.Rendered{Result: result, Model: w.model, Tokenizer: w.tokenizer, Prices: w.prices, NoBudget: true, Apart: w.apart}
-		step.At, step.Did, step.Usage, step.Dollars = e.Time, oneLine(body.Message), usage.Usage, usage.Cost
-		if step.Dollars == 0 {
-			step.Dollars = w.prices.Of(usage.Usage).Total()
-		}
+		step.At, step.Did, step.Usage, step.Dollars = e.Time, oneLine(body.Message), usage.Usage, cmp.Or(usage.Cost, w.prices.Of(usage.Usage).Total())
 		step.Break, step.Lost = w.cacheLost(step)
 		if w.kept = 0; step.Usage.CacheWriteLong > 0 {
 			w.kept = cmp.Or(w.prices.LongLifetime, time.Hour)

@@ -1,6 +1,7 @@
 package stagewise
 
 import (
+	"cmp"
 	"fmt"
 	"unicode/utf8"
 
@@ -65,10 +66,7 @@ func (b Briefing) Prompt() policy.Prompt {
 }
 
 func (b Briefing) request(m policy.Material) elements.Node {
-	target := b.Target
-	if target <= 0 {
-		target = briefingTarget
-	}
+	target := cmp.Or(max(0, b.Target), briefingTarget)
 	ask := "Write the briefing of the conversation above. Aim at %d characters. That is a goal and not a limit: rather be longer than lose a detail."
 	if room := prompts.Characters(m); room > 0 && room <= target {
 		target = room

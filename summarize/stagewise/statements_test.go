@@ -482,7 +482,7 @@ func TestStatements(t *testing.T) {
 				require.LessOrEqual(t, strings.Count(text, "\n</previous-chat-history>"), 1)
 			}
 		},
-			statements.Change(prompt, "	if target <= 0 {", "	if prompts.Earlier(m) != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
+			statements.Change(prompt, "briefingTarget)", "briefingTarget)\n	if prompts.Earlier(m) != \"\" {\n		target = 2 * briefingTarget\n	}"),
 			statements.Change("history/internal/log/collector.go", "if k.Is(e.Type()) {", "if _, held := c.Latest[e.Type()]; !held && k.Is(e.Type()) {")),
 		statements.That("a briefing below 60% of the target is to be taken over word for word, and not shortened", func(t *testing.T) {
 			compacttest.Has(t, chained(t, ofLength(17_999))[1],
@@ -652,7 +652,7 @@ func TestStatements(t *testing.T) {
 			d := fixture(t, 100_000, marked(1, 14, 5000)...)
 			d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
 			compacttest.Has(t, requested(d), "Aim at 40000 characters. That is a goal")
-		}, statements.Change(prompt, "	target := b.Target\n", "	target := briefingTarget\n")),
+		}, statements.Change(prompt, "cmp.Or(max(0, b.Target), briefingTarget)", "briefingTarget")),
 		demands("the agent is spoken to, and the user is spoken of", `Speak to the agent: "you read", "you decided".`, `The user is "the user", in the third person.`),
 		demands("a briefing has a heading for each topic, and prose below", "A heading of the second level (## ) for each topic", "connected prose in paragraphs"),
 		demands("it has no lists, tables or blocks of code", "No lists, no tables, no\nblocks of code."),

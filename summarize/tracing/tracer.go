@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -84,9 +85,7 @@ func (t *Tracer) Attach(c *summarize.Compactor) *Trace {
 	c.Target = conversation.Target(c.Target)
 	models := make(map[string]policy.Target, len(c.Models))
 	for name, target := range c.Models {
-		if target.Name == "" {
-			target.Name = name
-		}
+		target.Name = cmp.Or(target.Name, name)
 		models[name] = conversation.Target(target)
 	}
 	if c.Models != nil {

@@ -256,12 +256,7 @@ func (s *site) divide(items, later []item) {
 	}
 }
 
-func basis(p *elements.Props) float64 {
-	if p.FlexBasis == 0 {
-		return 1
-	}
-	return p.FlexBasis
-}
+func basis(p *elements.Props) float64 { return cmp.Or(p.FlexBasis, 1) }
 
 // basisOf returns the sum of the bases.
 func basisOf(items []item) (sum float64) {

@@ -626,11 +626,7 @@ func (p *Planner) rule(s *Rendered) history.Cut {
 
 // Sizing returns the sizing that the history's elements are shown with.
 func (p *Planner) Sizing() elements.Sizing {
-	window := p.Options.PromptBudget
-	if window == 0 {
-		window = p.Target.Budget
-	}
-	return elements.Sizing{PromptBudget: window, TokenBudget: p.Target.Budget, Tokenizer: p.Target.Tokenizer}
+	return elements.Sizing{PromptBudget: cmp.Or(p.Options.PromptBudget, p.Target.Budget), TokenBudget: p.Target.Budget, Tokenizer: p.Target.Tokenizer}
 }
 
 // room returns the most tokens of a replacement and its index, by the policy.

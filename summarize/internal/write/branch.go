@@ -1,6 +1,7 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -37,11 +38,7 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 	if err != nil {
 		return failed(err)
 	}
-	reserve := b.Policy.Branch.Reserve
-	if reserve == 0 {
-		reserve = 16_384
-	}
-	reserve = min(reserve, window/2)
+	reserve := min(cmp.Or(b.Policy.Branch.Reserve, 16_384), window/2)
 	said := func(held []entry.Held) ([]chat.Message, error) {
 		return guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) ([]chat.Message, error) {
 			left := plan.LeaveOutOf(b.Session, b.Session.Abandoned(ctx, b.From, b.To), held)
