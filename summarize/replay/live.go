@@ -93,18 +93,7 @@ func (l *live) reported(rendered *render.Result, response chat.Response) {
 	}
 }
 
-// answered waits for a summary in the background: in a replay a summary takes no longer than the agent's request.
-func (l *live) answered(ctx context.Context) error {
-	if l.own == nil {
-		return nil
-	}
-	return l.own.Wait(ctx)
-}
-
 func (l *live) turnOver(ctx context.Context) error {
-	if l.own == nil {
-		return nil
-	}
 	if _, err := l.own.AfterTurn(ctx, l.prompt); err != nil {
 		if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request reports it
 			return err

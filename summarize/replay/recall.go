@@ -72,7 +72,6 @@ type recallFinder struct {
 	session   *history.Session
 	tools     answering
 
-	seen    map[string]bool // entries
 	said    []spoken
 	facts   map[string]*mention
 	lines   map[string]int // the index in said of the last message with the line
@@ -94,31 +93,12 @@ type mention struct {
 func newRecallFinder(t chat.Tokenizer, b *biller, s *history.Session, tools answering) *recallFinder {
 	return &recallFinder{
 		tokenizer: t, biller: b, session: s, tools: tools,
-		seen: map[string]bool{}, facts: map[string]*mention{}, lines: map[string]int{}, words: map[string]int{},
+		facts: map[string]*mention{}, lines: map[string]int{}, words: map[string]int{},
 	}
-}
-
-// read adds the entries on the path to the leaf that it has not.
-func (f *recallFinder) read(ctx context.Context) error {
-	var added []entry.Entry
-	for e, err := range f.session.Back(ctx, "") {
-		if err != nil {
-			return err
-		}
-		if f.seen[e.ID] {
-			break
-		}
-		added = append(added, e)
-	}
-	for _, e := range slices.Backward(added) {
-		f.add(e)
-	}
-	return nil
 }
 
 // add adds the next entry of the session.
 func (f *recallFinder) add(e entry.Entry) {
-	f.seen[e.ID] = true
 	switch e.Type() {
 	case entry.TypeCompaction:
 		f.fetched, f.carried = nil, 0 // it covers what was looked up

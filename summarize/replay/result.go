@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -116,9 +117,6 @@ func (r *running) request(ctx context.Context, step stepping.Step, rendered *ren
 	if made, err = r.newCompactions(ctx, step.Number, step.Line, tokens); err != nil || r.recall == nil {
 		return made, usage, err
 	}
-	if err = r.recall.read(ctx); err != nil {
-		return made, usage, err
-	}
 	shows := func() prompt { return promptOf(rendered.Messages, view.Compacted) }
 	dollars := to.Recall.Dollars
 	r.cost.Missed, err = r.recall.answer(ctx, to.Recall, shows, tokens, step.Answer)
@@ -126,20 +124,27 @@ func (r *running) request(ctx context.Context, step stepping.Step, rendered *ren
 	return made, usage, err
 }
 
-// newCompactions measures the compactions since its last call and returns them. number, line and tokens are those of
-// the request after them; line and tokens are 0 after the last request.
-func (r *running) newCompactions(ctx context.Context, number, line, tokens int) ([]entry.Entry, error) {
+// newCompactions reads the entries since its last call. It measures the compactions among them and returns them. number,
+// line and tokens are those of the request after them; line and tokens are 0 after the last request.
+func (r *running) newCompactions(ctx context.Context, number, line, tokens int) (made []entry.Entry, err error) {
 	entries, err := r.newEntries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	done := r.agent.taken()
-	for i, e := range entries {
+	for _, e := range entries {
+		if r.recall != nil {
+			r.recall.add(e)
+		}
+		if e.Type() != entry.TypeCompaction {
+			continue
+		}
 		c, err := r.compaction(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		if i < len(done) {
+		i := len(made)
+		if made = append(made, e); i < len(done) {
 			c.Reason, c.Background, c.Why = done[i].Reason, done[i].Background, done[i].Why
 			c.TokensBefore += r.fixed
 		}
@@ -151,28 +156,23 @@ func (r *running) newCompactions(ctx context.Context, number, line, tokens int) 
 		}
 		r.result.Compactions = append(r.result.Compactions, c)
 	}
-	return entries, nil
+	return made, nil
 }
 
-// newEntries returns the compactions on the path since its last call.
+// newEntries returns the entries on the path since its last call.
 func (r *running) newEntries(ctx context.Context) ([]entry.Entry, error) {
-	latest, ok, err := r.session.Latest(ctx, entry.TypeCompaction)
-	if err != nil || !ok || latest.ID == r.latest {
-		return nil, err
-	}
-	var list []entry.Entry
-	for e, err := range r.session.PathTo(ctx, latest.ID) {
+	var list []entry.Entry // the newest first
+	for e, err := range r.session.Back(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
-		if e.Type() == entry.TypeCompaction {
-			list = append(list, e)
+		if e.ID == r.leaf {
+			break
 		}
-		if e.ID == r.latest {
-			list = nil
-		}
+		list = append(list, e)
 	}
-	r.latest = latest.ID
+	r.leaf = r.session.Leaf()
+	slices.Reverse(list)
 	return list, nil
 }
 

@@ -141,7 +141,7 @@ type running struct {
 	agent      *live
 	biller     *biller       // of this replay, nil without prices
 	recall     *recallFinder // nil if recall is not measured
-	latest     string        // the last measured compaction
+	leaf       string        // the last entry that was read
 	cost       StepCost      // of the last request
 }
 
@@ -203,9 +203,11 @@ func (r *running) shown(u chat.Usage) chat.Usage {
 func (r *running) steps(ctx context.Context, opts stepping.Options) error {
 	a := r.agent
 	var failed error // from the agent, not from the session
-	opts.TurnOver = func() error {
-		failed = a.turnOver(ctx)
-		return failed
+	if a.own != nil {
+		opts.TurnOver = func() error {
+			failed = a.turnOver(ctx)
+			return failed
+		}
 	}
 	line := 0
 	ended := func(number int, err error) error {
@@ -240,8 +242,8 @@ func (r *running) steps(ctx context.Context, opts stepping.Options) error {
 		if err == nil {
 			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: a.own, Rendered: rendered, Fixed: r.fixed, Cost: r.costOf(r.cost), Response: response, Compactions: made})
 		}
-		if err == nil {
-			err = a.answered(ctx)
+		if err == nil && a.own != nil { // a summary in the background takes no longer than the agent's request
+			err = a.own.Wait(ctx)
 		}
 		if ctx.Err() != nil {
 			return r.interrupted(ctx)
