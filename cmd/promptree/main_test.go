@@ -77,6 +77,14 @@ func TestTheHelpOfEachCommandHasAnExample(t *testing.T) {
 	require.Equal(t, all, stderr)
 }
 
+func TestThePageOfReplayNamesEachFlag(t *testing.T) {
+	help, _ := ran(t, program.ExitOK, "replay", "-h")
+	page := sure.Read(t, "../../docs/replay.md")
+	for _, flag := range regexp.MustCompile(`(?m)^  (-[\w-]+)`).FindAllString(help, -1) {
+		require.Contains(t, string(page), "`"+strings.TrimSpace(flag))
+	}
+}
+
 func TestTheHelpExplainsWhatIsPrinted(t *testing.T) {
 	for command, words := range map[string][]string{
 		"show":   {">", "│", "id", "kind", "text"},
