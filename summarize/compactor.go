@@ -126,7 +126,7 @@ func (c *Compactor) emit(ctx context.Context, e event.Event) {
 // If the prompt still does not fit, the policy's last resort is taken ([policy.Overflow]). By default it is to return a
 // [*FailedError], in which errors.AsType finds the [*render.BudgetExceededError]. If the prompt fits, only events
 // report a failed compaction, and it is not tried again before a pause is over: after one accepted request after the
-// first failure, and twice as many after each further one ([entry.Memory]), and after ten minutes, or one if the prompt
+// first failure, and twice as many after each further one ([entry.Remembered]), and after ten minutes, or one if the prompt
 // does not fit.
 //
 // If the context ends, the error wraps its cause, and a summary that is being made is still made. If one of the caller's

@@ -158,7 +158,7 @@
 // case.
 //
 // If a provider refuses a request, for its size or for what it holds, its answer becomes an entry of the session
-// ([entry.Refusal]). [entry.Memory] lists what is learnt from it and when that is forgotten: a single refusal that
+// ([entry.Refusal]). [entry.Remembered] lists what is learnt from it and when that is forgotten: a single refusal that
 // names no limit bounds nothing, and any other bounds the agent's requests, or those for summaries, of that model at that
 // server for some requests. A refused request is made smaller by leaving history out of it; compactions are planned within the
 // nominal budget until the limit was confirmed by a second refusal. A limit of bytes is learnt and forgotten in the

@@ -81,7 +81,7 @@ func Recoverable(err error) bool { return refusal.Of(err).Kind != refusal.None }
 const mostResorts, mostTries = 6, 3
 
 // Recover answers a request that the agent's model refused as too large with a smaller prompt to send instead, under any
-// policy. It records the refusal in the session; [entry.Memory] says what is learnt from it, and for how long.
+// policy. It records the refusal in the session; [entry.Remembered] says what is learnt from it, and for how long.
 //
 //   - If the refusal names no limit that can be believed, and is the first for a while, it may be a mistake: the same
 //     prompt is returned, made to fit half of the budget if it is larger.
@@ -143,7 +143,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return nil, err
 	}
 	w.willRetry = true
-	limit := plan.Learnt(l.Memory, w.target).Agent
+	limit := plan.Learnt(l.Remembered, w.target).Agent
 	compacts := !w.policy.Off && len(w.policy.Trigger.For(policy.OnContextLimit)) > 0
 	if limit.Attempts > mostResorts+1 {
 		return nil, &RecoveryError{Refused: refused, Attempts: limit.Attempts - 1, Err: errStillTooLarge}

@@ -21,7 +21,7 @@ func (c *Compactor) MaxOutput(ctx context.Context, nominal int) int {
 	if err != nil {
 		return nominal
 	}
-	return plan.Learnt(l.Memory, c.Current()).MaxOutput(nominal)
+	return plan.Learnt(l.Remembered, c.Current()).MaxOutput(nominal)
 }
 
 // Oversized reports whether an error says that the connection was closed without an answer to a request with more bytes
@@ -35,7 +35,7 @@ func (c *Compactor) Oversized(ctx context.Context, err error, before bool) bool 
 	if err != nil {
 		return false
 	}
-	learnt := plan.Learnt(l.Memory, c.Current())
+	learnt := plan.Learnt(l.Remembered, c.Current())
 	bytes := c.lastSent().bytes
 	return bytes > learnt.Body && (before || learnt.Bytes.Tries > 0 && bytes >= learnt.Bytes.Tokens)
 }
@@ -46,7 +46,7 @@ func (w *walker) changed(ctx context.Context, before *plan.Rendered, counted, by
 	if err != nil {
 		return nil, err
 	}
-	learnt, held := plan.Learnt(l.Memory, w.target), l.HeldFor(w.target.Name, plan.Server(w.target))
+	learnt, held := plan.Learnt(l.Remembered, w.target), l.HeldFor(w.target.Name, plan.Server(w.target))
 	lost := &RecoveryError{Refused: refused, Attempts: max(learnt.Doubt.Attempts, learnt.Bytes.Attempts-1, learnt.Output.Attempts), Err: errStillRefused}
 	lost.tried(held, learnt)
 	switch said.Kind {

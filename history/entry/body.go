@@ -35,9 +35,9 @@ type Retained struct {
 	Custom []NamedRef `json:"custom,omitempty"`
 	// Preambles holds the newest 16 by their digests.
 	Preambles map[string]Ref `json:"preambles,omitempty"`
-	// Models holds what was learnt of the newest 64 models ([Memory]).
+	// Models holds what was learnt of the newest 64 models ([Remembered]).
 	Models []Learnt `json:"models,omitempty"`
-	// Held is what requests leave out, the newest [MaxHeld] ([Memory]).
+	// Held is what requests leave out, the newest [MaxHeld] ([Remembered]).
 	Held []Held `json:"held,omitempty"`
 }
 

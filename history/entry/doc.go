@@ -8,6 +8,6 @@
 // [Entry.CheckDepth] refuses a line that other programs could not read.
 //
 // [Entry.Redact] shows all texts of an entry to a function that may replace them, and [Erased] and [Copies] remove
-// them. [Entry.Shown] returns the message by which a model sees the entry. A [Memory] sums up what the entries of a
+// them. [Entry.Shown] returns the message by which a model sees the entry. A [Remembered] sums up what the entries of a
 // path say about refusals and failures.
 package entry

@@ -2,7 +2,7 @@ package entry
 
 import "slices"
 
-// MaxHeld is the maximum number of parts that a [Memory] holds back.
+// MaxHeld is the maximum number of parts that a [Remembered] holds back.
 const MaxHeld = 1000
 
 // Same reports whether two are of the same part.
@@ -19,7 +19,7 @@ func mayBe(a, b string) bool { return a == b || a == "" || b == "" }
 
 // HeldFor returns what requests to a model at a server leave out, or show again to see whether it is refused. The server is
 // "" if it is not known.
-func (m Memory) HeldFor(model, server string) (list []Held) {
+func (m Remembered) HeldFor(model, server string) (list []Held) {
 	for _, h := range m.Held {
 		if h.of(model, server) {
 			list = append(list, h)
@@ -29,7 +29,7 @@ func (m Memory) HeldFor(model, server string) (list []Held) {
 }
 
 // hold sets what requests leave out that are like the refused one. The list that was there before stays as it is.
-func (m *Memory) hold(r Refusal) {
+func (m *Remembered) hold(r Refusal) {
 	all := slices.DeleteFunc(slices.Clone(m.Held), func(h Held) bool { return h.of(r.Model, r.Server) })
 	for _, h := range r.Held {
 		h.Model, h.Server = r.Model, r.Server
@@ -39,7 +39,7 @@ func (m *Memory) hold(r Refusal) {
 }
 
 // comeBack records that a request was accepted: what was tried in it is innocent, and the next suspect is tried.
-func (m *Memory) comeBack(of func(Held) bool) {
+func (m *Remembered) comeBack(of func(Held) bool) {
 	if !slices.ContainsFunc(m.Held, func(h Held) bool { return h.State != HeldRefused }) {
 		return
 	}

@@ -78,7 +78,7 @@ func (f Fact) Failures() int {
 	return f.Tries + 1
 }
 
-// MaxModels is the maximum number of models that a [Memory] holds.
+// MaxModels is the maximum number of models that a [Remembered] holds.
 const MaxModels = 64
 
 // hold returns for how many accepted requests a fact holds.

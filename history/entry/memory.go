@@ -7,7 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Memory is what a session remembers of bad moments: requests that were refused, for their size or for what they hold, and
+// Remembered is what a session remembers of bad moments: requests that were refused, for their size or for what they hold, and
 // compactions that failed. It says whether and when to try again, and with how much. It is read from the entries of a
 // path, and a compaction retains what it would hide ([Retained].Models), so every process that opens the session has
 // the same memory. Each is a [Fact] of one model at one server, which holds for 2^Tries accepted requests of it and ends
@@ -30,7 +30,7 @@ import (
 // comes back with accepted requests, one thing with each, and stays away only if it is refused again. Three things more
 // are remembered: Fact.Attempts, how small the next attempt is, until anything is said; Learnt.Accepted, which says
 // what numbers are believed and bounds nothing; and TurnFailed, until the user says something.
-type Memory struct {
+type Remembered struct {
 	// Models holds what was learnt of models and their servers, the one that was heard of last at the end; at most
 	// [MaxModels].
 	Models []Learnt
@@ -45,7 +45,7 @@ type Memory struct {
 
 // Of returns what was learnt of a model at a server, "" if that is not known. If nothing was, it is what was learnt of the
 // model where its server was not known, or is not now.
-func (m Memory) Of(model, server string) Learnt {
+func (m Remembered) Of(model, server string) Learnt {
 	found := Learnt{}
 	for _, l := range m.Models {
 		if l.Server == server && l.Model == model {
@@ -61,7 +61,7 @@ func (m Memory) Of(model, server string) Learnt {
 
 // change changes what was learnt of a model at a server, and moves it to the end. The list that was there before stays as
 // it is.
-func (m *Memory) change(model, server string, f func(*Learnt)) {
+func (m *Remembered) change(model, server string, f func(*Learnt)) {
 	l := m.Of(model, server)
 	f(&l)
 	m.Models = slices.DeleteFunc(slices.Clone(m.Models), func(o Learnt) bool { return o.Model == model && o.Server == server })
@@ -70,7 +70,7 @@ func (m *Memory) change(model, server string, f func(*Learnt)) {
 }
 
 // Add records the next entry of a path.
-func (m *Memory) Add(e Entry) {
+func (m *Remembered) Add(e Entry) {
 	switch b := e.Body.(type) {
 	case Message:
 		m.said(b.Message)
@@ -90,7 +90,7 @@ func (m *Memory) Add(e Entry) {
 	case PlanEnd:
 		m.ended(b, e.Time)
 	case Compaction:
-		*m = Memory{Models: m.Models, Held: m.Held}
+		*m = Remembered{Models: m.Models, Held: m.Held}
 		m.each(func(l *Learnt) {
 			l.attempted()
 			l.Failed = Fact{}
@@ -104,7 +104,7 @@ func (m *Memory) Add(e Entry) {
 
 // said records that a message was appended. An assistant's is the answer to an accepted request of the model that it names,
 // or of each, if nothing is known of a model of that name: an application may use another one than the server.
-func (m *Memory) said(message chat.Message) {
+func (m *Remembered) said(message chat.Message) {
 	role, by, server := message.Role, message.Origin.Model, message.Origin.Server
 	if role == chat.RoleUser {
 		m.TurnFailed = false
@@ -128,7 +128,7 @@ func (m *Memory) said(message chat.Message) {
 
 // each changes what was learnt of all models. The list that was there before stays as it is; it is copied only if
 // something changes, because this runs for each message.
-func (m *Memory) each(f func(*Learnt)) {
+func (m *Remembered) each(f func(*Learnt)) {
 	was := m.Models
 	for i, l := range was {
 		if f(&l); l == was[i] {
@@ -142,7 +142,7 @@ func (m *Memory) each(f func(*Learnt)) {
 }
 
 // ended records the end of a plan, of an attempt to run it, or of one that could not be made.
-func (m *Memory) ended(end PlanEnd, at time.Time) {
+func (m *Remembered) ended(end PlanEnd, at time.Time) {
 	m.each((*Learnt).attempted)
 	failed := end.Outcome == PlanFailed || end.Outcome == PlanVetoed
 	if len(end.Finished) > 0 {

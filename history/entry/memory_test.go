@@ -15,8 +15,8 @@ import (
 )
 
 // remembered returns the memory of entries.
-func remembered(bodies ...entry.Body) entry.Memory {
-	var m entry.Memory
+func remembered(bodies ...entry.Body) entry.Remembered {
+	var m entry.Remembered
 	for _, b := range bodies {
 		m.Add(entry.Entry{Body: b})
 	}
@@ -158,7 +158,7 @@ func TestALimitThatIsNotNamedCostsFewRequests(t *testing.T) {
 	const nominal = 100_000
 	for _, limit := range []int{nominal / 16, nominal / 8, nominal / 4, nominal / 2, nominal * 7 / 10, nominal * 9 / 10} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			var m entry.Memory
+			var m entry.Remembered
 			size, refused, late := 1000, 0, 0
 			for step := range 4000 {
 				if size += 700; size > m.Of("m", "").Agent.Size(nominal) {
@@ -205,7 +205,7 @@ func TestMemoryOutlivesCompactions(t *testing.T) {
 		add(entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
 		retained, err := s.Retained(t.Context(), "")
 		require.NoError(t, err)
-		m := entry.Memory{Models: retained.Models}
+		m := entry.Remembered{Models: retained.Models}
 		require.Equal(t, 25_000, m.Of("m", "").Agent.Size(100_000))
 		require.Equal(t, entry.Learnt{Model: "n", Accepted: 700, Counted: 600}, m.Of("n", ""))
 	}
@@ -275,7 +275,7 @@ func TestMemoryOfFailures(t *testing.T) {
 		{rule: "a plan that is retried has not failed", bodies: failures(1, entry.PlanEnd{Plan: "p", Outcome: entry.PlanRetried, ErrorType: "cancelled"})},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			var m entry.Memory
+			var m entry.Remembered
 			for _, b := range c.bodies {
 				m.Add(entry.Entry{Time: begun, Body: b})
 			}
@@ -298,7 +298,7 @@ func TestATurnRemembersThatACompactionFailedForWhichAPromptWaited(t *testing.T) 
 }
 
 func TestWhatIsLeftOutComesBackOneByOneAndOnlyTheCauseStaysAway(t *testing.T) {
-	var m entry.Memory
+	var m entry.Remembered
 	add := func(b entry.Body) { m.Add(entry.Entry{Body: b}) }
 	accepted := func(model string) {
 		said := chat.AssistantMessage("Yes.")
@@ -340,7 +340,7 @@ func TestWhatIsLearntOfAServerHoldsForItAndWhereTheServerIsNotKnown(t *testing.T
 		return entry.Refusal{Model: "a", Server: server, Limit: 1000, Counted: 2000}
 	}
 	const nominal = 100_000
-	size := func(m entry.Memory, server string) int { return m.Of("a", server).Agent.Size(nominal) }
+	size := func(m entry.Remembered, server string) int { return m.Of("a", server).Agent.Size(nominal) }
 	m := remembered(refused("https://here"))
 	require.Equal(t, 900, size(m, "https://here"))
 	require.Equal(t, nominal, size(m, "https://there"))

@@ -55,12 +55,12 @@ func (c *chatReader) finish() {
 }
 
 // decide sets the format unless it is known.
-func (c *chatReader) decide(f Format) {
+func (c *chatReader) decide(f Program) {
 	c.rec.Format = cmp.Or(c.rec.Format, f)
 }
 
 // requestFormat returns the format of a request, "" if it may be either.
-func requestFormat(o *wire.Object) Format {
+func requestFormat(o *wire.Object) Program {
 	if o.Given("system") || o.Given("anthropic_version") || o.Given("stop_sequences") {
 		return formatAnthropic
 	}
@@ -68,7 +68,7 @@ func requestFormat(o *wire.Object) Format {
 }
 
 // messageFormat returns the format of a message, "" if it may be either.
-func messageFormat(o *wire.Object) Format {
+func messageFormat(o *wire.Object) Program {
 	fields := []string{"tool_calls", "function_call", "refusal", "audio", "name", "reasoning_content"}
 	if slices.Contains([]string{"system", "developer", "tool", "function"}, o.Peek("role")) || slices.ContainsFunc(fields, o.Given) {
 		return formatOpenAI
@@ -76,7 +76,7 @@ func messageFormat(o *wire.Object) Format {
 	if !o.Is("content", wire.KindList) {
 		return ""
 	}
-	var found Format
+	var found Program
 	_ = wire.Each(o.Look("content"), func(part *wire.Object, _ int) error { // errors are reported when the message is read
 		typ := part.Peek("type")
 		switch {

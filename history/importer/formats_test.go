@@ -23,7 +23,7 @@ import (
 
 // formats are small made-up sessions, one or two for each format, that use everything the format has. Where a format has
 // no version of its own, the comment names the version of the agent that writes it so.
-var formats = map[string]importer.Format{
+var formats = map[string]importer.Program{
 	"pi-tree.jsonl":         "pi",
 	"claude-code.jsonl":     "claude-code",
 	"codex.jsonl":           "codex",

@@ -140,7 +140,7 @@ func (b *builder) read(at item, next func() (item, error)) (*Recording, error) {
 // rows lists the formats in the order in which they are tried. What a recording is shows by names of fields and types in its
 // first object that no other format has.
 var rows = []struct {
-	format Format // "" if its reader decides
+	format Program // "" if its reader decides
 	is     func(o *wire.Object) bool
 	reader func(b *builder) format
 }{

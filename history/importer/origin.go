@@ -16,7 +16,7 @@ var providers = map[string]string{
 }
 
 // providerOf maps the formats that only speak to one API to its provider.
-var providerOf = map[Format]string{
+var providerOf = map[Program]string{
 	formatClaudeCode: "anthropic", formatAnthropic: "anthropic", formatCodex: "openai", formatOpenAI: "openai", formatGemini: "gemini",
 }
 

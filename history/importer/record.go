@@ -8,31 +8,31 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 )
 
-// Format names the program that wrote a recording, such as "codex". The package's page lists the formats that [Read] knows.
-type Format string
+// Program names the program that wrote a recording, such as "codex". The package's page lists the formats that [Read] knows.
+type Program string
 
 const (
-	formatPi           Format = "pi"
-	formatClaudeCode   Format = "claude-code"
-	formatCodex        Format = "codex"
-	formatOpenAI       Format = "openai-chat"
-	formatAnthropic    Format = "anthropic-messages"
-	formatGemini       Format = "gemini-cli"
-	formatSWEAgent     Format = "swe-agent"
-	formatMiniSWEAgent Format = "mini-swe-agent"
-	formatOpenHands    Format = "openhands"
-	formatCopilot      Format = "copilot-cli"
-	formatOpencode     Format = "opencode"
-	formatGoose        Format = "goose"
-	formatVSCode       Format = "vscode-chat"
-	formatAider        Format = "aider"
-	formatPromptree    Format = "promptree"
+	formatPi           Program = "pi"
+	formatClaudeCode   Program = "claude-code"
+	formatCodex        Program = "codex"
+	formatOpenAI       Program = "openai-chat"
+	formatAnthropic    Program = "anthropic-messages"
+	formatGemini       Program = "gemini-cli"
+	formatSWEAgent     Program = "swe-agent"
+	formatMiniSWEAgent Program = "mini-swe-agent"
+	formatOpenHands    Program = "openhands"
+	formatCopilot      Program = "copilot-cli"
+	formatOpencode     Program = "opencode"
+	formatGoose        Program = "goose"
+	formatVSCode       Program = "vscode-chat"
+	formatAider        Program = "aider"
+	formatPromptree    Program = "promptree"
 )
 
 // Recording is a recorded session: a tree of records in the order in which they were recorded.
 type Recording struct {
-	// Format that was detected.
-	Format Format
+	// Program that was detected.
+	Format Program
 	// Header for a session made from the recording: From is the recorder's id of the session, Time its start, and Data
 	// the recorder's first line, if the format has one.
 	Header entry.Header

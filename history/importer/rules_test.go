@@ -23,7 +23,7 @@ import (
 func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
 	tests := []struct {
 		rule, give string
-		want       importer.Format
+		want       importer.Program
 	}{
 		{"pi starts with a header", `{"type":"session","id":"a"}`, "pi"},
 		{"pi starts with a header of any version", `{"type":"session","version":1,"id":"a","timestamp":"2026-01-01T00:00:00Z"}`, "pi"},

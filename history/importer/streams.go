@@ -30,7 +30,7 @@ func newStream(b *builder) *streamReader {
 func isStream(o *wire.Object) bool { return streamFormat(o) != "" }
 
 // streamFormat returns the format of a stream by its first line, "" if it is none.
-func streamFormat(o *wire.Object) Format {
+func streamFormat(o *wire.Object) Program {
 	switch typ := o.Peek("type"); {
 	case slices.Contains([]string{"system", "user", "assistant"}, typ) && o.Is("session_id", wire.KindText):
 		return formatClaudeCode

@@ -68,7 +68,7 @@ func (c *collector) add(e entry.Entry, k kind.Kind, ref entry.Ref) {
 		c.Head = append(c.Head, ref)
 	}
 	if e.Type() != entry.TypePlanEnd { // a compaction ends what failures taught
-		learnt := entry.Memory{Models: c.Models, Held: c.Held}
+		learnt := entry.Remembered{Models: c.Models, Held: c.Held}
 		learnt.Add(e)
 		c.Models, c.Held = learnt.Models, learnt.Held
 	}

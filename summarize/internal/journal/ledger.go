@@ -17,8 +17,8 @@ import (
 // Ledger holds what the entries on a path record about compaction: plans and their ends, and what providers reported
 // and refused. It is read from the session alone, so every process that opens the session has the same ledger.
 type Ledger struct {
-	entry.Memory        // of bad moments
-	leaf         string // the last entry that was read
+	entry.Remembered        // of bad moments
+	leaf             string // the last entry that was read
 	// Answers is the number of answers of the agent since the last compaction.
 	Answers int
 	// Answered is the time of the newest answer since the last compaction or change of model, zero if there is none.
@@ -136,7 +136,7 @@ func (l *Ledger) add(e entry.Entry) {
 	if c, ok := e.Body.(entry.Compaction); ok {
 		l.compacted(c)
 	}
-	l.Memory.Add(e)
+	l.Remembered.Add(e)
 	switch b := e.Body.(type) {
 	case entry.Message:
 		if b.Role == chat.RoleAssistant {
@@ -192,7 +192,7 @@ func (l *Ledger) ended(end entry.PlanEnd) {
 
 // compacted resets the ledger to what a compaction retains. It ends any pending plan.
 func (l *Ledger) compacted(c entry.Compaction) {
-	next := Ledger{Memory: entry.Memory{Models: c.Retained.Models, Held: c.Retained.Held}, Preambles: maps.Clone(c.Retained.Preambles)}
+	next := Ledger{Remembered: entry.Remembered{Models: c.Retained.Models, Held: c.Retained.Held}, Preambles: maps.Clone(c.Retained.Preambles)}
 	if l.Pending != nil && l.Pending.ID == c.Plan {
 		next.Ended, next.End = l.Pending.Plan, entry.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
 	}

@@ -22,7 +22,7 @@ const Whole, Thinking = -1, -2
 func Server(t policy.Target) string { return t.Origin().Server }
 
 // Learnt returns what a session has learnt of a target's model at its server.
-func Learnt(m entry.Memory, t policy.Target) entry.Learnt { return m.Of(t.Name, Server(t)) }
+func Learnt(m entry.Remembered, t policy.Target) entry.Learnt { return m.Of(t.Name, Server(t)) }
 
 // LeaveOut returns a view of a session with a line in the place of each part that is held. What only its provider reads has
 // none.

@@ -111,7 +111,7 @@ func LaysOut(ctx context.Context) bool { return ctx.Value(laysOutKey{}) != nil }
 // Measure renders a prompt and measures it. What the model's server refuses is left out. If the request has a limit of
 // bytes, old pictures leave before texts do.
 func (p *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
-	learnt := Learnt(p.Ledger.Memory, p.Target)
+	learnt := Learnt(p.Ledger.Remembered, p.Target)
 	limit, confirmed := MaxBytes(p.Target, learnt)
 	if p.MostBytes > 0 && p.MostBytes < limit {
 		limit, confirmed = p.MostBytes, false
@@ -307,7 +307,7 @@ func (p *Planner) pause(s *Rendered) policy.Pause {
 		}
 		return most
 	}
-	f := Learnt(p.Ledger.Memory, p.Target).Pause(p.Now, s.Used, longest)
+	f := Learnt(p.Ledger.Remembered, p.Target).Pause(p.Now, s.Used, longest)
 	if f.Left == 0 {
 		return policy.Pause{}
 	}

@@ -60,7 +60,7 @@ func confirmed(f entry.Fact, accepted, nominal int) int {
 // reports whether tools are in the prompt.
 func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, most int, bound bool) (Size, error) {
 	s := Size{Nominal: t.Budget, base: ContextWindow(t), Tools: ToolTokens(t)}
-	learnt := Learnt(l.Memory, t)
+	learnt := Learnt(l.Remembered, t)
 	ceiling := learnt.Agent
 	if confirmed(ceiling, learnt.Counted, math.MaxInt) < math.MaxInt {
 		s.base = min(s.base, clamp.Int(math.Ceil(max(1, l.Ratio(t.Name))*float64(ceiling.Tokens))))

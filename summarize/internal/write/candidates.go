@@ -102,7 +102,7 @@ func Candidates(ctx context.Context, models map[string]policy.Target, agent poli
 	}
 	var list []*Candidate
 	for _, t := range writers {
-		c := &Candidate{Target: t, isAgent: t.Name == agent.Name, learnt: plan.Learnt(l.Memory, t), window: t.ContextWindow, ratio: 1}
+		c := &Candidate{Target: t, isAgent: t.Name == agent.Name, learnt: plan.Learnt(l.Remembered, t), window: t.ContextWindow, ratio: 1}
 		if c.Tokenizer == nil {
 			c.Tokenizer = agent.Tokenizer
 		}

@@ -28,8 +28,8 @@ const recorded = "recorded"
 
 // Run is one policy on one session.
 type Run struct {
-	Session string          `json:"session"`
-	Format  importer.Format `json:"format"`
+	Session string           `json:"session"`
+	Format  importer.Program `json:"format"`
 	*replay.Result
 
 	charged float64 // what the recorded usage costs, 0 if unknown
