@@ -184,13 +184,14 @@ func letters(text string) bool {
 }
 
 var (
-	heading = regexp.MustCompile(`(?m)^ {0,3}(#{1,6}[ \t]+\S|\*\*[^*\n]+\*\*:?[ \t]*\r?$|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$)`)
-	page    = regexp.MustCompile(`(?i)^(<!doctype|<html|<head|<body|<\?xml|<error|HTTP/[12]|event: |data: |` + call + `)`)
-	ending  = regexp.MustCompile(`(?i)(</(tool|function|invoke|antml|parameter)[\w:-]*>|\|>|\[/TOOL_CALLS\])\s*$`)
+	heading = regexp.MustCompile(`(?m)^(?:> ?)* {0,3}(#{1,6}[ \t]+\S|\*\*[^*\n]+\*\*:?[ \t]*\r?$|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$|【[^】\n]+】|[■◆] ?\S)`)
+	page    = regexp.MustCompile(`(?i)^(<!doctype|<\?xml|<(html|head|body)[^>]*>\s*<|<error[ >]|HTTP/[12](\.\d)? \d|event: \w+\r?\n|data: ?[[{]|<` + call + `[ >=]|<[|｜]|\[TOOL_CALLS\])`)
+	ending  = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
 	tag     = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
 )
 
-const call = `<(tool|function|invoke|antml)[\w:-]*[ >]|<[|｜]|\[TOOL_CALLS\]`
+// call matches the names of tags in which models without calls of their own write them.
+const call = `(tool([_-](calls?|use|code|name|input))?|function([_-]calls?)?|invoke|antml:\w+|parameter)`
 
 // data reports whether a text is a page of markup, JSON, or a call of a tool in words.
 func data(text string) bool {

@@ -75,6 +75,31 @@ func TestTheTextOfAThoughtIsCutOffTheFront(t *testing.T) {
 	}
 }
 
+func TestASummaryMayBeginAndEndLikeOtherThings(t *testing.T) {
+	text := forms["headings"](sessions[0])
+	for _, written := range []string{
+		"HTTP/2 for the gateway.\n\n" + text, "Data: 14/03/2025\n\n" + text, "Event: the scanner was updated.\n\n" + text, "<html> stays in the template.\n\n" + text,
+		"<heading>Goal</heading>\n" + text, "<header>Goal</header>\n" + text, "<errors_and_fixes>\nnone\n</errors_and_fixes>\n" + text,
+		"<tools_used>\nread, edit\n</tools_used>\n" + text, text + "\n<tool_usage>\nread 12 times\n</tool_usage>", text + "\nThe last answer was <tool_result>EOF</tool_result>",
+		"> " + strings.ReplaceAll(text, "\n", "\n> "), "【目标】\n" + forms["plain text"](sessions[8]), "■ 目的\n" + forms["plain text"](sessions[9]),
+	} {
+		require.NoError(t, judgedAs(written, withHeadings), written)
+		require.NoError(t, judgedAs("<summary>\n"+written+"\n</summary>", inBlock), written)
+	}
+	for _, mark := range []string{"<|im_end|>", "\n<|eot_id|>", "<|end|>", "<|return|>", "<｜end▁of▁sentence｜>", "<end_of_turn>\n", "</s>", "<|im_end|>\n<|endoftext|>"} {
+		got, _, _ := judge.Read(text+mark, "")
+		require.Equal(t, text, got, mark)
+		require.NoError(t, judgedAs(text+mark, withHeadings), mark)
+		require.NoError(t, judgedAs("<summary>\n"+text+"\n</summary>"+mark, inBlock), mark)
+	}
+	for _, other := range []string{
+		"HTTP/1.1 502 Bad Gateway\n\n" + text, "data: {\"id\": 1}\n\n" + text, "event: message_start\ndata: x\n\n" + text, "<html><head>\n" + text, "<Error><Code>Denied</Code></Error>\n" + text,
+		"<function=read>\n" + text, "<tool_call>\n" + text, "<invoke name=\"read\">\n" + text, text + "\n</function_calls>", text + "<|tool_call_end|>",
+	} {
+		require.ErrorContains(t, judgedAs(other, withHeadings), "markup", other)
+	}
+}
+
 func TestASignAloneLeavesADoubtIfThereIsATextOfSomeLength(t *testing.T) {
 	text := forms["headings"](sessions[0])
 	plain := forms["plain text"](sessions[0])

@@ -9,12 +9,12 @@ import (
 
 // Read returns the summary in the text of an answer: the content of a tag, and all of it if tag is "", after what the model
 // thought first. open and closed report whether there was such a tag, and its end. If there was none, the summary is the text
-// without its thought; a tag that is not closed ends with the text.
+// without its thought and without the mark that ends an answer; a tag that is not closed ends with the text.
 //
 // Tags count only if the model means them as tags: it may mention either in its thought and in the summary, and the
 // summary may hold HTML of the same name.
 func Read(text, tag string) (summary string, open, closed bool) {
-	for text = Tidy(text); ; {
+	for text = Tidy(marks.ReplaceAllString(Tidy(text), "")); ; {
 		rest, ok := afterThought(text, tag)
 		if !ok {
 			break
@@ -45,6 +45,9 @@ var thoughts = [...][2]string{
 	{"<|begin_of_thought|>", "<|end_of_thought|>"}, {"<|channel|>analysis<|message|>", "<|end|>"},
 	{"<|start|>assistant", "<|message|>"}, {"<|channel|>final", "<|message|>"},
 }
+
+// marks matches what servers leave of the end of an answer.
+var marks = regexp.MustCompile(`(\s*(<\|(im_end|eot_id|eom_id|end|endoftext|end_of_text|return)\|>|<｜end▁of▁sentence｜>|<end_of_turn>|</s>))+$`)
 
 // unopened matches the end of a thought whose start was part of the request, as some chat templates have it.
 var unopened = regexp.MustCompile(`(?m)</think>[ \t]*\r?$`)
