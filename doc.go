@@ -9,8 +9,9 @@
 //   - sizing: budgets, prices and estimates; sizing/counters picks the best counter of a model, and sizing/local asks
 //     local servers for their context windows.
 //   - history: conversations in an append-only log, and the elements that show them.
-//   - sources/instructions, sources/skills, sources/tools: AGENTS.md files, skills, and tools found by a search, as elements.
-//   - summarize: compacts a conversation that overflows its window; summarize/agent makes one request of an agent.
+//   - sources/instructions, sources/skills, sources/tools, sources/mcp: AGENTS.md files, skills, tools found by a search, and
+//     servers of the Model Context Protocol.
+//   - summarize: compacts a conversation that overflows its window; summarize/agent runs an agent.
 //   - elements/chat: messages, parts, tool calls and the Model interface, as plain data.
 //   - render/openai, render/anthropic, render/gemini: models, each in a module of its own.
 //

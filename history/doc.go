@@ -14,9 +14,9 @@
 //	err = session.Append(ctx, chat.UserMessage("Why does the build fail?"))
 //
 // An entry that Append has acknowledged outlives a crash and a loss of power ([storage.FileOptions] can trade that for
-// speed). A line that a crash cut short is moved to a separate file by the next Open. A second writer
-// gets a [*storage.LockedError] that names the first; readers are always let in. Only erasure rewrites what was said, so
-// the file is also the transcript in which an agent looks up what a compaction left out.
+// speed). A line that a crash cut short is moved to a separate file by the next Open. A second writer gets a
+// [*storage.LockedError] that names the first; readers are always let in. Only erasure rewrites what was said, so the
+// file is also the transcript in which an agent looks up what a compaction left out.
 //
 // # What is kept
 //
@@ -45,8 +45,8 @@
 //	summary := summarise(session.Abandoned(ctx, old, id))
 //	session.Add(ctx, entry.Entry{Parent: id, Body: entry.BranchSummary{From: old, Summary: entry.Summary{Text: summary}}})
 //
-// [Turns] splits a path ([Session.PathTo]) into turns: a turn is a user message, or what takes its place, and the rounds
-// that answer it; a round is one assistant message and the results of its calls.
+// [Turns] splits a path ([Session.PathTo]) into turns: a turn is a user message, or what takes its place, and the
+// rounds that answer it; a round is one assistant message and the results of its calls.
 //
 //	for turn, err := range history.Turns(session.PathTo(ctx, "")) { … }
 //
@@ -74,8 +74,8 @@
 //	)
 //
 // A prompt that has something of its own in between shows the parts, each once and in this order: [Compacted], the
-// summaries; [Conversation], the turns that are over (TurnsOnly after a Compacted); [TurnStart], what the user asks now;
-// [TurnRounds], what the agent has done about it. [Session.WithView] sets the view that the elements show.
+// summaries; [Conversation], the turns that are over (TurnsOnly after a Compacted); [TurnStart], what the user asks
+// now; [TurnRounds], what the agent has done about it. [Session.WithView] sets the view that the elements show.
 //
 // The elements are required unless Droppable is set: history that does not fit is an error, which package summarize
 // answers with a compaction, and is never lost silently. What they show obeys the providers' rules at any budget
@@ -84,8 +84,8 @@
 // # Where it may be cut
 //
 // A [Cut] is a rule that says where a view is cut in two: what is older is summarised, what is newer is kept word for
-// word. Its page lists its fields, which may be combined. A call is never separated from its result, and what is kept is
-// never empty:
+// word. Its page lists its fields, which may be combined. A call is never separated from its result, and what is kept
+// is never empty:
 //
 //	view, err := session.View(ctx)
 //	sizing := elements.Sizing{Tokenizer: tokenizer, PromptBudget: budget, TokenBudget: budget} // as the prompt is rendered
@@ -100,26 +100,27 @@
 //
 // These change what is shown or sent; the session keeps every word:
 //
-//   - A [ClearRule] finds the [entry.Clearing] of old tool output, each result replaced by a placeholder, to be added to the
-//     session.
-//   - [RoundLimits] bound the fraction of the prompt's budget that the results of one round take; [Clip] cuts one text in
-//     its middle.
+//   - A [ClearRule] finds the [entry.Clearing] of old tool output, each result replaced by a placeholder, to be added
+//     to the session.
+//   - [RoundLimits] bound the fraction of the prompt's budget that the results of one round take; [Clip] cuts one text
+//     in its middle.
 //   - A [Truncator] is the last guard before a request: it removes the oldest messages from a list that is too long,
 //     and reports what it did.
 //   - A [PreviewRule] finds new output that is large, to be shown as a preview from its first request on.
 //
 // # What is left out can be read again
 //
-// Whatever is left out of what an agent sees leaves a mark with its size and its handle ([Session.Handle]): the call that
-// reads it, or the file that has it.
+// Whatever is left out of what an agent sees leaves a mark with its size and its handle ([Session.Handle]): the call
+// that reads it, or the file that has it.
 //
 //	[... 34928 tokens cut here: read_session({"entry":"0c1…","from":1200,"to":90400}) ...]
 //	[output of 640 tokens left out here: /logs/s.jsonl.texts/0c1….txt]
 //
-// If the agent has the tools of package recall, open the session with [Options.Recall], and marks name them. Otherwise a
-// session in a file keeps the texts of long entries beside it, in a folder of the log's name with ".texts", where tools
-// for files can read them ([storage.FileOptions].NoTexts turns that off, [Session.TextsErr] says why some are missing). A session in memory without the tools has no
-// handles. [Session.Pin] keeps an entry word for word through compactions.
+// If the agent has the tools of package recall, open the session with [Options.Recall], and marks name them. Otherwise
+// a session in a file keeps the texts of long entries beside it, in a folder of the log's name with ".texts", where
+// tools for files can read them ([storage.FileOptions].NoTexts turns that off, [Session.TextsErr] says why some are
+// missing). A session in memory without the tools has no handles. [Session.Pin] keeps an entry word for word through
+// compactions.
 //
 // # Secrets
 //
@@ -162,7 +163,8 @@
 //	}
 //
 // Messages are added directly after the last entry that the session has read, or not at all. Everything else is added
-// after whatever was appended in the meantime; so is a compaction, unless its entry is gone ([*entry.BoundaryError]). [Session.Claim] claims work, such as running an [entry.Plan].
+// after whatever was appended in the meantime; so is a compaction, unless its entry is gone ([*entry.BoundaryError]).
+// [Session.Claim] claims work, such as running an [entry.Plan].
 //
 // # Erasure
 //

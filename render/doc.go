@@ -15,9 +15,9 @@
 //   - A tokenizer, which counts: one of sizing/tiktoken, or a [sizing.Calibrated]. Share one among all renders.
 //
 // [Render] describes its steps. [Result.Report] lists every piece with its path, its tokens and whether it was kept.
-// [Result.Outline] is the same as a tree, with sums and texts; [Compare] prints it at several budgets, and inspect.Prompt
-// makes a page of it, with a slider for the budget. [Result.Kept] and package rendertest test a prompt. A module for each
-// provider sends the messages: render/openai, render/anthropic and render/gemini.
+// [Result.Outline] is the same as a tree, with sums and texts; [Compare] prints it at several budgets, and
+// inspect.Prompt makes a page of it, with a slider for the budget. [Result.Kept] and package rendertest test a prompt.
+// A module for each provider sends the messages: render/openai, render/anthropic and render/gemini.
 //
 // # The rules of pruning
 //
@@ -73,8 +73,8 @@
 // # Trimming
 //
 // An [elements.TextChunk] with a break is laid out whole, unless it asks for a share (see "Shares"), and need not be
-// removed whole. If its removal, by itself or with a chunk or a group, is the one that brings the exact count within the
-// limit or the budget (with a low water: its target), then:
+// removed whole. If its removal, by itself or with a chunk or a group, is the one that brings the exact count within
+// the limit or the budget (with a low water: its target), then:
 //
 //   - It is put back, with everything removed along with it, and cut at the last break at which the exact count fits.
 //     For a text that is cut from its start or its middle, this is mirrored. The tokens of its mark count.
@@ -116,8 +116,9 @@
 //   - A tool that a message calls is required.
 //
 // If the rest does not fit, the error is a [*BudgetExceededError] that names the largest pieces that could not be
-// removed. If nothing is required, pruning may remove every message. That is an [*EmptyPromptError], which names the largest
-// pieces that were removed and has the result without a message ([Options.Compatible] returns that result instead).
+// removed. If nothing is required, pruning may remove every message. That is an [*EmptyPromptError], which names the
+// largest pieces that were removed and has the result without a message ([Options.Compatible] returns that result
+// instead).
 //
 // # Pieces that are offered to pruning
 //
@@ -148,8 +149,8 @@
 //
 // If the last piece removed was a large one, it leaves room in which smaller pieces, removed before it, would fit.
 // [Options.Backfill] puts them back, those of the highest priority first, and the report says which. It ends after a
-// hundred pieces that did not fit. 10,000 droppable messages took 1.3 times a fit without it, 10,000 lines of one message up
-// to three times.
+// hundred pieces that did not fit. 10,000 droppable messages took 1.3 times a fit without it, 10,000 lines of one
+// message up to three times.
 //
 // # Other budgets
 //
@@ -157,8 +158,8 @@
 // drop, or to find the largest prompt under a price. Only expandables are rendered again.
 //
 // Each fit prunes anew. But the order of removal does not depend on the budget; only how far pruning must go does. So
-// [Result.Survey] prunes once for all budgets: it returns for every piece the budget from which on it is kept, and for a
-// text that may be trimmed its size at each budget. It takes about half as long as the render.
+// [Result.Survey] prunes once for all budgets: it returns for every piece the budget from which on it is kept, and for
+// a text that may be trimmed its size at each budget. It takes about half as long as the render.
 //
 // # Parts of a prompt that do not change
 //
@@ -169,9 +170,9 @@
 //
 // # Trees from elsewhere
 //
-// [Transfer] renders content to JSON, in the form of prompt-tsx, and [elements.Transferred] puts such content into a message, where it is
-// pruned piece by piece like any other. So a tool server written in Go can answer a client in TypeScript, and the other
-// way round.
+// [Transfer] renders content to JSON, in the form of prompt-tsx, and [elements.Transferred] puts such content into a
+// message, where it is pruned piece by piece like any other. So a tool server written in Go can answer a client in
+// TypeScript, and the other way round.
 //
 // # Measuring a prompt of your own
 //
@@ -186,7 +187,7 @@
 // one id. Here they are errors ([ErrBudget], [ErrTree]) unless [Options.Compatible] is set. So are a nil pointer as an
 // element, text outside a message and a break that can match nothing.
 //
-// If an element renders itself or a list holds itself, the tree does not end, which is an [ErrTree] too. If an element or a
-// tokenizer panics, ends its goroutine, or has not returned a second after the context ended, the error names it. In
-// the last case the render ends and leaves its goroutine behind.
+// If an element renders itself or a list holds itself, the tree does not end, which is an [ErrTree] too. If an element
+// or a tokenizer panics, ends its goroutine, or has not returned a second after the context ended, the error names it.
+// In the last case the render ends and leaves its goroutine behind.
 package render

@@ -15,8 +15,8 @@
 //
 //   - A session, which the prompt shows by the elements of package history.
 //   - A [policy.Target]: the model, its tokenizer, and the budget of a prompt.
-//   - A [policy.Policy], which says when to compact and how. Package summarize/policies has six; take one as it is or change
-//     its fields.
+//   - A [policy.Policy], which says when to compact and how. Package summarize/policies has six; take one as it is or
+//     change its fields.
 //
 // Package summarize/agent renders the prompt, asks the model and appends its answer, in one call. Package
 // summarize/mirror does it for messages that stay in a list of the application's.
@@ -26,10 +26,10 @@
 // [Compactor.Render] renders the prompt as package render does, in these steps:
 //
 //   - Measure: the prompt is rendered and its tokens are counted. If the policy says so, the count is multiplied by the
-//     ratio of the provider's last count to ours. The [policy.Measurement] depends only on the session, the prompt, the policy
-//     and the time, so another process that opens the session measures the same.
-//   - Decide: [policy.Policy.Decide] turns the measurement, and nothing else, into a [policy.Decision]. [Compactor.Explain] returns
-//     the last decision with its outcome and every number that led to it.
+//     ratio of the provider's last count to ours. The [policy.Measurement] depends only on the session, the prompt, the
+//     policy and the time, so another process that opens the session measures the same.
+//   - Decide: [policy.Policy.Decide] turns the measurement, and nothing else, into a [policy.Decision].
+//     [Compactor.Explain] returns the last decision with its outcome and every number that led to it.
 //   - Plan: the compactor chooses which history to cover, which to keep, and the room of the summary. To choose, it
 //     renders the prompt with each cut that it tries; no model is asked for that. The plan is an entry of the session
 //     ([entry.Plan]).
@@ -40,10 +40,11 @@
 //
 // If a condition has Background set, the last two steps are made later: a goroutine of the compactor, or a [Runner],
 // summarises while the agent goes on, and a later render puts the summary in place. [Compactor.Wait] waits for the
-// summary. In any case a render waits a minute at most ([policy.Background].Timeout), and if the prompt can be sent without a
-// summary only half of the time until its context's deadline. The end of a render's context ends the waiting and never the
-// work: the compactor goes on with the summary, and a later render puts it in place. The work ends with the context of
-// Compact, Navigate or RunPlan, and with [Compactor.Abort] and [Compactor.Close]; call Close on every compactor.
+// summary. In any case a render waits a minute at most ([policy.Background].Timeout), and if the prompt can be sent
+// without a summary only half of the time until its context's deadline. The end of a render's context ends the waiting
+// and never the work: the compactor goes on with the summary, and a later render puts it in place. The work ends with
+// the context of Compact, Navigate or RunPlan, and with [Compactor.Abort] and [Compactor.Close]; call Close on every
+// compactor.
 //
 // Other methods serve other occasions:
 //
@@ -58,9 +59,9 @@
 // # What is pruned, and what is compacted
 //
 // A piece of the prompt is offered to pruning if it, or an element around it, has a priority and neither is required.
-// Offered pieces are pruned before history is compacted. Other pieces stay, and the history is compacted instead. History
-// is never pruned: if it is Droppable, the last resort may leave it out while a compaction fails or is being made, and an
-// event says so.
+// Offered pieces are pruned before history is compacted. Other pieces stay, and the history is compacted instead.
+// History is never pruned: if it is Droppable, the last resort may leave it out while a compaction fails or is being
+// made, and an event says so.
 //
 // A prompt must show the session's whole view, once and in order, as [history.All] does; else Render returns a
 // [*history.ViewError], which names the entries and the element to place, before anything is sent. A [history.LeftOut]
@@ -71,8 +72,9 @@
 // calls it. Give no priority to the tool that reads transcripts, because summaries name it.
 //
 // Conditions are compared with the tokens of the prompt, its tools and all history that the view shows, without the
-// offered pieces that are not history. [policy.Counting] says whether our own count or the provider's is used. A condition
-// holds only if a compaction would cover more tokens than its summary may take; otherwise there is nothing to relieve.
+// offered pieces that are not history. [policy.Counting] says whether our own count or the provider's is used. A
+// condition holds only if a compaction would cover more tokens than its summary may take; otherwise there is nothing to
+// relieve.
 //
 // # What compaction costs
 //
@@ -96,78 +98,80 @@
 //
 // A [policy.Condition] with CostFactor compacts once carrying the history has cost as much as compacting it costs
 // ([sizing.Prices.Compacting]): later if reads from the cache are cheap, earlier if the cache is cold and everything is
-// written anyway. [policy.Clear] with CostFactor does the same with old tool output. [Compactor.Explain] shows the costs.
+// written anyway. [policy.Clear] with CostFactor does the same with old tool output. [Compactor.Explain] shows the
+// costs.
 //
 // # Policies
 //
 // A [policy.Policy] is a value of parts that combine: when to compact ([policy.Trigger]), what to clear first
 // ([policy.Clear]), where to cut ([history.Cut]), whom to ask and how ([policy.Ask]), what to put in place
-// ([policy.Replace]) and what to do if nothing helps ([policy.Overflow]). Five packages below this one hold the policies
-// of five systems, each with a page about its system. Package frugal holds one that goes by what a session costs. Package
-// summarize/policies has all of them by name. Take one and change a field:
+// ([policy.Replace]) and what to do if nothing helps ([policy.Overflow]). Five packages below this one hold the
+// policies of five systems, each with a page about its system. Package frugal holds one that goes by what a session
+// costs. Package summarize/policies has all of them by name. Take one and change a field:
 //
 //	p := stagewise.Policy()
 //	p.Trigger[0].Ratio = 0.5
 //	p.Clear = policy.Clear{Rule: a3s.Policy().Clear.Rule}
 //
-// Cold and Jitter of a [policy.Condition] are relative to its Ratio: they move with it. Prompts and replacements are functions
-// that make a tree of elements from a [policy.Material], and need nothing else. The zero policy compacts if a prompt does not
-// fit, and keeps the newest round. The command promptree replay compares policies on recorded sessions.
+// Cold and Jitter of a [policy.Condition] are relative to its Ratio: they move with it. Prompts and replacements are
+// functions that make a tree of elements from a [policy.Material], and need nothing else. The zero policy compacts if a
+// prompt does not fit, and keeps the newest round. The command promptree replay compares policies on recorded sessions.
 //
 // # What holds for all policies
 //
 // History is replaced only by a summary that passed its checks, fits and is smaller than the history. The summary
 // replaces only what was summarised: messages said meanwhile stay, and what it covers was shown to the model that wrote
-// it, perhaps clipped, or stands in an earlier summary. Only a prompt with Drops may leave messages out, for want of room
-// alone, and the compaction then says so ([entry.Compaction].Unseen). After a compaction, every user message is shown,
-// copied or covered by a summary. A summary is written once and replayed byte for byte. A later compaction sees the
-// summary instead of the history that it covers. A request for a summary, with its answer, fits the model that is
+// it, perhaps clipped, or stands in an earlier summary. Only a prompt with Drops may leave messages out, for want of
+// room alone, and the compaction then says so ([entry.Compaction].Unseen). After a compaction, every user message is
+// shown, copied or covered by a summary. A summary is written once and replayed byte for byte. A later compaction sees
+// the summary instead of the history that it covers. A request for a summary, with its answer, fits the model that is
 // asked.
 //
-// A history that does not fit is summarised in segments, each of half of what the model takes in and with the summary of
-// those before it. A segment is halved if it is refused as too large, and if answers could not be used, or took too long,
-// again and again; a single round is clipped. Each answer is an entry for its range of entries at once, from which the next
-// prompt, model, plan or process goes on. If the prompt does not fit while segments are left to do, the summary of those
-// that were answered is put in place, if the prompt fits with it ([policy.Ask].Whole turns that off). An earlier summary
-// that has become too large, as for a smaller model, is summarised again, alone if nothing else can be covered.
+// A history that does not fit is summarised in segments, each of half of what the model takes in and with the summary
+// of those before it. A segment is halved if it is refused as too large, and if answers could not be used, or took too
+// long, again and again; a single round is clipped. Each answer is an entry for its range of entries at once, from
+// which the next prompt, model, plan or process goes on. If the prompt does not fit while segments are left to do, the
+// summary of those that were answered is put in place, if the prompt fits with it ([policy.Ask].Whole turns that off).
+// An earlier summary that has become too large, as for a smaller model, is summarised again, alone if nothing else can
+// be covered.
 //
 // # Which answers are summaries
 //
-// An answer is judged by its form before it covers anything: what a model thought is cut off its front, and an apology, an
-// error page, a call of a tool, an answer that was cut off or says one thing over and over, or one that is far too short
-// for what it covers is not a summary ([policy.Judge] has the thresholds, and turns it off). The next prompt is tried
-// then, and the next model. Text of some length that lacks the form in one respect only, such as a heading or the tag, is
-// used once every way was tried, and the compaction says so ([entry.Compaction].Doubt). Summaries of hooks and a
-// provider's own compaction are not judged.
+// An answer is judged by its form before it covers anything: what a model thought is cut off its front, and an apology,
+// an error page, a call of a tool, an answer that was cut off or says one thing over and over, or one that is far too
+// short for what it covers is not a summary ([policy.Judge] has the thresholds, and turns it off). The next prompt is
+// tried then, and the next model. Text of some length that lacks the form in one respect only, such as a heading or the
+// tag, is used once every way was tried, and the compaction says so ([entry.Compaction].Doubt). Summaries of hooks and
+// a provider's own compaction are not judged.
 //
 // # Failures
 //
 // A compaction that fails leaves what the session shows unchanged. If a model fails, the next one is asked, the agent's
-// own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a summary,
-// compaction pauses until the agent's next request was accepted, and for twice as many with each further failure: for 10
-// at most. If answers were unusable a new turn or a tenth more history ends it sooner, but each request beyond three is
-// paid for by ten accepted ones; after the first attempt each makes one request, in another way each time. No pause lasts
-// longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names, and another model has
-// none. After that the same is asked again, in smaller segments from the third unusable or late answer on. If the prompt
-// does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without the oldest history, or
-// the error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If nothing can be sent
-// without a summary, no request is accepted that would end a pause, and it lasts 0, 2, 6, 14 seconds and so on, a minute
-// at most. A render within it fails at once. If a summary takes longer than a minute the error is a [*PendingError]. A
-// compaction has no time limit, but each of its requests has ([policy.Ask].Timeout); the answers for segments are entries
-// as soon as they arrive, and an attempt that failed behind them starts no pause. The session keeps all history in any
-// case.
+// own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a
+// summary, compaction pauses until the agent's next request was accepted, and for twice as many with each further
+// failure: for 10 at most. If answers were unusable a new turn or a tenth more history ends it sooner, but each request
+// beyond three is paid for by ten accepted ones; after the first attempt each makes one request, in another way each
+// time. No pause lasts longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names,
+// and another model has none. After that the same is asked again, in smaller segments from the third unusable or late
+// answer on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request
+// without the oldest history, or the error, a [*FailedError] in which errors.AsType finds the
+// [*render.BudgetExceededError]. If nothing can be sent without a summary, no request is accepted that would end a
+// pause, and it lasts 0, 2, 6, 14 seconds and so on, a minute at most. A render within it fails at once. If a summary
+// takes longer than a minute the error is a [*PendingError]. A compaction has no time limit, but each of its requests
+// has ([policy.Ask].Timeout); the answers for segments are entries as soon as they arrive, and an attempt that failed
+// behind them starts no pause. The session keeps all history in any case.
 //
 // If a provider refuses a request, for its size or for what it holds, its answer becomes an entry of the session
 // ([entry.Refusal]). [entry.Remembered] lists what is learnt from it and when that is forgotten: a single refusal that
-// names no limit bounds nothing, and any other bounds the agent's requests, or those for summaries, of that model at that
-// server for some requests. A refused request is made smaller by leaving history out of it; compactions are planned within the
-// nominal budget until the limit was confirmed by a second refusal. A limit of bytes is learnt and forgotten in the
-// same way, or set ([policy.Target].MaxBytes): old pictures leave a prompt before its texts do. Explanations and events
-// say how many bytes a request has, by what the adapters' answers say of theirs; [history.Options].Shrink makes pictures
-// smaller before. A picture, a document
-// or a message that the model's server refuses gets a line in its place in requests to that model there, and an event says so
-// ([event.Withheld]); with several suspects one comes back with each accepted request, until it is known which.
-// [Recoverable] lists which errors count, and [Compactor.Recover] says what is tried.
+// names no limit bounds nothing, and any other bounds the agent's requests, or those for summaries, of that model at
+// that server for some requests. A refused request is made smaller by leaving history out of it; compactions are
+// planned within the nominal budget until the limit was confirmed by a second refusal. A limit of bytes is learnt and
+// forgotten in the same way, or set ([policy.Target].MaxBytes): old pictures leave a prompt before its texts do.
+// Explanations and events say how many bytes a request has, by what the adapters' answers say of theirs;
+// [history.Options].Shrink makes pictures smaller before. A picture, a document or a message that the model's server
+// refuses gets a line in its place in requests to that model there, and an event says so ([event.Withheld]); with
+// several suspects one comes back with each accepted request, until it is known which. [Recoverable] lists which errors
+// count, and [Compactor.Recover] says what is tried.
 //
 // What one bad moment costs, measured under all six policies, in the foreground and the background, with a restart and
 // without, with a deadline and without, with summaries that take 15 or 90 seconds and an agent that answers in five. A
@@ -200,15 +204,15 @@
 // a lease outside the log shows within ten seconds that a process died ([history.Session.Claim]); without leases a
 // pending plan is left alone until the time that it names has passed.
 //
-// Those who want to know are told: [Compactor].Observers, a list, hear of each event and of where work begins and ends. No
-// render waits for one that is slow, and one that fails is not called again.
+// Those who want to know are told: [Compactor].Observers, a list, hear of each event and of where work begins and ends.
+// No render waits for one that is slow, and one that fails is not called again.
 //
 // What events, logs and errors quote is redacted as entries are ([history.Options].Redact).
 //
 // The caller's functions are hooks, observers, the functions of a policy, models and tokenizers. They may panic, end
 // their goroutine, return invalid values, or never return. Each of these becomes a [*chat.CallbackError] or a
-// [*policy.TimeoutError] with the function's name: as the error of the call, as the reason of a failed compaction, or as an
-// event if the work goes on without the function. A function that never returns is left behind a second after its
+// [*policy.TimeoutError] with the function's name: as the error of the call, as the reason of a failed compaction, or
+// as an event if the work goes on without the function. A function that never returns is left behind a second after its
 // context or its time limit ended, and the next call works.
 //
 // # Models
@@ -216,8 +220,8 @@
 // Any [chat.Model] can write summaries; models.Remote is an HTTP endpoint. Two others are for trying things out:
 // models.Offline needs no network and makes a digest of the messages without understanding them, and models.Script
 // gives the answers of a test. If a provider's own compaction ([chat.Response].Compaction) comes with a summary, it is
-// kept beside the summary, byte for byte, if there is room for both. openai.CompactionModel and anthropic.CompactionModel, in the
-// packages of render, are models that return one.
+// kept beside the summary, byte for byte, if there is room for both. openai.CompactionModel and
+// anthropic.CompactionModel, in the packages of render, are models that return one.
 //
 // # What is not here
 //

@@ -16,8 +16,8 @@
 // limit. The adapters to the providers check further rules, named in the same way, and repair requests that break them.
 // They report each change as a [Repair].
 //
-// Results are matched to calls by ids, wherever they stand; [Pairing] has the rules. [WithCallIDs] assigns ids to the calls
-// of an answer that came without one or with the id of another call.
+// Results are matched to calls by ids, wherever they stand; [Pairing] has the rules. [WithCallIDs] assigns ids to the
+// calls of an answer that came without one or with the id of another call.
 //
 // Messages are encoded as JSON without loss: text that is not valid UTF-8 and opaque values keep their bytes.
 //
