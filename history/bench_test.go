@@ -61,28 +61,6 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-func BenchmarkView(b *testing.B) {
-	b.Run("10000 entries", func(b *testing.B) {
-		s := long(b, numbered.Session(), 10_000)
-		b.ReportAllocs()
-		for b.Loop() {
-			if len(viewOf(b, s).Turns) == 0 {
-				b.Fatal("there are no turns")
-			}
-		}
-	})
-	b.Run("10000 entries compacted to 100", func(b *testing.B) {
-		s := long(b, numbered.Session(), 10_000)
-		require.NoError(b, s.Compact(b.Context(), summary("so far", all(b, s)[9_898].ID)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if len(viewOf(b, s).Turns) == 0 {
-				b.Fatal("there are no turns")
-			}
-		}
-	})
-}
-
 func BenchmarkOpen(b *testing.B) {
 	path := tempFile(b)
 	s := long(b, opened(b, path), 10_000)

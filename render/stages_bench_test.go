@@ -184,32 +184,3 @@ func BenchmarkConversation(b *testing.B) {
 	b.Run("cl100k", func(b *testing.B) { benchmark(b, conversation, cl100k(b), 1) })
 	b.Run("words", func(b *testing.B) { benchmark(b, conversation, words, 1) })
 }
-
-// BenchmarkSurvey compares the survey of a prompt of tags with a render that prunes it to half.
-func BenchmarkSurvey(b *testing.B) {
-	for _, n := range []int{2_000, 20_000} {
-		var m elements.UserMessage
-		for i := range n {
-			m.Children = append(m.Children, elements.Tag{Props: at(i * 7919 % n), Name: "file", Children: elements.Nodes{
-				elements.TextChunk{BreakOn: "\n", Least: 4, Children: elements.Nodes{elements.Text(sentence(i) + "\n" + sentence(i+1) + "\n" + sentence(i+2))}},
-			}})
-		}
-		opts := render.Options{Budget: plenty, Tokenizer: cl100k(b)}
-		whole, err := render.Render(b.Context(), m, opts)
-		require.NoError(b, err)
-		opts.Budget = whole.Tokens / 2
-		var half *render.Result
-		b.Run(fmt.Sprintf("%d/render", n), func(b *testing.B) {
-			for b.Loop() {
-				half, err = render.Render(b.Context(), m, opts)
-				require.NoError(b, err)
-			}
-		})
-		b.Run(fmt.Sprintf("%d/survey", n), func(b *testing.B) {
-			for b.Loop() {
-				_, err := half.Survey(b.Context())
-				require.NoError(b, err)
-			}
-		})
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
@@ -70,33 +71,13 @@ func ExampleWindow_Effective() {
 	// 120000
 }
 
-// bytesTokenizer counts every byte as a token, as a byte-level model does.
+// bytesTokenizer counts every byte as a token, as a byte-level model does. A message costs 3 more.
 type bytesTokenizer struct{}
 
 func (bytesTokenizer) CountText(text string) int { return len(text) }
 
-func (bytesTokenizer) CountPart(part chat.Part) int {
-	if text, ok := part.(chat.Text); ok {
-		return len(text)
-	}
-	return 0
-}
+func (b bytesTokenizer) CountPart(part chat.Part) int { return sizingtest.CountPart(b, part) }
 
-func (b bytesTokenizer) CountMessage(m chat.Message) int {
-	n := len(m.Role) + len(m.Name)
-	for _, part := range m.Content {
-		n += b.CountPart(part)
-	}
-	for _, call := range m.ToolCalls {
-		n += len(call.Name) + len(call.Arguments)
-	}
-	return n
-}
+func (b bytesTokenizer) CountMessage(m chat.Message) int { return sizingtest.CountMessage(b, m) }
 
-func (bytesTokenizer) CountTools(tools []chat.Tool) int {
-	n := 0
-	for _, tool := range tools {
-		n += len(tool.Name) + len(tool.Description) + len(tool.Parameters)
-	}
-	return n
-}
+func (b bytesTokenizer) CountTools(tools []chat.Tool) int { return sizingtest.CountTools(b, tools) }

@@ -60,24 +60,6 @@ func overfull(b *testing.B, messages []chat.Message, counter *tiktoken.Counter, 
 	return nil
 }
 
-// BenchmarkRender renders a prompt that fits, as nearly all prompts do.
-func BenchmarkRender(b *testing.B) {
-	counter := tiktoken.O200k()
-	messages := recorded(b)
-	for _, window := range []int{8_000, 64_000, 128_000} {
-		b.Run(fmt.Sprint(window), func(b *testing.B) {
-			compactor := &summarize.Compactor{
-				Session: overfull(b, messages, counter, window), Policy: copilotchat.Policy(),
-				Target: policy.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: 2 * window},
-			}
-			for b.Loop() {
-				_, err := compactor.Render(b.Context(), prompt(compactor.Session))
-				require.NoError(b, err)
-			}
-		})
-	}
-}
-
 // BenchmarkStep says something and renders the prompt, in a session that was compacted with an index and without one.
 func BenchmarkStep(b *testing.B) {
 	counter := tiktoken.O200k()

@@ -3,7 +3,6 @@ package recall_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/bordertest"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
@@ -45,14 +45,6 @@ func calling(text string, calls ...[3]string) chat.Message {
 	return m
 }
 
-// said returns the result of a call as an agent appends it: a mistake of the model is a failed result.
-func said(result chat.Message, call string, err error) (chat.Message, error) {
-	if mistake, ok := errors.AsType[*chat.ArgumentError](err); ok {
-		return chat.FailedResult(call, mistake.Reason), nil
-	}
-	return result, err
-}
-
 // ask returns the text of an answer.
 func ask(t testing.TB, tools recall.Tools, tool string, arguments any) chat.Message {
 	data, ok := arguments.(string)
@@ -61,7 +53,7 @@ func ask(t testing.TB, tools recall.Tools, tool string, arguments any) chat.Mess
 		data = string(encoded)
 	}
 	m, ok, err := tools.Answer(t.Context(), chat.ToolCall{ID: "c", Name: tool, Arguments: data})
-	m, err = said(m, "c", err)
+	m, err = errtest.Said(m, "c", err)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "c", m.ToolCallID)
@@ -521,26 +513,6 @@ func FuzzAnswersKeepTheirLimit(f *testing.F) {
 	})
 }
 
-func BenchmarkSearch(b *testing.B) {
-	s := &history.Session{}
-	for i := range 2000 { // 10 MB
-		require.NoError(b, s.Append(b.Context(),
-			calling("I read.", [3]string{fmt.Sprint(i), "read_file", fmt.Sprintf(`{"path":"src/part%d.go"}`, i)}),
-			chat.ToolResult(fmt.Sprint(i), strings.Repeat("func (p *Parser) next() Token { return p.tokens[p.at] }\n", 90)),
-		))
-	}
-	for name, q := range map[string]recall.Query{
-		"word": {Words: "part7.go"}, "common": {Words: "parser token"}, "pattern": {Pattern: `part7[.]go`}, "folded pattern": {Pattern: `(?i)\bPART7\.GO`},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				_, err := recall.Tools{Session: s}.Search(context.Background(), q)
-				require.NoError(b, err)
-			}
-		})
-	}
-}
-
 func TestAnAgentPinsEntriesIfItMay(t *testing.T) {
 	session := sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true})
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("The key is 4711.")))
@@ -552,7 +524,7 @@ func TestAnAgentPinsEntriesIfItMay(t *testing.T) {
 	require.Len(t, tools.Declared(), 3)
 	pin := func(arguments string) chat.Message {
 		result, ok, err := tools.Answer(t.Context(), chat.ToolCall{ID: "x", Name: history.PinTool, Arguments: arguments})
-		result, err = said(result, "x", err)
+		result, err = errtest.Said(result, "x", err)
 		require.NoError(t, err)
 		require.True(t, ok)
 		return result

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -35,7 +36,7 @@ func TestThinkingGoesToNoModelThatCannotReadIt(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			m := &anthropic.Model{Client: s.client(), Name: c.to}
 			said := chat.Message{Role: chat.RoleAssistant, Origin: c.by, Content: chat.Parts{
-				chat.Thinking{Text: "Hm.", Signature: sign("Hm.")}, chat.Text("Well."), chat.Opaque{Value: []byte(written(block{"type": "thinking", "thinking": "Later.", "signature": sign("Later.")}))},
+				chat.Thinking{Text: "Hm.", Signature: sign("Hm.")}, chat.Text("Well."), chat.Opaque{Value: []byte(sure.Encoded(block{"type": "thinking", "thinking": "Later.", "signature": sign("Later.")}))},
 			}}
 			_, err := m.Generate(t.Context(), ask(question, said, question))
 			require.NoError(t, err)

@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -30,13 +30,13 @@ func binding(respond func(call int, r request) answer) func(call int, r request)
 	return func(n int, r request) answer {
 		mu.Lock()
 		defer mu.Unlock()
-		before, thought := written(r.System)+written(r.Tools), ""
-		drops := strings.Contains(written(r.Thinking), `"prefix_mismatch_behavior":"drop_block"`)
+		before, thought := sure.Encoded(r.System)+sure.Encoded(r.Tools), ""
+		drops := strings.Contains(sure.Encoded(r.Thinking), `"prefix_mismatch_behavior":"drop_block"`)
 		for i, turn := range r.Messages {
 			for k, b := range turn.Content {
 				if b["type"] != "thinking" {
 					delete(b, "cache_control")
-					before += turn.Role + written(b)
+					before += turn.Role + sure.Encoded(b)
 					continue
 				}
 				text := b["thinking"].(string)
@@ -56,19 +56,11 @@ func binding(respond func(call int, r request) answer) func(call int, r request)
 				preceding[text], thoughts[text] = before, thought
 				thought += text
 			} else {
-				before += "assistant" + written(b)
+				before += "assistant" + sure.Encoded(b)
 			}
 		}
 		return a
 	}
-}
-
-func written(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(data)
 }
 
 // Copilot Chat's policy keeps the thinking that a turn had before it was cut. The model refuses thinking after a

@@ -255,18 +255,9 @@ func TestErrorsOfTheAPIHaveTheTypesOfPackageChat(t *testing.T) {
 			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
 			limit: &chat.ContextLimitError{Tokens: 1200000, Limit: 1048576},
 		}, {
-			what: "the context limit on Google Cloud",
-			model: failing(t, 400, "INVALID_ARGUMENT", "Unable to submit request because the input token count is 33000 but model only supports up to 32768. "+
-				"Reduce the input token count and try again."),
-			limit: &chat.ContextLimitError{Tokens: 33000, Limit: 32768},
-		}, {
 			what:  "the context limit without numbers",
 			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count exceeds the maximum number of tokens allowed."),
 			limit: &chat.ContextLimitError{},
-		}, {
-			what:  "the context limit with a number that does not fit an int",
-			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count (99999999999999999999) exceeds the maximum number of tokens allowed (700)."),
-			limit: &chat.ContextLimitError{Limit: 700},
 		},
 	} {
 		t.Run(tt.what, func(t *testing.T) {

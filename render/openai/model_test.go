@@ -333,18 +333,11 @@ func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 		limit, tokens int
 	}{
 		{"OpenAI in Chat Completions", 400, errorBody("This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 128000, 130000},
-		{"OpenAI, with the answer", 400, errorBody("This model's maximum context length is 16385 tokens. However, you requested 17000 tokens (15000 in the messages, 2000 in the completion).", "invalid_request_error", "context_length_exceeded"), 16385, 15000},
-		{"OpenAI in Responses", 400, errorBody("Your input exceeds the context window of this model. Please adjust your input and try again.", "invalid_request_error", "context_length_exceeded"), 0, 0},
-		{"OpenAI for GPT-5", 400, errorBody("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 272000, 300001},
 		{"OpenAI's rate limiter for one request", 429, errorBody("Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 40123. The input or output tokens must be reduced in order to run successfully.", "tokens", "rate_limit_exceeded"), 30000, 40123},
 		{"GitHub", 400, errorBody("prompt token count of 130,500 exceeds the limit of 128,000", "", "model_max_prompt_tokens_exceeded"), 128000, 130500},
 		{"vLLM", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens. Please reduce the length of the input messages.","type":"BadRequestError","code":400}`, 4096, 5000},
-		{"vLLM for a prompt", 400, errorBody("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", "BadRequestError", ""), 4096, 5000},
 		{"llama.cpp", 400, `{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}`, 4096, 5000},
-		{"llama.cpp in words", 400, `{"error":{"code":400,"message":"request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error"}}`, 4096, 5000},
-		{"Ollama", 400, errorBody("the input length exceeds the context length", "api_error", ""), 0, 0},
 		{"LM Studio", 400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`, 4096, 5000},
-		{"a server whose error is a text", 400, `{"error":"the input length exceeds the context length"}`, 0, 0},
 		{"a proxy", 413, "<html>Request Entity Too Large</html>", 0, 0},
 	} {
 		for name, api := range apis {
@@ -395,7 +388,6 @@ func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 		{"a rate limit that states no wait", reply{status: 429, body: "{}"}, 0},
 		{"a server error", reply{status: 500, body: errorBody("The server had an error", "server_error", "")}, 0},
 		{"an error that is a text", reply{status: 502, body: `{"error":"bad gateway"}`}, 0},
-		{"an overload", reply{status: 503, body: "busy", header: map[string]string{"Retry-After": "2.5"}}, 2500 * time.Millisecond},
 		{"an answer without a message", reply{status: 200, body: `{"id":"x","choices":[],"output":[],"status":"completed"}`}, 0},
 	} {
 		for name, api := range apis {

@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -63,6 +63,8 @@ func startServer(answer func(openai.API, gjson.Result) reply) *server {
 	s.Server = httptest.NewServer(s)
 	return s
 }
+
+var toJSON = sure.Encoded
 
 // always returns the same answer to every request.
 func always(r reply) func(openai.API, gjson.Result) reply {
@@ -177,14 +179,6 @@ func (s *server) write(w http.ResponseWriter, api openai.API, request gjson.Resu
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprint(w, toJSON(v))
-}
-
-func toJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
 }
 
 // message, call and reasoning are output items.

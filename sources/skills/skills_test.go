@@ -1,7 +1,6 @@
 package skills_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/internal/test/sure"
@@ -88,19 +88,11 @@ func (a agent) call(arguments string) string {
 	return m.Text()
 }
 
-// said returns the result of a call as an agent appends it: a mistake of the model is a failed result.
-func said(result chat.Message, call string, err error) (chat.Message, error) {
-	if mistake, ok := errors.AsType[*chat.ArgumentError](err); ok {
-		return chat.FailedResult(call, mistake.Reason), nil
-	}
-	return result, err
-}
-
 func (a agent) answer(arguments string) chat.Message {
 	a.t.Helper()
 	*a.calls++
 	m, ok, err := a.known.Answer(a.t.Context(), chat.ToolCall{ID: fmt.Sprint("call", *a.calls), Name: skills.ToolName, Arguments: arguments})
-	m, err = said(m, fmt.Sprint("call", *a.calls), err)
+	m, err = errtest.Said(m, fmt.Sprint("call", *a.calls), err)
 	require.NoError(a.t, err)
 	require.True(a.t, ok)
 	return m

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/internal/test/sure"
@@ -94,14 +95,6 @@ func names(list []chat.Tool) (names []string) {
 	return names
 }
 
-// said returns the result of a call as an agent appends it: a mistake of the model is a failed result.
-func said(result chat.Message, call string, err error) (chat.Message, error) {
-	if mistake, ok := errors.AsType[*chat.ArgumentError](err); ok {
-		return chat.FailedResult(call, mistake.Reason), nil
-	}
-	return result, err
-}
-
 // call answers a call as an agent does, and returns the result.
 func (a agent) call(name string, arguments any) chat.Message {
 	a.t.Helper()
@@ -114,7 +107,7 @@ func (a agent) call(name string, arguments any) chat.Message {
 	}
 	call := chat.ToolCall{ID: fmt.Sprint("call", *a.calls), Name: name, Arguments: data}
 	m, ok, err := a.more.Answer(a.t.Context(), call)
-	m, err = said(m, call.ID, err)
+	m, err = errtest.Said(m, call.ID, err)
 	require.NoError(a.t, err)
 	require.True(a.t, ok)
 	require.NoError(a.t, a.more.Session.Append(a.t.Context(), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}, m))
@@ -471,7 +464,7 @@ func FuzzSearch(f *testing.F) {
 		require.NoError(t, err)
 		for _, c := range [][2]string{{tools.SearchTool, `{"query":` + string(quote(t, query)) + `}`}, {tools.CallTool, arguments}, {name, arguments}} {
 			m, ok, err := a.more.Answer(t.Context(), chat.ToolCall{ID: "x", Name: c[0], Arguments: c[1]})
-			m, err = said(m, "x", err)
+			m, err = errtest.Said(m, "x", err)
 			require.NoError(t, err)
 			require.True(t, ok)
 			if c[0] == tools.SearchTool {

@@ -116,16 +116,6 @@ func TestRemoteErrorsSayWhatFailedAndWhetherToRetry(t *testing.T) {
 	}
 }
 
-func TestRemoteReturnsTheRetryTimeOfADate(t *testing.T) {
-	remote := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
-		w.WriteHeader(http.StatusServiceUnavailable)
-	})
-	_, err := remote.Generate(t.Context(), asking)
-	transient := errtest.As[*chat.TransientError](t, err)
-	require.Greater(t, transient.RetryAfter, 50*time.Minute)
-}
-
 func TestRemoteWithoutAConnectionIsATransientError(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

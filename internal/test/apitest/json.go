@@ -1,10 +1,11 @@
 package apitest
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // JSON is a decoded value; the zero value is one that is missing.
@@ -43,7 +44,7 @@ func (j JSON) String() string {
 	case string:
 		return v
 	}
-	return encode(j.value)
+	return sure.Encoded(j.value)
 }
 
 // List returns the elements of a list.
@@ -79,19 +80,11 @@ func (j JSON) texts() string {
 
 type object = map[string]any
 
-func encode(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
-}
-
 func eventOf(name string, v any) string {
 	if name == "" {
-		return fmt.Sprintf("data: %s\n\n", encode(v))
+		return fmt.Sprintf("data: %s\n\n", sure.Encoded(v))
 	}
-	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, encode(v))
+	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, sure.Encoded(v))
 }
 
 // pieces returns the two halves of a text, as streams have them, or none of an empty one.

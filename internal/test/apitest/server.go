@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // API is a provider's API: [ChatCompletions], [Responses], [Messages] or [Gemini].
@@ -122,7 +124,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	fmt.Fprint(w, encode(whole))
+	fmt.Fprint(w, sure.Encoded(whole))
 }
 
 // hang waits until the client is gone, or so long that a test that does not interrupt fails.

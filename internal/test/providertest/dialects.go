@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // Said is what a server of a [Dialect] answers.
@@ -42,14 +43,6 @@ type Dialect struct {
 	Usage, Cached string
 }
 
-func js(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
-}
-
 type fields = map[string]any
 
 // halves cuts a text in two, between characters.
@@ -65,7 +58,7 @@ func pieces(first, later fields, name, arguments string) []string {
 		for k, v := range of {
 			out[k] = v
 		}
-		return js(out)
+		return sure.Encoded(out)
 	}
 	list := []string{with(first, fields{"name": name, "arguments": ""})}
 	for _, half := range halves(arguments) {
@@ -80,15 +73,17 @@ func asOpenAI(i int, c chat.ToolCall) []string {
 
 func inOne(index int) func(int, chat.ToolCall) []string {
 	return func(i int, c chat.ToolCall) []string {
-		return []string{js(fields{"index": index * i, "id": c.ID, "function": fields{"name": c.Name, "arguments": c.Arguments}})}
+		return []string{sure.Encoded(fields{"index": index * i, "id": c.ID, "function": fields{"name": c.Name, "arguments": c.Arguments}})}
 	}
 }
 
 // Dialects are those of the table.
 func Dialects() []Dialect {
-	signature := func(c chat.ToolCall) string { return js(fields{"google": fields{"thought_signature": "of " + c.ID}}) }
+	signature := func(c chat.ToolCall) string {
+		return sure.Encoded(fields{"google": fields{"thought_signature": "of " + c.ID}})
+	}
 	details := func(s Said) string {
-		return js([]any{fields{"type": "reasoning.text", "text": s.Thought, "index": 0, "signature": "of " + s.Thought}})
+		return sure.Encoded([]any{fields{"type": "reasoning.text", "text": s.Thought, "index": 0, "signature": "of " + s.Thought}})
 	}
 	return []Dialect{
 		{Name: "OpenAI", Calls: asOpenAI, Finish: "stop", OfCalls: "tool_calls"},
@@ -118,18 +113,18 @@ func Dialects() []Dialect {
 		}},
 		{Name: "arguments repeated so far", Finish: "stop", OfCalls: "tool_calls", Calls: func(i int, c chat.ToolCall) []string {
 			return []string{
-				js(fields{"index": i, "id": c.ID, "function": fields{"name": c.Name, "arguments": halves(c.Arguments)[0]}}),
-				js(fields{"index": i, "id": c.ID, "function": fields{"name": c.Name, "arguments": c.Arguments}}),
+				sure.Encoded(fields{"index": i, "id": c.ID, "function": fields{"name": c.Name, "arguments": halves(c.Arguments)[0]}}),
+				sure.Encoded(fields{"index": i, "id": c.ID, "function": fields{"name": c.Name, "arguments": c.Arguments}}),
 			}
 		}},
 		{Name: "the call repeated at the end", Finish: "stop", OfCalls: "tool_calls", Calls: func(i int, c chat.ToolCall) []string {
-			return append(asOpenAI(i, c), js(fields{"index": i, "id": c.ID, "function": fields{"name": c.Name, "arguments": c.Arguments}}))
+			return append(asOpenAI(i, c), sure.Encoded(fields{"index": i, "id": c.ID, "function": fields{"name": c.Name, "arguments": c.Arguments}}))
 		}},
 		{Name: "the name in pieces", Finish: "stop", OfCalls: "tool_calls", Calls: func(i int, c chat.ToolCall) []string {
 			return []string{
-				js(fields{"index": i, "id": c.ID, "function": fields{"name": halves(c.Name)[0]}}),
-				js(fields{"index": i, "function": fields{"name": halves(c.Name)[1]}}),
-				js(fields{"index": i, "function": fields{"arguments": c.Arguments}}),
+				sure.Encoded(fields{"index": i, "id": c.ID, "function": fields{"name": halves(c.Name)[0]}}),
+				sure.Encoded(fields{"index": i, "function": fields{"name": halves(c.Name)[1]}}),
+				sure.Encoded(fields{"index": i, "function": fields{"arguments": c.Arguments}}),
 			}
 		}},
 	}
@@ -208,7 +203,7 @@ func (d Dialect) judge(request any, said []Said) string {
 			}
 		}
 		switch {
-		case d.Details != nil && js(at(m, "reasoning_details")) != d.Details(a):
+		case d.Details != nil && sure.Encoded(at(m, "reasoning_details")) != d.Details(a):
 			return "reasoning_details are not those of the answer"
 		case strings.HasPrefix(d.Thought, "reasoning") && !strings.HasSuffix(d.Thought, "chunks") && at(m, d.Thought) != a.Thought:
 			return "the thinking is not that of the answer"
@@ -223,7 +218,7 @@ func (d Dialect) judge(request any, said []Said) string {
 			if id, _ := at(call, "id").(string); results[id] != 1 {
 				return "a call has not one result"
 			}
-			if d.Extra != nil && js(at(call, "extra_content")) != d.Extra(c) {
+			if d.Extra != nil && sure.Encoded(at(call, "extra_content")) != d.Extra(c) {
 				return "a call lacks its thought signature"
 			}
 		}
@@ -308,12 +303,12 @@ func (d Dialect) whole(a Said) string {
 	if calls != nil {
 		m["tool_calls"] = calls
 	}
-	return js(fields{"choices": []any{fields{"index": 0, "message": m, "finish_reason": d.finish(a)}}, "usage": d.usage(a.Usage)})
+	return sure.Encoded(fields{"choices": []any{fields{"index": 0, "message": m, "finish_reason": d.finish(a)}}, "usage": d.usage(a.Usage)})
 }
 
 func (d Dialect) chunks(a Said) (chunks []string) {
 	add := func(delta any) {
-		chunks = append(chunks, js(fields{"choices": []any{fields{"index": 0, "delta": delta, "finish_reason": nil}}}))
+		chunks = append(chunks, sure.Encoded(fields{"choices": []any{fields{"index": 0, "delta": delta, "finish_reason": nil}}}))
 	}
 	add(fields{"role": "assistant", "content": "", "note": "x"})
 	thought, text := a.Thought, a.Text
@@ -353,9 +348,9 @@ func (d Dialect) chunks(a Said) (chunks []string) {
 		last["usage"] = d.usage(a.Usage)
 	}
 	last["choices"] = []any{end}
-	chunks = append(chunks, js(last))
+	chunks = append(chunks, sure.Encoded(last))
 	if d.Usage == "zeros" {
-		chunks = append(chunks, js(fields{"choices": []any{}, "usage": d.usage(chat.Usage{})}))
+		chunks = append(chunks, sure.Encoded(fields{"choices": []any{}, "usage": d.usage(chat.Usage{})}))
 	}
 	return chunks
 }

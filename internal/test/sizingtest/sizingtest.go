@@ -26,10 +26,13 @@ func (q Quarter) CountPart(p chat.Part) int { return CountPart(q, p) }
 func (q Quarter) CountMessage(m chat.Message) int { return CountMessage(q, m) }
 
 // CountTools counts definitions of tools.
-func (q Quarter) CountTools(tools []chat.Tool) int {
+func (q Quarter) CountTools(tools []chat.Tool) int { return CountTools(q, tools) }
+
+// CountTools counts definitions of tools with t.
+func CountTools(t chat.Tokenizer, tools []chat.Tool) int {
 	n := 0
-	for _, t := range chat.Undeferred(tools) {
-		n += q.CountText(t.Name + t.Description + string(t.Parameters))
+	for _, tool := range chat.Undeferred(tools) {
+		n += t.CountText(tool.Name + tool.Description + string(tool.Parameters))
 	}
 	return n
 }

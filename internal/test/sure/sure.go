@@ -78,6 +78,15 @@ func JSON(t testing.TB, v any) []byte {
 	return data
 }
 
+// Encoded returns a value as JSON where there is no test to fail. It panics if that does not work.
+func Encoded(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
 // Decode returns the value that JSON stands for.
 func Decode[T any](t testing.TB, data []byte) (v T) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/providertest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/internal/wire/completions"
 )
 
@@ -255,7 +256,7 @@ func cutAnswer(r *rand.Rand) (whole string, chunks []string) {
 	if r.IntN(2) == 0 {
 		fields["reasoning"] = texts[r.IntN(len(texts))]
 		for _, p := range cut(r, fields["reasoning"].(string)) {
-			chunks = append(chunks, delta(jsonOf(map[string]any{"reasoning": p})))
+			chunks = append(chunks, delta(sure.Encoded(map[string]any{"reasoning": p})))
 		}
 	}
 	list := r.IntN(3) == 0
@@ -264,7 +265,7 @@ func cutAnswer(r *rand.Rand) (whole string, chunks []string) {
 		if list {
 			content = []any{map[string]any{"type": "text", "text": p}}
 		}
-		chunks = append(chunks, delta(jsonOf(map[string]any{"content": content})))
+		chunks = append(chunks, delta(sure.Encoded(map[string]any{"content": content})))
 	}
 	var all []any
 	var pieces [][]string
@@ -293,7 +294,7 @@ func cutAnswer(r *rand.Rand) (whole string, chunks []string) {
 		}
 		chunks, pieces[k] = append(chunks, piece(pieces[k][0])), pieces[k][1:]
 	}
-	return `{"choices":[{"index":0,"message":` + jsonOf(fields) + `}]}`, chunks
+	return `{"choices":[{"index":0,"message":` + sure.Encoded(fields) + `}]}`, chunks
 }
 
 // cutCall returns the pieces of a call, in one of six ways.
@@ -305,7 +306,7 @@ func cutCall(r *rand.Rand, way, index int, id, name, args string) (pieces []stri
 		}
 		return f
 	}
-	add := func(o map[string]any) { pieces = append(pieces, jsonOf(o)) }
+	add := func(o map[string]any) { pieces = append(pieces, sure.Encoded(o)) }
 	parts := cut(r, args)
 	switch way {
 	case 0: // as OpenAI
@@ -358,12 +359,4 @@ func cut(r *rand.Rand, text string) []string {
 		pieces = pieces[:len(pieces)-1]
 	}
 	return pieces
-}
-
-func jsonOf(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
 }
