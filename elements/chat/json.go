@@ -22,16 +22,11 @@ const (
 	kindCacheBreakpoint = "cacheBreakpoint"
 )
 
-// textJSON carries a text, in base64 if it is not valid UTF-8, which a JSON string cannot hold.
-type textJSON struct {
-	Type string  `json:"type"`
-	Text *string `json:"text,omitempty"`
-	Raw  []byte  `json:"base64,omitempty"`
-}
-
-// opaqueJSON carries a value as it is if JSON leaves it unchanged, else in base64.
-type opaqueJSON struct {
+// bytesJSON carries a text, in base64 if it is not valid UTF-8, which a JSON string cannot hold, or a value as it is if
+// JSON leaves it unchanged, else in base64.
+type bytesJSON struct {
 	Type   string          `json:"type"`
+	Text   *string         `json:"text,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
 	Raw    []byte          `json:"base64,omitempty"`
 	Tokens int             `json:"tokens,omitempty"`
@@ -55,9 +50,9 @@ func partJSON(p Part) (any, error) {
 	switch p := p.(type) {
 	case Text:
 		if utf8.ValidString(string(p)) {
-			return textJSON{Type: kindText, Text: (*string)(&p)}, nil
+			return bytesJSON{Type: kindText, Text: (*string)(&p)}, nil
 		}
-		return textJSON{Type: kindText, Raw: []byte(p)}, nil
+		return bytesJSON{Type: kindText, Raw: []byte(p)}, nil
 	case Image:
 		return struct {
 			Type string `json:"type"`
@@ -75,9 +70,9 @@ func partJSON(p Part) (any, error) {
 		}{kindThinking, p}, nil
 	case Opaque:
 		if plain, err := plainJSON(p.Value); err == nil && bytes.Equal(plain, p.Value) {
-			return opaqueJSON{Type: kindOpaque, Value: p.Value, Tokens: p.Tokens}, nil
+			return bytesJSON{Type: kindOpaque, Value: p.Value, Tokens: p.Tokens}, nil
 		}
-		return opaqueJSON{Type: kindOpaque, Raw: p.Value, Tokens: p.Tokens}, nil
+		return bytesJSON{Type: kindOpaque, Raw: p.Value, Tokens: p.Tokens}, nil
 	case CacheBreakpoint:
 		return struct {
 			Type string `json:"type"`
@@ -138,20 +133,16 @@ func (ps *Parts) UnmarshalJSON(data []byte) error {
 
 // partFields are the fields of a part of any type.
 type partFields struct {
-	Type      string          `json:"type"`
-	Text      *string         `json:"text"`
-	Raw       []byte          `json:"base64"`
-	URL       string          `json:"url"`
-	Original  string          `json:"original"`
-	Detail    ImageDetail     `json:"detail"`
-	MediaType string          `json:"mediaType"`
-	Data      string          `json:"data"`
-	Signature string          `json:"signature"`
-	Encrypted string          `json:"encrypted"`
-	Value     json.RawMessage `json:"value"`
-	Tokens    int             `json:"tokens"`
-	CacheType string          `json:"cacheType"`
-	Lifetime  time.Duration   `json:"lifetime"`
+	bytesJSON
+	URL       string        `json:"url"`
+	Original  string        `json:"original"`
+	Detail    ImageDetail   `json:"detail"`
+	MediaType string        `json:"mediaType"`
+	Data      string        `json:"data"`
+	Signature string        `json:"signature"`
+	Encrypted string        `json:"encrypted"`
+	CacheType string        `json:"cacheType"`
+	Lifetime  time.Duration `json:"lifetime"`
 }
 
 // part returns the part with these fields.

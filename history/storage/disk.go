@@ -84,13 +84,19 @@ func saveTorn(d Disk, log string, torn *io.SectionReader) (path string, err erro
 		return "", err
 	}
 	_, err = io.Copy(io.NewOffsetWriter(side, 0), io.MultiReader(strings.NewReader(tornHead), torn))
+	return path, durable(d, path, side, err)
+}
+
+// durable closes a new file once it is durable. If it cannot be, or was not written, it removes the file.
+func durable(d Disk, path string, file DiskFile, written error) error {
+	err := written
 	if err == nil {
-		err = errors.Join(side.Sync(), d.SyncDir(filepath.Dir(path)))
+		err = errors.Join(file.Sync(), d.SyncDir(filepath.Dir(path)))
 	}
-	if err = errors.Join(err, side.Close()); err != nil {
-		return "", errors.Join(err, d.Remove(path))
+	if err = errors.Join(err, file.Close()); err != nil {
+		err = errors.Join(err, d.Remove(path))
 	}
-	return path, nil
+	return err
 }
 
 // checkPath returns [ErrMoved] unless the log is at its path.

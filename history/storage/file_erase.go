@@ -72,16 +72,11 @@ func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 	if err != nil {
 		return fmt.Errorf("storage: erasing in %s: %w", f.path, err)
 	}
-	if _, err = side.WriteAt(journal.Bytes(), 0); err == nil {
-		err = errors.Join(side.Sync(), f.options.Disk.SyncDir(filepath.Dir(path)))
-	}
-	if err = errors.Join(err, side.Close()); err == nil {
-		err = f.replace(list)
-	} else {
-		err = errors.Join(err, f.options.Disk.Remove(path))
+	_, err = side.WriteAt(journal.Bytes(), 0)
+	if err = durable(f.options.Disk, path, side, err); err != nil {
 		return fmt.Errorf("storage: erasing in %s: %w", f.path, err)
 	}
-	if err != nil {
+	if err = f.replace(list); err != nil {
 		f.broken = fmt.Errorf("storage: erasing in %s: %w: open the log again to finish it", f.path, err)
 		return f.broken
 	}

@@ -57,13 +57,13 @@ func (r SchemaRules) Check(f chat.Format) string {
 	if d.Decode(&root) != nil {
 		return "" // package chat reports it
 	}
-	c := schemaCheck{rules: r}
+	c := schemaCheck{rules: r, refs: map[string][]string{}}
 	if r.Object && root["type"] != "object" {
 		c.report("", `it is not of type "object"`)
 	}
 	c.schema("", root, 0, 0)
 	if c.wrong == "" && r.Acyclic {
-		c.cycles(root)
+		c.cycles()
 	}
 	return c.wrong
 }
@@ -109,9 +109,6 @@ func (c *schemaCheck) schema(at string, s map[string]any, depth, nested int) {
 		}
 		if r.Local && !strings.HasPrefix(ref, "#") {
 			c.report(at, "$ref points to %q, outside of the schema", ref)
-		}
-		if c.refs == nil {
-			c.refs = map[string][]string{}
 		}
 		c.refs[c.place] = append(c.refs[c.place], ref)
 	}
@@ -182,7 +179,7 @@ func (c *schemaCheck) within(at string, s map[string]any, depth, nested int) {
 }
 
 // cycles reports a definition that leads to itself. The whole schema is "#".
-func (c *schemaCheck) cycles(root map[string]any) {
+func (c *schemaCheck) cycles() {
 	for _, start := range slices.Sorted(maps.Keys(c.refs)) {
 		seen := map[string]bool{}
 		for next := slices.Clone(c.refs[start]); len(next) > 0; {

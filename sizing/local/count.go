@@ -98,20 +98,10 @@ type conversation struct {
 type message struct {
 	Role       chat.Role  `json:"role"`
 	Name       string     `json:"name,omitempty"`
-	Content    any        `json:"content"` // a text, a list of contentPart, or null
+	Content    any        `json:"content"` // a text, a list of parts, or null
 	Reasoning  string     `json:"reasoning_content,omitempty"`
 	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
-}
-
-type contentPart struct {
-	Type  string    `json:"type"`
-	Text  string    `json:"text,omitempty"`
-	Image *imageURL `json:"image_url,omitempty"`
-}
-
-type imageURL struct {
-	URL string `json:"url"`
 }
 
 type toolCall struct {
@@ -138,16 +128,16 @@ type function struct {
 
 func messageOf(m chat.Message) message {
 	out := message{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID}
-	var list []contentPart
+	var list []map[string]any
 	images := false
 	for _, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text:
-			list = append(list, contentPart{Type: "text", Text: string(p)})
+			list = append(list, map[string]any{"type": "text", "text": p})
 		case chat.Image:
 			if m.Role == chat.RoleUser {
 				images = true
-				list = append(list, contentPart{Type: "image_url", Image: &imageURL{p.URL}})
+				list = append(list, map[string]any{"type": "image_url", "image_url": map[string]string{"url": p.URL}})
 			}
 		case chat.Thinking:
 			if p.Signature == "reasoning_content" || p.Signature == "reasoning" { // as render/openai returns it

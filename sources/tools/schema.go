@@ -107,10 +107,7 @@ func (c *checker) check(at *path, schema, value any) string {
 	if schema == false {
 		return said(at, "is not allowed")
 	}
-	if s == nil || c.steps > mostSteps {
-		return ""
-	}
-	if value == nil && s["nullable"] == true { // of OpenAPI
+	if s == nil || c.steps > mostSteps || value == nil && s["nullable"] == true { // which is OpenAPI's
 		return ""
 	}
 	if types := listOf(s["type"]); len(types) > 0 && !c.over(len(types)) && !slices.ContainsFunc(types, func(t any) bool { return isOf(t, value) }) {

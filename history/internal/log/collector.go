@@ -40,27 +40,22 @@ func collectorOf(c entry.Retained, p Path) collector {
 			(*list)[i] = at(r)
 		}
 	}
-	c.Calls, c.Custom, c.Latest, c.Preambles = slices.Clone(c.Calls), slices.Clone(c.Custom), maps.Clone(c.Latest), maps.Clone(c.Preambles)
-	for i, r := range c.Custom {
-		c.Custom[i].Ref = at(r.Ref)
-	}
+	latest, preambles := map[entry.Type]entry.Ref{}, map[string]entry.Ref{}
 	for k, r := range c.Latest {
-		c.Latest[k] = at(r)
+		latest[k] = at(r)
 	}
 	for k, r := range c.Preambles {
-		c.Preambles[k] = at(r)
+		preambles[k] = at(r)
+	}
+	c.Calls, c.Custom, c.Latest, c.Preambles = slices.Clone(c.Calls), slices.Clone(c.Custom), latest, preambles
+	for i, r := range c.Custom {
+		c.Custom[i].Ref = at(r.Ref)
 	}
 	return collector{c}
 }
 
 // add records the next entry of the path.
 func (c *collector) add(e entry.Entry, k kind.Kind, ref entry.Ref) {
-	if c.Latest == nil {
-		c.Latest = map[entry.Type]entry.Ref{}
-	}
-	if c.Preambles == nil {
-		c.Preambles = map[string]entry.Ref{}
-	}
 	if k.Is(e.Type()) {
 		c.Latest[e.Type()] = ref
 	}

@@ -58,8 +58,7 @@ func (r *Reader) TurnStart(ctx context.Context, p Path, cut storage.Position) (N
 
 // Retained returns what a compaction appended to a path retains, wherever it cuts.
 func (r *Reader) Retained(ctx context.Context, p Path) (entry.Retained, error) {
-	var c collector
-	from := 0
+	c, from := collectorOf(entry.Retained{}, p), 0
 	if i := p.compaction(); i >= 0 {
 		c, from = collectorOf(p.Nodes[i].compaction.Retained, p), i
 	}
