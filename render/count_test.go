@@ -448,7 +448,7 @@ func TestMessagesAreCountedWholeFewTimes(t *testing.T) {
 				count := 0
 				r := renderedWith(t, m, render.Options{Budget: budget, Tokenizer: sized{tokenizer, func(int) { count++ }}})
 				require.NotEmpty(t, r.Report().Dropped())
-				require.LessOrEqual(t, count, 40)
+				require.LessOrEqual(t, count, 20)
 			}
 		}
 	}
