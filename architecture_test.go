@@ -298,7 +298,8 @@ func TestTheMapHasEachFolder(t *testing.T) {
 	_, rest, _ := strings.Cut(string(page), "## The map\n")
 	lines, _, _ := strings.Cut(rest, "\n## ")
 	text := strings.Replace(string(page), lines, "", 1)
-	before, _, _ := strings.Cut(text, "\n| you ask")
+	before, questions, _ := strings.Cut(text, "\n| you ask")
+	require.LessOrEqual(t, strings.Count(questions, "\n| "), 20, "questions")
 	require.LessOrEqual(t, len(strings.Fields(before)), 1200, "words without the map and the table of questions")
 	said := map[string]string{}
 	for _, line := range regexp.MustCompile(`(?m)^    ([\w/-]+)  +(.+)$`).FindAllStringSubmatch(lines, -1) {

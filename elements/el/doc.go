@@ -61,5 +61,5 @@
 //
 // # What it costs
 //
-// A tag with two options and a text takes 2 µs to write, and its literal 0.6 µs. Rendering it takes 6 µs.
+// A tag with two options and a text takes 2 µs to write, and its literal 0.6 µs. Rendering it among a hundred takes 4 µs.
 package el
