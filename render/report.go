@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -319,20 +319,12 @@ func (p *Piece) tokens() OutlineTokens {
 
 // aligned formats a table in columns.
 func aligned(table [][]string) string {
-	widths := make([]int, len(table[0]))
-	for _, line := range table {
-		for i, cell := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
 	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, line := range table {
-		var row strings.Builder
-		for i, cell := range line {
-			row.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + "  ")
-		}
-		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
+		fmt.Fprintln(w, strings.Join(line, "\t"))
 	}
+	_ = w.Flush() // never fails for a Builder
 	return b.String()
 }
 

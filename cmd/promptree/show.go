@@ -152,15 +152,9 @@ func (s session) tree(ctx context.Context, b *bytes.Buffer, width int) error {
 	var todo []placed // a stack
 	push := func(id string, depth int) {
 		list := after[id]
-		slices.SortStableFunc(list, func(a, b item) int {
-			switch {
-			case toLeaf[a.id]:
-				return 1
-			case toLeaf[b.id]:
-				return -1
-			}
-			return 0
-		})
+		if i := slices.IndexFunc(list, func(e item) bool { return toLeaf[e.id] }); i >= 0 {
+			list = append(slices.Delete(slices.Clone(list), i, i+1), list[i])
+		}
 		for i, e := range slices.Backward(list) {
 			deeper := depth
 			if i < len(list)-1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -71,12 +72,10 @@ func (q *Queue) Run(context.Context, *history.Session, string) error {
 // hasPlan reports whether lines hold a plan that needs a job. It also returns true for a plan that cannot be read, for
 // which enqueue returns the error.
 func hasPlan(lines []storage.Line) bool {
-	for _, l := range lines {
-		if p, err := planOf(l); err != nil || p.Background {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lines, func(l storage.Line) bool {
+		p, err := planOf(l)
+		return err != nil || p.Background
+	})
 }
 
 // planOf returns the plan that a line holds, or the zero value if the line is not a plan.

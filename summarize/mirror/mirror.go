@@ -426,9 +426,7 @@ func placed(records []record, digests []uint64) []int {
 		r := records[list[at]].digests
 		if start := end - len(r); start >= 0 && slices.Equal(r, digests[start:end]) {
 			said[start], left[digests[end-1]] = list[at], list[:at]
-			if list[at] < last {
-				last = list[at]
-			}
+			last = min(last, list[at])
 			end = start + 1
 		}
 	}

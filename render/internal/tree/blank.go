@@ -1,6 +1,9 @@
 package tree
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // White reports whether a character is white space in JavaScript, which decides what is empty for prompt-tsx: U+FEFF is
 // white space; U+0085, U+200B and U+180E are not.
@@ -17,10 +20,5 @@ func Blank(s string) bool {
 	if s != "" && ' ' < s[0] && s[0] < utf8.RuneSelf { // most texts
 		return false
 	}
-	for _, r := range s {
-		if !White(r) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return !White(r) })
 }

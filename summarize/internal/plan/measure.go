@@ -466,9 +466,7 @@ func (p *Planner) fillCompaction(ctx context.Context, s *Rendered) error {
 func (p *Planner) fillCosts(s *Rendered) {
 	prices := p.Target.Prices
 	relief := s.Relief()
-	for _, c := range s.View.Compacted {
-		relief = clamp.Sum(relief, guard.Counted(p.Target.Tokenizer.CountMessage(c)))
-	}
+	relief = clamp.Sum(relief, Replaced(p.Target.Tokenizer, s.View.Compacted, nil))
 	if prices == (sizing.Prices{}) || relief <= 0 {
 		return
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/promptree-go/promptree/internal/modelname"
 	"github.com/promptree-go/promptree/sizing"
@@ -29,23 +30,12 @@ func QuirksOf(a policy.Ask, model string) policy.Quirk {
 		if !matches(q.Models, model) {
 			continue
 		}
-		if q.Note != "" {
-			all.Note = joinLines(all.Note, q.Note)
-		}
-		if q.Reminder != "" {
-			all.Reminder = joinLines(all.Reminder, q.Reminder)
-		}
+		all.Note = strings.Trim(all.Note+"\n"+q.Note, "\n")
+		all.Reminder = strings.Trim(all.Reminder+"\n"+q.Reminder, "\n")
 		all.Thinking = all.Thinking || q.Thinking
 		all.WithoutTools = append(all.WithoutTools, q.WithoutTools...)
 	}
 	return all
-}
-
-func joinLines(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "\n" + b
 }
 
 // matches reports whether a model matches one of the patterns.

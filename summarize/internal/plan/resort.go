@@ -102,9 +102,7 @@ func (p *Planner) truncated(ctx context.Context, s *Rendered, lowered bool) Reso
 		messages, _ := g.Truncate(s.Over.Messages, s.PromptTools(p.Target))
 		r := &render.Result{Messages: messages, Tools: s.Over.Tools, Budget: s.Size.send, Metadata: s.Over.Metadata}
 		r.Tokens = guard.Counted(p.Target.Tokenizer.CountTools(r.Tools))
-		for _, message := range messages {
-			r.Tokens += guard.Counted(p.Target.Tokenizer.CountMessage(message))
-		}
+		r.Tokens += Replaced(p.Target.Tokenizer, messages, nil)
 		if r.Tokens > s.Size.send && !(lowered && r.Tokens <= s.Size.Nominal) {
 			return nil
 		}

@@ -166,12 +166,7 @@ func (wanted) IgnoresBudget() {}
 
 // Repeatable reports whether a call may be answered again if nobody knows whether it was.
 func (b *Boxes) Repeatable(ctx context.Context, call chat.ToolCall) bool {
-	for _, box := range b.list {
-		if b.rules(ctx, box, call).Again {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.list, func(box chat.Toolbox) bool { return b.rules(ctx, box, call).Again })
 }
 
 func (b *Boxes) rules(ctx context.Context, box chat.Toolbox, call chat.ToolCall) chat.CallRules {

@@ -669,12 +669,7 @@ func (w *Writer) addOwnCompaction(ctx context.Context, d *Written, summary strin
 	last := &messages[len(messages)-1]
 	last.Content = slices.Concat(last.Content, own)
 	room := min(w.Attempt.Plan.Room, w.Attempt.replaced-1)
-	taken, err := guard.Value(ctx, guard.NameTokenizer, func() (n int) {
-		for _, m := range messages {
-			n = clamp.Sum(n, guard.Counted(w.Attempt.Material.Tokenizer.CountMessage(m)))
-		}
-		return n
-	})
+	taken, err := guard.Value(ctx, guard.NameTokenizer, func() int { return plan.Replaced(w.Attempt.Material.Tokenizer, messages, nil) })
 	switch {
 	case err != nil:
 		return err
