@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -57,28 +58,13 @@ func (b *bound) setParts(n tree.ID, m chat.Message) {
 		of := TypeOf(p)
 		if left.numbers[of]++; left.numbers[of] == 1 {
 			left.examples.Content = append(left.examples.Content, p)
-			left.bytes += countedBytes(p)
+			left.bytes += counting.Bytes(p)
 		}
 	}
 	if b.parts == nil {
 		b.parts = map[tree.ID]*partsLeft{}
 	}
 	b.parts[n] = left
-}
-
-// countedBytes returns the bytes of a part that take time to count.
-func countedBytes(p chat.Part) int {
-	switch p := p.(type) {
-	case chat.Image:
-		return len(p.URL)
-	case chat.Document:
-		return len(p.Data)
-	case chat.Thinking:
-		return len(p.Text)
-	case chat.Opaque:
-		return len(p.Value)
-	}
-	return 0
 }
 
 // add adds the tokens that a removal may have freed.

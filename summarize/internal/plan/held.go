@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/internal/provider/refusal"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -211,7 +212,7 @@ func Bytes(messages []chat.Message, tools []chat.Tool) (n int) {
 	for _, m := range messages {
 		n = clamp.Sum(n, perMessage)
 		for _, p := range m.Content {
-			n = clamp.Sum(n, bodyBytes(p))
+			n = clamp.Sum(n, counting.Bytes(p))
 		}
 		for _, c := range m.ToolCalls {
 			n = clamp.Sum(n, perMessage+len(c.Arguments))
@@ -221,23 +222,6 @@ func Bytes(messages []chat.Message, tools []chat.Tool) (n int) {
 		n = clamp.Sum(n, perMessage+len(t.Description)+len(t.Parameters))
 	}
 	return n
-}
-
-// bodyBytes returns about how many bytes of a body a part takes.
-func bodyBytes(p chat.Part) int {
-	switch p := p.(type) {
-	case chat.Text:
-		return len(p)
-	case chat.Image:
-		return len(p.URL)
-	case chat.Document:
-		return len(p.Data)
-	case chat.Thinking:
-		return len(p.Text) + len(p.Signature) + len(p.Encrypted)
-	case chat.Opaque:
-		return len(p.Value)
-	}
-	return 0
 }
 
 // steps is in how many steps the oldest pictures leave a request that has a limit of bytes. Each changes what the provider
@@ -253,7 +237,7 @@ func oldest(v history.View, excess, limit int) (list []entry.Held) {
 		m, _ := e.Shown()
 		for i, p := range m.Content {
 			if excess > 0 && isMedia(p) {
-				list, excess = append(list, entry.Held{Entry: e.ID, Part: i, State: entry.HeldSuspect}), excess-bodyBytes(p)
+				list, excess = append(list, entry.Held{Entry: e.ID, Part: i, State: entry.HeldSuspect}), excess-counting.Bytes(p)
 			}
 		}
 	}
