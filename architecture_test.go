@@ -96,6 +96,9 @@ func TestImportsRunOneWay(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, len(imports))
+	for _, product := range packages["summarize/policies"] {
+		require.Contains(t, imports, product, "a policy imports nothing of the engine: its row says so")
+	}
 }
 
 // Folders are those of imports, and each folder in internal.
