@@ -129,6 +129,9 @@ func TestCalibratedCountsATenthMoreBeforeTheFirstObservation(t *testing.T) {
 	require.InDelta(t, 0.3, counter.Margin(), 1e-9)
 	counter.Observe(chat.Request{Messages: []chat.Message{chat.UserMessage("a")}}, chat.Response{})
 	require.Equal(t, 110, counter.CountText(strings.Repeat("a", 100)), "a response without usage changes nothing")
+	require.False(t, counter.Observed())
+	counter.Observe(chat.Request{Messages: []chat.Message{chat.UserMessage("a")}}, chat.Response{Usage: chat.Usage{Input: 9}})
+	require.True(t, counter.Observed())
 }
 
 // An answer that was cut since it was observed counts by its text again.
@@ -282,13 +285,4 @@ func ExampleCalibrated() {
 	// before: 14
 	// the next request: 327
 	// of which the answer takes: 9
-}
-
-func TestACalibratedSaysWhetherItObservedUsage(t *testing.T) {
-	var c sizing.Calibrated
-	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Hello!")}}
-	c.Observe(req, chat.Response{})
-	require.False(t, c.Observed(), "a response without usage")
-	c.Observe(req, chat.Response{Usage: chat.Usage{Input: 9}})
-	require.True(t, c.Observed())
 }

@@ -45,6 +45,7 @@ func TestTheBudgetIsTheWindowLessAnswerToolsAndMargin(t *testing.T) {
 		{"tools and the answer are subtracted", sizing.Window{Tokens: 8_000, Answer: 2_000}, 1_000, 4_500},
 		{"tools that fill the window leave 1 token", sizing.Window{Tokens: 8_000}, 8_000, 1},
 		{"tools larger than the window leave 1 token", sizing.Window{Tokens: 8_000}, 100_000, 1},
+		{"tools in the prompt keep the margin and are not subtracted", sizing.Window{Tokens: 5_000, ToolsInPrompt: true}, 0, 4_500},
 		{"tools of the largest number leave 1 token", sizing.Window{Tokens: 8_000}, math.MaxInt, 1},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -53,12 +54,6 @@ func TestTheBudgetIsTheWindowLessAnswerToolsAndMargin(t *testing.T) {
 			require.Equal(t, tt.want, got)
 		})
 	}
-}
-
-func TestToolsInThePromptKeepTheMarginAndAreNotSubtracted(t *testing.T) {
-	got, err := sizing.Window{Tokens: 5_000, ToolsInPrompt: true}.Budget(0)
-	require.NoError(t, err)
-	require.Equal(t, 4_500, got)
 }
 
 // The margin is computed in whole numbers: floor((base-tools) * 0.9).
@@ -109,9 +104,6 @@ func TestUnknownWindowIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
 	_, err = sizing.Window{}.Effective()
 	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
-}
-
-func TestEffectiveIsTheWindowLessTheAnswer(t *testing.T) {
 	got, err := sizing.Window{Tokens: 8_000, Answer: 1_000, Threshold: 0.5}.Effective()
 	require.NoError(t, err)
 	require.Equal(t, 7_000, got)

@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -193,29 +192,6 @@ func TestAnEndlessAnswerIsReadUpToTheLimit(t *testing.T) {
 	defer s.Close()
 	_, err := local.Server{URL: s.URL}.ContextWindow(t.Context())
 	require.ErrorContains(t, err, "the answer is larger than 8388608 bytes")
-}
-
-func TestARedirectElsewhereIsNotFollowed(t *testing.T) {
-	asked := false
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
-	defer elsewhere.Close()
-	s := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
-	defer s.Close()
-	_, err := local.Server{URL: s.URL, Header: http.Header{"X-Api-Key": {"secret"}}}.ContextWindow(t.Context())
-	require.ErrorAs(t, err, new(*chat.RedirectError))
-	require.False(t, asked)
-}
-
-func TestACancelledContextEndsTheRequest(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	over := errors.New("the user left")
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		cancel(over)
-		<-r.Context().Done()
-	}))
-	defer s.Close()
-	_, err := local.Server{URL: s.URL}.ContextWindow(ctx)
-	require.Equal(t, over, err)
 }
 
 func TestAnInvalidURLIsRefused(t *testing.T) {

@@ -124,29 +124,6 @@ func TestRemoteWithoutAConnectionIsATransientError(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-func TestRemoteReturnsTheCauseOfACancelledContext(t *testing.T) {
-	enough := errors.New("enough of this")
-	for _, when := range []string{"before it answers", "while it answers"} {
-		t.Run(when, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			gone := make(chan struct{})
-			remote := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
-				io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client is gone
-				if when == "while it answers" {
-					io.WriteString(w, `{"summary":"be`)
-					w.(http.Flusher).Flush()
-				}
-				cancel(enough)
-				<-r.Context().Done()
-				close(gone)
-			})
-			_, err := remote.Generate(ctx, asking)
-			require.Equal(t, enough, err)
-			<-gone
-		})
-	}
-}
-
 func TestRemoteNeedsAnHTTPURL(t *testing.T) {
 	for _, url := range []string{"", "example.com/x", "file:///etc/passwd", "http://", "http://a b"} {
 		_, err := models.Remote{URL: url}.Generate(t.Context(), asking)
