@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 )
 
 // treeAtRandom adds entries of every type to a session, on branches that start anywhere.
@@ -79,7 +80,7 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 
 // requireEveryPath checks the view at each entry of a random tree: it is valid, the same as in a session that has only
 // the entry's path, and the same after the session is opened again.
-func requireEveryPath(t testing.TB, seed uint64) {
+func requireEveryPath(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
 	path := tempFile(t)
@@ -128,7 +129,4 @@ func TestTheViewAtAnyEntryDependsOnlyOnItsPath(t *testing.T) {
 	}
 }
 
-func FuzzTree(f *testing.F) {
-	f.Add(uint64(0))
-	f.Fuzz(func(t *testing.T, seed uint64) { requireEveryPath(t, seed) })
-}
+func FuzzTree(f *testing.F) { extremes.FuzzSeeds(f, 1, requireEveryPath) }

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -414,7 +415,7 @@ func requireSuffix(t testing.TB, units []string, shown map[string]bool, droppabl
 }
 
 // requirePromises checks what the package promises for any session at any budget.
-func requirePromises(t testing.TB, seed uint64) {
+func requirePromises(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := talkAtRandom(t, r)
@@ -513,10 +514,7 @@ func TestAnySessionAtAnyBudgetObeysTheRules(t *testing.T) {
 	}
 }
 
-func FuzzSession(f *testing.F) {
-	f.Add(uint64(0))
-	f.Fuzz(func(t *testing.T, seed uint64) { requirePromises(t, seed) })
-}
+func FuzzSession(f *testing.F) { extremes.FuzzSeeds(f, 1, requirePromises) }
 
 func TestViewWithIsTheViewAfterTheCompaction(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -37,12 +38,7 @@ func joiners(t *testing.T) []chat.Tokenizer {
 	return list
 }
 
-func TestCountsStayExactWhilePiecesAreRemoved(t *testing.T) {
-	t.Parallel()
-	for seed := range trees() {
-		checkCounts(t, seed)
-	}
-}
+func TestCountsStayExactWhilePiecesAreRemoved(t *testing.T) { everyTree(t, checkCounts) }
 
 // If lines and tags are removed, the count is adjusted around the gap, whatever texts meet there.
 func TestCountsStayExactWhileLinesAreRemoved(t *testing.T) {
@@ -208,12 +204,7 @@ func TestRemovingALineBreakCanBeEnough(t *testing.T) {
 	}
 }
 
-func FuzzCounts(f *testing.F) {
-	for seed := range uint64(10) {
-		f.Add(seed)
-	}
-	f.Fuzz(checkCounts)
-}
+func FuzzCounts(f *testing.F) { extremes.FuzzSeeds(f, 10, checkCounts) }
 
 // checkSkip calls CheckSkip and CheckLowerBound for a random prompt and many limits.
 func checkSkip(t *testing.T, seed uint64) {
@@ -230,12 +221,7 @@ func checkSkip(t *testing.T, seed uint64) {
 	require.Empty(t, render.CheckLowerBound(layout), "seed %d", seed)
 }
 
-func TestSkippingRemovesNothingThatMayFit(t *testing.T) {
-	t.Parallel()
-	for seed := range trees() {
-		checkSkip(t, seed)
-	}
-}
+func TestSkippingRemovesNothingThatMayFit(t *testing.T) { everyTree(t, checkSkip) }
 
 // A message that loses a call stays, and the rest of it still counts.
 func TestSkippingRemovesNothingThatMayFitIfCallsAreRemoved(t *testing.T) {
@@ -352,12 +338,7 @@ func TestPruningEndsWhateverTokensAnOpaqueValueHas(t *testing.T) {
 	}
 }
 
-func FuzzSkip(f *testing.F) {
-	for seed := range uint64(10) {
-		f.Add(seed)
-	}
-	f.Fuzz(checkSkip)
-}
+func FuzzSkip(f *testing.F) { extremes.FuzzSeeds(f, 10, checkSkip) }
 
 // The other counts are of messages with one or two parts. Of many messages only those that lost something are counted
 // again.

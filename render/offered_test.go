@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -484,16 +485,6 @@ func checkOffered(t *testing.T, seed uint64) {
 	}
 }
 
-func TestRandomTreesKeepPiecesThatAreNotOffered(t *testing.T) {
-	t.Parallel()
-	for seed := range trees() {
-		checkOffered(t, seed)
-	}
-}
+func TestRandomTreesKeepPiecesThatAreNotOffered(t *testing.T) { everyTree(t, checkOffered) }
 
-func FuzzOffered(f *testing.F) {
-	for seed := range uint64(10) {
-		f.Add(seed)
-	}
-	f.Fuzz(checkOffered)
-}
+func FuzzOffered(f *testing.F) { extremes.FuzzSeeds(f, 10, checkOffered) }

@@ -29,6 +29,14 @@ func trees() uint64 {
 	return uint64(extremes.Cases(300))
 }
 
+// everyTree checks the random prompts of the ordinary tests.
+func everyTree(t *testing.T, check func(t *testing.T, seed uint64)) {
+	t.Parallel()
+	for seed := range trees() {
+		check(t, seed)
+	}
+}
+
 // checkSeed renders a random prompt at several budgets and checks the promises that hold for every prompt.
 func checkSeed(t *testing.T, seed uint64) {
 	t.Helper()
@@ -169,19 +177,9 @@ func asJSON(t *testing.T, r *render.Result) string {
 	return string(data)
 }
 
-func TestRandomTreesKeepEveryPromise(t *testing.T) {
-	t.Parallel()
-	for seed := range trees() {
-		checkSeed(t, seed)
-	}
-}
+func TestRandomTreesKeepEveryPromise(t *testing.T) { everyTree(t, checkSeed) }
 
-func FuzzRender(f *testing.F) {
-	for seed := range uint64(10) {
-		f.Add(seed)
-	}
-	f.Fuzz(checkSeed)
-}
+func FuzzRender(f *testing.F) { extremes.FuzzSeeds(f, 10, checkSeed) }
 
 func TestLayoutIsSafeForConcurrentUse(t *testing.T) {
 	root := newGrower(7, vocabulary{required: true, blank: true, growing: true, sized: true, tools: true}).prompt()
@@ -225,19 +223,9 @@ func checkNaive(t *testing.T, seed uint64) {
 	}
 }
 
-func TestPruningFollowsTheRules(t *testing.T) {
-	t.Parallel()
-	for seed := range trees() {
-		checkNaive(t, seed)
-	}
-}
+func TestPruningFollowsTheRules(t *testing.T) { everyTree(t, checkNaive) }
 
-func FuzzPruneAsTheRulesSay(f *testing.F) {
-	for seed := range uint64(10) {
-		f.Add(seed)
-	}
-	f.Fuzz(checkNaive)
-}
+func FuzzPruneAsTheRulesSay(f *testing.F) { extremes.FuzzSeeds(f, 10, checkNaive) }
 
 func TestFitsOfOneLayoutAreTheSameInAnyOrderOfBudgets(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -132,10 +133,7 @@ func placed(id string) chat.Part { return opaque(`{"type":"tool_use","id":"` + i
 
 // FuzzRepair repairs random requests and checks them by the server's rules.
 func FuzzRepair(f *testing.F) {
-	for seed := range uint64(200) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) {
+	extremes.FuzzSeeds(f, 200, func(t *testing.T, seed uint64) {
 		d := dice{rand.New(rand.NewPCG(seed, 1))}
 		req := d.request()
 		if seed%4 == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -53,10 +54,7 @@ func plainParts(req chat.Request) chat.Request {
 
 // FuzzRead writes random requests, reads them, and writes them again.
 func FuzzRead(f *testing.F) {
-	for seed := range uint64(300) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) {
+	extremes.FuzzSeeds(f, 300, func(t *testing.T, seed uint64) {
 		d := dice{rand.New(rand.NewPCG(seed, 2))}
 		req, _ := anthropic.Repair(plainParts(d.request()))
 		if seed%4 == 0 {

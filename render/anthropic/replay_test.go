@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/replaytest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
@@ -33,10 +34,7 @@ func TestReplayedRequestsNeedNoRepair(t *testing.T) {
 // cut off, outputs that are not UTF-8, thinking in an answer after another answer, and, in a history that is summarised
 // in parts, a part that begins with an answer.
 func FuzzReplay(f *testing.F) {
-	for seed := range uint64(40) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) {
+	extremes.FuzzSeeds(f, 40, func(t *testing.T, seed uint64) {
 		given := &server{thought: map[string]string{}}
 		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
 			repaired, changes := anthropic.Repair(r.Request)

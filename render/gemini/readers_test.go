@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/wiretest"
 	"github.com/promptree-go/promptree/render/gemini"
 )
@@ -65,10 +66,7 @@ func TestEveryReaderReadsACaseAlike(t *testing.T) {
 
 // FuzzReaders reads the same JSON by both.
 func FuzzReaders(f *testing.F) {
-	for seed := range uint64(2000) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) {
+	extremes.FuzzSeeds(f, 2000, func(t *testing.T, seed uint64) {
 		d := rand.New(rand.NewPCG(seed, 3))
 		one := func(of ...string) string { return of[d.IntN(len(of))] }
 		var parts []string

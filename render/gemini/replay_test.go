@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/replaytest"
 	"github.com/promptree-go/promptree/render/gemini"
 )
@@ -35,10 +36,7 @@ func TestReplayedRequestsNeedNoRepair(t *testing.T) {
 // FuzzReplay does the same with random sessions at random budgets. Only this may be repaired there: arguments that were
 // cut off, outputs that are not UTF-8, and, in a history that is summarised in parts, a part that begins with a call.
 func FuzzReplay(f *testing.F) {
-	for seed := range uint64(40) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) {
+	extremes.FuzzSeeds(f, 40, func(t *testing.T, seed uint64) {
 		given := judge{issued: map[string]bool{}}
 		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
 			repaired, changes := gemini.Repair(r.Request, gemini.Options{})

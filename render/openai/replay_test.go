@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/replaytest"
 	"github.com/promptree-go/promptree/render/openai"
 )
@@ -38,10 +39,7 @@ func TestReplayedRequestsWithReasoningNeedNoRepair(t *testing.T) {
 
 // FuzzReplay does the same with random sessions at random budgets. Only bytes that are not UTF-8 may be repaired there.
 func FuzzReplay(f *testing.F) {
-	for seed := range uint64(40) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) {
+	extremes.FuzzSeeds(f, 40, func(t *testing.T, seed uint64) {
 		given := newMemory()
 		as := func(n int, m chat.Message) chat.Message { return openAI(given, n, m) }
 		replaytest.Random(t, seed, as, func(t *testing.T, r replaytest.Request) {

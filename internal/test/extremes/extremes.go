@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"testing"
 )
 
 // Ints and Floats are the numbers that fields are set to.
@@ -26,6 +27,14 @@ func Cases(n int) int {
 		return n
 	}
 	return max(1, n/4)
+}
+
+// FuzzSeeds fuzzes a check of what a seed draws, from the first n seeds on.
+func FuzzSeeds(f *testing.F, n uint64, check func(t *testing.T, seed uint64)) {
+	for seed := range n {
+		f.Add(seed)
+	}
+	f.Fuzz(check)
 }
 
 // Each calls check with copies of a value. In each copy one exported number is replaced by an extreme: an int, an
