@@ -26,6 +26,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/trim"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -576,4 +577,28 @@ func TestAPromptWithoutTheConversationIsNoBaseForItsSummary(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestOfTwoSummariesThatAreTooLongBothAreCut(t *testing.T) {
+	s := newMarkedSession(t, t.Name(), policies.All()["oh-my-pi"], policy.Target{Budget: 4000, Name: "m"})
+	defer func() { require.NoError(t, s.c.Close()) }()
+	s.prompt, s.long = shownPrompt(s.c.Session, false, false), true
+	s.c.Policy.Cut.Tokens = 700
+	s.user(40)
+	for range 6 {
+		s.round(300, 1)
+	}
+	s.say(chat.AssistantMessage(s.mark("a") + "Done."))
+	s.user(40)
+	for range 9 {
+		s.round(200, 1)
+	}
+	_, err := s.render(t.Context())
+	require.NoError(t, err)
+	c := compactions(s.c.Session)[0]
+	require.Len(t, s.plans[c.Plan], 3, "for the history, for the turn that is cut, and a shorter one")
+	for _, mark := range s.plans[c.Plan][:2] {
+		require.Contains(t, c.Text, mark)
+	}
+	require.Equal(t, 2, strings.Count(c.Text, trim.RestLeftOut))
 }

@@ -138,7 +138,7 @@
 //   - Nothing is done if the covered history takes no more than a summary may: a fifth of the budget and at most 10,000
 //     tokens. If somebody asks for a compaction, 100 tokens are enough; with less the error is
 //     [summarize.ErrNothingToCompact].
-//   - A summary that is too long is shortened by the model once, and then cut at a section. The summary of a branch is
+//   - A summary that is too long is shortened by the model once, and then cut at a section, of two each. That of a branch is
 //     cut at half of the reserve.
 //   - [summarize.ContextLimit] decides which errors mean that a request is too large. The application names the failed
 //     answer, if it has appended one.

@@ -61,9 +61,10 @@ type Writer struct {
 	waited         time.Duration            // before requests that were made again
 	ownCompactions map[string][]chat.Opaque // results of a provider's own compaction, by the summary that came with them
 
-	unseen   bool                  // a request of this try left covered messages out
-	doubt    string                // why an answer that this try uses is doubtful
-	doubtful []entry.SummaryAnswer // answers of this try that are not used for that
+	unseen   bool                                // a request of this try left covered messages out
+	doubt    string                              // why an answer that this try uses is doubtful
+	doubtful []entry.SummaryAnswer               // answers of this try that are not used for that
+	parts    func(fits func(string) bool) string // joins two summaries of this try, each cut at a section
 }
 
 // Taught returns what the models' refusals teach. If a model answered no smaller request it was not the size, unless it named a
@@ -213,7 +214,7 @@ func (w *Writer) ways(prompts []policy.Prompt) (list []way) {
 
 // try asks a candidate in one way, and makes the replacement.
 func (w *Writer) try(ctx context.Context, c *Candidate, p NamedPrompt) (Written, error) {
-	w.unseen, w.doubt, w.doubtful = false, "", nil
+	w.unseen, w.doubt, w.doubtful, w.parts = false, "", nil, nil
 	text, err := w.summarise(ctx, c, p)
 	if suspects := w.suspects(c, refusal.Of(err)); len(suspects) > 0 && !p.Forks { // a fork shows what the agent's model took
 		text, err = w.without(ctx, c, p, suspects, err)
@@ -325,6 +326,10 @@ func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (st
 	w.turn.take()
 	if err := errors.Join(failed[:]...); err != nil {
 		return "", err
+	}
+	w.parts = func(fits func(string) bool) string { // that of the turn, which is at the end, keeps its share
+		ofTurn := trim.ToSection(texts[1], func(text string) bool { return turn.Material.Tokenizer.CountText(text) <= turn.Material.Words })
+		return p.Merge(trim.ToSection(texts[0], func(text string) bool { return fits(p.Merge(text, ofTurn)) }), ofTurn)
 	}
 	merged, err := guard.Value(ctx, guard.NameMerge, func() string { return p.Merge(texts[0], texts[1]) })
 	if err != nil {
@@ -641,7 +646,15 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 		}
 	}
 	if useful && !fits(d.Text) {
-		d.Text = trim.ToSection(d.Text, fits)
+		text := d.Text
+		if w.parts != nil {
+			joined, err := guard.Value(ctx, guard.NameMerge, func() string { return w.parts(fits) })
+			if err != nil {
+				return d, err
+			}
+			text = plaintext.Outside(joined)
+		}
+		d.Text = trim.ToSection(text, fits)
 		d.Mended = append(d.Mended, "cut at a section")
 	}
 	m := j.Whole()
