@@ -46,7 +46,7 @@ func details(runs []*Run, width int) string {
 		}
 		totals.add(row...)
 	}
-	totals.write(&b, width)
+	b.WriteString(totals.text(width))
 	b.WriteString(bills(runs, width))
 	if recall := recallText(runs, width); recall != "" {
 		b.WriteString("\n" + recall)
@@ -78,7 +78,7 @@ func compactions(runs []*Run, width int) string {
 	}
 	if len(made.rows) > 0 {
 		b.WriteByte('\n')
-		made.write(&b, width)
+		b.WriteString(made.text(width))
 	}
 	for _, r := range runs {
 		for _, c := range r.Compactions {
@@ -244,15 +244,10 @@ type column struct{ name, meaning string }
 
 func (t *table) add(row ...string) { t.rows = append(t.rows, row) }
 
-// text returns the table, and a line that says what each column is.
+// text returns the table, and a line that says what each column is. Columns that do not fit a width are written below the
+// others, after the first; 0 is no limit.
 func (t table) text(width int) string {
 	var b strings.Builder
-	t.write(&b, width)
-	return b.String()
-}
-
-// write writes the table. Columns that do not fit a width are written below the others, after the first; 0 is no limit.
-func (t table) write(b *strings.Builder, width int) {
 	widths, legend := make([]int, len(t.columns)), 0
 	for i, c := range t.columns {
 		widths[i], legend = utf8.RuneCountInString(c.name), max(legend, len(c.name))
@@ -269,13 +264,14 @@ func (t table) write(b *strings.Builder, width int) {
 		if next > 1 {
 			b.WriteByte('\n')
 		}
-		t.lines(b, widths, next, last)
+		t.lines(&b, widths, next, last)
 		next = last
 	}
 	b.WriteByte('\n')
 	for _, c := range t.columns {
-		fmt.Fprintf(b, "  %-*s  %s\n", legend, c.name, c.meaning)
+		fmt.Fprintf(&b, "  %-*s  %s\n", legend, c.name, c.meaning)
 	}
+	return b.String()
 }
 
 // lines writes the first column and those from one to another.
