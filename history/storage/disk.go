@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/promptree-go/promptree/internal/filelock"
@@ -180,16 +179,7 @@ func checkRegular(path string, info fs.FileInfo) error {
 
 func (osDisk) Remove(path string) error { return os.Remove(path) }
 
-func (osDisk) SyncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil // there a folder cannot and need not be synced
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
+func (osDisk) SyncDir(dir string) error { return filelock.SyncDir(dir) }
 
 func (f osFile) Size() (int64, error) {
 	info, err := f.Stat()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"time"
 
 	"github.com/promptree-go/promptree/history/storage"
@@ -120,7 +119,7 @@ func writeFile(path, text string, move func(from, to string) error) error {
 		err = move(file.Name(), path)
 	}
 	if err == nil {
-		err = syncDir(dir)
+		err = filelock.SyncDir(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("checkpoints: writing %s: %w", path, err)
@@ -143,20 +142,8 @@ func makeDir(dir string) error {
 	}
 	// Sync even if the folder existed, because a writer may have crashed before its own sync. A parent without read
 	// permission cannot be synced.
-	if err := syncDir(parent); !errors.Is(err, fs.ErrPermission) {
+	if err := filelock.SyncDir(parent); !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	return nil
-}
-
-// syncDir makes the names in a folder durable.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil // Windows cannot sync a folder and does not need to
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
