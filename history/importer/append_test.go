@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 )
@@ -246,13 +247,9 @@ func TestWhatASessionRefusesBecomesACustomEntry(t *testing.T) {
 }
 
 // entries returns the number of entries in a session.
-func entries(t *testing.T, s *history.Session) (n int) {
+func entries(t *testing.T, s *history.Session) int {
 	t.Helper()
-	for _, err := range s.Entries(t.Context()) {
-		require.NoError(t, err)
-		n++
-	}
-	return n
+	return len(compacttest.Entries(t, s))
 }
 
 func TestARecordingAppendedTwiceStartsANewRoot(t *testing.T) {

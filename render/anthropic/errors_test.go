@@ -54,9 +54,6 @@ func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 		{"a fault of the API", refuse(500, "api_error", "Internal server error"), 0},
 		{"a fault of a proxy before the API", refuse(502, "", ""), 0},
 		{"a time-out", refuse(504, "timeout_error", ""), 0},
-		{"an overload in the stream", answer{blocks: []block{text("It is a long story.")}, breakOff: 4, fault: "overloaded_error"}, 0},
-		{"a stream that breaks off", answer{blocks: []block{text("It is a long story.")}, breakOff: 4}, 0},
-		{"a stream that breaks off before it starts", answer{blocks: []block{text("It")}, breakOff: 1}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model, s := answering(t, c.answer)

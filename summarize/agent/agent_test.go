@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
@@ -99,8 +100,7 @@ func (o observing) Observe(req chat.Request, r chat.Response) { o.observe(req, r
 // kinds returns the types of a session's entries.
 func kinds(t *testing.T, s *history.Session) (list []entry.Type) {
 	t.Helper()
-	for e, err := range s.Entries(t.Context()) {
-		require.NoError(t, err)
+	for _, e := range compacttest.Entries(t, s) {
 		list = append(list, e.Type())
 	}
 	return list

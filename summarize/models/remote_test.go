@@ -116,14 +116,6 @@ func TestRemoteErrorsSayWhatFailedAndWhetherToRetry(t *testing.T) {
 	}
 }
 
-func TestRemoteWithoutAConnectionIsATransientError(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	_, err := models.Remote{URL: server.URL + "/?key=secret"}.Generate(t.Context(), asking)
-	require.ErrorAs(t, err, new(*chat.TransientError))
-	require.NotContains(t, err.Error(), "secret")
-}
-
 func TestRemoteNeedsAnHTTPURL(t *testing.T) {
 	for _, url := range []string{"", "example.com/x", "file:///etc/passwd", "http://", "http://a b"} {
 		_, err := models.Remote{URL: url}.Generate(t.Context(), asking)

@@ -14,20 +14,13 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/copilotcli"
-	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policies"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // recordedSession is a real session, which may lie in a folder shared/ beside the repository.
@@ -123,45 +116,6 @@ func TestAnImportedSessionIsReplayedLikeTheRecording(t *testing.T) {
 			}
 			require.Equal(t, replayed(file), replayed(imported))
 		})
-	}
-}
-
-// A log of promptree holds plans, how they ended, usage and compactions besides messages.
-func TestALogOfOurOwnIsReplayed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "own.jsonl")
-	s := sessiontest.Open(t, path, history.Options{})
-	c := &summarize.Compactor{
-		Session: s, Policy: copilotcli.Policy(),
-		Target: policy.Target{Model: models.Offline{Tokenizer: counter(t)}, Tokenizer: counter(t), Budget: 3000},
-	}
-	for n := range 40 {
-		said := chat.AssistantMessage("Done, and what next?")
-		if n%8 == 0 {
-			require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("Question ", n))))
-		}
-		if n%8 < 7 {
-			said.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("c", n), Name: "ls", Arguments: `{"path":"."}`}}
-		}
-		result, err := c.Render(t.Context(), compacttest.Prompt(s))
-		require.NoError(t, err)
-		sessiontest.Add(t, s, entry.Entry{Body: entry.Message{Message: said}}, entry.Entry{Body: c.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")})
-		if len(said.ToolCalls) > 0 {
-			require.NoError(t, s.Append(t.Context(), chat.ToolResult(said.ToolCalls[0].ID, strings.Repeat("a file ", 100))))
-		}
-	}
-	require.NoError(t, c.Close())
-	for _, kind := range []entry.Type{entry.TypePlan, entry.TypeUsage, entry.TypeCompaction} {
-		_, found := sessiontest.Latest(t, s, kind)
-		require.True(t, found, kind)
-	}
-	require.NoError(t, s.Close())
-	runs, stderr := ranJSON(t, program.ExitOK, "-prices", "none", "-window", "3000", path)
-	require.Empty(t, stderr)
-	require.Len(t, runs, 1+len(policies.Names()))
-	for _, r := range runs {
-		require.Empty(t, r.Ended, r.Policy)
-		require.Equal(t, 40, r.Requests.Number, r.Policy)
-		require.NotEmpty(t, r.Compactions, r.Policy)
 	}
 }
 
