@@ -251,6 +251,7 @@ func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task) error {
 	abortable, done := w.c.inner.work.abortable(ctx)
 	defer done()
 	limited, cancel := abortable, context.CancelFunc(func() {})
+	whole := w.until.IsZero() // else part of the time went by for another summary
 	if !w.owns {
 		limited, cancel = context.WithTimeout(abortable, w.patience(ctx, s))
 	}
@@ -264,7 +265,9 @@ func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task) error {
 		case ctx.Err() != nil:
 			return guard.WaitError(ctx, t.activity, "the summary")
 		case abortable.Err() == nil:
-			w.c.inner.work.setWaited(t.id)
+			if whole {
+				w.c.inner.work.setWaited(t.id)
+			}
 			return &PendingError{Budget: s.Over, Plan: t.id, After: w.patient, Running: t.activity.Running()}
 		}
 		<-t.done

@@ -119,6 +119,48 @@ func TestAPromptThatCanBeSentWaitsOnceForASummary(t *testing.T) {
 	})
 }
 
+// Else more might be said in each step than is summarised, and a session that fell behind once would never catch up.
+func TestAPromptWaitsAgainForASummaryOfWhichAPartWasAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 40, 60)...)...)
+		d.Policy.Overflow.LastResort = policy.ResortTruncate
+		d.TakesIn(1500)
+		d.Target.Budget = 1000
+		answers := numberedSummaries(40)
+		for i := range answers {
+			answers[i] = slowly(100*time.Second, answers[i])
+		}
+		d.Answers(answers...)
+		wait := func() time.Duration {
+			start := time.Now()
+			d.Messages()
+			return time.Since(start)
+		}
+		require.Equal(t, time.Minute, wait())
+		require.Zero(t, wait(), "nothing was answered yet")
+		time.Sleep(41 * time.Second) // the first part is answered
+		for range 3 {
+			require.Equal(t, time.Minute, wait())
+		}
+	})
+}
+
+func TestAWaitForTwoSummariesIsNotOneForTheSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := backgroundFixture(t, 3400)
+		d.Policy.Overflow.LastResort = policy.ResortTruncate
+		d.Policy.Trigger = append(d.Policy.Trigger, policy.Condition{On: policy.OnBudgetExceeded})
+		d.Answers(slowly(50*time.Second, models.SaySummary("The first.")), slowly(3*time.Minute, models.SaySummary("The second.")))
+		d.Messages()
+		d.Say(rounds(5, 9, 900)...) // more than the first summary makes room for
+		for _, waits := range []time.Duration{time.Minute, time.Minute, 0} {
+			start := time.Now()
+			d.Messages()
+			require.Equal(t, waits, time.Since(start), "%s", kinds(*d.Heard))
+		}
+	})
+}
+
 // requireEnds fails the test unless each plan in the log has an end, whatever branch it is on.
 func requireEnds(t *testing.T, s *history.Session) {
 	t.Helper()

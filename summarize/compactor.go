@@ -295,7 +295,8 @@ func (w *walker) measureBy(ctx context.Context, m *plan.Planner, on policy.Occas
 	if w.parted {
 		s.Part = 0
 	}
-	s.Waited = w.waited || s.Sendable && w.c.inner.work.hasWaited()
+	moves := m.Ledger.Pending != nil && m.Ledger.Pending.Moves // and each render waits for it
+	s.Waited = w.waited || s.Sendable && !moves && w.c.inner.work.hasWaited()
 	return s, nil
 }
 

@@ -41,10 +41,10 @@
 // If a condition has Background set, the last two steps are made later: a goroutine of the compactor, or a [Runner],
 // summarises while the agent goes on, and a later render puts the summary in place. [Compactor.Wait] waits for the
 // summary. In any case a render waits a minute at most ([policy.Background].Timeout), and if the prompt can be sent
-// without a summary only half of the time until its context's deadline. The end of a render's context ends the waiting
-// and never the work: the compactor goes on with the summary, and a later render puts it in place. The work ends with
-// the context of Compact, Navigate or RunPlan, and with [Compactor.Abort] and [Compactor.Close]; call Close on every
-// compactor.
+// without a summary only half of the time until its context's deadline. Such a prompt does not wait a second time for a
+// summary, unless a part of it was answered meanwhile. The end of a render's context ends the waiting and never the
+// work: the compactor goes on with the summary, and a later render puts it in place. The work ends with the context of
+// Compact, Navigate or RunPlan, and with [Compactor.Abort] and [Compactor.Close]; call Close on every compactor.
 //
 // Other methods serve other occasions:
 //

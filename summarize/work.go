@@ -17,7 +17,7 @@ type work struct {
 	closed bool
 	ends   map[*context.CancelCauseFunc]bool // the contexts that close ends; true if abort does too
 	task   *task                             // the summary that is being made or ready, if any
-	waited string                            // the plan for which a render has waited as long as it may
+	waited string                            // the plan for which alone a render has waited as long as it may
 }
 
 // task is a summary that a goroutine of the compactor makes. Only a render puts it in place, the one that waits for it or a
@@ -95,14 +95,14 @@ func (w *work) current() (t *task, ready bool) {
 	return w.task, w.task != nil && w.task.ready
 }
 
-// hasWaited reports whether a render has waited for the current task as long as it may.
+// hasWaited reports whether a render has waited for the current task alone as long as it may.
 func (w *work) hasWaited() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.task != nil && w.task.id == w.waited
 }
 
-// setWaited records that a render has waited for a plan as long as it may.
+// setWaited records that a render has waited for a plan alone as long as it may.
 func (w *work) setWaited(plan string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

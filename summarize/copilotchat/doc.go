@@ -114,7 +114,8 @@
 //   - A turn waits for one compaction that fails. Further ones of the turn are made in the background, and prompts are
 //     rendered as above meanwhile (Background.OncePerTurn).
 //   - A prompt waits for a summary for a minute at most (Background.Timeout) and is then rendered as above. The summary
-//     is made to its end, and a later prompt puts it in place.
+//     is made to its end, and a later prompt puts it in place. If it is made in segments, each prompt waits once the
+//     first was answered, or more might be said in each step than is summarised.
 //   - A hook before a compaction ([summarize.Hooks].BeforeCompact), such as one that archives the transcript, never
 //     blocks it by an error.
 //   - Copilot Chat has no answer to a request that the provider refuses as too large. Here

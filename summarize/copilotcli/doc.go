@@ -89,7 +89,8 @@
 // An answer without words, or one that was cut off, is a failure. [event.Failed] reports it, and the session
 // stays as it was. The next attempt is made after 1 step of the agent, then after 2, then 4, up to 10; prompts that do
 // not fit are truncated meanwhile. A prompt waits for a summary for a minute at most, and is then truncated; the
-// summary is made to its end, and a later prompt puts it in place. A summary that was cancelled is discarded.
+// summary is made to its end, and a later prompt puts it in place. Later prompts do not wait for it, until one of its
+// segments was answered. A summary that was cancelled is discarded.
 //
 // A prompt that still does not fit is truncated, by the rules of [history.Truncator]. The assistant's work before the
 // latest user message goes first, the oldest first, each call with its results. If the rest still exceeds the limit, the

@@ -56,7 +56,8 @@ type Measurement struct {
 	Clearable int
 	// Pending is the progress of a compaction that was started before.
 	Pending Pending
-	// Waited reports whether this render has waited for that compaction already, Tried whether it has tried to compact.
+	// Waited reports whether this render has waited for that compaction already, or an earlier one has in vain and no part
+	// of it was answered. Tried reports whether this render has tried to compact.
 	Waited, Tried bool
 	// Pause after failures.
 	Pause Pause

@@ -93,8 +93,9 @@ type Background struct {
 	Always bool
 	// Timeout is the longest time that one prompt waits for summaries, made in the background or not. After that the last
 	// resort makes the prompt fit, or the error is a summarize.PendingError; the summary is still made, and a later prompt puts
-	// it in place. Once a prompt has waited so long for a summary, later ones that can be sent do not wait for it.
-	// Defaults to a minute.
+	// it in place. Once a prompt has waited so long for a summary alone, later ones that can be sent do not wait for it, but
+	// each does as soon as a part of it was answered: otherwise more might be said than is summarised meanwhile. Defaults to
+	// a minute.
 	Timeout time.Duration
 	// OncePerTurn makes at most one compaction in a turn for which a prompt waits: if it fails, the next ones are made in
 	// the background, after the pause, and the last resort makes prompts fit meanwhile. It does nothing if the last resort

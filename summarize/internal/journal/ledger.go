@@ -63,6 +63,7 @@ type Plan struct {
 	ID   string
 	Time time.Time
 	entry.Plan
+	Moves bool          // a part of it was answered
 	given time.Duration // from Time until the plan expires if nothing is answered
 }
 
@@ -160,7 +161,7 @@ func (l *Ledger) add(e entry.Entry) {
 			l.reported = b
 		}
 	case entry.Plan:
-		l.Pending = &Plan{e.ID, e.Time, b, b.Until.Sub(e.Time)}
+		l.Pending = &Plan{ID: e.ID, Time: e.Time, Plan: b, given: b.Until.Sub(e.Time)}
 	case entry.PlanEnd:
 		for _, a := range b.Finished {
 			p := part{SummaryAnswer: a}
@@ -171,8 +172,10 @@ func (l *Ledger) add(e entry.Entry) {
 		}
 		if b.Outcome != entry.PlanRetried {
 			l.ended(b)
-		} else if p := *l.Pending; !p.Until.IsZero() && len(b.Finished) > 0 { // a part was answered, so there is as much time again
-			p.Until = e.Time.Add(p.given)
+		} else if p := *l.Pending; len(b.Finished) > 0 {
+			if p.Moves = true; !p.Until.IsZero() { // there is as much time again
+				p.Until = e.Time.Add(p.given)
+			}
 			l.Pending = &p
 		}
 	case entry.Preamble:
