@@ -153,11 +153,3 @@ type Cost struct {
 
 // Total returns the sum of all fields.
 func (c Cost) Total() float64 { return c.Input + c.CacheRead + c.CacheWrite + c.Output }
-
-// Plus returns the sum of both costs.
-func (c Cost) Plus(other Cost) Cost {
-	return Cost{
-		Input: c.Input + other.Input, CacheRead: c.CacheRead + other.CacheRead, CacheWrite: c.CacheWrite + other.CacheWrite,
-		Output: c.Output + other.Output,
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -249,12 +248,4 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 	}
 	_, err = c.journal().Write(ctx, entry.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text(c.Policy.Continue)}})
 	return err == nil, err
-}
-
-// Reported emits an event about a compaction that the provider, or a remote agent, made by itself. The session does not
-// change.
-func (c *Compactor) Reported(ctx context.Context, e event.Event) {
-	c.init()
-	e.Kind = event.Reported
-	c.emit(ctx, e)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Emit passes an event to the observers, with the session and the policy filled in: for what an agent does between two
-// prompts.
+// prompts, and for a compaction that a provider or a remote agent made by itself ([event.Reported]).
 func (c *Compactor) Emit(ctx context.Context, e event.Event) {
 	c.init()
 	c.emit(ctx, e)

@@ -107,7 +107,7 @@
 //
 // Events report the start of a compaction, a request that waits, the end with its costs, and each truncation. For each
 // request [event.Usage] says how many tokens the system messages, the conversation and the tools take.
-// [summarize.Compactor.Reported] passes on that a provider or a remote agent compacted by itself, and changes nothing.
+// [summarize.Compactor.Emit] passes on that a provider or a remote agent compacted by itself, and changes nothing.
 //
 // # What differs
 //

@@ -1043,11 +1043,11 @@ func TestStatements(t *testing.T) {
 		statements.That("an event reports a compaction of the provider or of a remote agent, which changes nothing", func(t *testing.T) {
 			d := filled(t, 30_000)
 			before := d.Messages()
-			d.Reported(t.Context(), event.Event{Why: "the provider compacted the thread", Size: event.Size{TokensBefore: 30_000, TokensAfter: 9000}})
+			d.Emit(t.Context(), event.Event{Kind: event.Reported, Why: "the provider compacted the thread", Size: event.Size{TokensBefore: 30_000, TokensAfter: 9000}})
 			require.Equal(t, "the provider compacted the thread", only(d, event.Reported).Why)
 			compacttest.Equal(t, before, d.Messages())
 			require.Empty(t, compacttest.Compactions(d.Session))
-		}, statements.Change(engine+"demand.go", "\te.Kind = event.Reported\n", "\te.Kind = event.Done\n")),
+		}, statements.Change(engine+"steps.go", "\tc.emit(ctx, e)\n", "")),
 
 		// Failure and cancellation.
 		statements.That("an answer without words is a failure", func(t *testing.T) {

@@ -82,7 +82,7 @@ const (
 	SourceChanged Kind = "source changed"
 	// Titled: a summary got its title.
 	Titled Kind = "titled"
-	// Reported: the provider, or a remote agent, reported a compaction of its own (summarize.Compactor.Reported).
+	// Reported: the provider, or a remote agent, reported a compaction of its own (summarize.Compactor.Emit).
 	Reported Kind = "reported"
 	// Usage: a prompt is about to be returned; Breakdown is its size.
 	Usage Kind = "usage"
