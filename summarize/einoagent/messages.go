@@ -234,9 +234,12 @@ func calls(calls []chat.ToolCall, rest []schema.ToolCall) []schema.ToolCall {
 
 // hasMedia reports whether a message holds media, which a model is sent, that [chat.Message] has no equivalent for.
 func hasMedia(m *schema.Message) bool {
-	return slices.ContainsFunc(m.MultiContent, func(p schema.ChatMessagePart) bool {
-		return p.AudioURL != nil || p.VideoURL != nil
-	}) || slices.ContainsFunc(m.UserInputMultiContent, func(p schema.MessageInputPart) bool {
+	for _, p := range m.MultiContent {
+		if p.AudioURL != nil || p.VideoURL != nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.UserInputMultiContent, func(p schema.MessageInputPart) bool {
 		return p.Audio != nil || p.Video != nil || p.ToolSearchResult != nil
 	}) || slices.ContainsFunc(m.AssistantGenMultiContent, func(p schema.MessageOutputPart) bool {
 		return p.Audio != nil || p.Video != nil
