@@ -84,10 +84,7 @@ func erasedLine(line []byte) []byte {
 	if json.Unmarshal(line, &head) != nil {
 		return line
 	}
-	left, err := plainjson.Marshal(head)
-	if err != nil {
-		return line
-	}
+	left, _ := plainjson.Marshal(head) // texts always encode
 	return left
 }
 

@@ -271,10 +271,8 @@ func (a *appender) take(ctx context.Context, entries []entry.Entry, lines []int)
 func refused(body entry.Body) []json.RawMessage {
 	var forms []json.RawMessage
 	if data, err := json.Marshal(body); err == nil {
-		forms = append(forms, data)
-		if text, err := json.Marshal(string(data)); err == nil {
-			forms = append(forms, text)
-		}
+		text, _ := json.Marshal(string(data)) // texts always encode
+		forms = append(forms, data, text)
 	}
 	return append(forms, nil)
 }

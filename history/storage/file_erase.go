@@ -58,10 +58,7 @@ func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 		list = append(list, replacement{Type: replacementType, At: int64(l.At), Size: size, Data: l.Data})
 	}
 	for _, r := range append(list, replacement{Type: replacementType, End: true}) {
-		data, err := plainjson.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("storage: %w", err)
-		}
+		data, _ := plainjson.Marshal(r) // numbers and bytes always encode
 		journal.Write(append(data, '\n'))
 	}
 	if err := f.checkPath(); err != nil {

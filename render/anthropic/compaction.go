@@ -159,12 +159,9 @@ func addFields(b *sdk.ContentBlockUnion, delta string) error {
 	}
 	delete(later, "type")
 	maps.Copy(fields, later)
-	raw, err := plainjson.Marshal(fields)
-	if err != nil {
-		return err
-	}
-	signature := b.Signature // from an earlier delta, and not in the JSON
-	err = b.UnmarshalJSON(raw)
+	raw, _ := plainjson.Marshal(fields) // JSON always encodes
+	signature := b.Signature            // from an earlier delta, and not in the JSON
+	err := b.UnmarshalJSON(raw)
 	b.Signature = cmp.Or(b.Signature, signature)
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // The SDK stores the arguments of a call as a Go map, in which keys lose their order and whole numbers beyond 2⁵³ lose
@@ -86,11 +88,7 @@ func wrapArguments(answer []byte, key string) []byte {
 		if json.Compact(&plain, args) != nil || plain.Bytes()[0] != '{' {
 			return args
 		}
-		wrapped, err := json.Marshal(map[string]string{key: plain.String()})
-		if err != nil {
-			return args
-		}
-		return wrapped
+		return wire.Marshal(map[string]string{key: plain.String()})
 	}, "candidates", "*", "content", "parts", "*", "functionCall", "args")
 }
 
@@ -117,11 +115,7 @@ func changeAt(value json.RawMessage, change func(json.RawMessage) json.RawMessag
 		o[path[0]] = changeAt(o[path[0]], change, path[1:]...)
 		changed = o
 	}
-	raw, err := json.Marshal(changed)
-	if err != nil {
-		return value
-	}
-	return raw
+	return wire.Marshal(changed)
 }
 
 // argumentsKey is the key under which each call of a request has its arguments until the SDK has made the body.

@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // classify turns an error of the SDK into one that a caller can act on: a [*chat.ContextLimitError], a
@@ -61,9 +61,7 @@ func normalizeErrors(request *http.Request, next option.MiddlewareNext) (*http.R
 				inner[field] = object.Get(field).String()
 			}
 		}
-		if body, err = json.Marshal(map[string]any{"error": inner}); err != nil {
-			return nil, err
-		}
+		body = wire.Marshal(map[string]any{"error": inner})
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	response.ContentLength = int64(len(body))

@@ -27,10 +27,7 @@ func toolsJSON(tools []chat.Tool, quote func(string) string) []string {
 
 // quoted returns a text as Python writes it in JSON.
 func quoted(text string) string {
-	line, err := plainjson.Marshal(text)
-	if err != nil {
-		return `"` + text + `"`
-	}
+	line, _ := plainjson.Marshal(text) // texts always encode
 	return strings.NewReplacer(`\\`, `\\`, `\u2028`, "\u2028", `\u2029`, "\u2029").Replace(string(line))
 }
 
