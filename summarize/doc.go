@@ -149,9 +149,9 @@
 // A compaction that fails leaves what the session shows unchanged. If a model fails, the next one is asked, the agent's
 // own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a
 // summary, compaction pauses until the agent's next request was accepted, and for twice as many with each further
-// failure: for 10 at most. If answers were unusable a new turn or a tenth more history ends it sooner, but each request
-// beyond three is paid for by ten accepted ones; after the first attempt each makes one request, in another way each
-// time. No pause lasts longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names,
+// failure: for 10 at most. If answers were unusable or requests refused, a new turn or a tenth more history ends it
+// sooner, but each request beyond three is paid for by ten accepted ones; after the first attempt each makes one
+// request, in another way each time. No pause lasts longer than ten minutes, or a minute while the prompt does not fit, whatever a provider names,
 // and another model has none. After that the same is asked again, in smaller segments from the third unusable or late
 // answer on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request
 // without the oldest history, or the error, a [*FailedError] in which errors.AsType finds the
@@ -189,7 +189,7 @@
 //	  takes two minutes     1, at most 1      0, at most 0                   1, 2 min          0, at most 2
 //	  is down for 50 steps  50                0, at most 0                   0, at most 0      fewer
 //	the summary's
-//	  refuses, in any way   0, at most 2      0, at most 12%                 0, at most 40 s   4, at most 16
+//	  refuses, in any way   0, at most 2      0, at most 18%                 0, at most 45 s   3, at most 6
 //	  any useless answer    0, at most 2      0, at most 12%                 0, at most 30 s   3, at most 10
 //	  hangs, takes two      0, at most 4      0, at most 12%                 0, at most 5 min  0, at most 2
 //	    minutes

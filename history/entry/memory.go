@@ -173,7 +173,7 @@ func (m *Remembered) ended(end PlanEnd, at time.Time) {
 	})
 }
 
-// ofContent lists the types of errors that depend on what the history holds.
+// ofContent lists the types of errors that depend on what the history holds, or on what was asked.
 var ofContent = []string{"summary_refused", "context_limit", "refused", "no_room", "nothing_to_compact"}
 
 // A failure holds for [longestPause] accepted requests at most, and each of its requests costs as many, beyond a credit.
