@@ -450,7 +450,7 @@ func (c cell) stuck() bool {
 }
 
 // run runs the session: twenty steps, the moment, ten more, and as many as it takes until the session has caught up, with
-// quick summaries if it was stuck. Without a moment it runs the given number of steps.
+// quick summaries if no process would live as long as one takes. Without a moment it runs the given number of steps.
 func (c cell) run(t *testing.T, steps int) (o outcome) {
 	s := newMomentSession(t, c)
 	step := func() {
@@ -497,9 +497,8 @@ func (c cell) run(t *testing.T, steps int) (o outcome) {
 	}
 	o.steps, o.budget = s.step, s.budget
 	longest := o.longest
-	s.slow = s.slow && !c.stuck()
-	ends := c.restarts && s.slow && (c.impatient || c.resorts()) // each process, before its summary is made
-	for !ends && (o.trace[s.step].compactions == o.trace[o.over].compactions || s.used > s.budget) && s.step < o.over+momentLater {
+	s.slow = s.slow && !(c.restarts && (c.impatient || c.resorts())) // else each process ends before its summary is made
+	for (o.trace[s.step].compactions == o.trace[o.over].compactions || s.used > s.budget) && s.step < o.over+momentLater {
 		step() // until a compaction makes it fit
 	}
 	step() // its prompt shows what was put in place after the step before
