@@ -31,7 +31,7 @@ const (
 
 // Recording is a recorded session: a tree of records in the order in which they were recorded.
 type Recording struct {
-	// Program that was detected.
+	// Format is the program that wrote it, as detected.
 	Format Program
 	// Header for a session made from the recording: From is the recorder's id of the session, Time its start, and Data
 	// the recorder's first line, if the format has one.

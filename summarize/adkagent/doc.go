@@ -111,7 +111,8 @@
 //
 // adk-go v2.2.0 has no compaction of its own. It sends the whole conversation, or with IncludeContents "none" only the
 // current turn. Both were compared with each policy: 12 turns of five rounds each, 72 requests in all, and a budget of
-// 10,000 tokens. Tokens sent for summaries are part of the input, and the summaries are digests that need no model. The last column counts the user's questions that the last request still shows:
+// 10,000 tokens. Tokens sent for summaries are part of the input, and the summaries are digests that need no model. The
+// last column counts the user's questions that the last request still shows:
 //
 //	                       largest       input   over budget   questions
 //	adk, everything         35,238   1,276,645            52          12

@@ -33,9 +33,9 @@ import (
 //
 // A Folder is safe for concurrent use. Several values and processes may use one folder, because writers lock the file
 // .checkpoints.lock, which is never removed. A file named .new- and a number is being written, or was left by a writer
-// that crashed; the next writer removes it. A method that writes returns a [storage.ErrLocked] if other writers hold the lock for
-// a minute, and a [storage.ErrForeign] if something that is not the folder's own, which stays as it is, has the name of the
-// lock or the index.
+// that crashed; the next writer removes it. A method that writes returns [storage.ErrLocked] if other writers hold the
+// lock for a minute, and [storage.ErrForeign] if something that is not the folder's own has the name of the lock or the
+// index; that stays as it is.
 type Folder struct {
 	// Dir is the folder. It is created if it does not exist. Its file system must support hard links.
 	Dir string
