@@ -349,6 +349,27 @@ func TestControlCharactersAreEscapedAndNotesHaveTheirOwnLine(t *testing.T) {
 	require.Equal(t, "  (thinking)\nOne\\u001b[2J two\\u000d\n\tthree\na note\\u0007\nfour\n  Trying again in 2s: busy\n", screen.String())
 }
 
+func TestANoteOfASummaryDoesNotPartALineOfTheAnswer(t *testing.T) {
+	failed := event.Event{Kind: event.Failed, Plan: "p", Err: errors.New("busy\ntoday")}
+	for name, test := range map[string]struct {
+		end  func(*terminal)
+		want string
+	}{
+		"the line ends":        {func(out *terminal) { out.say(chat.Text(" two.\n")) }, "One two.\n  Not summarised: busy today\n"},
+		"the answer ends":      {func(out *terminal) { out.note("done") }, "One\n  Not summarised: busy today\ndone\n"},
+		"the answer is broken": {func(out *terminal) { out.event(event.Event{Kind: event.Failed, Err: errors.New("cut")}) }, "One\n  Not summarised: busy today\n  Not summarised: cut\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var screen bytes.Buffer
+			out := newTerminal(&screen, &screen)
+			out.say(chat.Text("One"))
+			out.event(failed)
+			test.end(out)
+			require.Equal(t, test.want, screen.String())
+		})
+	}
+}
+
 func TestControlCharactersInArgumentsAreEscaped(t *testing.T) {
 	for _, args := range [][]string{{"-no\x1b[2J"}, {"-task", "x", "-model", "\x1b[2J\u202e"}, {"-task", "x", "-model", "openai:x", "-base-url", "http://localhost", "-window", "9000", "-dir", "none\x1b\u202e"}} {
 		var stdout, stderr bytes.Buffer

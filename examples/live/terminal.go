@@ -21,6 +21,7 @@ type terminal struct {
 
 	mu       sync.Mutex
 	open     bool        // the last line of the text is incomplete
+	held     []string    // notes about summaries that came meanwhile; they follow when the line ends
 	thinking bool        // the current thinking was noted
 	mended   atomic.Bool // a repair was noted
 }
@@ -44,6 +45,9 @@ func (t *terminal) say(d chat.Delta) {
 			t.thinking = false
 			t.open = !strings.HasSuffix(text, "\n")
 			_, _ = io.WriteString(t.text, text) // a closed pipe ends the program anyway
+			if !t.open {
+				t.release()
+			}
 		}
 	}
 }
@@ -61,7 +65,18 @@ func (t *terminal) line(format string, args ...any) {
 		t.open = false
 		_, _ = io.WriteString(t.text, "\n")
 	}
-	fmt.Fprintln(t.notes, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
+	t.release()
+	fmt.Fprintln(t.notes, oneLine(fmt.Sprintf(format, args...)))
+}
+
+func oneLine(note string) string { return strings.ReplaceAll(note, "\n", " ") }
+
+// release prints the notes that were held.
+func (t *terminal) release() {
+	for _, note := range t.held {
+		fmt.Fprintln(t.notes, note)
+	}
+	t.held = nil
 }
 
 // round prints what a round did, and its tokens.
@@ -80,32 +95,48 @@ func (t *terminal) round(r folderagent.Round) {
 	t.line("  %d. %s (%s)", r.Number, r.Did, took)
 }
 
-// event prints a step of a compaction, and that a request is retried after a wait.
+// event prints a step of a compaction, and that a request is retried after a wait. What a summary comes to is heard at
+// any time, and is printed where it does not part a line of the answer.
 func (t *terminal) event(e event.Event) {
+	note := t.told(e)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case note == "":
+	case t.open && e.Plan != "":
+		t.held = append(t.held, oneLine(note))
+	default:
+		t.line("%s", note)
+	}
+}
+
+// told returns the note of an event, or "".
+func (t *terminal) told(e event.Event) string {
 	switch e.Kind {
 	case event.Retrying:
 		why := e.Err
 		if transient, ok := errors.AsType[*chat.TransientError](why); ok && transient.Err != nil {
 			why = transient.Err
 		}
-		t.note("  Trying again in %v: %v", e.Wait.Round(time.Second), why)
+		return fmt.Sprintf("  Trying again in %v: %v", e.Wait.Round(time.Second), why)
 	case event.Repaired: // another model wrote what this one does not accept
 		if !t.mended.Swap(true) {
-			t.note("  The session has content that this model does not accept; requests are repaired (%d changes; the first: %s).", len(e.Mended), e.Mended[0])
+			return fmt.Sprintf("  The session has content that this model does not accept; requests are repaired (%d changes; the first: %s).", len(e.Mended), e.Mended[0])
 		}
 	case event.Started:
 		while := ""
 		if e.Background {
 			while = " in the background"
 		}
-		t.note("  The prompt needs %d tokens: summarising %d steps%s, keeping %d ...", e.TokensBefore, e.Covered, while, e.Kept)
+		return fmt.Sprintf("  The prompt needs %d tokens: summarising %d steps%s, keeping %d ...", e.TokensBefore, e.Covered, while, e.Kept)
 	case event.Refused:
-		t.note("  No summary (%s mode): %v", e.Mode, e.Err)
+		return fmt.Sprintf("  No summary (%s mode): %v", e.Mode, e.Err)
 	case event.Done:
-		t.note("  Summarised (%s mode): the prompt takes %d tokens now.", e.Mode, e.TokensAfter)
+		return fmt.Sprintf("  Summarised (%s mode): the prompt takes %d tokens now.", e.Mode, e.TokensAfter)
 	case event.Failed:
-		t.note("  Not summarised: %v", e.Err)
+		return fmt.Sprintf("  Not summarised: %v", e.Err)
 	case event.LetGo:
-		t.note("  No compaction makes the prompt fit: only %d of its %d messages are sent.", e.MessagesAfter, e.MessagesBefore)
+		return fmt.Sprintf("  No compaction makes the prompt fit: only %d of its %d messages are sent.", e.MessagesAfter, e.MessagesBefore)
 	}
+	return ""
 }
