@@ -244,33 +244,6 @@ func Example_step7Compaction() {
 	// 4 messages in 237 tokens; the session has all 60
 }
 
-func Example_step7BudgetError() {
-	session := &history.Session{}
-	talk(session, 30)
-	prompt := el.Prompt(
-		el.System(el.Text("You are a coding agent.")),
-		history.All{Session: session},
-	)
-	compactor := &summarize.Compactor{
-		Session: session,
-		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
-		Policy:  copilotchat.Policy(),
-	}
-	defer compactor.Close()
-	options := render.Options{Budget: 1000, Tokenizer: tokenizer}
-	result, err := render.Render(ctx, prompt, options)
-	if _, over := errors.AsType[*render.BudgetExceededError](err); over {
-		if _, err = compactor.Compact(ctx, ""); err == nil {
-			result, err = render.Render(ctx, prompt, options)
-		}
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(result.Tokens <= options.Budget)
-	// Output: true
-}
-
 // The model is scripted: it calls a tool, and answers with the tool's result.
 func Example_step8Agent() {
 	model := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {

@@ -112,14 +112,14 @@ func run(t *testing.T, dir, program string, args ...string) string {
 	return string(out)
 }
 
-// Each block on the module's page is code of an example in this folder.
+// Each block on the module's page is code of an example in this folder, or of ExampleCompactor_Compact.
 func TestTheTutorialShowsTestedCode(t *testing.T) {
 	page := sure.Read(t, "doc.go")
-	examples := sure.Read(t, "example_test.go")
+	examples := string(sure.Read(t, "example_test.go")) + string(sure.Read(t, "summarize/history_test.go"))
 	blocks := regexp.MustCompile(`(?m)(?:^//\t.*\n)+`).FindAllString(string(page), -1)
 	require.NotEmpty(t, blocks)
 	for _, block := range blocks {
-		require.Contains(t, unindent(string(examples)), unindent(strings.ReplaceAll(block, "//\t", "")))
+		require.Contains(t, unindent(examples), unindent(strings.ReplaceAll(block, "//\t", "")))
 	}
 }
 

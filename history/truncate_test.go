@@ -86,12 +86,7 @@ func sketch(list []chat.Message) string {
 }
 
 func TestTruncatorRemovesTheOldestFirst(t *testing.T) {
-	for _, tt := range []struct {
-		rule     string
-		messages string
-		limit    int
-		want     string
-	}{
+	for _, tt := range []truncation{
 		{"a list that fits stays", "s u c r u", 50, "s0 u1 c2 r3 u4"},
 		{"a round is removed as a whole", "s u c r u", 49, "s0 u1 u4"},
 		{"the oldest round is removed first", "s u c r c r u", 69, "s0 u1 c4 r5 u6"},
@@ -113,15 +108,26 @@ func TestTruncatorRemovesTheOldestFirst(t *testing.T) {
 		{"and without them above the limit", "s u a u c r c r", 59, "s0 u3 c6 r7"},
 		{"a rest of exactly the target is too large", "s u a a a a a a a a a a a a a a a a a a a u", 200, "s0 u1 a6 a7 a8 a9 a10 a11 a12 a13 a14 a15 a16 a17 a18 a19 a20 u21"},
 	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			guard := history.Truncator{Tokenizer: flat{}, Limit: tt.limit}
-			messages := sketched(tt.messages)
-			kept, over := guard.Truncate(messages, nil)
-			require.Equal(t, tt.want, sketch(kept))
-			equal(t, sketched(tt.messages), messages)
-			require.Equal(t, max(0, 10*len(kept)-tt.limit), over)
-		})
+		requireTruncated(t, tt, nil)
 	}
+}
+
+// truncation is a list in the notation of sketched, and what is left of it within a limit, at ten tokens a message.
+type truncation struct {
+	rule     string
+	messages string
+	limit    int
+	want     string
+}
+
+func requireTruncated(t *testing.T, tt truncation, last func(chat.Message) bool) {
+	t.Run(tt.rule, func(t *testing.T) {
+		messages := sketched(tt.messages)
+		kept, over := history.Truncator{Tokenizer: flat{}, Limit: tt.limit, Last: last}.Truncate(messages, nil)
+		require.Equal(t, tt.want, sketch(kept))
+		equal(t, sketched(tt.messages), messages)
+		require.Equal(t, max(0, 10*len(kept)-tt.limit), over)
+	})
 }
 
 // published removes messages from a list, without orphans, as the program that Copilot CLI publishes as @github/copilot
@@ -250,24 +256,14 @@ func TestATruncatedListIsThePublishedProgramsButForTheNewestRound(t *testing.T) 
 }
 
 func TestTruncatorRemovesTheMessageOfLastAfterAllOthers(t *testing.T) {
-	for _, tt := range []struct {
-		rule     string
-		messages string
-		limit    int
-		want     string
-	}{
+	for _, tt := range []truncation{
 		{"newer user messages are removed before it", "s u u a u", 39, "s0 u1 u4"},
 		{"rounds after the latest user message are removed before it", "s u u u c r c r", 50, "s0 u1 u3 c6 r7"},
 		{"it stays if the rest is within the limit, even above the target", "s u u c r c r", 50, "s0 u1 u2 c5 r6"},
 		{"it is removed if nothing else can be", "s u u c r c r", 49, "s0 u2 c5 r6"},
 		{"it is removed if the rest is still too large", "s u u c r", 10, "s0 u2 c3 r4"},
 	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			guard := history.Truncator{Tokenizer: flat{}, Limit: tt.limit, Last: func(m chat.Message) bool { return m.Text() == "u1" }}
-			kept, over := guard.Truncate(sketched(tt.messages), nil)
-			require.Equal(t, tt.want, sketch(kept))
-			require.Equal(t, max(0, 10*len(kept)-tt.limit), over)
-		})
+		requireTruncated(t, tt, func(m chat.Message) bool { return m.Text() == "u1" })
 	}
 }
 

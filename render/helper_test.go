@@ -3,6 +3,7 @@ package render_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,11 @@ func chunk(priority int, text string) elements.TextChunk {
 // line returns a text chunk without a priority.
 func line(text string) elements.TextChunk {
 	return elements.TextChunk{Children: elements.Nodes{elements.Text(text)}}
+}
+
+// sentence returns a text that differs for each i.
+func sentence(i int) string {
+	return fmt.Sprintf("Line %d: the quick brown fox (%x) jumps over %s lazy dogs.", i, i*7919, strings.Repeat("very ", i%4))
 }
 
 func user(children ...elements.Node) elements.UserMessage {

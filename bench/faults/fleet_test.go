@@ -79,9 +79,7 @@ func newFleet(t *testing.T, l layout) *fleet {
 	if f.cluster == nil {
 		f.cluster = common
 	}
-	if f.cluster == nil {
-		t.Skip(postgrestest.ErrNone)
-	}
+	postgrestest.Needs(t, f.cluster)
 	f.program = program(t)
 	name := postgrestest.Name()
 	admin, err := pgxpool.New(context.Background(), f.cluster.URL)
@@ -108,13 +106,7 @@ func newFleet(t *testing.T, l layout) *fleet {
 	require.NoError(t, err)
 	flags := []string{"-work", fmt.Sprint(l.own)}
 	if l.pooled > 0 {
-		address, stop, err := f.cluster.Pooler(t.Context(), l.pooled)
-		if errors.Is(err, postgrestest.ErrNoPooler) {
-			t.Skip(err)
-		}
-		require.NoError(t, err)
-		t.Cleanup(stop)
-		f.database = named(t, address, name)
+		f.database = named(t, f.cluster.Pooler(t, l.pooled), name)
 		flags = append(flags, "-poll")
 	}
 	var tokens strings.Builder

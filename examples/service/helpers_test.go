@@ -72,9 +72,7 @@ func begin(t *testing.T, args ...string) *replica {
 // stop begins.
 func inSchema(t *testing.T) func(finish time.Duration, args ...string) *replica {
 	t.Helper()
-	if cluster == nil {
-		t.Skip(postgrestest.ErrNone)
-	}
+	postgrestest.Needs(t, cluster)
 	schema := postgrestest.Name()
 	pool, err := pgxpool.New(context.Background(), cluster.URL)
 	require.NoError(t, err)

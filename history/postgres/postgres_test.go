@@ -40,9 +40,7 @@ func TestMain(m *testing.M) {
 // pool returns a pool whose search path is a new, empty schema.
 func pool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	if cluster == nil {
-		t.Skip(postgrestest.ErrNone)
-	}
+	postgrestest.Needs(t, cluster)
 	schema := postgrestest.Name()
 	config, err := pgxpool.ParseConfig(cluster.URL)
 	require.NoError(t, err)
@@ -671,16 +669,8 @@ func TestAfterALostConnectionNoAcknowledgedMessageIsLostOrDuplicated(t *testing.
 
 // The pooler has fewer connections than there are sessions.
 func TestSessionsWorkBehindATransactionPooler(t *testing.T) {
-	if cluster == nil {
-		t.Skip(postgrestest.ErrNone)
-	}
-	address, stop, err := cluster.Pooler(t.Context(), 2)
-	if err == postgrestest.ErrNoPooler {
-		t.Skip(err)
-	}
-	require.NoError(t, err)
-	defer stop()
-	p, err := pgxpool.New(t.Context(), address)
+	postgrestest.Needs(t, cluster)
+	p, err := pgxpool.New(t.Context(), cluster.Pooler(t, 2))
 	require.NoError(t, err)
 	defer p.Close()
 	require.NoError(t, postgres.Migrate(t.Context(), p))

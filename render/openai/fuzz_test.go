@@ -79,16 +79,21 @@ func anyPart(s *source, message, part int) chat.Part {
 	)
 }
 
-// FuzzRepair repairs and converts random histories, and checks them by the server's rules.
-func FuzzRepair(f *testing.F) {
+// addRandom adds random bytes to a fuzzer's corpus.
+func addRandom(f *testing.F, n int) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 100 {
+	for range n {
 		data := make([]byte, 20+random.IntN(400))
 		for i := range data {
 			data[i] = byte(random.Uint32())
 		}
 		f.Add(data)
 	}
+}
+
+// FuzzRepair repairs and converts random histories, and checks them by the server's rules.
+func FuzzRepair(f *testing.F) {
+	addRandom(f, 100)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		req := chat.Request{Messages: anyHistory(&source{data})}
 		for _, api := range apis {

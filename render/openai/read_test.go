@@ -2,7 +2,6 @@ package openai_test
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,14 +74,7 @@ func firstDifference(a, b string) string {
 
 // FuzzRead writes random histories, reads them, and writes them again.
 func FuzzRead(f *testing.F) {
-	random := rand.New(rand.NewPCG(3, 4))
-	for range 300 {
-		data := make([]byte, 20+random.IntN(400))
-		for i := range data {
-			data[i] = byte(random.Uint32())
-		}
-		f.Add(data)
-	}
+	addRandom(f, 300)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		req := chat.Request{Messages: anyHistory(&source{data})}
 		if len(req.Messages) == 0 {

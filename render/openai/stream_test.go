@@ -83,17 +83,10 @@ func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 				r := r
 				r.cut = true
 				s.answer = func(openai.API, gjson.Result) reply { return r }
-				for r.after = 1; ; r.after++ {
-					heard, got, err := listening(t, s.model(api, "gpt-4o"))
-					if err == nil {
-						require.Empty(t, cmp.Diff(whole.Message, got.Message), "without an error the answer is whole")
-						heard.RequireWhole(t, got)
-						break
-					}
-					require.ErrorAs(t, err, new(*chat.TransientError))
-					heard.RequirePartial(t, got, whole)
-				}
-				require.Greater(t, r.after, 2)
+				require.Greater(t, providertest.BrokenOff(t, whole, func(events int) (*providertest.Heard, chat.Response, error) {
+					r.after = events
+					return listening(t, s.model(api, "gpt-4o"))
+				}), 2)
 			})
 		}
 	}

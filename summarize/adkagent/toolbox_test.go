@@ -1,7 +1,6 @@
 package adkagent_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -55,15 +54,6 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 	require.Equal(t, "K-7", e.last())
 }
 
-// camera is a toolbox whose tool returns a picture.
-type camera struct{}
-
-func (camera) Declared() []chat.Tool { return []chat.Tool{{Name: "look"}} }
-
-func (camera) Answer(_ context.Context, call chat.ToolCall) (chat.Message, bool, error) {
-	return chat.Message{Role: chat.RoleTool, Content: chat.Parts{chat.Text("The harbour."), chat.Image{URL: "data:image/png;base64,AAAA"}}}, call.Name == "look", nil
-}
-
 func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
 	m := &scripted{answer: func(n int, r request) (*model.LLMResponse, error) {
 		if n == 0 {
@@ -76,7 +66,7 @@ func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
 	}}
 	s := &history.Session{}
 	c := compacttest.Offline(t, s)
-	tools, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: c, Tools: []chat.Toolbox{camera{}}})
+	tools, err := adkagent.Tools(adkagent.Options{Agent: "coder", Compactor: c, Tools: []chat.Toolbox{compacttest.Camera{}}})
 	require.NoError(t, err)
 	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, tools...), pluginOn(t, c))
 	e := follow(r.Run(t.Context(), "user", "1", genai.NewContentFromText("Look.", genai.RoleUser), agent.RunConfig{}))

@@ -1,7 +1,6 @@
 package einoagent_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -41,15 +40,6 @@ func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
 	require.Equal(t, c.Current().Tools[0].Name, history.ReadTool)
 }
 
-// camera is a toolbox whose tool returns a picture.
-type camera struct{}
-
-func (camera) Declared() []chat.Tool { return []chat.Tool{{Name: "look"}} }
-
-func (camera) Answer(_ context.Context, call chat.ToolCall) (chat.Message, bool, error) {
-	return chat.Message{Role: chat.RoleTool, Content: chat.Parts{chat.Text("The harbour."), chat.Image{URL: "data:image/png;base64,AAAA"}}}, call.Name == "look", nil
-}
-
 func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
 	m := &scripted{answer: func(n int, r request) (*schema.Message, error) {
 		if n == 0 {
@@ -62,7 +52,7 @@ func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
 	}}
 	s := &history.Session{}
 	c := compacttest.Offline(t, s)
-	tools, err := einoagent.Tools(einoagent.Options{Compactor: c, Tools: []chat.Toolbox{camera{}}})
+	tools, err := einoagent.Tools(einoagent.Options{Compactor: c, Tools: []chat.Toolbox{compacttest.Camera{}}})
 	require.NoError(t, err)
 	e := finished(t, agentOf(t, c, m, tools...), false, schema.UserMessage("Look."))
 	require.Equal(t, "I see.", e.last())

@@ -57,9 +57,7 @@ func connected(t *testing.T, address string, set func(*pgxpool.Config)) *pgxpool
 // migrated returns a pool of connections to a new schema with the tables of sessions and jobs.
 func migrated(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	if cluster == nil {
-		t.Skip(postgrestest.ErrNone)
-	}
+	postgrestest.Needs(t, cluster)
 	schema := postgrestest.Name()
 	pool := connected(t, cluster.URL, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["search_path"] = schema })
 	_, err := pool.Exec(t.Context(), "CREATE SCHEMA "+schema)
@@ -531,16 +529,8 @@ func TestAPoolMayUseAnyQueryExecMode(t *testing.T) {
 }
 
 func TestJobsAreWorkedBehindATransactionPooler(t *testing.T) {
-	if cluster == nil {
-		t.Skip(postgrestest.ErrNone)
-	}
-	address, stop, err := cluster.Pooler(t.Context(), 4)
-	if err == postgrestest.ErrNoPooler {
-		t.Skip(err)
-	}
-	require.NoError(t, err)
-	defer stop()
-	pool := connected(t, address, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec })
+	postgrestest.Needs(t, cluster)
+	pool := connected(t, cluster.Pooler(t, 4), func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec })
 	migrate(t, pool) // in the default schema, which no other test uses
 	s := newService(t, pool)
 	s.config.PollOnly = true

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,19 +9,12 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
-	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/frugal"
 )
-
-// written writes a file of lines and returns its path.
-func written(t testing.TB, name string, lines ...string) string {
-	t.Helper()
-	return sure.File(t, name, strings.Join(lines, "\n")+"\n")
-}
 
 func opened(t testing.TB, path string) *Session {
 	t.Helper()
@@ -43,18 +35,8 @@ const (
 	standIn      = 13 // "<summary>", "so far", "</summary>" on lines of their own
 )
 
-var talk = []string{
-	`{"type":"session","version":3,"id":"s"}`,
-	`{"type":"message","id":"2","parentId":null,"message":{"role":"user","content":"one"}}`,
-	`{"type":"message","id":"3","parentId":"2","message":{"role":"assistant","content":[{"type":"text","text":"two"}]}}`,
-	`{"type":"message","id":"4","parentId":"3","message":{"role":"user","content":"three"}}`,
-	`{"type":"message","id":"5","parentId":"4","message":{"role":"assistant","content":[{"type":"text","text":"four"}]}}`,
-	`{"type":"message","id":"6","parentId":"5","message":{"role":"user","content":"five"}}`,
-	`{"type":"message","id":"7","parentId":"6","message":{"role":"assistant","content":[{"type":"text","text":"six"}]}}`,
-}
-
 func TestASessionThatFitsIsMeasured(t *testing.T) {
-	result, err := Run(t.Context(), opened(t, written(t, "s.jsonl", talk...)), copilotchat.Policy(), Options{ContextWindow: 1003})
+	result, err := Run(t.Context(), opened(t, sessiontest.Written(t, "s.jsonl", sessiontest.Talk...)), copilotchat.Policy(), Options{ContextWindow: 1003})
 	require.NoError(t, err)
 	want := &Result{
 		Policy: "copilot-chat", ContextWindow: 1003, Budget: 1000, RequestsIn: 3,
@@ -68,12 +50,12 @@ func TestASessionThatFitsIsMeasured(t *testing.T) {
 }
 
 func TestARecordedCompactionIsMeasured(t *testing.T) {
-	lines := append(talk[:5:5],
+	lines := append(sessiontest.Talk[:5:5],
 		`{"type":"compaction","id":"6","parentId":"5","summary":"so far","firstKeptEntryId":"4","tokensBefore":900}`,
 		`{"type":"message","id":"7","parentId":"6","message":{"role":"user","content":"five"}}`,
 		`{"type":"message","id":"8","parentId":"7","message":{"role":"assistant","content":[{"type":"text","text":"six"}]}}`,
 	)
-	s := opened(t, written(t, "s.jsonl", lines...))
+	s := opened(t, sessiontest.Written(t, "s.jsonl", lines...))
 	result, err := s.Recorded(t.Context(), Options{ContextWindow: 23}) // the window does not limit it
 	require.NoError(t, err)
 	last := instructions + standIn + 3*word // three, four, five

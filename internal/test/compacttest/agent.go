@@ -1,6 +1,7 @@
 package compacttest
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -138,4 +139,13 @@ func RecordedOnce(t testing.TB, path string, name func(result chat.Message) stri
 		require.Contains(t, seen, q)
 	}
 	return results, compactions
+}
+
+// Camera is a toolbox whose tool returns a picture.
+type Camera struct{}
+
+func (Camera) Declared() []chat.Tool { return []chat.Tool{{Name: "look"}} }
+
+func (Camera) Answer(_ context.Context, call chat.ToolCall) (chat.Message, bool, error) {
+	return chat.Message{Role: chat.RoleTool, Content: chat.Parts{chat.Text("The harbour."), chat.Image{URL: "data:image/png;base64,AAAA"}}}, call.Name == "look", nil
 }

@@ -353,27 +353,19 @@ func ViewOf(t testing.TB, s *history.Session) history.View {
 
 // Compactions returns the compactions of a session, in order.
 func Compactions(s *history.Session) []entry.Compaction {
-	var list []entry.Compaction
-	for e, err := range s.Entries(context.Background()) {
-		if err != nil {
-			panic(err)
-		}
-		if e.Type() == entry.TypeCompaction {
-			list = append(list, e.Compaction())
-		}
-	}
-	return list
+	return all(s, entry.TypeCompaction, entry.Entry.Compaction)
 }
 
 // Said returns the messages of a session, in order.
-func Said(s *history.Session) []chat.Message {
-	var list []chat.Message
+func Said(s *history.Session) []chat.Message { return all(s, entry.TypeMessage, entry.Entry.Message) }
+
+func all[T any](s *history.Session, of entry.Type, body func(entry.Entry) T) (list []T) {
 	for e, err := range s.Entries(context.Background()) {
 		if err != nil {
 			panic(err)
 		}
-		if e.Type() == entry.TypeMessage {
-			list = append(list, e.Message())
+		if e.Type() == of {
+			list = append(list, body(e))
 		}
 	}
 	return list

@@ -1,7 +1,6 @@
 package postgrestest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -10,16 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
-// ErrNoPooler is the error if there is no PgBouncer to test with.
-var ErrNoPooler = errors.New("postgrestest: there is no PgBouncer: install the package pgbouncer, and unset " + Env)
-
-// Pooler starts a PgBouncer in front of the cluster, which pools transactions over the given number of connections. It
-// returns the URL of a database behind it and a function that ends it. The error is [ErrNoPooler] if PgBouncer is not
-// installed or [Env] names the cluster.
-func (c *Cluster) Pooler(ctx context.Context, connections int) (address string, stop func(), err error) {
+// Pooler starts a PgBouncer in front of the cluster, which pools transactions over the given number of connections and
+// ends with the test. It returns the URL of a database behind it. The test is skipped if PgBouncer is not installed or
+// [Env] names the cluster.
+func (c *Cluster) Pooler(t testing.TB, connections int) (address string) {
+	t.Helper()
 	path, err := exec.LookPath("pgbouncer")
 	if sbin := "/usr/sbin/pgbouncer"; err != nil {
 		if _, err = os.Stat(sbin); err == nil {
@@ -27,7 +27,7 @@ func (c *Cluster) Pooler(ctx context.Context, connections int) (address string, 
 		}
 	}
 	if err != nil || c.dir == "" {
-		return "", nil, ErrNoPooler
+		t.Skip("there is no PgBouncer: install the package pgbouncer, and unset " + Env)
 	}
 	const port = 6432 // of a socket in the cluster's own folder
 	users, config := filepath.Join(c.dir, "users"), filepath.Join(c.dir, "pgbouncer.ini")
@@ -36,31 +36,21 @@ func (c *Cluster) Pooler(ctx context.Context, connections int) (address string, 
 		"listen_addr =", "unix_socket_dir = " + c.dir, fmt.Sprintf("listen_port = %d", port), "auth_file = " + users,
 		fmt.Sprintf("default_pool_size = %d", connections), "max_client_conn = 500", "ignore_startup_parameters = extra_float_digits,search_path",
 	}
-	err = errors.Join(os.WriteFile(users, nil, 0o644), os.WriteFile(config, []byte(strings.Join(settings, "\n")+"\n"), 0o644))
-	if err != nil {
-		return "", nil, err
-	}
+	require.NoError(t, errors.Join(os.WriteFile(users, nil, 0o644), os.WriteFile(config, []byte(strings.Join(settings, "\n")+"\n"), 0o644)))
 	cmd := exec.Command(path, "-q", config)
 	asOther(cmd)
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
-	}
-	stop = func() {
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-	}
+	})
 	socket := filepath.Join(c.dir, fmt.Sprintf(".s.PGSQL.%d", port))
-	for {
-		if conn, err := net.Dial("unix", socket); err == nil {
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
 			_ = conn.Close()
-			break
 		}
-		select {
-		case <-ctx.Done():
-			stop()
-			return "", nil, context.Cause(ctx)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	return "postgres:///postgres?" + url.Values{"host": {c.dir}, "port": {fmt.Sprint(port)}, "user": {"test"}}.Encode(), stop, nil
+		return err == nil
+	}, time.Minute, 20*time.Millisecond, "PgBouncer does not answer")
+	return "postgres:///postgres?" + url.Values{"host": {c.dir}, "port": {fmt.Sprint(port)}, "user": {"test"}}.Encode()
 }

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // Env is the environment variable with the URL of a database to use instead of a new cluster.
@@ -111,6 +112,14 @@ func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
+// Needs skips a test if there is no cluster.
+func Needs(t testing.TB, c *Cluster) {
+	t.Helper()
+	if c == nil {
+		t.Skip(ErrNone)
+	}
+}
+
 // programs returns the folder with the programs of PostgreSQL: that of initdb in PATH, or of the newest installed
 // version.
 func programs() (string, error) {
@@ -126,7 +135,7 @@ func programs() (string, error) {
 }
 
 // Main starts a cluster, calls use with it, runs the tests of a package, and returns their exit code. Without
-// PostgreSQL it does not call use: tests that need a cluster skip with [ErrNone].
+// PostgreSQL it does not call use: tests that need a cluster call [Needs].
 func Main(use func(*Cluster), run func() int) (code int) {
 	c, err := Start(context.Background())
 	switch {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -62,6 +63,23 @@ func Cancelled(t *testing.T, m chat.Model, req chat.Request) {
 			continue
 		}
 		require.ErrorIs(t, err, ErrEnough)
+		heard.RequirePartial(t, got, whole)
+	}
+}
+
+// BrokenOff tests that an answer whose stream ends after 1, 2, 3 and more events is a transient error with the part that
+// had arrived, until it is whole. It returns the number of events of the whole answer.
+func BrokenOff(t *testing.T, whole chat.Response, listen func(events int) (*Heard, chat.Response, error)) int {
+	t.Helper()
+	for events := 1; ; events++ {
+		heard, got, err := listen(events)
+		if err == nil {
+			apart := cmp.Options{cmpopts.IgnoreFields(chat.Origin{}, "Server"), cmpopts.IgnoreFields(chat.Response{}, "Usage")} // which may come last
+			require.Empty(t, cmp.Diff(whole, got, apart), "without an error the answer is whole")
+			heard.RequireWhole(t, got)
+			return events
+		}
+		require.ErrorAs(t, err, new(*chat.TransientError))
 		heard.RequirePartial(t, got, whole)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
@@ -50,7 +51,7 @@ func claudeCode(t *testing.T, answers int, every time.Duration, usage func(n, in
 		})
 		input += c.CountMessage(chat.AssistantMessage(answer))
 	}
-	return written(t, "session.jsonl", lines...)
+	return sessiontest.Written(t, "session.jsonl", lines...)
 }
 
 func cached(_, input, common int) chat.Usage {
@@ -188,12 +189,12 @@ func TestNoDollarsAreShownIfTheCheckFails(t *testing.T) {
 
 // It is left out of the view unless a provider signed it, so the requests of a policy do not have it either.
 func TestWhatIsNotSentIsNotInTheCostWithoutCompactions(t *testing.T) {
-	lines := append([]string{}, talk...)
+	lines := append([]string{}, sessiontest.Talk...)
 	thought := fmt.Sprintf(`{"type":"thinking","thinking":%q},`, strings.Repeat("I wonder. ", 1000))
 	for i := range lines {
 		lines[i] = strings.Replace(lines[i], `"role":"assistant","content":[`, `"role":"assistant","content":[`+thought, 1)
 	}
-	runs, _ := ranJSON(t, program.ExitOK, "-prices", "claude-opus-4-5", "-policy", "a3s", written(t, "thinking.jsonl", lines...))
+	runs, _ := ranJSON(t, program.ExitOK, "-prices", "claude-opus-4-5", "-policy", "a3s", sessiontest.Written(t, "thinking.jsonl", lines...))
 	require.Empty(t, runs[1].Compactions)
 	require.InDelta(t, runs[1].Bill.Kept, runs[1].Bill.Uncompacted, 1e-9)
 }

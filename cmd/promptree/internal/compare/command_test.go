@@ -34,7 +34,7 @@ const generatedSession = "../../../../history/importer/testdata/generated.jsonl"
 func begun(t *testing.T) string {
 	t.Helper()
 	data := sure.Read(t, generatedSession)
-	return written(t, "begun.jsonl", strings.SplitN(string(data), "\n", 401)[:400]...)
+	return sessiontest.Written(t, "begun.jsonl", strings.SplitN(string(data), "\n", 401)[:400]...)
 }
 
 func counter(t testing.TB) *tiktoken.Counter {
@@ -171,10 +171,10 @@ func TestTheLineTheTablesAndThePageHaveOneAccount(t *testing.T) {
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	const header = `{"type":"session","id":"a"}`
-	good := written(t, "good.jsonl", header)
-	torn := written(t, "torn.jsonl", header, `{"type":"mess`)
-	orphan := written(t, "orphan.jsonl", header, `{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]}}`)
-	notes := written(t, "notes.txt", "no session at all")
+	good := sessiontest.Written(t, "good.jsonl", header)
+	torn := sessiontest.Written(t, "torn.jsonl", header, `{"type":"mess`)
+	orphan := sessiontest.Written(t, "orphan.jsonl", header, `{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]}}`)
+	notes := sessiontest.Written(t, "notes.txt", "no session at all")
 	missing := filepath.Join(t.TempDir(), "missing.jsonl")
 	tests := []struct {
 		name string
@@ -229,7 +229,7 @@ func TestAPolicyThatCannotContinueSaysWhereAndTheOthersAreReplayed(t *testing.T)
 }
 
 func TestASessionWithoutMessagesHasARunWithoutRequests(t *testing.T) {
-	runs, _ := ranJSON(t, program.ExitOK, "-policy", "copilot-chat", written(t, "s.jsonl", `{"type":"session","id":"a"}`))
+	runs, _ := ranJSON(t, program.ExitOK, "-policy", "copilot-chat", sessiontest.Written(t, "s.jsonl", `{"type":"session","id":"a"}`))
 	require.Len(t, runs, 1)
 	require.Zero(t, runs[0].Requests.Number)
 	require.NotNil(t, runs[0].Compactions, "an empty list in JSON")
@@ -269,22 +269,6 @@ func TestAnInterruptBeforeTheFirstRequestPrintsOneLine(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, program.ExitInterrupted, Main(ctx, []string{generatedSession}, &stdout, &stderr, new(program.Folders)))
 	require.Equal(t, "promptree replay: interrupted\n", stderr.String())
-}
-
-var talk = []string{
-	`{"type":"session","version":3,"id":"s"}`,
-	`{"type":"message","id":"2","parentId":null,"message":{"role":"user","content":"one"}}`,
-	`{"type":"message","id":"3","parentId":"2","message":{"role":"assistant","content":[{"type":"text","text":"two"}]}}`,
-	`{"type":"message","id":"4","parentId":"3","message":{"role":"user","content":"three"}}`,
-	`{"type":"message","id":"5","parentId":"4","message":{"role":"assistant","content":[{"type":"text","text":"four"}]}}`,
-	`{"type":"message","id":"6","parentId":"5","message":{"role":"user","content":"five"}}`,
-	`{"type":"message","id":"7","parentId":"6","message":{"role":"assistant","content":[{"type":"text","text":"six"}]}}`,
-}
-
-// written writes a file of lines and returns its path.
-func written(t testing.TB, name string, lines ...string) string {
-	t.Helper()
-	return sure.File(t, name, strings.Join(lines, "\n")+"\n")
 }
 
 func opened(t testing.TB, path string) source {

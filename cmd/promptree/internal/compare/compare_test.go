@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
@@ -32,9 +33,9 @@ func TestSessionsAndWindowsAreComparedInOneTable(t *testing.T) {
 
 // Folders of recordings hold other files too, and sessions in which nobody asked anything.
 func TestAFolderStandsForTheRecordingsInIt(t *testing.T) {
-	session := strings.Join(talk, "\n") + "\n"
+	session := strings.Join(sessiontest.Talk, "\n") + "\n"
 	dir := sure.Folder(t, map[string]string{
-		"a/talk-1.jsonl": session, "talk-2.jsonl": session, "empty.jsonl": talk[0],
+		"a/talk-1.jsonl": session, "talk-2.jsonl": session, "empty.jsonl": sessiontest.Talk[0],
 		"package.json": `{"name":"x"}`, "README.md": "# Recordings", "notes.txt": "no recording",
 	})
 	var stdout, stderr bytes.Buffer

@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/replay"
 )
 
@@ -60,7 +61,7 @@ func TestTheWindowAndThePricesAreThoseOfTheSessionsOwnModelAndAnEqualWindowIsSai
 	require.Contains(t, text, "In this window all policies do the same: nothing. The largest request takes ")
 	require.Contains(t, text, "such as -window 9000.\nThe session costs $")
 	require.NotContains(t, outputOf(t, "-window", "9000", "-policy", "a3s,stagewise", claudeCode(t, 10, time.Minute, cached)), "all policies do the same")
-	text = outputOf(t, written(t, "talk.jsonl", talk...))
+	text = outputOf(t, sessiontest.Written(t, "sessiontest.Talk.jsonl", sessiontest.Talk...))
 	require.Contains(t, text, "window: 128,000 tokens, assumed: -window sets another\nno dollars: the session names no model: give prices by -prices input=3")
 	require.Contains(t, text, "The largest request takes 35 tokens.\nThe session is too small to compare them.\n")
 	text = outputOf(t, "-prices", "none", claudeCode(t, 10, time.Minute, cached))
@@ -68,12 +69,12 @@ func TestTheWindowAndThePricesAreThoseOfTheSessionsOwnModelAndAnEqualWindowIsSai
 }
 
 func TestAnotherCostByTheRecorderIsSaid(t *testing.T) {
-	lines := slices.Clone(talk)
+	lines := slices.Clone(sessiontest.Talk)
 	for i := range lines {
 		lines[i] = strings.Replace(lines[i], `"role":"assistant",`, `"role":"assistant","model":"claude-opus-4-5","usage":{"input":20000,"output":9,"cost":{"total":0.05}},`, 1)
 	}
 	const said = "but its recorder computed $0.1500: other prices"
-	s := opened(t, written(t, "dear.jsonl", lines...))
+	s := opened(t, sessiontest.Written(t, "dear.jsonl", lines...))
 	run := &Run{Result: &replay.Result{Check: &replay.Check{Recorded: 0.3, Replayed: 0.3}, Bill: &replay.Bill{}}}
 	require.Contains(t, dollarsHold(&s, []*Run{run}), said)
 	run.Check.Recorded = 0.15
