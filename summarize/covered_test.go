@@ -581,7 +581,6 @@ func TestAPromptWithoutTheConversationIsNoBaseForItsSummary(t *testing.T) {
 
 func TestOfTwoSummariesThatAreTooLongBothAreCut(t *testing.T) {
 	s := newMarkedSession(t, t.Name(), policies.All()["oh-my-pi"], policy.Target{Budget: 4000, Name: "m"})
-	defer func() { require.NoError(t, s.c.Close()) }()
 	s.prompt, s.long = shownPrompt(s.c.Session, false, false), true
 	s.c.Policy.Cut.Tokens = 700
 	s.user(40)
@@ -595,9 +594,9 @@ func TestOfTwoSummariesThatAreTooLongBothAreCut(t *testing.T) {
 	}
 	_, err := s.render(t.Context())
 	require.NoError(t, err)
+	require.NoError(t, s.c.Close()) // nothing asks for the title any more
 	c := compactions(s.c.Session)[0]
-	require.Len(t, s.plans[c.Plan], 3, "for the history, for the turn that is cut, and a shorter one")
-	for _, mark := range s.plans[c.Plan][:2] {
+	for _, mark := range s.plans[c.Plan][:2] { // for the history, and for the turn that is cut
 		require.Contains(t, c.Text, mark)
 	}
 	require.Equal(t, 2, strings.Count(c.Text, trim.RestLeftOut))
