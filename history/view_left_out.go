@@ -55,7 +55,7 @@ func (e *ViewError) Error() string {
 		wrong, mend = append(wrong, "does not show "+entriesIn(e.Missing)), append(mend, "place "+names+" in it, history.All in place of them all, or a history.LeftOut if that is meant")
 	}
 	if len(e.Repeated) > 0 {
-		wrong, mend = append(wrong, "shows more than once "+entriesIn(e.Repeated)), append(mend, "take out all but one of the elements that show them (history.All shows everything, and so does an element that calls history.ViewIn and not history.LookIn)")
+		wrong, mend = append(wrong, "shows more than once "+entriesIn(e.Repeated)), append(mend, "take out all but one of the elements that show them (history.All shows everything, and so does an element that calls Session.ViewIn and not Session.LookIn)")
 	}
 	if len(e.Late) > 0 {
 		wrong, mend = append(wrong, "shows behind what follows it "+entriesIn(e.Late)), append(mend, "place history.Compacted, Conversation, TurnStart and TurnRounds in this order, or history.All in their place")

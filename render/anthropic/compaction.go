@@ -64,7 +64,7 @@ func (m *Model) betas(p sdk.MessageNewParams) []string {
 // [*chat.TransientError]; after any other error it asks Words.
 func (c CompactionModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if c.Model == nil {
-		return chat.Response{}, errors.New("anthropic: Compaction.Model is not set")
+		return chat.Response{}, errors.New("anthropic: CompactionModel.Model is not set")
 	}
 	words := cmp.Or[chat.Model](c.Words, c.Model)
 	n := max(0, len(req.Messages)-1)

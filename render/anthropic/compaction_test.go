@@ -125,7 +125,7 @@ func TestATransientErrorOrAContextLimitOfACompactionIsReturned(t *testing.T) {
 		require.Equal(t, 1, s.count())
 	}
 	_, err := anthropic.CompactionModel{}.Generate(t.Context(), ask(question))
-	require.ErrorContains(t, err, "Compaction.Model is not set")
+	require.ErrorContains(t, err, "CompactionModel.Model is not set")
 }
 
 func TestAHistoryThatIsTextIsNotCompacted(t *testing.T) {

@@ -53,7 +53,7 @@ type Rendered struct {
 }
 
 // errNoResult is the error of a [Rendered] without a result.
-var errNoResult = errors.New("inspect: Request.Result is not set: set what render.Render returned")
+var errNoResult = errors.New("inspect: Rendered.Result is not set: set what render.Render returned")
 
 // ErrNoPrompts is the error of a page without a prompt.
 var ErrNoPrompts = errors.New("inspect: there is nothing to show: pass a request, or add a step to the log")

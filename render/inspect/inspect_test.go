@@ -180,7 +180,7 @@ func TestThePageLoadsNothing(t *testing.T) {
 
 func TestMistakesAreErrors(t *testing.T) {
 	require.ErrorIs(t, inspect.Prompt(t.Context(), &bytes.Buffer{}, inspect.Options{}), inspect.ErrNoPrompts)
-	require.ErrorContains(t, inspect.Prompt(t.Context(), &bytes.Buffer{}, inspect.Options{}, inspect.Rendered{}), "Request.Result is not set")
+	require.ErrorContains(t, inspect.Prompt(t.Context(), &bytes.Buffer{}, inspect.Options{}, inspect.Rendered{}), "Rendered.Result is not set")
 	require.ErrorIs(t, inspect.Session(&bytes.Buffer{}, new(inspect.Steps), inspect.Options{}), inspect.ErrNoPrompts)
 	request := rendered(t, render.Options{}, "text")
 	require.ErrorIs(t, inspect.Prompt(t.Context(), full{}, inspect.Options{}, request), errFull)

@@ -41,7 +41,7 @@ var _ chat.Model = CompactionModel{}
 // Generate asks for the words and the item at the same time. Its errors are those of Words.
 func (c CompactionModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if c.Model == nil || c.Model.API != Responses {
-		return chat.Response{}, errors.New("openai: Compaction.Model is not set or its API is not Responses: set both")
+		return chat.Response{}, errors.New("openai: CompactionModel.Model is not set or its API is not Responses: set both")
 	}
 	words := cmp.Or[chat.Model](c.Words, c.Model)
 	compactCtx, cancel := context.WithCancel(ctx)
