@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/journal"
 	"github.com/promptree-go/promptree/summarize/internal/place"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/internal/write"
@@ -182,30 +183,9 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 	if j.WillRetry = o.willRetry; !o.agent.Shape.Forces() { // else a request that continues the agent's is answered in its form
 		j.Material.Sent = o.sent
 	}
-	candidates, err := write.Candidates(ctx, c.Models, o.agent, o.policy, l, c.emit)
+	w, err := c.writer(ctx, o, l, j)
 	if err != nil {
 		return write.Written{Attempt: j}, []error{err}
-	}
-	if o.policy.Ask.Cheapest {
-		forks := len(j.Material.Sent) > 0 && o.policy.Ask.Prompts[0].Forks && (j.Plan.Background || !o.policy.Ask.Prompts[0].Background)
-		write.SortByPrice(candidates, plan.PricesFor(o.policy, o.agent), sizing.Carry{Input: j.Plan.TokensBefore, Summary: j.Plan.Room, Cold: o.cold}, forks)
-	}
-	failed := l.Of(j.Plan.Model, j.Plan.Server).Failed
-	w := &write.Writer{
-		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, Parts: l.Parts(j.Plan.Instructions), Last: o.policy.Ask.Timeout,
-		Keep: func(ctx context.Context, a entry.SummaryAnswer) error {
-			return c.journal().End(ctx, entry.PlanEnd{Plan: o.id, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
-		},
-		Halved: min(write.MaxHalved, failed.Halved), Failures: failed.Failures(), OneWay: failed.Tokens > 0, Session: c.Session,
-		Emit: func(kind event.Kind, change func(*event.Event)) {
-			e := j.Event(kind)
-			e.Calls, e.Usage = 0, chat.Usage{}
-			change(&e)
-			c.emit(ctx, e)
-		},
-	}
-	if o.policy.Overflow.LastResort == policy.ResortError && j.Plan.Occasion == string(policy.OnBudgetExceeded) {
-		w.Last = max(w.Last, min(longestRequest, w.Last<<min(10, w.Failures)))
 	}
 	most = 2 * w.Last
 	watch.Reset(most)
@@ -229,6 +209,36 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 	d, reasons := w.Write(ctx, prompts)
 	d.Attempt, d.Writer = j, w
 	return d, reasons
+}
+
+// writer returns what asks for the summary of an attempt: whom it asks, and how far the attempts before it came.
+func (c *Compactor) writer(ctx context.Context, o order, l *journal.Ledger, j *write.Attempt) (*write.Writer, error) {
+	candidates, err := write.Candidates(ctx, c.Models, o.agent, o.policy, l, c.emit)
+	if err != nil {
+		return nil, err
+	}
+	if o.policy.Ask.Cheapest {
+		forks := len(j.Material.Sent) > 0 && o.policy.Ask.Prompts[0].Forks && (j.Plan.Background || !o.policy.Ask.Prompts[0].Background)
+		write.SortByPrice(candidates, plan.PricesFor(o.policy, o.agent), sizing.Carry{Input: j.Plan.TokensBefore, Summary: j.Plan.Room, Cold: o.cold}, forks)
+	}
+	failed := l.Of(j.Plan.Model, j.Plan.Server).Failed
+	w := &write.Writer{
+		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, Parts: l.Parts(j.Plan.Instructions), Last: o.policy.Ask.Timeout,
+		Keep: func(ctx context.Context, a entry.SummaryAnswer) error {
+			return c.journal().End(ctx, entry.PlanEnd{Plan: o.id, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
+		},
+		Halved: min(write.MaxHalved, failed.Halved), Failures: failed.Failures(), OneWay: failed.Tokens > 0, Session: c.Session,
+		Emit: func(kind event.Kind, change func(*event.Event)) {
+			e := j.Event(kind)
+			e.Calls, e.Usage = 0, chat.Usage{}
+			change(&e)
+			c.emit(ctx, e)
+		},
+	}
+	if o.policy.Overflow.LastResort == policy.ResortError && j.Plan.Occasion == string(policy.OnBudgetExceeded) {
+		w.Last = max(w.Last, min(longestRequest, w.Last<<min(10, w.Failures)))
+	}
+	return w, nil
 }
 
 // afterwards calls AfterCompact and asks for the title. The title delays nothing; AfterCompact delays nothing if the

@@ -324,7 +324,7 @@ func TestStatements(t *testing.T) {
 			replace("Ratio: 0.80", "Ratio: 0.81"),
 			replace("Jitter: 0.02", "Jitter: 0.01"),
 			replace("Jitter: 0.02", "Jitter: 0.03"),
-			statements.Change(engine+"internal/plan/measure.go", "s.Jitter = journal.Jitter(p.Session)", "s.Jitter = 0")),
+			statements.Change(engine+"internal/plan/measure.go", "Jitter: journal.Jitter(p.Session), ", "")),
 		statements.That("a cache counts as warm once this turn completed a round of tool calls", func(t *testing.T) {
 			require.True(t, begins(warm(t, 0, 8500)))
 			require.False(t, begins(cold(t, 8500)))
@@ -335,9 +335,9 @@ func TestStatements(t *testing.T) {
 			d.Say(compacttest.Round(1, 300)[0])
 			require.False(t, begins(d), "its call has no result")
 		},
-			statements.Change(engine+"internal/plan/measure.go", "s.ToolRounds || len(r.Results) > 0", "s.ToolRounds || len(r.Results) >= 0"),
-			statements.Change(engine+"internal/plan/measure.go", "s.ToolRounds || len(r.Results) > 0", "s.ToolRounds && len(r.Results) > 0"),
-			statements.Change(engine+"internal/plan/measure.go", "range s.View.Turns[n-1].Rounds", "range s.View.Turns[max(0, n-2)].Rounds"),
+			statements.Change(engine+"internal/plan/measure.go", "len(r.Results) > 0 })", "len(r.Results) >= 0 })"),
+			statements.Change(engine+"internal/plan/measure.go", "len(r.Results) > 0 })", "len(r.Results) < 0 })"),
+			statements.Change(engine+"internal/plan/measure.go", "s.View.Turns[n-1].Rounds, func", "s.View.Turns[max(0, n-2)].Rounds, func"),
 			replace("Cold: 0.10, ", "")),
 		statements.That("it compacts when somebody asks for it, however few tokens are used", func(t *testing.T) {
 			d := cold(t, 4000)

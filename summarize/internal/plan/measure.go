@@ -167,13 +167,20 @@ func (r *Rendered) CountBytes(t policy.Target) int {
 
 // measure renders a prompt without what is held, and measures it.
 func (p *Planner) measure(ctx context.Context, prompt elements.Node, on policy.Occasion, held []entry.Held) (*Rendered, error) {
-	s := &Rendered{Measurement: policy.Measurement{Occasion: on, Time: p.Now, Ratio: 1, Fits: true, ReadOnly: p.Session.ReadOnly(), Managed: p.Target.Managed()}}
+	s := &Rendered{Measurement: policy.Measurement{
+		Occasion: on, Time: p.Now, Ratio: 1, Fits: true, ReadOnly: p.Session.ReadOnly(), Managed: p.Target.Managed(),
+		Jitter: journal.Jitter(p.Session), TurnFailed: p.Ledger.TurnFailed,
+	}}
 	var err error
 	if s.View, err = p.Session.View(ctx); err == nil {
 		s.View, err = LeaveOut(ctx, p.Session, s.View.Clear(p.Clear), held)
 	}
 	if err != nil {
 		return nil, err
+	}
+	s.Messages = s.View.Len()
+	if n := len(s.View.Turns); n > 0 {
+		s.ToolRounds = slices.ContainsFunc(s.View.Turns[n-1].Rounds, func(r history.Round) bool { return len(r.Results) > 0 })
 	}
 	_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.count(ctx, s, prompt, on) })
 	if err != nil {
@@ -225,23 +232,30 @@ func (p *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Nod
 	return err
 }
 
-// count renders the prompt and counts it.
-func (p *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, on policy.Occasion) (err error) {
+// fit renders the prompt within the budget. If it does not fit, the results of the newest round are shortened so that the
+// rest does, where that is enough.
+func (p *Planner) fit(ctx context.Context, s *Rendered, prompt elements.Node) (err error) {
 	if err = p.layOutInBudget(ctx, s, prompt); err != nil {
 		return err
 	}
-	if s.Result, err = s.layout.Fit(ctx, s.Budget); failure.TooLarge(err) {
-		left, failed := p.leftForNewest(ctx, s, err)
-		if failed != nil {
-			return failed
-		}
-		if s.Newest = left; left > 0 {
-			if s.layout, s.Shown, err = p.LayOut(ctx, prompt, s.View, s.Budget, left); err != nil {
-				return err
-			}
+	if s.Result, err = s.layout.Fit(ctx, s.Budget); !failure.TooLarge(err) {
+		return err
+	}
+	left, failed := p.leftForNewest(ctx, s, err)
+	if failed != nil {
+		return failed
+	}
+	if s.Newest = left; left > 0 {
+		if s.layout, s.Shown, err = p.LayOut(ctx, prompt, s.View, s.Budget, left); err == nil {
 			s.Result, err = s.layout.Fit(ctx, s.Budget)
 		}
 	}
+	return err
+}
+
+// count renders the prompt and counts what is needed of it. What is sent may be less than what was counted.
+func (p *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, on policy.Occasion) error {
+	err := p.fit(ctx, s, prompt)
 	var needed []chat.Tool
 	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
 	switch {
@@ -273,14 +287,6 @@ func (p *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 	}
 	s.Used = clamp.Int(math.Ceil(s.Ratio * float64(clamp.Sum(s.Count, s.Tools))))
 	p.foretell(s)
-	s.Messages = s.View.Len()
-	if n := len(s.View.Turns); n > 0 {
-		for _, r := range s.View.Turns[n-1].Rounds {
-			s.ToolRounds = s.ToolRounds || len(r.Results) > 0
-		}
-	}
-	s.Jitter = journal.Jitter(p.Session)
-	s.TurnFailed = p.Ledger.TurnFailed
 	if s.Result == nil || s.Result.Tokens <= s.Size.send {
 		return nil
 	}

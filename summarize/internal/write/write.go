@@ -432,7 +432,7 @@ func (w *Writer) ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.
 	return w.send(ctx, c, p, m, rendered)
 }
 
-// send sends a request and returns the summary in the answer.
+// send sends a rendered request and returns the summary in the answer.
 func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material, rendered *render.Result) (string, error) {
 	if len(rendered.Messages) == 0 {
 		return "", guard.Failed(p.Function, errors.New("it returned a prompt without a message"))
@@ -464,6 +464,12 @@ func (w *Writer) send(ctx context.Context, c *Candidate, p NamedPrompt, m policy
 		return "", err
 	}
 	c.answered(taken)
+	return w.take(ctx, c, p, m, rendered, response)
+}
+
+// take returns the summary in an answer, redacted, if it can be used. A part of a longer summary is recorded. An answer that is
+// used only if there is no better one is an error and remembered, unless the writer settles for it.
+func (w *Writer) take(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material, rendered *render.Result, response chat.Response) (string, error) {
 	answer, err := w.read(ctx, p, m, rendered.Messages, response)
 	text := answer.Summary
 	if err == nil {
