@@ -101,6 +101,7 @@ func (b builder) nodes(list []json.RawMessage) (elements.Nodes, error) {
 	return nodes, nil
 }
 
+// node makes the element of a spec. Each type of a spec is a case, and says what becomes of its properties.
 func (b builder) node(raw json.RawMessage) (elements.Node, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 		return nil, nil

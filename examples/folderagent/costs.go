@@ -77,7 +77,7 @@ type Forecast struct {
 func (f *Forecast) Usage(messages []chat.Message, tools []chat.Tool, answer chat.Message, at time.Time) chat.Usage {
 	sent := sizing.NewSent(at, f.Tokenizer, messages, tools)
 	usage := f.Prices.Foretell(sizing.Planned{
-		Input: sent.Compare(messages, tools).All, Output: f.Tokenizer.CountMessage(answer),
+		Input: sent.Compare(nil, nil).All, Output: f.Tokenizer.CountMessage(answer),
 		Cached: f.cache.Holds(f.cache.Sent.Compare(messages, tools), at),
 	})
 	f.cache = sizing.PromptCache{Prices: f.Prices, Usage: usage, Sent: sent}
