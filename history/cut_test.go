@@ -3,7 +3,6 @@ package history_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -137,17 +136,6 @@ func pathOf(sketch string) []entry.Entry {
 		path = append(path, e)
 	}
 	return path
-}
-
-// along iterates over entries.
-func along(path []entry.Entry) iter.Seq2[entry.Entry, error] {
-	return func(yield func(entry.Entry, error) bool) {
-		for _, e := range path {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
 }
 
 func idsOf(entries []entry.Entry) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // The agent's own tools are added to the known ones.
@@ -94,7 +95,7 @@ func TestFilesOfAPathAreListedByLastUse(t *testing.T) {
 		{"an extension's branch summary does not count", "u r:a B:b", "a", ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			got, err := history.DefaultFileTools().Of(along(filePath(tt.path)))
+			got, err := history.DefaultFileTools().Of(sessiontest.Along(filePath(tt.path)))
 			require.NoError(t, err)
 			require.Equal(t, tt.read, strings.Join(got.Read, " "))
 			require.Equal(t, tt.modified, strings.Join(got.Modified, " "))
@@ -119,7 +120,7 @@ func TestTheListOfFilesIsLimited(t *testing.T) {
 			}
 		}
 		slices.Reverse(from)
-		got, err := history.DefaultFileTools().Of(along(from))
+		got, err := history.DefaultFileTools().Of(sessiontest.Along(from))
 		require.NoError(t, err)
 		return got
 	}
@@ -236,7 +237,7 @@ func TestTheFilesOfASessionAreTheSameWithAndWithoutCompactions(t *testing.T) {
 		c := summary("so far", p.FirstKept)
 		covered := list(t, compacted.PathTo(t.Context(), p.FirstKept))
 		covered = covered[slices.IndexFunc(covered, func(e entry.Entry) bool { return e.ID == from })+1 : len(covered)-1]
-		c.Files, err = history.DefaultFileTools().Of(along(covered))
+		c.Files, err = history.DefaultFileTools().Of(sessiontest.Along(covered))
 		require.NoError(t, err)
 		from = covered[len(covered)-1].ID
 		require.NoError(t, compacted.Compact(t.Context(), c))

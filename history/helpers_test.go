@@ -86,13 +86,7 @@ func startWithin(e entry.Entry, limits history.RoundLimits, s elements.Sizing) (
 }
 
 // calls returns an assistant message that calls the tool "run" once for each id.
-func calls(ids ...string) chat.Message {
-	m := chat.Message{Role: chat.RoleAssistant}
-	for _, id := range ids {
-		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "run", Arguments: "{}"})
-	}
-	return m
-}
+func calls(ids ...string) chat.Message { return sessiontest.Calls("run", "{}", ids...) }
 
 // said returns an assistant message with these parts.
 func said(parts ...chat.Part) chat.Message {

@@ -264,12 +264,21 @@ func prunes(t *testing.T, root elements.Node) string {
 
 func prunesWith(t *testing.T, root elements.Node, o render.Options) string {
 	t.Helper()
-	o.Budget, o.Tokenizer = plenty, runes
-	last := renderedWith(t, root, o)
+	o.Tokenizer = runes
+	return prunedBy(t, func(budget int) (*render.Result, error) {
+		o.Budget = budget
+		return orEmpty(render.Render(t.Context(), root, o))
+	})
+}
+
+// prunedBy is prunes for what renders within a budget.
+func prunedBy(t *testing.T, fit func(budget int) (*render.Result, error)) string {
+	t.Helper()
+	last, err := fit(plenty)
+	require.NoError(t, err)
 	var steps []string
 	for last.Tokens > 1 {
-		o.Budget = last.Tokens - 1
-		next, err := orEmpty(render.Render(t.Context(), root, o))
+		next, err := fit(last.Tokens - 1)
 		if err != nil {
 			var exceeded *render.BudgetExceededError
 			require.ErrorAs(t, err, &exceeded)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,34 +70,21 @@ func laid(t *testing.T, root elements.Node, opts render.Options) *render.Layout 
 	return layout
 }
 
-// steps is prunes with the options of a fit.
+// steps is prunes with the options of a fit. Each letter of a round is in its call, the call's id and the result.
 func steps(t *testing.T, root elements.Node, o render.FitOptions) string {
 	t.Helper()
 	layout := laid(t, root, render.Options{})
-	o.Budget = plenty
-	last, err := layout.FitWith(t.Context(), o)
-	require.NoError(t, err)
-	var steps []string
-	for last.Tokens > 1 {
-		o.Budget = last.Tokens - 1
-		next, err := layout.FitWith(t.Context(), o)
+	removed := prunedBy(t, func(budget int) (*render.Result, error) {
+		o.Budget = budget
+		r, err := layout.FitWith(t.Context(), o)
 		if err != nil {
 			over := errtest.As[*render.BudgetExceededError](t, err)
 			require.Empty(t, over.Limit)
-			require.Equal(t, last.Tokens, over.Needed)
-			return strings.Join(append(steps, "stuck"), "; ")
+			require.Equal(t, budget+1, over.Needed)
 		}
-		left := strings.Join(marks(next.Messages), "")
-		step := ""
-		for _, m := range marks(last.Messages) {
-			if !strings.Contains(left, m) && !strings.Contains(step, m) {
-				step += m
-			}
-		}
-		steps = append(steps, step)
-		last = next
-	}
-	return strings.Join(steps, "; ")
+		return r, err
+	})
+	return string(slices.Compact([]rune(removed)))
 }
 
 func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {

@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -224,7 +224,7 @@ func TestBranchMessagesAreTheNewestThatFit(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			var got []string
-			messages, err := prompts.BranchMessages(path(c.entries), c.budget, quarter{})
+			messages, err := prompts.BranchMessages(sessiontest.Along(c.entries), c.budget, quarter{})
 			require.NoError(t, err)
 			for _, m := range messages {
 				got = append(got, m.Text()[:1])
@@ -238,15 +238,4 @@ func TestBranchThatCannotBeReadIsAnError(t *testing.T) {
 	broken := errors.New("broken")
 	_, err := prompts.BranchMessages(func(yield func(entry.Entry, error) bool) { yield(entry.Entry{}, broken) }, 100, quarter{})
 	require.ErrorIs(t, err, broken)
-}
-
-// path returns entries as a session does.
-func path(entries []entry.Entry) iter.Seq2[entry.Entry, error] {
-	return func(yield func(entry.Entry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
 }

@@ -9,15 +9,10 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
-func calls(ids ...string) chat.Message {
-	m := chat.Message{Role: chat.RoleAssistant}
-	for _, id := range ids {
-		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "count", Arguments: "{}"})
-	}
-	return m
-}
+func calls(ids ...string) chat.Message { return sessiontest.Calls("count", "{}", ids...) }
 
 func assistant(parts ...chat.Part) chat.Message {
 	return chat.Message{Role: chat.RoleAssistant, Content: parts}

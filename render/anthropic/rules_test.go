@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/imagetest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -30,13 +31,7 @@ var (
 // openAICompaction is an item of the Responses API.
 const openAICompaction = `{"id":"cmp_1","type":"compaction","encrypted_content":"gAAAA"}`
 
-func calls(ids ...string) chat.Message {
-	m := chat.Message{Role: chat.RoleAssistant}
-	for _, id := range ids {
-		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "count", Arguments: `{"glob":"*.go"}`})
-	}
-	return m
-}
+func calls(ids ...string) chat.Message { return sessiontest.Calls("count", `{"glob":"*.go"}`, ids...) }
 
 func user(parts ...chat.Part) chat.Message {
 	return chat.Message{Role: chat.RoleUser, Content: parts}

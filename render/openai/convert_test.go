@@ -121,11 +121,11 @@ func TestOpaquePartsAreSentUnchanged(t *testing.T) {
 	search := chat.Opaque{Value: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}}`)}
 	messages := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Listen:"), audio}}}
 	got := openai.ChatMessages(messages, openai.Options{})
-	require.Contains(t, marshal(t, got), string(audio.Value))
+	require.Contains(t, toJSON(got), string(audio.Value))
 	items := openai.Items(append(messages, chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("a"), search, chat.Text("b")}}), openai.Options{})
 	require.Len(t, items, 4)
-	require.Equal(t, string(search.Value), marshal(t, items[2]))
-	require.Contains(t, marshal(t, items[0]), string(audio.Value))
+	require.Equal(t, string(search.Value), toJSON(items[2]))
+	require.Contains(t, toJSON(items[0]), string(audio.Value))
 }
 
 func TestEachPartThatCannotBeSentIsAViolation(t *testing.T) {
@@ -240,12 +240,12 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 			require.Equal(t, " "+tt.kinds, kinds)
 
 			var stored chat.Message // as in a session
-			require.NoError(t, json.Unmarshal([]byte(marshal(t, m)), &stored))
+			require.NoError(t, json.Unmarshal([]byte(toJSON(m)), &stored))
 			require.Empty(t, cmp.Diff(m, stored))
 			back := openai.Items([]chat.Message{stored}, openai.Options{})
 			require.Empty(t, cmp.Diff(plain(t, tt.items), plain(t, back)))
 			again := openai.Items([]chat.Message{stored}, openai.Options{})
-			require.Equal(t, marshal(t, back), marshal(t, again), "the same bytes each time, for the cache")
+			require.Equal(t, toJSON(back), toJSON(again), "the same bytes each time, for the cache")
 			other := chat.Request{Messages: []chat.Message{stored, question}}
 			for _, c := range stored.ToolCalls {
 				other.Messages = slices.Insert(other.Messages, 1, chat.ToolResult(c.ID, "1"))
@@ -324,7 +324,7 @@ func output(t testing.TB, items []item) []responses.ResponseOutputItemUnion {
 func plain(t testing.TB, items any) []map[string]any {
 	t.Helper()
 	var list []map[string]any
-	require.NoError(t, json.Unmarshal([]byte(marshal(t, items)), &list))
+	require.NoError(t, json.Unmarshal([]byte(toJSON(items)), &list))
 	for _, it := range list {
 		if it["status"] == "completed" && it["type"] != "web_search_call" {
 			delete(it, "status")
@@ -352,17 +352,7 @@ func dropEmpty(o map[string]any) {
 	}
 }
 
-func marshal(t testing.TB, v any) string {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(raw)
-}
-
 func requireJSON(t testing.TB, want string, got any) {
 	t.Helper()
-	var w, g any
-	require.NoError(t, json.Unmarshal([]byte(want), &w))
-	require.NoError(t, json.Unmarshal([]byte(marshal(t, got)), &g))
-	require.Empty(t, cmp.Diff(w, g))
+	require.JSONEq(t, want, toJSON(got))
 }

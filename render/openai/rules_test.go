@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -26,13 +27,7 @@ func made(id string) string {
 }
 
 // asked returns an assistant message that calls a tool.
-func asked(ids ...string) chat.Message {
-	m := chat.Message{Role: chat.RoleAssistant}
-	for _, id := range ids {
-		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "count", Arguments: "{}"})
-	}
-	return m
-}
+func asked(ids ...string) chat.Message { return sessiontest.Calls("count", "{}", ids...) }
 
 // thought returns reasoning as MessageOfItems does.
 func thought(id, encrypted string) chat.Thinking {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/adk/v2/model"
 	"google.golang.org/adk/v2/plugin"
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/genai"
@@ -36,16 +35,15 @@ func BenchmarkRequest(b *testing.B) {
 					}
 					require.NoError(b, sessions.AppendEvent(b.Context(), made.Session, e))
 				}
-				m := &scripted{answer: func(i int, _ request) (*model.LLMResponse, error) {
-					if i == 1 {
+				m := &scripted{answer: compacttest.Reading[request](func(i int) bool {
+					switch {
+					case i == 1:
 						b.ResetTimer()
-					}
-					if i > b.N {
+					case i > b.N:
 						b.StopTimer()
-						return says("done"), nil
 					}
-					return reads(fmt.Sprintf("f%d.go", i)), nil
-				}}
+					return i > b.N
+				}, reads, says)}
 				require.NoError(b, run(b, runnerOf(b, sessions, agentOf(b, m, readTool(b, nil)), plugins...), false, question).err)
 			})
 		}

@@ -2,7 +2,6 @@ package adkagent_test
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"strings"
 	"sync"
@@ -112,12 +111,7 @@ func reads(files ...string) *model.LLMResponse {
 
 // rounds returns a model that reads a file in each of n rounds and then answers.
 func rounds(n int) *scripted {
-	return &scripted{answer: func(i int, _ request) (*model.LLMResponse, error) {
-		if i >= n {
-			return says("done"), nil
-		}
-		return reads(fmt.Sprintf("f%d.go", i)), nil
-	}}
+	return &scripted{answer: compacttest.Reading[request](func(i int) bool { return i >= n }, reads, says)}
 }
 
 type readArguments struct {

@@ -23,17 +23,15 @@ func BenchmarkRequest(b *testing.B) {
 				if with {
 					handlers = append(handlers, middlewareOn(b, compactor))
 				}
-				m := &scripted{}
-				m.answer = func(i int, _ request) (*schema.Message, error) {
-					if i == 1 {
+				m := &scripted{answer: compacttest.Reading[request](func(i int) bool {
+					switch {
+					case i == 1:
 						b.ResetTimer()
-					}
-					if i > b.N {
+					case i > b.N:
 						b.StopTimer()
-						return says("done"), nil
 					}
-					return reads(fmt.Sprintf("f%d.go", i)), nil
-				}
+					return i > b.N
+				}, reads, says)}
 				config := &adk.ChatModelAgentConfig{Name: "a", Model: m, Handlers: handlers}
 				a := agentFrom(b, config, readTool(b, nil))
 				var input []*schema.Message

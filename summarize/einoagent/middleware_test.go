@@ -74,12 +74,7 @@ func TestCallsOfAnAnswerThatWasCutOffAreNotMade(t *testing.T) {
 
 // rounds returns a model that reads a file in each of n rounds and then answers.
 func rounds(n int) *scripted {
-	return &scripted{answer: func(i int, _ request) (*schema.Message, error) {
-		if i >= n {
-			return says("done"), nil
-		}
-		return reads(fmt.Sprintf("f%d.go", i)), nil
-	}}
+	return &scripted{answer: compacttest.Reading[request](func(i int) bool { return i >= n }, reads, says)}
 }
 
 // said returns the messages of a request as text, which is the same in each process.

@@ -163,20 +163,6 @@ func undoTo(d compacttest.Fixture, mark int) {
 	d.T.Fatalf("there is no message %d", mark)
 }
 
-// call returns a round with one call of a tool.
-func call(name, arguments, result string) []chat.Message {
-	return []chat.Message{
-		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: name, Arguments: arguments}}},
-		chat.ToolResult("c", result),
-	}
-}
-
-// failing marks the result of a round as an error.
-func failing(round []chat.Message) []chat.Message {
-	round[1].IsError = true
-	return round
-}
-
 const (
 	policyFile = "summarize/stagewise/policy.go"
 	prompt     = "summarize/stagewise/prompt.go"
@@ -380,7 +366,7 @@ func TestStatements(t *testing.T) {
 				d := fixture(t, 10_000, chat.UserMessage(strings.Repeat("x", 1600))) // 500 tokens, which stay
 				d.Target.Tokenizer = sizing.Estimator{}
 				for n := 1; n <= 9; n++ {
-					round := call("ten_letter", `{"text":"`+strings.Repeat("x", characters-11)+`"}`, fmt.Sprintf("[output %03d]", n)+strings.Repeat("x", 1588))
+					round := compacttest.ToolUse("ten_letter", `{"text":"`+strings.Repeat("x", characters-11)+`"}`, fmt.Sprintf("[output %03d]", n)+strings.Repeat("x", 1588))
 					round[0].ToolCalls[0].ID = fmt.Sprint(n)
 					round[1].ToolCallID = fmt.Sprint(n)
 					d.Say(round...)
@@ -555,54 +541,54 @@ func TestStatements(t *testing.T) {
 			statements.Change(shown, "		for _, c := range b.Calls {", "		for _, c := range b.Calls[len(b.Calls):] {"),
 			statements.Change(shown, "tools.line(Call(c))", "tools.line(Call(c))+c.Result"),
 			statements.Change(shown, `= text + "\n"`, `= text`)),
-		marker("a file that was read is named", call("read", `{"path":"w1/go.mod","start_line":1}`, `{"message":"Read 1 file."}`), "[read: w1/go.mod]",
+		marker("a file that was read is named", compacttest.ToolUse("read", `{"path":"w1/go.mod","start_line":1}`, `{"message":"Read 1 file."}`), "[read: w1/go.mod]",
 			statements.Change(tools, `toolname.Read: argumentLine("read: `, `toolname.Read: argumentLine("opened: `)),
 		marker("a file that was edited is named, with the number of edits",
-			call("multiEdit", `{"path":"w1/a.ts","edits":[{"old_string":"a","new_string":"b"}]}`, `{"message":"Successfully applied 1 edits.","result":{"editsApplied":1}}`), "[edited: w1/a.ts (1 edits)]",
+			compacttest.ToolUse("multiEdit", `{"path":"w1/a.ts","edits":[{"old_string":"a","new_string":"b"}]}`, `{"message":"Successfully applied 1 edits.","result":{"editsApplied":1}}`), "[edited: w1/a.ts (1 edits)]",
 			statements.Change(tools, `"multiEdit":           argumentLine("edited: `, `"multiEdit":           argumentLine("changed: `),
 			statements.Change(tools, `" (${#edits} edits)"`, `" ($edits)"`)),
-		marker("a failed edit has its error in place of the number", failing(call("multiEdit", `{"path":"w1/a.ts","edits":[{"old_string":"a","new_string":"b"}]}`, "Text not found")), "[edited: w1/a.ts ✗ Text not found]",
+		marker("a failed edit has its error in place of the number", compacttest.Failing(compacttest.ToolUse("multiEdit", `{"path":"w1/a.ts","edits":[{"old_string":"a","new_string":"b"}]}`, "Text not found")), "[edited: w1/a.ts ✗ Text not found]",
 			statements.Change(tools, "complete := !c.Failed", "complete := true")),
-		marker("a file that was written is created if the message says so", call("write", `{"path":"w1/a.ts","content":"x"}`, `{"message":"Successfully created file: w1/a.ts"}`), "[created: w1/a.ts]",
+		marker("a file that was written is created if the message says so", compacttest.ToolUse("write", `{"path":"w1/a.ts","content":"x"}`, `{"message":"Successfully created file: w1/a.ts"}`), "[created: w1/a.ts]",
 			statements.Change(tools, `true: "created"}`, `true: "wrote"}`),
 			statements.Change(tools, `fields(c.Result)["message"]`, `fields(c.Arguments)["message"]`)),
-		marker("a file that was there before is written", call("write", `{"path":"w1/a.ts","content":"x"}`, `{"message":"Successfully updated file: w1/a.ts"}`), "[wrote: w1/a.ts]",
+		marker("a file that was there before is written", compacttest.ToolUse("write", `{"path":"w1/a.ts","content":"x"}`, `{"message":"Successfully updated file: w1/a.ts"}`), "[wrote: w1/a.ts]",
 			statements.Change(tools, `false: "wrote"`, `false: "created"`),
 			statements.Change(tools, `["message"], "created")`, `["message"], "Successfully")`)),
-		marker("a file that was copied is named, with its copy", call("copy", `{"input_path":"w1/a.ts","output_path":"w1/b.ts","move":false}`, `{"message":"Copied file: w1/a.ts → w1/b.ts"}`), "[copied: w1/a.ts → w1/b.ts]",
+		marker("a file that was copied is named, with its copy", compacttest.ToolUse("copy", `{"input_path":"w1/a.ts","output_path":"w1/b.ts","move":false}`, `{"message":"Copied file: w1/a.ts → w1/b.ts"}`), "[copied: w1/a.ts → w1/b.ts]",
 			statements.Change(tools, `false: "copied"`, `false: "moved"`),
 			statements.Change(tools, `$input_path → $output_path`, `$output_path`)),
-		marker("a file that was moved is named, with its new place", call("copy", `{"input_path":"w1/a.ts","output_path":"w1/b.ts","move":true}`, `{"message":"Moved file: w1/a.ts → w1/b.ts"}`), "[moved: w1/a.ts → w1/b.ts]",
+		marker("a file that was moved is named, with its new place", compacttest.ToolUse("copy", `{"input_path":"w1/a.ts","output_path":"w1/b.ts","move":true}`, `{"message":"Moved file: w1/a.ts → w1/b.ts"}`), "[moved: w1/a.ts → w1/b.ts]",
 			statements.Change(tools, `true: "moved"`, `true: "copied"`),
 			statements.Change(tools, `$input_path → $output_path`, `$input_path`)),
-		marker("a file that was deleted is named", call("delete", `{"path":"w1/a.ts"}`, ""), "[deleted: w1/a.ts]",
+		marker("a file that was deleted is named", compacttest.ToolUse("delete", `{"path":"w1/a.ts"}`, ""), "[deleted: w1/a.ts]",
 			statements.Change(tools, `argumentLine("deleted: `, `argumentLine("removed: `)),
 		marker("a command that succeeded has its explanation and a check mark",
-			call("executeShellCommand", `{"explanation":"Run tests","command":"pnpm test"}`, `{"session_id":"s1","output":"1 failed, exit code 1","exit_code":0,"session_exited":false,"timed_out":false,"resolved_by":"exit"}`), "[shell: Run tests → ✓]",
+			compacttest.ToolUse("executeShellCommand", `{"explanation":"Run tests","command":"pnpm test"}`, `{"session_id":"s1","output":"1 failed, exit code 1","exit_code":0,"session_exited":false,"timed_out":false,"resolved_by":"exit"}`), "[shell: Run tests → ✓]",
 			statements.Change(tools, `c.Argument("label", "explanation", "description")`, `c.Argument("label", "description")`),
 			statements.Change(tools, `		return line + " → ✓"`, `		return line`)),
 		marker("a command that failed has its exit code, and the command if it has no explanation",
-			call("executeShellCommand", `{"command":"pnpm test"}`, `{"session_id":null,"output":"FAIL","exit_code":2,"session_exited":true,"timed_out":false,"resolved_by":"exit"}`), "[shell: pnpm test → exit 2]",
+			compacttest.ToolUse("executeShellCommand", `{"command":"pnpm test"}`, `{"session_id":null,"output":"FAIL","exit_code":2,"session_exited":true,"timed_out":false,"resolved_by":"exit"}`), "[shell: pnpm test → exit 2]",
 			statements.Change(tools, `" → exit " + strconv.Itoa(code)`, `" → ✗"`),
 			statements.Change(tools, `"command", "cmd", "script"`, `"cmd", "script"`)),
 		marker("a command that took too long has timed out",
-			call("executeShellCommand", `{"explanation":"Wait","command":"sleep 99"}`, `{"session_id":"s1","output":"","exit_code":null,"session_exited":false,"timed_out":true,"resolved_by":"timeout"}`), "[shell: Wait → timed out]",
+			compacttest.ToolUse("executeShellCommand", `{"explanation":"Wait","command":"sleep 99"}`, `{"session_id":"s1","output":"","exit_code":null,"session_exited":false,"timed_out":true,"resolved_by":"timeout"}`), "[shell: Wait → timed out]",
 			statements.Change(tools, `" → timed out"`, `" → ✗"`),
 			statements.Change(tools, `end["timedout"] == "true", `, ``)),
-		marker("a script in the sandbox has its explanation", call("executeSandboxJs", `{"explanation":"Take a screenshot","script":"await API.sendCDP()"}`, `{"message":"ok","result":null}`), "[sandbox: Take a screenshot]",
+		marker("a script in the sandbox has its explanation", compacttest.ToolUse("executeSandboxJs", `{"explanation":"Take a screenshot","script":"await API.sendCDP()"}`, `{"message":"ok","result":null}`), "[sandbox: Take a screenshot]",
 			statements.Change(tools, `"sandbox: $explanation"`, `"sandbox: $script"`)),
 		marker("files that were checked without a finding are clean",
-			call("getLintingDiagnostics", `{"paths":["w1/a.ts","w1/b.ts"]}`, `{"message":"","files":[],"summary":{"totalFiles":2,"totalIssues":0,"errors":0,"warnings":0,"infos":0,"hints":0}}`), "[lint: w1/a.ts, w1/b.ts → clean]",
+			compacttest.ToolUse("getLintingDiagnostics", `{"paths":["w1/a.ts","w1/b.ts"]}`, `{"message":"","files":[],"summary":{"totalFiles":2,"totalIssues":0,"errors":0,"warnings":0,"infos":0,"hints":0}}`), "[lint: w1/a.ts, w1/b.ts → clean]",
 			statements.Change(tools, `line := "lint: "`, `line := "checked: "`),
 			statements.Change(tools, `report["totalissues"] == "0" || `, ``),
 			statements.Change(tools, `" → clean"`, `" → ✓"`)),
 		marker("files that were checked have their numbers of errors and warnings",
-			call("getLintingDiagnostics", `{"paths":["w1/a.ts"]}`, `{"message":"Found 4 linting issues in 1 file.","files":[],"summary":{"totalFiles":1,"totalIssues":4,"errors":0,"warnings":1,"infos":3,"hints":0}}`), "[lint: w1/a.ts → 0 errors, 1 warnings]",
+			compacttest.ToolUse("getLintingDiagnostics", `{"paths":["w1/a.ts"]}`, `{"message":"Found 4 linting issues in 1 file.","files":[],"summary":{"totalFiles":1,"totalIssues":4,"errors":0,"warnings":1,"infos":3,"hints":0}}`), "[lint: w1/a.ts → 0 errors, 1 warnings]",
 			statements.Change(tools, `members["summary"]`, `members["files"]`),
 			statements.Change(tools, `report["errors"], report["warnings"]`, `report["errors"], report["errors"]`),
 			statements.Change(tools, `report["errors"], report["warnings"]`, `report["warnings"], report["warnings"]`)),
 		marker("a form for the user has its title, and each field by its label, with its answer",
-			call("askUserQuestions", `{"title":"Setup","steps":[{"fields":[{"type":"input","questionId":"db","label":"Database"}]},{"fields":[{"type":"checkbox-group","questionId":"fx","label":"Features"}]}]}`,
+			compacttest.ToolUse("askUserQuestions", `{"title":"Setup","steps":[{"fields":[{"type":"input","questionId":"db","label":"Database"}]},{"fields":[{"type":"checkbox-group","questionId":"fx","label":"Features"}]}]}`,
 				`{"completed":true,"cancelled":false,"answers":{"fx":["auth","search"],"db":"postgres"},"completedSteps":2}`), "[asked user: Setup → Features: auth,search; Database: postgres]",
 			statements.Change(tools, `"asked user: "`, `"asked: "`),
 			statements.Change(tools, `c.Argument("title", `, `c.Argument(`),
@@ -611,26 +597,26 @@ func TestStatements(t *testing.T) {
 			statements.Change(tools, `separator = "," // as`, `separator = ", " // as`),
 			statements.Change(tools, `strings.Join(list, "; ")`, `strings.Join(list, ", ")`)),
 		marker("a form that the user did not complete has the reason",
-			call("askUserQuestions", `{"title":"Setup","steps":[]}`, `{"completed":false,"cancelled":true,"cancelReason":"user_sent_message","answers":{},"completedSteps":0}`), "[asked user: Setup → user_sent_message]",
+			compacttest.ToolUse("askUserQuestions", `{"title":"Setup","steps":[]}`, `{"completed":false,"cancelled":true,"cancelReason":"user_sent_message","answers":{},"completedSteps":0}`), "[asked user: Setup → user_sent_message]",
 			statements.Change(tools, `case completed == "false", `, `case `),
 			statements.Change(tools, `result["cancelreason"], `, ``)),
 		marker("a search has its query in quotes, and the files that it was for",
-			call("grepSearch", `{"mount_prefix":"w1","query":"use\"State\"","include_file_pattern":"**/*.tsx"}`, `{"message":"Found 3 matches.","result":{"matches":[],"truncated":false}}`), `[searched: "use"State"" in **/*.tsx]`,
+			compacttest.ToolUse("grepSearch", `{"mount_prefix":"w1","query":"use\"State\"","include_file_pattern":"**/*.tsx"}`, `{"message":"Found 3 matches.","result":{"matches":[],"truncated":false}}`), `[searched: "use"State"" in **/*.tsx]`,
 			statements.Change(tools, "`searched: \"$query\"`", "`searched: $query`"),
 			statements.Change(tools, `" in $include_file_pattern"`, `""`)),
-		marker("a search for files has its pattern", call("glob", `{"mount_prefix":"w1","pattern":"**/*.ts"}`, `{"message":"Found 0 files.","result":{"totalMatches":0,"relativePaths":[],"truncated":false,"itemsRemoved":0}}`), "[glob: **/*.ts]",
+		marker("a search for files has its pattern", compacttest.ToolUse("glob", `{"mount_prefix":"w1","pattern":"**/*.ts"}`, `{"message":"Found 0 files.","result":{"totalMatches":0,"relativePaths":[],"truncated":false,"itemsRemoved":0}}`), "[glob: **/*.ts]",
 			statements.Change(tools, `argumentLine("glob: $pattern", "")`, `searchLine`)),
-		marker("a search for a library's documentation has the library's name", call("listLibraryDocs", `{"name":"react"}`, `{"message":"","library":"react","results":[],"truncated":false}`), "[docs-search: react]",
+		marker("a search for a library's documentation has the library's name", compacttest.ToolUse("listLibraryDocs", `{"name":"react"}`, `{"message":"","library":"react","results":[],"truncated":false}`), "[docs-search: react]",
 			statements.Change(tools, `"docs-search: $name"`, `"docs-search: $library"`)),
-		marker("documentation that was read has its library and topic", call("searchInLibraryDocs", `{"libraryId":"/react","topic":"hooks"}`, `{"message":"","content":"x","truncated":false}`), "[docs-read: /react → hooks]",
+		marker("documentation that was read has its library and topic", compacttest.ToolUse("searchInLibraryDocs", `{"libraryId":"/react","topic":"hooks"}`, `{"message":"","content":"x","truncated":false}`), "[docs-read: /react → hooks]",
 			statements.Change(tools, `$libraryId → $topic`, `$libraryId`)),
-		marker("the error of any tool follows a cross", failing(call("read", `{"path":"w1/go.mod"}`, "no such file")), "[read: w1/go.mod ✗ no such file]",
+		marker("the error of any tool follows a cross", compacttest.Failing(compacttest.ToolUse("read", `{"path":"w1/go.mod"}`, "no such file")), "[read: w1/go.mod ✗ no such file]",
 			statements.Change(tools, `text += " ✗ " +`, `text += " failed: " +`),
 			statements.Change(tools, `cmp.Or(plaintext.OneLine(c.Result, errorBytes), "failed")`, `"failed"`)),
-		marker("an unknown tool is shown by its name", call("mkdir", `{"path":"w1/src"}`, `{"message":"done"}`), "[tool-mkdir]",
+		marker("an unknown tool is shown by its name", compacttest.ToolUse("mkdir", `{"path":"w1/src"}`, `{"message":"done"}`), "[tool-mkdir]",
 			statements.Change(tools, `cmp.Or(text, "tool-"+`, `cmp.Or(text, ""+`),
 			statements.Change(tools, "	text = cmp.Or(text,", "	if text == \"\" {\n		return \"\"\n	}\n	text = cmp.Or(text,")),
-		marker("an unknown tool that failed has its error too", failing(call("mkdir", `{"path":"w1/src"}`, "no such mount")), "[tool-mkdir ✗ no such mount]",
+		marker("an unknown tool that failed has its error too", compacttest.Failing(compacttest.ToolUse("mkdir", `{"path":"w1/src"}`, "no such mount")), "[tool-mkdir ✗ no such mount]",
 			statements.Change(tools, "	case c.Failed:\n		text +=", "	case c.Failed && text[:5] != \"tool-\":\n		text +=")),
 
 		// What is asked for.

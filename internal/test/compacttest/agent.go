@@ -149,3 +149,13 @@ func (Camera) Declared() []chat.Tool { return []chat.Tool{{Name: "look"}} }
 func (Camera) Answer(_ context.Context, call chat.ToolCall) (chat.Message, bool, error) {
 	return chat.Message{Role: chat.RoleTool, Content: chat.Parts{chat.Text("The harbour."), chat.Image{URL: "data:image/png;base64,AAAA"}}}, call.Name == "look", nil
 }
+
+// Reading returns the answers of a framework's model that reads a file in each round until it is done, and then says so.
+func Reading[Request, Answer any](done func(round int) bool, reads func(...string) Answer, says func(string) Answer) func(int, Request) (Answer, error) {
+	return func(round int, _ Request) (Answer, error) {
+		if done(round) {
+			return says("done"), nil
+		}
+		return reads(fmt.Sprintf("f%d.go", round)), nil
+	}
+}

@@ -1,6 +1,7 @@
 package sessiontest
 
 import (
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,4 +62,15 @@ func Latest(t testing.TB, s *history.Session, of entry.Type) (e entry.Entry, fou
 	e, found, err := s.Latest(t.Context(), of)
 	require.NoError(t, err)
 	return e, found
+}
+
+// Along returns the entries of a path as a session does.
+func Along(path []entry.Entry) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
+		for _, e := range path {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }

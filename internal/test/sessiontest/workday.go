@@ -49,3 +49,12 @@ func failed(id, text string) chat.Message {
 	m.IsError = true
 	return m
 }
+
+// Calls returns an assistant's message that calls a tool once for each id.
+func Calls(tool, arguments string, ids ...string) chat.Message {
+	m := chat.Message{Role: chat.RoleAssistant}
+	for _, id := range ids {
+		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: tool, Arguments: arguments})
+	}
+	return m
+}
