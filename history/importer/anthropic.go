@@ -28,16 +28,11 @@ func (b *builder) anthropic(r Record, o *wire.Object) {
 	if o.Err() != nil {
 		return
 	}
-	last := len(d.Results) - 1
-	for i, result := range d.Results {
-		if i == last && len(d.Message.Content) == 0 {
-			b.say(r, result, o.Remainder())
-			return
-		}
-		b.say(r, result, nil)
-		r.Parent = b.tip
+	if last := len(d.Results) - 1; last >= 0 && len(d.Message.Content) == 0 {
+		b.say(b.sayAll(r, d.Results[:last]), d.Results[last], o.Remainder())
+		return
 	}
-	b.say(r, d.Message, o.Remainder())
+	b.say(b.sayAll(r, d.Results), d.Message, o.Remainder())
 }
 
 // cline reads the model and the usage that Cline stores with an answer. Its prompt tokens are all, and the cached ones

@@ -148,7 +148,7 @@ func (b *builder) join(id string, m chat.Message) {
 // sayAll adds results one after the other, and returns the record for what follows them.
 func (b *builder) sayAll(r Record, results []chat.Message) Record {
 	for _, m := range results {
-		b.say(Record{Recorded: r.Recorded, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}, m, nil)
+		b.say(Record{Recorded: r.Recorded, Sidechain: r.Sidechain, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}, m, nil)
 		r.Parent = b.tip
 	}
 	return r

@@ -152,10 +152,7 @@ func (s *streamReader) claude(r Record, role chat.Role, o *wire.Object) {
 		r.Parent = s.side[agent]
 	}
 	main := s.tip
-	for _, result := range d.Results {
-		s.say(r, result, nil)
-		r.Parent = s.tip
-	}
+	r = s.sayAll(r, d.Results)
 	if len(d.Results) == 0 || len(d.Message.Content) > 0 {
 		r.Usage = usage
 		s.say(r, d.Message, o.Remainder())

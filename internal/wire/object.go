@@ -52,6 +52,21 @@ func From(v any) (*Object, error) {
 	return Parse(raw)
 }
 
+// FromEach calls read for each of an SDK's values, as an object. The error names what could not be read and its place in the
+// list, such as "openai: message 3".
+func FromEach[T any](what string, list []T, read func(*Object) error) error {
+	for i, v := range list {
+		o, err := From(v)
+		if err == nil {
+			err = read(o)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %d cannot be read: %w", what, i, err)
+		}
+	}
+	return nil
+}
+
 // ObjectOf returns an object, nil for what is not one in UTF-8.
 func ObjectOf(raw json.RawMessage) *Object {
 	o, err := Parse(raw)

@@ -26,17 +26,17 @@ import (
 // A message that cannot be read so, of another role, is an error that names it.
 func ReadRequest(params sdk.MessageNewParams) (chat.Request, error) {
 	var r reader
-	for i, t := range params.Tools {
-		o, err := wire.From(t)
-		if err != nil {
-			return chat.Request{}, fmt.Errorf("anthropic: tool %d cannot be read: %w", i, err)
-		}
+	err := wire.FromEach("anthropic: tool", params.Tools, func(o *wire.Object) error {
 		tool := chat.Tool{Name: o.Peek("name"), Description: o.Peek("description")}
 		if schema := o.Raw("input_schema"); string(schema) != emptySchema {
 			tool.Parameters = schema
 		}
 		r.request.Tools = append(r.request.Tools, tool)
 		r.pending = append(r.pending, messages.Breakpoint(o)...)
+		return nil
+	})
+	if err != nil {
+		return chat.Request{}, err
 	}
 	if len(params.System) > 0 {
 		raw, err := json.Marshal(params.System)
@@ -47,14 +47,9 @@ func ReadRequest(params sdk.MessageNewParams) (chat.Request, error) {
 			return chat.Request{}, fmt.Errorf("anthropic: the system prompt cannot be read: %w", err)
 		}
 	}
-	for i, m := range params.Messages {
-		o, err := wire.From(m)
-		if err == nil {
-			err = r.message(chat.Role(o.Peek("role")), o)
-		}
-		if err != nil {
-			return chat.Request{}, fmt.Errorf("anthropic: message %d cannot be read: %w", i, err)
-		}
+	err = wire.FromEach("anthropic: message", params.Messages, func(o *wire.Object) error { return r.message(chat.Role(o.Peek("role")), o) })
+	if err != nil {
+		return chat.Request{}, err
 	}
 	r.keepCompaction()
 	return r.request, nil

@@ -41,7 +41,7 @@ func ChatRequest(req chat.Request, o Options) (sdk.ChatCompletionNewParams, erro
 	}
 	params := sdk.ChatCompletionNewParams{
 		Messages: chatMessages(req.Messages, o), Tools: chatTools(req.Tools),
-		MaxCompletionTokens: limit(req.MaxTokens), Temperature: temperature(req.Temperature),
+		MaxCompletionTokens: optional(int64(req.MaxTokens)), Temperature: temperature(req.Temperature),
 	}
 	if len(req.Tools) > 0 { // OpenAI refuses a choice without tools
 		switch {
@@ -66,13 +66,6 @@ func oneCall(req chat.Request) param.Opt[bool] {
 		return param.Opt[bool]{}
 	}
 	return param.NewOpt(false)
-}
-
-func limit(tokens int) param.Opt[int64] {
-	if tokens == 0 {
-		return param.Opt[int64]{}
-	}
-	return param.NewOpt(int64(tokens))
 }
 
 func temperature(t *float64) param.Opt[float64] {
@@ -372,9 +365,10 @@ func chatTools(tools []chat.Tool) []sdk.ChatCompletionToolUnionParam {
 	return out
 }
 
-func optional(s string) param.Opt[string] {
-	if s == "" {
-		return param.Opt[string]{}
+// optional returns a parameter that is left out if its value is zero.
+func optional[T comparable](value T) param.Opt[T] {
+	if value == *new(T) {
+		return param.Opt[T]{}
 	}
-	return param.NewOpt(s)
+	return param.NewOpt(value)
 }

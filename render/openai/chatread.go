@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"fmt"
-
 	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -23,14 +21,8 @@ import (
 // that is not OpenAI's.
 func ReadChat(params sdk.ChatCompletionNewParams) (chat.Request, error) {
 	var r chatReader
-	for i, m := range params.Messages {
-		o, err := wire.From(m)
-		if err == nil {
-			err = r.message(o)
-		}
-		if err != nil {
-			return chat.Request{}, fmt.Errorf("openai: message %d cannot be read: %w", i, err)
-		}
+	if err := wire.FromEach("openai: message", params.Messages, r.message); err != nil {
+		return chat.Request{}, err
 	}
 	tools, err := readTools(params.Tools, func(o *wire.Object) *wire.Object { return o.Inside(o.Peek("type")) })
 	return chat.Request{Messages: r.out, Tools: tools}, err
@@ -38,14 +30,11 @@ func ReadChat(params sdk.ChatCompletionNewParams) (chat.Request, error) {
 
 // readTools reads the tools of a request, each from the object that holds its definition.
 func readTools[T any](tools []T, in func(*wire.Object) *wire.Object) (list []chat.Tool, err error) {
-	for i, t := range tools {
-		o, err := wire.From(t)
-		if err != nil {
-			return nil, fmt.Errorf("openai: tool %d cannot be read: %w", i, err)
-		}
+	err = wire.FromEach("openai: tool", tools, func(o *wire.Object) error {
 		list = append(list, toolOf(in(o)))
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }
 
 // toolOf reads the definition of a tool. For a custom one that is its name and description.

@@ -39,7 +39,7 @@ func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, err
 		return responses.ResponseNewParams{}, err
 	}
 	params := responses.ResponseNewParams{
-		Tools: itemTools(req.Tools), MaxOutputTokens: limit(req.MaxTokens), Temperature: temperature(req.Temperature),
+		Tools: itemTools(req.Tools), MaxOutputTokens: optional(int64(req.MaxTokens)), Temperature: temperature(req.Temperature),
 	}
 	params.Input.OfInputItemList = inputItems(req.Messages, o)
 	if len(req.Tools) > 0 {

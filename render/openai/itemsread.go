@@ -34,14 +34,8 @@ func ReadItems(params responses.ResponseNewParams) (chat.Request, error) {
 		request.Messages = append(request.Messages, chat.UserMessage(text))
 	}
 	r := inputReader{}
-	for i, item := range params.Input.OfInputItemList {
-		o, err := wire.From(item)
-		if err == nil {
-			err = r.item(o)
-		}
-		if err != nil {
-			return chat.Request{}, fmt.Errorf("openai: input item %d cannot be read: %w", i, err)
-		}
+	if err := wire.FromEach("openai: input item", params.Input.OfInputItemList, r.item); err != nil {
+		return chat.Request{}, err
 	}
 	r.flush()
 	request.Messages = append(request.Messages, r.out...)
