@@ -1,8 +1,12 @@
 package promptree_test
 
 import (
+	"go/ast"
+	"go/types"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -201,18 +205,13 @@ func TestOnlyTheJournalOfTheEngineOfCompactionWritesToASession(t *testing.T) {
 func TestExamplesImportNothingInternal(t *testing.T) {
 	quoted := regexp.MustCompile(`"github\.com/promptree-go/promptree/[^"]*"`)
 	seen := 0
-	require.NoError(t, filepath.WalkDir("examples", func(path string, _ os.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		require.NotContains(t, filepath.ToSlash(path), "/internal/")
-		source, err := os.ReadFile(path)
-		for _, name := range quoted.FindAllString(string(source), -1) {
+	for path, source := range sources(t, "examples", false) {
+		require.NotContains(t, path, "/internal/")
+		for _, name := range quoted.FindAllString(source, -1) {
 			seen++
 			require.NotContains(t, name, "internal", path)
 		}
-		return err
-	}))
+	}
 	require.Greater(t, seen, 50)
 }
 
@@ -247,6 +246,7 @@ func TestEachPromiseOfSecurityNamesATest(t *testing.T) {
 }
 
 func TestPagesForMaintainersNameExistingFilesAndTests(t *testing.T) {
+	all := strings.Join(slices.Collect(maps.Values(sources(t, ".", true))), "")
 	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/promises.md"} {
 		text := sure.Read(t, page)
 		var tests []string
@@ -268,7 +268,7 @@ func TestPagesForMaintainersNameExistingFilesAndTests(t *testing.T) {
 			require.NoError(t, err, "%s links to it", page)
 		}
 		for _, name := range tests {
-			require.True(t, declared(t, name), "%s names %s, which is not a test", page, name)
+			require.Contains(t, all, "func "+name+"(", "%s names it", page)
 		}
 	}
 }
@@ -310,17 +310,15 @@ func TestTheMapHasEachFolder(t *testing.T) {
 		require.LessOrEqual(t, len(strings.Fields(line[2])), 10, line[1])
 		require.DirExists(t, line[1])
 	}
-	require.NoError(t, filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		dir := filepath.ToSlash(filepath.Dir(path))
-		if err != nil || !strings.HasSuffix(path, ".go") || dir == "." || strings.Contains(dir, "testdata") || strings.HasPrefix(dir, "examples/adk/") {
-			return err
-		}
+	for file := range sources(t, ".", false) {
+		dir := path.Dir(file)
 		if below(dir, "internal/test") {
 			dir = "internal/test"
 		}
-		require.NotEmpty(t, said[dir], "%s has no line in the map", dir)
-		return nil
-	}))
+		if dir != "." && !strings.Contains(dir, "testdata") && !strings.HasPrefix(dir, "examples/adk/") {
+			require.NotEmpty(t, said[dir], "%s has no line in the map", dir)
+		}
+	}
 }
 
 func TestThePageOfElementsListsEachElement(t *testing.T) {
@@ -350,18 +348,17 @@ func TestEachSourceIsTriedWithTextsAndListsOfOthers(t *testing.T) {
 // Names of packages, types, fields and functions that a page quotes are declared in some package that a user can import.
 func TestPagesForUsersNameWhatIsDeclared(t *testing.T) {
 	declares, known := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |const |var |\t)(\w+(?:, \w+)*)`), map[string]bool{}
-	require.NoError(t, filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(filepath.ToSlash(path), "internal/") {
-			return err
+	for file, source := range sources(t, ".", false) {
+		if strings.Contains(file, "internal/") {
+			continue
 		}
-		known[filepath.Base(filepath.Dir(path))] = true
-		for _, names := range declares.FindAllStringSubmatch(string(sure.Read(t, path)), -1) {
+		known[path.Base(path.Dir(file))] = true
+		for _, names := range declares.FindAllStringSubmatch(source, -1) {
 			for name := range strings.SplitSeq(names[1], ", ") {
 				known[name] = true
 			}
 		}
-		return nil
-	}))
+	}
 	for _, page := range []string{"README.md", "CHANGELOG.md", "docs/providers.md", "docs/replay.md"} {
 		for _, quoted := range regexp.MustCompile("`&?(?:(?:[a-z]\\w+\\.)?[A-Z]\\w*[a-z]\\w*(?:\\.[A-Z]\\w*)*)`").FindAllString(string(sure.Read(t, page)), -1) {
 			for name := range strings.SplitSeq(strings.Trim(quoted, "`&"), ".") {
@@ -384,42 +381,77 @@ func found(path string) bool {
 	return some
 }
 
-func declared(t *testing.T, test string) bool {
+// sources returns the Go files below a folder by their paths: those of tests, or the others.
+func sources(t *testing.T, dir string, tests bool) map[string]string {
 	t.Helper()
-	some := false
-	require.NoError(t, filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
-		if err != nil || some || !strings.HasSuffix(path, "_test.go") {
-			return err
+	found := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") && strings.HasSuffix(path, "_test.go") == tests {
+			found[filepath.ToSlash(path)] = sure.Content(t, path)
 		}
-		text, err := os.ReadFile(path)
-		some = strings.Contains(string(text), "func "+test+"(")
 		return err
 	}))
-	return some
+	return found
 }
 
 // This also holds for an error that is declared in an internal package.
 func TestSentinelsBeginWithTheirPackage(t *testing.T) {
 	sentinel := regexp.MustCompile(`(?m)^(?:var|\t)\s*(Err\w+)\s+= errors\.New\("([^"]+)"\)`)
 	seen := 0
-	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		source, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		public, _, _ := strings.Cut(filepath.ToSlash(filepath.Dir(path)), "/internal/")
+	for file, source := range sources(t, ".", false) {
+		public, _, _ := strings.Cut(path.Dir(file), "/internal/")
 		if strings.HasPrefix(public, "internal/") || strings.HasPrefix(public, "examples") {
-			return nil
+			continue
 		}
-		for _, found := range sentinel.FindAllStringSubmatch(string(source), -1) {
+		for _, found := range sentinel.FindAllStringSubmatch(source, -1) {
 			seen++
-			require.True(t, strings.HasPrefix(found[2], filepath.Base(public)+": "), "%s: %s is %q", path, found[1], found[2])
+			require.True(t, strings.HasPrefix(found[2], path.Base(public)+": "), "%s: %s is %q", file, found[1], found[2])
 		}
-		return nil
-	})
-	require.NoError(t, err)
+	}
 	require.Greater(t, seen, 30)
+}
+
+// What an error says is not set, or is to be set, is a field or method of a type of its package, of one that this imports, or
+// of the one around an internal one.
+func TestErrorsNameFieldsThatAreDeclared(t *testing.T) {
+	said, near, fields := map[string][]string{}, map[string][]string{}, map[string]bool{} // by folder; "folder/Type.Field"
+	for file := range sources(t, ".", false) {
+		dir := path.Dir(file)
+		public, _, _ := strings.Cut(dir, "/internal/")
+		near[dir] = append(near[dir], dir, public)
+		ast.Inspect(parsed(t, file), func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ImportSpec:
+				to, _ := ourPath(strings.Trim(n.Path.Value, `"`))
+				near[dir] = append(near[dir], to)
+			case *ast.TypeSpec:
+				ast.Inspect(n.Type, func(in ast.Node) bool {
+					if f, ok := in.(*ast.Field); ok {
+						for _, name := range append(f.Names, &ast.Ident{Name: strings.TrimLeft(path.Ext(types.ExprString(f.Type)), ".")}) {
+							fields[dir+"/"+n.Name.Name+"."+name.Name] = true
+						}
+					}
+					return true
+				})
+			case *ast.FuncDecl:
+				if n.Recv != nil {
+					fields[dir+"/"+strings.TrimLeft(types.ExprString(n.Recv.List[0].Type), "*")+"."+n.Name.Name] = true
+				}
+			case *ast.BasicLit:
+				if text := strings.Trim(n.Value, "`\""); regexp.MustCompile(`^[a-z]+: `).MatchString(text) {
+					for _, name := range regexp.MustCompile(`(?:^|[^\w.])([A-Z]\w+\.[A-Z]\w+)`).FindAllStringSubmatch(text, -1) {
+						said[dir] = append(said[dir], name[1])
+					}
+				}
+			}
+			return true
+		})
+	}
+	require.Greater(t, len(said), 20)
+	for dir, names := range said {
+		for _, name := range names {
+			known := slices.ContainsFunc(near[dir], func(from string) bool { return fields[from+"/"+name] })
+			require.True(t, known, "%s: an error names %s", dir, name)
+		}
+	}
 }

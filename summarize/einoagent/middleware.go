@@ -87,7 +87,7 @@ func (o Options) conversation(ctx context.Context) (mirror.Mirrored, error) {
 	c.Tools = toolbox.Or(c.Tools, o.Tools)
 	switch {
 	case c.Compactor == nil:
-		return c, errors.New("einoagent: Options.Choose returned no compactor: set Conversation.Compactor")
+		return c, errors.New("einoagent: Options.Choose returned no compactor: set Mirrored.Compactor")
 	case c.Compactor.Session == nil:
 		return c, errors.New("einoagent: the compactor has no session: set Compactor.Session")
 	}
