@@ -286,7 +286,7 @@ func Example_recipeLocalModel() {
 		log.Fatal(err)
 	}
 	counter := counters.For(name, counters.ModelVocabulary{Vocabulary: qwen})
-	tokens, err := local.Server{URL: server.URL, Model: name}.ContextWindow(ctx)
+	tokens, err := local.Server{URL: server.URL, Model: name}.Window(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}

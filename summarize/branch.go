@@ -14,8 +14,8 @@ import (
 
 // Navigation says whether the branch that is left is summarised. The zero value leaves it to the policy.
 type Navigation struct {
-	// Summarise summarises the branch, whatever the policy says.
-	Summarise bool
+	// Summarize summarises the branch, whatever the policy says.
+	Summarize bool
 	// Instructions replace those of the prompt.
 	Instructions string
 }
@@ -47,7 +47,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 	}
 	var summary *entry.BranchSummary
 	switch {
-	case !w.policy.Branch.On && !how.Summarise:
+	case !w.policy.Branch.On && !how.Summarize:
 	case intervention.Summary != nil:
 		summary = &entry.BranchSummary{From: from, Summary: *intervention.Summary}
 		summary.Extension = true

@@ -24,7 +24,7 @@ func TestASummaryOfABranchLeavesOutWhatItsModelRefuses(t *testing.T) {
 		Model: d.Target.Name, Unit: entry.UnitHeld, Held: []entry.Held{{Entry: "e8", Part: -1, State: entry.HeldRefused}},
 	})
 	d.Answers(models.Say("It led nowhere."))
-	_, err := d.Navigate(t.Context(), "e3", summarize.Navigation{Summarise: true})
+	_, err := d.Navigate(t.Context(), "e3", summarize.Navigation{Summarize: true})
 	require.NoError(t, err)
 	require.Contains(t, text(d.Request().Messages), "[message left out: ")
 	require.NotContains(t, text(d.Request().Messages), forbidden)

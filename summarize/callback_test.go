@@ -275,7 +275,7 @@ var compactingCalls = map[string]func(ctx context.Context, d *faultyFixture) err
 	},
 	"navigate": func(ctx context.Context, d *faultyFixture) error {
 		d.faulty.Store(true)
-		_, err := d.Navigate(ctx, "e1", summarize.Navigation{Summarise: true})
+		_, err := d.Navigate(ctx, "e1", summarize.Navigation{Summarize: true})
 		return err
 	},
 	"close": func(ctx context.Context, d *faultyFixture) error {

@@ -77,7 +77,7 @@ func TargetOf(ctx context.Context, model chat.Model, name string, o TargetOption
 		return t, fmt.Errorf("summarize: the target of model %q: %w, or set TargetOptions.Window", name, sizing.ErrUnknownWindow)
 	}
 	answer := cmp.Or(o.Answer, min(DefaultAnswer, window.Window/4))
-	size := window.Sizing(answer + o.Counter.Overhead)
+	size := window.WindowFor(answer + o.Counter.Overhead)
 	t.ContextWindow = size.Tokens
 	if t.Budget, err = size.Budget(t.Tokenizer.CountTools(o.Tools)); err != nil {
 		return t, fmt.Errorf("summarize: the target of model %q: %w", name, err)

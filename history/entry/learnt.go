@@ -205,8 +205,8 @@ func (l *Learnt) accepted() {
 	l.Failed.Left, l.Failed.Owed = max(0, l.Failed.Left-1), max(0, l.Failed.Owed-1)
 }
 
-// Summarised records that the model answered requests for summaries, the largest of a size by our count.
-func (l *Learnt) Summarised(answers, largest int) {
+// Summarized records that the model answered requests for summaries, the largest of a size by our count.
+func (l *Learnt) Summarized(answers, largest int) {
 	l.accept(0, largest)
 	for range min(answers, 1000) {
 		l.Summaries.accepted()

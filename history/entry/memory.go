@@ -96,7 +96,7 @@ func (m *Remembered) Add(e Entry) {
 			l.Failed = Fact{}
 		})
 		if b.Answers > 0 {
-			m.change(b.Model, b.Server, func(l *Learnt) { l.Summarised(b.Answers, b.Asked) })
+			m.change(b.Model, b.Server, func(l *Learnt) { l.Summarized(b.Answers, b.Asked) })
 			m.comeBack(func(h Held) bool { return h.of(b.Model, b.Server) })
 		}
 	}

@@ -22,7 +22,7 @@ import (
 //
 // Records keep their ids, unless the session has an entry with that id. Usage that was reported with a message, and its
 // cost, follow it as an entry, and so do records noted aside. What the session refuses, such as a result without its
-// call or a compaction at an invalid cut, becomes a [entry.Custom] named "refused" with the reason. If the JSON of
+// call or a compaction at an invalid cut, becomes an [entry.Custom] named "refused" with the reason. If the JSON of
 // such a record is nested too deep ([entry.DepthError]), it is stored as a text.
 //
 // What the session then shows before an answer, and no provider takes, is a note ([Unsendable]): the session is whole, but

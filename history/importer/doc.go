@@ -81,10 +81,10 @@
 // empty or leave its calls unanswered, and results may come in another order than their calls. The history's view
 // decides what is sent: a text between a call and its result goes with the call. [Recording.AppendTo] checks, in one pass, that
 // the view before each answer can be sent, as a replay does, and notes where it cannot ([Unsendable]). What the system or the developer said is not a message here, because a prompt renders it anew;
-// it is in a [entry.Custom].
+// it is in an [entry.Custom].
 //
 // Nothing is dropped silently. What a recorder stores with a message is in the message's data; what it recorded for
-// itself, or of an unknown type, is a [entry.Custom] with the original line; and what has no place at all, such as
+// itself, or of an unknown type, is an [entry.Custom] with the original line; and what has no place at all, such as
 // the signature of a text, is listed in [Recording.Notes]. Text that Go cannot hold unchanged (invalid UTF-8, half a
 // surrogate pair) becomes U+FFFD, with a note. A byte order mark, UTF-16 and lines of a program before its export are
 // passed over.

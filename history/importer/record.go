@@ -50,7 +50,7 @@ type Record struct {
 	// Entry made from it.
 	//
 	// The ID is the recorder's, or made up if there is none, and unique in its recording; the Parent is the record that
-	// it follows. The Time is zero if it is not known. What only the recorder knows is in a [entry.Custom], and so is
+	// it follows. The Time is zero if it is not known. What only the recorder knows is in an [entry.Custom], and so is
 	// an unknown type: its data is the line, byte for byte. What the recorder stores with a message beyond the message
 	// is in its data.
 	entry.Entry
@@ -102,7 +102,7 @@ type Note struct {
 	// became messages of their own, in another order), "unlinked" (the record that it follows is missing; it was attached to
 	// the one before it), "reordered" (a line came before the one that it follows, and was read after it), "unknown" (a type
 	// that this version does not know, kept for the record only), "later version" (of the recorder, so that something may be
-	// missing), "refused" (the session accepted an entry only as a [entry.Custom] named "refused", see
+	// missing), "refused" (the session accepted an entry only as an [entry.Custom] named "refused", see
 	// [Recording.AppendTo]), "replaced" (text that Go cannot hold; U+FFFD stands in its place), [Unsendable] or [Unreadable].
 	Kind string
 	// What the note is about: the path of a field such as "message.stopReason", a type, or the error of a line.

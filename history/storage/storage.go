@@ -112,6 +112,7 @@ type Leaser interface {
 // LeaseState is the state of a lease of a [Leaser], and so of a claim on work on a session.
 type LeaseState int
 
+// The states.
 const (
 	// LeaseNone: nobody has taken the lease, or its holder has ended it.
 	LeaseNone LeaseState = iota

@@ -34,9 +34,9 @@ type Model struct {
 	Options *Options
 	// Effort of reasoning, such as "low". Defaults to the model's own.
 	Effort string
-	// Summary of the reasoning to request from the Responses API, such as "auto". None by default, so no thinking is
-	// streamed.
-	Summary string
+	// ReasoningSummary asks the Responses API for a summary of the reasoning, such as "auto". None by default, so no
+	// thinking is streamed.
+	ReasoningSummary string
 	// CacheKey directs requests that begin with the same messages to the same cache: the id of the session, for
 	// example. None by default.
 	CacheKey string
@@ -258,7 +258,7 @@ func (m *Model) itemsRequest(req chat.Request) (responses.ResponseNewParams, err
 	}
 	params.Model, params.PromptCacheKey, params.Store = m.Name, optional(m.CacheKey), param.NewOpt(false)
 	params.Reasoning = shared.ReasoningParam{
-		Effort: shared.ReasoningEffort(m.effort(req)), Summary: shared.ReasoningSummary(m.Summary),
+		Effort: shared.ReasoningEffort(m.effort(req)), Summary: shared.ReasoningSummary(m.ReasoningSummary),
 	}
 	if reasons(m.Name) { // OpenAI refuses it for other models
 		params.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}

@@ -81,7 +81,7 @@ func TestThinkingOfAReasoningModelStreams(t *testing.T) {
 		message("msg_1", "42"),
 	}}))
 	m := s.model(openai.Responses, "o3")
-	m.Effort, m.Summary = "low", "auto"
+	m.Effort, m.ReasoningSummary = "low", "auto"
 	var thought, text string
 	got := providertest.Generated(t, m, chat.Request{Messages: []chat.Message{question}, Stream: func(d chat.Delta) {
 		switch d := d.(type) {

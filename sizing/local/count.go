@@ -23,7 +23,7 @@ var ErrNoCount = errors.New("local: the server does not count the tokens of mess
 // and images outside of user messages are left out.
 //
 // The error is [ErrNoCount] if the server has none of the paths that the package's page lists, and a
-// [*chat.TransientError] as for [Server.ContextWindow].
+// [*chat.TransientError] as for [Server.Window].
 func (s Server) CountTokens(ctx context.Context, req chat.Request) (int, error) {
 	a, err := s.asking()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package local asks a local model server for a model's context window, and for the tokens of a request:
 //
-//	tokens, err := local.Server{URL: "http://localhost:11434", Model: "qwen3:8b"}.ContextWindow(ctx)
+//	tokens, err := local.Server{URL: "http://localhost:11434", Model: "qwen3:8b"}.Window(ctx)
 //	if err != nil {
 //		return err // which says what to set
 //	}

@@ -22,7 +22,7 @@ func Example() {
 	}))
 	defer server.Close()
 
-	tokens, err := local.Server{URL: server.URL + "/v1", Model: "Qwen/Qwen3-8B"}.ContextWindow(context.Background())
+	tokens, err := local.Server{URL: server.URL + "/v1", Model: "Qwen/Qwen3-8B"}.Window(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func TestTheWindowIsTheOneOnTheServer(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			at := serve(t, test.answers, test.status, test.other)
 			for _, url := range []string{at, at + "/", at + "/v1", at + "/v1/"} {
-				got, err := local.Server{URL: url, Model: test.model}.ContextWindow(t.Context())
+				got, err := local.Server{URL: url, Model: test.model}.Window(t.Context())
 				require.Equal(t, test.want, got)
 				if test.says == "" {
 					require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestANumberThatCannotBeAWindowIsUnknown(t *testing.T) {
 				`POST /api/show {"model":"m"}`: `{"parameters":"num_ctx ` + n + `","model_info":{"m.context_length":` + n + `}}`},
 			"vLLM": {"GET /v1/models": `{"data":[{"id":"m","max_model_len":` + n + `,"meta":{"n_ctx":` + n + `}}]}`},
 		} {
-			_, err := local.Server{URL: serve(t, all, 404, ""), Model: "m"}.ContextWindow(t.Context())
+			_, err := local.Server{URL: serve(t, all, 404, ""), Model: "m"}.Window(t.Context())
 			require.ErrorIs(t, err, sizing.ErrUnknownWindow, "%s: %s", name, n)
 		}
 	}
@@ -156,7 +156,7 @@ func TestANumberThatCannotBeAWindowIsUnknown(t *testing.T) {
 
 func TestAnswersOfAnotherFormAreFromAnUnknownServer(t *testing.T) {
 	for _, body := range []string{"", "null", "[]", `"x"`, "7", "{", `{"data":5,"models":{},"default_generation_settings":[]}`, `{"data":[7]}`, strings.Repeat("[", 100_000)} {
-		_, err := local.Server{URL: serve(t, nil, 200, body), Model: "m"}.ContextWindow(t.Context())
+		_, err := local.Server{URL: serve(t, nil, 200, body), Model: "m"}.Window(t.Context())
 		require.ErrorIs(t, err, sizing.ErrUnknownWindow, "%.40s", body)
 	}
 }
@@ -166,7 +166,7 @@ func TestAFailureOfTheServerIsNotAnUnknownWindow(t *testing.T) {
 	for status, passes := range map[int]bool{401: false, 403: false, 408: true, 429: true, 500: true, 503: true} {
 		at := serve(t, nil, status, `{"error":{"message":"Loading model, `+key+`"}}`)
 		s := local.Server{URL: at + "?key=" + key, Model: "m", Header: http.Header{"Authorization": {"Bearer " + key}}}
-		_, err := s.ContextWindow(t.Context())
+		_, err := s.Window(t.Context())
 		require.NotErrorIs(t, err, sizing.ErrUnknownWindow)
 		_, transient := errors.AsType[*chat.TransientError](err)
 		require.Equal(t, passes, transient, "%d: %v", status, err)
@@ -176,7 +176,7 @@ func TestAFailureOfTheServerIsNotAnUnknownWindow(t *testing.T) {
 	}
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	_, err := local.Server{URL: gone.URL}.ContextWindow(t.Context())
+	_, err := local.Server{URL: gone.URL}.Window(t.Context())
 	require.ErrorAs(t, err, new(*chat.TransientError))
 }
 
@@ -190,13 +190,13 @@ func TestAnEndlessAnswerIsReadUpToTheLimit(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	_, err := local.Server{URL: s.URL}.ContextWindow(t.Context())
+	_, err := local.Server{URL: s.URL}.Window(t.Context())
 	require.ErrorContains(t, err, "the answer is larger than 8388608 bytes")
 }
 
 func TestAnInvalidURLIsRefused(t *testing.T) {
 	for _, url := range []string{"", "localhost:11434", "ftp://localhost", "http://", "http://[::1", "unix:///run/ollama.sock"} {
-		_, err := local.Server{URL: url}.ContextWindow(t.Context())
+		_, err := local.Server{URL: url}.Window(t.Context())
 		require.EqualError(t, err, "local: Server.URL is not an http or https URL")
 	}
 }

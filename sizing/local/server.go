@@ -58,10 +58,10 @@ func (e *UnknownError) Error() string {
 // Is reports whether the target is [sizing.ErrUnknownWindow].
 func (e *UnknownError) Is(target error) bool { return target == sizing.ErrUnknownWindow }
 
-// ContextWindow returns the model's context window on this server, in tokens. The error is an [*UnknownError] if the
+// Window returns the model's context window on this server, in tokens. The error is an [*UnknownError] if the
 // server does not report it, and a [*chat.TransientError] if a retry may help: no connection, or status 408, 425, 429
 // or 500 and above, as while a model loads. If the context ends, the error is the context's cause.
-func (s Server) ContextWindow(ctx context.Context) (int, error) {
+func (s Server) Window(ctx context.Context) (int, error) {
 	a, err := s.asking()
 	if err != nil {
 		return 0, err

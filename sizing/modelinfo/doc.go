@@ -3,7 +3,7 @@
 //
 //	model, err := modelinfo.Find("openrouter/anthropic/claude-opus-5.5")
 //	if err != nil { … } // no model of that family is known
-//	window := model.Sizing(8192)
+//	window := model.WindowFor(8192)
 //	fmt.Println(model) // claude-opus-5-5
 //
 // [Find] takes a name as gateways, clouds and dated versions spell it. If the model is not known, but others of its

@@ -15,7 +15,7 @@ func ExampleFind() {
 			fmt.Println("unknown:", unknown.Model)
 			continue
 		}
-		budget, err := model.Sizing(8192).Budget(0)
+		budget, err := model.WindowFor(8192).Budget(0)
 		if err != nil {
 			fmt.Println(err)
 			continue

@@ -122,7 +122,7 @@ func TestThePromptOfAModelStaysWithinItsLimitOfInput(t *testing.T) {
 		m, err := modelinfo.Find(name)
 		require.NoError(t, err)
 		for i, answer := range []int{8_000, 200_000} {
-			got, err := m.Sizing(answer).Effective()
+			got, err := m.WindowFor(answer).Effective()
 			if want[i] == 0 {
 				require.Error(t, err, "%s: the answer does not fit", name)
 				continue

@@ -56,9 +56,9 @@ func (w *Words) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Sizing returns the window of a model for requests whose answers take up to answer tokens. With a limit of its own for
+// WindowFor returns the window of a model for requests whose answers take up to answer tokens. With a limit of its own for
 // the input, as GPT-5's of 272,000 in a window of 400,000, so much is kept free that a prompt stays within it.
-func (i Info) Sizing(answer int) sizing.Window {
+func (i Info) WindowFor(answer int) sizing.Window {
 	switch {
 	case i.Window == 0:
 		return sizing.Window{Tokens: i.Input}

@@ -22,7 +22,9 @@ type Table struct {
 var published []byte
 
 // Published returns the table that is part of the package. It is read when it is first used.
-var Published = sync.OnceValue(func() *Table {
+func Published() *Table { return ours() }
+
+var ours = sync.OnceValue(func() *Table {
 	rows, err := own(published)
 	if err != nil {
 		panic(fmt.Sprintf("modelinfo: the embedded table: %v", err)) // unreachable: it is tested

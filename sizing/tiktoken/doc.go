@@ -11,7 +11,7 @@
 //
 //	model, err := modelinfo.Find("gpt-4o")
 //	...
-//	budget, err := model.Sizing(8192 + tiktoken.ReplyPriming).Budget(counter.CountTools(tools))
+//	budget, err := model.WindowFor(8192 + tiktoken.ReplyPriming).Budget(counter.CountTools(tools))
 //
 // # What is exact
 //

@@ -42,7 +42,7 @@ func TestInstructionsOutliveCompactionsAndRestartsAndChangeThePrefixOnlyWhereThe
 				var err error
 				session, err = history.Open(log, history.Options{})
 				require.NoError(t, err)
-				files := &instructions.Files{FS: fsys, Dir: "a", Changed: func([]string) { changed++ }}
+				files := &instructions.Files{FS: fsys, Dir: "a", OnChange: func([]string) { changed++ }}
 				if late {
 					files.Session = session
 				}

@@ -38,14 +38,14 @@
 //
 // Of a file 64 kB are shown, of all together 256 kB with their tags, and no more tokens than a quarter of the prompt's
 // usual budget ([Files].Share), the nearest first; a file that is cut ends at a line, its tag says how much of it is
-// shown, and [Files].Cut is told its path. A refusal of the provider that lowers the budget of a step changes none of
+// shown, and [Files].OnCut is told its path. A refusal of the provider that lowers the budget of a step changes none of
 // it. At most 100 files are shown, and 1,000 paths are looked up.
 //
 // # Changes
 //
 // Files are read at each render, which costs a few file system calls a folder. The same content gives the same bytes, so
 // that the provider's cache holds. A file that changed on disk is shown anew in the next prompt, at its place, which
-// breaks the cache from there on; [Files].Changed is told its path. With [Files].Session it stays at its place as it was
+// breaks the cache from there on; [Files].OnChange is told its path. With [Files].Session it stays at its place as it was
 // until the next compaction, and [Changes] shows it as it is at the end of the prompt.
 //
 // A file that is being saved harms nothing: what changed is read again until two readings, 20 milliseconds apart, are the

@@ -45,7 +45,7 @@ func ExampleFiles() {
 func ExampleChanges() {
 	ctx, session := context.Background(), &history.Session{}
 	project := fstest.MapFS{"AGENTS.md": {Data: []byte("Use tabs.")}}
-	files := &instructions.Files{FS: project, Session: session, Changed: func(paths []string) { fmt.Println("changed:", paths) }}
+	files := &instructions.Files{FS: project, Session: session, OnChange: func(paths []string) { fmt.Println("changed:", paths) }}
 	prompt := el.Prompt(
 		el.User(files),
 		history.All{Session: session},

@@ -58,12 +58,12 @@ type Files struct {
 	// so that the prefix of the prompt stays the same. [Changes] then shows it as it is. A process that is started anew
 	// shows all files as they are, at their places.
 	Session *history.Session
-	// Changed, if set, is called in a render with the paths of files that were changed, added or removed since the
+	// OnChange, if set, is called in a render with the paths of files that were changed, added or removed since the
 	// previous one, in order.
-	Changed func(paths []string)
-	// Cut, if set, is called in a render with the paths of files that are shown in part, or not at all, because of the
+	OnChange func(paths []string)
+	// OnCut, if set, is called in a render with the paths of files that are shown in part, or not at all, because of the
 	// limits, whenever these are others than in the previous one.
-	Cut func(paths []string)
+	OnCut func(paths []string)
 
 	mu    sync.Mutex
 	found *string  // the last Dir that was a folder, nil before the first
@@ -142,16 +142,16 @@ func (c Changes) Render(ctx context.Context, s elements.Sizing) (elements.Node, 
 // read reads the files, and returns what to show at their places and what they are now.
 func (f *Files) read(ctx context.Context, s elements.Sizing) (shown, now *reading, err error) {
 	shown, now, changed, cut, err := f.update(ctx, s)
-	if len(changed) > 0 && f.Changed != nil {
-		f.Changed(changed)
+	if len(changed) > 0 && f.OnChange != nil {
+		f.OnChange(changed)
 	}
-	if cut && f.Cut != nil {
-		f.Cut(now.cut)
+	if cut && f.OnCut != nil {
+		f.OnCut(now.cut)
 	}
 	return shown, now, err
 }
 
-// update is read without the calls of Changed, for which it returns the paths, and of Cut, of which it reports whether
+// update is read without the calls of OnChange, for which it returns the paths, and of OnCut, of which it reports whether
 // it is to be called.
 func (f *Files) update(ctx context.Context, s elements.Sizing) (shown, now *reading, changed []string, cut bool, err error) {
 	f.mu.Lock()

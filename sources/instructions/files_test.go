@@ -260,7 +260,7 @@ func TestInstructionsTakeTheirShareOfTheUsualBudget(t *testing.T) {
 	for _, share := range []float64{0, 0.1, 0.5} {
 		for _, budget := range []int{200, 1000, 4000, 16_000, 64_000} {
 			var said [][]string
-			files := &instructions.Files{FS: project(contents), Dir: "a", Share: share, Cut: func(paths []string) { said = append(said, paths) }}
+			files := &instructions.Files{FS: project(contents), Dir: "a", Share: share, OnCut: func(paths []string) { said = append(said, paths) }}
 			r := limited(t, files, budget, 0)
 			want := share
 			if share == 0 {
@@ -478,7 +478,7 @@ func TestAChangedFileIsShownAnewAtItsPlaceAndNamed(t *testing.T) {
 	require.NoError(t, err)
 	defer root.Close()
 	var named []string
-	files := &instructions.Files{FS: root.FS(), Dir: "a", Changed: func(paths []string) { named = append(named, paths...) }}
+	files := &instructions.Files{FS: root.FS(), Dir: "a", OnChange: func(paths []string) { named = append(named, paths...) }}
 	first := rendered(t, files)
 	require.Equal(t, join(tag("AGENTS.md", "one @x.md"), tag("a/AGENTS.md", "in a")), first)
 	require.Equal(t, first, rendered(t, files), "the same content has the same bytes")
@@ -578,7 +578,7 @@ func TestWithASessionChangesAreShownAtTheEndUntilTheNextCompaction(t *testing.T)
 	fsys := project(map[string]string{"AGENTS.md": "old root", "a/AGENTS.md": "old a", "a/b/AGENTS.md": "in b"})
 	session := &history.Session{}
 	var named []string
-	files := &instructions.Files{FS: fsys, Dir: "a/b", Session: session, Changed: func(paths []string) { named = append(named, paths...) }}
+	files := &instructions.Files{FS: fsys, Dir: "a/b", Session: session, OnChange: func(paths []string) { named = append(named, paths...) }}
 	prompt := el.Prompt(el.User(files), history.Conversation{Session: session}, history.TurnStart{Session: session}, instructions.Changes{Files: files})
 	messages := func() []chat.Message {
 		r, err := render.Render(t.Context(), prompt, render.Options{Budget: 10_000, Tokenizer: sizingtest.Quarter{}})

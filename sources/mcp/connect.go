@@ -112,10 +112,10 @@ func (s *Server) connected(ctx context.Context) (*connection, error) {
 	}
 }
 
-// attempt connects if there is no connection, and reads the list of tools. It ends by [Server.Start], or when the server is
+// attempt connects if there is no connection, and reads the list of tools. It ends by [Server.ConnectTimeout], or when the server is
 // closed.
 func (s *Server) attempt(ctx context.Context) (*connection, error) {
-	limit := cmp.Or(max(0, s.Start), 30*time.Second)
+	limit := cmp.Or(max(0, s.ConnectTimeout), 30*time.Second)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	s.mu.Lock()

@@ -163,12 +163,12 @@ func TestAServerThatCannotBeReachedIsANote(t *testing.T) {
 	}{
 		"nothing is set":   {&mcp.Server{}, "no Command, valid URL or Transport is set"},
 		"no such program":  {&mcp.Server{Command: "no-such-program-of-promptree"}, "executable file not found"},
-		"it never answers": {&mcp.Server{Start: 200 * time.Millisecond, Transport: raw(func(string, string) (string, bool) { return "", true })}, "no answer within 200ms"},
+		"it never answers": {&mcp.Server{ConnectTimeout: 200 * time.Millisecond, Transport: raw(func(string, string) (string, bool) { return "", true })}, "no answer within 200ms"},
 		"it ends":          {&mcp.Server{Transport: raw(func(string, string) (string, bool) { return "", false })}, "srv: cannot be reached"},
 		"an unknown protocol": {&mcp.Server{Transport: raw(func(method, _ string) (string, bool) {
 			return strings.Replace(usual(method), "2025-06-18", "1999-01-01", 1), true
 		})}, `unsupported protocol version: "1999-01-01"`},
-		"its list never comes": {&mcp.Server{Start: 200 * time.Millisecond, Transport: raw(func(method, _ string) (string, bool) {
+		"its list never comes": {&mcp.Server{ConnectTimeout: 200 * time.Millisecond, Transport: raw(func(method, _ string) (string, bool) {
 			return strings.TrimPrefix(usual(method), `"result":{"tools"`), method != "tools/list"
 		})}, "srv: cannot be reached"},
 	} {
@@ -196,7 +196,7 @@ func TestAServerOfAnOlderProtocolIsReached(t *testing.T) {
 		answer string
 		goOn   bool
 	}{"that ends at a request it does not know": {"", false}, "that never answers one": {"", true}} {
-		s := open(t, &mcp.Server{Start: 2 * time.Second, Transport: raw(func(method, _ string) (string, bool) {
+		s := open(t, &mcp.Server{ConnectTimeout: 2 * time.Second, Transport: raw(func(method, _ string) (string, bool) {
 			if method == "server/discover" {
 				return discover.answer, discover.goOn
 			}
@@ -240,7 +240,7 @@ func program(t *testing.T, kind string) *mcp.Server {
 	t.Helper()
 	path, err := os.Executable()
 	require.NoError(t, err)
-	return &mcp.Server{Command: path, Start: 10 * time.Second, Env: map[string]string{"PROMPTREE_TEST_SERVER": kind, "API_KEY": "sk-very-secret", "A_TOKEN": "sk-very-secret-2"}}
+	return &mcp.Server{Command: path, ConnectTimeout: 10 * time.Second, Env: map[string]string{"PROMPTREE_TEST_SERVER": kind, "API_KEY": "sk-very-secret", "A_TOKEN": "sk-very-secret-2"}}
 }
 
 func TestAProcessHasAnEnvironmentOfItsOwn(t *testing.T) {
@@ -279,7 +279,7 @@ func TestCloseEndsAProcessAndWhatItHasStarted(t *testing.T) {
 	require.EqualError(t, err, "mcp: the server was closed")
 
 	hanging := program(t, "hang")
-	hanging.Start = 300 * time.Millisecond
+	hanging.ConnectTimeout = 300 * time.Millisecond
 	open(t, hanging)
 	require.Contains(t, hanging.Notes()[0], "no answer within 300ms")
 }
@@ -345,7 +345,7 @@ func TestServersOverHTTP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at := httptest.NewServer(c.handler)
 			defer at.CloseClientConnections()
-			c.server.URL, c.server.Start, c.server.Timeout = at.URL+"/mcp?api_key=abcdef123", 5*time.Second, 20*time.Second
+			c.server.URL, c.server.ConnectTimeout, c.server.Timeout = at.URL+"/mcp?api_key=abcdef123", 5*time.Second, 20*time.Second
 			s := open(t, c.server)
 			if c.note != "" {
 				require.Len(t, s.Notes(), 1)

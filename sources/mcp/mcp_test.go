@@ -328,7 +328,7 @@ func TestProgressAndQuestionsReachTheCaller(t *testing.T) {
 		"a panic costs the call": {func(context.Context, *sdk.ElicitParams) (*sdk.ElicitResult, error) { panic("no") }, "it panicked: no"},
 	} {
 		for _, older := range []bool{false, true} {
-			s := &mcp.Server{Name: "srv", Ask: c.ask, Transport: serveBy(asks, older), Progress: func(p mcp.Progress) {
+			s := &mcp.Server{Name: "srv", Ask: c.ask, Transport: serveBy(asks, older), OnProgress: func(p mcp.Progress) {
 				reported <- p
 				seen <- struct{}{}
 				panic("no")

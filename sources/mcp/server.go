@@ -52,15 +52,15 @@ type Server struct {
 
 	// Session, if set, keeps what no model reads, such as audio, as custom entries.
 	Session *history.Session
-	// Start is how long a connection may take. Defaults to 30 seconds.
-	Start time.Duration
+	// ConnectTimeout is how long a connection may take. Defaults to 30 seconds.
+	ConnectTimeout time.Duration
 	// Timeout of a call. Defaults to 2 minutes.
 	Timeout time.Duration
 	// MaxResult is the size, in bytes, to which the text of a result is cut. Defaults to 1 MiB.
 	MaxResult int
 
-	// Progress, if set, is called when the server reports the progress of a call; not for a report that comes as late as its answer.
-	Progress func(Progress)
+	// OnProgress, if set, is called when the server reports the progress of a call; not for a report that comes as late as its answer.
+	OnProgress func(Progress)
 	// Ask, if set, answers a question of the server's to the user. Without it, questions are declined. It is called once at
 	// a time; what is asked meanwhile is declined.
 	Ask func(ctx context.Context, question *sdk.ElicitParams) (*sdk.ElicitResult, error)
@@ -181,7 +181,7 @@ func (s *Server) Answer(ctx context.Context, call chat.ToolCall) (result chat.Me
 		return chat.FailedResult(call.ID, "The server "+s.line(s.Name)+" has no such tool any more."), true, nil
 	}
 	params := &sdk.CallToolParams{Name: name, Arguments: arguments}
-	if s.Progress != nil {
+	if s.OnProgress != nil {
 		s.calls.Store(call.ID, call)
 		defer s.calls.Delete(call.ID)
 		params.SetProgressToken(call.ID)
@@ -231,7 +231,7 @@ func (s *Server) failed(ctx context.Context, c *connection, call chat.ToolCall, 
 func (s *Server) progress(ctx context.Context, p *sdk.ProgressNotificationParams) {
 	if call, running := s.calls.Load(p.ProgressToken); running {
 		_ = callback.Do(ctx, func(context.Context) error {
-			s.Progress(Progress{s, call.(chat.ToolCall), s.line(p.Message), p.Progress, p.Total})
+			s.OnProgress(Progress{s, call.(chat.ToolCall), s.line(p.Message), p.Progress, p.Total})
 			return nil
 		})
 	}

@@ -247,7 +247,7 @@ func twoBranches(t *testing.T, bodies ...entry.Body) (d compacttest.Fixture, oth
 
 // goTo lets the session go on from an entry, and returns the summary of the branch that is left.
 func goTo(d compacttest.Fixture, to string) *entry.BranchSummary {
-	summary, err := d.Navigate(d.T.Context(), to, summarize.Navigation{Summarise: true})
+	summary, err := d.Navigate(d.T.Context(), to, summarize.Navigation{Summarize: true})
 	require.NoError(d.T, err)
 	require.NotNil(d.T, summary)
 	return summary
@@ -759,14 +759,14 @@ var branches = []statements.Statement{
 		for _, c := range []struct{ policy, caller bool }{{}, {policy: true}, {caller: true}} {
 			d, other := twoBranches(t, said(turns(1, 1)...)...)
 			d.Policy.Branch.On = d.Policy.Branch.On || c.policy
-			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: c.caller})
+			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarize: c.caller})
 			require.NoError(t, err)
 			require.Equal(t, c.policy || c.caller, len(asked(d, branch)) == 1)
 		}
 	},
 		statements.Change(policyFile, "policy.BranchPolicy{", "policy.BranchPolicy{On: true, "),
-		statements.Change(engine+"branch.go", "!w.policy.Branch.On && !how.Summarise", "!w.policy.Branch.On"),
-		statements.Change(engine+"branch.go", "!w.policy.Branch.On && !how.Summarise", "!how.Summarise")),
+		statements.Change(engine+"branch.go", "!w.policy.Branch.On && !how.Summarize", "!w.policy.Branch.On"),
+		statements.Change(engine+"branch.go", "!w.policy.Branch.On && !how.Summarize", "!how.Summarize")),
 	statements.That("the summary is of the entries since the two branches parted", func(t *testing.T) {
 		d, other := twoBranches(t, said(turns(1, 2)...)...)
 		goTo(d, other)
@@ -838,7 +838,7 @@ var branches = []statements.Statement{
 		statements.Change(engine+"prompts/branch.go", "Messages: m.Covered, Results", "Messages: m.Covered[:1], Results")),
 	statements.That("instructions replace the question", func(t *testing.T) {
 		d, other := twoBranches(t, said(turns(1, 2)...)...)
-		_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true, Instructions: "In a word, please."})
+		_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarize: true, Instructions: "In a word, please."})
 		require.NoError(t, err)
 		require.Empty(t, asked(d, branch))
 		require.Len(t, d.Requests(), 1)
@@ -926,7 +926,7 @@ var hooks = []statements.Statement{
 		d, other := twoBranches(t, said(turns(1, 1)...)...)
 		from := d.Session.Leaf()
 		d.Hooks.BeforeBranch = beforeBranch(summarize.Intervention{Cancel: true})
-		_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true})
+		_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarize: true})
 		require.ErrorIs(t, err, summarize.ErrVetoed)
 		require.Equal(t, from, d.Session.Leaf())
 		require.Empty(t, d.Requests())
@@ -942,7 +942,7 @@ var hooks = []statements.Statement{
 		require.Equal(t, []string{"a.go"}, got.Files.Read)
 		require.Contains(t, compacttest.Text(view(d)), "The hook's.")
 	},
-		statements.Change(engine+"branch.go", "case intervention.Summary != nil:", "case intervention.Summary != nil && !how.Summarise:"),
+		statements.Change(engine+"branch.go", "case intervention.Summary != nil:", "case intervention.Summary != nil && !how.Summarize:"),
 		statements.Change(engine+"branch.go", "summary.Extension = true", "")),
 	statements.That("a hook is told of a change of branch with both ends and the summary, if there is one", func(t *testing.T) {
 		for _, summarised := range []bool{false, true} {
@@ -954,7 +954,7 @@ var hooks = []statements.Statement{
 				given, told = s, told+1
 				return nil
 			}
-			got, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: summarised})
+			got, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarize: summarised})
 			require.NoError(t, err)
 			require.Equal(t, 1, told)
 			require.Equal(t, summarised, given != nil)
@@ -1071,7 +1071,7 @@ var failures = []statements.Statement{
 			from := d.Session.Leaf()
 			d.Always(step)
 			time.AfterFunc(time.Second, d.Abort)
-			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true})
+			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarize: true})
 			require.ErrorIs(t, err, why)
 			require.Equal(t, from, d.Session.Leaf())
 		}

@@ -12,18 +12,14 @@ import (
 // Material holds everything that a [Prompt] makes a request from, and a [Replacement] the messages to put in place.
 // They must not change it.
 type Material struct {
-	// What stands for the history that was compacted before; empty at the first compaction. If a history is summarised in
-	// segments, it stands for the segments before.
-
-	// Previous holds the messages, as the agent sees them.
+	// Previous holds the messages that stand for the history that was compacted before, as the agent sees them; empty at the
+	// first compaction. If a history is summarised in segments, they stand for the segments before.
 	Previous []chat.Message
 	// PreviousSummary is the summary's words in Previous, without the text around them.
 	PreviousSummary string
 
-	// The history to summarise. If it is summarised in segments, Covered, Data and TurnPrefix are of one segment.
-
-	// Covered holds the messages, as the prompt shows them. [chat.Validate] accepts them, except that the last may be the
-	// assistant's.
+	// Covered holds the messages to summarise, as the prompt shows them. [chat.Validate] accepts them, except that the last
+	// may be the assistant's. If a history is summarised in segments, Covered, Data and TurnPrefix are of one segment.
 	Covered []chat.Message
 	// Data that the application keeps with the messages of Covered, one for each message; nil if no message has any.
 	Data []json.RawMessage
@@ -40,8 +36,6 @@ type Material struct {
 	// Files that were read and modified in the covered history and in the history that was compacted before.
 	Files entry.Files
 
-	// What the agent is shown beside the summary, or may look up.
-
 	// Head holds the first messages of the session that are kept ([history.Cut.First]), without those that are shown
 	// anyway. Kept holds the newest messages. The prompt goes on to show Kept; if Head is to be seen, the replacement
 	// must show it.
@@ -54,10 +48,8 @@ type Material struct {
 	// Reminder is text for the agent's model after the summary; "" for most models.
 	Reminder string
 
-	// The agent's last request.
-
-	// Sent holds its messages if the compaction is made in the background; empty otherwise. A request that begins with them
-	// is served from the provider's prompt cache.
+	// Sent holds the messages of the agent's last request if the compaction is made in the background; empty otherwise. A
+	// request that begins with them is served from the provider's prompt cache.
 	Sent []chat.Message
 	// System holds the system messages as the prompt renders them, for requests that show them apart; empty if they are not
 	// known.
@@ -65,16 +57,12 @@ type Material struct {
 	// Tools that the agent has.
 	Tools []chat.Tool
 
-	// What is asked of the summary besides the prompt's own words.
-
 	// Instructions of the user who asked for the compaction; "" if no user did.
 	Instructions string
 	// Context holds the lines that hooks add.
 	Context []string
 	// Notes for the model that is asked, for example that it may not call tools.
 	Notes []string
-
-	// The limits of a request and of a replacement.
 
 	// Tokenizer that all sizes are measured with.
 	Tokenizer chat.Tokenizer

@@ -228,7 +228,7 @@ func (s *Session) Model(ctx context.Context) (name string, window int, known boo
 func windowOf(table *modelinfo.Table, model string, largest int) (window int, known bool) {
 	window = sizing.DefaultTokens
 	if m, err := table.Find(model); err == nil {
-		if tokens, err := m.Sizing(0).Effective(); err == nil {
+		if tokens, err := m.WindowFor(0).Effective(); err == nil {
 			window, known = tokens, !m.Guessed()
 		}
 	}

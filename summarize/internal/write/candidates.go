@@ -55,7 +55,7 @@ func (c *Candidate) refuse(r entry.Refusal) {
 func (c *Candidate) answered(counted int) {
 	c.answers++
 	c.asked, c.doubted, c.refused = max(c.asked, counted), false, 0
-	c.learnt.Summarised(1, counted)
+	c.learnt.Summarized(1, counted)
 }
 
 // forget ignores the limits that refusals taught, and reports whether there were any.
