@@ -204,6 +204,7 @@ func (l *looking) findStale() {
 	if files == nil {
 		files = DefaultFileTools()
 	}
+	find := toolname.Finder(files)
 	changed, read := map[string]int{}, map[string]int{} // by file; read holds files that were read as a whole
 	repeated, put := map[string]int{}, map[string]int{} // by call, and by text
 	for i := len(l.outputs) - 1; i >= 0; i-- {
@@ -212,7 +213,7 @@ func (l *looking) findStale() {
 			continue
 		}
 		var of entry.Files
-		if tool, _ := toolname.Find(files, o.call.Name); tool != nil {
+		if tool, _ := find(o.call.Name); tool != nil {
 			of = tool(o.call.Arguments)
 		}
 		call := o.call.Name + "\x00" + o.call.Arguments

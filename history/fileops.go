@@ -94,6 +94,7 @@ const mostFiles = 500
 func (t FileTools) Of(path iter.Seq2[entry.Entry, error]) (entry.Files, error) {
 	var ops []fileOp
 	places := map[string]int{}
+	find := toolname.Finder(t)
 	i := -1
 	for e, err := range path {
 		if err != nil {
@@ -104,7 +105,7 @@ func (t FileTools) Of(path iter.Seq2[entry.Entry, error]) (entry.Files, error) {
 		switch b := e.Body.(type) {
 		case entry.Message:
 			for _, c := range b.ToolCalls {
-				if tool, _ := toolname.Find(t, c.Name); tool != nil {
+				if tool, _ := find(c.Name); tool != nil {
 					ops = append(ops, fileOp{i, tool(c.Arguments)})
 				}
 			}

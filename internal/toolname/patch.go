@@ -40,7 +40,7 @@ var replaced = []string{"oldtext", "oldstring", "oldstr", "old", "oldcontent", "
 // is in an argument, in each of a list of edits, or in the lines of a patch that are removed or stay, in the form of
 // Codex, of a unified diff or of blocks of SEARCH and REPLACE.
 func Replaced(name, arguments string) string {
-	kind, _ := Find(kinds, name)
+	kind, _ := kindOf(name)
 	patch := kind == Patch || kind == Shell && IsPatch(arguments)
 	if !patch && kind != Edit && kind != Editor {
 		return ""

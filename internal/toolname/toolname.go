@@ -18,25 +18,28 @@ func Fold(name string) string {
 	}, name)
 }
 
-// Find returns the value for the tool that a call names: the value of exactly this name, else the first, in the order of
-// the keys, whose folded name is the same, else the value for the name without its server's name: "read_file" for
-// "mcp__files__read_file", "files.read_file", "functions/read_file" and "files_read_file".
-func Find[T any, M ~map[string]T](tools M, name string) (tool T, ok bool) {
-	folded := map[string]string{} // the first key of each folded name
+// Finder returns a function that returns the value for the tool that a call names: the value of exactly this name, else
+// the first, in the order of the keys, whose folded name is the same, else the value for the name without its server's
+// name: "read_file" for "mcp__files__read_file", "files.read_file", "functions/read_file" and "files_read_file".
+func Finder[T any, M ~map[string]T](tools M) func(name string) (T, bool) {
+	folded := make(map[string]string, len(tools)) // the first key of each folded name
 	for key := range tools {
-		if first, ok := folded[Fold(key)]; !ok || key < first {
-			folded[Fold(key)] = key
+		name := Fold(key)
+		if first, ok := folded[name]; !ok || key < first {
+			folded[name] = key
 		}
 	}
-	for _, name := range withoutServer(name) {
-		if tool, ok = tools[name]; ok {
-			return tool, ok
+	return func(name string) (tool T, ok bool) {
+		for _, name := range withoutServer(name) {
+			if tool, ok = tools[name]; ok {
+				return tool, ok
+			}
+			if key, ok := folded[Fold(name)]; ok {
+				return tools[key], true
+			}
 		}
-		if key, ok := folded[Fold(name)]; ok {
-			return tools[key], true
-		}
+		return tool, false
 	}
-	return tool, false
 }
 
 // withoutServer returns the names that a name may stand for, the longest first: itself, and what follows the name of a

@@ -19,7 +19,7 @@ func TestNamesMatchIgnoringCaseAndSeparators(t *testing.T) {
 		{"files_read_file", 1}, {"files-read-file", 1}, {"my_files_readFile", 1}, {"files_multi_edit", 4}, {"mcp__my_files__x_read_file", 1},
 		{"todo_read", 0}, {"unread_file", 0}, {"read_file_", 1}, {"x_", 0}, {"file", 0},
 	} {
-		got, ok := toolname.Find(tools, c.name)
+		got, ok := toolname.Finder(tools)(c.name)
 		require.Equal(t, c.want, got, c.name)
 		require.Equal(t, c.want > 0, ok, c.name)
 	}

@@ -55,8 +55,8 @@ var names = map[Kind][]string{
 	Todo:   {"todo_write", "update_plan", "write_todos", "update_todo_list"},
 }
 
-// kinds are the kinds of the tools, by name.
-var kinds = byName(names)
+// kindOf returns the kind of the tool of a name.
+var kindOf = Finder(byName(names))
 
 func byName(names map[Kind][]string) map[string]Kind {
 	kinds := map[string]Kind{}
@@ -73,7 +73,7 @@ func Names(k Kind) []string { return slices.Clone(names[k]) }
 
 // Is reports whether a name is that of a tool of a kind.
 func Is(name string, k Kind) bool {
-	kind, ok := Find(kinds, name)
+	kind, ok := kindOf(name)
 	return ok && kind == k
 }
 

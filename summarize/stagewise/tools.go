@@ -352,7 +352,7 @@ const lineBytes, errorBytes, endBytes = 400, 200, 2000
 // line returns the line of a call, in square brackets.
 func (t ToolLines) line(c Call) string {
 	var text string
-	if f, _ := toolname.Find(t, c.Name); f != nil {
+	if f, _ := toolname.Finder(t)(c.Name); f != nil {
 		text = plaintext.OneLine(f(c), lineBytes)
 	}
 	text = cmp.Or(text, "tool-"+cmp.Or(plaintext.OneLine(c.Name, 100), "result"))
