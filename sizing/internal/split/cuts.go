@@ -43,14 +43,12 @@ func o200kCut(before, after rune) Cut {
 func gpt2Cut(before, after rune) Cut {
 	next := ClassOf(after)
 	switch ClassOf(before) {
-	case lower, upper, caseless:
-		return safeIf(next&letter == 0)
-	case number:
-		return safeIf(next != number)
 	case mark, Symbol:
 		return safeIf(next&rest == 0 && (before != '\'' || next&letter == 0))
-	default:
+	case newline:
 		return Unsafe
+	default:
+		return cl100kCut(before, after)
 	}
 }
 

@@ -1,6 +1,9 @@
 package split
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do; each quotes the expression
 // that it follows. Every function returns the end of the word that starts at i.
@@ -41,27 +44,25 @@ func run(s string, i int, set Class) int {
 //	\s*[\r\n]+
 //	\s+(?!\S)
 //	\s+
-func cl100kWide(s string, i int) int {
+func cl100kWide(s string, i int) int { return cl100kWith(s, i, letter) }
+
+// cl100kWith follows the expression of cl100k with other letters. Symbols are what is in no other class then.
+func cl100kWith(s string, i int, letters Class) int {
 	if end := i + contraction(s, i); end > i {
 		return end
 	}
+	symbols := rest &^ letters
 	c, n := at(s, i)
 	start := i
-	if c&(space|rest) != 0 {
+	if c&(space|symbols) != 0 {
 		start += n
 	}
 	if c&(newline|number) == 0 {
-		if end := run(s, start, letter); end > start {
+		if end := run(s, start, letters); end > start {
 			return end
 		}
 	}
-	if c == number {
-		return threeNumbers(s, i)
-	}
-	if end := symbols(s, i); end > i {
-		return run(s, end, newline)
-	}
-	return lines(s, i)
+	return unlettered(s, i, symbols, false)
 }
 
 // o200kWide follows
@@ -77,16 +78,7 @@ func o200kWide(s string, i int) int {
 	if end := o200kLetters(s, i, s); end > i {
 		return end
 	}
-	if c, _ := at(s, i); c == number {
-		return threeNumbers(s, i)
-	}
-	if end := symbols(s, i); end > i {
-		for end < len(s) && (s[end] == '\r' || s[end] == '\n' || s[end] == '/') {
-			end++
-		}
-		return end
-	}
-	return lines(s, i)
+	return unlettered(s, i, rest, true)
 }
 
 // o200kLetters matches the first two lines of o200k, and returns i if they do not match. The letters are those of a
@@ -154,11 +146,7 @@ func gpt2(s string, i int) int {
 			return end
 		}
 	}
-	end := run(s, i, white)
-	if _, last := utf8.DecodeLastRuneInString(s[i:end]); end < len(s) && end-last > i {
-		end -= last
-	}
-	return end
+	return spaces(s, i, run(s, i, white))
 }
 
 // contraction returns the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0. A long s
@@ -199,39 +187,41 @@ func threeNumbers(s string, i int) int {
 	return i
 }
 
-// symbols matches ` ?[^\s\p{L}\p{N}]+`, and returns i if that does not match.
-func symbols(s string, i int) int {
+// unlettered returns the end of a word without letters: up to three numbers; symbols, after a space or not, with the line
+// breaks after them, and slashes if slashes is set; or white space.
+func unlettered(s string, i int, symbols Class, slashes bool) int {
 	start := i
-	if s[i] == ' ' {
+	switch c, _ := at(s, i); {
+	case c == number:
+		return threeNumbers(s, i)
+	case s[i] == ' ':
 		start++
 	}
-	if end := run(s, start, rest); end > start {
-		return end
+	end := run(s, start, symbols)
+	if end == start {
+		return lines(s, i)
 	}
-	return i
+	for end < len(s) && (ascii[s[end]] == newline || slashes && s[end] == '/') {
+		end++
+	}
+	return end
 }
 
 // lines matches \s*[\r\n]+, else \s+(?!\S), else \s+: white space up to its last line break; else all but its last
 // character, which belongs to what follows; else that character.
 func lines(s string, i int) int {
-	end, last, line := i, i, i
-	for {
-		c, n := at(s, end)
-		if c&white == 0 {
-			break
-		}
-		last = end
-		end += n
-		if c == newline {
-			line = end
-		}
+	end := run(s, i, white)
+	if last := strings.LastIndexAny(s[i:end], "\r\n"); last >= 0 {
+		return i + last + 1
 	}
-	switch {
-	case line > i:
-		return line
-	case end < len(s) && last > i:
-		return last
-	default:
-		return end
+	return spaces(s, i, end)
+}
+
+// spaces returns the end of white space up to end: before its last character, which belongs to what follows, unless it
+// is alone or nothing follows.
+func spaces(s string, i, end int) int {
+	if _, last := utf8.DecodeLastRuneInString(s[i:end]); end < len(s) && end-last > i {
+		return end - last
 	}
+	return end
 }

@@ -73,35 +73,10 @@ func cl100kMarks(s string, i int) int {
 	if end := cl100kLongS(s, i); isASCII(s, i, end) {
 		return end
 	}
-	if s[i] == '\'' {
-		if hasLongS(s, i) {
-			return i + len(longS)
-		}
-		if n := contraction(s, i); n > 0 {
-			return i + n
-		}
+	if hasLongS(s, i) {
+		return i + len(longS)
 	}
-	c, n := at(s, i)
-	start := i
-	if c&(space|Symbol) != 0 {
-		start += n
-	}
-	if c&(newline|number) == 0 {
-		if end := run(s, start, letter|mark); end > start {
-			return end
-		}
-	}
-	if c == number {
-		return threeNumbers(s, i)
-	}
-	start = i
-	if s[i] == ' ' {
-		start++
-	}
-	if end := run(s, start, Symbol); end > start {
-		return run(s, end, newline)
-	}
-	return lines(s, i)
+	return cl100kWith(s, i, letter|mark)
 }
 
 // isASCII reports whether a word and the byte after it are ASCII.
@@ -142,18 +117,7 @@ func kimiNext(s string, i int) int {
 		}
 		return end
 	}
-	if isNumber(runeAt(s, i)) {
-		return threeNumbers(s, i)
-	}
-	if end := symbols(s, i); end > i {
-		return run(s, end, newline)
-	}
-	return lines(s, i)
-}
-
-func runeAt(s string, i int) rune {
-	r, _ := utf8.DecodeRuneInString(s[i:])
-	return r
+	return unlettered(s, i, rest, false)
 }
 
 func kimiCut(before, after rune) Cut {
