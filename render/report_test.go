@@ -359,6 +359,21 @@ func TestLocalMetadataIsDroppedWithItsElement(t *testing.T) {
 	require.Equal(t, 7, seven)
 }
 
+func TestAPieceIsNamedByTheNearestElementThatSaysWhatItHolds(t *testing.T) {
+	line := elements.Nodes{line("a")}
+	for _, n := range []elements.Node{
+		elements.Text("a"), line[0], elements.Fence{Children: line}, elements.Wrap{Children: line}, elements.Chunk{Children: line}, elements.KeepWith{Children: line},
+		elements.LegacyPrioritization{Children: line}, elements.TokenLimit{Max: 9, Children: line}, elements.PrioritizedList{Children: line},
+		elements.IfEmpty{Children: line}, elements.First{Versions: line}, elements.Expandable{Value: gives("a")}, elements.Image{Source: "i"}, elements.Document{Data: "d"},
+		elements.Thinking{Thought: chat.Thinking{Text: "a", Signature: "s"}},
+	} {
+		root := elements.AssistantMessage{Props: elements.Props{ReportName: "draft"}, Children: elements.Nodes{n}}
+		for _, p := range renderedWith(t, root, render.Options{Budget: 1000, Tokenizer: words}).Report().Pieces {
+			require.Equal(t, "draft", p.Name, "%T", n)
+		}
+	}
+}
+
 func TestNamesInPaths(t *testing.T) {
 	named := func(name string) elements.Props { return elements.Props{ReportName: name} }
 	tests := []struct {

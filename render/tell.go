@@ -337,8 +337,8 @@ func (o *Outline) becomeOnlyText(in around) {
 
 // structural are the names of elements that say nothing of what they hold. A text that is not an element has none.
 var structural = map[string]bool{
-	"": true, tree.RootPath: true, "Text": true, "Fence": true, "Wrap": true, "Together": true, "KeepWith": true, "LegacyPrioritization": true, "Limit": true,
-	"Ranked": true, "IfEmpty": true, "First": true, "Expand": true, "Finished": true, "Image": true, "Document": true, "Thinking": true,
+	"": true, "Text": true, "Fence": true, "Wrap": true, "Together": true, "KeepWith": true, "LegacyPrioritization": true, "Limit": true,
+	"Ranked": true, "IfEmpty": true, "First": true, "Expand": true, "Image": true, "Document": true, "Thinking": true,
 }
 
 // each calls f with the outline of each piece, in document order.
