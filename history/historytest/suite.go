@@ -13,9 +13,9 @@ import (
 // Suite describes the store to test.
 type Suite struct {
 	// New returns a function that opens a store, which is empty at first. Each further call of the function opens a store
-	// with the same lines. It is called only once if the store is volatile.
+	// with the same lines, or an empty one if the store is volatile.
 	New func(t *testing.T) func() (storage.Store, error)
-	// Volatile stores lose their lines when they are closed, so they are opened only once.
+	// Volatile stores lose their lines when they are closed.
 	Volatile bool
 	// Shared stores can be open twice, and both may append. The others refuse the second with [storage.ErrLocked].
 	Shared bool

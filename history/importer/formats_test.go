@@ -69,10 +69,12 @@ func recordingOf(t testing.TB, text string) *importer.Recording {
 }
 
 func TestEachFormatIsDetectedAndRead(t *testing.T) {
+	page := sure.Content(t, "doc.go")
 	for name, format := range formats {
 		t.Run(name, func(t *testing.T) {
 			got := recordingOf(t, string(fixture(t, name)))
 			assert.Equal(t, format, got.Format)
+			assert.Contains(t, page, string(format)+":", "the page lists the formats")
 			golden.Equal(t, filepath.Join("formats", strings.TrimSuffix(name, filepath.Ext(name))+".golden"), dump(t, got))
 		})
 	}

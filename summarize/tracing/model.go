@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -44,15 +45,14 @@ func providerOf(m chat.Model) string {
 }
 
 func providerOfPackage(path string) string {
-	switch path {
-	case module + "/render/openai":
-		return "openai"
-	case module + "/render/anthropic":
-		return "anthropic"
-	case module + "/render/gemini":
+	switch name, ours := strings.CutPrefix(path, module+"/render/"); {
+	case !ours:
+		return "_OTHER"
+	case name == "gemini":
 		return "gcp.gemini"
+	default:
+		return name
 	}
-	return "_OTHER"
 }
 
 var errNotReturned = errors.New("tracing: the model panicked or ended its goroutine")
