@@ -63,8 +63,7 @@ func (r *Recorder) Event(_ context.Context, e event.Event) {
 
 // Step adds a step: a prompt that the compactor rendered, and the response to it, which may be the zero value. Call it
 // before the compactor renders again, because it records the compactor's last decision ([summarize.Compactor.Explain])
-// as this step's.
-// more change the step before it is added.
+// as this step's. The functions change the step before it is added.
 func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *render.Result, response chat.Response, more ...func(*inspect.Step)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
