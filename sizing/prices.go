@@ -20,7 +20,7 @@ type Rates struct {
 	CacheWrite float64 `json:"write,omitempty"`
 	// CacheWriteLong is the rate for input that the cache stored for the longer of two lifetimes. Defaults to
 	// CacheWrite.
-	CacheWriteLong float64 `json:"write_long,omitempty"`
+	CacheWriteLong float64 `json:"writeLong,omitempty"`
 	// Output is the rate of the answer, thinking included.
 	Output float64 `json:"output"`
 }
@@ -44,7 +44,7 @@ type Prices struct {
 	// means that the provider names no lifetime or has no cache; then no cache reads are predicted.
 	Lifetime time.Duration `json:"lifetime,omitempty"`
 	// LongLifetime is the longer lifetime that a request may ask for. 0 means that the provider offers none.
-	LongLifetime time.Duration `json:"long_lifetime,omitempty"`
+	LongLifetime time.Duration `json:"longLifetime,omitempty"`
 	// LeastCached is the smallest prefix, in tokens, that the cache stores. 0 means no such limit, or an unknown one.
 	LeastCached int `json:"least,omitempty"`
 }

@@ -70,7 +70,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 			return struct{}{}, c.Checkpoints.Index(ctx, c.Session)
 		})
 		if err != nil { // the session is on the other branch in any case
-			c.emit(ctx, event.Event{Kind: event.HookFailed, Hook: "Checkpoints", Err: failure.Within("writing the index of the checkpoints", err)})
+			c.emit(ctx, event.Event{Kind: event.HookFailed, Function: "Checkpoints", Err: failure.Within("writing the index of the checkpoints", err)})
 		}
 	}
 	if c.Hooks.AfterBranch != nil {

@@ -260,7 +260,7 @@ func (c *Compactor) afterwards(ctx context.Context, d write.Written, e entry.Ent
 		}
 		err := c.title(ctx, d, e.ID)
 		if wrong, ok := errors.AsType[*chat.CallbackError](err); ok {
-			c.emit(ctx, event.Event{Kind: event.HookFailed, Plan: d.Attempt.ID, Hook: "Prompt.Title", Err: wrong})
+			c.emit(ctx, event.Event{Kind: event.HookFailed, Plan: d.Attempt.ID, Function: "Prompt.Title", Err: wrong})
 		}
 	})
 }

@@ -69,7 +69,7 @@ func (h Hooks) timeout() time.Duration {
 func hook[T any](ctx context.Context, h Hooks, emit func(context.Context, event.Event), name string, f func(context.Context) (T, error)) T {
 	got, err := guard.Call(ctx, "hook "+name, h.timeout(), f)
 	if _, wrong := errors.AsType[*chat.CallbackError](err); err != nil && (wrong || ctx.Err() == nil) {
-		emit(ctx, event.Event{Kind: event.HookFailed, Hook: name, Err: err})
+		emit(ctx, event.Event{Kind: event.HookFailed, Function: name, Err: err})
 	}
 	if err != nil {
 		var none T
@@ -96,7 +96,7 @@ func (c *Compactor) runBefore(ctx context.Context, j *write.Attempt) (got Interv
 			return c.Hooks.BeforeCompact(ctx, occasion, whole)
 		})
 		if data := got.Data; len(data) > 0 && !json.Valid(data) {
-			c.emit(ctx, event.Event{Kind: event.HookFailed, Hook: "BeforeCompact", Err: errBadData})
+			c.emit(ctx, event.Event{Kind: event.HookFailed, Function: "BeforeCompact", Err: errBadData})
 			got.Data = nil
 		}
 		j.Material.Context = got.Context

@@ -144,7 +144,7 @@ func (o *observers) start(ctx context.Context, w Work) (context.Context, func(*r
 // fail reports to the other observers that one is not called any more.
 func (o *observers) fail(gone *listener, err error) {
 	err = fmt.Errorf("%w, and is not called again", err)
-	e := o.fill(event.Event{Kind: event.HookFailed, Hook: gone.name, Err: err})
+	e := o.fill(event.Event{Kind: event.HookFailed, Function: gone.name, Err: err})
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failed = errors.Join(o.failed, err)

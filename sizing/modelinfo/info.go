@@ -125,7 +125,7 @@ type plain Info
 type prices struct {
 	*sizing.Prices
 	Lifetime     lifetime `json:"lifetime,omitempty"`
-	LongLifetime lifetime `json:"long_lifetime,omitempty"`
+	LongLifetime lifetime `json:"longLifetime,omitempty"`
 }
 
 // lifetime is a duration as text: "5m".

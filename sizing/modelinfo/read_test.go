@@ -83,7 +83,7 @@ func TestARowPutsWhatItStatesOverWhatWasKnown(t *testing.T) {
 			{"name": "claude-opus-4-5", "prices": {"input": 1, "output": 2, "read": 0.5}},
 			{"name": "gpt-5", "window": 100000},
 			{"name": "acme-large", "window": 65536, "answer": 4096, "takes": "image pdf", "reasoning": "low high",
-				"prices": {"input": 0.5, "output": 2, "above": 32000, "long": {"input": 1, "output": 4}, "lifetime": "10m", "long_lifetime": "2h", "least": 64}}]}`))
+				"prices": {"input": 0.5, "output": 2, "above": 32000, "long": {"input": 1, "output": 4}, "lifetime": "10m", "longLifetime": "2h", "least": 64}}]}`))
 	require.NoError(t, err)
 	find := func(name string) modelinfo.Model {
 		m, err := table.Find(name)

@@ -438,7 +438,7 @@ func TestAToolThatFailsIsReportedToObservers(t *testing.T) {
 	var heard []string
 	a.Compactor.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		if e.Kind == event.ToolFailed {
-			heard = append(heard, e.Hook+": "+e.Err.Error())
+			heard = append(heard, e.Function+": "+e.Err.Error())
 		}
 	})}
 	fail := func(err error) func(context.Context, chat.ToolCall) (chat.Message, error) {

@@ -74,7 +74,7 @@ const (
 	// Withheld: the model's server refuses an entry (Entry), or a picture in it; Err is its refusal. A line stands in
 	// its place in later requests to that model, so that the user sees what the model does not.
 	Withheld Kind = "withheld"
-	// ToolFailed: a tool of an agent (Hook) failed, Err says how; the model is told. A mistake in its arguments is not one.
+	// ToolFailed: a tool of an agent (Function) failed, Err says how; the model is told. A mistake in its arguments is not one.
 	ToolFailed Kind = "tool failed"
 	// Repaired: a request of an agent was changed so that the provider accepts it; Mended says how.
 	Repaired Kind = "repaired"
@@ -144,8 +144,8 @@ type Event struct {
 	Written
 	// Break says what changed, in a [CacheBroken].
 	Break CacheBreak `json:"break,omitzero"`
-	// Hook is the name of the function that failed.
-	Hook string `json:"hook,omitempty"`
+	// Function is the name of the hook, the observer or the tool that failed.
+	Function string `json:"function,omitempty"`
 	// Err says what went wrong.
 	Err error `json:"-"`
 }
@@ -279,7 +279,7 @@ func (e Event) LogValue() slog.Value {
 		slog.String("doubt", e.Doubt),
 		slog.String("entry", e.Entry),
 		slog.Int("checkpoint", e.Checkpoint.Number),
-		slog.String("hook", e.Hook),
+		slog.String("function", e.Function),
 		slog.String("error", text),
 		slog.String("errorType", cause),
 	}, func(a slog.Attr) bool { return reflect.ValueOf(a.Value.Any()).IsZero() })...)

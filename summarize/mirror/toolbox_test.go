@@ -58,7 +58,7 @@ func TestAToolOfAMirrorThatTakesTooLongFailsAndIsReported(t *testing.T) {
 			var failed []string
 			c.Observers = append(c.Observers, summarize.OnEvent(func(e event.Event) {
 				if e.Kind == event.ToolFailed {
-					failed = append(failed, e.Hook+": "+e.Err.Error())
+					failed = append(failed, e.Function+": "+e.Err.Error())
 				}
 			}))
 			m := mirror.New(c)

@@ -53,7 +53,7 @@ const (
 	keyKept           = attribute.Key("promptree.kept")
 	keyCalls          = attribute.Key("promptree.calls")
 	keySummary        = attribute.Key("promptree.summary")
-	keyHook           = attribute.Key("promptree.hook")
+	keyFunction       = attribute.Key("promptree.function")
 	keyWhen           = attribute.Key("promptree.when")
 	keyPurpose        = attribute.Key("promptree.purpose")
 	keyChange         = attribute.Key("promptree.change")

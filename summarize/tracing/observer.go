@@ -153,7 +153,7 @@ func (t *Tracer) attributesOf(e event.Event) []attribute.KeyValue {
 	text(keyMode, string(e.Mode))
 	text(keyModel, e.Model)
 	text(keyWhy, e.Why)
-	text(keyHook, e.Hook)
+	text(keyFunction, e.Function)
 	text(keyChange, string(e.Break.Change))
 	if e.Background {
 		list = append(list, keyBackground.Bool(true))

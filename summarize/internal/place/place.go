@@ -121,7 +121,7 @@ func (p *Placer) report(ctx context.Context, d write.Written, at *Prompt, found 
 			return p.Checkpoints.Add(ctx, p.Journal.Session, found.ID, placed.Title, placed.Text)
 		})
 		if err != nil { // the session has the compaction in any case
-			p.Emit(ctx, event.Event{Kind: event.HookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: failure.Within("writing the checkpoint", err)})
+			p.Emit(ctx, event.Event{Kind: event.HookFailed, Reason: e.Reason, Function: "Checkpoints", Err: failure.Within("writing the checkpoint", err)})
 		}
 		e.Checkpoint = point
 	}

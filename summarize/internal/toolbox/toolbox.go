@@ -199,7 +199,7 @@ func (b *Boxes) answer(ctx context.Context, call chat.ToolCall, of int, slots ch
 			return chat.Message{}, false, err
 		}
 		if a.failed != nil {
-			b.compactor.Emit(ctx, event.Event{Kind: event.ToolFailed, Hook: call.Name, Err: a.failed})
+			b.compactor.Emit(ctx, event.Event{Kind: event.ToolFailed, Function: call.Name, Err: a.failed})
 		}
 		if a.ok {
 			return a.result, true, nil

@@ -23,7 +23,7 @@ func set(row *modelinfo.Info, field, value string) (err error) {
 		_, err = fmt.Sscan(value, &row.Prices.Input, &row.Prices.CacheRead, &row.Prices.Output)
 	case "lifetime":
 		p.Lifetime, err = time.ParseDuration(value)
-	case "long_lifetime":
+	case "longLifetime":
 		p.LongLifetime, err = time.ParseDuration(value)
 	case "least":
 		_, err = fmt.Sscan(number, &p.LeastCached)
