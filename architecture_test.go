@@ -190,8 +190,7 @@ func TestOnlyTheJournalOfTheEngineOfCompactionWritesToASession(t *testing.T) {
 			if strings.HasSuffix(file, "_test.go") || filepath.Base(file) == "doc.go" {
 				continue
 			}
-			source := sure.Read(t, file)
-			if found := writes.FindString(string(source)); strings.HasSuffix(dir, "/journal") {
+			if found := writes.FindString(string(sure.Read(t, file))); strings.HasSuffix(dir, "/journal") {
 				seen += len(found)
 			} else {
 				require.Empty(t, found, file)
@@ -235,8 +234,7 @@ func below(path, parent string) bool {
 }
 
 func TestEachPromiseOfSecurityNamesATest(t *testing.T) {
-	page := sure.Read(t, "SECURITY.md")
-	_, promised, _ := strings.Cut(string(page), "## What is promised\n")
+	_, promised, _ := strings.Cut(string(sure.Read(t, "SECURITY.md")), "## What is promised\n")
 	promised, _, _ = strings.Cut(promised, "\n## ")
 	promises := strings.Split(promised, "\n- **")[1:]
 	require.Greater(t, len(promises), 10)

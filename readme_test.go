@@ -59,14 +59,12 @@ func main() {
 	for range 12 {
 		require.Equal(t, "It is sunny in Rome.\n", run(t, dir, built, "Why does the build fail? "+strings.Repeat("It says a great deal. ", 60)))
 	}
-	session := sure.Read(t, filepath.Join(dir, "chat.jsonl"))
-	require.Contains(t, string(session), `"type":"compaction"`)
+	require.Contains(t, string(sure.Read(t, filepath.Join(dir, "chat.jsonl"))), `"type":"compaction"`)
 }
 
 // The folder beside the clone is empty. Only the go command's own cache is used where it holds what is needed.
 func TestReadmeProgramsAreBuiltByItsCommands(t *testing.T) {
-	readme := sure.Read(t, "README.md")
-	_, section, _ := strings.Cut(string(readme), "\n## A prompt\n")
+	_, section, _ := strings.Cut(string(sure.Read(t, "README.md")), "\n## A prompt\n")
 	commands := strings.TrimSpace(regexp.MustCompile(`(?m)(?:^    .*\n)+`).FindString(section))
 	clone, err := os.Getwd()
 	require.NoError(t, err)
@@ -125,8 +123,7 @@ func TestTheTutorialShowsTestedCode(t *testing.T) {
 
 // Whoever pastes the steps with a session one after the other into a program has an agent.
 func TestTheTutorialsStepsRunOneAfterTheOther(t *testing.T) {
-	page := sure.Read(t, "doc.go")
-	_, steps, ok := strings.Cut(string(page), "// # Step 6: ")
+	_, steps, ok := strings.Cut(string(sure.Read(t, "doc.go")), "// # Step 6: ")
 	require.True(t, ok)
 	blocks := regexp.MustCompile(`(?m)(?:^//\t.*\n)+`).FindAllString(steps, -1)
 	require.Len(t, blocks, 5)

@@ -96,8 +96,7 @@ func TestLongEntriesAreTextFilesWhoseLinesToolsCanRead(t *testing.T) {
 	for i, want := range map[int]string{
 		1: "$ make\n" + factText, 2: "I write.\nwrite(" + factText + ")", 3: factText + "\nx\n[image image/png, 3 bytes]", 4: factText,
 	} {
-		data := sure.Read(t, s.TextPath(added[i].ID))
-		require.Equal(t, want, unbroken(t, string(data)))
+		require.Equal(t, want, unbroken(t, string(sure.Read(t, s.TextPath(added[i].ID)))))
 		require.Equal(t, want, added[i].Text())
 	}
 	require.Equal(t, len("I write.\n"), added[2].CallAt("a"))
@@ -108,8 +107,7 @@ func TestLongEntriesAreTextFilesWhoseLinesToolsCanRead(t *testing.T) {
 func TestARangeOfATextIsInTheLinesOfItsHandle(t *testing.T) {
 	s := opened(t, tempFile(t))
 	added := sessiontest.Add(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage(factText + "\n\n" + factText)}})
-	data := sure.Read(t, s.TextPath(added[0].ID))
-	lines := strings.Split(string(data), "\n")
+	lines := strings.Split(string(sure.Read(t, s.TextPath(added[0].ID))), "\n")
 	text := added[0].Text()
 	for _, from := range []int{0, 1, 1899, 1900, 30_000, 60_001, len(factText) - 1, len(factText), len(factText) + 1, len(text) - 1} {
 		to := min(len(text), from+5000)

@@ -227,8 +227,7 @@ func renderedIn(t testing.TB, ctx context.Context, root elements.Node) string {
 	t.Helper()
 	r, err := render.Render(ctx, root, render.Options{Budget: 1 << 20, Tokenizer: quarter{}})
 	require.NoError(t, err)
-	data := sure.JSON(t, r.Messages)
-	return string(data)
+	return string(sure.JSON(t, r.Messages))
 }
 
 // tempFile returns the path of a session file that does not exist yet.

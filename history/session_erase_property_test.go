@@ -151,8 +151,7 @@ func TestNoPieceOfWhatWasErasedCanBeRead(t *testing.T) {
 		require.NoError(t, err)
 		for _, file := range files {
 			require.False(t, slices.Contains(gone, strings.TrimSuffix(filepath.Base(file), ".txt")))
-			data := sure.Read(t, file)
-			look(file)(strings.ReplaceAll(string(data), "↩\n", ""))
+			look(file)(strings.ReplaceAll(string(sure.Read(t, file)), "↩\n", ""))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -106,9 +107,7 @@ func TestAnOutlineHoldsEveryPieceOfTheReport(t *testing.T) {
 		require.Equal(t, report.Pieces, pieces, "seed %d", seed)
 		require.Equal(t, counts(result.Messages), countsIn(outline), "seed %d", seed)
 		require.Equal(t, result.Tokens, outline.Counted)
-		data, err := json.Marshal(outline)
-		require.NoError(t, err)
-		require.True(t, json.Valid(data))
+		require.True(t, json.Valid(sure.JSON(t, outline)))
 	}
 }
 

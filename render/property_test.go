@@ -173,8 +173,7 @@ func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options,
 
 func asJSON(t *testing.T, r *render.Result) string {
 	t.Helper()
-	data := sure.JSON(t, r)
-	return string(data)
+	return string(sure.JSON(t, r))
 }
 
 func TestRandomTreesKeepEveryPromise(t *testing.T) { everyTree(t, checkSeed) }

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -304,8 +305,7 @@ func TestReportAsLogAndJSON(t *testing.T) {
 
 	report := r.Report()
 	report.Pieces = report.Pieces[1:]
-	data, err := json.Marshal(report)
-	require.NoError(t, err)
+	data := sure.JSON(t, report)
 	require.JSONEq(t, `{"tokens":4,"pieces":[{"path":"User > Text#2","name":"User","kind":"text","priority":2,"tokens":3,"dropped":"priority"},`+
 		`{"path":"User > Text#3","name":"User","kind":"text","tokens":1}]}`, string(data))
 }

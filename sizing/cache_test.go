@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
@@ -64,8 +65,7 @@ func TestARequestIsComparedWithTheOneBefore(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			sent := sizing.NewSent(noon, fives{}, before, tools)
 			require.Equal(t, tt.want, sent.Compare(tt.messages, tt.tools))
-			raw, err := json.Marshal(sent)
-			require.NoError(t, err)
+			raw := sure.JSON(t, sent)
 			var read sizing.Sent
 			require.NoError(t, json.Unmarshal(raw, &read))
 			require.Empty(t, cmp.Diff(sent, read), "it can be written down")

@@ -21,9 +21,7 @@ func javascript(b *testing.B, name string, with map[string]any) (run job, count 
 	if _, err := os.Stat("node/node_modules"); err != nil {
 		b.Skip("the peers in JavaScript are not installed: npm ci --prefix bench/compare/node --ignore-scripts")
 	}
-	given, err := json.Marshal(with)
-	require.NoError(b, err)
-	node := exec.CommandContext(b.Context(), "node", "node/worker.mjs", name, string(given))
+	node := exec.CommandContext(b.Context(), "node", "node/worker.mjs", name, string(sure.JSON(b, with)))
 	node.Stderr = os.Stderr
 	in, err := node.StdinPipe()
 	require.NoError(b, err)
@@ -55,8 +53,7 @@ func ranks(b *testing.B, encoding string) string {
 }
 
 func TestTheLockFileNamesNoRegistry(t *testing.T) {
-	lock, err := os.ReadFile("node/package-lock.json")
-	require.NoError(t, err)
+	lock := sure.Read(t, "node/package-lock.json")
 	require.NotContains(t, string(lock), "://")
 	require.Contains(t, string(lock), `"integrity": "sha512-`)
 }

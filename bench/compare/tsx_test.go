@@ -1,9 +1,7 @@
 package compare
 
 import (
-	"encoding/json"
 	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -36,9 +34,7 @@ func BenchmarkPromptTSX(b *testing.B) {
 	)
 	text := generatedCode()
 	if *textFile != "" {
-		content, err := os.ReadFile(*textFile)
-		require.NoError(b, err)
-		text = strings.TrimSuffix(string(content), "\n")
+		text = strings.TrimSuffix(string(sure.Read(b, *textFile)), "\n")
 	}
 	lines := strings.Split(text, "\n")
 	// with returns a job with a counter that remembers nothing.
@@ -62,8 +58,7 @@ func BenchmarkPromptTSX(b *testing.B) {
 		beside(b, 1/1.2, rendered, with(func(c *tiktoken.Counter) { c.CountText(text) }))
 	})
 	b.Run("prompt-tsx", func(b *testing.B) {
-		chunks, err := json.Marshal(lines)
-		require.NoError(b, err)
+		chunks := sure.JSON(b, lines)
 		theirs, n := javascript(b, "promptTSX", map[string]any{
 			"encoding": encoding, "ranks": ranks(b, encoding), "chunks": sure.File(b, "file", string(chunks)), "budget": budget,
 		})

@@ -19,8 +19,7 @@ var reference = flag.String("reference", "", "folder with the reference renderer
 
 // The results are messages, counts, metadata, references and errors.
 func TestResultsEqualTheReferences(t *testing.T) {
-	cases, err := os.ReadFile("testdata/cases.jsonl")
-	require.NoError(t, err)
+	cases := sure.Read(t, "testdata/cases.jsonl")
 	const expectedFile = "testdata/expected.jsonl"
 	if *reference != "" {
 		oracle, err := filepath.Abs(filepath.Join(*reference, "oracle.mjs"))
@@ -32,8 +31,7 @@ func TestResultsEqualTheReferences(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(expectedFile, made, 0o600))
 	}
-	expected, err := os.ReadFile(expectedFile)
-	require.NoError(t, err)
+	expected := sure.Read(t, expectedFile)
 
 	var out bytes.Buffer
 	require.NoError(t, run(bytes.NewReader(cases), &out))

@@ -90,8 +90,7 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 			said, err := p.CombinedOutput()
 			require.Error(t, err)
 			require.Contains(t, string(said), "is what is read: name another file")
-			now := sure.Read(t, in.Name())
-			require.Equal(t, session, now)
+			require.Equal(t, session, sure.Read(t, in.Name()))
 		})
 		t.Run(name+" to a new file", func(t *testing.T) {
 			t.Parallel()
@@ -122,8 +121,7 @@ func TestOutputsReplaceOnlyWhatTheyAreToldTo(t *testing.T) {
 				p.Stdout = to
 				require.NoError(t, p.Run())
 				require.NoError(t, to.Close())
-				again := sure.Read(t, to.Name())
-				require.NotEmpty(t, again)
+				require.NotEmpty(t, sure.Read(t, to.Name()))
 			}
 		})
 	}

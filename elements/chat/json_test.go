@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // encoders are the ways in which a message may be written: as json.Marshal does, which escapes HTML, and without.
@@ -116,9 +117,7 @@ func TestAMessageHasItsDocumentedJSON(t *testing.T) {
 			`{"type":"document","data":"AA==","mediaType":"m"},{"type":"opaque","value":{"a":1},"tokens":2},{"type":"cacheBreakpoint","cacheType":"ephemeral"}]}`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			got, err := json.Marshal(tt.message)
-			require.NoError(t, err)
-			require.Equal(t, tt.want, string(got))
+			require.Equal(t, tt.want, string(sure.JSON(t, tt.message)))
 		})
 	}
 }

@@ -188,8 +188,7 @@ func appendedLog(t *testing.T, r *importer.Recording) []byte {
 	_, err := r.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	require.NoError(t, session.Close())
-	data := sure.Read(t, path)
-	return data
+	return sure.Read(t, path)
 }
 
 var offset = regexp.MustCompile(`,"at":\d+`)
@@ -283,8 +282,7 @@ func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	)
 	want := sessiontest.View(t, own)
 	require.NoError(t, own.Close())
-	data := sure.Read(t, path)
-	recording := recordingOf(t, string(data))
+	recording := recordingOf(t, string(sure.Read(t, path)))
 	session := appended(t, recording, nil)
 	notes, err := recording.AppendTo(t.Context(), session)
 	require.NoError(t, err)

@@ -56,8 +56,7 @@ var formats = map[string]importer.Program{
 
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
-	raw := sure.Read(t, filepath.Join("testdata", "formats", name))
-	return raw
+	return sure.Read(t, filepath.Join("testdata", "formats", name))
 }
 
 // recordingOf reads a recording that is right.

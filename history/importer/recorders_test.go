@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 type object = map[string]any
@@ -275,9 +276,7 @@ func TestALogOfVSCodeIsReadAsTheDocumentThatItEndsAs(t *testing.T) {
 				}
 			}
 		}
-		whole, err := json.Marshal(object{"responderUsername": "x", "requests": requests})
-		require.NoError(t, err)
-		want := recordingOf(t, string(whole))
+		want := recordingOf(t, string(sure.JSON(t, object{"responderUsername": "x", "requests": requests})))
 		got := recordingOf(t, strings.Join(r.lines, "\n"))
 		require.Len(t, said(want), 2*len(requests))
 		require.Equal(t, said(want), said(got), "seed %d:\n%s", seed, strings.Join(r.lines, "\n"))

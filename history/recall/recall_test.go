@@ -49,8 +49,7 @@ func calling(text string, calls ...[3]string) chat.Message {
 func ask(t testing.TB, tools recall.Tools, tool string, arguments any) chat.Message {
 	data, ok := arguments.(string)
 	if !ok {
-		encoded := sure.JSON(t, arguments)
-		data = string(encoded)
+		data = string(sure.JSON(t, arguments))
 	}
 	m, ok, err := tools.Answer(t.Context(), chat.ToolCall{ID: "c", Name: tool, Arguments: data})
 	m, err = errtest.Said(m, "c", err)

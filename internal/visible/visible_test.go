@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/internal/visible"
 )
 
@@ -51,8 +52,7 @@ func FuzzText(f *testing.F) {
 		require.True(t, utf8.ValidString(shown))
 		require.Equal(t, shown, visible.Text(shown))
 		var got string
-		encoded, err := json.Marshal(text)
-		require.NoError(t, err)
+		encoded := sure.JSON(t, text)
 		require.NoError(t, json.Unmarshal([]byte(visible.Text(string(encoded))), &got))
 		var want string
 		require.NoError(t, json.Unmarshal(encoded, &want))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/forktest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -20,8 +21,7 @@ var mark = chat.CacheBreakpoint{}
 func cached(t *testing.T, req chat.Request) []string {
 	p, err := anthropic.Request(req)
 	require.NoError(t, err)
-	raw, err := json.Marshal(p)
-	require.NoError(t, err)
+	raw := sure.JSON(t, p)
 	var r request
 	require.NoError(t, json.Unmarshal(raw, &r))
 	var out []string

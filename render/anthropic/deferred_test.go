@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -17,8 +18,7 @@ func TestDeferredToolsAreSentWithTheSearchWhichCarriesTheCacheBreakpoint(t *test
 	req := tools(ask(begins, question), chat.Tool{Name: "read"}, deferred("rename"), deferred("count"))
 	p, err := anthropic.Request(req)
 	require.NoError(t, err)
-	raw, err := json.Marshal(p.Tools)
-	require.NoError(t, err)
+	raw := sure.JSON(t, p.Tools)
 	var list []map[string]any
 	require.NoError(t, json.Unmarshal(raw, &list))
 	require.Len(t, list, 4)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -152,8 +153,7 @@ func FuzzRepair(f *testing.F) {
 		p, err := anthropic.Request(repaired)
 		require.NoError(t, err)
 		p.Model = "claude-test"
-		raw, err := json.Marshal(p)
-		require.NoError(t, err)
+		raw := sure.JSON(t, p)
 		var r request
 		require.NoError(t, json.Unmarshal(raw, &r))
 		require.NoError(t, judge(r), "%s\n%v", raw, changes)

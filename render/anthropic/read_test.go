@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -31,12 +32,10 @@ func throughTheSDK(t *testing.T, req chat.Request) (wrote, again string, read ch
 // sorted returns a request as JSON with the fields of each object in order, without what is the same as nothing.
 func sorted(t *testing.T, params sdk.MessageNewParams) string {
 	t.Helper()
-	raw, err := json.Marshal(params)
-	require.NoError(t, err)
+	raw := sure.JSON(t, params)
 	var value any
 	require.NoError(t, json.Unmarshal(raw, &value))
-	raw, err = json.Marshal(value)
-	require.NoError(t, err)
+	raw = sure.JSON(t, value)
 	return strings.NewReplacer(`"caller":{"type":"direct"},`, "", `"citations":[],`, "").Replace(string(raw))
 }
 
@@ -97,9 +96,7 @@ func TestWhatHasNoPlaceIsSentBackAsItWas(t *testing.T) {
 			for _, m := range []sdk.MessageParam{m, typed} {
 				read, err := anthropic.ReadRequest(sdk.MessageNewParams{Messages: []sdk.MessageParam{m}})
 				require.NoError(t, err)
-				back, err := json.Marshal(anthropic.Write(read).Messages[0])
-				require.NoError(t, err)
-				require.JSONEq(t, given, string(back))
+				require.JSONEq(t, given, string(sure.JSON(t, anthropic.Write(read).Messages[0])))
 			}
 		})
 	}

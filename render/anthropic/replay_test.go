@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/replaytest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -71,8 +72,7 @@ func judged(t *testing.T, r replaytest.Request) request {
 	params, err := anthropic.Request(r.Request)
 	require.NoError(t, err, "line %d", r.Line)
 	params.Model = "claude-test"
-	raw, err := json.Marshal(params)
-	require.NoError(t, err)
+	raw := sure.JSON(t, params)
 	var sent request
 	require.NoError(t, json.Unmarshal(raw, &sent))
 	require.NoError(t, judge(sent), "line %d", r.Line)

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/providertest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -85,8 +86,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 				require.Empty(t, cmp.Diff(jsonOf(t, c.want), jsonOf(t, got)))
 
 				// Through JSON, as in a session, and back to the API.
-				raw, err := json.Marshal(got)
-				require.NoError(t, err)
+				raw := sure.JSON(t, got)
 				var kept chat.Message
 				require.NoError(t, json.Unmarshal(raw, &kept))
 				req.Messages = append(req.Messages, kept)
@@ -108,9 +108,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 
 // jsonOf returns a value through JSON, so that opaque parts are compared by their values.
 func jsonOf(t *testing.T, v any) (out any) {
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &out))
+	require.NoError(t, json.Unmarshal(sure.JSON(t, v), &out))
 	return out
 }
 

@@ -11,14 +11,14 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
 // asJSON returns a value as the JSON that is sent.
 func asJSON(t *testing.T, v any) any {
 	t.Helper()
-	data, err := json.Marshal(v)
-	require.NoError(t, err)
+	data := sure.JSON(t, v)
 	var back any
 	require.NoError(t, json.Unmarshal(data, &back))
 	return back
@@ -180,8 +180,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 			require.NoError(t, err)
 
 			// Through JSON, as in a session, and back to the API.
-			data, err := json.Marshal(m)
-			require.NoError(t, err)
+			data := sure.JSON(t, m)
 			var kept chat.Message
 			require.NoError(t, json.Unmarshal(data, &kept))
 			require.Empty(t, cmp.Diff(m, kept))

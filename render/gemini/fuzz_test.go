@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
@@ -110,9 +111,7 @@ func FuzzRepair(f *testing.F) {
 		if prompt.System != nil {
 			whole["systemInstruction"] = prompt.System
 		}
-		data, err := json.Marshal(whole)
-		require.NoError(t, err)
-		body, err := decode(data)
+		body, err := decode(sure.JSON(t, whole))
 		require.NoError(t, err)
 		j := judge{legacy: legacy, issued: map[string]bool{}}
 		for _, m := range repaired.Messages { // every signature in the history counts as issued

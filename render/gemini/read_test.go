@@ -11,6 +11,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
@@ -24,9 +25,7 @@ func throughTheSDK(t *testing.T, req chat.Request, o gemini.Options) (wrote, aga
 	system, back, err := gemini.Contents(read.Messages, o)
 	require.NoError(t, err)
 	asText := func(system *genai.Content, contents []*genai.Content) string {
-		raw, err := json.Marshal(map[string]any{"system": system, "contents": contents})
-		require.NoError(t, err)
-		return string(raw)
+		return string(sure.JSON(t, map[string]any{"system": system, "contents": contents}))
 	}
 	return asText(config.SystemInstruction, contents), asText(system, back), read
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
@@ -101,8 +102,7 @@ func TestRepairChangesOnlyTheFaultsAndReportsEachChange(t *testing.T) {
 		},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			before, err := json.Marshal(tt.given)
-			require.NoError(t, err)
+			before := sure.JSON(t, tt.given)
 			got, changes := gemini.Repair(asking(tt.given), gemini.Options{})
 			require.Empty(t, cmp.Diff(tt.want, got.Messages, cmp.Comparer(sameParts)))
 			var said []string
@@ -110,9 +110,7 @@ func TestRepairChangesOnlyTheFaultsAndReportsEachChange(t *testing.T) {
 				said = append(said, c.String())
 			}
 			require.Equal(t, tt.changes, said)
-			after, err := json.Marshal(tt.given)
-			require.NoError(t, err)
-			require.Equal(t, string(before), string(after), "Repair changed its argument")
+			require.Equal(t, string(before), string(sure.JSON(t, tt.given)), "Repair changed its argument")
 
 			require.NoError(t, gemini.Validate(got, gemini.Options{}))
 			again, none := gemini.Repair(got, gemini.Options{})

@@ -2,7 +2,6 @@ package gemini_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/replaytest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
@@ -98,9 +98,7 @@ func refused(t *testing.T, j judge, req chat.Request, options gemini.Options) st
 	if config != nil && config.SystemInstruction != nil {
 		whole["systemInstruction"] = config.SystemInstruction
 	}
-	data, err := json.Marshal(whole)
-	require.NoError(t, err)
-	body, err := decode(data)
+	body, err := decode(sure.JSON(t, whole))
 	require.NoError(t, err)
 	return j.refuse(body)
 }

@@ -1,7 +1,6 @@
 package gemini_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -18,8 +18,7 @@ import (
 func TestTheVocabulariesAreThoseOfTheSDK(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/genai").Output()
 	require.NoError(t, err)
-	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "tokenizer", "tokenizer.go"))
-	require.NoError(t, err)
+	source := sure.Read(t, filepath.Join(strings.TrimSpace(string(out)), "tokenizer", "tokenizer.go"))
 	listed := regexp.MustCompile(`"gemini-(\d)[^"]*":\s+"gemma(\d)"`).FindAllStringSubmatch(string(source), -1)
 	require.Greater(t, len(listed), 20)
 	for _, row := range listed {

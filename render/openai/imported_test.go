@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -77,8 +77,7 @@ func TestEncryptedReasoningOfARecordingGoesBackToItsOrigin(t *testing.T) {
 
 // The items of a Codex session are sent as they were recorded, each in its place.
 func TestTheItemsOfACodexSessionAreSentAsTheyWere(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "history", "importer", "testdata", "formats", "codex.jsonl"))
-	require.NoError(t, err)
+	raw := sure.Read(t, filepath.Join("..", "..", "history", "importer", "testdata", "formats", "codex.jsonl"))
 	messages, _ := imported(t, string(raw))
 	sent := sentItems(t, messages)
 	for _, want := range []string{

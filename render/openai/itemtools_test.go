@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -20,9 +21,7 @@ func TestDeferredToolsAreSentInNamespacesWithTheSearch(t *testing.T) {
 	tools = append(tools, chat.Tool{Name: "git_log", Deferred: true}, chat.Tool{Name: "write"})
 	params, err := openai.ItemsRequest(chat.Request{Messages: []chat.Message{chat.UserMessage("Go.")}, Tools: tools}, openai.Options{})
 	require.NoError(t, err)
-	raw, err := json.Marshal(params)
-	require.NoError(t, err)
-	got := gjson.GetBytes(raw, "tools")
+	got := gjson.GetBytes(sure.JSON(t, params), "tools")
 	require.Equal(t, `["function:read","function:write","namespace:tools_1","namespace:mcp__hub_1","namespace:mcp__hub_2","namespace:git_1","tool_search:"]`,
 		names(got.Array()))
 	clock := got.Get("2")
@@ -61,12 +60,9 @@ func TestAnAnswerWithASearchIsSentBackUnchanged(t *testing.T) {
 	require.Empty(t, changes)
 	params, err := openai.ItemsRequest(repaired, openai.Options{})
 	require.NoError(t, err)
-	raw, err := json.Marshal(params)
-	require.NoError(t, err)
-	back := gjson.GetBytes(raw, "input").Array()[1:4]
+	back := gjson.GetBytes(sure.JSON(t, params), "input").Array()[1:4]
 	for i, want := range sent {
-		encoded, err := json.Marshal(want)
-		require.NoError(t, err)
+		encoded := sure.JSON(t, want)
 		if i < 2 {
 			require.JSONEq(t, string(encoded), back[i].Raw)
 		}

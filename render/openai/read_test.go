@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -146,9 +147,7 @@ func TestAnAnswerThatOnlyRefusesOrSpeaksIsSentBack(t *testing.T) {
 		require.NoError(t, err)
 		wrote, err := openai.ChatRequest(read, openai.Options{})
 		require.NoError(t, err)
-		raw, err := json.Marshal(wrote.Messages[1])
-		require.NoError(t, err)
-		require.JSONEq(t, want, string(raw))
+		require.JSONEq(t, want, string(sure.JSON(t, wrote.Messages[1])))
 	}
 }
 

@@ -195,8 +195,7 @@ func sent(t *testing.T, template chattemplate.Template, req chat.Request) []byte
 		whole := object{"type": "function", "function": ordered(t, f, "name", "description", "parameters")}
 		tools = append(tools, ordered(t, whole, "type", "function"))
 	}
-	line := sure.JSON(t, object{"template": template, "messages": list, "tools": tools})
-	return line
+	return sure.JSON(t, object{"template": template, "messages": list, "tools": tools})
 }
 
 // ordered writes an object with its fields in an order.
@@ -204,8 +203,7 @@ func ordered(t *testing.T, o map[string]any, keys ...string) json.RawMessage {
 	var b bytes.Buffer
 	for _, k := range keys {
 		if v, ok := o[k]; ok {
-			value := sure.JSON(t, v)
-			fmt.Fprintf(&b, ",%q:%s", k, value)
+			fmt.Fprintf(&b, ",%q:%s", k, sure.JSON(t, v))
 		}
 	}
 	return json.RawMessage("{" + strings.TrimPrefix(b.String(), ",") + "}")

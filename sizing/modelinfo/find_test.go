@@ -152,15 +152,13 @@ func TestEveryRowHasASourceWithADateAndPossibleNumbers(t *testing.T) {
 			require.True(t, p.CacheWrite == 0 || p.CacheWrite > p.Input, "%s: %+v", row.Name, p)
 		}
 	}
-	file := sure.Read(t, "table.json")
-	require.LessOrEqual(t, len(file), 60_000, "bytes that each program has")
+	require.LessOrEqual(t, len(sure.Read(t, "table.json")), 60_000, "bytes that each program has")
 }
 
 // Reading what the table writes changes nothing.
 func TestTheOwnFormIsReadAsItIsWritten(t *testing.T) {
 	rows := modelinfo.Published().Models()
-	data := sure.JSON(t, map[string]any{"models": rows})
-	table, err := modelinfo.Read(bytes.NewReader(data))
+	table, err := modelinfo.Read(bytes.NewReader(sure.JSON(t, map[string]any{"models": rows})))
 	require.NoError(t, err)
 	require.Equal(t, rows, table.Models())
 }

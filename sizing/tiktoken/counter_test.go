@@ -155,8 +155,7 @@ func FuzzCountText(f *testing.F) {
 }
 
 func TestCounterIsSafeForConcurrentUse(t *testing.T) {
-	source := sure.Read(t, "counter.go")
-	texts := strings.SplitAfter(string(source)+strings.Repeat("ab", 5000), "\n")
+	texts := strings.SplitAfter(string(sure.Read(t, "counter.go"))+strings.Repeat("ab", 5000), "\n")
 	c := newTestCounter(t, "cl100k_base")
 	want := make([]int, len(texts))
 	for i, text := range texts {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 func TestAProgramLinksTheTablesThatItUses(t *testing.T) {
@@ -25,12 +27,10 @@ func TestAProgramLinksTheTablesThatItUses(t *testing.T) {
 			require.NoError(t, os.WriteFile(main, []byte(source), 0o600))
 			out, err := exec.Command("go", "build", "-o", program, main).CombinedOutput()
 			require.NoError(t, err, string(out))
-			built, err := os.ReadFile(program)
-			require.NoError(t, err)
+			built := sure.Read(t, program)
 			var linked []string
 			for _, name := range tables {
-				table, err := os.ReadFile(filepath.Join("tables", name+".bin"))
-				require.NoError(t, err)
+				table := sure.Read(t, filepath.Join("tables", name+".bin"))
 				if bytes.Contains(built, table[len(table)/2:len(table)/2+1000]) {
 					linked = append(linked, name)
 				}

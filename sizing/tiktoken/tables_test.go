@@ -14,6 +14,7 @@ import (
 	tiktoken_loader "github.com/pkoukk/tiktoken-go-loader"
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sizing/internal/hash"
 )
 
@@ -31,8 +32,7 @@ func TestTheTablesHoldTiktokensTokens(t *testing.T) {
 			if *update {
 				require.NoError(t, os.WriteFile(path, want, 0o644))
 			}
-			got, err := os.ReadFile(path)
-			require.NoError(t, err)
+			got := sure.Read(t, path)
 			require.True(t, bytes.Equal(want, got), "%s does not hold tiktoken-go's ranks: run go generate", path)
 		})
 	}

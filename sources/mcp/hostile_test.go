@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/bordertest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sources/mcp"
 )
 
@@ -266,8 +267,7 @@ func TestCloseEndsAProcessAndWhatItHasStarted(t *testing.T) {
 	s := program(t, "child")
 	s.Env["PID_FILE"] = filepath.Join(t.TempDir(), "pid")
 	open(t, s)
-	pid, err := os.ReadFile(s.Env["PID_FILE"])
-	require.NoError(t, err)
+	pid := sure.Read(t, s.Env["PID_FILE"])
 	running := func() bool { // a zombie counts as ended
 		out, _ := exec.Command("ps", "-o", "stat=", "-p", string(pid)).Output()
 		return len(out) > 0 && out[0] != 'Z'
@@ -275,7 +275,7 @@ func TestCloseEndsAProcessAndWhatItHasStarted(t *testing.T) {
 	require.True(t, running())
 	s.Close()
 	require.Eventually(t, func() bool { return !running() }, 5*time.Second, 20*time.Millisecond)
-	_, err = call(t, s, "srv__environment", "")
+	_, err := call(t, s, "srv__environment", "")
 	require.EqualError(t, err, "mcp: the server was closed")
 
 	hanging := program(t, "hang")

@@ -458,8 +458,7 @@ func TestNothingOutsideASkillsFolderIsLoaded(t *testing.T) {
 		"out.md": "symbolic link", "neighbour.md": "symbolic link", "folder/SKILL.md": "symbolic link", "absolute.md": "symbolic link", "inner.md": "symbolic link",
 		"missing.md": "no such file", "large.md": "more than 262144 bytes", "image.png": "not text", "fine.md/x": "cannot be loaded",
 	} {
-		arguments := sure.JSON(t, map[string]string{"skill": "a", "file": file})
-		m := a.answer(string(arguments))
+		m := a.answer(string(sure.JSON(t, map[string]string{"skill": "a", "file": file})))
 		if strings.Contains(m.Text(), "unchanged") { // another name of the same file
 			continue
 		}
@@ -603,8 +602,7 @@ func FuzzSkill(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, file string, from int) {
 		a := newAgent(t, nil, fstest.MapFS{"a/SKILL.md": {Data: []byte(text)}, "a/b": {Data: []byte(text)}})
 		a.shown(4000)
-		arguments := sure.JSON(t, map[string]any{"skill": "a", "file": file, "from": from})
-		a.call(string(arguments))
+		a.call(string(sure.JSON(t, map[string]any{"skill": "a", "file": file, "from": from})))
 		a.compact()
 		shown := a.shown(4000)
 		require.NotRegexp(t, `<(conversation-summary|history-index)>`, shown)

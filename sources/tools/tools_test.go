@@ -101,9 +101,7 @@ func (a agent) call(name string, arguments any) chat.Message {
 	*a.calls++
 	data, ok := arguments.(string)
 	if !ok {
-		encoded, err := json.Marshal(arguments)
-		require.NoError(a.t, err)
-		data = string(encoded)
+		data = string(sure.JSON(a.t, arguments))
 	}
 	call := chat.ToolCall{ID: fmt.Sprint("call", *a.calls), Name: name, Arguments: data}
 	m, ok, err := a.more.Answer(a.t.Context(), call)
@@ -475,8 +473,7 @@ func FuzzSearch(f *testing.F) {
 }
 
 func quote(t *testing.T, text string) []byte {
-	data := sure.JSON(t, text)
-	return data
+	return sure.JSON(t, text)
 }
 
 func TestNamesThatAreSentencesAreNeitherDeclaredNorFoundAndNoted(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
@@ -95,8 +96,7 @@ func TestContentsAreUnchangedAfterARoundTrip(t *testing.T) {
 	for _, c := range conversations {
 		t.Run(c.name, func(t *testing.T) {
 			messages := fromADK(t, c.contents)
-			data, err := json.Marshal(messages) // as a session keeps them
-			require.NoError(t, err)
+			data := sure.JSON(t, messages) // as a session keeps them
 			var kept []chat.Message
 			require.NoError(t, json.Unmarshal(data, &kept))
 			_, back, err := adkagent.ToADK(kept)
@@ -152,8 +152,7 @@ func TestMessagesThatCannotBeConvertedAreErrors(t *testing.T) {
 // FuzzMessages checks that contents made from messages survive a round trip unchanged.
 func FuzzMessages(f *testing.F) {
 	for _, c := range conversations {
-		data, err := json.Marshal(c.contents)
-		require.NoError(f, err)
+		data := sure.JSON(f, c.contents)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -173,10 +172,8 @@ func FuzzMessages(f *testing.F) {
 		again := fromADK(t, first)
 		_, second, err := adkagent.ToADK(again)
 		require.NoError(t, err)
-		a, err := json.Marshal(first)
-		require.NoError(t, err)
-		b, err := json.Marshal(second)
-		require.NoError(t, err)
+		a := sure.JSON(t, first)
+		b := sure.JSON(t, second)
 		require.True(t, bytes.Equal(a, b), "%s\n%s", a, b)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
@@ -117,8 +118,7 @@ func TestASchemaDescribesWhatJSONWrites(t *testing.T) {
 		},
 		"zero": {Number: "0", Raw: json.RawMessage("null"), Big: big.NewInt(0)},
 	} {
-		data, err := json.Marshal(value)
-		require.NoError(t, err)
+		data := sure.JSON(t, value)
 		m := answerOf(t, f, string(data))
 		require.False(t, m.IsError, "%s: %s", name, m.Text())
 		require.JSONEq(t, string(data), m.Text())

@@ -2,7 +2,6 @@ package einoagent_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -22,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
@@ -181,8 +181,7 @@ func TestTextsOfBlocksAreRedactedWhateverIsBesideThem(t *testing.T) {
 	runAgentic(t, r, "and now?") // without what was said before
 	kept := m.requests[1][2].ContentBlocks
 	require.Len(t, kept, 3)
-	sent, err := json.Marshal(kept)
-	require.NoError(t, err)
+	sent := sure.JSON(t, kept)
 	require.NotContains(t, string(sent), "sk-")
 	require.Contains(t, string(sent), "who has [key]?")
 	require.Equal(t, 7, kept[0].ServerToolCall.Arguments.(map[string]any)["most"])

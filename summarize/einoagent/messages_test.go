@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
@@ -197,8 +198,7 @@ var emptyIsNone = cmpopts.EquateEmpty()
 func checkEino(t *testing.T, m *schema.Message) {
 	t.Helper()
 	ours := fromEino(t, m)
-	data, err := json.Marshal(ours) // as a session keeps it
-	require.NoError(t, err)
+	data := sure.JSON(t, ours) // as a session keeps it
 	var kept chat.Message
 	require.NoError(t, json.Unmarshal(data, &kept))
 	back := toEino(t, kept)

@@ -2,7 +2,6 @@ package einoagent_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -91,9 +91,7 @@ func tools(t testing.TB, r request) string {
 	for _, info := range r.tools {
 		s, err := info.ToJSONSchema()
 		require.NoError(t, err)
-		data, err := json.Marshal(s)
-		require.NoError(t, err)
-		list = append(list, info.Name+" "+info.Desc+" "+string(data))
+		list = append(list, info.Name+" "+info.Desc+" "+string(sure.JSON(t, s)))
 	}
 	return strings.Join(list, "\n")
 }

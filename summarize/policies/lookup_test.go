@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 )
@@ -61,8 +62,7 @@ func search(t *testing.T, dir, text string) string {
 	require.NoError(t, err)
 	var b strings.Builder
 	for _, f := range files {
-		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		require.NoError(t, err)
+		data := sure.Read(t, filepath.Join(dir, f.Name()))
 		for n, line := range strings.Split(string(data), "\n") {
 			if strings.Contains(line, text) {
 				line = fmt.Sprintf("%s:%d: %s\n", f.Name(), n+1, string([]rune(line)[:min(2000, len([]rune(line)))]))

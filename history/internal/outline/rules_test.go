@@ -3,7 +3,6 @@ package outline
 import (
 	"encoding/json"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 func TestAnOutlineSaysWhatATextHolds(t *testing.T) {
@@ -102,9 +103,7 @@ func TestCodeAndPagesHaveNoOutline(t *testing.T) {
 			if err != nil || d.IsDir() || strings.Contains(path, "testdata") {
 				return err
 			}
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
-			got, ok := Of(string(text), 1000)
+			got, ok := Of(string(sure.Read(t, path)), 1000)
 			require.False(t, ok, "%s\n%s", path, got)
 			kinds[ext]++
 		}
@@ -118,8 +117,7 @@ func TestAnOutlineKeepsItsPromisesForAnyTextAndLimit(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.*")
 	require.NoError(t, err)
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := sure.Read(t, name)
 		for _, limit := range []int{-1, 0, 1, 5, 20, 60, 200, 1000, 20_000} {
 			for end := len(text); end > 0; end -= len(text)/7 + 1 {
 				keepsPromises(t, string(text[:end]), limit)
@@ -183,8 +181,7 @@ func FuzzOf(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.*")
 	require.NoError(f, err)
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(f, err)
+		text := sure.Read(f, name)
 		f.Add(string(text[:min(len(text), 4000)]), 300)
 	}
 	f.Fuzz(keepsPromises)

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	modpath "golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
+
+	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // testVersion is a version that is never released.
@@ -85,9 +87,7 @@ func TestAModuleIsInstalledAndUsedAsReleased(t *testing.T) {
 			user.run(t, "go", "build", "-o", "program", ".")
 			output := user.run(t, "./program")
 			if m.dir == "." {
-				readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
-				require.NoError(t, err)
-				require.Contains(t, string(readme), "```text\n"+output)
+				require.Contains(t, string(sure.Read(t, filepath.Join(checkout, "README.md"))), "```text\n"+output)
 				user.env = append(user.env, "GOBIN="+user.dir)
 				user.run(t, "go", "install", m.path+"/cmd/promptree@"+testVersion)
 				require.Contains(t, user.run(t, "./promptree", "-h"), "Usage: promptree COMMAND")
@@ -157,8 +157,7 @@ func writeProxy(t *testing.T, made *tree, dir string) {
 		write := func(name string, data []byte) {
 			require.NoError(t, os.WriteFile(filepath.Join(versions, name), data, 0o644))
 		}
-		mod, err := os.ReadFile(made.goModFile(m))
-		require.NoError(t, err)
+		mod := sure.Read(t, made.goModFile(m))
 		var files bytes.Buffer
 		require.NoError(t, zip.CreateFromDir(&files, modpath.Version{Path: m.path, Version: testVersion}, filepath.Join(made.dir, m.dir)))
 		write("list", []byte(testVersion+"\n"))
@@ -180,9 +179,7 @@ func goEnv(t *testing.T, name string) string {
 // firstProgram returns the first program in the README, without its package clause.
 func firstProgram(t *testing.T) string {
 	t.Helper()
-	readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
-	require.NoError(t, err)
-	_, code, _ := strings.Cut(string(readme), "```go\n")
+	_, code, _ := strings.Cut(string(sure.Read(t, filepath.Join(checkout, "README.md"))), "```go\n")
 	code, _, found := strings.Cut(code, "```")
 	require.True(t, found)
 	return strings.TrimPrefix(code, "package main\n")

@@ -55,8 +55,7 @@ func ranJSON(t *testing.T, code int, args ...string) (runs []Run, stderr string)
 		dec := json.NewDecoder(bytes.NewReader(line))
 		dec.DisallowUnknownFields()
 		require.NoError(t, dec.Decode(&r))
-		again := sure.JSON(t, r)
-		require.JSONEq(t, string(again), string(line))
+		require.JSONEq(t, string(sure.JSON(t, r)), string(line))
 		runs = append(runs, r)
 	}
 	return runs, errs.String()
@@ -124,8 +123,7 @@ func TestTheLineTheTablesAndThePageHaveOneAccount(t *testing.T) {
 	args := []string{"-policy", "frugal", "-window", "64000", begun(t)}
 	runs, _ := ranJSON(t, program.ExitOK, append([]string{"-page", page}, args...)...)
 	run := runs[len(runs)-1]
-	text := sure.Read(t, page)
-	_, rest, _ := strings.Cut(string(text), `type="application/json">`)
+	_, rest, _ := strings.Cut(string(sure.Read(t, page)), `type="application/json">`)
 	data, _, _ := strings.Cut(rest, "</script>")
 	var shown struct {
 		Account []inspect.Charge

@@ -79,8 +79,7 @@ func ownLog(t *testing.T, seed uint64) []byte {
 	}
 	require.NoError(t, c.Close())
 	require.NoError(t, s.Close())
-	log := sure.Read(t, path)
-	return log
+	return sure.Read(t, path)
 }
 
 func compactorAt(s *history.Session, window int) *summarize.Compactor {
