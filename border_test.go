@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/internal/test/bordertest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render"
@@ -116,8 +117,7 @@ func rendered(t *testing.T, shown elements.Node) string {
 func viewOf(t *testing.T, bodies ...entry.Body) string {
 	s := new(history.Session)
 	for _, b := range bodies {
-		_, err := s.Add(t.Context(), entry.Entry{Body: b})
-		require.NoError(t, err)
+		sessiontest.Add(t, s, entry.Entry{Body: b})
 	}
 	v, err := s.View(context.WithoutCancel(t.Context()))
 	require.NoError(t, err)

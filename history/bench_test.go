@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/treetest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -48,8 +49,7 @@ func BenchmarkAppend(b *testing.B) {
 	})
 	for name, sync := range map[string]storage.Sync{"durable": storage.SyncAlways, "durable within a second": storage.SyncInterval, "not durable": storage.SyncNever} {
 		b.Run(name, func(b *testing.B) {
-			s, err := history.Open(tempFile(b), history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: sync}})
-			require.NoError(b, err)
+			s := sessiontest.Open(b, tempFile(b), history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: sync}})
 			defer s.Close()
 			b.ReportAllocs()
 			for b.Loop() {

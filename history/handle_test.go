@@ -47,8 +47,7 @@ func TestAHandleSaysHowAnAgentReadsAnEntry(t *testing.T) {
 		{"a session in memory without the tools has none", talk(t), factText, 0, 0, ""},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			added, err := c.session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.UserMessage(c.text)}})
-			require.NoError(t, err)
+			added := sessiontest.Add(t, c.session, entry.Entry{Body: entry.Message{Message: chat.UserMessage(c.text)}})
 			require.Equal(t, strings.ReplaceAll(c.want, "ID", added[0].ID), c.session.Handle(added[0], c.from, c.to))
 		})
 	}
@@ -90,8 +89,7 @@ func TestLongEntriesAreTextFilesWhoseLinesToolsCanRead(t *testing.T) {
 	for _, b := range bodies {
 		entries = append(entries, entry.Entry{Body: b})
 	}
-	added, err := s.Add(t.Context(), entries...)
-	require.NoError(t, err)
+	added := sessiontest.Add(t, s, entries...)
 	require.NoFileExists(t, s.TextPath(added[0].ID), "a short line can be read as it is")
 	for i, want := range map[int]string{
 		1: "$ make\n" + factText, 2: "I write.\nwrite(" + factText + ")", 3: factText + "\nx\n[image image/png, 3 bytes]", 4: factText,

@@ -145,8 +145,7 @@ func TestALineLongerThanTheLimitIsNotReadIntoMemory(t *testing.T) {
 	equal(t, &storage.LineTooLongError{Bytes: int64(len(long)), Max: maxLine}, tooLong)
 	require.Less(t, heap()-before, maxLine)
 
-	s, err := history.Open(path, limit(2*maxLine))
-	require.NoError(t, err)
+	s := sessiontest.Open(t, path, limit(2*maxLine))
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
 	e := sessiontest.Entry(t, s, "e2")
 	require.Len(t, e.Body.(entry.Custom).Name, size)
@@ -159,15 +158,13 @@ func TestALineLongerThanTheLimitIsNotReadIntoMemory(t *testing.T) {
 
 	// A line that is too long is not written either. A torn end may have any length.
 	path = tempFile(t)
-	s, err = history.Open(path, limit(1000))
-	require.NoError(t, err)
+	s = sessiontest.Open(t, path, limit(1000))
 	require.ErrorAs(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("x", 1000))), &tooLong)
 	require.Zero(t, count(t, s))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("x")))
 	require.NoError(t, s.Close())
 	require.NoError(t, os.WriteFile(path, []byte(content(t, path)+strings.Repeat("y", 5000)), 0o600))
-	s, err = history.Open(path, limit(1000))
-	require.NoError(t, err)
+	s = sessiontest.Open(t, path, limit(1000))
 	require.Equal(t, int64(5000), s.Recovered().Bytes)
 	require.NoError(t, s.Close())
 	require.Len(t, content(t, path+".torn"), len(tornHead)+5000)

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -190,8 +191,7 @@ func (s *sayer) clear(t testing.TB) {
 		}
 	}
 	if len(c.Results)+len(c.Arguments) > 0 {
-		_, err := s.session.Add(t.Context(), entry.Entry{Body: c})
-		require.NoError(t, err)
+		sessiontest.Add(t, s.session, entry.Entry{Body: c})
 	}
 }
 

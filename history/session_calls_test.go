@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/growth"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // parallel returns an answer with parallel calls, and their results, the last call's first.
@@ -60,8 +61,7 @@ func TestManyParallelCallsAreAppendedInLinearTime(t *testing.T) {
 			s := fresh()
 			err := s.Append(t.Context(), parallel(calls)...)
 			require.NoError(t, err)
-			v, err := s.View(t.Context())
-			require.NoError(t, err)
+			v := sessiontest.View(t, s)
 			require.Len(t, v.Messages(), calls+2)
 			require.Empty(t, v.Turns[0].Rounds[0].Aborted())
 		})

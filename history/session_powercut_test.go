@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 const onDisk = "/sessions/session.jsonl"
@@ -52,8 +53,7 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage
 			}
 		}
 		requireChained(t, s)
-		v, err := s.View(t.Context())
-		require.NoError(t, err)
+		v := sessiontest.View(t, s)
 		if len(entries) > 0 {
 			require.NoError(t, chat.Validate(append(v.Messages(), chat.UserMessage("on"))))
 		}

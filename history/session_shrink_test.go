@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 func TestAPictureIsMadeSmallerOnceAndStandsBesideItsOriginal(t *testing.T) {
@@ -32,8 +33,7 @@ func TestAPictureIsMadeSmallerOnceAndStandsBesideItsOriginal(t *testing.T) {
 	}
 	large, small := "data:image/png;base64,QUFBQUFBQUFBQUFB", chat.NewImage("image/png", []byte("A"))
 	show := func(s *history.Session) chat.Parts {
-		view, err := s.View(t.Context())
-		require.NoError(t, err)
+		view := sessiontest.View(t, s)
 		return view.Messages()[0].Content
 	}
 	s := open()

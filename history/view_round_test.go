@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render"
 )
@@ -440,8 +441,7 @@ func TestOutputLargerThanTheWindowIsClippedSoThatAPromptFits(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := numbered.Session()
-			_, err := s.Add(t.Context(), tt.entries...)
-			require.NoError(t, err)
+			sessiontest.Add(t, s, tt.entries...)
 			r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: window, Tokenizer: quarter{}})
 			require.NoError(t, err)
 			require.LessOrEqual(t, r.Tokens, window)

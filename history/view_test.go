@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -262,8 +263,7 @@ func TestAViewShowsOtherContentInstead(t *testing.T) {
 		{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{picture}}, chat.AssistantMessage("Seen."),
 	}
 	require.NoError(t, s.Append(t.Context(), said...))
-	before, err := s.View(t.Context())
-	require.NoError(t, err)
+	before := sessiontest.View(t, s)
 	blind := before.Instead(func(_ entry.Entry, parts chat.Parts) (chat.Parts, bool) {
 		i := slices.Index(parts, chat.Part(picture))
 		if i < 0 {
@@ -280,7 +280,6 @@ func TestAViewShowsOtherContentInstead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "See:\n[picture]", result.Messages[0].Text(), "elements show it too")
 	require.Equal(t, want[2].Content, result.Messages[2].Content)
-	again, err := s.View(t.Context())
-	require.NoError(t, err)
+	again := sessiontest.View(t, s)
 	require.Equal(t, said, again.Messages())
 }

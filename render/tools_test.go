@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/internal/layout"
 )
@@ -18,14 +19,6 @@ import (
 // tool returns the definition of a tool with a one-word description.
 func tool(props elements.Props, name string) elements.Tool {
 	return elements.Tool{Props: props, Tool: chat.Tool{Name: name, Description: "says " + name, Parameters: []byte(`{"type":"object"}`)}}
-}
-
-// toolNames returns the names of the tools of a result.
-func toolNames(r *render.Result) (names []string) {
-	for _, t := range r.Tools {
-		names = append(names, t.Name)
-	}
-	return names
 }
 
 // calling returns a round in which a tool is called, and an answer to it.
@@ -67,7 +60,7 @@ func TestToolsAreRemovedByPriority(t *testing.T) {
 			whole := rendered(t, test.root, plenty)
 			for _, want := range test.want {
 				left := rendered(t, test.root, whole.Tokens-1)
-				require.Equal(t, want, toolNames(left))
+				require.Equal(t, want, sessiontest.ToolNames(left.Tools))
 				require.Equal(t, whole.Messages, left.Messages)
 				tokens := runes.CountTools(left.Tools)
 				for _, m := range left.Messages {
@@ -90,7 +83,7 @@ func TestALimitIsKeptByTheCountOfItsTools(t *testing.T) {
 	root := elements.Nodes{
 		tool(at(0), "a"), elements.TokenLimit{Max: runes.CountTools(one), Children: elements.Nodes{tool(at(2), "b"), tool(at(1), "c")}}, user(line("ask")),
 	}
-	require.Equal(t, []string{"a", "b"}, toolNames(rendered(t, root, plenty)))
+	require.Equal(t, []string{"a", "b"}, sessiontest.ToolNames(rendered(t, root, plenty).Tools))
 }
 
 func TestAChunkIsRemovedWithAToolThatIsRemovedForALimitInIt(t *testing.T) {
@@ -174,7 +167,7 @@ func TestLowWaterAndBackfillKnowTools(t *testing.T) {
 			}
 			r := renderedWith(t, root, render.Options{Budget: 700, Tokenizer: runes, LowWater: lowWater})
 			require.LessOrEqual(t, r.Tokens, 700)
-			if names := toolNames(r); !slices.Equal(names, last) {
+			if names := sessiontest.ToolNames(r.Tools); !slices.Equal(names, last) {
 				last = names
 				n++
 			}
@@ -188,7 +181,7 @@ func TestLowWaterAndBackfillKnowTools(t *testing.T) {
 	large.Description = fmt.Sprintf("%0200d", 0)
 	root := elements.Nodes{user(line("ask")), tool(at(1), "small"), large}
 	r := renderedWith(t, root, render.Options{Budget: 100, Tokenizer: runes, Backfill: true})
-	require.Equal(t, []string{"small"}, toolNames(r))
+	require.Equal(t, []string{"small"}, sessiontest.ToolNames(r.Tools))
 }
 
 func TestAnExpandableMayGrowByTools(t *testing.T) {
@@ -206,7 +199,7 @@ func TestAnExpandableMayGrowByTools(t *testing.T) {
 	opts := render.Options{Budget: 500, Tokenizer: runes}
 	root := elements.Nodes{tool(at(9), "a"), elements.Wrap{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{grow("b", "c")}}, elements.UserMessage{Props: elements.Props{FlexGrow: 2}, Children: elements.Nodes{line("ask")}}}
 	r := renderedWith(t, root, opts)
-	require.Equal(t, []string{"a", "b", "c"}, toolNames(r))
+	require.Equal(t, []string{"a", "b", "c"}, sessiontest.ToolNames(r.Tools))
 
 	root = elements.Nodes{elements.Wrap{Children: elements.Nodes{grow("b", "c", "a")}}, tool(at(9), "a"), user(line("ask"))}
 	_, err := render.Render(t.Context(), root, opts)
@@ -215,7 +208,7 @@ func TestAnExpandableMayGrowByTools(t *testing.T) {
 
 func TestOnlyOneSideOfAnIfEmptyHasItsTools(t *testing.T) {
 	r := rendered(t, elements.Nodes{elements.IfEmpty{Alt: tool(at(1), "a"), Children: elements.Nodes{tool(at(2), "a")}}, user(line("ask"))}, plenty)
-	require.Equal(t, []string{"a"}, toolNames(r))
+	require.Equal(t, []string{"a"}, sessiontest.ToolNames(r.Tools))
 	require.Equal(t, 2, *r.Report().Pieces[0].Priority)
 }
 

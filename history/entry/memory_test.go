@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // remembered returns the memory of entries.
@@ -196,8 +197,7 @@ func TestMemoryOutlivesCompactions(t *testing.T) {
 	s := numbered.Session()
 	add := func(bodies ...entry.Body) {
 		for _, b := range bodies {
-			_, err := s.Add(t.Context(), entry.Entry{Body: b})
-			require.NoError(t, err)
+			sessiontest.Add(t, s, entry.Entry{Body: b})
 		}
 	}
 	add(entry.Message{Message: chat.UserMessage("x")}, refusedAt(80_000), refusedAt(50_000), entry.Usage{Model: "n", Usage: chat.Usage{Input: 700}, Counted: 600})

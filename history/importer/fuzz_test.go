@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 func FuzzRead(f *testing.F) {
@@ -143,8 +144,7 @@ func check(t *testing.T, data []byte) {
 	if len(got.Records) > 200 {
 		return // checking the views would take long
 	}
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
-	require.NoError(t, err)
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{})
 	_, err = got.AppendTo(t.Context(), s)
 	require.NoError(t, err)
 	leaves, err := s.Leaves(t.Context())

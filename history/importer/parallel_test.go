@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/growth"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 func TestManyParallelCallsAreImportedInLinearTime(t *testing.T) {
@@ -23,8 +24,7 @@ func TestManyParallelCallsAreImportedInLinearTime(t *testing.T) {
 		lines[1] = callLine(ids...)
 		s, notes := imported(t, lines)
 		require.Empty(t, notes)
-		view, err := s.View(t.Context())
-		require.NoError(t, err)
+		view := sessiontest.View(t, s)
 		require.Empty(t, view.Turns[0].Rounds[0].Aborted())
 	})
 }

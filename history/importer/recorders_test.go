@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
@@ -45,8 +46,7 @@ func (r *recorder) shows(said ...string) {
 func goesOn(t *testing.T, lines []string) (list []string) {
 	s, notes := imported(t, lines)
 	require.Empty(t, notes)
-	view, err := s.View(t.Context())
-	require.NoError(t, err)
+	view := sessiontest.View(t, s)
 	results := 0
 	for _, m := range view.Messages() {
 		if m.Role == chat.RoleTool {

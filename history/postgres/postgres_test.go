@@ -29,6 +29,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/postgrestest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 var cluster *postgrestest.Cluster // nil if there is none
@@ -120,15 +121,13 @@ func TestAnAppendAndTheViewAfterItTakeOneRoundTrip(t *testing.T) {
 	before := statements.Load()
 	for range 5 {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("and"), chat.AssistantMessage("so")))
-		_, err := s.View(t.Context())
-		require.NoError(t, err)
+		sessiontest.View(t, s)
 	}
 	require.Equal(t, int64(5), statements.Load()-before)
 
 	before = statements.Load()
 	again := opened(t, sessions, "long", history.Options{Cache: history.NewCache(1 << 20)})
-	v, err := again.View(t.Context())
-	require.NoError(t, err)
+	v := sessiontest.View(t, again)
 	require.Len(t, v.Turns, 5)
 	require.LessOrEqual(t, statements.Load()-before, int64(4), "the end, the header, the path, and the start of the turn that was cut")
 }
@@ -181,8 +180,7 @@ func TestOpeningReceivesLittleMoreThanTheView(t *testing.T) {
 	for first := range 2 {
 		before := received.Load()
 		again := opened(t, sessions, "one", history.Options{Cache: history.NewCache(1 << 20)})
-		_, err := again.View(t.Context())
-		require.NoError(t, err)
+		sessiontest.View(t, again)
 		if first > 0 { // a new connection also receives the types of the columns
 			require.Less(t, received.Load()-before, int64(30*6000*5/4))
 		}
@@ -369,8 +367,7 @@ func TestTheWritesOfAHookAndTheLinesAreCommittedTogetherOrNotAtAll(t *testing.T)
 	before := statements.Load()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 	require.Equal(t, int64(1), statements.Load()-before, "no hook wants a message")
-	added, err := s.Add(t.Context(), entry.Entry{Body: entry.Plan{Policy: "p"}})
-	require.NoError(t, err)
+	added := sessiontest.Add(t, s, entry.Entry{Body: entry.Plan{Policy: "p"}})
 	refuse = errors.New("the queue is full")
 	_, err = s.Add(t.Context(), entry.Entry{Body: entry.Plan{Policy: "p"}})
 	require.ErrorIs(t, err, refuse)
@@ -658,8 +655,7 @@ func TestAfterALostConnectionNoAcknowledgedMessageIsLostOrDuplicated(t *testing.
 	cutter.Wait()
 	p.Reset() // closes connections that were cut
 	t.Logf("%d appends failed", failed)
-	v, err := s.View(t.Context())
-	require.NoError(t, err)
+	v := sessiontest.View(t, s)
 	var kept []string
 	for _, m := range v.Messages() {
 		kept = append(kept, m.Text())

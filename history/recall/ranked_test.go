@@ -235,8 +235,7 @@ func TestACutPieceIsCutAroundTheRarestWords(t *testing.T) {
 // -benchtime 1x or 3x.
 func BenchmarkSearchOf64MB(b *testing.B) {
 	store := &storage.Memory{}
-	s, err := history.New(b.Context(), store, history.Options{Recall: true})
-	require.NoError(b, err)
+	s := sessiontest.New(b, store, history.Options{Recall: true})
 	code := strings.Repeat("func (p *Parser) nextToken(ctx context.Context) (Token, error) { return p.tokens[p.at], nil }\n", 104)
 	for i := range 6400 {
 		require.NoError(b, s.Append(b.Context(),
@@ -253,8 +252,7 @@ func BenchmarkSearchOf64MB(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
-			fresh, err := history.New(b.Context(), store, history.Options{Recall: true, Cache: history.NewCache(64 << 20)})
-			require.NoError(b, err)
+			fresh := sessiontest.New(b, store, history.Options{Recall: true, Cache: history.NewCache(64 << 20)})
 			b.StartTimer()
 			searched(b, recall.Tools{Session: fresh})
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/summarize"
@@ -89,8 +90,7 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 				return a
 			})
 			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: anthropic.Thinking{Adaptive: true, DropStale: c.drop}}
-			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
-			require.NoError(t, err)
+			session := sessiontest.Open(t, filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
 			defer session.Close()
 			compactor := &summarize.Compactor{
 				Session: session, Policy: foreground,

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/providertest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -75,8 +76,7 @@ func TestAnAgentOf40StepsGoesOnWithEachDialect(t *testing.T) {
 				}
 				path := filepath.Join(t.TempDir(), "session.jsonl")
 				for asked < steps {
-					session, err := history.Open(path, history.Options{})
-					require.NoError(t, err)
+					session := sessiontest.Open(t, path, history.Options{})
 					worker := &agent.Agent{
 						Compactor: &summarize.Compactor{Session: session, Policy: policy.Policy{}, Target: policy.Target{Model: m, Tokenizer: sizing.Estimator{}, Budget: 100_000}},
 						Tools:     tools,
@@ -172,8 +172,7 @@ func TestATypedAnswerIsReadFromEachDialect(t *testing.T) {
 				got, err := agent.Ask[harbour](t.Context(), worker, "What is in the harbour?")
 				require.NoError(t, err)
 				require.Equal(t, harbour{Port: "Göteborg", Ships: []string{"<Vega>", `Ada "II"`}}, got)
-				view, err := worker.Compactor.Session.View(t.Context())
-				require.NoError(t, err)
+				view := sessiontest.View(t, worker.Compactor.Session)
 				said := view.Messages()
 				require.Len(t, said, 6)
 				require.Equal(t, answer, said[5].Text())

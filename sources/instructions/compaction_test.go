@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/summarize"
@@ -39,9 +40,7 @@ func TestInstructionsOutliveCompactionsAndRestartsAndChangeThePrefixOnlyWhereThe
 			var compactor *summarize.Compactor
 			var prompt el.Nodes
 			open := func() {
-				var err error
-				session, err = history.Open(log, history.Options{})
-				require.NoError(t, err)
+				session = sessiontest.Open(t, log, history.Options{})
 				files := &instructions.Files{FS: fsys, Dir: "a", OnChange: func([]string) { changed++ }}
 				if late {
 					files.Session = session

@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/bordertest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/sources/mcp"
 )
@@ -203,7 +204,7 @@ func TestAServerOfAnOlderProtocolIsReached(t *testing.T) {
 			}
 			return usual(method), true
 		})})
-		require.Equal(t, []string{"srv__do"}, names(s.Declared()), name)
+		require.Equal(t, []string{"srv__do"}, sessiontest.ToolNames(s.Declared()), name)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sources/mcp"
 	"github.com/promptree-go/promptree/sources/tools"
@@ -59,9 +60,7 @@ func TestServersLiveThroughCompactionsRestartsAndDeaths(t *testing.T) {
 	var more *tools.Deferred
 	var c *summarize.Compactor
 	begin := func() {
-		var err error
-		session, err = history.Open(path, history.Options{})
-		require.NoError(t, err)
+		session = sessiontest.Open(t, path, history.Options{})
 		servers = nil
 		for _, kind := range kinds {
 			servers = append(servers, &mcp.Server{Name: kind, Transport: transport(kind)})

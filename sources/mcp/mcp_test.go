@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sources/mcp"
 )
 
@@ -135,13 +136,6 @@ func called(t *testing.T, s *mcp.Server, name, arguments string) chat.Message {
 	m, err := call(t, s, name, arguments)
 	require.NoError(t, err)
 	return m
-}
-
-func names(list []chat.Tool) (names []string) {
-	for _, t := range list {
-		names = append(names, t.Name)
-	}
-	return names
 }
 
 var png = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
@@ -284,7 +278,7 @@ func TestNamesOfToolsNeverCollide(t *testing.T) {
 func TestAListThatChangedShowsAtTheNextStep(t *testing.T) {
 	var server *sdk.Server
 	s := open(t, &mcp.Server{Transport: serve(func(s *sdk.Server) { server = s; tool("first", returns(&sdk.CallToolResult{}))(s) })})
-	require.Equal(t, []string{"srv__first"}, names(s.Declared()))
+	require.Equal(t, []string{"srv__first"}, sessiontest.ToolNames(s.Declared()))
 	tool("second", returns(&sdk.CallToolResult{}))(server)
 	server.RemoveTools("first")
 	require.Eventually(t, func() bool {
@@ -359,7 +353,7 @@ func TestResourcesAreReadInParts(t *testing.T) {
 		s.AddResource(&sdk.Resource{Name: "none", URI: "x:/none"}, read)
 		s.AddResourceTemplate(&sdk.ResourceTemplate{Name: "any", URITemplate: "x:/{id}"}, read)
 	})})
-	require.Equal(t, []string{"srv__read_resource"}, names(s.Declared()))
+	require.Equal(t, []string{"srv__read_resource"}, sessiontest.ToolNames(s.Declared()))
 	require.True(t, s.CallRules(chat.ToolCall{Name: "srv__read_resource"}).Again)
 	m := called(t, s, "srv__read_resource", "{}")
 	require.Contains(t, m.Text(), "x:/long long Long.")

@@ -74,8 +74,7 @@ func newWorker(t *testing.T, p policy.Policy, way tools.Way) *worker {
 // open opens the session, as after a restart.
 func (w *worker) open() {
 	w.t.Helper()
-	s, err := history.Open(w.path, history.Options{})
-	require.NoError(w.t, err)
+	s := sessiontest.Open(w.t, w.path, history.Options{})
 	w.session = s
 	w.known = &skills.Skills{Session: s, Folders: []fs.FS{w.folder}, OnLetGo: func(g skills.Unloaded) {
 		w.loaded, w.changed = slices.DeleteFunc(w.loaded, func(name string) bool { return name == g.Skill }), true
@@ -185,7 +184,7 @@ func (w *worker) checkShown(step int, messages []chat.Message, declared []chat.T
 	}
 	for _, name := range w.found {
 		if w.way == tools.Declared {
-			require.Contains(w.t, names(declared), name, "step %d", step)
+			require.Contains(w.t, sessiontest.ToolNames(declared), name, "step %d", step)
 		} else {
 			require.Equal(w.t, 1, strings.Count(shown, `<tool-definition name="`+name+`">`), "step %d: %s", step, name)
 		}

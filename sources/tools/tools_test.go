@@ -88,13 +88,6 @@ func text(messages []chat.Message) string {
 	return b.String()
 }
 
-func names(list []chat.Tool) (names []string) {
-	for _, t := range list {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
 // call answers a call as an agent does, and returns the result.
 func (a agent) call(name string, arguments any) chat.Message {
 	a.t.Helper()
@@ -224,17 +217,17 @@ func TestDeclaredToolsAreDeclaredTogetherAndTheCostIsSaid(t *testing.T) {
 	a.more.Way = tools.Declared
 	var said []tools.Change
 	a.more.OnChange = func(c tools.Change) { said = append(said, c) }
-	require.Equal(t, []string{"read", tools.SearchTool}, names(a.render(8000).Tools))
+	require.Equal(t, []string{"read", tools.SearchTool}, sessiontest.ToolNames(a.render(8000).Tools))
 	sessiontest.Add(t, a.more.Session, entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 5432}}})
 	require.Contains(t, a.search("file"), "They can be called from the next step on.")
-	require.Equal(t, []string{"read", tools.SearchTool, "read_file", "write_file"}, names(a.render(8000).Tools))
+	require.Equal(t, []string{"read", tools.SearchTool, "read_file", "write_file"}, sessiontest.ToolNames(a.render(8000).Tools))
 	require.Equal(t, []tools.Change{{Found: []string{"read_file", "write_file"}, Tokens: quarter.CountTools(a.more.Tools[:2]), Reread: 5432}}, said)
 	a.search("deploy")
 	require.Equal(t, `write_file{"path":"x"}`, a.call("write_file", `{"path":"x"}`).Text())
 	want := []string{"read", tools.SearchTool, "read_file", "write_file", "deploy"}
-	require.Equal(t, want, names(a.render(8000).Tools), "what is used keeps its place")
+	require.Equal(t, want, sessiontest.ToolNames(a.render(8000).Tools), "what is used keeps its place")
 	a.compact()
-	require.Equal(t, want, names(a.render(8000).Tools))
+	require.Equal(t, want, sessiontest.ToolNames(a.render(8000).Tools))
 	require.NotContains(t, text(a.render(8000).Messages), "<tool-definition")
 	require.Len(t, said, 2)
 }
@@ -267,7 +260,7 @@ func TestFoundToolsStayWithinTheirShare(t *testing.T) {
 		require.Positive(t, gone)
 		a.compact()
 		r := a.render(16_000)
-		shown := text(r.Messages) + fmt.Sprint(names(r.Tools[2:]))
+		shown := text(r.Messages) + fmt.Sprint(sessiontest.ToolNames(r.Tools[2:]))
 		require.Contains(t, shown, used.Name, "what is used stays")
 		require.LessOrEqual(t, quarter.CountText(text(r.Messages)), 16_000/10+30)
 	}
@@ -283,7 +276,7 @@ func TestAToolWithAHugeDefinitionCanBeCalled(t *testing.T) {
 		require.LessOrEqual(t, quarter.CountText(answer), 3200)
 		r := a.render(64_000)
 		if way == tools.Declared {
-			require.Equal(t, []string{"read", tools.SearchTool, "huge"}, names(r.Tools))
+			require.Equal(t, []string{"read", tools.SearchTool, "huge"}, sessiontest.ToolNames(r.Tools))
 		} else {
 			require.Contains(t, answer, "cut here")
 		}

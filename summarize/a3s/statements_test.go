@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -68,8 +69,7 @@ func TestStatements(t *testing.T) {
 		statements.That("the tokens used are those that the provider reported", func(t *testing.T) {
 			d := filled(t, 5000, 10_000)
 			d.Say(chat.AssistantMessage("Yes."))
-			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 8500}, Counted: 5000}})
-			require.NoError(t, err)
+			sessiontest.Add(t, d.Session, entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 8500}, Counted: 5000}})
 			d.Say(chat.UserMessage("And now?"))
 			d.Always(models.Say("What was done."))
 			require.Contains(t, compacttest.Text(d.Messages()), "What was done.")

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // Processes die at any request or tool call, and others continue with adk's session as it was kept, or with none.
@@ -48,8 +49,7 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 		for q := range 2 {
 			asked := fmt.Sprintf("question %d", q)
 			for again := 0; ; again++ {
-				s, err := history.Open(path, history.Options{File: storage.FileOptions{Sync: storage.SyncNever}})
-				require.NoError(t, err)
+				s := sessiontest.Open(t, path, history.Options{File: storage.FileOptions{Sync: storage.SyncNever}})
 				if !keeps {
 					sessions = session.InMemoryService()
 				}

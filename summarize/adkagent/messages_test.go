@@ -87,9 +87,7 @@ var conversations = []struct {
 
 func asJSON(t testing.TB, v any) string {
 	t.Helper()
-	data, err := json.MarshalIndent(v, "", " ")
-	require.NoError(t, err)
-	return string(data)
+	return string(sure.JSON(t, v))
 }
 
 func TestContentsAreUnchangedAfterARoundTrip(t *testing.T) {

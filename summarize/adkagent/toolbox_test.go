@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
@@ -72,7 +73,6 @@ func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
 	e := follow(r.Run(t.Context(), "user", "1", genai.NewContentFromText("Look.", genai.RoleUser), agent.RunConfig{}))
 	require.NoError(t, e.err)
 	require.Equal(t, "I see.", e.last())
-	view, err := s.View(t.Context())
-	require.NoError(t, err)
+	view := sessiontest.View(t, s)
 	require.Contains(t, view.Messages()[2].Content, chat.Part(chat.Image{URL: "data:image/png;base64,AAAA", MediaType: "image/png"}))
 }

@@ -71,12 +71,7 @@ func TestLookUpsAreAnsweredByTheStep(t *testing.T) {
 
 func TestLookUpsAreDeclaredWithinTheBudget(t *testing.T) {
 	declared := recall.Tools{}.Declared()
-	names := func(tools []chat.Tool) (list []string) {
-		for _, t := range tools {
-			list = append(list, t.Name)
-		}
-		return list
-	}
+
 	own := []chat.Tool{{Name: "look"}}
 	for name, c := range map[string]struct {
 		target, prompt []chat.Tool
@@ -90,7 +85,7 @@ func TestLookUpsAreDeclaredWithinTheBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var sent [][]string
 			asked := func(_ context.Context, req chat.Request) (chat.Response, error) {
-				sent = append(sent, names(req.Tools))
+				sent = append(sent, sessiontest.ToolNames(req.Tools))
 				return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
 			}
 			a := recalling(t, &storage.Memory{}, 5000, asked, asked)

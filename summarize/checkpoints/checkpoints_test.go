@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
@@ -18,10 +19,8 @@ import (
 // compacted appends a message and a compaction to a session, and returns the id of the compaction.
 func compacted(t *testing.T, s *history.Session) string {
 	t.Helper()
-	added, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.UserMessage("Go on.")}})
-	require.NoError(t, err)
-	added, err = s.Add(t.Context(), entry.Entry{Body: entry.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: added[0].ID}})
-	require.NoError(t, err)
+	added := sessiontest.Add(t, s, entry.Entry{Body: entry.Message{Message: chat.UserMessage("Go on.")}})
+	added = sessiontest.Add(t, s, entry.Entry{Body: entry.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: added[0].ID}})
 	return added[0].ID
 }
 

@@ -43,8 +43,7 @@ func fixtureOf(t *testing.T, s *history.Session, tokens int, messages ...chat.Me
 
 // numbered returns a session in memory whose id is a number, so that its jitter is the same in each run.
 func numbered(t *testing.T, number int) *history.Session {
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: entry.Header{ID: fmt.Sprint(number)}})
-	require.NoError(t, err)
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{Header: entry.Header{ID: fmt.Sprint(number)}})
 	return s
 }
 

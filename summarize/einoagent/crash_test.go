@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // Processes die at any request or tool call, and others continue with what the application kept: the question, the
@@ -66,8 +67,7 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 		for _, question := range questions {
 			asked := schema.UserMessage(question)
 			for whole, short := d.one(2), d.one(2); ; {
-				session, err := history.Open(path, history.Options{File: storage.FileOptions{Sync: storage.SyncNever}})
-				require.NoError(t, err)
+				session := sessiontest.Open(t, path, history.Options{File: storage.FileOptions{Sync: storage.SyncNever}})
 				input := []*schema.Message{asked}
 				if whole {
 					input = nil

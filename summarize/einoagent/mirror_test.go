@@ -58,9 +58,7 @@ func TestEachMessageOfARunsInputIsRecordedOnce(t *testing.T) {
 		{"the whole conversation", "u1 c1 r1 a1", "u1 c1 r1 a1 u2", "u1 c1 r1 a1 u2 aX", 2},
 		{"questions and answers alone", "u1 c1 r1 a1 u2 c2 r2 a2", "u1 a1 u2 a2 u3", "u1 c1 r1 a1 u2 c2 r2 a2 u3 aX", 2},
 		{"the end of the conversation", "u1 a1 u2 c2 r2 a2", "u2 c2 r2 a2 u3", "u1 a1 u2 c2 r2 a2 u3 aX", 2},
-		{"the end of questions and answers", "u1 a1 u2 c2 r2 a2", "a2 u3", "u1 a1 u2 c2 r2 a2 u3 aX", 2},
 		{"asked again before an answer", "u1 a1 u2", "u2", "u1 a1 u2 aX", 1},
-		{"asked again within the turn", "u1 a1 u2 c2 r2", "u2", "u1 a1 u2 c2 r2 aX", 1},
 		{"asked again with a call open", "u1 a1 u2 c2", "u2", "u1 a1 u2 c2 aX", 1},
 		{"asked again within the turn, with the whole conversation", "u1 c1 r1 a1 u2 c2 r2", "u1 c1 r1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
 		{"asked again within the turn, with questions and answers", "u1 c1 r1 a1 u2 c2 r2", "u1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
@@ -69,7 +67,6 @@ func TestEachMessageOfARunsInputIsRecordedOnce(t *testing.T) {
 		{"another round than the session has", "u1 c1 r1", "u1 c2 r2", "u1 c2 r2 aX", 3},
 		{"another question after a crash", "u1 c1", "u2", "u1 c1 u2 aX", 2},
 		{"an answer that is asked for again", "u1 a1 u2 a2", "u1 a1 u2", "u1 a1 u2 aX", 1},
-		{"an earlier question that was edited", "u1 a1 u2 a2 u3 a3", "u1 a1 u4", "u1 a1 u4 aX", 2},
 		{"another conversation", "u1 a1", "u5 a5 u6", "u5 a5 u6 aX", 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {

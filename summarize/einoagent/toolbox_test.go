@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
@@ -56,8 +57,7 @@ func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
 	require.NoError(t, err)
 	e := finished(t, agentOf(t, c, m, tools...), false, schema.UserMessage("Look."))
 	require.Equal(t, "I see.", e.last())
-	view, err := s.View(t.Context())
-	require.NoError(t, err)
+	view := sessiontest.View(t, s)
 	result := view.Messages()[2]
 	require.Equal(t, "The harbour.", result.Text())
 	require.Contains(t, result.Content, chat.Part(chat.Image{URL: "data:image/png;base64,AAAA"}))

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
@@ -49,8 +50,7 @@ func BenchmarkStep(b *testing.B) {
 			require.NoError(b, err)
 			got, err := model.Generate(b.Context(), chat.Request{Messages: result.Messages})
 			require.NoError(b, err)
-			_, err = s.Add(b.Context(), entry.Entry{Body: entry.Message{Message: got.Message}}, entry.Entry{Body: c.Usage(result, got, "")})
-			require.NoError(b, err)
+			sessiontest.Add(b, s, entry.Entry{Body: entry.Message{Message: got.Message}}, entry.Entry{Body: c.Usage(result, got, "")})
 		}
 		step()
 		for b.Loop() {

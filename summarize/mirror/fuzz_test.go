@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/mirror"
 )
@@ -100,8 +101,7 @@ type host struct {
 
 // process returns a mirror of a new process.
 func (h *host) process() *mirror.Mirror[*hostMessage] {
-	s, err := history.New(h.Context(), h.store, history.Options{})
-	require.NoError(h, err)
+	s := sessiontest.New(h, h.store, history.Options{})
 	m := &mirror.Mirror[*hostMessage]{Compactor: compactorOn(h, s, 1500), From: fromHost, To: toHost}
 	return m
 }
@@ -257,8 +257,7 @@ func (h *host) check(m *mirror.Mirror[*hostMessage], fitted mirror.Fitted[*hostM
 		converted = append(converted, list...)
 	}
 	require.Equal(h, words(sent[1:]), words(converted), "the messages are not those that were rendered")
-	view, err := m.Compactor.Session.View(h.Context())
-	require.NoError(h, err)
+	view := sessiontest.View(h, m.Compactor.Session)
 	if fitted.Compacted {
 		h.stats["compacted"]++
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/summarize"
@@ -87,12 +88,9 @@ func said(t testing.TB, s *history.Session) (n int) {
 	return n
 }
 
+// texts returns the words of messages.
 func texts(list []chat.Message) string {
-	var words []string
-	for _, m := range list {
-		words = append(words, m.Text())
-	}
-	return strings.Join(words, " ")
+	return strings.Join(strings.Fields(compacttest.Text(list)), " ")
 }
 
 // fit passes a list to a mirror, which returns what to send.
@@ -145,7 +143,7 @@ func TestTheSessionFollowsWhatTheOwnerDoesToItsList(t *testing.T) {
 					if sent == "" {
 						sent = c.after
 					}
-					require.Equal(t, sent, strings.Join(strings.Fields(texts(fitted.Messages)), " "))
+					require.Equal(t, sent, texts(fitted.Messages))
 					require.Equal(t, strings.TrimLeft(regexp.MustCompile(`^(s\d ?)*`).ReplaceAllString(c.after, ""), " "), path(t, s))
 					require.Equal(t, c.added, said(t, s)-before, "restarts %v", restarts)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
@@ -20,8 +21,7 @@ import (
 )
 
 func TestAMirrorAnswersCallsOfItsTools(t *testing.T) {
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true})
-	require.NoError(t, err)
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true})
 	m := mirror.New(compactorOn(t, s, plenty))
 	m.Tools = []chat.Toolbox{recall.Tools{}, summarize.CompactTool{}}
 	fit(t, m, script("u1 c1 r1 u2"))

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
@@ -38,8 +39,7 @@ func tell(t *testing.T, tools printed, said ...string) told {
 // says appends an entry and returns its id.
 func (f told) says(b entry.Body) string {
 	f.Helper()
-	added, err := f.session.Add(f.Context(), entry.Entry{Body: b})
-	require.NoError(f, err)
+	added := sessiontest.Add(f, f.session, entry.Entry{Body: b})
 	f.add(added[0])
 	return added[0].ID
 }

@@ -58,3 +58,11 @@ func Calls(tool, arguments string, ids ...string) chat.Message {
 	}
 	return m
 }
+
+// ToolNames returns the names of tools.
+func ToolNames(tools []chat.Tool) (names []string) {
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
