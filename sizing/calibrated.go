@@ -220,19 +220,6 @@ func (c *Calibrated) since(o *observed) (d difference, continues bool) {
 	return d, same > 0 && 2*c.size(d.replaced) < float64(c.last.input)
 }
 
-// sum returns the tokens of a part that are known from reports, and the features of its other messages.
-func (c *Calibrated) sum(p part) (known float64, rest features) {
-	rest = p.extra
-	for i, x := range p.xs {
-		if tokens, reported := c.message(p.keys[i], x); reported {
-			known += tokens
-		} else {
-			rest = rest.plus(x)
-		}
-	}
-	return known, rest
-}
-
 // message returns the tokens of a message, and whether they were reported.
 func (c *Calibrated) message(key messageKey, x features) (tokens float64, known bool) {
 	if tokens, known := c.reported.get(key); known && c.errors.trustReports() {
@@ -258,9 +245,9 @@ func (c *Calibrated) learn(d difference, tokens float64) {
 	}
 }
 
-// reports returns the features of a part's messages, those of the messages whose tokens were not reported, and the tokens
-// of the others.
+// reports returns the features of a part, those without the messages whose tokens were reported, and these tokens.
 func (c *Calibrated) reports(p part) (all, rest features, known float64) {
+	all, rest = p.extra, p.extra
 	for i, x := range p.xs {
 		all = all.plus(x)
 		if t, ok := c.reported.get(p.keys[i]); ok {
@@ -291,7 +278,10 @@ func (c *Calibrated) overhead() float64 {
 
 // size returns the tokens of a part.
 func (c *Calibrated) size(p part) float64 {
-	known, rest := c.sum(p)
+	all, rest, known := c.reports(p)
+	if !c.errors.trustReports() {
+		return c.fit.estimate(all)
+	}
 	return known + c.fit.estimate(rest)
 }
 
