@@ -72,6 +72,15 @@ func (r Ranked) Node() elements.Node {
 
 // List returns finished texts between tags, each of which may be pruned. The tags are pruned with the last text.
 func List(props elements.Props, tag plaintext.Tag, texts []Ranked) elements.Node {
+	return list(props, tag.String(), tag.Open(), tag.Close(), texts)
+}
+
+// Titled returns finished texts below a title, each of which may be pruned. The title is pruned with the last text.
+func Titled(props elements.Props, title string, texts []Ranked) elements.Node {
+	return list(props, title, title, "", texts)
+}
+
+func list(props elements.Props, name, opening, closing string, texts []Ranked) elements.Node {
 	if len(texts) == 0 {
 		return nil
 	}
@@ -81,25 +90,26 @@ func List(props elements.Props, tag plaintext.Tag, texts []Ranked) elements.Node
 			last = i
 		}
 	}
-	group := &elements.Group{Name: tag.String()}
-	end := func(text string) elements.Node {
-		return elements.KeepWith{Props: elements.Props{Priority: new(math.MaxInt)}, Group: group, Children: elements.Nodes{
-			elements.TextChunk{Children: elements.Nodes{elements.Text(text)}},
-		}}
-	}
-	nodes := make(elements.Nodes, 0, len(texts)+2)
-	nodes = append(nodes, end(tag.Open()))
-	for i, text := range texts {
-		if i != last {
-			nodes = append(nodes, text.Node())
-			continue
-		}
-		nodes = append(nodes, elements.KeepWith{
+	group := &elements.Group{Name: name}
+	with := func(text Ranked) elements.Node { // in the group
+		return elements.KeepWith{
 			Props: elements.Props{Priority: new(text.Priority), Required: text.Required}, Group: group,
 			Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(text.Text)}}},
-		})
+		}
 	}
-	return elements.Wrap{Props: props, Children: append(nodes, end(tag.Close()))}
+	nodes := make(elements.Nodes, 0, len(texts)+2)
+	nodes = append(nodes, with(Ranked{Text: opening, Priority: math.MaxInt}))
+	for i, text := range texts {
+		if i == last {
+			nodes = append(nodes, with(text))
+		} else {
+			nodes = append(nodes, text.Node())
+		}
+	}
+	if closing != "" {
+		nodes = append(nodes, with(Ranked{Text: closing, Priority: math.MaxInt}))
+	}
+	return elements.Wrap{Props: props, Children: nodes}
 }
 
 // NotAll comes before a text of which parts were left out.

@@ -34,7 +34,7 @@ func (s Server) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		body.Messages[i] = messageOf(m)
 	}
 	for _, t := range req.Tools {
-		body.Tools = append(body.Tools, tool{"function", function{t.Name, t.Description, t.Schema()}})
+		body.Tools = append(body.Tools, tool{"function", chat.Tool{Name: t.Name, Description: t.Description, Parameters: t.Schema()}})
 	}
 	for _, ask := range []func(context.Context, conversation) (int, error){a.inputTokens, a.template, a.tokenize} {
 		if n, err := ask(ctx, body); !errors.Is(err, errOther) {
@@ -116,14 +116,8 @@ type calledFunction struct {
 }
 
 type tool struct {
-	Type     string   `json:"type"`
-	Function function `json:"function"`
-}
-
-type function struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Type     string    `json:"type"`
+	Function chat.Tool `json:"function"`
 }
 
 func messageOf(m chat.Message) message {

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/internal/toolname"
 	"github.com/promptree-go/promptree/render"
 )
@@ -306,22 +307,14 @@ func (o Offline) packed(ctx context.Context, d digest, limit, length int) (strin
 		if len(d.lines[i]) == 0 {
 			continue
 		}
-		lines := make(elements.Nodes, len(d.lines[i]))
-		lastDropped := len(lines) - 1 // the title goes together with this line
-		if i == sectionUser {
-			lastDropped = 0 // the task stays longer than remarks about it
-		}
-		group := &elements.Group{Name: s.title}
-		title := elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}}}
+		lines := make([]textblock.Ranked, len(d.lines[i]))
 		for k, line := range d.lines[i] {
-			text := elements.Nodes{elements.Text("- " + plaintext.Cut(plaintext.Outside(line), length))}
-			if k == lastDropped {
-				lines[k] = elements.KeepWith{Props: elements.Props{Priority: new(len(lines))}, Group: group, Children: elements.Nodes{elements.TextChunk{Children: text}}}
-			} else {
-				lines[k] = elements.TextChunk{Props: elements.Props{Priority: new(k)}, Children: text}
-			}
+			lines[k] = textblock.Ranked{Text: "- " + plaintext.Cut(plaintext.Outside(line), length), Priority: k}
 		}
-		content = append(content, elements.Wrap{Props: elements.Props{Priority: new(s.priority)}, Children: elements.Nodes{title, lines}})
+		if i == sectionUser {
+			lines[0].Priority = len(lines) // the task stays longer than remarks about it
+		}
+		content = append(content, textblock.Titled(elements.Props{Priority: new(s.priority)}, s.title, lines))
 	}
 	if len(content) == 0 {
 		return "", errors.New("there is nothing to digest: an Offline only writes summaries of a history, so an agent needs another model")
