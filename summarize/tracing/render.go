@@ -41,30 +41,16 @@ func (t *Tracer) endRender(ctx context.Context, w *work, r *render.Result, err e
 	if r.Budget > 0 {
 		t.ratio.Record(ctx, float64(r.Tokens)/float64(r.Budget), metric.WithAttributes(by...))
 	}
-	kept, trimmed, dropped := tokensOf(r.Report())
-	t.pieces.Add(ctx, int64(kept), metric.WithAttributes(keyOutcome.String("kept")))
-	t.pieces.Add(ctx, int64(trimmed), metric.WithAttributes(keyOutcome.String("trimmed")))
-	all := 0
+	report := r.Report()
+	sum, dropped := report.Sum(), map[render.Reason]int{}
+	for _, p := range report.Dropped() {
+		dropped[p.Dropped] += p.Tokens
+	}
+	t.pieces.Add(ctx, int64(sum.Kept), metric.WithAttributes(keyOutcome.String("kept")))
+	t.pieces.Add(ctx, int64(sum.Trimmed), metric.WithAttributes(keyOutcome.String("trimmed")))
 	for reason, tokens := range dropped {
-		all += tokens
 		t.pieces.Add(ctx, int64(tokens), metric.WithAttributes(keyOutcome.String("dropped"), keyReason.String(string(reason))))
 	}
 	span.SetAttributes(append(by, keyBudget.Int(r.Budget), keyTokens.Int(r.Tokens), keyMessages.Int(len(r.Messages)),
-		keyTokensTrimmed.Int(trimmed), keyTokensDropped.Int(all))...)
-}
-
-// tokensOf returns the tokens of the kept pieces, the tokens trimmed off them, and the dropped tokens by reason.
-func tokensOf(report render.Report) (kept, trimmed int, dropped map[render.Reason]int) {
-	dropped = map[render.Reason]int{}
-	for _, p := range report.Pieces {
-		if p.Dropped != render.Kept {
-			dropped[p.Dropped] += p.Tokens
-			continue
-		}
-		kept += p.Tokens
-		if p.TrimmedFrom > 0 {
-			trimmed += p.TrimmedFrom - p.Tokens
-		}
-	}
-	return kept, trimmed, dropped
+		keyTokensTrimmed.Int(sum.Trimmed), keyTokensDropped.Int(sum.Dropped))...)
 }
