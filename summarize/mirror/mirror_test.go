@@ -88,9 +88,9 @@ func said(t testing.TB, s *history.Session) (n int) {
 	return n
 }
 
-// texts returns the words of messages.
+// texts returns the texts of messages, in a line.
 func texts(list []chat.Message) string {
-	return strings.Join(strings.Fields(compacttest.Text(list)), " ")
+	return strings.ReplaceAll(strings.TrimSuffix(compacttest.Text(list), "\n"), "\n", " ")
 }
 
 // fit passes a list to a mirror, which returns what to send.
