@@ -158,6 +158,11 @@ func (a *Answer) say(said string) {
 	if piece != "" {
 		a.send(chat.Thinking{Text: piece})
 	}
+	a.told(thought, said)
+}
+
+// told adds thinking that has ended, and the text behind it.
+func (a *Answer) told(thought, said string) {
 	a.add(chat.Thinking{}, thought)
 	if said != "" {
 		a.add(chat.Text(""), said)
@@ -317,14 +322,7 @@ func (a *Answer) Partial(ended bool) chat.Message {
 }
 
 // end adds what was held back of the text.
-func (a *Answer) end(cut bool) {
-	thought, said := a.tagged.end(cut)
-	a.add(chat.Thinking{}, thought)
-	if said != "" {
-		a.add(chat.Text(""), said)
-		a.send(chat.Text(said))
-	}
-}
+func (a *Answer) end(cut bool) { a.told(a.tagged.end(cut)) }
 
 // made returns the message, with the calls that f accepts.
 func (a *Answer) made(f func(int, chat.ToolCall) bool) chat.Message {
