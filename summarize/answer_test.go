@@ -116,39 +116,6 @@ func TestInvalidUTF8InASummaryIsReplaced(t *testing.T) {
 	equal(t, got, fixtureOf(t, again).Messages())
 }
 
-func TestSummaryIsReadFromEveryUsableAnswer(t *testing.T) {
-	for _, c := range []struct{ rule, answer, want string }{
-		{"the block after the analysis", "<analysis>\nhm\n</analysis>\n<summary>\nThis.\n</summary>", "This."},
-		{"the block alone", "<summary>This.</summary>", "This."},
-		{"a block with words around it", "Here it is:\n<summary>\nThis.\n</summary>\nI hope that helps.", "This."},
-		{"a block that is not closed", "<analysis>\nhm\n</analysis>\n<summary>\nThis.\n", "This."},
-		{"an answer without any tags", "The user wants the build fixed.", "The user wants the build fixed."},
-		{"an answer without a block after the analysis", "\n<analysis>\nhm\n</analysis>\nThis is what the agent has to know of it.", "This is what the agent has to know of it."},
-		{"an answer without a block after an analysis that has one", "<analysis>\n<summary>not yet</summary>\n</analysis>\nThis is what the agent has to know of it.", "This is what the agent has to know of it."},
-		{"an analysis that is not closed", "<analysis>\nWhat goes into <summary>?\n<summary>\nThis.\n</summary>", "This."},
-		{"a block within the analysis", "<analysis>\nhm\n<summary>\nThis.\n</summary>\n</analysis>", "This."},
-		{"an analysis that mentions the block", "<analysis>\nWhat goes into <summary> … </summary>?\n</analysis>\n<summary>\nThis.\n</summary>", "This."},
-		{"an analysis that mentions its own end", "<analysis>\nI close with </analysis> at last.\n</analysis>\n\n<summary>\nThis.\n</summary>", "This."},
-		{"a preamble that mentions the block", "I write a <summary> block.\n<summary>\nThis.\n</summary>", "This."},
-		{"a summary that mentions the end of the analysis", "<summary>\nThe tag </analysis> is read.\n</summary>", "The tag </analysis> is read."},
-		{"a summary that mentions the end of the analysis, after an analysis", "<analysis>\nhm\n</analysis>\n<summary>\nThe tag </analysis> is read.\n</summary>", "The tag </analysis> is read."},
-		{"a summary that mentions the end of the analysis, after an analysis that is not closed", "<analysis>\nhm\n<summary>\nThe tag </analysis> is read.\n</summary>", "The tag </analysis> is read."},
-		{"an answer without any block that mentions the end of the analysis", "The tag </analysis> is what the reader looks for.", "The tag </analysis> is what the reader looks for."},
-		{"a summary that mentions the block", "<summary>\nA `<summary>` is closed by `</summary>` here.\nSo.\n</summary>", "A `<summary>` is closed by `</summary>` here.\nSo."},
-		{"a summary that mentions its start", "<summary>\nA `<summary>` is opened.\n</summary>", "A `<summary>` is opened."},
-		{"a block with HTML in it", "<summary>\n<details><summary>x</summary>y</details>\n</summary>", "<details><summary>x</summary>y</details>"},
-		{"a block with HTML in it that is not closed", "<summary>\n<details><summary>x</summary>y</details>\nz", "<details><summary>x</summary>y</details>\nz"},
-		{"a block in a block", "<summary>\n<summary>\nThis.\n</summary>\n</summary>", "This."},
-		{"an end before the start", "</summary>\n<summary>\nThis.\n</summary>", "This."},
-		{"Windows line ends", "<analysis>\r\nhm\r\n</analysis>\r\n<summary>\r\nThis.\r\n</summary>\r\n", "This."},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			got, _, _ := judge.Read(c.answer, "summary")
-			require.Equal(t, c.want, got)
-		})
-	}
-}
-
 func TestIfBothModesFailTheErrorHoldsBothReasons(t *testing.T) {
 	for _, c := range badAnswers {
 		bubble(t, c.name, func(t *testing.T) {

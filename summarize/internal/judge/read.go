@@ -14,6 +14,9 @@ import (
 // Tags count only if the model means them as tags: it may mention either in its thought and in the summary, and the
 // summary may hold HTML of the same name.
 func Read(text, tag string) (summary string, open, closed bool) {
+	if tag != "" && !strings.Contains(text, "<"+tag+">") { // in other letters, or with attributes
+		text = regexp.MustCompile(`(?i)<(/?)`+regexp.QuoteMeta(tag)+`(\s[^<>]*)?>`).ReplaceAllString(text, "<${1}"+tag+">")
+	}
 	for text = Tidy(marks.ReplaceAllString(Tidy(text), "")); ; {
 		rest, ok := afterThought(text, tag)
 		if !ok {
@@ -82,10 +85,8 @@ func find(text, tag string) (summary string, open, closed bool) {
 		return bodyOf(text[at[0]+len(analysisClose):], start, end)
 	}
 	switch {
-	case begins && analysis < 0:
-		if first < 0 {
-			return "", false, false // only an analysis
-		}
+	case begins && analysis < 0 && first < 0:
+		return "", false, false // only an analysis
 	case analysis >= 0 && (begins || analysis < first):
 		after := text[analysis+len(analysisClose):]
 		if first < 0 && Tidy(after) == "" {
