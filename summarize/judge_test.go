@@ -54,26 +54,23 @@ var noSummaries = map[string]models.Reply{
 	"an empty form": models.SaySummary("## Goal\n\n## Course\n\n## State\n\n## Next\n"),
 
 	"a refusal":                models.Say("I'm sorry, but I can't help with that request right now."),
-	"a longer refusal":         models.Say("I apologize, but I'm not able to summarize this conversation. If there is anything else that I can help you with, please let me know."),
 	"a refusal in a block":     models.SaySummary("I cannot help with that."),
 	"a refusal with a heading": models.Say("## Summary\n\nI'm unable to assist with that."),
 	"a refusal in German":      models.Say("Es tut mir leid, aber dabei kann ich Ihnen leider nicht helfen. Kann ich sonst etwas für Sie tun?"),
-	"a refusal in French":      models.Say("Je suis désolé, mais je ne peux pas répondre à cette demande."),
-	"a refusal in Spanish":     models.Say("Lo siento, pero no puedo ayudarte con esa solicitud en este momento."),
-	"a refusal in Portuguese":  models.Say("Desculpe, mas não posso ajudar com isso."),
-	"a refusal in Italian":     models.Say("Mi dispiace, ma non posso aiutarti con questa richiesta."),
-	"a refusal in Russian":     models.Say("Извините, но я не могу помочь с этим запросом."),
 	"a refusal in Chinese":     models.Say("抱歉，我无法协助处理该请求。如果您有其他问题，我很乐意为您解答。"),
 	"a refusal in Japanese":    models.Say("申し訳ありませんが、そのご要望にはお応えできません。"),
-	"a refusal in Korean":      models.Say("죄송합니다. 해당 요청은 도와드릴 수 없습니다."),
 	"a refusal in Arabic":      models.Say("عذراً، لا يمكنني المساعدة في هذا الطلب."),
-	"a refusal in Hindi":       models.Say("क्षमा करें, मैं इस अनुरोध में सहायता नहीं कर सकता।"),
-	"a refusal in Turkish":     models.Say("Üzgünüm, bu konuda yardımcı olamam."),
+
+	"a refusal of some length": models.Say("I'm really sorry, but I'm unable to do this. It seems that the conversation includes material that I can't process, and an account of it might misrepresent what was discussed. If you could tell me which part matters most to you, or share the key points yourself, I'd be more than happy to help you organise them into something useful. Thank you for understanding!"),
+	"a refusal with headings":  models.Say("# Response\n\n## What happened\nI was not able to write the account that was asked for, since the conversation is long and I could not go through all of it with the care that it deserves.\n\n## What I suggest\nPlease try again in a moment. If the problem persists, split the conversation into several parts and ask for an account of each of them."),
+	"a page in Markdown":       models.Say("# 502 Bad Gateway\n\nThe server encountered a temporary error and could not complete your request.\n\nPlease try again in 30 seconds. If the problem persists, contact the administrator and quote the identifier below.\n\n- Request: 7f2c9a1e-55d0-4b1c\n- Host: api.gateway.internal\n\n---\n\nnginx/1.25.3"),
+	"an error in YAML":         models.Say("error:\n  code: 503\n  message: The model is overloaded. Please try again later.\n  details:\n    - reason: MODEL_CAPACITY_EXHAUSTED\n      domain: llm.example.com\n      metadata: {model: big-model, region: europe-west4, retry_delay: 42s}\n    - description: Quotas and limits\n      url: https://cloud.example.com/quotas\n"),
+	"a form with its hints":    models.Say("# [Title of the session]\n\n## Goal\n[Describe here what the user wants to reach]\n\n## Course\n[List what was done, in order]\n\n## State\n[What works now, what is broken]\n\n## Files\n- [path]: [what was changed]\n\n## Next\n1. [First step]\n"),
+	"a thought in plain words": models.Say("Okay, so the user wants me to summarise the conversation. Let me think about this carefully. First, I need to understand what it is about. It seems to be about coding. I should look for the main goal, then the decisions, then the files. Hmm, there is quite a lot of material here. Wait, maybe I should first decide on the structure. Let me now write it."),
+	"another topic":            models.Say("# Homemade Pizza\n\n## Ingredients\n- flour, water, yeast, salt\n- tomatoes and basil\n\n## Steps\nMix the flour with the water and the yeast, and let the dough rest for a day in a cool place. Spread the tomatoes on it, then the cheese, and bake it as hot as your oven allows. Enjoy your meal with friends!"),
 
 	"a question":            models.Say("What would you like me to do next?"),
 	"questions":             models.Say("Before I write it, could you tell me:\n1. Who will read it?\n2. How long may it be?"),
-	"an announcement":       models.Say("Here is the summary of our conversation so far:"),
-	"a greeting":            models.Say("Hello! How can I help you today? 😊"),
 	"the work goes on":      models.Say("I'll read the config file now."),
 	"a call":                called("", chat.StopToolCalls),
 	"a call with words":     called("I'll read the config file now.", chat.StopToolCalls),
@@ -85,36 +82,30 @@ var noSummaries = map[string]models.Reply{
 	"a call in tokens":      models.Say("<|tool_calls_section_begin|><|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{\"path\":\"config.json\"}<|tool_call_end|><|tool_calls_section_end|>"),
 	"a call by Mistral":     models.Say("[TOOL_CALLS]read{\"path\": \"config.json\"}" + strings.Repeat(" ", 300)),
 
-	"a page":             models.Say(nginx),
-	"a page in a block":  models.SaySummary(nginx),
-	"a long page":        models.Say("<!DOCTYPE html>\n<html lang=\"en-US\">\n<head><title>Just a moment...</title><style>" + strings.Repeat("body{margin:0} ", 80) + "</style></head><body>" + handoff + "</body></html>"),
-	"a fragment":         models.Say("<div class=\"cf-error\"><h1>Error 1015</h1><p>You are being rate limited</p></div>" + strings.Repeat("<span class=\"ray\"></span>", 20)),
-	"an error in XML":    models.Say("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>SlowDown</Code><Message>" + handoff + "</Message></Error>"),
-	"an error in JSON":   models.Say(`{"error":{"message":"` + strings.Repeat("The server is overloaded. ", 3) + `","type":"server_error","code":503}}`),
-	"JSON":               models.Say(fmt.Sprintf(`{"summary": %q}`, handoff)),
-	"JSON in a fence":    models.Say("```json\n{\"type\": \"error\", \"request_id\": \"" + strings.Repeat("0123456789", 30) + "\"}\n```"),
-	"a status line":      models.Say("HTTP/1.1 503 Service Unavailable\nContent-Type: text/plain\n\n" + handoff),
-	"events":             models.Say("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n" + handoff),
-	"an upstream error":  models.Say("upstream connect error or disconnect/reset before headers. reset reason: connection termination"),
-	"an error of Python": models.Say("Error: 'NoneType' object has no attribute 'choices'"),
+	"a page":            models.Say(nginx),
+	"a page in a block": models.SaySummary(nginx),
+	"a long page":       models.Say("<!DOCTYPE html>\n<html lang=\"en-US\">\n<head><title>Just a moment...</title><style>" + strings.Repeat("body{margin:0} ", 80) + "</style></head><body>" + handoff + "</body></html>"),
+	"a fragment":        models.Say("<div class=\"cf-error\"><h1>Error 1015</h1><p>You are being rate limited</p></div>" + strings.Repeat("<span class=\"ray\"></span>", 20)),
+	"an error in XML":   models.Say("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>SlowDown</Code><Message>" + handoff + "</Message></Error>"),
+	"an error in JSON":  models.Say(`{"error":{"message":"` + strings.Repeat("The server is overloaded. ", 3) + `","type":"server_error","code":503}}`),
+	"JSON":              models.Say(fmt.Sprintf(`{"summary": %q}`, handoff)),
+	"JSON in a fence":   models.Say("```json\n{\"type\": \"error\", \"request_id\": \"" + strings.Repeat("0123456789", 30) + "\"}\n```"),
+	"a status line":     models.Say("HTTP/1.1 503 Service Unavailable\nContent-Type: text/plain\n\n" + handoff),
+	"events":            models.Say("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n" + handoff),
+	"an upstream error": models.Say("upstream connect error or disconnect/reset before headers. reset reason: connection termination"),
 
 	"one letter":       models.Say(strings.Repeat("a", 400)),
-	"one letter, long": models.Say(strings.Repeat("a", 4000)),
 	"one word":         models.Say(strings.Repeat("the ", 800)),
 	"one line":         models.SaySummary(strings.Repeat("And so on, and so on, until the end of it.\n", 60)),
-	"one paragraph":    models.Say("## Goal\n" + strings.Repeat(strings.ReplaceAll(handoff[:300], "\n", " ")+"\n", 40)),
-	"exclamations":     models.Say(strings.Repeat("!", 900)),
 	"dashes":           models.Say(strings.Repeat("-- == ", 200)),
 	"NULs":             models.Say(strings.Repeat("\x00", 500)),
 	"a text with NULs": models.Say(strings.ReplaceAll(handoff, " ", "\x00")),
 	"invalid UTF-8":    models.Say(strings.Repeat("\xff\xfe\xc3(", 200)),
 	"a damaged text":   models.Say(strings.ReplaceAll(handoff, "e", "\xe9")),
-	"three characters": models.Say("\xff\x00\xfe"),
 	"binary":           models.Say("\x7fELF\x02\x01\x01" + strings.Repeat("\x01\x02\x03\x04\x05\x06", 100)),
 
 	"a thought":                 models.Say("<think>\n" + handoff + "\n</think>"),
 	"a thought without an end":  models.Say("<think>\n" + handoff),
-	"a thought, then nothing":   models.Say("<thinking>" + handoff + "</thinking>\n\n"),
 	"a thought, then OK":        models.Say("<think>\n" + handoff + "\n</think>\nOK."),
 	"an analysis":               models.Say("<analysis>\n" + handoff + "\n</analysis>"),
 	"a thought by tokens":       models.Say("<|channel|>analysis<|message|>" + handoff + "<|end|>"),
@@ -144,7 +135,15 @@ func judged(t *testing.T, name string) fixture {
 	d.Policy.Ask.Names, d.Policy.Clear = nil, policy.Clear{}
 	d.Policy.Cut.Tokens, d.Policy.Cut.Messages, d.Policy.Cut.Rounds, d.Policy.Cut.Share = 700, 0, 0, 0
 	d.Target.Budget, d.Target.ContextWindow = 2*budget, 2*budget+1
-	d.Say(rounds(1, 12, roundTokens)...)
+	files := "parser.go, lexer.go, reader.go"
+	for n := range 40 {
+		files += fmt.Sprintf(", part%d.go", n)
+	}
+	list := rounds(1, 12, roundTokens-100)
+	for i := 0; i < len(list); i += 2 {
+		list[i].Content = chat.Parts{chat.Text(files)}
+	}
+	d.Say(list...)
 	return d
 }
 
@@ -187,7 +186,7 @@ func TestOfDoubtfulAnswersTheBestIsUsedOnceEveryWayWasTried(t *testing.T) {
 		{"copilot-cli", models.Say(plain), 1, "no heading", "line 118"},
 		{"oh-my-pi", models.Say(plain), 1, "no heading", "line 118"},
 		{"stagewise", models.Say(plain), 1, "no heading", "line 118"},
-		{"a3s", models.Say(handoff[:210]), 1, "210 characters, and far too short", "The build of the importer"},
+		{"a3s", models.Say(handoff[:240]), 1, "240 characters, and far too short", "The build of the importer"},
 	} {
 		t.Run(c.policy+"/"+c.doubt, func(t *testing.T) {
 			d := judged(t, c.policy)
@@ -244,13 +243,4 @@ func TestSummariesOfHooksAreNotJudged(t *testing.T) {
 	}
 	d.Messages()
 	require.Equal(t, "OK.", compactions(d.Session)[0].Text)
-}
-
-func TestAThoughtIsNotPartOfASummary(t *testing.T) {
-	for _, name := range policies.Names() {
-		d := judged(t, name)
-		d.Always(models.Say("<think>\nPRIVATE\n</think>\n<summary>\n" + handoff + "\n</summary>"))
-		d.Messages()
-		require.Equal(t, handoff, compactions(d.Session)[0].Text, name)
-	}
 }

@@ -2,8 +2,10 @@
 package judge
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,8 +23,8 @@ type Answer struct {
 	Open     bool              // it stood in the tag that was asked for
 	Closed   bool              // the tag was closed
 	Asked    policy.AnswerForm // the form that the prompt asked for
-	Request  []chat.Message    // the last of them asks
-	Given    []chat.Message    // what stands in Request besides the prompt's own words
+	Request  string            // what asked for it
+	Given    string            // what stands in the request besides the prompt's own words, with the arguments of calls
 	Covered  int               // characters (code points) of what the summary stands for
 	Room     int               // characters that it may take, 0 for no limit
 }
@@ -36,20 +38,23 @@ type Answer struct {
 //	an end other than those two                                     never     a reason that is missing is no sign
 //	no text: nothing, no letters, control characters                never     60% of it, 2% of it
 //	a page of markup, JSON, a call as text                          never     its start or end, half of it in tags
-//	the words of the request                                        never     half of it
+//	the words of the request, or headings without a text            never     half of it
 //	one text over and over                                          never     90% said before
 //	repetition of a part                                            doubtful  Judge.Repeated said before
 //	next to nothing: below the floor                                never     1/25 of what is covered, 30 to Judge.Floor
 //	                                                                          characters, at most a quarter of the room
 //	far shorter than what is covered                                doubtful  1/25 of what is covered or of the room, at
 //	                                                                          most Judge.Short characters
+//	without a name (x.go, aName) of what is covered                 doubtful  if that has 20, and 1 per 1,000 characters; far too
+//	                                                                          short is up to 1/4 of the room and 2 Judge.Short
 //	without Asked.Tag, or the tag is not closed                     doubtful
 //	without a heading although Asked.Headings                       doubtful
 //
-// A short text without the form that was asked for has two signs. Without any heading it has two as well, whatever was
-// asked for: nothing but its length shows what it is.
+// A short text without the form that was asked for has two signs. If no form was asked for, it has two if it has neither a
+// heading nor such a name: nothing but its length shows what it is.
 //
-// The floor of 30 is that of Copilot Chat and stagewise.
+// The floor of 30 is that of Copilot Chat and stagewise. The seven recorded summaries of coding sessions have 43 to 122 names of
+// what they cover, and no 800 characters of them have none; that has one name in 270 to 620 characters.
 func Judge(a Answer, j policy.Judge) error {
 	never, doubts := a.signs(j)
 	reason := strings.Join(slices.Concat(never, doubts), ", and ")
@@ -65,10 +70,9 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	no := func(format string, of ...any) { never = append(never, fmt.Sprintf(format, of...)) }
 	doubt := func(format string, of ...any) { doubts = append(doubts, fmt.Sprintf(format, of...)) }
 	switch stop := a.Response.StopReason; {
+	case len(a.Response.Message.ToolCalls) == 0 && stop == chat.StopEnd:
 	case len(a.Response.Message.ToolCalls) == 0 && stop != chat.StopToolCalls:
-		if why := ended(stop); why != "" {
-			no("%s", why)
-		}
+		no("%s", cmp.Or(ended[stop], fmt.Sprintf("it stopped by %q", stop)))
 	case a.Closed:
 		doubt("it calls a tool beside it")
 	default:
@@ -86,20 +90,26 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	}
 	again := repeated(text)
 	fresh := int(float64(size) * (1 - again)) // characters that were not said before
-	floor, short := a.Covered/25, a.Covered/25
-	if a.Room > 0 {
-		floor, short = min(floor, a.Room/4), min(short, a.Room/25)
+	own, other := a.words()
+	given, named := names(a.Given), false
+	for name := range names(text) {
+		named = named || given[name]
 	}
-	floor = max(least, min(floor, j.Floor))
-	short = max(floor, min(short, j.Short))
+	share, room := a.Covered/25, cmp.Or(a.Room, math.MaxInt)
+	floor := max(least, min(share, room/4, j.Floor))
+	short := max(floor, min(share, room/25, j.Short))
+	if !named && len(given) >= max(20, a.Covered/1000) {
+		doubt("it names nothing of what it covers")
+		short = max(floor, min(share, room/4, 2*j.Short))
+	}
 	headed := heading.MatchString(text)
 	switch {
 	case !letters(text):
 		no("it is not text")
 	case data(text):
 		no("it is a page of markup or data")
-	case a.echoes() > 0.5:
-		no("it repeats the request")
+	case other > own:
+		no("it repeats the request, or has nothing under its headings")
 	case again > 0.9:
 		no("it says one thing over and over")
 	case fresh < floor:
@@ -107,7 +117,7 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	case again > j.Repeated:
 		doubt("%.0f%% of it were said in it before", 100*again)
 	}
-	formless := a.Asked == policy.AnswerForm{} && !headed
+	formless := a.Asked == policy.AnswerForm{} && !headed && !named
 	if a.Asked.Tag != "" && !a.Closed {
 		doubt("it is not in <%s> and </%[1]s>", a.Asked.Tag)
 		formless = true
@@ -129,40 +139,26 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 const least = 30
 
 // ended says why an answer did not end by itself.
-func ended(stop chat.StopReason) string {
-	switch stop {
-	case chat.StopEnd:
-		return ""
-	case chat.StopMaxTokens:
-		return "it was cut off at the output limit"
-	case chat.StopFiltered:
-		return "the provider filtered it"
-	}
-	return fmt.Sprintf("it stopped by %q", stop)
-}
+var ended = map[chat.StopReason]string{chat.StopMaxTokens: "it was cut off at the output limit", chat.StopFiltered: "the provider filtered it"}
 
 // window is the number of characters of which a text is compared with what stands before.
 const window = 32
 
 // repeated returns the share of a text that stands in it before, 0 to 1.
 func repeated(text string) float64 {
-	var starts []int // of the last window characters
-	seen := map[string]bool{}
-	n, again := 0, 0
+	var starts []int
 	for i := range text {
-		if starts = append(starts, i); len(starts) > window {
-			part := text[starts[0]:i]
-			if starts = starts[1:]; seen[part] {
-				again++
-			}
-			seen[part] = true
-			n++
+		starts = append(starts, i)
+	}
+	seen, again := map[string]bool{}, 0
+	for n, end := range starts[min(window, len(starts)):] {
+		part := text[starts[n]:end]
+		if seen[part] {
+			again++
 		}
+		seen[part] = true
 	}
-	if n == 0 {
-		return 0
-	}
-	return float64(again) / float64(n)
+	return float64(again) / float64(max(1, len(starts)-window))
 }
 
 // letters reports whether a text consists of letters and digits for the most part, and hardly has control characters or
@@ -184,8 +180,8 @@ func letters(text string) bool {
 }
 
 var (
-	heading = regexp.MustCompile(`(?m)^(?:> ?)* {0,3}(#{1,6}[ \t]+\S|\*\*[^*\n]+\*\*:?[ \t]*\r?$|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$|【[^】\n]+】|[■◆] ?\S)`)
-	page    = regexp.MustCompile(`(?i)^(<!doctype|<\?xml|<(html|head|body)[^>]*>\s*<|<error[ >]|HTTP/[12](\.\d)? \d|event: \w+\r?\n|data: ?[[{]|<` + call + `[ >=]|<[|｜]|\[TOOL_CALLS\])`)
+	heading = regexp.MustCompile(`(?m)^(?:> ?)* {0,3}(#{1,6}[ \t]+\S.*|\*\*[^*\n]+\*\*:?[ \t]*\r?$|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$|【[^】\n]+】|[■◆] ?\S)`)
+	page    = regexp.MustCompile(`(?i)^(<!doctype|<\?xml|<(html|head|body)[^>]*>\s*<|<error[ >]|HTTP/[12](\.\d)? \d|event: \w+\r?\n|\[[\w.]+\(\w+=|data: ?[[{]|<` + call + `[ >=]|<[|｜]|\[TOOL_CALLS\])`)
 	ending  = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
 	tag     = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
 )
@@ -201,39 +197,49 @@ func data(text string) bool {
 	if page.MatchString(text) || ending.MatchString(text) || strings.ContainsAny(text[:1], "{[") && json.Valid([]byte(text)) {
 		return true
 	}
-	inTags := 0
-	for _, t := range tag.FindAllString(text, -1) {
-		inTags += len(t)
-	}
-	return text[0] == '<' && 2*inTags > len(text)
+	return text[0] == '<' && 2*len(tag.ReplaceAllString(text, "")) < len(text)
 }
 
-// echoes returns the share of a text in lines that stand in its request, 0 to 1. Lines of what the request was given count
-// as the text's own, as do lines of fewer than 20 bytes.
-func (a Answer) echoes() float64 {
-	if len(a.Request) == 0 {
-		return 0
-	}
-	asks := map[string]bool{}
-	each := func(text string, do func(line string)) {
-		for line := range strings.Lines(text) {
-			if line = strings.TrimSpace(line); len(line) >= 20 {
-				do(line)
-			}
+// words returns how many characters of a summary are its own, and how many are headings or lines of its request. Lines of what
+// the request was given count as neither, and lines of fewer than 20 bytes as its own.
+func (a Answer) words() (own, other int) {
+	asks, given := lines(a.Request), lines(a.Given)
+	for line := range lines(a.Summary) {
+		switch size := utf8.RuneCountInString(line); {
+		case given[line]:
+		case asks[line] && len(line) >= 20:
+			other += size
+		default:
+			text := utf8.RuneCountInString(heading.ReplaceAllString(line, ""))
+			own += text
+			other += size - text
 		}
 	}
-	each(a.Request[len(a.Request)-1].Text(), func(line string) { asks[line] = true })
-	for _, m := range a.Given {
-		each(m.Text(), func(line string) { delete(asks, line) })
+	return own, other
+}
+
+// lines returns the lines of a text, without space around them.
+func lines(text string) map[string]bool {
+	list := map[string]bool{}
+	for line := range strings.Lines(text) {
+		list[strings.TrimSpace(line)] = true
 	}
-	size, of := 0, 0
-	each(a.Summary, func(line string) {
-		if size += len(line); asks[line] {
-			of += len(line)
+	return list
+}
+
+const joints = `_-:./\`
+
+var prose = regexp.MustCompile(`^([A-Za-z][a-z]*(-[A-Za-z][a-z]*)*|[A-Z]+s?|\d+)$`)
+
+// names returns the words of a text that are hardly prose in any language: paths, names in code, versions, dates.
+func names(text string) map[string]bool {
+	list := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(joints, r)
+	}) {
+		if word = strings.Trim(word, joints); len(word) > 3 && !prose.MatchString(word) {
+			list[word] = true
 		}
-	})
-	if size == 0 {
-		return 0
 	}
-	return float64(of) / float64(size)
+	return list
 }

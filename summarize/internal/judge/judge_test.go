@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,7 +82,8 @@ func TestASummaryMayBeginAndEndLikeOtherThings(t *testing.T) {
 		"HTTP/2 for the gateway.\n\n" + text, "Data: 14/03/2025\n\n" + text, "Event: the scanner was updated.\n\n" + text, "<html> stays in the template.\n\n" + text,
 		"<heading>Goal</heading>\n" + text, "<header>Goal</header>\n" + text, "<errors_and_fixes>\nnone\n</errors_and_fixes>\n" + text,
 		"<tools_used>\nread, edit\n</tools_used>\n" + text, text + "\n<tool_usage>\nread 12 times\n</tool_usage>", text + "\nThe last answer was <tool_result>EOF</tool_result>",
-		"> " + strings.ReplaceAll(text, "\n", "\n> "), "【目标】\n" + forms["plain text"](sessions[8]), "■ 目的\n" + forms["plain text"](sessions[9]),
+		"# 502 Bad Gateway under load\n\n" + text + "\nIt says \"I'm sorry, but I can't help with that.\" and <tool_call>, and N/A for TODO.",
+		"> " + strings.ReplaceAll(text, "\n", "\n> "), "【目标】\n" + forms["plain text"](sessions[6]), "■ 目的\n" + forms["plain text"](sessions[7]),
 	} {
 		require.NoError(t, judgedAs(written, withHeadings), written)
 		require.NoError(t, judgedAs("<summary>\n"+written+"\n</summary>", inBlock), written)
@@ -134,20 +136,51 @@ func TestASignAloneLeavesADoubtIfThereIsATextOfSomeLength(t *testing.T) {
 	}
 }
 
+func TestASummaryNamesWhatItCovers(t *testing.T) {
+	var given strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&given, "I read src/part%d.go, see %s there.\n", i, sessions[0].parts[i%5])
+	}
+	sorry := "I'm really sorry, but I'm unable to do this. It seems that the conversation includes material that I can't process, and an account of it might misrepresent what was discussed, e.g. its course and/or its end. I understand that this is frustrating, and I do want to be helpful. If you could tell me which part matters most to you, or share the key points yourself, I'd be more than happy to help you organise them into something useful. Thank you!"
+	gateway := "# 502 Bad Gateway\n\nThe server met an error. Try again in 30 seconds, and quote what stands below, e.g. to your administrator.\n\n- Request: 7f2c9a1e-55d0\n- Host: api.gateway.internal\n- Time: 2025-11-02T14:12:55Z\n\n---\n\nnginx/1.25.3, as of today, here and now, wherever you are"
+	plain, long := forms["plain text"](sessions[0]), strings.Join(sessions[3].parts[:], " ")+strings.Join(sessions[4].parts[:], " ")
+	for _, c := range []struct {
+		rule, text string
+		asked      policy.AnswerForm
+		wants      string
+		doubtful   bool
+	}{
+		{"an apology where no form is asked for", sorry, policy.AnswerForm{}, "names nothing", false},
+		{"an apology under a heading", "## Apology\n" + sorry, withHeadings, "names nothing", false},
+		{"an apology in the tag", "<summary>" + sorry + "</summary>", inBlock, "names nothing", false},
+		{"a page of an error with a heading", gateway, withHeadings, "names nothing", false},
+		{"a text of some length that names nothing", "## Goal\n" + long, withHeadings, "names nothing", true},
+		{"a short text that names it, where no form is asked for", plain[:300], policy.AnswerForm{}, "too short", true},
+		{"a text that names it", plain, policy.AnswerForm{}, "<nil>", false},
+		{"headings without a text", "## Goal of the session\nN/A\n\n## What was done in it\nnone\n\n## Files that were changed\nTODO", withHeadings, "under its headings", false},
+		{"a call in Python's words", "[read(path=\"src/part1.go\"), bash(command=\"go test ./src/part2.go\")]" + plain, policy.AnswerForm{}, "markup", false},
+	} {
+		a := judge.Answer{Asked: c.asked, Given: given.String(), Covered: given.Len(), Room: 40_000}
+		a.Summary, a.Open, a.Closed = judge.Read(c.text, c.asked.Tag)
+		err := judge.Judge(a, rules())
+		require.Contains(t, fmt.Sprint(err), c.wants, c.rule)
+		refused, _ := errors.AsType[*policy.SummaryError](err)
+		require.Equal(t, c.doubtful, refused != nil && refused.Doubtful, "%s: %v", c.rule, err)
+		a.Covered *= 10 // few names for its length
+		require.NotContains(t, fmt.Sprint(judge.Judge(a, rules())), "names nothing", c.rule)
+	}
+}
+
 func TestTheFloorIsAShareOfWhatIsCovered(t *testing.T) {
 	text := forms["headings"](sessions[0])
 	for _, c := range []struct{ covered, room, size, floor int }{
 		{0, 0, 29, 30}, {1_000, 0, 39, 40}, {1_000_000, 0, 199, 200}, {1_000_000, 400, 99, 100}, {1_000_000, 100, 29, 30},
 	} {
-		at := func(size int) *policy.SummaryError {
-			err := judge.Judge(judge.Answer{Summary: text[:size], Covered: c.covered, Room: c.room}, rules())
-			refused, _ := errors.AsType[*policy.SummaryError](err)
-			return refused
+		at := func(size int) string {
+			return fmt.Sprint(judge.Judge(judge.Answer{Summary: text[:size], Covered: c.covered, Room: c.room}, rules()))
 		}
-		require.Contains(t, at(c.size).Reason, "next to nothing", "%+v", c)
-		if short := at(c.floor); short != nil {
-			require.NotContains(t, short.Reason, "next to nothing", "%+v", c)
-		}
+		require.Contains(t, at(c.size), "next to nothing", "%+v", c)
+		require.NotContains(t, at(c.floor), "next to nothing", "%+v", c)
 	}
 }
 

@@ -48,20 +48,6 @@ var sessions = []session{
 		"importer/xlsx.py, importer/dates.py, tests/data/grande.xlsx.",
 		"Tratar dd/mm/aaaa em importer/dates.py e medir outra vez.",
 	}},
-	{"Italian", [5]string{"Obiettivo", "Percorso", "Stato", "File", "Prossimi passi"}, [5]string{
-		"L'utente vuole che il login con SPID funzioni anche da dispositivi mobili, senza toccare il server di identità.",
-		"Hai scoperto che il cookie JSESSIONID ha SameSite=Strict; con SameSite=Lax il ritorno da SPID riesce.",
-		"Su Android funziona, su iOS 17 il secondo tentativo dà ancora 403.",
-		"src/main/java/it/comune/auth/SpidFilter.java, application.yml.",
-		"Registrare gli header della richiesta fallita e confrontarli con quelli di Android.",
-	}},
-	{"Polish", [5]string{"Cel", "Przebieg", "Stan", "Pliki", "Dalej"}, [5]string{
-		"Użytkownik chce, żeby raport miesięczny liczył się w nocy i nie blokował tabeli zamówień.",
-		"Przeniosłeś zapytanie do repliki, dodałeś indeks orders_created_idx; czas spadł z 340 s do 21 s.",
-		"Raport za luty zgadza się co do grosza, za marzec brakuje 12 wierszy.",
-		"reports/monthly.sql, jobs/nightly.rb, db/migrate/20250402_orders_idx.rb.",
-		"Sprawdzić strefę czasową w monthly.sql (wiersz 48) i przeliczyć marzec.",
-	}},
 	{"Russian", [5]string{"Цель", "Ход работы", "Состояние", "Файлы", "Дальше"}, [5]string{
 		"Пользователь хочет, чтобы бот отвечал в групповых чатах только на упоминания и не терял сообщения при перезапуске.",
 		"Ты добавил фильтр по entities в handlers/group.py и сохранил offset в Redis; после перезапуска потерь не было.",

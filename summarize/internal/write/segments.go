@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -258,7 +259,7 @@ func (w *Writer) resume(ctx context.Context, s *span) (done entry.SummaryAnswer,
 
 // advance records the summary of everything up to a unit.
 func (s *span) advance(ctx context.Context, n int, summary string) (err error) {
-	s.before += characters(history.UnitMessages(s.rest[:n]))
+	s.before += utf8.RuneCountInString(said(history.UnitMessages(s.rest[:n])))
 	s.rest, s.begun = s.rest[n:], true
 	s.prefix = min(s.prefix, len(s.rest))
 	if len(s.rest) > 0 {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -483,7 +484,9 @@ func (w *Writer) take(ctx context.Context, c *Candidate, p NamedPrompt, m policy
 	}
 	unseen := w.unseen || p.Drops && len(rendered.Report().Dropped()) > 0
 	answered := entry.SummaryAnswer{From: p.from, To: p.to, Model: c.Name, Unseen: unseen, Doubt: w.doubt, Text: text}
-	if err := w.judge(p, answer); err != nil {
+	rules := w.Attempt.Policy.Ask.Judge
+	rules.Off = rules.Off || p.Title || response.Digest
+	if err := judge.Judge(answer, rules); err != nil {
 		d, _ := errors.AsType[*policy.SummaryError](err)
 		if d == nil || !d.Doubtful || p.shortens {
 			return "", err
@@ -504,13 +507,6 @@ func (w *Writer) take(ctx context.Context, c *Candidate, p NamedPrompt, m policy
 	return text, err
 }
 
-// judge returns an error for an answer that cannot be used as a summary, or only if there is no better one.
-func (w *Writer) judge(p NamedPrompt, a judge.Answer) error {
-	rules := w.Attempt.Policy.Ask.Judge
-	rules.Off = rules.Off || p.Title || a.Response.Digest
-	return judge.Judge(a, rules)
-}
-
 // read returns the summary in an answer, to be judged.
 func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sent []chat.Message, r chat.Response) (judge.Answer, error) {
 	a := judge.Answer{Response: r, Asked: p.Asked}
@@ -522,10 +518,11 @@ func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sen
 		}
 		a.Summary = judge.Tidy(text)
 	}
-	given := append(slices.Concat(m.Covered, m.Previous), chat.UserMessage(prompts.Earlier(m)), chat.UserMessage(m.Summary))
-	a.Request, a.Given, a.Covered = sent, given, p.before+characters(m.Covered)+characters(m.Previous)
+	covered := said(m.Covered) + said(m.Previous)
+	a.Request, a.Given = sent[len(sent)-1].Text(), covered+prompts.Earlier(m)+"\n"+m.Summary
+	a.Covered = p.before + utf8.RuneCountInString(covered)
 	if p.shortens {
-		a.Asked, a.Covered = policy.AnswerForm{}, characters(given[len(given)-1:])
+		a.Asked, a.Covered = policy.AnswerForm{}, utf8.RuneCountInString(m.Summary)
 	}
 	room, err := guard.Value(ctx, guard.NameTokenizer, func() int { return prompts.Characters(m) })
 	a.Room = room
@@ -535,15 +532,16 @@ func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sen
 	return a, err
 }
 
-// characters returns the number of characters (code points) of messages, with the arguments of calls.
-func characters(messages []chat.Message) (n int) {
+// said returns the text of messages, with the arguments of calls.
+func said(messages []chat.Message) string {
+	var lines []string
 	for _, m := range messages {
-		n += utf8.RuneCountInString(m.Text())
+		lines = append(lines, m.Text())
 		for _, c := range m.ToolCalls {
-			n += utf8.RuneCountInString(c.Arguments)
+			lines = append(lines, c.Arguments)
 		}
 	}
-	return n
+	return strings.Join(append(lines, ""), "\n")
 }
 
 // generate asks the candidate, and again if its failure may pass. Meanwhile the other of two requests goes on.
