@@ -3,34 +3,51 @@ package vocabulary
 import (
 	"unicode/utf8"
 
+	"github.com/promptree-go/promptree/sizing/internal/hash"
 	"github.com/promptree-go/promptree/sizing/internal/split"
 )
 
 // seams are the pairs of characters at which a vocabulary merges tokens. A text that the file does not split can be split
 // between any two others: no merge ever crosses there.
 type seams struct {
-	ascii  [utf8.RuneSelf]([2]uint64) // bits, by the first and second character
-	others map[[2]rune]bool
+	ascii [utf8.RuneSelf]([2]uint64) // bits, by the first and second character
+	slots []uint64
 }
 
-func (s *seams) add(before, after rune) {
-	if before < utf8.RuneSelf && after < utf8.RuneSelf {
-		s.ascii[before][after/64] |= 1 << (after % 64)
-	} else {
-		s.others[[2]rune{before, after}] = true
+func seam(before, after rune) uint64 { return uint64(before)<<32 | uint64(after) + 1 }
+
+func newSeams(set map[uint64]struct{}) *seams {
+	s := &seams{slots: make([]uint64, len(set)*2+1)}
+	for key := range set {
+		before, after := rune(key>>32), rune(uint32(key)-1)
+		if before < utf8.RuneSelf && after < utf8.RuneSelf {
+			s.ascii[before][after/64] |= 1 << (after % 64)
+			continue
+		}
+		i := hash.Slot(hash.Mix(key), len(s.slots))
+		for s.slots[i] != 0 {
+			i = hash.Next(i, len(s.slots))
+		}
+		s.slots[i] = key
 	}
+	return s
 }
 
 // has reports whether tokens are merged between two characters.
 func (s *seams) has(before, after rune) bool {
-	switch {
-	case before < 0 || after < 0:
+	if before < 0 || after < 0 {
 		return true
-	case before < utf8.RuneSelf && after < utf8.RuneSelf:
-		return s.ascii[before][after/64]>>(after%64)&1 != 0
-	default:
-		return s.others[[2]rune{before, after}]
 	}
+	if before < utf8.RuneSelf && after < utf8.RuneSelf {
+		return s.ascii[before][after/64]>>(after%64)&1 != 0
+	}
+	key := seam(before, after)
+	for i := hash.Slot(hash.Mix(key), len(s.slots)); s.slots[i] != 0; i = hash.Next(i, len(s.slots)) {
+		if s.slots[i] == key {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *seams) next(text string, i int) int {

@@ -183,7 +183,7 @@ func (v *Vocabulary) readMerges(data []byte) error {
 		return &UnsupportedError{"merges", fmt.Sprintf("%d of them, over %d", n, maxMerges)}
 	}
 	v.pairs = newPairs(n)
-	seams := &seams{others: map[[2]rune]bool{}}
+	seams := map[uint64]struct{}{}
 	var whole []byte
 	rank := -1
 	err := merges(data, func(left, right []byte) error {
@@ -212,7 +212,7 @@ func (v *Vocabulary) readMerges(data []byte) error {
 		if !v.byteLevel {
 			before, _ := utf8.DecodeLastRuneInString(text[:middle])
 			after, _ := utf8.DecodeRuneInString(text[middle:])
-			seams.add(before, after)
+			seams[seam(before, after)] = struct{}{}
 		}
 		return nil
 	})
@@ -224,7 +224,7 @@ func (v *Vocabulary) readMerges(data []byte) error {
 	case v.byteLevel || v.ignoreMerges:
 		v.words = append(v.words, split.Whole)
 	default:
-		v.words = append(v.words, seams.pattern())
+		v.words = append(v.words, newSeams(seams).pattern())
 	}
 	return nil
 }
