@@ -10,8 +10,8 @@ import (
 )
 
 // Sent identifies a request that was sent, so that a later one can be compared with it. It consists of a few digests,
-// however long the request is; the content of messages and tools cannot be read from it. The zero value is an unknown
-// request.
+// however long the request is; the content of messages and tools cannot be read from it. Without marks the request is
+// unknown.
 type Sent struct {
 	// Time at which it was sent.
 	Time time.Time `json:"time,omitzero"`
@@ -31,8 +31,8 @@ type RequestMark struct {
 	Digest   string `json:"digest"`
 }
 
-// NewSent returns the digests of a request. Cache breakpoints are ignored. For a request that cannot be encoded as JSON
-// it returns the zero value.
+// NewSent returns the digests of a request. Cache breakpoints are ignored. A request that cannot be encoded as JSON has the
+// time alone and is unknown.
 func NewSent(at time.Time, t chat.Tokenizer, messages []chat.Message, tools []chat.Tool) Sent {
 	s := Sent{Time: at, Tools: toolSet(tools)}
 	n := len(messages)
