@@ -22,7 +22,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-// prompts returns the prompts by their modes.
+// requestsOf returns the prompts by their modes.
 func requestsOf() map[string]policy.Prompt {
 	return map[string]policy.Prompt{
 		"full": prompts.FullPrompt(), "simple": prompts.SimplePrompt(), "fork": prompts.ForkPrompt(),

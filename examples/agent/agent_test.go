@@ -25,7 +25,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// survey runs the program's work, and checks the rules of every run: rounds are counted from 1 and are within the budget.
+// surveyed runs the program's work, and checks the rules of every run: rounds are counted from 1 and are within the budget.
 func surveyed(t *testing.T, args ...string) (totals, error) {
 	t.Helper()
 	o, err := parse(append([]string{"-transcript", filepath.Join(t.TempDir(), "transcript.jsonl")}, args...), io.Discard)

@@ -153,7 +153,7 @@ func isBytes(s string) bool {
 	return s != "" && err == nil
 }
 
-// parts of one kind in a content.
+// kind returns the parts of one kind in a content.
 func kind(content any, field string) []object {
 	var found []object
 	for _, p := range list(content.(object)["parts"]) {

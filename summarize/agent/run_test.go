@@ -59,7 +59,7 @@ func shown(t *testing.T, s *history.Session) []string {
 	return said(view.Messages())
 }
 
-// steps returns a model that makes one call after another in each turn, and then says what the results were.
+// stepsOf returns a model that makes one call after another in each turn, and then says what the results were.
 func stepsOf(calls ...[]string) func(chat.Request) chat.Message {
 	return func(req chat.Request) chat.Message {
 		turn, results := 0, []string{}
