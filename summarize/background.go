@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
@@ -75,6 +76,7 @@ func (w *walker) start(ctx context.Context, s *plan.Rendered, d policy.Decision)
 func (w *walker) launch(ctx context.Context, o order) *task {
 	work := &w.c.inner.work
 	ctx, done := work.abortable(context.WithoutCancel(ctx))
+	o.late = new(atomic.Bool)
 	t := &task{order: o, done: make(chan struct{})}
 	ctx, t.cancel = context.WithCancelCause(ctx)
 	if t.activity = w.activity; o.background { // this call will run something else
@@ -268,6 +270,7 @@ func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task) error {
 			if whole {
 				w.c.inner.work.setWaited(t.id)
 			}
+			t.late.Store(true)
 			return &PendingError{Budget: s.Over, Plan: t.id, After: w.patient, Running: t.activity.Running()}
 		}
 		<-t.done

@@ -131,17 +131,20 @@ func TestAPromptWaitsAgainForASummaryOfWhichAPartWasAnswered(t *testing.T) {
 			answers[i] = slowly(100*time.Second, answers[i])
 		}
 		d.Answers(answers...)
+		shown := ""
 		wait := func() time.Duration {
 			start := time.Now()
-			d.Messages()
+			shown = text(d.Messages())
 			return time.Since(start)
 		}
 		require.Equal(t, time.Minute, wait())
 		require.Zero(t, wait(), "nothing was answered yet")
 		time.Sleep(41 * time.Second) // the first part is answered
-		for range 3 {
+		for _, placed := range []string{"Summary 1.", "Summary 2.", "Summary 2."} {
 			require.Equal(t, time.Minute, wait())
+			require.Contains(t, shown, placed, "it is put in place although the prompt does not fit with it")
 		}
+		require.Len(t, d.Requests(), 3, "none is made in vain")
 	})
 }
 

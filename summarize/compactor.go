@@ -197,6 +197,7 @@ type walker struct {
 	acquired     bool          // whether this call is the one that may compact
 	afterTurn    bool          // nobody sends the prompt: this is AfterTurn
 	alone        bool          // the prompt is the history alone, and nobody sends it
+	running      bool          // a task, when the ledger was read
 	most         int           // tokens of the prompt and its tools, 0 for no bound but the budget
 	mostBytes    int           // of the request's body, 0 for no bound but what is known
 	willRetry    bool          // the request is sent again afterwards
@@ -259,6 +260,8 @@ func (w *walker) release() {
 
 // planner returns a planner of the session as it is now.
 func (w *walker) planner(ctx context.Context) (*plan.Planner, error) {
+	t, _ := w.c.inner.work.current()
+	w.running = t != nil
 	l, err := w.c.read(ctx)
 	if err != nil {
 		return nil, err
@@ -267,13 +270,13 @@ func (w *walker) planner(ctx context.Context) (*plan.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := w.target
-	t.Prices = plan.PricesFor(w.policy, t)
+	target := w.target
+	target.Prices = plan.PricesFor(w.policy, target)
 	p := &plan.Planner{
-		Session: w.c.Session, Target: t, Policy: w.policy, Options: w.c.Options, Ledger: l, Now: now, Most: w.most, MostBytes: w.mostBytes, Models: w.c.Models,
+		Session: w.c.Session, Target: target, Policy: w.policy, Options: w.c.Options, Ledger: l, Now: now, Most: w.most, MostBytes: w.mostBytes, Models: w.c.Models,
 	}
 	if w.alone && w.most == 0 {
-		p.Spare = t.Budget / 2
+		p.Spare = target.Budget / 2
 	}
 	return p, nil
 }
@@ -291,7 +294,9 @@ func (w *walker) measureBy(ctx context.Context, m *plan.Planner, on policy.Occas
 	if err != nil {
 		return nil, err
 	}
-	s.Pending, s.Tried = w.c.pending(ctx, m.Ledger), w.tried
+	if s.Pending, s.Tried = w.c.pending(ctx, m.Ledger), w.tried; w.running && s.Pending == policy.PendingNone {
+		s.Pending = policy.PendingRunning // it ended since, and the ledger lacks what it answered
+	}
 	if w.parted {
 		s.Part = 0
 	}
@@ -374,22 +379,24 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			if err != nil && (ctx.Err() != nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrCompactorClosed)) {
 				return nil, err
 			}
-			w.failure = err
-		case policy.ActCompact, policy.ActPart:
-			w.tried, w.waited, w.parted = true, true, w.parted || d.Do == policy.ActPart
-			if err := w.compact(ctx, s, d); err != nil {
-				if ctx.Err() != nil {
-					return nil, err
-				}
-				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrCompactorClosed)) {
-					return nil, err
-				}
-				w.failure = err
-				w.explain(ctx, d, outcomeOfError(err), err)
-				continue
+			if w.failure = err; errors.Is(err, failure.ErrPart) {
+				w.failure, w.waited = nil, false
 			}
-			w.succeeded = true
-			w.explain(ctx, d, outcomePlaced, nil)
+		case policy.ActCompact, policy.ActPart:
+			err := w.compact(ctx, s, d)
+			if w.afterTurn { // it waits for one summary
+				w.until = time.Now()
+			}
+			if err != nil && (ctx.Err() != nil || !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrCompactorClosed))) {
+				return nil, err
+			}
+			if part := d.Do == policy.ActPart; err == nil {
+				w.succeeded, w.tried, w.waited = true, w.tried || !part, true
+				w.explain(ctx, d, outcomePlaced, nil)
+			} else if !errors.Is(err, failure.ErrPart) { // else it goes on from the part
+				w.failure, w.tried, w.waited, w.parted = err, w.tried || !part, true, w.parted || part
+				w.explain(ctx, d, outcomeOfError(err), err)
+			}
 		default:
 			if !w.explained { // an earlier action explains more than nothing does
 				w.explain(ctx, d, outcomeNothing, nil)

@@ -87,7 +87,7 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 		{"a prompt that nothing makes fit is not compacted in a pause", foreground, measured(110_000, over, paused), policy.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
 		{"a part that was answered is put in place before history is let go", foreground, measured(110_000, over, sendable, paused, answered), policy.ActPart, "5000 tokens of history are summarised: paused for 1 more step after 1 failures, the last: down"},
 		{"a part that was answered is put in place while the rest is being made", foreground, measured(110_000, over, sendable, answered, waited, pending(policy.PendingRunning)), policy.ActPart, "5000 tokens of history are summarised: a summary is running"},
-		{"the rest is asked for before a part is put in place", foreground, measured(110_000, over, answered), policy.ActCompact, "condition 1 holds"},
+		{"a part that was answered is put in place before the rest is asked for", foreground, measured(110_000, over, answered), policy.ActPart, "5000 tokens of history are summarised: condition 1 holds"},
 		{"a prompt that the last resort makes fit is not compacted in a pause", foreground, measured(110_000, over, sendable, paused), policy.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
 		{"once in a turn a prompt that does not fit is compacted at once", oncePerTurn, measured(110_000, over, sendable), policy.ActCompact, "condition 1 holds"},
 		{"after a failure in the turn a summary is started instead", oncePerTurn, measured(110_000, over, sendable, failed), policy.ActStart, "condition 1 holds"},

@@ -131,7 +131,9 @@
 // of those before it. A segment is halved if it is refused as too large, and if answers could not be used, or took too
 // long, again and again; a single round is clipped. Each answer is an entry for its range of entries at once, from
 // which the next prompt, model, plan or process goes on. If the prompt does not fit while segments are left to do, the
-// summary of those that were answered is put in place, if the prompt fits with it ([policy.Ask].Whole turns that off).
+// summary of those that were answered is put in place, if the prompt fits with it or history is let go behind it
+// ([policy.Ask].Whole turns that off). A session that has fallen behind, as after an outage, catches up that way: once a
+// prompt waited in vain, each segment is put in place as soon as it is answered, and the next prompts wait for the rest.
 // An earlier summary that has become too large, as for a smaller model, is summarised again, alone if nothing else can
 // be covered.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -89,6 +90,7 @@ type order struct {
 	sent      []chat.Message // the agent's request, for a fork of its cached prefix
 	willRetry bool           // the agent's request is sent again afterwards
 
+	late         *atomic.Bool                // a prompt waited for it in vain, so it ends with its next part, to put that in place; nil if it never does
 	background   bool                        // no prompt waits for it
 	otherProcess bool                        // another process sent the prompt
 	cold         bool                        // the cache holds nothing of the prompt
@@ -186,6 +188,17 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 	w, err := c.writer(ctx, o, l, j)
 	if err != nil {
 		return write.Written{Attempt: j}, []error{err}
+	}
+	keep, goesOn := w.Keep, l.Pending != nil && l.Pending.Moves // prompts wait for its next part too
+	if o.late != nil && plan.PlacesParts(o.policy, policy.Occasion(j.Plan.Occasion)) {
+		w.Keep = func(ctx context.Context, a entry.SummaryAnswer) error {
+			err := keep(ctx, a)
+			if err == nil && a.From == "" && (o.late.Load() || goesOn) {
+				err = failure.ErrPart
+				stop(err)
+			}
+			return err
+		}
 	}
 	most = 2 * w.Last
 	watch.Reset(most)
@@ -305,7 +318,7 @@ func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decisio
 		o.agent = *w.summarizer
 	}
 	if err = w.await(ctx, s, w.launch(ctx, o)); err == nil {
-		_, err = w.settle(ctx, s, true, true)
+		_, err = w.settle(ctx, s, true, d.Do != policy.ActPart)
 	}
 	if failed, ok := errors.AsType[*FailedError](err); ok {
 		failed.Budget = s.Over

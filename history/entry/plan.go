@@ -84,7 +84,7 @@ const (
 	PlanFailed PlanOutcome = "failed"
 	// PlanVetoed: a hook cancelled it.
 	PlanVetoed PlanOutcome = "vetoed"
-	// PlanDropped: it was cancelled, no longer needed, or can no longer cut at its entry.
+	// PlanDropped: it was cancelled, no longer needed, or can no longer cut at its entry, or a part is put in place first.
 	PlanDropped PlanOutcome = "dropped"
 	// PlanRetried: the plan stays pending: a part was answered, or an attempt failed and another follows.
 	PlanRetried PlanOutcome = "retried"

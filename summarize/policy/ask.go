@@ -28,7 +28,7 @@ type Ask struct {
 	Cheapest bool
 	// Whole puts a summary in place only if it covers everything that its plan covers. By default, if the prompt does not fit
 	// while a summary is being made in segments, or after that failed, the summary of the segments that were answered is
-	// put in place, if the prompt fits with it.
+	// put in place, if the prompt fits with it, or would be sent without history in any case.
 	Whole bool
 	// Timeout of each request. A compaction with all its requests has no limit, but it ends if none of them ends within twice
 	// this time. If nothing can be sent without a summary, the timeout of the model that is asked last doubles with each

@@ -50,7 +50,8 @@ type Measurement struct {
 	// are 0 until a limit is reached.
 	Covered, Room int
 	// Part is how many tokens of history the segments cover that were answered of an unfinished summary: 0 if the prompt
-	// fits, or would not fit with that part of the summary in place, and if the policy asks for the whole ([Ask].Whole).
+	// fits, and if that part of the summary would neither make it fit nor be shown while history is let go, or the policy
+	// asks for the whole ([Ask].Whole).
 	Part int
 	// Clearable is how many tokens clearing old tool output would save now.
 	Clearable int
@@ -212,7 +213,7 @@ func (p Policy) Decide(m Measurement) Decision {
 	}
 	do := func(a Action, format string, args ...any) Decision {
 		d.Do, d.Why = a, fmt.Sprintf(format, args...)
-		if m.Part > 0 && (a == ActNothing || a == ActStart) { // history would be let go, or nothing could be sent
+		if m.Part > 0 && (a == ActNothing || a == ActStart || a == ActCompact) { // history would be let go, or nothing could be sent
 			d.Do, d.Why = ActPart, fmt.Sprintf("%d tokens of history are summarised: %s", m.Part, d.Why)
 		}
 		return d

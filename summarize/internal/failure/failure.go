@@ -23,6 +23,7 @@ var (
 	ErrAborted          = errors.New("summarize: the compaction was aborted")
 	ErrVetoed           = errors.New("summarize: a hook called the compaction off")
 	ErrNobodyToAsk      = errors.New("summarize: no model can be asked for a summary: the policy's prompts continue a request that is not at hand: add one that does not fork")
+	ErrPart             = errors.New("summarize: a part of the summary is put in place before the rest is made")
 	ErrUnwritten        = errors.New("summarize: the session cannot be written")
 )
 
@@ -82,6 +83,8 @@ func Type(err error) string {
 		return "boundary_gone"
 	case errors.Is(err, ErrPlanEnded):
 		return "plan_ended"
+	case errors.Is(err, ErrPart):
+		return "part"
 	}
 	if _, ok := errors.AsType[*policy.SummaryError](err); ok {
 		return "summary_refused"

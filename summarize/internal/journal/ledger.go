@@ -36,8 +36,10 @@ type Ledger struct {
 	// Ended is the last plan that ended, and End its end.
 	Ended entry.Plan
 	End   entry.PlanEnd
-	// parts holds the answers for parts of unfinished summaries since the last compaction.
+	// parts holds the answers for parts of unfinished summaries since the last compaction, and moves reports whether that
+	// put such a part in place and no plan failed since.
 	parts []part
+	moves bool
 	// Preambles holds references to the entries of stored preambles, by digest.
 	Preambles map[string]entry.Ref
 }
@@ -63,7 +65,7 @@ type Plan struct {
 	ID   string
 	Time time.Time
 	entry.Plan
-	Moves bool          // a part of it was answered
+	Moves bool          // a part of it was answered, or it goes on from one that was put in place
 	given time.Duration // from Time until the plan expires if nothing is answered
 }
 
@@ -161,7 +163,7 @@ func (l *Ledger) add(e entry.Entry) {
 			l.reported = b
 		}
 	case entry.Plan:
-		l.Pending = &Plan{ID: e.ID, Time: e.Time, Plan: b, given: b.Until.Sub(e.Time)}
+		l.Pending = &Plan{ID: e.ID, Time: e.Time, Plan: b, Moves: l.moves, given: b.Until.Sub(e.Time)}
 	case entry.PlanEnd:
 		for _, a := range b.Finished {
 			p := part{SummaryAnswer: a}
@@ -188,14 +190,17 @@ func (l *Ledger) add(e entry.Entry) {
 
 // ended records the end of a plan, or of one that could not be made.
 func (l *Ledger) ended(end entry.PlanEnd) {
-	if l.End = end; end.Plan != "" {
+	if l.End, l.moves = end, false; end.Plan != "" {
 		l.Ended, l.Pending = l.Pending.Plan, nil
 	}
 }
 
 // compacted resets the ledger to what a compaction retains. It ends any pending plan.
 func (l *Ledger) compacted(c entry.Compaction) {
-	next := Ledger{Remembered: entry.Remembered{Models: c.Retained.Models, Held: c.Retained.Held}, Preambles: maps.Clone(c.Retained.Preambles)}
+	next := Ledger{
+		Remembered: entry.Remembered{Models: c.Retained.Models, Held: c.Retained.Held}, Preambles: maps.Clone(c.Retained.Preambles),
+		moves: c.Answers == 0 && c.Model != "", // no model was asked for what one had written
+	}
 	if l.Pending != nil && l.Pending.ID == c.Plan {
 		next.Ended, next.End = l.Pending.Plan, entry.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
 	}

@@ -36,7 +36,7 @@ func (p *Placer) Conclude(ctx context.Context, id string, d write.Written, reaso
 		end.Outcome, end.Error, end.ErrorType, kind = entry.PlanDropped, why.Error(), failure.Type(ctx.Err()), event.Cancelled
 	case errors.Is(why, failure.ErrVetoed):
 		end.Outcome, kind = entry.PlanVetoed, event.Vetoed
-	case failure.BoundaryGone(why), errors.Is(why, failure.ErrPlanEnded):
+	case failure.BoundaryGone(why), errors.Is(why, failure.ErrPlanEnded), errors.Is(why, failure.ErrPart):
 		end.Outcome, kind = entry.PlanDropped, event.Dropped
 	}
 	p.record(ctx, end, kind, d, why)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -194,14 +195,20 @@ func (p *Planner) measure(ctx context.Context, prompt elements.Node, on policy.O
 		s.Sendable = s.Resort.Result != nil
 	}
 	s.Pause = p.pause(s)
-	if parts := p.Ledger.Parts(""); len(parts) > 0 && !s.Fits && !s.ReadOnly && s.Occasion != policy.OnDemand && !p.Policy.Off && !p.Policy.Ask.Whole {
+	if parts := p.Ledger.Parts(""); len(parts) > 0 && !s.Fits && !s.ReadOnly && PlacesParts(p.Policy, s.Occasion) {
 		_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.fillPart(ctx, s, prompt, parts) })
 	}
 	return s, err
 }
 
+// PlacesParts reports whether parts of a summary are put in place before the rest is made, but not for somebody who asked
+// for all of it.
+func PlacesParts(p policy.Policy, on policy.Occasion) bool {
+	return on != policy.OnDemand && on != policy.OnMemoryPressure && !p.Off && !p.Ask.Whole
+}
+
 // fillPart sets the cut behind the largest part of an unfinished summary that was answered, if the prompt would fit
-// with it.
+// with it, or history is let go and the part stays.
 func (p *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Node, parts []entry.SummaryAnswer) error {
 	point, err := p.rule(s).Earliest(ctx, s.View, p.Sizing())
 	if errors.Is(err, history.ErrNoCut) {
@@ -226,10 +233,40 @@ func (p *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Nod
 		return err
 	}
 	frame, err := p.frame(ctx, s)
-	if err == nil && room >= frame+min(p.summaryRoom(s.Budget), guard.Counted(p.Target.Tokenizer.CountText(text))) {
+	if err != nil {
+		return err
+	}
+	fits := room >= frame+min(p.summaryRoom(s.Budget), guard.Counted(p.Target.Tokenizer.CountText(text)))
+	if !fits && s.Sendable {
+		fits, err = p.staysInPlace(ctx, s, prompt, text)
+	}
+	if fits {
 		s.Part = replaces
 	}
 	return err
+}
+
+// staysInPlace reports whether a summary up to the cut of a part stays in the prompt if the last resort lets go of history
+// behind it.
+func (p *Planner) staysInPlace(ctx context.Context, s *Rendered, prompt elements.Node, text string) (bool, error) {
+	stand := chat.UserMessage(text)
+	view, err := p.Session.ViewWith(ctx, entry.Compaction{Messages: []chat.Message{stand}, FirstKept: s.part.FirstKept, Thinking: p.thinking(s.part)})
+	if err != nil {
+		return false, err
+	}
+	then := *s
+	then.View = view.Clear(p.Clear)
+	if then.layout, _, err = p.LayOut(ctx, prompt, then.View, s.Budget, s.Newest); err != nil {
+		return false, err
+	}
+	_, err = then.layout.Fit(ctx, s.Size.send)
+	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
+	if !exceeded {
+		return err == nil, err
+	}
+	then.Over = over
+	r := p.lastResort(ctx, &then)
+	return r.Result != nil && slices.ContainsFunc(r.Result.Messages, func(m chat.Message) bool { return reflect.DeepEqual(m, stand) }), r.Err
 }
 
 // fit renders the prompt within the budget. If it does not fit, the results of the newest round are shortened so that the

@@ -75,7 +75,9 @@ func (p *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 			return Planned{}, err
 		}
 		later, more := point.Later()
-		more = more && d.Do != policy.ActPart
+		if d.Do == policy.ActPart { // history behind it may be let go
+			more, room = false, max(room, indexed)
+		}
 		if room-excess >= indexed || !more && room >= frame+policy.MinWords {
 			for _, t := range plan.Thinking { // it stays in the view
 				replaces -= guard.Counted(p.Target.Tokenizer.CountPart(t))
