@@ -67,6 +67,19 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 				}
 				require.Equal(t, append([]string{"What?"}, c.want...), path)
 			}
+			firsts := func() (ids []string) {
+				for e, err := range s.PathTo(t.Context(), "") {
+					require.NoError(t, err)
+					if e.Of != "" {
+						ids = append(ids, e.Of)
+					}
+				}
+				return ids
+			}
+			of := firsts()
+			_, err = s.AddBehind(t.Context(), added[1].ID, said(chat.AssistantMessage("More.")))
+			require.NoError(t, err)
+			require.Equal(t, of, firsts(), "a copy of a copy names the first")
 		})
 	}
 	s := &history.Session{}

@@ -99,7 +99,7 @@ func said(t *testing.T, s *history.Session, to string) (list []message) {
 		require.NoError(t, err)
 		if m, ok := e.Body.(entry.Message); ok {
 			list = append(list, message{
-				Entry: e.ID, Role: string(m.Role), Text: m.Text(), Calls: make([]json.RawMessage, len(m.ToolCalls)),
+				Entry: e.ID, Of: e.Of, Role: string(m.Role), Text: m.Text(), Calls: make([]json.RawMessage, len(m.ToolCalls)),
 			})
 		}
 	}
@@ -114,7 +114,7 @@ func (l *load) checkMessages(s *history.Session, name, tenant string) {
 	entries := map[string]string{} // by the user's text
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
-		if m := e.Message(); e.Type() == entry.TypeMessage && m.Role == chat.RoleUser {
+		if m := e.Message(); e.Type() == entry.TypeMessage && m.Role == chat.RoleUser && e.Of == "" {
 			require.Empty(t, entries[m.Text()], "said twice in %s of %s: %s", name, tenant, brief(m.Text()))
 			entries[m.Text()] = e.ID
 		}

@@ -5,6 +5,7 @@ package faults
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,10 +18,14 @@ import (
 // message is a message of a transcript.
 type message struct {
 	Entry string            `json:"entry"`
+	Of    string            `json:"of"` // the entry that was acknowledged, if it was said again behind an answer
 	Role  string            `json:"role"`
 	Text  string            `json:"text"`
 	Calls []json.RawMessage `json:"calls"`
 }
+
+// said returns the entry that was acknowledged.
+func (m message) said() string { return cmp.Or(m.Of, m.Entry) }
 
 // event is an event of a stream.
 type event struct {

@@ -267,7 +267,7 @@ func (c *conversation) read(ctx context.Context, base string) bool {
 func (c *conversation) checkTranscript(list []message) error {
 	at := 0
 	for _, m := range c.known {
-		i := slices.IndexFunc(list[at:], func(l message) bool { return l.Entry == m.Entry })
+		i := slices.IndexFunc(list[at:], func(l message) bool { return l.said() == m.said() })
 		if i < 0 {
 			return fmt.Errorf("%s %s was acknowledged and is missing: %s", m.Role, m.Entry, brief(m.Text))
 		}
@@ -285,10 +285,10 @@ func (c *conversation) checkTranscript(list []message) error {
 		}
 		entry, own := c.sent[m.Text]
 		switch {
-		case own && entry != "" && entry != m.Entry:
+		case own && entry != "" && entry != m.said():
 			return fmt.Errorf("%q is in %s and in %s", brief(m.Text), entry, m.Entry)
 		case own:
-			c.sent[m.Text] = m.Entry
+			c.sent[m.Text] = m.said()
 		case !c.shared:
 			return fmt.Errorf("%q was sent by nobody", brief(m.Text))
 		}

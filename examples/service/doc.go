@@ -36,15 +36,17 @@
 //	retry       {}                                              the model failed halfway: the text starts again
 //	error       {"type", "message"}
 //
-// Everything that said, answer and result report is stored, whatever happens later. A client whose connection was lost
-// reads the session. If its message is not there, the client sends it again, with the newest message that it knows as
-// after. If somebody else has appended a message since, or the lost message did arrive, the service refuses with a
-// conflict and writes nothing. If the message is there without an answer, the client asks for one without a text.
+// Everything that said, answer and result report is stored, whatever happens later. A message that is said while another
+// process answers in the session stands behind that answer then, as a new entry whose "of" is the one that was reported;
+// either will do as after. A client whose connection was lost reads the session. If its message is not there, the client
+// sends it again, with the newest message that it knows as after. If somebody else has appended a message since, or the
+// lost message did arrive, the service refuses with a conflict and writes nothing. If the message is there without an
+// answer, the client asks for one without a text.
 //
 // # Limits
 //
 //   - Each process handles one request of a session at a time, and 64 requests that change sessions; further ones get
-//     status 429. If two processes answer in one session at once, the second to append gets a conflict.
+//     status 429. If two processes answer the same message at once, the second to append gets a conflict.
 //   - A body may have 1 MiB, a text half of the tokens of a prompt. A message has 10 minutes and 20 requests to the
 //     model.
 //   - Reading a session walks its whole path for each page.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"log/slog"
@@ -126,7 +127,7 @@ func (s *service) say(w http.ResponseWriter, r *http.Request, id sessionID) erro
 	switch m := newest.Message(); {
 	case err != nil:
 		return err
-	case in.After != nil && newest.ID != *in.After:
+	case in.After != nil && *in.After != newest.ID && *in.After != cmp.Or(newest.Of, newest.ID):
 		return errOutdated
 	case in.Text == "" && (newest.ID == "" || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0):
 		return errAnswered
@@ -177,7 +178,7 @@ func (s *service) read(w http.ResponseWriter, r *http.Request, id sessionID) err
 			compactions++
 		case e.Type() == entry.TypeMessage:
 			if m := e.Message(); found && len(list) < page {
-				list = append(list, map[string]any{"entry": e.ID, "role": m.Role, "text": m.Text(), "calls": m.ToolCalls})
+				list = append(list, map[string]any{"entry": e.ID, "of": e.Of, "role": m.Role, "text": m.Text(), "calls": m.ToolCalls})
 			}
 			found = found || e.ID == after
 		}

@@ -225,6 +225,38 @@ func TestTwoReplicasOnOneSessionConflict(t *testing.T) {
 	require.Equal(t, kept, texts(b.transcript(session)))
 }
 
+func TestAMessageDuringAnAnswerStandsBehindItAndIsKnownByBothEntries(t *testing.T) {
+	t.Parallel()
+	process := inSchema(t)
+	a, b, c := process(time.Minute, "-migrate", "-think", "3s"), process(time.Minute, "-think", "1h"), process(time.Minute)
+	until := func(event string, on *replica, message object, during func(said any)) any { // the client goes then
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		response := on.send(ctx, "POST", session+"/messages", message)
+		defer response.Body.Close()
+		for e := range scan(t, response.Body) {
+			if e.name == "said" {
+				during(e.data["entry"])
+			}
+			if e.name == event {
+				return e.data["entry"]
+			}
+		}
+		return nil
+	}
+	var said any
+	until("answer", a, object{"text": "From a."}, func(first any) {
+		said = until("said", b, object{"text": "From b.", "after": first}, func(any) {})
+	})
+	kept := c.transcript(session)
+	require.Len(t, kept, 3)
+	require.Equal(t, "user: From b.", texts(kept)[2])
+	require.Equal(t, said, kept[2]["of"])
+	status, kind := c.refused("POST", session+"/messages", object{"text": "Next.", "after": kept[1]["entry"]})
+	require.Equal(t, "409 conflict", fmt.Sprint(status, " ", kind))
+	require.NotNil(t, until("said", c, object{"text": "Next.", "after": said}, func(any) {}))
+}
+
 func TestASummaryIsMadeByTheWorkerOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	process := inSchema(t)

@@ -15,8 +15,8 @@ type Entry struct {
 	// Parent is the id of the entry that it follows, "" for the first. Two entries with the same parent start two
 	// branches.
 	Parent string
-	// Of is the id of the entry that it is a copy of, "" if it is none. What is said again on another branch, because
-	// something before it changed, is a copy. They are erased together.
+	// Of is the id of the entry that it is a copy of, the first one if that is a copy too, "" if it is none. What is said
+	// again on another branch, because something before it changed, is a copy. They are erased together.
 	Of string
 	// Time at which it was appended, or at which it happened if it comes from elsewhere.
 	Time time.Time

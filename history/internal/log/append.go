@@ -221,7 +221,7 @@ func (r *Reader) saidSince(ctx context.Context, p Path, id string) (parent strin
 	}
 	again = slices.DeleteFunc(again, func(e entry.Entry) bool { return e.Type() == entry.TypeUsage }) // what was paid once
 	for i := range again {
-		again[i].Of, again[i].ID, again[i].Parent = again[i].ID, "", ""
+		again[i].Of, again[i].ID, again[i].Parent = cmp.Or(again[i].Of, again[i].ID), "", ""
 	}
 	return p.Nodes[at+first].ID, again, nil
 }
