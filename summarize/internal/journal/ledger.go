@@ -37,7 +37,7 @@ type Ledger struct {
 	Ended entry.Plan
 	End   entry.PlanEnd
 	// parts holds the answers for parts of unfinished summaries since the last compaction, and moves reports whether that
-	// put such a part in place and no plan failed since.
+	// put such a part in place, or the newest plan ended with one, so that the next goes on from there.
 	parts []part
 	moves bool
 	// Preambles holds references to the entries of stored preambles, by digest.
@@ -190,7 +190,7 @@ func (l *Ledger) add(e entry.Entry) {
 
 // ended records the end of a plan, or of one that could not be made.
 func (l *Ledger) ended(end entry.PlanEnd) {
-	if l.End, l.moves = end, false; end.Plan != "" {
+	if l.End, l.moves = end, end.ErrorType == "part"; end.Plan != "" {
 		l.Ended, l.Pending = l.Pending.Plan, nil
 	}
 }
