@@ -66,9 +66,10 @@ type Judge struct {
 	// JSON. Off by default.
 	Off bool
 	// Floor and Short are characters (code points). An answer of fewer than a twenty-fifth of what it covers is never used
-	// up to Floor, and is doubtful up to Short, as is one of fewer than a twenty-fifth of its room. Without any file or name in
-	// code of what it covers it is doubtful at any length, and never used up to twice Short. They default to 200 and 400. The
-	// floor is 30 in any case, and not above a quarter of the room.
+	// up to Floor, and is doubtful up to Short, as is one of fewer than a twenty-fifth of its room. Outside the tag that
+	// was asked for, without any file or name in code of what it covers, it is doubtful at any length, and if it has no heading
+	// either it is never used up to twice Short. They default to 200 and 400. The floor is 30 in any case, and not above a
+	// quarter of the room.
 	Floor, Short int
 	// Repeated is the largest part of an answer that it may have said before, from 0 to 1. Defaults to 0.6.
 	Repeated float64

@@ -45,8 +45,9 @@ type Answer struct {
 //	                                                                          characters, at most a quarter of the room
 //	far shorter than what is covered                                doubtful  1/25 of what is covered or of the room, at
 //	                                                                          most Judge.Short characters
-//	without a name (x.go, aName) of what is covered                 doubtful  if that has 20, and 1 per 1,000 characters; far too
-//	                                                                          short is up to 1/4 of the room and 2 Judge.Short
+//	without a name (x.go, aName) of what is covered, and not in     doubtful  if that has 20, and 1 per 1,000 characters; without
+//	a closed Asked.Tag                                                        a heading, far too short is then up to 1/4 of the
+//	                                                                          room and 2 Judge.Short
 //	without Asked.Tag, or the tag is not closed                     doubtful
 //	without a heading although Asked.Headings                       doubtful
 //
@@ -98,10 +99,6 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	share, room := a.Covered/25, cmp.Or(a.Room, math.MaxInt)
 	floor := max(least, min(share, room/4, j.Floor))
 	short := max(floor, min(share, room/25, j.Short))
-	if !named && len(given) >= max(20, a.Covered/1000) {
-		doubt("it names nothing of what it covers")
-		short = max(floor, min(share, room/4, 2*j.Short))
-	}
 	headed := heading.MatchString(text)
 	switch {
 	case !letters(text):
@@ -117,14 +114,20 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	case again > j.Repeated:
 		doubt("%.0f%% of it were said in it before", 100*again)
 	}
-	formless := a.Asked == policy.AnswerForm{} && !headed && !named
-	if a.Asked.Tag != "" && !a.Closed {
+	formless, closed := a.Asked == policy.AnswerForm{} && !headed && !named, a.Asked.Tag != "" && a.Closed
+	if a.Asked.Tag != "" && !closed {
 		doubt("it is not in <%s> and </%[1]s>", a.Asked.Tag)
 		formless = true
 	}
 	if a.Asked.Headings && !headed {
 		doubt("it has no heading")
 		formless = true
+	}
+	if !named && !closed && len(given) >= max(20, a.Covered/1000) {
+		doubt("it names nothing of what it covers")
+		if formless {
+			short = max(floor, min(share, room/4, 2*j.Short))
+		}
 	}
 	if fresh < short {
 		doubt("it has %d characters, and far too short is below %d", fresh, short)

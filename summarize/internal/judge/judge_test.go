@@ -151,8 +151,8 @@ func TestASummaryNamesWhatItCovers(t *testing.T) {
 		doubtful   bool
 	}{
 		{"an apology where no form is asked for", sorry, policy.AnswerForm{}, "names nothing", false},
-		{"an apology under a heading", "## Apology\n" + sorry, withHeadings, "names nothing", false},
-		{"an apology in the tag", "<summary>" + sorry + "</summary>", inBlock, "names nothing", false},
+		{"an apology under a heading", "## Apology\n" + sorry, withHeadings, "names nothing", true},
+		{"a text of some length in the tag", "<summary>" + long + "</summary>", inBlock, "<nil>", false},
 		{"a page of an error with a heading", gateway, withHeadings, "names nothing", false},
 		{"a text of some length that names nothing", "## Goal\n" + long, withHeadings, "names nothing", true},
 		{"a short text that names it, where no form is asked for", plain[:300], policy.AnswerForm{}, "too short", true},
