@@ -92,10 +92,6 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	again := repeated(text)
 	fresh := int(float64(size) * (1 - again)) // characters that were not said before
 	own, other := a.words()
-	given, named := names(a.Given), false
-	for name := range names(text) {
-		named = named || given[name]
-	}
 	share, room := a.Covered/25, cmp.Or(a.Room, math.MaxInt)
 	floor := max(least, min(share, room/4, j.Floor))
 	short := max(floor, min(share, room/25, j.Short))
@@ -114,8 +110,16 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	case again > j.Repeated:
 		doubt("%.0f%% of it were said in it before", 100*again)
 	}
-	formless, closed := a.Asked == policy.AnswerForm{} && !headed && !named, a.Asked.Tag != "" && a.Closed
-	if a.Asked.Tag != "" && !closed {
+	named, known := a.Asked.Tag != "" && a.Closed, 0 // there no name is looked for
+	if !named {
+		given := names(a.Given)
+		known = len(given)
+		for name := range names(text) {
+			named = named || given[name]
+		}
+	}
+	formless := a.Asked == policy.AnswerForm{} && !headed && !named
+	if a.Asked.Tag != "" && !a.Closed {
 		doubt("it is not in <%s> and </%[1]s>", a.Asked.Tag)
 		formless = true
 	}
@@ -123,7 +127,7 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 		doubt("it has no heading")
 		formless = true
 	}
-	if !named && !closed && len(given) >= max(20, a.Covered/1000) {
+	if !named && known >= max(20, a.Covered/1000) {
 		doubt("it names nothing of what it covers")
 		if formless {
 			short = max(floor, min(share, room/4, 2*j.Short))
