@@ -390,13 +390,17 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 			if err != nil && (ctx.Err() != nil || !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrCompactorClosed))) {
 				return nil, err
 			}
-			if part := d.Do == policy.ActPart; err == nil {
-				w.succeeded, w.tried, w.waited = true, w.tried || !part, true
-				w.explain(ctx, d, outcomePlaced, nil)
-			} else if !errors.Is(err, failure.ErrPart) { // else it goes on from the part
-				w.failure, w.tried, w.waited, w.parted = err, w.tried || !part, true, w.parted || part
-				w.explain(ctx, d, outcomeOfError(err), err)
+			if errors.Is(err, failure.ErrPart) { // it goes on from the part
+				continue
 			}
+			part := d.Do == policy.ActPart
+			if w.tried, w.waited = w.tried || !part, true; err != nil {
+				w.failure, w.parted = err, w.parted || part
+				w.explain(ctx, d, outcomeOfError(err), err)
+				continue
+			}
+			w.succeeded = true
+			w.explain(ctx, d, outcomePlaced, nil)
 		default:
 			if !w.explained { // an earlier action explains more than nothing does
 				w.explain(ctx, d, outcomeNothing, nil)
