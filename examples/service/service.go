@@ -127,7 +127,7 @@ func (s *service) say(w http.ResponseWriter, r *http.Request, id sessionID) erro
 	switch m := newest.Message(); {
 	case err != nil:
 		return err
-	case in.After != nil && *in.After != newest.ID && *in.After != cmp.Or(newest.Of, newest.ID):
+	case in.After != nil && !known(newest, *in.After):
 		return errOutdated
 	case in.Text == "" && (newest.ID == "" || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0):
 		return errAnswered
@@ -148,6 +148,9 @@ func (s *service) say(w http.ResponseWriter, r *http.Request, id sessionID) erro
 	}
 	return nil
 }
+
+// known reports whether a client knows a message by an id: its own, or that of the message that it is a copy of.
+func known(e entry.Entry, id string) bool { return id == e.ID || id == cmp.Or(e.Of, e.ID) }
 
 func (s *service) list(w http.ResponseWriter, r *http.Request, id sessionID) error {
 	names := []string{}
@@ -180,7 +183,7 @@ func (s *service) read(w http.ResponseWriter, r *http.Request, id sessionID) err
 			if m := e.Message(); found && len(list) < page {
 				list = append(list, map[string]any{"entry": e.ID, "of": e.Of, "role": m.Role, "text": m.Text(), "calls": m.ToolCalls})
 			}
-			found = found || e.ID == after
+			found = found || known(e, after)
 		}
 	}
 	if !found {

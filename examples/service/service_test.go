@@ -252,6 +252,7 @@ func TestAMessageDuringAnAnswerStandsBehindItAndIsKnownByBothEntries(t *testing.
 	require.Len(t, kept, 3)
 	require.Equal(t, "user: From b.", texts(kept)[2])
 	require.Equal(t, said, kept[2]["of"])
+	require.Empty(t, c.ok("GET", fmt.Sprint(session, "?after=", said), nil)["entries"])
 	status, kind := c.refused("POST", session+"/messages", object{"text": "Next.", "after": kept[1]["entry"]})
 	require.Equal(t, "409 conflict", fmt.Sprint(status, " ", kind))
 	require.NotNil(t, until("said", c, object{"text": "Next.", "after": said}, func(any) {}))
