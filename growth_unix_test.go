@@ -293,7 +293,8 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// Ten times as much takes at most 1.3 times n log n allocations, and three times linear time of computing.
+// Ten times as much takes at most 1.3 times n log n allocations, and five times linear time of computing: what no longer
+// fits a processor's cache takes two to three times, n² ten.
 func TestWhatOthersLengthenGrowsSlowly(t *testing.T) {
 	sizes := []int{1000, 10_000}
 	if extremes.All() {
@@ -322,7 +323,7 @@ func TestWhatOthersLengthenGrowsSlowly(t *testing.T) {
 				grown := float64(n) / float64(sizes[i-1])
 				most := 1.3 * grown * math.Log(float64(n)) / math.Log(float64(sizes[i-1]))
 				require.LessOrEqual(t, allocations[i], most*max(allocations[i-1], 1000), "allocations of %d: %v", n, allocations)
-				require.LessOrEqual(t, times[i], time.Duration(3*grown*float64(max(times[i-1], 10*time.Millisecond))), "time of %d: %v", n, times)
+				require.LessOrEqual(t, times[i], time.Duration(5*grown*float64(max(times[i-1], 10*time.Millisecond))), "time of %d: %v", n, times)
 			}
 			t.Log(sizes, times, allocations)
 		})
