@@ -88,7 +88,8 @@ const mostResorts, mostTries = 6, 3
 //   - Otherwise, if the policy has a condition for [policy.OnContextLimit], the session is compacted once, within the
 //     nominal budget unless the limit was confirmed before. A summary that is ready or being made is used first.
 //   - Otherwise, or if that does not help, history is left out of the prompt, as the policy's last resort does or else the
-//     oldest first: down to the limit that was named, or half of the size with each refusal. Nothing is compacted.
+//     oldest first: down to the limit that was named, or half of the size with each refusal. A result of the newest round
+//     that does not fit is cut. Nothing is compacted.
 //
 // A refusal for something else is answered by what can be changed:
 //

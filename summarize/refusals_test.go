@@ -351,6 +351,58 @@ func TestAModelWithAHiddenLimitAnswersEveryStep(t *testing.T) {
 	}
 }
 
+// A model that takes less than the budget is shown the start and the end of a result that alone takes more: left out, the agent
+// would make the same call again, and again.
+func TestAResultThatIsLargerThanAModelTakesIsCut(t *testing.T) {
+	const most, task = 8000, "§ What is in the file?"
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
+		for _, limit := range []int{500, 1500, 3000} {
+			for name, refused := range map[string]func(n int) error{
+				"no number": func(int) error { return status(413) },
+				"a number": func(n int) error {
+					return &chat.ContextLimitError{Limit: limit, Tokens: n, Err: errors.New("too large")}
+				},
+			} {
+				for _, earlier := range []int{0, 5} {
+					t.Run(fmt.Sprintf("it takes %d and names %s, after %d rounds", limit, name, earlier), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							var answered chat.Request
+							model := func(ctx context.Context, r chat.Request) (chat.Response, error) {
+								if n := count(quarter{}, r.Messages); n > limit {
+									return chat.Response{}, refused(n)
+								}
+								if isSummary(r) {
+									return models.SaySummary("## Goal\nThe file is read, as it was asked for at the start.")(ctx, r)
+								}
+								answered = r
+								return models.Say("§ Done.")(ctx, r)
+							}
+							d := fixtureOf(t, numbered.Session())
+							d.Policy, d.Target.Model, d.Target.Name, d.Target.Budget = p, chat.ModelFunc(model), "m", most
+							d.Policy.Ask.Names = nil
+							d.Say(chat.UserMessage(task))
+							d.Say(rounds(0, earlier, 100)...)
+							call := chat.AssistantMessage("I look.")
+							call.ToolCalls = []chat.ToolCall{{ID: "large", Name: "read", Arguments: `{"path":"a.go"}`}}
+							d.Say(call, chat.ToolResult("large", "§ The start "+words(limit*3/2)+" the end."))
+							for range 2 { // a step ends after six refusals
+								if _, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session), Retry: agent.Retry{Attempts: 1}}).Step(t.Context()); err == nil {
+									break
+								}
+							}
+							require.NotEmpty(t, answered.Messages)
+							shown := text(answered.Messages)
+							require.Contains(t, shown, "The start")
+							require.Contains(t, shown, "the end.")
+							require.Contains(t, shown, task)
+						})
+					})
+				}
+			}
+		}
+	})
+}
+
 func TestAContextLimitIsARefusalInTokensWithItsSizes(t *testing.T) {
 	for _, tt := range []struct {
 		rule string

@@ -191,7 +191,7 @@ func (p *Planner) measure(ctx context.Context, prompt elements.Node, on policy.O
 		return nil, err
 	}
 	if s.Sendable = s.Over == nil; s.Over != nil {
-		s.Resort = p.noteLeftOut(ctx, s, p.lastResort(ctx, s))
+		s.Resort = p.noteLeftOut(ctx, s, p.lastResort(ctx, s, prompt))
 		s.Sendable = s.Resort.Result != nil
 	}
 	s.Pause = p.pause(s)
@@ -265,7 +265,7 @@ func (p *Planner) staysInPlace(ctx context.Context, s *Rendered, prompt elements
 		return err == nil, err
 	}
 	then.Over = over
-	r := p.lastResort(ctx, &then)
+	r := p.lastResort(ctx, &then, prompt)
 	return r.Result != nil && slices.ContainsFunc(r.Result.Messages, func(m chat.Message) bool { return reflect.DeepEqual(m, stand) }), r.Err
 }
 
@@ -361,22 +361,9 @@ func (p *Planner) pause(s *Rendered) policy.Pause {
 // everything that is not history and room for a summary of the other history. It is 0 if the round is within that, or
 // cannot be.
 func (p *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error) (int, error) {
-	units := s.View.Units(p.Policy.Cut.Limits, p.Sizing())
-	if len(units) == 0 || units[len(units)-1].Start {
+	frame, results := p.newestRound(s)
+	if results == 0 {
 		return 0, nil
-	}
-	frame, results := 0, 0
-	for _, message := range units[len(units)-1].Messages {
-		whole := guard.Counted(p.Target.Tokenizer.CountMessage(message))
-		if message.Role == chat.RoleTool {
-			message.Content = nil
-		}
-		message.ToolCalls = slices.Clone(message.ToolCalls)
-		for i := range message.ToolCalls {
-			message.ToolCalls[i].Arguments = "{}"
-		}
-		bare := guard.Counted(p.Target.Tokenizer.CountMessage(message))
-		frame, results = clamp.Sum(frame, bare), clamp.Sum(results, whole-bare)
 	}
 	floor, _, err := s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryDroppable})
 	if failure.TooLarge(err) {
@@ -392,6 +379,28 @@ func (p *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error
 		return 0, nil // a compaction makes it fit
 	}
 	return max(0, left-min(p.room(s.Budget), earlier, max(left/2, min(2*policy.MinWords, left*3/4)))), nil
+}
+
+// newestRound returns the tokens of the results and arguments of the newest round, and those of the round without them. Both are
+// 0 if something was said after it.
+func (p *Planner) newestRound(s *Rendered) (frame, results int) {
+	units := s.View.Units(p.Policy.Cut.Limits, p.Sizing())
+	if len(units) == 0 || units[len(units)-1].Start {
+		return 0, 0
+	}
+	for _, message := range units[len(units)-1].Messages {
+		whole := guard.Counted(p.Target.Tokenizer.CountMessage(message))
+		if message.Role == chat.RoleTool {
+			message.Content = nil
+		}
+		message.ToolCalls = slices.Clone(message.ToolCalls)
+		for i := range message.ToolCalls {
+			message.ToolCalls[i].Arguments = "{}"
+		}
+		bare := guard.Counted(p.Target.Tokenizer.CountMessage(message))
+		frame, results = clamp.Sum(frame, bare), clamp.Sum(results, whole-bare)
+	}
+	return frame, results
 }
 
 // layOutInBudget lays the prompt out within the budget. If the prompt holds tools and the policy has a threshold, the

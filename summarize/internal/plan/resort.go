@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/clamp"
@@ -23,10 +25,69 @@ type Resorted struct {
 	Err    error // of a caller's function, or the context's end
 }
 
-// lastResort makes a prompt fit that nothing else makes fit: as the policy's last resort does, else without history that is
-// Droppable. If less than the nominal budget may be sent because of refusals, history is left out in any case, and if
-// nothing fits that it is not believed: the result is the smallest prompt that can be sent.
-func (p *Planner) lastResort(ctx context.Context, s *Rendered) Resorted {
+// lastResort makes a prompt fit that nothing else makes fit, as [Planner.letGo] does. Where less than the nominal budget may be
+// sent because of refusals, what that leaves out of the newest round is cut instead: else the agent would make the same call
+// again. At least half of the room is for it, as far as history stands before it.
+func (p *Planner) lastResort(ctx context.Context, s *Rendered, prompt elements.Node) Resorted {
+	r := p.letGo(ctx, s)
+	units := s.View.Units(p.Policy.Cut.Limits, p.Sizing())
+	if s.Size.send >= s.Size.Nominal || ctx.Err() != nil || len(units) == 0 {
+		return r
+	}
+	newest := units[len(units)-1].Messages
+	last := newest[len(newest)-1]
+	shows := func(r Resorted) bool {
+		return r.Result != nil && r.Result.Tokens <= s.Size.send && slices.ContainsFunc(r.Result.Messages, func(m chat.Message) bool {
+			return m.Role == chat.RoleTool && m.ToolCallID == last.ToolCallID
+		})
+	}
+	if last.Role != chat.RoleTool || shows(r) {
+		return r
+	}
+	cut, err := guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (*Rendered, error) { return p.cutNewest(ctx, s, prompt) })
+	if err != nil || cut == nil {
+		return r
+	}
+	if cut.Over == nil {
+		return Resorted{Result: cut.Result, Event: cmp.Or(r.Event, event.LetGo)}
+	}
+	if then := p.letGo(ctx, cut); shows(then) {
+		return then
+	}
+	return r
+}
+
+// cutNewest returns a prompt with the newest round cut to what may be sent beside all that is not history, the message that
+// it answers, and earlier history up to as much; nil if there is no room.
+func (p *Planner) cutNewest(ctx context.Context, s *Rendered, prompt elements.Node) (*Rendered, error) {
+	floor, _, err := s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryDroppable})
+	if err != nil {
+		return nil, err
+	}
+	frame, results := p.newestRound(s)
+	if start, ok := s.View.Turns[len(s.View.Turns)-1].Message(); ok {
+		frame += guard.Counted(p.Target.Tokenizer.CountMessage(start))
+	}
+	left := s.Size.send - floor - frame
+	if left <= 0 {
+		return nil, nil
+	}
+	cut := *s
+	cut.Over, cut.Newest = nil, left-min(max(0, s.Over.Needed-floor-frame-results), left/2)
+	if cut.layout, cut.Shown, err = p.LayOut(ctx, prompt, s.View, s.Budget, cut.Newest); err != nil {
+		return nil, err
+	}
+	cut.Result, err = cut.layout.Fit(ctx, s.Size.send)
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		cut.Over, err = over, nil
+	}
+	return &cut, err
+}
+
+// letGo makes a prompt fit as the policy's last resort does, else without history that is Droppable. If less than the nominal
+// budget may be sent because of refusals, history is left out in any case, and if nothing fits that it is not believed: the
+// result is the smallest prompt that can be sent.
+func (p *Planner) letGo(ctx context.Context, s *Rendered) Resorted {
 	lowered := s.Size.send < s.Size.Nominal
 	if p.Policy.Overflow.LastResort == policy.ResortTruncate {
 		return p.truncated(ctx, s, lowered)
