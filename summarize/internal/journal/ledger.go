@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
 )
 
 // Ledger holds what the entries on a path record about compaction: plans and their ends, and what providers reported
@@ -190,7 +191,7 @@ func (l *Ledger) add(e entry.Entry) {
 
 // ended records the end of a plan, or of one that could not be made.
 func (l *Ledger) ended(end entry.PlanEnd) {
-	if l.End, l.moves = end, end.ErrorType == "part"; end.Plan != "" {
+	if l.End, l.moves = end, end.ErrorType == failure.Type(failure.ErrPart); end.Plan != "" {
 		l.Ended, l.Pending = l.Pending.Plan, nil
 	}
 }

@@ -58,7 +58,7 @@ func (p *Planner) lastResort(ctx context.Context, s *Rendered, prompt elements.N
 }
 
 // cutNewest returns a prompt with the newest round cut to what may be sent beside all that is not history, the message that
-// it answers, and earlier history up to as much; nil if there is no room.
+// it answers, and earlier history up to as much; nil if there is no room for some words of it.
 func (p *Planner) cutNewest(ctx context.Context, s *Rendered, prompt elements.Node) (*Rendered, error) {
 	floor, _, err := s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryDroppable})
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *Planner) cutNewest(ctx context.Context, s *Rendered, prompt elements.No
 		frame += guard.Counted(p.Target.Tokenizer.CountMessage(start))
 	}
 	left := s.Size.send - floor - frame
-	if left <= 0 {
+	if left < policy.MinWords {
 		return nil, nil
 	}
 	cut := *s
