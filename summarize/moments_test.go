@@ -208,7 +208,7 @@ type progress struct {
 	dropped     int // calls whose context ended before they were answered
 	compactions int
 	said, lost  int // what users said, and how much of it the newest prompt neither shows nor its summary names
-	unseen      int // how much of what users and tools said no model was shown
+	unseen      int // how much of what users and tools said before the newest no model was shown
 }
 
 // momentSession is an agent at work on a session, whose model misbehaves in a bad moment.
@@ -435,7 +435,7 @@ func (s *momentSession) progressNow() progress {
 			now.lost++
 		}
 	}
-	for _, mark := range s.said {
+	for _, mark := range s.said[:max(0, len(s.said)-1)] {
 		if !s.shown[mark] {
 			now.unseen++
 		}
@@ -498,8 +498,8 @@ func (c cell) run(t *testing.T, steps int) (o outcome) {
 	o.steps, o.budget = s.step, s.budget
 	longest := o.longest
 	s.slow = s.slow && !(c.restarts && (c.impatient || c.resorts())) // else each process ends before its summary is made
-	for (o.trace[s.step].compactions == o.trace[o.over].compactions || s.used > s.budget) && s.step < o.over+momentLater {
-		step() // until a compaction makes it fit
+	for (o.trace[s.step].compactions == o.trace[o.over].compactions || s.used > s.budget || s.step < s.begun+moments[c.moment].steps+4) && s.step < o.over+momentLater {
+		step() // until a compaction makes it fit, and what was refused in a moment that came only now is sent again
 	}
 	step() // its prompt shows what was put in place after the step before
 	o.longest = longest
@@ -568,14 +568,18 @@ func (c cell) check(t *testing.T, got, usual outcome) {
 		more = 4
 	}
 	if c.stuck() {
-		require.LessOrEqual(t, len(got.trace)-1-got.steps, 5, "steps until it is compacted by a process that lives long enough")
+		require.LessOrEqual(t, got.next, got.steps-got.over+5, "steps until it is compacted by a process that lives long enough")
 		more = 10
 	}
 	require.LessOrEqual(t, end.calls, 2*(than.calls+m.steps/10+3), "requests for summaries")
 	require.LessOrEqual(t, end.failed-got.trace[got.over].failed, than.failed-usual.trace[got.over].failed+more, "steps that failed after the moment")
 	require.LessOrEqual(t, end.failed, than.failed+m.steps+more, "steps that failed")
 	require.Equal(t, momentBudget, got.budget, "after ten good steps")
-	require.LessOrEqual(t, end.unseen, than.unseen+min(more, 1), "what no model was shown, but for what a step that failed was to say")
+	squeezed := 0
+	if !c.summary && strings.HasPrefix(m.name, "refuses") { // a step may fail after it let the newest result go
+		squeezed = 1
+	}
+	require.LessOrEqual(t, end.unseen, than.unseen+squeezed, "what no model was shown")
 	last := len(got.trace) - 1 // after ten steps a summary may still be made, and history be left out
 	// If its deadline is shorter than a summary takes, a step may leave history out without a moment too, now this and now that.
 	usually := 0
