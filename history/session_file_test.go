@@ -167,31 +167,28 @@ func TestTheFormatOnDiskDoesNotChangeUnnoticed(t *testing.T) {
 const tornHead = "promptree: what a crash left at the end of a log:\n"
 
 func TestATornLastLineIsSetAside(t *testing.T) {
-	for _, tt := range []struct {
-		rule string
-		torn string
-	}{
-		{"cut within a line", welcome[:len(welcome)/2]},
-		{"cut after one byte", "{"},
-		{"cut within the checksum", welcome[:len(welcome)-1]},
-		{"garbage without a line break", "\x00\x00\x00\x00"},
+	for rule, torn := range map[string]string{
+		"cut within a line":            welcome[:len(welcome)/2],
+		"cut after one byte":           "{",
+		"cut within the checksum":      welcome[:len(welcome)-1],
+		"garbage without a line break": "\x00\x00\x00\x00",
 	} {
-		t.Run(tt.rule, func(t *testing.T) {
+		t.Run(rule, func(t *testing.T) {
 			whole := header + "\n" + hello + "\n"
-			path := file(t, whole+tt.torn)
+			path := file(t, whole+torn)
 
 			reader := readOnly(t, path)
-			equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(tt.torn))}, reader.Recovered())
+			equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(torn))}, reader.Recovered())
 			require.Equal(t, 1, count(t, reader))
-			require.Equal(t, whole+tt.torn, content(t, path), "reading changes nothing")
+			require.Equal(t, whole+torn, content(t, path), "reading changes nothing")
 			require.NoFileExists(t, path+".torn")
 
 			s := opened(t, path)
-			equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
+			equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(torn)), SavedTo: path + ".torn"}, s.Recovered())
 			equal(t, all(t, reader), all(t, s))
 			require.Equal(t, 2, lineCount(t, s))
 			require.Equal(t, whole, content(t, path))
-			require.Equal(t, tornHead+tt.torn, content(t, path+".torn"))
+			require.Equal(t, tornHead+torn, content(t, path+".torn"))
 
 			require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("again")))
 			require.Equal(t, 3, lineCount(t, s))
@@ -282,22 +279,19 @@ func TestEachTornEndIsSavedToAFileOfItsOwn(t *testing.T) {
 }
 
 func TestATornHeaderIsSetAside(t *testing.T) {
-	for _, tt := range []struct {
-		rule string
-		torn string
-	}{
-		{"one byte", "{"},
-		{"half", header[:len(header)/2]},
-		{"all but the end of its checksum", header[:len(header)-1]},
+	for rule, torn := range map[string]string{
+		"one byte":                        "{",
+		"half":                            header[:len(header)/2],
+		"all but the end of its checksum": header[:len(header)-1],
 	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			path := file(t, tt.torn)
+		t.Run(rule, func(t *testing.T) {
+			path := file(t, torn)
 			_, err := history.Read(path, history.Options{})
 			requireCorrupt(t, err, path, 1)
 
 			s := opened(t, path)
-			equal(t, &storage.Recovery{Line: 1, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
-			require.Equal(t, tornHead+tt.torn, content(t, path+".torn"))
+			equal(t, &storage.Recovery{Line: 1, Bytes: int64(len(torn)), SavedTo: path + ".torn"}, s.Recovered())
+			require.Equal(t, tornHead+torn, content(t, path+".torn"))
 			require.Zero(t, count(t, s))
 			require.Equal(t, 1, lineCount(t, s))
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))

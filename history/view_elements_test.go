@@ -121,22 +121,16 @@ func TestElementsNeedASession(t *testing.T) {
 
 func TestHistoryIsRequiredByDefault(t *testing.T) {
 	s := agenda(t)
-	for _, tt := range []struct {
-		rule string
-		root elements.Node
-		path string
-	}{
-		{"All is required", history.All{Session: s}, "All"},
-		{"Conversation is required", history.Conversation{Session: s}, "Conversation"},
-		{"TurnStart is required", history.TurnStart{Session: s}, "TurnStart"},
-		{"TurnRounds is required", history.TurnRounds{Session: s}, "TurnRounds"},
+	for path, root := range map[string]elements.Node{
+		"All": history.All{Session: s}, "Conversation": history.Conversation{Session: s},
+		"TurnStart": history.TurnStart{Session: s}, "TurnRounds": history.TurnRounds{Session: s},
 	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			shown, err := shrinking(t, tt.root)
+		t.Run(path+" is required", func(t *testing.T) {
+			shown, err := shrinking(t, root)
 			require.Len(t, shown, 1, "all or nothing")
 			over := errorAs[*render.BudgetExceededError](t, err)
 			require.Equal(t, over.Budget+1, over.Needed, "one token more would fit")
-			require.True(t, strings.HasPrefix(over.Largest[0].Path, tt.path), over.Largest[0].Path)
+			require.True(t, strings.HasPrefix(over.Largest[0].Path, path), over.Largest[0].Path)
 			require.True(t, over.Largest[0].Required)
 		})
 	}

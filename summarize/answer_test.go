@@ -379,16 +379,13 @@ func TestSimpleModeShowsTheUsersWordsOrFails(t *testing.T) {
 }
 
 func TestSimpleModeCutsATextLargerThanTheWindow(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		messages []chat.Message
-	}{
-		{"the first user message", append([]chat.Message{chat.UserMessage("start " + words(1500) + " finish")}, rounds(1, 4, roundTokens)...)},
-		{"a later user message", append(append(overflowing()[:5:5], chat.UserMessage("start "+words(1500)+" finish")), rounds(1, 2, roundTokens)...)},
-		{"an assistant message", append(append(overflowing()[:5:5], chat.AssistantMessage("start "+words(1500)+" finish")), rounds(1, 2, roundTokens)...)},
+	for rule, messages := range map[string][]chat.Message{
+		"the first user message": append([]chat.Message{chat.UserMessage("start " + words(1500) + " finish")}, rounds(1, 4, roundTokens)...),
+		"a later user message":   append(append(overflowing()[:5:5], chat.UserMessage("start "+words(1500)+" finish")), rounds(1, 2, roundTokens)...),
+		"an assistant message":   append(append(overflowing()[:5:5], chat.AssistantMessage("start "+words(1500)+" finish")), rounds(1, 2, roundTokens)...),
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := newFixture(t, append(c.messages, round(7, 500)...)...)
+		t.Run(rule, func(t *testing.T) {
+			d := newFixture(t, append(messages, round(7, 500)...)...)
 			d.TakesIn(1600) // less than the text and the request take
 			for range 4 {
 				d.Answers(append(d.Script.Steps, models.SaySummary("short"))...)

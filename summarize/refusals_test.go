@@ -352,54 +352,45 @@ func TestAModelWithAHiddenLimitAnswersEveryStep(t *testing.T) {
 }
 
 // A model that takes less than the budget is shown the start and the end of a result that alone takes more: left out, the agent
-// would make the same call again, and again.
+// would make the same call again, and again. One that takes nothing is not shown the mark of a cut alone.
 func TestAResultThatIsLargerThanAModelTakesIsCut(t *testing.T) {
-	const most, task = 8000, "§ What is in the file?"
+	const task = "§ What is in the file?"
 	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		for _, limit := range []int{0, 500, 1500, 3000} {
-			for name, refused := range map[string]func(n int) error{
-				"no number": func(int) error { return status(413) },
-				"a number": func(n int) error {
-					return &chat.ContextLimitError{Limit: limit, Tokens: n, Err: errors.New("too large")}
-				},
-			} {
-				for _, earlier := range []int{0, 5} {
-					t.Run(fmt.Sprintf("it takes %d and names %s, after %d rounds", limit, name, earlier), func(t *testing.T) {
+			for _, rounds := range [][]chat.Message{nil, rounds(0, 5, 100)} {
+				for _, named := range []bool{false, true} {
+					t.Run(fmt.Sprintf("it takes %d, after %d messages; it says so: %v", limit, len(rounds), named), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
-							var answered chat.Request
-							model := func(ctx context.Context, r chat.Request) (chat.Response, error) {
+							var answered []chat.Message
+							d := fixtureOf(t, numbered.Session())
+							d.Policy, d.Target.Name, d.Target.Budget = p, "m", 8000
+							d.Policy.Ask.Names = nil
+							d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 								last := r.Messages[len(r.Messages)-1]
-								require.True(t, last.ToolCallID != "large" || strings.Contains(last.Text(), "The start"), "some words of a result, or none of it")
-								if n := count(quarter{}, r.Messages); n > limit {
-									return chat.Response{}, refused(n)
+								require.True(t, last.ToolCallID != "large" || strings.Contains(last.Text(), "The start"))
+								if n := count(quarter{}, r.Messages); n > limit && named {
+									return chat.Response{}, &chat.ContextLimitError{Limit: limit, Tokens: n, Err: errors.New("too large")}
+								} else if n > limit {
+									return chat.Response{}, status(413)
 								}
 								if isSummary(r) {
 									return models.SaySummary("## Goal\nThe file is read, as it was asked for at the start.")(ctx, r)
 								}
-								answered = r
+								answered = r.Messages
 								return models.Say("§ Done.")(ctx, r)
-							}
-							d := fixtureOf(t, numbered.Session())
-							d.Policy, d.Target.Model, d.Target.Name, d.Target.Budget = p, chat.ModelFunc(model), "m", most
-							d.Policy.Ask.Names = nil
-							d.Say(chat.UserMessage(task))
-							d.Say(rounds(0, earlier, 100)...)
+							})
 							call := chat.AssistantMessage("I look.")
 							call.ToolCalls = []chat.ToolCall{{ID: "large", Name: "read", Arguments: `{"path":"a.go"}`}}
+							d.Say(chat.UserMessage(task))
+							d.Say(rounds...)
 							d.Say(call, chat.ToolResult("large", "§ The start "+words(max(2000, limit*3/2))+" the end."))
-							for range 2 { // a step ends after six refusals
-								if _, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session), Retry: agent.Retry{Attempts: 1}}).Step(t.Context()); err == nil {
-									break
-								}
+							steps := agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session), Retry: agent.Retry{Attempts: 1}}
+							for n := 0; n < 2 && answered == nil; n++ { // a step ends after six refusals
+								_, _ = steps.Step(t.Context())
 							}
-							if limit == 0 {
-								return
+							for _, shown := range []string{task, "The start", "the end."} {
+								require.Equal(t, limit > 0, strings.Contains(text(answered), shown))
 							}
-							require.NotEmpty(t, answered.Messages)
-							shown := text(answered.Messages)
-							require.Contains(t, shown, task)
-							require.Contains(t, shown, "The start")
-							require.Contains(t, shown, "the end.")
 						})
 					})
 				}

@@ -107,15 +107,12 @@ func TestWhatWasAnsweredBeforeAnUnusableAnswerIsNotAskedAgain(t *testing.T) {
 // After an answer that could not be used, or a refusal, a prompt that may leave messages out does so no more: it asks in
 // segments. What no request shows is lost from sight.
 func TestNoMessageIsLeftOutAfterARefusalOrAnUnusableAnswer(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		bad  func(n int) models.Reply
-	}{
-		{"an empty answer", func(int) models.Reply { return models.Say("") }},
-		{"a refusal of its form", func(int) models.Reply { return models.Fail(status(422)) }},
-		{"a refusal of its size, and then of its form", func(n int) models.Reply { return models.Fail(status(413 + 9*min(1, n/2))) }},
+	for rule, bad := range map[string]func(n int) models.Reply{
+		"an empty answer":                             func(int) models.Reply { return models.Say("") },
+		"a refusal of its form":                       func(int) models.Reply { return models.Fail(status(422)) },
+		"a refusal of its size, and then of its form": func(n int) models.Reply { return models.Fail(status(413 + 9*min(1, n/2))) },
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(rule, func(t *testing.T) {
 			d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 120)...)...)
 			d.Policy = policies.All()["copilot-chat"]
 			d.Policy.Ask.Judge.Off = true
@@ -124,7 +121,7 @@ func TestNoMessageIsLeftOutAfterARefusalOrAnUnusableAnswer(t *testing.T) {
 			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				if len(r.Messages) > 2 { // full mode
 					asked++
-					return c.bad(asked)(ctx, r)
+					return bad(asked)(ctx, r)
 				}
 				shown += text(r.Messages)
 				return models.SaySummary("What was done.")(ctx, r)
