@@ -361,32 +361,29 @@ func (p *Planner) pause(s *Rendered) policy.Pause {
 // everything that is not history and room for a summary of the other history. It is 0 if the round is within that, or
 // cannot be.
 func (p *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error) (int, error) {
-	frame, results := p.newestRound(s)
-	if results == 0 {
-		return 0, nil
-	}
-	floor, _, err := s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryDroppable})
-	if failure.TooLarge(err) {
-		return 0, nil // of a limit inside the prompt
-	} else if err != nil {
-		return 0, err
-	}
-	left, earlier := s.Budget-floor-frame, 0
+	needed := 0
 	if over, ok := errors.AsType[*render.BudgetExceededError](exceeded); ok {
-		earlier = max(0, over.Needed-floor-frame-results)
+		needed = over.Needed
 	}
-	if results <= left-min(earlier, 2*policy.MinWords) {
-		return 0, nil // a compaction makes it fit
+	results, beside, earlier, err := p.besideNewest(ctx, s, needed)
+	left := s.Budget - beside
+	if err != nil || results <= left-min(earlier, 2*policy.MinWords) {
+		return 0, err // a compaction makes it fit
 	}
 	return max(0, left-min(p.room(s.Budget), earlier, max(left/2, min(2*policy.MinWords, left*3/4)))), nil
 }
 
-// newestRound returns the tokens of the results and arguments of the newest round, and those of the round without them. Both are
-// 0 if something was said after it.
-func (p *Planner) newestRound(s *Rendered) (frame, results int) {
+// besideNewest returns the tokens of the results and arguments of the newest round, and of what stands beside them in a prompt
+// that needs so many tokens: all that is not history and the rest of the round, and earlier history. All are 0 if something was
+// said after the round, or a limit inside the prompt is exceeded.
+func (p *Planner) besideNewest(ctx context.Context, s *Rendered, needed int) (results, beside, earlier int, err error) {
 	units := s.View.Units(p.Policy.Cut.Limits, p.Sizing())
 	if len(units) == 0 || units[len(units)-1].Start {
-		return 0, 0
+		return 0, 0, 0, nil
+	}
+	beside, _, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryDroppable})
+	if failure.TooLarge(err) {
+		return 0, 0, 0, nil
 	}
 	for _, message := range units[len(units)-1].Messages {
 		whole := guard.Counted(p.Target.Tokenizer.CountMessage(message))
@@ -398,9 +395,9 @@ func (p *Planner) newestRound(s *Rendered) (frame, results int) {
 			message.ToolCalls[i].Arguments = "{}"
 		}
 		bare := guard.Counted(p.Target.Tokenizer.CountMessage(message))
-		frame, results = clamp.Sum(frame, bare), clamp.Sum(results, whole-bare)
+		beside, results = clamp.Sum(beside, bare), clamp.Sum(results, whole-bare)
 	}
-	return frame, results
+	return results, beside, max(0, needed-beside-results), err
 }
 
 // layOutInBudget lays the prompt out within the budget. If the prompt holds tools and the policy has a threshold, the

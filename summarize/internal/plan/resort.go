@@ -46,6 +46,7 @@ func (p *Planner) lastResort(ctx context.Context, s *Rendered, prompt elements.N
 	}
 	cut, err := guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (*Rendered, error) { return p.cutNewest(ctx, s, prompt) })
 	if err != nil || cut == nil {
+		r.Err = cmp.Or(r.Err, err)
 		return r
 	}
 	if cut.Over == nil {
@@ -60,20 +61,16 @@ func (p *Planner) lastResort(ctx context.Context, s *Rendered, prompt elements.N
 // cutNewest returns a prompt with the newest round cut to what may be sent beside all that is not history, the message that
 // it answers, and earlier history up to as much; nil if there is no room for some words of it.
 func (p *Planner) cutNewest(ctx context.Context, s *Rendered, prompt elements.Node) (*Rendered, error) {
-	floor, _, err := s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryDroppable})
-	if err != nil {
+	_, beside, earlier, err := p.besideNewest(ctx, s, s.Over.Needed)
+	if start, ok := s.View.Turns[len(s.View.Turns)-1].Message(); ok {
+		beside += guard.Counted(p.Target.Tokenizer.CountMessage(start))
+	}
+	left := s.Size.send - beside
+	if err != nil || left < policy.MinWords {
 		return nil, err
 	}
-	frame, results := p.newestRound(s)
-	if start, ok := s.View.Turns[len(s.View.Turns)-1].Message(); ok {
-		frame += guard.Counted(p.Target.Tokenizer.CountMessage(start))
-	}
-	left := s.Size.send - floor - frame
-	if left < policy.MinWords {
-		return nil, nil
-	}
 	cut := *s
-	cut.Over, cut.Newest = nil, left-min(max(0, s.Over.Needed-floor-frame-results), left/2)
+	cut.Over, cut.Newest = nil, left-min(earlier, left/2)
 	if cut.layout, cut.Shown, err = p.LayOut(ctx, prompt, s.View, s.Budget, cut.Newest); err != nil {
 		return nil, err
 	}
