@@ -166,14 +166,14 @@
 // If a provider refuses a request, for its size or for what it holds, its answer becomes an entry of the session
 // ([entry.Refusal]). [entry.Remembered] lists what is learnt from it and when that is forgotten: a single refusal that
 // names no limit bounds nothing, and any other bounds the agent's requests, or those for summaries, of that model at
-// that server for some requests. A refused request is made smaller by leaving history out of it; compactions are
-// planned within the nominal budget until the limit was confirmed by a second refusal. A limit of bytes is learnt and
-// forgotten in the same way, or set ([policy.Target].MaxBytes): old pictures leave a prompt before its texts do.
-// Explanations and events say how many bytes a request has, by what the adapters' answers say of theirs;
-// [history.Options].Shrink makes pictures smaller before. A picture, a document or a message that the model's server
-// refuses gets a line in its place in requests to that model there, and an event says so ([event.Withheld]); with
-// several suspects one comes back with each accepted request, until it is known which. [Recoverable] lists which errors
-// count, and [Compactor.Recover] says what is tried.
+// that server for some requests. A refused request is made smaller by leaving history out of it, and by cutting a
+// newest result that is too large alone; compactions are planned within the nominal budget until the limit was
+// confirmed by a second refusal. A limit of bytes is learnt and forgotten in the same way, or set
+// ([policy.Target].MaxBytes): old pictures leave a prompt before its texts do. Explanations and events say how many
+// bytes a request has, by what the adapters' answers say of theirs; [history.Options].Shrink makes pictures smaller
+// before. A picture, a document or a message that the model's server refuses gets a line in its place in requests to
+// that model there, and an event says so ([event.Withheld]); with several suspects one comes back with each accepted
+// request, until it is known which. [Recoverable] lists which errors count, and [Compactor.Recover] says what is tried.
 //
 // What one bad moment costs, measured under all six policies, in the foreground and the background, with a restart and
 // without, with a deadline and without, with summaries that take 15 or 90 seconds and an agent that answers in five. A

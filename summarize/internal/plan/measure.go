@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"time"
 
@@ -207,8 +206,8 @@ func PlacesParts(p policy.Policy, on policy.Occasion) bool {
 	return on != policy.OnDemand && on != policy.OnMemoryPressure && !p.Off && !p.Ask.Whole
 }
 
-// fillPart sets the cut behind the largest part of an unfinished summary that was answered, if the prompt would fit
-// with it, or history is let go and the part stays.
+// fillPart sets the cut behind the largest part of an unfinished summary that was answered, if history is let go, or nothing can
+// be sent and the prompt would fit with it.
 func (p *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Node, parts []entry.SummaryAnswer) error {
 	point, err := p.rule(s).Earliest(ctx, s.View, p.Sizing())
 	if errors.Is(err, history.ErrNoCut) {
@@ -228,45 +227,19 @@ func (p *Planner) fillPart(ctx context.Context, s *Rendered, prompt elements.Nod
 		return nil
 	}
 	replaces := Replaced(p.Target.Tokenizer, s.View.Compacted, Covered(s.part))
+	if s.Sendable {
+		s.Part = replaces
+		return nil
+	}
 	room, err := p.replacementRoom(ctx, prompt, s, entry.Plan{FirstKept: s.part.FirstKept, Thinking: p.thinking(s.part)}, replaces)
 	if err != nil {
 		return err
 	}
 	frame, err := p.frame(ctx, s)
-	if err != nil {
-		return err
-	}
-	fits := room >= frame+min(p.summaryRoom(s.Budget), guard.Counted(p.Target.Tokenizer.CountText(text)))
-	if !fits && s.Sendable {
-		fits, err = p.staysInPlace(ctx, s, prompt, text)
-	}
-	if fits {
+	if room >= frame+min(p.summaryRoom(s.Budget), guard.Counted(p.Target.Tokenizer.CountText(text))) {
 		s.Part = replaces
 	}
 	return err
-}
-
-// staysInPlace reports whether a summary up to the cut of a part stays in the prompt if the last resort lets go of history
-// behind it.
-func (p *Planner) staysInPlace(ctx context.Context, s *Rendered, prompt elements.Node, text string) (bool, error) {
-	stand := chat.UserMessage(text)
-	view, err := p.Session.ViewWith(ctx, entry.Compaction{Messages: []chat.Message{stand}, FirstKept: s.part.FirstKept, Thinking: p.thinking(s.part)})
-	if err != nil {
-		return false, err
-	}
-	then := *s
-	then.View = view.Clear(p.Clear)
-	if then.layout, _, err = p.LayOut(ctx, prompt, then.View, s.Budget, s.Newest); err != nil {
-		return false, err
-	}
-	_, err = then.layout.Fit(ctx, s.Size.send)
-	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
-	if !exceeded {
-		return err == nil, err
-	}
-	then.Over = over
-	r := p.lastResort(ctx, &then, prompt)
-	return r.Result != nil && slices.ContainsFunc(r.Result.Messages, func(m chat.Message) bool { return reflect.DeepEqual(m, stand) }), r.Err
 }
 
 // fit renders the prompt within the budget. If it does not fit, the results of the newest round are shortened so that the
