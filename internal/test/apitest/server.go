@@ -187,8 +187,8 @@ const summary = `<analysis>What was it?</analysis>
 <summary>The files of the folder are being searched for a password, one after the other, from the first on.
 
 ## Done
-Books were listed and read; each holds lines of the same kind, and in those that were read no password stood. No file was changed, and
-no command was run.
+Books were listed and read (book00.md, book02.md); each holds lines of the same kind, and in those that were read no password
+stood. No file was changed, and no command was run.
 
 ## Next
 Read the files that were not read yet, in the order of their names, and answer with the password as soon as it is found, in one sentence.</summary>`

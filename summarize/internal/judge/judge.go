@@ -25,6 +25,7 @@ type Answer struct {
 	Asked    policy.AnswerForm // the form that the prompt asked for
 	Request  string            // what asked for it
 	Given    string            // what stands in the request besides the prompt's own words, with the arguments of calls
+	Said     string            // what of Given is covered and no summary; "" for a summary that is shortened
 	Covered  int               // characters (code points) of what the summary stands for
 	Room     int               // characters that it may take, 0 for no limit
 }
@@ -38,20 +39,23 @@ type Answer struct {
 //	an end other than those two                                     never     a reason that is missing is no sign
 //	no text: nothing, no letters, control characters                never     60% of it, 2% of it
 //	a page of markup, JSON, a call as text                          never     its start or end, half of it in tags
-//	the words of the request, or headings without a text            never     half of it
+//	the words of the request, or headings without a text            never     half of it; headings up to 50 characters
+//	the lines of what is covered                                    never     but for 29 characters of it
 //	one text over and over                                          never     90% said before
 //	repetition of a part                                            doubtful  Judge.Repeated said before
 //	next to nothing: below the floor                                never     1/25 of what is covered, 30 to Judge.Floor
 //	                                                                          characters, at most a quarter of the room
 //	far shorter than what is covered                                doubtful  1/25 of what is covered or of the room, at
 //	                                                                          most Judge.Short characters
-//	without a name (x.go, aName) of what is covered, and not in     doubtful  if that has 20, and 1 per 1,000 characters; without
-//	a closed Asked.Tag                                                        a heading, far too short is then up to 1/4 of the
-//	                                                                          room and 2 Judge.Short
+//	without a name (x.go, aName) of what is covered                 doubtful  if that has 20, and 1 per 1,000 characters; without
+//	                                                                          a heading, far too short is then up to 1/4 of the
+//	                                                                          room and 2 Judge.Short; in a closed Asked.Tag it
+//	                                                                          counts only alone
 //	without Asked.Tag, or the tag is not closed                     doubtful
 //	without a heading although Asked.Headings                       doubtful
 //
-// A short text without the form that was asked for has two signs. If no form was asked for, it has two if it has neither a
+// A character of Chinese, Japanese or Korean counts twice in a length that may be too short. Names of an earlier answer are not
+// names of what is covered. A short text without the form that was asked for has two signs. If no form was asked for, it has two if it has neither a
 // heading nor such a name: nothing but its length shows what it is.
 //
 // The floor of 30 is that of Copilot Chat and stagewise. The seven recorded summaries of coding sessions have 43 to 122 names of
@@ -90,12 +94,12 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 		return never, nil
 	}
 	again := repeated(text)
-	fresh := int(float64(size) * (1 - again)) // characters that were not said before
-	own, other := a.words()
+	fresh := int(float64(size+wide(text)) * (1 - again)) // characters that were not said before
+	own, other, taken := a.words()
 	share, room := a.Covered/25, cmp.Or(a.Room, math.MaxInt)
 	floor := max(least, min(share, room/4, j.Floor))
 	short := max(floor, min(share, room/25, j.Short))
-	headed := heading.MatchString(text)
+	headed := heading.MatchString(calls.ReplaceAllString(text, ""))
 	switch {
 	case !letters(text):
 		no("it is not text")
@@ -103,6 +107,8 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 		no("it is a page of markup or data")
 	case other > own:
 		no("it repeats the request, or has nothing under its headings")
+	case a.Said != "" && own+other+taken < least:
+		no("it repeats the conversation")
 	case again > 0.9:
 		no("it says one thing over and over")
 	case fresh < floor:
@@ -110,14 +116,11 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	case again > j.Repeated:
 		doubt("%.0f%% of it were said in it before", 100*again)
 	}
-	named, known := a.Asked.Tag != "" && a.Closed, 0 // there no name is looked for
-	if !named {
-		given := names(a.Given)
-		known = len(given)
-		for name := range names(text) {
-			named = named || given[name]
-		}
+	given, named := names(cmp.Or(a.Said, a.Given)), false
+	for name := range names(text) {
+		named = named || given[name]
 	}
+	nameless, tagged := !named && len(given) >= max(20, a.Covered/1000), a.Asked.Tag != "" && a.Closed
 	formless := a.Asked == policy.AnswerForm{} && !headed && !named
 	if a.Asked.Tag != "" && !a.Closed {
 		doubt("it is not in <%s> and </%[1]s>", a.Asked.Tag)
@@ -127,7 +130,7 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 		doubt("it has no heading")
 		formless = true
 	}
-	if !named && known >= max(20, a.Covered/1000) {
+	if nameless && !tagged {
 		doubt("it names nothing of what it covers")
 		if formless {
 			short = max(floor, min(share, room/4, 2*j.Short))
@@ -139,7 +142,20 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 			doubt("it has no heading")
 		}
 	}
+	if nameless && tagged && len(doubts) == 0 { // alone: the tag shows what it is
+		doubt("it names nothing of what it covers")
+	}
 	return never, doubts
+}
+
+// wide returns how many characters of a text say as much as two letters.
+func wide(text string) (n int) {
+	for _, r := range text {
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+			n++
+		}
+	}
+	return n
 }
 
 // least is the fewest characters of a summary that is not in a tag.
@@ -188,9 +204,11 @@ func letters(text string) bool {
 
 var (
 	heading = regexp.MustCompile(`(?m)^(?:> ?)* {0,3}(#{1,6}[ \t]+\S.*|\*\*[^*\n]+\*\*:?[ \t]*\r?$|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$|【[^】\n]+】|[■◆] ?\S)`)
-	page    = regexp.MustCompile(`(?i)^(<!doctype|<\?xml|<(html|head|body)[^>]*>\s*<|<error[ >]|HTTP/[12](\.\d)? \d|event: \w+\r?\n|\[[\w.]+\(\w+=|data: ?[[{]|<` + call + `[ >=]|<[|｜]|\[TOOL_CALLS\])`)
-	ending  = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
-	tag     = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
+	page    = regexp.MustCompile(`(?i)^(<!doctype|<\?xml|<(html|head|body)[^>]*>\s*<|<error[ >]|HTTP/[12](\.\d)? \d|event: \w+\r?\n|\[[\w.]+\(\w+=|data: ?[[{]|<` + call + `[ >=]|<[|｜]|\[TOOL_CALLS\]|` +
+		`<!--|\*{3} begin patch|diff --git |--- a/|=== run |traceback \(most|error code: ?\d|thought: .*\n+action: |\x60{3}(html|diff|tool_code)\b)`)
+	ending = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
+	tag    = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
+	calls  = regexp.MustCompile(`(?i)</?` + call + `[^<>]*>`)
 )
 
 // call matches the names of tags in which models without calls of their own write them.
@@ -207,22 +225,30 @@ func data(text string) bool {
 	return text[0] == '<' && 2*len(tag.ReplaceAllString(text, "")) < len(text)
 }
 
-// words returns how many characters of a summary are its own, and how many are headings or lines of its request. Lines of what
-// the request was given count as neither, and lines of fewer than 20 bytes as its own.
-func (a Answer) words() (own, other int) {
-	asks, given := lines(a.Request), lines(a.Given)
+// long is how many characters a heading has that says something itself.
+const long = 50
+
+// words returns how many characters of a summary are its own, how many are headings or lines of its request, and how many
+// are lines that the request was given besides what is covered. Lines of fewer than 20 bytes are its own.
+func (a Answer) words() (own, other, taken int) {
+	asks, given, said := lines(a.Request), lines(a.Given), lines(a.Said)
 	for line := range lines(a.Summary) {
-		switch size := utf8.RuneCountInString(line); {
+		size := utf8.RuneCountInString(line)
+		text := size
+		if size <= long {
+			text = utf8.RuneCountInString(heading.ReplaceAllString(line, ""))
+		}
+		switch {
+		case said[line]:
 		case given[line]:
+			taken += size
 		case asks[line] && len(line) >= 20:
 			other += size
 		default:
-			text := utf8.RuneCountInString(heading.ReplaceAllString(line, ""))
-			own += text
-			other += size - text
+			own, other = own+text, other+size-text
 		}
 	}
-	return own, other
+	return own, other, taken
 }
 
 // lines returns the lines of a text, without space around them.

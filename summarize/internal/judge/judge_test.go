@@ -59,7 +59,7 @@ func TestNoRecordedSummaryIsRefused(t *testing.T) {
 }
 
 func TestTheTextOfAThoughtIsCutOffTheFront(t *testing.T) {
-	const words = "## Goal\nThe words of </think> stay, and <think> too."
+	const words = "## Goal\nThe words of </think>\nstay, and <think> too."
 	for _, thought := range []string{
 		"<think>\nPRIVATE\n</think>\n", "<thinking>PRIVATE</thinking>", "<thought>\nPRIVATE</thought>\n\n", "<reasoning>PRIVATE</reasoning>", "<analysis>PRIVATE</analysis>\n",
 		"<scratchpad>PRIVATE</scratchpad>", "<reflection>PRIVATE</reflection>", "[THINK]PRIVATE[/THINK]", "◁think▷PRIVATE◁/think▷", "<seed:think>PRIVATE</seed:think>",
@@ -83,6 +83,7 @@ func TestASummaryMayBeginAndEndLikeOtherThings(t *testing.T) {
 		"<heading>Goal</heading>\n" + text, "<header>Goal</header>\n" + text, "<errors_and_fixes>\nnone\n</errors_and_fixes>\n" + text,
 		"<tools_used>\nread, edit\n</tools_used>\n" + text, text + "\n<tool_usage>\nread 12 times\n</tool_usage>", text + "\nThe last answer was <tool_result>EOF</tool_result>",
 		"# 502 Bad Gateway under load\n\n" + text + "\nIt says \"I'm sorry, but I can't help with that.\" and <tool_call>, and N/A for TODO.",
+		"### " + strings.Join(sessions[0].parts[:], "\n### "),
 		"> " + strings.ReplaceAll(text, "\n", "\n> "), "【目标】\n" + forms["plain text"](sessions[6]), "■ 目的\n" + forms["plain text"](sessions[7]),
 	} {
 		require.NoError(t, judgedAs(written, withHeadings), written)
@@ -96,7 +97,7 @@ func TestASummaryMayBeginAndEndLikeOtherThings(t *testing.T) {
 	}
 	for _, other := range []string{
 		"HTTP/1.1 502 Bad Gateway\n\n" + text, "data: {\"id\": 1}\n\n" + text, "event: message_start\ndata: x\n\n" + text, "<html><head>\n" + text, "<Error><Code>Denied</Code></Error>\n" + text,
-		"<function=read>\n" + text, "<tool_call>\n" + text, "<invoke name=\"read\">\n" + text, text + "\n</function_calls>", text + "<|tool_call_end|>",
+		"<function=read>\n" + text, "<tool_call>\n" + text, "<invoke name=\"read\">\n" + text, "*** Begin Patch\n" + text, "diff --git a/x b/x\n" + text, "Thought: hm\nAction: read\n" + text, text + "\n</function_calls>", text + "<|tool_call_end|>",
 	} {
 		require.ErrorContains(t, judgedAs(other, withHeadings), "markup", other)
 	}
@@ -152,7 +153,9 @@ func TestASummaryNamesWhatItCovers(t *testing.T) {
 	}{
 		{"an apology where no form is asked for", sorry, policy.AnswerForm{}, "names nothing", false},
 		{"an apology under a heading", "## Apology\n" + sorry, withHeadings, "names nothing", true},
-		{"a text of some length in the tag", "<summary>" + long + "</summary>", inBlock, "<nil>", false},
+		{"a text of some length in the tag", "<summary>" + long + "</summary>", inBlock, "names nothing", true},
+		{"the conversation", given.String(), policy.AnswerForm{}, "repeats the conversation", false},
+		{"a call is no heading", plain + "\n<tool_call>\nread it\n</tool_call>\nThen I go on.", withHeadings, "no heading", true},
 		{"a page of an error with a heading", gateway, withHeadings, "names nothing", false},
 		{"a text of some length that names nothing", "## Goal\n" + long, withHeadings, "names nothing", true},
 		{"a short text that names it, where no form is asked for", plain[:300], policy.AnswerForm{}, "too short", true},
@@ -160,12 +163,14 @@ func TestASummaryNamesWhatItCovers(t *testing.T) {
 		{"headings without a text", "## Goal of the session\nN/A\n\n## What was done in it\nnone\n\n## Files that were changed\nTODO", withHeadings, "under its headings", false},
 		{"a call in Python's words", "[read(path=\"src/part1.go\"), bash(command=\"go test ./src/part2.go\")]" + plain, policy.AnswerForm{}, "markup", false},
 	} {
-		a := judge.Answer{Asked: c.asked, Given: given.String(), Covered: given.Len(), Room: 40_000}
+		a := judge.Answer{Asked: c.asked, Given: given.String(), Said: given.String(), Covered: given.Len(), Room: 40_000}
 		a.Summary, a.Open, a.Closed = judge.Read(c.text, c.asked.Tag)
 		err := judge.Judge(a, rules())
 		require.Contains(t, fmt.Sprint(err), c.wants, c.rule)
 		refused, _ := errors.AsType[*policy.SummaryError](err)
 		require.Equal(t, c.doubtful, refused != nil && refused.Doubtful, "%s: %v", c.rule, err)
+		a.Given += strings.Join(strings.Fields(c.text), "\n") // an earlier answer
+		require.Equal(t, err, judge.Judge(a, rules()), c.rule)
 		a.Covered *= 10 // few names for its length
 		require.NotContains(t, fmt.Sprint(judge.Judge(a, rules())), "names nothing", c.rule)
 	}
@@ -182,6 +187,8 @@ func TestTheFloorIsAShareOfWhatIsCovered(t *testing.T) {
 		require.Contains(t, at(c.size), "next to nothing", "%+v", c)
 		require.NotContains(t, at(c.floor), "next to nothing", "%+v", c)
 	}
+	chinese := string([]rune(strings.Join(sessions[6].parts[:], ""))[:150])
+	require.NotContains(t, fmt.Sprint(judgedAs(chinese, policy.AnswerForm{})), "next to nothing", chinese)
 }
 
 func TestWithoutTheJudgementTheChecksOfTheSystemsHold(t *testing.T) {

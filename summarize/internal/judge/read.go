@@ -52,8 +52,9 @@ var thoughts = [...][2]string{
 // marks matches what servers leave of the end of an answer.
 var marks = regexp.MustCompile(`(\s*(<\|(im_end|eot_id|eom_id|end|endoftext|end_of_text|return)\|>|<｜end▁of▁sentence｜>|<end_of_turn>|</s>))+$`)
 
-// unopened matches the end of a thought whose start was part of the request, as some chat templates have it.
-var unopened = regexp.MustCompile(`(?m)</think>[ \t]*\r?$`)
+// unopened matches the end of a thought whose start was part of the request, as some chat templates have it. It is alone on its
+// line: a summary may end one with the name of the tag.
+var unopened = regexp.MustCompile(`(?m)^[ \t]*</think>[ \t]*\r?$`)
 
 // afterThought returns the text after a thought at its start, and reports whether there is one. The analysis before a tag
 // is left to [find], and so is a thought with all that there is, if the tag is in it.

@@ -521,7 +521,9 @@ func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sen
 	covered := said(m.Covered) + said(m.Previous)
 	a.Request, a.Given = sent[len(sent)-1].Text(), covered+prompts.Earlier(m)+"\n"+m.Summary
 	a.Covered = p.before + utf8.RuneCountInString(covered)
-	if p.shortens {
+	if !p.shortens {
+		a.Said = said(m.Covered)
+	} else {
 		a.Asked, a.Covered = policy.AnswerForm{}, utf8.RuneCountInString(m.Summary)
 	}
 	room, err := guard.Value(ctx, guard.NameTokenizer, func() int { return prompts.Characters(m) })
