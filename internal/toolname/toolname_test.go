@@ -10,18 +10,15 @@ import (
 
 func TestNamesMatchIgnoringCaseAndSeparators(t *testing.T) {
 	tools := map[string]int{"read_file": 1, "Read": 2, "read": 3, "multi-edit": 4}
-	for _, c := range []struct {
-		name string
-		want int
-	}{
-		{"read_file", 1}, {"readFile", 1}, {"READ FILE", 1}, {"Read", 2}, {"read", 3}, {"READ", 2}, {"MultiEdit", 4}, {"reader", 0}, {"", 0}, {"-", 0},
-		{"mcp__files__read_file", 1}, {"mcp__files__readFile", 1}, {"functions.read_file", 1}, {"server/MultiEdit", 4}, {"mcp__files__", 0}, {"__", 0}, {"a.", 0},
-		{"files_read_file", 1}, {"files-read-file", 1}, {"my_files_readFile", 1}, {"files_multi_edit", 4}, {"mcp__my_files__x_read_file", 1},
-		{"todo_read", 0}, {"unread_file", 0}, {"read_file_", 1}, {"x_", 0}, {"file", 0},
+	for name, want := range map[string]int{
+		"read_file": 1, "readFile": 1, "READ FILE": 1, "Read": 2, "read": 3, "READ": 2, "MultiEdit": 4, "reader": 0, "": 0, "-": 0,
+		"mcp__files__read_file": 1, "mcp__files__readFile": 1, "functions.read_file": 1, "server/MultiEdit": 4, "mcp__files__": 0, "__": 0, "a.": 0,
+		"files_read_file": 1, "files-read-file": 1, "my_files_readFile": 1, "files_multi_edit": 4, "mcp__my_files__x_read_file": 1,
+		"todo_read": 0, "unread_file": 0, "read_file_": 1, "x_": 0, "file": 0,
 	} {
-		got, ok := toolname.Finder(tools)(c.name)
-		require.Equal(t, c.want, got, c.name)
-		require.Equal(t, c.want > 0, ok, c.name)
+		got, ok := toolname.Finder(tools)(name)
+		require.Equal(t, want, got, name)
+		require.Equal(t, want > 0, ok, name)
 	}
 }
 

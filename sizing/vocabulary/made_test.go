@@ -209,21 +209,15 @@ func (m *made) shuffled(seed uint64) *made {
 
 func TestWordsAreMergedAsDefined(t *testing.T) {
 	bytes := train(corpus(), 500, false)
-	for _, tt := range []struct {
-		name string
-		m    *made
-	}{
-		{"merges in order", bytes},
-		{"merges in any order", bytes.shuffled(1)},
-	} {
+	for name, m := range map[string]*made{"merges in order": bytes, "merges in any order": bytes.shuffled(1)} {
 		for _, ignore := range []bool{false, true} {
-			t.Run(fmt.Sprint(tt.name, ", ignore_merges ", ignore), func(t *testing.T) {
-				tt.m.ignoreMerges = ignore
-				v, err := vocabulary.Read(tt.m.json(t, nil, byteLevel))
+			t.Run(fmt.Sprint(name, ", ignore_merges ", ignore), func(t *testing.T) {
+				m.ignoreMerges = ignore
+				v, err := vocabulary.Read(m.json(t, nil, byteLevel))
 				require.NoError(t, err)
 				c := v.Counter(vocabulary.Options{})
 				words := corpus()
-				for token := range tt.m.ids {
+				for token := range m.ids {
 					words = append(words, token)
 				}
 				g := generator{rand.New(rand.NewPCG(3, 4)), nil}
@@ -235,7 +229,7 @@ func TestWordsAreMergedAsDefined(t *testing.T) {
 						word = word[:3000]
 					}
 					word = string([]rune(word))
-					require.Equal(t, tt.m.count(word), c.CountText(word), "%q", word)
+					require.Equal(t, m.count(word), c.CountText(word), "%q", word)
 				}
 			})
 		}
