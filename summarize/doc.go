@@ -182,20 +182,20 @@
 //
 //	the model               failed steps      out of sight ten steps later   longest wait      requests for summaries
 //	the agent's
-//	  refuses, panics       1, at most 2      0, at most 0                   0, at most 20 s   0, at most 2
-//	  answers nothing,      0, at most 1      0, at most 0                   0, at most 0      0, at most 4
+//	  refuses, panics       1, at most 3      0, at most 0                   0, at most 20 s   0, at most 2
+//	  answers nothing,      0, at most 3      0, at most 0                   0, at most 0      0, at most 4
 //	    is cut off, calls
 //	    a tool
 //	  answers 10 MB         0, at most 10     0, at most 55%                 0, at most 45 s   0, at most 8
-//	  hangs, does not stop  1, at most 2      0, at most 0                   14, 15 min        0, at most 3
-//	  takes two minutes     1, at most 1      0, at most 0                   1, 2 min          0, at most 3
-//	  is down for 50 steps  50                0, at most 0                   0, at most 0      fewer
+//	  hangs, does not stop  1, at most 1      0, at most 0                   14, 15 min        0, at most 3
+//	  takes two minutes     1, at most 2      0, at most 0                   1, 2 min          0, at most 3
+//	  is down for 50 steps  50                0, at most 0                   0, at most 5 s    fewer
 //	the summary's
-//	  refuses, in any way   0, at most 2      0, at most 27%                 0, at most 45 s   3, at most 7
-//	  any useless answer    0, at most 2      0, at most 18%                 0, at most 30 s   3, at most 10
-//	  hangs, takes two      0, at most 4      0, at most 18%                 0, at most 5 min  0, at most 2
+//	  refuses, in any way   0, at most 2      0, at most 36%                 0, at most 45 s   2, at most 6
+//	  any useless answer    0, at most 2      0, at most 36%                 0, at most 30 s   2, at most 10
+//	  hangs, takes two      0, at most 4      0, at most 36%                 0, at most 5 min  0, at most 2
 //	    minutes
-//	  is down for 50 steps  0, 43 without a   0, at most 69%                 0, at most 1 min  4, at most 29
+//	  is down for 50 steps  0, 43 without a   0, at most 62%                 0, at most 1 min  3, at most 29
 //	                        last resort
 //
 // Ten steps later the budget is the nominal one. Most is out of sight where a summary is late and a last resort leaves
