@@ -742,7 +742,7 @@ func (c cell) runLong(t *testing.T, steps int, seed uint64, faults bool) (now pr
 		_ = step()
 	}
 	needed, before := faults && s.used > s.budget*19/20, now.compactions
-	for good := 0; good < 10 || good < 20 && s.slow; good++ {
+	for good := 0; good < 10 || good < 30 && s.slow; good++ { // a slow one takes as long as eighteen steps
 		_ = step()
 	}
 	require.True(t, !needed || now.compactions > before, "a compaction within ten good steps")
