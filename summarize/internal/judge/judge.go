@@ -55,8 +55,8 @@ type Answer struct {
 //	without a heading although Asked.Headings                       doubtful
 //
 // A character of Chinese, Japanese or Korean counts twice in a length that may be too short. Names of an earlier answer are not
-// names of what is covered. A short text without the form that was asked for has two signs. If no form was asked for, it has two if it has neither a
-// heading nor such a name: nothing but its length shows what it is.
+// names of what is covered. A short text without the form that was asked for has two signs. If no form was asked for, it has two
+// if it has neither a heading nor such a name: nothing but its length shows what it is.
 //
 // The floor of 30 is that of Copilot Chat and stagewise. The seven recorded summaries of coding sessions have 43 to 122 names of
 // what they cover, and no 800 characters of them have none; that has one name in 270 to 620 characters.

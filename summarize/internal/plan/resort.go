@@ -30,8 +30,11 @@ type Resorted struct {
 // again. At least half of the room is for it, as far as history stands before it.
 func (p *Planner) lastResort(ctx context.Context, s *Rendered, prompt elements.Node) Resorted {
 	r := p.letGo(ctx, s)
+	if s.Size.send >= s.Size.Nominal || ctx.Err() != nil {
+		return r
+	}
 	units := s.View.Units(p.Policy.Cut.Limits, p.Sizing())
-	if s.Size.send >= s.Size.Nominal || ctx.Err() != nil || len(units) == 0 {
+	if len(units) == 0 {
 		return r
 	}
 	newest := units[len(units)-1].Messages

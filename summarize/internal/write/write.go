@@ -518,11 +518,12 @@ func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sen
 		}
 		a.Summary = judge.Tidy(text)
 	}
-	covered := said(m.Covered) + said(m.Previous)
+	of := said(m.Covered)
+	covered := of + said(m.Previous)
 	a.Request, a.Given = sent[len(sent)-1].Text(), covered+prompts.Earlier(m)+"\n"+m.Summary
 	a.Covered = p.before + utf8.RuneCountInString(covered)
 	if !p.shortens {
-		a.Said = said(m.Covered)
+		a.Said = of
 	} else {
 		a.Asked, a.Covered = policy.AnswerForm{}, utf8.RuneCountInString(m.Summary)
 	}
