@@ -111,7 +111,7 @@ func background(check func(t *testing.T, d compacttest.Fixture, sent []chat.Mess
 		d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
 		d.Say(compacttest.Rounds(1, 9, 930)...)
 		d.Target.Tools = []chat.Tool{{Name: "read_file"}}
-		d.Answers(compacttest.After(latency, models.SaySummary("Made meanwhile.")))
+		d.Answers(compacttest.After(latency, models.Say("Here it is.\n<summary>\nMade meanwhile.\n</summary>\nThat is all.")))
 		check(t, d, d.Messages())
 	}
 }

@@ -24,7 +24,7 @@ func Text(b policy.Breadcrumb) string {
 	switch {
 	case b.Recall:
 		how = "search it with " + history.SearchTool + `({"query":"…"}) and read an entry with ` + history.ReadTool + `({"entry":"…"}).`
-	case b.Path == "":
+	case b == (policy.Breadcrumb{}):
 		return ""
 	default:
 		of = "path=" + quotedPath(b.Path) + " "
