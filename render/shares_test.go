@@ -244,7 +244,7 @@ func TestATextThatIsCutToNothingTakesItsGroupAlong(t *testing.T) {
 }
 
 // The search for elements that ask ends with an error after four visits of a million nodes. If each of these levels
-// searched all those in it, there would be ten million visits.
+// searched all those in it, there would be five million visits.
 func TestALevelDoesNotSearchAgainForWhoAsks(t *testing.T) {
 	texts := make(elements.Nodes, 20_000)
 	for i := range texts {
@@ -256,7 +256,7 @@ func TestALevelDoesNotSearchAgainForWhoAsks(t *testing.T) {
 	} {
 		for literal, text := range map[string]elements.Node{"elements": line("y"), "literals": elements.Text("y")} {
 			n := elements.Node(elements.Wrap{Children: within})
-			for range 490 {
+			for range 250 {
 				n = elements.Wrap{Children: elements.Nodes{n, text, line("v")}}
 			}
 			_, err := render.Render(t.Context(), user(n), render.Options{Budget: plenty, Tokenizer: summing{runes}})
