@@ -111,7 +111,7 @@ func TestASurveyFindsTheDetailInSmallAndLargeWindows(t *testing.T) {
 		for _, window := range windows {
 			t.Run(name+" in "+window, func(t *testing.T) {
 				t.Parallel()
-				sum, err := surveyed(t, "-dir", "../..", "-policy", name, "-window", window)
+				sum, err := surveyed(t, "-dir", "../../history", "-policy", name, "-window", window)
 				require.NoError(t, err)
 				require.Regexp(t, `^The SHA-256 of \S+ is [0-9a-f]{64}\.$`, sum.answer)
 			})
@@ -136,7 +136,7 @@ func TestASurveyFindsTheDetailWithLookUps(t *testing.T) {
 	for _, name := range policies.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sum, err := surveyed(t, "-dir", "../..", "-policy", name, "-recall", "-no-breadcrumb")
+			sum, err := surveyed(t, "-dir", "../../history", "-policy", name, "-recall", "-no-breadcrumb")
 			require.NoError(t, err)
 			messages := compacttest.SaidInFile(t, sum.transcript)
 			require.True(t, slices.ContainsFunc(messages, func(m chat.Message) bool {

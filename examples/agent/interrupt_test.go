@@ -51,7 +51,7 @@ func TestInterruptLeavesACompleteTranscript(t *testing.T) {
 	for _, rounds := range []int{1, 7, 14} {
 		for _, pace := range []string{"0", "1ms"} {
 			t.Run(fmt.Sprintf("after %d rounds at a pace of %s", rounds, pace), func(t *testing.T) {
-				transcript, printed := interrupted(t, rounds, "-dir", "../..", "-pace", pace)
+				transcript, printed := interrupted(t, rounds, "-dir", "../../history", "-pace", pace)
 				requireEndsWith(t, transcript, printed, rounds)
 			})
 		}
