@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/apitest"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 )
 
 // The examples of adk are unchanged except for one line: PluginConfig. Each is asked some questions on its standard
@@ -24,7 +25,7 @@ func TestExamplesOfADKFinish(t *testing.T) {
 		t.Skip("builds examples of adk")
 	}
 	adk := output(t, exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/adk/v2"))
-	for _, c := range []struct {
+	for i, c := range []struct {
 		example string
 		agents  []string // agents with a session
 	}{
@@ -34,6 +35,9 @@ func TestExamplesOfADKFinish(t *testing.T) {
 		{"workflowagents/sequentialCode", []string{"CodeWriterAgent", "CodeReviewerAgent", "CodeRefactorerAgent"}},
 	} {
 		t.Run(c.example, func(t *testing.T) {
+			if i > 1 && !extremes.All() {
+				t.Skip("PROMPTREE_TESTS=all builds it")
+			}
 			s := apitest.Serve(t, apitest.Gemini{}, mind)
 			s.Window, s.Rule = 5_000, apitest.Unmarked
 			program := build(t, filepath.Join(adk, "examples", c.example, "main.go"))
