@@ -428,10 +428,13 @@ func TestStatements(t *testing.T) {
 			for _, refused := range []error{compacttest.Status(500), errors.New("rate limit exceeded: 128000 tokens per minute")} {
 				d := filled(t, 60_000)
 				d.Messages()
+				d.Say(chat.AssistantMessage("It broke off."))
 				for range 2 {
-					_, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+					_, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, d.Session.Leaf())
 					require.Equal(t, refused, err)
 				}
+				d.Say(chat.UserMessage("Go on."))
+				require.Contains(t, compacttest.Text(d.Messages()), "It broke off.", "nothing is withdrawn")
 				require.Empty(t, d.Requests())
 			}
 		}, statements.Change(engine+"recover.go", "if large.Kind == refusal.None {", "if false {")),
@@ -704,7 +707,7 @@ func TestStatements(t *testing.T) {
 			statements.Change(replacement, "share, most, first := (characters-1)/5, 16, 3", "share, most, first := (characters-1)/5, 16, 4"),
 			statements.Change(replacement, "characters-share, most)", "characters, most)"),
 			statements.Change(replacement, "missing += len(rest) - len(oldest)", "missing += len(rest)"),
-			statements.Change(replacement, "			add(fmt.Sprintf(\"... %d messages of the user omitted ...\", missing), len(oldest), len(rest) > len(oldest))\n", "			_ = missing\n")),
+			statements.Change(replacement, "			add(fmt.Sprintf(\"... %d messages of the user omitted ...\", missing), len(oldest), len(rest) > len(oldest))\n", "			_ = fmt.Sprint(missing)\n")),
 		statements.That("a share takes the user's messages whole until one does not fit, and only one that alone exceeds it is cut, at its end, with a mark", func(t *testing.T) {
 			require.Equal(t, []string{"30000+"}, userCopies(t, 30_004))
 			require.Equal(t, []string{"5999+", "24001+"}, userCopies(t, 6000, 24_004))
