@@ -759,6 +759,7 @@ func TestStatements(t *testing.T) {
 			got := d.Settled()
 			require.True(t, shows(got))
 			require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
+			require.Contains(t, got, round[1], "behind its call")
 		}, statements.Change(policyFile, "ToolBoundary: true", "ToolBoundary: false")),
 		statements.That("a session that is opened again is compacted", func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
@@ -866,6 +867,8 @@ func TestStatements(t *testing.T) {
 			begins(t, got, "You are a coding agent.\nFirst.\nSecond.\nStep 3.")
 			got, _ = truncated(t, 2400, list...)
 			require.Equal(t, []int{4, 5}, compacttest.Outputs(compacttest.Text(got)))
+			begins(t, got, "You are a coding agent.\nSecond.\nStep 4.")
+			got, _ = history.Truncator{Tokenizer: compacttest.Quarter{}, Limit: 2400}.Truncate(append([]chat.Message{chat.SystemMessage("You are a coding agent.")}, list...), nil)
 			begins(t, got, "You are a coding agent.\nSecond.\nStep 4.")
 		},
 			statements.Change(truncator, "if q.items[i].message.Role == chat.RoleUser && !isLast(i) {", "if q.items[i].message.Role == \"\" && !isLast(i) {"),

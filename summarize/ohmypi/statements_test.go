@@ -688,7 +688,7 @@ var placed = []statements.Statement{
 		require.NoError(t, err)
 		compacttest.Equal(t, turns(1, tooMany-keeps), view(d))
 	},
-		statements.Change(engine+"internal/plan/plan.go", "TokensBefore: s.PromptTokens(), Model", "TokensBefore: s.Used + 1, Model"),
+		statements.Change(engine+"executor.go", "planned.TokensBefore = s.Used, s.PromptTokens()", "planned.TokensBefore = s.Used, s.Used+1"),
 		statements.Change(engine+"internal/plan/plan.go", "plan.FirstKept = point.FirstKept", "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"),
 		statements.Change(engine+"internal/place/place.go", "Summary: entry.Summary{Text: d.Text, ", "Summary: entry.Summary{"),
 		statements.Change(sessions+"internal/log/reader.go", "p.to(i), r.back(ctx, p.to(i), before)", "p, r.back(ctx, p, before)")),
@@ -1125,5 +1125,5 @@ var settings = []statements.Statement{
 		d.Target.ContextWindow, d.Policy.Branch.Reserve = 40_000, 20_000
 		goTo(d, other)
 		require.Equal(t, compacttest.Numbers(26, 75), compacttest.Outputs(asked(d, branch)[0]))
-	}, statements.Change(engine+"internal/write/branch.go", "cmp.Or(b.Policy.Branch.Reserve, 16_384)", "16_384")),
+	}, statements.Change(engine+"internal/write/branch.go", "cmp.Or(b.Policy.Branch.Reserve, 16_384)", "cmp.Or(0, 16_384)")),
 }

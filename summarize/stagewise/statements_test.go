@@ -276,7 +276,7 @@ func TestStatements(t *testing.T) {
 			}
 			require.Len(t, d.Requests(), 1)
 			require.Equal(t, "started", compacttest.Kinds(*d.Heard))
-		}, statements.Change(engine+"background.go", "\t\treturn policy.PendingRunning\n", "\t\treturn policy.PendingNone\n")),
+		}, statements.Change(engine+"policy/decide.go", `do(ActNothing, "a summary is %s", m.Pending)`, `do(ActCompact, "a summary is %s", m.Pending)`)),
 
 		// Where it cuts.
 		statements.That("the newest messages are kept, up to 20% of the context window", func(t *testing.T) {
@@ -638,7 +638,7 @@ func TestStatements(t *testing.T) {
 			d := fixture(t, 100_000, marked(1, 14, 5000)...)
 			d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
 			compacttest.Has(t, requested(d), "Aim at 40000 characters. That is a goal")
-		}, statements.Change(prompt, "cmp.Or(max(0, b.Target), briefingTarget)", "briefingTarget")),
+		}, statements.Change(prompt, "max(0, b.Target)", "0")),
 		demands("the agent is spoken to, and the user is spoken of", `Speak to the agent: "you read", "you decided".`, `The user is "the user", in the third person.`),
 		demands("a briefing has a heading for each topic, and prose below", "A heading of the second level (## ) for each topic", "connected prose in paragraphs"),
 		demands("it has no lists, tables or blocks of code", "No lists, no tables, no\nblocks of code."),

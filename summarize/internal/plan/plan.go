@@ -25,7 +25,7 @@ import (
 
 // Planned is a plan with the other things to store and report.
 type Planned struct {
-	entry.Plan
+	entry.Plan                    // without Used and TokensBefore: those are of the prompt that was not cleared
 	Preamble      *entry.Preamble // nil if it is stored already
 	Covered, Kept int             // numbers of units
 	Over          bool            // the kept history takes more than the rule allows
@@ -59,7 +59,7 @@ func (p *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 	}
 	plan := entry.Plan{
 		Policy: p.Policy.Name, Occasion: string(s.Occasion), Why: d.Reason(), Instructions: instructions, Mode: string(p.Policy.Ask.Mode),
-		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: p.Target.Name, Server: Server(p.Target),
+		Limit: d.Limit(), Base: s.Base, Model: p.Target.Name, Server: Server(p.Target),
 		Background: d.Do == policy.ActStart, Until: time.Now().Add(2 * p.Policy.Ask.Timeout), Preamble: preamble.Digest,
 		Pinned: clamp.Share(p.Policy.Replace.Pinned, s.Budget), Clears: len(p.Clear.Results)+len(p.Clear.Arguments) > 0,
 	}
