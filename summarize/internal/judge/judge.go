@@ -50,7 +50,9 @@ type Answer struct {
 //	without a name (x.go, aName) of what is covered                 doubtful  if that has 20, and 1 per 1,000 characters; without
 //	                                                                          a heading, far too short is then up to 1/4 of the
 //	                                                                          room and 2 Judge.Short; in a closed Asked.Tag it
-//	                                                                          counts only alone
+//	                                                                          counts only alone, or with the next sign
+//	the next step of the work, an apology, a question to the user   doubtful  in English, by how it begins, after a heading,
+//	                                                                          or ends: "Let me", "I can't", "shall I … ?"
 //	without Asked.Tag, or the tag is not closed                     doubtful
 //	without a heading although Asked.Headings                       doubtful
 //
@@ -116,6 +118,15 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	case again > j.Repeated:
 		doubt("%.0f%% of it were said in it before", 100*again)
 	}
+	said := text
+	if at := heading.FindStringIndex(text); at != nil && at[0] == 0 {
+		said = Tidy(text[at[1]:])
+	}
+	first, _, _ := strings.Cut(said, "\n")
+	talks := sorry.MatchString(said) || step.MatchString(said) && !account.MatchString(first)
+	if talks {
+		doubt("it goes on with the work, apologises or asks")
+	}
 	given, named := names(cmp.Or(a.Said, a.Given)), false
 	for name := range names(text) {
 		named = named || given[name]
@@ -142,7 +153,7 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 			doubt("it has no heading")
 		}
 	}
-	if nameless && tagged && len(doubts) == 0 { // alone: the tag shows what it is
+	if nameless && tagged && (talks || len(doubts) == 0) { // alone: the tag shows what it is
 		doubt("it names nothing of what it covers")
 	}
 	return never, doubts
@@ -206,13 +217,20 @@ var (
 	heading = regexp.MustCompile(`(?m)^(?:> ?)* {0,3}(#{1,6}[ \t]+\S.*|\*\*[^*\n]+\*\*:?[ \t]*\r?$|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$|【[^】\n]+】|[■◆] ?\S)`)
 	page    = regexp.MustCompile(`(?i)^(<!doctype|<\?xml|<(html|head|body)[^>]*>\s*<|<error[ >]|HTTP/[12](\.\d)? \d|event: \w+\r?\n|\[[\w.]+\(\w+=|data: ?[[{]|<` + call + `[ >=]|<[|｜]|\[TOOL_CALLS\]|` +
 		`<!--|\*{3} begin patch|diff --git |--- a/|=== run |traceback \(most|error code: ?\d|thought: .*\n+action: |\x60{3}(html|diff|tool_code)\b)`)
-	ending = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
-	tag    = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
-	calls  = regexp.MustCompile(`(?i)</?` + call + `[^<>]*>`)
+	sorry = regexp.MustCompile(begins + `(sorry|as an ai|unfortunately,? i|i(['’]m| am) (sorry|unable|not able)|i can(['’]t|not)|i apologi[sz]e)\b|` +
+		`\b(would you like|do you want|shall i)\b[^?\n]*\?$|\blet me know (how|which|whether|what)\b.*$`)
+	step    = regexp.MustCompile(begins + `(let me|let['’]s|i(['’]ll| will| need to|['’]m going to| am going to)|(now|next|first|then),? i)\b`)
+	account = regexp.MustCompile(`(?i)summar|recap|overview|hand-?off|so far`)
+	ending  = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
+	tag     = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
+	calls   = regexp.MustCompile(`(?i)</?` + call + `[^<>]*>`)
 )
 
 // call matches the names of tags in which models without calls of their own write them.
 const call = `(tool([_-](calls?|use|code|name|input))?|function([_-]calls?)?|invoke|antml:\w+|parameter)`
+
+// begins matches the start of a text with the words with which a model takes up a conversation.
+const begins = `(?i)^((sure|okay|ok|great|perfect|now|next|first|then|so)\b[,.!]?\s+)*`
 
 // data reports whether a text is a page of markup, JSON, or a call of a tool in words.
 func data(text string) bool {

@@ -176,6 +176,27 @@ func TestASummaryNamesWhatItCovers(t *testing.T) {
 	}
 }
 
+func TestTalkIsDoubtfulThoughItNamesWhatItCovers(t *testing.T) {
+	plain := forms["plain text"](sessions[0])
+	for _, talk := range []string{
+		"Now I see the problem. " + plain, "Okay, next I need to check reader.go. " + plain, "Let me continue with the next step. " + plain, "I'll read the config file now. " + plain,
+		"I'm sorry, but I can't summarize this conversation. " + plain, "Unfortunately, I cannot help with that. " + plain, "As an AI, I have no access to it. " + plain,
+		plain + " Would you like me to go on with reader.go?", plain + "\nPlease let me know how you want to proceed with go.mod.",
+	} {
+		require.ErrorContains(t, judgedAs(talk, policy.AnswerForm{}), "goes on with the work", talk)
+		refused, _ := errors.AsType[*policy.SummaryError](judgedAs("<summary>\n## Summary\n"+talk+"\n</summary>", inBlock))
+		require.True(t, refused != nil && refused.Doubtful, talk)
+		refused, _ = errors.AsType[*policy.SummaryError](judgedAs(talk, withHeadings))
+		require.True(t, refused != nil && !refused.Doubtful, "it has no heading either: %s", talk)
+	}
+	for _, good := range []string{
+		"Let me summarise what happened. " + plain, "Sure, I'll recap: " + plain, "I was asked to fix the build. " + plain, "I now have to replace bufio.ScanLines. " + plain, "I've fixed it. " + plain,
+		plain + "\nI'll go on with reader.go. Let me know if you need anything else.", plain + "\nI can't run Windows here. Should the split function keep \\r?",
+	} {
+		require.NoError(t, judgedAs(good, policy.AnswerForm{}), good)
+	}
+}
+
 func TestTheFloorIsAShareOfWhatIsCovered(t *testing.T) {
 	text := forms["headings"](sessions[0])
 	for _, c := range []struct{ covered, room, size, floor int }{
