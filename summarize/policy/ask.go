@@ -59,8 +59,8 @@ type Ask struct {
 
 // Judge says which answers have the form of a summary. Answers without it are asked for in another way: with the next
 // prompt, by the next model. What is text of some length and lacks the form in one respect only is used if no other answer
-// is better ([entry.Compaction].Doubt). Summaries of hooks, titles, and the result of a provider's own compaction are not
-// judged.
+// is better ([entry.Compaction].Doubt); so is one that begins or ends as talk does, in English: "Let me", "I can't", "do you
+// want …?". Summaries of hooks, titles, and the result of a provider's own compaction are not judged.
 type Judge struct {
 	// Off takes every answer that is not empty, cut off or filtered, for summaries of a form of their own, such as a line or
 	// JSON. Off by default.
