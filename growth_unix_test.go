@@ -333,6 +333,9 @@ func TestWhatOthersLengthenGrowsSlowly(t *testing.T) {
 // Wherever in its work a call's context ends, the call computes for less than half a second more, and its error is the
 // context's unless it was done. Writes are finished first. Calls without a context are here because their rows are.
 func TestNoCallGoesOnWhenItsContextHasEnded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures how long calls compute, which the race detector lengthens")
+	}
 	for name, prepare := range outside {
 		t.Run(name, func(t *testing.T) {
 			run := prepare(t, 8000)

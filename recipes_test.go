@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing/fstest"
 
 	"github.com/promptree-go/promptree/elements"
@@ -233,15 +234,18 @@ func Example_recipeResume() {
 // localModel stands for a model on a server of your own, reached through render/openai. Like vLLM it refuses a request
 // that is larger than its window, by the model's own vocabulary and chat template.
 type localModel struct {
-	models.Offline    // writes the summaries
-	window            int
-	count             func(string) int
-	requests, refused int
-	largest           int
+	models.Offline // writes the summaries
+	window         int
+	count          func(string) int
+
+	mu                         sync.Mutex // several requests may be made at once
+	requests, refused, largest int
 }
 
 func (m *localModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	tokens := vocabularytest.Qwen3(m.count, req.Messages) + req.MaxTokens
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.requests++
 	m.largest = max(m.largest, tokens)
 	if tokens > m.window {
