@@ -219,7 +219,7 @@ var (
 		`<!--|\*{3} begin patch|diff --git |--- a/|=== run |traceback \(most|error code: ?\d|thought: .*\n+action: |\x60{3}(html|diff|tool_code)\b)`)
 	sorry = regexp.MustCompile(begins + `(sorry|as an ai|unfortunately,? i|i(['’]m| am) (sorry|unable|not able)|i can(['’]t|not)|i apologi[sz]e)\b|` +
 		`\b(would you like|do you want|shall i)\b[^?\n]*\?$|\blet me know (how|which|whether|what)\b.*$`)
-	step    = regexp.MustCompile(begins + `(let me|let['’]s|i(['’]ll| will| need to|['’]m going to| am going to)|(now|next|first|then),? i)\b`)
+	step    = regexp.MustCompile(begins + `(let me|let['’]s|i(['’]ll| will| need to| see|['’]m going to| am going to))\b`)
 	account = regexp.MustCompile(`(?i)summar|recap|overview|hand-?off|so far`)
 	ending  = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
 	tag     = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)

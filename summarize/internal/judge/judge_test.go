@@ -190,7 +190,7 @@ func TestTalkIsDoubtfulThoughItNamesWhatItCovers(t *testing.T) {
 		require.True(t, refused != nil && !refused.Doubtful, "it has no heading either: %s", talk)
 	}
 	for _, good := range []string{
-		"Let me summarise what happened. " + plain, "Sure, I'll recap: " + plain, "I was asked to fix the build. " + plain, "I now have to replace bufio.ScanLines. " + plain, "I've fixed it. " + plain,
+		"Let me summarise what happened. " + plain, "Sure, I'll recap: " + plain, "I was asked to fix the build. " + plain, "I now have to replace bufio.ScanLines. " + plain, "I've fixed it. " + plain, "First, I renamed scanner.Token. " + plain,
 		plain + "\nI'll go on with reader.go. Let me know if you need anything else.", plain + "\nI can't run Windows here. Should the split function keep \\r?",
 	} {
 		require.NoError(t, judgedAs(good, policy.AnswerForm{}), good)
