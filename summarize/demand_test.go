@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,8 +186,11 @@ func TestASummaryThatNoLongerFitsIsSummarisedAgain(t *testing.T) {
 				d.Say(rounds(1, c.rounds, 200)...)
 				d.Policy = policies.All()[name]
 				d.Policy.Ask.Names, d.Policy.Ask.Judge.Off = nil, true
+				var mu sync.Mutex // segments are asked for at once
 				largest, seen := 0, ""
 				model := chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					mu.Lock()
+					defer mu.Unlock()
 					largest = max(largest, count(quarter{}, r.Messages)+r.MaxTokens)
 					seen += text(r.Messages)
 					return models.SaySummary("## Goal\nWhat was said, shorter: the facts."+words(50))(ctx, r)
@@ -198,6 +202,7 @@ func TestASummaryThatNoLongerFitsIsSummarisedAgain(t *testing.T) {
 				require.LessOrEqual(t, result.Tokens, c.budget)
 				require.Contains(t, text(result.Messages), "shorter: the facts", d.Explain(t.Context()))
 				require.Contains(t, text(result.Messages), fmt.Sprintf("Step %d.", c.rounds))
+				require.NoError(t, d.Close())
 				require.Contains(t, seen, "fact-00000")
 				require.NotContains(t, kinds(*d.Heard), "let go")
 				require.Len(t, compactions(d.Session), 2)

@@ -33,8 +33,8 @@
 //   - Plan: the compactor chooses which history to cover, which to keep, and the room of the summary. To choose, it
 //     renders the prompt with each cut that it tries; no model is asked for that. The plan is an entry of the session
 //     ([entry.Plan]).
-//   - Summarise: models are asked. Meanwhile nothing is locked and nothing is written. If an answer is too long, the
-//     model is asked once to shorten it; if it is still too long, it is cut at a section.
+//   - Summarise: models are asked. Meanwhile nothing is locked, and nothing is written but the answers for parts. If an
+//     answer is too long, the model is asked once to shorten it; if it is still too long, it is cut at a section.
 //   - Place: the prompt is rendered with the summary. If it fits, the compaction is appended, with an entry that says
 //     how the plan ended ([entry.PlanEnd]).
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,11 +108,14 @@ func TestLookUpsAreNotShownToWhoeverSummarises(t *testing.T) {
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {
 			d := recalled(t, chat.UserMessage(task))
+			var mu sync.Mutex // a title may be asked for meanwhile
 			var asked []string
 			offline := models.Offline{Tokenizer: quarter{}}
 			d.Policy = p
 			d.Policy.Cut, d.Policy.Trigger = history.Cut{Tokens: 300}, policy.Trigger{{On: policy.OnDemand}}
 			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				asked = append(asked, text(r.Messages))
 				return offline.Generate(ctx, r)
 			})
@@ -121,6 +125,7 @@ func TestLookUpsAreNotShownToWhoeverSummarises(t *testing.T) {
 			d.Say(chat.AssistantMessage("Done."), chat.UserMessage("Go on."))
 			d.Messages()
 			d.Compacted()
+			require.NoError(t, d.Close())
 			require.NotEmpty(t, asked)
 			require.NotContains(t, strings.Join(asked, ""), "sesame")
 		})

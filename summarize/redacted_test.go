@@ -64,6 +64,18 @@ func (m *telltale) Generate(ctx context.Context, r chat.Request) (chat.Response,
 	return models.SaySummary("# The key "+secret+"\n\nThe user works with the key "+secret+", and the work goes on as it was asked for.\n"+strings.Repeat("The key is "+secret+".\n", n%3*200))(ctx, r)
 }
 
+// locked is a text to which several goroutines write.
+type locked struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Builder.Write(p)
+}
+
 func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		t.Parallel()
@@ -77,7 +89,7 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 					model := &telltale{}
 					d.Policy, d.Target.Model, d.Target.Name = p, model, "m"
 					d.Policy.Ask.Names = nil
-					var told strings.Builder // everything that is told
+					var told locked // everything that is told
 					var log bytes.Buffer
 					logger := summarize.Log{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 					events := 0

@@ -153,7 +153,8 @@ func (t Tool) Schema() json.RawMessage {
 	return schema
 }
 
-// ContextLimitError is returned for a request that is larger than the model's context window.
+// ContextLimitError is returned for a request that is larger than the model's context window, or that is refused with
+// status 413, which may be about its bytes: summarize.ContextLimit tells the two apart.
 type ContextLimitError struct {
 	// Limit of the window and Tokens of the request, 0 if the provider did not state them.
 	Limit, Tokens int

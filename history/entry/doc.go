@@ -1,4 +1,4 @@
-// Package entry holds what a session consists of: the [Entry], whose [Body] is one of 19 types such as a [Message] or a
+// Package entry holds what a session consists of: the [Entry], whose [Body] is of a type such as a [Message] or a
 // [Compaction], and the [Header]. It knows no session and no store; package history keeps entries and shows them.
 //
 //	session.Add(ctx, entry.Entry{Body: entry.Shell{Command: "go vet", Output: out, ExitCode: 1}})

@@ -30,8 +30,8 @@
 // of the calls. The policy decides whether a large one is shown as a preview (policy.Clear.Preview,
 // [history.PreviewRule]), and none takes more than half of the prompt ([history.RoundLimits]).
 //
-// Tools of the target that no toolbox has are the caller's: Run returns their calls as [Answer].Open. Append their results,
-// and Run again with an empty text.
+// Tools of the target that no toolbox has are the caller's, such as those that a person must allow first: Run returns
+// their calls as [Answer].Open. Append their results, and Run again with an empty text.
 //
 // # Typed answers
 //
