@@ -112,7 +112,7 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 			return err
 		}
 	}
-	e.Body = a.linked(e, rec)
+	e.Of, e.Body = a.now(e.Of), a.linked(e, rec)
 	a.begun = a.begun || !rec.Aside
 	a.ids[rec.ID], a.after[rec.ID] = e.ID, e.ID
 	if err := a.add(ctx, rec.Line, e); err != nil {
@@ -164,7 +164,7 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 		b.FirstKept, b.LastCovered, b.Plan = a.ids[a.cut(b.FirstKept)], a.ids[b.LastCovered], a.ids[b.Plan]
 		return b
 	case entry.Label:
-		b.Target = cmp.Or(a.ids[b.Target], b.Target)
+		b.Target = a.now(b.Target)
 		return b
 	case entry.Pin:
 		id := a.ids[b.ID]
@@ -174,7 +174,10 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 		b.Ref = entry.Ref{ID: id}
 		return b
 	case entry.BranchSummary:
-		b.From = cmp.Or(a.ids[b.From], b.From)
+		b.From = a.now(b.From)
+		return b
+	case entry.Branch:
+		b.From = a.now(b.From)
 		return b
 	case entry.Usage:
 		b.Of = a.ids[b.Of]
@@ -186,7 +189,24 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 		b.FirstKept = a.ids[b.FirstKept]
 		return b
 	case entry.PlanEnd:
-		b.Plan = a.ids[b.Plan]
+		b.Plan, b.Finished = a.ids[b.Plan], slices.Clone(b.Finished)
+		for i, s := range b.Finished {
+			b.Finished[i].From, b.Finished[i].To = a.now(s.From), a.now(s.To)
+		}
+		return b
+	case entry.Refusal:
+		b.Held = slices.Clone(b.Held)
+		for i, h := range b.Held {
+			b.Held[i].Entry = a.now(h.Entry)
+		}
+		return b
+	case entry.Erasure:
+		for _, ids := range []*[]string{&b.Entries, &b.Copies, &b.Holders, &b.Summaries} {
+			*ids = slices.Clone(*ids)
+			for i, id := range *ids {
+				(*ids)[i] = a.now(id)
+			}
+		}
 		return b
 	case entry.Unknown: // the line holds its own id and parent
 		if e.ID != rec.ID || e.Parent != rec.Parent {
@@ -196,11 +216,14 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 	return e.Body
 }
 
+// now returns the session's id of a record, and the same id if it is not of the recording.
+func (a *appender) now(id string) string { return cmp.Or(a.ids[id], id) }
+
 // cleared returns a clearing's list with the session's ids.
 func (a *appender) cleared(list []entry.Cleared) []entry.Cleared {
 	list = slices.Clone(list)
 	for i, c := range list {
-		list[i].Entry = cmp.Or(a.ids[c.Entry], c.Entry)
+		list[i].Entry = a.now(c.Entry)
 	}
 	return list
 }

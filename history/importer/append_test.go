@@ -297,6 +297,40 @@ func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	require.Equal(t, end.Parent, plan.ID)
 }
 
+func TestEachTypeThatHoldsAnIDFollowsItsNewID(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.jsonl")
+	own := sessiontest.Open(t, path, history.Options{IDs: numbered.IDs()})
+	require.NoError(t, own.Append(t.Context(), chat.UserMessage("One."),
+		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "ls", Arguments: "{}"}}}, chat.ToolResult("c", "a file"), chat.UserMessage("Two.")))
+	bodies := []entry.Body{
+		entry.Label{Target: "e2", Text: "x"}, entry.Pin{Ref: entry.Ref{ID: "e2"}}, entry.Usage{Of: "e2", Usage: chat.Usage{Input: 1}},
+		entry.Clearing{Results: []entry.Cleared{{Entry: "e3", Text: "x"}}, Arguments: []entry.Cleared{{Entry: "e2", Call: "c", Text: "{}"}}},
+		entry.Plan{FirstKept: "e2"}, entry.PlanEnd{Plan: "e9", Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{{From: "e2", To: "e2", Text: "x"}}},
+		entry.Refusal{Unit: entry.UnitHeld, Held: []entry.Held{{Entry: "e2", Part: -1, State: entry.HeldBlamed}}},
+		entry.Compaction{Messages: []chat.Message{chat.UserMessage("x")}, FirstKept: "e2"}, entry.BranchSummary{From: "e2", Summary: entry.Summary{Text: "x"}},
+		entry.Erasure{Entries: []string{"e2"}, Copies: []string{"e2"}, Holders: []string{"e2"}, Summaries: []string{"e2"}}, entry.Branch{From: "e2"},
+	}
+	for _, b := range bodies {
+		sessiontest.Add(t, own, entry.Entry{Of: "e2", Body: b})
+	}
+	require.NoError(t, own.Close())
+	recording := recordingOf(t, string(sure.Read(t, path)))
+	session := appended(t, recording, nil)
+	_, err := recording.AppendTo(t.Context(), session)
+	require.NoError(t, err)
+	seen := map[entry.Type]int{}
+	for e, err := range session.PathTo(t.Context(), "") {
+		require.NoError(t, err)
+		if e.Type() != entry.TypeMessage && e.Parent != "" { // the new root says which leaf was left
+			seen[e.Type()]++
+			require.NotRegexp(t, `"e\d+"`, string(sure.JSON(t, e)), "an id of the first copy")
+		}
+	}
+	for _, b := range bodies {
+		require.Positive(t, seen[entry.Entry{Body: b}.Type()], "%T", b)
+	}
+}
+
 func TestAppendToReturnsTheStoresError(t *testing.T) {
 	recording := recordingOf(t, string(fixture(t, "pi-tree.jsonl")))
 	session := sessiontest.Open(t, filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
