@@ -51,7 +51,7 @@ type Answer struct {
 //	                                                                          a heading, far too short is then up to 1/4 of the
 //	                                                                          room and 2 Judge.Short; in a closed Asked.Tag it
 //	                                                                          counts only alone, or with the next sign
-//	the next step of the work, an apology, a question to the user   doubtful  in English, by how it begins, after a heading,
+//	the next step of the work, an apology, a question to the user   doubtful  in English, by how it begins, after headings,
 //	                                                                          or ends: "Let me", "I can't", "shall I … ?"
 //	without Asked.Tag, or the tag is not closed                     doubtful
 //	without a heading although Asked.Headings                       doubtful
@@ -119,8 +119,10 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 		doubt("%.0f%% of it were said in it before", 100*again)
 	}
 	said := text
-	if at := heading.FindStringIndex(text); at != nil && at[0] == 0 {
-		said = Tidy(text[at[1]:])
+	for range 3 { // a title, a section, and one below it
+		if at := heading.FindStringIndex(said); at != nil && at[0] == 0 {
+			said = Tidy(said[at[1]:])
+		}
 	}
 	first, _, _ := strings.Cut(said, "\n")
 	talks := sorry.MatchString(said) || step.MatchString(said) && !account.MatchString(first)

@@ -184,7 +184,7 @@ func TestTalkIsDoubtfulThoughItNamesWhatItCovers(t *testing.T) {
 		plain + " Would you like me to go on with reader.go?", plain + "\nPlease let me know how you want to proceed with go.mod.",
 	} {
 		require.ErrorContains(t, judgedAs(talk, policy.AnswerForm{}), "goes on with the work", talk)
-		refused, _ := errors.AsType[*policy.SummaryError](judgedAs("<summary>\n## Summary\n"+talk+"\n</summary>", inBlock))
+		refused, _ := errors.AsType[*policy.SummaryError](judgedAs("<summary>\n# The build\n\n## Summary\n"+talk+"\n</summary>", inBlock))
 		require.True(t, refused != nil && refused.Doubtful, talk)
 		refused, _ = errors.AsType[*policy.SummaryError](judgedAs(talk, withHeadings))
 		require.True(t, refused != nil && !refused.Doubtful, "it has no heading either: %s", talk)
