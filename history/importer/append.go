@@ -183,29 +183,22 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 		b.Of = a.ids[b.Of]
 		return b
 	case entry.Clearing:
-		b.Results, b.Arguments = a.cleared(b.Results), a.cleared(b.Arguments)
+		cleared := func(c *entry.Cleared) { c.Entry = a.now(c.Entry) }
+		b.Results, b.Arguments = changed(b.Results, cleared), changed(b.Arguments, cleared)
 		return b
 	case entry.Plan:
 		b.FirstKept = a.ids[b.FirstKept]
 		return b
 	case entry.PlanEnd:
-		b.Plan, b.Finished = a.ids[b.Plan], slices.Clone(b.Finished)
-		for i, s := range b.Finished {
-			b.Finished[i].From, b.Finished[i].To = a.now(s.From), a.now(s.To)
-		}
+		b.Plan = a.ids[b.Plan]
+		b.Finished = changed(b.Finished, func(s *entry.SummaryAnswer) { s.From, s.To = a.now(s.From), a.now(s.To) })
 		return b
 	case entry.Refusal:
-		b.Held = slices.Clone(b.Held)
-		for i, h := range b.Held {
-			b.Held[i].Entry = a.now(h.Entry)
-		}
+		b.Held = changed(b.Held, func(h *entry.Held) { h.Entry = a.now(h.Entry) })
 		return b
 	case entry.Erasure:
 		for _, ids := range []*[]string{&b.Entries, &b.Copies, &b.Holders, &b.Summaries} {
-			*ids = slices.Clone(*ids)
-			for i, id := range *ids {
-				(*ids)[i] = a.now(id)
-			}
+			*ids = changed(*ids, func(id *string) { *id = a.now(*id) })
 		}
 		return b
 	case entry.Unknown: // the line holds its own id and parent
@@ -219,11 +212,11 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 // now returns the session's id of a record, and the same id if it is not of the recording.
 func (a *appender) now(id string) string { return cmp.Or(a.ids[id], id) }
 
-// cleared returns a clearing's list with the session's ids.
-func (a *appender) cleared(list []entry.Cleared) []entry.Cleared {
+// changed returns a copy of a list in which each element was changed.
+func changed[T any](list []T, change func(*T)) []T {
 	list = slices.Clone(list)
-	for i, c := range list {
-		list[i].Entry = a.now(c.Entry)
+	for i := range list {
+		change(&list[i])
 	}
 	return list
 }

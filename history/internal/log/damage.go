@@ -72,7 +72,7 @@ type examination struct {
 // resume examines the lines that follow, and calls visit with each, the id of the readable line before it, and the error of
 // the line, nil if there is none.
 func (x *examination) resume(ctx context.Context, store storage.Store, visit func(line storage.Stored, before string, wrong *storage.CorruptError)) error {
-	path := pathOf(store) // once: a file may have a million damaged lines
+	path := sync.OnceValue(func() string { return pathOf(store) }) // a file may have a million damaged lines, or none
 	for s, err := range store.Read(ctx, x.end) {
 		if err != nil && s.End == 0 {
 			return err
@@ -84,7 +84,7 @@ func (x *examination) resume(ctx context.Context, store storage.Store, visit fun
 		}
 		var wrong *storage.CorruptError
 		if err != nil {
-			wrong = &storage.CorruptError{Path: path, Line: x.lines, Err: err}
+			wrong = &storage.CorruptError{Path: path(), Line: x.lines, Err: err}
 			if wrong.Path != "" {
 				wrong.Byte = int64(s.At)
 			}
