@@ -143,8 +143,8 @@
 // an error page, a call of a tool, an answer that was cut off or says one thing over and over, or one that is far too
 // short for what it covers, or short without a form or a name of that, is not a summary ([policy.Judge] has the thresholds,
 // and turns it off). The next prompt is tried then, and the next model. Text of some length that lacks the form in one
-// respect only, such as a heading or the tag, or begins as talk does, is used once every way was tried, and the compaction says so
-// ([entry.Compaction].Doubt). Summaries of hooks and a provider's own compaction are not judged.
+// respect only, such as a heading or the tag, or begins as talk does, is used once every way was tried, and the
+// compaction says so ([entry.Compaction].Doubt). Summaries of hooks and a provider's own compaction are not judged.
 //
 // # Failures
 //

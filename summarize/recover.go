@@ -32,9 +32,10 @@ type TooLarge struct {
 //
 // A [*chat.ContextLimitError] anywhere in the chain counts; without one, a [*chat.TransientError] does not. If the
 // error has an HTTP status, 413 counts unless its text speaks of the body alone, as a proxy's does, in either case; 401,
-// 402, 403, 404, 408, 409 and 429 do not; 500 and above count only with the texts of servers that are known to answer so. Any other error counts if its text is one with which a known provider,
-// gateway or local server refuses requests that are too large. Limits in bytes or of images, rate limits, quotas and
-// output limits do not count, unless the text names a limit in tokens too.
+// 402, 403, 404, 408, 409 and 429 do not; 500 and above count only with the texts of servers that are known to answer
+// so. Any other error counts if its text is one with which a known provider, gateway or local server refuses requests
+// that are too large. Limits in bytes or of images, rate limits, quotas and output limits do not count, unless the text
+// names a limit in tokens too.
 func ContextLimit(err error) (TooLarge, bool) {
 	said := refusal.Of(err)
 	return TooLarge{said.Limit, said.Tokens}, said.Kind == refusal.Tokens

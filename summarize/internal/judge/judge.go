@@ -118,15 +118,8 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	case again > j.Repeated:
 		doubt("%.0f%% of it were said in it before", 100*again)
 	}
-	said := text
-	for range 3 { // a title, a section, and one below it
-		if at := heading.FindStringIndex(said); at != nil && at[0] == 0 {
-			said = Tidy(said[at[1]:])
-		}
-	}
-	first, _, _ := strings.Cut(said, "\n")
-	talks := sorry.MatchString(said) || step.MatchString(said) && !account.MatchString(first)
-	if talks {
+	talk := talks(text)
+	if talk {
 		doubt("it goes on with the work, apologises or asks")
 	}
 	given, named := names(cmp.Or(a.Said, a.Given)), false
@@ -155,10 +148,22 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 			doubt("it has no heading")
 		}
 	}
-	if nameless && tagged && (talks || len(doubts) == 0) { // alone: the tag shows what it is
+	if nameless && tagged && (talk || len(doubts) == 0) { // alone: the tag shows what it is
 		doubt("it names nothing of what it covers")
 	}
 	return never, doubts
+}
+
+// talks reports whether a text goes on with the work, apologises or asks the user something: by its first words after
+// headings, or by its last.
+func talks(text string) bool {
+	for range 3 { // a title, a section, and one below it
+		if at := heading.FindStringIndex(text); at != nil && at[0] == 0 {
+			text = Tidy(text[at[1]:])
+		}
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	return apology.MatchString(text) || question.MatchString(text) || step.MatchString(text) && !account.MatchString(first)
 }
 
 // wide returns how many characters of a text say as much as two letters.
@@ -219,13 +224,13 @@ var (
 	heading = regexp.MustCompile(`(?m)^(?:> ?)* {0,3}(#{1,6}[ \t]+\S.*|\*\*[^*\n]+\*\*:?[ \t]*\r?$|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$|【[^】\n]+】|[■◆] ?\S)`)
 	page    = regexp.MustCompile(`(?i)^(<!doctype|<\?xml|<(html|head|body)[^>]*>\s*<|<error[ >]|HTTP/[12](\.\d)? \d|event: \w+\r?\n|\[[\w.]+\(\w+=|data: ?[[{]|<` + call + `[ >=]|<[|｜]|\[TOOL_CALLS\]|` +
 		`<!--|\*{3} begin patch|diff --git |--- a/|=== run |traceback \(most|error code: ?\d|thought: .*\n+action: |\x60{3}(html|diff|tool_code)\b)`)
-	sorry = regexp.MustCompile(begins + `(sorry|as an ai|unfortunately,? i|i(['’]m| am) (sorry|unable|not able)|i can(['’]t|not)|i apologi[sz]e)\b|` +
-		`\b(would you like|do you want|shall i)\b[^?\n]*\?$|\blet me know (how|which|whether|what)\b.*$`)
-	step    = regexp.MustCompile(begins + `(let me|let['’]s|i(['’]ll| will| need to| see|['’]m going to| am going to))\b`)
-	account = regexp.MustCompile(`(?i)summar|recap|overview|hand-?off|so far`)
-	ending  = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
-	tag     = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
-	calls   = regexp.MustCompile(`(?i)</?` + call + `[^<>]*>`)
+	apology  = regexp.MustCompile(begins + `(sorry|as an ai|unfortunately,? i|i(['’]m| am) (sorry|unable|not able)|i can(['’]t|not)|i apologi[sz]e)\b`)
+	question = regexp.MustCompile(`(?i)\b(would you like|do you want|shall i)\b[^?\n]*\?$|\blet me know (how|which|whether|what)\b.*$`)
+	step     = regexp.MustCompile(begins + `(let me|let['’]s|i(['’]ll| will| need to| see|['’]m going to| am going to))\b`)
+	account  = regexp.MustCompile(`(?i)summar|recap|overview|hand-?off|so far`)
+	ending   = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
+	tag      = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
+	calls    = regexp.MustCompile(`(?i)</?` + call + `[^<>]*>`)
 )
 
 // call matches the names of tags in which models without calls of their own write them.

@@ -522,10 +522,10 @@ func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sen
 	covered := of + said(m.Previous)
 	a.Request, a.Given = sent[len(sent)-1].Text(), covered+prompts.Earlier(m)+"\n"+m.Summary
 	a.Covered = p.before + utf8.RuneCountInString(covered)
-	if !p.shortens {
-		a.Said = of
-	} else {
+	if p.shortens {
 		a.Asked, a.Covered = policy.AnswerForm{}, utf8.RuneCountInString(m.Summary)
+	} else {
+		a.Said = of
 	}
 	room, err := guard.Value(ctx, guard.NameTokenizer, func() int { return prompts.Characters(m) })
 	a.Room = room
