@@ -15,8 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	modpath "golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
-
-	"github.com/promptree-go/promptree/internal/test/sure"
 )
 
 // testVersion is a version that is never released.
@@ -87,7 +85,7 @@ func TestAModuleIsInstalledAndUsedAsReleased(t *testing.T) {
 			user.run(t, "go", "build", "-o", "program", ".")
 			output := user.run(t, "./program")
 			if m.dir == "." {
-				require.Contains(t, string(sure.Read(t, filepath.Join(checkout, "README.md"))), "```text\n"+output)
+				require.Contains(t, read(t, checkout, "README.md"), "```text\n"+output)
 				user.env = append(user.env, "GOBIN="+user.dir)
 				user.run(t, "go", "install", m.path+"/cmd/promptree@"+testVersion)
 				require.Contains(t, user.run(t, "./promptree", "-h"), "Usage: promptree COMMAND")
@@ -157,14 +155,22 @@ func writeProxy(t *testing.T, made *tree, dir string) {
 		write := func(name string, data []byte) {
 			require.NoError(t, os.WriteFile(filepath.Join(versions, name), data, 0o644))
 		}
-		mod := sure.Read(t, made.goModFile(m))
+		mod := read(t, made.goModFile(m))
 		var files bytes.Buffer
 		require.NoError(t, zip.CreateFromDir(&files, modpath.Version{Path: m.path, Version: testVersion}, filepath.Join(made.dir, m.dir)))
 		write("list", []byte(testVersion+"\n"))
 		write(testVersion+".info", fmt.Appendf(nil, `{"Version":%q,"Time":%q}`, testVersion, day.Format(time.RFC3339)))
-		write(testVersion+".mod", mod)
+		write(testVersion+".mod", []byte(mod))
 		write(testVersion+".zip", files.Bytes())
 	}
+}
+
+// read returns the content of a file.
+func read(t *testing.T, elem ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(elem...))
+	require.NoError(t, err)
+	return string(data)
 }
 
 func fileURL(path string) string { return "file://" + filepath.ToSlash(path) }
@@ -179,7 +185,7 @@ func goEnv(t *testing.T, name string) string {
 // firstProgram returns the first program in the README, without its package clause.
 func firstProgram(t *testing.T) string {
 	t.Helper()
-	_, code, _ := strings.Cut(string(sure.Read(t, filepath.Join(checkout, "README.md"))), "```go\n")
+	_, code, _ := strings.Cut(read(t, checkout, "README.md"), "```go\n")
 	code, _, found := strings.Cut(code, "```")
 	require.True(t, found)
 	return strings.TrimPrefix(code, "package main\n")
