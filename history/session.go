@@ -165,7 +165,7 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 //
 // The compaction names the entry at which it cuts, so however long the summary took, what was appended in the meantime
 // is kept. If that entry is no longer on the path because of an undo or a switch of branch, if another compaction has
-// covered it, or if the plan has ended, the compaction is dropped with a [*entry.BoundaryError], and the session stays
+// covered it, or if the plan has ended, as an erasure ends it, the compaction is dropped with a [*entry.BoundaryError], and the session stays
 // as it was.
 func (s *Session) Compact(ctx context.Context, c entry.Compaction) error {
 	_, err := s.Add(ctx, entry.Entry{Body: c})
@@ -256,6 +256,8 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.l
 //   - Words in compactions, clearings, branch summaries, plans and lists of things to do: whole lines of a text, and runs of
 //     32 bytes or more, also within JSON; names in an index; and the placeholder of what is erased.
 //   - Text files ([storage.Texter]), unless somebody has put a link in their folder's place.
+//
+// A compaction that is being made ends: an answer that is under way may hold what was erased.
 //
 // Other entries that hold a line or 32 bytes of it are listed in [entry.Erasure.Holders]. A summary describes what it covers
 // in its own words and is not changed; those that cover what is erased are listed in [entry.Erasure.Summaries]. Erase both

@@ -60,7 +60,7 @@ func ofEachKind() []entry.Body {
 		entry.Usage{Of: "e3", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Counted: 9, Cost: 0.25},
 		entry.Preamble{Digest: "d1", System: []chat.Message{chat.SystemMessage("You are one.")}, Tools: []chat.Tool{{Name: "run", Description: "runs", Parameters: []byte(`{"type":"object"}`)}}},
 		entry.Plan{Policy: "p", Occasion: "full", FirstKept: "e2", Room: 10, Words: 5, Preamble: "d1", Until: damageTime},
-		entry.PlanEnd{Plan: "e9", Outcome: entry.PlanFailed, Error: "no", ErrorType: "timeout", Used: 7, Finished: []entry.SummaryAnswer{{From: "e2", To: "e3", Model: "m", Unseen: true, Text: "half"}}},
+		entry.PlanEnd{Plan: "e99", Outcome: entry.PlanFailed, Error: "no", ErrorType: "timeout", Used: 7, Finished: []entry.SummaryAnswer{{From: "e2", To: "e3", Model: "m", Unseen: true, Text: "half"}}},
 		entry.Refusal{Model: "m", Limit: 100, Tokens: 120, Counted: 110},
 	}
 }

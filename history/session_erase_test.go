@@ -269,6 +269,32 @@ func TestAfterAPowerCutAnErasureIsCompleteOrHasNotHappened(t *testing.T) {
 	require.Positive(t, undone)
 }
 
+// What is made of a plan was read before what was erased since was gone.
+func TestAnErasureEndsThePlansBeforeIt(t *testing.T) {
+	s := numbered.Session()
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("One."), chat.AssistantMessage("Two."), chat.UserMessage("Three.")))
+	for _, erased := range []bool{true, false} {
+		add(t, s, entry.Plan{FirstKept: "e3"})
+		plan := s.Leaf()
+		if erased {
+			erase(t, s, "e2")
+		}
+		for _, body := range []entry.Body{
+			entry.PlanEnd{Plan: plan, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{{To: "e2", Text: "Of two."}}},
+			entry.Compaction{Plan: plan, FirstKept: "e3", Messages: []chat.Message{chat.UserMessage("Of two.")}},
+		} {
+			_, err := s.Add(t.Context(), entry.Entry{Body: body})
+			if !erased {
+				require.NoError(t, err)
+				continue
+			}
+			boundary := &entry.BoundaryError{}
+			require.ErrorAs(t, err, &boundary)
+			require.Equal(t, plan, boundary.ID)
+		}
+	}
+}
+
 // An answer for a part of an unfinished summary is erased with any entry that it covers, in whatever words it tells of it.
 func TestAnAnswerForAPartOfASummaryIsErasedWithWhatItCovers(t *testing.T) {
 	s := numbered.Session()

@@ -215,6 +215,7 @@ type progress struct {
 	explained bool          // a decision was explained
 	tried     bool          // to compact, with or without success
 	parted    bool          // to put a part of a summary in place
+	again     bool          // to compact anew after an erasure
 	succeeded bool          // the session was compacted
 	failure   error         // of the newest attempt to compact
 }
@@ -391,6 +392,10 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 				return nil, err
 			}
 			if errors.Is(err, failure.ErrPart) { // it goes on from the part
+				continue
+			}
+			if errors.Is(err, ErrPlanEnded) && !w.again { // something was erased
+				w.again = true
 				continue
 			}
 			part := d.Do == policy.ActPart

@@ -189,16 +189,17 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 	if err != nil {
 		return write.Written{Attempt: j}, []error{err}
 	}
-	keep, goesOn := w.Keep, l.Pending != nil && l.Pending.Moves // prompts wait for its next part too
-	if o.late != nil && plan.PlacesParts(o.policy, policy.Occasion(j.Plan.Occasion)) {
-		w.Keep = func(ctx context.Context, a entry.SummaryAnswer) error {
-			err := keep(ctx, a)
-			if err == nil && a.From == "" && (o.late.Load() || goesOn) {
-				err = failure.ErrPart
-				stop(err)
-			}
-			return err
+	goesOn := l.Pending != nil && l.Pending.Moves // prompts wait for its next part too
+	parts := o.late != nil && plan.PlacesParts(o.policy, policy.Occasion(j.Plan.Occasion))
+	w.Keep = func(ctx context.Context, a entry.SummaryAnswer) error {
+		err := c.journal().Keep(ctx, o.id, a)
+		if err == nil && parts && a.From == "" && (o.late.Load() || goesOn) {
+			err = failure.ErrPart
 		}
+		if errors.Is(err, failure.ErrPart) || errors.Is(err, failure.ErrPlanEnded) || failure.BoundaryGone(err) {
+			stop(err)
+		}
+		return err
 	}
 	most = 2 * w.Last
 	watch.Reset(most)
@@ -237,9 +238,6 @@ func (c *Compactor) writer(ctx context.Context, o order, l *journal.Ledger, j *w
 	failed := l.Of(j.Plan.Model, j.Plan.Server).Failed
 	w := &write.Writer{
 		Attempt: j, Candidates: candidates, OtherProcess: o.otherProcess, Parts: l.Parts(j.Plan.Instructions), Last: o.policy.Ask.Timeout,
-		Keep: func(ctx context.Context, a entry.SummaryAnswer) error {
-			return c.journal().End(ctx, entry.PlanEnd{Plan: o.id, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
-		},
 		Halved: min(write.MaxHalved, failed.Halved), Failures: failed.Failures(), OneWay: failed.Tokens > 0, Session: c.Session,
 		Emit: func(kind event.Kind, change func(*event.Event)) {
 			e := j.Event(kind)
@@ -293,7 +291,7 @@ func (c *Compactor) title(ctx context.Context, d write.Written, id string) error
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
 			return err
 		}
-		if _, err := c.journal().Write(ctx, entry.Label{Target: id, Text: text}); err != nil {
+		if written, err := c.journal().Label(ctx, entry.Label{Target: id, Text: text}); !written {
 			return err
 		}
 		e := j.Event(event.Titled)

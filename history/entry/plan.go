@@ -204,7 +204,8 @@ type Cleared struct {
 	Text string `json:"text"`
 }
 
-// Erasure records what was erased. It follows the leaf of the session at that time.
+// Erasure records what was erased. It follows the leaf of the session at that time, and ends the plan that was pending
+// there: an answer that is under way may hold what was erased.
 type Erasure struct {
 	// Entries lists the ids of the entries whose content was erased.
 	Entries []string `json:"entries"`

@@ -437,6 +437,11 @@ func (a *adding) body(ctx context.Context, e *entry.Entry) (entry.Body, error) {
 				return b, fmt.Errorf("system message %d: %w", i+1, err)
 			}
 		}
+	case entry.PlanEnd:
+		if len(b.Finished) > 0 && a.erasedSince(b.Plan) {
+			return b, &entry.BoundaryError{ID: b.Plan, Reason: BoundaryEnded}
+		}
+		return b, nil
 	case entry.Plan:
 		b.Until = b.Until.UTC()
 		if err := checkText(sendable.WithThinking(chat.Message{Role: chat.RoleAssistant}, b.Thinking)); err != nil {

@@ -8,6 +8,6 @@ const (
 	BoundaryLeft = "is on another branch"
 	// BoundaryCovered: an earlier compaction covers the entry.
 	BoundaryCovered = "is covered by an earlier compaction"
-	// BoundaryEnded: the plan of the compaction has already ended. ID is the plan's entry.
+	// BoundaryEnded: the plan of the compaction has already ended, or something was erased since. ID is the plan's entry.
 	BoundaryEnded = "is a plan that has ended"
 )

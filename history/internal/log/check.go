@@ -67,8 +67,10 @@ func checkText(m chat.Message) error {
 			}
 		}
 	}
-	if !utf8.ValidString(m.Name) || !utf8.ValidString(m.ToolCallID) {
-		return errors.New("its name or tool call id is not valid UTF-8")
+	for _, text := range []string{m.Name, m.ToolCallID, m.Origin.Provider, m.Origin.Server, m.Origin.Model} {
+		if !utf8.ValidString(text) {
+			return errors.New("its name, tool call id or origin is not valid UTF-8")
+		}
 	}
 	for i, p := range m.Content {
 		kind, valid := "", true
@@ -130,8 +132,17 @@ func (b *branchEnd) checkCompaction(ctx context.Context, c entry.Compaction) err
 	return err
 }
 
+// erasedSince reports whether something was erased after a plan on the path: what a model was shown may hold it.
+func (b *branchEnd) erasedSince(plan string) bool {
+	at := b.path.Index(plan)
+	return at >= 0 && slices.ContainsFunc(b.path.Nodes[at:], func(n Node) bool { return n.Kind == kind.Erasure })
+}
+
 // hasEnded reports whether a plan was given up, by the entries after it.
 func (b *branchEnd) hasEnded(ctx context.Context, plan string) (bool, error) {
+	if b.erasedSince(plan) {
+		return true, nil
+	}
 	for _, n := range slices.Backward(b.path.Nodes) {
 		if plan == "" || n.ID == plan {
 			break

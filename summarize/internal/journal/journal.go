@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,8 @@ func (j *Journal) Write(ctx context.Context, bodies ...entry.Body) (entry.Entry,
 	return entry.Entry{}, err
 }
 
+var errErased = errors.New("summarize: something was erased while the branch was summarised: navigate again")
+
 // errRunnerGone ends a plan that nobody runs any more.
 var errRunnerGone = errors.New("summarize: nobody runs the plan any more")
 
@@ -85,11 +88,25 @@ func (j *Journal) Plan(ctx context.Context, gone *Plan, preamble *entry.Preamble
 func (j *Journal) End(ctx context.Context, end entry.PlanEnd, taught ...entry.Body) error {
 	write, done := callback.Outlive(ctx)
 	defer done()
-	says := end.Outcome != entry.PlanRetried || len(end.Finished) > 0
-	if says && (j.IsPending(write, end.Plan) || j.onOtherBranch(write, end.Plan)) {
+	if end.Outcome != entry.PlanRetried && (j.IsPending(write, end.Plan) || j.onOtherBranch(write, end.Plan)) {
 		taught = append(taught, end)
 	}
 	_, err := j.Write(write, taught...)
+	return err
+}
+
+// Keep writes an answer for a part of a plan's summary, unless the session has left the plan's branch. The error is
+// [failure.ErrPlanEnded] if the plan has ended.
+func (j *Journal) Keep(ctx context.Context, plan string, a entry.SummaryAnswer) error {
+	ctx, done := callback.Outlive(ctx)
+	defer done()
+	switch {
+	case j.onOtherBranch(ctx, plan):
+		return nil
+	case !j.IsPending(ctx, plan):
+		return failure.ErrPlanEnded
+	}
+	_, err := j.Write(ctx, entry.PlanEnd{Plan: plan, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
 	return err
 }
 
@@ -99,9 +116,36 @@ func (j *Journal) onOtherBranch(ctx context.Context, id string) bool {
 	return err == nil && common != id
 }
 
+// Label writes the title of a compaction, unless something was erased since it was placed.
+func (j *Journal) Label(ctx context.Context, title entry.Label) (bool, error) {
+	if erased, err := j.erasedSince(ctx, title.Target); erased || err != nil {
+		return false, err
+	}
+	_, err := j.Write(ctx, title)
+	return err == nil, err
+}
+
+// erasedSince reports whether something was erased after an entry on the path.
+func (j *Journal) erasedSince(ctx context.Context, id string) (bool, error) {
+	for e, err := range j.Session.Back(ctx, "") {
+		if err != nil || e.ID == id {
+			return false, err
+		}
+		if e.Type() == entry.TypeErasure {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Navigate makes the session go on from another entry, which the summary of the branch that is left follows, unless that
-// is nil.
+// is nil. The error is [errErased] if something was erased since the summary was begun.
 func (j *Journal) Navigate(ctx context.Context, to string, summary *entry.BranchSummary) error {
+	if summary != nil {
+		if erased, err := j.erasedSince(ctx, summary.From); erased || err != nil {
+			return cmp.Or(err, errErased)
+		}
+	}
 	if err := j.Session.Branch(ctx, to); err != nil || summary == nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func concerns(e entry.Entry) bool {
 	case entry.Message:
 		return b.Role == chat.RoleAssistant || b.Role == chat.RoleUser
 	case entry.Compaction, entry.Clearing, entry.ModelChange, entry.Usage, entry.Plan, entry.PlanEnd, entry.Refusal,
-		entry.Preamble:
+		entry.Preamble, entry.Erasure:
 		return true
 	}
 	return false
@@ -180,6 +180,10 @@ func (l *Ledger) add(e entry.Entry) {
 				p.Until = e.Time.Add(p.given)
 			}
 			l.Pending = &p
+		}
+	case entry.Erasure: // answers may hold what was erased
+		if l.parts = nil; l.Pending != nil {
+			l.ended(entry.PlanEnd{Plan: l.Pending.ID, Outcome: entry.PlanDropped})
 		}
 	case entry.Preamble:
 		if l.Preambles == nil {
