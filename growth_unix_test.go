@@ -249,9 +249,9 @@ func round(n int, tool, arguments string) []chat.Message {
 	return list
 }
 
-// said returns a session of n messages.
+// said returns a session of n messages, each of which is read from its line.
 func said(t *testing.T, n int) *history.Session {
-	s := sessiontest.New(t, &storage.Memory{}, history.Options{})
+	s := sessiontest.New(t, &storage.Memory{}, history.Options{Cache: history.NewCache(1)})
 	entries := make([]entry.Entry, n)
 	for i := range entries {
 		entries[i].Body = entry.Message{Message: chat.UserMessage(fmt.Sprint("message ", i))}

@@ -91,7 +91,7 @@ func TestNoPieceOfWhatWasErasedCanBeRead(t *testing.T) {
 			arguments = append(arguments, entry.Cleared{Entry: made, Call: call, Text: inJSON("wrote " + quote(r, text) + " …")})
 			text = rows(r, 1+r.IntN(60))
 			result := say(chat.ToolResult(call, text), text)
-			results = append(results, entry.Cleared{Entry: result, Text: s.Handle(all(t, s)[len(said)-1], 0, 40) + "\n" + text[:40+r.IntN(40)] + "\n[…]\n" + text[len(text)-40:]})
+			results = append(results, entry.Cleared{Entry: result, Text: s.Handle(all(t, s)[len(said)-1], 0, 40) + "\n" + text[:min(40+r.IntN(40), len(text)-40)] + "\n[…]\n" + text[len(text)-40:]})
 		}
 		kept := say(chat.UserMessage(rows(r, 1)), "")
 		texts[kept] = all(t, s)[len(said)-1].Message().Text()
