@@ -38,9 +38,12 @@ type Answer struct {
 //	a tool call or a stop for one, without it                       never
 //	an end other than those two                                     never     a reason that is missing is no sign
 //	no text: nothing, no letters, control characters                never     60% of it, 2% of it
-//	a page of markup, JSON, a call as text                          never     its start or end, half of it in tags
+//	a page of markup, JSON, a call as text                          never     its start, also below headings, or its end; half
+//	                                                                          of it in tags
+//	code                                                            never     but for 29 characters of it; below headings
 //	the words of the request, or headings without a text            never     half of it; headings up to 50 characters
-//	the lines of what is covered                                    never     but for 29 characters of it
+//	the lines of what is covered                                    never     but for 29 characters of it, or a third of it is
+//	                                                                          such lines with who said them before
 //	one text over and over                                          never     90% said before
 //	repetition of a part                                            doubtful  Judge.Repeated said before
 //	next to nothing: below the floor                                never     1/25 of what is covered, 30 to Judge.Floor
@@ -52,7 +55,8 @@ type Answer struct {
 //	                                                                          room and 2 Judge.Short; in a closed Asked.Tag it
 //	                                                                          counts only alone, or with the next sign
 //	the next step of the work, an apology, a question to the user   doubtful  in English, by how it begins, after headings,
-//	                                                                          or ends: "Let me", "I can't", "shall I … ?"
+//	                                                                          or ends: "Let me", "I can't", "shall I … ?"; a
+//	                                                                          sentence "Let me read"; lines that are questions
 //	without Asked.Tag, or the tag is not closed                     doubtful
 //	without a heading although Asked.Headings                       doubtful
 //
@@ -97,7 +101,8 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	}
 	again := repeated(text)
 	fresh := int(float64(size+wide(text)) * (1 - again)) // characters that were not said before
-	own, other, taken := a.words()
+	own, other, taken, copied := a.words()
+	body := below(text)
 	share, room := a.Covered/25, cmp.Or(a.Room, math.MaxInt)
 	floor := max(least, min(share, room/4, j.Floor))
 	short := max(floor, min(share, room/25, j.Short))
@@ -105,12 +110,14 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	switch {
 	case !letters(text):
 		no("it is not text")
-	case data(text):
+	case data(text), page.MatchString(body):
 		no("it is a page of markup or data")
+	case utf8.RuneCountInString(strings.TrimSpace(code.ReplaceAllString(body, ""))) < least && code.MatchString(body):
+		no("it is code")
+	case a.Said != "" && (own+other+taken < least || 3*copied > size):
+		no("it repeats the conversation")
 	case other > own:
 		no("it repeats the request, or has nothing under its headings")
-	case a.Said != "" && own+other+taken < least:
-		no("it repeats the conversation")
 	case again > 0.9:
 		no("it says one thing over and over")
 	case fresh < floor:
@@ -118,7 +125,7 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	case again > j.Repeated:
 		doubt("%.0f%% of it were said in it before", 100*again)
 	}
-	talk := talks(text)
+	talk := talks(body)
 	if talk {
 		doubt("it goes on with the work, apologises or asks")
 	}
@@ -154,16 +161,23 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 	return never, doubts
 }
 
-// talks reports whether a text goes on with the work, apologises or asks the user something: by its first words after
-// headings, or by its last.
-func talks(text string) bool {
-	for range 3 { // a title, a section, and one below it
+// below returns a text without the headings that it begins with: a title, a section, and one below it.
+func below(text string) string {
+	for range 3 {
 		if at := heading.FindStringIndex(text); at != nil && at[0] == 0 {
 			text = Tidy(text[at[1]:])
 		}
 	}
+	return text
+}
+
+// talks reports whether a text goes on with the work, apologises or asks the user something: by its first words, its last, a
+// step that it announces between them, or because most of its lines, three or more, are questions.
+func talks(text string) bool {
 	first, _, _ := strings.Cut(text, "\n")
-	return apology.MatchString(text) || question.MatchString(text) || step.MatchString(text) && !account.MatchString(first)
+	questions := len(asking.FindAllString(text, -1))
+	return apology.MatchString(text) || question.MatchString(text) || step.MatchString(text) && !account.MatchString(first) || next.MatchString(text) ||
+		questions > 2 && 2*questions > len(worded.FindAllString(text, -1))
 }
 
 // wide returns how many characters of a text say as much as two letters.
@@ -223,12 +237,17 @@ func letters(text string) bool {
 var (
 	heading = regexp.MustCompile(`(?m)^(?:> ?)* {0,3}(#{1,6}[ \t]+\S.*|\*\*[^*\n]+\*\*:?[ \t]*\r?$|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$|【[^】\n]+】|[■◆] ?\S)`)
 	page    = regexp.MustCompile(`(?i)^(<!doctype|<\?xml|<(html|head|body)[^>]*>\s*<|<error[ >]|HTTP/[12](\.\d)? \d|event: \w+\r?\n|\[[\w.]+\(\w+=|data: ?[[{]|<` + call + `[ >=]|<[|｜]|\[TOOL_CALLS\]|` +
-		`<!--|\*{3} begin patch|diff --git |--- a/|=== run |traceback \(most|error code: ?\d|thought: .*\n+action: |\x60{3}(html|diff|tool_code)\b)`)
+		`<!--|\*{3} begin patch|diff --git |--- a/|=== run |traceback \(most|⏺ ?\w+\(|\{\s*"(tool|tool_name|name|function)": |error code: ?\d|thought: .*\n+action: |\x60{3}(html|diff|tool_code)\b)`)
 	apology  = regexp.MustCompile(begins + `(sorry|as an ai|unfortunately,? i|i(['’]m| am) (sorry|unable|not able)|i can(['’]t|not)|i apologi[sz]e)\b`)
-	question = regexp.MustCompile(`(?i)\b(would you like|do you want|shall i)\b[^?\n]*\?$|\blet me know (how|which|whether|what)\b.*$`)
+	question = regexp.MustCompile(`(?i)\b(would you like|do you want|(shall|should) i|(can|may) i help|i can help you)\b[^?\n]*\?$|\blet me know (how|which|whether|what)\b.*$`)
 	step     = regexp.MustCompile(begins + `(let me|let['’]s|i(['’]ll| will| need to| see|['’]m going to| am going to))\b`)
+	next     = regexp.MustCompile(`(?m)(^|[.!?] )(Now let|Let) me ([a-jl-rt-z]|k[a-mo-z]|s[a-tv-z])\w* `) // no "Let me know", "Let me summarise"
+	asking   = regexp.MustCompile(`(?m)[?？]\W*$`)
+	worded   = regexp.MustCompile(`(?m)^.*\w`)
 	account  = regexp.MustCompile(`(?i)summar|recap|overview|hand-?off|so far`)
 	ending   = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
+	code     = regexp.MustCompile("(?ms)^```([a-ln-wyz+#]\\S*)[ \t]*\r?\n.*?(^```[ \t]*\r?$|\\z)") // but for md, markdown and xml
+	role     = regexp.MustCompile(`^[*_#\s]*(User|Human|Assistant|Agent|AI|Tool)[*_]*:[*_]*\s*`)
 	tag      = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
 	calls    = regexp.MustCompile(`(?i)</?` + call + `[^<>]*>`)
 )
@@ -253,18 +272,23 @@ func data(text string) bool {
 // long is how many characters a heading has that says something itself.
 const long = 50
 
-// words returns how many characters of a summary are its own, how many are headings or lines of its request, and how many
-// are lines that the request was given besides what is covered. Lines of fewer than 20 bytes are its own.
-func (a Answer) words() (own, other, taken int) {
+// words returns how many characters of a summary are its own, how many are headings or lines of its request, how many are
+// lines that the request was given besides what is covered, and how many begin with who said them, as it was said. Lines of
+// fewer than 20 bytes are its own.
+func (a Answer) words() (own, other, taken, copied int) {
 	asks, given, said := lines(a.Request), lines(a.Given), lines(a.Said)
 	for line := range lines(a.Summary) {
 		size := utf8.RuneCountInString(line)
+		without := role.ReplaceAllString(line, "")
 		text := size
 		if size <= long {
 			text = utf8.RuneCountInString(heading.ReplaceAllString(line, ""))
 		}
 		switch {
-		case said[line]:
+		case said[line], said[without], len(line) > 2*long && strings.Contains(a.Said, line):
+			if without != line {
+				copied += size
+			}
 		case given[line]:
 			taken += size
 		case asks[line] && len(line) >= 20:
@@ -273,7 +297,7 @@ func (a Answer) words() (own, other, taken int) {
 			own, other = own+text, other+size-text
 		}
 	}
-	return own, other, taken
+	return own, other, taken, copied
 }
 
 // lines returns the lines of a text, without space around them.

@@ -142,6 +142,7 @@ func TestASummaryNamesWhatItCovers(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&given, "I read src/part%d.go, see %s there.\n", i, sessions[0].parts[i%5])
 	}
+	given.WriteString(strings.Join(sessions[0].parts[:], " ") + "\n")
 	sorry := "I'm really sorry, but I'm unable to do this. It seems that the conversation includes material that I can't process, and an account of it might misrepresent what was discussed, e.g. its course and/or its end. I understand that this is frustrating, and I do want to be helpful. If you could tell me which part matters most to you, or share the key points yourself, I'd be more than happy to help you organise them into something useful. Thank you!"
 	gateway := "# 502 Bad Gateway\n\nThe server met an error. Try again in 30 seconds, and quote what stands below, e.g. to your administrator.\n\n- Request: 7f2c9a1e-55d0\n- Host: api.gateway.internal\n- Time: 2025-11-02T14:12:55Z\n\n---\n\nnginx/1.25.3, as of today, here and now, wherever you are"
 	plain, long := forms["plain text"](sessions[0]), strings.Join(sessions[3].parts[:], " ")+strings.Join(sessions[4].parts[:], " ")
@@ -161,6 +162,11 @@ func TestASummaryNamesWhatItCovers(t *testing.T) {
 		{"a short text that names it, where no form is asked for", plain[:300], policy.AnswerForm{}, "too short", true},
 		{"a text that names it", plain, policy.AnswerForm{}, "<nil>", false},
 		{"headings without a text", "## Goal of the session\nN/A\n\n## What was done in it\nnone\n\n## Files that were changed\nTODO", withHeadings, "under its headings", false},
+		{"the conversation with who said what", "Assistant: It begins.\nUser: " + strings.ReplaceAll(given.String(), "there.\n", "there.\nFine by me.\nAgent: "), policy.AnswerForm{}, "repeats the conversation", false},
+		{"a part of a line of the conversation", "## Goal\n" + strings.Join(sessions[0].parts[:], " ")[10:300], withHeadings, "repeats the conversation", false},
+		{"code below a heading", "## Goal\nIn src/part1.go:\n```go\n" + plain + "\n```", withHeadings, "it is code", false},
+		{"a text in a fence for Markdown", "```markdown\n" + plain + "\n```", policy.AnswerForm{}, "<nil>", false},
+		{"a call below headings", "# Goal\n\n## Done\n\n{\"name\": \"read\", \"arguments\": {\"path\": \"src/part1.go\"}}\n" + plain, withHeadings, "markup", false},
 		{"a call in Python's words", "[read(path=\"src/part1.go\"), bash(command=\"go test ./src/part2.go\")]" + plain, policy.AnswerForm{}, "markup", false},
 	} {
 		a := judge.Answer{Asked: c.asked, Given: given.String(), Said: given.String(), Covered: given.Len(), Room: 40_000}
@@ -181,6 +187,8 @@ func TestTalkIsDoubtfulThoughItNamesWhatItCovers(t *testing.T) {
 	for _, talk := range []string{
 		"Now I see the problem. " + plain, "Okay, next I need to check reader.go. " + plain, "Let me continue with the next step. " + plain, "I'll read the config file now. " + plain,
 		"I'm sorry, but I can't summarize this conversation. " + plain, "Unfortunately, I cannot help with that. " + plain, "As an AI, I have no access to it. " + plain,
+		plain + " Let me open reader.go. " + plain, plain + "\nNow let me rename it everywhere.", plain + " Should I rename it as well?", plain + " Is there anything else I can help you with?",
+		strings.ReplaceAll(plain, ".\n", "?\n"),
 		plain + " Would you like me to go on with reader.go?", plain + "\nPlease let me know how you want to proceed with go.mod.",
 	} {
 		require.ErrorContains(t, judgedAs(talk, policy.AnswerForm{}), "goes on with the work", talk)
@@ -191,7 +199,7 @@ func TestTalkIsDoubtfulThoughItNamesWhatItCovers(t *testing.T) {
 	}
 	for _, good := range []string{
 		"Let me summarise what happened. " + plain, "Sure, I'll recap: " + plain, "I was asked to fix the build. " + plain, "I now have to replace bufio.ScanLines. " + plain, "I've fixed it. " + plain, "First, I renamed scanner.Token. " + plain,
-		plain + "\nI'll go on with reader.go. Let me know if you need anything else.", plain + "\nI can't run Windows here. Should the split function keep \\r?",
+		plain + " It said \"Let me read go.mod.\" and stopped.", plain + " Is it needed?", plain + "\nI'll go on with reader.go. Let me know if you need anything else.", plain + "\nI can't run Windows here. Should the split function keep \\r?",
 	} {
 		require.NoError(t, judgedAs(good, policy.AnswerForm{}), good)
 	}
