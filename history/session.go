@@ -257,7 +257,8 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.l
 //     32 bytes or more, also within JSON; names in an index; and the placeholder of what is erased.
 //   - Text files ([storage.Texter]), unless somebody has put a link in their folder's place.
 //
-// A compaction that is being made ends: an answer that is under way may hold what was erased.
+// A compaction that is being made ends: an answer that is under way may hold what was erased. The agent's own answer is added
+// like any other message: erase between two steps.
 //
 // Other entries that hold a line or 32 bytes of it are listed in [entry.Erasure.Holders]. A summary describes what it covers
 // in its own words and is not changed; those that cover what is erased are listed in [entry.Erasure.Summaries]. Erase both

@@ -271,25 +271,30 @@ func TestAfterAPowerCutAnErasureIsCompleteOrHasNotHappened(t *testing.T) {
 
 // What is made of a plan was read before what was erased since was gone.
 func TestAnErasureEndsThePlansBeforeIt(t *testing.T) {
-	s := numbered.Session()
+	store := &storage.Memory{}
+	s, err := history.New(t.Context(), store, history.Options{})
+	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("One."), chat.AssistantMessage("Two."), chat.UserMessage("Three.")))
+	two, three := all(t, s)[1].ID, s.Leaf()
 	for _, erased := range []bool{true, false} {
-		add(t, s, entry.Plan{FirstKept: "e3"})
+		add(t, s, entry.Plan{FirstKept: three})
 		plan := s.Leaf()
-		if erased {
-			erase(t, s, "e2")
-		}
 		for _, body := range []entry.Body{
-			entry.PlanEnd{Plan: plan, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{{To: "e2", Text: "Of two."}}},
-			entry.Compaction{Plan: plan, FirstKept: "e3", Messages: []chat.Message{chat.UserMessage("Of two.")}},
+			entry.PlanEnd{Plan: plan, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{{To: two, Text: "Of two."}}},
+			entry.Compaction{Plan: plan, FirstKept: three, Messages: []chat.Message{chat.UserMessage("Of two.")}},
 		} {
-			_, err := s.Add(t.Context(), entry.Entry{Body: body})
+			process, err := history.New(t.Context(), store, history.Options{}) // that runs the plan
+			require.NoError(t, err)
+			if erased {
+				erase(t, s, two)
+			}
+			_, err = process.Add(t.Context(), entry.Entry{Body: body})
 			if !erased {
 				require.NoError(t, err)
 				continue
 			}
-			boundary := &entry.BoundaryError{}
-			require.ErrorAs(t, err, &boundary)
+			boundary, dropped := errors.AsType[*entry.BoundaryError](err)
+			require.True(t, dropped, err)
 			require.Equal(t, plan, boundary.ID)
 		}
 	}
