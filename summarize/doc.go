@@ -114,8 +114,9 @@
 //	p.Clear = policy.Clear{Rule: a3s.Policy().Clear.Rule}
 //
 // Cold and Jitter of a [policy.Condition] are relative to its Ratio: they move with it. Prompts and replacements are
-// functions that make a tree of elements from a [policy.Material], and need nothing else. The zero policy compacts if a
-// prompt does not fit, and keeps the newest round. The command promptree replay compares policies on recorded sessions.
+// functions that make a tree of elements from a [policy.Material], and need nothing else; all of ours ask for a summary in
+// the language of the conversation. The zero policy compacts if a prompt does not fit, and keeps the newest round. The
+// command promptree replay compares policies on recorded sessions.
 //
 // # What holds for all policies
 //
