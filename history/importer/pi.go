@@ -87,7 +87,7 @@ func (p *piReader) line(o *wire.Object) {
 func (p *piReader) entry(r *Record, o *wire.Object) {
 	switch r.Recorded {
 	case "message":
-		p.piMessage(r, o, o.Object("message"))
+		r.Body = p.piMessage(r, o, o.Object("message"))
 	case "compaction":
 		r.Body = p.compaction(o)
 	case "branch_summary":

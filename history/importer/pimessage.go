@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,33 +13,15 @@ import (
 
 // piMessage reads a message by its role; e is the line that contains it. If the role is unknown, the line is kept
 // as it is.
-func (b *builder) piMessage(r *Record, e, o *wire.Object) {
+func (b *builder) piMessage(r *Record, e, o *wire.Object) entry.Body {
 	role := o.Text("role")
 	if r.Time.IsZero() {
 		r.Time = o.Time("timestamp")
 	}
-	body := b.piBody(role, r, o)
-	if body == nil {
-		r.Body = entry.Custom{Name: role, Data: e.Source()}
-		return
+	rest := func() json.RawMessage { // what of the line was not read
+		e.Put("message", o.Remainder())
+		return e.Remainder()
 	}
-	e.Put("message", o.Remainder())
-	data := e.Remainder()
-	switch b := body.(type) {
-	case entry.Message:
-		b.Data = data
-		r.Body = b
-	case entry.Shell:
-		b.Data = data
-		r.Body = b
-	case entry.CustomMessage:
-		b.Data = data
-		r.Body = b
-	}
-}
-
-// piBody reads a message of a role, nil if the line is to be kept as it is.
-func (b *builder) piBody(role string, r *Record, o *wire.Object) entry.Body {
 	m := chat.Message{Role: chat.RoleUser}
 	switch role {
 	case "user":
@@ -53,22 +36,24 @@ func (b *builder) piBody(role string, r *Record, o *wire.Object) entry.Body {
 		m.Role, m.ToolCallID, m.IsError = chat.RoleTool, o.Text("toolCallId"), o.Flag("isError")
 		b.piContent(&m, o)
 	case "bashExecution", "pythonExecution":
-		return piShell(role, o)
+		shell := piShell(role, o)
+		shell.Data = rest()
+		return shell
 	case "custom", "hookMessage":
 		b.piContent(&m, o)
-		return entry.CustomMessage{Name: o.OptionalText("customType"), Content: m.Content}
+		return entry.CustomMessage{Name: o.OptionalText("customType"), Content: m.Content, Data: rest()}
 	case "fileMention":
 		piFiles(&m, o)
-		return entry.CustomMessage{Name: role, Content: m.Content}
+		return entry.CustomMessage{Name: role, Content: m.Content, Data: rest()}
 	case "branchSummary", "compactionSummary":
-		return entry.CustomMessage{Name: role, Content: summaryMessage(o.Text("summary")).Content}
+		return entry.CustomMessage{Name: role, Content: summaryMessage(o.Text("summary")).Content, Data: rest()}
 	case "developer": // the prompt renders the developer's words anew
-		return nil
+		return entry.Custom{Name: role, Data: e.Source()}
 	default:
 		b.note(noteUnknown, "message."+role)
-		return nil
+		return entry.Custom{Name: role, Data: e.Source()}
 	}
-	return entry.Message{Message: m}
+	return entry.Message{Message: m, Data: rest()}
 }
 
 // piShell reads a command, or Python, that the user ran.
