@@ -21,7 +21,7 @@ type builder struct {
 	rec    Recording
 	index  map[string]int    // of each record, by id
 	after  map[string]string // by the recorder's id of a line in a tree: the record that the next one follows
-	notes  map[noteKey]int   // index of each note
+	notes  map[[2]string]int // by kind and what it is about: the index of each note
 	bad    int               // unreadable lines with a note of their own
 	made   int               // ids that were made up
 	tip    string            // the record that was added last and is not aside
@@ -36,13 +36,8 @@ type builder struct {
 	err     error  // the first that fail recorded of it
 }
 
-type noteKey struct {
-	kind string
-	what string
-}
-
 func newBuilder(skip bool, lines *lineReader) *builder {
-	return &builder{index: map[string]int{}, after: map[string]string{}, notes: map[noteKey]int{}, skip: skip, lines: lines}
+	return &builder{index: map[string]int{}, after: map[string]string{}, notes: map[[2]string]int{}, skip: skip, lines: lines}
 }
 
 // fail records an error of the line that is read, unless there is one.
@@ -261,7 +256,7 @@ func (b *builder) left(l wire.Leftovers) {
 func (b *builder) settle() {
 	for _, n := range b.pending {
 		n.What = clip(n.What)
-		key := noteKey{n.Kind, n.What}
+		key := [2]string{n.Kind, n.What}
 		if i, ok := b.notes[key]; ok {
 			b.rec.Notes[i].Count++
 			continue
