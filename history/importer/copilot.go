@@ -162,16 +162,13 @@ func (c *copilotReader) user(r Record, d *wire.Object) {
 		text = d.Text("content")
 	}
 	c.text(&m, text, "user.message.content")
-	if raw := d.Look("attachments"); d.Is("attachments", wire.KindList) {
-		err := wire.Each(raw, func(a *wire.Object, _ int) error {
+	if list := d.Look("attachments"); d.Is("attachments", wire.KindList) {
+		d.Each("attachments", func(a *wire.Object) {
 			if a.Peek("type") == "blob" && a.Is("data", wire.KindText) && a.Is("mimeType", wire.KindText) {
 				m.Content = append(m.Content, mediaOf(a))
 			}
-			return nil
 		})
-		if err != nil {
-			d.Fail(fmt.Errorf("attachments: %w", err))
-		}
+		d.Put("attachments", list)
 	}
 	c.say(r, m, d.Remainder())
 }
