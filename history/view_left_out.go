@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -73,12 +72,4 @@ func entriesIn(ids []string) string {
 	default:
 		return fmt.Sprintf("%d entries (%s)", n, strings.Join(ids, ", "))
 	}
-}
-
-// without returns the ids that are not among others.
-func without(ids, others []string) []string {
-	if len(others) == 0 {
-		return ids
-	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(others, id) })
 }

@@ -116,7 +116,8 @@ func (s *Shown) Check() error {
 	}
 	for p := partCompacted; p <= partRounds; p <<= 1 {
 		entries := slices.Collect(s.view.entriesOf(p))
-		if not := without(entries, named); missing&p != 0 && (len(not) > 0 || len(entries) == 0) {
+		not := slices.DeleteFunc(slices.Clone(entries), func(id string) bool { return slices.Contains(named, id) })
+		if missing&p != 0 && (len(not) > 0 || len(entries) == 0) {
 			e.Missing, e.Elements = append(e.Missing, not...), append(e.Elements, elementOf[p])
 		}
 		if again&p != 0 {
