@@ -56,7 +56,7 @@ type looking struct {
 
 // output is a tool result, or the arguments of a call.
 type output struct {
-	entry, first entry.Entry // its entry, and the first of its round
+	entry        entry.Entry
 	in           *openRound
 	round        int
 	call         chat.ToolCall
@@ -68,21 +68,18 @@ type output struct {
 }
 
 // arguments reports whether the output is the arguments of a call.
-func (o output) arguments() bool { return o.entry.ID == o.first.ID }
+func (o output) arguments() bool { return o.entry.ID == o.in.Assistant.ID }
 
 // add records the next round.
 func (l *looking) add(round *openRound) {
-	n := l.rounds
-	first := round.Assistant
-	m := round.Assistant.Message()
 	if l.Arguments > 0 {
-		for _, c := range m.ToolCalls {
-			l.push(output{entry: first, first: first, in: round, round: n, call: c, tokens: sizeUpTo(l.t, c.Arguments, l.Keep)})
+		for _, c := range round.Assistant.Message().ToolCalls {
+			l.push(output{entry: round.Assistant, in: round, round: l.rounds, call: c, tokens: sizeUpTo(l.t, c.Arguments, l.Keep)})
 		}
 	}
 	for _, e := range round.sentResults() {
 		result := e.Message()
-		o := output{entry: e, first: first, in: round, round: n, content: result.Content, failed: result.IsError, done: round.isCleared(e.ID) && !round.replaced[e.ID].preview}
+		o := output{entry: e, in: round, round: l.rounds, content: result.Content, failed: result.IsError, done: round.isCleared(e.ID) && !round.replaced[e.ID].preview}
 		o.call, o.tokens = round.call(result.ToolCallID), partsUpTo(l.t, result.Content, l.Keep)
 		l.push(o)
 	}
@@ -135,7 +132,7 @@ func (l *looking) clearable() clearable {
 			saved = l.clearResult(&c, o)
 		}
 		if saved > 0 && c.first == "" {
-			c.first = o.first.ID
+			c.first = o.in.Assistant.ID
 		}
 		c.Saved = clamp.Sum(c.Saved, saved)
 		c.carried = clamp.Sum(c.carried, clamp.Int(float64(saved)*float64(l.rounds-from+1)))
