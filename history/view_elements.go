@@ -126,7 +126,8 @@ func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.N
 		list.nodes = sn.summaries()
 	}
 	for _, t := range turns[:max(0, len(turns)-1)] {
-		at := list.reserve()
+		at := len(list.nodes)
+		list.nodes = append(list.nodes, nil) // the place of the turn's start
 		for _, r := range t.rounds {
 			list.round(r)
 		}
@@ -147,7 +148,7 @@ func (c Compacted) Render(ctx context.Context, _ elements.Sizing) (elements.Node
 // summaries returns the messages that stand for compacted turns.
 func (sn *snapshot) summaries() (nodes elements.Nodes) {
 	for _, m := range sn.compacted {
-		nodes = append(nodes, &elements.Finished{Props: reportedAs("summary"), Messages: []chat.Message{m}})
+		nodes = append(nodes, &elements.Finished{Props: elements.Props{ReportName: "summary"}, Messages: []chat.Message{m}})
 	}
 	return nodes
 }
@@ -218,12 +219,6 @@ func (f *finisher) round(r *openRound) {
 	}
 }
 
-// reserve keeps a place in the list for [finisher.opening].
-func (f *finisher) reserve() int {
-	f.nodes = append(f.nodes, nil)
-	return len(f.nodes) - 1
-}
-
 // opening fills a reserved place with the start of a turn. If that is not sent it gets no rank.
 func (f *finisher) opening(at int, t *openTurn) {
 	made := f.kept(t.opening)
@@ -257,14 +252,11 @@ func (f *finisher) kept(m *memo) *finished {
 	return f.ranked(m, last.whole, last.messages)
 }
 
-// reportedAs returns the properties of an element that reports call by a name.
-func reportedAs(name string) elements.Props { return elements.Props{ReportName: name} }
-
 // fresh makes an element from messages. In reports the start of a turn is called a turn, and what follows it its rounds.
 func (f *finisher) fresh(m *memo, name string, whole bool, messages ...chat.Message) *finished {
 	var element *elements.Finished
 	if len(messages) > 0 {
-		element = &elements.Finished{Props: reportedAs(name), Messages: messages}
+		element = &elements.Finished{Props: elements.Props{ReportName: name}, Messages: messages}
 	}
 	return f.ranked(m, whole, element)
 }
