@@ -261,9 +261,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 	if err != nil {
 		return CutPoint{}, 0, err
 	}
-	for _, u := range head {
-		p.Head = append(p.Head, u.Messages...)
-	}
+	p.Head = UnitMessages(head)
 	p.lower = max(p.lower, end)
 	for p.head < len(p.Units) && p.Units[p.head].at < end {
 		p.head++

@@ -30,13 +30,11 @@ const (
 //
 // In other stores it is "".
 func (s *Session) Handle(e entry.Entry, from, to int) string {
-	return handlesOf(s.log.Reading()).of(e, from, to)
+	return handles{s.log.Reading()}.of(e, from, to)
 }
 
 // handles makes the handles of a session. The zero value knows only ids.
 type handles struct{ log.Reading }
-
-func handlesOf(r log.Reading) handles { return handles{r} }
 
 // of implements [Session.Handle].
 func (h handles) of(e entry.Entry, from, to int) string {

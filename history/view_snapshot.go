@@ -58,7 +58,7 @@ func (sn *snapshot) handles() handles {
 	if sn.reader == nil {
 		return handles{}
 	}
-	return handlesOf(sn.reader.Reading)
+	return handles{sn.reader.Reading}
 }
 
 // views holds the most recent snapshot of a session's leaf. The zero value holds none.
@@ -131,10 +131,8 @@ func grow(ctx context.Context, sn *snapshot, r *log.Reader, p log.Path, build in
 	if i == len(p.Nodes) || p.Nodes[i] != sn.path.Last() {
 		return nil, nil
 	}
-	for _, n := range p.Nodes[i+1:] {
-		if n.Kind == kind.Compaction {
-			return nil, nil
-		}
+	if slices.ContainsFunc(p.Nodes[i+1:], func(n log.Node) bool { return n.Kind == kind.Compaction }) {
+		return nil, nil
 	}
 	next := *sn
 	next.build, next.reader, next.path, next.turns = build, r, p, slices.Clone(sn.turns)
