@@ -50,13 +50,10 @@ func (e Entry) textAndCall(id string) (text string, at int) {
 	case Message:
 		content(body.Content)
 		for _, c := range body.ToolCalls {
-			if b.Len() > 0 {
-				b.WriteByte('\n')
+			call := c.Name + "(" + c.Arguments + ")"
+			if line(call); c.ID == id {
+				at = b.Len() - len(call)
 			}
-			if c.ID == id {
-				at = b.Len()
-			}
-			b.WriteString(c.Name + "(" + c.Arguments + ")")
 		}
 	case Shell:
 		line("$ " + body.Command)
