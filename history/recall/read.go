@@ -25,7 +25,7 @@ type Range struct {
 // Read returns the answer to a call of [history.ReadTool]. The error is a [*chat.ArgumentError] if there is no such
 // entry or range.
 func (t Tools) Read(ctx context.Context, r Range) (string, error) {
-	return t.within(ctx, func(limit int) (string, error) {
+	return t.within(func(limit int) (string, error) {
 		e, err := t.entry(ctx, r.Entry)
 		if err != nil {
 			return "", err

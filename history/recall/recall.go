@@ -110,7 +110,7 @@ type pinned struct {
 
 // pin pins an entry, or unpins it.
 func (t Tools) pin(ctx context.Context, p pinned) (string, error) {
-	return t.within(ctx, func(int) (string, error) {
+	return t.within(func(int) (string, error) {
 		e, err := t.entry(ctx, p.Entry)
 		if err != nil {
 			return "", err
@@ -127,7 +127,7 @@ func (t Tools) pin(ctx context.Context, p pinned) (string, error) {
 
 // within calls write with the maximum length of an answer, and again with a smaller one while the answer has too many
 // tokens.
-func (t Tools) within(ctx context.Context, write func(limit int) (string, error)) (string, error) {
+func (t Tools) within(write func(limit int) (string, error)) (string, error) {
 	if t.Session == nil {
 		return "", errors.New("recall: Tools.Session is not set: set the session that is read")
 	}

@@ -37,7 +37,7 @@ const (
 // not one.
 func (t Tools) Search(ctx context.Context, q Query) (string, error) {
 	var found *hits
-	return t.within(ctx, func(limit int) (string, error) {
+	return t.within(func(limit int) (string, error) {
 		find, err := q.finder(limit / 4)
 		if err != nil {
 			return "", err
