@@ -355,26 +355,24 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 	if e.Body == nil {
 		return storage.Line{}, errors.New("it has no body")
 	}
-	if err := a.place(ctx, e, root); err != nil {
+	err := a.place(ctx, e, root)
+	if err != nil {
 		return storage.Line{}, err
 	}
 	if len(a.seen) == len(a.staged) {
 		a.seen = append(a.seen, a.stored())
 	}
 	if e.ID == "" {
-		var err error
 		if e.ID, err = a.newID(ctx); err != nil {
 			return storage.Line{}, err
 		}
 	}
 	if e.Time.IsZero() {
-		var err error
 		if e.Time, err = a.log.Now(ctx); err != nil {
 			return storage.Line{}, err
 		}
 	}
 	e.Time = e.Time.UTC().Round(0)
-	var err error
 	if e.Body, err = a.body(ctx, e); err != nil {
 		return storage.Line{}, err
 	}

@@ -60,9 +60,8 @@ func (c *Cache) put(key cacheKey, value any, size int) {
 	if size > c.most {
 		return
 	}
-	added := &cached{key, value, size}
-	c.byKey[key] = c.order.PushFront(added)
-	for c.bytes += added.size; c.bytes > c.most && c.order.Len() > 0; {
+	c.byKey[key] = c.order.PushFront(&cached{key, value, size})
+	for c.bytes += size; c.bytes > c.most && c.order.Len() > 0; {
 		c.remove(c.order.Back())
 	}
 }
