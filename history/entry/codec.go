@@ -103,39 +103,25 @@ func (e Entry) Encode() ([]byte, error) {
 	return encoded(l, func(v *visitor) { v.body(e.Body) })
 }
 
-// encoded returns a line. If it cannot be encoded, the error names the value that visit comes to.
+// encoded returns a line. If it cannot be encoded, the error names the value that visit comes to. Bytes that are not UTF-8
+// become U+FFFD, as in all texts.
 func encoded(line any, visit func(*visitor)) ([]byte, error) {
-	data, err := validJSON(line)
+	data, err := plainjson.Marshal(line)
 	if err != nil {
 		return nil, unencodable(err, visit)
 	}
-	return checksum.Add(data), nil
-}
-
-// validJSON encodes a value that may hold JSON from elsewhere. Bytes in it that are not UTF-8 become U+FFFD, as in all
-// texts.
-func validJSON(v any) ([]byte, error) {
-	data, err := plainjson.Marshal(v)
-	if err == nil && !utf8.Valid(data) {
+	if !utf8.Valid(data) { // it may hold JSON from elsewhere
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
-	return data, err
+	return checksum.Add(data), nil
 }
 
 // UnmarshalJSON reads an entry from its line, given without its line break. An entry of an unknown type becomes an
 // [Unknown]. A wrong checksum is an error, and so is an unknown field, because its content would be lost unnoticed: the
 // line is damaged, or of another version.
-func (e *Entry) UnmarshalJSON(line []byte) error {
-	read, err := decoded(line)
-	if err == nil {
-		*e = read
-	}
-	return err
-}
-
-func decoded(raw []byte) (Entry, error) {
+func (e *Entry) UnmarshalJSON(raw []byte) error {
 	if err := checkSum(raw); err != nil {
-		return Entry{}, err
+		return err
 	}
 	var l line
 	if err := plainjson.Unmarshal(raw, &l); err != nil {
@@ -144,24 +130,24 @@ func decoded(raw []byte) (Entry, error) {
 			Redacted []string `json:"redacted"`
 		}
 		if json.Unmarshal(raw, &all) != nil || all.Type == "" || all.Type.Known() {
-			return Entry{}, err
+			return err
 		}
 		// In an entry of a later version, fields may mean something else.
 		l = line{headLine: all.headLine, Redacted: all.Redacted}
 	}
 	if err := l.check(); err != nil {
-		return Entry{}, err
+		return err
 	}
-	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Of: l.Of, Redacted: l.Redacted}
+	read := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Of: l.Of, Redacted: l.Redacted}
 	field, known := l.field(l.Type)
 	if known && !field.IsNil() {
-		e.Body = field.Elem().Interface().(Body)
+		read.Body = field.Elem().Interface().(Body)
 	}
 	var err error
-	switch b := e.Body.(type) {
+	switch b := read.Body.(type) {
 	case Message:
 		if b.Role == chat.RoleSystem {
-			return Entry{}, fmt.Errorf("unknown role %q", b.Role)
+			return fmt.Errorf("unknown role %q", b.Role)
 		}
 		err = checkRoles(b.Message)
 	case Preamble:
@@ -170,19 +156,19 @@ func decoded(raw []byte) (Entry, error) {
 		err = checkRoles(b.Messages...)
 	case nil:
 		if known {
-			return Entry{}, fmt.Errorf("a %s without a body", l.Type)
+			return fmt.Errorf("a %s without a body", l.Type)
 		}
 		for t := range fields {
 			if field, _ := l.field(t); !field.IsNil() {
-				return Entry{}, fmt.Errorf("a %s that holds a %s", l.Type, t)
+				return fmt.Errorf("a %s that holds a %s", l.Type, t)
 			}
 		}
-		e.Body = Unknown{Kind: l.Type, Line: checksum.Cut(raw)}
+		read.Body = Unknown{Kind: l.Type, Line: checksum.Cut(raw)}
 	}
-	if err != nil {
-		return Entry{}, err
+	if err == nil {
+		*e = read
 	}
-	return e, nil
+	return err
 }
 
 // checkSum returns an error unless a line is UTF-8 and ends in its checksum. If the line is not JSON, the error says where.
