@@ -31,8 +31,6 @@ func erasedFor(text string) string {
 
 // Erased returns a body without its content.
 func Erased(body Body) Body {
-	none := func(string, []byte) []byte { return nil }
-	v := &visitor{show: func(p Passage) string { return erasedFor(p.Text) }, value: none}
 	switch b := body.(type) {
 	case Message:
 		eraseMessage("", &b.Message)
@@ -71,6 +69,7 @@ func Erased(body Body) Body {
 		b.Line = erasedLine(b.Line)
 		return b
 	}
+	v := &visitor{show: func(p Passage) string { return erasedFor(p.Text) }, value: func(string, []byte) []byte { return nil }}
 	return v.body(body)
 }
 
