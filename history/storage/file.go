@@ -101,7 +101,7 @@ func OpenFile(path string, o FileOptions) (f *File, err error) {
 			err = errors.Join(err, opened.Close())
 		}
 	}()
-	if err := f.open(false); err != nil {
+	if err := f.open(); err != nil {
 		return nil, err
 	}
 	if f.end == 0 && f.options.Sync != SyncNever { // it may just have been created
@@ -121,7 +121,7 @@ func ReadFile(path string, o FileOptions) (*File, error) {
 		return nil, err
 	}
 	f.readOnly = true
-	err = f.open(true)
+	err = f.open()
 	if err == nil && f.end == 0 {
 		err = &CorruptError{Path: f.path, Line: 1, Err: errors.New("there is no header of a session")}
 	}

@@ -50,8 +50,8 @@ type Recovery struct {
 
 // open opens the file, and finds its end and the bytes after the last complete line. It reads only the header and the
 // last lines.
-func (f *File) open(readOnly bool) (err error) {
-	if f.file, err = openLog(f.options.Disk, f.path, readOnly); err != nil {
+func (f *File) open() (err error) {
+	if f.file, err = openLog(f.options.Disk, f.path, f.readOnly); err != nil {
 		return err
 	}
 	size, err := f.file.Size()
@@ -71,7 +71,7 @@ func (f *File) open(readOnly bool) (err error) {
 	if err == nil {
 		err = f.checkHeader(size)
 	}
-	if err == nil && !readOnly {
+	if err == nil && !f.readOnly {
 		err = f.finishReplacing()
 	}
 	if err != nil {
