@@ -71,7 +71,6 @@ type appender struct {
 	made    map[string]bool    // ids that free returned
 	tried   map[string]int     // how often an id was tried
 	batch   []entry.Entry
-	lines   []int          // of the records in the batch
 	lineOf  map[string]int // by entry
 	begun   bool           // a record of the tree was added
 	own     bool           // usage has records of its own
@@ -240,7 +239,7 @@ func (a *appender) cut(id string) string {
 }
 
 func (a *appender) add(ctx context.Context, line int, e entry.Entry) error {
-	a.batch, a.lines = append(a.batch, e), append(a.lines, line)
+	a.batch = append(a.batch, e)
 	a.lineOf[e.ID] = line
 	if len(a.batch) < batchSize {
 		return nil
@@ -249,14 +248,14 @@ func (a *appender) add(ctx context.Context, line int, e entry.Entry) error {
 }
 
 func (a *appender) flush(ctx context.Context) error {
-	err := a.take(ctx, a.batch, a.lines)
-	a.batch, a.lines = a.batch[:0], a.lines[:0]
+	err := a.take(ctx, a.batch)
+	a.batch = a.batch[:0]
 	return err
 }
 
 // take adds entries. If the session refuses some, it adds each half separately, down to the single entry that is
 // refused.
-func (a *appender) take(ctx context.Context, entries []entry.Entry, lines []int) error {
+func (a *appender) take(ctx context.Context, entries []entry.Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -266,20 +265,20 @@ func (a *appender) take(ctx context.Context, entries []entry.Entry, lines []int)
 	}
 	if len(entries) > 1 {
 		half := len(entries) / 2
-		if err := a.take(ctx, entries[:half], lines[:half]); err != nil {
+		if err := a.take(ctx, entries[:half]); err != nil {
 			return err
 		}
-		return a.take(ctx, entries[half:], lines[half:])
+		return a.take(ctx, entries[half:])
 	}
 	e := entries[0]
 	for _, data := range refused(e.Body) {
 		e.Body = entry.Custom{Name: "refused", Data: data}
 		if _, again := a.session.Add(ctx, e); again == nil {
-			a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Kind: noteRefused, What: err.Error()})
+			a.notes = append(a.notes, Note{Line: a.lineOf[e.ID], Count: 1, Kind: noteRefused, What: err.Error()})
 			return nil
 		}
 	}
-	return fmt.Errorf("importer: line %d: %w", lines[0], err) // the entry is not the cause
+	return fmt.Errorf("importer: line %d: %w", a.lineOf[e.ID], err) // the entry is not the cause
 }
 
 // refused returns the forms in which a session may accept a body that it refused: its JSON, the JSON as a text, which
