@@ -11,7 +11,6 @@ import (
 	"github.com/promptree-go/promptree/history/internal/kind"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/internal/toolname"
 )
 
 // minBytes is the lower limit of [Tools].MaxBytes, and the size to which MaxTokens reduces an answer at most.
@@ -78,17 +77,16 @@ func (t Tools) CallRules(chat.ToolCall) chat.CallRules { return chat.CallRules{A
 // Answer returns the result of a call, and false if it is not a call of these tools. The error is a [*chat.ArgumentError]
 // if the arguments are wrong, or that of the store or the context.
 func (t Tools) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
-	if !toolname.IsLookUp(call.Name) && (!t.Pins || call.Name != history.PinTool) {
-		return chat.Message{}, false, nil
-	}
 	var text string
-	switch call.Name {
-	case history.ReadTool:
+	switch {
+	case call.Name == history.ReadTool:
 		text, err = answer(ctx, call, t.Read)
-	case history.SearchTool:
+	case call.Name == history.SearchTool:
 		text, err = answer(ctx, call, t.Search)
-	default:
+	case call.Name == history.PinTool && t.Pins:
 		text, err = answer(ctx, call, t.pin)
+	default:
+		return chat.Message{}, false, nil
 	}
 	return chat.ToolResult(call.ID, text), true, err
 }
