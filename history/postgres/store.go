@@ -208,6 +208,9 @@ const described = pgx.QueryExecModeCacheDescribe
 
 // page reads the first lines that a condition selects, in an order: "" for ascending, or DESC.
 func (s *Store) page(ctx context.Context, where, order string, maxLines int, args ...any) ([]storage.Stored, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
 	rows, err := s.sessions.Pool.Query(ctx, `
 		SELECT at, id, parent, kind, data FROM (
 			SELECT *, sum(octet_length(data)) OVER (ORDER BY at `+order+`) AS bytes, row_number() OVER (ORDER BY at `+order+`) AS i
@@ -253,9 +256,6 @@ func (s *Store) Read(ctx context.Context, from storage.Position) iter.Seq2[stora
 			maxLines = 1
 		}
 		for ; err == nil; maxLines = max(firstLines, min(2*maxLines, pageLines)) {
-			if err = s.ready(ctx); err != nil {
-				break
-			}
 			var lines []storage.Stored
 			if lines, err = s.page(ctx, "at >= $4", "", maxLines, int64(at)); err != nil {
 				break
@@ -291,10 +291,10 @@ func (s *Store) Back(ctx context.Context, before storage.Position, id string) it
 		newest := id == ""
 		for maxLines := firstLines; ; maxLines = min(2*maxLines, pageLines) {
 			var lines []storage.Stored
-			err := s.ready(ctx)
-			if err == nil && newest {
+			var err error
+			if newest {
 				lines, err = s.page(ctx, "at < $4 AND at > 0", "DESC", maxLines, int64(before))
-			} else if err == nil {
+			} else {
 				// No lower bound: with one the planner expects almost no lines, and sorts them all.
 				lines, err = s.page(ctx, `at <= (SELECT max(at) FROM promptree_lines WHERE session = $1 AND id = $5 AND at > 0 AND at < $4)`,
 					"DESC", maxLines, int64(before), []byte(id))
@@ -330,9 +330,6 @@ func (s *Store) Pick(ctx context.Context, at ...storage.Position) iter.Seq2[stor
 	return func(yield func(storage.Stored, error) bool) {
 		err := s.known(ctx)
 		for rest := at; err == nil && len(rest) > 0; {
-			if err = s.ready(ctx); err != nil {
-				break
-			}
 			var lines []storage.Stored
 			if lines, err = s.page(ctx, "at = ANY($4)", "", pageLines, rest); err != nil {
 				break
