@@ -159,14 +159,14 @@ func piSummary(o *wire.Object) entry.Summary {
 	if err != nil {
 		return s
 	}
-	var files struct{ ReadFiles, ModifiedFiles []string }
-	for name, to := range map[string]*[]string{"readFiles": &files.ReadFiles, "modifiedFiles": &files.ModifiedFiles} {
+	var files entry.Files
+	for name, to := range map[string]*[]string{"readFiles": &files.Read, "modifiedFiles": &files.Modified} {
 		if details.Given(name) && json.Unmarshal(details.Look(name), to) != nil {
 			return s
 		}
 		details.Skip(name)
 	}
-	s.Files = entry.Files{Read: files.ReadFiles, Modified: files.ModifiedFiles}
+	s.Files = files
 	o.Skip("details")
 	o.Put("details", details.Remainder())
 	return s
