@@ -130,24 +130,19 @@ func (osDisk) Open(path string, readOnly bool) (DiskFile, error) {
 	if readOnly {
 		flags = os.O_RDONLY
 	}
-	f, err := os.OpenFile(path, flags|filelock.OpenFlags, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return openedFile(f, !readOnly)
+	return openFile(path, flags|filelock.OpenFlags, !readOnly)
 }
 
 func (osDisk) Create(path string) (DiskFile, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return openFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, true)
+}
+
+// openFile opens a file, and locks it if lock is set. It closes one that is not regular or is locked elsewhere.
+func openFile(path string, flags int, lock bool) (DiskFile, error) {
+	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return openedFile(f, true)
-}
-
-// openedFile returns an open file as a [DiskFile], locked if lock is set. It closes a file that is not regular or is
-// locked elsewhere.
-func openedFile(f *os.File, lock bool) (DiskFile, error) {
 	info, err := f.Stat()
 	if err == nil {
 		err = checkRegular(f.Name(), info)
