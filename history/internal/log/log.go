@@ -102,13 +102,10 @@ func (l *Log) Open(ctx context.Context, store storage.Store, o Options) error {
 	if err == nil {
 		err = l.reader().checkLeaf(ctx, l.path)
 	}
-	if err != nil {
-		if _, corrupt := errors.AsType[*storage.CorruptError](err); corrupt && !ofOtherFormat(err) {
-			err = fmt.Errorf("%w; set Options.Salvage to skip it", err)
-		}
-		return err
+	if _, corrupt := errors.AsType[*storage.CorruptError](err); corrupt && !ofOtherFormat(err) {
+		err = fmt.Errorf("%w; set Options.Salvage to skip it", err)
 	}
-	return nil
+	return err
 }
 
 // begin writes the header of a new session.
