@@ -77,13 +77,9 @@ func instead(e entry.Entry, content func(e entry.Entry, parts chat.Parts) (chat.
 	if !other {
 		return e, false
 	}
-	switch b := e.Body.(type) {
-	case entry.Message:
-		b.Content = parts
-		e.Body = b
-	default: // as it is shown, between its tags
-		m.Content = parts
-		e.Body = entry.Message{Message: m}
-	}
+	m.Content = parts
+	said, _ := e.Body.(entry.Message) // another entry becomes one, as it is shown, between its tags
+	said.Message = m
+	e.Body = said
 	return e, true
 }
