@@ -113,12 +113,10 @@ func (q *request) removeOrphans(t chat.Tokenizer) {
 		}
 		end := i + 1
 		for ; end < len(q.items) && q.items[end].message.Role == chat.RoleTool; end++ {
-			id := q.items[end].message.ToolCallID
-			if !open[id] {
-				q.remove(end)
-			}
-			if _, known := open[id]; known {
+			if id := q.items[end].message.ToolCallID; open[id] {
 				open[id] = false
+			} else {
+				q.remove(end)
 			}
 		}
 		answered := slices.DeleteFunc(slices.Clone(m.ToolCalls), func(c chat.ToolCall) bool { return open[c.ID] })
