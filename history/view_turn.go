@@ -2,6 +2,7 @@ package history
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -114,10 +115,7 @@ func untilCalls[R interface{ calls() bool }](rounds []R) int {
 // answers returns the index of the result of each call, -1 if it has none.
 func (r Round) answers() []int {
 	m := r.Assistant.Message()
-	answers := make([]int, len(m.ToolCalls))
-	for k := range answers {
-		answers[k] = -1
-	}
+	answers := slices.Repeat([]int{-1}, len(m.ToolCalls))
 	var pairing chat.Pairing
 	pairing.Add(m)
 	for i, e := range r.Results {
