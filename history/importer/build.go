@@ -36,10 +36,6 @@ type builder struct {
 	err     error  // the first that fail recorded of it
 }
 
-func newBuilder(skip bool, lines *lineReader) *builder {
-	return &builder{index: map[string]int{}, after: map[string]string{}, notes: map[[2]string]int{}, skip: skip, lines: lines}
-}
-
 // fail records an error of the line that is read, unless there is one.
 func (b *builder) fail(err error) { b.err = cmp.Or(b.err, err) }
 

@@ -45,7 +45,7 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if start, _ := lines.r.Peek(len(databaseStart)); string(start) == databaseStart {
 		return nil, &LineError{Line: 1, Err: errDatabase}
 	}
-	b := newBuilder(opts.SkipUnreadable, lines)
+	b := &builder{index: map[string]int{}, after: map[string]string{}, notes: map[[2]string]int{}, skip: opts.SkipUnreadable, lines: lines}
 	if isAider(lines) {
 		return readAider(b)
 	}
