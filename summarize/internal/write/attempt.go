@@ -318,9 +318,7 @@ func (a *Attempt) UseSupplied(ctx context.Context, s *history.Session, by elemen
 	d := Written{Prompt: policy.Prompt{Mode: policy.ModeSupplied}}
 	var err error
 	if d.Text, err = SuppliedText(a.Supplied.Summary); err == nil {
-		m := a.Whole()
-		m.Summary = d.Text
-		d.Messages, err = a.replacement(ctx, m)
+		d.Messages, err = a.replacement(ctx, a.summarised(d.Text))
 	}
 	if err != nil {
 		return Written{}, failure.Within("the summary of a hook", err)
@@ -338,6 +336,13 @@ func (a *Attempt) segment(covered []history.Unit, prefix int) policy.Material {
 
 // Whole returns the material for all covered units.
 func (a *Attempt) Whole() policy.Material { return a.segment(a.covered, a.prefix) }
+
+// summarised returns the material for all covered units with a summary of them.
+func (a *Attempt) summarised(summary string) policy.Material {
+	m := a.Whole()
+	m.Summary = summary
+	return m
+}
 
 // meter counts the requests of a compaction and their usage.
 type meter struct {

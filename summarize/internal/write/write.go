@@ -420,9 +420,7 @@ func (w *Writer) Title(ctx context.Context, c *Candidate, p policy.Prompt, summa
 	if err != nil {
 		return "", err
 	}
-	m := shown.Whole()
-	m.Summary = summary
-	return w.ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Request: p.Title}, Function: "Prompt.Title", Title: true}, m)
+	return w.ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Request: p.Title}, Function: "Prompt.Title", Title: true}, shown.summarised(summary))
 }
 
 func (w *Writer) ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material) (string, error) {
@@ -626,18 +624,12 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 		d.Mended = append(d.Mended, "tags taken out of its text")
 	}
 	fits := func(text string) bool {
-		m := j.Whole()
-		m.Summary = text
-		stand, err := j.replacement(ctx, m)
-		if err == nil {
-			d.Messages = stand
-		}
+		_, err := j.replacement(ctx, j.summarised(text))
 		return err == nil
 	}
 	useful := j.Material.Words >= policy.MinWords/2
 	if c != nil && useful && !fits(d.Text) {
-		m := j.Whole()
-		m.Summary = d.Text
+		m := j.summarised(d.Text)
 		shorter, err := w.ask(ctx, c, NamedPrompt{Prompt: policy.Prompt{Mode: p.Mode, Asked: p.Asked, Read: p.Read, Request: prompts.Shorten}, Function: "Shorten", shortens: true}, m)
 		smaller := false
 		if err == nil {
@@ -664,10 +656,8 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 		d.Text = trim.ToSection(text, fits)
 		d.Mended = append(d.Mended, "cut at a section")
 	}
-	m := j.Whole()
-	m.Summary = d.Text
 	var err error
-	if d.Messages, err = j.replacement(ctx, m); err != nil {
+	if d.Messages, err = j.replacement(ctx, j.summarised(d.Text)); err != nil {
 		return d, err
 	}
 	return d, w.addOwnCompaction(ctx, &d, text)
