@@ -8,12 +8,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/internal/journal"
 	"github.com/promptree-go/promptree/summarize/internal/plan"
-	"github.com/promptree-go/promptree/summarize/internal/trim"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
@@ -88,9 +86,7 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 		answer, err := w.ask(ctx, candidate, Named(p), *m)
 		text := ""
 		if err == nil {
-			text, err = guard.Value(ctx, guard.NameTokenizer, func() string {
-				return trim.ToSection(plaintext.Outside(answer), func(text string) bool { return guard.Counted(b.Target.Tokenizer.CountText(text)) <= room })
-			})
+			text, err = guard.Value(ctx, guard.NameTokenizer, func() string { return cutTo(room, b.Target.Tokenizer, answer) })
 		}
 		if err != nil {
 			reasons = append(reasons, &policy.CandidateError{Model: candidate.Name, Mode: p.Mode, Err: err})

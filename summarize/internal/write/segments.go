@@ -230,13 +230,16 @@ func upTo(most int, units []history.Unit) []history.Unit {
 	return units[:n]
 }
 
+// cutTo returns a summary as it may stand between promptree's tags, cut at a section to so many tokens.
+func cutTo(most int, t chat.Tokenizer, summary string) string {
+	return trim.ToSection(plaintext.Outside(summary), func(text string) bool { return guard.Counted(t.CountText(text)) <= most })
+}
+
 // earlier returns the summary of an earlier compaction as a unit, cut at a section to so many tokens.
 func (s *span) earlier(ctx context.Context, words int) ([]history.Unit, error) {
 	m := s.Material
 	return guard.Call(ctx, guard.NameTokenizer, 0, func(context.Context) ([]history.Unit, error) {
-		text := plaintext.Outside(prompts.Earlier(m))
-		text = trim.ToSection(text, func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= words })
-		said := chat.UserMessage(plaintext.PreviousSummaryTag.Around(text))
+		said := chat.UserMessage(plaintext.PreviousSummaryTag.Around(cutTo(words, m.Tokenizer, prompts.Earlier(m))))
 		return []history.Unit{{Messages: []chat.Message{said}, Tokens: guard.Counted(m.Tokenizer.CountMessage(said))}}, nil
 	})
 }
@@ -271,9 +274,7 @@ func (s *span) advance(ctx context.Context, n int, summary string) (err error) {
 // continued returns the attempt that continues from the summary of a segment, cut at a section to so many tokens.
 func (a Attempt) continued(ctx context.Context, summary string, words int) (Attempt, error) {
 	m := a.Material
-	text, err := guard.Value(ctx, guard.NameTokenizer, func() string {
-		return trim.ToSection(plaintext.Outside(summary), func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= words })
-	})
+	text, err := guard.Value(ctx, guard.NameTokenizer, func() string { return cutTo(words, m.Tokenizer, summary) })
 	if err != nil {
 		return a, err
 	}
