@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -114,7 +113,7 @@ func (s *stream) pass(d chat.Delta) {
 	failed := callback.ErrExited
 	defer func() {
 		if p := recover(); p != nil {
-			failed = &callback.PanicError{Value: p, Stack: debug.Stack()}
+			failed = callback.Panicked(p)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
