@@ -394,8 +394,7 @@ func (p *Planner) layOutInBudget(ctx context.Context, s *Rendered, prompt elemen
 			}
 			return err
 		}
-		switch {
-		case inPrompt, len(s.layout.Tools()) == 0:
+		if inPrompt || len(s.layout.Tools()) == 0 {
 			return nil
 		}
 	}
@@ -487,8 +486,7 @@ func (p *Planner) fillCompaction(ctx context.Context, s *Rendered) error {
 // fillCosts sets the cost of carrying the history and the cost of compacting it.
 func (p *Planner) fillCosts(s *Rendered) {
 	prices := p.Target.Prices
-	relief := s.Relief()
-	relief = clamp.Sum(relief, Replaced(p.Target.Tokenizer, s.View.Compacted, nil))
+	relief := clamp.Sum(s.Relief(), Replaced(p.Target.Tokenizer, s.View.Compacted, nil))
 	if prices == (sizing.Prices{}) || relief <= 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -75,8 +76,5 @@ func Writers(a policy.Ask, models map[string]policy.Target, agent policy.Target)
 
 // PricesFor returns the prices that a policy weighs costs for a target by.
 func PricesFor(p policy.Policy, t policy.Target) sizing.Prices {
-	if t.Prices != (sizing.Prices{}) {
-		return t.Prices
-	}
-	return p.Prices
+	return cmp.Or(t.Prices, p.Prices)
 }

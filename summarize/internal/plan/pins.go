@@ -7,7 +7,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -22,11 +21,6 @@ func Stand(p policy.Policy, m policy.Material) elements.Nodes {
 		nodes = append(nodes, prompts.Pinned(m))
 	}
 	return nodes
-}
-
-// pinned returns the pinned entries as if none of them were kept, for the size of the replacement.
-func (p *Planner) pinned(ctx context.Context, s *Rendered) ([]policy.PinnedEntry, error) {
-	return Pins(ctx, p.Session, "", "", clamp.Share(p.Policy.Replace.Pinned, s.Budget), p.Target.Tokenizer)
 }
 
 // Pins returns the pinned entries on the path to an entry, in the order of the session, without those from the entry

@@ -170,7 +170,8 @@ func (p *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
 	if material.Breadcrumb, err = Transcript(ctx, p.Session, p.Policy, material.Tools); err != nil {
 		return 0, err
 	}
-	if material.Pinned, err = p.pinned(ctx, s); err != nil {
+	pinned := clamp.Share(p.Policy.Replace.Pinned, s.Budget) // as if no pinned entry were kept
+	if material.Pinned, err = Pins(ctx, p.Session, "", "", pinned, p.Target.Tokenizer); err != nil {
 		return 0, err
 	}
 	material.Reminder = QuirksOf(p.Policy.Ask, p.Target.Name).Reminder
