@@ -151,7 +151,7 @@ func (c Condition) evaluate(m Measurement) Finding {
 		f.Why = fmt.Sprintf("%s at %d of %d tokens, whatever is used", c.occasion(), m.Used, m.Base)
 	}
 	if c.CostFactor > 0 && m.Occasion != OnBudgetExceeded {
-		reached = reached && c.carryDue(m)
+		reached = reached && c.balance(m).due()
 		f.Why += "; " + c.costText(m)
 	}
 	if reached && m.Relief() <= 0 {
@@ -160,11 +160,6 @@ func (c Condition) evaluate(m Measurement) Finding {
 	}
 	f.Holds = reached
 	return f
-}
-
-// carryDue reports whether carrying the history has cost enough.
-func (c Condition) carryDue(m Measurement) bool {
-	return c.balance(m).due()
 }
 
 // balance compares the cost of carrying the history with that of compacting it.
@@ -216,13 +211,7 @@ func (c Condition) lowestLimit(m Measurement) (limit, bool) {
 	if len(list) == 0 {
 		return limit{}, false
 	}
-	lowest := list[0]
-	for _, l := range list[1:] {
-		if l.tokens < lowest.tokens {
-			lowest = l
-		}
-	}
-	return lowest, true
+	return slices.MinFunc(list, func(a, b limit) int { return cmp.Compare(a.tokens, b.tokens) }), true
 }
 
 // Limit returns the limit that is reached first, in tokens of a context window, and false if the condition has none.
@@ -247,7 +236,7 @@ func (c Condition) ratio(m Measurement) (ratio float64, how string) {
 // AtLimit reports whether any condition is at its limit, whatever a compaction would relieve.
 func (t Trigger) AtLimit(m Measurement) bool {
 	return slices.ContainsFunc(t, func(c Condition) bool {
-		return c.atLimit(m) && (c.CostFactor == 0 || m.Occasion == OnBudgetExceeded || c.carryDue(m))
+		return c.atLimit(m) && (c.CostFactor == 0 || m.Occasion == OnBudgetExceeded || c.balance(m).due())
 	})
 }
 
