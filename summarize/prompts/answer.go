@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/summarize/internal/breadcrumb"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -13,7 +14,7 @@ import (
 func ConversationSummary(m policy.Material) elements.Node {
 	var b strings.Builder
 	b.WriteString(plaintext.SummaryTag.Open() + "\n" + plaintext.Outside(m.Summary) + "\n")
-	if crumb := breadcrumbText(m.Breadcrumb); crumb != "" {
+	if crumb := breadcrumb.Text(m.Breadcrumb); crumb != "" {
 		b.WriteString("\n" + crumb + "\n")
 	}
 	b.WriteString(plaintext.SummaryTag.Close())

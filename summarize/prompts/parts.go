@@ -81,7 +81,7 @@ func SummaryBlock(m policy.Material, tag string) elements.Node {
 
 // Afterword returns the text that follows a summary: the breadcrumb, and the reminder for the agent's model.
 func Afterword(m policy.Material) elements.Nodes {
-	return elements.Nodes{textblock.Line(breadcrumbText(m.Breadcrumb)), textblock.Line(m.Reminder)}
+	return elements.Nodes{textblock.Line(breadcrumb.Text(m.Breadcrumb)), textblock.Line(m.Reminder)}
 }
 
 // Pinned returns one user message with the pinned entries, each in a tag.
@@ -103,9 +103,4 @@ func PinnedText(p policy.PinnedEntry) string {
 // ClipWithin cuts the middle out of a text that takes more than the given tokens, and marks the place.
 func ClipWithin(m policy.Material, text string, tokens int) string {
 	return history.Clip(m.Tokenizer, text, max(1, tokens), history.DefaultHead)
-}
-
-// breadcrumbText returns the breadcrumb as text, "" for nowhere.
-func breadcrumbText(t policy.Breadcrumb) string {
-	return breadcrumb.Text(t)
 }
