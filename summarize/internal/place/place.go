@@ -3,6 +3,7 @@
 package place
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -91,15 +92,9 @@ func (p *Placer) compaction(d write.Written) entry.Compaction {
 		compaction.Summary = *h.Summary
 		compaction.Text = d.Text
 		compaction.Extension = true
-		if h.FirstKept != "" {
-			compaction.FirstKept = h.FirstKept
-		}
-		if h.Title != "" {
-			compaction.Title = h.Title
-		}
-		if h.TokensBefore > 0 {
-			compaction.TokensBefore = h.TokensBefore
-		}
+		compaction.FirstKept = cmp.Or(h.FirstKept, compaction.FirstKept)
+		compaction.Title = cmp.Or(h.Title, compaction.Title)
+		compaction.TokensBefore = cmp.Or(max(0, h.TokensBefore), compaction.TokensBefore)
 	}
 	return compaction
 }
