@@ -37,7 +37,15 @@ func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, apart in
 		}
 	}
 	log := new(inspect.Steps)
-	return log, w.steps(ctx, func(step inspect.Step) error { return log.Add(ctx, step) })
+	for e, err := range s.PathTo(ctx, "") {
+		if err == nil {
+			err = w.entry(ctx, e, log)
+		}
+		if err != nil {
+			return log, fmt.Errorf("record: entry %s: %w", e.ID, err)
+		}
+	}
+	return log, nil
 }
 
 // walk makes the steps of a session from its entries.
@@ -54,21 +62,8 @@ type walk struct {
 	kept      time.Duration // at least, of what it wrote for the longer lifetime
 }
 
-// steps calls add with each step.
-func (w *walk) steps(ctx context.Context, add func(inspect.Step) error) error {
-	for e, err := range w.session.PathTo(ctx, "") {
-		if err == nil {
-			err = w.entry(ctx, e, add)
-		}
-		if err != nil {
-			return fmt.Errorf("record: entry %s: %w", e.ID, err)
-		}
-	}
-	return nil
-}
-
-// entry adds an entry to the next step. If it is an answer, the step is complete.
-func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) error) error {
+// entry adds an entry to the next step. If it is an answer, the step is complete, and is added to the log.
+func (w *walk) entry(ctx context.Context, e entry.Entry, log *inspect.Steps) error {
 	switch body := e.Body.(type) {
 	case entry.ModelChange:
 		w.model = body.Model
@@ -106,7 +101,7 @@ func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) 
 			w.kept = cmp.Or(w.prices.LongLifetime, time.Hour)
 		}
 		w.next, w.last = inspect.Step{}, step
-		return add(step)
+		return log.Add(ctx, step)
 	}
 	return nil
 }
