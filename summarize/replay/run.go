@@ -81,13 +81,9 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 		r.withhold()
 		return r.result, nil
 	}
-	model := o.Model
-	if model == nil {
-		model = models.Offline{Tokenizer: r.tokenizer}
-	}
-	m := r.agent.meter
-	m.Model = model
 	l := r.agent
+	m := l.meter
+	m.Model = cmp.Or[chat.Model](o.Model, models.Offline{Tokenizer: r.tokenizer})
 	l.follow(p, r)
 	if r.biller != nil {
 		l.own.Target.Prices = r.biller.planning()
