@@ -120,12 +120,11 @@ func decode(arguments []byte, schema *jsonschema.Resolved, in any) error {
 		return errors.New("are not a JSON object: write texts in quotes and numbers without")
 	}
 	// Decoding may call methods of the arguments' types; a panic in one is about the arguments too.
-	_, err := callback.Call(context.Background(), func(context.Context) (struct{}, error) {
-		err := schema.Validate(object)
-		if err == nil {
-			err = json.Unmarshal(arguments, in)
+	err := callback.Do(context.Background(), func(context.Context) error {
+		if err := schema.Validate(object); err != nil {
+			return err
 		}
-		return struct{}{}, err
+		return json.Unmarshal(arguments, in)
 	})
 	if err != nil {
 		return fmt.Errorf("do not fit its schema: %w", err)
