@@ -54,9 +54,7 @@ func (w *walker) start(ctx context.Context, s *plan.Rendered, d policy.Decision)
 	}
 	w.explain(ctx, d, outcomeStarted, nil)
 	if c.Runner != nil {
-		_, err := guard.Call(ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, c.Runner(ctx, c.Session, id)
-		})
+		err := guard.Do(ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) error { return c.Runner(ctx, c.Session, id) })
 		if err != nil {
 			outlived, done := callback.Outlive(ctx)
 			c.placer().Conclude(outlived, id, write.Written{}, []error{err}, false)

@@ -66,9 +66,8 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 		return nil, err
 	}
 	if c.Checkpoints != nil && w.policy.Replace.Checkpoints {
-		_, err := guard.Call(context.WithoutCancel(ctx), "Checkpoints", c.Hooks.timeout(), func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, c.Checkpoints.Index(ctx, c.Session)
-		})
+		indexed := func(ctx context.Context) error { return c.Checkpoints.Index(ctx, c.Session) }
+		err := guard.Do(context.WithoutCancel(ctx), "Checkpoints", c.Hooks.timeout(), indexed)
 		if err != nil { // the session is on the other branch in any case
 			c.emit(ctx, event.Event{Kind: event.HookFailed, Function: "Checkpoints", Err: failure.Within("writing the index of the checkpoints", err)})
 		}

@@ -564,9 +564,9 @@ func (w *walker) preview(ctx context.Context, on policy.Occasion) error {
 	find := func() (c entry.Clearing, found bool, err error) {
 		view, err := w.c.Session.View(ctx)
 		if err == nil {
-			_, err = guard.Call(ctx, guard.NameTokenizer, 0, func(context.Context) (struct{}, error) {
+			err = guard.Do(ctx, guard.NameTokenizer, 0, func(context.Context) error {
 				c, found = rule.Find(view, w.target.Tokenizer)
-				return struct{}{}, nil
+				return nil
 			})
 		}
 		return c, found, err

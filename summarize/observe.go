@@ -206,7 +206,7 @@ func (l *listener) run() {
 		l.mu.Lock()
 		c, behind := l.calls[0], len(l.calls)-1
 		l.mu.Unlock()
-		_, err := guard.Call(context.Background(), l.name, observerLimit, func(context.Context) (struct{}, error) { c.f(); return struct{}{}, nil })
+		err := guard.Do(context.Background(), l.name, observerLimit, func(context.Context) error { c.f(); return nil })
 		if err == nil && behind > observerBehind {
 			err = fmt.Errorf("summarize: %s is %d calls behind", l.name, behind)
 		}

@@ -38,8 +38,7 @@ func Call[T any](ctx context.Context, name string, limit time.Duration, f func(c
 	})
 	if p, ok := err.(*callback.PanicError); ok {
 		if n, ok := p.Value.(countError); ok {
-			err = Failed(name, n)
-			return got, err
+			return got, Failed(name, n)
 		}
 	}
 	_, left := err.(*callback.LeftError)
@@ -66,6 +65,12 @@ func Failed(name string, err error) *chat.CallbackError {
 // Value is [Call] of a function that returns no error.
 func Value[T any](ctx context.Context, name string, f func() T) (T, error) {
 	return Call(ctx, name, 0, func(context.Context) (T, error) { return f(), nil })
+}
+
+// Do is [Call] of a function that returns only an error.
+func Do(ctx context.Context, name string, limit time.Duration, f func(context.Context) error) error {
+	_, err := Call(ctx, name, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	return err
 }
 
 // EndCause returns the cause of a context's end, or err if it also names a function that has not returned.

@@ -182,7 +182,7 @@ func (p *Planner) measure(ctx context.Context, prompt elements.Node, on policy.O
 	if n := len(s.View.Turns); n > 0 {
 		s.ToolRounds = slices.ContainsFunc(s.View.Turns[n-1].Rounds, func(r history.Round) bool { return len(r.Results) > 0 })
 	}
-	_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.count(ctx, s, prompt, on) })
+	err = guard.Do(ctx, guard.NamePrompt, 0, func(ctx context.Context) error { return p.count(ctx, s, prompt, on) })
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (p *Planner) measure(ctx context.Context, prompt elements.Node, on policy.O
 	}
 	s.Pause = p.pause(s)
 	if parts := p.Ledger.Parts(""); len(parts) > 0 && !s.Fits && !s.ReadOnly && PlacesParts(p.Policy, s.Occasion) {
-		_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.fillPart(ctx, s, prompt, parts) })
+		err = guard.Do(ctx, guard.NamePrompt, 0, func(ctx context.Context) error { return p.fillPart(ctx, s, prompt, parts) })
 	}
 	return s, err
 }
@@ -443,7 +443,7 @@ func (p *Planner) fillRelief(ctx context.Context, s *Rendered) error {
 	}
 	reached := !s.Fits || p.Policy.Trigger.AtLimit(s.Measurement)
 	if reached || needsCosts {
-		if _, err := guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.fillCompaction(ctx, s) }); err != nil {
+		if err := guard.Do(ctx, guard.NameTokenizer, 0, func(ctx context.Context) error { return p.fillCompaction(ctx, s) }); err != nil {
 			return err
 		}
 		reached = reached || p.Policy.Trigger.AtLimit(s.Measurement)
@@ -542,10 +542,10 @@ func (p *Planner) inputs(s *Rendered, theirs func(int) int) []int {
 
 // fillClearingCosts sets the cost of carrying old tool output and the cost of clearing it.
 func (p *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
-	_, err := guard.Call(ctx, "Clear.Rule", p.Policy.Ask.Timeout, func(context.Context) (struct{}, error) {
+	return guard.Do(ctx, "Clear.Rule", p.Policy.Ask.Timeout, func(context.Context) error {
 		saved, carried, behind := p.clearable(s)
 		if s.Clearable = saved; saved == 0 {
-			return struct{}{}, nil
+			return nil
 		}
 		prices, ratio, input := p.Target.Prices, p.Ledger.LastRatio(p.Target.Name), s.Foretold.Input
 		uncached := 0
@@ -554,9 +554,8 @@ func (p *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
 		}
 		s.Breaking = prices.Breaking(input, clamp.Int(ratio*float64(behind-saved))-uncached)
 		s.CarriedOutput = prices.Reading(input, clamp.Int(ratio*float64(carried)))
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // ClearRule returns a policy's rule in tokens: its share is of the context window.
