@@ -198,10 +198,7 @@ func (f *Folder) list() (list []Checkpoint, next int, err error) {
 		if m == nil {
 			continue
 		}
-		number, err := strconv.Atoi(m[1])
-		if err != nil {
-			continue
-		}
+		number, _ := strconv.Atoi(m[1]) // at most maxNumber
 		next = max(next, number+1)
 		point := Checkpoint{Number: number, Path: filepath.Join(f.Dir, file.Name())}
 		head, err := readHead(point.Path)
