@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -281,24 +282,22 @@ func (c *Compactor) afterwards(ctx context.Context, d write.Written, e entry.Ent
 func (c *Compactor) title(ctx context.Context, d write.Written, id string) error {
 	j := d.Attempt
 	w := &write.Writer{Attempt: j, Session: c.Session, Candidates: d.Writer.Candidates, Emit: func(event.Kind, func(*event.Event)) {}}
-	for _, candidate := range w.Candidates {
-		if candidate.Name != d.Model {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, min(j.Policy.Ask.Timeout, 30*time.Second))
-		defer cancel()
-		text, err := w.Title(ctx, candidate, d.Prompt, d.Text)
-		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
-			return err
-		}
-		if written, err := c.journal().Label(ctx, entry.Label{Target: id, Text: text}); !written {
-			return err
-		}
-		e := j.Event(event.Titled)
-		e.Title, e.Entry = text, id
-		c.emit(ctx, e)
+	at := slices.IndexFunc(w.Candidates, func(one *write.Candidate) bool { return one.Name == d.Model })
+	if at < 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, min(j.Policy.Ask.Timeout, 30*time.Second))
+	defer cancel()
+	text, err := w.Title(ctx, w.Candidates[at], d.Prompt, d.Text)
+	if text = plaintext.OneLine(text, 200); err != nil || text == "" {
+		return err
+	}
+	if written, err := c.journal().Label(ctx, entry.Label{Target: id, Text: text}); !written {
+		return err
+	}
+	e := j.Event(event.Titled)
+	e.Title, e.Entry = text, id
+	c.emit(ctx, e)
 	return nil
 }
 

@@ -72,8 +72,7 @@ func hook[T any](ctx context.Context, h Hooks, emit func(context.Context, event.
 		emit(ctx, event.Event{Kind: event.HookFailed, Function: name, Err: err})
 	}
 	if err != nil {
-		var none T
-		return none
+		return *new(T)
 	}
 	return got
 }
