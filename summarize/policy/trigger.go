@@ -185,21 +185,17 @@ type limit struct {
 // lowestLimit returns the limit that is reached first, and false if the condition has none.
 func (c Condition) lowestLimit(m Measurement) (limit, bool) {
 	var list []limit
-	add := func(name string, tokens float64) {
-		reached := float64(m.Used) >= tokens
+	reached := func(used, most float64) bool {
 		if c.Above {
-			reached = float64(m.Used) > tokens
+			return used > most
 		}
-		list = append(list, limit{name, tokens, reached})
+		return used >= most
 	}
-	if ratio, how := c.ratio(m); ratio > 0 {
-		add(fmt.Sprintf("%.4g of the window%s", ratio, how), ratio*float64(m.Base))
-		l := &list[len(list)-1] // compare the ratios, because the product may be rounded
-		if used := m.Share(); c.Above {
-			l.reached = used > ratio
-		} else {
-			l.reached = used >= ratio
-		}
+	add := func(name string, tokens float64) {
+		list = append(list, limit{name, tokens, reached(float64(m.Used), tokens)})
+	}
+	if ratio, how := c.ratio(m); ratio > 0 { // compare the ratios, because the product may be rounded
+		list = append(list, limit{fmt.Sprintf("%.4g of the window%s", ratio, how), ratio * float64(m.Base), reached(m.Share(), ratio)})
 	}
 	if c.Reserve > 0 {
 		reserve := min(max(c.Reserve, clamp.Share(c.ReserveShare, m.Base)), m.Base/2)
