@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -214,9 +215,7 @@ func failedWith[E error](t *testing.T, root elements.Node, opts render.Options) 
 	r, err := render.Render(t.Context(), root, opts)
 	require.Error(t, err)
 	require.Nil(t, r)
-	var want E
-	require.ErrorAs(t, err, &want)
-	return want
+	return errtest.As[E](t, err)
 }
 
 // texts returns the text of each message.
@@ -280,8 +279,7 @@ func prunedBy(t *testing.T, fit func(budget int) (*render.Result, error)) string
 	for last.Tokens > 1 {
 		next, err := fit(last.Tokens - 1)
 		if err != nil {
-			var exceeded *render.BudgetExceededError
-			require.ErrorAs(t, err, &exceeded)
+			errtest.As[*render.BudgetExceededError](t, err)
 			return strings.Join(append(steps, "stuck"), "; ")
 		}
 		left := marks(next.Messages)

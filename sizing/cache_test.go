@@ -1,7 +1,6 @@
 package sizing_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -66,8 +65,7 @@ func TestARequestIsComparedWithTheOneBefore(t *testing.T) {
 			sent := sizing.NewSent(noon, fives{}, before, tools)
 			require.Equal(t, tt.want, sent.Compare(tt.messages, tt.tools))
 			raw := sure.JSON(t, sent)
-			var read sizing.Sent
-			require.NoError(t, json.Unmarshal(raw, &read))
+			read := sure.Decode[sizing.Sent](t, raw)
 			require.Empty(t, cmp.Diff(sent, read), "it can be written down")
 		})
 	}

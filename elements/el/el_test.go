@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render"
 )
@@ -31,9 +32,7 @@ func misplaced(t *testing.T, root el.Node) *render.ElementError {
 	t.Helper()
 	_, err := fitted(t, root, 1000)
 	require.ErrorContains(t, err, "el: the option does not apply here")
-	var at *render.ElementError
-	require.ErrorAs(t, err, &at)
-	return at
+	return errtest.As[*render.ElementError](t, err)
 }
 
 // named is a caller's own element.
@@ -278,8 +277,7 @@ func TestFuncWithoutAFunctionIsAnErrorWithItsPath(t *testing.T) {
 
 func TestAPanicOfAFunctionHasItsPath(t *testing.T) {
 	_, err := fitted(t, el.User(el.Func(func(context.Context, elements.Sizing) (el.Node, error) { panic("oh") }, el.ReportName("retrieval"))), 100)
-	var at *render.ElementError
-	require.ErrorAs(t, err, &at)
+	at := errtest.As[*render.ElementError](t, err)
 	require.Equal(t, "User > retrieval", at.Path)
 	require.NotEmpty(t, at.Stack)
 }

@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,8 +21,7 @@ func cached(t *testing.T, req chat.Request) []string {
 	p, err := anthropic.Request(req)
 	require.NoError(t, err)
 	raw := sure.JSON(t, p)
-	var r request
-	require.NoError(t, json.Unmarshal(raw, &r))
+	r := sure.Decode[request](t, raw)
 	var out []string
 	look := func(kind any, b block) {
 		c, ok := b["cache_control"].(map[string]any)

@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,8 +18,7 @@ func TestDeferredToolsAreSentWithTheSearchWhichCarriesTheCacheBreakpoint(t *test
 	p, err := anthropic.Request(req)
 	require.NoError(t, err)
 	raw := sure.JSON(t, p.Tools)
-	var list []map[string]any
-	require.NoError(t, json.Unmarshal(raw, &list))
+	list := sure.Decode[[]map[string]any](t, raw)
 	require.Len(t, list, 4)
 	require.Nil(t, list[0]["defer_loading"])
 	require.Equal(t, true, list[1]["defer_loading"])

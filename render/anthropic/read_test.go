@@ -33,8 +33,7 @@ func throughTheSDK(t *testing.T, req chat.Request) (wrote, again string, read ch
 func sorted(t *testing.T, params sdk.MessageNewParams) string {
 	t.Helper()
 	raw := sure.JSON(t, params)
-	var value any
-	require.NoError(t, json.Unmarshal(raw, &value))
+	value := sure.Decode[any](t, raw)
 	raw = sure.JSON(t, value)
 	return strings.NewReplacer(`"caller":{"type":"direct"},`, "", `"citations":[],`, "").Replace(string(raw))
 }
@@ -91,8 +90,7 @@ func TestWhatHasNoPlaceIsSentBackAsItWas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := param.Override[sdk.MessageParam](json.RawMessage(given))
-			var typed sdk.MessageParam
-			require.NoError(t, json.Unmarshal([]byte(given), &typed))
+			typed := sure.Decode[sdk.MessageParam](t, []byte(given))
 			for _, m := range []sdk.MessageParam{m, typed} {
 				read, err := anthropic.ReadRequest(sdk.MessageNewParams{Messages: []sdk.MessageParam{m}})
 				require.NoError(t, err)

@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
 
@@ -73,8 +72,7 @@ func judged(t *testing.T, r replaytest.Request) request {
 	require.NoError(t, err, "line %d", r.Line)
 	params.Model = "claude-test"
 	raw := sure.JSON(t, params)
-	var sent request
-	require.NoError(t, json.Unmarshal(raw, &sent))
+	sent := sure.Decode[request](t, raw)
 	require.NoError(t, judge(sent), "line %d", r.Line)
 	return sent
 }

@@ -87,8 +87,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 
 				// Through JSON, as in a session, and back to the API.
 				raw := sure.JSON(t, got)
-				var kept chat.Message
-				require.NoError(t, json.Unmarshal(raw, &kept))
+				kept := sure.Decode[chat.Message](t, raw)
 				req.Messages = append(req.Messages, kept)
 				for _, c := range kept.ToolCalls {
 					req.Messages = append(req.Messages, chat.ToolResult(c.ID, "1"))

@@ -19,9 +19,7 @@ import (
 func asJSON(t *testing.T, v any) any {
 	t.Helper()
 	data := sure.JSON(t, v)
-	var back any
-	require.NoError(t, json.Unmarshal(data, &back))
-	return back
+	return sure.Decode[any](t, data)
 }
 
 func TestRequestSendsEachPartInTheFormOfGemini(t *testing.T) {
@@ -181,8 +179,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 
 			// Through JSON, as in a session, and back to the API.
 			data := sure.JSON(t, m)
-			var kept chat.Message
-			require.NoError(t, json.Unmarshal(data, &kept))
+			kept := sure.Decode[chat.Message](t, data)
 			require.Empty(t, cmp.Diff(m, kept))
 
 			messages := []chat.Message{chat.UserMessage("Go."), kept}

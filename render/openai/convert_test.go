@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/providertest"
+	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -299,8 +300,7 @@ func TestTheServerAcceptsItsAnswersBack(t *testing.T) {
 }
 
 func TestACustomCallIsSentBackAsACustomCall(t *testing.T) {
-	var answer sdk.ChatCompletion
-	require.NoError(t, json.Unmarshal([]byte(`{"choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}}]}`), &answer))
+	answer := sure.Decode[sdk.ChatCompletion](t, []byte(`{"choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}}]}`))
 	r, err := openai.ChatResponse(&answer)
 	require.NoError(t, err)
 	m := r.Message
@@ -314,17 +314,14 @@ func TestACustomCallIsSentBackAsACustomCall(t *testing.T) {
 // output returns a list of items in the SDK's type.
 func output(t testing.TB, items []item) []responses.ResponseOutputItemUnion {
 	t.Helper()
-	var out []responses.ResponseOutputItemUnion
-	require.NoError(t, json.Unmarshal([]byte(toJSON(items)), &out))
-	return out
+	return sure.Decode[[]responses.ResponseOutputItemUnion](t, []byte(toJSON(items)))
 }
 
 // plain returns a list of items without the fields that say nothing: empty lists, nulls, empty ids, and the status of
 // whole items. A text alone becomes a list of one.
 func plain(t testing.TB, items any) []map[string]any {
 	t.Helper()
-	var list []map[string]any
-	require.NoError(t, json.Unmarshal([]byte(toJSON(items)), &list))
+	list := sure.Decode[[]map[string]any](t, []byte(toJSON(items)))
 	for _, it := range list {
 		if it["status"] == "completed" && it["type"] != "web_search_call" {
 			delete(it, "status")

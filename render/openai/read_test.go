@@ -36,8 +36,7 @@ func throughTheSDK(t *testing.T, api openai.API, req chat.Request, o openai.Opti
 // sorted returns JSON with the fields of each object in order: items that are no plain messages are written so.
 func sorted(t *testing.T, s string) string {
 	t.Helper()
-	var value any
-	require.NoError(t, json.Unmarshal([]byte(s), &value))
+	value := sure.Decode[any](t, []byte(s))
 	return toJSON(value)
 }
 
@@ -140,8 +139,7 @@ func TestAnAnswerThatOnlyRefusesOrSpeaksIsSentBack(t *testing.T) {
 		`{"role":"assistant","refusal":"No."}`:          `{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]}`, // where a request has it
 		`{"role":"assistant","audio":{"id":"audio_1"}}`: `{"role":"assistant","audio":{"id":"audio_1"}}`,
 	} {
-		var message sdk.ChatCompletionMessage
-		require.NoError(t, json.Unmarshal([]byte(answer), &message))
+		message := sure.Decode[sdk.ChatCompletionMessage](t, []byte(answer))
 		params := sdk.ChatCompletionNewParams{Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("Go!"), message.ToParam(), sdk.UserMessage("Why?")}}
 		read, err := openai.ReadChat(params)
 		require.NoError(t, err)

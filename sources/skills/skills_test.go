@@ -298,8 +298,7 @@ func TestTheApplicationLoadsAndLetsGo(t *testing.T) {
 	require.Contains(t, a.shown(8000), `<skill name="skill-01"`)
 	require.NoError(t, a.known.LetGo(t.Context(), "skill-01"))
 	require.NotContains(t, a.shown(8000), `<skill name="skill-01"`)
-	var mistake *chat.ArgumentError
-	require.ErrorAs(t, a.known.Load(t.Context(), "other"), &mistake)
+	errtest.As[*chat.ArgumentError](t, a.known.Load(t.Context(), "other"))
 	require.ErrorIs(t, (&skills.Skills{}).Load(t.Context(), "a"), history.ErrSessionUnset)
 	a.known.OnLetGo = func(skills.Unloaded) { panic("no") }
 	require.NoError(t, a.known.Load(t.Context(), "skill-01"))

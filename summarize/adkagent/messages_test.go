@@ -95,8 +95,7 @@ func TestContentsAreUnchangedAfterARoundTrip(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			messages := fromADK(t, c.contents)
 			data := sure.JSON(t, messages) // as a session keeps them
-			var kept []chat.Message
-			require.NoError(t, json.Unmarshal(data, &kept))
+			kept := sure.Decode[[]chat.Message](t, data)
 			_, back, err := adkagent.ToADK(kept)
 			require.NoError(t, err)
 			require.Equal(t, asJSON(t, c.contents), asJSON(t, back))

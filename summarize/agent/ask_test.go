@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/errtest"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/agent"
 )
@@ -74,8 +75,7 @@ func TestAnAnswerThatDoesNotFitIsAskedForAgainTwice(t *testing.T) {
 			_, err = agent.Ask[weather](t.Context(), a, "How is it?")
 			require.ErrorContains(t, err, "agent: the answer does not have its form: ")
 			require.ErrorContains(t, err, c.why)
-			var form *agent.FormError
-			require.ErrorAs(t, err, &form)
+			form := errtest.As[*agent.FormError](t, err)
 			require.Equal(t, c.wrong, form.Answer.Message().Text())
 		})
 	}
@@ -88,8 +88,7 @@ func TestAnAnswerThatIsCutIsAnErrorWithItsPart(t *testing.T) {
 			return chat.Response{Message: chat.AssistantMessage(`{"city":"Ro`), StopReason: stop}, nil
 		})
 		_, err := agent.Ask[weather](t.Context(), a, "How is it?")
-		var form *agent.FormError
-		require.ErrorAs(t, err, &form)
+		form := errtest.As[*agent.FormError](t, err)
 		require.ErrorContains(t, err, "it ended by "+string(stop))
 		require.Equal(t, `{"city":"Ro`, form.Answer.Message().Text())
 	}

@@ -105,8 +105,7 @@ func TestASchemaDescribesWhatJSONWrites(t *testing.T) {
 	}
 	f, err := agent.Tool("all", "", echo[all])
 	require.NoError(t, err)
-	var schema jsonschema.Schema
-	require.NoError(t, json.Unmarshal(f.Declared()[0].Parameters, &schema))
+	schema := sure.Decode[jsonschema.Schema](t, f.Declared()[0].Parameters)
 	require.Equal(t, "base64", schema.Properties["Bytes"].ContentEncoding)
 	require.Equal(t, "base64", schema.Properties["Blob"].ContentEncoding)
 	require.Equal(t, "date-time", schema.Properties["Time"].Format)

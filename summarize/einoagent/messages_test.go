@@ -199,8 +199,7 @@ func checkEino(t *testing.T, m *schema.Message) {
 	t.Helper()
 	ours := fromEino(t, m)
 	data := sure.JSON(t, ours) // as a session keeps it
-	var kept chat.Message
-	require.NoError(t, json.Unmarshal(data, &kept))
+	kept := sure.Decode[chat.Message](t, data)
 	back := toEino(t, kept)
 	require.Empty(t, cmp.Diff(m, back, emptyIsNone), "through %s", data)
 }
