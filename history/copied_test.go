@@ -201,8 +201,7 @@ func TestASessionWorksWhateverItsCompactionsRetain(t *testing.T) {
 			s := sessionIn(t, store, history.Options{IDs: numbered.IDs()})
 			require.Equal(t, "S | e2: | e4:", shape(viewOf(t, s)))
 			for _, of := range []entry.Type{"todos", "label", "shell", "later", "preamble"} {
-				_, ok, err := s.Latest(t.Context(), of)
-				require.NoError(t, err)
+				_, ok := sessiontest.Latest(t, s, of)
 				require.False(t, ok, of)
 			}
 			require.Equal(t, 5, lineCount(t, s))

@@ -110,8 +110,7 @@ func TestTheListOfFilesIsLimited(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), user))
 	files := func() entry.Files {
 		t.Helper()
-		latest, _, err := s.Latest(t.Context(), entry.TypeCompaction)
-		require.NoError(t, err)
+		latest, _ := sessiontest.Latest(t, s, entry.TypeCompaction)
 		from := []entry.Entry{}
 		for e, err := range s.Back(t.Context(), "") { // no further than the newest compaction
 			require.NoError(t, err)

@@ -124,7 +124,6 @@ func TestPinnedEntriesArePartOfWhatACompactionRetains(t *testing.T) {
 	got, err := s.Pinned(t.Context(), "")
 	require.NoError(t, err)
 	equal(t, []entry.Entry{entries[0], entries[2]}, got)
-	pin, _, err := s.Latest(t.Context(), entry.TypePin)
-	require.NoError(t, err)
+	pin, _ := sessiontest.Latest(t, s, entry.TypePin)
 	require.ErrorContains(t, s.Pin(t.Context(), pin.ID), "nothing that was said")
 }

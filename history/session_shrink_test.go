@@ -60,7 +60,6 @@ func TestAPictureIsMadeSmallerOnceAndStandsBesideItsOriginal(t *testing.T) {
 	failed := errtest.As[*chat.CallbackError](t, err)
 	require.Equal(t, "Options.Shrink", failed.Name)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("More."), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://host/secret/of/pictures/QUFB"}}}))
-	added, err := s.Entry(t.Context(), s.Leaf())
-	require.NoError(t, err)
+	added := sessiontest.Entry(t, s, s.Leaf())
 	require.Equal(t, "https://host/[secret]/of/pictures/QUFB", added.Message().Content[0].(chat.Image).Original, "the original is redacted too")
 }

@@ -136,20 +136,17 @@ func TestABranchFromBeforeACompactionIsNotAffectedByIt(t *testing.T) {
 
 	require.NoError(t, s.Branch(t.Context(), "e6"))
 	equal(t, before, viewOf(t, s))
-	plan, ok, err := s.Latest(t.Context(), entry.TypeTodos)
-	require.NoError(t, err)
+	plan, ok := sessiontest.Latest(t, s, entry.TypeTodos)
 	require.True(t, ok)
 	require.Equal(t, entry.Todos{Text: "first"}, plan.Body)
-	_, ok, err = s.Latest(t.Context(), entry.TypeModelChange)
-	require.NoError(t, err)
+	_, ok = sessiontest.Latest(t, s, entry.TypeModelChange)
 	require.False(t, ok)
 	require.NoError(t, s.Compact(t.Context(), summary("T", "e6")), "the branch can be compacted itself")
 	require.Equal(t, "T | e6:", shape(viewOf(t, s)))
 
 	require.NoError(t, s.Branch(t.Context(), "e10"))
 	require.Equal(t, "S | e3: e4() | e6: e10()", shape(viewOf(t, s)), "back on the first branch the first compaction counts")
-	message, ok, err := s.Latest(t.Context(), entry.TypeMessage)
-	require.NoError(t, err)
+	message, ok := sessiontest.Latest(t, s, entry.TypeMessage)
 	require.True(t, ok)
 	require.Equal(t, "e10", message.ID)
 }

@@ -225,8 +225,7 @@ func TestAViewIsAcceptedOnlyOnceAndInOrder(t *testing.T) {
 
 // partIDs returns the ids of what the view of a session shows.
 func partIDs(t testing.TB, s *history.Session) (ids []string) {
-	e, found, err := s.Latest(t.Context(), entry.TypeCompaction)
-	require.NoError(t, err)
+	e, found := sessiontest.Latest(t, s, entry.TypeCompaction)
 	require.True(t, found)
 	ids = append(ids, e.ID)
 	for _, turn := range viewOf(t, s).Turns {

@@ -612,8 +612,7 @@ func TestLinesComeBackByteForByte(t *testing.T) {
 	}
 	again := opened(t, sessions, "one", history.Options{Cache: history.NewCache(1)})
 	for _, want := range added {
-		got, err := again.Entry(t.Context(), want.ID)
-		require.NoError(t, err)
+		got := sessiontest.Entry(t, again, want.ID)
 		require.Equal(t, want.Body, got.Body)
 	}
 	wrong, err := history.Verify(t.Context(), sessions.Store("one"))

@@ -106,8 +106,7 @@ func TestAModelConvertsTheRequestAndTheAnswer(t *testing.T) {
 		Usage:      chat.Usage{Input: 9, Output: 2, CacheRead: 5, CacheWrite: 3},
 		StopReason: chat.StopMaxTokens,
 	}
-	got, err := einoagent.Model(m).Generate(t.Context(), req)
-	require.NoError(t, err)
+	got := providertest.Generated(t, einoagent.Model(m), req)
 	require.Equal(t, want, got)
 	require.JSONEq(t, `{"max_tokens": 7, "temperature": 0.5, "tool_choice": "forbidden",
 		"messages": [{"role":"system","content":"Count.","tool_calls":null,"tool_call_id":""}, {"role":"user","content":"2+2?","tool_calls":null,"tool_call_id":""}],
@@ -116,8 +115,7 @@ func TestAModelConvertsTheRequestAndTheAnswer(t *testing.T) {
 
 	heard, hear := providertest.Listen(t)
 	req.Stream = hear
-	got, err = einoagent.Model(m).Generate(t.Context(), req)
-	require.NoError(t, err)
+	got = providertest.Generated(t, einoagent.Model(m), req)
 	require.Equal(t, want, got)
 	heard.RequireWhole(t, got)
 	require.Equal(t, "two and two", heard.Thinking)
@@ -153,8 +151,7 @@ func TestCallsWithoutIDsGetUniqueOnes(t *testing.T) {
 func TestABrokenStreamReturnsThePartThatArrived(t *testing.T) {
 	whole := reads("a.go", "b.go")
 	s := &scripted{answer: func(int, request) (*schema.Message, error) { return whole, nil }}
-	full, err := einoagent.Model(s).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("?")}, Stream: func(chat.Delta) {}})
-	require.NoError(t, err)
+	full := providertest.Generated(t, einoagent.Model(s), chat.Request{Messages: []chat.Message{chat.UserMessage("?")}, Stream: func(chat.Delta) {}})
 	for n := range 6 {
 		m := &broken{scripted: s, after: n}
 		heard, hear := providertest.Listen(t)
@@ -267,13 +264,12 @@ func TestWhatEinoHasNoOptionForIsAskedForByAToolOrRefused(t *testing.T) {
 		return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{{ID: "a", Function: schema.FunctionCall{Name: "number", Arguments: `{"n":4}`}}}}, nil
 	}}}
 	req := chat.Request{Messages: []chat.Message{chat.UserMessage("2+2?")}, Shape: chat.Shape{Format: &chat.Format{Name: "number", Schema: json.RawMessage(`{"type":"object"}`)}}}
-	got, err := einoagent.Model(m).Generate(t.Context(), req)
-	require.NoError(t, err)
+	got := providertest.Generated(t, einoagent.Model(m), req)
 	require.Equal(t, `{"n":4}`, got.Message.Text())
 	require.Empty(t, got.Message.ToolCalls)
 	require.Contains(t, m.bodies[0], `"tool_choice":"forced"`)
 	for _, shape := range []chat.Shape{{OneCall: true}, {Effort: chat.EffortLow}} {
-		_, err = einoagent.Model(m).Generate(t.Context(), chat.Request{Messages: req.Messages, Shape: shape})
+		_, err := einoagent.Model(m).Generate(t.Context(), chat.Request{Messages: req.Messages, Shape: shape})
 		require.ErrorContains(t, err, "eino's models have no option for parallel calls and effort")
 	}
 }
