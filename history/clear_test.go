@@ -122,11 +122,10 @@ func TestAClearRuleClearsOutputOlderThanItKeeps(t *testing.T) {
 	rule := history.ClearRule{Keep: 100, Placeholder: short}
 	saving := history.ClearRule{Keep: 100, Saves: 150, Placeholder: short, Never: []string{"read"}}
 	for _, tt := range []struct {
-		rule   string
-		clear  history.ClearRule
-		rounds string
-		want   string
-		saved  int
+		rule         string
+		clear        history.ClearRule
+		rounds, want string
+		saved        int
 	}{
 		{"by default nothing is cleared", history.ClearRule{Placeholder: short}, "a:500 a:500 a:500", "500 500 500", 0},
 		{"all but the newest tokens are cleared", rule, "a:60 a:40 a:60 a:40", "- - 60 40", 96},

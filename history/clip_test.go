@@ -88,11 +88,10 @@ func numberedLines(n int) string {
 
 func TestClipKeepsTheStartAndTheEndInTheirShares(t *testing.T) {
 	for _, tt := range []struct {
-		rule   string
-		text   string
-		limit  int
-		head   float64
-		tokens chat.Tokenizer
+		rule, text string
+		limit      int
+		head       float64
+		tokens     chat.Tokenizer
 	}{
 		{"short lines", numberedLines(1000), 400, 0.4, quarter{}},
 		{"mostly the start", numberedLines(1000), 400, 0.9, quarter{}},

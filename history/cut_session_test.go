@@ -133,10 +133,9 @@ func TestRepeatedCutsAndCompactionsEndWithANonEmptyView(t *testing.T) {
 func TestTheHeadIsTheFirstMessagesOfALongPath(t *testing.T) {
 	long := strings.Repeat("u a ", 2000) + "k u a u a"
 	for _, tt := range []struct {
-		rule  string
-		path  string
-		first int
-		want  string
+		rule, path string
+		first      int
+		want       string
 	}{
 		{"the first three messages", long, 3, "u0 a1 u2"},
 		{"no messages", long, 0, ""},

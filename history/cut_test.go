@@ -200,10 +200,9 @@ func TestACutKeepsWhatItsFieldsSay(t *testing.T) {
 	tokens := func(n int) history.Cut { return history.Cut{Tokens: n} }
 	messages := func(n int) history.Cut { return history.Cut{Messages: n} }
 	for _, tt := range []struct {
-		rule string
-		cut  history.Cut
-		path string
-		want string
+		rule       string
+		cut        history.Cut
+		path, want string
 	}{
 		{"by default the newest round is kept", newest, "u c r c r", "u0 c1-r2 | c3-r4 prefix u0 c1-r2"},
 		{"a newest message is kept alone", newest, "u c r u", "u0 c1-r2 | u3"},

@@ -190,9 +190,8 @@ func TestFileToolsMatchTheNamesOfOtherAgents(t *testing.T) {
 
 func TestReadsAndModifiesFindTheFilesInArguments(t *testing.T) {
 	for _, tt := range []struct {
-		rule      string
-		arguments string
-		want      []string
+		rule, arguments string
+		want            []string
 	}{
 		{"a path is a text", `{"path":"a","x":1}`, []string{"a"}},
 		{"paths are a list", `{"path":["a","b"]}`, []string{"a", "b"}},

@@ -38,10 +38,9 @@ func TestLargeResultsAreShownAsPreviewsFromTheirArrivalOn(t *testing.T) {
 	rule := history.PreviewRule{Above: 1000, Tokens: 200, Never: []string{"Keep"}}
 	large := prose(3000)
 	for _, c := range []struct {
-		rule    string
-		tool    string
-		content chat.Parts
-		preview bool
+		rule, tool string
+		content    chat.Parts
+		preview    bool
 	}{
 		{"a result above the size", "run", chat.Parts{chat.Text(large)}, true},
 		{"a result of that size", "run", chat.Parts{chat.Text(prose(1000))}, false},

@@ -79,10 +79,9 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 	s, store := redacting(t, secretsGone)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 	for _, tt := range []struct {
-		rule  string
-		give  entry.Body
-		want  entry.Body
-		paths []string
+		rule       string
+		give, want entry.Body
+		paths      []string
 	}{
 		{
 			"changed thinking loses its signature, and unchanged thinking keeps it",

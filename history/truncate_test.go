@@ -114,10 +114,9 @@ func TestTruncatorRemovesTheOldestFirst(t *testing.T) {
 
 // truncation is a list in the notation of sketched, and what is left of it within a limit, at ten tokens a message.
 type truncation struct {
-	rule     string
-	messages string
-	limit    int
-	want     string
+	rule, messages string
+	limit          int
+	want           string
 }
 
 func requireTruncated(t *testing.T, tt truncation, last func(chat.Message) bool) {

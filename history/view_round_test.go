@@ -47,9 +47,8 @@ func TestARoundIsSentAsProvidersRequire(t *testing.T) {
 	failed := chat.ToolResult("a", "exit 1")
 	failed.IsError = true
 	for _, tt := range []struct {
-		rule  string
-		round []chat.Message
-		want  []chat.Message
+		rule        string
+		round, want []chat.Message
 	}{
 		{"a text is sent as it is", []chat.Message{answer}, []chat.Message{answer}},
 		{
@@ -275,9 +274,8 @@ func TestClippedArgumentsAreValidJSON(t *testing.T) {
 	long := strings.Repeat("some text. ", 1000) // 2,750 tokens
 	numbers := "[1" + strings.Repeat(",1234567890123456789.50", 1000) + "]"
 	for _, tt := range []struct {
-		rule      string
-		arguments string
-		keeps     []string // in this order
+		rule, arguments string
+		keeps           []string // in this order
 	}{
 		{
 			"long strings are clipped, and the rest stays",

@@ -16,16 +16,15 @@ import (
 
 // numbers are all numbers that a caller can set in a prompt.
 type numbers struct {
-	Budget, Window int
-	LowWater       float64
-	History        int // a mode
-	Priority       int
-	FlexGrow       int
-	FlexBasis      float64
-	Reserve        elements.Reserve
-	Limit, Opaque  int
-	Rank           int // of a list
-	Other          elements.Props
+	Budget, Window     int
+	LowWater           float64
+	History            int // a mode
+	Priority, FlexGrow int
+	FlexBasis          float64
+	Reserve            elements.Reserve
+	Limit, Opaque      int
+	Rank               int // of a list
+	Other              elements.Props
 }
 
 func (n numbers) tree() elements.Node {

@@ -334,10 +334,9 @@ func TestChunksAndGroupsStayTogetherWhateverTheirProperties(t *testing.T) {
 	linked := elements.AssistantMessage{Props: at(0), ToolCalls: []elements.ToolCall{call("x", group)}}
 	ab := elements.Nodes{chunk(1, "a"), chunk(3, "b")}
 	tests := []struct {
-		name       string
-		root       elements.Node
-		want       string
-		compatible string
+		name             string
+		root             elements.Node
+		want, compatible string
 	}{
 		{
 			"a chunk with PassPriority is removed whole, and keeps its own priority",

@@ -24,9 +24,8 @@ func TestAWindowOfAnyNumbersHasABudgetWithinItOrIsAnError(t *testing.T) {
 		}
 	})
 	for _, c := range []struct {
-		window sizing.Window
-		tools  int
-		want   int
+		window      sizing.Window
+		tools, want int
 	}{
 		{sizing.Window{Tokens: math.MaxInt}, 0, math.MaxInt},
 		{sizing.Window{Tokens: math.MaxInt, Threshold: 1}, 0, math.MaxInt},

@@ -15,10 +15,9 @@ import (
 
 func TestTheBudgetIsTheWindowLessAnswerToolsAndMargin(t *testing.T) {
 	for _, tt := range []struct {
-		rule   string
-		window sizing.Window
-		tools  int
-		want   int
+		rule        string
+		window      sizing.Window
+		tools, want int
 	}{
 		{"the whole window", sizing.Window{Tokens: 8_000}, 0, 8_000},
 		{"less the answer", sizing.Window{Tokens: 8_000, Answer: 1_000}, 0, 7_000},

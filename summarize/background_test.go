@@ -185,10 +185,9 @@ func requireEnds(t *testing.T, s *history.Session) {
 
 func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		to   string
-		late []chat.Message
-		fits bool
+		name, to string
+		late     []chat.Message
+		fits     bool
 	}{
 		{"to an entry from which the prompt fits", "e3", []chat.Message{chat.UserMessage("Rather this.")}, true},
 		{"to an entry from which the prompt does not fit", "e3", append([]chat.Message{chat.UserMessage("Rather this.")}, rounds(20, 26, roundTokens)...), false},

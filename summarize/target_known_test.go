@@ -44,13 +44,12 @@ func TestTheTargetOfAModelFollowsFromItsName(t *testing.T) {
 	tomorrow, err := modelinfo.Read(strings.NewReader(`{"models": [{"name": "gpt-7", "window": 3000000, "prices": {"input": 1, "output": 2}}]}`))
 	require.NoError(t, err)
 	for _, tt := range []struct {
-		rule, name string
-		options    summarize.TargetOptions
-		api        *windowed
-		window     int
-		budget     int
-		priced     bool
-		notes      []string // parts of them
+		rule, name     string
+		options        summarize.TargetOptions
+		api            *windowed
+		window, budget int
+		priced         bool
+		notes          []string // parts of them
 	}{
 		{"a known model", "claude-sonnet-5-5", summarize.TargetOptions{}, nil, 1_000_000, 991_808, true, nil},
 		{"a limit of input below the window", "gpt-5", summarize.TargetOptions{}, nil, 400_000, 272_000, true, nil},

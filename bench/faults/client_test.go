@@ -31,23 +31,18 @@ func (m message) said() string { return cmp.Or(m.Of, m.Entry) }
 type event struct {
 	Name string
 	Data struct {
-		Entry        string
-		Text         string
-		Tokens       int
-		Budget       int
-		Done         bool
-		Type         string
-		Message      string
-		TokensBefore int
-		TokensAfter  int
+		Entry, Text               string
+		Tokens, Budget            int
+		Done                      bool
+		Type, Message             string
+		TokensBefore, TokensAfter int
 	}
 }
 
 // refusedError is an error from the service, as an answer or at the end of a stream.
 type refusedError struct {
-	Status int // 200 in a stream
-	Type   string
-	Text   string
+	Status     int // 200 in a stream
+	Type, Text string
 }
 
 func (e *refusedError) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.Type, e.Text) }

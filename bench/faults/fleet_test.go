@@ -49,14 +49,13 @@ var tenants = map[string]string{"acme": "token-of-acme", "umbrella": "token-of-u
 
 // fleet is a database with processes of the service.
 type fleet struct {
-	t        *testing.T
-	program  string // path of the service's program
-	dir      string // folder of the logs and the file of tokens
-	cluster  *postgrestest.Cluster
-	database string // URL for the processes
-	direct   *pgxpool.Pool
-	replicas []*process
-	workers  []*process
+	t                 *testing.T
+	program           string // path of the service's program
+	dir               string // folder of the logs and the file of tokens
+	cluster           *postgrestest.Cluster
+	database          string // URL for the processes
+	direct            *pgxpool.Pool
+	replicas, workers []*process
 }
 
 // layout describes a fleet.

@@ -229,9 +229,8 @@ func packageDoc(t *testing.T) *doc.Package {
 
 func TestAMisplacedOptionIsAnErrorWithItsPath(t *testing.T) {
 	for name, test := range map[string]struct {
-		root elements.Node
-		path string
-		said string
+		root       elements.Node
+		path, said string
 	}{
 		"of another element":       {el.User(el.Attr("path", "a.go"), el.Text("a")), "User", `write Attr directly among the arguments of Tag`},
 		"in a text":                {el.User(el.Text("a", el.Failed)), "User > Text", "write Failed directly among the arguments of ToolResult"},

@@ -75,10 +75,9 @@ func TestToolsReturnTheirResultsAsText(t *testing.T) {
 	})
 	tools := toolsOf(t, dir, "")
 	tests := []struct {
-		name string
-		tool string
-		args map[string]any
-		want string
+		name, tool string
+		args       map[string]any
+		want       string
 	}{
 		{"the whole folder, by name, with sizes", "list_files", map[string]any{"path": "."},
 			"crlf.txt\t6 bytes\nempty.txt\t0 bytes\npoem.txt\t36 bytes\nspaced name.md\t17 bytes\nsrc/a.go\t25 bytes\nsrc/deep/b.go\t13 bytes\nsrcs/c.go\t13 bytes\n"},

@@ -42,12 +42,11 @@ func TestMain(m *testing.M) {
 
 // way is one of the APIs, with a server that speaks it.
 type way struct {
-	name    string
-	model   string
-	keyOf   string // environment variable
-	address string // environment variable
-	api     apitest.API
-	thinks  bool
+	name, model string
+	keyOf       string // environment variable
+	address     string // environment variable
+	api         apitest.API
+	thinks      bool
 }
 
 var ways = []way{

@@ -63,10 +63,9 @@ func TestEachInvalidRequestHasItsStatusAndType(t *testing.T) {
 	c := begin(t)
 	c.answered(session, "Hello.")
 	for _, test := range []struct {
-		rule         string
-		method, path string
-		body         any
-		want         string
+		rule, method, path string
+		body               any
+		want               string
 	}{
 		{"a body that is not JSON", "POST", session + "/messages", "{", "400 bad_request"},
 		{"an unknown field", "POST", session + "/messages", `{"text": "x", "model": "y"}`, "400 bad_request"},

@@ -176,12 +176,11 @@ func (d *Disk) SyncDir(dir string) error {
 
 // handle is an open file.
 type handle struct {
-	disk     *Disk
-	path     string
-	file     *diskFile
-	cuts     int // of the disk when the file was opened
-	readOnly bool
-	closed   bool
+	disk             *Disk
+	path             string
+	file             *diskFile
+	cuts             int // of the disk when the file was opened
+	readOnly, closed bool
 }
 
 // use calls f while the file is open.

@@ -217,10 +217,7 @@ func entriesOf(t *testing.T, r *importer.Recording) []string {
 }
 
 func TestWhatASessionRefusesBecomesACustomEntry(t *testing.T) {
-	tests := []struct {
-		rule, give string
-		want       string
-	}{
+	tests := []struct{ rule, give, want string }{
 		{
 			"a result without its call",
 			session(message(`"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]`)),

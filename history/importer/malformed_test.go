@@ -32,10 +32,9 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 	const vscodeLog = `{"kind":0,"v":{"responderUsername":"a","requests":[]}}` + "\n"
 	own := sealed.Line(`{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`) + "\n"
 	tests := []struct {
-		name string
-		give string
-		line int
-		want string // suffix of the error
+		name, give string
+		line       int
+		want       string // suffix of the error
 	}{
 		{"nothing", "", 1, `and messages of OpenAI and Anthropic as JSON: there is nothing to read`},
 		{"blank lines only", "\n \n", 1, "there is nothing to read"},

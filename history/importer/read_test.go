@@ -189,8 +189,7 @@ func TestARecordingIsReadLineByLine(t *testing.T) {
 	hello := message(`"role":"user","content":"hello"`)
 	hi := []string{"hello"}
 	tests := []struct {
-		rule       string
-		give       string
+		rule, give string
 		wantLines  []int
 		wantTexts  []string
 		wantOthers map[string]int

@@ -154,10 +154,9 @@ func TestATransientErrorStatesTheWaitOfTheResponse(t *testing.T) {
 
 func TestABrokenExchangeIsATransientErrorOrAnAnswerError(t *testing.T) {
 	for _, tt := range []struct {
-		rule   string
-		status int // 0 if there was no response
-		err    error
-		want   error
+		rule      string
+		status    int // 0 if there was no response
+		err, want error
 	}{
 		{"a lost connection", 0, io.ErrUnexpectedEOF, &chat.TransientError{}},
 		{"an answer that cannot be used", 200, io.ErrNoProgress, &chat.AnswerError{}},

@@ -14,9 +14,8 @@ import (
 
 func TestImageTokensFollowTheDocumentedRule(t *testing.T) {
 	for _, c := range []struct {
-		name           string
-		width, height  int
-		standard, high int
+		name                          string
+		width, height, standard, high int
 	}{
 		{"no pixels are no tokens", 0, 10, 0, 0},
 		{"a pixel is a token", 1, 1, 1, 1},

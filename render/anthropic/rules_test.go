@@ -104,12 +104,11 @@ func search(result ...chat.Part) []chat.Message {
 // breaches are requests that break one rule each, with a part of the server's refusal. raw is the body of a request
 // that the package cannot write.
 var breaches = []struct {
-	name        string
-	rule        chat.Rule
-	request     chat.Request
-	refused     string
-	raw         string
-	irreparable bool
+	name         string
+	rule         chat.Rule
+	request      chat.Request
+	refused, raw string
+	irreparable  bool
 }{
 	{name: "the assistant begins", rule: provider.RuleFirst, request: ask(chat.AssistantMessage("Hello."), question), refused: "first message must use"},
 	{name: "only system messages", rule: chat.RuleLast, request: ask(chat.SystemMessage("Be brief.")), refused: "at least one message"},

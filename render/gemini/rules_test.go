@@ -34,10 +34,9 @@ func signed(c chat.ToolCall) chat.ToolCall {
 
 // breaches are, for each rule, messages that break it, the request that they would be, and a part of the API's refusal.
 var breaches = []struct {
-	rule     chat.Rule
-	messages []chat.Message
-	body     string
-	refusal  string
+	rule          chat.Rule
+	messages      []chat.Message
+	body, refusal string
 }{
 	{
 		provider.RuleCallTurn,

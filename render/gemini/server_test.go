@@ -24,11 +24,10 @@ type api struct {
 	// limit on input, in characters / 4; 0 is none.
 	limit int
 
-	mu       sync.Mutex
-	issued   map[string]bool
-	requests []object
-	bodies   []string
-	refused  []string
+	mu              sync.Mutex
+	issued          map[string]bool
+	requests        []object
+	bodies, refused []string
 }
 
 func newAPI(t testing.TB, reply func(object) []string) *api {

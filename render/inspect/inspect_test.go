@@ -58,10 +58,8 @@ func pageOf(t *testing.T, o inspect.Options, requests ...inspect.Rendered) strin
 
 // dataOf returns the data of a page.
 func dataOf(t *testing.T, page string) (data struct {
-	Texts   []json.RawMessage
-	Nodes   []map[string]any
-	Prompts []map[string]any
-	Steps   []map[string]any
+	Texts                 []json.RawMessage
+	Nodes, Prompts, Steps []map[string]any
 }) {
 	t.Helper()
 	_, rest, ok := strings.Cut(page, `<script id="data" type="application/json">`)

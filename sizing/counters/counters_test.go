@@ -26,10 +26,9 @@ func made(t *testing.T, added ...string) *vocabulary.Vocabulary {
 func TestTheBestCounterOfAModelIsTaken(t *testing.T) {
 	qwen, plain := made(t, chattemplate.Qwen3.Tokens()...), made(t)
 	for _, tt := range []struct {
-		rule, model string
-		have        []counters.ModelVocabulary
-		kind        string
-		reason      string
+		rule, model  string
+		have         []counters.ModelVocabulary
+		kind, reason string
 	}{
 		{"a model of OpenAI", "gpt-4o", nil, "exact", "OpenAI's encoding"},
 		{"a model of OpenAI behind a gateway", "openai/gpt-5.2", []counters.ModelVocabulary{{Vocabulary: qwen, Models: []string{"qwen3*"}}}, "exact", "OpenAI's encoding"},

@@ -75,8 +75,7 @@ func TestTheWindowIsTheOneOnTheServer(t *testing.T) {
 		name, source string
 		answers      answers
 		status       int // and body of every other path
-		other        string
-		model        string
+		other, model string
 		want         int
 		says         string // the error, if there is one
 		trained      int

@@ -50,13 +50,12 @@ type worker struct {
 	more    *tools.Deferred
 	c       *summarize.Compactor
 
-	loaded, found []string // what must be shown
-	changed       bool     // something was let go, loaded or found since the last request
-	before        []chat.Message
-	toolsBefore   []chat.Tool
-	marks         int // compactions and clearings so far
-	compactions   int
-	breaks        int
+	loaded, found       []string // what must be shown
+	changed             bool     // something was let go, loaded or found since the last request
+	before              []chat.Message
+	toolsBefore         []chat.Tool
+	marks               int // compactions and clearings so far
+	compactions, breaks int
 }
 
 func newWorker(t *testing.T, p policy.Policy, way tools.Way) *worker {

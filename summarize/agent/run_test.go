@@ -370,10 +370,9 @@ func TestAUserWhoTypesAllTheTimeIsAnsweredInTheEnd(t *testing.T) {
 func TestARunEndsAtItsLimitsAndGoesOn(t *testing.T) {
 	var calls sync.Map
 	for name, c := range map[string]struct {
-		limits agent.Limits
-		prices sizing.Prices
-		says   string
-		fails  string
+		limits      agent.Limits
+		prices      sizing.Prices
+		says, fails string
 	}{
 		"steps":          {agent.Limits{Steps: 2}, sizing.Prices{}, "2 steps were made: raise Limits.Steps", ""},
 		"dollars":        {agent.Limits{Dollars: 1.5}, sizing.Prices{Rates: sizing.Rates{Input: 1}}, "the session has cost $2.0000 of $1.5000: raise Limits.Dollars", ""},

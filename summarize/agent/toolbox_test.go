@@ -63,10 +63,9 @@ func callsOf(names ...string) func(context.Context, chat.Request) (chat.Response
 func TestAToolboxAndItsElementNeedEachOther(t *testing.T) {
 	folder := fstest.MapFS{"tidy/SKILL.md": {Data: []byte("---\nname: tidy\ndescription: Tidies.\n---\nTidy.")}}
 	for name, c := range map[string]struct {
-		tools []string
-		shown []string
-		way   tools.Way
-		err   string
+		tools, shown []string
+		way          tools.Way
+		err          string
 	}{
 		"both pairs":                       {[]string{"skills", "deferred"}, []string{"skills", "deferred"}, tools.ByCall, ""},
 		"skills that nothing shows":        {[]string{"skills"}, nil, tools.ByCall, "place skills.Loaded with the same Skills in the prompt"},

@@ -68,14 +68,12 @@ func TestRemotePostsASystemPromptAndAPrompt(t *testing.T) {
 func TestRemoteErrorsSayWhatFailedAndWhetherToRetry(t *testing.T) {
 	const at = "models: the endpoint http://HOST/summarise"
 	for _, c := range []struct {
-		rule      string
-		status    int
-		after     string
-		body      string
-		want      string
-		transient bool
-		wait      time.Duration
-		limit     bool
+		rule              string
+		status            int
+		after, body, want string
+		transient         bool
+		wait              time.Duration
+		limit             bool
 	}{
 		{rule: "an answer that is not JSON", status: 200, body: "<html>", want: at + " answered with status 200: reading the answer: invalid character"},
 		{rule: "an answer without a summary", status: 200, body: `{"text":"x"}`, want: "the answer has no summary"},

@@ -114,10 +114,9 @@ func TestEditsAndLossesAreLookedUpOnceAChange(t *testing.T) {
 	}
 	source := "func parse line of text in error\n\treturn nil\n"
 	for _, tt := range []struct {
-		rule   string
-		shown  string
-		answer chat.Message
-		want   Recall
+		rule, shown string
+		answer      chat.Message
+		want        Recall
 	}{
 		{"an edit of a line that is shown", source, edit("func parse line of text in error"), Recall{Checkable: 1}},
 		{"an edit of a line that is not shown", "", edit("func parse line of text in error"), Recall{Edits: 1, Checkable: 1}},

@@ -20,11 +20,9 @@ func TestABriefingAimsAtNoMoreThanItsRoomInAnyLanguage(t *testing.T) {
 	const longer = "rather be longer than lose a detail"
 	chinese := chat.UserMessage(strings.Repeat("修复构建", 100))
 	for _, c := range []struct {
-		rule   string
-		said   []chat.Message
-		words  int
-		target int
-		aim    int
+		rule               string
+		said               []chat.Message
+		words, target, aim int
 	}{
 		{"with room the target is the goal, and longer is better", compacttest.Rounds(1, 3, 40), 20_000, 0, 30_000},
 		{"with less room than the target the room is the goal", []chat.Message{chat.UserMessage(compacttest.Words(100))}, 1000, 0, 4000},

@@ -17,12 +17,10 @@ import (
 // quote is an error of a provider, a gateway or a server, word for word as the source quotes it, shortened at the
 // ends only.
 type quote struct {
-	provider string
-	status   int // 0 if the source does not name it
-	said     string
-	source   string
-	limit    int
-	tokens   int
+	provider      string
+	status        int // 0 if the source does not name it
+	said, source  string
+	limit, tokens int
 }
 
 const (

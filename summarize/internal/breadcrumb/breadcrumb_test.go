@@ -31,11 +31,10 @@ func tool(name string, parameters ...string) chat.Tool {
 func TestABreadcrumbNamesAToolThatTheAgentHas(t *testing.T) {
 	list := tool("list_dir", "path:string")
 	for _, c := range []struct {
-		rule      string
-		tools     []chat.Tool
-		preferred string
-		name      string
-		example   string // of 120 lines in /s.jsonl
+		rule            string
+		tools           []chat.Tool
+		preferred, name string
+		example         string // of 120 lines in /s.jsonl
 	}{
 		{"the preferred tool", []chat.Tool{tool("read", "path:string"), tool("show", "path:string", "offset:integer", "limit:integer")}, "show", "show", `show({"path": "/s.jsonl", "offset": 100, "limit": 20})`},
 		{"without the preferred tool the first that reads files", []chat.Tool{list, tool("readFile", "filePath:string", "startLine:integer", "endLine:integer"), tool("cat", "file:string")}, "read_file", "readFile", `readFile({"filePath": "/s.jsonl", "startLine": 100, "endLine": 120})`},
