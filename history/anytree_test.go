@@ -108,8 +108,7 @@ func requireEveryPath(t *testing.T, seed uint64) {
 	again := readOnly(t, path)
 	require.Equal(t, leaf, again.Leaf())
 	for id, want := range views {
-		v := viewAt(t, again, id)
-		equal(t, want, v.Messages())
+		equal(t, want, viewAt(t, again, id).Messages())
 	}
 }
 

@@ -270,8 +270,7 @@ func TestAClearingReplacesTextsInEveryViewAfterIt(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c", "ok"), answer))
 	sessiontest.Add(t, s, entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "e4", Text: "[gone for good]"}}}})
 	require.Equal(t, "[gone for good]", viewOf(t, s).Turns[0].Rounds[0].Results[1].Message().Text(), "the latest clearing counts")
-	v := viewAt(t, s, "e7")
-	require.Equal(t, numberedLines(100), v.Turns[0].Rounds[0].Results[1].Message().Text())
+	require.Equal(t, numberedLines(100), viewAt(t, s, "e7").Turns[0].Rounds[0].Results[1].Message().Text())
 }
 
 func TestAClearingDoesNotChangeEarlierViews(t *testing.T) {

@@ -160,8 +160,7 @@ func TestALineWithADanglingReferenceIsNamed(t *testing.T) {
 				require.NoError(t, err)
 				_ = viewOf(t, s)
 			} else {
-				corrupt := errorAs[*storage.CorruptError](t, err)
-				require.Equal(t, tt.line, corrupt.Line)
+				require.Equal(t, tt.line, errorAs[*storage.CorruptError](t, err).Line)
 			}
 			s = sessionIn(t, storeOf(t, tt.lines...), history.Options{Salvage: true, IDs: numbered.IDs()})
 			require.Equal(t, tt.salvaged, shape(viewOf(t, s)))

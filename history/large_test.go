@@ -147,8 +147,7 @@ func TestALineLongerThanTheLimitIsNotReadIntoMemory(t *testing.T) {
 
 	s := sessiontest.Open(t, path, limit(2*maxLine))
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
-	e := sessiontest.Entry(t, s, "e2")
-	require.Len(t, e.Body.(entry.Custom).Name, size)
+	require.Len(t, sessiontest.Entry(t, s, "e2").Body.(entry.Custom).Name, size)
 	require.NoError(t, s.Close())
 
 	s = openedWith(t, path, history.Options{Salvage: true, File: storage.FileOptions{MaxLine: maxLine}})
@@ -215,8 +214,7 @@ func TestSalvageReadsTheLinesAroundAnUnreadableOne(t *testing.T) {
 			require.Equal(t, tt.want, shape(viewOf(t, s)))
 			require.Equal(t, before, content(t, path))
 			for _, e := range all(t, s) {
-				got := sessiontest.Entry(t, s, e.ID)
-				equal(t, e, got)
+				equal(t, e, sessiontest.Entry(t, s, e.ID))
 			}
 
 			w := openedWith(t, path, history.Options{Salvage: true})
@@ -237,8 +235,7 @@ func TestANewSessionHasTheHeaderOfItsOptions(t *testing.T) {
 	s = openedWith(t, path, history.Options{Header: entry.Header{ID: "T"}})
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
-	memory := sessionIn(t, &storage.Memory{}, history.Options{Header: want})
-	equal(t, want, memory.Header())
+	equal(t, want, sessionIn(t, &storage.Memory{}, history.Options{Header: want}).Header())
 	require.NotEmpty(t, talk(t, user).Header().ID)
 	_, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: 7}})
 	require.ErrorContains(t, err, "Sync is 7")

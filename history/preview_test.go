@@ -64,8 +64,7 @@ func TestLargeResultsAreShownAsPreviewsFromTheirArrivalOn(t *testing.T) {
 			require.True(t, strings.HasSuffix(shown, "some "))
 			_, again := rule.Find(viewOf(t, s), quarter{})
 			require.False(t, again, "it is decided once")
-			whole := sessiontest.Entry(t, s, e.ID)
-			require.Equal(t, large, whole.Message().Text(), "the log has all of it")
+			require.Equal(t, large, sessiontest.Entry(t, s, e.ID).Message().Text(), "the log has all of it")
 		})
 	}
 	t.Run("without a way to read it a result is shown", func(t *testing.T) {

@@ -463,8 +463,7 @@ func requirePromises(t *testing.T, seed uint64) {
 		budget := 1 + r.IntN(full.Tokens*11/10)
 		result, err := layout.Fit(t.Context(), budget)
 		if err != nil {
-			over := errorAs[*render.BudgetExceededError](t, err)
-			require.Greater(t, over.Needed, budget)
+			require.Greater(t, errorAs[*render.BudgetExceededError](t, err).Needed, budget)
 			continue
 		}
 		require.LessOrEqual(t, result.Tokens, budget)

@@ -19,8 +19,7 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 	const bad = "\xff"
 	pairing := func(id, reason string) func(*testing.T, error) {
 		return func(t *testing.T, err error) {
-			p := errorAs[*entry.PairingError](t, err)
-			equal(t, &entry.PairingError{CallID: id, Reason: reason}, p)
+			equal(t, &entry.PairingError{CallID: id, Reason: reason}, errorAs[*entry.PairingError](t, err))
 		}
 	}
 	says := func(text string) func(*testing.T, error) {
@@ -121,8 +120,7 @@ func TestAppendAcceptsUnusualMessages(t *testing.T) {
 			}
 			require.Equal(t, len(tt.messages), count(t, together))
 			require.Equal(t, shape(viewOf(t, together)), shape(viewOf(t, oneByOne)))
-			again := readOnly(t, oneByOne.Path())
-			equal(t, all(t, oneByOne), all(t, again))
+			equal(t, all(t, oneByOne), all(t, readOnly(t, oneByOne.Path())))
 		})
 	}
 }

@@ -54,8 +54,7 @@ func TestAnAnswerIsPlacedBehindWhatWasAnswered(t *testing.T) {
 				for e, err := range s.PathTo(t.Context(), "") {
 					require.NoError(t, err)
 					if e.Of != "" {
-						of := sessiontest.Entry(t, s, e.Of)
-						require.Equal(t, of.Body, e.Body)
+						require.Equal(t, sessiontest.Entry(t, s, e.Of).Body, e.Body)
 					}
 					require.Equal(t, slices.Contains(path, "usage"), e.Of != "", "what is said again names what it is of")
 					if text := e.Message().Text(); text != "" {

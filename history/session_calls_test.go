@@ -28,21 +28,18 @@ func parallel(calls int) []chat.Message {
 
 func TestManyParallelCallsAreAppendedInLinearTime(t *testing.T) {
 	fresh := func() *history.Session {
-		s := sessionIn(t, &storage.Memory{}, history.Options{})
-		return s
+		return sessionIn(t, &storage.Memory{}, history.Options{})
 	}
 	t.Run("at once", func(t *testing.T) {
 		growth.Check(t, extremes.All(), func(calls int) {
-			err := fresh().Append(t.Context(), parallel(calls)...)
-			require.NoError(t, err)
+			require.NoError(t, fresh().Append(t.Context(), parallel(calls)...))
 		})
 	})
 	t.Run("one at a time", func(t *testing.T) {
 		growth.Check(t, extremes.All(), func(calls int) {
 			s := fresh()
 			for _, m := range parallel(calls) {
-				err := s.Append(t.Context(), m)
-				require.NoError(t, err)
+				require.NoError(t, s.Append(t.Context(), m))
 			}
 		})
 	})
@@ -59,8 +56,7 @@ func TestManyParallelCallsAreAppendedInLinearTime(t *testing.T) {
 	t.Run("and shown", func(t *testing.T) {
 		growth.Check(t, extremes.All(), func(calls int) {
 			s := fresh()
-			err := s.Append(t.Context(), parallel(calls)...)
-			require.NoError(t, err)
+			require.NoError(t, s.Append(t.Context(), parallel(calls)...))
 			v := sessiontest.View(t, s)
 			require.Len(t, v.Messages(), calls+2)
 			require.Empty(t, v.Turns[0].Rounds[0].Aborted())

@@ -79,8 +79,7 @@ func TestAnEntryThatIsNestedTooDeepIsNotWritten(t *testing.T) {
 				require.Len(t, stored(t, store), 1)
 			}
 			sessiontest.Add(t, s, entry.Entry{Body: tt.body(deep(maxLevels - tt.above))})
-			again := sessionIn(t, store, history.Options{})
-			equal(t, all(t, s), all(t, again))
+			equal(t, all(t, s), all(t, sessionIn(t, store, history.Options{})))
 		})
 	}
 	store := &storage.Memory{}

@@ -92,8 +92,7 @@ func TestSymbolicLinksBesideALogAreNotFollowed(t *testing.T) {
 		t.Run("to "+target, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			victim := filepath.Join(dir, "victim")
-			require.NoError(t, os.WriteFile(victim, []byte("precious"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "victim"), []byte("precious"), 0o600))
 			path := filepath.Join(dir, "session.jsonl")
 			for _, suffix := range []string{".lock", ".writer", ".torn"} {
 				if err := os.Symlink(filepath.Join(dir, target), path+suffix); err != nil {

@@ -50,8 +50,7 @@ func TestPipesAndDevicesAreRefusedWithoutBlocking(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(path, []byte(header+"\ntorn"), 0o600))
 	inTime(t, func() {
-		s := opened(t, path)
-		require.Equal(t, path+".torn.1", s.Recovered().SavedTo)
+		require.Equal(t, path+".torn.1", opened(t, path).Recovered().SavedTo)
 		_, err := history.Open(path, history.Options{})
 		require.ErrorIs(t, err, storage.ErrLocked)
 	})
@@ -200,8 +199,7 @@ func TestALogHasOneWriterAcrossProcesses(t *testing.T) {
 	})
 	require.Error(t, c.Wait(), "its append failed")
 	require.Zero(t, count(t, s))
-	old := opened(t, renamed)
-	require.Equal(t, acknowledged, count(t, old))
+	require.Equal(t, acknowledged, count(t, opened(t, renamed)))
 	_, err := history.Open(linked, history.Options{})
 	require.ErrorIs(t, err, storage.ErrLocked)
 	_, err = history.Open(path, history.Options{})

@@ -98,8 +98,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 			if where == "in a file" {
 				require.NoError(t, s.Append(ctx, chat.AssistantMessage("Fine.")))
 				require.NoError(t, s.Close())
-				again := opened(t, path)
-				require.Equal(t, after, all(t, again)[:len(after)])
+				require.Equal(t, after, all(t, opened(t, path))[:len(after)])
 				f, err := storage.ReadFile(path, storage.FileOptions{})
 				require.NoError(t, err)
 				wrong, err := history.Verify(ctx, f)

@@ -75,8 +75,7 @@ func (d *windowsDisk) Remove(path string) error {
 func TestFilesAreClosedBeforeTheyAreRemoved(t *testing.T) {
 	disk := &windowsDisk{}
 	open := func() *history.Session {
-		s := openedWith(t, onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
-		return s
+		return openedWith(t, onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
 	}
 	s := open()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage(secret+" one"), chat.AssistantMessage("two")))

@@ -159,8 +159,7 @@ func TestTheFormatOnDiskDoesNotChangeUnnoticed(t *testing.T) {
 
 	old, err := history.Read(filepath.Join("testdata", "format.jsonl"), history.Options{})
 	require.NoError(t, err)
-	want := all(t, s)
-	equal(t, want, all(t, old))
+	equal(t, all(t, s), all(t, old))
 }
 
 // tornHead is the first line of a file with a torn end.
@@ -295,8 +294,7 @@ func TestATornHeaderIsSetAside(t *testing.T) {
 			require.Zero(t, count(t, s))
 			require.Equal(t, 1, lineCount(t, s))
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
-			after := readOnly(t, path)
-			equal(t, all(t, s), all(t, after))
+			equal(t, all(t, s), all(t, readOnly(t, path)))
 		})
 	}
 }
@@ -438,8 +436,7 @@ func TestALogHasOneWriterAndManyReaders(t *testing.T) {
 	require.ErrorIs(t, err, storage.ErrLocked)
 
 	require.NoError(t, writer.Close())
-	next := opened(t, path)
-	require.Equal(t, 3, count(t, next))
+	require.Equal(t, 3, count(t, opened(t, path)))
 }
 
 func TestMethodsOfAClosedSessionFail(t *testing.T) {
@@ -618,8 +615,7 @@ func TestALogOfAnotherFormatIsNeitherSalvagedNorDamaged(t *testing.T) {
 	for _, open := range []func(string, history.Options) (*history.Session, error){history.Open, history.Read} {
 		for _, salvage := range []bool{false, true} {
 			_, err := open(path, history.Options{Salvage: salvage})
-			format := errorAs[*entry.FormatError](t, err)
-			require.Equal(t, 5, format.Version)
+			require.Equal(t, 5, errorAs[*entry.FormatError](t, err).Version)
 			require.NotContains(t, err.Error(), "Options.Salvage", "it does not help")
 			require.Equal(t, before, content(t, path))
 		}

@@ -311,8 +311,7 @@ func TestAFailingFunctionOfTheOptionsIsAnErrorThatNamesIt(t *testing.T) {
 				s, err := history.New(ctx, &storage.Memory{}, o)
 				require.NoError(t, err)
 				err = s.Append(ctx, chat.UserMessage("hello"))
-				failed := errorAs[*chat.CallbackError](t, err)
-				require.Equal(t, name, failed.Name)
+				require.Equal(t, name, errorAs[*chat.CallbackError](t, err).Name)
 				require.ErrorContains(t, err, does)
 				do = func() {}
 				require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))

@@ -179,8 +179,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 			equal(t, tt.want, got)
 			equal(t, tt.paths, added[0].Redacted)
 			require.Equal(t, string(before), string(sure.JSON(t, tt.give)), "the caller's body is unchanged")
-			again := sessionIn(t, store, history.Options{})
-			equal(t, all(t, s), all(t, again))
+			equal(t, all(t, s), all(t, sessionIn(t, store, history.Options{})))
 		})
 	}
 
@@ -197,8 +196,7 @@ func TestAHeaderIsRedacted(t *testing.T) {
 	require.NoError(t, err)
 	h := s.Header()
 	require.Equal(t, "s3cret /home/[gone] {\"k\":\"[gone]\"} [from data]", fmt.Sprint(h.ID, " ", h.From, " ", string(h.Data), " ", h.Redacted))
-	again := sessionIn(t, store, history.Options{})
-	equal(t, h, again.Header())
+	equal(t, h, sessionIn(t, store, history.Options{}).Header())
 }
 
 func TestAPassageNamesItsPlace(t *testing.T) {
@@ -263,8 +261,7 @@ func TestIfTheRedactorFailsNothingIsWritten(t *testing.T) {
 			})
 			err := s.Append(t.Context(), chat.UserMessage("fine"), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("hello"), chat.Text("s3cret")}})
 			require.EqualError(t, err, "history: message 2 of 2: Options.Redact, at message.content[1].text: "+tt.says)
-			failed := errorAs[*entry.RedactError](t, err)
-			require.Equal(t, "message.content[1].text", failed.Path)
+			require.Equal(t, "message.content[1].text", errorAs[*entry.RedactError](t, err).Path)
 			require.Len(t, stored(t, store), 1)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")), "the session can be used")
 
@@ -330,7 +327,6 @@ func FuzzRedact(f *testing.F) {
 			return
 		}
 		require.NoError(t, s.Close())
-		again := opened(t, path)
-		equal(t, added, all(t, again))
+		equal(t, added, all(t, opened(t, path)))
 	})
 }

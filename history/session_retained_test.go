@@ -118,8 +118,7 @@ func TestACompactionRetainsTheStartOfTheTurnThatItCuts(t *testing.T) {
 				require.NoError(t, damaged.Replace(t.Context(), line))
 			}
 		}
-		again := sessionIn(t, damaged, history.Options{Salvage: salvage, Cache: history.NewCache(1 << 20)})
-		return again
+		return sessionIn(t, damaged, history.Options{Salvage: salvage, Cache: history.NewCache(1 << 20)})
 	}
 	equal(t, viewOf(t, s), viewOf(t, opened(false, "e1", "e2", "e4", "e5", "e6", "e7", "e8", "e9", "e10", "e11", "e12", "e13")))
 

@@ -33,8 +33,7 @@ func TestAPictureIsMadeSmallerOnceAndStandsBesideItsOriginal(t *testing.T) {
 	}
 	large, small := "data:image/png;base64,QUFBQUFBQUFBQUFB", chat.NewImage("image/png", []byte("A"))
 	show := func(s *history.Session) chat.Parts {
-		view := sessiontest.View(t, s)
-		return view.Messages()[0].Content
+		return sessiontest.View(t, s).Messages()[0].Content
 	}
 	s := open()
 	first := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("See."), chat.Image{URL: large, Detail: chat.DetailHigh}, small}}
@@ -57,8 +56,7 @@ func TestAPictureIsMadeSmallerOnceAndStandsBesideItsOriginal(t *testing.T) {
 	require.Equal(t, 2, called)
 
 	err := s.Append(t.Context(), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "data:image/png;base64,WFhY"}}})
-	failed := errtest.As[*chat.CallbackError](t, err)
-	require.Equal(t, "Options.Shrink", failed.Name)
+	require.Equal(t, "Options.Shrink", errtest.As[*chat.CallbackError](t, err).Name)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("More."), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://host/secret/of/pictures/QUFB"}}}))
 	added := sessiontest.Entry(t, s, s.Leaf())
 	require.Equal(t, "https://host/[secret]/of/pictures/QUFB", added.Message().Content[0].(chat.Image).Original, "the original is redacted too")

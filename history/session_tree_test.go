@@ -63,8 +63,7 @@ func TestTwoBranchesShareTheEntriesBeforeThem(t *testing.T) {
 
 	require.NoError(t, s.Branch(t.Context(), "e4"))
 	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, s)))
-	left := viewAt(t, s, "e7")
-	require.Equal(t, "e1: e2() | e6: e7()", shape(left))
+	require.Equal(t, "e1: e2() | e6: e7()", shape(viewAt(t, s, "e7")))
 
 	again := readOnly(t, path)
 	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, again)), "the switch is still in effect after opening again")
@@ -120,8 +119,7 @@ func TestANewRootHasAnEmptyPathBeforeIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, ancestor)
 	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.Abandoned(t.Context(), "e4", "e9")))
-	again := readOnly(t, path)
-	require.Equal(t, "e9:", shape(viewOf(t, again)))
+	require.Equal(t, "e9:", shape(viewOf(t, readOnly(t, path))))
 }
 
 func TestABranchFromBeforeACompactionIsNotAffectedByIt(t *testing.T) {
@@ -173,8 +171,7 @@ func TestACompactionIsDroppedIfItsCutIsGone(t *testing.T) {
 			before, entries := content(t, path), all(t, s)
 			if tt.reason != log.BoundaryCovered {
 				_, err := s.ViewWith(t.Context(), tt.c)
-				tried := errorAs[*entry.BoundaryError](t, err)
-				require.Equal(t, tt.reason, tried.Reason)
+				require.Equal(t, tt.reason, errorAs[*entry.BoundaryError](t, err).Reason)
 			}
 			err := s.Compact(t.Context(), tt.c)
 			boundary := errorAs[*entry.BoundaryError](t, err)
@@ -226,8 +223,7 @@ func TestAddKeepsIDsParentsAndTimes(t *testing.T) {
 	require.True(t, at.Equal(added[0].Time))
 	require.Equal(t, "a: c() | e1:", shape(viewOf(t, s)))
 	equal(t, added, all(t, s))
-	again := readOnly(t, path)
-	equal(t, added, all(t, again))
+	equal(t, added, all(t, readOnly(t, path)))
 }
 
 func TestAnInvalidEntryIsRefused(t *testing.T) {
@@ -264,8 +260,7 @@ func TestAnInvalidEntryIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, tt.says)
 			require.Equal(t, before, content(t, path))
 			require.Equal(t, 2, count(t, s))
-			added := sessiontest.Add(t, s, entry.Entry{ID: "x", Body: message}, entry.Entry{Body: message})
-			require.Equal(t, "x", added[1].Parent)
+			require.Equal(t, "x", sessiontest.Add(t, s, entry.Entry{ID: "x", Body: message}, entry.Entry{Body: message})[1].Parent)
 		})
 	}
 }

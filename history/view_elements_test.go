@@ -114,8 +114,7 @@ func TestElementsNeedASession(t *testing.T) {
 	} {
 		_, err := render.Render(t.Context(), e, render.Options{Budget: 100, Tokenizer: quarter{}})
 		require.ErrorIs(t, err, history.ErrSessionUnset)
-		at := errorAs[*render.ElementError](t, err)
-		require.Equal(t, path, at.Path)
+		require.Equal(t, path, errorAs[*render.ElementError](t, err).Path)
 	}
 }
 

@@ -251,8 +251,7 @@ func TestOnlyTheTextOfAResultIsClipped(t *testing.T) {
 	})
 	t.Run("a result that fits keeps its parts", func(t *testing.T) {
 		said := []chat.Message{user, calls("a"), result("a", chat.Text("x"), image, chat.Text("y"))}
-		got := within(firstRound(t, said...), history.RoundLimits{}, in(1000))
-		equal(t, said[2], got[1])
+		equal(t, said[2], within(firstRound(t, said...), history.RoundLimits{}, in(1000))[1])
 	})
 }
 
@@ -449,8 +448,7 @@ func TestOutputLargerThanTheWindowIsClippedSoThatAPromptFits(t *testing.T) {
 	}
 	t.Run("a user message is never clipped", func(t *testing.T) {
 		_, err := render.Render(t.Context(), prompt(talk(t, chat.UserMessage(huge))), render.Options{Budget: window, Tokenizer: quarter{}})
-		over := errorAs[*render.BudgetExceededError](t, err)
-		require.Greater(t, over.Needed, window)
+		require.Greater(t, errorAs[*render.BudgetExceededError](t, err).Needed, window)
 	})
 }
 
@@ -467,8 +465,7 @@ func TestWhatIsSaidBetweenACallAndItsResultIsSentWithTheCall(t *testing.T) {
 
 	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("Done.")))
 	equal(t, append(v.Messages(), chat.AssistantMessage("Done.")), viewOf(t, s).Messages())
-	at := viewAt(t, s, v.Newest())
-	equal(t, v.Messages(), at.Messages())
+	equal(t, v.Messages(), viewAt(t, s, v.Newest()).Messages())
 }
 
 // After a user's message and after a result the view can be sent, and shows it, whatever calls are open or covered by a
@@ -512,8 +509,7 @@ func TestAViewThatEndsWithAResultCanBeSent(t *testing.T) {
 			if last := messages[len(messages)-1]; m.Role == chat.RoleTool && last.Role == chat.RoleUser {
 				late++
 			}
-			fresh := viewAt(t, s, v.Leaf())
-			equal(t, messages, fresh.Messages())
+			equal(t, messages, viewAt(t, s, v.Leaf()).Messages())
 		}
 	}
 	require.Positive(t, late, "some came after the answer to a later question")

@@ -280,6 +280,5 @@ func TestAViewShowsOtherContentInstead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "See:\n[picture]", result.Messages[0].Text(), "elements show it too")
 	require.Equal(t, want[2].Content, result.Messages[2].Content)
-	again := sessiontest.View(t, s)
-	require.Equal(t, said, again.Messages())
+	require.Equal(t, said, sessiontest.View(t, s).Messages())
 }

@@ -69,8 +69,7 @@ func TestUsageNamesTheLeafThatItsSessionHasRead(t *testing.T) {
 	a, b := two(t)
 	answer := a.Leaf()
 	require.NoError(t, b.Append(t.Context(), chat.UserMessage("three")))
-	added := sessiontest.Add(t, a, entry.Entry{Body: entry.Usage{Model: "m"}})
-	require.Equal(t, answer, added[0].Body.(entry.Usage).Of)
+	require.Equal(t, answer, sessiontest.Add(t, a, entry.Entry{Body: entry.Usage{Model: "m"}})[0].Body.(entry.Usage).Of)
 }
 
 // Stores that scan the line for its id must find the same as a parser.
@@ -128,8 +127,7 @@ func TestViewWithRefusesACompactionThatCompactWouldRefuse(t *testing.T) {
 	s := talk(t, user, chat.AssistantMessage("two"), chat.AssistantMessage("three"))
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
 	_, err := s.ViewWith(t.Context(), summary("T", "e2"))
-	boundary := errorAs[*entry.BoundaryError](t, err)
-	require.Equal(t, log.BoundaryCovered, boundary.Reason)
+	require.Equal(t, log.BoundaryCovered, errorAs[*entry.BoundaryError](t, err).Reason)
 }
 
 func TestAReaderRefreshesAfterTheLogWasTruncatedAndExtended(t *testing.T) {

@@ -89,8 +89,7 @@ func TestBackfillPutsBackSmallerPiecesThatFit(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			plain := rendered(t, test.root, test.budget)
-			require.Equal(t, test.without, lettersOf(plain))
+			require.Equal(t, test.without, lettersOf(rendered(t, test.root, test.budget)))
 			filled := renderedWith(t, test.root, render.Options{Budget: test.budget, Tokenizer: runes, Backfill: true})
 			require.Equal(t, test.with, lettersOf(filled))
 			require.LessOrEqual(t, filled.Tokens, test.budget)
@@ -154,8 +153,7 @@ func TestBackfillTriesEachPieceFromTheHighestPriorityDown(t *testing.T) {
 					left = append(left, piece)
 				}
 			}
-			result := renderedWith(t, user(left...), render.Options{Budget: plenty, Tokenizer: tokenizer})
-			return result.Tokens
+			return renderedWith(t, user(left...), render.Options{Budget: plenty, Tokenizer: tokenizer}).Tokens
 		}
 		budget := 10 + r.IntN(300)
 		outcomes := func(backfill bool) (kept []bool) {
@@ -243,8 +241,7 @@ func TestLowWaterPrunesInSteps(t *testing.T) {
 	}
 	t.Run("a prompt that fits but cannot reach its target is not an error", func(t *testing.T) {
 		root := user(chunk(1, strings.Repeat("a", 20)), elements.TextChunk{Props: must(2), Children: elements.Nodes{elements.Text(strings.Repeat("b", 70))}})
-		r := renderedWith(t, root, render.Options{Budget: 80, Tokenizer: runes, LowWater: 0.1})
-		require.Equal(t, 73, r.Tokens)
+		require.Equal(t, 73, renderedWith(t, root, render.Options{Budget: 80, Tokenizer: runes, LowWater: 0.1}).Tokens)
 	})
 }
 

@@ -147,12 +147,10 @@ func TestLayoutOutlivesATokenizerThatPanicsInAReport(t *testing.T) {
 	}
 	root, left := user(notes...), -1
 	lay := func() *render.Layout {
-		layout := laid(t, root, render.Options{Budget: 1000, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
-		return layout
+		return laid(t, root, render.Options{Budget: 1000, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
 	}
 	fit := func(l *render.Layout, budget int) *render.Result {
-		r := fitted(t, l, budget)
-		return r
+		return fitted(t, l, budget)
 	}
 	layout := lay()
 	low := fit(layout, 50)

@@ -255,8 +255,7 @@ func TestSkippingRemovesNothingThatMayFitIfATagIsEmpty(t *testing.T) {
 	)
 	layout := laid(t, root, render.Options{Budget: 1000, Tokenizer: summing{runes}})
 	require.Empty(t, render.CheckSkip(t.Context(), layout, []int{205, 300, 1000}))
-	r := fitted(t, layout, 300)
-	require.Equal(t, []string{strings.Repeat("b", 200) + "\nc"}, texts(r.Messages))
+	require.Equal(t, []string{strings.Repeat("b", 200) + "\nc"}, texts(fitted(t, layout, 300).Messages))
 }
 
 // An expandable in a message of lines may grow to something else than lines.
@@ -270,8 +269,7 @@ func TestSkippingRemovesNothingThatMayFitAfterGrowth(t *testing.T) {
 		}
 		return grown, nil
 	}})
-	r := renderedWith(t, root, render.Options{Budget: 300, Tokenizer: summing{runes}})
-	require.Equal(t, 300, r.Tokens)
+	require.Equal(t, 300, renderedWith(t, root, render.Options{Budget: 300, Tokenizer: summing{runes}}).Tokens)
 }
 
 // The line breaks stay while the chunks between them are removed. They are not counted again with each chunk.
@@ -306,8 +304,7 @@ func TestBlankTextsAreCountedAgainFewTimes(t *testing.T) {
 	opts := render.Options{Budget: plenty, Tokenizer: telling{joiners(t)[1].(chat.Joiner), &counted}}
 	all := renderedWith(t, m, opts)
 	counted, opts.Budget = 0, all.Tokens/10
-	r := renderedWith(t, m, opts)
-	require.Greater(t, len(r.Report().Dropped()), n/2)
+	require.Greater(t, len(renderedWith(t, m, opts).Report().Dropped()), n/2)
 	require.Less(t, counted, 200*n)
 }
 
@@ -370,8 +367,7 @@ func TestMessagesOfPartsAndCallsAreCountedWholeFewTimes(t *testing.T) {
 			layout := laid(t, tt.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
 			all := fitted(t, layout, plenty)
 			whole, inAll = 0, 0
-			r := fitted(t, layout, all.Tokens/10)
-			require.Greater(t, len(r.Report().Dropped()), n/2)
+			require.Greater(t, len(fitted(t, layout, all.Tokens/10).Report().Dropped()), n/2)
 			require.LessOrEqual(t, whole, tt.messages+40)
 			require.Less(t, inAll, 50*n)
 		})
@@ -390,8 +386,7 @@ func TestMessagesInAMessageAreCountedWholeFewTimes(t *testing.T) {
 	layout := laid(t, outer, opts)
 	all := fitted(t, layout, plenty)
 	bytes = 0
-	r := fitted(t, layout, all.Tokens/10)
-	require.Greater(t, len(r.Report().Dropped()), n/2)
+	require.Greater(t, len(fitted(t, layout, all.Tokens/10).Report().Dropped()), n/2)
 	require.Less(t, bytes, 50*all.Tokens)
 }
 

@@ -56,8 +56,7 @@ func TestTheAdviceOfAnEmptyErrorHelps(t *testing.T) {
 	require.Equal(t, empty.Tokens, over.Needed)
 	require.Equal(t, "User > Image", over.Largest[0].Path)
 	opts.Budget = empty.Tokens
-	r := renderedWith(t, user(image), opts)
-	require.Len(t, r.Messages, 1)
+	require.Len(t, renderedWith(t, user(image), opts).Messages, 1)
 }
 
 func TestEveryFitThatLeavesNoMessageIsAnError(t *testing.T) {

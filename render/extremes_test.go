@@ -76,6 +76,5 @@ func TestAPromptOfAnyNumbersFitsOrIsAnError(t *testing.T) {
 			}
 		})
 	}
-	r := rendered(t, user(line("a")), math.MaxInt)
-	require.Equal(t, []chat.Message{chat.UserMessage("a")}, r.Messages)
+	require.Equal(t, []chat.Message{chat.UserMessage("a")}, rendered(t, user(line("a")), math.MaxInt).Messages)
 }

@@ -232,8 +232,7 @@ func TestFlexDividesTheBudget(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var o offers
 			root := elements.ToolMessage{Children: test.tree(o.echo)}
-			layout := laid(t, root, render.Options{Budget: test.budget, Tokenizer: runes})
-			require.NotNil(t, layout)
+			require.NotNil(t, laid(t, root, render.Options{Budget: test.budget, Tokenizer: runes}))
 			require.Equal(t, test.want, o.budgets)
 		})
 	}
@@ -666,8 +665,7 @@ func TestExpandablesGrowIntoTheRestOfTheBudget(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := rendered(t, test.root, test.budget)
-			require.Empty(t, cmp.Diff(test.want, texts(r.Messages)))
+			require.Empty(t, cmp.Diff(test.want, texts(rendered(t, test.root, test.budget).Messages)))
 		})
 	}
 }
@@ -842,8 +840,7 @@ func TestFirstShowsTheFirstVersionThatFits(t *testing.T) {
 		{"in a limit", user(elements.TokenLimit{Max: 35, Children: elements.Nodes{first(elements.Props{})}}), 45, "<b>\nb"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := rendered(t, test.root, test.budget)
-			require.Equal(t, test.want, r.Messages[0].Text()[:5])
+			require.Equal(t, test.want, rendered(t, test.root, test.budget).Messages[0].Text()[:5])
 		})
 	}
 

@@ -140,10 +140,8 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 			floor, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true})
 			require.NoError(t, err)
 			_, err = layout.Fit(t.Context(), floor-1)
-			over := errtest.As[*render.BudgetExceededError](t, err)
-			require.Equal(t, floor, over.Needed)
-			fits := fitted(t, layout, floor)
-			require.Equal(t, floor, fits.Tokens)
+			require.Equal(t, floor, errtest.As[*render.BudgetExceededError](t, err).Needed)
+			require.Equal(t, floor, fitted(t, layout, floor).Tokens)
 		})
 	}
 }
@@ -167,8 +165,7 @@ func TestTransferredContentIsOfferedByItsPriorities(t *testing.T) {
 	passed := strings.Replace(string(data), `,"flags":4`, "", 1) // as of an element that passes a priority on by its properties
 	require.NotEqual(t, string(data), passed)
 	for data, want := range map[string]string{string(data): "b; d; stuck", passed: "d; b; stuck"} {
-		root := user(elements.Transferred{Data: []byte(data)})
-		require.Equal(t, want, steps(t, root, render.FitOptions{KeepUnranked: true}))
+		require.Equal(t, want, steps(t, user(elements.Transferred{Data: []byte(data)}), render.FitOptions{KeepUnranked: true}))
 	}
 }
 
@@ -198,8 +195,7 @@ func TestALimitIsKeptByPruningUnrankedTextsInIt(t *testing.T) {
 func TestALimitThatCannotBeKeptIsAnErrorOfTheFloor(t *testing.T) {
 	root := user(elements.TokenLimit{Max: 2, Children: elements.Nodes{need(0, "aaaa")}})
 	_, _, err := laid(t, root, render.Options{}).Floor(t.Context(), render.FitOptions{Budget: 10})
-	over := errtest.As[*render.BudgetExceededError](t, err)
-	require.Equal(t, "User > Limit", over.Limit)
+	require.Equal(t, "User > Limit", errtest.As[*render.BudgetExceededError](t, err).Limit)
 }
 
 func TestTheFloorIsTheCountOfTheTreeWithoutOfferedPieces(t *testing.T) {
@@ -283,8 +279,7 @@ func TestAnOfferedExpandableStaysOfferedWhenItGrows(t *testing.T) {
 		return elements.Nodes{user(line("a")), user(elements.TokenLimit{Max: 7, Children: elements.Nodes{grows(props)}})}
 	}
 	layout := laid(t, limited(at(1)), render.Options{Budget: 15, KeepUnranked: true})
-	r := fitted(t, layout, 7)
-	require.Equal(t, []string{"a"}, texts(r.Messages))
+	require.Equal(t, []string{"a"}, texts(fitted(t, layout, 7).Messages))
 	_, err := laid(t, limited(elements.Props{}), render.Options{Budget: 15, KeepUnranked: true}).Fit(t.Context(), 7)
 	require.ErrorAs(t, err, new(*render.BudgetExceededError))
 }
@@ -300,8 +295,7 @@ func TestLowWaterAndBackfillKeepUnrankedPieces(t *testing.T) {
 		{render.Options{Backfill: true}, "aaaa\ncccccccc\ndd\ne"},
 	} {
 		tt.opts.KeepUnranked = true
-		r := fitted(t, laid(t, root, tt.opts), 22)
-		require.Equal(t, tt.want, r.Messages[0].Text(), "%+v", tt.opts)
+		require.Equal(t, tt.want, fitted(t, laid(t, root, tt.opts), 22).Messages[0].Text(), "%+v", tt.opts)
 	}
 }
 
@@ -342,8 +336,7 @@ func TestTextsThatTheFloorCountedAreNotCountedAgain(t *testing.T) {
 	floor, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: plenty, KeepUnranked: true})
 	require.NoError(t, err)
 	before := asked
-	r := fitted(t, layout, plenty)
-	require.Equal(t, floor, r.Tokens)
+	require.Equal(t, floor, fitted(t, layout, plenty).Tokens)
 	require.Less(t, asked-before, 10)
 }
 

@@ -65,8 +65,7 @@ func ExampleCompare() {
 
 func TestAComparisonShowsElementsOfDifferentShapeInOneLine(t *testing.T) {
 	result := func(children ...elements.Node) *render.Result {
-		result := rendered(t, elements.Nodes{user(children...), user(line("b"), line("c"))}, plenty)
-		return result
+		return rendered(t, elements.Nodes{user(children...), user(line("b"), line("c"))}, plenty)
 	}
 	require.Equal(t, ""+
 		"                  1,000,000  1,000,000\n"+

@@ -673,8 +673,7 @@ func TestPruneFitsExactlyIfATagIsEmptied(t *testing.T) {
 		chunk(2, "bbbb"),
 	)
 	whole := rendered(t, root, plenty)
-	r := rendered(t, root, whole.Tokens-60)
-	require.Equal(t, []string{"bbbb"}, texts(r.Messages))
+	require.Equal(t, []string{"bbbb"}, texts(rendered(t, root, whole.Tokens-60).Messages))
 }
 
 // The calls that are removed with a group free tokens too.
@@ -685,8 +684,7 @@ func TestPruneFitsExactlyIfCallsAreRemoved(t *testing.T) {
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{long}, Children: elements.Nodes{elements.Text("t")}},
 		userAt(1, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("a")}}, chunk(2, "bbbb")),
 	}
-	whole := rendered(t, root, plenty)
-	require.Equal(t, []string{"t", "bbbb"}, texts(rendered(t, root, whole.Tokens-100).Messages))
+	require.Equal(t, []string{"t", "bbbb"}, texts(rendered(t, root, rendered(t, root, plenty).Tokens-100).Messages))
 }
 
 // A message of only text chunks is laid out by a shorter path.

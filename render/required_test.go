@@ -256,8 +256,7 @@ func TestBudgetExceededErrorSaysWhatIsNeeded(t *testing.T) {
 
 func TestBudgetExceededIsFoundByItsType(t *testing.T) {
 	_, err := render.Render(t.Context(), user(need(0, "text")), render.Options{Budget: 1, Tokenizer: runes})
-	over := errtest.As[*render.BudgetExceededError](t, fmt.Errorf("no answer: %w", err))
-	require.Equal(t, 7, over.Needed)
+	require.Equal(t, 7, errtest.As[*render.BudgetExceededError](t, fmt.Errorf("no answer: %w", err)).Needed)
 }
 
 func TestALimitThatCannotBeKeptIsAnErrorWithItsPath(t *testing.T) {

@@ -321,6 +321,5 @@ func TestAFenceIsTrimmedInside(t *testing.T) {
 		require.True(t, ok, text)
 		require.True(t, strings.HasPrefix(source.String(), body+"\n"))
 	}
-	r := fitted(t, layout, 25)
-	require.Equal(t, []string{"Is it right?"}, texts(r.Messages))
+	require.Equal(t, []string{"Is it right?"}, texts(fitted(t, layout, 25).Messages))
 }

@@ -198,8 +198,7 @@ func TestAnExpandableMayGrowByTools(t *testing.T) {
 	}
 	opts := render.Options{Budget: 500, Tokenizer: runes}
 	root := elements.Nodes{tool(at(9), "a"), elements.Wrap{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{grow("b", "c")}}, elements.UserMessage{Props: elements.Props{FlexGrow: 2}, Children: elements.Nodes{line("ask")}}}
-	r := renderedWith(t, root, opts)
-	require.Equal(t, []string{"a", "b", "c"}, sessiontest.ToolNames(r.Tools))
+	require.Equal(t, []string{"a", "b", "c"}, sessiontest.ToolNames(renderedWith(t, root, opts).Tools))
 
 	root = elements.Nodes{elements.Wrap{Children: elements.Nodes{grow("b", "c", "a")}}, tool(at(9), "a"), user(line("ask"))}
 	_, err := render.Render(t.Context(), root, opts)

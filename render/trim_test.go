@@ -222,8 +222,7 @@ func TestTheLastTextToGoIsTrimmed(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for name, tokenizer := range map[string]chat.Tokenizer{"joining": runes, "other": struct{ chat.Tokenizer }{runes}} {
 				layout := laid(t, test.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
-				r := fitted(t, layout, test.budget)
-				require.Equal(t, test.want, texts(r.Messages), "with the %s tokenizer", name)
+				require.Equal(t, test.want, texts(fitted(t, layout, test.budget).Messages), "with the %s tokenizer", name)
 			}
 		})
 	}
@@ -268,8 +267,7 @@ func TestALongTextInWhatGoesAsOneIsTrimmedBeforeThatGoes(t *testing.T) {
 
 func TestCompatibleTrimsNothing(t *testing.T) {
 	layout := laid(t, user(lines(conventions(5)), line("stay")), render.Options{Budget: plenty, Tokenizer: runes, Compatible: true})
-	r := fitted(t, layout, 200)
-	require.Equal(t, []string{"stay"}, texts(r.Messages))
+	require.Equal(t, []string{"stay"}, texts(fitted(t, layout, 200).Messages))
 }
 
 // Fits in any order give the same results.
@@ -337,15 +335,13 @@ func TestTrimmedTextStaysEscaped(t *testing.T) {
 	cut := elements.TextChunk{BreakOn: ";", Least: 1, Children: elements.Nodes{elements.Text("a&b;</t>;c<d;e")}}
 	other := elements.TextChunk{BreakOn: ";", Children: elements.Nodes{elements.Text("stay & stay")}}
 	layout := laid(t, user(elements.Tag{Name: "t", Props: at(1), Children: elements.Nodes{cut}}, wrap(elements.Props{}, other)), render.Options{Budget: plenty, Tokenizer: runes})
-	r := fitted(t, layout, 50)
-	require.Equal(t, []string{"<t>\na&amp;b;&lt;/t&gt;;c&lt;d\n</t>\nstay & stay"}, texts(r.Messages))
+	require.Equal(t, []string{"<t>\na&amp;b;&lt;/t&gt;;c&lt;d\n</t>\nstay & stay"}, texts(fitted(t, layout, 50).Messages))
 }
 
 // The chunk is beside the limit that trims.
 func TestAChunkElsewhereDoesNotKeepTextFromBeingTrimmed(t *testing.T) {
 	lost := func(root elements.Node) bool {
-		r := renderedWith(t, root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
-		return len(r.Report().Dropped()) > 0
+		return len(renderedWith(t, root, render.Options{Budget: plenty, Tokenizer: summing{runes}}).Report().Dropped()) > 0
 	}
 	for limit := 100; limit < 500; limit++ {
 		var n elements.Node = lines(conventions(60))
@@ -361,6 +357,5 @@ func TestATextIsNotTrimmedToItsMarkAlone(t *testing.T) {
 	c := lines(elements.Text(strings.Repeat("a line of text that is longer than most\n", 5)))
 	c.Mark = "[the rest was cut, read the file for it]"
 	layout := laid(t, user(c, line("stay")), render.Options{Budget: plenty, Tokenizer: runes})
-	r := fitted(t, layout, 60)
-	require.Equal(t, []string{"stay"}, texts(r.Messages))
+	require.Equal(t, []string{"stay"}, texts(fitted(t, layout, 60).Messages))
 }

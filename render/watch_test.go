@@ -156,8 +156,7 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 				func() error { _, err := render.Transfer(t.Context(), line("abc"), o); return err },
 			} {
 				err := f()
-				counting := errtest.As[*render.TokenizerError](t, err)
-				require.Equal(t, "render_test.bad", counting.Tokenizer)
+				require.Equal(t, "render_test.bad", errtest.As[*render.TokenizerError](t, err).Tokenizer)
 				require.ErrorContains(t, err, c.says)
 			}
 			do = nil
@@ -280,8 +279,7 @@ func TestALayoutCanBeFittedAgainAfterAFitWasLeftBehind(t *testing.T) {
 		_, err := layout.Fit(ctx, 3)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		wait.Store(false)
-		after := fitted(t, layout, plenty)
-		require.Equal(t, before.Report(), after.Report())
+		require.Equal(t, before.Report(), fitted(t, layout, plenty).Report())
 		close(until)
 		synctest.Wait()
 	})

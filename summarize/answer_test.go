@@ -54,8 +54,7 @@ func TestABadAnswerIsRefusedAndSimpleModeIsTried(t *testing.T) {
 			require.Contains(t, d.Messages()[1].Text(), "\nA good one.\n")
 			require.Len(t, d.Requests(), 2)
 			require.Equal(t, "started refused/full done/simple", kinds(*d.Heard))
-			refused := errtest.As[*policy.SummaryError](t, (*d.Heard)[1].Err)
-			require.Contains(t, refused.Error(), c.reason)
+			require.Contains(t, errtest.As[*policy.SummaryError](t, (*d.Heard)[1].Err).Error(), c.reason)
 			require.Equal(t, "simple", compactions(d.Session)[0].Mode)
 		})
 	}
@@ -393,8 +392,7 @@ func TestSimpleModeCutsATextLargerThanTheWindow(t *testing.T) {
 			d.Messages()
 			require.Equal(t, "simple", compactions(d.Session)[0].Mode)
 			last := d.Requests()[len(d.Requests())-1]
-			got := simpleHistory(t, last)
-			require.Regexp(t, `(?s): start abc .*\n  \[\.\.\. \d+ tokens cut here.*end\. finish\n`, got)
+			require.Regexp(t, `(?s): start abc .*\n  \[\.\.\. \d+ tokens cut here.*end\. finish\n`, simpleHistory(t, last))
 			require.LessOrEqual(t, count(quarter{}, last.Messages), d.Target.ContextWindow)
 		})
 	}

@@ -202,11 +202,9 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 				return models.SaySummary("Of what was undone.")(ctx, r)
 			})
 			if c.fits {
-				got := d.Messages()
-				equal(t, append(overflowing()[:3], c.late...), got[1:])
+				equal(t, append(overflowing()[:3], c.late...), d.Messages()[1:])
 			} else {
-				failed := d.Fails()
-				require.ErrorAs(t, failed, new(*entry.BoundaryError))
+				require.ErrorAs(t, d.Fails(), new(*entry.BoundaryError))
 			}
 			require.Len(t, d.Requests(), 1, "another answer would be dropped too")
 			require.Equal(t, "started dropped/full", kinds(*d.Heard))

@@ -266,8 +266,7 @@ func TestSmallRoomIsUsed(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	more := elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(words(budget - roundTokens - 300))}}
 	d.Answers(models.SaySummary("short"))
-	r := d.Rendered(prompt(d.Session, more))
-	require.LessOrEqual(t, r.Tokens, budget)
+	require.LessOrEqual(t, d.Rendered(prompt(d.Session, more)).Tokens, budget)
 	last := d.Request().Messages[len(d.Request().Messages)-1]
 	room := hint(t, last.Text())
 	require.GreaterOrEqual(t, room, 98)
@@ -370,8 +369,7 @@ func TestAProvidersOwnCompactionIsKeptUnchangedBesideTheSummary(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	sure.Write(t, path, content(t, d.Session.Path()))
-	reopened := fixtureOf(t, opened(t, path))
-	equal(t, messages, reopened.Messages())
+	equal(t, messages, fixtureOf(t, opened(t, path)).Messages())
 
 	d.Say(rounds(7, 12, roundTokens)...)
 	d.Always(models.SaySummary("All was mended."))

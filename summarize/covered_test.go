@@ -55,8 +55,7 @@ var markText = regexp.MustCompile(`@[uarcs]\d+@`)
 
 // marksOf returns the marks in the JSON of a value.
 func marksOf(t testing.TB, v any) []string {
-	text := sure.JSON(t, v)
-	return markText.FindAllString(string(text), -1)
+	return markText.FindAllString(string(sure.JSON(t, v)), -1)
 }
 
 func newMarkedSession(t testing.TB, name string, p policy.Policy, target policy.Target) *markedSession {

@@ -53,8 +53,7 @@ func TestASwitchOfModelsChangesNothingIfTheCompactionFails(t *testing.T) {
 	smaller := d.Target
 	smaller.Name, smaller.Budget, smaller.ContextWindow = "smaller", 1000, 0
 	_, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller)
-	failed := errtest.As[*summarize.FailedError](t, err)
-	require.NotNil(t, failed.Budget)
+	require.NotNil(t, errtest.As[*summarize.FailedError](t, err).Budget)
 	equal(t, was, d.Current())
 	equal(t, said(d.Session), d.Messages()[1:])
 }

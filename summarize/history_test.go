@@ -187,8 +187,7 @@ func TestHistoryThatCannotBeCompactedIsTheBudgetErrorWithItsReason(t *testing.T)
 
 func TestInACompactorHistoryShowsTheSessionAndCompactIsAnError(t *testing.T) {
 	d := newFixture(t, chat.UserMessage("Hello."))
-	r := d.Rendered(summarize.History{Compactor: d.Compactor})
-	require.Len(t, r.Messages, 1)
+	require.Len(t, d.Rendered(summarize.History{Compactor: d.Compactor}).Messages, 1)
 	_, err := d.Render(t.Context(), summarize.History{Compactor: d.Compactor, Compact: true})
 	require.ErrorContains(t, err, "the compactor compacts by itself")
 	for _, h := range []summarize.History{{}, {Compactor: &summarize.Compactor{}}} {

@@ -67,8 +67,7 @@ func leasedFixture(t *testing.T, store storage.Store, model chat.Model) fixture 
 func pendingOf(t *testing.T, d fixture) policy.Pending {
 	t.Helper()
 	require.NoError(t, d.Session.Refresh(t.Context()))
-	pending := d.PendingNow()
-	return pending
+	return d.PendingNow()
 }
 
 func TestAPlanWhoseProcessDiedIsTakenUpWithinTenSeconds(t *testing.T) {

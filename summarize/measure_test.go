@@ -47,8 +47,7 @@ func TestPiecesThatMayBePrunedTriggerNoCompaction(t *testing.T) {
 			d.Say(round(turn, 150)...)
 			d.Say(chat.AssistantMessage("Done."))
 			d.Say(chat.UserMessage("And now?"))
-			r := d.Rendered(prompt(d.Session, documents(30, 500)))
-			require.Greater(t, r.Tokens, 9_000, "the documents fill the rest")
+			require.Greater(t, d.Rendered(prompt(d.Session, documents(30, 500))).Tokens, 9_000, "the documents fill the rest")
 			require.Less(t, d.Explain(t.Context()).Measurement.Count, 2_000)
 			d.Say(chat.AssistantMessage("That."))
 		}
@@ -67,8 +66,7 @@ func TestDroppableHistoryCountsTowardsTheTrigger(t *testing.T) {
 		history.TurnRounds{Session: d.Session, Droppable: true},
 	}
 	d.Answers(models.SaySummary("Steps 1 to 5 are done."))
-	r := d.Rendered(tree)
-	require.Contains(t, text(r.Messages), "Steps 1 to 5 are done.")
+	require.Contains(t, text(d.Rendered(tree).Messages), "Steps 1 to 5 are done.")
 	require.Equal(t, "placed: condition 1 holds", lastLine(d.Explain(t.Context())))
 }
 
@@ -89,8 +87,7 @@ func TestInstructionsWithoutAPriorityAreNotPrunedBeforeHistoryIsCompacted(t *tes
 			elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
 			history.Conversation{Session: d.Session}, history.TurnStart{Session: d.Session}, history.TurnRounds{Session: d.Session},
 		}
-		r := d.Rendered(tree)
-		require.Equal(t, chat.RoleSystem, r.Messages[0].Role, "%d rounds", rounds)
+		require.Equal(t, chat.RoleSystem, d.Rendered(tree).Messages[0].Role, "%d rounds", rounds)
 	}
 }
 
@@ -101,8 +98,7 @@ func TestOnlyTheLastResortDropsInstructions(t *testing.T) {
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
 		history.Conversation{Session: d.Session}, history.TurnStart{Session: d.Session}, history.TurnRounds{Session: d.Session},
 	}
-	r := d.Rendered(tree)
-	require.Len(t, r.Messages, 1)
+	require.Len(t, d.Rendered(tree).Messages, 1)
 	require.Equal(t, "let go crowded", kinds((*d.Heard)[len(*d.Heard)-2:]), "and the user is told why")
 }
 
@@ -313,8 +309,7 @@ func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
 				for n := range 3 * window / 100 {
 					d.Say(chat.UserMessage(strings.Repeat("abc ", 47)), chat.AssistantMessage(strings.Repeat("abc ", 47)))
 					d.Say(chat.UserMessage(fmt.Sprint("And now? ", n)))
-					r := d.Rendered(prompt(d.Session))
-					require.LessOrEqual(t, r.Tokens, window)
+					require.LessOrEqual(t, d.Rendered(prompt(d.Session)).Tokens, window)
 					require.NoError(t, d.Wait(t.Context()))
 				}
 				require.NotContains(t, kinds(*d.Heard), "failed")

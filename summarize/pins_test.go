@@ -23,8 +23,7 @@ import (
 
 // recalled returns a fixture whose agent has the tools of package recall.
 func recalled(t testing.TB, messages ...chat.Message) fixture {
-	s := sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true})
-	return fixtureOf(t, s, messages...)
+	return fixtureOf(t, sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true}), messages...)
 }
 
 func TestPinnedEntriesStayWordForWordThroughCompactions(t *testing.T) {

@@ -69,8 +69,7 @@ func TestAStepThatIsRefusedForItsBytesAtAnySizeFailsAfterFourAttempts(t *testing
 		d.Target.Model = model
 		answer, err := (&agent.Agent{Compactor: d.Unjudged(), Prompt: prompt(d.Session)}).Step(t.Context())
 		require.ErrorIs(t, err, tooManyBytes)
-		lost := errtest.As[*summarize.RecoveryError](t, err)
-		require.NotEmpty(t, lost.Tried)
+		require.NotEmpty(t, errtest.As[*summarize.RecoveryError](t, err).Tried)
 		require.LessOrEqual(t, answer.Refusals, 4)
 		for i, r := range model.calls[1:] {
 			require.Less(t, count(quarter{}, r.Messages), count(quarter{}, model.calls[i].Messages))

@@ -65,8 +65,7 @@ func TestACustomRunnerRunsAPlan(t *testing.T) {
 	require.Empty(t, d.Requests())
 	require.Equal(t, before, d.Messages(), "the plan is pending")
 	require.Len(t, plans, 1)
-	pending := d.PendingNow()
-	require.Equal(t, policy.PendingElsewhere, pending)
+	require.Equal(t, policy.PendingElsewhere, d.PendingNow())
 
 	worker := anotherFixture(t, d, saying("Made by the worker."))
 	require.NoError(t, worker.RunPlan(t.Context(), plans[0], nil))
@@ -299,14 +298,12 @@ func attemptsAtAPlan(t *testing.T) {
 		attempts++
 		require.True(t, asked)
 		require.Contains(t, kinds(*worker.Heard), "postponed")
-		pending := d.PendingNow()
-		require.Equal(t, policy.PendingElsewhere, pending)
+		require.Equal(t, policy.PendingElsewhere, d.PendingNow())
 		require.Less(t, attempts, 30)
 	}
 	require.Greater(t, attempts, 2)
 	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", answered), "each attempt continues from the segments of the one before")
-	pending := d.PendingNow()
-	require.Equal(t, policy.PendingNone, pending)
+	require.Equal(t, policy.PendingNone, d.PendingNow())
 }
 
 func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
@@ -327,8 +324,7 @@ func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 			asked := false
 			require.Error(t, worker.RunPlan(t.Context(), plan, func(error, time.Time) bool { asked = true; return true }))
 			require.Equal(t, c.retried, asked)
-			pending := d.PendingNow()
-			require.Equal(t, c.retried, pending == policy.PendingElsewhere)
+			require.Equal(t, c.retried, d.PendingNow() == policy.PendingElsewhere)
 		})
 	}
 }

@@ -76,8 +76,7 @@ func TestAStepNeedsSomethingThatWasSaidAndARenderDoesNot(t *testing.T) {
 		err := stepOf(t, d, prompt(d.Session))
 		require.ErrorIs(t, err, agent.ErrNothingSaid)
 		require.ErrorContains(t, err, "append what the user says", "it says what to do")
-		r := d.Rendered(prompt(d.Session))
-		require.Len(t, r.Messages, 1, "the system message")
+		require.Len(t, d.Rendered(prompt(d.Session)).Messages, 1, "the system message")
 	})
 }
 

@@ -257,8 +257,7 @@ func TestAMisplacedOptionIsAnErrorWithItsPath(t *testing.T) {
 
 func TestAnOptionMayBeConditional(t *testing.T) {
 	for _, urgent := range []bool{true, false} {
-		built := el.Text("a", el.If(urgent, el.Required))
-		require.Equal(t, urgent, built.Required)
+		require.Equal(t, urgent, el.Text("a", el.If(urgent, el.Required)).Required)
 	}
 }
 

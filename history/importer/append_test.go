@@ -174,8 +174,7 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 				assert.Equal(t, rec.Cost, usage[rec.ID].Cost, rec.ID)
 			}
 
-			again := recordingOf(t, string(appendedLog(t, own)))
-			require.Empty(t, cmp.Diff(entriesOf(t, own), entriesOf(t, again)))
+			require.Empty(t, cmp.Diff(entriesOf(t, own), entriesOf(t, recordingOf(t, string(appendedLog(t, own))))))
 		})
 	}
 }
@@ -284,13 +283,11 @@ func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	notes, err := recording.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	require.Empty(t, notes)
-	got := sessiontest.View(t, session)
-	require.Equal(t, want.Messages(), got.Messages())
+	require.Equal(t, want.Messages(), sessiontest.View(t, session).Messages())
 	plan, _ := sessiontest.Latest(t, session, entry.TypePlan)
 	end, _ := sessiontest.Latest(t, session, entry.TypePlanEnd)
 	require.Equal(t, plan.ID, end.Body.(entry.PlanEnd).Plan)
-	kept := sessiontest.Entry(t, session, plan.Body.(entry.Plan).FirstKept)
-	require.Equal(t, call, kept.Message())
+	require.Equal(t, call, sessiontest.Entry(t, session, plan.Body.(entry.Plan).FirstKept).Message())
 	require.Equal(t, end.Parent, plan.ID)
 }
 

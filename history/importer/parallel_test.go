@@ -24,7 +24,6 @@ func TestManyParallelCallsAreImportedInLinearTime(t *testing.T) {
 		lines[1] = callLine(ids...)
 		s, notes := imported(t, lines)
 		require.Empty(t, notes)
-		view := sessiontest.View(t, s)
-		require.Empty(t, view.Turns[0].Rounds[0].Aborted())
+		require.Empty(t, sessiontest.View(t, s).Turns[0].Rounds[0].Aborted())
 	})
 }

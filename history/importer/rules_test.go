@@ -67,8 +67,7 @@ func TestALineMayComeBeforeTheOneThatItFollows(t *testing.T) {
 		for _, n := range order {
 			text.WriteString(lines[n] + "\n")
 		}
-		got := recordingOf(t, text.String())
-		return got
+		return recordingOf(t, text.String())
 	}
 	want := said(read(0, 1, 2, 3))
 	require.Len(t, want, 4)

@@ -46,8 +46,7 @@ const (
 func TestATextBetweenACallAndItsResultCanBeSent(t *testing.T) {
 	s, notes := imported(t, []string{userLine, callLine("a"), saysLine, resultLine("a"), saysLine, userLine})
 	require.Empty(t, notes)
-	view := sessiontest.View(t, s)
-	require.NoError(t, chat.Validate(view.Messages()))
+	require.NoError(t, chat.Validate(sessiontest.View(t, s).Messages()))
 }
 
 func TestAPlaceThatUnsendableIsANoteWithItsLine(t *testing.T) {

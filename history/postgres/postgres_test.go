@@ -127,8 +127,7 @@ func TestAnAppendAndTheViewAfterItTakeOneRoundTrip(t *testing.T) {
 
 	before = statements.Load()
 	again := opened(t, sessions, "long", history.Options{Cache: history.NewCache(1 << 20)})
-	v := sessiontest.View(t, again)
-	require.Len(t, v.Turns, 5)
+	require.Len(t, sessiontest.View(t, again).Turns, 5)
 	require.LessOrEqual(t, statements.Load()-before, int64(4), "the end, the header, the path, and the start of the turn that was cut")
 }
 
@@ -267,11 +266,9 @@ func TestATenantSeesOnlyItsOwnSessions(t *testing.T) {
 	p := migrated(t)
 	acme, other := &postgres.Sessions{Pool: p, Tenant: "acme"}, &postgres.Sessions{Pool: p, Tenant: "other"}
 	for _, name := range []string{"b", "a", "", "ä", "c/d"} {
-		s := opened(t, acme, name, history.Options{})
-		require.NoError(t, s.Append(t.Context(), chat.UserMessage("for acme, in "+name)))
+		require.NoError(t, opened(t, acme, name, history.Options{}).Append(t.Context(), chat.UserMessage("for acme, in "+name)))
 	}
-	s := opened(t, other, "a", history.Options{})
-	require.Empty(t, s.Leaf(), "a new session, not acme's of the same name")
+	require.Empty(t, opened(t, other, "a", history.Options{}).Leaf(), "a new session, not acme's of the same name")
 	require.Equal(t, []string{"", "a", "b", "c/d", "ä"}, names(t, acme, ""))
 	require.Equal(t, []string{"b", "c/d", "ä"}, names(t, acme, "a"))
 	require.Equal(t, []string{"a"}, names(t, other, ""))
@@ -319,8 +316,7 @@ func TestExpireRemovesTheOldestSessionsFirst(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}
 	for i, name := range []string{"old", "older", "oldest", "new"} {
-		s := opened(t, sessions, name, history.Options{})
-		require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
+		require.NoError(t, opened(t, sessions, name, history.Options{}).Append(t.Context(), chat.UserMessage("hello")))
 		if name != "new" {
 			_, err := p.Exec(t.Context(), "UPDATE promptree_sessions SET appended = now() - make_interval(days => $1) WHERE name = $2", 10+i, name)
 			require.NoError(t, err)
@@ -442,8 +438,7 @@ func TestErasedContentIsSubtractedFromTheSize(t *testing.T) {
 		require.Less(t, bytes, int64(1000))
 	}
 	_, err = sessions.Store("one").Append(t.Context(), 0, storage.Line{ID: "x", Kind: "y", Data: []byte("{}")})
-	conflict := errtest.As[*storage.ConflictError](t, err)
-	require.Equal(t, storage.Position(3), conflict.End)
+	require.Equal(t, storage.Position(3), errtest.As[*storage.ConflictError](t, err).End)
 }
 
 func TestALeaseOfARemovedSessionIsRefused(t *testing.T) {
@@ -612,8 +607,7 @@ func TestLinesComeBackByteForByte(t *testing.T) {
 	}
 	again := opened(t, sessions, "one", history.Options{Cache: history.NewCache(1)})
 	for _, want := range added {
-		got := sessiontest.Entry(t, again, want.ID)
-		require.Equal(t, want.Body, got.Body)
+		require.Equal(t, want.Body, sessiontest.Entry(t, again, want.ID).Body)
 	}
 	wrong, err := history.Verify(t.Context(), sessions.Store("one"))
 	require.NoError(t, err)

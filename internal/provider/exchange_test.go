@@ -120,8 +120,7 @@ func TestAnErrorThatIsTooLongOrHoldsASecretHidesItsChain(t *testing.T) {
 		require.NotContains(t, err.Error(), "sk-secret")
 		require.LessOrEqual(t, len(err.Error()), provider.MaxErrorText)
 		err = x.Err(t.Context(), &chat.TransientError{Err: given})
-		transient := errtest.As[*chat.TransientError](t, err)
-		require.NotContains(t, transient.Err.Error(), "sk-secret")
+		require.NotContains(t, errtest.As[*chat.TransientError](t, err).Err.Error(), "sk-secret")
 	}
 	fine := fmt.Errorf("asked: %w", io.ErrNoProgress)
 	require.Equal(t, fine, x.Err(t.Context(), fine))

@@ -80,8 +80,7 @@ func TestTheRequestForTheSummaryInstructsTheCompaction(t *testing.T) {
 	d.Messages()
 	sent := s.last(t)
 	require.Equal(t, "summarize", sent.Compaction["type"])
-	asked := fmt.Sprint(sent.Compaction["instructions"])
-	require.Contains(t, asked, "<summary>")
+	require.Contains(t, fmt.Sprint(sent.Compaction["instructions"]), "<summary>")
 	require.NotContains(t, fmt.Sprint(sent.Messages), "<summary>", "the request for the summary is not also a message")
 	require.Empty(t, sent.Editing.Edits)
 	require.Contains(t, fmt.Sprint(sent.Messages), "[output 001]")
@@ -195,8 +194,7 @@ func TestAModelThatRefusesTheBlockIsSentTheWordsAlone(t *testing.T) {
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
 	req := ask(user(chat.Text("It was counted."), opaque(`{"type":"compaction","content":"It was counted.","signature":"s"}`)))
 	for _, requests := range []int{2, 3} {
-		r := providertest.Generated(t, model, req)
-		require.Equal(t, "42", r.Message.Text())
+		require.Equal(t, "42", providertest.Generated(t, model, req).Message.Text())
 		require.Equal(t, requests, s.count())
 		require.Equal(t, []turn{{"user", []block{text("It was counted.")}}}, s.last(t).Messages)
 	}

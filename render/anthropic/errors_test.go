@@ -58,8 +58,7 @@ func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			model, s := answering(t, c.answer)
 			_, err := model.Generate(t.Context(), ask(question))
-			again := errtest.As[*chat.TransientError](t, err)
-			require.Equal(t, c.after, again.RetryAfter)
+			require.Equal(t, c.after, errtest.As[*chat.TransientError](t, err).RetryAfter)
 			require.Equal(t, 1, s.count(), "the SDK does not repeat the request")
 		})
 	}
@@ -91,8 +90,7 @@ func TestOtherErrorsAreTheSDKs(t *testing.T) {
 		_, limit := errors.AsType[*chat.ContextLimitError](err)
 		_, transient := errors.AsType[*chat.TransientError](err)
 		require.False(t, limit || transient, "%v", err)
-		api := errtest.As[*sdk.Error](t, err)
-		require.Equal(t, a.status, api.StatusCode)
+		require.Equal(t, a.status, errtest.As[*sdk.Error](t, err).StatusCode)
 	}
 }
 

@@ -154,8 +154,7 @@ func FuzzRepair(f *testing.F) {
 		require.NoError(t, err)
 		p.Model = "claude-test"
 		raw := sure.JSON(t, p)
-		r := sure.Decode[request](t, raw)
-		require.NoError(t, judge(r), "%s\n%v", raw, changes)
+		require.NoError(t, judge(sure.Decode[request](t, raw)), "%s\n%v", raw, changes)
 		for _, c := range changes {
 			require.NotEmpty(t, c.Rule, fmt.Sprint(c))
 		}

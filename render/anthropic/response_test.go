@@ -152,8 +152,7 @@ func TestAReasonThatIsNotKnownIsNoEnd(t *testing.T) {
 	})
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
 	r, err := model.Generate(t.Context(), ask(question))
-	end := errtest.As[*chat.EndError](t, err)
-	require.Equal(t, "budget_gone", end.Reason)
+	require.Equal(t, "budget_gone", errtest.As[*chat.EndError](t, err).Reason)
 	require.ErrorAs(t, err, new(*chat.AnswerError))
 	require.Equal(t, "Half an answ", r.Message.Text())
 	require.Empty(t, r.StopReason)

@@ -182,8 +182,7 @@ var breaches = []struct {
 }
 
 func violations(t *testing.T, err error) []chat.Violation {
-	invalid := errtest.As[*chat.ValidationError](t, err)
-	return invalid.Violations
+	return errtest.As[*chat.ValidationError](t, err).Violations
 }
 
 func TestTheTestServerRefusesWhatTheAPIRefuses(t *testing.T) {

@@ -18,8 +18,7 @@ import (
 // asJSON returns a value as the JSON that is sent.
 func asJSON(t *testing.T, v any) any {
 	t.Helper()
-	data := sure.JSON(t, v)
-	return sure.Decode[any](t, data)
+	return sure.Decode[any](t, sure.JSON(t, v))
 }
 
 func TestRequestSendsEachPartInTheFormOfGemini(t *testing.T) {

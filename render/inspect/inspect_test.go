@@ -96,8 +96,7 @@ func TestNoTextEndsTheElementThatHoldsTheData(t *testing.T) {
 func TestEachTextIsWrittenOnce(t *testing.T) {
 	text := strings.Repeat("twice ", 1000)
 	request := rendered(t, render.Options{}, text, text)
-	page := pageOf(t, inspect.Options{}, request, request)
-	require.Equal(t, 1, strings.Count(page, `"`+text+`"`))
+	require.Equal(t, 1, strings.Count(pageOf(t, inspect.Options{}, request, request), `"`+text+`"`))
 }
 
 func TestThePageIsTheSameEachTime(t *testing.T) {
@@ -234,8 +233,7 @@ func TestTheBundleIsSmallAndUpToDate(t *testing.T) {
 	require.NoError(t, run("run", "build"))
 	for _, name := range []string{"page.js", "page.css"} {
 		want := sure.Read(t, filepath.Join(work, "..", name))
-		got := sure.Read(t, name)
-		require.True(t, bytes.Equal(want, got), "%s is not up to date: run go generate ./render/inspect", name)
+		require.True(t, bytes.Equal(want, sure.Read(t, name)), "%s is not up to date: run go generate ./render/inspect", name)
 	}
 }
 

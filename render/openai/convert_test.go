@@ -121,8 +121,7 @@ func TestOpaquePartsAreSentUnchanged(t *testing.T) {
 	audio := chat.Opaque{Value: json.RawMessage(`{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"},"new":[1.50,"é"]}`)}
 	search := chat.Opaque{Value: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}}`)}
 	messages := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Listen:"), audio}}}
-	got := openai.ChatMessages(messages, openai.Options{})
-	require.Contains(t, toJSON(got), string(audio.Value))
+	require.Contains(t, toJSON(openai.ChatMessages(messages, openai.Options{})), string(audio.Value))
 	items := openai.Items(append(messages, chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("a"), search, chat.Text("b")}}), openai.Options{})
 	require.Len(t, items, 4)
 	require.Equal(t, string(search.Value), toJSON(items[2]))

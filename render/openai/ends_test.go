@@ -70,8 +70,7 @@ func TestEachReasonIsAnEndACutDeclinedOrAnError(t *testing.T) {
 					require.Equal(t, want, got.StopReason)
 					return
 				}
-				end := errtest.As[*chat.EndError](t, err)
-				require.Equal(t, reason, end.Reason)
+				require.Equal(t, reason, errtest.As[*chat.EndError](t, err).Reason)
 				require.ErrorContains(t, err, "Ends")
 				_, transient := errors.AsType[*chat.TransientError](err)
 				require.Equal(t, want == failed, transient)

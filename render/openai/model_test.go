@@ -394,8 +394,7 @@ func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 			t.Run(tt.rule+" "+name, func(t *testing.T) {
 				s := newServer(t, always(tt.reply))
 				_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-				transient := errtest.As[*chat.TransientError](t, err)
-				require.Equal(t, tt.want, transient.RetryAfter)
+				require.Equal(t, tt.want, errtest.As[*chat.TransientError](t, err).RetryAfter)
 				require.Equal(t, 1, s.count(), "the request is not repeated")
 			})
 		}
@@ -477,8 +476,7 @@ func TestTheSDKRetriesAsOftenAsMaxRetriesSays(t *testing.T) {
 	})
 	m := s.model(openai.ChatCompletions, "gpt-4o")
 	m.MaxRetries = 2
-	got := providertest.Generated(t, m, chat.Request{Messages: []chat.Message{question}})
-	require.Equal(t, "42", got.Message.Text())
+	require.Equal(t, "42", providertest.Generated(t, m, chat.Request{Messages: []chat.Message{question}}).Message.Text())
 }
 
 func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {

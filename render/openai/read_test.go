@@ -36,8 +36,7 @@ func throughTheSDK(t *testing.T, api openai.API, req chat.Request, o openai.Opti
 // sorted returns JSON with the fields of each object in order: items that are no plain messages are written so.
 func sorted(t *testing.T, s string) string {
 	t.Helper()
-	value := sure.Decode[any](t, []byte(s))
-	return toJSON(value)
+	return toJSON(sure.Decode[any](t, []byte(s)))
 }
 
 // plainParts returns a request without opaque parts that are read as something else: texts, items of an assistant in

@@ -47,8 +47,7 @@ func TestAnUnknownModelIsATypedError(t *testing.T) {
 
 func TestAnUnknownEncodingIsATypedError(t *testing.T) {
 	_, err := New("o300k_base")
-	unknown := errtest.As[*UnknownEncodingError](t, err)
-	require.Equal(t, "o300k_base", unknown.Encoding)
+	require.Equal(t, "o300k_base", errtest.As[*UnknownEncodingError](t, err).Encoding)
 	require.EqualError(t, err, `tiktoken: unknown encoding "o300k_base": use o200k_base, cl100k_base, p50k_base or r50k_base`)
 }
 

@@ -92,8 +92,7 @@ func TestACallWaitsForAConnectionAsLongAsItMay(t *testing.T) {
 		require.ErrorContains(t, err, "mcp: srv: not connected yet")
 	}
 	close(started)
-	m := called(t, s, "srv__do", "{}")
-	require.Equal(t, "fine", m.Text())
+	require.Equal(t, "fine", called(t, s, "srv__do", "{}").Text())
 	require.Equal(t, 1, attempts)
 	require.Empty(t, s.Notes())
 }
@@ -377,8 +376,7 @@ func TestASessionThatTheServerForgotIsMadeAnew(t *testing.T) {
 	called(t, s, "srv__do", "{}")
 	fresh() // the server was restarted
 	_, _ = call(t, s, "srv__do", "{}")
-	m := called(t, s, "srv__do", "{}")
-	require.Equal(t, "fine", m.Text())
+	require.Equal(t, "fine", called(t, s, "srv__do", "{}").Text())
 	s.Close()
 }
 

@@ -267,8 +267,7 @@ func TestNamesOfToolsNeverCollide(t *testing.T) {
 			require.Empty(t, all[declared.Name], "%q of %q", declared.Name, server)
 			all[declared.Name] = server
 		}
-		m := called(t, s, s.Declared()[4].Name, "{}")
-		require.NotEmpty(t, m.Text())
+		require.NotEmpty(t, called(t, s, s.Declared()[4].Name, "{}").Text())
 		_, ok, err := s.Answer(t.Context(), chat.ToolCall{Name: "other"})
 		require.False(t, ok)
 		require.NoError(t, err)

@@ -44,6 +44,5 @@ func TestPublicServersAnswer(t *testing.T) {
 		require.NoError(t, err, c.tool)
 		require.Contains(t, m.Text(), c.want, c.tool)
 	}
-	m := called(t, servers["everything"], "everything__get-tiny-image", "{}")
-	require.IsType(t, chat.Image{}, m.Content[1])
+	require.IsType(t, chat.Image{}, called(t, servers["everything"], "everything__get-tiny-image", "{}").Content[1])
 }

@@ -242,8 +242,7 @@ func TestFoundToolsStayWithinTheirShare(t *testing.T) {
 		a.render(16_000)
 		a.search(used.Name)
 		for i := range 30 {
-			answer := a.search(fmt.Sprintf("thing number %d", i))
-			require.LessOrEqual(t, quarter.CountText(answer), 16_000/8)
+			require.LessOrEqual(t, quarter.CountText(a.search(fmt.Sprintf("thing number %d", i))), 16_000/8)
 			a.call(used.Name, `{"path":"x"}`)
 			r := a.render(16_000)
 			if i == 20 {

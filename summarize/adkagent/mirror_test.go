@@ -56,8 +56,7 @@ func TestEachMessageOfADKIsRecordedOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log := &history.Session{}
-			messages := fromADK(t, script(c.log))
-			require.NoError(t, log.Append(t.Context(), messages...))
+			require.NoError(t, log.Append(t.Context(), fromADK(t, script(c.log))...))
 			before := len(compacttest.Said(log))
 			sessions := session.InMemoryService()
 			made, err := sessions.Create(t.Context(), &session.CreateRequest{AppName: "app", UserID: "user", SessionID: "s"})

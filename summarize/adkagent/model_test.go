@@ -109,8 +109,7 @@ func TestErrorsOfAModelHaveTypes(t *testing.T) {
 	require.Equal(t, 10_000, limit.Limit)
 	require.Equal(t, 12_000, limit.Tokens)
 	for _, passing := range []*played{{err: genai.APIError{Code: 429}}, {err: genai.APIError{Code: 503}}, {err: io.ErrUnexpectedEOF}, {}} {
-		err := ask(t.Context(), passing)
-		require.ErrorAs(t, err, new(*chat.TransientError))
+		require.ErrorAs(t, ask(t.Context(), passing), new(*chat.TransientError))
 	}
 	err := ask(t.Context(), &played{err: genai.APIError{Code: 403, Message: "not yours"}})
 	require.ErrorContains(t, err, "not yours")

@@ -144,8 +144,7 @@ func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
 	answer := stepped(t, a)
 	require.Equal(t, 1, store.appends-before)
 	require.Equal(t, "Three ships.", answer.Message().Text())
-	said := sessiontest.Entry(t, session, answer.Entry)
-	require.Equal(t, answer.Message(), said.Message())
+	require.Equal(t, answer.Message(), sessiontest.Entry(t, session, answer.Entry).Message())
 	last, found := sessiontest.Latest(t, session, entry.TypeUsage)
 	require.True(t, found)
 	require.Equal(t, answer.Entry, last.Parent)
@@ -428,8 +427,7 @@ func TestAPolicyMayContinueAfterATurn(t *testing.T) {
 		says("There are many."), says("Nothing more."),
 	)
 	session := a.Compactor.Session
-	called := stepped(t, a)
-	require.False(t, called.GoOn, "a turn is not over while calls are unanswered")
+	require.False(t, stepped(t, a).GoOn, "a turn is not over while calls are unanswered")
 	require.NoError(t, session.Append(t.Context(), chat.ToolResult("a", strings.Repeat("There are many ships at many quays. ", 400))))
 	answer := stepped(t, a)
 	require.True(t, answer.GoOn)
@@ -512,8 +510,7 @@ func TestMissingAndDoubledCallIDsAreReplaced(t *testing.T) {
 					if streamed {
 						heard.RequireWhole(t, answer.Response)
 					}
-					said := sessiontest.Entry(t, a.Compactor.Session, answer.Entry)
-					require.Equal(t, calls, said.Message().ToolCalls)
+					require.Equal(t, calls, sessiontest.Entry(t, a.Compactor.Session, answer.Entry).Message().ToolCalls)
 					first := map[string]bool{}
 					for i, c := range calls {
 						if id := given(i); id != "" && !first[id] {
@@ -587,8 +584,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					_, err := a.Step(ctx)
-					wrong := errtest.As[*chat.CallbackError](t, err)
-					require.Equal(t, name, wrong.Name)
+					require.Equal(t, name, errtest.As[*chat.CallbackError](t, err).Name)
 					require.Equal(t, how == "hangs", errors.Is(err, context.DeadlineExceeded))
 					require.Equal(t, []entry.Type{entry.TypeMessage}, kinds(t, a.Compactor.Session))
 					close(release)
@@ -596,8 +592,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 
 					a.Stream, a.Compactor.Target.Tokenizer = nil, sizing.Estimator{}
 					a.Compactor.Target.Model = healthy
-					answer := stepped(t, a)
-					require.Equal(t, "Ships.", answer.Message().Text())
+					require.Equal(t, "Ships.", stepped(t, a).Message().Text())
 				})
 			})
 		}
@@ -645,8 +640,7 @@ func TestInvalidUsageIsIgnored(t *testing.T) {
 		a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 			return chat.Response{Message: chat.AssistantMessage("Ships."), Usage: u}, nil
 		})
-		answer := stepped(t, a)
-		require.Zero(t, answer.Response.Usage)
+		require.Zero(t, stepped(t, a).Response.Usage)
 		require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeMessage, entry.TypeUsage}, kinds(t, a.Compactor.Session))
 	}
 }

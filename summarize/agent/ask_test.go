@@ -45,8 +45,7 @@ func TestAnAnswerIsReturnedAsAValue(t *testing.T) {
 	for _, req := range *asked {
 		require.Equal(t, "weather", req.Format.Name, "each step may be the last")
 		require.False(t, req.Format.Strict, "mood may be missing")
-		schema := sure.Decode[struct{ Required []string }](t, req.Format.Schema)
-		require.Equal(t, []string{"city", "days"}, schema.Required)
+		require.Equal(t, []string{"city", "days"}, sure.Decode[struct{ Required []string }](t, req.Format.Schema).Required)
 	}
 	require.Nil(t, a.Compactor.Current().Shape.Format, "the form is that of one question")
 }
@@ -75,8 +74,7 @@ func TestAnAnswerThatDoesNotFitIsAskedForAgainTwice(t *testing.T) {
 			_, err = agent.Ask[weather](t.Context(), a, "How is it?")
 			require.ErrorContains(t, err, "agent: the answer does not have its form: ")
 			require.ErrorContains(t, err, c.why)
-			form := errtest.As[*agent.FormError](t, err)
-			require.Equal(t, c.wrong, form.Answer.Message().Text())
+			require.Equal(t, c.wrong, errtest.As[*agent.FormError](t, err).Answer.Message().Text())
 		})
 	}
 }

@@ -39,8 +39,7 @@ func answerOf(t *testing.T, f *agent.Function, arguments string) chat.Message {
 		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}}, nil
 	})
 	a.Tools = []chat.Toolbox{f}
-	answer := stepped(t, a)
-	return answer.Results[0].Message()
+	return stepped(t, a).Results[0].Message()
 }
 
 func echo[T any](_ context.Context, in T) (T, error) { return in, nil }

@@ -95,8 +95,7 @@ func TestLookUpsAreDeclaredWithinTheBudget(t *testing.T) {
 			}
 			plain := a.Compactor.Session
 			for range 2 {
-				answer := stepped(t, a)
-				require.Equal(t, c.budget, answer.Result.Budget)
+				require.Equal(t, c.budget, stepped(t, a).Result.Budget)
 				require.NoError(t, plain.Append(t.Context(), chat.UserMessage("And now?")))
 			}
 			want := []string{"look", history.ReadTool, history.SearchTool}

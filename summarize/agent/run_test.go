@@ -55,8 +55,7 @@ func said(messages []chat.Message) (list []string) {
 
 func shown(t *testing.T, s *history.Session) []string {
 	t.Helper()
-	view := sessiontest.View(t, s)
-	return said(view.Messages())
+	return said(sessiontest.View(t, s).Messages())
 }
 
 // stepsOf returns a model that makes one call after another in each turn, and then says what the results were.
@@ -275,8 +274,7 @@ func TestWhatAUserSaysDuringAnEmptyAnswerIsAnsweredInTheSameRun(t *testing.T) {
 		}
 		return chat.Response{Message: chat.AssistantMessage("To: " + req.Messages[len(req.Messages)-1].Text())}, nil
 	})
-	answer := finished(t, a, "What is in the harbour?")
-	require.Equal(t, "To: And the town?", answer.Message().Text())
+	require.Equal(t, "To: And the town?", finished(t, a, "What is in the harbour?").Message().Text())
 	require.Equal(t, 2, asked)
 }
 
@@ -386,12 +384,10 @@ func TestARunEndsAtItsLimitsAndGoesOn(t *testing.T) {
 				require.ErrorContains(t, err, c.fails)
 				return
 			}
-			limit := errtest.As[*agent.LimitError](t, err)
-			require.Equal(t, 2, limit.Steps)
+			require.Equal(t, 2, errtest.As[*agent.LimitError](t, err).Steps)
 			require.Equal(t, "agent: the run has reached a limit: "+c.says+" and run again with an empty text to go on", err.Error())
 			a.Limits = agent.Limits{}
-			answer := finished(t, a, "")
-			require.Equal(t, "a a a", answer.Message().Text())
+			require.Equal(t, "a a a", finished(t, a, "").Message().Text())
 		})
 	}
 }
@@ -405,8 +401,7 @@ func TestTheTimeOfARunEndsWhatRuns(t *testing.T) {
 		}}}
 		a.Limits.Time = time.Minute
 		_, err := a.Run(t.Context(), "Go.")
-		limit := errtest.As[*agent.LimitError](t, err)
-		require.Equal(t, "Time", limit.Limit)
+		require.Equal(t, "Time", errtest.As[*agent.LimitError](t, err).Limit)
 		require.EqualError(t, err, "agent: the run has reached a limit: the time of 1m0s is over: raise Limits.Time and run again with an empty text to go on")
 	})
 }
@@ -426,8 +421,7 @@ func TestARequestOfUnknownCostIsSaidOnceAndCountsAsUnknown(t *testing.T) {
 	sessiontest.Add(t, s, entry.Entry{Body: entry.Usage{Model: "old", Usage: chat.Usage{Input: 5}}})
 	finished(t, a, "Go on.")
 	_, err := a.Run(t.Context(), "Again.")
-	limit := errtest.As[*agent.LimitError](t, err)
-	require.Equal(t, 1, limit.Unpriced)
+	require.Equal(t, 1, errtest.As[*agent.LimitError](t, err).Unpriced)
 	require.ErrorContains(t, err, "the session has cost $3.0000 of $2.5000, and 1 requests of which no cost is known")
 	require.Equal(t, []string{"the cost of 1 requests of the session is not known, so Limits.Dollars does not hold it"}, notes)
 }

@@ -280,8 +280,7 @@ func TestParallelCallsRunEightAtOnceAndAreShownInTheirOrder(t *testing.T) {
 				return run(ctx, c)
 			}},
 		}
-		answer := stepped(t, a)
-		require.Len(t, answer.Results, 64)
+		require.Len(t, stepped(t, a).Results, 64)
 		require.Equal(t, int32(8), most.Load())
 		stepped(t, a)
 		for i, m := range sent[2:] {

@@ -232,8 +232,7 @@ func TestAFileThatAnotherWriterIsWritingIsNotRemoved(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	require.Equal(t, "a part", sure.Content(t, writing))
-	list := listed(t, folder)
-	require.Equal(t, []checkpoints.Checkpoint{first}, list, "a reader does not wait")
+	require.Equal(t, []checkpoints.Checkpoint{first}, listed(t, folder), "a reader does not wait")
 	filelock.Unlock(other)
 	require.NoError(t, <-added)
 	require.NoFileExists(t, writing)
@@ -314,6 +313,5 @@ func TestAddFailsIfNoNumberIsLeft(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder.Dir, "999999999-x.md"), []byte("# x\n"), 0o600))
 	_, err := folder.Add(t.Context(), &history.Session{}, "e1", "y", "y")
 	require.ErrorContains(t, err, "no number is left")
-	list := listed(t, folder)
-	require.Len(t, list, 1)
+	require.Len(t, listed(t, folder), 1)
 }

@@ -23,13 +23,11 @@ func TestATitleIsEscapedInItsLine(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			folder := &checkpoints.Folder{Dir: t.TempDir()}
-			point := added(t, folder, &history.Session{}, "e1-->\n# x", c.title, "Whole.")
-			require.Equal(t, c.want, point.Title)
+			require.Equal(t, c.want, added(t, folder, &history.Session{}, "e1-->\n# x", c.title, "Whole.").Title)
 			list := listed(t, folder)
 			require.Len(t, list, 1)
 			require.Equal(t, c.want, list[0].Title)
-			lines := strings.Split(sure.Content(t, filepath.Join(folder.Dir, "index.md")), "\n")
-			require.Contains(t, lines, c.listed)
+			require.Contains(t, strings.Split(sure.Content(t, filepath.Join(folder.Dir, "index.md")), "\n"), c.listed)
 		})
 	}
 }

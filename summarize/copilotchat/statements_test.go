@@ -43,8 +43,7 @@ func fixtureOf(t *testing.T, s *history.Session, tokens int, messages ...chat.Me
 
 // numbered returns a session in memory whose id is a number, so that its jitter is the same in each run.
 func numbered(t *testing.T, number int) *history.Session {
-	s := sessiontest.New(t, &storage.Memory{}, history.Options{Header: entry.Header{ID: fmt.Sprint(number)}})
-	return s
+	return sessiontest.New(t, &storage.Memory{}, history.Options{Header: entry.Header{ID: fmt.Sprint(number)}})
 }
 
 // fill appends a turn and a last user message, so that the whole prompt takes that many tokens.
@@ -342,8 +341,7 @@ func TestStatements(t *testing.T) {
 			d := cold(t, 4000)
 			d.Messages()
 			d.Answers(models.SaySummary("What was done."))
-			got := d.Compacted()
-			require.Contains(t, compacttest.Text(got.Result.Messages), "What was done.")
+			require.Contains(t, compacttest.Text(d.Compacted().Result.Messages), "What was done.")
 		}, replace("{On: policy.OnDemand}", "{On: policy.OnDemand, Ratio: 0.5}")),
 		statements.That("it compacts on no other occasion", func(t *testing.T) {
 			d := cold(t, 8000)
@@ -439,8 +437,7 @@ func TestStatements(t *testing.T) {
 				if tools > 0 {
 					d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", tools)}}
 				}
-				r := d.Rendered(compacttest.Prompt(d.Session))
-				require.Equal(t, want, r.Budget, "%d tokens of tools", tools)
+				require.Equal(t, want, d.Rendered(compacttest.Prompt(d.Session)).Budget, "%d tokens of tools", tools)
 			}
 		},
 			statements.Change("sizing/window.go", "const marginDivisor = 10", "const marginDivisor = 9"),
@@ -453,8 +450,7 @@ func TestStatements(t *testing.T) {
 			d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", 2*window)}}
 			d.Policy.Counting.Threshold = window
 			_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
-			over := errtest.As[*render.BudgetExceededError](t, err)
-			require.Equal(t, 1, over.Budget)
+			require.Equal(t, 1, errtest.As[*render.BudgetExceededError](t, err).Budget)
 		},
 			statements.Change("sizing/window.go", "return max(1, budget), nil", "return budget, nil"),
 			statements.Change("sizing/window.go", "return max(1, budget), nil", "return max(2, budget), nil")),

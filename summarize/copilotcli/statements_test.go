@@ -928,8 +928,7 @@ func TestStatements(t *testing.T) {
 			used := recorded(d, event.Usage)
 			d.Always(down)
 			d.Messages()
-			r := d.Recovered(&chat.ContextLimitError{Limit: 60_000}, "")
-			require.Equal(t, 54_000, r.Budget)
+			require.Equal(t, 54_000, d.Recovered(&chat.ContextLimitError{Limit: 60_000}, "").Budget)
 			for range 3 {
 				d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))
 				d.Messages()
@@ -1061,8 +1060,7 @@ func TestStatements(t *testing.T) {
 			before := d.Messages()
 			d.Always(models.Say(" \n\u200b"))
 			_, err := d.Compact(t.Context(), "")
-			refused := errtest.As[*policy.SummaryError](t, err)
-			require.Equal(t, "it is empty", refused.Reason)
+			require.Equal(t, "it is empty", errtest.As[*policy.SummaryError](t, err).Reason)
 			compacttest.Equal(t, before, d.Messages())
 		}, statements.Change(engine+"internal/judge/judge.go", "case size == 0:", "case false:")),
 		statements.That("an event reports a failure in the background, and the session goes on as it was", func(t *testing.T) {

@@ -200,8 +200,7 @@ func checkEino(t *testing.T, m *schema.Message) {
 	ours := fromEino(t, m)
 	data := sure.JSON(t, ours) // as a session keeps it
 	kept := sure.Decode[chat.Message](t, data)
-	back := toEino(t, kept)
-	require.Empty(t, cmp.Diff(m, back, emptyIsNone), "through %s", data)
+	require.Empty(t, cmp.Diff(m, toEino(t, kept), emptyIsNone), "through %s", data)
 }
 
 // checkOurs checks that eino is given the texts, calls and images of a message.

@@ -379,8 +379,7 @@ func TestATransferTargetHasItsOwnSession(t *testing.T) {
 	sub := agentWith(t, "worker", worker, []tool.BaseTool{readTool(t, nil)}, middlewareOn(t, compacttest.Offline(t, inner)))
 	both, err := adk.SetSubAgents(t.Context(), agentOf(t, compacttest.Offline(t, outer), transfer), []adk.Agent{sub})
 	require.NoError(t, err)
-	got := finished(t, both, false, schema.UserMessage(question))
-	require.Equal(t, "done", got.last())
+	require.Equal(t, "done", finished(t, both, false, schema.UserMessage(question)).last())
 	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", compacttest.Counts(t, outer))
 	require.Contains(t, compacttest.Counts(t, inner), "11 answers, 10 results, compacted")
 }

@@ -38,8 +38,7 @@ func script(words string) (list []*schema.Message) {
 func remember(t testing.TB, s *history.Session, said string) {
 	t.Helper()
 	for _, e := range script(said) {
-		m := fromEino(t, e)
-		require.NoError(t, s.Append(t.Context(), m))
+		require.NoError(t, s.Append(t.Context(), fromEino(t, e)))
 	}
 }
 

@@ -55,8 +55,7 @@ func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
 	c := compacttest.Offline(t, s)
 	tools, err := einoagent.Tools(einoagent.Options{Compactor: c, Tools: []chat.Toolbox{compacttest.Camera{}}})
 	require.NoError(t, err)
-	e := finished(t, agentOf(t, c, m, tools...), false, schema.UserMessage("Look."))
-	require.Equal(t, "I see.", e.last())
+	require.Equal(t, "I see.", finished(t, agentOf(t, c, m, tools...), false, schema.UserMessage("Look.")).last())
 	view := sessiontest.View(t, s)
 	result := view.Messages()[2]
 	require.Equal(t, "The harbour.", result.Text())

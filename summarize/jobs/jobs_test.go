@@ -333,8 +333,7 @@ func TestAProviderIsNotAskedAgainBeforeItsRetryTime(t *testing.T) {
 		}
 		return models.SaySummary("In time.")(ctx, r)
 	})))
-	job := s.becomes(rivertype.JobStateCompleted)
-	require.Empty(t, job.Errors, "waiting for the provider does not count as an attempt")
+	require.Empty(t, s.becomes(rivertype.JobStateCompleted).Errors, "waiting for the provider does not count as an attempt")
 }
 
 func TestAClientThatStopsLeavesItsJobsToAnother(t *testing.T) {
@@ -349,8 +348,7 @@ func TestAClientThatStopsLeavesItsJobsToAnother(t *testing.T) {
 	})))
 	<-asked
 	require.NoError(t, first.StopAndCancel(t.Context()))
-	job := s.becomes(rivertype.JobStateAvailable)
-	require.Empty(t, job.Errors)
+	require.Empty(t, s.becomes(rivertype.JobStateAvailable).Errors)
 	require.Equal(t, policy.PendingElsewhere, s.replica("42").PendingNow())
 	s.start(s.worker(saying("Made by another.")))
 	require.Equal(t, 1, s.becomes(rivertype.JobStateCompleted).Attempt)
@@ -390,11 +388,9 @@ func TestAJobWhosePlanHasEndedAsksNoModel(t *testing.T) {
 
 func TestAJobDoesNotRecreateARemovedSession(t *testing.T) {
 	s := newService(t, migrated(t))
-	d := s.planned("42")
-	require.NoError(t, d.Session.Remove(t.Context()))
+	require.NoError(t, s.planned("42").Session.Remove(t.Context()))
 	s.start(s.worker(saying("For nobody.")))
-	job := s.becomes(rivertype.JobStateCancelled)
-	require.Contains(t, job.Errors[0].Error, "the session does not exist or was removed")
+	require.Contains(t, s.becomes(rivertype.JobStateCancelled).Errors[0].Error, "the session does not exist or was removed")
 	var sessions int
 	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT count(*) FROM promptree_sessions").Scan(&sessions))
 	require.Zero(t, sessions)

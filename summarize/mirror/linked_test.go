@@ -170,8 +170,7 @@ func TestEqualMessagesAreTheHostsOwnAtTheirPlaces(t *testing.T) {
 	for i := range 9 {
 		list = append(list, &hosted{fmt.Sprint("msg_", i), []chat.Message{chat.UserMessage("continue"), chat.AssistantMessage("ok")}[i%2]})
 		if i%2 == 0 {
-			fitted := fit(t, m, list)
-			require.Equal(t, list, fitted.Messages)
+			require.Equal(t, list, fit(t, m, list).Messages)
 		}
 	}
 }

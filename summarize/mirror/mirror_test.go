@@ -579,8 +579,7 @@ func TestAMessageOfWhichTheSessionHasAPartIsRecordedWhole(t *testing.T) {
 	}
 	list := [][]chat.Message{{chat.UserMessage("u1")}, {calls}, results}
 	for range 2 {
-		fitted := fit(t, m, list)
-		require.Equal(t, list, fitted.Messages)
+		require.Equal(t, list, fit(t, m, list).Messages)
 		require.Equal(t, "u1  r1 r2", path(t, s))
 	}
 }

@@ -29,8 +29,7 @@ func TestAResultAnswersItsCallAcrossAnAnswer(t *testing.T) {
 	appended := numbered.Session()
 	require.NoError(t, appended.Append(t.Context(), list...))
 	v := sessiontest.View(t, appended)
-	mirrored := sessiontest.View(t, s)
-	require.Empty(t, cmp.Diff(v.Messages(), mirrored.Messages()))
+	require.Empty(t, cmp.Diff(v.Messages(), sessiontest.View(t, s).Messages()))
 }
 
 func TestCallsAndResultsOfAListArePairedAlikeInTheSession(t *testing.T) {
@@ -80,7 +79,6 @@ func TestManyParallelCallsAreMirroredInLinearTime(t *testing.T) {
 		s := numbered.Session()
 		_, err := mirror.New(compactorOn(t, s, 1<<40)).Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})
 		require.NoError(t, err)
-		v := sessiontest.View(t, s)
-		require.Empty(t, v.Turns[0].Rounds[0].Aborted())
+		require.Empty(t, sessiontest.View(t, s).Turns[0].Rounds[0].Aborted())
 	})
 }

@@ -101,8 +101,7 @@ func TestRemoteErrorsSayWhatFailedAndWhetherToRetry(t *testing.T) {
 			host := strings.TrimSuffix(strings.TrimPrefix(remote.URL, "http://"), "/summarise?key=secret")
 			require.ErrorContains(t, err, strings.ReplaceAll(c.want, "HOST", host))
 			require.NotContains(t, err.Error(), "secret")
-			failed := errtest.As[*models.RemoteError](t, err)
-			require.Equal(t, c.status, failed.Status)
+			require.Equal(t, c.status, errtest.As[*models.RemoteError](t, err).Status)
 			transient, ok := errors.AsType[*chat.TransientError](err)
 			require.Equal(t, c.transient, ok)
 			if ok {

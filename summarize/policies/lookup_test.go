@@ -122,16 +122,13 @@ func TestAFactInALongResultIsFoundAgain(t *testing.T) {
 		find func(t *testing.T, d compacttest.Fixture, prompt string)
 	}{
 		"memory": {func(t *testing.T) *history.Session {
-			s := sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true})
-			return s
+			return sessiontest.New(t, &storage.Memory{}, history.Options{Recall: true})
 		}, byRecall},
 		"a file and the tools": {func(t *testing.T) *history.Session {
-			s := sessiontest.Open(t, filepath.Join(t.TempDir(), "s.jsonl"), history.Options{Recall: true})
-			return s
+			return sessiontest.Open(t, filepath.Join(t.TempDir(), "s.jsonl"), history.Options{Recall: true})
 		}, byRecall},
 		"a file and tools for files": {func(t *testing.T) *history.Session {
-			s := sessiontest.Open(t, filepath.Join(t.TempDir(), "s.jsonl"), history.Options{})
-			return s
+			return sessiontest.Open(t, filepath.Join(t.TempDir(), "s.jsonl"), history.Options{})
 		}, byFiles},
 	}
 	for name, p := range policies.All() {

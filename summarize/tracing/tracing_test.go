@@ -332,8 +332,7 @@ func TestAModelThatPanicsEndsItsSpan(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d, _ := l.fixture(func(context.Context, chat.Request) (chat.Response, error) { panic("boom") })
 	_, err := summarize.Generate(t.Context(), d.Target, chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
-	wrong := errtest.As[*chat.CallbackError](t, err)
-	require.ErrorContains(t, wrong, "boom")
+	require.ErrorContains(t, errtest.As[*chat.CallbackError](t, err), "boom")
 	require.Equal(t, codes.Error, l.span("chat gpt-5.4").Status.Code)
 }
 

@@ -59,8 +59,7 @@ func Run(t *testing.T, all []Statement) {
 		for i, s := range all {
 			list[i] = Listed{s.Says, s.Mutants}
 		}
-		data := sure.JSON(t, list)
-		require.NoError(t, os.WriteFile(file, data, 0o600))
+		require.NoError(t, os.WriteFile(file, sure.JSON(t, list), 0o600))
 		return
 	}
 	if only := os.Getenv(OnlyEnv); only != "" {
@@ -77,8 +76,7 @@ func Run(t *testing.T, all []Statement) {
 			said[s.Says] = true
 			require.NotEmpty(t, s.Mutants, "the statement has no mutations")
 			for _, m := range s.Mutants {
-				code := sure.Read(t, filepath.Join(dir, m.File))
-				require.Equal(t, 1, strings.Count(string(code), m.Old), "%s: %s", m.File, m.Old)
+				require.Equal(t, 1, strings.Count(string(sure.Read(t, filepath.Join(dir, m.File))), m.Old), "%s: %s", m.File, m.Old)
 				require.NotEqual(t, m.Old, m.New)
 			}
 			synctest.Test(t, s.Check)

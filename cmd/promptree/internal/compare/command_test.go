@@ -33,8 +33,7 @@ const generatedSession = "../../../../history/importer/testdata/generated.jsonl"
 // replay takes a quarter of the time.
 func begun(t *testing.T) string {
 	t.Helper()
-	data := sure.Read(t, generatedSession)
-	return sessiontest.Written(t, "begun.jsonl", strings.SplitN(string(data), "\n", 401)[:400]...)
+	return sessiontest.Written(t, "begun.jsonl", strings.SplitN(string(sure.Read(t, generatedSession)), "\n", 401)[:400]...)
 }
 
 func counter(t testing.TB) *tiktoken.Counter {

@@ -225,8 +225,7 @@ func TestTheErrorNamesTheLineThatTheSessionRefuses(t *testing.T) {
 		last = err
 	}
 	require.ErrorContains(t, last, "line 3: ")
-	pairing := errtest.As[*entry.PairingError](t, last)
-	require.Equal(t, "c-9", pairing.CallID)
+	require.Equal(t, "c-9", errtest.As[*entry.PairingError](t, last).CallID)
 }
 
 func TestStepsEndWithTheContextAfterTheLastAnswer(t *testing.T) {
