@@ -110,8 +110,7 @@ func TestClipKeepsTheStartAndTheEndInTheirShares(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			requireClipped(t, tt.tokens, tt.text, tt.limit, tt.head)
-			clipped := history.Clip(tt.tokens, tt.text, tt.limit, tt.head)
-			start, end, _, ok := cut(tt.text, clipped)
+			start, end, _, ok := cut(tt.text, history.Clip(tt.tokens, tt.text, tt.limit, tt.head))
 			require.True(t, ok)
 			// The mark takes about 20 tokens, and a cut at the end of a line may keep a tenth less of its side.
 			kept := float64(tt.tokens.CountText(start) + tt.tokens.CountText(end))
@@ -171,8 +170,7 @@ func TestClipKeepsItsLimitAndSharesWithARealTokenizer(t *testing.T) {
 			for _, limit := range []int{total - 1, total / 2, total / 10, 100, 40, 30, 20, 10, 1} {
 				requireClipped(t, tokens, text, limit, 0.4)
 			}
-			clipped := history.Clip(tokens, text, total/2, 0.4)
-			start, end, _, ok := cut(text, clipped)
+			start, end, _, ok := cut(text, history.Clip(tokens, text, total/2, 0.4))
 			require.True(t, ok)
 			kept := tokens.CountText(start) + tokens.CountText(end)
 			require.Greater(t, kept, total/2*85/100-20)

@@ -80,8 +80,7 @@ func TestALargerWindowShowsTheSameHistory(t *testing.T) {
 }
 
 func TestACutWithAnyNumbersIsValidOrAnErrorThatNamesTheField(t *testing.T) {
-	s := outputs(t, "read:90 read:70+list:50 read:30")
-	v := viewOf(t, s)
+	v := viewOf(t, outputs(t, "read:90 read:70+list:50 read:30"))
 	find := func(rule history.Cut, window int) (string, error) {
 		p, err := rule.Find(t.Context(), v, in(window))
 		if err == history.ErrNoCut {

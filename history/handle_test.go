@@ -127,8 +127,7 @@ func TestMarksOfClippedResultsNameWhatWasCut(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), user, call, chat.ToolResult("a", text)))
 	view := viewOf(t, s)
 	for rule, v := range map[string]history.View{"the limit of a round": view, "the room that is left": view.NewestWithin(300, 0)} {
-		units := v.Units(history.RoundLimits{}, in(2000))
-		sent := units[1].Messages
+		sent := v.Units(history.RoundLimits{}, in(2000))[1].Messages
 		round := view.Turns[0].Rounds[0]
 		require.Contains(t, sent[0].ToolCalls[0].Arguments, "cut here: "+s.TextPath(round.Assistant.ID)+" lines 3-", rule)
 		found := regexp.MustCompile(`cut here: (\S+) lines (\d+)-(\d+) `).FindStringSubmatch(sent[1].Text())

@@ -478,8 +478,7 @@ func TestDamagedLogIsAnErrorThatNamesTheLineOrOpens(t *testing.T) {
 	require.NoError(t, err)
 	shapes := map[string]string{}
 	for _, e := range entries {
-		v := viewAt(t, s, e.ID)
-		shapes[e.ID] = shape(v)
+		shapes[e.ID] = shape(viewAt(t, s, e.ID))
 	}
 	lineOf := make([]int, len(data))
 	at := 0

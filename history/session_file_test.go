@@ -381,8 +381,7 @@ func TestUnknownEntriesAreKeptButNotShown(t *testing.T) {
 }
 
 func TestNewIDsSkipTakenOnes(t *testing.T) {
-	path := file(t, header, strings.Replace(hello, `"e1"`, `"e2"`, 1), "")
-	s := opened(t, path)
+	s := opened(t, file(t, header, strings.Replace(hello, `"e1"`, `"e2"`, 1), ""))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("on"), chat.UserMessage("and on")))
 	require.Equal(t, []string{"e2", "e1", "e3"}, ids(t, s.PathTo(t.Context(), "")))
 }

@@ -69,8 +69,7 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage
 			if r.IntN(5) == 0 && count(t, s) > 0 {
 				said = []entry.Entry{{Body: summary("so far", "")}}
 			}
-			added := sessiontest.Add(t, s, said...)
-			for _, e := range added {
+			for _, e := range sessiontest.Add(t, s, said...) {
 				acknowledged = append(acknowledged, e.ID)
 			}
 		}

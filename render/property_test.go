@@ -235,8 +235,7 @@ func TestFitsOfOneLayoutAreTheSameInAnyOrderOfBudgets(t *testing.T) {
 		shared := laid(t, root, opts)
 		for range 8 {
 			budget := 1 + r.IntN(400)
-			fresh := laid(t, root, opts)
-			want, wantErr := fresh.Fit(t.Context(), budget)
+			want, wantErr := laid(t, root, opts).Fit(t.Context(), budget)
 			got, err := shared.Fit(t.Context(), budget)
 			if wantErr != nil {
 				require.EqualError(t, err, wantErr.Error(), "seed %d, budget %d", seed, budget)

@@ -551,8 +551,7 @@ func TestManyPiecesAreRemovedInOrder(t *testing.T) {
 		for _, tokenizer := range []chat.Tokenizer{runes, summing{runes}} {
 			layout := laid(t, m, render.Options{Budget: plenty, Tokenizer: tokenizer})
 			for _, budget := range []int{24_000, 6_000, 20_000, 12_000} {
-				fit := fitted(t, layout, budget)
-				left := strings.Fields(fit.Messages[0].Text())
+				left := strings.Fields(fitted(t, layout, budget).Messages[0].Text())
 				var want []string
 				last := slices.Clone(order[len(order)-len(left):])
 				slices.SortFunc(last, func(a, b ranked) int { return cmp.Compare(a.place, b.place) })

@@ -217,8 +217,7 @@ func TestReportNamesALimitThatWasReplaced(t *testing.T) {
 		return limits, nil
 	}}
 	root := user(grows, elements.KeepWith{Group: group, Children: elements.Nodes{line("goes along")}}, elements.TextChunk{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{elements.Text("last")}})
-	layout := laid(t, root, render.Options{Budget: 100, Tokenizer: runes})
-	result := fitted(t, layout, 1000)
+	result := fitted(t, laid(t, root, render.Options{Budget: 100, Tokenizer: runes}), 1000)
 	require.Equal(t, []string{"one\nlast"}, texts(result.Messages))
 	dropped := result.Report().Dropped()
 	require.Len(t, dropped, 1)
@@ -313,8 +312,7 @@ func TestReportAsLogAndJSON(t *testing.T) {
 func TestTextThatWasCutAtLayoutIsReported(t *testing.T) {
 	root := user(elements.TextChunk{Props: elements.Props{FlexBasis: 1}, BreakOn: "\n", Children: elements.Nodes{elements.Text("one\ntwo\nthree")}}, line("x"))
 	for budget, want := range map[int]string{100: "kept", 14: "trimmed: 7 of 13 tokens", 6: "dropped: no share of the budget was left"} {
-		layout := laid(t, root, render.Options{Budget: budget, Tokenizer: runes})
-		result := fitted(t, layout, 100)
+		result := fitted(t, laid(t, root, render.Options{Budget: budget, Tokenizer: runes}), 100)
 		require.Equal(t, want != "kept", result.Report().Pieces[0].Cut)
 		require.Equal(t, 13, max(result.Report().Pieces[0].Tokens, result.Report().Pieces[0].TrimmedFrom), "the tokens that it would have had")
 		require.Contains(t, result.Report().String(), want+"\n")

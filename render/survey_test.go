@@ -97,8 +97,7 @@ func TestASurveyIsRefusedIfOneResultSaysNothingOfOtherBudgets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.opts.Budget = 100
-			result := renderedWith(t, tt.root, tt.opts)
-			_, err := result.Survey(t.Context())
+			_, err := renderedWith(t, tt.root, tt.opts).Survey(t.Context())
 			require.ErrorIs(t, err, render.ErrNoSurvey)
 		})
 	}
@@ -110,8 +109,7 @@ func TestASurveyHoldsFromALimitToTheNext(t *testing.T) {
 	}
 	layout := laid(t, elements.Nodes{limited(9), limited(40), limited(60)}, render.Options{Budget: 100, Tokenizer: summing{runes}})
 	for _, tt := range []struct{ budget, from, below int }{{30, 9, 40}, {40, 40, 60}, {59, 40, 60}, {100, 60, 0}} {
-		result := fitted(t, layout, tt.budget)
-		survey, err := result.Survey(t.Context())
+		survey, err := fitted(t, layout, tt.budget).Survey(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []int{tt.from, tt.below}, []int{survey.From, survey.Below}, tt.budget)
 	}

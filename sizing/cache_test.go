@@ -64,8 +64,7 @@ func TestARequestIsComparedWithTheOneBefore(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			sent := sizing.NewSent(noon, fives{}, before, tools)
 			require.Equal(t, tt.want, sent.Compare(tt.messages, tt.tools))
-			raw := sure.JSON(t, sent)
-			require.Empty(t, cmp.Diff(sent, sure.Decode[sizing.Sent](t, raw)), "it can be written down")
+			require.Empty(t, cmp.Diff(sent, sure.Decode[sizing.Sent](t, sure.JSON(t, sent))), "it can be written down")
 		})
 	}
 	require.Equal(t, sizing.Shared{Change: sizing.ChangeUnknown}, sizing.Sent{}.Compare(before, tools))

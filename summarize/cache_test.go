@@ -39,8 +39,7 @@ func send(d fixture, prompt elements.Node) {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), prompt)
 	require.NoError(d.T, err)
-	n := len(entries(d.T, d.Session))
-	said := round(n, 200)
+	said := round(len(entries(d.T, d.Session)), 200)
 	d.Say(said[0])
 	used := d.Explain(d.T.Context()).Measurement.Foretold
 	used.Input = (r.Tokens + quarter{}.CountTools(d.Target.Tools)) * 3 / 2

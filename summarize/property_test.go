@@ -207,8 +207,7 @@ func (s *randomSession) prompt() elements.Node {
 // run works through the session and checks each render.
 func (s *randomSession) run() {
 	var all []chat.Message
-	steps := s.between(5, 40)
-	for range steps {
+	for range s.between(5, 40) {
 		messages := s.step()
 		if err := s.c.Session.Append(context.Background(), messages...); err != nil {
 			s.t.Fatalf("seed %d: %v", s.seed, err)
@@ -240,8 +239,7 @@ func (s *randomSession) render() {
 	// for a title.
 	mostAsked := most * (max(2, len(s.c.Policy.Ask.Prompts))*(3+len(before)) + 1)
 	s.truncated = false
-	root := s.prompt()
-	r, err := s.c.Render(s.t.Context(), root)
+	r, err := s.c.Render(s.t.Context(), s.prompt())
 	require.NoError(s.t, s.c.Wait(s.t.Context()))
 	if s.calls-calls > mostAsked {
 		s.t.Fatalf("seed %d: the model was asked %d times for %d entries", s.seed, s.calls-calls, len(before))

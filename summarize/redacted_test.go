@@ -142,8 +142,7 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 						}
 					}
 					for _, e := range entries(t, s) {
-						text := sure.JSON(t, e.Body)
-						if strings.Contains(string(text), secret) {
+						if strings.Contains(string(sure.JSON(t, e.Body)), secret) {
 							t.Errorf("the secret is in entry %s of type %s", e.ID, e.Type())
 						}
 					}

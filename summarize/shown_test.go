@@ -256,8 +256,7 @@ func TestElementsThatDoNotShowTheSessionOnceInOrderAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := long(t)
 			require.Equal(t, []string{"e1", "e2", "e3"}, []string{entries(t, d.Session)[0].ID, entries(t, d.Session)[1].ID, entries(t, d.Session)[2].ID})
-			other := long(t)
-			prompt := root(partsOf(d.Session), partsOf(other.Session))
+			prompt := root(partsOf(d.Session), partsOf(long(t).Session))
 			err := stepOf(t, d, prompt)
 			if _, ok := errors.AsType[*history.ViewError](err); !ok {
 				require.ErrorIs(t, err, plan.ErrOtherSession)

@@ -293,8 +293,7 @@ func TestAFolderOfEventsIsASession(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "events"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "base_state.json"), []byte("{}"), 0o600))
-	events := slices.Collect(strings.Lines(sure.Content(t, formats+"openhands.jsonl")))
-	for i, line := range events {
+	for i, line := range slices.Collect(strings.Lines(sure.Content(t, formats+"openhands.jsonl"))) {
 		line = strings.ReplaceAll(strings.TrimSpace(line), `,"kind"`, ",\n\"kind\"")
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "events", fmt.Sprintf("%d.json", i)), []byte(line), 0o600))
 	}

@@ -205,8 +205,7 @@ func TestARedactedEntryCanBeReadBack(t *testing.T) {
 				require.Equal(t, json.Valid([]byte(c.Arguments)), json.Valid([]byte(added[0].Message().ToolCalls[i].Arguments)))
 			}
 		}
-		again := sessiontest.New(t, store, history.Options{})
-		read := sessiontest.Entry(t, again, added[0].ID)
+		read := sessiontest.Entry(t, sessiontest.New(t, store, history.Options{}), added[0].ID)
 		require.Equal(t, added[0], read, "seed %d", seed)
 		if len(read.Redacted) > 0 {
 			redacted++

@@ -31,8 +31,7 @@ func TestTheLinesOfATreeMayComeInAnyOrderAndTwice(t *testing.T) {
 			require.Equal(t, want.Leaf, got.Leaf)
 			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "reordered" }))
 
-			doubled := slices.Insert(slices.Clone(lines), 3, lines[2])
-			got = recordingOf(t, strings.Join(doubled, ""))
+			got = recordingOf(t, strings.Join(slices.Insert(slices.Clone(lines), 3, lines[2]), ""))
 			require.Equal(t, said(want), said(got))
 			require.True(t, slices.ContainsFunc(got.Notes, func(n importer.Note) bool { return n.Kind == "repeated" && n.Line == 4 }))
 		})

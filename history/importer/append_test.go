@@ -142,8 +142,7 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			recording := sessiontest.Read(t, path)
-			once := appendedLog(t, recording)
-			own := recordingOf(t, string(once))
+			own := recordingOf(t, string(appendedLog(t, recording)))
 			assert.EqualValues(t, "promptree", own.Format)
 			assert.Empty(t, own.Notes)
 			assert.Equal(t, recording.Leaf == "", own.Leaf == "")

@@ -291,8 +291,7 @@ func TestThinkingThatAServerShowedInAFieldGoesBackInIt(t *testing.T) {
 		"OpenAI's messages, as OpenRouter has them": {`[{"role":"user","content":"q"},{"role":"assistant","content":"a","reasoning":"Hm."}]`, "reasoning"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := recordingOf(t, tt.log)
-			m := said(r)
+			m := said(recordingOf(t, tt.log))
 			require.Contains(t, m[len(m)-1].Content, chat.Part(chat.Thinking{Text: "Hm.", Signature: tt.want}))
 		})
 	}

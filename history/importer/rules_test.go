@@ -223,8 +223,7 @@ func TestAVersion1CompactionOfPiNamesTheFirstKeptEntryByIndex(t *testing.T) {
 	c := got.Records[2].Compaction()
 	assert.Equal(t, got.Records[1].ID, c.FirstKept)
 	assert.Equal(t, "one was said", c.Text)
-	s := appended(t, got, nil)
-	v := sessiontest.View(t, s)
+	v := sessiontest.View(t, appended(t, got, nil))
 	assert.Equal(t, "<summary>\none was said\n</summary>", v.Compacted[0].Text())
 	require.Len(t, v.Turns, 2)
 	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
@@ -237,8 +236,7 @@ func TestACompactionThatKeepsAResultFirstKeepsItsCallToo(t *testing.T) {
 		message(`"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]`),
 		`{"type":"compaction","summary":"one was said","firstKeptEntryIndex":3,"tokensBefore":7}`,
 	))
-	s := appended(t, got, nil)
-	e := sessiontest.Entry(t, s, got.Leaf)
+	e := sessiontest.Entry(t, appended(t, got, nil), got.Leaf)
 	assert.Equal(t, got.Records[1].ID, e.Compaction().FirstKept)
 }
 
@@ -299,8 +297,7 @@ func TestTheLinesOfAnAnswerOfClaudeCodeBecomeOneMessage(t *testing.T) {
 	}
 	for name, order := range orders {
 		t.Run(name, func(t *testing.T) {
-			got := recordingOf(t, line("u", "", "user", `"content":"go"`)+order)
-			messages := said(got)
+			messages := said(recordingOf(t, line("u", "", "user", `"content":"go"`)+order))
 			require.NoError(t, chat.Validate(messages))
 			require.Len(t, messages, 5)
 			assert.Len(t, messages[1].ToolCalls, 2)

@@ -48,8 +48,7 @@ func TestALongRefusalIsCutAndKeepsItsCodeAndMessage(t *testing.T) {
 		{"many fields are removed", `{"error":{"message":"No.","code":"c"},"input":{` + strings.Repeat(`"k":"v",`, 5000) + `"a":"` + long + `"},"b":"` + long + `","c":"` + long + `","d":"` + long + `","e":"` + long + `"}`, "c", false},
 		{"a long page is cut", "<html>" + long, "", false},
 	} {
-		x := provider.NewExchange(false)
-		res, err := x.Do(post(t), answering(400, tt.body))
+		res, err := provider.NewExchange(false).Do(post(t), answering(400, tt.body))
 		require.NoError(t, err)
 		kept, err := io.ReadAll(res.Body)
 		require.NoError(t, err)

@@ -20,8 +20,7 @@ var mark = chat.CacheBreakpoint{}
 func cached(t *testing.T, req chat.Request) []string {
 	p, err := anthropic.Request(req)
 	require.NoError(t, err)
-	raw := sure.JSON(t, p)
-	r := sure.Decode[request](t, raw)
+	r := sure.Decode[request](t, sure.JSON(t, p))
 	var out []string
 	look := func(kind any, b block) {
 		c, ok := b["cache_control"].(map[string]any)

@@ -96,8 +96,7 @@ func TestACompactionThatFailsLeavesTheWords(t *testing.T) {
 		"failed blocks":    compacted(failed),
 		"an unknown block": compacted(block{"type": "compaction_2"}),
 	} {
-		s := newServer(t, compacting(compact))
-		d, _, errs := compactingFixture(t, s)
+		d, _, errs := compactingFixture(t, newServer(t, compacting(compact)))
 		messages := d.Messages()
 		require.Contains(t, compacttest.Text(messages), "The words of a model.", name)
 		require.Len(t, *errs, 1, name)

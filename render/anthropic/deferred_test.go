@@ -11,14 +11,12 @@ import (
 )
 
 func TestDeferredToolsAreSentWithTheSearchWhichCarriesTheCacheBreakpoint(t *testing.T) {
-	s := newServer(t, func(int, request) answer { return say(text("42")) })
-	client := s.client()
+	client := newServer(t, func(int, request) answer { return say(text("42")) }).client()
 	begins := chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.CacheBreakpoint{}, chat.Text("Be brief.")}} // it marks the last tool
 	req := tools(ask(begins, question), chat.Tool{Name: "read"}, deferred("rename"), deferred("count"))
 	p, err := anthropic.Request(req)
 	require.NoError(t, err)
-	raw := sure.JSON(t, p.Tools)
-	list := sure.Decode[[]map[string]any](t, raw)
+	list := sure.Decode[[]map[string]any](t, sure.JSON(t, p.Tools))
 	require.Len(t, list, 4)
 	require.Nil(t, list[0]["defer_loading"])
 	require.Equal(t, true, list[1]["defer_loading"])

@@ -33,8 +33,7 @@ func throughTheSDK(t *testing.T, req chat.Request) (wrote, again string, read ch
 func sorted(t *testing.T, params sdk.MessageNewParams) string {
 	t.Helper()
 	raw := sure.JSON(t, params)
-	value := sure.Decode[any](t, raw)
-	raw = sure.JSON(t, value)
+	raw = sure.JSON(t, sure.Decode[any](t, raw))
 	return strings.NewReplacer(`"caller":{"type":"direct"},`, "", `"citations":[],`, "").Replace(string(raw))
 }
 

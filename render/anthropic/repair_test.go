@@ -90,8 +90,7 @@ func TestRepairKeepsAllThatCanBeSent(t *testing.T) {
 
 func TestHugeRequestsAreRepairedInTime(t *testing.T) {
 	const n = 20_000
-	same := calls(strings.Split(strings.Repeat("a,", n), ",")...)
-	req := ask(question, same)
+	req := ask(question, calls(strings.Split(strings.Repeat("a,", n), ",")...))
 	for range n {
 		req.Messages = append(req.Messages, chat.ToolResult("a", "1"))
 	}

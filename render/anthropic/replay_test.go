@@ -71,8 +71,7 @@ func judged(t *testing.T, r replaytest.Request) request {
 	params, err := anthropic.Request(r.Request)
 	require.NoError(t, err, "line %d", r.Line)
 	params.Model = "claude-test"
-	raw := sure.JSON(t, params)
-	sent := sure.Decode[request](t, raw)
+	sent := sure.Decode[request](t, sure.JSON(t, params))
 	require.NoError(t, judge(sent), "line %d", r.Line)
 	return sent
 }

@@ -69,8 +69,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 				req := ask(question)
 				var got chat.Message
 				if streamed {
-					r := providertest.Generated(t, model, req)
-					got = r.Message
+					got = providertest.Generated(t, model, req).Message
 					require.Equal(t, chat.Origin{Provider: "anthropic", Server: s.URL, Model: "claude-test"}, got.Origin)
 					got.Origin = chat.Origin{} // Response does not know it
 				} else {
@@ -86,8 +85,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 				require.Empty(t, cmp.Diff(jsonOf(t, c.want), jsonOf(t, got)))
 
 				// Through JSON, as in a session, and back to the API.
-				raw := sure.JSON(t, got)
-				kept := sure.Decode[chat.Message](t, raw)
+				kept := sure.Decode[chat.Message](t, sure.JSON(t, got))
 				req.Messages = append(req.Messages, kept)
 				for _, c := range kept.ToolCalls {
 					req.Messages = append(req.Messages, chat.ToolResult(c.ID, "1"))

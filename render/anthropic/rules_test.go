@@ -230,8 +230,7 @@ func TestValidateReportsTheRuleThatIsBroken(t *testing.T) {
 }
 
 func TestARepairedRequestBreaksNoRule(t *testing.T) {
-	s := newServer(t, func(int, request) answer { return say(text("42")) })
-	client := s.client()
+	client := newServer(t, func(int, request) answer { return say(text("42")) }).client()
 	for _, c := range breaches {
 		t.Run(c.name, func(t *testing.T) {
 			before := c.request

@@ -177,8 +177,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 			require.NoError(t, err)
 
 			// Through JSON, as in a session, and back to the API.
-			data := sure.JSON(t, m)
-			kept := sure.Decode[chat.Message](t, data)
+			kept := sure.Decode[chat.Message](t, sure.JSON(t, m))
 			require.Empty(t, cmp.Diff(m, kept))
 
 			messages := []chat.Message{chat.UserMessage("Go."), kept}

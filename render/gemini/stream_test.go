@@ -140,8 +140,7 @@ func TestAnAnswerThatStoppedAndSaysNothingIsAskedForAgain(t *testing.T) {
 		nil, {`{"text":""}`}, {`{"text":" \n"}`}, {`{"text":"I need to look.","thought":true}`},
 		{`{"text":"I need to look.","thought":true}`, `{"text":"","thoughtSignature":"c2ln"}`}, {`{"text":"\n","thoughtSignature":"c2ln"}`},
 	} {
-		m := streaming(t, false, piece("STOP", parts...))
-		_, got, err := listening(t, m, 0)
+		_, got, err := listening(t, streaming(t, false, piece("STOP", parts...)), 0)
 		require.ErrorAs(t, err, new(*chat.EmptyError), "%v: %v", parts, err)
 		require.ErrorAs(t, err, new(*chat.TransientError))
 		require.NotZero(t, got.Usage, "what it costs is known")

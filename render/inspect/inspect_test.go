@@ -85,8 +85,7 @@ func TestNoTextEndsTheElementThatHoldsTheData(t *testing.T) {
 	require.NotContains(t, page, "<!--")
 	texts := map[string]bool{}
 	for _, raw := range dataOf(t, page).Texts {
-		text := sure.Decode[string](t, raw)
-		texts[text] = true
+		texts[sure.Decode[string](t, raw)] = true
 	}
 	for _, text := range hostile {
 		require.True(t, texts[string([]rune(text))], "%.40q", text)

@@ -97,8 +97,7 @@ func TestACompactionThatFailsLeavesTheWords(t *testing.T) {
 		"two items":          {items: []item{{"type": "compaction", "encrypted_content": "a"}, {"type": "compaction", "encrypted_content": "b"}}},
 		"an item of another": {items: []item{message("msg_2", "x")}},
 	} {
-		s := newServer(t, compacting(compact))
-		d, failed := compactingFixture(t, s)
+		d, failed := compactingFixture(t, newServer(t, compacting(compact)))
 		messages := d.Messages()
 		require.Contains(t, compacttest.Text(messages), "The build was repaired.", name)
 		require.Len(t, *failed, 1, name)

@@ -50,8 +50,7 @@ func judgeChat(r gjson.Result) string {
 		}
 		switch role {
 		case "tool":
-			id := m.Get("tool_call_id").String()
-			k := slices.Index(open, id)
+			k := slices.Index(open, m.Get("tool_call_id").String())
 			if k < 0 {
 				return "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
 			}

@@ -269,8 +269,7 @@ func TestTextsOfCharactersAreSplitWhereNothingIsMerged(t *testing.T) {
 }
 
 func TestAByteThatIsNotUTF8CountsAsItsReplacement(t *testing.T) {
-	m := train(corpus(), 300, false)
-	v, err := vocabulary.Read(m.json(t, nil, byteLevel))
+	v, err := vocabulary.Read(train(corpus(), 300, false).json(t, nil, byteLevel))
 	require.NoError(t, err)
 	c := v.Counter(vocabulary.Options{})
 	for _, tt := range []struct{ broken, sent string }{

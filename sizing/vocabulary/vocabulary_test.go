@@ -169,8 +169,7 @@ func TestWhatIsNotKnownIsRefusedByName(t *testing.T) {
 }
 
 func TestADamagedFileIsAnError(t *testing.T) {
-	m := train([]string{"ab"}, 1, false)
-	good := string(m.json(t, nil, byteLevel))
+	good := string(train([]string{"ab"}, 1, false).json(t, nil, byteLevel))
 	for _, tt := range []struct{ rule, data, says string }{
 		{"no JSON", "tokenizer", "not a tokenizer.json"},
 		{"cut off", good[:len(good)/2], "not a tokenizer.json"},

@@ -298,8 +298,7 @@ func TestArgumentsAreCheckedAgainstTheSchema(t *testing.T) {
 		{"f", `{"n":1`, "not valid JSON"}, {"f", `{"n":1}{}`, "not valid JSON"}, {"f", `[1]`, "not an object"}, {"f", `7`, "not an object"},
 		{"free", `{"x":1}`, ""}, {"free", ``, ""}, {"null", `null`, ""}, {"broken", `{"x":1}`, ""}, {"broken", `1`, "not an object"},
 	} {
-		direct := a.call(c.name, c.arguments)
-		calls := map[string]chat.Message{"direct": direct}
+		calls := map[string]chat.Message{"direct": a.call(c.name, c.arguments)}
 		if json.Valid([]byte(c.arguments)) {
 			calls["by call"] = a.call(tools.CallTool, `{"name":"`+c.name+`","arguments":`+c.arguments+`}`)
 			quoted, _ := json.Marshal(c.arguments)

@@ -82,8 +82,7 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, 30, compacttest.Outputs(got)[len(compacttest.Outputs(got))-1])
 		}, statements.Change(policyFile, "40_000", "400_000")),
 		statements.That("tool output older than the most recent 40,000 tokens goes", func(t *testing.T) {
-			d := tools(t, 100_000, 33, 2600)
-			list := compacttest.Outputs(compacttest.Text(d.Messages()))
+			list := compacttest.Outputs(compacttest.Text(tools(t, 100_000, 33, 2600).Messages()))
 			require.Len(t, list, 16, "15 of 2,600 tokens, and one that is only partly older")
 		},
 			statements.Change(policyFile, "40_000", "37_000"),

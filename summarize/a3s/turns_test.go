@@ -22,8 +22,7 @@ func TestTheReplacementKeepsTheStartIfThereIsRoom(t *testing.T) {
 	require.True(t, strings.HasPrefix(got[2].Text(), "<conversation-start>\nassistant: Step 9.\ncall: read({"), got[2].Text())
 
 	// If there is too little room the start is left out, the agent's part before the user's.
-	size := compacttest.Count(compacttest.Quarter{}, got)
-	m.Room = size - 20 // not even the mark of the cut fits
+	m.Room = compacttest.Count(compacttest.Quarter{}, got) - 20 // not even the mark of the cut fits
 	got, err = compacttest.RenderReplacement(t, a3s.Policy().Replace.With, m)
 	require.NoError(t, err)
 	require.Len(t, got, 3)

@@ -93,10 +93,8 @@ func asJSON(t testing.TB, v any) string {
 func TestContentsAreUnchangedAfterARoundTrip(t *testing.T) {
 	for _, c := range conversations {
 		t.Run(c.name, func(t *testing.T) {
-			messages := fromADK(t, c.contents)
-			data := sure.JSON(t, messages) // as a session keeps them
-			kept := sure.Decode[[]chat.Message](t, data)
-			_, back, err := adkagent.ToADK(kept)
+			data := sure.JSON(t, fromADK(t, c.contents)) // as a session keeps them
+			_, back, err := adkagent.ToADK(sure.Decode[[]chat.Message](t, data))
 			require.NoError(t, err)
 			require.Equal(t, asJSON(t, c.contents), asJSON(t, back))
 		})
@@ -166,8 +164,7 @@ func FuzzMessages(f *testing.F) {
 			return // these messages cannot be sent
 		}
 		require.Nil(t, instruction)
-		again := fromADK(t, first)
-		_, second, err := adkagent.ToADK(again)
+		_, second, err := adkagent.ToADK(fromADK(t, first))
 		require.NoError(t, err)
 		a := sure.JSON(t, first)
 		b := sure.JSON(t, second)

@@ -147,8 +147,7 @@ func TestARunThatWasKilledAtAnyMomentGoesOn(t *testing.T) {
 		tools := func() []chat.Toolbox { return []chat.Toolbox{counts("a", false, &calls), counts("r", true, &calls)} }
 		model := stepsOf([]string{"a", "r"}, []string{"r", "a", "a"})
 		store := &ending{&storage.Memory{}, left}
-		first := runner(t, store, model, tools()...)
-		_, err := first.Run(t.Context(), "Go.")
+		_, err := runner(t, store, model, tools()...).Run(t.Context(), "Go.")
 		if err == nil {
 			break
 		}
@@ -228,8 +227,7 @@ func TestWhatAUserSaysMeanwhileIsAnsweredBehindTheRound(t *testing.T) {
 				speak := func() {
 					s := a.Compactor.Session
 					if who == "another process" {
-						other := sessiontest.New(t, store, history.Options{})
-						s = other
+						s = sessiontest.New(t, store, history.Options{})
 					}
 					require.NoError(t, s.Append(t.Context(), chat.UserMessage("And the town?")))
 				}
@@ -348,8 +346,7 @@ func TestAUserWhoTypesAllTheTimeIsAnsweredInTheEnd(t *testing.T) {
 	if _, err := a.Run(t.Context(), ""); err != nil {
 		require.ErrorIs(t, err, agent.ErrTurnOver)
 	}
-	view := sessiontest.View(t, a.Compactor.Session)
-	messages := view.Messages()
+	messages := sessiontest.View(t, a.Compactor.Session).Messages()
 	require.NoError(t, chat.Validate(append(slices.Clone(messages), chat.UserMessage("on"))))
 	once := map[string]int{}
 	for _, m := range messages {

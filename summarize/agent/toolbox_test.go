@@ -224,8 +224,7 @@ func TestWhatAdaptersAndSourcesReportIsAnEventUnlessSomebodyElseHears(t *testing
 func TestAToolThatNeverReturnsIsAFailedResultAfterTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
-		calls := callsOf("stuck", "honest")
-		a := newAgent(t, 8000, policy.Policy{}, calls, callsOf("stuck"))
+		a := newAgent(t, 8000, policy.Policy{}, callsOf("stuck", "honest"), callsOf("stuck"))
 		a.Tools = []chat.Toolbox{
 			box{name: "stuck", rules: chat.CallRules{Alone: true}, answer: func(context.Context, chat.ToolCall) (chat.Message, error) {
 				<-stop

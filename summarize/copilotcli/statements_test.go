@@ -479,8 +479,7 @@ func TestStatements(t *testing.T) {
 			statements.Change(policyFile, "			{On: policy.OnMemoryPressure, Messages: 2},\n", ""),
 			statements.Change(engine+"internal/plan/measure.go", "if s.Occasion == policy.OnDemand || s.Occasion == policy.OnMemoryPressure {", "if s.Occasion == policy.OnDemand {")),
 		statements.That("before a prompt was rendered memory pressure compacts the history by itself", func(t *testing.T) {
-			d := filled(t, 60_000)
-			_, err := d.MemoryPressure(t.Context())
+			_, err := filled(t, 60_000).MemoryPressure(t.Context())
 			require.NoError(t, err)
 		}, statements.Change(engine+"demand.go", "if w.prompt == nil {", "if false {")),
 

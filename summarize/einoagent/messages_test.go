@@ -197,8 +197,7 @@ var emptyIsNone = cmpopts.EquateEmpty()
 
 func checkEino(t *testing.T, m *schema.Message) {
 	t.Helper()
-	ours := fromEino(t, m)
-	data := sure.JSON(t, ours) // as a session keeps it
+	data := sure.JSON(t, fromEino(t, m)) // as a session keeps it
 	kept := sure.Decode[chat.Message](t, data)
 	require.Empty(t, cmp.Diff(m, toEino(t, kept), emptyIsNone), "through %s", data)
 }

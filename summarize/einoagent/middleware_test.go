@@ -198,8 +198,7 @@ func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 			m.answer = func(n int, r request) (*schema.Message, error) {
 				tokens := 0
 				for _, e := range r.messages {
-					ours := fromEino(t, e)
-					tokens += compacttest.Estimator.CountMessage(ours)
+					tokens += compacttest.Estimator.CountMessage(fromEino(t, e))
 				}
 				if tokens > 2500 {
 					refused++

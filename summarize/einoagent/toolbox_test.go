@@ -56,8 +56,7 @@ func TestAPictureOfAResultReachesTheModelAndTheSession(t *testing.T) {
 	tools, err := einoagent.Tools(einoagent.Options{Compactor: c, Tools: []chat.Toolbox{compacttest.Camera{}}})
 	require.NoError(t, err)
 	require.Equal(t, "I see.", finished(t, agentOf(t, c, m, tools...), false, schema.UserMessage("Look.")).last())
-	view := sessiontest.View(t, s)
-	result := view.Messages()[2]
+	result := sessiontest.View(t, s).Messages()[2]
 	require.Equal(t, "The harbour.", result.Text())
 	require.Contains(t, result.Content, chat.Part(chat.Image{URL: "data:image/png;base64,AAAA"}))
 }

@@ -184,8 +184,7 @@ func (s *service) becomes(state rivertype.JobState) *rivertype.JobRow {
 // ending returns how the newest plan of a session ended, read by a new replica.
 func (s *service) ending(name string) entry.PlanEnd {
 	s.t.Helper()
-	d := s.replica(name)
-	e, ok, err := d.Session.Latest(s.t.Context(), entry.TypePlanEnd)
+	e, ok, err := s.replica(name).Session.Latest(s.t.Context(), entry.TypePlanEnd)
 	require.NoError(s.t, err)
 	require.True(s.t, ok)
 	return e.Body.(entry.PlanEnd)
@@ -201,8 +200,7 @@ func saying(text string) chat.Model { return chat.ModelFunc(models.SaySummary(te
 
 func TestAPlanAndItsJobAreWrittenTogether(t *testing.T) {
 	s := newService(t, migrated(t))
-	d := s.planned("42")
-	plan, _ := sessiontest.Latest(t, d.Session, entry.TypePlan)
+	plan, _ := sessiontest.Latest(t, s.planned("42").Session, entry.TypePlan)
 	list := s.jobs()
 	require.Len(t, list, 1)
 	require.Equal(t, "promptree_compaction", list[0].Kind)

@@ -397,15 +397,13 @@ func TestCallsWithoutIDsAreAnsweredByTheirResults(t *testing.T) {
 			list := append(script("u1"), chat.Message{Role: chat.RoleAssistant, ToolCalls: c.calls})
 			for _, results := range [][]chat.Message{nil, c.results[:1], c.results} {
 				for range 2 { // the second time after a restart
-					m := mirror.New(compactorOn(t, s, plenty))
-					fitted := fit(t, m, slices.Concat(list, results))
+					fitted := fit(t, mirror.New(compactorOn(t, s, plenty)), slices.Concat(list, results))
 					require.NoError(t, chat.Validate(fitted.Result.Messages))
 					require.NoError(t, chat.Validate(fitted.Messages))
 					require.Equal(t, 2+len(results), said(t, s))
 				}
 			}
-			view := sessiontest.View(t, s)
-			shown := view.Messages()
+			shown := sessiontest.View(t, s).Messages()
 			for i, call := range shown[1].ToolCalls {
 				require.Equal(t, call.ID, shown[2+i].ToolCallID)
 				require.Equal(t, fmt.Sprint("of ", i), shown[2+i].Text())

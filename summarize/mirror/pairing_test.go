@@ -73,8 +73,7 @@ func TestManyParallelCallsAreMirroredInLinearTime(t *testing.T) {
 		list[1].ToolCalls = nil
 		for range calls {
 			list[1].ToolCalls = append(list[1].ToolCalls, call)
-			result := chat.ToolResult("", "text")
-			list = append(list, result)
+			list = append(list, chat.ToolResult("", "text"))
 		}
 		s := numbered.Session()
 		_, err := mirror.New(compactorOn(t, s, 1<<40)).Fit(t.Context(), mirror.Request[chat.Message]{Messages: list})

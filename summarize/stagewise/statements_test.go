@@ -396,8 +396,7 @@ func TestStatements(t *testing.T) {
 
 		// What is put in place.
 		statements.That("a briefing replaces everything before the cut, and everything after it stays word for word", func(t *testing.T) {
-			d := over(t)
-			got := compacted(d)
+			got := compacted(over(t))
 			compacttest.Equal(t, append([]chat.Message{
 				chat.SystemMessage("You are a coding agent."),
 				chat.UserMessage("<previous-chat-history>\n" + briefing + "\n</previous-chat-history>"),

@@ -84,8 +84,7 @@ func TestBudgetsThatTheSurveyDoesNotCoverAreMarked(t *testing.T) {
 		elements.TextChunk{Props: props(1), Children: elements.Nodes{elements.Text(strings.Repeat("one ", 20))}},
 		elements.TextChunk{Props: props(2), Children: elements.Nodes{elements.Text(strings.Repeat("two ", 20))}},
 	}}}}, elements.UserMessage{Children: elements.Nodes{elements.TextChunk{Props: props(3), Children: elements.Nodes{elements.Text("three")}}}}}
-	layout := laid(t, limited)
-	result, err := layout.Fit(t.Context(), 100)
+	result, err := laid(t, limited).Fit(t.Context(), 100)
 	require.NoError(t, err)
 	p := openPrompt(t, 1280, 900, inspect.Options{}, inspect.Rendered{Result: result})
 	said := func() string { return eval[string](p, `document.querySelector(".outcome").textContent`) }

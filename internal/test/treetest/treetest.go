@@ -74,8 +74,7 @@ func keepWith(n int) elements.Node {
 }
 
 func legacy(n int) elements.Node {
-	r := rand.New(rand.NewPCG(4, uint64(n)))
-	priorities := r.Perm(n)
+	priorities := rand.New(rand.NewPCG(4, uint64(n))).Perm(n)
 	var l elements.LegacyPrioritization
 	for i := 0; i < n; i += 10 {
 		var w elements.Wrap

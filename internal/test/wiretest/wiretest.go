@@ -145,8 +145,7 @@ func (s *Store) Add(t *testing.T, name string, req chat.Request) {
 		}
 		r.Messages = append(r.Messages, at)
 	}
-	line := sure.JSON(t, r)
-	_, err := s.requests.Write(append(line, '\n'))
+	_, err := s.requests.Write(append(sure.JSON(t, r), '\n'))
 	require.NoError(t, err)
 }
 
@@ -167,8 +166,7 @@ func Load(t *testing.T, folder string, f func(name string, req chat.Request)) {
 		}
 	}
 	each("messages.jsonl", func(line []byte) {
-		m := sure.Decode[chat.Message](t, line)
-		messages = append(messages, m)
+		messages = append(messages, sure.Decode[chat.Message](t, line))
 	})
 	each("requests.jsonl", func(line []byte) {
 		r := sure.Decode[stored](t, line)
