@@ -43,7 +43,8 @@ func (o *offers) echo(name string, props elements.Props, takes int) elements.Nod
 }
 
 func TestFlexDividesTheBudget(t *testing.T) {
-	type echo = func(name string, props elements.Props, takes int) elements.Node
+	var o offers
+	e := o.echo
 	grow := func(n int) elements.Props { return elements.Props{FlexGrow: n} }
 	basis := func(b float64) elements.Props { return elements.Props{FlexBasis: b} }
 	reserve := func(grow, tokens int) elements.Props {
@@ -52,6 +53,8 @@ func TestFlexDividesTheBudget(t *testing.T) {
 	fraction := func(grow, n int) elements.Props {
 		return elements.Props{FlexGrow: grow, FlexReserve: elements.Reserve{Share: 1 / float64(n)}}
 	}
+	both := fraction(1, 4)
+	both.FlexReserve.Tokens = 90
 	limit := func(most int, child elements.Node) elements.TokenLimit {
 		return elements.TokenLimit{Max: most, Children: elements.Nodes{child}}
 	}
@@ -59,179 +62,117 @@ func TestFlexDividesTheBudget(t *testing.T) {
 	tests := []struct {
 		name   string
 		budget int
-		tree   func(e echo) elements.Nodes
+		tree   elements.Nodes
 		want   map[string]int
 	}{
 		{
-			"siblings without FlexGrow are laid out before those with one",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", grow(1), 0), e("b", elements.Props{}, 30), e("c", elements.Props{}, 20)}
-			},
+			"siblings without FlexGrow are laid out before those with one", 100,
+			elements.Nodes{e("a", grow(1), 0), e("b", elements.Props{}, 30), e("c", elements.Props{}, 20)},
 			map[string]int{"b": 50, "c": 50, "a": 50},
 		},
 		{
-			"groups are laid out from the highest value down, each with the rest",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", grow(1), 0), e("b", grow(3), 10), e("c", grow(2), 20), e("d", grow(3), 5)}
-			},
+			"groups are laid out from the highest value down, each with the rest", 100,
+			elements.Nodes{e("a", grow(1), 0), e("b", grow(3), 10), e("c", grow(2), 20), e("d", grow(3), 5)},
 			map[string]int{"b": 50, "d": 50, "c": 85, "a": 65},
 		},
 		{
-			"text beside elements is charged first",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", elements.Props{}, 0), elements.Text("12345"), e("b", elements.Props{}, 0), elements.LineBreak{}}
-			},
+			"text beside elements is charged first", 100,
+			elements.Nodes{e("a", elements.Props{}, 0), elements.Text("12345"), e("b", elements.Props{}, 0), elements.LineBreak{}},
 			map[string]int{"a": 47, "b": 47},
 		},
 		{
-			"shares are in proportion to the bases",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", basis(2), 0), e("b", elements.Props{}, 0), e("c", basis(0.5), 0)}
-			},
+			"shares are in proportion to the bases", 100,
+			elements.Nodes{e("a", basis(2), 0), e("b", elements.Props{}, 0), e("c", basis(0.5), 0)},
 			map[string]int{"a": 57, "b": 28, "c": 14},
 		},
 		{
-			"the basis is divided by the sum first, then the share rounded down",
-			49,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", elements.Props{}, 0), e("b", basis(48), 0)}
-			},
+			"the basis is divided by the sum first, then the share rounded down", 49,
+			elements.Nodes{e("a", elements.Props{}, 0), e("b", basis(48), 0)},
 			map[string]int{"a": 0, "b": 48},
 		},
 		{
-			"tokens are reserved for later groups",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", elements.Props{}, 70), e("b", reserve(2, 20), 10), e("c", reserve(1, 15), 0)}
-			},
+			"tokens are reserved for later groups", 100,
+			elements.Nodes{e("a", elements.Props{}, 70), e("b", reserve(2, 20), 10), e("c", reserve(1, 15), 0)},
 			map[string]int{"a": 65, "b": 20, "c": 25},
 		},
 		{
-			"all reserved fractions are of the same remainder",
-			101,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", elements.Props{}, 0), e("b", fraction(1, 3), 0), e("c", fraction(1, 2), 0)}
-			},
+			"all reserved fractions are of the same remainder", 101,
+			elements.Nodes{e("a", elements.Props{}, 0), e("b", fraction(1, 3), 0), e("c", fraction(1, 2), 0)},
 			map[string]int{"a": 18, "b": 50, "c": 50},
 		},
 		{
-			"a reserved fraction wins over reserved tokens",
-			100,
-			func(e echo) elements.Nodes {
-				props := fraction(1, 4)
-				props.FlexReserve.Tokens = 90
-				return elements.Nodes{e("a", elements.Props{}, 0), e("b", props, 0)}
-			},
+			"a reserved fraction wins over reserved tokens", 100,
+			elements.Nodes{e("a", elements.Props{}, 0), e("b", both, 0)},
 			map[string]int{"a": 75, "b": 100},
 		},
 		{
-			"a reserve does not count in its own group",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", reserve(0, 50), 0), e("b", elements.Props{}, 0)}
-			},
+			"a reserve does not count in its own group", 100,
+			elements.Nodes{e("a", reserve(0, 50), 0), e("b", elements.Props{}, 0)},
 			map[string]int{"a": 50, "b": 50},
 		},
 		{
-			"more than the budget may be reserved",
-			10,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", elements.Props{}, 0), e("b", reserve(1, 50), 0)}
-			},
+			"more than the budget may be reserved", 10,
+			elements.Nodes{e("a", elements.Props{}, 0), e("b", reserve(1, 50), 0)},
 			map[string]int{"a": 0, "b": 10},
 		},
 		{
-			"a limit below its share is taken out of the division",
-			90,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{limit(10, e("a", elements.Props{}, 0)), e("b", elements.Props{}, 0), e("c", elements.Props{}, 0)}
-			},
+			"a limit below its share is taken out of the division", 90,
+			elements.Nodes{limit(10, e("a", elements.Props{}, 0)), e("b", elements.Props{}, 0), e("c", elements.Props{}, 0)},
 			map[string]int{"a": 10, "b": 40, "c": 40},
 		},
 		{
-			"a limit above its share does not change the division",
-			90,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{limit(31, e("a", elements.Props{}, 0)), e("b", elements.Props{}, 0), e("c", elements.Props{}, 0)}
-			},
+			"a limit above its share does not change the division", 90,
+			elements.Nodes{limit(31, e("a", elements.Props{}, 0)), e("b", elements.Props{}, 0), e("c", elements.Props{}, 0)},
 			map[string]int{"a": 30, "b": 30, "c": 30},
 		},
 		{
-			"limits are taken out in document order, each makes the others' shares larger; the rest may be negative",
-			10,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{
-					limit(2, e("a", elements.Props{}, 0)), limit(4, e("b", elements.Props{}, 0)), limit(6, e("c", elements.Props{}, 0)),
-					e("d", basis(0.5), 1), e("e", grow(1), 0),
-				}
+			"limits are taken out in document order, each makes the others' shares larger; the rest may be negative", 10,
+			elements.Nodes{
+				limit(2, e("a", elements.Props{}, 0)), limit(4, e("b", elements.Props{}, 0)), limit(6, e("c", elements.Props{}, 0)),
+				e("d", basis(0.5), 1), e("e", grow(1), 0),
 			},
 			map[string]int{"a": 2, "b": 4, "c": 6, "d": -2, "e": 12},
 		},
 		{
-			"an element that takes more than its share is charged its share",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{e("a", elements.Props{}, 80), e("b", elements.Props{}, 10), e("c", grow(1), 0)}
-			},
+			"an element that takes more than its share is charged its share", 100,
+			elements.Nodes{e("a", elements.Props{}, 80), e("b", elements.Props{}, 10), e("c", grow(1), 0)},
 			map[string]int{"a": 50, "b": 50, "c": 40},
 		},
 		{
-			"shares are divided from the parent's share",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{wrap(elements.Props{}, e("a", elements.Props{}, 0), e("b", elements.Props{}, 0)), wrap(basis(3), e("c", elements.Props{}, 0))}
-			},
+			"shares are divided from the parent's share", 100,
+			elements.Nodes{wrap(elements.Props{}, e("a", elements.Props{}, 0), e("b", elements.Props{}, 0)), wrap(basis(3), e("c", elements.Props{}, 0))},
 			map[string]int{"a": 12, "b": 12, "c": 75},
 		},
 		{
-			"a list is not a level of its own",
-			90,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{elements.Nodes{e("a", elements.Props{}, 0), e("b", elements.Props{}, 0)}, e("c", elements.Props{}, 0)}
-			},
+			"a list is not a level of its own", 90,
+			elements.Nodes{elements.Nodes{e("a", elements.Props{}, 0), e("b", elements.Props{}, 0)}, e("c", elements.Props{}, 0)},
 			map[string]int{"a": 30, "b": 30, "c": 30},
 		},
 		{
-			"a tag costs its two ends",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{elements.Tag{Name: "x", Children: elements.Nodes{e("a", elements.Props{}, 0)}}}
-			},
+			"a tag costs its two ends", 100,
+			elements.Nodes{elements.Tag{Name: "x", Children: elements.Nodes{e("a", elements.Props{}, 0)}}},
 			map[string]int{"a": 92},
 		},
 		{
-			"a text chunk costs its text, images nothing",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{line("12345"), elements.Image{Source: "i"}, elements.Opaque{Value: []byte("1"), Tokens: 9}, e("a", grow(1), 0)}
-			},
+			"a text chunk costs its text, images nothing", 100,
+			elements.Nodes{line("12345"), elements.Image{Source: "i"}, elements.Opaque{Value: []byte("1"), Tokens: 9}, e("a", grow(1), 0)},
 			map[string]int{"a": 95},
 		},
 		{
-			"a text chunk that is cut costs the tokens that are left",
-			9,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{elements.TextChunk{Props: elements.Props{FlexBasis: 1}, BreakOn: " ", Children: elements.Nodes{elements.Text("12345 7890")}}, e("a", grow(1), 0)}
-			},
+			"a text chunk that is cut costs the tokens that are left", 9,
+			elements.Nodes{elements.TextChunk{Props: elements.Props{FlexBasis: 1}, BreakOn: " ", Children: elements.Nodes{elements.Text("12345 7890")}}, e("a", grow(1), 0)},
 			map[string]int{"a": 4},
 		},
 		{
-			"the alternative of an IfEmpty is laid out first, and charged too",
-			100,
-			func(e echo) elements.Nodes {
-				return elements.Nodes{elements.IfEmpty{Alt: e("a", elements.Props{}, 30), Children: elements.Nodes{e("b", elements.Props{}, 20)}}, e("c", grow(1), 0)}
-			},
+			"the alternative of an IfEmpty is laid out first, and charged too", 100,
+			elements.Nodes{elements.IfEmpty{Alt: e("a", elements.Props{}, 30), Children: elements.Nodes{e("b", elements.Props{}, 20)}}, e("c", grow(1), 0)},
 			map[string]int{"a": 100, "b": 70, "c": 50},
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var o offers
-			root := elements.ToolMessage{Children: test.tree(o.echo)}
+			o.budgets = nil
+			root := elements.ToolMessage{Children: test.tree}
 			require.NotNil(t, laid(t, root, render.Options{Budget: test.budget, Tokenizer: runes}))
 			require.Equal(t, test.want, o.budgets)
 		})
