@@ -177,7 +177,7 @@ func (m *Model) setDropStale(p *sdk.MessageNewParams) {
 // repaired repairs a request, without thinking that the model cannot read, and returns the changes.
 func (m *Model) repaired(req chat.Request) (chat.Request, []chat.Repair) {
 	req.Messages = m.readable(req.Messages)
-	return repair(req, m.MaxImages)
+	return accepts(m.MaxImages).Repair(req)
 }
 
 // params returns a repaired request as it is sent.

@@ -42,12 +42,7 @@ import (
 //
 // What cannot be repaired stays, and is reported by Validate: tools without a name or an acceptable schema, an unknown
 // tool choice, more than four cache breakpoints in opaque parts, a request without messages.
-func Repair(req chat.Request) (chat.Request, []chat.Repair) { return repair(req, 0) }
-
-// repair is Repair for a model that accepts at most this number of images. 0 is the lowest limit of any model.
-func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
-	return accepts(images).Repair(req)
-}
+func Repair(req chat.Request) (chat.Request, []chat.Repair) { return accepts(0).Repair(req) }
 
 // schemas are the rules for schemas of answers, all of which are strict
 // (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, and what the SDK takes out of a schema).
@@ -65,7 +60,7 @@ var schemas = provider.SchemaRules{
 	},
 }
 
-// accepts is what the API accepts, with at most this number of images.
+// accepts is what the API accepts, with at most this number of images; 0 is the lowest limit of any model.
 func accepts(images int) *provider.API {
 	return &provider.API{
 		CallID: provider.Words(0, "_-"), ToolName: provider.Words(128, "_-"), UniqueIDs: true, NewID: newID,

@@ -40,7 +40,7 @@ func Request(req chat.Request) (sdk.MessageNewParams, error) { return request(re
 
 // request is Request for a model that accepts at most this number of images. 0 is the lowest limit of any model.
 func request(req chat.Request, images int) (sdk.MessageNewParams, error) {
-	if err := validate(req, images); err != nil {
+	if err := accepts(images).Validate(req); err != nil {
 		return sdk.MessageNewParams{}, err
 	}
 	return write(req), nil

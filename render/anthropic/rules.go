@@ -18,10 +18,7 @@ const toolSearch = "tool_search"
 // [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
 //
 // A last message that was paused ([StopPause]) may be the assistant's: it is sent back for the model to continue.
-func Validate(req chat.Request) error { return validate(req, 0) }
-
-// validate is Validate for a model that accepts at most this number of images. 0 is the lowest limit of any model.
-func validate(req chat.Request, images int) error { return accepts(images).Validate(req) }
+func Validate(req chat.Request) error { return accepts(0).Validate(req) }
 
 // checkSchema checks that a schema is of type "object". Package chat reports schemas that are not JSON objects.
 func checkSchema(schema json.RawMessage) error {
