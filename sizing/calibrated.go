@@ -77,8 +77,10 @@ func (c *Calibrated) CountMessage(m chat.Message) int {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	tokens, _ := c.message(key, x)
-	return round(tokens)
+	if tokens, known := c.reported.get(key); known && c.errors.trustReports() {
+		return round(tokens)
+	}
+	return round(c.fit.estimate(x))
 }
 
 // CountTools counts the definitions of tools.
@@ -218,14 +220,6 @@ func (c *Calibrated) since(o *observed) (d difference, continues bool) {
 	}
 	d = difference{added: o.from(same), replaced: c.last.from(same)}
 	return d, same > 0 && 2*c.size(d.replaced) < float64(c.last.input)
-}
-
-// message returns the tokens of a message, and whether they were reported.
-func (c *Calibrated) message(key messageKey, x features) (tokens float64, known bool) {
-	if tokens, known := c.reported.get(key); known && c.errors.trustReports() {
-		return tokens, true
-	}
-	return c.fit.estimate(x), false
 }
 
 // learn updates the weights from the tokens that a difference takes.
