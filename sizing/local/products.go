@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -70,12 +71,7 @@ func (a *asking) lmStudio(ctx context.Context) (int, error) {
 	if answer.Data == nil {
 		return 0, errOther
 	}
-	var models []entry
-	for _, e := range *answer.Data {
-		if a.Model != "" || e.State == "loaded" {
-			models = append(models, e)
-		}
-	}
+	models := slices.DeleteFunc(*answer.Data, func(e entry) bool { return a.Model == "" && e.State != "loaded" })
 	e, ok := pick(models, a.Model)
 	switch {
 	case !ok:
