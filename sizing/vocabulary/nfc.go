@@ -113,14 +113,8 @@ func composed(text string) string {
 	}
 	f := formsOnce()
 	var b []byte // what is composed, of text[:done]
-	done, before := 0, 0
-	for k := i; k > 0 && before == 0; { // the character before i
-		k--
-		if utf8.RuneStart(text[k]) {
-			before = k
-			break
-		}
-	}
+	_, size := utf8.DecodeLastRuneInString(text[:i])
+	done, before := 0, i-size // before is where the character before i starts
 	var segment []rune
 	for i < len(text) {
 		if text[i] < utf8.RuneSelf {
