@@ -2,6 +2,7 @@ package split
 
 import (
 	_ "embed" // for the table of punctuation
+	"sort"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/sizing/internal/hash"
@@ -16,15 +17,9 @@ var punctuationTable string
 // isPunctuation reports whether a character is of \p{P} or \p{S}. All of them are of class Symbol, which also holds
 // control characters and what is not assigned.
 func isPunctuation(r rune) bool {
-	low, high := 0, len(punctuationTable)/4 // the bounds up to r are counted: an odd number means in a run
-	for low < high {
-		if middle := (low + high) / 2; rune(hash.Uint32(punctuationTable, 4*middle)) <= r {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low%2 == 1
+	// The bounds up to r are counted: an odd number means in a run.
+	n := sort.Search(len(punctuationTable)/4, func(i int) bool { return rune(hash.Uint32(punctuationTable, 4*i)) > r })
+	return n%2 == 1
 }
 
 // isChinese reports whether a character is in DeepSeek's second expression: common ideographs, and kana.
