@@ -66,37 +66,24 @@ func (r *reader) config(config *genai.GenerateContentConfig) error {
 			continue
 		}
 		for _, f := range t.FunctionDeclarations {
-			tool := chat.Tool{Name: f.Name, Description: f.Description}
-			var err error
-			switch {
-			case f.ParametersJsonSchema != nil:
-				tool.Parameters, err = plainjson.Marshal(f.ParametersJsonSchema)
-			case f.Parameters != nil:
-				tool.Parameters, err = jsonSchema(f.Parameters)
-			}
+			parameters, err := jsonSchema(f.ParametersJsonSchema, f.Parameters)
 			if err != nil {
 				return fmt.Errorf("gemini: the parameters of tool %q cannot be read: %w", f.Name, err)
 			}
-			r.request.Tools = append(r.request.Tools, tool)
+			r.request.Tools = append(r.request.Tools, chat.Tool{Name: f.Name, Description: f.Description, Parameters: parameters})
 		}
 	}
 	return r.shape(config)
 }
 
 // shape reads what a config asks of the answer: a form, whose name is "answer", and a choice of tools.
-func (r *reader) shape(config *genai.GenerateContentConfig) (err error) {
-	form := &chat.Format{Name: "answer"}
-	switch {
-	case config.ResponseJsonSchema != nil:
-		form.Schema, err = plainjson.Marshal(config.ResponseJsonSchema)
-	case config.ResponseSchema != nil:
-		form.Schema, err = jsonSchema(config.ResponseSchema)
-	}
+func (r *reader) shape(config *genai.GenerateContentConfig) error {
+	schema, err := jsonSchema(config.ResponseJsonSchema, config.ResponseSchema)
 	if err != nil {
 		return fmt.Errorf("gemini: the schema of the answer cannot be read: %w", err)
 	}
-	if form.Schema != nil {
-		r.request.Format = form
+	if schema != nil {
+		r.request.Format = &chat.Format{Name: "answer", Schema: schema}
 	}
 	if c := config.ToolConfig; c != nil && c.FunctionCallingConfig != nil {
 		switch choice := c.FunctionCallingConfig; {
@@ -111,8 +98,15 @@ func (r *reader) shape(config *genai.GenerateContentConfig) (err error) {
 	return nil
 }
 
-// jsonSchema converts a schema of Gemini's, which has the names of types in capitals, to a JSON schema with sorted keys.
-func jsonSchema(s *genai.Schema) (json.RawMessage, error) {
+// jsonSchema returns the JSON schema that was given, nil if there is none. In its place there may be a schema of Gemini's,
+// which has the names of types in capitals. It is converted to a JSON schema with sorted keys.
+func jsonSchema(given any, s *genai.Schema) (json.RawMessage, error) {
+	switch {
+	case given != nil:
+		return plainjson.Marshal(given)
+	case s == nil:
+		return nil, nil
+	}
 	data, err := plainjson.Marshal(s)
 	if err != nil {
 		return nil, err
