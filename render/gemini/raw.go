@@ -74,21 +74,17 @@ func (b *wrappedBody) event() (event []byte, err error) {
 	return event, err
 }
 
+// wrap puts the arguments of each call in an answer as a text under the key. Anything else stays as it is.
 func (b *wrappedBody) wrap(answer []byte) []byte {
 	if !bytes.Contains(answer, []byte(`"functionCall"`)) {
 		return answer
 	}
-	return wrapArguments(answer, b.key)
-}
-
-// wrapArguments puts the arguments of each call in an answer as a text under a key. Anything else stays as it is.
-func wrapArguments(answer []byte, key string) []byte {
 	return changeAt(answer, func(args json.RawMessage) json.RawMessage {
 		var plain bytes.Buffer
 		if json.Compact(&plain, args) != nil || plain.Bytes()[0] != '{' {
 			return args
 		}
-		return wire.Marshal(map[string]string{key: plain.String()})
+		return wire.Marshal(map[string]string{b.key: plain.String()})
 	}, "candidates", "*", "content", "parts", "*", "functionCall", "args")
 }
 
