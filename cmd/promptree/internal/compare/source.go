@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/promptree-go/promptree/cmd/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/history/entry"
@@ -62,10 +63,6 @@ func (s *source) wrong(ctx context.Context, err error) error {
 
 // compacted reports whether the session's own agent compacted it.
 func (s *source) compacted() bool {
-	for _, rec := range s.recording.Path(s.recording.Leaf) {
-		if rec.Type() == entry.TypeCompaction {
-			return true
-		}
-	}
-	return false
+	path := s.recording.Path(s.recording.Leaf)
+	return slices.ContainsFunc(path, func(rec importer.Record) bool { return rec.Type() == entry.TypeCompaction })
 }
