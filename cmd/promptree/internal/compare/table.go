@@ -144,10 +144,7 @@ func recallText(runs []*Run, width int) string {
 		{"edits", "answers with an edit whose old text has a line that was said before and is not shown"},
 		{"of", "answers with an edit of a line that was said before"},
 	}}
-	priced := true
-	for _, r := range runs {
-		priced = priced && r.Bill != nil
-	}
+	priced := !slices.ContainsFunc(runs, func(r *Run) bool { return r.Bill == nil })
 	if priced {
 		t.columns = append(t.columns,
 			column{"dollars", "of these look-backs: one more request each, the tokens that it brings back, and carrying them until the next compaction"},
@@ -207,15 +204,10 @@ func otherEvents(events map[event.Kind]int) string {
 
 // number formats a number with commas between its thousands.
 func number(n int) string {
-	digits := strconv.Itoa(n)
-	var groups []string
-	for len(digits) > 3 && digits[len(digits)-4] != '-' {
-		groups = append(groups, digits[len(digits)-3:])
-		digits = digits[:len(digits)-3]
+	if -1000 < n && n < 1000 {
+		return strconv.Itoa(n)
 	}
-	groups = append(groups, digits)
-	slices.Reverse(groups)
-	return strings.Join(groups, ",")
+	return fmt.Sprintf("%s,%03d", number(n/1000), max(n%1000, -(n%1000)))
 }
 
 // numberOrDash formats a number, and 0, which is unknown, as "-".
