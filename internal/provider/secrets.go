@@ -29,23 +29,20 @@ type Secrets []string
 // collect adds the secrets of a request: the values, and parts of values, of headers and query parameters that
 // secretName matches, cookies, and the password of the URL.
 func (s *Secrets) collect(r *http.Request) {
-	for name, values := range r.Header {
-		if secretName.MatchString(name) {
-			for _, v := range values {
-				s.AddHeader(v)
+	named := func(fields map[string][]string, add func(secret string)) {
+		for name, values := range fields {
+			if secretName.MatchString(name) {
+				for _, v := range values {
+					add(v)
+				}
 			}
 		}
 	}
+	named(r.Header, s.AddHeader)
 	for _, c := range r.Cookies() {
 		s.Add(c.Value)
 	}
-	for name, values := range r.URL.Query() {
-		if secretName.MatchString(name) {
-			for _, v := range values {
-				s.Add(v)
-			}
-		}
-	}
+	named(r.URL.Query(), s.Add)
 	if password, ok := r.URL.User.Password(); ok {
 		s.Add(password)
 		s.AddHeader("Basic " + base64.StdEncoding.EncodeToString([]byte(r.URL.User.Username()+":"+password)))
