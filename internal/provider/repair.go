@@ -315,9 +315,7 @@ func (r *Repairer) content(m *Indexed) (moved chat.Parts) {
 			})
 		}
 	}
-	said, first := false, len(m.Content) > 0 && m.Role == chat.RoleAssistant
-	original := m.Message
-	if first {
+	if said, original := false, m.Message; m.Role == chat.RoleAssistant {
 		c.each(func(_, k int, p chat.Part) chat.Part {
 			t, thinks := p.(chat.Thinking)
 			if _, mark := p.(chat.CacheBreakpoint); !thinks && !mark {
