@@ -3,6 +3,7 @@
 package parts
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -89,12 +90,7 @@ func Document(file *wire.Object) (chat.Document, bool) {
 // DataURL returns a document in the form that both APIs accept.
 func DataURL(d chat.Document) string { return "data:" + mediaType(d) + ";base64," + d.Data }
 
-func mediaType(d chat.Document) string {
-	if d.MediaType == "" {
-		return "application/octet-stream"
-	}
-	return d.MediaType
-}
+func mediaType(d chat.Document) string { return cmp.Or(d.MediaType, "application/octet-stream") }
 
 // extensions of the files that OpenAI reads, by media type.
 var extensions = map[string]string{
