@@ -168,16 +168,14 @@ func (d *Decoder) thinking(typ string, b *wire.Object) {
 
 func (d *Decoder) think(t chat.Thinking) {
 	n := len(d.Message.Content)
-	if n > 0 {
-		_, first := d.Message.Content[n-1].(chat.Thinking)
-		if first {
-			n = 0
-		}
+	first := n == 0
+	if !first {
+		_, first = d.Message.Content[n-1].(chat.Thinking)
 	}
-	if n > 0 || len(d.Message.ToolCalls) > 0 {
-		d.add(LaterThinking(t))
-	} else {
+	if first && len(d.Message.ToolCalls) == 0 {
 		d.add(t)
+	} else {
+		d.add(LaterThinking(t))
 	}
 }
 
