@@ -43,14 +43,9 @@ func startsWithThinking(m chat.Message) bool {
 
 // isThinking reports whether a part is thinking in either of the forms that [Response] returns.
 func isThinking(p chat.Part) bool {
-	switch p := p.(type) {
-	case chat.Thinking:
-		return true
-	case chat.Opaque:
-		b, _ := parseOpaque(p)
-		return b.Type == messages.TypeThinking || b.Type == messages.TypeRedacted
-	}
-	return false
+	_, is := p.(chat.Thinking)
+	b := serverBlock(p)
+	return is || b.Type == messages.TypeThinking || b.Type == messages.TypeRedacted
 }
 
 // callKey identifies a call by its message and its index there.
