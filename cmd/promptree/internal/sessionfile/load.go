@@ -39,13 +39,7 @@ type Session struct {
 func (s *Session) Close() error {
 	err := s.Session.Close()
 	s.remove()
-	left := len(s.skipped)
-	for _, n := range s.notes {
-		if n.Kind == importer.Unreadable {
-			left += n.Count
-		}
-	}
-	if err == nil && left > 0 {
+	if left := len(s.skipped) + s.noted(importer.Unreadable); err == nil && left > 0 {
 		err = fmt.Errorf("%s: %d lines cannot be read and were left out", s.path, left)
 	}
 	return err
@@ -53,16 +47,21 @@ func (s *Session) Close() error {
 
 // Sendable returns an error if what was imported has places that cannot be sent to a model.
 func (s *Session) Sendable() error {
-	places := 0
-	for _, n := range s.notes {
-		if n.Kind == importer.Unsendable {
-			places += n.Count
-		}
-	}
+	places := s.noted(importer.Unsendable)
 	if places == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s: %d places cannot be sent to a model, see the notes: the session is whole, but it cannot be replayed", s.path, places)
+}
+
+// noted returns how often something of a kind was noted.
+func (s *Session) noted(kind string) (n int) {
+	for _, note := range s.notes {
+		if note.Kind == kind {
+			n += note.Count
+		}
+	}
+	return n
 }
 
 // Load reads a recording of any format. With salvage set, lines that cannot be read are left
