@@ -57,15 +57,16 @@ func addNumbers(r *provider.Refusal) {
 		r.Limit = &chat.ContextLimitError{}
 	}
 	if m := noRoomLeft.FindStringSubmatch(r.Message); m != nil {
-		input, _ := strconv.Atoi(m[1]) // digits; 0 if there are too many
+		input, _ := strconv.Atoi(m[1]) // few digits
 		answer, _ := strconv.Atoi(m[2])
 		limit, _ := strconv.Atoi(m[3])
 		r.Limit = &chat.ContextLimitError{Tokens: input + answer, Limit: limit}
 	}
 }
 
-// noRoomLeft matches the API's message for a request whose input leaves no room for the answer.
-var noRoomLeft = regexp.MustCompile("input length and `?max_tokens`? exceed context limit: (\\d+) \\+ (\\d+) > (\\d+)")
+// noRoomLeft matches the API's message for a request whose input leaves no room for the answer. Numbers of more digits than
+// these are none of tokens.
+var noRoomLeft = regexp.MustCompile("input length and `?max_tokens`? exceed context limit: (\\d{1,12}) \\+ (\\d{1,12}) > (\\d{1,12})\\b")
 
 // refusesTemperature reports whether the model refused a temperature.
 func refusesTemperature(err error) bool {

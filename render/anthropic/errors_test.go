@@ -26,6 +26,7 @@ func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 		{"a prompt that is too long", refuse(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), 210_000, 200_000},
 		{"a prompt that is too long, without numbers", refuse(400, "invalid_request_error", "prompt is too long"), 0, 0},
 		{"no room for the answer", refuse(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again"), 209_573, 200_000},
+		{"no room for the answer, in absurd numbers", refuse(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 9223372036854775807 + 21333 > 200000"), 0, 200_000},
 		{"too many bytes", refuse(413, "request_too_large", "Request exceeds the maximum size"), 0, 0},
 		{"too many bytes for a proxy before the API", answer{status: 413, kind: "", message: ""}, 0, 0},
 	} {
