@@ -852,7 +852,7 @@ func TestStatements(t *testing.T) {
 			}
 		},
 			statements.Change(engine+"hooks.go", "if c.Hooks.BeforeCompact != nil {", "if false {"),
-			statements.Change(engine+"hooks.go", "	if err != nil {\n		var none T\n		return none\n	}\n", "	if err != nil {\n		return got\n	}\n")),
+			statements.Change(engine+"hooks.go", "	if err != nil {\n		return *new(T)\n	}\n", "	if err != nil {\n		return got\n	}\n")),
 
 		// What some models need.
 		statements.That("Opus is also told not to call tools and to write text only", func(t *testing.T) {

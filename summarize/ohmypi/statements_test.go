@@ -892,9 +892,9 @@ var hooks = []statements.Statement{
 	},
 		statements.Change(engine+"internal/place/place.go", "compaction.Summary = *h.Summary", ""),
 		statements.Change(engine+"internal/place/place.go", "compaction.Extension = true", ""),
-		statements.Change(engine+"internal/place/place.go", "compaction.FirstKept = h.FirstKept", ""),
-		statements.Change(engine+"internal/place/place.go", "compaction.Title = h.Title", ""),
-		statements.Change(engine+"internal/place/place.go", "compaction.TokensBefore = h.TokensBefore", "")),
+		statements.Change(engine+"internal/place/place.go", "compaction.FirstKept = cmp.Or(h.FirstKept, compaction.FirstKept)", ""),
+		statements.Change(engine+"internal/place/place.go", "compaction.Title = cmp.Or(h.Title, compaction.Title)", ""),
+		statements.Change(engine+"internal/place/place.go", "compaction.TokensBefore = cmp.Or(max(0, h.TokensBefore), compaction.TokensBefore)", "")),
 	statements.That("a hook may ask in its own words, and keep data with the compaction", func(t *testing.T) {
 		d := hooked(t, summarize.Intervention{
 			Prompts: []policy.Prompt{ohmypi.Handoff{Ask: "In a word, please."}.Prompt()}, Data: json.RawMessage(`[1]`),

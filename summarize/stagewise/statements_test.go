@@ -214,7 +214,7 @@ func TestStatements(t *testing.T) {
 		},
 			statements.Change(policyFile, "Cap: 200_000", "Cap: 201_000"),
 			statements.Change(policyFile, "Cap: 200_000", "Cap: 199_000"),
-			statements.Change(engine+"policy/trigger.go", "if l.tokens < lowest.tokens", "if l.tokens > lowest.tokens")),
+			statements.Change(engine+"policy/trigger.go", "cmp.Compare(a.tokens, b.tokens)", "cmp.Compare(b.tokens, a.tokens)")),
 		statements.That("the cap can be set, to the 100,000 tokens of newer versions", func(t *testing.T) {
 			for tokens, want := range map[int]bool{100_000: false, 100_001: true} {
 				d := filled(t, tokens, 1_000_000)
