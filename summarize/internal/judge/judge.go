@@ -56,7 +56,8 @@ type Answer struct {
 //	                                                                          counts only alone, or with the next sign
 //	the next step of the work, an apology, a question to the user   doubtful  in English, by how it begins, after headings,
 //	                                                                          or ends: "Let me", "I can't", "shall I … ?"; a
-//	                                                                          sentence "Let me read"; lines that are questions
+//	                                                                          sentence "Let me read"; in any language, most of
+//	                                                                          three lines or more are questions
 //	without Asked.Tag, or the tag is not closed                     doubtful
 //	without a heading although Asked.Headings                       doubtful
 //
@@ -112,7 +113,7 @@ func (a Answer) signs(j policy.Judge) (never, doubts []string) {
 		no("it is not text")
 	case data(text), page.MatchString(body):
 		no("it is a page of markup or data")
-	case utf8.RuneCountInString(strings.TrimSpace(code.ReplaceAllString(body, ""))) < least && code.MatchString(body):
+	case code.MatchString(body) && utf8.RuneCountInString(strings.TrimSpace(code.ReplaceAllString(body, ""))) < least:
 		no("it is code")
 	case a.Said != "" && (own+other+taken < least || 3*copied > size):
 		no("it repeats the conversation")
@@ -172,12 +173,26 @@ func below(text string) string {
 }
 
 // talks reports whether a text goes on with the work, apologises or asks the user something: by its first words, its last, a
-// step that it announces between them, or because most of its lines, three or more, are questions.
+// step that it announces between them, or by what it asks.
 func talks(text string) bool {
 	first, _, _ := strings.Cut(text, "\n")
-	questions := len(asking.FindAllString(text, -1))
-	return apology.MatchString(text) || question.MatchString(text) || step.MatchString(text) && !account.MatchString(first) || next.MatchString(text) ||
-		questions > 2 && 2*questions > len(worded.FindAllString(text, -1))
+	return apology.MatchString(text) || question.MatchString(text) || step.MatchString(text) && !account.MatchString(first) || next.MatchString(text) || asks(text)
+}
+
+// asks reports whether most lines of a text, three or more, end as questions do, in any script.
+func asks(text string) bool {
+	questions, lines := 0, 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimRightFunc(line, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N) && r != '?' && r != '？' })
+		if line == "" {
+			continue
+		}
+		lines++
+		if strings.HasSuffix(line, "?") || strings.HasSuffix(line, "？") {
+			questions++
+		}
+	}
+	return questions > 2 && 2*questions > lines
 }
 
 // wide returns how many characters of a text say as much as two letters.
@@ -242,8 +257,6 @@ var (
 	question = regexp.MustCompile(`(?i)\b(would you like|do you want|(shall|should) i|(can|may) i help|i can help you)\b[^?\n]*\?$|\blet me know (how|which|whether|what)\b.*$`)
 	step     = regexp.MustCompile(begins + `(let me|let['’]s|i(['’]ll| will| need to| see|['’]m going to| am going to))\b`)
 	next     = regexp.MustCompile(`(?m)(^|[.!?] )(Now let|Let) me ([a-jl-rt-z]|k[a-mo-z]|s[a-tv-z])\w* `) // no "Let me know", "Let me summarise"
-	asking   = regexp.MustCompile(`(?m)[?？]\W*$`)
-	worded   = regexp.MustCompile(`(?m)^.*\w`)
 	account  = regexp.MustCompile(`(?i)summar|recap|overview|hand-?off|so far`)
 	ending   = regexp.MustCompile(`(?i)(</` + call + `>|\|>|\[/TOOL_CALLS\])\s*$`)
 	code     = regexp.MustCompile("(?ms)^```([a-ln-wyz+#]\\S*)[ \t]*\r?\n.*?(^```[ \t]*\r?$|\\z)") // but for md, markdown and xml

@@ -199,6 +199,7 @@ func TestTalkIsDoubtfulThoughItNamesWhatItCovers(t *testing.T) {
 	}
 	for _, good := range []string{
 		"Let me summarise what happened. " + plain, "Sure, I'll recap: " + plain, "I was asked to fix the build. " + plain, "I now have to replace bufio.ScanLines. " + plain, "I've fixed it. " + plain, "First, I renamed scanner.Token. " + plain,
+		strings.ReplaceAll(forms["plain text"](sessions[6]), "\n", "？是的。\n"), // no line ends with it
 		plain + " It said \"Let me read go.mod.\" and stopped.", plain + " Is it needed?", plain + "\nI'll go on with reader.go. Let me know if you need anything else.", plain + "\nI can't run Windows here. Should the split function keep \\r?",
 	} {
 		require.NoError(t, judgedAs(good, policy.AnswerForm{}), good)
