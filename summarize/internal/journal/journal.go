@@ -100,10 +100,10 @@ func (j *Journal) End(ctx context.Context, end entry.PlanEnd, taught ...entry.Bo
 func (j *Journal) Keep(ctx context.Context, plan string, a entry.SummaryAnswer) error {
 	ctx, done := callback.Outlive(ctx)
 	defer done()
-	switch {
-	case j.onOtherBranch(ctx, plan):
-		return nil
-	case !j.IsPending(ctx, plan):
+	if !j.IsPending(ctx, plan) {
+		if j.onOtherBranch(ctx, plan) {
+			return nil
+		}
 		return failure.ErrPlanEnded
 	}
 	_, err := j.Write(ctx, entry.PlanEnd{Plan: plan, Outcome: entry.PlanRetried, Finished: []entry.SummaryAnswer{a}})
