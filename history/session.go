@@ -260,6 +260,10 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.l
 // A compaction that is being made ends: an answer that is under way may hold what was erased. The agent's own answer is added
 // like any other message: erase between two steps.
 //
+// A key or a name of less than 32 bytes that stands within another sentence is no copy, and is neither erased nor listed. To
+// erase a secret, look for it in the texts, arguments and results of all of [Session.Entries], erase each entry that has it,
+// then [entry.Erasure.Summaries], and look for it in the log.
+//
 // Other entries that hold a line or 32 bytes of it are listed in [entry.Erasure.Holders]. A summary describes what it covers
 // in its own words and is not changed; those that cover what is erased are listed in [entry.Erasure.Summaries]. Erase both
 // too if they must not reveal it. Checkpoint files stay: [entry.Erasure.Folders] lists their folders, each of which

@@ -657,7 +657,8 @@ func (c *Compactor) Abort() {
 	c.inner.work.abort(ErrAborted)
 }
 
-// Close ends the work in the background, waits for it and throws its result away. The session stays open. The error
+// Close ends the work in the background, waits for it and throws its result away; [Compactor.Wait] says how to keep it. The
+// session stays open. The error
 // names observers that are not called any more. Closing twice does nothing.
 func (c *Compactor) Close() error {
 	c.init()

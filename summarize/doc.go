@@ -147,6 +147,10 @@
 // respect only, such as a heading or the tag, or begins as talk does, is used once every way was tried, and the
 // compaction says so ([entry.Compaction].Doubt). Summaries of hooks and a provider's own compaction are not judged.
 //
+// For a rule of your own, set Read of each prompt of the policy ([policy.Prompt]): its [*policy.SummaryError] makes the next
+// prompt and model be asked. A summary that is in place is undone by [history.Session.Branch] to the Parent of its entry: the
+// history is shown again, and what was said since is on another branch.
+//
 // # Failures
 //
 // A compaction that fails leaves what the session shows unchanged. If a model fails, the next one is asked, the agent's

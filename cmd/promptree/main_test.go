@@ -191,7 +191,7 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	later := sure.File(t, "later.jsonl", sealed.Log(strings.Replace(log, `"version":4`, `"version":5`, 1)))
 	stdout, stderr = ran(t, program.ExitUsage, "verify", later)
 	require.Empty(t, stdout, "it is not damaged")
-	require.Contains(t, stderr, later+": the session has format 5, this version reads 4\n")
+	require.Contains(t, stderr, later+": the session has format 5, this version reads 4: use the version of promptree that wrote it, or package importer if another program did\n")
 
 	empty := sure.File(t, "empty.jsonl", "")
 	_, stderr = ran(t, program.ExitFailed, "verify", empty)
@@ -390,7 +390,7 @@ func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
 	later := sure.File(t, "later.jsonl", sealed.Log(strings.Replace(strings.Join(lines, ""), `"version":4`, `"version":5`, 1)))
 	for _, command := range []string{"show", "import", "page", "replay"} {
 		_, stderr := ran(t, program.ExitUsage, command, "-salvage", later)
-		require.Contains(t, stderr, later+": the session has format 5, this version reads 4\n")
+		require.Contains(t, stderr, later+": the session has format 5, this version reads 4: use the version of promptree that wrote it, or package importer if another program did\n")
 	}
 }
 

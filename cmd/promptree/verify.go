@@ -28,7 +28,7 @@ is 1 if a line is damaged, and 2 for a log of another format.
 `
 
 // errDamaged is returned for a damaged log, after the damage was printed.
-var errDamaged = errors.New("a log is damaged")
+var errDamaged = errors.New("a log is damaged: promptree import -salvage -o NEW FILE writes what can be read of it")
 
 func verify(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("verify", flag.ContinueOnError)

@@ -8,6 +8,10 @@ import (
 // Toolbox holds tools with who answers their calls: recall.Tools, skills.Skills, tools.Deferred, the functions of
 // agent.Tool, or a type of yours. agent.Agent, mirror.Mirror and the adapters to agent frameworks take a list of them.
 // It is safe for concurrent use, because parallel calls are answered in parallel.
+//
+// A toolbox may also be a [RuledToolbox], a [ReportingToolbox] or an elements.SizedToolbox, and then the methods of those are
+// called. A type that wraps another one, to log calls or to ask a person first, must have them too: embed the concrete type, as
+// in struct{ *mcp.Server }, not this interface, which hides them. What wraps a ReportingToolbox answers in AnswerReporting.
 type Toolbox interface {
 	// Declared returns the tools, to be declared to a model.
 	Declared() []Tool

@@ -53,6 +53,20 @@
 // Rare elements have no constructor: [elements.LineBreak], [elements.CacheBreakpoint], [elements.Transferred]. For any
 // other struct that embeds elements.Props, such as history.All, use [Props].
 //
+// # Coming from prompt-tsx
+//
+//	renderPrompt(P, props, …)            render.Render
+//	a component's props, state, prepare  the fields of a struct; its method Render has a context, and may wait
+//	<TextChunk breakOnWhitespace>        Words, and Lines for whole lines
+//	<Chunk>, useKeepWith()               Together, KeepWith
+//	<PrioritizedList descending>         Ranked, and Chronological without descending
+//	<TokenLimit max>, <Expandable>       Limit, Expand
+//	flexGrow, flexBasis, passPriority    Grow, Basis, PassPriority
+//	flexReserve="/5", or a number        ReserveShare(0.2), Reserve
+//	PromptMetadata, PromptReference      Meta, Ref
+//
+// With render.Options.Compatible the result is prompt-tsx's to the byte: compare with it first, and then leave it out.
+//
 // # What goes wrong
 //
 // An option in the wrong place, such as [Attr] in a [User], is an error of the render, not a panic:

@@ -31,6 +31,17 @@ func TestEachTypeOfBodyAndPartIsTested(t *testing.T) {
 	require.Len(t, allParts, types("../../elements/chat/part.go", "part"))
 }
 
+func TestEachPartIsReadBackAsItWasWritten(t *testing.T) {
+	for _, p := range allParts {
+		m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{filled(secretive(), p)}}
+		data, err := json.Marshal(m)
+		require.NoError(t, err)
+		var back chat.Message
+		require.NoError(t, json.Unmarshal(data, &back), "%T", p)
+		require.Equal(t, m, back)
+	}
+}
+
 // filler fills all fields of values of any type, so that new fields are tested too.
 type filler struct {
 	text   func() string

@@ -137,7 +137,7 @@ func (f *File) checkHeader(size int64) error {
 			return err
 		}
 		if !tornHeader(start) {
-			err = errors.New("it is not the header of a session")
+			err = errors.New("it is not the header of a session (package importer reads those of other programs)")
 		}
 	}
 	if err != nil {
@@ -170,10 +170,10 @@ func (f *File) entryFollows(at int64) bool {
 func checkHeader(raw []byte) error {
 	var head lineHead
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return fmt.Errorf("it is not the header of a session: %w", err)
+		return fmt.Errorf("it is not the header of a session (package importer reads those of other programs): %w", err)
 	}
 	if head.Type != KindHeader {
-		return fmt.Errorf("it is not the header of a session: its type is %q, not %q", head.Type, KindHeader)
+		return fmt.Errorf("it is not the header of a session (package importer reads those of other programs): its type is %q, not %q", head.Type, KindHeader)
 	}
 	return nil
 }

@@ -14,4 +14,7 @@
 //
 // A Calibrated learns when it observes usage, which most providers and servers report; call its Observe with each answer,
 // or once with what CountTokens of sizing/local returns. For Gemini, render/gemini counts images and documents too.
+//
+// summarize.TargetOf makes a target of a model's name, with its window, prices and counter. A window that is not known is an error
+// there, and an option.
 package counters

@@ -22,6 +22,11 @@
 // another server's, ends in a digest. If a server has resources, a tool such as files__read_resource reads and lists them.
 // [Resource] shows one in a prompt.
 //
+// # Asking a person
+//
+// Tools of servers may change anything. A type that embeds a *Server and has an Answer of its own asks a person before it calls
+// the server's, as the example does. The names of a server's tools begin with its Name and two underscores.
+//
 // # What becomes of a result
 //
 //   - Texts, pictures and PDF files stay what they are. Texts of a resource stand between tags that they cannot close.

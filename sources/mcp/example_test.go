@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
@@ -45,6 +46,42 @@ func Example() {
 	// search_tools: 1 of 1 that match, the best first. Call them by call_tool.
 	// call_tool: It rains in Rome.
 	// Yes.
+}
+
+// asked is a server of which a person allows each call.
+type asked struct {
+	*mcp.Server
+	allow func(chat.ToolCall) bool
+}
+
+func (a asked) Answer(ctx context.Context, call chat.ToolCall) (chat.Message, bool, error) {
+	if strings.HasPrefix(call.Name, a.Name+"__") && !a.allow(call) {
+		return chat.FailedResult(call.ID, "The user does not allow this call."), true, nil
+	}
+	return a.Server.Answer(ctx, call)
+}
+
+// A person is asked before a server gets a call.
+func Example_person() {
+	ctx, session := context.Background(), &history.Session{}
+	server := &mcp.Server{Name: "weather", Transport: weather}
+	defer server.Close()
+	person := asked{server, func(call chat.ToolCall) bool {
+		fmt.Println("allow", call.Name, call.Arguments)
+		return false
+	}}
+	more := &tools.Deferred{Session: session, Toolboxes: []chat.Toolbox{person}}
+	if _, err := more.DeclaredFor(ctx, elements.Sizing{TokenBudget: 8000, PromptBudget: 8000, Tokenizer: tiktoken.O200k()}); err != nil {
+		log.Fatal(err)
+	}
+	result, _, err := more.Answer(ctx, chat.ToolCall{ID: "1", Name: tools.CallTool, Arguments: `{"name":"weather__forecast","arguments":{"City":"Rome"}}`})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Text())
+	// Output:
+	// allow weather__forecast {"City":"Rome"}
+	// The user does not allow this call.
 }
 
 // weather starts a server in this process and returns how it is reached.

@@ -1,5 +1,5 @@
 // Package checkpoints writes summaries as numbered Markdown files, for people and for agents that look something up. A
-// compactor does so if Checkpoints is set in the compactor and in its policy's Place:
+// compactor does so if Checkpoints is set in the compactor and in Replace of its policy:
 //
 //	compactor.Checkpoints = &checkpoints.Folder{Dir: "checkpoints"}
 //	compactor.Policy.Replace.Checkpoints = true // copilotcli's policy sets it already

@@ -73,7 +73,7 @@ code is 1 if a policy did not reach the end of a session. The flags:
 	flags.StringVar(&o.format, "format", formatText, "text, or json (an object for each session, window and policy)")
 	o.page = output.Flag(flags, "page", "", "new file for a page that shows each step of one session, policy and window")
 	flags.StringVar(&o.prices.agent, "prices", "",
-		"prices of tokens: the name of a model, a list such as input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million, or none (default those of the session's model)")
+		"prices of tokens: the name of a model, a list such as input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million (read and write cost what input does by default), or none (default those of the session's model)")
 	flags.StringVar(&o.prices.summaries, "summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
 	catalogue := flags.String("models", "", sessionfile.ModelsUsage)
 	flags.DurationVar(&o.prices.lifetime, "ttl", 0, "lifetime of the provider's cache (default what the recording asked for, else the model's)")

@@ -93,6 +93,7 @@ func (p pricing) named(flag, name string) (prices sizing.Prices, err error) {
 
 func listedPrices(flag, list string) (sizing.Prices, error) {
 	p := sizing.Prices{Lifetime: 5 * time.Minute}
+	named := map[string]bool{}
 	rates := map[string]*float64{"input": &p.Input, "read": &p.CacheRead, "write": &p.CacheWrite, "output": &p.Output}
 	for _, pair := range strings.Split(list, ",") {
 		name, value, _ := strings.Cut(pair, "=")
@@ -107,6 +108,10 @@ func listedPrices(flag, list string) (sizing.Prices, error) {
 		if err != nil {
 			return p, fmt.Errorf("%s: %q: %w", flag, pair, err)
 		}
+		named[name] = true
+	}
+	if !named["input"] || !named["output"] {
+		return p, fmt.Errorf("%s: %q lacks input or output: name both; read and write cost what input does by default", flag, list)
 	}
 	return p, nil
 }

@@ -25,7 +25,8 @@ func TestPricesAreNamedOrListed(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"gpt-9":   `the prices of model "gpt-9" are unknown: give them by -prices input=3,read=0.3,output=15, in dollars a million tokens`,
-		"input=x": `-prices: "input=x"`, "in=5": "the names are input, read, write, output and least", "input=-5": "Prices.Rates.Input is -5",
+		"input=x": `-prices: "input=x"`, "in=5": "the names are input, read, write, output and least", "input=-5,output=1": "Prices.Rates.Input is -5",
+		"input=3": "lacks input or output: name both", "output=3,read=1": "lacks input or output: name both",
 	} {
 		_, err := pricing{table: modelinfo.Published()}.named("-prices", name)
 		require.ErrorContains(t, err, want)
