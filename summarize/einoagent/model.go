@@ -174,11 +174,7 @@ func partialResponse(chunks []*schema.Message) chat.Response {
 		return chat.Response{}
 	}
 	r.Message.ToolCalls = slices.DeleteFunc(r.Message.ToolCalls, func(c chat.ToolCall) bool { return !json.Valid([]byte(c.Arguments)) })
-	if len(r.Message.Content)+len(r.Message.ToolCalls) == 0 {
-		r.Message = chat.Message{}
-	}
-	r.StopReason = chat.StopEnd
-	return r
+	return provider.Partial(r.Message, r.Usage)
 }
 
 // response converts an answer.
