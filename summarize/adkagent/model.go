@@ -63,10 +63,7 @@ func (m *adkModel) Generate(ctx context.Context, req chat.Request) (chat.Respons
 		a.add(r, req.Stream)
 	}
 	response, err := a.response()
-	if failed != nil {
-		return response, failed
-	}
-	return response, err
+	return response, cmp.Or(failed, err)
 }
 
 // answer collects the responses that make up a model's answer.
