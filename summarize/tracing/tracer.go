@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const (
@@ -54,12 +54,8 @@ type Tracer struct {
 // New returns a tracer. It reads the environment variable OTEL_SEMCONV_STABILITY_OPT_IN. It returns an error if the
 // meter refuses an instrument.
 func New(opts Options) (*Tracer, error) {
-	if opts.TracerProvider == nil {
-		opts.TracerProvider = otel.GetTracerProvider()
-	}
-	if opts.MeterProvider == nil {
-		opts.MeterProvider = otel.GetMeterProvider()
-	}
+	opts.TracerProvider = cmp.Or(opts.TracerProvider, otel.GetTracerProvider())
+	opts.MeterProvider = cmp.Or(opts.MeterProvider, otel.GetMeterProvider())
 	t := &Tracer{opts: opts, tracer: opts.TracerProvider.Tracer(scope), names: namesOld}
 	if slices.Contains(strings.Split(strings.ReplaceAll(os.Getenv(optIn), " ", ""), ","), latest) {
 		t.names = namesLatest
@@ -83,13 +79,10 @@ func (t *Tracer) Attach(c *summarize.Compactor) *Trace {
 	conversation := &Trace{tracer: t, compactor: c}
 	c.Observers = append(slices.Clip(c.Observers), conversation)
 	c.Target = conversation.Target(c.Target)
-	models := make(map[string]policy.Target, len(c.Models))
+	c.Models = maps.Clone(c.Models)
 	for name, target := range c.Models {
 		target.Name = cmp.Or(target.Name, name)
-		models[name] = conversation.Target(target)
-	}
-	if c.Models != nil {
-		c.Models = models
+		c.Models[name] = conversation.Target(target)
 	}
 	return conversation
 }
