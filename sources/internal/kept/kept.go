@@ -2,6 +2,7 @@
 package kept
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -184,10 +185,7 @@ func (s *Sizing) Set(last elements.Sizing) { s.last.Store(&last) }
 
 // Get returns the sizing of the latest render, without a Tokenizer before the first.
 func (s *Sizing) Get() elements.Sizing {
-	if last := s.last.Load(); last != nil {
-		return *last
-	}
-	return elements.Sizing{}
+	return *cmp.Or(s.last.Load(), &elements.Sizing{})
 }
 
 // Tokens returns the tokens of a text, 0 before the first render.
