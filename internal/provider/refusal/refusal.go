@@ -3,6 +3,7 @@
 package refusal
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"reflect"
@@ -84,12 +85,8 @@ func Of(err error) Refusal {
 			}
 			r = tooLarge(text)
 		}
-		if over.Limit > 0 {
-			r.Limit = over.Limit
-		}
-		if over.Tokens > 0 {
-			r.Tokens = over.Tokens
-		}
+		r.Limit = cmp.Or(max(0, over.Limit), r.Limit)
+		r.Tokens = cmp.Or(max(0, over.Tokens), r.Tokens)
 		return r
 	}
 	text, status := said(err), Status(err)
