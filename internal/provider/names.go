@@ -1,8 +1,6 @@
 package provider
 
-import (
-	"github.com/promptree-go/promptree/elements/chat"
-)
+import "github.com/promptree-go/promptree/elements/chat"
 
 // Names are the real names of the tools that are sent under others, by the name that is sent. A session holds the real
 // ones, so that it may go on with another API.
