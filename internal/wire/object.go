@@ -105,12 +105,7 @@ func parse(raw json.RawMessage) (*Object, error) {
 }
 
 // Err returns the first error of what was read. Half a surrogate pair in a text is one.
-func (o *Object) Err() error {
-	if o.err != nil {
-		return o.err
-	}
-	return o.damaged
-}
+func (o *Object) Err() error { return cmp.Or(o.err, o.damaged) }
 
 // Broken returns the first error of what was read except for damaged texts, which are read with U+FFFD for what is missing.
 func (o *Object) Broken() error { return o.err }
