@@ -42,7 +42,7 @@ func (ts tokenizers) named(name string, opaque bool) (chat.Tokenizer, error) {
 	if opaque {
 		ts[key] = chatObject{c}
 	} else {
-		ts[key] = joining{chatObject{c}, c}
+		ts[key] = joining{chatObject{c}}
 	}
 	return ts[key], nil
 }
@@ -55,10 +55,7 @@ func (chars) SafeCut(before, after rune) bool { return true }
 func (c chars) CountFrame(chat.Message) (int, bool) { return c.overhead, true }
 
 // joining counts trees without opaque values.
-type joining struct {
-	chatObject
-	counter *tiktoken.Counter
-}
+type joining struct{ chatObject }
 
 func (j joining) SafeCut(before, after rune) bool { return j.counter.SafeCut(before, after) }
 
@@ -133,7 +130,7 @@ func consumed(s string) int {
 
 // chatObject counts messages as OpenAI's chat message objects, including images and opaque values. Unlike its
 // tokenizer, it counts an image's URL as text, as the reference does.
-type chatObject struct{ counter chat.Tokenizer }
+type chatObject struct{ counter *tiktoken.Counter }
 
 func (t chatObject) CountText(s string) int { return t.counter.CountText(s) }
 
@@ -157,10 +154,7 @@ func (t chatObject) CountMessage(m chat.Message) int {
 			n += t.CountText(c.Name) + 1
 		}
 	}
-	if m.ToolCallID != "" {
-		n += t.CountText(m.ToolCallID)
-	}
-	return n
+	return n + t.CountText(m.ToolCallID)
 }
 
 // content counts a single string if all parts are text, and otherwise a list of parts.
