@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -26,12 +27,7 @@ type module struct {
 var untagged = []string{"bench/", "examples/", "internal/"}
 
 func (m module) released() bool {
-	for _, folder := range untagged {
-		if strings.HasPrefix(m.dir, folder) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(untagged, func(folder string) bool { return strings.HasPrefix(m.dir, folder) })
 }
 
 // tag returns the tag from which the go command takes a version of the module.
@@ -82,13 +78,7 @@ func (t *tree) goMod(m module) (*modfile.File, error) {
 
 // released returns the modules that get a tag.
 func (t *tree) released() []module {
-	var list []module
-	for _, m := range t.modules {
-		if m.released() {
-			list = append(list, m)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(t.modules), func(m module) bool { return !m.released() })
 }
 
 // require makes each module require the others at a version, and returns the paths of the changed go.mod files in the
