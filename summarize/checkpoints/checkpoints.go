@@ -60,15 +60,11 @@ func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title,
 	if err := makeDir(f.Dir); err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoints: creating the folder: %w", err)
 	}
-	release, err := f.lock(ctx)
+	list, next, release, err := f.lock(ctx)
 	if err != nil {
 		return Checkpoint{}, err
 	}
 	defer release()
-	list, next, err := f.list()
-	if err != nil {
-		return Checkpoint{}, err
-	}
 	if next > maxNumber {
 		return Checkpoint{}, fmt.Errorf("checkpoints: no number is left after %d: %s: rename the file of that number", maxNumber, f.Dir)
 	}
@@ -90,15 +86,11 @@ func (f *Folder) Index(ctx context.Context, s *history.Session) error {
 	if list, err := f.List(); err != nil || len(list) == 0 {
 		return err
 	}
-	release, err := f.lock(ctx)
+	list, _, release, err := f.lock(ctx) // which lists them again, because others may have added some before the lock
 	if err != nil {
 		return err
 	}
 	defer release()
-	list, _, err := f.list() // again, because others may have added some before the lock
-	if err != nil {
-		return err
-	}
 	return f.index(ctx, s, list)
 }
 
@@ -110,15 +102,11 @@ func (f *Folder) Erase(ctx context.Context, s *history.Session, compactions ...s
 	if _, err := os.Stat(f.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	release, err := f.lock(ctx)
+	list, _, release, err := f.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	list, _, err := f.list()
-	if err != nil {
-		return err
-	}
 	for i, p := range list {
 		if !slices.ContainsFunc(compactions, func(id string) bool { return comment.Replace(id) == p.Compaction }) {
 			continue

@@ -34,19 +34,19 @@ func foreign(path string) error {
 	return worded.Errorf(storage.ErrForeign, "checkpoints: a file that is not the folder's own is in the way: %s: move it away, or set Folder.Dir to another folder", path)
 }
 
-// lock takes the folder's lock, which the system releases if the process dies. It then removes the leftovers of crashed
-// writers, because no other writer is active. The caller calls release.
-func (f *Folder) lock(ctx context.Context) (release func(), err error) {
+// lock takes the folder's lock, which the system releases if the process dies, and returns what list does. It removes the
+// leftovers of crashed writers, because no other writer is active. The caller calls release.
+func (f *Folder) lock(ctx context.Context) (list []Checkpoint, next int, release func(), err error) {
 	path := filepath.Join(f.Dir, lockName)
 	if info, err := os.Lstat(path); err == nil && (!info.Mode().IsRegular() || info.Size() > 0) {
-		return nil, foreign(path)
+		return nil, 0, nil, foreign(path)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|filelock.OpenFlags, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoints: opening the folder's lock: %w", err)
+		return nil, 0, nil, fmt.Errorf("checkpoints: opening the folder's lock: %w", err)
 	}
 	if err := waitForLock(ctx, file); err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, 0, nil, errors.Join(err, file.Close())
 	}
 	files, _ := os.ReadDir(f.Dir) // if this or a removal fails, the next writer tries again
 	for _, file := range files {
@@ -54,10 +54,14 @@ func (f *Folder) lock(ctx context.Context) (release func(), err error) {
 			_ = os.Remove(filepath.Join(f.Dir, file.Name()))
 		}
 	}
-	return func() {
+	release = func() {
 		filelock.Unlock(file)
 		_ = file.Close()
-	}, nil
+	}
+	if list, next, err = f.list(); err != nil {
+		release()
+	}
+	return list, next, release, err
 }
 
 // waitForLock locks the folder's lock file once its holder releases it.
