@@ -159,7 +159,7 @@ func (t *Tracer) responseAttributes(r chat.Response, err error) []attribute.KeyV
 	}
 	finish := "error"
 	if err == nil {
-		finish = finishReason(r.StopReason)
+		finish = cmp.Or(finishReasons[r.StopReason], string(r.StopReason))
 		if t.opts.Content {
 			list = append(list, keyOutputMessages.String(messagesJSON([]chat.Message{r.Message}, finish)))
 		}
@@ -167,17 +167,7 @@ func (t *Tracer) responseAttributes(r chat.Response, err error) []attribute.KeyV
 	return append(list, keyFinish.StringSlice([]string{finish}))
 }
 
-// finishReason returns the conventions' name of a stop reason.
-func finishReason(r chat.StopReason) string {
-	switch r {
-	case chat.StopEnd:
-		return "stop"
-	case chat.StopToolCalls:
-		return "tool_call"
-	case chat.StopMaxTokens:
-		return "length"
-	case chat.StopFiltered:
-		return "content_filter"
-	}
-	return string(r)
+// finishReasons are the conventions' names of stop reasons.
+var finishReasons = map[chat.StopReason]string{
+	chat.StopEnd: "stop", chat.StopToolCalls: "tool_call", chat.StopMaxTokens: "length", chat.StopFiltered: "content_filter",
 }

@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -107,22 +108,15 @@ func (t *Trace) Event(ctx context.Context, e event.Event) {
 		return // never write to a span of the application
 	}
 	attrs := t.tracer.attributesOf(e)
-	if w.plan != "" && e.Plan == w.plan && isOutcome(e.Kind) {
+	if w.plan != "" && e.Plan == w.plan && slices.Contains(outcomes, e.Kind) {
 		span.SetAttributes(append(attrs, keyOutcome.String(string(e.Kind)))...)
 		return
 	}
 	span.AddEvent("promptree."+strings.ReplaceAll(string(e.Kind), " ", "_"), trace.WithAttributes(attrs...))
 }
 
-// isOutcome reports whether an event is the outcome of running a plan.
-func isOutcome(k event.Kind) bool {
-	switch k {
-	case event.Ready, event.Done, event.Failed, event.Postponed, event.Vetoed,
-		event.Cancelled, event.Dropped:
-		return true
-	}
-	return false
-}
+// outcomes are the outcomes of running a plan.
+var outcomes = []event.Kind{event.Ready, event.Done, event.Failed, event.Postponed, event.Vetoed, event.Cancelled, event.Dropped}
 
 // count adds a finished compaction to the metrics.
 func (t *Trace) count(ctx context.Context, e event.Event) {
