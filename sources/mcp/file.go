@@ -132,19 +132,13 @@ func filled(text string, variables []string) (string, error) {
 	return text, missing
 }
 
+// comment and lastComma match a string, or else a comment, or a comma with the end that follows it.
+var (
+	comment   = regexp.MustCompile(`(?s)("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/`)
+	lastComma = regexp.MustCompile(`(?s)("(?:\\.|[^"\\])*")|,\s*([}\]])`)
+)
+
 // withoutComments returns JSON without comments, and without commas before an end.
 func withoutComments(data []byte) []byte {
-	tokens := regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/`)
-	data = tokens.ReplaceAllFunc(data, func(t []byte) []byte {
-		if t[0] == '"' {
-			return t
-		}
-		return []byte(" ")
-	})
-	return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|,\s*[}\]]`).ReplaceAllFunc(data, func(t []byte) []byte {
-		if t[0] == ',' {
-			return t[len(t)-1:]
-		}
-		return t
-	})
+	return lastComma.ReplaceAll(comment.ReplaceAll(data, []byte("$1 ")), []byte("$1$2"))
 }
