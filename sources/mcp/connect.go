@@ -56,8 +56,9 @@ func (c *connection) alive() bool {
 	}
 }
 
-// bound returns a context that ends with the connection, too.
-func (c *connection) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// request returns the context of a request, which ends with the connection, too.
+func (c *connection) request(ctx context.Context) (context.Context, context.CancelFunc) {
+	c.received.Store(0)
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.ctx, cancel)
 	return ctx, func() { stop(); cancel() }

@@ -55,8 +55,7 @@ func (s *Server) read(ctx context.Context, c *connection, call chat.ToolCall) (c
 	if json.Unmarshal([]byte(cmp.Or(strings.TrimSpace(call.Arguments), "{}")), &r) != nil || r.From < 0 || r.Bytes < 0 {
 		return chat.Message{}, chat.WrongArguments("mcp", chat.NotAnObject)
 	}
-	c.received.Store(0)
-	bound, end := c.bound(ctx)
+	bound, end := c.request(ctx)
 	defer end()
 	out, err := s.content(call), error(nil)
 	if r.URI == "" {
@@ -193,8 +192,7 @@ func (s *Server) resource(ctx context.Context, uri string) (shown, error) {
 	if c == nil {
 		return last, errors.New(strings.Join(s.Notes(), "; "))
 	}
-	c.received.Store(0)
-	within, end := c.bound(within)
+	within, end := c.request(within)
 	defer end()
 	answer, err := c.session.ReadResource(within, &sdk.ReadResourceParams{URI: uri})
 	if err != nil {

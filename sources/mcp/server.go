@@ -186,8 +186,7 @@ func (s *Server) Answer(ctx context.Context, call chat.ToolCall) (result chat.Me
 		defer s.calls.Delete(call.ID)
 		params.SetProgressToken(call.ID)
 	}
-	c.received.Store(0)
-	bound, end := c.bound(ctx)
+	bound, end := c.request(ctx)
 	defer end()
 	answer, err := c.session.CallTool(bound, params)
 	if err != nil {
