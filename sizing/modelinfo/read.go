@@ -99,10 +99,9 @@ func (i Info) validate() error {
 	return nil
 }
 
-// provider is a provider of a catalogue.
+// provider is a provider of a catalogue, with the models that it lists.
 type provider interface {
-	name() string
-	rows() []Info
+	list() (name string, rows []Info)
 }
 
 // Maker returns the maker whose own models a provider of a catalogue lists, in lower case; "" if it lists others'.
@@ -121,8 +120,8 @@ func ofProviders[P provider](providers []P) []Info {
 	var own, others []Info
 	listed := map[string]bool{} // what makers list
 	for _, p := range providers {
-		maker, rows := Maker(p.name()), p.rows()
-		names := map[string]bool{}
+		from, rows := p.list()
+		maker, names := Maker(from), map[string]bool{}
 		for _, row := range rows {
 			names[strings.ToLower(row.Name)] = true
 		}
@@ -172,11 +171,9 @@ type catwalkModel struct {
 	Images    bool     `json:"supports_attachments"`
 }
 
-func (p catwalkProvider) name() string { return p.ID }
-
-// rows returns the provider's models. Its default_max_tokens is a default and not the longest answer. Cached input
+// list returns the provider's models. Its default_max_tokens is a default and not the longest answer. Cached input
 // stands in the field of cache writes for some providers: a write costs no less than input, and a read less.
-func (p catwalkProvider) rows() (rows []Info) {
+func (p catwalkProvider) list() (name string, rows []Info) {
 	for _, m := range p.Models {
 		row := Info{Name: m.ID, Window: m.Window, Reasoning: m.Reasoning}
 		if m.Images {
@@ -194,7 +191,7 @@ func (p catwalkProvider) rows() (rows []Info) {
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return p.ID, rows
 }
 
 // cents rounds a price to what was meant: catalogues have 0.39999999999999997.
@@ -246,9 +243,7 @@ func (c modelsDevCost) rates() sizing.Rates {
 	return sizing.Rates{Input: c.Input, Output: c.Output, CacheRead: c.Read, CacheWrite: c.Write}
 }
 
-func (p modelsDevProvider) name() string { return p.ID }
-
-func (p modelsDevProvider) rows() (rows []Info) {
+func (p modelsDevProvider) list() (name string, rows []Info) {
 	for m := range byKey(p.Models) {
 		row := Info{Name: m.ID, Window: m.Limit.Context, Input: m.Limit.Input, Answer: m.Limit.Output}
 		row.Takes = slices.DeleteFunc(slices.Clone(m.Modalities.Input), func(kind string) bool { return kind == "text" })
@@ -268,7 +263,7 @@ func (p modelsDevProvider) rows() (rows []Info) {
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return p.ID, rows
 }
 
 // litellmModel is a model in LiteLLM's JSON. Prices are dollars per token.
@@ -298,20 +293,14 @@ type litellmModel struct {
 func ofLiteLLM(models map[string]json.RawMessage) ([]Info, error) {
 	delete(models, "sample_spec") // describes the fields
 	lists := map[string]litellmProvider{}
-	for name, data := range models {
+	for _, name := range slices.Sorted(maps.Keys(models)) {
 		var m litellmModel
-		if err := json.Unmarshal(data, &m); err != nil {
+		if err := json.Unmarshal(models[name], &m); err != nil {
 			return nil, fmt.Errorf("%w: %q: %w", errForm, name, err)
 		}
-		if m.Provider == "" || m.Mode != "chat" && m.Mode != "responses" {
-			continue
+		if m.Provider != "" && (m.Mode == "chat" || m.Mode == "responses") {
+			lists[m.Provider] = litellmProvider{m.Provider, append(lists[m.Provider].rows, m.row(name))}
 		}
-		p, ok := lists[m.Provider]
-		if !ok {
-			p = litellmProvider{m.Provider, map[string]litellmModel{}}
-			lists[m.Provider] = p
-		}
-		p.models[name] = m
 	}
 	if len(lists) == 0 {
 		return nil, errForm
@@ -320,46 +309,42 @@ func ofLiteLLM(models map[string]json.RawMessage) ([]Info, error) {
 }
 
 type litellmProvider struct {
-	provider string
-	models   map[string]litellmModel
+	name string
+	rows []Info
 }
 
-func (p litellmProvider) name() string { return p.provider }
+func (p litellmProvider) list() (name string, rows []Info) { return p.name, p.rows }
 
-// rows returns the provider's models. LiteLLM states the limit of input; for the models of OpenAI whose input is limited
-// to less than their window, that is the two limits together.
-func (p litellmProvider) rows() (rows []Info) {
-	const million = 1e6
-	for _, name := range slices.Sorted(maps.Keys(p.models)) {
-		m := p.models[name]
-		row := Info{Name: strings.TrimPrefix(name, p.provider+"/"), Window: m.MaxInput, Answer: m.MaxOutput}
-		if m.MaxInput == gpt5Input {
-			row.Window, row.Input = m.MaxInput+m.MaxOutput, m.MaxInput
-		}
-		if m.Images {
-			row.Takes = append(row.Takes, "image")
-		}
-		if m.PDF {
-			row.Takes = append(row.Takes, "pdf")
-		}
-		if m.Input > 0 && m.Output > 0 {
-			rates := func(in, out, read, write, long float64) sizing.Rates {
-				return sizing.Rates{
-					Input: cents(in * million), Output: cents(out * million), CacheRead: cents(read * million),
-					CacheWrite: cents(write * million), CacheWriteLong: cents(long * million),
-				}
-			}
-			row.Prices = &sizing.Prices{Rates: rates(m.Input, m.Output, m.Read, m.Write, m.WriteLong), LeastCached: m.Least}
-			if m.Input200 > 0 {
-				row.Prices.LongInput, row.Prices.LongRates = 200_000, rates(m.Input200, m.Output200, m.Read200, m.Write200, 0)
-			}
-			if m.Input272 > 0 {
-				row.Prices.LongInput, row.Prices.LongRates = gpt5Input, rates(m.Input272, m.Output272, m.Read272, 0, 0)
-			}
-		}
-		rows = append(rows, row)
+// row returns a model with a name. LiteLLM states the limit of input; for the models of OpenAI whose input is limited to
+// less than their window, that is the two limits together.
+func (m litellmModel) row(name string) Info {
+	row := Info{Name: strings.TrimPrefix(name, m.Provider+"/"), Window: m.MaxInput, Answer: m.MaxOutput}
+	if m.MaxInput == gpt5Input {
+		row.Window, row.Input = m.MaxInput+m.MaxOutput, m.MaxInput
 	}
-	return rows
+	if m.Images {
+		row.Takes = append(row.Takes, "image")
+	}
+	if m.PDF {
+		row.Takes = append(row.Takes, "pdf")
+	}
+	if m.Input > 0 && m.Output > 0 {
+		const million = 1e6
+		rates := func(in, out, read, write, long float64) sizing.Rates {
+			return sizing.Rates{
+				Input: cents(in * million), Output: cents(out * million), CacheRead: cents(read * million),
+				CacheWrite: cents(write * million), CacheWriteLong: cents(long * million),
+			}
+		}
+		row.Prices = &sizing.Prices{Rates: rates(m.Input, m.Output, m.Read, m.Write, m.WriteLong), LeastCached: m.Least}
+		if m.Input200 > 0 {
+			row.Prices.LongInput, row.Prices.LongRates = 200_000, rates(m.Input200, m.Output200, m.Read200, m.Write200, 0)
+		}
+		if m.Input272 > 0 {
+			row.Prices.LongInput, row.Prices.LongRates = gpt5Input, rates(m.Input272, m.Output272, m.Read272, 0, 0)
+		}
+	}
+	return row
 }
 
 // gpt5Input is the limit of input of GPT-5 to GPT-5.2, in tokens, and later the input from which on more is charged.
