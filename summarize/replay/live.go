@@ -3,17 +3,14 @@ package replay
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -25,10 +22,6 @@ type live struct {
 	window int
 
 	usage *entry.Usage // of the last request, until it is appended after the answer
-
-	mu     sync.Mutex
-	events map[event.Kind]int
-	done   []event.Event // of compactions, since the last call of taken
 }
 
 // follow has the agent compact its session by a policy. Jitter is off, because it depends on the session's
@@ -43,25 +36,11 @@ func (l *live) follow(p policy.Policy, r *running) {
 	for i := range p.Ask.Prompts {
 		p.Ask.Prompts[i].Title = nil
 	}
-	l.window, l.events = r.window, map[event.Kind]int{}
+	l.window = r.window
 	l.own = &summarize.Compactor{
-		Session: r.session, Policy: p, Observers: append([]summarize.Observer{summarize.OnEvent(l.hear)}, r.options.Observers...),
+		Session: r.session, Policy: p, Observers: append([]summarize.Observer{summarize.OnEvent(l.meter.hear)}, r.options.Observers...),
 		Target: policy.Target{Model: l.meter, Name: r.answeredBy, Tokenizer: r.tokenizer, Budget: r.result.Budget, ContextWindow: r.window},
 	}
-}
-
-func (l *live) hear(e event.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch e.Kind {
-	case event.Usage:
-		return
-	case event.Started:
-		l.meter.compactionBegins(e.Background)
-	case event.Done:
-		l.done = append(l.done, e)
-	}
-	l.events[e.Kind]++
 }
 
 // request renders the prompt. If it does not fit and the policy acts on refusals, request recovers as from a provider's
@@ -100,20 +79,4 @@ func (l *live) turnOver(ctx context.Context) error {
 		}
 	}
 	return l.own.Wait(ctx)
-}
-
-// taken returns the compactions that were appended since the last call.
-func (l *live) taken() []event.Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	list := l.done
-	l.done = nil
-	return list
-}
-
-// heard returns the number of events of each kind.
-func (l *live) heard() map[event.Kind]int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return maps.Clone(l.events)
 }

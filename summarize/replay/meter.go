@@ -2,13 +2,15 @@ package replay
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
 )
 
-// meter is a model that measures the requests to another model.
+// meter is a model that measures the requests to another model, and hears of the compactions that they are for.
 type meter struct {
 	chat.Model
 	tokenizer chat.Tokenizer
@@ -19,6 +21,8 @@ type meter struct {
 	rendering  bool             // a request of the agent is being rendered and is not sent yet
 	early      [][]chat.Message // background requests for summaries made while rendering
 	calls      Requests
+	events     map[event.Kind]int
+	done       []event.Event // of compactions, since the last call of taken
 }
 
 // Generate measures a request and passes it on.
@@ -52,11 +56,28 @@ func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return response, nil
 }
 
-// compactionBegins is called when a compaction begins.
-func (m *meter) compactionBegins(background bool) {
+// hear records an event of the compactor.
+func (m *meter) hear(e event.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.background = background
+	switch e.Kind {
+	case event.Usage:
+		return
+	case event.Started:
+		m.background = e.Background
+	case event.Done:
+		m.done = append(m.done, e)
+	}
+	m.events[e.Kind]++
+}
+
+// taken returns the compactions that were appended since the last call.
+func (m *meter) taken() []event.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.done
+	m.done = nil
+	return list
 }
 
 // renderBegins is called before a request of the agent is rendered. Background requests for summaries count as made
@@ -81,8 +102,9 @@ func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 	return tokens, cached
 }
 
-func (m *meter) total() Requests {
+// total returns the requests for summaries, and the number of events of each kind.
+func (m *meter) total() (Requests, map[event.Kind]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.calls
+	return m.calls, maps.Clone(m.events)
 }

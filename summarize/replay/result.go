@@ -131,7 +131,7 @@ func (r *running) newCompactions(ctx context.Context, number, line, tokens int) 
 	if err != nil {
 		return nil, err
 	}
-	done := r.agent.taken()
+	done := r.agent.meter.taken()
 	for _, e := range entries {
 		if r.recall != nil {
 			r.recall.add(e)

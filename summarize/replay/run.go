@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
@@ -101,7 +102,7 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 	r.result.AnsweredBy = r.answeredBy
 	defer func() {
 		err = errors.Join(err, l.own.Close())
-		result.Summaries, result.Events = m.total(), l.heard()
+		result.Summaries, result.Events = m.total()
 		if result.Bill != nil {
 			r.biller.summaries(result.Bill, result.Summaries)
 		}
@@ -148,7 +149,7 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 	}
 	clock := numbered.NewClock(s.Recording.Header.Time)
 	r := &running{basis: b, options: o, recording: s.Recording, answeredBy: cmp.Or(o.AnsweredBy, b.model), clock: clock, session: numbered.Replay(clock)}
-	r.agent = &live{prompt: stepping.Prompt(r.session), meter: &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}}
+	r.agent = &live{prompt: stepping.Prompt(r.session), meter: &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}, events: map[event.Kind]int{}}}
 	window := o.ContextWindow
 	if window == 0 {
 		window, _ = windowOf(s.Table, b.model, b.largest)
