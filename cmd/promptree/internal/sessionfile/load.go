@@ -132,9 +132,10 @@ func (s *Session) convert(ctx context.Context, path string, salvage bool) error 
 	r, err := read(s.path, path, importer.Options{SkipUnreadable: salvage})
 	// The format is detected from line 1, so salvage does not help there.
 	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage {
-		return program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
-	} else if err != nil {
-		return err
+		err = fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)
+	}
+	if err != nil {
+		return program.UsageError{Err: err}
 	}
 	if s.Session, err = history.New(ctx, &storage.Memory{}, history.Options{Header: r.Header}); err != nil {
 		return fmt.Errorf("%s: %w", s.path, err)

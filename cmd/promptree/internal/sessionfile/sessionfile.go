@@ -23,22 +23,6 @@ import (
 // Stdin is the path that stands for the standard input.
 const Stdin = "-"
 
-// open opens a regular file, or the files of a folder as one. The error is a [program.UsageError].
-func open(path string) (io.ReadCloser, error) {
-	if isFolder(path) {
-		all, err := folder(path)
-		if err != nil {
-			err = program.UsageError{Err: err}
-		}
-		return io.NopCloser(bytes.NewReader(all)), err
-	}
-	f, err := regular.Open(path)
-	if err != nil {
-		return nil, program.UsageError{Err: err}
-	}
-	return f, nil
-}
-
 // Files returns the files that a path stands for: itself, or of a folder all that may be recordings, with those of the folders in
 // it, in the order of their names. A folder of OpenHands is one recording.
 func Files(path string) (files []string, err error) {
@@ -106,25 +90,31 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// read reads a session in any format from a file, as far as it goes when it is opened. The error is a [program.UsageError]
-// that begins with a name, followed by the number of the line if one line is wrong.
+// read reads a session in any format from a file, as far as it goes when it is opened, or from the files of a folder. An
+// error about the content begins with a name, followed by the number of the line if one line is wrong.
 func read(name, path string, o importer.Options) (*importer.Recording, error) {
-	f, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	in := io.Reader(f)
-	if file, ok := f.(*os.File); ok {
-		info, err := file.Stat()
+	var in io.Reader
+	if isFolder(path) {
+		all, err := folder(path)
 		if err != nil {
-			return nil, program.UsageError{Err: err}
+			return nil, err
 		}
-		in = io.LimitReader(file, info.Size())
+		in = bytes.NewReader(all)
+	} else {
+		f, err := regular.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		in = io.LimitReader(f, info.Size())
 	}
 	r, err := o.Read(in)
 	if err != nil {
-		return nil, program.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, nil
 }
