@@ -163,26 +163,18 @@ func (c *content) blob(ctx context.Context, media string, data []byte, whole any
 		media = "a damaged picture"
 	}
 	seen := len(data) > 0 && len(data) <= mostPicture && c.pictures < mostPictures
-	switch media {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		if seen {
-			c.pictures++
-			c.parts = append(c.parts, chat.NewImage(media, data))
-			return
-		}
-	case "application/pdf":
-		if seen {
-			c.pictures++
-			c.parts = append(c.parts, chat.NewDocument(media, data))
-			return
-		}
+	switch {
+	case seen && slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, media):
+		c.pictures++
+		c.parts = append(c.parts, chat.NewImage(media, data))
+	case seen && media == "application/pdf":
+		c.pictures++
+		c.parts = append(c.parts, chat.NewDocument(media, data))
+	case isText(media) && utf8.Valid(data):
+		c.text(c.s.hide(string(data)))
 	default:
-		if isText(media) && utf8.Valid(data) {
-			c.text(c.s.hide(string(data)))
-			return
-		}
+		c.keep(ctx, fmt.Sprintf("%s of %d bytes", cmp.Or(c.s.line(media), "data of no type"), len(data)), whole)
 	}
-	c.keep(ctx, fmt.Sprintf("%s of %d bytes", cmp.Or(c.s.line(media), "data of no type"), len(data)), whole)
 }
 
 func isText(media string) bool {
