@@ -82,7 +82,7 @@ func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress 
 	if o.check {
 		return checkAll(ctx, sources, o, stdout)
 	}
-	c := &comparison{options: o, progress: progress, stderr: stderr, out: &printer{format: o.format, details: o.details, width: o.width, to: stdout}}
+	c := &comparison{options: o, progress: progress, stderr: stderr, out: &printer{options: o, to: stdout}}
 	progress.expect(sources, o)
 	if o.page.Path() == "" {
 		return c.all(ctx, sources)
@@ -260,11 +260,9 @@ func complete(to *inspect.Step, step replay.Step) {
 
 // printer prints runs in a format, as soon as they are made.
 type printer struct {
-	format  string
-	details bool
-	to      io.Writer
-	width   int  // of the terminal, 0 for no limit
-	begun   bool // something was printed
+	options
+	to    io.Writer
+	begun bool // something was printed
 }
 
 // window prints the runs in one window, in the text format only.
