@@ -1,7 +1,6 @@
 package instructions
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/provider/retry"
+	"github.com/promptree-go/promptree/sources/internal/kept"
 )
 
 // errNoFS is returned by an element without a file system.
@@ -74,10 +74,7 @@ type Files struct {
 
 // ElementProps returns the properties, Required unless the files are droppable.
 func (f *Files) ElementProps() elements.Props {
-	p := f.Props
-	p.Category = cmp.Or(p.Category, elements.CategoryInstructions)
-	p.Required = p.Required || !f.Droppable
-	return p
+	return kept.Props(f.Props, elements.CategoryInstructions, !f.Droppable)
 }
 
 // IgnoresBudget marks the element as one whose size does not depend on its budget.
@@ -105,9 +102,7 @@ type Changes struct {
 
 // ElementProps returns the properties, with Required.
 func (c Changes) ElementProps() elements.Props {
-	c.Props.Category = cmp.Or(c.Props.Category, elements.CategoryInstructions)
-	c.Props.Required = true
-	return c.Props
+	return kept.Props(c.Props, elements.CategoryInstructions, true)
 }
 
 // IgnoresBudget marks the element as one whose size does not depend on its budget.

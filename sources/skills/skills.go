@@ -1,7 +1,6 @@
 package skills
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -110,8 +109,7 @@ type Catalogue struct {
 
 // ElementProps returns the properties, with the category of skills.
 func (c Catalogue) ElementProps() elements.Props {
-	c.Props.Category = cmp.Or(c.Props.Category, elements.CategorySkills)
-	return c.Props
+	return kept.Props(c.Props, elements.CategorySkills, false)
 }
 
 // IgnoresBudget marks the element as one whose size does not depend on its share of the budget.
@@ -128,9 +126,7 @@ type Loaded struct {
 
 // ElementProps returns the properties, with Required and the category of skills.
 func (l Loaded) ElementProps() elements.Props {
-	l.Props.Required = true
-	l.Props.Category = cmp.Or(l.Props.Category, elements.CategorySkills)
-	return l.Props
+	return kept.Props(l.Props, elements.CategorySkills, true)
 }
 
 // IgnoresBudget marks the element as one whose size does not depend on its share of the budget.

@@ -115,9 +115,7 @@ type Found struct {
 
 // ElementProps returns the properties, with Required and the category of tools.
 func (f Found) ElementProps() elements.Props {
-	f.Props.Required = true
-	f.Props.Category = cmp.Or(f.Props.Category, elements.CategoryTools)
-	return f.Props
+	return kept.Props(f.Props, elements.CategoryTools, true)
 }
 
 // IgnoresBudget marks the element as one whose size does not depend on its share of the budget.

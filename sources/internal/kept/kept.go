@@ -175,6 +175,12 @@ func whole(r history.Round, result chat.Message, s elements.Sizing) bool {
 	return sum <= s.PromptBudget/2
 }
 
+// Props returns the properties of an element, with a category if none is set, and with Required if required is set.
+func Props(p elements.Props, category elements.Category, required bool) elements.Props {
+	p.Category, p.Required = cmp.Or(p.Category, category), p.Required || required
+	return p
+}
+
 // Sizing holds the sizing of the latest render, by which what is loaded later is measured.
 type Sizing struct {
 	last atomic.Pointer[elements.Sizing]
