@@ -66,7 +66,7 @@ func (m *model) ManagesContext() bool { return policy.Target{Model: m.of}.Manage
 // Generate implements [chat.Model].
 func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	t, purpose := m.t.tracer, "answer"
-	if w := workOf(ctx); w != nil && w.kind == summarize.WorkCompaction {
+	if w := workOf(ctx); w != nil && w.Kind == summarize.WorkCompaction {
 		purpose = "summary"
 	}
 	by := []attribute.KeyValue{keyOperation.String("chat"), attribute.String(t.names.provider, m.provider)}

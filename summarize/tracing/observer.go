@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Trace is the [summarize.Observer] of one compactor.
@@ -27,10 +26,8 @@ type Trace struct {
 
 // work is the render or compaction of a context's span.
 type work struct {
-	kind   summarize.WorkKind
-	reason policy.Occasion
-	plan   string
-	start  time.Time
+	summarize.Work
+	start time.Time
 }
 
 type workKey struct{}
@@ -43,14 +40,11 @@ func workOf(ctx context.Context) *work {
 
 // Start implements [summarize.Observer]. It starts a span.
 func (t *Trace) Start(ctx context.Context, started summarize.Work) context.Context {
+	w := &work{Work: started}
 	if started.Kind == summarize.WorkRender {
-		ctx, w := t.tracer.startRender(ctx, t.identity())
-		w.reason = started.Reason
-		return ctx
+		return t.tracer.begin(ctx, "promptree.render", w, t.identity())
 	}
-	attrs := append(t.identity(), keyOperation.String("compact"), keyPlan.String(started.Plan), keyPolicy.String(t.compactor.Policy.Name))
-	ctx, _ = t.tracer.tracer.Start(ctx, "compact", trace.WithAttributes(attrs...))
-	return context.WithValue(ctx, workKey{}, &work{kind: started.Kind, plan: started.Plan, start: time.Now()})
+	return t.tracer.begin(ctx, "compact", w, append(t.identity(), keyOperation.String("compact"), keyPlan.String(started.Plan), keyPolicy.String(t.compactor.Policy.Name)))
 }
 
 // identity returns the attribute that identifies the conversation.
@@ -66,7 +60,7 @@ func (t *Trace) End(ctx context.Context, result *render.Result, err error) {
 	w := workOf(ctx)
 	switch {
 	case w == nil:
-	case w.kind == summarize.WorkRender:
+	case w.Kind == summarize.WorkRender:
 		t.tracer.endRender(ctx, w, result, err)
 	default:
 		span := trace.SpanFromContext(ctx)
@@ -108,7 +102,7 @@ func (t *Trace) Event(ctx context.Context, e event.Event) {
 		return // never write to a span of the application
 	}
 	attrs := t.tracer.attributesOf(e)
-	if w.plan != "" && e.Plan == w.plan && slices.Contains(outcomes, e.Kind) {
+	if w.Plan != "" && e.Plan == w.Plan && slices.Contains(outcomes, e.Kind) {
 		span.SetAttributes(append(attrs, keyOutcome.String(string(e.Kind)))...)
 		return
 	}

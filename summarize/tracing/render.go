@@ -9,14 +9,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
 )
 
-// startRender starts the span of a render.
-func (t *Tracer) startRender(ctx context.Context, attrs []attribute.KeyValue) (context.Context, *work) {
-	w := &work{kind: summarize.WorkRender, start: time.Now()}
-	ctx, _ = t.tracer.Start(ctx, "promptree.render", trace.WithAttributes(attrs...))
-	return context.WithValue(ctx, workKey{}, w), w
+// begin starts the span of some work.
+func (t *Tracer) begin(ctx context.Context, name string, w *work, attrs []attribute.KeyValue) context.Context {
+	w.start = time.Now()
+	ctx, _ = t.tracer.Start(ctx, name, trace.WithAttributes(attrs...))
+	return context.WithValue(ctx, workKey{}, w)
 }
 
 // endRender ends the span of a render, and adds the render to the metrics.
@@ -25,8 +24,8 @@ func (t *Tracer) endRender(ctx context.Context, w *work, r *render.Result, err e
 	defer span.End()
 	t.fail(span, err)
 	var by []attribute.KeyValue
-	if w.reason != "" {
-		by = append(by, keyReason.String(string(w.reason)))
+	if w.Reason != "" {
+		by = append(by, keyReason.String(string(w.Reason)))
 	}
 	if t.renders.Enabled(ctx) {
 		attrs := by

@@ -89,7 +89,8 @@ func (t *Tracer) Attach(c *summarize.Compactor) *Trace {
 
 // Render is [render.Render] with a span and metrics, for prompts without a compactor.
 func (t *Tracer) Render(ctx context.Context, root elements.Node, opts render.Options) (*render.Result, error) {
-	ctx, w := t.startRender(ctx, nil)
+	w := &work{Work: summarize.Work{Kind: summarize.WorkRender}}
+	ctx = t.begin(ctx, "promptree.render", w, nil)
 	result, err := render.Render(ctx, root, opts)
 	t.endRender(ctx, w, result, err)
 	return result, err
