@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/summarize/replay"
@@ -52,18 +53,11 @@ type sum struct {
 // sumsText returns a table of the sums of several sessions by policy and window, in the order of the first session. Runs that did
 // not reach the end of their session are left out.
 func sumsText(sessions int, runs []*Run, width int) string {
-	type key struct {
-		policy string
-		window int
-	}
-	places := map[key]int{}
 	var sums []sum
 	for _, r := range runs {
-		k := key{r.Policy, r.ContextWindow}
-		i, ok := places[k]
-		if !ok {
-			i, places[k] = len(sums), len(sums)
-			sums = append(sums, sum{policy: r.Policy, window: r.ContextWindow})
+		i := slices.IndexFunc(sums, func(s sum) bool { return s.policy == r.Policy && s.window == r.ContextWindow })
+		if i < 0 {
+			i, sums = len(sums), append(sums, sum{policy: r.Policy, window: r.ContextWindow})
 		}
 		s := &sums[i]
 		if r.Ended != "" {
