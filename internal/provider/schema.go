@@ -167,13 +167,12 @@ func (c *schemaCheck) within(at string, s map[string]any, depth, nested int) {
 		group, _ := s[key].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(group)) {
 			one, _ := group[name].(map[string]any) // a schema that is true is one without keywords
-			if was := c.place; key == "$defs" || key == "definitions" {
-				c.place = "#" + strings.ReplaceAll(at, ".", "/") + "/" + key + "/" + name
-				c.schema(at+"."+key+"."+name, one, 0, nested+1)
-				c.place = was
-			} else {
-				c.schema(at+"."+key+"."+name, one, depth, nested+1)
+			was, within := c.place, depth
+			if key == "$defs" || key == "definitions" {
+				c.place, within = "#"+strings.ReplaceAll(at, ".", "/")+"/"+key+"/"+name, 0
 			}
+			c.schema(at+"."+key+"."+name, one, within, nested+1)
+			c.place = was
 		}
 	}
 }
