@@ -47,22 +47,19 @@ func agenticAnswer(m *schema.AgenticMessage) (chat.Response, error) {
 
 // agenticReason returns why an answer ended, in its provider's words.
 func agenticReason(m *schema.AgenticMessage) string {
-	switch r := m.ResponseMeta; {
-	case r != nil && r.ClaudeExtension != nil:
+	switch r := orZero(m.ResponseMeta); {
+	case r.ClaudeExtension != nil:
 		return r.ClaudeExtension.StopReason
-	case r != nil && r.GeminiExtension != nil:
+	case r.GeminiExtension != nil:
 		return r.GeminiExtension.FinishReason
-	case r != nil && r.OpenAIExtension != nil && r.OpenAIExtension.IncompleteDetails != nil:
+	case r.OpenAIExtension != nil && r.OpenAIExtension.IncompleteDetails != nil:
 		return r.OpenAIExtension.IncompleteDetails.Reason
 	}
 	return ""
 }
 
 func agenticUsage(m *schema.AgenticMessage) chat.Usage {
-	if m.ResponseMeta == nil {
-		return chat.Usage{}
-	}
-	return tokenUsage(m.ResponseMeta.TokenUsage)
+	return tokenUsage(orZero(m.ResponseMeta).TokenUsage)
 }
 
 // agenticCalls returns the ids of the calls of a message.

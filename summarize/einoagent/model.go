@@ -1,6 +1,7 @@
 package einoagent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -192,29 +193,20 @@ func response(answer *schema.Message) (chat.Response, error) {
 	return ended(chat.Response{Message: chat.WithCallIDs(m), Usage: usageOf(answer)}, reasonOf(answer))
 }
 
-func reasonOf(m *schema.Message) string {
-	if m.ResponseMeta == nil {
-		return ""
-	}
-	return m.ResponseMeta.FinishReason
-}
+func reasonOf(m *schema.Message) string { return orZero(m.ResponseMeta).FinishReason }
 
-func usageOf(m *schema.Message) chat.Usage {
-	if m.ResponseMeta == nil {
-		return chat.Usage{}
-	}
-	return tokenUsage(m.ResponseMeta.Usage)
-}
+func usageOf(m *schema.Message) chat.Usage { return tokenUsage(orZero(m.ResponseMeta).Usage) }
 
-func tokenUsage(u *schema.TokenUsage) chat.Usage {
-	if u == nil {
-		return chat.Usage{}
-	}
+func tokenUsage(reported *schema.TokenUsage) chat.Usage {
+	u := orZero(reported)
 	return chat.Usage{
 		Input: u.PromptTokens, Output: u.CompletionTokens,
 		CacheRead: u.PromptTokenDetails.CachedTokens, CacheWrite: u.PromptTokenDetails.CacheWriteTokens,
 	}
 }
+
+// orZero returns what a pointer points to, the zero value if it is nil.
+func orZero[T any](p *T) T { return *cmp.Or(p, new(T)) }
 
 // ended returns an answer that ended by a reason, in the words of any provider. One that is not an end, a cut or a declined
 // answer is an error ([*chat.EndError]) with the answer as its response.
