@@ -38,23 +38,16 @@ type connection struct {
 	session  *sdk.ClientSession
 	command  *exec.Cmd
 	stderr   tail
-	status   atomic.Int32 // of the latest answer over HTTP
-	received atomic.Int32 // requests and notifications
-	changed  atomic.Bool  // the list of tools is not up to date
-	ended    chan struct{}
+	status   atomic.Int32    // of the latest answer over HTTP
+	received atomic.Int32    // requests and notifications
+	changed  atomic.Bool     // the list of tools is not up to date
+	ended    context.Context // over once the session is
 
 	once       sync.Once
 	priorities map[string]float64 // of resources, by their addresses
 }
 
-func (c *connection) alive() bool {
-	select {
-	case <-c.ended:
-		return false
-	default:
-		return true
-	}
-}
+func (c *connection) alive() bool { return c.ended.Err() == nil }
 
 // request returns the context of a request, which ends with the connection, too.
 func (c *connection) request(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -178,7 +171,7 @@ func (s *Server) drop(c *connection) {
 // connect makes a connection.
 func (s *Server) connect(ctx context.Context, limit time.Duration) (c *connection, err error) {
 	for _, version := range []string{"", earlier} {
-		c = &connection{ended: make(chan struct{})}
+		c = &connection{}
 		c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		if err = s.open(ctx, c, version, limit); err == nil {
 			return c, nil
@@ -234,9 +227,11 @@ func (s *Server) open(ctx context.Context, c *connection, version string, limit 
 	if err != nil {
 		return err
 	}
+	ended, end := context.WithCancel(context.Background())
+	c.ended = ended
 	go func() { // ends with the connection
 		_ = c.session.Wait()
-		close(c.ended)
+		end()
 	}()
 	return nil
 }

@@ -205,7 +205,7 @@ func (s *Server) failed(ctx context.Context, c *connection, call chat.ToolCall, 
 	broken := c.ctx.Err() != nil || errors.Is(err, sdk.ErrConnectionClosed)
 	if !broken && !refused {
 		select { // the SDK says so a little later
-		case <-c.ended:
+		case <-c.ended.Done():
 			broken = true
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
