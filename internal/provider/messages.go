@@ -33,12 +33,11 @@ func LeftOut(why string) chat.Text {
 // Tell calls the adapter's own listener with the repairs of a request, or the request's if there is no own one; neither if
 // nothing was repaired.
 func Tell(own func([]chat.Repair), req chat.Request, changes []chat.Repair) {
-	hear := own
-	if hear == nil {
-		hear = req.OnRepair
+	if own == nil {
+		own = req.OnRepair
 	}
-	if hear != nil && len(changes) > 0 {
-		hear(changes)
+	if own != nil && len(changes) > 0 {
+		own(changes)
 	}
 }
 

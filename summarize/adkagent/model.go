@@ -11,6 +11,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 )
@@ -42,9 +43,7 @@ func (m *adkModel) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	}
 	options := gemini.OptionsFor(m.llm.Name())
 	req, repairs := gemini.Repair(req, options)
-	if len(repairs) > 0 && req.OnRepair != nil {
-		req.OnRepair(repairs)
-	}
+	provider.Tell(nil, req, repairs)
 	contents, config, err := gemini.Request(req, options)
 	if err != nil {
 		return chat.Response{}, err
