@@ -296,7 +296,7 @@ func ParseLine(raw []byte) (Line, error) {
 	}
 	var head lineHead
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return l, err
+		return Line{Data: raw}, err
 	}
 	l.Kind, l.ID, l.Parent = head.Type, head.ID, head.Parent
 	if l.Kind == "" || l.ID == "" {
@@ -325,14 +325,8 @@ func ownHead(raw []byte) (kind, id, parent string, ok bool) {
 		raw = rest[end+1:]
 		return string(rest[:end]), true
 	}
-	if kind, ok = text(`{"type":"`); !ok || kind == KindHeader {
-		return "", "", "", false
-	}
-	if id, ok = text(`,"id":"`); !ok {
-		return "", "", "", false
-	}
-	if parent, ok = text(`,"parent":"`); !ok { // the first entry, or one whose parent comes later in the line
-		return "", "", "", false
-	}
-	return kind, id, parent, bytes.HasPrefix(raw, []byte(`,"time":`))
+	kind, typed := text(`{"type":"`)
+	id, named := text(`,"id":"`)
+	parent, follows := text(`,"parent":"`) // not the first entry, nor one whose parent comes later in the line
+	return kind, id, parent, typed && named && follows && kind != KindHeader && bytes.HasPrefix(raw, []byte(`,"time":`))
 }
