@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"sort"
+
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -39,15 +41,8 @@ func (v Vision) ImageTokens(width, height int) int {
 		other := max(1, int((int64(edge)*int64(shorter)+int64(longer)/2)/int64(longer)))
 		return ceilDiv(edge, patchSide) * ceilDiv(other, patchSide)
 	}
-	fits, over := 0, min(longer, edge)+1 // the longest edge that fits is at least fits and less than over
-	for over-fits > 1 {
-		if middle := (fits + over) / 2; patches(middle) <= limit {
-			fits = middle
-		} else {
-			over = middle
-		}
-	}
-	return patches(fits)
+	longest := sort.Search(min(longer, edge), func(below int) bool { return patches(below+1) > limit })
+	return patches(longest)
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
