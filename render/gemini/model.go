@@ -135,39 +135,43 @@ func (m *Model) request(req chat.Request) ([]*genai.Content, *genai.GenerateCont
 }
 
 // ask sends a request through the SDK. A streamed answer is collected in a.
-func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, a *answer) (whole *genai.GenerateContentResponse, err error) {
-	client, err := m.guarded()
-	if err != nil {
-		return nil, err
-	}
-	defer recoverSDK(&err, &a.sending)
-	if a.stream == nil {
-		return client.Models.GenerateContent(ctx, m.Name, contents, config)
-	}
-	for piece, err := range client.Models.GenerateContentStream(ctx, m.Name, contents, config) {
-		if err != nil {
-			return nil, err
+func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, a *answer) (*genai.GenerateContentResponse, error) {
+	return throughSDK(m, &a.sending, func(models *genai.Models) (*genai.GenerateContentResponse, error) {
+		if a.stream == nil {
+			return models.GenerateContent(ctx, m.Name, contents, config)
 		}
-		a.add(piece)
-	}
-	if !a.finished() {
-		return nil, provider.ErrBrokenOff
-	}
-	return a.response(), nil
+		for piece, err := range models.GenerateContentStream(ctx, m.Name, contents, config) {
+			if err != nil {
+				return nil, err
+			}
+			a.add(piece)
+		}
+		if !a.finished() {
+			return nil, provider.ErrBrokenOff
+		}
+		return a.response(), nil
+	})
 }
 
-// recoverSDK turns a panic of the SDK into an error: the SDK asserts the types in an answer and dereferences missing
-// objects. It does not recover a panic of the caller's function, during which sending is set.
-func recoverSDK(err *error, sending *bool) {
-	if *sending {
-		return
+// throughSDK calls a function of the SDK and turns a panic of it into an error: it asserts the types in an answer and
+// dereferences missing objects. A panic of the caller's function, during which sending is set, goes on.
+func throughSDK[T any](m *Model, sending *bool, call func(*genai.Models) (T, error)) (answer T, err error) {
+	client, err := m.guarded()
+	if err != nil {
+		return answer, err
 	}
-	if p := recover(); p != nil {
-		if _, ok := p.(runtime.Error); !ok {
-			panic(p)
+	defer func() {
+		if *sending {
+			return
 		}
-		*err = fmt.Errorf("the answer does not have Gemini's form: %v", p)
-	}
+		if p := recover(); p != nil {
+			if _, ok := p.(runtime.Error); !ok {
+				panic(p)
+			}
+			err = fmt.Errorf("the answer does not have Gemini's form: %v", p)
+		}
+	}()
+	return call(client.Models)
 }
 
 // CountTokens asks Gemini for the number of input tokens of a request, tools included. The request is repaired as by
@@ -214,13 +218,10 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 }
 
 // count asks for a count through the SDK.
-func (m *Model) count(ctx context.Context, contents []*genai.Content, config *genai.CountTokensConfig) (tokens int, err error) {
-	client, err := m.guarded()
-	if err != nil {
-		return 0, err
-	}
-	defer recoverSDK(&err, new(bool))
-	counted, err := client.Models.CountTokens(ctx, m.Name, contents, config)
+func (m *Model) count(ctx context.Context, contents []*genai.Content, config *genai.CountTokensConfig) (int, error) {
+	counted, err := throughSDK(m, new(bool), func(models *genai.Models) (*genai.CountTokensResponse, error) {
+		return models.CountTokens(ctx, m.Name, contents, config)
+	})
 	if err != nil {
 		return 0, err
 	}

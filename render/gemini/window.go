@@ -18,7 +18,7 @@ func (m *Model) Window(ctx context.Context) (int, error) {
 		return 0, errors.New("gemini: Model.Client or Model.Name is not set")
 	}
 	x := newExchange(false)
-	model, err := m.describe(x.in(ctx))
+	model, err := throughSDK(m, new(bool), func(models *genai.Models) (*genai.Model, error) { return models.Get(x.in(ctx), m.Name, nil) })
 	if said, ok := errors.AsType[genai.APIError](err); ok && said.Code == http.StatusNotFound {
 		return 0, nil
 	}
@@ -26,15 +26,4 @@ func (m *Model) Window(ctx context.Context) (int, error) {
 		return 0, x.Err(ctx, classify(x.Exchange, err))
 	}
 	return int(max(0, model.InputTokenLimit)), nil
-}
-
-// describe asks through the SDK what the API says of the model.
-func (m *Model) describe(ctx context.Context) (model *genai.Model, err error) {
-	client, err := m.guarded()
-	if err != nil {
-		return nil, err
-	}
-	sending := false
-	defer recoverSDK(&err, &sending)
-	return client.Models.Get(ctx, m.Name, nil)
 }
