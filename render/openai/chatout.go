@@ -41,7 +41,10 @@ func ChatRequest(req chat.Request, o Options) (sdk.ChatCompletionNewParams, erro
 	}
 	params := sdk.ChatCompletionNewParams{
 		Messages: chatMessages(req.Messages, o), Tools: chatTools(req.Tools),
-		MaxCompletionTokens: optional(int64(req.MaxTokens)), Temperature: temperature(req.Temperature),
+		MaxCompletionTokens: optional(int64(req.MaxTokens)),
+	}
+	if req.Temperature != nil {
+		params.Temperature = param.NewOpt(*req.Temperature)
 	}
 	if len(req.Tools) > 0 { // OpenAI refuses a choice without tools
 		switch {
@@ -50,7 +53,9 @@ func ChatRequest(req chat.Request, o Options) (sdk.ChatCompletionNewParams, erro
 		case req.ToolChoice != chat.ToolChoiceAuto:
 			params.ToolChoice.OfAuto = param.NewOpt(string(req.ToolChoice))
 		}
-		params.ParallelToolCalls = oneCall(req)
+		if req.OneCall {
+			params.ParallelToolCalls = param.NewOpt(false)
+		}
 	}
 	if f := req.Format; f != nil {
 		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
@@ -58,21 +63,6 @@ func ChatRequest(req chat.Request, o Options) (sdk.ChatCompletionNewParams, erro
 		}
 	}
 	return params, nil
-}
-
-// oneCall returns the parameter that forbids parallel calls, if a request does.
-func oneCall(req chat.Request) param.Opt[bool] {
-	if !req.OneCall {
-		return param.Opt[bool]{}
-	}
-	return param.NewOpt(false)
-}
-
-func temperature(t *float64) param.Opt[float64] {
-	if t == nil {
-		return param.Opt[float64]{}
-	}
-	return param.NewOpt(*t)
 }
 
 // chatMessages converts valid messages for Chat Completions.

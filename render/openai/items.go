@@ -38,8 +38,9 @@ func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, err
 	if err := Validate(req, Responses); err != nil {
 		return responses.ResponseNewParams{}, err
 	}
-	params := responses.ResponseNewParams{
-		Tools: itemTools(req.Tools), MaxOutputTokens: optional(int64(req.MaxTokens)), Temperature: temperature(req.Temperature),
+	params := responses.ResponseNewParams{Tools: itemTools(req.Tools), MaxOutputTokens: optional(int64(req.MaxTokens))}
+	if req.Temperature != nil {
+		params.Temperature = param.NewOpt(*req.Temperature)
 	}
 	params.Input.OfInputItemList = inputItems(req.Messages, o)
 	if len(req.Tools) > 0 {
@@ -49,7 +50,9 @@ func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, err
 		case req.ToolChoice != chat.ToolChoiceAuto:
 			params.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptions(req.ToolChoice))
 		}
-		params.ParallelToolCalls = oneCall(req)
+		if req.OneCall {
+			params.ParallelToolCalls = param.NewOpt(false)
+		}
 	}
 	if f := req.Format; f != nil {
 		written, err := json.Marshal(map[string]any{"type": "json_schema", "name": f.Name, "schema": f.Schema, "strict": f.Strict})
