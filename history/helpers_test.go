@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -37,6 +38,7 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(childEnv); path != "" {
 		appendUntilKilled(path)
 	}
+	debug.SetGCPercent(400) // a small heap with much garbage is collected often
 	os.Exit(m.Run())
 }
 
@@ -56,13 +58,8 @@ func (words) CountTools([]chat.Tool) int { return 0 }
 
 var (
 	viewOf, openedWith, opened, sessionIn = sessiontest.View, sessiontest.Open, sessiontest.Opened, sessiontest.New
-	content                               = sure.Content
+	content, cases                        = sure.Content, extremes.Cases
 )
-
-// cases returns the number of cases that a long test runs.
-func cases(n int) int {
-	return extremes.Cases(n)
-}
 
 // in returns the sizing for a window of that many tokens.
 func in(window int) elements.Sizing {

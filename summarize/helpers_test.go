@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, workUntilKilled(path))
 		os.Exit(1)
 	}
+	debug.SetGCPercent(400) // a small heap with much garbage is collected often
 	before := runtime.NumGoroutine()
 	code := m.Run()
 	if flag.Lookup("test.fuzz").Value.String() != "" {
