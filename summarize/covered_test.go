@@ -403,10 +403,9 @@ func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
 	return len(s.checked)
 }
 
-// TestEveryMessageThatACompactionCoversWasShownToItsSummariser runs random sessions. PROMPTREE_SUMMARIZE_COVERED sets their
-// number, 120 by default.
+// TestEveryMessageThatACompactionCoversWasShownToItsSummariser runs random sessions: PROMPTREE_SUMMARIZE_COVERED, or 60.
 func TestEveryMessageThatACompactionCoversWasShownToItsSummariser(t *testing.T) {
-	n := numberFrom(t, "PROMPTREE_SUMMARIZE_COVERED", 120)
+	n := numberFrom(t, "PROMPTREE_SUMMARIZE_COVERED", 60)
 	names := policies.Names()
 	var mu sync.Mutex
 	made := map[string]int{}
