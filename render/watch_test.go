@@ -33,10 +33,13 @@ func (n twice) Render(context.Context, elements.Sizing) (elements.Node, error) {
 }
 
 // longer renders itself around a text that is twice as long.
-type longer string
+type longer int
+
+// long is a text that is the start of others, because fresh memory takes time.
+var long = strings.Repeat("x", 1<<24)
 
 func (n longer) Render(context.Context, elements.Sizing) (elements.Node, error) {
-	return elements.Nodes{elements.Text(n), longer(n + n)}, nil
+	return elements.Nodes{elements.Text(long[:n]), longer(min(2*int(n), len(long)))}, nil
 }
 
 func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
@@ -56,7 +59,7 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 	}
 	cyclicTag := &elements.Tag{Name: "x"}
 	cyclicTag.Children = elements.Nodes{cyclicTag}
-	text := elements.Text(strings.Repeat("x", 1<<26))
+	text, times := elements.Text(long), make([]int, 20)
 	for name, c := range map[string]struct {
 		root elements.Node
 		path string
@@ -70,9 +73,9 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 		"many empty lists":                                  {nothing, "User"},
 		"an element that holds itself":                      {cyclicTag, "User > x"},
 		"a list in itself in a text":                        {elements.TextChunk{Children: cyclic}, "User > Text"},
-		"a text that grows":                                 {longer("x"), "User > longer"},
-		"one long text many times":                          {elements.Nodes{text, text, text, text, text}, "User"},
-		"one long text in many chunks":                      {el.Each(make([]int, 5), func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "User"},
+		"a text that grows":                                 {longer(1), "User > longer"},
+		"one long text many times":                          {el.Each(times, func(int) elements.Node { return text }), "User"},
+		"one long text in many chunks":                      {el.Each(times, func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "User"},
 		"in what an expandable grows to":                    {elements.Expandable{Value: growsTo(twice{})}, "User > Expand"},
 		"an expandable that renders itself when it is made": {elements.Expandable{Value: always(twice{})}, "User > Expand > twice"},
 	} {
