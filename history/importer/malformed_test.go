@@ -101,7 +101,7 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 		{"a document: a list of something else", "[\n1]", 1, "part 0: expected an object, found a number"},
 		{"VS Code: a change to the whole leaves a list", vscodeLog + `{"kind":2,"v":[1]}`, 2, "the change leaves no object"},
 		{"VS Code: a change to the whole leaves nothing", vscodeLog + `{"kind":0}`, 2, "the change leaves no object"},
-		{"promptree: a later version", `{"type":"session","version":5,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 5, this version reads 4"},
+		{"promptree: a later version", `{"type":"session","version":5,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 5, this version reads 4: use the version of promptree that wrote it, or package importer if another program did"},
 		{"promptree: a missing parent", own + sealed.Line(`{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`), 2, `its parent "c" is missing`},
 		{"promptree: a message without a body", own + sealed.Line(`{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`), 2, "a message without a body"},
 	}
