@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -32,14 +33,14 @@ func (n twice) Render(context.Context, elements.Sizing) (elements.Node, error) {
 	return elements.Nodes{twice{n.deep - 1}, twice{n.deep - 1}}, nil
 }
 
-// longer renders itself around a text that is twice as long.
+// longer renders itself around a text that is twice as long, up to that of long.
 type longer int
 
-// long is a text that is the start of others, because fresh memory takes time.
-var long = strings.Repeat("x", 1<<24)
+// long returns a text whose starts are the others, because fresh memory takes time.
+var long = sync.OnceValue(func() string { return strings.Repeat("x", 1<<24) })
 
 func (n longer) Render(context.Context, elements.Sizing) (elements.Node, error) {
-	return elements.Nodes{elements.Text(long[:n]), longer(min(2*int(n), len(long)))}, nil
+	return elements.Nodes{elements.Text(long()[:n]), longer(min(2*int(n), len(long())))}, nil
 }
 
 func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
@@ -59,7 +60,7 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 	}
 	cyclicTag := &elements.Tag{Name: "x"}
 	cyclicTag.Children = elements.Nodes{cyclicTag}
-	text, times := elements.Text(long), make([]int, 20)
+	text, times := elements.Text(long()), make([]int, 20)
 	for name, c := range map[string]struct {
 		root elements.Node
 		path string

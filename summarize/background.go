@@ -166,10 +166,10 @@ func (c *Compactor) Pending(ctx context.Context) (policy.Pending, error) {
 	return c.pending(ctx, l), nil
 }
 
-// Wait waits for the summary that is being made in the background, if there is one. The next render of this compactor puts it
-// in place, and Close throws it away, although it was paid for: a program that ends after an answer asks [Compactor.Pending], and calls
-// [Compactor.Compact] before Close, which waits for it and puts it in place.
-// If the context ends first, the error wraps its cause.
+// Wait waits for the summary that is being made in the background, if there is one. The next render of this compactor puts
+// it in place, and Close throws it away, although it was paid for: a program that ends after an answer asks
+// [Compactor.Pending], and before Close calls [Compactor.Compact], which waits for it and puts it in place. If the context
+// ends first, the error wraps its cause.
 func (c *Compactor) Wait(ctx context.Context) error {
 	c.init()
 	t, _ := c.inner.work.current()

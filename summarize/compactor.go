@@ -658,8 +658,7 @@ func (c *Compactor) Abort() {
 }
 
 // Close ends the work in the background, waits for it and throws its result away; [Compactor.Wait] says how to keep it. The
-// session stays open. The error
-// names observers that are not called any more. Closing twice does nothing.
+// session stays open. The error names observers that are not called any more. Closing twice does nothing.
 func (c *Compactor) Close() error {
 	c.init()
 	c.inner.work.close()

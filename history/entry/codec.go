@@ -229,6 +229,8 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("the session has format %d, this version reads %d: use the version of promptree that wrote it, or package importer if another program did", e.Version, formatVersion)
 }
 
+var errNotHeader = errors.New("it is not the header of a session (package importer reads those of other programs)")
+
 // UnmarshalJSON reads the header from the first line of a log. The error is a [*FormatError] for a log of another
 // version.
 func (h *Header) UnmarshalJSON(line []byte) error {
@@ -236,9 +238,9 @@ func (h *Header) UnmarshalJSON(line []byte) error {
 	sum := checkSum(line)
 	switch err := json.Unmarshal(line, &l); {
 	case err != nil:
-		return fmt.Errorf("it is not the header of a session (package importer reads those of other programs): %w", err)
+		return fmt.Errorf("%w: %w", errNotHeader, err)
 	case l.Type != typeSession:
-		return fmt.Errorf(`it is not the header of a session (package importer reads those of other programs): its type is %q, not "session"`, l.Type)
+		return fmt.Errorf("%w: its type is %q, not %q", errNotHeader, l.Type, typeSession)
 	case l.Version != formatVersion && !errors.Is(sum, checksum.ErrWrong): // the checksum of another version may have another form
 		return &FormatError{l.Version}
 	case sum != nil:

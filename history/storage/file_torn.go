@@ -137,7 +137,7 @@ func (f *File) checkHeader(size int64) error {
 			return err
 		}
 		if !tornHeader(start) {
-			err = errors.New("it is not the header of a session (package importer reads those of other programs)")
+			err = errNotHeader
 		}
 	}
 	if err != nil {
@@ -166,14 +166,16 @@ func (f *File) entryFollows(at int64) bool {
 	return false
 }
 
+var errNotHeader = errors.New("it is not the header of a session (package importer reads those of other programs)")
+
 // checkHeader returns an error unless a line is the header of a session. The session checks what the header holds.
 func checkHeader(raw []byte) error {
 	var head lineHead
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return fmt.Errorf("it is not the header of a session (package importer reads those of other programs): %w", err)
+		return fmt.Errorf("%w: %w", errNotHeader, err)
 	}
 	if head.Type != KindHeader {
-		return fmt.Errorf("it is not the header of a session (package importer reads those of other programs): its type is %q, not %q", head.Type, KindHeader)
+		return fmt.Errorf("%w: its type is %q, not %q", errNotHeader, head.Type, KindHeader)
 	}
 	return nil
 }
