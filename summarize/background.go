@@ -9,7 +9,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/provider/retry"
@@ -167,9 +166,8 @@ func (c *Compactor) Pending(ctx context.Context) (policy.Pending, error) {
 }
 
 // Wait waits for the summary that is being made in the background, if there is one. The next render of this compactor puts
-// it in place, and Close throws it away, although it was paid for: a program that ends after an answer asks
-// [Compactor.Pending], and before Close calls [Compactor.Compact], which waits for it and puts it in place. If the context
-// ends first, the error wraps its cause.
+// it in place, or Close: a program that ends after an answer calls Wait before Close, and what was paid for is kept. If the
+// context ends first, the error wraps its cause.
 func (c *Compactor) Wait(ctx context.Context) error {
 	c.init()
 	t, _ := c.inner.work.current()
@@ -299,12 +297,8 @@ func (w *walker) settle(ctx context.Context, s *plan.Rendered, put, mustFit bool
 	}
 	m, err := w.planner(ctx)
 	if err == nil {
-		var e entry.Entry
 		at := &place.Prompt{Measurer: m, Prompt: w.prompt, Budget: s.Budget, Newest: s.Newest, Messages: len(s.PromptMessages()), MustFit: mustFit}
-		if e, err = c.placer().Place(within, t.written, at); err == nil {
-			c.afterwards(within, t.written, e, in.spawn)
-			c.Session.Release(t.id)
-		}
+		err = c.place(within, t.written, at, in.spawn)
 	}
 	switch {
 	case err == nil:
@@ -316,6 +310,22 @@ func (w *walker) settle(ctx context.Context, s *plan.Rendered, put, mustFit bool
 	}
 	t.end(nil, err)
 	return err == nil, err
+}
+
+// keepReady puts a summary in place that is ready when the compactor is closed, as a worker does: no prompt is rendered with
+// it, and it gets no title.
+func (c *Compactor) keepReady(ctx context.Context) {
+	in := &c.inner.work
+	t, ready := in.current()
+	if !ready || !in.replace(t, nil) {
+		return
+	}
+	t.written.Prompt.Title = nil
+	err := c.place(ctx, t.written, nil, atOnce(ctx))
+	if err != nil {
+		err = c.failed(ctx, t.order, t.written, err)
+	}
+	t.end(nil, err)
 }
 
 // abandon cancels the task in the background, waits for it and throws its result away.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
@@ -69,6 +71,25 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.ErrorIs(t, err, summarize.ErrCompactorClosed)
 		require.NoError(t, d.Session.Append(t.Context(), chat.UserMessage("The session is open.")))
+	})
+}
+
+func TestCloseKeepsASummaryThatIsReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := backgroundFixture(t, 3400)
+		request := func(policy.Material) elements.Node { return el.User(el.Text("Say it in short.")) }
+		d.Policy.Ask.Prompts = []policy.Prompt{{Mode: policy.ModeFull, Request: request, Title: request}}
+		after := 0
+		d.Hooks.AfterCompact = func(context.Context, entry.Entry) error { after++; return nil }
+		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
+		d.Messages()
+		require.NoError(t, d.Wait(t.Context()))
+		require.NoError(t, d.Close())
+		require.Equal(t, "started ready/full done/full", kinds(*d.Heard))
+		require.Equal(t, []int{1, 1, 1}, []int{len(compactions(d.Session)), len(d.Script.Requests()), after}, "and no title is asked for")
+		view, err := d.Session.View(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, view.Messages()[0].Text(), "Made meanwhile.")
 	})
 }
 

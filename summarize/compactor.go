@@ -657,11 +657,12 @@ func (c *Compactor) Abort() {
 	c.inner.work.abort(ErrAborted)
 }
 
-// Close ends the work in the background, waits for it and throws its result away; [Compactor.Wait] says how to keep it. The
-// session stays open. The error names observers that are not called any more. Closing twice does nothing.
+// Close ends the work in the background and waits for it. A summary that is ready is put in place; one that is still being
+// made is thrown away, although it was asked for: call [Compactor.Wait] before. The session stays open. The error names
+// observers that are not called any more. Closing twice does nothing.
 func (c *Compactor) Close() error {
 	c.init()
 	c.inner.work.close()
-	err := c.abandon(context.Background()) // a summary that is ready
-	return errors.Join(err, c.inner.observers.close())
+	c.keepReady(context.Background())
+	return c.inner.observers.close()
 }

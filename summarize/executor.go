@@ -253,6 +253,21 @@ func (c *Compactor) writer(ctx context.Context, o order, l *journal.Ledger, j *w
 	return w, nil
 }
 
+// place puts a summary in place, for a prompt unless at is nil, and releases the claim on its plan.
+func (c *Compactor) place(ctx context.Context, d write.Written, at *place.Prompt, spawn func(func(context.Context)) bool) error {
+	e, err := c.placer().Place(ctx, d, at)
+	if err == nil {
+		c.afterwards(ctx, d, e, spawn)
+		c.Session.Release(d.Attempt.ID)
+	}
+	return err
+}
+
+// atOnce returns what runs a function before it returns.
+func atOnce(ctx context.Context) func(func(context.Context)) bool {
+	return func(f func(context.Context)) bool { f(ctx); return true }
+}
+
 // afterwards calls AfterCompact and asks for the title. The title delays nothing; AfterCompact delays nothing if the
 // compaction was made in the background: spawn runs what may take a while.
 func (c *Compactor) afterwards(ctx context.Context, d write.Written, e entry.Entry, spawn func(func(context.Context)) bool) {
@@ -351,15 +366,11 @@ func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err err
 	o := order{id: plan, policy: w.policy, agent: w.target, target: w.target, otherProcess: true, retry: retry}
 	d, err := c.run(ctx, o)
 	if err == nil {
-		var e entry.Entry
 		if err = c.Session.Refresh(ctx); err == nil { // another process may have ended the plan
-			e, err = c.placer().Place(ctx, d, nil)
+			err = c.place(ctx, d, nil, atOnce(ctx))
 		}
 		if err != nil {
 			err = c.failed(ctx, o, d, err)
-		} else {
-			c.afterwards(ctx, d, e, func(f func(context.Context)) bool { f(ctx); return true })
-			c.Session.Release(plan)
 		}
 	}
 	end(nil, err)

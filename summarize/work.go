@@ -20,8 +20,8 @@ type work struct {
 	waited string                            // the plan for which alone a render has waited as long as it may
 }
 
-// task is a summary that a goroutine of the compactor makes. Only a render puts it in place, the one that waits for it or a
-// later one, never the goroutine, so that the agent's messages do not change in the middle of its work.
+// task is a summary that a goroutine of the compactor makes. A render puts it in place, the one that waits for it or a later
+// one, or Close, never the goroutine, so that the agent's messages do not change in the middle of its work.
 type task struct {
 	order
 	cancel   context.CancelCauseFunc
