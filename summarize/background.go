@@ -314,7 +314,9 @@ func (w *walker) settle(ctx context.Context, s *plan.Rendered, put, mustFit bool
 
 // keepReady puts a summary in place that is ready when the compactor is closed, as a worker does: no prompt is rendered with
 // it, and it gets no title.
-func (c *Compactor) keepReady(ctx context.Context) {
+func (c *Compactor) keepReady() {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), callback.WriteTime, ErrCompactorClosed)
+	defer cancel()
 	in := &c.inner.work
 	t, ready := in.current()
 	if !ready || !in.replace(t, nil) {

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -90,6 +91,26 @@ func TestCloseKeepsASummaryThatIsReady(t *testing.T) {
 		view, err := d.Session.View(t.Context())
 		require.NoError(t, err)
 		require.Contains(t, view.Messages()[0].Text(), "Made meanwhile.")
+	})
+}
+
+func TestAStoreThatHangsHoldsUpCloseForHalfAMinuteAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hanging{Memory: &storage.Memory{}, until: make(chan struct{})}
+		s, err := history.New(t.Context(), store, history.Options{})
+		require.NoError(t, err)
+		d := fixtureOf(t, s)
+		d.Policy = backgroundFixture(t, 0).Policy
+		d.Say(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 850)...)...)
+		d.Answers(models.SaySummary("Made meanwhile."))
+		d.Messages()
+		require.NoError(t, d.Wait(t.Context()))
+		require.Equal(t, policy.PendingReady, d.PendingNow())
+		store.hangs.Store(true)
+		begun := time.Now()
+		require.NoError(t, d.Close())
+		require.LessOrEqual(t, time.Since(begun), 30*time.Second)
+		close(store.until)
 	})
 }
 

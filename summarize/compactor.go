@@ -663,6 +663,6 @@ func (c *Compactor) Abort() {
 func (c *Compactor) Close() error {
 	c.init()
 	c.inner.work.close()
-	c.keepReady(context.Background())
+	c.keepReady()
 	return c.inner.observers.close()
 }
