@@ -57,7 +57,7 @@ func ended(a *completions.Answer, ends map[string]chat.StopReason) (chat.Respons
 		return provider.Partial(a.Partial(false), a.Usage), err
 	case isRefusal(m) && stop != chat.StopMaxTokens:
 		stop = chat.StopFiltered
-	case stop == chat.StopToolCalls && a.MaxTokens > 0 && a.Usage.Output >= a.MaxTokens:
+	case stop == chat.StopToolCalls && a.MaxTokens > 0 && a.Usage.Output == a.MaxTokens:
 		stop = chat.StopMaxTokens
 	}
 	return chat.Response{Message: m, Usage: a.Usage, StopReason: stop}, nil

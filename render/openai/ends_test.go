@@ -194,6 +194,7 @@ func TestAnAnswerThatEndsWithinACallWasCutOffWhateverItsReasonSays(t *testing.T)
 		{"malformed, but not cut off", "function", "arguments", `{"path":"a"}}`, 99, chat.StopToolCalls},
 		{"free text", "custom", "input", `{ a block`, 99, chat.StopToolCalls},
 		{"as long as the request allows", "function", "arguments", `{}`, 100, chat.StopMaxTokens},
+		{"longer, by thinking that the server does not limit", "function", "arguments", `{}`, 101, chat.StopToolCalls},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			m := saying(t, fmt.Sprintf(answer, tt.kind, tt.kind, tt.field, tt.arguments, tt.tokens))

@@ -226,6 +226,12 @@ func TestUsageIsReadWhereverItStands(t *testing.T) {
 		{"zeros say nothing of the cache", []string{`{"usage":{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}`, `{"usage":{"prompt_tokens":10,"completion_tokens":2}}`}, chat.Usage{Input: 10, Output: 2, CacheUnknown: true}},
 		{"zeros at the end erase nothing", []string{`{"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}`,
 			`{"usage":{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}`}, chat.Usage{Input: 10, Output: 2, CacheRead: 4}},
+		{"thinking beside the output", []string{`{"usage":{"prompt_tokens":32,"completion_tokens":9,"total_tokens":150,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":109}}}`},
+			chat.Usage{Input: 32, Output: 118, CacheRead: 4}},
+		{"thinking in the total alone, said twice", []string{`{"usage":{"prompt_tokens":20,"completion_tokens":0,"total_tokens":40}}`, `{"usage":{"prompt_tokens":20,"completion_tokens":151,"total_tokens":553}}`},
+			chat.Usage{Input: 20, Output: 533, CacheUnknown: true}},
+		{"a cache beside the input", []string{`{"usage":{"input_tokens":10,"output_tokens":9,"cache_read_input_tokens":100,"cache_creation_input_tokens":50}}`}, chat.Usage{Input: 160, Output: 9, CacheRead: 100, CacheWrite: 50}},
+		{"a cache beside the input by the total", []string{`{"usage":{"prompt_tokens":200,"completion_tokens":9,"total_tokens":309,"prompt_tokens_details":{"cached_tokens":100}}}`}, chat.Usage{Input: 300, Output: 9, CacheRead: 100}},
 		{"none", []string{before}, chat.Usage{}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

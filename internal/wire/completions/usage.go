@@ -27,7 +27,8 @@ func addUsage(usage *chat.Usage, o *wire.Object) {
 }
 
 // ReadUsage reads a usage object, and leaves what is missing in it as it was, and what is zero if the input is. It removes
-// the counts that it read from the object. If no object named what the cache served, that is not known.
+// the counts that it read from the object. If no object named what the cache served, that is not known. The output holds
+// the thinking, which some servers count in the total alone, and the input what the cache served or stored.
 func ReadUsage(usage *chat.Usage, o *wire.Object) {
 	unknown := usage.CacheUnknown || usage.Input == 0
 	zeros := false // count
@@ -54,6 +55,14 @@ func ReadUsage(usage *chat.Usage, o *wire.Object) {
 	read(&usage.CacheWrite, dialect.CacheWrite)
 	read(&usage.CacheWriteLong, dialect.CacheWriteLong)
 	usage.CacheUnknown = unknown && usage.Input > 0 && !given
+	total, _ := strconv.Atoi(string(o.Look("total_tokens")))
+	cached, beside := usage.CacheRead+usage.CacheWrite, min(total, wire.MaxCount)-usage.Input-usage.Output
+	switch {
+	case cached > usage.Input, cached > 0 && beside == cached:
+		usage.Input = min(usage.Input+cached, wire.MaxCount)
+	case beside > 0 && usage.Input > 0:
+		usage.Output += beside
+	}
 }
 
 // countAt returns the count at a path, false if there is none.
