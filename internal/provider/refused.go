@@ -15,7 +15,8 @@ import (
 	"github.com/promptree-go/promptree/internal/provider/refusal"
 )
 
-// Refusal is an error of a server: {"error":{"message":…}}, {"error":"…"} or {"message":"…"}.
+// Refusal is an error of a server: {"error":{"message":…}}, {"error":"…"}, {"message":"…"} or MiniMax's
+// {"base_resp":{"status_code":…,"status_msg":"…"}}. What OpenRouter quotes of the server behind it belongs to the message.
 type Refusal struct {
 	// Status is the HTTP status, or the one that the error names as its code or status, 0 if there is none.
 	Status int
@@ -75,6 +76,8 @@ func (r *Refusal) read(raw []byte) bool {
 	inner, is := body, false
 	if response, _ := body["response"].(map[string]any); response["error"] != nil { // an event's
 		inner = response
+	} else if base, _ := body["base_resp"].(map[string]any); base["status_msg"] != nil && body["error"] == nil { // cherry-studio#11287
+		inner = base
 	}
 	for range deepest {
 		switch e := inner["error"].(type) {
@@ -118,8 +121,17 @@ func (r *Refusal) fields(object map[string]any) {
 		}
 		return known
 	}
-	r.Message = first(r.Message, "message", "detail", "msg")
+	r.Message = first(r.Message, "message", "detail", "msg", "status_msg")
+	metadata, _ := object["metadata"].(map[string]any)
+	if quoted, _ := metadata["raw"].(string); quoted != "" { // computer#293
+		behind := ReadRefusal([]byte(quoted))
+		r.Message = strings.TrimPrefix(r.Message+": "+cmp.Or(behind.Message, strings.TrimSpace(quoted)), ": ")
+		r.Code, r.Type = cmp.Or(r.Code, behind.Code), cmp.Or(r.Type, behind.Type)
+	}
 	r.Code = first(r.Code, "code")
+	if code, is := object["status_code"].(json.Number); is && r.Code == "" && object["status_msg"] != nil {
+		r.Code = code.String()
+	}
 	if r.Type = first(r.Type, "type", "status"); r.Type == "error" { // an event's
 		r.Type = ""
 	}
@@ -163,12 +175,13 @@ type refusedError struct {
 func (e *refusedError) Error() string   { return e.text }
 func (e *refusedError) StatusCode() int { return e.status }
 
-// passing are the codes and types of errors after which the same request may be accepted later: OpenAI's, Anthropic's
-// and Google's.
+// passing are the codes and types of errors after which the same request may be accepted later: OpenAI's, Anthropic's,
+// Google's and MiniMax's (unknown, timeout, rate limit, internal).
 var passing = map[string]bool{
 	"rate_limit_exceeded": true, "rate_limit_error": true, "server_error": true, "server_is_overloaded": true, "slow_down": true,
 	"overloaded_error": true, "api_error": true, "timeout_error": true,
 	"RESOURCE_EXHAUSTED": true, "UNAVAILABLE": true, "INTERNAL": true, "DEADLINE_EXCEEDED": true,
+	"1000": true, "1001": true, "1002": true, "1013": true,
 }
 
 // unpaid reports whether the account is empty.

@@ -26,7 +26,9 @@ import (
 // [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the server's text.
 func classify(x *provider.Exchange, err error) error {
 	if api, ok := errors.AsType[*sdk.Error](err); ok {
-		return refused(provider.Refusal{Status: api.StatusCode, Code: api.Code, Type: api.Type, Message: api.Message, Raw: []byte(api.RawJSON())}, err)
+		r := provider.ReadRefusal([]byte(api.RawJSON()))
+		r.Status, r.Code, r.Type = api.StatusCode, cmp.Or(r.Code, api.Code), cmp.Or(r.Type, api.Type)
+		return refused(r, err)
 	}
 	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
 		return reported(event.Event.Data, err)

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -41,7 +40,11 @@ func (m *Model) streamChat(ctx context.Context, x *provider.Exchange, params sdk
 	a := m.answer(req)
 	for events.Next() {
 		chunk := events.Current()
-		a.Add(json.RawMessage(chunk.RawJSON()))
+		raw := []byte(chunk.RawJSON())
+		if len(chunk.Choices) == 0 && !chunk.JSON.Usage.Valid() && provider.ReadRefusal(raw).Message != "" {
+			return provider.Partial(a.Partial(a.Finish != ""), a.Usage), reported(raw, errStream)
+		}
+		a.Add(raw)
 	}
 	if err := events.Err(); err != nil {
 		stop, failed := dialect.Stop(a.Finish, "", a.Partial(true), m.Ends)

@@ -338,6 +338,7 @@ func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 		{"vLLM", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens. Please reduce the length of the input messages.","type":"BadRequestError","code":400}`, 4096, 5000},
 		{"llama.cpp", 400, `{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}`, 4096, 5000},
 		{"LM Studio", 400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`, 4096, 5000},
+		{"a server behind OpenRouter", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"message\":\"prompt is too long: 5000 tokens > 4096 maximum\"}","provider_name":"x"}}}`, 4096, 5000},
 		{"a proxy", 413, "<html>Request Entity Too Large</html>", 0, 0},
 	} {
 		for name, api := range apis {
@@ -363,6 +364,7 @@ func TestARefusalInTheMiddleOfAStreamIsAContextLimitError(t *testing.T) {
 		event string
 	}{
 		"chat":      {openai.ChatCompletions, "data: {\"error\":" + said + "}\n\n"},
+		"a message": {openai.ChatCompletions, "event: error\ndata: " + said + "\n\n"},
 		"an error":  {openai.Responses, "event: error\ndata: {\"type\":\"error\",\"error\":" + said + "}\n\n"},
 		"as fields": {openai.Responses, "event: error\ndata: {\"type\":\"error\",\"code\":\"context_length_exceeded\",\"message\":\"Your input exceeds the context window\",\"param\":null}\n\n"},
 		"a failure": {openai.Responses, "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"status\":\"failed\",\"output\":[],\"error\":" + said + "}}\n\n"},
