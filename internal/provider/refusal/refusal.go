@@ -64,7 +64,8 @@ func (r Refusal) OfContent() bool {
 //
 // The HTTP status of an error is that of a method StatusCode, or of a field StatusCode, HTTPStatusCode or Code of a
 // struct. With 413, an error is Body if its text is about the body, and else Tokens. With 401, 402, 403, 404, 408, 409
-// and 429 it is None. With 500 and more it is Tokens if its text is that of a server that is known to use them.
+// and 429 it is None. With 500 and more it is Tokens if its text states the context window, or is that of a server that is
+// known to use them.
 //
 // Any other error is Tokens if its text is one with which a provider, a gateway or a local server is known to refuse
 // requests that are larger than the context window; Body if its text is about bytes, images or a proxy; Opaque if its
@@ -105,8 +106,8 @@ func Of(err error) Refusal {
 	case neverRefusals[status], rateText.MatchString(text):
 		return Refusal{}
 	case status >= http.StatusInternalServerError:
-		if serverRefusalText.MatchString(text) {
-			return tooLarge(text)
+		if r := tooLarge(text); serverRefusalText.MatchString(text) || refusalText.MatchString(text) && r.Limit > 0 {
+			return r
 		}
 		return Refusal{}
 	case refusalText.MatchString(text):
@@ -226,11 +227,11 @@ var refusalText = anyOf(
 // entityText matches the names of HTTP status 413.
 var entityText = anyOf(`request entity too large`, `payload too large`, `content too large`, `\b413 status code \(no body\)`)
 
-// serverRefusalText matches refusals with a status of 500 or more: from llama.cpp, from vLLM behind Xinference, and from
-// streams that LiteLLM passes on.
+// serverRefusalText matches refusals with a status of 500 or more: codes that gateways pass on, from llama.cpp, from vLLM
+// behind Xinference, and from streams that LiteLLM passes on.
 var serverRefusalText = anyOf(
-	`exceed_context_size_error`, `context size has been exceeded`, `longer than the maximum model length`,
-	`exceeds the model\W{1,2}s maximum context length`,
+	`context_length_exceeded`, `context_?window_?exceeded`, `exceed_context_size_error`, `context size has been exceeded`,
+	`longer than the maximum model length`, `exceeds the model\W{1,2}s maximum context length`,
 )
 
 // namesTokens reports whether a text is about the context window or names a number of tokens.

@@ -561,6 +561,8 @@ func TestServerErrorsCountOnlyWithTextsThatServersAreKnownToSend(t *testing.T) {
 			"Context size has been exceeded.": true,
 			"The decoder prompt (length 66501) is longer than the maximum model length of 65536.":                  true,
 			"Requested token count exceeds the model's maximum context length of 131072 tokens.":                   true,
+			"This model's maximum context length is 16384 tokens. However, you requested 17964 tokens":             true, // NeMo-RL#3878
+			"litellm.ContextWindowExceededError: prompt is too long":                                               true,
 			"<html><head><title>Payload Too Large</title></head></html>":                                           false,
 			"upstream: context window service unavailable, maximum context length is unknown, please reload later": false,
 		} {
