@@ -35,6 +35,8 @@ type Stream struct {
 	IDs chat.CallIDs
 	// Tools are the names that the request declares. They say what a name in pieces is.
 	Tools map[string]bool
+	// Quoted reads an object that was written as JSON twice, as a text (sglang#7863).
+	Quoted bool
 
 	calls   []*call
 	begun   int            // the number of calls whose first piece was streamed
@@ -51,7 +53,7 @@ type call struct {
 	shape     shape  // of the arguments
 	streamed  int    // the number of bytes of the arguments that were streamed
 	free      bool   // the arguments are not JSON
-	held      bool   // the arguments may be sent again: they are streamed at the end
+	held      bool   // the arguments may be sent again, or are a text: they are streamed at the end
 }
 
 // Add adds a piece, and returns the index of its call. The first piece is held back until the id and the
@@ -91,7 +93,7 @@ func (s *Stream) End(index int64, id, name, arguments string) {
 func (s *Stream) Flush() {
 	s.flush(len(s.calls))
 	for i, c := range s.calls {
-		rest, begins := strings.CutPrefix(c.whole(), c.arguments.String()[:c.streamed])
+		rest, begins := strings.CutPrefix(s.whole(c), c.arguments.String()[:c.streamed])
 		if c.held && begins && rest != "" && s.Stream != nil {
 			s.Stream(chat.CallDelta{Index: i, Arguments: rest})
 		}
@@ -104,7 +106,7 @@ func (s *Stream) Calls() []chat.ToolCall {
 	var calls []chat.ToolCall
 	for _, c := range s.calls {
 		of := c.call
-		of.Name, of.Arguments = s.name(c), c.whole()
+		of.Name, of.Arguments = s.name(c), s.whole(c)
 		calls = append(calls, of)
 	}
 	return s.IDs.Calls(calls)
@@ -184,7 +186,7 @@ func (s *Stream) add(i int, id, name, arguments string) {
 	}
 	if arguments != "" {
 		so := c.arguments.String()
-		c.held = c.held || so != "" && (c.shape.closed || strings.HasPrefix(arguments, so))
+		c.held = c.held || s.Quoted && so+arguments[:1] == `"` || so != "" && (c.shape.closed || strings.HasPrefix(arguments, so))
 		c.arguments.WriteString(arguments)
 		c.shape.read(arguments)
 		c.last = arguments
@@ -245,9 +247,11 @@ func (s *Stream) send(i int) {
 }
 
 // whole returns the arguments: all pieces, or what was sent again.
-func (c *call) whole() string {
-	all := c.arguments.String()
+func (s *Stream) whole(c *call) string {
+	all, inner := c.arguments.String(), ""
 	switch {
+	case s.Quoted && !c.free && all != "" && all[0] == '"' && json.Unmarshal([]byte(all), &inner) == nil && Whole(inner):
+		return inner
 	case len(c.last) == len(all), c.free, Whole(all):
 	case Whole(all[c.shape.start:]):
 		if strings.TrimSpace(all[c.shape.start:]) == "{}" && Whole(all[:c.shape.start]) {

@@ -57,7 +57,7 @@ func (a *Answer) Add(raw json.RawMessage) {
 	}
 	if !a.began {
 		a.began, a.extra = true, map[int]*fields{}
-		a.calls.Stream, a.calls.Tools = a.Stream, a.Tools
+		a.calls.Stream, a.calls.Tools, a.calls.Quoted = a.Stream, a.Tools, true
 		if a.Opened {
 			a.tagged = tagged{state: inTag, tag: dialect.Tags[0]}
 		}
@@ -273,7 +273,7 @@ func (a *Answer) call(o *wire.Object, index int64) {
 		inner, given = custom, "input"
 	}
 	if inner == nil {
-		inner = &wire.Object{}
+		inner = o // some gateways write the function's fields beside the id
 	}
 	o.Skip("index", "type", "function", "custom")
 	name, _ := text(inner, "name")
@@ -290,11 +290,10 @@ func (a *Answer) call(o *wire.Object, index int64) {
 
 // arguments reads the arguments of a call. Some servers send them as an object.
 func arguments(o *wire.Object, name string) string {
-	if o.Is(name, wire.KindObject) {
-		return o.Compact(name)
+	if said, _ := text(o, name); said != "" || o.Is(name, wire.KindText) {
+		return said
 	}
-	said, _ := text(o, name)
-	return said
+	return o.Compact(name)
 }
 
 // Whole returns the answer, which has ended. If it was cut off, thinking at the start of the text may be unfinished.

@@ -125,6 +125,12 @@ func TestPiecesOfACallBelongToItHoweverAServerNamesThem(t *testing.T) {
 			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"{\"path\":1}"}}`), piece(`{"index":0,"function":{"arguments":"{}"}}`),
 		}, calls("a", "look", `{"path":1}`)},
 		{"the arguments are an object", []string{piece(`{"index":0,"id":"a","function":{"name":"look","arguments":{"x": 1}}}`)}, calls("a", "look", `{"x":1}`)},
+		{"the arguments are a list", []string{piece(`{"index":0,"id":"a","function":{"name":"look","arguments":["x"]}}`)}, calls("a", "look", `["x"]`)},
+		{"the arguments are an object written twice", []string{
+			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"\"{\\\"x\\"}}`), piece(`{"index":0,"function":{"arguments":"\":1}\""}}`),
+		}, calls("a", "look", `{"x":1}`)},
+		{"the arguments are a text", []string{piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"\"x\""}}`)}, calls("a", "look", `"x"`)},
+		{"the name and the arguments stand beside the id", []string{piece(`{"index":0,"id":"a","type":"function","name":"look","arguments":"{}"}`)}, calls("a", "look", `{}`)},
 		{"a function call of before there were tools", []string{
 			delta(`{"function_call":{"name":"look","arguments":"{\"x\""}}`), delta(`{"function_call":{"arguments":":1}"}}`),
 		}, calls("", "look", `{"x":1}`)},
