@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
-// ChatResponse converts an answer of Chat Completions, from its first choice, so that [ChatRequest] sends it back:
+// ChatResponse converts an answer of Chat Completions, from its choices of index 0, so that [ChatRequest] sends it back:
 //
 //   - Thinking that a server shows is a [chat.Thinking], with the name of its field as the signature. That of a part of the
 //     content has the part's type, and that in tags at the start of the text has none.

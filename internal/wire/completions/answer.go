@@ -63,19 +63,18 @@ func (a *Answer) Add(raw json.RawMessage) {
 		}
 	}
 	addUsage(&a.Usage, o)
-	choice := first(o)
-	if choice == nil {
-		return
-	}
-	if delta := choice.Inside("delta"); delta != nil {
-		a.message(delta, false)
-	} else if message := choice.Inside("message"); message != nil {
-		a.message(message, true)
-	}
-	if reason := choice.Peek("finish_reason"); reason != "" && reason != null {
-		a.Finish, a.thinking = reason, false
-		if failure := choice.Inside("error"); failure != nil {
-			a.Failure = failure.Peek("message")
+	for _, choice := range choices(o) {
+		addUsage(&a.Usage, choice)
+		if delta := choice.Inside("delta"); delta != nil {
+			a.message(delta, false)
+		} else if message := choice.Inside("message"); message != nil {
+			a.message(message, true)
+		}
+		if reason := choice.Peek("finish_reason"); reason != "" && reason != null {
+			a.Finish, a.thinking = reason, false
+			if failure := choice.Inside("error"); failure != nil {
+				a.Failure = failure.Peek("message")
+			}
 		}
 	}
 }
@@ -84,20 +83,20 @@ func (a *Answer) Add(raw json.RawMessage) {
 // reason before the end.
 const null = "null"
 
-// first returns the first choice, nil if there is none. Others were not asked for.
-func first(o *wire.Object) *wire.Object {
-	if !o.Is("choices", wire.KindList) {
-		return nil
-	}
-	choices, _ := wire.Values(o.Look("choices"))
-	for _, raw := range choices {
-		if choice, err := wire.Parse(raw); err == nil {
-			if index := choice.Look("index"); index == nil || string(index) == "0" {
-				return choice
+// choices returns the choices of index 0, or without one: GitHub Copilot writes the text of an answer and each call as a
+// choice (gptel#1284). Others were not asked for.
+func choices(o *wire.Object) (list []*wire.Object) {
+	if o.Is("choices", wire.KindList) {
+		values, _ := wire.Values(o.Look("choices"))
+		for _, raw := range values {
+			if choice, err := wire.Parse(raw); err == nil {
+				if index := choice.Look("index"); index == nil || string(index) == "0" {
+					list = append(list, choice)
+				}
 			}
 		}
 	}
-	return nil
+	return list
 }
 
 // message adds a piece of the message, or all of it.

@@ -125,6 +125,10 @@ func TestPiecesOfACallBelongToItHoweverAServerNamesThem(t *testing.T) {
 			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"{\"path\":1}"}}`), piece(`{"index":0,"function":{"arguments":"{}"}}`),
 		}, calls("a", "look", `{"path":1}`)},
 		{"the arguments are an object", []string{piece(`{"index":0,"id":"a","function":{"name":"look","arguments":{"x": 1}}}`)}, calls("a", "look", `{"x":1}`)},
+		{"each call is a choice", []string{
+			`{"choices":[{"finish_reason":"tool_calls","message":{"content":"I look."}},{"finish_reason":"tool_calls","message":{"tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{}"}}]}},` +
+				`{"finish_reason":"tool_calls","message":{"tool_calls":[{"id":"b","type":"function","function":{"name":"read","arguments":"{}"}}]}},{"index":1,"message":{"tool_calls":[{"id":"c","type":"function","function":{"name":"read","arguments":"{}"}}]}}]}`,
+		}, calls("a", "look", "{}", "b", "read", "{}")},
 		{"the arguments are a list", []string{piece(`{"index":0,"id":"a","function":{"name":"look","arguments":["x"]}}`)}, calls("a", "look", `["x"]`)},
 		{"the arguments are an object written twice", []string{
 			piece(`{"index":0,"id":"a","function":{"name":"look","arguments":"\"{\\\"x\\"}}`), piece(`{"index":0,"function":{"arguments":"\":1}\""}}`),

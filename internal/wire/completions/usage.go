@@ -8,15 +8,13 @@ import (
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 )
 
-// addUsage reads the usage of an answer, or of a chunk, wherever it stands. What is missing or zero leaves what was
+// addUsage reads the usage of an answer, a chunk or a choice, wherever it stands. What is missing or zero leaves what was
 // reported before.
 func addUsage(usage *chat.Usage, o *wire.Object) {
 	for _, place := range dialect.Usages {
 		at := o
 		for _, name := range place {
-			if name == "choices" {
-				at = first(at)
-			} else if at != nil {
+			if at != nil {
 				at = at.Inside(name)
 			}
 		}

@@ -53,9 +53,9 @@ var returned = map[string]bool{
 	"provider_specific_fields": true, // LiteLLM: https://docs.litellm.ai/docs/providers/gemini (thought signatures)
 }
 
-// Usages are the objects of an answer, or of a chunk, in which the usage stands: OpenAI's place, Kimi's in a stream
-// (pi#2017) and Groq's.
-var Usages = [][]string{{"usage"}, {"choices", "usage"}, {"x_groq", "usage"}}
+// Usages are the objects of an answer, a chunk or a choice in which the usage stands: OpenAI's place, of a choice Kimi's
+// in a stream (pi#2017), and Groq's.
+var Usages = [][]string{{"usage"}, {"x_groq", "usage"}}
 
 // The fields of a usage, in the order in which they are asked for.
 //
