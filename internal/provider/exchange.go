@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -89,6 +90,14 @@ func (x *Exchange) Status() int { return x.status }
 
 // Done reports whether the last response was a stream whose end the server marked, by "data: [DONE]".
 func (x *Exchange) Done() bool { return x.body != nil && x.body.done }
+
+// Object returns the answer if the server sent an object in the place of a stream (hermes-agent#21522), else nil.
+func (x *Exchange) Object() json.RawMessage {
+	if x.body == nil || x.body.err != nil {
+		return nil
+	}
+	return x.body.start
+}
 
 func (x *Exchange) answered() bool {
 	return x.status >= http.StatusOK && x.status < http.StatusMultipleChoices

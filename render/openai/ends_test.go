@@ -115,6 +115,8 @@ func TestAnAnswerWithoutAReasonHasEndedIfItSaysSomethingAndTheServerEndedIt(t *t
 		{"text without the mark", chunk(`{"content":"Here."}`), true, "", true},
 		{"the mark within a text", chunk(`{"content":"\ndata: [DONE]\n"}`), true, "", true},
 		{"a whole body", `{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"Here."}}]}`, false, chat.StopEnd, false},
+		{"a whole body in the place of a stream", `{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"Here."}}]}`, true, chat.StopEnd, false},
+		{"half a body in the place of a stream", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Here."}}`, true, "", true},
 		{"a whole body that says nothing", `{"choices":[{"index":0,"message":{"role":"assistant","content":""}}]}`, false, "", true},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

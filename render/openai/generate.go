@@ -51,7 +51,9 @@ func (m *Model) streamChat(ctx context.Context, x *provider.Exchange, params sdk
 		whole := a.Finish != "" && failed == nil && stop != chat.StopMaxTokens
 		return provider.Partial(a.Partial(whole), a.Usage), classify(x, err)
 	}
-	if a.Finish == "" && !x.Done() {
+	whole := x.Object()
+	a.Add(whole)
+	if a.Finish == "" && !x.Done() && whole == nil {
 		return provider.Partial(a.Partial(false), a.Usage), classify(x, provider.ErrBrokenOff)
 	}
 	r, err := ended(a, m.Ends)
