@@ -246,6 +246,7 @@ func TestMemoryOfFailures(t *testing.T) {
 		{rule: "each accepted request is one less", bodies: append(failures(4, down), times(7, answer)...), left: 1},
 		{rule: "and so it ends", bodies: append(failures(4, down), times(8, answer)...)},
 		{rule: "no failure holds longer than the longest time", bodies: failures(9, down), after: time.Minute},
+		{rule: "nor one from a time when the clock was ahead", bodies: failures(9, down), after: -time.Hour},
 		{rule: "a new turn does not end a failure of transport", bodies: append(failures(1, down), request), left: 1},
 		{rule: "nor does more history", bodies: failures(1, down), used: 2000, left: 1},
 		{rule: "it is of its model", bodies: failures(3, down), model: "n"},
