@@ -144,7 +144,7 @@ func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.R
 // begin checks the fields and records the prompt. It returns the context of the call.
 func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, context.Context, error) {
 	if c.Session == nil {
-		return nil, nil, errors.New("summarize: Compactor.Session is not set: set the session that the prompt shows")
+		return nil, nil, errNoSession
 	}
 	c.init()
 	target := c.Current()
@@ -184,8 +184,15 @@ func (c *Compactor) journal() *journal.Journal {
 	return c.inner.journal
 }
 
+var errNoSession = errors.New("summarize: Compactor.Session is not set: set the session that the prompt shows")
+
 // read returns what the session says about compaction.
-func (c *Compactor) read(ctx context.Context) (*journal.Ledger, error) { return c.journal().Read(ctx) }
+func (c *Compactor) read(ctx context.Context) (*journal.Ledger, error) {
+	if c.Session == nil {
+		return nil, errNoSession
+	}
+	return c.journal().Read(ctx)
+}
 
 // walker takes one call of the compactor through its steps.
 type walker struct {
@@ -594,7 +601,7 @@ func (c *Compactor) Explain(ctx context.Context) policy.Explanation {
 	c.inner.mu.Lock()
 	last := c.inner.last
 	c.inner.mu.Unlock()
-	if last.Measurement.Occasion != "" || c.Session == nil {
+	if last.Measurement.Occasion != "" {
 		return last
 	}
 	l, err := c.read(ctx)

@@ -90,4 +90,8 @@ func TestAnIncompleteCompactorIsRefusedByTheNameOfTheField(t *testing.T) {
 	d.Target.Tokenizer = nil
 	_, err := d.Render(t.Context(), nil)
 	require.ErrorIs(t, err, render.ErrNoTokenizer)
+	var empty summarize.Compactor
+	_, err = empty.Pending(t.Context())
+	require.ErrorContains(t, err, "Compactor.Session is not set")
+	require.Equal(t, 100, empty.MaxOutput(t.Context(), 100))
 }
