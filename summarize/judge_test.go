@@ -232,6 +232,20 @@ func TestADoubtfulAnswerToASegmentIsContinued(t *testing.T) {
 	require.Contains(t, last[len(last)-1].Text(), "line 118", "it goes on from the segment before")
 }
 
+func TestASummaryMayRepeatThatOfABranch(t *testing.T) {
+	for _, name := range policies.Names() {
+		d := judged(t, name)
+		d.Always(models.SaySummary(handoff))
+		for range 2 {
+			branch, err := d.Navigate(t.Context(), "e1", summarize.Navigation{Summarize: true})
+			require.NoError(t, err, name)
+			require.NotNil(t, branch, name)
+			d.Say(chat.UserMessage(words(800)), chat.AssistantMessage(words(800)), chat.UserMessage(words(800)), chat.AssistantMessage("OK."))
+			d.Compacted()
+		}
+	}
+}
+
 func TestSummariesOfHooksAreNotJudged(t *testing.T) {
 	d := judged(t, "copilot-cli")
 	d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {

@@ -523,7 +523,7 @@ func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sen
 	if p.shortens {
 		a.Asked, a.Covered = policy.AnswerForm{}, utf8.RuneCountInString(m.Summary)
 	} else {
-		a.Said = of
+		a.Said = said(slices.DeleteFunc(slices.Clone(m.Covered), isSummary))
 	}
 	room, err := guard.Value(ctx, guard.NameTokenizer, func() int { return prompts.Characters(m) })
 	a.Room = room
@@ -531,6 +531,14 @@ func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sen
 		err = &policy.SummaryError{Reason: fmt.Sprintf("it has %d characters, fewer than %d", n, w.Attempt.Policy.Ask.MinChars)}
 	}
 	return a, err
+}
+
+// isSummary reports whether a message is a summary, of a branch or of a history before it.
+func isSummary(m chat.Message) bool {
+	text := m.Text()
+	return slices.ContainsFunc([]plaintext.Tag{plaintext.BranchTag, plaintext.SummaryTag, plaintext.PreviousHistoryTag}, func(t plaintext.Tag) bool {
+		return strings.Contains(text, t.Close())
+	})
 }
 
 // said returns the text of messages, with the arguments of calls.
