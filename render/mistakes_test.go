@@ -75,6 +75,7 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 		{"a limit of nothing", user(elements.TokenLimit{Children: elements.Nodes{text}}), nil},
 		{"a FlexGrow below 0", user(elements.Wrap{Props: elements.Props{FlexGrow: -1}}), nil},
 		{"a FlexBasis that is not a number", user(elements.Wrap{Props: elements.Props{FlexBasis: math.NaN()}}), nil},
+		{"a FlexBasis by a division by 0", user(elements.Wrap{Props: elements.Props{FlexBasis: math.Inf(1)}}), nil},
 		{"a reserve of a quarter, written as 4", user(elements.Wrap{Props: elements.Props{FlexReserve: elements.Reserve{Share: 4}}}), nil},
 		{"a tag whose name holds a space", user(elements.Tag{Name: "the file"}), nil},
 		{"an attribute without a name", user(elements.Tag{Name: "file", Attributes: []elements.Attribute{{Value: "a.go"}}}), nil},

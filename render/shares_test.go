@@ -3,6 +3,7 @@ package render_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -219,6 +220,16 @@ func TestTextsThatAskAreFilledFairly(t *testing.T) {
 			require.LessOrEqual(t, got, want[i]+1)
 		}
 		require.LessOrEqual(t, result.Tokens, budget)
+	}
+}
+
+func TestEveryTextIsWholeIfThereIsRoomWhateverTheBases(t *testing.T) {
+	for _, bases := range [][]float64{{1e17, 1, 2}, {1, 1e300, 1e-300}, {math.MaxFloat64, math.SmallestNonzeroFloat64, 1}} {
+		var children elements.Nodes
+		for _, b := range bases {
+			children = append(children, elements.TextChunk{Props: elements.Props{FlexBasis: b}, BreakOn: "\n", Children: elements.Nodes{elements.Text("one\ntwo")}})
+		}
+		require.Empty(t, rendered(t, user(children...), plenty).Report().Dropped(), "%v", bases)
 	}
 }
 

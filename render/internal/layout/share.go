@@ -149,6 +149,7 @@ func (s *site) divideAmongTexts(texts []item, tokens int) error {
 		*item
 		tokens int // that the text counts, or a few more than there are
 		basis  float64
+		sum    float64 // of the bases from this claim on: small ones are lost if large ones are subtracted
 	}
 	claims := make([]claim, len(texts))
 	for i := range texts {
@@ -157,21 +158,25 @@ func (s *site) divideAmongTexts(texts []item, tokens int) error {
 		if err != nil {
 			return err
 		}
-		claims[i] = claim{it, counted, basis(&it.props)}
+		claims[i] = claim{item: it, tokens: counted, basis: basis(&it.props)}
 	}
 	// The text that claims the fewest for its basis is the first to get all of it.
 	slices.SortStableFunc(claims, func(a, b claim) int {
 		return cmp.Compare(float64(a.tokens)/a.basis, float64(b.tokens)/b.basis)
 	})
-	for i, sum := 0, basisOf(texts); i < len(claims); i++ {
-		c := &claims[i]
-		if most := share(tokens, c.basis, sum); c.tokens <= most {
+	sum := 0.0
+	for i := range slices.Backward(claims) {
+		sum += claims[i].basis
+		claims[i].sum = sum
+	}
+	for i, c := range claims {
+		if c.tokens <= share(tokens, c.basis, c.sum) {
 			c.share = c.tokens
-			tokens, sum = tokens-c.tokens, sum-c.basis
+			tokens -= c.tokens
 			continue
 		}
-		for _, c := range claims[i:] {
-			c.share = share(tokens, c.basis, sum)
+		for _, rest := range claims[i:] {
+			rest.share = share(tokens, rest.basis, c.sum)
 		}
 		break
 	}

@@ -12,8 +12,8 @@ func CheckProps(p *elements.Props) error {
 	switch {
 	case p.FlexGrow < 0:
 		return fmt.Errorf("a FlexGrow of %d: must be 0 or more", p.FlexGrow)
-	case !(p.FlexBasis >= 0): // also NaN
-		return fmt.Errorf("a FlexBasis of %v: must be 0 or more", p.FlexBasis)
+	case !(p.FlexBasis >= 0) || math.IsInf(p.FlexBasis, 1): // also NaN
+		return fmt.Errorf("a FlexBasis of %v: must be a number, 0 or more", p.FlexBasis)
 	case p.FlexReserve.Tokens < 0:
 		return fmt.Errorf("a FlexReserve of %d tokens: must be 0 or more", p.FlexReserve.Tokens)
 	case !(p.FlexReserve.Share >= 0 && p.FlexReserve.Share <= 1):
