@@ -261,6 +261,13 @@ func TestAnOptionMayBeConditional(t *testing.T) {
 	}
 }
 
+func TestABasisOf0IsTheSmallest(t *testing.T) {
+	r, err := fitted(t, el.User(el.Lines(long, el.Basis(0), el.ReportName("0")), el.Lines(long, el.Basis(0.01), el.ReportName("0.01"))), 80)
+	require.NoError(t, err)
+	require.False(t, r.Kept("0"))
+	require.True(t, r.Kept("0.01"))
+}
+
 func TestAConstructorLeavesItsArgumentsAsTheyAre(t *testing.T) {
 	args := []el.Node{el.Priority(3), el.Text("a"), el.Text("b")}
 	first, second := el.User(args...), el.User(args...)

@@ -1,9 +1,11 @@
 package el
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/promptree-go/promptree/elements"
 )
@@ -108,9 +110,10 @@ func Grow(n int) Property {
 	return property("Grow", func(p *elements.Props) { p.FlexGrow = n })
 }
 
-// Basis sets [elements.Props].FlexBasis: the element's weight in the sharing of its group's budget. Defaults to 1.
+// Basis sets [elements.Props].FlexBasis: the element's weight in the sharing of its group's budget. Defaults to 1. The weight
+// of 0, which is unset in the struct, is the smallest that there is.
 func Basis(part float64) Property {
-	return property("Basis", func(p *elements.Props) { p.FlexBasis = part })
+	return property("Basis", func(p *elements.Props) { p.FlexBasis = cmp.Or(part, math.SmallestNonzeroFloat64) })
 }
 
 // Reserve sets [elements.Props].FlexReserve to a number of tokens, kept free while earlier groups are laid out.
