@@ -174,6 +174,10 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	require.Regexp(t, regexp.QuoteMeta(damaged)+`:6: from byte \d+ on: its parent `, stderr)
 	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, no damage\n")
 
+	stdout, stderr = ran(t, program.ExitUsage, "verify", "missing.jsonl", damaged, whole)
+	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, no damage\n", "the others are verified")
+	require.Contains(t, stderr, "missing.jsonl: no such file or directory; a log is damaged: ")
+
 	torn := sure.File(t, "torn.jsonl", log+`{"type":"mess`)
 	stdout, stderr = ran(t, program.ExitOK, "verify", torn)
 	require.Contains(t, stdout, "22 lines, no damage")

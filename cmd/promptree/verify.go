@@ -36,17 +36,15 @@ func verify(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	var damaged error
+	var unread, damaged error
 	for _, path := range paths {
-		err := verifyFile(ctx, path, stdout, stderr)
-		if errors.Is(err, errDamaged) {
-			damaged, err = err, nil
-		}
-		if err != nil {
-			return err
+		if err := verifyFile(ctx, path, stdout, stderr); errors.Is(err, errDamaged) {
+			damaged = err
+		} else {
+			unread = errors.Join(unread, err)
 		}
 	}
-	return damaged
+	return errors.Join(unread, damaged)
 }
 
 func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) error {
