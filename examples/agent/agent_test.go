@@ -200,13 +200,13 @@ func TestATranscriptInTheFolderIsNotSurveyed(t *testing.T) {
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
-	dir := sure.Folder(t, map[string]string{"notes.txt": "no session at all"})
+	dir := sure.Folder(t, map[string]string{"notes.txt": "no session at all", "earlier.html": "a page"})
 	in := func(name string) string { return filepath.Join(dir, name) }
 	session, err := history.Open(in("used.jsonl"), history.Options{})
 	require.NoError(t, err)
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("hello")))
 	require.NoError(t, session.Close())
-	before := contents(t, dir)
+	before, both := contents(t, dir), filepath.Join(t.TempDir(), "new")
 
 	tests := []struct {
 		name string
@@ -225,6 +225,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a missing folder", []string{"-dir", in("missing")}, "missing"},
 		{"a folder that is a file", []string{"-dir", in("notes.txt")}, "notes.txt"},
 		{"a transcript in use", []string{"-transcript", in("used.jsonl")}, "already holds a session"},
+		{"a transcript in use, and a page", []string{"-transcript", in("used.jsonl"), "-page", in("earlier.html")}, "already holds a session"},
+		{"a page that is the transcript", []string{"-transcript", both, "-page", both}, "would replace the session"},
 		{"a transcript of another format", []string{"-transcript", in("notes.txt")}, "notes.txt"},
 		{"a transcript that is a folder", []string{"-transcript", dir}, "is a directory"},
 		{"a transcript in a missing folder", []string{"-transcript", in("missing/t.jsonl")}, "missing"},

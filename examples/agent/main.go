@@ -33,7 +33,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -42,7 +41,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/record"
 )
 
 func main() { folderagent.Main(run) }
@@ -133,20 +131,6 @@ func work(ctx context.Context, o options, out *table) (sum totals, err error) {
 	if _, err := os.ReadDir(o.dir); err != nil {
 		return sum, folderagent.UsageError{Err: err}
 	}
-	if o.page != "" {
-		watch.Recorder = new(record.Recorder)
-		page, wrong := os.Create(o.page)
-		if wrong != nil {
-			return sum, folderagent.UsageError{Err: wrong}
-		}
-		defer func() { // also if the run was interrupted
-			wrong := watch.Recorder.Write(page, inspect.Options{Title: fmt.Sprintf("A survey in a window of %d tokens", o.window)})
-			if errors.Is(wrong, inspect.ErrNoPrompts) {
-				wrong = nil
-			}
-			err = errors.Join(err, wrong, page.Close())
-		}()
-	}
 	session, err := folderagent.OpenSession(o.transcript, o.recall)
 	if err != nil {
 		return sum, err
@@ -154,6 +138,14 @@ func work(ctx context.Context, o options, out *table) (sum totals, err error) {
 	defer func() { err = errors.Join(err, session.Close()) }()
 	if session.Leaf() != "" {
 		return sum, folderagent.UsageError{Err: fmt.Errorf("%s already holds a session: name another file", o.transcript)}
+	}
+	if o.page != "" {
+		if err := watch.Record(o.page, session); err != nil {
+			return sum, err
+		}
+		defer func() { // also if the run was interrupted
+			err = errors.Join(err, watch.WritePage(o.page, fmt.Sprintf("A survey in a window of %d tokens", o.window)))
+		}()
 	}
 	sum.transcript = session.Path()
 	own, err := folderagent.NewTools(o.dir, session.Path())

@@ -1,8 +1,11 @@
 package folderagent
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
@@ -53,12 +57,11 @@ func Text(answer agent.Answer) (string, error) {
 type Watch struct {
 	// OnRound is called with each step, after its tools have run.
 	OnRound func(Round)
-	// Recorder records each step for a page. None by default.
-	Recorder *record.Recorder
 	// Pace is a pause after each step, for people who watch. None by default.
 	Pace time.Duration
 
 	compactor *summarize.Compactor
+	recorder  *record.Recorder // of the page, nil for none
 	rounds    int
 	mu        sync.Mutex
 	compacted []event.Event // since the last step
@@ -81,12 +84,40 @@ type Round struct {
 	Compactions []event.Event
 }
 
+// Record records each step for a page. Call it before [Watch.Attach]. The error is a [UsageError] if the file cannot be
+// written, or is the session's. A file that exists is left as it is until [Watch.WritePage].
+func (w *Watch) Record(page string, session *history.Session) error {
+	file, err := os.OpenFile(page, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return UsageError{Err: err}
+	}
+	defer file.Close()
+	info, _ := file.Stat()
+	if log, err := os.Stat(session.Path()); err == nil && os.SameFile(info, log) {
+		return UsageError{Err: fmt.Errorf("the page would replace the session %s: name another file", page)}
+	}
+	w.recorder = new(record.Recorder)
+	return nil
+}
+
+// WritePage writes the page of the steps so far, unless there are none.
+func (w *Watch) WritePage(path, title string) error {
+	var page bytes.Buffer
+	err := w.recorder.Write(&page, inspect.Options{Title: title})
+	if err == nil {
+		err = os.WriteFile(path, page.Bytes(), 0o600)
+	} else if errors.Is(err, inspect.ErrNoPrompts) {
+		err = nil
+	}
+	return err
+}
+
 // Attach makes the watch an observer of a compactor.
 func (w *Watch) Attach(c *summarize.Compactor) {
 	w.compactor = c
 	c.Observers = append(c.Observers, summarize.OnEvent(w.event))
-	if w.Recorder != nil {
-		c.Observers = append(c.Observers, w.Recorder)
+	if w.recorder != nil {
+		c.Observers = append(c.Observers, w.recorder)
 	}
 }
 
@@ -109,8 +140,8 @@ func (w *Watch) event(e event.Event) {
 
 // Step reports a step.
 func (w *Watch) Step(ctx context.Context, answer agent.Answer) error {
-	if w.Recorder != nil {
-		if err := w.Recorder.Step(ctx, w.compactor, answer.Result, answer.Response); err != nil {
+	if w.recorder != nil {
+		if err := w.recorder.Step(ctx, w.compactor, answer.Result, answer.Response); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -43,7 +42,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/counters"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
@@ -56,7 +54,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/record"
 )
 
 func main() {
@@ -160,22 +157,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	out.note("live: %s", text)
 	return code
-}
-
-// writePage writes the page of -page, unless no request was made.
-func writePage(o options, r *record.Recorder) error {
-	var page bytes.Buffer
-	err := r.Write(&page, inspect.Options{Title: o.task})
-	switch {
-	case errors.Is(err, inspect.ErrNoPrompts):
-		return nil
-	case err != nil:
-		return err
-	}
-	if err := os.WriteFile(o.page, page.Bytes(), 0o600); err != nil {
-		return folderagent.UsageError{Err: err}
-	}
-	return nil
 }
 
 // sources opens what the flags name for the agent to find. The function closes the folders and the servers.
@@ -284,6 +265,12 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	defer func() { err = errors.Join(err, session.Close()) }()
 	path = session.Path()
 	chosen.session = session.Header().ID
+	watch := &folderagent.Watch{OnRound: out.round}
+	if o.page != "" {
+		if err := watch.Record(o.page, session); err != nil {
+			return path, err
+		}
+	}
 	target, err := o.target(ctx, chosen, out)
 	if err != nil {
 		return path, err
@@ -303,10 +290,6 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		return path, err
 	}
 	defer closeSources()
-	watch := &folderagent.Watch{OnRound: out.round}
-	if o.page != "" {
-		watch.Recorder = new(record.Recorder)
-	}
 	compactor := &summarize.Compactor{Session: session, Target: target, Policy: o.policy, Observers: []summarize.Observer{summarize.OnEvent(out.event)}}
 	watch.Attach(compactor)
 	defer compactor.Close() // before the session
@@ -320,7 +303,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		_, err = folderagent.Text(answer) // it was streamed
 	}
 	if o.page != "" {
-		err = errors.Join(err, writePage(o, watch.Recorder))
+		err = errors.Join(err, watch.WritePage(o.page, o.task))
 	}
 	if costs, failed := watch.Costs(ctx); failed == nil && costs.Spent > 0 {
 		out.note("  Cost: %v.", costs)

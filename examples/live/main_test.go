@@ -309,6 +309,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a missing folder", append(model, "-dir", filepath.Join(dir, "none")), "none"},
 		{"a file that is not a session", append(model, "-session", sure.File(t, "notes.txt", "no session at all")), "notes.txt"},
 		{"a tokenizer that cannot be read", append(model, "-tokenizer", filepath.Join(dir, "none.json")), "-tokenizer: "},
+		{"a page in a missing folder", append(model, "-page", filepath.Join(dir, "none", "run.html")), "none"},
+		{"a page that is the session", append(model, "-session", filepath.Join(dir, "s"), "-page", filepath.Join(dir, "s")), "would replace the session"},
 		{"a folder of skills that is missing", append(model, "-window", "60000", "-skills", filepath.Join(dir, "none")), "none"},
 	}
 	for _, test := range tests {
