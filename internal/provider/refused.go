@@ -213,7 +213,7 @@ func (r Refusal) Typed(err error) error {
 		}
 		limit.Err = err
 		return limit
-	case r.Passes():
+	case r.Passes() && !refusal.Of(err).OfContent():
 		return &chat.TransientError{RetryAfter: min(r.Wait, MaxWait), Err: err}
 	case r.Answered:
 		return &chat.AnswerError{Err: err}

@@ -14,32 +14,37 @@ func heldOf(text string) Held {
 }
 
 // wrong matches what is wrong with a part of a request.
-const wrong = `(?:could not|couldn.t|unable to|failed to|cannot|can.t|(?:not|n.t) support|unsupported|invalid|corrupt|malformed|exceeds?|too (?:large|many|big))`
+const wrong = `(?:\bnot?\b|n.t\b|unable to|failed to|cannot|unsupported|unknown variant|invalid|corrupt|malformed|exceeds?|too (?:large|many|big))`
+
+const media = `\b(?:images?|image_url|pictures?|documents?|pdfs?|media|multimodal)\b`
 
 var (
 	// mediaText matches what servers say of a picture or document that they cannot read: Anthropic's "Could not process
 	// image", OpenAI's "Invalid image data".
-	mediaText = anyOf(
-		`\b`+wrong+`.{0,60}\b(?:images?|image_url|pictures?|documents?|pdfs?|media)\b`,
-		`\b(?:images?|image_url|pictures?|documents?|pdfs?|media)\b.{0,60}`+wrong,
-	)
+	mediaText = anyOf(wrong+`.{0,60}`+media, media+`.{0,60}`+wrong)
 	// ofMediaText matches limits of pictures in bytes or pixels.
 	ofMediaText = anyOf(`\b(?:images?|pictures?|documents?|pdfs?|media|data-uri)\b.{0,60}(?:exceed|larger|too |at most|per request)`, `at most \d+ (?:images?|documents?|videos?)`)
+	// noImagesText matches what llama.cpp says with status 500, and OpenRouter with 404; moderatedText what OpenRouter and
+	// xAI say with 403.
+	noImagesText  = anyOf(`\bimage input is not supported`, `\bsupport image input`)
+	moderatedText = anyOf(`\brequires moderation on\b`, `\bSAFETY_CHECK`)
 	// thinkingText matches refusals of encrypted or signed thinking: OpenAI's and Anthropic's.
 	thinkingText = anyOf(
 		`invalid_encrypted_content`, `\bencrypted[ _](?:content|reasoning)\b`, `\bsignature\b.{0,60}\bthinking\b`, `\bthinking\b.{0,80}(?:signature|cannot be modified|invalid)`,
-		`thought[_ ]signature`, `\breasoning\b.{0,60}(?:could not|cannot|not be found|invalid)`,
+		`thought[_ ]signature`, `\breasoning\b.{0,60}(?:could not|cannot|not be found|invalid|without its required)`, `without its required .{0,9}\breasoning\b`,
 	)
-	// filterText matches the refusals of filters: Azure's, Google's, DashScope's, Bedrock's.
+	// filterText matches the refusals of filters: Azure's, Google's, DashScope's, Bedrock's, DeepSeek's, Kimi's, MiniMax's,
+	// GLM's.
 	filterText = anyOf(
 		`content[_ -]?(?:filter|management policy)`, `responsible ?ai`, `data_?inspection_?failed`, `inappropriate content`, `prohibited_content`,
 		`\b(?:flagged|blocked|rejected)\b.{0,60}\b(?:safety|policy|policies|moderation|guardrail|filter)`, `\b(?:safety|usage|content) polic(?:y|ies)\b`, `sensitive (?:words?|content)`,
+		`content exists risk`, `considered high risk`, `new_sensitive`, `敏感`,
 	)
 	// outputText matches texts about the length of the answer that was asked for, and outputLimits its limit.
 	outputText   = anyOf("max_(?:completion_|output_|new_)?tokens", `maxoutputtokens`, `\b(?:output|completion) tokens?\b`, `maximum tokens you requested`)
 	outputLimits = numbered(
-		`> N, which`, "(?:supports? )?at most `?N", "less than or equal to `?N", `range of max_tokens is \[\d+, ?N`, `model limit of N`, `limit of N`, `<= ?N`,
-		`(?:maximum|max)(?: value| allowed)?(?: is| of)? N`, `lower than N`,
+		`> N, which`, "(?:supports? )?at most `?N", "less than or equal to `?N", `range of max_tokens (?:is|should be) \[\d+, ?N`, `model limit (?:of )?N`, `limit of N`, `\(inclusive\) to N`, `<= ?N`,
+		`(?:maximum|max)(?: value| allowed)?(?: output tokens)?(?: is| of)? \(?N`, `lower than N`,
 	)
 	// parameterText matches texts about a setting of the request, a key, a bill or a model: nothing that it holds.
 	parameterText = anyOf(`\bunknown (?:parameter|field|argument)`, `\bapi[ _-]?key\b`, `\bcredit`, `\bbilling\b`, `\bmodel (?:was )?not found\b`, `no such model`, `image(?:_size|_config| generation)`)

@@ -70,8 +70,8 @@ func (r Refusal) OfContent() bool {
 // Any other error is Tokens if its text is one with which a provider, a gateway or a local server is known to refuse
 // requests that are larger than the context window; Body if its text is about bytes, images or a proxy; Opaque if its
 // status, or the status in its text, is 400 and its text says nothing else. Rate limits, quotas and limits of the output
-// are None. An error is Output, Content or Filter only with status 400, 422 or none, and with status 400 or 422 it is
-// Opaque too if its text looks like one about the size, though no known server has it ([looksTooLarge]). A closed
+// are None. An error is Output, Content or Filter only with status 400, 422 or none, or with words that a server is known
+// to send with another, and with status 400 or 422 it is Opaque too if its text looks like one about the size, though no known server has it ([looksTooLarge]). A closed
 // connection is Dropped in any case.
 func Of(err error) Refusal {
 	if err == nil {
@@ -103,6 +103,10 @@ func Of(err error) Refusal {
 			return Refusal{Kind: Body, Held: heldOf(text)}
 		}
 		return tooLarge(text)
+	case oddly(status) && noImagesText.MatchString(text):
+		return Refusal{Kind: Content, Held: HeldMedia}
+	case oddly(status) && moderatedText.MatchString(text):
+		return Refusal{Kind: Filter}
 	case neverRefusals[status], rateText.MatchString(text):
 		return Refusal{}
 	case status >= http.StatusInternalServerError:
@@ -121,7 +125,11 @@ func Of(err error) Refusal {
 	case status != 0 && status != http.StatusBadRequest && status != http.StatusUnprocessableEntity:
 		return Refusal{}
 	case outputText.MatchString(text):
-		if limit := first(outputLimits, text); limit > 0 {
+		limit := first(outputLimits, text)
+		if strings.Contains(text, "(exclusive)") { // Vertex AI's
+			limit--
+		}
+		if limit > 0 {
 			return Refusal{Kind: Output, Limit: limit}
 		}
 	case filterText.MatchString(text) && !pageText.MatchString(text):
@@ -181,6 +189,11 @@ func Status(err error) int {
 var neverRefusals = map[int]bool{
 	http.StatusUnauthorized: true, http.StatusPaymentRequired: true, http.StatusForbidden: true, http.StatusNotFound: true,
 	http.StatusRequestTimeout: true, http.StatusConflict: true, http.StatusTooManyRequests: true,
+}
+
+// oddly reports whether a server is known to refuse what a request holds with a status that says something else.
+func oddly(status int) bool {
+	return status == http.StatusForbidden || status == http.StatusNotFound || status == http.StatusInternalServerError
 }
 
 // anyOf returns a regular expression that ignores case and matches any of the patterns.
@@ -362,7 +375,7 @@ var limitPatterns = numbered(
 	`range of input length should be \[\d+, ?N\]`,
 	"`max_new_tokens` +must be <= N",
 	`must have less than N tokens`,
-	`max_seq_len \(?N`,
+	`max_(?:seq|model)_len \(?N`,
 	`while limit is N`,
 	`maximum model length of N`,
 	`maximum (?:allowed )?(?:input |sequence )?length (?:of )?\(?N`,

@@ -505,11 +505,38 @@ func TestWhatARequestHoldsIsReadFromTheWords(t *testing.T) {
 		{"Input data may contain inappropriate content. (data_inspection_failed)", refusal.Refusal{Kind: refusal.Filter}},
 		{"max_tokens: 8000 > 2048, which is the maximum allowed number of output tokens for m", refusal.Refusal{Kind: refusal.Output, Limit: 2048}},
 		{"max_tokens is too large: 8192. This model supports at most 4096 completion tokens, whereas you provided 8192.", refusal.Refusal{Kind: refusal.Output, Limit: 4096}},
+		{"Provided image is not valid.", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldMedia}},
+		{"The PDF specified was not valid.", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldMedia}},
+		{"The image data you provided does not represent a valid image.", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldMedia}},
+		{"messages.0.content.1.image.source.base64.data: Image does not match the provided media type image/png", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldMedia}},
+		{"Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text` at line 1 column 4000", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldMedia}},
+		{"The document has no pages.", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldMedia}},
+		{"Item 'rs_1' of type 'reasoning' was provided without its required following item.", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldThinking}},
+		{"Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.", refusal.Refusal{Kind: refusal.Content, Held: refusal.HeldThinking}},
+		{"Content Exists Risk", refusal.Refusal{Kind: refusal.Filter}},
+		{"The request was rejected because it was considered high risk", refusal.Refusal{Kind: refusal.Filter}},
+		{"input new_sensitive (1026)", refusal.Refusal{Kind: refusal.Filter}},
+		{"系统检测到输入或生成内容可能包含不安全或敏感内容", refusal.Refusal{Kind: refusal.Filter}},
+		{"Range of max_tokens should be [1, 8192]", refusal.Refusal{Kind: refusal.Output, Limit: 8192}},
+		{"Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 65537 (exclusive).", refusal.Refusal{Kind: refusal.Output, Limit: 65536}},
 		{"Unknown parameter: 'input[0].image'", refusal.Refusal{}},
 		{"Invalid API key for image input", refusal.Refusal{}},
 	} {
 		require.Equal(t, c.want, refusal.Of(&statusError{c.said, http.StatusBadRequest}), c.said)
 		require.Equal(t, refusal.Refusal{}, refusal.Of(&statusError{c.said, http.StatusUnauthorized}), c.said)
+	}
+	for _, c := range []struct {
+		status int
+		said   string
+		want   refusal.Kind
+	}{
+		{500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", refusal.Content},
+		{404, "No endpoints found that support image input", refusal.Content},
+		{403, `"x/y" requires moderation on Z. Your input was flagged for "violence".`, refusal.Filter},
+		{403, "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO", refusal.Filter},
+	} {
+		require.Equal(t, c.want, refusal.Of(&statusError{c.said, c.status}).Kind, c.said)
+		require.Equal(t, refusal.None, refusal.Of(&statusError{c.said, http.StatusUnauthorized}).Kind, c.said)
 	}
 	for _, said := range []string{`Post "https://api.example.com/v1": EOF`, "read tcp 10.0.0.1: connection reset by peer", "unexpected EOF", "write: broken pipe"} {
 		require.Equal(t, refusal.Dropped, refusal.Of(&chat.TransientError{Err: errors.New(said)}).Kind, said)
