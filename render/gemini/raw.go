@@ -54,7 +54,9 @@ func (b *wrappedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// event reads the lines up to an empty one. The SDK scans a whole event each time more of it arrives.
+// event reads the lines up to an empty one, without what the SDK takes for an error: comments, by which gateways keep a
+// connection open (sub2api#7277), and OpenAI's mark of the end (litellm#29426). The SDK scans a whole event each time more
+// of it arrives.
 func (b *wrappedBody) event() (event []byte, err error) {
 	for err == nil {
 		var line []byte
@@ -62,7 +64,12 @@ func (b *wrappedBody) event() (event []byte, err error) {
 			return nil, err
 		}
 		text := bytes.TrimRight(line, "\r\n")
-		if data, ok := bytes.CutPrefix(text, []byte("data:")); ok {
+		data, ok := bytes.CutPrefix(text, []byte("data:"))
+		said := string(bytes.TrimSpace(data))
+		if ok && (said == "" || said == "[DONE]") || bytes.HasPrefix(text, []byte(":")) || len(text)+len(event) == 0 {
+			continue
+		}
+		if ok {
 			event = append(append(event, "data: "...), b.wrap(bytes.TrimSpace(data))...)
 			line = line[len(text):]
 		}

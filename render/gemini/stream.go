@@ -29,7 +29,7 @@ type answer struct {
 
 // add adds a piece of the answer and streams its texts, thoughts and calls.
 func (a *answer) add(piece *genai.GenerateContentResponse) {
-	if piece.UsageMetadata != nil {
+	if u := piece.UsageMetadata; u != nil && (u.PromptTokenCount > 0 || a.whole.UsageMetadata == nil) { // zeros erase nothing
 		a.whole.UsageMetadata = piece.UsageMetadata
 	}
 	if piece.PromptFeedback != nil {

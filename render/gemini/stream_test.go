@@ -128,6 +128,13 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 	}
 }
 
+func TestWhatAGatewayAddsToAStreamIsLeftOut(t *testing.T) {
+	heard, got, err := listening(t, streaming(t, false, "", piece("STOP", `{"text":"Yes."}`)+"\r\n\r\n: wait\r\n\r\n:", `{"usageMetadata":{}}`, "[DONE]"), 0)
+	require.NoError(t, err)
+	require.Equal(t, "Yes.", heard.Text)
+	require.NotZero(t, got.Usage)
+}
+
 func TestAMalformedCallReturnsThePartThatHadArrived(t *testing.T) {
 	heard, got, err := listening(t, streaming(t, false, append(longAnswer[2:5:5], piece("MALFORMED_FUNCTION_CALL"))...), 0)
 	require.ErrorAs(t, err, new(*chat.EndError))

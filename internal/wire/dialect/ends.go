@@ -66,6 +66,7 @@ var ends = map[string]chat.StopReason{
 	"insufficientsystemresource": failed, // DeepSeek
 	"abort":                      failed, // vLLM (vllm/v1/engine/__init__.py), SGLang
 	"malformedfunctioncall":      failed, // Gemini: the model may correct it
+	"malformedresponse":          failed, // Gemini
 	"unexpectedtoolcall":         failed, // Gemini
 	"toomanytoolcalls":           failed, // Gemini
 }
