@@ -51,10 +51,17 @@ func (s *answerStream) add(e sdk.MessageStreamEventUnion) error {
 	if e.Type == "message_start" && len(s.answer.Content)+len(e.Message.Content) > 0 {
 		return errors.New("a message starts with blocks in it")
 	}
+	before := s.answer.Usage
 	if err := s.answer.Accumulate(e); err != nil {
 		return err
 	}
 	switch e.Type {
+	case "message_delta":
+		u := &s.answer.Usage
+		if u.InputTokens+u.CacheReadInputTokens+u.CacheCreationInputTokens == 0 && !e.Usage.JSON.ExtraFields["iterations"].Valid() { // zeros erase nothing
+			u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens = before.InputTokens, before.CacheReadInputTokens, before.CacheCreationInputTokens
+		}
+		s.whole = s.answer.StopReason != "" // some servers do not send what marks the end
 	case "content_block_start":
 		if b := s.answer.Content[e.Index]; b.Type == messages.TypeToolUse {
 			s.calls.Add(e.Index, b.ID, b.Name, "")
@@ -77,6 +84,8 @@ func (s *answerStream) add(e sdk.MessageStreamEventUnion) error {
 		s.end(e.Index)
 	case "message_stop":
 		s.whole = true
+	}
+	if s.whole {
 		for i := range s.answer.Content {
 			s.end(int64(i))
 		}

@@ -107,6 +107,32 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 	require.Equal(t, []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{"glob":"*.go"}`}}, got.Message.ToolCalls)
 }
 
+func TestTheEndOfAStreamIsReadFromGatewaysToo(t *testing.T) {
+	for _, last := range []string{"", "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, `event: message_start
+data: {"type":"message_start","message":{"role":"assistant","content":[],"usage":{"input_tokens":20,"cache_read_input_tokens":100,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Yes."}}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":7}}
+
+`+last)
+		}))
+		heard, got, err := listening(t, &anthropic.Model{Client: (&server{Server: s}).client(), Name: "claude-test"})
+		s.Close()
+		require.NoError(t, err)
+		require.Equal(t, chat.Usage{Input: 120, Output: 7, CacheRead: 100}, got.Usage, "zeros erase nothing")
+		heard.RequireWhole(t, got)
+	}
+}
+
 // Arguments may come with the start of a block. No arguments are an empty object.
 func TestArgumentsThatDoNotComeInPiecesStreamToo(t *testing.T) {
 	for input, want := range map[string]string{`{}`: `{}`, `{"glob": "*.go"}`: `{"glob": "*.go"}`} {
