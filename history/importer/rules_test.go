@@ -107,6 +107,8 @@ func TestOddLinesAreNoted(t *testing.T) {
 		{"an item of Codex that nobody knows", `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n" +
 			`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}` + "\n" +
 			`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"later"}}`, importer.Note{Line: 3, Count: 1, Kind: "unknown", What: "response_item.later"}},
+		{"a change of VS Code that nobody knows", `{"kind":0,"v":{"responderUsername":"x","requests":[{"message":{"text":"hello"}}]}}` + "\n" + `{"kind":9,"k":["requests"],"v":[]}`,
+			importer.Note{Line: 2, Count: 1, Kind: "unknown", What: "kind 9"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			got := recordingOf(t, c.give)

@@ -43,6 +43,10 @@ func (v *vscodeReader) line(o *wire.Object) {
 		o.Fail(err)
 		return
 	}
+	if change.Kind < 0 || change.Kind > 3 {
+		v.note(noteUnknown, fmt.Sprint("kind ", change.Kind))
+		return
+	}
 	document := change.apply(v.document, change.K)
 	if _, isObject := document.(map[string]any); !isObject {
 		o.Fail(errors.New("the change leaves no object"))
