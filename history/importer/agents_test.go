@@ -166,6 +166,20 @@ func TestAThoughtThatHoldsNothingIsNoted(t *testing.T) {
 	}
 }
 
+func TestAnItemOfCodexThatFailedIsAnError(t *testing.T) {
+	for item, want := range map[string]string{
+		`"type":"mcp_tool_call","tool":"t","result":null,"error":{"message":"no"},"status":"failed"`:                `{"message":"no"}`,
+		`"type":"file_change","changes":[],"status":"failed"`:                                                       "failed",
+		`"type":"command_execution","command":"rm","aggregated_output":"","exit_code":null,"status":"declined"`:     "declined",
+		`"type":"command_execution","command":"rm","aggregated_output":"out","exit_code":null,"status":"failed"`:    "out",
+		`"type":"command_execution","command":"rm","aggregated_output":"denied","exit_code":1,"status":"completed"`: "denied",
+	} {
+		list := said(recordingOf(t, `{"type":"thread.started","thread_id":"a"}`+"\n"+`{"type":"item.completed","item":{"id":"c",`+item+`}}`))
+		require.Equal(t, want, list[2].Text())
+		require.True(t, list[2].IsError, item)
+	}
+}
+
 // The events of a subagent may name it in another way than its calls.
 func TestAResultBelongsToWhoCalled(t *testing.T) {
 	text := strings.Replace(string(fixture(t, "copilot.jsonl")), `"success":true,"parentToolCallId":"t2","result":{"content":"no matches"}},`, `"success":true,"result":{"content":"no matches"}},"agentId":"other",`, 1)

@@ -105,19 +105,23 @@ func (s *streamReader) event(r Record, what string, o *wire.Object) bool {
 		}
 		s.result(r, o.Text("tool_id"), output, failed)
 	case "command_execution":
-		id, output := o.Text("id"), o.OptionalText("aggregated_output")
-		failed := o.Given("exit_code") && o.Number("exit_code") != "0"
+		id, output, status := o.Text("id"), o.OptionalText("aggregated_output"), o.OptionalText("status")
+		failed := o.Given("exit_code") && o.Number("exit_code") != "0" || status == "failed"
+		if status == "declined" { // it was not run
+			failed, output = true, status
+		}
 		arguments, _ := json.Marshal(map[string]string{"command": o.Text("command")}) // always encodes
 		s.call(r, id, "shell", string(arguments), o)
 		s.result(r, id, output, failed)
 	case "file_change", "mcp_tool_call":
-		id, output := o.Text("id"), cmp.Or(o.Compact("result"), o.OptionalText("status"))
+		id, status, failed := o.Text("id"), o.OptionalText("status"), o.Given("error")
+		output := cmp.Or(o.Compact("result"), o.Compact("error"), status)
 		arguments := cmp.Or(o.Compact("arguments"), o.Compact("changes"), "{}")
 		if wire.KindOf([]byte(arguments)) != wire.KindObject {
 			arguments = `{"changes":` + arguments + "}"
 		}
 		s.call(r, id, cmp.Or(o.OptionalText("tool"), what), arguments, o)
-		s.result(r, id, output, o.Given("error"))
+		s.result(r, id, output, failed || status == "failed")
 	case "step_finish":
 		if last := s.get(s.latest); last != nil && o.Is("tokens", wire.KindObject) {
 			last.Usage, last.Cost = s.opencodeUsage(o)
