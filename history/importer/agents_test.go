@@ -166,6 +166,26 @@ func TestAThoughtThatHoldsNothingIsNoted(t *testing.T) {
 	}
 }
 
+func TestAStreamIsReadTurnByTurn(t *testing.T) {
+	ask, ok := chat.UserMessage("(The recording does not have the user's message.)"), chat.AssistantMessage("ok")
+	codex := `{"type":"thread.started","thread_id":"a"}` + "\n" + `{"type":"turn.started"}` + "\n" + `{"type":"item.completed","item":{"type":"agent_message","text":"ok"}}` + "\n"
+	opencode := `{"type":"step_start","sessionID":"s","part":{}}` + "\n" + `{"type":"text","sessionID":"s","part":{"text":"ok"}}` + "\n" + `{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}` + "\n"
+	claude := `{"type":"system","session_id":"a"}` + "\n" + `{"type":"assistant","message":{"role":"assistant","content":"ok"}}` + "\n" + `{"type":"result"}` + "\n"
+	gemini := `{"type":"init","session_id":"a"}` + "\n" + `{"type":"message","role":"user","content":"ask"}` + "\n"
+	piece := `{"type":"message","timestamp":"2026-01-01T00:00:00Z","role":"assistant","content":"ok","delta":true}` + "\n"
+	for rule, tt := range map[string]struct {
+		give string
+		want []chat.Message
+	}{
+		"two runs of Codex":                   {codex + codex, []chat.Message{ask, ok, ask, ok}},
+		"two runs of opencode":                {opencode + opencode, []chat.Message{ask, ok, ask, ok}},
+		"two runs of Claude Code":             {claude + claude, []chat.Message{ask, ok, ask, ok}},
+		"equal pieces of one answer are kept": {gemini + piece + piece, []chat.Message{chat.UserMessage("ask"), chat.AssistantMessage("okok")}},
+	} {
+		t.Run(rule, func(t *testing.T) { require.Equal(t, tt.want, said(recordingOf(t, tt.give))) })
+	}
+}
+
 func TestAnItemOfCodexThatFailedIsAnError(t *testing.T) {
 	for item, want := range map[string]string{
 		`"type":"mcp_tool_call","tool":"t","result":null,"error":{"message":"no"},"status":"failed"`:                `{"message":"no"}`,

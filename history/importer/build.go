@@ -108,10 +108,11 @@ func firstOf(o *wire.Object, list string) *wire.Object {
 
 var errFound = errors.New("found")
 
-// repeats reports whether an object is the same as the one before it, and notes that. Messages without a time may be alike.
+// repeats reports whether an object is the same as the one before it, and notes that. Messages without a time, and pieces of one,
+// may be alike.
 func (b *builder) repeats(i item) bool {
 	raw := i.Source()
-	same := bytes.Equal(raw, b.before) && (i.Given("timestamp") || i.Given("created") || i.Given("$rewindTo"))
+	same := bytes.Equal(raw, b.before) && !i.Given("delta") && (i.Given("timestamp") || i.Given("created") || i.Given("$rewindTo"))
 	if b.before = raw; same {
 		b.noteAt(i.number, noteRepeated, "the one before")
 	}

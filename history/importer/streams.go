@@ -17,7 +17,7 @@ type streamReader struct {
 	*builder
 	answer string // the answer to which parts are added, "" if the next part begins one
 	latest string // the last answer
-	said   bool   // whether there is a message
+	said   bool   // whether there is a message of the turn
 
 	answers map[string]string // of Claude Code, by the provider's id of a message: the answer
 	side    map[string]string // by call of a subagent: its last record
@@ -126,7 +126,10 @@ func (s *streamReader) event(r Record, what string, o *wire.Object) bool {
 		if last := s.get(s.latest); last != nil && o.Is("tokens", wire.KindObject) {
 			last.Usage, last.Cost = s.opencodeUsage(o)
 		}
-		s.answer = ""
+		s.answer, s.said = "", s.said && o.Peek("reason") != "stop"
+		return false
+	case "result", "turn.started": // what follows is of another turn
+		s.answer, s.said = "", false
 		return false
 	default:
 		return false
@@ -166,7 +169,7 @@ func (s *streamReader) claude(r Record, role chat.Role, o *wire.Object) {
 	}
 }
 
-// begin is called before a message of a role is added. A conversation begins with the user's.
+// begin is called before a message of a role is added. A turn begins with the user's.
 func (s *streamReader) begin(role chat.Role) {
 	if !s.said && role != chat.RoleUser {
 		s.note(noteNoPlace, "the user's message, which the stream does not have")
