@@ -113,11 +113,36 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 	next.parts = slices.Clip(next.parts)
 	next.Inputs = slices.Clip(next.Inputs)
 	next.Preambles = maps.Clone(next.Preambles)
-	for i := len(added) - 1; i >= 0; i-- {
-		next.add(added[i])
+	for _, e := range slices.Backward(added) {
+		next.add(e)
+		if _, ok := e.Body.(entry.Branch); ok && next.Pending != nil {
+			if err := next.endedElsewhere(ctx, s, e.ID); err != nil {
+				return nil, err
+			}
+		}
 	}
 	next.leaf = leaf
 	return next, nil
+}
+
+// endedElsewhere ends the pending plan if its end stands on a branch that the session left, before an entry of the log.
+func (l *Ledger) endedElsewhere(ctx context.Context, s *history.Session, before string) error {
+	for e, err := range s.Entries(ctx) {
+		if err != nil || e.ID == before || l.Pending == nil {
+			return err
+		}
+		switch b := e.Body.(type) {
+		case entry.PlanEnd:
+			if b.Plan != "" && b.Outcome != entry.PlanRetried {
+				l.add(e)
+			}
+		case entry.Compaction: // it was undone
+			if b.Plan == l.Pending.ID {
+				l.ended(entry.PlanEnd{Plan: b.Plan, Outcome: entry.PlanDropped})
+			}
+		}
+	}
+	return nil
 }
 
 // concerns reports whether a ledger reads the body of an entry.
@@ -126,7 +151,7 @@ func concerns(e entry.Entry) bool {
 	case entry.Message:
 		return b.Role == chat.RoleAssistant || b.Role == chat.RoleUser
 	case entry.Compaction, entry.Clearing, entry.ModelChange, entry.Usage, entry.Plan, entry.PlanEnd, entry.Refusal,
-		entry.Preamble, entry.Erasure:
+		entry.Preamble, entry.Erasure, entry.Branch:
 		return true
 	}
 	return false

@@ -144,6 +144,28 @@ func TestALedgerDoesNotChangeTheSession(t *testing.T) {
 	require.Equal(t, "e2", l.Preambles["old"].ID)
 }
 
+func TestAPlanThatEndedOnAnotherBranchIsNotPendingOnItsOwn(t *testing.T) {
+	for _, end := range []func(plan string) entry.Body{
+		func(plan string) entry.Body { return entry.PlanEnd{Plan: plan, Outcome: entry.PlanDropped} },
+		func(plan string) entry.Body { // undone
+			return entry.Compaction{Plan: plan, Messages: []chat.Message{chat.UserMessage("sum")}}
+		},
+	} {
+		s := numbered.Session()
+		first := add(t, s, entry.Message{Message: chat.UserMessage("x")})
+		plan := add(t, s, entry.Plan{Policy: "x"})
+		add(t, s, entry.PlanEnd{Outcome: entry.PlanFailed, Error: "of no plan"}, end(plan))
+		require.NoError(t, s.Branch(t.Context(), first))
+		require.NoError(t, s.Branch(t.Context(), plan))
+		for _, known := range []*journal.Ledger{nil, {}} {
+			l := read(t, known, s)
+			require.Nil(t, l.Pending)
+			require.Equal(t, entry.PlanDropped, l.End.Outcome)
+			require.Empty(t, l.Models, "what failed there is not of this branch")
+		}
+	}
+}
+
 func TestAPlanIsPendingWhileItIsRetried(t *testing.T) {
 	s := numbered.Session()
 	plan := add(t, s, entry.Plan{Policy: "x"})
