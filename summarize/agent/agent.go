@@ -68,6 +68,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -352,7 +353,15 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 	if a.boxes == nil {
 		a.boxes = toolbox.New(a.Tools, a.Compactor, a.Limits.Call)
 	}
-	if len(a.Tools)+len(a.declared) == 0 || session == nil || target.Tokenizer == nil { // the compactor returns the error
+	if session == nil || target.Tokenizer == nil { // the compactor returns the error
+		return prompt, nil
+	}
+	var needed []any
+	if session.Recall() {
+		needed = append(needed, marks.Needs{Tool: history.ReadTool, Text: "agent: the session was opened with history.Options.Recall, so marks in prompts name the tool " +
+			history.ReadTool + ", which is not declared: add recall.Tools to Agent.Tools, or open the session without Recall"})
+	}
+	if len(a.Tools)+len(a.declared)+len(needed) == 0 {
 		return prompt, nil
 	}
 	own, err := a.count(ctx, target, target.Tools)
@@ -360,7 +369,7 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 		return nil, err
 	}
 	// The budget and the tokens of the tools are as many in all, whatever is declared.
-	declared, check, err := a.boxes.Declared(ctx, elements.Sizing{PromptBudget: target.Budget + own, Tokenizer: target.Tokenizer})
+	declared, check, err := a.boxes.Declared(ctx, elements.Sizing{PromptBudget: target.Budget + own, Tokenizer: target.Tokenizer}, needed...)
 	if err != nil {
 		return nil, fmt.Errorf("agent: Agent.Tools: %w", err)
 	}

@@ -146,6 +146,11 @@ func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
 	a.Tools = []chat.Toolbox{&recall.Tools{}}
 	_, err := a.Step(t.Context())
 	require.ErrorIs(t, err, recall.ErrUnmarked)
+
+	a = recalling(t, &storage.Memory{}, 1000)
+	a.Tools = nil
+	_, err = a.Step(t.Context())
+	require.ErrorContains(t, err, "add recall.Tools to Agent.Tools", "the marks name what nobody answers")
 }
 
 // failing is a store that cannot be read from its end.

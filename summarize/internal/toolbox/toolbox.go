@@ -113,8 +113,8 @@ func (b *Boxes) BeforeStep(ctx context.Context) error {
 }
 
 // Declared returns the tools of all toolboxes for a prompt of the given limits, and an element for that prompt by which
-// it is checked that it has the elements that the toolboxes need.
-func (b *Boxes) Declared(ctx context.Context, s elements.Sizing) ([]chat.Tool, elements.Node, error) {
+// it is checked that it has the elements that the toolboxes need, and what other marks say.
+func (b *Boxes) Declared(ctx context.Context, s elements.Sizing, others ...any) ([]chat.Tool, elements.Node, error) {
 	ctx, collected := marks.In(ctx)
 	list, err := b.declared(func(box chat.Toolbox) ([]chat.Tool, error) {
 		return guard.Call(ctx, fmt.Sprintf("toolbox %T", box), 0, func(ctx context.Context) ([]chat.Tool, error) {
@@ -124,7 +124,7 @@ func (b *Boxes) Declared(ctx context.Context, s elements.Sizing) ([]chat.Tool, e
 			return box.Declared(), nil
 		})
 	})
-	return list, wanted{marks: collected.Marks()}, err
+	return list, wanted{marks: append(collected.Marks(), others...)}, err
 }
 
 // declared returns the tools of all toolboxes.
