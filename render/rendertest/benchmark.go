@@ -17,6 +17,9 @@ import (
 // there.
 func Benchmark(b *testing.B, prompt elements.Node, options render.Options, budgets ...int) {
 	b.Helper()
+	if len(budgets) == 0 {
+		b.Fatal("rendertest: no budgets: give at least one")
+	}
 	for _, budget := range budgets {
 		options.Budget = budget
 		b.Run(fmt.Sprint(budget), func(b *testing.B) { measure(b, prompt, options) })

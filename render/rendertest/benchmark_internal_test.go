@@ -25,3 +25,12 @@ func TestABenchmarkReportsWhatIsKeptAndCounted(t *testing.T) {
 		require.Positive(t, result.N)
 	}
 }
+
+func TestABenchmarkWithoutBudgetsFails(t *testing.T) {
+	ended := true
+	testing.Benchmark(func(b *testing.B) {
+		Benchmark(b, el.User(el.Text("a")), render.Options{Budget: 12, Tokenizer: tiktoken.O200k()})
+		ended = false
+	})
+	require.True(t, ended)
+}
