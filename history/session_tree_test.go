@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -300,4 +301,23 @@ func TestACompactionOfAPlanThatHasEndedIsDropped(t *testing.T) {
 		require.Equal(t, log.BoundaryEnded, boundary.Reason)
 		require.Equal(t, c.Plan, boundary.ID)
 	}
+}
+
+func TestWalkingBackDecodesNoEntryThatTheCacheHolds(t *testing.T) {
+	walk := func(cache *history.Cache) float64 {
+		s := sessionIn(t, &storage.Memory{}, history.Options{Cache: cache})
+		for range 100 {
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("word ", 10))))
+		}
+		require.NoError(t, s.Compact(t.Context(), summary("so far", "")))
+		return testing.AllocsPerRun(1, func() {
+			n := 0
+			for _, err := range s.Back(t.Context(), "") {
+				require.NoError(t, err)
+				n++
+			}
+			require.Equal(t, 101, n)
+		})
+	}
+	require.Less(t, 10*walk(history.NewCache(1<<20)), walk(history.NewCache(0)))
 }

@@ -2,15 +2,19 @@ package provider_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -210,4 +214,59 @@ func TestAnSDKThatCannotBeGuardedIsAnError(t *testing.T) {
 	require.ErrorContains(t, provider.Guarded(setting[struct{}](func(*struct{}) error { return nil })).Apply(&struct{}{}), "has no HTTPClient")
 	require.ErrorContains(t, provider.Guarded(setting[configuration](func(*configuration) error { return nil })).Apply(&configuration{}), "has no HTTPClient")
 	require.Equal(t, io.EOF, provider.Guarded(setting[configuration](func(*configuration) error { return io.EOF })).Apply(&configuration{}))
+}
+
+func TestABrokenConnectionOrAnIncompleteAnswerIsLost(t *testing.T) {
+	for _, tt := range []struct {
+		rule string
+		err  error
+		want bool
+	}{
+		{"a connection that could not be made", &net.OpError{Op: "dial", Err: errors.New("refused")}, true},
+		{"a host without an address", &net.DNSError{Err: "no such host"}, false},
+		{"a deadline", os.ErrDeadlineExceeded, true},
+		{"a stream that ended", io.EOF, true},
+		{"a body that ended", io.ErrUnexpectedEOF, true},
+		{"an answer that was cut off", json.Unmarshal([]byte(`{"a":`), &struct{}{}), true},
+		{"an answer of another form", json.Unmarshal([]byte(`{"A":1}`), &struct{ A string }{}), false},
+		{"an HTTP/2 stream that was reset", errors.New("stream error: stream ID 3; INTERNAL_ERROR"), true},
+		{"an HTTP/2 connection that was closed", errors.New("http2: server sent GOAWAY and closed the connection"), true},
+		{"a certificate that is not trusted, whatever the connection did", &net.OpError{Op: "read", Err: &tls.CertificateVerificationError{Err: io.EOF}}, false},
+		{"any other error", errors.New("the model is unknown"), false},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			require.Equal(t, tt.want, provider.Lost(fmt.Errorf("asked: %w", tt.err)))
+		})
+	}
+}
+
+func TestTheWaitIsReadFromTheHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+		for _, tt := range []struct {
+			rule, ms, after string
+			wait            time.Duration
+			says            bool
+		}{
+			{rule: "without a header there is none"},
+			{rule: "it may be in seconds", after: "7", wait: 7 * time.Second, says: true},
+			{rule: "it may be in parts of a second", after: "2.5", wait: 2500 * time.Millisecond, says: true},
+			{rule: "it may be 0", after: "0", says: true},
+			{rule: "milliseconds come first", ms: "250", after: "7", wait: 250 * time.Millisecond, says: true},
+			{rule: "milliseconds below 0 are ignored", ms: "-1", after: "7", wait: 7 * time.Second, says: true},
+			{rule: "it may be a date", after: in(time.Hour), wait: time.Hour, says: true},
+			{rule: "a date that has passed is 0", after: in(-time.Hour), says: true},
+			{rule: "it is a day at most", after: "1e300", wait: 24 * time.Hour, says: true},
+			{rule: "a date years away is a day", after: in(10_000 * time.Hour), wait: 24 * time.Hour, says: true},
+			{rule: "a value that is not a number is ignored", after: "-NaN"},
+			{rule: "seconds below 0 are ignored", after: "-7"},
+		} {
+			h := http.Header{}
+			h.Set("Retry-After-Ms", tt.ms)
+			h.Set("Retry-After", tt.after)
+			wait, says := provider.Wait(h)
+			require.Equal(t, tt.wait, wait, tt.rule)
+			require.Equal(t, tt.says, says, tt.rule)
+		}
+	})
 }

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
-	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
 )
 
 // wordsOf returns the words of a text.
@@ -170,4 +172,70 @@ func TestPunctuationIsUnicode16s(t *testing.T) {
 		require.False(t, got && ClassOf(r) != Symbol, "%U", r)
 	}
 	require.Equal(t, 757, newer)
+}
+
+func requireSameWords(t *testing.T, text string) {
+	t.Helper()
+	for _, splitters := range []struct{ fast, wide func(string, int) int }{{o200k, o200kWide}, {cl100k, cl100kWide}} {
+		for i := 0; i < len(text); {
+			want := splitters.wide(text, i)
+			require.Equal(t, want, splitters.fast(text, i), "at %d of %q", i, text)
+			i = want
+		}
+	}
+}
+
+func TestWordsInASCIIAreThoseOfAnyText(t *testing.T) {
+	r := rand.New(rand.NewPCG(19, 20))
+	for range 15_000 {
+		requireSameWords(t, string([]rune(sizingtest.RandomText(r))))
+		var b strings.Builder
+		for range r.IntN(16) {
+			b.WriteByte("aAbZ s'tlL019  \t\n\r/./(\x00\x7f\xc3"[r.IntN(25)])
+		}
+		requireSameWords(t, string([]rune(b.String())))
+	}
+}
+
+// classByGo returns the class of a character by the tables of package unicode.
+func classByGo(r rune) Class {
+	switch {
+	case r == '\r' || r == '\n':
+		return newline
+	case unicode.IsSpace(r):
+		return space
+	case unicode.Is(unicode.Ll, r):
+		return lower
+	case unicode.Is(unicode.Lu, r) || unicode.Is(unicode.Lt, r):
+		return upper
+	case unicode.IsLetter(r):
+		return caseless
+	case unicode.IsMark(r):
+		return mark
+	case unicode.IsNumber(r):
+		return number
+	default:
+		return Symbol
+	}
+}
+
+// Go's tables are of Unicode 15, OpenAI's of Unicode 16: characters added in between are unassigned, and so symbols, to
+// Go.
+func TestClassesAreUnicode16s(t *testing.T) {
+	if unicode.Version != "15.0.0" {
+		t.Skip("Go has other tables now: Unicode", unicode.Version)
+	}
+	differ := 0
+	for r := range rune(unicode.MaxRune + 1) {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		got, n := at(string(r), 0)
+		require.Equal(t, utf8.RuneLen(r), n)
+		if want := classByGo(r); got != want {
+			differ++
+			require.True(t, unicode.Is(unicode.Cn, r), "%U is known to Go and of another class", r)
+		}
+	}
+	require.Equal(t, 5055, differ)
 }
