@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/errtest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 
@@ -154,6 +155,25 @@ func TestAnIncompleteResponseSaysWhy(t *testing.T) {
 			_, is := errors.AsType[*chat.EndError](err)
 			require.Equal(t, tt.fails, is, "%v", err)
 		})
+	}
+}
+
+func TestResponsesOfOtherServersAreReadWhole(t *testing.T) {
+	const answer = `{"id":"r","object":"response","status":"completed","output":[{"type":"function_call","call_id":"c","name":"look","arguments":{"x": 1}}]}`
+	for _, body := range []string{answer, "event: response.done\ndata: {\"type\":\"response.done\",\"response\":" + answer + "}\n\ndata: [DONE]\n\n"} {
+		m := saying(t, body)
+		m.API = openai.Responses
+		req := chat.Request{Messages: []chat.Message{question}}
+		heard, hear := providertest.Listen(t)
+		if body != answer {
+			req.Stream = hear
+		}
+		got, err := m.Generate(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, []chat.ToolCall{{ID: "c", Name: "look", Arguments: `{"x":1}`}}, got.Message.ToolCalls)
+		if body != answer {
+			heard.RequireWhole(t, got)
+		}
 	}
 }
 

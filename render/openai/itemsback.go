@@ -93,6 +93,7 @@ func messageOf(list []json.RawMessage, ids *chat.CallIDs) chat.Message {
 	calls = ids.Calls(calls)
 	for _, o := range objects {
 		if items.IsCall(o.Peek("type")) {
+			items.AsText(o)
 			o.PutText("call_id", calls[0].ID)
 			calls = calls[1:]
 		}

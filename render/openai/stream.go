@@ -47,7 +47,7 @@ func (s *itemStream) add(event responses.ResponseStreamEventUnion) error {
 		}
 		s.done = append(s.done, event.Item)
 		s.end(event.OutputIndex, event.Item)
-	case "response.completed", "response.incomplete", "response.failed":
+	case "response.completed", "response.done", "response.incomplete", "response.failed": // oh-my-pi#4692
 		s.answer = &event.Response
 	case "error":
 		return reported([]byte(event.RawJSON()), errStream)

@@ -273,7 +273,15 @@ func CallOf(item json.RawMessage) (c chat.ToolCall, ok bool) {
 	if o == nil || !IsCall(o.Peek("type")) {
 		return c, false
 	}
+	AsText(o)
 	return chat.ToolCall{ID: o.Peek("call_id"), Name: o.Peek("name"), Arguments: o.Peek(argumentsOf(o.Peek("type")))}, true
+}
+
+// AsText writes the arguments of a call as a text. Some servers send them as an object.
+func AsText(o *wire.Object) {
+	if o.Is("arguments", wire.KindObject) {
+		o.PutText("arguments", o.Compact("arguments"))
+	}
 }
 
 // argumentsOf returns the field in which a call of a type has its arguments.
