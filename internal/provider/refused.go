@@ -184,16 +184,19 @@ var passing = map[string]bool{
 	"1000": true, "1001": true, "1002": true, "1013": true,
 }
 
+// noMoney are the codes and types of errors of an account that is empty: OpenAI's, Kimi's and GLM's.
+var noMoney = map[string]bool{"insufficient_quota": true, "exceeded_current_quota_error": true, "1113": true}
+
 // unpaid reports whether the account is empty.
-func (r Refusal) unpaid() bool {
-	const noMoney = "insufficient_quota"
-	return r.Code == noMoney || r.Type == noMoney
-}
+func (r Refusal) unpaid() bool { return noMoney[r.Code] || noMoney[r.Type] }
+
+// statusNoCapacity is Groq's for its flex tier.
+const statusNoCapacity = 498
 
 // Passes reports whether the same request may be accepted later.
 func (r Refusal) Passes() bool {
 	switch r.Status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests, statusNoCapacity:
 		return !r.unpaid()
 	case 0: // in a stream, or with a status of success
 		return !r.unpaid() && (passing[r.Code] || passing[r.Type])

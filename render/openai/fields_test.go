@@ -127,7 +127,7 @@ func TestAFieldIsKeptWhereTheServerMissesItOrRefusesTheRestToo(t *testing.T) {
 
 // DeepSeek and Kimi refuse calls without thinking, such as those that another provider's model made.
 func TestCallsOfAnotherProviderGetTheFieldThatTheServerMisses(t *testing.T) {
-	for _, words := range []string{"The `reasoning_content` in the thinking mode must be passed back to the API.", "reasoning_content is missing in assistant tool call message at index 1"} {
+	for _, words := range []string{"The `reasoning_content` in the thinking mode must be passed back to the API.", "reasoning_content is missing in assistant tool call message at index 1", "messages.1.assistant.reasoning_content: Field required"} {
 		s := newServer(t, func(_ openai.API, request gjson.Result) reply {
 			if !request.Get("messages.1.reasoning_content").Exists() {
 				return reply{status: 400, body: errorBody(words, "invalid_request_error", "")}

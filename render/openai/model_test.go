@@ -389,6 +389,7 @@ func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 		{"a rate limit whose text states the wait", reply{status: 429, body: errorBody(soon, "tokens", "rate_limit_exceeded")}, 60*time.Second + 500*time.Millisecond},
 		{"a rate limit that states no wait", reply{status: 429, body: "{}"}, 0},
 		{"a server error", reply{status: 500, body: errorBody("The server had an error", "server_error", "")}, 0},
+		{"no room at Groq", reply{status: 498, body: errorBody("capacity exceeded", "capacity_exceeded", "")}, 0},
 		{"an error that is a text", reply{status: 502, body: `{"error":"bad gateway"}`}, 0},
 		{"an answer without a message", reply{status: 200, body: `{"id":"x","choices":[],"output":[],"status":"completed"}`}, 0},
 	} {
@@ -411,6 +412,8 @@ func TestOtherErrorsAreTheSDKs(t *testing.T) {
 	}{
 		{"a wrong key", reply{status: 401, body: errorBody("Incorrect API key provided.", "invalid_request_error", "invalid_api_key")}, "Incorrect API key provided. (invalid_api_key)"},
 		{"an empty account", reply{status: 429, body: errorBody("You exceeded your current quota.", "insufficient_quota", "insufficient_quota")}, "You exceeded your current quota."},
+		{"an empty account of Kimi", reply{status: 429, body: errorBody("Your account is suspended, please check your plan and billing details", "exceeded_current_quota_error", "")}, "Your account is suspended"},
+		{"an empty account of GLM", reply{status: 429, body: errorBody("Insufficient balance or no resource package. Please recharge.", "", "1113")}, "Insufficient balance"},
 		{"an answer that is too long", reply{status: 400, body: errorBody("max_tokens is too large: 9000. This model supports at most 4096 completion tokens.", "invalid_request_error", "")}, "max_tokens is too large"},
 	} {
 		for name, api := range apis {

@@ -44,8 +44,9 @@ func leaveOut(params *sdk.ChatCompletionNewParams, refused func(name string) boo
 	}
 }
 
-// missingText matches the words of a server that lacks a field: Google's, and DeepSeek's "must be passed back".
-var missingText = regexp.MustCompile(`(?i)missing|passed back|is required`)
+// missingText matches the words of a server that lacks a field: Google's, DeepSeek's "must be passed back", and "Field
+// required" of those that check by pydantic.
+var missingText = regexp.MustCompile(`(?i)missing|passed back|(?:is|field) required`)
 
 // lacks returns the field of thinking that a server wants back with each call, "" if an error does not say so.
 func lacks(err error) string {
