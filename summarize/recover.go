@@ -94,7 +94,8 @@ const mostResorts, mostTries = 6, 3
 //
 // A refusal for something else is answered by what can be changed:
 //
-//   - More output asked for than the model gives: [Compactor.MaxOutput] says how much from now on.
+//   - More output asked for than the model gives, or than a prompt of less than half of the window leaves room for:
+//     [Compactor.MaxOutput] says how much from now on.
 //   - Too many bytes: a prompt of half of the bytes, without its oldest pictures first. The limit is remembered as one in
 //     tokens is. A closed connection counts if no request as large was accepted ([Compactor.Oversized]).
 //   - A picture, a document, thinking that cannot be read, or no words: a prompt without all that may be the cause, and
@@ -133,6 +134,16 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return nil, err
 	}
 	counted, bytes := c.sentSize(before)
+	if large.Tokens > 0 && large.Tokens < large.Limit/2 { // the prompt has room, and the answer has not
+		l, err := c.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		room := large.Limit - large.Tokens
+		if learnt := plan.Learnt(l.Remembered, w.target).Output; learnt.Attempts == 0 || learnt.Tokens > room {
+			large = refusal.Refusal{Kind: refusal.Output, Limit: room}
+		}
+	}
 	if large.Kind != refusal.Tokens {
 		return w.changed(ctx, before, counted, bytes, large, refused)
 	}

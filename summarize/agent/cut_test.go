@@ -100,3 +100,21 @@ func TestAnEmptyAnswerIsAskedForOnceMoreAndThenEndsTheTurn(t *testing.T) {
 		})
 	}
 }
+
+func TestAPromptThatHasRoomStaysWholeWhereTheAnswerHasNone(t *testing.T) {
+	const window = 4000
+	asked := [][2]int{} // messages and the limit of the answer
+	a := newAgent(t, window, compactingPolicy())
+	a.MaxTokens = window
+	a.Compactor.Target.Model = chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		asked = append(asked, [2]int{len(req.Messages), req.MaxTokens})
+		if req.MaxTokens > window-500 {
+			return chat.Response{}, &chat.ContextLimitError{Limit: window, Tokens: 500}
+		}
+		return says("Three ships.")(t.Context(), req)
+	})
+	talk(t, a.Compactor.Session, 3)
+	stepped(t, a)
+	require.Equal(t, [][2]int{{asked[0][0], window}, {asked[0][0], window - 500}}, asked)
+	require.Greater(t, asked[0][0], 3)
+}
