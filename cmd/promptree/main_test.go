@@ -391,6 +391,9 @@ func TestSalvageKeepsWhatTheLibraryKeeps(t *testing.T) {
 		_, stderr = ran(t, program.ExitUsage, "show", from)
 		require.Contains(t, stderr, fmt.Sprintf("%s:%d: from byte ", from, bad), "as verify says")
 	}
+	lost := sure.File(t, "lost.jsonl", strings.Join(slices.Delete(slices.Clone(lines), 20, 21), ""))
+	_, stderr := ran(t, program.ExitOK, "import", "-salvage", lost)
+	require.Contains(t, stderr, lost+":21: unlinked: from byte ", "a line that is not there is noted too")
 	later := sure.File(t, "later.jsonl", sealed.Log(strings.Replace(strings.Join(lines, ""), `"version":4`, `"version":5`, 1)))
 	for _, command := range []string{"show", "import", "page", "replay"} {
 		_, stderr := ran(t, program.ExitUsage, command, "-salvage", later)
@@ -413,6 +416,9 @@ func TestErrorsNameSalvageOnlyIfItHelps(t *testing.T) {
 	for _, test := range []struct{ name, command, text, want string }{
 		{"a bad line", "import", log + "{nothing\n", "(-salvage leaves out"},
 		{"a bad line of a replay", "replay", log + "{nothing\n", "(-salvage leaves out"},
+		{"a bad message of a list", "import", `[{"role":"user","content":"a"},{"content":"b"}]`, "(-salvage leaves out"},
+		{"text behind a list", "import", "[\n{\"role\":\"user\",\"content\":\"a\"}\n]\nDone.\n", ""},
+		{"a log whose ends of lines were changed", "show", strings.ReplaceAll(log, "\n", "\r\n"), ""},
 		{"another format", "show", "hello\n", ""},
 		{"an empty file", "import", "", ""},
 		{"an empty file of a replay", "replay", "", ""},

@@ -102,7 +102,7 @@ func (l *Log) Open(ctx context.Context, store storage.Store, o Options) error {
 	if err == nil {
 		err = l.reader().checkLeaf(ctx, l.path)
 	}
-	if _, corrupt := errors.AsType[*storage.CorruptError](err); corrupt && !ofOtherFormat(err) {
+	if _, corrupt := errors.AsType[*storage.CorruptError](err); corrupt && !ofOtherFormat(err) && !o.Salvage {
 		err = fmt.Errorf("%w; set Options.Salvage to skip it", err)
 	}
 	return err

@@ -31,15 +31,15 @@ type Session struct {
 	recording *importer.Recording // nil for a log of promptree
 	notes     []importer.Note
 	torn      *storage.Recovery
-	skipped   []*storage.CorruptError
-	remove    func() // of a copy of the standard input
+	wrong     []*storage.CorruptError // lines of the log
+	remove    func()                  // of a copy of the standard input
 }
 
 // Close closes the session. It returns an error if lines were left out.
 func (s *Session) Close() error {
 	err := s.Session.Close()
 	s.remove()
-	if left := len(s.skipped) + s.noted(importer.Unreadable); err == nil && left > 0 {
+	if left := len(s.Skipped()) + s.noted(importer.Unreadable); err == nil && left > 0 {
 		err = fmt.Errorf("%s: %d lines cannot be read and were left out", s.path, left)
 	}
 	return err
@@ -107,11 +107,11 @@ func ownLog(ctx context.Context, path string) *storage.File {
 
 // open opens a log, and refuses one with damage unless salvage is set.
 func (s *Session) open(ctx context.Context, store *storage.File, salvage bool) error {
-	var err error
-	if !salvage {
-		var wrong []*storage.CorruptError
-		if wrong, err = history.Verify(ctx, store); len(wrong) > 0 {
-			err = fmt.Errorf("%s:%d: from byte %d on: %w (-salvage leaves out unreadable lines)", s.path, wrong[0].Line, wrong[0].Byte, wrong[0].Err)
+	wrong, err := history.Verify(ctx, store)
+	if len(wrong) > 0 && !salvage {
+		err = fmt.Errorf("%s:%d: from byte %d on: %w", s.path, wrong[0].Line, wrong[0].Byte, wrong[0].Err)
+		if _, failed := history.New(ctx, store, history.Options{Salvage: true}); failed == nil {
+			err = salvageable(err)
 		}
 	}
 	if err == nil {
@@ -123,16 +123,22 @@ func (s *Session) open(ctx context.Context, store *storage.File, salvage bool) e
 	if err != nil {
 		return program.UsageError{Err: errors.Join(err, store.Close())}
 	}
-	s.skipped, s.torn = s.Skipped(), s.Recovered()
+	s.wrong, s.torn = wrong, s.Recovered()
 	return nil
+}
+
+// salvageable adds to an error that -salvage would read the session.
+func salvageable(err error) error {
+	return fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)
 }
 
 // convert makes a session in memory of a recording.
 func (s *Session) convert(ctx context.Context, path string, salvage bool) error {
 	r, err := read(s.path, path, importer.Options{SkipUnreadable: salvage})
-	// The format is detected from line 1, so salvage does not help there.
-	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage {
-		err = fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)
+	if _, ok := errors.AsType[*importer.LineError](err); ok && !salvage {
+		if _, failed := read(s.path, path, importer.Options{SkipUnreadable: true}); failed == nil {
+			err = salvageable(err)
+		}
 	}
 	if err != nil {
 		return program.UsageError{Err: err}
@@ -177,8 +183,12 @@ func (s *Session) Tokenizer(ctx context.Context) (t chat.Tokenizer, apart int, e
 
 // Note prints which lines could not be read, and unless unreadable is set, what the importer could not place in an entry.
 func (s *Session) Note(stderr io.Writer, unreadable bool) {
-	for _, w := range s.skipped {
-		fmt.Fprintf(stderr, "%s:%d: %s: from byte %d on: %v\n", s.path, w.Line, importer.Unreadable, w.Byte, w.Err)
+	for _, w := range s.wrong {
+		kind := importer.Unreadable
+		if _, missing := errors.AsType[*storage.NoEntryError](w.Err); missing {
+			kind = "unlinked" // as the importer says
+		}
+		fmt.Fprintf(stderr, "%s:%d: %s: from byte %d on: %v\n", s.path, w.Line, kind, w.Byte, w.Err)
 	}
 	PrintTorn(stderr, s.path, s.torn)
 	for _, n := range s.notes {
