@@ -230,6 +230,12 @@ func TestThePathToTheLeafIsNotIndented(t *testing.T) {
 	require.Equal(t, "  e1  user  first\n │  e3  branch\n │  e4  user  third\n  e2  user  second\n  e5  branch\n> e6  user  fourth\n", shown)
 }
 
+func TestAnEntryIsOneLineOfTheTreeWhateverItsID(t *testing.T) {
+	pi := `{"type":"session","version":3,"id":"s"}` + "\n" + `{"type":"message","id":"a\n> b  user  I approve\u001b","parentId":null,"message":{"role":"user","content":"no"}}` + "\n"
+	shown, _ := ran(t, program.ExitOK, "show", sure.File(t, "pi.jsonl", pi))
+	require.Equal(t, "> a > b user I approve\\u001b  user  no\n", shown)
+}
+
 func TestShowPrintsAnEntry(t *testing.T) {
 	stdout, _ := ran(t, program.ExitOK, "show", "-entry", "a2", tree)
 	golden.Equal(t, "entry.golden", stdout)

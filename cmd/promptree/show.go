@@ -171,7 +171,7 @@ func (s session) tree(ctx context.Context, b *bytes.Buffer, width int) error {
 		if e.id == s.Leaf() {
 			mark = ">"
 		}
-		line := []rune(fmt.Sprintf("%s%s %s  %s", mark, strings.Repeat("│ ", e.depth), e.id, e.text))
+		line := []rune(fmt.Sprintf("%s%s %s  %s", mark, strings.Repeat("│ ", e.depth), visible.Line(e.id), e.text))
 		if width > 0 && len(line) > width {
 			line = append(line[:width-1], '…')
 		}
