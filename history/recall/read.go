@@ -15,7 +15,7 @@ import (
 
 // Range is a part of what an entry says: the arguments of [history.ReadTool].
 type Range struct {
-	// Entry is its id, or the end of it.
+	// Entry is its id, or the end of it. White space and quotes around it are ignored.
 	Entry string `json:"entry"`
 	// From and To are offsets in the entry's text, in bytes. If To is 0 the part ends with the text.
 	From int `json:"from,omitempty"`
@@ -108,6 +108,7 @@ func (t Tools) entry(ctx context.Context, id string) (entry.Entry, error) {
 		return e, err
 	}
 	var ids []string
+	id = strings.Trim(id, " \t\n`'\"") // as models write it
 	if len(id) >= leastEnd {
 		for other, err := range t.Session.Entries(ctx) {
 			if err != nil {

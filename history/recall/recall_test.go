@@ -187,6 +187,11 @@ func TestTheEndOfAnIDMayStandForIt(t *testing.T) {
 	require.True(t, several.IsError)
 	require.Contains(t, several.Text(), "first-abcd, other-abcd")
 	require.True(t, ask(t, tools, history.ReadTool, recall.Range{Entry: "xyz"}).IsError, "too short")
+	require.Contains(t, ask(t, tools, history.ReadTool, recall.Range{Entry: " `third-wxyz`\n"}).Text(), "Three.", "as a model may quote it")
+	for _, query := range []recall.Query{{Words: "two"}, {Pattern: "T.o"}} {
+		query.Before = "wxyz"
+		require.Contains(t, ask(t, tools, history.SearchTool, query).Text(), "Two.")
+	}
 }
 
 func TestWrongArgumentsAreResultsThatSayWhatToDo(t *testing.T) {

@@ -22,7 +22,7 @@ type Query struct {
 	Words string `json:"query,omitempty"`
 	// Pattern is a regular expression to search for instead.
 	Pattern string `json:"pattern,omitempty"`
-	// Before is the id of an entry; what is older is searched. Everything by default.
+	// Before is the id of an entry, or the end of it; what is older is searched. Everything by default.
 	Before string `json:"before,omitempty"`
 }
 
@@ -49,6 +49,10 @@ func (t Tools) Search(ctx context.Context, q Query) (string, error) {
 			found, err = t.find(ctx, q, find)
 		}
 		if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && gone.ID == q.Before {
+			if e, err := t.entry(ctx, q.Before); err == nil && e.ID != q.Before { // an end of an id, as an index has
+				q.Before = e.ID
+				return t.Search(ctx, q)
+			}
 			return "", wrong("there is no entry %q: leave before out to search from the newest", plaintext.OneLine(q.Before, 64))
 		} else if err != nil {
 			return "", err
