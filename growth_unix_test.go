@@ -218,6 +218,11 @@ var outside = map[string]func(t *testing.T, n int) func(context.Context) error{
 		}
 		return func(context.Context) error { _, err := importer.Read(bytes.NewReader(log.Bytes())); return err }
 	},
+	"messages of a document": func(t *testing.T, n int) func(context.Context) error {
+		list := strings.Repeat(`{"role":"user","content":"`+strings.Repeat("x", 100)+"\"},\n", n)
+		document := "{\n\"model\":\"" + strings.Repeat("[{", 20*n) + "\",\"messages\":[" + strings.TrimSuffix(list, ",\n") + "]}"
+		return func(context.Context) error { _, err := importer.Read(strings.NewReader(document)); return err }
+	},
 	"imports of an instruction file": func(t *testing.T, n int) func(context.Context) error {
 		files := fstest.MapFS{"AGENTS.md": {Data: []byte(strings.Repeat("see @docs/a.md and @/b\n", n))}, "docs/a.md": {Data: []byte("x\n")}}
 		return func(ctx context.Context) error {

@@ -75,11 +75,14 @@ func (b *builder) each(list json.RawMessage, name string, skip bool, f func(o *w
 	if list == nil {
 		return
 	}
-	number := b.at
+	number, start := b.at, 0
+	if b.doc != nil {
+		start = max(0, bytes.Index(b.doc.data, list))
+	}
 	err := wire.Each(list, func(o *wire.Object, offset int) error {
 		i := item{number: number, Object: o}
 		if b.doc != nil {
-			i.number = b.doc.lineOf(list, offset)
+			i.number = b.doc.lineAt(start + offset)
 		}
 		if b.repeats(i) {
 			return nil

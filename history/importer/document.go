@@ -85,8 +85,3 @@ func (d *document) lineAt(offset int) int {
 	d.at = offset
 	return d.line
 }
-
-// lineOf returns the line of an offset in a list of the document.
-func (d *document) lineOf(list json.RawMessage, offset int) int {
-	return d.lineAt(max(0, bytes.Index(d.data, list)) + offset)
-}
