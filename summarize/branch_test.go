@@ -40,3 +40,15 @@ func TestACheckpointThatCannotBeWrittenDoesNotStopTheCompaction(t *testing.T) {
 	d.Messages()
 	require.Equal(t, "started hook failed done/full", kinds(*d.Heard))
 }
+
+func TestANewConversationBeginsWithTheSummaryOfTheOneBefore(t *testing.T) {
+	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 2, 100)...)...)
+	d.Answers(models.Say("The build was fixed."))
+	branch, err := d.Navigate(t.Context(), "", summarize.Navigation{Summarize: true})
+	require.NoError(t, err)
+	require.Equal(t, entry.Files{Read: []string{"file-1.go", "file-2.go"}}, branch.Files)
+	require.Equal(t, []int{1, 2}, outputs(text(d.Request().Messages)))
+	shown := d.Messages()
+	require.Len(t, shown, 2)
+	require.Contains(t, shown[1].Text(), "The build was fixed.")
+}
