@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,6 +206,7 @@ type walker struct {
 	afterTurn    bool          // nobody sends the prompt: this is AfterTurn
 	alone        bool          // the prompt is the history alone, and nobody sends it
 	running      bool          // a task, when the ledger was read
+	spare        int           // tokens that what stands beside the history needs, 0 if that is not known; only if alone
 	most         int           // tokens of the prompt and its tools, 0 for no bound but the budget
 	mostBytes    int           // of the request's body, 0 for no bound but what is known
 	willRetry    bool          // the request is sent again afterwards
@@ -283,8 +285,8 @@ func (w *walker) planner(ctx context.Context) (*plan.Planner, error) {
 	p := &plan.Planner{
 		Session: w.c.Session, Target: target, Policy: w.policy, Options: w.c.Options, Ledger: l, Now: now, Most: w.most, MostBytes: w.mostBytes, Models: w.c.Models,
 	}
-	if w.alone && w.most == 0 {
-		p.Spare = target.Budget / 2
+	if w.alone {
+		p.Spare = cmp.Or(w.spare, target.Budget/2)
 	}
 	return p, nil
 }

@@ -63,7 +63,8 @@ func (h History) MakeRoom(ctx context.Context, over int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	w.most = max(1, now.PromptTokens()-over+now.Size.Tools)
+	left := max(1, now.PromptTokens()-over)
+	w.spare, w.most = max(1, w.target.Budget-left), left+now.Size.Tools
 	_, err = w.demanded(ctx, policy.OnDemand, "")
 	return err == nil, err
 }

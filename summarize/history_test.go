@@ -158,6 +158,23 @@ func TestABudgetErrorLeadsToASummaryUnderEveryPolicy(t *testing.T) {
 	})
 }
 
+func TestASessionOfFewMessagesIsCompactedForWhatStandsBesideIt(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
+		of := func() (fixture, elements.Node) {
+			d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, roundTokens)...)...) // it fits alone
+			d.Policy, d.Target.Model = p, models.Offline{Tokenizer: quarter{}}
+			return d, userText("You are an agent. " + words(2000))
+		}
+		d, beside := of()
+		root := elements.Nodes{beside, history.All{Session: d.Session}}
+		require.Positive(t, overBy(t, root, budget))
+		d.Compacted()
+		require.Zero(t, overBy(t, root, budget))
+		d, beside = of()
+		require.Zero(t, overBy(t, elements.Nodes{beside, summarize.History{Compactor: d.Compactor, Compact: true}}, budget))
+	})
+}
+
 func TestHistoryCompactsASessionThatDoesNotFitInAPlainRender(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t, overflowing()...)
