@@ -17,7 +17,7 @@ const DefaultTokens = 128_000
 const marginDivisor = 10
 
 // ErrUnknownWindow is returned for a [Window] without a size if AllowUnknown is not set.
-var ErrUnknownWindow = errors.New("sizing: the context window is unknown: set Window.Tokens, or Window.AllowUnknown to take 128,000")
+var ErrUnknownWindow = errors.New("sizing: the context window is unknown")
 
 // ThresholdError is returned for a threshold that is neither a ratio nor a number of tokens.
 type ThresholdError struct{ Threshold float64 }
@@ -51,7 +51,7 @@ func (w Window) Effective() (int, error) {
 	case tokens == 0 && w.AllowUnknown:
 		tokens = DefaultTokens
 	case tokens == 0:
-		return 0, ErrUnknownWindow
+		return 0, fmt.Errorf("%w: set Window.Tokens, or Window.AllowUnknown to take 128,000", ErrUnknownWindow)
 	case tokens < 0:
 		return 0, fmt.Errorf("sizing: Window.Tokens is %d: want a number above 0", tokens)
 	}

@@ -54,12 +54,13 @@ func TargetOf(ctx context.Context, model chat.Model, name string, o TargetOption
 	default:
 		t.Prices = *known.Prices
 	}
+	var refused error
 	if o.Window == 0 && o.Ask {
-		if o.Window, err = apiWindow(ctx, model); err != nil {
+		if o.Window, refused = apiWindow(ctx, model); refused != nil {
 			if ctx.Err() != nil {
-				return t, err
+				return t, refused
 			}
-			note("the API does not say what window %s has: %v", name, err)
+			note("the API does not say what window %s has: %v", name, refused)
 		}
 		if o.Window > 0 && known.Window > 0 && o.Window != known.Window && o.Window != known.Input {
 			note("the API says that %s has a window of %d tokens, and the table %d", name, o.Window, known.Window)
@@ -74,7 +75,11 @@ func TargetOf(ctx context.Context, model chat.Model, name string, o TargetOption
 	}
 	window := known.With(o.Window)
 	if window.Window == 0 {
-		return t, fmt.Errorf("summarize: the target of model %q: %w, or set TargetOptions.Window", name, sizing.ErrUnknownWindow)
+		err = fmt.Errorf("summarize: the target of model %q: %w: set TargetOptions.Window", name, sizing.ErrUnknownWindow)
+		if refused != nil {
+			err = fmt.Errorf("%w; the API was asked: %w", err, refused)
+		}
+		return t, err
 	}
 	answer := cmp.Or(o.Answer, min(DefaultAnswer, window.Window/4))
 	size := window.WindowFor(answer + o.Counter.Overhead)

@@ -95,7 +95,12 @@ func TestAWindowThatNobodyKnowsIsNotAssumed(t *testing.T) {
 	_, err := summarize.TargetOf(t.Context(), answering(), "my-model", summarize.TargetOptions{})
 	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
 	require.ErrorContains(t, err, `"my-model"`)
-	require.ErrorContains(t, err, "TargetOptions.Window")
+	require.ErrorContains(t, err, "set TargetOptions.Window")
+	require.NotContains(t, err.Error(), "AllowUnknown", "no option of a target")
+	refused := errors.New("401 Unauthorized")
+	_, err = summarize.TargetOf(t.Context(), &windowed{err: refused}, "my-model", summarize.TargetOptions{Ask: true})
+	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
+	require.ErrorIs(t, err, refused)
 	_, err = summarize.TargetOf(t.Context(), answering(), "gpt-4", summarize.TargetOptions{Answer: 9_000})
 	require.ErrorContains(t, err, "does not fit")
 
