@@ -26,7 +26,7 @@ type Tools struct {
 	// Pins offers a third tool, [history.PinTool], by which the agent pins entries and unpins them ([history.Session.Pin]). Off
 	// by default.
 	Pins bool
-	// MaxBytes is the maximum length of an answer. Defaults to 16,000; less than [minBytes] counts as minBytes.
+	// MaxBytes is the maximum length of an answer. Defaults to 16,000; less than 1,000 counts as 1,000.
 	MaxBytes int
 	// MaxTokens is the maximum size of an answer, as counted by Tokenizer. No limit by default.
 	MaxTokens int
