@@ -7,6 +7,15 @@
 //	response, err := model.Generate(ctx, chat.Request{Messages: result.Messages, Tools: tools})
 //	err = session.Append(ctx, response.Message)
 //
+// # Prompt caching
+//
+// The API caches nothing of its own accord. A conversation that grows is read from the cache if each request asks for it:
+//
+//	model.Adjust = func(_ chat.Purpose, p *sdk.MessageNewParams) { p.CacheControl = sdk.NewCacheControlEphemeralParam() }
+//
+// or if the prompt has an elements.CacheBreakpoint behind what stays the same. Without either each step pays the full price
+// of the whole prompt.
+//
 // # Using the parts alone
 //
 //   - [Request] converts a request to the SDK's types, and [Response] converts an answer back. Every block keeps its
