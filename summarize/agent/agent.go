@@ -31,7 +31,9 @@
 // [history.PreviewRule]), and none takes more than half of the prompt ([history.RoundLimits]).
 //
 // Tools of the target that no toolbox has are the caller's, such as those that a person must allow first: Run returns
-// their calls as [Answer].Open. Append their results, and Run again with an empty text.
+// their calls as [Answer].Open. Append their results, and Run again with an empty text. Append them before that after a
+// restart too, because Run answers calls without a result as interrupted: [history.Round.Aborted] returns those of the
+// last round of [history.Session.View].
 //
 // # Typed answers
 //
