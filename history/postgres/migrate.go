@@ -21,7 +21,8 @@ const migrationLock = 0x70726f6d70747265 // "promptre"
 // Migrate updates the schema of a database, and creates it if it is missing. Several processes may call it at once, and
 // while others use the database. The tables are created in the first schema of the connection's search path, with names
 // that start with "promptree_". A schema that is up to date is read and not changed, for which SELECT on
-// promptree_migrations suffices.
+// promptree_migrations suffices; sessions need SELECT, INSERT, UPDATE and DELETE on the other tables. The statements are
+// those of PostgreSQL 12 and later; the tests run on 15.
 func Migrate(ctx context.Context, db Pool) error {
 	names, _ := fs.Glob(files, "migrations/*.sql") // the pattern is valid
 	slices.Sort(names)
