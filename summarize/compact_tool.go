@@ -22,7 +22,7 @@ const CompactToolName = "compact_conversation"
 //
 // What was asked is read from the session, so the rules hold in every process that opens it.
 type CompactTool struct {
-	// Compactor that compacts its session. Defaults to that of the agent or the mirror.
+	// Compactor that compacts its session. Defaults to that of the agent or the mirror, unless a type of yours wraps the tool.
 	Compactor *Compactor
 	// Steps is how many answers of the model lie at least between two compactions that it asked for. Defaults to 10.
 	Steps int
@@ -122,6 +122,9 @@ func isGranted(m chat.Message) bool {
 // Call it before each step, once the results of all calls are appended. If the compaction
 // fails the session stays as it is, and an event says so; the error is that of the session or of the context.
 func (t CompactTool) Run(ctx context.Context) (bool, error) {
+	if t.Compactor == nil {
+		return false, errors.New("summarize: CompactTool.Compactor is not set: set the compactor of the session")
+	}
 	keep, err := t.asked(ctx)
 	if keep == "" || err != nil {
 		return false, err

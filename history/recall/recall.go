@@ -21,7 +21,7 @@ var ErrUnmarked = errors.New("recall: the marks in prompts do not name the tools
 
 // Tools are the tools of one session. They are safe for concurrent use.
 type Tools struct {
-	// Session that is read and searched.
+	// Session that is read and searched. Defaults to that of the agent or the mirror, unless a type of yours wraps the tools.
 	Session *history.Session
 	// Pins offers a third tool, [history.PinTool], by which the agent pins entries and unpins them ([history.Session.Pin]). Off
 	// by default.

@@ -104,6 +104,24 @@ func TestTheModelIsToldWhyNothingIsCompacted(t *testing.T) {
 	}
 }
 
+// logged is a tool in a type of the application's.
+type logged struct{ summarize.CompactTool }
+
+func TestAToolThatIsWrappedCompactsToo(t *testing.T) {
+	session := numbered.Session()
+	talkLong(t, session, 20)
+	a := askingAgent(t, session, &asker{arguments: `{"keep":"The names of the ships."}`})
+	a.Tools = []chat.Toolbox{logged{summarize.CompactTool{Compactor: a.Compactor}}}
+	require.False(t, result(t, stepped(t, a)).IsError)
+	stepped(t, a)
+	require.Equal(t, 1, compactions(t, session))
+
+	a = askingAgent(t, session, &asker{})
+	a.Tools = []chat.Toolbox{logged{}}
+	_, err := a.Step(t.Context())
+	require.ErrorContains(t, err, "CompactTool.Compactor is not set")
+}
+
 func TestWhatTheModelAsksForIsCompactedBeforeTheNextStepInAnyProcess(t *testing.T) {
 	for name, anew := range map[string]bool{"in the same process": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {

@@ -100,10 +100,13 @@ func (b *Boxes) bound(box chat.Toolbox, of int) chat.Toolbox {
 	return box
 }
 
-// BeforeStep makes a compaction that the model has asked for by a [summarize.CompactTool].
+// BeforeStep makes a compaction that the model has asked for by a [summarize.CompactTool], also by one in another type.
 func (b *Boxes) BeforeStep(ctx context.Context) error {
 	for _, box := range b.list {
-		if t, ok := b.bound(box, 1).(summarize.CompactTool); ok {
+		t, runs := b.bound(box, 1).(interface {
+			Run(context.Context) (bool, error)
+		})
+		if runs && slices.ContainsFunc(box.Declared(), func(t chat.Tool) bool { return t.Name == summarize.CompactToolName }) {
 			if _, err := t.Run(ctx); err != nil {
 				return err
 			}
