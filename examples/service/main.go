@@ -40,7 +40,11 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.DurationVar(&o.think, "think", 0, "time that the offline model takes for an answer or a summary")
 	flags.DurationVar(&o.compaction, "compaction", 5*time.Minute, "longest time for a compaction; after it, that of a killed process is made anew")
 	err := flags.Parse(args)
-	if err == nil && (o.database == "" || o.tokens == "") {
+	switch {
+	case err != nil:
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))
+	case o.database == "" || o.tokens == "":
 		err = errors.New("set -database and -tokens (-help lists the flags)")
 	}
 	return o, err
@@ -54,11 +58,18 @@ func readTokens(path string) (map[[sha256.Size]byte]string, error) {
 	}
 	tenants := map[[sha256.Size]byte]string{}
 	for line := range strings.Lines(string(file)) {
-		tenant, token, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if !ok { // the error must not quote the token
+		words := strings.Fields(line)
+		if len(words) != 2 { // the error must not quote the token
 			return nil, fmt.Errorf("the file of tokens: %s: want lines of a tenant, a space and a token", path)
 		}
-		tenants[sha256.Sum256([]byte(token))] = tenant
+		token := sha256.Sum256([]byte(words[1]))
+		if _, twice := tenants[token]; twice {
+			return nil, fmt.Errorf("the file of tokens: %s: two lines have the same token, of %s: give each its own", path, words[0])
+		}
+		tenants[token] = words[0]
+	}
+	if len(tenants) == 0 {
+		return nil, fmt.Errorf("the file of tokens: %s is empty: want lines of a tenant, a space and a token", path)
 	}
 	return tenants, nil
 }

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +92,27 @@ func TestEachInvalidRequestHasItsStatusAndType(t *testing.T) {
 		require.Equal(t, test.want, fmt.Sprint(status, " ", kind), test.rule)
 	}
 	require.Len(t, c.transcript(session), 2, "nothing of that was kept")
+}
+
+func TestEachTokenIsOfOneTenant(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "tokens")
+	for text, want := range map[string]string{
+		"a one\nb two\n": "", "a   one\r\nb\ttwo\r\n": "", "a one\na two": "",
+		"a same\nb same\n": "two lines have the same token, of b", "": "is empty", "a one\n\n": "want lines of a tenant", "a one two": "want lines of a tenant",
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		tenants, err := readTokens(file)
+		if want != "" {
+			require.ErrorContains(t, err, want, text)
+			continue
+		}
+		require.NoError(t, err, text)
+		require.Equal(t, "a", tenants[sha256.Sum256([]byte("one"))], text)
+		require.Contains(t, tenants, sha256.Sum256([]byte("two")), text)
+	}
+	_, err := parse([]string{"-database", "url", "-tokens", file, "migrate"}, io.Discard)
+	require.EqualError(t, err, `unexpected argument "migrate" (-help lists the flags)`)
 }
 
 func TestATenantSeesOnlyItsOwnSessions(t *testing.T) {
