@@ -409,6 +409,12 @@ func TestAServerWithoutAKnownModelIsAskedForItsWindow(t *testing.T) {
 	require.Equal(t, folderagent.ExitUsage, code)
 	require.Contains(t, said, "-window is missing")
 	require.Contains(t, said, "does not report the context window of model")
+
+	own.Close()
+	code, said = work()
+	require.Equal(t, folderagent.ExitFailed, code)
+	require.Contains(t, said, "live: the server does not answer: ", "no flag helps")
+	require.NotContains(t, said, "-window")
 }
 
 func TestAModelIsCountedByItsOwnTokenizer(t *testing.T) {

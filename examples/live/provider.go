@@ -135,7 +135,10 @@ func openOpenAI(ctx context.Context, w wanted) (served, error) {
 	if known, err := w.table.Find(w.name); w.address != "" && w.window == 0 && (err != nil || known.Guessed()) {
 		own := local.Server{URL: w.address, Model: w.name, Header: http.Header{"Authorization": {"Bearer " + w.key}}}
 		var err error
-		if s.window, err = own.Window(ctx); err != nil {
+		s.window, err = own.Window(ctx)
+		if down, ok := errors.AsType[*chat.TransientError](err); ok {
+			return served{}, fmt.Errorf("the server does not answer: %w", down.Err)
+		} else if err != nil {
 			return served{}, folderagent.UsageError{Err: fmt.Errorf("-window is missing: %w", err)}
 		}
 	}
