@@ -109,6 +109,8 @@ func (f *found) look(in fs.FS, dir string, depth int) {
 		name := path.Join(dir, e.Name())
 		switch link := e.Type()&fs.ModeSymlink != 0; {
 		case strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules":
+		case strings.EqualFold(e.Name(), bodyFile) && !e.IsDir():
+			f.note(name, "left out: a skill is a folder with a file %s, in one of Folders", bodyFile)
 		case link && depth == 0: // a folder that is elsewhere, as far as the file system follows
 			if info, err := fs.Stat(in, name); err != nil {
 				f.note(name, "left out: %v", err)

@@ -399,6 +399,14 @@ func TestABrokenSkillIsANote(t *testing.T) {
 	}
 }
 
+func TestASkillInTheWrongPlaceIsANote(t *testing.T) {
+	for _, file := range []string{"SKILL.md", "skill.md", "pdf/skill.md", "a/pdf/Skill.md"} {
+		a := newAgent(t, nil, fstest.MapFS{file: skill("pdf", "For PDF.", ""), "good/SKILL.md": skill("good", "Good.", "")})
+		require.Len(t, a.known.List(), 1, file)
+		require.Equal(t, []skills.Note{{Path: file, Text: "left out: a skill is a folder with a file SKILL.md, in one of Folders"}}, a.known.Notes())
+	}
+}
+
 func TestOptionalFieldsAreRead(t *testing.T) {
 	text := "---\nname: pdf\ndescription: D\nlicense: MIT\ncompatibility: Go\nmetadata:\n  author: me\n  version: \"1.0\"\nallowed-tools: %s\n---\n"
 	a := newAgent(t, nil, fstest.MapFS{"pdf/SKILL.md": {Data: fmt.Appendf(nil, text, "Read Bash(git:*)")}})
