@@ -193,6 +193,10 @@ func (o options) sources(ctx context.Context, session *history.Session, own *fol
 	}
 	if err != nil {
 		end()
+	} else if s.Skills != nil {
+		for _, note := range s.Skills.Notes() {
+			out.note("  %v.", note)
+		}
 	}
 	return s, end, err
 }

@@ -136,7 +136,7 @@ func TestFoundContextIsInEachRequest(t *testing.T) {
 	dir := shelf(t, 24)
 	sure.Write(t, filepath.Join(dir, "AGENTS.md"), "Read each book.\n")
 	folder := sure.Folder(t, map[string]string{
-		"a/SKILL.md": "---\nname: a\ndescription: How to read.\n---\nFrom left to right.", "b/README.md": "This is no skill.",
+		"a/SKILL.md": "---\nname: a\ndescription: How to read.\n---\nFrom left to right.", "b/README.md": "This is no skill.", "c/SKILL.md": "Nor is this.",
 	})
 	for name, test := range map[string]struct {
 		flags []string
@@ -158,6 +158,7 @@ func TestFoundContextIsInEachRequest(t *testing.T) {
 			require.Contains(t, stdout.String(), "The password is xyzzy42.")
 			_, _, summaries := s.Seen(t)
 			require.Positive(t, summaries)
+			require.Equal(t, strings.Contains(strings.Join(test.flags, " "), "-skills"), strings.Contains(stderr.String(), "c/SKILL.md: left out: "))
 			if test.front != "" {
 				for front := range s.fronts {
 					require.True(t, strings.HasPrefix(front, test.front), front)
