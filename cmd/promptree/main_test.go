@@ -212,6 +212,19 @@ func TestShowPrintsATree(t *testing.T) {
 }
 
 // Entries that the session left are indented, even if they are newer than those that it went back to.
+func TestAnEntryOfARecordingHasTheSameIDEachTime(t *testing.T) {
+	for _, name := range []string{"claude-code.jsonl", "copilot.jsonl", "aider.md", "openai-lines.jsonl"} {
+		path := filepath.Join(formats, name)
+		first, _ := ran(t, program.ExitOK, "show", path)
+		again, _ := ran(t, program.ExitOK, "show", path)
+		require.Equal(t, first, again)
+		back := regexp.MustCompile(`(?m)(\S+)  branch`).FindStringSubmatch(first)
+		require.NotNil(t, back, name)
+		_, stderr := ran(t, program.ExitOK, "show", "-entry", back[1], path)
+		require.Empty(t, stderr)
+	}
+}
+
 func TestThePathToTheLeafIsNotIndented(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	n := 0

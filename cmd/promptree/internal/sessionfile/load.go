@@ -143,7 +143,9 @@ func (s *Session) convert(ctx context.Context, path string, salvage bool) error 
 	if err != nil {
 		return program.UsageError{Err: err}
 	}
-	if s.Session, err = history.New(ctx, &storage.Memory{}, history.Options{Header: r.Header}); err != nil {
+	n := 0
+	ids := func() string { n++; return fmt.Sprint("back-", n) } // the same each time, of what no line of the recording names
+	if s.Session, err = history.New(ctx, &storage.Memory{}, history.Options{Header: r.Header, IDs: ids}); err != nil {
 		return fmt.Errorf("%s: %w", s.path, err)
 	}
 	refused, err := r.AppendTo(ctx, s.Session)
