@@ -139,9 +139,9 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		if err != nil {
 			return nil, err
 		}
-		room := large.Limit - large.Tokens
-		if learnt := plan.Learnt(l.Remembered, w.target).Output; learnt.Attempts == 0 || learnt.Tokens > room {
-			large = refusal.Refusal{Kind: refusal.Output, Limit: room}
+		half := large.Limit / 2 // which leaves room until the prompt has grown to the other half
+		if learnt := plan.Learnt(l.Remembered, w.target).Output; learnt.Attempts == 0 || learnt.Tokens > half {
+			large = refusal.Refusal{Kind: refusal.Output, Limit: half}
 		}
 	}
 	if large.Kind != refusal.Tokens {

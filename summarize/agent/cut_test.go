@@ -108,13 +108,16 @@ func TestAPromptThatHasRoomStaysWholeWhereTheAnswerHasNone(t *testing.T) {
 	a.MaxTokens = window
 	a.Compactor.Target.Model = chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		asked = append(asked, [2]int{len(req.Messages), req.MaxTokens})
-		if req.MaxTokens > window-500 {
-			return chat.Response{}, &chat.ContextLimitError{Limit: window, Tokens: 500}
+		if size := 500 + 100*len(req.Messages); size+req.MaxTokens > window {
+			return chat.Response{}, &chat.ContextLimitError{Limit: window, Tokens: size}
 		}
 		return says("Three ships.")(t.Context(), req)
 	})
 	talk(t, a.Compactor.Session, 3)
 	stepped(t, a)
-	require.Equal(t, [][2]int{{asked[0][0], window}, {asked[0][0], window - 500}}, asked)
-	require.Greater(t, asked[0][0], 3)
+	n := asked[0][0]
+	require.Greater(t, n, 3)
+	require.NoError(t, a.Compactor.Session.Append(t.Context(), chat.UserMessage("And now?")))
+	stepped(t, a)
+	require.Equal(t, [][2]int{{n, window}, {n, window / 2}, {n + 2, window / 2}}, asked, "and a prompt that has grown is not refused again")
 }
