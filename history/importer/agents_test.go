@@ -186,6 +186,12 @@ func TestAStreamIsReadTurnByTurn(t *testing.T) {
 	}
 }
 
+func TestAChatOfAiderInWhichNothingIsSaidIsNotTheConversation(t *testing.T) {
+	start := "# aider chat started at 2026-01-01 00:00:00\n> Aider v1\n"
+	got := recordingOf(t, start+"#### ask\nok\n"+start+"#### ask again\nok\n> Tokens: 3\n"+start)
+	require.Equal(t, []chat.Message{chat.UserMessage("ask again"), chat.AssistantMessage("ok")}, said(got))
+}
+
 func TestAnItemOfCodexThatFailedIsAnError(t *testing.T) {
 	for item, want := range map[string]string{
 		`"type":"mcp_tool_call","tool":"t","result":null,"error":{"message":"no"},"status":"failed"`:                `{"message":"no"}`,

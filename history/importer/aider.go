@@ -16,6 +16,7 @@ import (
 type aiderReader struct {
 	*builder
 	time time.Time // of the chat
+	next bool      // nothing was said in it yet
 	role chat.Role // who says the lines that are held: a system message is aider's
 	text strings.Builder
 }
@@ -55,7 +56,7 @@ func (a *aiderReader) line(line string) {
 	if started, ok := strings.CutPrefix(line, aiderStart); ok {
 		a.end()
 		a.time, _ = time.Parse(time.DateTime, started) // or it is not known
-		a.tip = ""                                     // another conversation
+		a.next = true
 		if a.rec.Header.Time.IsZero() {
 			a.rec.Header.Time = a.time
 		}
@@ -80,12 +81,16 @@ func (a *aiderReader) end() {
 	text := strings.TrimSpace(a.text.String())
 	a.text.Reset()
 	r := Record{Recorded: string(a.role), Entry: entry.Entry{Parent: a.tip, Time: a.time}}
+	if a.next { // another conversation
+		r.Parent = ""
+	}
 	switch {
 	case text == "":
 	case a.role == chat.RoleSystem:
 		r.Recorded = "output"
 		a.keep(r, []byte(inputJSON(text)))
 	default:
+		a.next = false
 		a.say(r, chat.Message{Role: a.role, Content: chat.Parts{chat.Text(text)}}, nil)
 	}
 	a.role = ""
