@@ -250,7 +250,7 @@ func letters(text string) bool {
 }
 
 var (
-	heading = regexp.MustCompile(`(?m)^(?:> ?)* {0,3}(#{1,6}[ \t]+\S.*|\*\*[^*\n]+\*\*:?[ \t]*\r?$|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$|【[^】\n]+】|[■◆] ?\S)`)
+	heading = regexp.MustCompile(`(?m)^(?:> ?)* {0,3}(#{1,6}[ \t]+\S.*|\*\*[^*\n]+\*\*:?[ \t]*\r?$|\*\*[^*\n]+(:\*\*|\*\*:)|<\w+>[ \t]*\r?$|(={3,}|-{3,})[ \t]*\r?$|\d+\.[ \t].*:[ \t]*\r?$|【[^】\n]+】|[■◆] ?\S)`)
 	page    = regexp.MustCompile(`(?i)^(<!doctype|<\?xml|<(html|head|body)[^>]*>\s*<|<error[ >]|HTTP/[12](\.\d)? \d|event: \w+\r?\n|\[[\w.]+\(\w+=|data: ?[[{]|<` + call + `[ >=]|<[|｜]|\[TOOL_CALLS\]|` +
 		`<!--|\*{3} begin patch|diff --git |--- a/|=== run |traceback \(most|⏺ ?\w+\(|\{\s*"(tool|tool_name|name|function)": |error code: ?\d|thought: .*\n+action: |\x60{3}(html|diff|tool_code)\b)`)
 	apology  = regexp.MustCompile(begins + `(sorry|as an ai|unfortunately,? i|i(['’]m| am) (sorry|unable|not able)|i can(['’]t|not)|i apologi[sz]e)\b`)

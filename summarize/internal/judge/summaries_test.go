@@ -115,6 +115,7 @@ var forms = map[string]func(s session) string{
 	"bold, a table": func(s session) string {
 		return s.join("**%s**\n- %s", "\n\n") + "\n\n| WP | " + s.heads[3] + " | ✓ |\n|----|----------------|---|\n| WP1 | `" + s.parts[3][:20] + "` | ✅ |\n| WP2 | agent-session.ts | ❌ |\n\n```\nsrc/\n├── core/\n│   ├── agent.ts\n│   └── index.ts\n└── cli.ts\n```"
 	},
+	"bold labels": func(s session) string { return s.join("**%s:** %s", "\n") },
 	"XML": func(s session) string {
 		return "<state_snapshot>\n" + s.join("<section name=%q>\n%s\n</section>", "\n") + "\n<pom><version>1.2.3</version></pom>\n</state_snapshot>"
 	},
