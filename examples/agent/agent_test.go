@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -21,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/internal/test/sure"
 	"github.com/promptree-go/promptree/summarize/policies"
 )
@@ -271,4 +274,48 @@ func TestHelpGoesToTheStandardOutput(t *testing.T) {
 	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "-window")
 	require.Empty(t, stderr.String())
+}
+
+func TestNamesOfFilesDoNotSteerTheTerminal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a\x1b[2J\u202eb")
+	if os.Mkdir(dir, 0o700) != nil {
+		t.Skip("no file has such a name here")
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "\u202etxt.exe.go"), bytes.Repeat([]byte("package a // \x1b[31m\n"), 200), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "\x9bno text"), bytes.Repeat([]byte("x\n"), 9000), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.go\t9 bytes\nlines"), bytes.Repeat([]byte("x\n"), 9000), 0o600))
+	for _, args := range [][]string{
+		{"-dir", dir}, {"-dir", filepath.Join(dir, "none")}, {"-no\x1bflag"}, {"\u202e"},
+	} {
+		var stdout, stderr bytes.Buffer
+		run(t.Context(), args, &stdout, &stderr)
+		for _, out := range []string{stdout.String(), stderr.String()} {
+			require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", out)
+		}
+		require.Contains(t, stdout.String()+stderr.String(), `\u`)
+	}
+}
+
+func TestASurveyPrintsItsTable(t *testing.T) {
+	text := func(line string, n int) string { return strings.Repeat(line+"\n", n) }
+	dir := sure.Folder(t, map[string]string{
+		"README.md":   "# Harbour\n\n" + text("Ships are counted when they come and when they go.", 60),
+		"count.go":    "package harbour\n\n" + text("// Count the ships, and tell the type of each.", 250),
+		"go.mod":      "module example.org/harbour\n",
+		"sea/wind.go": "package sea\n\n" + text("func blow() error { return nil }", 180),
+		"sea/tide.md": text("| hour | height |", 90),
+	})
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, folderagent.ExitOK, run(t.Context(), []string{"-dir", dir, "-window", "4696", "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, &stdout, &stderr), stderr.String())
+	lines := strings.SplitAfter(stdout.String(), "\n")
+	got := strings.Join(lines[:min(12, len(lines))], "")
+	require.NotContains(t, got, "compacted")
+
+	golden.Equal(t, "survey.golden", got)
+	for line := range strings.Lines(stdout.String()) {
+		if !strings.HasPrefix(line, "transcript: ") && !strings.HasPrefix(line, "The SHA-256") {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 81, "a line fits a terminal of 80 columns: %s", line)
+		}
+	}
+	require.Regexp(t, `\n\d+ rounds, \d+ compactions, \d+ tokens sent, at most \d+ of \d+\ntranscript: .*t\.jsonl\nwithout compaction the largest prompt has \d+ tokens: it does not fit in \d+\nby the prices of claude-opus-4-5, summaries by those of claude-haiku-4-5:\n\$\d+\.\d+, \$0\.\d+ of it for summaries(; saved \d+% of \$\d+\.\d+ without compaction)?\n$`, stdout.String())
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sealed"
 )
 
 // monotonic is a time with a reading of the monotonic clock.
@@ -227,4 +228,21 @@ func TestEveryAcceptedEntryCanBeReadBack(t *testing.T) {
 		require.Greater(t, accepted[kind], extremes.Cases(10), kind)
 	}
 	require.Greater(t, refused[entry.TypeCustom], extremes.Cases(20))
+}
+
+func TestUnknownEntriesAreWrittenBackUnchanged(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		`{"type":"smell","id":"s","parent":"e1","time":"2026-01-02T03:04:05Z","smell": {"deep":[1.0]} }`,
+		`{"later":true,"type":"later","id":"s","message":"by another meaning"}`,
+	} {
+		raw := sealed.Line(raw)
+		var e entry.Entry
+		require.NoError(t, e.UnmarshalJSON([]byte(raw)))
+		require.IsType(t, entry.Unknown{}, e.Body)
+		require.Equal(t, "s", e.ID)
+		again, err := e.Encode()
+		require.NoError(t, err)
+		require.Equal(t, raw, string(again))
+	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/internal/test/sure"
+	"github.com/promptree-go/promptree/internal/test/wiretest"
+	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/completions"
 )
 
@@ -375,4 +377,15 @@ func cut(r *rand.Rand, text string) []string {
 		pieces = pieces[:len(pieces)-1]
 	}
 	return pieces
+}
+
+func TestCases(t *testing.T) {
+	wiretest.Decode(t, "completions", func(t *testing.T, in json.RawMessage) ([]chat.Message, wire.Leftovers) {
+		o, err := wire.Parse(in)
+		require.NoError(t, err)
+		var left wire.Leftovers
+		m, err := completions.Decode(o, &left)
+		require.NoError(t, err)
+		return []chat.Message{m}, left
+	})
 }
