@@ -24,6 +24,8 @@ type API struct {
 	NewID func(id string, n int) string
 	// Arguments and Signature return an error for those of a call that are not accepted: [Any] accepts all.
 	Arguments, Signature func(text string) error
+	// Free reports whether the arguments of a call are free text, which is always accepted. It may be nil.
+	Free func(chat.ToolCall) bool
 	// Unanswered reports whether a call without a result is left out, instead of being answered by one that says so.
 	Unanswered bool
 	// Images are the limits of images, and Large returns those that are too large otherwise. Nil is no such limit.

@@ -228,7 +228,7 @@ func (r *Repairer) call(i, k int, c chat.ToolCall, again bool, given, used map[s
 		r.Report(i, RuleUTF8, "half surrogate pairs replaced in the signature of call %q", clip(c.ID))
 		c.Signature = signature
 	}
-	if err := api.Arguments(c.Arguments); err != nil {
+	if err := api.Arguments(c.Arguments); err != nil && (api.Free == nil || !api.Free(c)) {
 		r.Fault(i, RuleArguments, fmt.Sprintf("call %d: %v", k, err), "the arguments of call %q put into an object", clip(c.ID))
 		c.Arguments = object(c.Arguments)
 	}

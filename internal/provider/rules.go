@@ -33,7 +33,7 @@ const (
 	// RuleCallUnique: no two calls of a conversation have the same id, by which results are matched (Responses,
 	// Anthropic).
 	RuleCallUnique chat.Rule = "ids of calls are unique"
-	// RuleArguments: the arguments of a call are a JSON object (Anthropic, Gemini).
+	// RuleArguments: the arguments of a call are a JSON object (Anthropic, Gemini, servers of Chat Completions).
 	RuleArguments chat.Rule = "arguments are a JSON object"
 	// RuleToolForm: the name of a declared tool obeys RuleCallForm. For Anthropic its schema, if any, is of type "object".
 	RuleToolForm chat.Rule = "tool definitions are of the API's form"

@@ -143,3 +143,16 @@ func TestCallsOfAnotherProviderGetTheFieldThatTheServerMisses(t *testing.T) {
 		}
 	}
 }
+
+// llama.cpp and DashScope parse the arguments of each call in a request, and refuse what is not an object.
+func TestArgumentsAreSentAsAnObjectUnlessTheyAreFreeText(t *testing.T) {
+	for said, want := range map[string]string{`{"at": 1}`: `{"at": 1}`, "": "{}", `{"at":`: `{"arguments":"{\"at\":"}`, `["a"]`: `{"arguments":"[\"a\"]"}`} {
+		s := newServer(t, always(reply{items: []item{message("msg_1", "Done.")}}))
+		free := chat.ToolCall{ID: "b", Name: "run", Arguments: "ls", Signature: `{"type":"custom_tool_call"}`}
+		providertest.Generated(t, s.model(openai.ChatCompletions, "local"), chat.Request{Messages: []chat.Message{
+			question, {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "look", Arguments: said}, free}}, chat.ToolResult("a", "x"), chat.ToolResult("b", "y"),
+		}})
+		require.Equal(t, want, s.last(t).Get("messages.1.tool_calls.0.function.arguments").String())
+		require.Equal(t, "ls", s.last(t).Get("messages.1.tool_calls.1.custom.input").String())
+	}
+}

@@ -78,7 +78,8 @@ type Dialect struct {
 }
 
 // Generate repairs the request with [Repair] and sends it. A request that cannot be repaired is a
-// [*chat.ValidationError], and is not sent.
+// [*chat.ValidationError], and is not sent. Over Chat Completions, arguments that are not a JSON object are put into one,
+// because not every server takes them.
 //
 // The limit of the answer includes its reasoning, as OpenAI counts it. A temperature is not sent to models that refuse
 // it: OpenAI's reasoning models, except GPT-5.1 to GPT-5.5 at the effort "none". Answers of the Responses API are not
@@ -137,7 +138,7 @@ func (m *Model) repaired(req chat.Request) (chat.Request, []chat.Repair, error) 
 	if m.Name == "" {
 		return req, nil, errors.New("openai: Model.Name is not set")
 	}
-	req, changes := Repair(req, m.API)
+	req, changes := sent[m.API].Repair(req)
 	return req, changes, nil
 }
 

@@ -3,11 +3,14 @@ package openai
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/calls"
+	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
 
@@ -43,6 +46,25 @@ func Repair(req chat.Request, api API) (chat.Request, []chat.Repair) {
 
 // accepted is what the APIs accept.
 var accepted = map[API]*provider.API{ChatCompletions: accepts(ChatCompletions), Responses: accepts(Responses)}
+
+// sent is what a Model sends. OpenAI takes any text for arguments, but servers that parse them refuse each request that
+// holds others than objects (llama.cpp#25510, koog#2095).
+var sent = map[API]*provider.API{ChatCompletions: parsed(), Responses: accepted[Responses]}
+
+func parsed() *provider.API {
+	a := accepts(ChatCompletions)
+	a.Arguments = func(text string) error {
+		if !calls.Whole(text) {
+			return errors.New("the arguments are not a JSON object")
+		}
+		return nil
+	}
+	a.Free = func(c chat.ToolCall) bool {
+		_, custom := completions.CallFields(c)
+		return custom
+	}
+	return a
+}
 
 func accepts(api API) *provider.API {
 	a := &provider.API{

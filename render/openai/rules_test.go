@@ -101,7 +101,7 @@ var broken = []struct {
 	{"a document that is not base64", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.Document{Data: "%", MediaType: "application/pdf"})},
 		"file", provider.RuleMedia, []string{"message 0: images and documents are of kinds that the API takes: part 0 replaced by a text: a document needs its data, in base64"}},
 	{"text that is not UTF-8", []openai.API{openai.ChatCompletions, openai.Responses},
-		[]chat.Message{said(chat.RoleUser, chat.Text("a\xff")), {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: "\xff"}}}, chat.ToolResult("a", "\xfe")},
+		[]chat.Message{said(chat.RoleUser, chat.Text("a\xff")), {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: "{\"at\":\"\xff\"}"}}}, chat.ToolResult("a", "\xfe")},
 		"", provider.RuleUTF8, []string{"message 0: text is UTF-8: bytes replaced in part 0", `message 1: text is UTF-8: bytes replaced in the arguments of call "a"`,
 			"message 2: text is UTF-8: bytes replaced in part 0"}},
 	{"a part that is nil", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, nil, chat.Text("a"))}, "", chat.RuleEmpty, []string{"message 0: no empty text: part 0, which is nil, left out"}},
