@@ -382,6 +382,7 @@ func TestNamesInPaths(t *testing.T) {
 		{"a message has the name of its role", elements.SystemMessage{Children: elements.Nodes{elements.Text("a")}}, "System"},
 		{"a tag has its own name", user(elements.Tag{Name: "file", Children: elements.Nodes{line("a")}}), "User > file"},
 		{"ReportName replaces the name of the type", user(elements.Tag{Name: "file", Props: named("file a.go"), Children: elements.Nodes{line("a")}}), "User > file a.go"},
+		{"ReportName has one line, and nothing that steers a terminal", user(elements.Tag{Name: "file", Props: named("a\nb\tc\x1b[2J.go"), Children: elements.Nodes{line("a")}}), `User > a b c\u001b[2J.go`},
 		{"ReportName replaces the name of a text chunk", user(elements.TextChunk{Props: named("question"), Children: elements.Nodes{elements.Text("a")}}), "User > question"},
 		{"ReportName replaces the name of an element of the caller's own", user(own{Props: named("retrieval"), render: gives("a")}), "User > retrieval"},
 		{"siblings with the same ReportName are numbered", user(wrap(named("w"), line("a")), wrap(named("w"))), "User > w#1"},

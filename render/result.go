@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 // Result is a rendered prompt.
@@ -72,6 +73,7 @@ func (r *Result) Breakdown() Breakdown {
 // of your own, with or without its number among siblings. It is for tests of prompts, and for what a program logs. It
 // costs what [Result.Report] does.
 func (r *Result) Kept(name string) bool {
+	name = visible.Line(name)
 	return slices.ContainsFunc(r.Report().Kept(), func(p Piece) bool {
 		return slices.ContainsFunc(strings.Split(p.Path, " > "), func(part string) bool {
 			plain, _ := splitNumber(part)

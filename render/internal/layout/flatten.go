@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -48,7 +49,7 @@ func (it *item) readProps(s *site) (err error) {
 		it.props.Priority = it.priority
 	}
 	if it.props.ReportName != "" {
-		it.kind.name, it.kind.ctor = it.props.ReportName, ""
+		it.kind.name, it.kind.ctor = visible.Line(it.props.ReportName), "" // which may be the name of any file
 	}
 	return err
 }
