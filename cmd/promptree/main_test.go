@@ -211,7 +211,6 @@ func TestShowPrintsATree(t *testing.T) {
 	golden.Equal(t, "tree.golden", stdout)
 }
 
-// Entries that the session left are indented, even if they are newer than those that it went back to.
 func TestAnEntryOfARecordingHasTheSameIDEachTime(t *testing.T) {
 	for _, name := range []string{"claude-code.jsonl", "copilot.jsonl", "aider.md", "openai-lines.jsonl"} {
 		path := filepath.Join(formats, name)
@@ -225,6 +224,7 @@ func TestAnEntryOfARecordingHasTheSameIDEachTime(t *testing.T) {
 	}
 }
 
+// Entries that the session left are indented, even if they are newer than those that it went back to.
 func TestThePathToTheLeafIsNotIndented(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	n := 0

@@ -26,7 +26,8 @@ type Test interface {
 
 // Golden renders a prompt at each budget, with the other options as they are, and compares what is kept, trimmed and
 // dropped with the test's golden file. If it differs, the test fails with the lines that do. If the environment variable
-// PROMPTREE_UPDATE is set, it writes the file instead. An error of a render is part of the file.
+// PROMPTREE_UPDATE is set, it writes the file instead. An error of a render is part of the file. A test calls it once, because
+// the file has the test's name: two prompts are two subtests.
 func Golden(t Test, prompt elements.Node, options render.Options, budgets ...int) {
 	t.Helper()
 	if len(budgets) == 0 {
