@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider/refusal"
@@ -114,13 +115,16 @@ func (x *Exchange) URL(u *url.URL) *url.URL {
 }
 
 // Broken returns the error of an exchange that ended without a whole answer or a refusal: a [*chat.TransientError] if the
-// connection was lost, and a [*chat.AnswerError] if the server had begun an answer.
+// connection was lost, and a [*chat.AnswerError] if the server had begun an answer, or sent a page for people.
 func (x *Exchange) Broken(err error) error {
 	_, redirected := errors.AsType[*chat.RedirectError](err)
 	_, unusable := errors.AsType[*chat.AnswerError](err)
 	switch {
 	case redirected, unusable:
 		return err
+	case x.answered() && strings.HasPrefix(x.header.Get("Content-Type"), "text/html"):
+		name, _, _ := strings.Cut(err.Error(), ":")
+		return &chat.AnswerError{Err: fmt.Errorf("%s: the server sent a page and no answer: is its address right", name)} // err may read as a lost connection
 	case Lost(err):
 		return &chat.TransientError{Err: err}
 	case x.answered():

@@ -622,6 +622,7 @@ func (h Hostile) testSizes(t *testing.T, streamed bool) {
 		{"401", 401, `{"error":{"message":"invalid request"}}`, refusal.None},
 		{"429", 429, `{"error":{"message":"Too many bytes: the limit is 5 MB."}}`, refusal.None},
 		{"502 of a proxy", 502, strings.ReplaceAll(nginx, "413 Request Entity Too Large", "502 Bad Gateway"), refusal.None},
+		{"a page in the place of an answer", 200, strings.ReplaceAll(nginx, "413 Request Entity Too Large", "Welcome to nginx!"), refusal.None},
 		{"413 in an answer", 200, `{"error":{"message":"Request exceeds the maximum size","type":"request_too_large","code":413}}`, refusal.Body},
 		{"an image in an answer", 200, `{"error":{"message":"Too many images in request. Max is 10.","code":400}}`, refusal.Body},
 		{"400 without words in an answer", 200, `{"error":{"message":"Provider returned error","code":400}}`, refusal.Opaque},
@@ -638,6 +639,9 @@ func (h Hostile) testSizes(t *testing.T, streamed bool) {
 			}
 		}}, streamed)
 		require.Equal(t, tt.want, refusal.Of(err).Kind, "%s: %v", tt.rule, err)
+		if kind == "text/html" && tt.status == 200 {
+			require.ErrorContains(t, err, "is its address right", tt.rule)
+		}
 	}
 }
 
