@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/wire"
 )
 
 // API holds what an API accepts: its rules as data, and hooks for rules that only it has. [API.Validate] and [API.Repair]
@@ -238,6 +239,14 @@ func (a *API) place(m chat.Message, what string) (chat.Rule, error) {
 
 // Any accepts any text.
 func Any(string) error { return nil }
+
+// Object accepts JSON objects, as arguments of a call.
+func Object(text string) error {
+	if wire.ObjectOf([]byte(text)) == nil {
+		return errors.New("the arguments are not a JSON object")
+	}
+	return nil
+}
 
 // clip shortens a text for an error.
 func clip(s string) string { return plaintext.Cut(s, 100) }

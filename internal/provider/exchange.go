@@ -123,8 +123,8 @@ func (x *Exchange) Broken(err error) error {
 	case redirected, unusable:
 		return err
 	case x.answered() && strings.HasPrefix(x.header.Get("Content-Type"), "text/html"):
-		name, _, _ := strings.Cut(err.Error(), ":")
-		return &chat.AnswerError{Err: fmt.Errorf("%s: the server sent a page and no answer: is its address right", name)} // err may read as a lost connection
+		name, _, _ := strings.Cut(err.Error(), ":") // the rest may read as a lost connection
+		return &chat.AnswerError{Err: fmt.Errorf("%s: the server sent a page and no answer: is its address right", name)}
 	case Lost(err):
 		return &chat.TransientError{Err: err}
 	case x.answered():

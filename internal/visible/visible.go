@@ -37,7 +37,13 @@ func Text(text string) string {
 }
 
 // Line returns a text as [Text] does, on a single line with white space folded.
-func Line(text string) string { return Text(strings.Join(strings.Fields(text), " ")) }
+func Line(text string) string {
+	breaks := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
+	if strings.ContainsFunc(text, breaks) || strings.Contains(text, "  ") || strings.Trim(text, " ") != text { // most have nothing to fold
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	return Text(text)
+}
 
 // hidden reports whether a character is escaped.
 func hidden(r rune) bool {

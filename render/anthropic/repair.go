@@ -2,14 +2,12 @@ package anthropic
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
-	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/messages"
 )
 
@@ -64,7 +62,7 @@ var schemas = provider.SchemaRules{
 func accepts(images int) *provider.API {
 	return &provider.API{
 		CallID: provider.Words(0, "_-"), ToolName: provider.Words(128, "_-"), UniqueIDs: true, NewID: newID,
-		Arguments: arguments, Signature: provider.Any, Images: imageLimits(images), Large: largeImages, Tool: func(t chat.Tool) error { return checkSchema(t.Schema()) },
+		Arguments: provider.Object, Signature: provider.Any, Images: imageLimits(images), Large: largeImages, Tool: func(t chat.Tool) error { return checkSchema(t.Schema()) },
 		Media: []chat.Role{chat.RoleUser, chat.RoleTool}, FailedText: true, Opaque: checkOpaque,
 		Image:    func(p chat.Image) error { _, err := imageSource(p); return err },
 		Document: func(p chat.Document) error { _, err := documentSource(p); return err },
@@ -98,14 +96,6 @@ func newID(id string, n int) string {
 		n--
 	}
 	return fmt.Sprintf("%s_%d", id, n+2)
-}
-
-// arguments returns an error for arguments that are not an object.
-func arguments(text string) error {
-	if wire.ObjectOf([]byte(text)) == nil {
-		return errors.New("the arguments are not a JSON object")
-	}
-	return nil
 }
 
 // late returns thinking as an opaque part, as [Response] has it, if the message begins with thinking.

@@ -3,13 +3,11 @@ package openai
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/wire"
-	"github.com/promptree-go/promptree/internal/wire/calls"
 	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/items"
 )
@@ -53,12 +51,7 @@ var sent = map[API]*provider.API{ChatCompletions: parsed(), Responses: accepted[
 
 func parsed() *provider.API {
 	a := accepts(ChatCompletions)
-	a.Arguments = func(text string) error {
-		if !calls.Whole(text) {
-			return errors.New("the arguments are not a JSON object")
-		}
-		return nil
-	}
+	a.Arguments = provider.Object
 	a.Free = func(c chat.ToolCall) bool {
 		_, custom := completions.CallFields(c)
 		return custom

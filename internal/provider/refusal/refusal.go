@@ -71,8 +71,8 @@ func (r Refusal) OfContent() bool {
 // requests that are larger than the context window; Body if its text is about bytes, images or a proxy; Opaque if its
 // status, or the status in its text, is 400 and its text says nothing else. Rate limits, quotas and limits of the output
 // are None. An error is Output, Content or Filter only with status 400, 422 or none, or with words that a server is known
-// to send with another, and with status 400 or 422 it is Opaque too if its text looks like one about the size, though no known server has it ([looksTooLarge]). A closed
-// connection is Dropped in any case.
+// to send with another, and with status 400 or 422 it is Opaque too if its text looks like one about the size, though no
+// known server has it ([looksTooLarge]). A closed connection is Dropped in any case.
 func Of(err error) Refusal {
 	if err == nil {
 		return Refusal{}

@@ -49,9 +49,8 @@ type Rendered struct {
 	layout *render.Layout
 	Shown  *history.Shown
 	Broken event.CacheBreak
-	floor  int  // tokens needed by messages, and by tools that stand in the prompt
-	tight  bool // less may be kept than the policy says, because it does not fit otherwise, or leaves too little free
-	Newest int  // most tokens of the newest round's results and arguments, 0 for no bound but the elements' limits
+	floor  int // tokens needed by messages, and by tools that stand in the prompt
+	Newest int // most tokens of the newest round's results and arguments, 0 for no bound but the elements' limits
 	Resort Resorted
 	part   history.CutPoint // behind what [policy.Measurement.Part] counts
 	// Cleared is the prompt with a clearing that a compaction is to write too, nil if there is none.
@@ -187,7 +186,6 @@ func (p *Planner) measure(ctx context.Context, prompt elements.Node, on policy.O
 	if err != nil {
 		return nil, err
 	}
-	s.tight = !s.Fits || on == policy.OnContextLimit || p.Spare > 0 && s.PromptTokens() > s.Budget-p.Spare
 	if err := p.fillRelief(ctx, s); err != nil {
 		return nil, err
 	}
@@ -473,7 +471,7 @@ func (p *Planner) fillCompaction(ctx context.Context, s *Rendered) error {
 	if s.Occasion == policy.OnDemand || s.Occasion == policy.OnMemoryPressure {
 		s.Room = min(s.Room, policy.MinWords) // a user who asks for it wants it in any case
 	}
-	if s.tight {
+	if p.keepsLess(s) {
 		latest, err := history.Cut{First: p.Policy.Cut.First, Limits: p.Policy.Cut.Limits}.Find(ctx, s.View, p.Sizing())
 		if err != nil {
 			latest = point
@@ -600,15 +598,20 @@ func (p *Planner) Clearing(ctx context.Context, s *Rendered) (entry.Clearing, er
 	})
 }
 
+// keepsLess reports whether less may be kept than the policy says: the prompt does not fit otherwise, or leaves too little free.
+func (p *Planner) keepsLess(s *Rendered) bool {
+	return !s.Fits || s.Occasion == policy.OnContextLimit || p.Spare > 0 && s.PromptTokens() > s.Budget-p.Spare
+}
+
 // cut returns the policy's cut point. If the prompt does not fit although the policy keeps everything, it returns the
 // earliest possible one, which may cover the earlier summary alone.
 func (p *Planner) cut(ctx context.Context, s *Rendered) (history.CutPoint, error) {
 	rule, by := p.rule(s), p.Sizing()
 	point, err := rule.Find(ctx, s.View, by)
-	if errors.Is(err, history.ErrNoCut) && s.tight {
+	if errors.Is(err, history.ErrNoCut) && p.keepsLess(s) {
 		point, err = rule.Earliest(ctx, s.View, by)
 	}
-	if errors.Is(err, history.ErrNoCut) && s.tight && rule.SinceCompaction { // the history that the latest compaction kept may be all there is
+	if errors.Is(err, history.ErrNoCut) && p.keepsLess(s) && rule.SinceCompaction { // the history that the latest compaction kept may be all there is
 		rule.SinceCompaction = false
 		point, err = rule.Earliest(ctx, s.View, by)
 	}

@@ -516,8 +516,7 @@ func (w *Writer) read(ctx context.Context, p NamedPrompt, m policy.Material, sen
 		}
 		a.Summary = judge.Tidy(text)
 	}
-	of := said(m.Covered)
-	covered := of + said(m.Previous)
+	covered := said(m.Covered) + said(m.Previous)
 	a.Request, a.Given = sent[len(sent)-1].Text(), covered+prompts.Earlier(m)+"\n"+m.Summary
 	a.Covered = p.before + utf8.RuneCountInString(covered)
 	if p.shortens {
