@@ -72,16 +72,19 @@ func (o output) arguments() bool { return o.entry.ID == o.in.Assistant.ID }
 
 // add records the next round.
 func (l *looking) add(round *openRound) {
+	calls := round.Assistant.Message().ToolCalls
 	if l.Arguments > 0 {
-		for _, c := range round.Assistant.Message().ToolCalls {
+		for _, c := range calls {
 			l.push(output{entry: round.Assistant, in: round, round: l.rounds, call: c, tokens: sizeUpTo(l.t, c.Arguments, l.Keep)})
 		}
 	}
-	for _, e := range round.sentResults() {
-		result := e.Message()
-		o := output{entry: e, in: round, round: l.rounds, content: result.Content, failed: result.IsError, done: round.isCleared(e.ID) && !round.replaced[e.ID].preview}
-		o.call, o.tokens = round.call(result.ToolCallID), partsUpTo(l.t, result.Content, l.Keep)
-		l.push(o)
+	for k, e := range round.answered() {
+		if result := e.Message(); sendable.Call(calls[k]) {
+			l.push(output{
+				entry: e, in: round, round: l.rounds, call: calls[k], content: result.Content, tokens: partsUpTo(l.t, result.Content, l.Keep),
+				failed: result.IsError, done: round.isCleared(e.ID) && !round.replaced[e.ID].preview,
+			})
+		}
 	}
 	l.rounds++
 }
@@ -244,28 +247,4 @@ func (l *looking) findStale() {
 func (r ClearRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 	c := r.look(v, t, true)
 	return c.Clearing, c.Saved > 0
-}
-
-// sentResults returns the results that are sent, in the order of arrival.
-func (r Round) sentResults() []entry.Entry {
-	sent := make([]entry.Entry, 0, len(r.Results))
-	seen := map[string]bool{}
-	for _, e := range r.Results {
-		id := e.Message().ToolCallID
-		if !seen[id] && r.call(id).Name != "" {
-			sent = append(sent, e)
-		}
-		seen[id] = true
-	}
-	return sent
-}
-
-// call returns the call with an id, the zero value if there is none.
-func (r Round) call(id string) chat.ToolCall {
-	for _, c := range r.Assistant.Message().ToolCalls {
-		if c.ID == id && id != "" {
-			return c
-		}
-	}
-	return chat.ToolCall{}
 }

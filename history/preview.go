@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/outline"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/toolname"
@@ -42,10 +43,10 @@ func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 	}
 	rounds := turns[len(turns)-1].rounds
 	round := rounds[len(rounds)-1]
-	for _, e := range round.sentResults() {
-		m := e.Message()
-		tool := round.call(m.ToolCallID).Name
-		if round.isCleared(e.ID) || toolname.IsLookUp(tool) || never(r.Never, tool) || !onlyText(m.Content) {
+	calls := round.Assistant.Message().ToolCalls
+	for k, e := range round.answered() {
+		tool := calls[k].Name
+		if !sendable.Call(calls[k]) || round.isCleared(e.ID) || toolname.IsLookUp(tool) || never(r.Never, tool) || !onlyText(e.Message().Content) {
 			continue
 		}
 		text := e.Text()

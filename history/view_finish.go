@@ -51,10 +51,10 @@ func (r Round) Messages() []chat.Message {
 	}
 	assistant.Content = sendable.Parts(assistant.Content)
 	var calls []chat.ToolCall // a copy of the calls
-	var results []int         // the indexes of their results
-	for k, at := range r.answers() {
-		if c := assistant.ToolCalls[k]; c.ID != "" && c.Name != "" {
-			calls, results = append(calls, c), append(results, at)
+	var results []entry.Entry
+	for k, e := range r.answers() {
+		if c := assistant.ToolCalls[k]; sendable.Call(c) {
+			calls, results = append(calls, c), append(results, e)
 		}
 	}
 	assistant.ToolCalls = calls
@@ -64,13 +64,13 @@ func (r Round) Messages() []chat.Message {
 	assistant = sendable.WithThinking(assistant, r.Thinking)
 	messages := append(make([]chat.Message, 0, 1+len(calls)), assistant)
 	for k, c := range calls {
-		if results[k] < 0 {
+		if results[k].Body == nil {
 			m := chat.ToolResult(c.ID, noResult)
 			m.IsError = true
 			messages = append(messages, m)
 			continue
 		}
-		m := r.Results[results[k]].Message()
+		m := results[k].Message()
 		m.ToolCallID = c.ID
 		m.Content = withOutput(m.Content)
 		messages = append(messages, m)
@@ -103,7 +103,8 @@ func (h handles) round(r *openRound, limits RoundLimits, s elements.Sizing) (mes
 	messages = r.Messages()
 	if len(messages) > 0 && r.most > 0 {
 		head = (RoundLimits{Head: r.head}).withDefaults().Head
-		shares := fairly(sizesOf(messages, arguments, results, s), r.most)
+		calls, outputs := sizesOf(messages, arguments, results, s)
+		shares := fairly([]int{min(calls, arguments), min(outputs, results)}, r.most)
 		arguments, results = min(arguments, shares[0]), min(results, shares[1])
 	}
 	if len(messages) == 0 || fits(messages, arguments, results, s) {
@@ -121,19 +122,16 @@ func (h handles) clipResults(t chat.Tokenizer, r *openRound, results []chat.Mess
 		sizes[i] = partsUpTo(t, m.Content, limit)
 	}
 	shares := fairly(sizes, limit)
-	given := map[string]int{} // indexes of results by call
+	given := map[string]entry.Entry{} // by call
 	calls := r.Assistant.Message().ToolCalls
-	for k, at := range r.answers() {
-		given[calls[k].ID] = at
+	for k, e := range r.answered() {
+		given[calls[k].ID] = e
 	}
 	for i, size := range sizes {
 		m := &results[i]
-		at := given[m.ToolCallID]
-		if size <= shares[i] || at < 0 {
-			continue
+		if e, ok := given[m.ToolCallID]; ok && size > shares[i] {
+			m.Content = clipParts(t, m.Content, shares[i], head, h.resultMarks(r, e), h.of(e, 0, 0))
 		}
-		e := r.Results[at]
-		m.Content = clipParts(t, m.Content, shares[i], head, h.resultMarks(r, e), h.of(e, 0, 0))
 	}
 }
 
@@ -156,31 +154,22 @@ func (l RoundLimits) fit(round []chat.Message, s elements.Sizing) bool {
 	return fits(round, l.arguments(s), l.results(s), s)
 }
 
-// sizesOf returns the tokens of the arguments of a round's calls, and of its results, each up to its limit.
-func sizesOf(round []chat.Message, arguments, results int, t chat.Tokenizer) []int {
-	sizes := make([]int, 2)
+// sizesOf returns the tokens of the arguments of a round's calls, and of its results. A text that exceeds their limit in any
+// case counts as one token more than that.
+func sizesOf(round []chat.Message, arguments, results int, t chat.Tokenizer) (calls, outputs int) {
 	for _, c := range round[0].ToolCalls {
-		sizes[0] = clamp.Sum(sizes[0], sizeUpTo(t, c.Arguments, arguments))
+		calls = clamp.Sum(calls, sizeUpTo(t, c.Arguments, arguments))
 	}
 	for _, m := range round[1:] {
-		sizes[1] = clamp.Sum(sizes[1], partsUpTo(t, m.Content, results))
+		outputs = clamp.Sum(outputs, partsUpTo(t, m.Content, results))
 	}
-	return []int{min(sizes[0], arguments), min(sizes[1], results)}
+	return calls, outputs
 }
 
 // fits reports whether calls' arguments and results of a round are within limits, so that nothing is cut.
 func fits(round []chat.Message, arguments, results int, t chat.Tokenizer) bool {
-	for _, c := range round[0].ToolCalls {
-		if arguments -= sizeUpTo(t, c.Arguments, arguments); arguments < 0 {
-			return false
-		}
-	}
-	for _, m := range round[1:] {
-		if results -= partsUpTo(t, m.Content, results); results < 0 {
-			return false
-		}
-	}
-	return true
+	calls, outputs := sizesOf(round, arguments, results, t)
+	return calls <= arguments && outputs <= results
 }
 
 // says reports whether the round is sent: whether [Round.Messages] returns any message.

@@ -2,7 +2,6 @@ package history
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -38,10 +37,10 @@ type Round struct {
 // Aborted returns the calls of the round that have no result.
 func (r Round) Aborted() []chat.ToolCall {
 	var list []chat.ToolCall
-	answers := r.answers()
-	for k, c := range r.Assistant.Message().ToolCalls {
-		if answers[k] < 0 {
-			list = append(list, c)
+	calls := r.Assistant.Message().ToolCalls
+	for k, e := range r.answers() {
+		if e.Body == nil {
+			list = append(list, calls[k])
 		}
 	}
 	return list
@@ -96,6 +95,14 @@ func Turns(path iter.Seq2[entry.Entry, error]) iter.Seq2[Turn, error] {
 	}
 }
 
+// newest returns the id of the last entry of the round.
+func (r Round) newest() string {
+	if n := len(r.Results); n > 0 {
+		return r.Results[n-1].ID
+	}
+	return r.Assistant.ID
+}
+
 // calls reports whether the assistant calls tools, or another result takes the place of its message.
 func (r Round) calls() bool { return len(r.Assistant.Message().ToolCalls) > 0 || r.isLost() }
 
@@ -112,16 +119,24 @@ func untilCalls[R interface{ calls() bool }](rounds []R) int {
 	return n
 }
 
-// answers returns the index of the result of each call, -1 if it has none.
-func (r Round) answers() []int {
-	m := r.Assistant.Message()
-	answers := slices.Repeat([]int{-1}, len(m.ToolCalls))
-	var pairing chat.Pairing
-	pairing.Add(m)
-	for i, e := range r.Results {
-		if call, ok := pairing.Add(e.Message()); ok {
-			answers[call.Call] = i
-		}
+// answers returns the result of each call, the zero value if it has none.
+func (r Round) answers() []entry.Entry {
+	answers := make([]entry.Entry, len(r.Assistant.Message().ToolCalls))
+	for k, e := range r.answered() {
+		answers[k] = e
 	}
 	return answers
+}
+
+// answered yields the results that answer calls, each with the index of its call, in the order of arrival.
+func (r Round) answered() iter.Seq2[int, entry.Entry] {
+	return func(yield func(int, entry.Entry) bool) {
+		var pairing chat.Pairing
+		pairing.Add(r.Assistant.Message())
+		for _, e := range r.Results {
+			if call, ok := pairing.Add(e.Message()); ok && !yield(call.Call, e) {
+				return
+			}
+		}
+	}
 }

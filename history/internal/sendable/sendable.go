@@ -46,8 +46,11 @@ func Thinks(m chat.Message) bool {
 
 // Answers reports whether an assistant's message is sent: it holds text, or a call with a tool name.
 func Answers(m chat.Message) bool {
-	return slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID != "" && c.Name != "" }) || HasAnswer(Parts(m.Content))
+	return slices.ContainsFunc(m.ToolCalls, Call) || HasAnswer(Parts(m.Content))
 }
+
+// Call reports whether a call is sent. One without a tool name was cut off.
+func Call(c chat.ToolCall) bool { return c.ID != "" && c.Name != "" }
 
 // WithThinking returns a message with thinking put first.
 func WithThinking(m chat.Message, thinking []chat.Thinking) chat.Message {
