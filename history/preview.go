@@ -36,12 +36,11 @@ type PreviewRule struct {
 // no tool of the agent's could read ([Session.Handle]), are left alone.
 func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 	sn := v.shown()
-	turns := sn.shown()
+	rounds := sn.current().rounds
 	c := entry.Clearing{Preview: true}
-	if r.Above <= 0 || len(turns) == 0 || len(turns[len(turns)-1].rounds) == 0 {
+	if r.Above <= 0 || len(rounds) == 0 {
 		return c, false
 	}
-	rounds := turns[len(turns)-1].rounds
 	round := rounds[len(rounds)-1]
 	calls := round.Assistant.Message().ToolCalls
 	for k, e := range round.answered() {

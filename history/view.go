@@ -99,26 +99,28 @@ func (v View) Newest() string {
 	if len(last.Rounds) == 0 {
 		return last.Start.ID
 	}
-	round := last.Rounds[len(last.Rounds)-1]
-	if n := len(round.Results); n > 0 {
-		return round.Results[n-1].ID
-	}
-	return round.Assistant.ID
+	return last.Rounds[len(last.Rounds)-1].newest()
 }
 
 // NewestWithin returns a view of which elements and [View.Units] show the results of the newest round and the arguments of
 // its calls within limit tokens in all, each cut in its middle, with the fraction head of a result kept at its start
 // ([RoundLimits].Head). It is for a prompt that has less room for them than [RoundLimits] says.
 func (v View) NewestWithin(limit int, head float64) View {
-	sn := *v.shown()
+	sn := v.changing()
 	last := len(sn.turns) - 1
 	if last < 0 || len(sn.turns[last].rounds) == 0 {
 		return v
 	}
-	sn.build, sn.turns = min(0, sn.build)-1, slices.Clone(sn.turns) // no turn has this number, so what changes is copied
 	round := sn.round(callAt{last, len(sn.turns[last].rounds) - 1})
 	round.most, round.head = max(1, limit), head
 	return sn.view()
+}
+
+// changing returns a snapshot that shows the same and may be changed.
+func (v View) changing() *snapshot {
+	sn := *v.shown()
+	sn.build, sn.turns = min(0, sn.build)-1, slices.Clone(sn.turns) // no turn has this number, so what changes is copied
+	return &sn
 }
 
 // Len returns how many messages of the session are shown, a turn's start and each message of a round counted as one.
@@ -152,34 +154,14 @@ func (v View) Messages() []chat.Message {
 // view returns the snapshot as a view with slices of its own.
 func (sn *snapshot) view() View {
 	v := View{Compacted: sn.compacted, snapshot: sn}
-	turns := sn.shown()
-	rounds, results := 0, 0
-	for _, t := range turns {
-		rounds += len(t.rounds)
+	for _, t := range sn.shown() {
+		turn := Turn{Start: t.start, Rounds: slices.Grow([]Round(nil), len(t.rounds))}
 		for _, r := range t.rounds {
-			results += len(r.Results)
+			round := r.Round
+			round.Results, round.Between = slices.Clone(r.Results), slices.Clone(r.Between)
+			turn.Rounds = append(turn.Rounds, round)
 		}
-	}
-	if len(turns) == 0 {
-		return v
-	}
-	v.Turns = make([]Turn, len(turns))
-	allRounds, allResults := make([]Round, 0, rounds), make([]entry.Entry, 0, results)
-	for i, t := range turns {
-		from := len(allRounds)
-		for _, r := range t.rounds {
-			first := len(allResults)
-			allResults = append(allResults, r.Results...)
-			round := Round{Assistant: r.Assistant, Between: slices.Clone(r.Between), Thinking: r.Thinking}
-			if end := len(allResults); end > first {
-				round.Results = allResults[first:end:end]
-			}
-			allRounds = append(allRounds, round)
-		}
-		v.Turns[i] = Turn{Start: t.start}
-		if end := len(allRounds); end > from {
-			v.Turns[i].Rounds = allRounds[from:end:end]
-		}
+		v.Turns = append(v.Turns, turn)
 	}
 	return v
 }

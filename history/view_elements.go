@@ -159,11 +159,7 @@ func (r TurnStart) Render(ctx context.Context, s elements.Sizing) (elements.Node
 	if err != nil {
 		return nil, err
 	}
-	turns := sn.shown()
-	if len(turns) == 0 {
-		return nil, nil
-	}
-	m, ok := sn.handles().start(turns[len(turns)-1].start, r.Limits, s)
+	m, ok := sn.handles().start(sn.current().start, r.Limits, s)
 	if !ok {
 		return nil, nil
 	}
@@ -176,13 +172,8 @@ func (r TurnRounds) Render(ctx context.Context, s elements.Sizing) (elements.Nod
 	if err != nil {
 		return nil, err
 	}
-	turns := sn.shown()
-	if len(turns) == 0 {
-		return nil, nil
-	}
-	last := len(turns) - 1
 	list := newFinisher(sn, r.Limits, s)
-	for _, round := range turns[last].rounds {
+	for _, round := range sn.current().rounds {
 		list.round(round)
 	}
 	for _, m := range sn.arrived() {

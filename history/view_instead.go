@@ -12,46 +12,39 @@ import (
 // replaces compacted history, and no body for thinking that a compaction put before its message ([Round].Thinking). The
 // entries in the view's fields change too.
 func (v View) Instead(content func(e entry.Entry, parts chat.Parts) (chat.Parts, bool)) View {
-	sn := *v.shown()
-	sn.build, sn.turns = min(0, sn.build)-1, slices.Clone(sn.turns) // no turn has this number, so what changes is copied
-	changed := false
+	sn := v.changing()
+	sn.compacted = slices.Clone(sn.compacted)
 	for i, m := range sn.compacted {
 		if parts, other := content(entry.Entry{}, m.Content); other {
-			if !changed {
-				sn.compacted = slices.Clone(sn.compacted)
-			}
-			sn.compacted[i].Content, changed = parts, true
+			sn.compacted[i].Content = parts
 		}
 	}
 	for i, t := range sn.turns {
 		if e, other := instead(t.start, content); other {
 			turn := sn.turn(i)
-			turn.start, turn.opening, changed = e, &memo{}, true
+			turn.start, turn.opening = e, &memo{}
 		}
 		for k, r := range t.rounds {
 			at := callAt{i, k}
 			if e, other := instead(r.Assistant, content); other {
-				sn.round(at).Assistant, changed = e, true
+				sn.round(at).Assistant = e
 			}
 			if len(r.Thinking) > 0 {
 				if _, other := content(entry.Entry{ID: r.Assistant.ID}, nil); other {
-					sn.round(at).Thinking, changed = nil, true
+					sn.round(at).Thinking = nil
 				}
 			}
 			for n, e := range r.Between {
 				if e, other := instead(e, content); other {
-					sn.round(at).Between[n], changed = e, true
+					sn.round(at).Between[n] = e
 				}
 			}
 			for n, e := range r.Results {
 				if e, other := instead(e, content); other {
-					sn.round(at).Results[n], changed = e, true
+					sn.round(at).Results[n] = e
 				}
 			}
 		}
-	}
-	if !changed {
-		return v
 	}
 	return sn.view()
 }
@@ -61,8 +54,7 @@ func (v View) Clear(c entry.Clearing) View {
 	if len(c.Results)+len(c.Arguments) == 0 {
 		return v
 	}
-	sn := *v.shown()
-	sn.build, sn.turns = min(0, sn.build)-1, slices.Clone(sn.turns) // no turn has this number, so what changes is copied
+	sn := v.changing()
 	sn.clear(c)
 	return sn.view()
 }

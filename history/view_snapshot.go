@@ -81,26 +81,24 @@ func (v *views) snapshot(ctx context.Context, of *log.Log, r *log.Reader, p log.
 	if last != nil && last.path.Last() == p.Last() && len(p.Nodes) > 0 {
 		return last, nil
 	}
-	if leaf := of.Leaf(); p.Last().ID != leaf { // an earlier entry, or more was appended since
-		return snapshotAt(ctx, r, p)
+	var next *snapshot
+	var err error
+	leaf := p.Last().ID == of.Leaf() // and not an earlier entry, and nothing was appended since
+	if leaf {
+		v.builds++
+		next, err = grow(ctx, last, r, p, v.builds)
 	}
-	v.builds++
-	next, err := grow(ctx, last, r, p, v.builds)
 	if next == nil && err == nil {
-		next, err = snapshotAt(ctx, r, p)
+		first, after, c := p.Boundary()
+		next, err = snapshotFrom(ctx, r, p, first, after, c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v.last = next
-	next.build = v.builds
+	if leaf {
+		next.build, v.last = v.builds, next
+	}
 	return next, nil
-}
-
-// snapshotAt makes a snapshot of a path.
-func snapshotAt(ctx context.Context, r *log.Reader, p log.Path) (*snapshot, error) {
-	first, after, c := p.Boundary()
-	return snapshotFrom(ctx, r, p, first, after, c)
 }
 
 // snapshotFrom makes a snapshot of a path from the boundary of a compaction on, where after is the position after the
@@ -333,4 +331,12 @@ func (sn *snapshot) shown() []*openTurn {
 		turns = turns[1:]
 	}
 	return turns
+}
+
+// current returns the current turn, an empty one if none is shown.
+func (sn *snapshot) current() *openTurn {
+	if turns := sn.shown(); len(turns) > 0 {
+		return turns[len(turns)-1]
+	}
+	return &openTurn{}
 }
