@@ -242,13 +242,10 @@ func leftOut(t chat.Tokenizer, p chat.Part, handle string) string {
 	return plaintext.LeftOut(fmt.Sprintf("%s of %d tokens", kind, t.CountPart(p)), handle)
 }
 
-// clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. The result is still
-// JSON, with its keys in order. Arguments without strings to cut, or that are not JSON, become one string in an object
-// of their own. Arguments that would not shrink stay as they are.
+// clipArguments cuts the long strings in a call's arguments, which exceed limit tokens, so that they take at most that many.
+// The result is still JSON, with its keys in order. Arguments without strings to cut, or that are not JSON, become one string
+// in an object of their own. Arguments that would not shrink stay as they are.
 func clipArguments(t chat.Tokenizer, arguments string, limit int, head float64, mark marking) string {
-	if sizeUpTo(t, arguments, limit) <= limit {
-		return arguments
-	}
 	for each := limit; each >= 16; each /= 2 {
 		clipped, ok := mapStrings(arguments, func(s string) string {
 			return clip(t, s, each, head, mark)

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,9 +109,6 @@ func (p CutPoint) Kept() []Unit { return p.Units[p.At:] }
 // two turns.
 func (p CutPoint) TurnPrefix() []Unit {
 	covered := p.Covered()
-	if p.At >= len(p.Units) {
-		return nil
-	}
 	from := len(covered)
 	for from > 0 && covered[from-1].turn == p.Units[p.At].turn {
 		from--
@@ -276,10 +274,8 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 		}
 		if u.at >= p.lower {
 			base = min(base, i)
-			behindStart := i > 0 && u.start == i-1
-			if behindStart { // rule 7, unless the turn's start is not a place itself
-				behindStart = i-1 == base || len(p.places) > 0 && p.places[len(p.places)-1] == i-1
-			}
+			// Rule 7, unless the turn's start is not a place itself.
+			behindStart := i > 0 && u.start == i-1 && (i-1 == base || len(p.places) > 0 && p.places[len(p.places)-1] == i-1)
 			if i > base && last < u.at && !behindStart && !u.lost {
 				p.places = append(p.places, i)
 			}
@@ -324,9 +320,7 @@ func (c Cut) limit(s elements.Sizing) (int, error) {
 	limit := c.Tokens
 	if c.Share > 0 {
 		share := max(1, clamp.Share(c.Share, s.PromptBudget))
-		if limit == 0 || share < limit {
-			limit = share
-		}
+		limit = min(cmp.Or(limit, share), share)
 	}
 	return limit, c.Limits.check()
 }

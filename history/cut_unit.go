@@ -111,14 +111,10 @@ func (sn *snapshot) units(limits RoundLimits, s elements.Sizing) []Unit {
 			if len(messages) == 0 {
 				continue
 			}
-			u := Unit{
-				ID: r.Assistant.ID, Last: r.Assistant.ID, Messages: messages, Data: dataOf(r.Assistant), Tokens: tokens,
+			list = append(list, Unit{
+				ID: r.Assistant.ID, Last: r.newest(), Messages: messages, Data: dataOf(r.Assistant), Tokens: tokens,
 				at: r.at, last: r.last, turn: i, start: start, aborted: len(r.Aborted()) > 0, lost: r.isLost(),
-			}
-			if n := len(r.Results); n > 0 {
-				u.Last = r.Results[n-1].ID
-			}
-			list = append(list, u)
+			})
 		}
 	}
 	return list
@@ -140,38 +136,27 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits RoundLimits, 
 	if err != nil {
 		return nil, 0, err
 	}
-	end = sn.path.Last().At + 1
 	nodes, entries, err := sn.reader.Resolve(ctx, log.Anywhere, slices.Concat(c.Head, c.Clearings))
 	if err != nil {
 		return nil, 0, err
 	}
 	start := &snapshot{turns: []*openTurn{{at: -1, opening: &memo{}}}}
 	start.add(nodes, entries)
-	count, last := 0, storage.Position(-1)
+	last := storage.Position(-1)
 	units := start.units(limits, s)
 	for i, u := range units {
-		if messages -= len(u.Messages); messages < 0 {
+		next, more := sn.path.Last().At+1, u.aborted && len(c.Head) == log.MostHead // of its results may follow
+		if i+1 < len(units) {
+			next, more = units[i+1].at, false
+		}
+		if messages -= len(u.Messages); messages < 0 || more {
 			break
 		}
-		next := end
-		if i+1 < len(units) {
-			next = units[i+1].at
-		}
 		if last = max(last, u.last); last < next {
-			count = i + 1
+			head, end = units[:i+1], last+1
 		}
 	}
-	if count == len(units) && len(c.Head) == log.MostHead && count > 0 && units[count-1].aborted { // more of its results may follow
-		count--
-	}
-	if count == 0 {
-		return nil, 0, nil
-	}
-	last = 0
-	for _, u := range units[:count] {
-		last = max(last, u.last)
-	}
-	return units[:count], last + 1, nil
+	return head, end, nil
 }
 
 // UnitMessages returns the messages of units, in order.
