@@ -266,10 +266,7 @@ func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entr
 	}
 	var seen []string // for each entry, the id of the entry before it that the caller could know
 	for {
-		a := adding{branchEnd: branchEnd{r, p, end, cmp.Or(l.calls, &calls{})}, log: l, seen: seen}
-		if len(entries) > 1 {
-			a.ids = make(map[string]bool, len(entries))
-		}
+		a := adding{branchEnd: branchEnd{r, p, end, cmp.Or(l.calls, &calls{})}, log: l, ids: map[string]bool{}, seen: seen}
 		l.calls = nil // until the entries are in the store
 		r.staged = map[storage.Position]entry.Entry{}
 		added := slices.Clone(entries)
@@ -345,7 +342,7 @@ type adding struct {
 	branchEnd
 	log    *Log
 	staged []Path          // to each staged entry
-	ids    map[string]bool // of these, nil if only one entry is added
+	ids    map[string]bool // of these
 	says   bool            // an entry holds something said
 	seen   []string        // see [Log.add]
 }
@@ -356,24 +353,20 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 		return storage.Line{}, errors.New("it has no body")
 	}
 	err := a.place(ctx, e, root)
-	if err != nil {
-		return storage.Line{}, err
-	}
 	if len(a.seen) == len(a.staged) {
 		a.seen = append(a.seen, a.stored())
 	}
-	if e.ID == "" {
-		if e.ID, err = a.newID(ctx); err != nil {
-			return storage.Line{}, err
-		}
+	if err == nil && e.ID == "" {
+		e.ID, err = a.newID(ctx)
 	}
-	if e.Time.IsZero() {
-		if e.Time, err = a.log.Now(ctx); err != nil {
-			return storage.Line{}, err
-		}
+	if err == nil && e.Time.IsZero() {
+		e.Time, err = a.log.Now(ctx)
 	}
-	e.Time = e.Time.UTC().Round(0)
-	if e.Body, err = a.body(ctx, e); err != nil {
+	if err == nil {
+		e.Time = e.Time.UTC().Round(0)
+		e.Body, err = a.body(ctx, e)
+	}
+	if err != nil {
 		return storage.Line{}, err
 	}
 	line, err := a.log.options.writable(e)
@@ -390,9 +383,7 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 	a.says = a.says || n.Kind.Said()
 	a.path = a.path.with(n)
 	a.staged = append(a.staged, a.path)
-	if a.ids != nil {
-		a.ids[n.ID] = true
-	}
+	a.ids[n.ID] = true
 	return storage.Line{ID: e.ID, Parent: e.Parent, Kind: string(e.Type()), Data: line}, nil
 }
 
@@ -439,7 +430,6 @@ func (a *adding) body(ctx context.Context, e *entry.Entry) (entry.Body, error) {
 		if len(b.Finished) > 0 && a.erasedSince(b.Plan) {
 			return b, &entry.BoundaryError{ID: b.Plan, Reason: BoundaryEnded}
 		}
-		return b, nil
 	case entry.Plan:
 		b.Until = b.Until.UTC()
 		if err := checkText(sendable.WithThinking(chat.Message{Role: chat.RoleAssistant}, b.Thinking)); err != nil {
@@ -465,7 +455,7 @@ func isOpaque(p chat.Part) bool {
 }
 
 // place moves to the entry's parent, and checks its id.
-func (a *adding) place(ctx context.Context, e *entry.Entry, root bool) error {
+func (a *adding) place(ctx context.Context, e *entry.Entry, root bool) (err error) {
 	if u, ok := e.Body.(entry.Unknown); ok {
 		var line entry.Entry
 		err := line.UnmarshalJSON(checksum.Add(slices.Clip(u.Line)))
@@ -492,29 +482,20 @@ func (a *adding) place(ctx context.Context, e *entry.Entry, root bool) error {
 			return fmt.Errorf("there is an entry %q already", e.ID)
 		}
 	}
-	switch {
-	case root:
+	if root {
 		a.path = Path{}
 		return nil
-	case e.Parent == "":
-		e.Parent = a.path.Last().ID
-		return nil
 	}
-	return a.follow(ctx, e.Parent)
-}
-
-// follow moves the path to an entry.
-func (a *adding) follow(ctx context.Context, id string) (err error) {
-	if a.path.Last().ID == id {
+	if e.Parent = cmp.Or(e.Parent, a.path.Last().ID); e.Parent == a.path.Last().ID {
 		return nil
 	}
 	for _, p := range a.staged {
-		if p.Last().ID == id {
+		if p.Last().ID == e.Parent {
 			a.path = p.to(len(p.Nodes) - 1)
 			return nil
 		}
 	}
-	a.path, err = a.r.pathTo(ctx, a.path, a.end, id)
+	a.path, err = a.r.pathTo(ctx, a.path, a.end, e.Parent)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -130,7 +131,10 @@ func (l *Log) Claimed(ctx context.Context, id string) (storage.LeaseState, error
 	case !leases:
 		return storage.LeaseNone, nil
 	}
-	state, err := leased(ctx, store, leaser, id)
+	state, err := do(ctx, store, "Leased", func(ctx context.Context) (storage.LeaseState, error) { return leaser.Leased(ctx, id) })
+	if g, ok := unsalvaged(store).(guardedStore); ok && err == nil && (state < storage.LeaseNone || state > storage.LeaseExpired) {
+		err = g.wrong("Leased", fmt.Errorf("it returned %d", state))
+	}
 	if err != nil {
 		return storage.LeaseUnknown, err
 	}

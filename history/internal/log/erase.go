@@ -29,7 +29,10 @@ func (l *Log) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
 	if len(ids) == 0 {
 		return entry.Erasure{}, nil
 	}
-	e := newEraser(ctx, ids)
+	e := eraser{
+		erasure: entry.Erasure{Entries: ids}, copies: entry.NewCopies(ctx), given: map[string]bool{}, gone: map[string]bool{}, said: map[string][]string{},
+		same: map[string][]said{}, origins: map[string]string{}, forest: forest{index: map[string]int{}},
+	}
 	if err = e.collect(ctx, r, end); err == nil {
 		err = l.removeTexts(ctx, r, e.changed)
 	}
@@ -89,13 +92,6 @@ type eraser struct {
 // said is an entry that was said. It may answer a call.
 type said struct{ id, call string }
 
-func newEraser(ctx context.Context, ids []string) *eraser {
-	return &eraser{
-		erasure: entry.Erasure{Entries: ids}, copies: entry.NewCopies(ctx), given: map[string]bool{}, gone: map[string]bool{}, said: map[string][]string{},
-		same: map[string][]said{}, origins: map[string]string{}, forest: forest{index: map[string]int{}},
-	}
-}
-
 // collect finds what is erased, in the whole log.
 func (e *eraser) collect(ctx context.Context, r *Reader, end storage.Position) error {
 	list, err := e.load(ctx, r, end, e.erasure.Entries)
@@ -148,10 +144,7 @@ func (e *eraser) walk(ctx context.Context, r *Reader, visit func(storage.Stored,
 		if err != nil {
 			return err
 		}
-		if err = visit(line, found); err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
+		if err = cmp.Or(visit(line, found), context.Cause(ctx)); err != nil {
 			return err
 		}
 	}

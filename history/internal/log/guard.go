@@ -39,8 +39,8 @@ func (g guardedStore) wrong(method string, err error) error {
 
 // unsalvaged returns the underlying store, with the lines that cannot be read.
 func unsalvaged(s storage.Store) storage.Store {
-	if salvaged, ok := s.(interface{ unsalvaged() storage.Store }); ok {
-		return salvaged.unsalvaged()
+	if salvaged, ok := s.(*salvagedStore); ok {
+		return salvaged.Store
 	}
 	return s
 }
@@ -156,15 +156,6 @@ func (g guardedStore) pick(ctx context.Context, p storage.Picker, at []storage.P
 		at = at[i+1:]
 		return nil
 	})
-}
-
-// leased returns the state of the lease on work.
-func leased(ctx context.Context, s storage.Store, l storage.Leaser, work string) (storage.LeaseState, error) {
-	state, err := do(ctx, s, "Leased", func(ctx context.Context) (storage.LeaseState, error) { return l.Leased(ctx, work) })
-	if g, ok := unsalvaged(s).(guardedStore); ok && err == nil && (state < storage.LeaseNone || state > storage.LeaseExpired) {
-		err = g.wrong("Leased", fmt.Errorf("it returned %d", state))
-	}
-	return state, err
 }
 
 // lines returns the lines that a method yields, each checked; they can be read once. The method is paused while a line is used, because its data

@@ -11,10 +11,10 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// placed is an entry and its position.
-type placed struct {
-	entry entry.Entry
-	at    storage.Position
+// Located is an entry with its position in the store.
+type Located struct {
+	entry.Entry
+	At storage.Position
 }
 
 // Resolve returns the entries that refs refer to and that are before a position, in order, with their nodes.
@@ -32,17 +32,17 @@ func (r *Reader) Resolve(ctx context.Context, before storage.Position, refs []en
 	if err := r.search(ctx, before, elsewhere, found); err != nil {
 		return nil, nil, err
 	}
-	list := slices.SortedFunc(maps.Values(found), func(a, b placed) int { return cmp.Compare(a.at, b.at) })
+	list := slices.SortedFunc(maps.Values(found), func(a, b Located) int { return cmp.Compare(a.At, b.At) })
 	nodes, entries := make([]Node, len(list)), make([]entry.Entry, len(list))
-	for i, p := range list {
-		nodes[i], entries[i] = newNode(p.entry, p.at), p.entry
+	for i, e := range list {
+		nodes[i], entries[i] = newNode(e.Entry, e.At), e.Entry
 	}
 	return nodes, entries, nil
 }
 
 // search looks for entries before a position in the whole store, in one pass. A line that cannot be read is an error if
 // an entry is missing, because it may be that entry.
-func (r *Reader) search(ctx context.Context, before storage.Position, ids map[string]bool, found map[string]placed) error {
+func (r *Reader) search(ctx context.Context, before storage.Position, ids map[string]bool, found map[string]Located) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (r *Reader) search(ctx context.Context, before storage.Position, ids map[st
 		if err != nil {
 			return err
 		}
-		found[line.ID] = placed{e, line.At}
+		found[line.ID] = Located{e, line.At}
 		delete(ids, line.ID)
 	}
 	if len(ids) > 0 {
@@ -79,7 +79,7 @@ func (r *Reader) lookUp(ctx context.Context, before storage.Position, ref entry.
 		return entry.Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
 	}
 	if found, err := r.hinted(ctx, before, ref); err != nil || len(found) > 0 {
-		return found[ref.ID].entry, found[ref.ID].at, err
+		return found[ref.ID].Entry, found[ref.ID].At, err
 	}
 	for line, err := range r.store.Back(ctx, before, ref.ID) {
 		e, err := r.decode(ctx, line, err)
@@ -89,11 +89,11 @@ func (r *Reader) lookUp(ctx context.Context, before storage.Position, ref entry.
 }
 
 // hinted returns those of the entries that are referred to, by id, that are about to be added or are at their hinted places.
-func (r *Reader) hinted(ctx context.Context, before storage.Position, refs ...entry.Ref) (map[string]placed, error) {
-	found := map[string]placed{}
+func (r *Reader) hinted(ctx context.Context, before storage.Position, refs ...entry.Ref) (map[string]Located, error) {
+	found := map[string]Located{}
 	for at, e := range r.staged {
 		if slices.ContainsFunc(refs, func(ref entry.Ref) bool { return ref.ID == e.ID }) {
-			found[e.ID] = placed{e, at}
+			found[e.ID] = Located{e, at}
 		}
 	}
 	ids := map[storage.Position]string{} // of those that must be read
@@ -102,7 +102,7 @@ func (r *Reader) hinted(ctx context.Context, before storage.Position, refs ...en
 			continue
 		}
 		if e, ok := r.cached(ref.At); ok && e.ID == ref.ID {
-			found[ref.ID] = placed{e, ref.At}
+			found[ref.ID] = Located{e, ref.At}
 		} else {
 			ids[ref.At] = ref.ID
 		}
@@ -122,7 +122,7 @@ func (r *Reader) hinted(ctx context.Context, before storage.Position, refs ...en
 			return nil, err
 		}
 		r.keep(line.At, e, len(line.Data))
-		found[e.ID] = placed{e, line.At}
+		found[e.ID] = Located{e, line.At}
 	}
 	return found, nil
 }

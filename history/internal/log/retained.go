@@ -58,25 +58,22 @@ func (r *Reader) TurnStart(ctx context.Context, p Path, cut storage.Position) (N
 
 // Retained returns what a compaction appended to a path retains, wherever it cuts.
 func (r *Reader) Retained(ctx context.Context, p Path) (entry.Retained, error) {
-	c, from := collectorOf(entry.Retained{}, p), 0
+	c, nodes := collectorOf(entry.Retained{}, p), p.Nodes
 	if i := p.compaction(); i >= 0 {
-		c, from = collectorOf(p.Nodes[i].compaction.Retained, p), i
+		c, nodes = collectorOf(nodes[i].compaction.Retained, p), nodes[i:]
 	}
-	nodes := p.Nodes[from:]
-	at := 0
-	for e, err := range r.entries(ctx, nodes, true) {
-		if err != nil {
-			return entry.Retained{}, err
-		}
-		ref := entry.Ref{ID: e.ID, At: nodes[at].At}
+	list, err := r.List(ctx, nodes)
+	if err != nil {
+		return entry.Retained{}, err
+	}
+	for i, e := range list {
+		ref := entry.Ref{ID: e.ID, At: nodes[i].At}
 		if _, staged := r.staged[ref.At]; staged {
 			ref.At = 0
 		}
-		c.add(e, nodes[at].Kind, ref)
-		at++
+		c.add(e, nodes[i].Kind, ref)
 	}
 	retained := bounded(c.Retained)
-	var err error
 	retained.Lines, err = r.lines(ctx, p)
 	return retained, err
 }

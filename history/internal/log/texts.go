@@ -119,10 +119,7 @@ func (l *Log) unwriteTexts(ctx context.Context, r *Reader, entries []entry.Entry
 	if _, unknown := errors.AsType[*storage.StoreError](err); unknown || l.reading.TextPath == nil {
 		return err
 	}
-	if failed := l.removeTexts(context.WithoutCancel(ctx), r, entries); failed != nil {
-		err = errors.Join(err, failed)
-	}
-	return err
+	return errors.Join(err, l.removeTexts(context.WithoutCancel(ctx), r, entries))
 }
 
 // removeTexts removes the texts of entries.

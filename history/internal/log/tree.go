@@ -23,17 +23,23 @@ func (l *Log) At(ctx context.Context, id string) (*Reader, Path, error) {
 	return r, p, err
 }
 
-// wayTo returns a path to an entry of which perhaps only the id is known, a reader of its entries, and the position
-// before which the entry is.
-func (l *Log) wayTo(id string) (*Reader, Path, storage.Position, error) {
+// way is a path to an entry of which perhaps only the id is known.
+type way struct {
+	reader *Reader
+	path   Path
+	end    storage.Position // before which the entry is
+	common step             // the last step on the path to another entry too, the zero value if there is none
+}
+
+// wayTo returns the way to an entry, the leaf for "".
+func (l *Log) wayTo(id string) (way, error) {
 	r, p, end, err := l.State()
-	if err != nil || id == "" {
-		return r, p, end, err
-	}
 	if i := p.Index(id); i >= 0 {
-		return r, p.to(i), end, nil
+		p = p.to(i)
+	} else if id != "" {
+		p = Path{before: id}
 	}
-	return r, Path{before: id}, end, nil
+	return way{reader: r, path: p, end: end}, err
 }
 
 // Leaf returns the id of the entry that the next one follows. See history.Session.Leaf.
@@ -94,25 +100,22 @@ func (l *Log) Lines(ctx context.Context) (int, error) {
 // PathTo returns the entries from the root to an entry, the leaf for "", read one after the other from the store. See
 // history.Session.PathTo.
 func (l *Log) PathTo(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
-	return l.entries(ctx, func() (fork, error) {
-		r, p, end, err := l.wayTo(id)
-		return fork{r, p, end, step{}}, err
-	})
+	return l.entries(ctx, func() (way, error) { return l.wayTo(id) })
 }
 
-// entries returns the entries after a fork, which is determined when the iteration starts.
-func (l *Log) entries(ctx context.Context, after func() (fork, error)) iter.Seq2[entry.Entry, error] {
+// entries returns the entries on a way after the common step, which is determined when the iteration starts.
+func (l *Log) entries(ctx context.Context, find func() (way, error)) iter.Seq2[entry.Entry, error] {
 	return func(yield func(entry.Entry, error) bool) {
-		f, err := after()
+		w, err := find()
 		var list []Node
 		if err == nil {
-			list, err = f.reader.since(ctx, f.from, f.end, f.common.id)
+			list, err = w.reader.since(ctx, w.path, w.end, w.common.id)
 		}
 		if err != nil {
 			yield(entry.Entry{}, err)
 			return
 		}
-		for e, err := range f.reader.entries(ctx, list, false) {
+		for e, err := range w.reader.entries(ctx, list, false) {
 			if !yield(e, err) {
 				return
 			}
@@ -120,25 +123,19 @@ func (l *Log) entries(ctx context.Context, after func() (fork, error)) iter.Seq2
 	}
 }
 
-// Located is an entry with its position in the store.
-type Located struct {
-	entry.Entry
-	At storage.Position
-}
-
 // BackLocated returns the entries from an entry, the leaf for "", back to the root, with their positions. See
 // history.Session.BackLocated.
 func (l *Log) BackLocated(ctx context.Context, id string) iter.Seq2[Located, error] {
 	return func(yield func(Located, error) bool) {
-		r, p, end, err := l.wayTo(id)
+		w, err := l.wayTo(id)
 		if err != nil {
 			yield(Located{}, err)
 			return
 		}
-		for step, err := range r.back(ctx, p, end) {
+		for step, err := range w.reader.back(ctx, w.path, w.end) {
 			var e entry.Entry
 			if err == nil {
-				e, err = r.entry(ctx, step)
+				e, err = w.reader.entry(ctx, step)
 			}
 			if !yield(Located{e, step.at}, err) || err != nil {
 				return
@@ -237,52 +234,43 @@ func (l *Log) Customs(ctx context.Context, id, prefix string) ([]entry.Entry, er
 // Ancestor returns the last entry that the paths to two entries share, "" if they share none. See
 // history.Session.Ancestor.
 func (l *Log) Ancestor(ctx context.Context, a, b string) (string, error) {
-	f, err := l.fork(ctx, a, b)
-	return f.common.id, err
+	w, err := l.fork(ctx, a, b)
+	return w.common.id, err
 }
 
-// fork is the place at which two paths part.
-type fork struct {
-	reader *Reader
-	from   Path // the path to the first entry
-	end    storage.Position
-	common step // the last step on both, the zero value if there is none
-}
-
-func (l *Log) fork(ctx context.Context, from, to string) (fork, error) {
-	r, p, end, err := l.wayTo(from)
-	if err != nil {
-		return fork{}, err
+// fork returns the way to an entry, with what it has in common with that to another.
+func (l *Log) fork(ctx context.Context, from, to string) (way, error) {
+	w, err := l.wayTo(from)
+	other, otherErr := l.wayTo(to)
+	if err = cmp.Or(err, otherErr); err != nil {
+		return way{}, err
 	}
-	_, q, _, err := l.wayTo(to)
-	if err != nil {
-		return fork{}, err
-	}
-	nextA, stopA := iter.Pull2(r.back(ctx, p, end))
+	nextA, stopA := iter.Pull2(w.reader.back(ctx, w.path, w.end))
 	defer stopA()
-	nextB, stopB := iter.Pull2(r.back(ctx, q, end))
+	nextB, stopB := iter.Pull2(w.reader.back(ctx, other.path, w.end))
 	defer stopB()
 	a, errA, okA := nextA()
 	b, errB, okB := nextB()
 	for okA && okB {
 		if err := errors.Join(errA, errB); err != nil {
-			return fork{}, err
+			return way{}, err
 		}
 		switch {
 		case a.at == b.at:
-			return fork{r, p, end, a}, nil
+			w.common = a
+			return w, nil
 		case a.at > b.at:
 			a, errA, okA = nextA()
 		default:
 			b, errB, okB = nextB()
 		}
 	}
-	return fork{reader: r, from: p, end: end}, errors.Join(errA, errB)
+	return w, errors.Join(errA, errB)
 }
 
 // Abandoned returns what is left behind when the session moves from one leaf to another. See history.Session.Abandoned.
 func (l *Log) Abandoned(ctx context.Context, from, to string) iter.Seq2[entry.Entry, error] {
-	return l.entries(ctx, func() (fork, error) { return l.fork(ctx, from, to) })
+	return l.entries(ctx, func() (way, error) { return l.fork(ctx, from, to) })
 }
 
 // Retained returns what a compaction that covers the path to an entry, the leaf for "", would retain. See
