@@ -91,23 +91,18 @@ type File struct {
 // ".torn.1" and so on if that is taken ([Recovery]). While the log is open, a file of the same name with ".writer" names the
 // process. The error is a [*LockedError] if another writer has the log open, and a [*CorruptError] if it is not a
 // session. Files that are refused, and files beside the log that promptree did not create, are left as they are.
-func OpenFile(path string, o FileOptions) (f *File, err error) {
-	if f, err = newFile(path, o); err != nil {
+func OpenFile(path string, o FileOptions) (*File, error) {
+	f, err := newFile(path, o)
+	if err != nil {
 		return nil, err
 	}
-	opened := f
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, opened.Close())
+	if err = f.open(); err == nil && f.end == 0 && f.options.Sync != SyncNever { // it may just have been created
+		if err = f.options.Disk.SyncDir(filepath.Dir(f.path)); err != nil {
+			err = fmt.Errorf("storage: making %s durable: %w", f.path, err)
 		}
-	}()
-	if err := f.open(); err != nil {
-		return nil, err
 	}
-	if f.end == 0 && f.options.Sync != SyncNever { // it may just have been created
-		if err := f.options.Disk.SyncDir(filepath.Dir(f.path)); err != nil {
-			return nil, fmt.Errorf("storage: making %s durable: %w", f.path, err)
-		}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	f.crashed = writeHolder(f.options.Disk, f.path)
 	return f, nil

@@ -238,10 +238,10 @@ func (f *File) removeAllTexts() error {
 	if err == nil {
 		err = removeTexts(root, names...)
 	}
-	if names, listed := namesIn(root); err == nil && listed == nil && len(names) == 0 {
-		defer os.Remove(f.path + textsSuffix) // once it is closed
+	if err = errors.Join(err, root.Close()); err == nil {
+		_ = os.Remove(f.path + textsSuffix) // which fails if there is anything in it
 	}
-	return removing(errors.Join(err, root.Close()))
+	return removing(err)
 }
 
 // namesIn lists a folder.

@@ -151,11 +151,8 @@ func (f *File) checkHeader(size int64) error {
 func (f *File) entryFollows(at int64) bool {
 	lines := fileLines{file: f.file, max: f.options.MaxLine}
 	for range 3 {
-		if at >= f.end {
-			return false
-		}
 		raw, next, err := lines.next(at, f.end)
-		if next == 0 {
+		if next == 0 { // there is none
 			return false
 		}
 		if err == nil && isEntry(raw) {
