@@ -2,6 +2,7 @@ package entry
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -186,9 +187,7 @@ func checkSum(raw []byte) error {
 // checkRoles returns an error if a message has an unknown role.
 func checkRoles(messages ...chat.Message) error {
 	for _, m := range messages {
-		switch m.Role {
-		case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
-		default:
+		if !slices.Contains([]chat.Role{chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool}, m.Role) {
 			return fmt.Errorf("unknown role %q", m.Role)
 		}
 	}
@@ -275,10 +274,6 @@ func (s *Shell) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*s = Shell(j.plainShell)
-	if j.Output != nil {
-		s.Output = *j.Output
-	} else {
-		s.Output = string(j.Raw)
-	}
+	s.Output = *cmp.Or(j.Output, new(string(j.Raw)))
 	return nil
 }
