@@ -18,9 +18,7 @@ func (s *Store) Lease(ctx context.Context, work, holder string, d time.Duration)
 	if err := s.known(ctx); err != nil {
 		return false, err
 	}
-	if s.key.Load() == 0 {
-		return false, ErrNoSession
-	}
+
 	var held bool
 	err := s.sessions.Pool.QueryRow(ctx, `
 		WITH old AS (
@@ -36,7 +34,7 @@ func (s *Store) Lease(ctx context.Context, work, holder string, d time.Duration)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil
-	case refused != nil && refused.Code == "23503": // no session has the key
+	case refused != nil && refused.Code == "23503": // no session has the key, or there is none
 		return false, ErrNoSession
 	case err != nil:
 		return false, s.failed(ctx, "taking a lease of", err)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -45,19 +43,16 @@ func Migrate(ctx context.Context, db Pool) error {
 		if version > len(names) {
 			return fmt.Errorf("the schema has version %d, and this program knows %d: use a newer one", version, len(names))
 		}
-		for _, name := range names[version:] {
+		for i, name := range names[version:] {
 			sql, err := files.ReadFile(name)
 			if err != nil {
 				return err
 			}
-			number, _, _ := strings.Cut(strings.TrimPrefix(name, "migrations/"), "_")
-			if version, err = strconv.Atoi(number); err != nil {
-				return err
-			}
+
 			if _, err := tx.Exec(ctx, string(sql), pgx.QueryExecModeSimpleProtocol); err != nil { // several statements
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			if _, err := tx.Exec(ctx, "INSERT INTO promptree_migrations (version) VALUES ($1)", mode, version); err != nil {
+			if _, err := tx.Exec(ctx, "INSERT INTO promptree_migrations (version) VALUES ($1)", mode, version+i+1); err != nil {
 				return err
 			}
 		}
