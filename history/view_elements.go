@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -12,6 +13,41 @@ import (
 
 // ErrSessionUnset is returned by an element whose Session is not set.
 var ErrSessionUnset = errors.New("history: the element has no Session")
+
+// All shows the whole session: the summaries of what was compacted, the turns that are over, and the current turn. Place it
+// where the conversation stands in the prompt. For a prompt that has something of its own between them, [Compacted],
+// [Conversation], [TurnStart] and [TurnRounds] show the parts, each once and in this order.
+//
+// It is required unless [All.Droppable] is set: if it does not fit, that is an error, which is answered by a compaction,
+// and nothing is lost silently.
+type All struct {
+	elements.Props
+	Session *Session
+	// Droppable lets rounds be pruned, the oldest first, each whole, and before those of the current turn all of the
+	// turns that are over ([Conversation.Droppable]). What started the current turn stays. Off by default.
+	Droppable bool
+	// Limits of a round.
+	Limits RoundLimits
+}
+
+// ElementProps returns the properties, Required unless the session is droppable.
+func (a All) ElementProps() elements.Props { return required(a.Props, !a.Droppable) }
+
+// ShowsHistory marks the element as one that shows history, which a compaction can shorten.
+func (a All) ShowsHistory() {}
+
+// IgnoresBudget marks the element as one whose size does not depend on its budget.
+func (a All) IgnoresBudget() {}
+
+// Render shows the parts in their order.
+func (a All) Render(context.Context, elements.Sizing) (elements.Node, error) {
+	older, rounds := elements.Props{Priority: new(1)}, elements.Props{Priority: new(2)}
+	return elements.Nodes{
+		Conversation{Props: older, Session: a.Session, Droppable: a.Droppable, Limits: a.Limits},
+		TurnStart{Session: a.Session, Limits: a.Limits},
+		TurnRounds{Props: rounds, Session: a.Session, Droppable: a.Droppable, Limits: a.Limits},
+	}, nil
+}
 
 // Conversation shows the turns that are over, and the summaries of those that were compacted. Place it before the
 // user's message.
@@ -260,4 +296,51 @@ func (f *finisher) ranked(m *memo, whole bool, messages *elements.Finished) *fin
 	}
 	m.last.Store(made)
 	return made
+}
+
+// memo remembers the element that shows a round, or the start of a turn, for the most recent limits and sizing, so that
+// a session holds one of each. If nothing was cut, and would not be with other limits, the element stays the same.
+type memo struct {
+	last atomic.Pointer[finished]
+	unit atomic.Pointer[measured]
+}
+
+// measured holds the messages of a unit and their tokens, and what they were made with.
+type measured struct {
+	by       finishing
+	messages []chat.Message // empty if the unit is not sent
+	tokens   int
+}
+
+// measure returns the messages made for a sizing, and their tokens. If keep is set, the tokenizer's counts do not
+// change.
+func (m *memo) measure(by finishing, keep bool, make func() []chat.Message) ([]chat.Message, int) {
+	if last := m.unit.Load(); keep && last != nil && last.by == by {
+		return last.messages, last.tokens
+	}
+	made := &measured{by: by, messages: make()}
+	for _, message := range made.messages {
+		made.tokens += by.tokenizer.CountMessage(message)
+	}
+	if keep {
+		m.unit.Store(made)
+	}
+	return made.messages, made.tokens
+}
+
+// finished is an element made of messages, and what it was made with.
+type finished struct {
+	by       finishing
+	keep     bool               // the tokenizer's counts do not change
+	whole    bool               // nothing was cut
+	messages *elements.Finished // nil if there are none
+	rank     int
+	ranked   elements.Node // the element with its rank as priority
+}
+
+// finishing holds what determines how messages are finished.
+type finishing struct {
+	limits    RoundLimits
+	budget    int
+	tokenizer chat.Tokenizer
 }
