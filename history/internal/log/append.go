@@ -311,11 +311,9 @@ func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entr
 
 // take records what was appended in the session.
 func (l *Log) take(a adding, added []entry.Entry, lines []storage.Line, ends []storage.Position) {
+	starts := slices.Concat([]storage.Position{a.end}, ends)
 	for i := len(added) - 1; i >= 0; i-- {
-		at := a.end
-		if i > 0 {
-			at = ends[i-1]
-		}
+		at := starts[i]
 		if k := a.path.IndexAt(a.end + storage.Position(i)); k < len(a.path.Nodes) && a.path.Nodes[k].ID == added[i].ID {
 			a.path.Nodes[k].At = at
 		}
