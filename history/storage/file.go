@@ -217,12 +217,10 @@ func (f *File) Append(ctx context.Context, at Position, lines ...Line) ([]Positi
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	end, err := f.state(ctx)
-	switch {
-	case err != nil:
+	if err = cmp.Or(err, f.broken); err != nil {
 		return nil, err
-	case f.broken != nil:
-		return nil, f.broken
-	case int64(at) != end:
+	}
+	if int64(at) != end {
 		return nil, &ConflictError{At: at, End: Position(end)}
 	}
 	var data bytes.Buffer

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,10 +40,7 @@ func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	end, err := f.state(ctx)
-	if err == nil {
-		err = f.broken
-	}
-	if err != nil {
+	if err = cmp.Or(err, f.broken); err != nil {
 		return err
 	}
 	var journal bytes.Buffer
@@ -66,11 +64,11 @@ func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 	}
 	path := f.path + replacementSuffix
 	side, err := f.options.Disk.Create(path)
-	if err != nil {
-		return fmt.Errorf("storage: erasing in %s: %w", f.path, err)
+	if err == nil {
+		_, err = side.WriteAt(journal.Bytes(), 0)
+		err = durable(f.options.Disk, path, side, err)
 	}
-	_, err = side.WriteAt(journal.Bytes(), 0)
-	if err = durable(f.options.Disk, path, side, err); err != nil {
+	if err != nil {
 		return fmt.Errorf("storage: erasing in %s: %w", f.path, err)
 	}
 	if err = f.replace(list); err != nil {
@@ -136,10 +134,7 @@ func (f *File) finishReplacing() error {
 func (f *File) Remove(ctx context.Context) error {
 	f.writing.Lock()
 	_, err := f.state(ctx)
-	if err == nil {
-		err = f.broken
-	}
-	if err == nil {
+	if err = cmp.Or(err, f.broken); err == nil {
 		err = f.checkPath()
 	}
 	closed := false

@@ -74,23 +74,18 @@ func (f *File) open() (err error) {
 	if err == nil && !f.readOnly {
 		err = f.finishReplacing()
 	}
-	if err != nil {
-		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {
-			return err
-		}
-		return fmt.Errorf("storage: reading %s: %w", f.path, err)
-	}
-	if f.torn = size - f.end; f.torn > 0 || f.unended {
-		lines, err := countLines(context.Background(), f.file, 0, f.end)
-		if err != nil {
-			return fmt.Errorf("storage: reading %s: %w", f.path, err)
-		}
+	if f.torn = size - f.end; err == nil && (f.torn > 0 || f.unended) {
+		var lines int
+		lines, err = countLines(context.Background(), f.file, 0, f.end)
 		f.recovery = &Recovery{Line: lines + 1, Bytes: f.torn}
 		if f.unended {
 			f.recovery = &Recovery{Line: lines, Whole: true}
 		}
 	}
-	return nil
+	if _, corrupt := errors.AsType[*CorruptError](err); err != nil && !corrupt {
+		err = fmt.Errorf("storage: reading %s: %w", f.path, err)
+	}
+	return err
 }
 
 // withBreak is a file that is read as if the line break followed that its last line lacks, in place of any other byte.
@@ -136,7 +131,7 @@ func (f *File) checkHeader(size int64) error {
 		if _, err = io.ReadFull(io.NewSectionReader(f.file, 0, size), start); err != nil {
 			return err
 		}
-		if !tornHeader(start) {
+		if header := []byte(`{"type":"session",`); !bytes.HasPrefix(start, header) && !bytes.HasPrefix(header, start) {
 			err = errNotHeader
 		}
 	}
@@ -182,12 +177,6 @@ func isEntry(raw []byte) bool {
 	var head lineHead
 	var at time.Time
 	return json.Unmarshal(raw, &head) == nil && head.Type != "" && head.Type != KindHeader && head.ID != "" && json.Unmarshal(head.Time, &at) == nil && !at.IsZero()
-}
-
-// tornHeader reports whether bytes are the start of a header.
-func tornHeader(raw []byte) bool {
-	start := []byte(`{"type":"session",`)
-	return bytes.HasPrefix(raw, start) || bytes.HasPrefix(start, raw)
 }
 
 // Mend moves a torn end out of the log now, and gives a whole last line its line break; otherwise the first Append does.
