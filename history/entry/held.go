@@ -19,13 +19,8 @@ func mayBe(a, b string) bool { return a == b || a == "" || b == "" }
 
 // HeldFor returns what requests to a model at a server leave out, or show again to see whether it is refused. The server is
 // "" if it is not known.
-func (m Remembered) HeldFor(model, server string) (list []Held) {
-	for _, h := range m.Held {
-		if h.of(model, server) {
-			list = append(list, h)
-		}
-	}
-	return list
+func (m Remembered) HeldFor(model, server string) []Held {
+	return slices.DeleteFunc(slices.Clone(m.Held), func(h Held) bool { return !h.of(model, server) })
 }
 
 // hold sets what requests leave out that are like the refused one. The list that was there before stays as it is.
