@@ -5,6 +5,7 @@ package filelock
 import (
 	"errors"
 	"os"
+	"runtime"
 )
 
 // ErrLocked is returned if a file is locked elsewhere, in this process or another.
@@ -16,3 +17,15 @@ func Lock(f *os.File) error { return lock(f) }
 
 // Unlock releases the lock of a file. If it fails, closing the file releases the lock.
 func Unlock(f *os.File) { unlock(f) }
+
+// SyncDir returns once the names in a folder are durable. Windows cannot sync a folder and does not need to.
+func SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

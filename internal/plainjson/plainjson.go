@@ -36,10 +36,8 @@ func Unmarshal(data []byte, v any) error {
 // Depth returns the number of levels of objects and lists in JSON.
 func Depth(data []byte) (deepest int) {
 	level := 0
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			i = TextEnd(data, i) - 1
+	for start := range Tokens(data) {
+		switch data[start] {
 		case '{', '[':
 			level++
 			deepest = max(deepest, level)
