@@ -379,17 +379,13 @@ func (s *Store) Replace(ctx context.Context, lines ...storage.Stored) error {
 		} else if err != nil {
 			return err
 		}
-		tag, err = tx.Exec(ctx, `
-			UPDATE promptree_lines AS l SET data = new.data FROM unnest($2::bigint[], $3::bytea[]) AS new (at, data)
-			WHERE l.session = $1 AND l.at = new.at AND l.at > 0`, mode, s.key.Load(), at, data)
-		if err == nil && tag.RowsAffected() != int64(len(lines)) {
-			for _, l := range lines {
-				var there bool
-				err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM promptree_lines WHERE session = $1 AND at = $2 AND at > 0)", mode, s.key.Load(), int64(l.At)).Scan(&there)
-				if err != nil || !there {
-					return cmp.Or(err, error(&storage.PositionError{At: l.At}))
-				}
-			}
+		var missing *int64
+		err = tx.QueryRow(ctx, `
+			WITH new AS (SELECT * FROM unnest($2::bigint[], $3::bytea[]) AS new (at, data)), replaced AS (
+				UPDATE promptree_lines AS l SET data = new.data FROM new WHERE l.session = $1 AND l.at = new.at AND l.at > 0 RETURNING l.at
+			) SELECT min(at) FROM new WHERE at NOT IN (SELECT at FROM replaced)`, mode, s.key.Load(), at, data).Scan(&missing)
+		if err == nil && missing != nil {
+			err = &storage.PositionError{At: storage.Position(*missing)}
 		}
 		return err
 	})
