@@ -196,12 +196,11 @@ func (l *looking) clearable() clearable {
 		if !old || o.done || never(l.Never, o.call.Name) {
 			continue
 		}
-		saved := 0
+		clear := l.clearResult
 		if o.arguments() {
-			saved = l.clearArguments(&c, o)
-		} else {
-			saved = l.clearResult(&c, o)
+			clear = l.clearArguments
 		}
+		saved := clear(&c, o)
 		if saved > 0 && c.first == "" {
 			c.first = o.in.Assistant.ID
 		}

@@ -173,22 +173,17 @@ func fill(size, limit int, count, align func(int) int) int {
 // fairly divides a total among sizes: a size below an equal share is granted in full, and what it leaves is shared by
 // the others.
 func fairly(sizes []int, total int) []int {
-	given := make([]int, len(sizes))
-	order := make([]int, len(sizes)) // by size, so that small ones leave the rest of their share to larger ones
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
-	for k, i := range order {
-		share := max(0, total) / (len(order) - k)
-		if sizes[i] > share {
-			for _, larger := range order[k:] {
-				given[larger] = share
-			}
+	share := 0
+	sorted := slices.Sorted(slices.Values(sizes)) // small ones leave the rest of their share to larger ones
+	for k, size := range sorted {
+		if share = max(0, total) / (len(sorted) - k); size > share {
 			break
 		}
-		given[i] = sizes[i]
-		total -= sizes[i]
+		total -= size
+	}
+	given := make([]int, len(sizes))
+	for i, size := range sizes {
+		given[i] = min(size, share)
 	}
 	return given
 }

@@ -217,14 +217,10 @@ func (c Cut) At(ctx context.Context, v View, firstKept string, s elements.Sizing
 		return CutPoint{}, err
 	}
 	sn := p.snapshot
-	missing := &entry.BoundaryError{ID: firstKept, Reason: log.BoundaryMissing}
 	at := sn.path.Index(firstKept)
-	if at < 0 {
-		return CutPoint{}, missing
-	}
-	i := slices.IndexFunc(p.Units, func(u Unit) bool { return u.at >= max(sn.path.Nodes[at].At, sn.boundary) })
+	i := slices.IndexFunc(p.Units, func(u Unit) bool { return at >= 0 && u.at >= max(sn.path.Nodes[at].At, sn.boundary) })
 	if i < 0 {
-		return CutPoint{}, missing
+		return CutPoint{}, &entry.BoundaryError{ID: firstKept, Reason: log.BoundaryMissing}
 	}
 	p.places = []int{i}
 	p = p.at(0)

@@ -91,10 +91,7 @@ func (sn *snapshot) units(limits RoundLimits, s elements.Sizing) []Unit {
 	for i, t := range turns {
 		start := -1
 		messages, tokens := t.opening.measure(by, keep, func() []chat.Message {
-			if m, ok := sn.handles().start(t.start, limits, s); ok {
-				return []chat.Message{m}
-			}
-			return nil
+			return sn.handles().start(t.start, limits, s)
 		})
 		if len(messages) > 0 {
 			start = len(list)

@@ -37,14 +37,6 @@ func (s *Session) ViewAt(ctx context.Context, id string) (View, error) {
 	return sn.view(), nil
 }
 
-func (s *Session) snapshotTo(ctx context.Context, id string) (*snapshot, error) {
-	r, p, err := s.log.At(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.views.snapshot(ctx, &s.log, r, p)
-}
-
 // ViewWith returns the view as if the compaction had been appended to the leaf. With [Session.WithView] it shows how the
 // compaction would change a prompt before it is written. The error is a [*entry.BoundaryError] if the entry at which
 // the compaction cuts is not on the path, or is covered.

@@ -195,11 +195,10 @@ func (r TurnStart) Render(ctx context.Context, s elements.Sizing) (elements.Node
 	if err != nil {
 		return nil, err
 	}
-	m, ok := sn.handles().start(sn.current().start, r.Limits, s)
-	if !ok {
-		return nil, nil
+	if start := sn.handles().start(sn.current().start, r.Limits, s); len(start) > 0 {
+		return elements.Message(elements.Props{}, start[0]), nil
 	}
-	return elements.Message(elements.Props{}, m), nil
+	return nil, nil
 }
 
 // Render shows the last turn's rounds.
@@ -250,12 +249,8 @@ func (f *finisher) round(r *openRound) {
 func (f *finisher) opening(at int, t *openTurn) {
 	made := f.kept(t.opening)
 	if made == nil {
-		var messages []chat.Message
-		if m, ok := f.handles.start(t.start, f.limits, f.sizing); ok {
-			messages = append(messages, m)
-		}
 		_, shell := t.start.Body.(entry.Shell) // only the output of a shell command may be cut
-		made = f.fresh(t.opening, "turn", !shell, messages...)
+		made = f.fresh(t.opening, "turn", !shell, f.handles.start(t.start, f.limits, f.sizing)...)
 	}
 	if made.messages != nil {
 		f.nodes[at] = made.ranked

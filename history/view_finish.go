@@ -182,14 +182,17 @@ func (t Turn) Message() (chat.Message, bool) {
 	return m, ok && sendable.HasAnswer(m.Content)
 }
 
-// start returns the start of a turn as it is sent, and false if it says nothing. The output of a shell command is cut to
+// start returns the start of a turn as it is sent, nothing if it says nothing. The output of a shell command is cut to
 // its share of the prompt's budget, like a tool result, because the output may exceed any budget. What the user or the
 // application says is never cut.
-func (h handles) start(e entry.Entry, limits RoundLimits, s elements.Sizing) (chat.Message, bool) {
+func (h handles) start(e entry.Entry, limits RoundLimits, s elements.Sizing) []chat.Message {
 	if shell, ok := e.Body.(entry.Shell); ok {
 		limits = limits.withDefaults()
 		shell.Output = clip(s, shell.Output, limits.results(s), limits.Head, h.marks(e, len(e.Text())-len(shell.Output)))
 		e.Body = shell
 	}
-	return Turn{Start: e}.Message()
+	if m, ok := (Turn{Start: e}).Message(); ok {
+		return []chat.Message{m}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -68,9 +69,14 @@ type views struct {
 	builds int
 }
 
-// snapshot returns what a model sees of a path of a log, to the leaf or to an earlier entry.
-func (v *views) snapshot(ctx context.Context, of *log.Log, r *log.Reader, p log.Path) (*snapshot, error) {
-	if err := v.making.Take(ctx); err != nil {
+// snapshotTo returns what a model sees of the path to an entry, the leaf for "".
+func (s *Session) snapshotTo(ctx context.Context, id string) (*snapshot, error) {
+	r, p, err := s.log.At(ctx, id)
+	v := &s.views
+	if err == nil {
+		err = v.making.Take(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
 	defer v.making.Release()
@@ -82,8 +88,7 @@ func (v *views) snapshot(ctx context.Context, of *log.Log, r *log.Reader, p log.
 		return last, nil
 	}
 	var next *snapshot
-	var err error
-	leaf := p.Last().ID == of.Leaf() // and not an earlier entry, and nothing was appended since
+	leaf := p.Last().ID == s.log.Leaf() // and not an earlier entry, and nothing was appended since
 	if leaf {
 		v.builds++
 		next, err = grow(ctx, last, r, p, v.builds)
@@ -214,45 +219,32 @@ func (sn *snapshot) join(at int) {
 
 // clear replaces what a clearing names by its texts. It ignores what is not shown.
 func (sn *snapshot) clear(c entry.Clearing) {
-	rounds := map[string]callAt{} // by entry id
-	for _, list := range [][]entry.Cleared{c.Results, c.Arguments} {
-		for _, o := range list {
-			rounds[o.Entry] = callAt{turn: -1}
-		}
+	results, arguments := map[string]string{}, map[string][]entry.Cleared{} // by entry id
+	for _, o := range c.Results {
+		results[o.Entry] = o.Text
+	}
+	for _, o := range c.Arguments {
+		arguments[o.Entry] = append(arguments[o.Entry], o)
 	}
 	for i, t := range sn.turns {
 		for k, r := range t.rounds {
-			if _, named := rounds[r.Assistant.ID]; named {
-				rounds[r.Assistant.ID] = callAt{i, k}
-			}
-			for _, e := range r.Results {
-				if _, named := rounds[e.ID]; named {
-					rounds[e.ID] = callAt{i, k}
+			for n, e := range r.Results {
+				if text, named := results[e.ID]; named {
+					sn.round(callAt{i, k}).clearResult(n, text, sn.handles(), c.Preview)
 				}
 			}
-		}
-	}
-	for _, o := range c.Results {
-		if at := rounds[o.Entry]; at.turn >= 0 {
-			sn.round(at).clearResult(o, sn.handles(), c.Preview)
-		}
-	}
-	for _, o := range c.Arguments {
-		if at := rounds[o.Entry]; at.turn >= 0 {
-			sn.round(at).clearArguments(o, sn.handles())
+			for _, o := range arguments[r.Assistant.ID] {
+				sn.round(callAt{i, k}).clearArguments(o, sn.handles())
+			}
 		}
 	}
 }
 
 // clearResult replaces a result by a text.
-func (r *openRound) clearResult(o entry.Cleared, h handles, preview bool) {
-	for i, e := range r.Results {
-		m, ok := e.Body.(entry.Message)
-		if !ok || e.ID != o.Entry {
-			continue
-		}
-		r.replace(e, h, preview)
-		m.Content = chat.Parts{chat.Text(o.Text)}
+func (r *openRound) clearResult(i int, text string, h handles, preview bool) {
+	if m, ok := r.Results[i].Body.(entry.Message); ok {
+		r.replace(r.Results[i], h, preview)
+		m.Content = chat.Parts{chat.Text(text)}
 		r.Results[i].Body = m
 	}
 }
@@ -265,12 +257,9 @@ type replaced struct {
 
 // replace records that an entry is shown with another text.
 func (r *openRound) replace(e entry.Entry, h handles, preview bool) {
-	next := map[string]replaced{e.ID: {h.ofShown(r, e), preview}}
-	for id, o := range r.replaced { // which other snapshots share
-		if id != e.ID {
-			next[id] = o
-		}
-	}
+	next := map[string]replaced{}
+	maps.Copy(next, r.replaced) // which other snapshots share
+	next[e.ID] = replaced{h.ofShown(r, e), preview}
 	r.replaced = next
 }
 
@@ -283,7 +272,7 @@ func (r *openRound) isCleared(id string) bool {
 // clearArguments replaces the arguments of a call by a text.
 func (r *openRound) clearArguments(o entry.Cleared, h handles) {
 	m, ok := r.Assistant.Body.(entry.Message)
-	if !ok || r.Assistant.ID != o.Entry {
+	if !ok {
 		return
 	}
 	r.replace(r.Assistant, h, false)
