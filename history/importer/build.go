@@ -41,20 +41,18 @@ func (b *builder) fail(err error) { b.err = cmp.Or(b.err, err) }
 
 // say adds a message after the parent of a record, with data.
 func (b *builder) say(r Record, m chat.Message, data json.RawMessage) {
-	r.Body = entry.Message{Message: m, Data: data}
-	b.add(r)
+	b.add(r, entry.Message{Message: m, Data: data})
 }
 
 // custom adds an object that is read, as it was written.
 func (b *builder) custom(r Record, name string, o *wire.Object) {
-	r.Body = entry.Custom{Name: name, Data: o.Source()}
-	b.add(r)
+	b.add(r, entry.Custom{Name: name, Data: o.Source()})
 }
 
 // keep adds what is kept for the record only, noted aside.
 func (b *builder) keep(r Record, raw json.RawMessage) {
-	r.ID, r.Aside, r.Body = "", true, entry.Custom{Name: r.Recorded, Data: raw}
-	b.add(r)
+	r.ID, r.Aside = "", true
+	b.add(r, entry.Custom{Name: r.Recorded, Data: raw})
 }
 
 // answeredBy adds that another model answers from here on, if it is another, and returns the record with it as its parent.
@@ -63,8 +61,7 @@ func (b *builder) answeredBy(r Record, provider, model string) Record {
 		return r
 	}
 	change := Record{Recorded: "model", Sidechain: r.Sidechain, Entry: entry.Entry{Parent: r.Parent, Time: r.Time}}
-	change.Body = entry.ModelChange{Provider: provider, Model: model}
-	b.add(change)
+	b.add(change, entry.ModelChange{Provider: provider, Model: model})
 	b.model, r.Parent = model, b.tip
 	return r
 }
@@ -156,8 +153,9 @@ func (b *builder) keepAll(r Record, parts []json.RawMessage) {
 	}
 }
 
-// add adds a record of the line that is read. If it has no id, it gets one from its place. Its parent must have been added before.
-func (b *builder) add(r Record) {
+// add adds a record of the line that is read, with a body. If it has no id, it gets one from its place. Its parent must have
+// been added before.
+func (b *builder) add(r Record, body entry.Body) {
 	at, used := b.index[r.ID]
 	switch {
 	case r.ID == "":
@@ -169,7 +167,7 @@ func (b *builder) add(r Record) {
 		b.fail(fmt.Errorf("the id %q is already used by line %d", clip(r.ID), b.rec.Records[at].Line))
 		return
 	}
-	r.Line = cmp.Or(r.Line, b.at)
+	r.Line, r.Body = cmp.Or(r.Line, b.at), body
 	b.index[r.ID] = len(b.rec.Records)
 	b.rec.Records = append(b.rec.Records, r)
 	if !r.Aside {

@@ -30,8 +30,7 @@ func (c *chatReader) line(o *wire.Object) {
 	parent := ""
 	if settings := o.Remainder(); settings != nil {
 		r := Record{Recorded: "request"}
-		r.Body = entry.Custom{Name: r.Recorded, Data: settings}
-		c.add(r)
+		c.add(r, entry.Custom{Name: r.Recorded, Data: settings})
 		parent = c.tip
 	}
 	answer := ""

@@ -42,10 +42,6 @@ func isClaude(o *wire.Object) bool {
 	return typ != "" && (o.Given("sessionId") || o.Given("leafUuid") || o.Given("uuid") || typ == claudeSnapshot)
 }
 
-func newClaude(b *builder) *claudeReader {
-	return &claudeReader{builder: b, answers: map[string]*claudeAnswer{}, labels: map[int]entry.Custom{}}
-}
-
 func (c *claudeReader) link(o *wire.Object) (id, parent string) {
 	return o.Peek("uuid"), cmp.Or(o.Peek("parentUuid"), o.Peek("logicalParentUuid"))
 }
@@ -83,12 +79,12 @@ func (c *claudeReader) line(o *wire.Object) {
 func (c *claudeReader) aside(r Record, o *wire.Object) {
 	r.Parent, r.Aside = c.last, true
 	line := entry.Custom{Name: r.Recorded, Data: o.Source()}
-	r.Body = line
 	if target := o.Peek("leafUuid"); r.Recorded == "summary" && target != "" && o.Is("summary", wire.KindText) {
 		c.labels[len(c.rec.Records)] = line
-		r.Body = entry.Label{Target: target, Text: o.Text("summary")}
+		c.add(r, entry.Label{Target: target, Text: o.Text("summary")})
+		return
 	}
-	c.add(r)
+	c.add(r, line)
 }
 
 // entry reads a line of the tree.
@@ -104,8 +100,7 @@ func (c *claudeReader) entry(r Record, uuid string, o *wire.Object) {
 	case !slices.Contains(claudeTypes, custom.Name[:strings.IndexByte(custom.Name+".", '.')]):
 		c.note(noteUnknown, r.Recorded)
 	}
-	r.Body = custom
-	c.follow(r, uuid)
+	c.follow(r, uuid, custom)
 }
 
 // claudeTypes are the types of lines in the tree.
@@ -138,8 +133,8 @@ func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object) {
 	case summary: // older versions write no boundary before it
 		body := c.compaction
 		body.Messages, body.Text, body.Data = []chat.Message{b.Message}, b.Message.Text(), data
-		r.Body, c.compaction = body, entry.Compaction{}
-		c.follow(r, uuid)
+		c.compaction = entry.Compaction{}
+		c.follow(r, uuid, body)
 		return
 	}
 	for i := range b.Results {
@@ -150,23 +145,19 @@ func (c *claudeReader) said(r Record, uuid string, o, m *wire.Object) {
 	}
 	// The results come first because they answer earlier calls.
 	for i, result := range b.Results {
-		part := r
-		part.Body = entry.Message{Message: result}
 		if last := i == len(b.Results)-1; last && len(b.Message.Content) == 0 {
-			part.Body = entry.Message{Message: result, Data: data}
-			c.follow(part, uuid)
+			c.follow(r, uuid, entry.Message{Message: result, Data: data})
 			return
 		}
-		part.ID = claudePartID(uuid, i)
-		c.follow(part, "")
-		r.Parent = part.ID
+		r.ID = claudePartID(uuid, i)
+		c.follow(r, "", entry.Message{Message: result})
+		r.Parent = r.ID
 	}
 	if meta {
-		r.Body = entry.CustomMessage{Name: "isMeta", Content: b.Message.Content, Data: data}
+		c.follow(r, uuid, entry.CustomMessage{Name: "isMeta", Content: b.Message.Content, Data: data})
 	} else {
-		r.Body = entry.Message{Message: b.Message, Data: data}
+		c.follow(r, uuid, entry.Message{Message: b.Message, Data: data})
 	}
-	c.follow(r, uuid)
 }
 
 // claudePart is the longest suffix that [claudePartID] adds to a uuid.
@@ -195,8 +186,7 @@ func (c *claudeReader) answered(r Record, uuid, id string, b *messages.Decoder, 
 		c.after[uuid] = first.id
 		return
 	}
-	r.Body = entry.Message{Message: b.Message, Data: data}
-	c.follow(r, uuid)
+	c.follow(r, uuid, entry.Message{Message: b.Message, Data: data})
 	c.answers[uuid] = &claudeAnswer{Decoder: b, id: uuid, message: id, tail: uuid}
 }
 
@@ -224,18 +214,18 @@ func mergeData(before, after json.RawMessage) json.RawMessage {
 
 // follow adds a record to the tree. Results and other records that are not messages are chained one after the other,
 // whichever line of the answer they name as their parent.
-func (c *claudeReader) follow(r Record, uuid string) {
+func (c *claudeReader) follow(r Record, uuid string, body entry.Body) {
 	r.ID = cmp.Or(uuid, r.ID)
 	answer := c.answers[r.Parent]
 	if answer != nil {
 		r.Parent = answer.tail
 	}
-	c.add(r)
+	c.add(r, body)
 	if uuid != "" {
 		c.after[uuid] = r.ID
 	}
-	m, isMessage := r.Body.(entry.Message)
-	_, isCompaction := r.Body.(entry.Compaction)
+	m, isMessage := body.(entry.Message)
+	_, isCompaction := body.(entry.Compaction)
 	if answer != nil && !isCompaction && (!isMessage || m.Role == chat.RoleTool) {
 		c.answers[r.ID], answer.tail = answer, r.ID
 	}
@@ -251,15 +241,12 @@ func (c *claudeReader) boundary(r Record, uuid string, o *wire.Object, body entr
 		m := o.Object("compactMetadata")
 		compaction.TokensBefore, compaction.TokensAfter = m.Count("preTokens"), m.Count("postTokens")
 		compaction.Mode = m.OptionalText("trigger")
-		if segment := m.Inside("preservedSegment"); segment != nil {
-			compaction.FirstKept = c.after[segment.Peek("headUuid")]
-		}
+		compaction.FirstKept = c.after[within(m, "preservedSegment").Peek("headUuid")]
 		if o.Err() != nil {
 			return
 		}
 	}
-	r.Body = body
-	c.follow(r, uuid)
+	c.follow(r, uuid, body)
 	c.compaction = compaction
 }
 

@@ -34,10 +34,6 @@ type codexReader struct {
 // codexTurn is a user message and the record before it.
 type codexTurn struct{ before, text string }
 
-func newCodex(b *builder) *codexReader {
-	return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}
-}
-
 // isCodex reports whether an object is the first line of a rollout of either form.
 func isCodex(o *wire.Object) bool {
 	if o.Is("timestamp", wire.KindText) && o.Is("type", wire.KindText) && o.Is("payload", wire.KindObject) {
@@ -77,8 +73,7 @@ func (c *codexReader) line(o *wire.Object) {
 		return
 	case "event_msg":
 		r.Recorded += "." + what
-		r.Body = entry.Custom{Name: r.Recorded, Data: o.Source()}
-		c.event(r, what, payload)
+		c.event(r, what, payload, o)
 		return
 	case "state", "world_state":
 	default:
@@ -157,7 +152,7 @@ var codexTexts = map[string]string{
 }
 
 // event reads an event for Codex's user interface. The answer may continue after it.
-func (c *codexReader) event(r Record, what string, o *wire.Object) {
+func (c *codexReader) event(r Record, what string, o, line *wire.Object) {
 	r.Aside = true
 	switch field := codexTexts[what]; {
 	case what == "token_count":
@@ -175,7 +170,7 @@ func (c *codexReader) event(r Record, what string, o *wire.Object) {
 			c.prompts[text] = true
 		}
 	}
-	c.add(r)
+	c.custom(r, r.Recorded, line)
 }
 
 // rollBack goes back to before the last turns. Codex's own messages in the user's role do not start one.
@@ -210,8 +205,7 @@ func (c *codexReader) usage(r Record, o *wire.Object) {
 	if last := c.get(c.latest); last != nil && c.reported != last.ID {
 		last.Usage, c.reported = usage, last.ID
 	} else { // the answer is not an item
-		r.Body = entry.Usage{Model: c.model, Usage: usage}
-		c.add(r)
+		c.add(r, entry.Usage{Model: c.model, Usage: usage})
 	}
 	c.total = total
 }
@@ -221,13 +215,11 @@ func (c *codexReader) context(r Record, o, line *wire.Object) {
 	c.custom(r, r.Recorded, line)
 	r.Parent = c.tip
 	if model := o.Peek("model"); model != "" && model != c.model {
-		r.Body = entry.ModelChange{Model: model}
-		c.add(r)
+		c.add(r, entry.ModelChange{Model: model})
 		c.model, r.Parent = model, c.tip
 	}
 	if effort := o.Peek("effort"); effort != "" && effort != c.effort {
-		r.Body = entry.ThinkingChange{Level: effort}
-		c.add(r)
+		c.add(r, entry.ThinkingChange{Level: effort})
 		c.effort = effort
 	}
 }
@@ -268,8 +260,7 @@ func (c *codexReader) compacted(r Record, o *wire.Object) {
 		o.Put("replacement_history", list)
 	}
 	body.Data = o.Remainder()
-	r.Body = body
-	c.add(r)
+	c.add(r, body)
 	c.answer, c.latest = "", ""
 }
 

@@ -23,7 +23,7 @@ type copilotReader struct {
 	said    map[string]string     // by subagent: thinking before its answer
 }
 
-func newCopilot(b *builder) *copilotReader {
+func newCopilot(b *builder) format {
 	return &copilotReader{
 		builder: b, side: map[string]string{}, calls: map[string]string{}, answers: map[string]string{}, waiting: map[string]chat.Usage{},
 		said: map[string]string{},
@@ -99,9 +99,8 @@ func (c *copilotReader) event(r Record, agent string, o, d *wire.Object) bool {
 		}
 	case "session.model_change":
 		if c.model = d.OptionalText("newModel"); c.model != "" {
-			r.Body = entry.ModelChange{Model: c.model}
 			c.rest("session.model_change", d)
-			c.add(r)
+			c.add(r, entry.ModelChange{Model: c.model})
 			return true
 		}
 	case "user.message":
@@ -122,11 +121,10 @@ func (c *copilotReader) event(r Record, agent string, o, d *wire.Object) bool {
 		c.note(noteUnlinked, "toolCallId")
 	case "session.compaction_complete":
 		if summary := d.Peek("summaryContent"); summary != "" {
-			r.Body = entry.Compaction{
+			c.add(r, entry.Compaction{
 				Messages: []chat.Message{summaryMessage(summary)}, TokensBefore: d.Count("preCompactionTokens"), TokensAfter: d.Count("postCompactionTokens"),
 				Summary: entry.Summary{Text: d.Text("summaryContent"), Data: d.Remainder()},
-			}
-			c.add(r)
+			})
 			return true
 		}
 	case "system.message":

@@ -29,7 +29,7 @@ func isGemini(o *wire.Object) bool {
 	return o.Is("sessionId", wire.KindText) && o.Is("projectHash", wire.KindText)
 }
 
-func newGemini(b *builder) *geminiReader {
+func newGemini(b *builder) format {
 	return &geminiReader{builder: b, latest: map[string]*geminiMessage{}, answered: map[string][]*geminiMessage{}}
 }
 

@@ -24,13 +24,8 @@ func (g *gooseReader) line(o *wire.Object) {
 		return
 	}
 	messages := o.Raw("conversation")
-	model := struct {
-		Provider_name string
-		Model_config  struct{ Model_name string }
-	}{}
-	_ = json.Unmarshal(o.Source(), &model) // or it names none
 	g.rec.Header = entry.Header{From: o.Peek("id"), Time: o.Time("created_at"), Data: o.Remainder()}
-	g.answeredBy(Record{}, model.Provider_name, model.Model_config.Model_name)
+	g.answeredBy(Record{}, o.Peek("provider_name"), within(o, "model_config").Peek("model_name"))
 	g.each(messages, "conversation", g.skip, g.message)
 }
 
@@ -84,8 +79,7 @@ func (g *gooseReader) message(o *wire.Object) {
 	case len(m.Content) == 0 && len(m.ToolCalls) == 0 && (len(results) > 0 || len(kept) > 0):
 	case g.hidden && covered && m.Role == chat.RoleUser:
 		g.hidden = false
-		r.Body = entry.Compaction{Messages: []chat.Message{m}, Summary: entry.Summary{Text: m.Text(), Data: data}}
-		g.add(r)
+		g.add(r, entry.Compaction{Messages: []chat.Message{m}, Summary: entry.Summary{Text: m.Text(), Data: data}})
 	case m.Role == chat.RoleAssistant && id != "" && g.tip == id && g.get(id).Message().Role == m.Role: // a further part of the same answer
 		g.join(id, m)
 	default:
@@ -100,13 +94,11 @@ func (g *gooseReader) message(o *wire.Object) {
 
 // gooseMetadata reports whether the model was shown a message to the end, whether only the model was, and who wrote it.
 func gooseMetadata(o *wire.Object) (shown, only bool, provider, model string) {
-	m := struct {
-		AgentVisible, UserVisible *bool
-		Inference                 struct{ Provider, RequestedModel string }
-	}{}
-	_ = json.Unmarshal(o.Look("metadata"), &m) // or both see it
-	shown = m.AgentVisible == nil || *m.AgentVisible
-	return shown, shown && m.UserVisible != nil && !*m.UserVisible, m.Inference.Provider, m.Inference.RequestedModel
+	m := within(o, "metadata")
+	hidden := func(field string) bool { return m.Is(field, wire.KindBoolean) && !m.Flag(field) }
+	shown = !hidden("agentVisible")
+	by := within(m, "inference")
+	return shown, shown && hidden("userVisible"), by.Peek("provider"), by.Peek("requestedModel")
 }
 
 // request reads a call. One that the model wrote wrongly has an error in place of its name.

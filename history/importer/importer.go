@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
 )
 
@@ -144,20 +145,28 @@ var rows = []struct {
 	is     func(o *wire.Object) bool
 	reader func(b *builder) format
 }{
-	{formatGemini, isGemini, func(b *builder) format { return newGemini(b) }},
+	{formatGemini, isGemini, newGemini},
 	{formatVSCode, isVSCode, func(b *builder) format { return &vscodeReader{builder: b} }},
-	{formatMiniSWEAgent, isMini, func(b *builder) format { return newSWE(b, "messages") }},
+	{formatMiniSWEAgent, isMini, func(b *builder) format { return &sweReader{builder: b, list: "messages", calls: map[string]bool{}} }},
 	{formatOpencode, isOpencode, func(b *builder) format { return &opencodeReader{builder: b, first: map[string]string{}} }},
 	{formatGoose, isGoose, func(b *builder) format { return &gooseReader{builder: b} }},
-	{formatOpenHands, isOpenHands, func(b *builder) format { return newOpenHands(b) }},
-	{formatSWEAgent, isSWE, func(b *builder) format { return newSWE(b, "history") }},
+	{formatOpenHands, isOpenHands, func(b *builder) format {
+		return &openHandsReader{builder: b, answers: map[string]string{}, calls: map[string]string{}}
+	}},
+	{formatSWEAgent, isSWE, func(b *builder) format { return &sweReader{builder: b, list: "history", calls: map[string]bool{}} }},
 	{"", isChat, func(b *builder) format { return &chatReader{b} }},
-	{formatCopilot, isCopilot, func(b *builder) format { return newCopilot(b) }},
+	{formatCopilot, isCopilot, newCopilot},
 	{formatPromptree, isOwn, func(b *builder) format { return &ownReader{builder: b} }},
 	{formatPi, isPi, func(b *builder) format { return &piReader{builder: b} }},
-	{formatCodex, isCodex, func(b *builder) format { return newCodex(b) }},
-	{"", isStream, func(b *builder) format { return newStream(b) }},
-	{formatClaudeCode, isClaude, func(b *builder) format { return newClaude(b) }},
+	{formatCodex, isCodex, func(b *builder) format {
+		return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}
+	}},
+	{"", isStream, func(b *builder) format {
+		return &streamReader{builder: b, answers: map[string]string{}, side: map[string]string{}}
+	}},
+	{formatClaudeCode, isClaude, func(b *builder) format {
+		return &claudeReader{builder: b, answers: map[string]*claudeAnswer{}, labels: map[int]entry.Custom{}}
+	}},
 }
 
 // detect returns the reader for the format of the first object.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -32,19 +31,10 @@ func (c *opencodeReader) line(o *wire.Object) {
 	if o.Err() != nil {
 		return
 	}
-	c.rec.Header = entry.Header{From: info.Peek("id"), Time: opencodeTime(info)}
+	c.rec.Header = entry.Header{From: info.Peek("id"), Time: within(info, "time").Time("created")}
 	o.Put("info", info.Remainder())
 	c.rec.Header.Data = o.Remainder()
 	c.each(messages, "messages", c.skip, c.message)
-}
-
-// opencodeTime returns when what is described was made. It leaves the field unread.
-func opencodeTime(info *wire.Object) time.Time {
-	if !info.Is("time", wire.KindObject) {
-		return time.Time{}
-	}
-	t, _ := wire.Parse(info.Look("time")) // it is valid
-	return t.Time("created")
 }
 
 // isOpencode reports whether an object is an export, or one of its messages.
@@ -82,7 +72,7 @@ type opencodeParts struct {
 func (c *opencodeReader) message(o *wire.Object) {
 	info := o.Object("info")
 	id, role := info.Text("id"), chat.Role(info.Text("role"))
-	r := Record{Recorded: string(role), Entry: entry.Entry{ID: id, Parent: c.tip, Time: opencodeTime(info)}}
+	r := Record{Recorded: string(role), Entry: entry.Entry{ID: id, Parent: c.tip, Time: within(info, "time").Time("created")}}
 	answers := role == chat.RoleAssistant
 	summary := info.Is("summary", wire.KindBoolean) && info.Flag("summary") && answers
 	if role != chat.RoleUser && !answers {
@@ -113,16 +103,14 @@ func (c *opencodeReader) message(o *wire.Object) {
 	switch data := o.Remainder(); {
 	case summary:
 		text := last.message.Text()
-		r.Body = entry.Compaction{FirstKept: c.tailOf(), Messages: []chat.Message{summaryMessage(text)}, Summary: entry.Summary{Text: text, Data: data}}
-		c.add(r)
+		c.add(r, entry.Compaction{FirstKept: c.tailOf(), Messages: []chat.Message{summaryMessage(text)}, Summary: entry.Summary{Text: text, Data: data}})
 		if c.first[id] = c.tip; last.usage != (chat.Usage{}) {
-			r.ID, r.Parent, r.Recorded, r.Body = "", c.tip, "usage", entry.Usage{Model: model, Usage: last.usage, Cost: last.cost}
-			c.add(r)
+			r.ID, r.Parent, r.Recorded = "", c.tip, "usage"
+			c.add(r, entry.Usage{Model: model, Usage: last.usage, Cost: last.cost})
 		}
 	case m.compacts && len(last.message.Content) == 0: // the user's message that asks for a summary
-		r.Body = entry.Custom{Name: "compaction", Data: m.kept[0]}
 		c.first[""] = m.tail
-		c.add(r)
+		c.add(r, entry.Custom{Name: "compaction", Data: m.kept[0]})
 	default:
 		c.steps(r, m.steps, data)
 		c.keepAll(r, m.kept)

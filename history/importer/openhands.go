@@ -19,10 +19,6 @@ type openHandsReader struct {
 	pairing chat.Pairing      // of the calls and their results
 }
 
-func newOpenHands(b *builder) *openHandsReader {
-	return &openHandsReader{builder: b, answers: map[string]string{}, calls: map[string]string{}}
-}
-
 // isOpenHands reports whether an object is an event, or holds a list of them.
 func isOpenHands(o *wire.Object) bool { return isOpenHandsEvent(o) || openHandsList(o) != "" }
 

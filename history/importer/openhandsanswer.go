@@ -104,6 +104,5 @@ func (h *openHandsReader) condensed(r Record, summary string, o *wire.Object, fo
 			kept = record
 		}
 	}
-	r.Body = entry.Compaction{FirstKept: kept, Messages: []chat.Message{summaryMessage(summary)}, Summary: entry.Summary{Text: summary, Data: o.Source()}}
-	h.add(r)
+	h.add(r, entry.Compaction{FirstKept: kept, Messages: []chat.Message{summaryMessage(summary)}, Summary: entry.Summary{Text: summary, Data: o.Source()}})
 }

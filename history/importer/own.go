@@ -36,7 +36,7 @@ func (r *ownReader) line(o *wire.Object) {
 	} else if e.Parent != "" && !r.has(e.Parent) {
 		r.fail(fmt.Errorf("its parent %q is missing", clip(e.Parent)))
 	}
-	r.add(Record{Recorded: string(e.Type()), Entry: e})
+	r.add(Record{Recorded: string(e.Type()), Entry: e}, e.Body)
 }
 
 // finish gives each answer the usage that an entry of its own records.

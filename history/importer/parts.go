@@ -57,6 +57,16 @@ func optional(o *wire.Object, field string, f func(p *wire.Object)) {
 	}
 }
 
+// within returns an object in others, an empty one if it is missing. Their fields count as not read.
+func within(o *wire.Object, names ...string) *wire.Object {
+	for _, name := range names {
+		if o = o.Inside(name); o == nil {
+			return &wire.Object{}
+		}
+	}
+	return o
+}
+
 // blocks reads the content of a message of Anthropic's messages API.
 func (b *builder) blocks(role chat.Role, o *wire.Object) *messages.Decoder {
 	d := &messages.Decoder{Role: role}

@@ -75,37 +75,38 @@ func (p *piReader) line(o *wire.Object) {
 		r.Parent = p.follows(parent, p.tip, "parentId")
 	}
 	r.Time = o.Time("timestamp")
-	if p.entry(&r, o); o.Err() != nil {
+	body := p.entry(&r, o)
+	if o.Err() != nil {
 		return
 	}
-	p.add(r)
+	p.add(r, body)
 	p.order = append(p.order, p.tip)
 	p.after[p.tip] = p.tip
 }
 
-// entry reads the content of an entry. Fields without an equivalent go into its data, or else the whole line does.
-func (p *piReader) entry(r *Record, o *wire.Object) {
+// entry reads the content of an entry. Fields without an equivalent go into its data, if it has any, or else the whole line
+// does.
+func (p *piReader) entry(r *Record, o *wire.Object) (body entry.Body) {
 	switch r.Recorded {
 	case "message":
-		r.Body = p.piMessage(r, o, o.Object("message"))
+		return p.piMessage(r, o, o.Object("message"))
 	case "compaction":
-		r.Body = p.compaction(o)
+		return p.compaction(o)
 	case "branch_summary":
 		b := entry.BranchSummary{From: o.OptionalText("fromId"), Summary: piSummary(o)}
 		if len(b.Files.Read)+len(b.Files.Modified) > 0 { // they are shown behind the text
 			b.Text = strings.TrimSpace(fileLists.ReplaceAllString(b.Text, ""))
 		}
 		b.Data = o.Remainder()
-		r.Body = b
+		return b
 	case "custom_message":
 		m := chat.Message{Role: chat.RoleUser}
 		p.piContent(&m, o)
-		r.Body = entry.CustomMessage{Name: o.OptionalText("customType"), Content: m.Content, Data: o.Remainder()}
+		return entry.CustomMessage{Name: o.OptionalText("customType"), Content: m.Content, Data: o.Remainder()}
 	case "custom":
-		r.Body = entry.Custom{Name: o.OptionalText("customType"), Data: o.Source()}
+		return entry.Custom{Name: o.OptionalText("customType"), Data: o.Source()}
 	case "label":
-		r.Body = entry.Label{Target: o.OptionalText("targetId"), Text: o.OptionalText("label")}
-		p.rest("label", o)
+		body = entry.Label{Target: o.OptionalText("targetId"), Text: o.OptionalText("label")}
 	case "model_change":
 		b := entry.ModelChange{Provider: o.OptionalText("provider"), Model: o.OptionalText("modelId")}
 		if b.Model == "" { // oh-my-pi writes both in one field
@@ -113,21 +114,20 @@ func (p *piReader) entry(r *Record, o *wire.Object) {
 				b.Provider, b.Model, _ = strings.Cut(b.Model, "/")
 			}
 		}
-		r.Body = b
-		p.rest("model_change", o)
+		body = b
 	case "thinking_level_change":
-		r.Body = entry.ThinkingChange{Level: o.OptionalText("thinkingLevel")}
-		p.rest("thinking_level_change", o)
+		body = entry.ThinkingChange{Level: o.OptionalText("thinkingLevel")}
 	case "model_usage":
 		usage, cost := p.piUsage(o)
-		r.Body = entry.Usage{Model: o.OptionalText("model"), Usage: usage, Cost: cost}
-		p.rest("model_usage", o)
+		body = entry.Usage{Model: o.OptionalText("model"), Usage: usage, Cost: cost}
 	default:
 		if r.Recorded != "session_info" {
 			p.note(noteUnknown, r.Recorded)
 		}
-		r.Body = entry.Custom{Name: r.Recorded, Data: o.Source()}
+		return entry.Custom{Name: r.Recorded, Data: o.Source()}
 	}
+	p.rest(r.Recorded, o)
+	return body
 }
 
 func (p *piReader) compaction(o *wire.Object) entry.Compaction {

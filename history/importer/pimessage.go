@@ -59,11 +59,7 @@ func (b *builder) piMessage(r *Record, e, o *wire.Object) entry.Body {
 // piShell reads a command, or Python, that the user ran.
 func piShell(role string, o *wire.Object) entry.Shell {
 	s := entry.Shell{Cancelled: o.Flag("cancelled"), Hidden: o.Flag("excludeFromContext"), Output: o.Text("output")}
-	if role == "pythonExecution" {
-		s.Command = o.Text("code")
-	} else {
-		s.Command = o.Text("command")
-	}
+	s.Command = o.Text(map[string]string{"bashExecution": "command", "pythonExecution": "code"}[role])
 	if code := o.Number("exitCode"); code != "" {
 		var err error
 		if s.ExitCode, err = strconv.Atoi(code); err != nil {

@@ -23,10 +23,6 @@ type streamReader struct {
 	side    map[string]string // by call of a subagent: its last record
 }
 
-func newStream(b *builder) *streamReader {
-	return &streamReader{builder: b, answers: map[string]string{}, side: map[string]string{}}
-}
-
 func isStream(o *wire.Object) bool { return streamFormat(o) != "" }
 
 // streamFormat returns the format of a stream by its first line, "" if it is none.

@@ -20,10 +20,6 @@ type sweReader struct {
 	calls map[string]bool
 }
 
-func newSWE(b *builder, list string) *sweReader {
-	return &sweReader{builder: b, list: list, calls: map[string]bool{}}
-}
-
 func (s *sweReader) line(o *wire.Object) {
 	list := o.Field(s.list, wire.KindList)
 	r := Record{Recorded: "trajectory"}
@@ -36,8 +32,7 @@ func (s *sweReader) line(o *wire.Object) {
 		s.note(noteRepeated, "trajectory")
 	}
 	if data := o.Remainder(); data != nil {
-		r.Body = entry.Custom{Name: r.Recorded, Data: data}
-		s.add(r)
+		s.add(r, entry.Custom{Name: r.Recorded, Data: data})
 	}
 	s.answeredBy(Record{Entry: entry.Entry{Parent: s.tip}}, "", model)
 	s.each(list, s.list, s.skip, s.message)
@@ -45,17 +40,11 @@ func (s *sweReader) line(o *wire.Object) {
 
 // sweModel returns the name of the model in the configuration of a trajectory.
 func sweModel(o *wire.Object) string {
-	var info struct {
-		Config struct{ Model struct{ Model_name string } }
+	name := within(o, "info", "config", "model").Peek("model_name")
+	if config := wire.ObjectOf([]byte(o.Peek("replay_config"))); config != nil {
+		name += within(config, "agent", "model").Peek("name")
 	}
-	var replay string
-	var config struct {
-		Agent struct{ Model struct{ Name string } }
-	}
-	_ = json.Unmarshal(o.Look("info"), &info) // or there is none
-	_ = json.Unmarshal(o.Look("replay_config"), &replay)
-	_ = json.Unmarshal([]byte(replay), &config)
-	return info.Config.Model.Model_name + config.Agent.Model.Name
+	return name
 }
 
 func (s *sweReader) message(o *wire.Object) {

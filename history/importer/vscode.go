@@ -114,16 +114,6 @@ func (v *vscodeReader) chat(o *wire.Object) {
 	v.each(requests, "requests", v.skip, v.request)
 }
 
-// within returns an object in others, an empty one if it is missing.
-func within(o *wire.Object, names ...string) *wire.Object {
-	for _, name := range names {
-		if o = o.Inside(name); o == nil {
-			return &wire.Object{}
-		}
-	}
-	return o
-}
-
 func (v *vscodeReader) request(o *wire.Object) {
 	r := Record{Recorded: "request", Entry: entry.Entry{Parent: v.tip, Time: o.Time("timestamp")}}
 	said := chat.Message{Role: chat.RoleUser}
