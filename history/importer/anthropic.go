@@ -39,20 +39,13 @@ func (b *builder) anthropic(r Record, o *wire.Object) {
 // those of them that were read.
 func (b *builder) cline(r Record, o *wire.Object) (_ Record, model string) {
 	provider := ""
-	if o.Is("modelInfo", wire.KindObject) {
-		info := o.Object("modelInfo")
+	b.inside(o, "", "modelInfo", func(info *wire.Object) {
 		model, provider = info.OptionalText("modelId"), info.OptionalText("providerId")
-		b.rest("modelInfo", info)
-	}
-	if o.Is("metrics", wire.KindObject) {
-		metrics := o.Object("metrics")
-		if r.Cost = metrics.Amount("cost"); metrics.Is("tokens", wire.KindObject) {
-			u := metrics.Object("tokens")
-			r.Usage = clineUsage.read(u)
-			b.rest("metrics.tokens", u)
-		}
-		b.rest("metrics", metrics)
-	}
+	})
+	b.inside(o, "", "metrics", func(metrics *wire.Object) {
+		r.Cost = metrics.Amount("cost")
+		b.inside(metrics, "metrics.", "tokens", func(u *wire.Object) { r.Usage = clineUsage.read(u) })
+	})
 	if o.Err() != nil {
 		return r, model
 	}

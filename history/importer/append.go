@@ -32,7 +32,7 @@ import (
 func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, error) {
 	a := appender{
 		session: s, records: map[string]*Record{}, ids: map[string]string{}, after: map[string]string{},
-		cuts: map[string]string{}, made: map[string]bool{}, lineOf: map[string]int{}, tried: map[string]int{}, own: r.Format == formatPromptree,
+		cuts: map[string]string{}, lineOf: map[string]int{}, tried: map[string]int{}, own: r.Format == formatPromptree,
 		time: r.Header.Time,
 	}
 	for i, rec := range r.Records {
@@ -68,7 +68,6 @@ type appender struct {
 	ids     map[string]string  // of entries, by record
 	after   map[string]string  // id of the entry that a child of the record follows, by record
 	cuts    map[string]string  // by result: the record at which a compaction that keeps it first may cut
-	made    map[string]bool    // ids that free returned
 	tried   map[string]int     // how often an id was tried
 	batch   []entry.Entry
 	lineOf  map[string]int // by entry
@@ -149,8 +148,7 @@ func (a *appender) free(ctx context.Context, id string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("importer: %w", err)
 		}
-		if a.records[try] == nil && !taken && !a.made[try] {
-			a.made[try] = true
+		if _, added := a.lineOf[try]; a.records[try] == nil && !taken && !added {
 			return try, nil
 		}
 	}

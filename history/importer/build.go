@@ -216,10 +216,7 @@ func (b *builder) take(i item, skip bool, read func()) error {
 	return nil
 }
 
-func (b *builder) has(id string) bool {
-	_, ok := b.index[id]
-	return ok
-}
+func (b *builder) has(id string) bool { return b.get(id) != nil }
 
 // get returns the record with an id. It is valid until the next is added.
 func (b *builder) get(id string) *Record {
@@ -247,6 +244,15 @@ func (b *builder) rest(path string, o *wire.Object) {
 func (b *builder) left(l wire.Leftovers) {
 	for _, left := range l {
 		b.note(string(left.Why), left.What)
+	}
+}
+
+// inside calls f for the object in a field, if there is one, and adds a note for each field that f did not read.
+func (b *builder) inside(o *wire.Object, path, field string, f func(in *wire.Object)) {
+	if o.Is(field, wire.KindObject) {
+		in := o.Object(field)
+		f(in)
+		b.rest(path+field, in)
 	}
 }
 

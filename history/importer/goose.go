@@ -69,7 +69,9 @@ func (g *gooseReader) message(o *wire.Object) {
 		}
 		g.rest("content", p)
 	})
-	shown, covered, provider, model := gooseMetadata(o)
+	metadata := within(o, "metadata")
+	hidden := func(field string) bool { return metadata.Is(field, wire.KindBoolean) && !metadata.Flag(field) }
+	shown, onlyModel := !hidden("agentVisible"), hidden("userVisible")
 	if o.Err() != nil {
 		return
 	}
@@ -77,28 +79,20 @@ func (g *gooseReader) message(o *wire.Object) {
 	data := o.Remainder()
 	switch {
 	case len(m.Content) == 0 && len(m.ToolCalls) == 0 && (len(results) > 0 || len(kept) > 0):
-	case g.hidden && covered && m.Role == chat.RoleUser:
+	case g.hidden && shown && onlyModel && m.Role == chat.RoleUser:
 		g.hidden = false
 		g.add(r, entry.Compaction{Messages: []chat.Message{m}, Summary: entry.Summary{Text: m.Text(), Data: data}})
 	case m.Role == chat.RoleAssistant && id != "" && g.tip == id && g.get(id).Message().Role == m.Role: // a further part of the same answer
 		g.join(id, m)
 	default:
 		if m.Role == chat.RoleAssistant {
-			r = g.answeredBy(r, provider, model)
+			by := within(metadata, "inference")
+			r = g.answeredBy(r, by.Peek("provider"), by.Peek("requestedModel"))
 		}
 		g.say(r, m, data)
 	}
 	g.hidden = g.hidden || !shown
 	g.keepAll(r, kept)
-}
-
-// gooseMetadata reports whether the model was shown a message to the end, whether only the model was, and who wrote it.
-func gooseMetadata(o *wire.Object) (shown, only bool, provider, model string) {
-	m := within(o, "metadata")
-	hidden := func(field string) bool { return m.Is(field, wire.KindBoolean) && !m.Flag(field) }
-	shown = !hidden("agentVisible")
-	by := within(m, "inference")
-	return shown, shown && hidden("userVisible"), by.Peek("provider"), by.Peek("requestedModel")
 }
 
 // request reads a call. One that the model wrote wrongly has an error in place of its name.

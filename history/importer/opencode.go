@@ -18,7 +18,7 @@ import (
 // answer of its own. Snapshots, patches and what else is not sent is noted aside.
 type opencodeReader struct {
 	*builder
-	first map[string]string // by message: its first record
+	first map[string]string // by message: its first record; by "": the message that the compaction asked for last keeps first
 }
 
 func (c *opencodeReader) line(o *wire.Object) {
@@ -102,8 +102,9 @@ func (c *opencodeReader) message(o *wire.Object) {
 	o.Put("info", info.Remainder())
 	switch data := o.Remainder(); {
 	case summary:
-		text := last.message.Text()
-		c.add(r, entry.Compaction{FirstKept: c.tailOf(), Messages: []chat.Message{summaryMessage(text)}, Summary: entry.Summary{Text: text, Data: data}})
+		text, kept := last.message.Text(), c.first[c.first[""]] // by what was asked for last
+		delete(c.first, "")
+		c.add(r, entry.Compaction{FirstKept: kept, Messages: []chat.Message{summaryMessage(text)}, Summary: entry.Summary{Text: text, Data: data}})
 		if c.first[id] = c.tip; last.usage != (chat.Usage{}) {
 			r.ID, r.Parent, r.Recorded = "", c.tip, "usage"
 			c.add(r, entry.Usage{Model: model, Usage: last.usage, Cost: last.cost})
@@ -165,13 +166,6 @@ func (c *opencodeReader) part(m *opencodeParts, p *wire.Object) {
 	}
 	p.Skip("id", "sessionID", "messageID", "time", "synthetic")
 	c.rest("parts", p)
-}
-
-// tailOf returns the first record that the compaction that was asked for last keeps, "" if it keeps none.
-func (c *opencodeReader) tailOf() string {
-	tail := c.first[""]
-	delete(c.first, "")
-	return c.first[tail]
 }
 
 // thinking reads a thought. The signature is in the metadata of its provider. An item of OpenAI's responses API is

@@ -39,7 +39,7 @@ func (h *openHandsReader) earlier(r Record, id string, o *wire.Object) {
 		m.Role = chat.RoleAssistant
 		args := openHandsArgs(o)
 		h.text(&m, args.OptionalText("thought"), "args.thought")
-		m.ToolCalls = []chat.ToolCall{{ID: "call-" + id, Name: action, Arguments: openHandsArguments(args)}}
+		m.ToolCalls = []chat.ToolCall{{ID: "call-" + id, Name: action, Arguments: cmp.Or(wire.Compacted(args.All()), "{}")}}
 		h.call(r, id, "", m, o)
 		return
 	case observation != "":
@@ -75,11 +75,6 @@ func openHandsArgs(o *wire.Object) *wire.Object {
 		return &wire.Object{}
 	}
 	return o.Object("args")
-}
-
-// openHandsArguments returns the arguments that were not read yet as those of a call.
-func openHandsArguments(args *wire.Object) string {
-	return cmp.Or(wire.Compacted(args.All()), "{}")
 }
 
 // openHandsAside are the actions of an agent that are no part of what it says.
@@ -142,7 +137,7 @@ func (h *openHandsReader) answered(r Record, id string, o, metadata *wire.Object
 		return
 	}
 	if c.Arguments == "" {
-		c.Arguments = openHandsArguments(openHandsArgs(o))
+		c.Arguments = cmp.Or(wire.Compacted(openHandsArgs(o).All()), "{}")
 	}
 	m.ToolCalls = []chat.ToolCall{c}
 	answer := response.Peek("id")

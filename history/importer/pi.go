@@ -152,11 +152,8 @@ var fileLists = regexp.MustCompile(`(?s)\n\n<(?:read|modified)-files>\n.*</(?:re
 func piSummary(o *wire.Object) entry.Summary {
 	s := entry.Summary{Text: o.Text("summary"), Extension: o.Flag("fromHook")}
 	s.Extension = o.Flag("fromExtension") || s.Extension
-	if s.Extension || !o.Is("details", wire.KindObject) {
-		return s
-	}
-	details, err := wire.Parse(o.Look("details"))
-	if err != nil {
+	details := o.Inside("details")
+	if s.Extension || details == nil {
 		return s
 	}
 	var files entry.Files

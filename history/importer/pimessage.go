@@ -120,11 +120,7 @@ func (b *builder) piUsage(o *wire.Object) (usage chat.Usage, cost float64) {
 	}
 	u := o.Object("usage")
 	usage = piUsage.read(u)
-	if u.Is("cost", wire.KindObject) {
-		costs := u.Object("cost")
-		cost = costs.Amount("total")
-		b.rest("usage.cost", costs)
-	}
+	b.inside(u, "usage.", "cost", func(costs *wire.Object) { cost = costs.Amount("total") })
 	b.rest("usage", u)
 	return usage, cost
 }

@@ -42,12 +42,10 @@ func (b *builder) anthropicUsage(o *wire.Object) (usage chat.Usage) {
 	}
 	u := o.Object("usage")
 	usage = anthropicUsage.read(u)
-	if u.Is("cache_creation", wire.KindObject) {
-		lifetimes := u.Object("cache_creation")
+	b.inside(u, "usage.", "cache_creation", func(lifetimes *wire.Object) {
 		usage.CacheWriteLong = lifetimes.Count("ephemeral_1h_input_tokens")
 		lifetimes.Count("ephemeral_5m_input_tokens") // the rest of CacheWrite
-		b.rest("usage.cache_creation", lifetimes)
-	}
+	})
 	b.rest("usage", u)
 	return usage
 }
