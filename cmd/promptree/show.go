@@ -77,20 +77,19 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return program.UsageError{Err: err}
 	}
-	loaded, err := sessionfile.Load(ctx, paths[0], *salvage, &folders)
+	s, err := sessionfile.Load(ctx, paths[0], *salvage, &folders)
 	if err != nil {
 		return err
 	}
-	loaded.Note(stderr, true)
-	s := session{loaded}
+	s.Note(stderr, true)
 	var b bytes.Buffer
 	switch {
 	case v.asked:
-		err = s.view(ctx, &b, v, stderr)
+		err = v.print(ctx, &b, s, stderr)
 	case *e != "":
-		err = s.entry(ctx, &b, *e)
+		err = printEntry(ctx, &b, s, *e)
 	default:
-		if err = s.tree(ctx, &b, program.Width(stdout)); err == nil && b.Len() == 0 {
+		if err = printTree(ctx, &b, s, program.Width(stdout)); err == nil && b.Len() == 0 {
 			fmt.Fprintf(stderr, "%s: the session is empty\n", paths[0])
 		}
 	}
@@ -110,11 +109,8 @@ func noEntry(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// session is a session that is shown.
-type session struct{ *sessionfile.Session }
-
-// entry prints one line of the log.
-func (s session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
+// printEntry prints one line of the log.
+func printEntry(ctx context.Context, b *bytes.Buffer, s *sessionfile.Session, id string) error {
 	e, err := s.Entry(ctx, id)
 	if err != nil {
 		return err
@@ -126,10 +122,10 @@ func (s session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 	return json.Indent(b, append(line, '\n'), "", "  ")
 }
 
-// tree prints a line for each entry. If an entry has several successors, the one on the path to the leaf comes last, at
+// printTree prints a line for each entry. If an entry has several successors, the one on the path to the leaf comes last, at
 // the same depth. The others, which the session left, come before it and are indented. A line is cut to a width, 0 for
 // no limit.
-func (s session) tree(ctx context.Context, b *bytes.Buffer, width int) error {
+func printTree(ctx context.Context, b *bytes.Buffer, s *sessionfile.Session, width int) error {
 	type item struct{ id, text string }
 	after := map[string][]item{} // by parent
 	for e, err := range s.Entries(ctx) {
@@ -230,14 +226,13 @@ func messageText(m chat.Message) string {
 	return text
 }
 
-// view prints the messages that a model sees.
-func (s session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Writer) error {
+// print prints the messages that a model sees.
+func (v view) print(ctx context.Context, b *bytes.Buffer, s *sessionfile.Session, stderr io.Writer) error {
 	if v.at != "" {
 		if err := s.Branch(ctx, v.at); err != nil {
 			return err
 		}
 	}
-	of := s.Session.Session
 	counter, apart, err := s.Tokenizer(ctx)
 	if err != nil {
 		return err
@@ -248,10 +243,10 @@ func (s session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Wr
 			return program.UsageError{Err: fmt.Errorf("-window is %d, and the system prompt and the tools took %d tokens: set a larger one", v.window, apart)}
 		}
 	}
-	result, err := render.Render(ctx, history.All{Session: of}, options)
+	result, err := render.Render(ctx, history.All{Session: s.Session}, options)
 	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
 	if exceeded {
-		result, err = render.Render(ctx, history.All{Session: of, Droppable: true}, options)
+		result, err = render.Render(ctx, history.All{Session: s.Session, Droppable: true}, options)
 	}
 	if err != nil {
 		return program.UsageError{Err: err} // only the window may be wrong

@@ -29,19 +29,17 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	returned := make(chan int, 1)
 	go func() { returned <- run(ctx, os.Args[1:], os.Stdout, os.Stderr) }()
-	var late <-chan time.Time
 	select {
 	case code := <-returned:
 		os.Exit(code)
 	case <-signals:
-		cancel(errInterrupted)
-		late = time.After(grace)
 	}
+	cancel(errInterrupted)
 	select {
 	case code := <-returned:
 		os.Exit(code)
 	case <-signals:
-	case <-late:
+	case <-time.After(grace):
 	}
 	for _, f := range folders {
 		f.removeAll()

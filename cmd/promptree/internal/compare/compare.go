@@ -53,9 +53,6 @@ func leftOut(stderr io.Writer, file string, err error) {
 	fmt.Fprintf(stderr, "%s: left out: %s\n", file, strings.TrimPrefix(worded.Line(err), file+": "))
 }
 
-// errNoRequests is the error of a recording in which no model answers.
-var errNoRequests = errors.New("no model answers in it")
-
 // compare runs what the options ask for on each session. It reads all sessions before it replays the first, so that a
 // wrong name is reported at once.
 func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress *progress) (err error) {
@@ -69,7 +66,7 @@ func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress 
 		for _, file := range files {
 			s, without, err := open(ctx, file, o, stderr)
 			if s.found = file != path; s.found && ctx.Err() == nil && (err != nil || s.requests == 0) {
-				leftOut(stderr, file, cmp.Or(err, errNoRequests))
+				leftOut(stderr, file, cmp.Or(err, errors.New("no model answers in it")))
 				continue
 			}
 			if err != nil {
@@ -131,7 +128,6 @@ func checkAll(ctx context.Context, sources []source, o options, stdout io.Writer
 
 // all replays the sessions in each window under each policy, and prints each session once it is replayed.
 func (c *comparison) all(ctx context.Context, sources []source) error {
-	defer c.progress.clear()
 	var all []*Run
 	var failed error
 	for i := range sources {
@@ -141,7 +137,6 @@ func (c *comparison) all(ctx context.Context, sources []source) error {
 		if err == nil {
 			runs, err = c.session(ctx, s)
 		}
-		c.progress.clear()
 		if s.found && err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
 			leftOut(c.stderr, s.path, err)
 			continue
@@ -281,32 +276,23 @@ func (p *printer) session(runs []*Run) error {
 	if p.format != formatJSON {
 		return nil
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	enc := json.NewEncoder(p.to)
 	enc.SetEscapeHTML(false)
 	for _, run := range runs {
 		if err := enc.Encode(run); err != nil {
 			return err
 		}
 	}
-	return p.write(&b)
+	return nil
 }
 
 // text prints a piece of text, with an empty line before all but the first.
 func (p *printer) text(piece string) error {
-	if piece == "" {
-		return nil
-	}
-	var b bytes.Buffer
+	text := program.Wrap(piece, p.width)
 	if p.begun {
-		b.WriteByte('\n')
+		text = "\n" + text
 	}
-	b.WriteString(program.Wrap(piece, p.width))
-	return p.write(&b)
-}
-
-func (p *printer) write(b *bytes.Buffer) error {
 	p.begun = true
-	_, err := p.to.Write(b.Bytes())
+	_, err := io.WriteString(p.to, text)
 	return err
 }

@@ -91,9 +91,7 @@ func TestTheCheapestIsFirstAndOneThatEndedLast(t *testing.T) {
 		for _, i := range order {
 			runs = append(runs, all[i])
 		}
-		var b strings.Builder
-		lines(&b, runs)
-		require.Regexp(t, "(?s)^cheap .*\nas cheap but for a little .*\ndear .*\nended ", b.String())
+		require.Regexp(t, "(?s)^cheap .*\nas cheap but for a little .*\ndear .*\nended ", lines(runs))
 	}
 }
 

@@ -22,14 +22,7 @@ func words(s *source, runs []*Run) string {
 	if c := first.Check; c != nil && 2*c.Fixed > first.ContextWindow {
 		fmt.Fprintf(&b, "The system prompt and the tools take %s of it, which no policy can save.\n", share(min(c.Fixed, first.ContextWindow), first.ContextWindow))
 	}
-	b.WriteString(dollarsHold(s, runs) + "\n")
-	if said := allEqual(runs); said != "" {
-		b.WriteString("\n" + said)
-		return b.String()
-	}
-	b.WriteByte('\n')
-	lines(&b, runs)
-	return b.String()
+	return b.String() + dollarsHold(s, runs) + "\n\n" + cmp.Or(allEqual(runs), lines(runs))
 }
 
 // origin says where a window comes from.
@@ -113,8 +106,9 @@ func allEqual(runs []*Run) string {
 	return text
 }
 
-// lines writes a line for each policy, the cheapest first, and what the lines mean.
-func lines(b *strings.Builder, runs []*Run) {
+// lines returns a line for each policy, the cheapest first, and what the lines mean.
+func lines(runs []*Run) string {
+	var b strings.Builder
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b *Run) int { return cmp.Compare(a.rank(), b.rank()) })
 	width := 0
@@ -126,7 +120,7 @@ func lines(b *strings.Builder, runs []*Run) {
 		if r.Policy == recorded && len(runs) > 1 {
 			continue
 		}
-		fmt.Fprintf(b, "%-*s  %s\n", width, r.Policy, line(r))
+		fmt.Fprintf(&b, "%-*s  %s\n", width, r.Policy, line(r))
 		recalled = recalled || r.Recall != nil
 	}
 	b.WriteByte('\n')
@@ -137,6 +131,7 @@ func lines(b *strings.Builder, runs []*Run) {
 		b.WriteString("Needed again are names, paths, numbers and errors that answers repeat and that nothing said since the policy last compacted or\n" +
 			"cleared; a summary here is a digest made without a model, which shows less than a real one.\n")
 	}
+	return b.String()
 }
 
 // line says in words what a run costs and shows.
