@@ -76,7 +76,8 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	kept := !expired
 	if b.check != nil {
 		common -= common % b.check.Step
-		kept = !b.check.restarts[step.Line] && (kept || b.lifetime == 0 && b.check.outlived[step.Line])
+		outcome := b.check.outcomes[step.ID]
+		kept = outcome != outcomeRestart && (kept || b.lifetime == 0 && outcome == outcomeOutlived)
 	}
 	usage := b.usage(tokens, common, answered, kept)
 	cost := b.prices.Of(usage)
@@ -158,12 +159,9 @@ func (b *biller) summaries(bill *Bill, r Requests) {
 	bill.Kept += bill.Summaries
 }
 
-// billed returns the cost of requests, whose tokens are those of o200k_base, in those of a tokenizer.
-func (b biller) billed(t chat.Tokenizer, list []sent) (bill Bill) {
-	by := func(n int) int { return n }
-	if s, ok := t.(scaled); ok {
-		by = s.by
-	}
+// billed returns the cost of requests, whose tokens are those of o200k_base, each of which is a factor of the model's.
+func (b biller) billed(factor float64, list []sent) (bill Bill) {
+	by := scaled{factor: factor}.by
 	for _, q := range list {
 		answered := q.step.Usage.Output
 		if q.step.Usage.Input == 0 {

@@ -70,22 +70,22 @@ func TestARequestReadsItsSharedPrefixFromTheCacheAndWritesTheRest(t *testing.T) 
 		{"a shared prefix is read with the fixed tokens before it", func(b *biller) { b.fixed = million }, time.Minute, million, Bill{Kept: 32.25, Read: 1, Written: 6.25, Output: 25}},
 		{"after the lifetime nothing is read", nil, time.Hour, million, Bill{Kept: 37.5, Written: 12.5, Output: 25}},
 		{"within the longer lifetime that the last request asked for the prefix is read", func(b *biller) { b.kept = time.Hour }, time.Hour, million, Bill{Kept: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
-		{"a restart reads nothing", func(b *biller) { b.check.restarts[7] = true }, time.Minute, million, Bill{Kept: 37.5, Written: 12.5, Output: 25, Restarts: 5.75}},
-		{"what the recorded cache kept for longer is read", func(b *biller) { b.check.outlived[7] = true }, time.Hour, million, Bill{Kept: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
-		{"but not with another lifetime", func(b *biller) { b.check.outlived[7], b.lifetime = true, time.Minute }, time.Hour, million, Bill{Kept: 37.5, Written: 12.5, Output: 25}},
+		{"a restart reads nothing", func(b *biller) { b.check.outcomes["r7"] = outcomeRestart }, time.Minute, million, Bill{Kept: 37.5, Written: 12.5, Output: 25, Restarts: 5.75}},
+		{"what the recorded cache kept for longer is read", func(b *biller) { b.check.outcomes["r7"] = outcomeOutlived }, time.Hour, million, Bill{Kept: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
+		{"but not with another lifetime", func(b *biller) { b.check.outcomes["r7"], b.lifetime = outcomeOutlived, time.Minute }, time.Hour, million, Bill{Kept: 37.5, Written: 12.5, Output: 25}},
 		{"reads are counted in the provider's steps", nil, time.Minute, million + 27, Bill{Kept: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
 		{"writes for the longer lifetime have their price", func(b *biller) { b.long = 1 }, time.Minute, million, Bill{Kept: 35.5, Read: 0.5, Written: 10, Output: 25}},
 		{"the first request reads what it was recorded to read", func(b *biller) { b.begun = false }, time.Hour, 0, Bill{Kept: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
 		{"a prefix that changed is written", nil, time.Minute, 0, Bill{Kept: 37.5, Written: 12.5, Output: 25}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			check := &Check{Step: 64, restarts: map[int]bool{}, outlived: map[int]bool{}}
+			check := &Check{Step: 64, outcomes: map[string]string{}}
 			b := biller{prices: prices, check: check, begun: true, sent: at, kept: prices.Lifetime}
 			if tt.change != nil {
 				tt.change(&b)
 			}
 			var bill Bill
-			step := stepping.Step{Line: 7, Time: at.Add(tt.after), Usage: chat.Usage{Input: 1, CacheRead: million}}
+			step := stepping.Step{Line: 7, ID: "r7", Time: at.Add(tt.after), Usage: chat.Usage{Input: 1, CacheRead: million}}
 			usage, cost := b.request(&bill, step, 2*million, tt.common, million)
 			require.InDelta(t, bill.Kept, cost.Dollars, 1e-9)
 			require.Equal(t, tt.common > 0 && bill.Read == 0, cost.Lost.Tokens > 0)

@@ -60,7 +60,7 @@ type Check struct {
 	// Checked are the requests with recorded usage, in their order.
 	Checked []Checked `json:"-"`
 
-	restarts, outlived map[int]bool // by the line of the answer
+	outcomes map[string]string // by the id of the answer
 }
 
 // tolerance is the largest error of the cost model, as a share of what the recorded usage costs. Policies differ by a fifth
@@ -93,7 +93,7 @@ const (
 func check(r *importer.Recording, prices sizing.Prices) *Check {
 	recorded, path := r.Path(r.Leaf), stepping.Path(r)
 	prices = fitted(path, prices)
-	c := &Check{Step: 1, Prices: prices, restarts: map[int]bool{}, outlived: map[int]bool{}}
+	c := &Check{Step: 1, Prices: prices, outcomes: map[string]string{}}
 	c.caching(path, prices)
 	cache := sizing.PromptCache{Prices: prices}
 	compacted := true // nothing is foretold of the first request either
@@ -194,10 +194,8 @@ func (c *Check) outcome(cache sizing.PromptCache, rec importer.Record) (outcome 
 	case read == foretold:
 		return outcomeExact, read
 	case read == 0:
-		c.restarts[rec.Line] = true
 		return outcomeRestart, 0
 	case expired && read == c.holds(lasting, rec.Time):
-		c.outlived[rec.Line] = true
 		return outcomeOutlived, read
 	}
 	return outcomeOther, foretold
@@ -218,22 +216,13 @@ func (c *Check) judge(modelled float64) {
 // add counts a request. Until the last is added, MeanError is the sum of the errors.
 func (c *Check) add(q Checked, recorded, kept float64) {
 	c.Checked = append(c.Checked, q)
-	if q.Outcome != outcomeFirst {
-		c.Requests++
+	c.outcomes[q.Record.ID] = q.Outcome
+	counts := map[string][]*int{
+		outcomeExact: {&c.Requests, &c.Exact}, outcomeExpired: {&c.Requests, &c.Exact, &c.Expired}, outcomeOutlived: {&c.Requests, &c.Exact, &c.Outlived},
+		outcomeRestart: {&c.Requests, &c.Restarts}, outcomeOther: {&c.Requests, &c.Others},
 	}
-	switch q.Outcome {
-	case outcomeExact:
-		c.Exact++
-	case outcomeExpired:
-		c.Exact++
-		c.Expired++
-	case outcomeOutlived:
-		c.Exact++
-		c.Outlived++
-	case outcomeRestart:
-		c.Restarts++
-	case outcomeOther:
-		c.Others++
+	for _, n := range counts[q.Outcome] {
+		*n++
 	}
 	c.Recorded += recorded
 	c.Kept += kept

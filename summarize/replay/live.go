@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
@@ -14,20 +13,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// live is an agent that follows a policy, or sends the whole session, without a window. Its compactor has to be closed.
-type live struct {
-	own    *summarize.Compactor // nil without a policy
-	prompt elements.Node
-	meter  *meter
-	window int
-
-	usage *entry.Usage // of the last request, until it is appended after the answer
-}
-
 // follow has the agent compact its session by a policy. Jitter is off, because it depends on the session's
 // random id and two replays would differ; so are titles, because when one is asked for differs too. The agent is not told
 // to continue after a compaction, because the recording continues by itself.
-func (l *live) follow(p policy.Policy, r *running) {
+func (r *running) follow(p policy.Policy) {
 	p.Continue = ""
 	p.Trigger, p.Ask.Prompts = slices.Clone(p.Trigger), slices.Clone(p.Ask.Prompts)
 	for i := range p.Trigger {
@@ -36,47 +25,38 @@ func (l *live) follow(p policy.Policy, r *running) {
 	for i := range p.Ask.Prompts {
 		p.Ask.Prompts[i].Title = nil
 	}
-	l.window = r.window
-	l.own = &summarize.Compactor{
-		Session: r.session, Policy: p, Observers: append([]summarize.Observer{summarize.OnEvent(l.meter.hear)}, r.options.Observers...),
-		Target: policy.Target{Model: l.meter, Name: r.answeredBy, Tokenizer: r.tokenizer, Budget: r.result.Budget, ContextWindow: r.window},
+	r.own = &summarize.Compactor{
+		Session: r.session, Policy: p, Observers: append([]summarize.Observer{summarize.OnEvent(r.meter.hear)}, r.options.Observers...),
+		Target: policy.Target{Model: r.meter, Name: r.answeredBy, Tokenizer: r.tokenizer, Budget: r.result.Budget, ContextWindow: r.window},
 	}
 }
 
-// request renders the prompt. If it does not fit and the policy acts on refusals, request recovers as from a provider's
-// refusal.
-func (l *live) request(ctx context.Context) (*render.Result, error) {
-	if l.own == nil {
-		return render.Render(ctx, l.prompt, render.Options{Budget: math.MaxInt32, Tokenizer: l.meter.tokenizer})
+// render renders the prompt, with the whole session if there is no policy. If it does not fit and the policy acts on
+// refusals, render recovers as from a provider's refusal.
+func (r *running) render(ctx context.Context) (*render.Result, error) {
+	if r.own == nil {
+		return render.Render(ctx, r.prompt, render.Options{Budget: math.MaxInt32, Tokenizer: r.tokenizer})
 	}
-	if l.usage != nil {
-		if _, err := l.own.Session.Add(ctx, entry.Entry{Body: *l.usage}); err != nil {
+	if r.reported != nil {
+		if _, err := r.session.Add(ctx, entry.Entry{Body: *r.reported}); err != nil {
 			return nil, err
 		}
-		l.usage = nil
+		r.reported = nil
 	}
-	l.meter.renderBegins()
-	rendered, err := l.own.Render(ctx, l.prompt)
-	recovers := len(l.own.Policy.Trigger.For(policy.OnContextLimit)) > 0
+	r.meter.renderBegins()
+	rendered, err := r.own.Render(ctx, r.prompt)
+	recovers := len(r.own.Policy.Trigger.For(policy.OnContextLimit)) > 0
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok && recovers && ctx.Err() == nil {
-		return l.own.Recover(ctx, l.prompt, &chat.ContextLimitError{Limit: l.window, Tokens: over.Needed, Err: err}, "")
+		return r.own.Recover(ctx, r.prompt, &chat.ContextLimitError{Limit: r.window, Tokens: over.Needed, Err: err}, "")
 	}
 	return rendered, err
 }
 
-// reported keeps the usage until the answer is in the session.
-func (l *live) reported(rendered *render.Result, response chat.Response) {
-	if l.own != nil && response.Usage.Input > 0 {
-		reported := l.own.Usage(rendered, response, "")
-		l.usage = &reported
-	}
-}
-
-func (l *live) turnOver(ctx context.Context) error {
-	if _, err := l.own.AfterTurn(ctx, l.prompt); err != nil {
+func (r *running) turnOver(ctx context.Context) error {
+	if _, err := r.own.AfterTurn(ctx, r.prompt); err != nil {
 		if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request reports it
 			return err
 		}
 	}
-	return l.own.Wait(ctx)
+	return r.own.Wait(ctx)
 }

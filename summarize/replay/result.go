@@ -86,7 +86,7 @@ type RunCompaction struct {
 // request measures a request. It returns the compactions that were made before it and, with prices, the usage that the
 // provider would have reported.
 func (r *running) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made []entry.Entry, usage chat.Usage, err error) {
-	tokens, cached := r.agent.meter.sends(rendered.Messages)
+	tokens, cached := r.meter.sends(rendered.Messages)
 	to := r.result
 	to.Requests.Number = step.Number
 	if r.biller != nil {
@@ -131,7 +131,7 @@ func (r *running) newCompactions(ctx context.Context, number, line, tokens int) 
 	if err != nil {
 		return nil, err
 	}
-	done := r.agent.meter.taken()
+	done := r.meter.taken()
 	for _, e := range entries {
 		if r.recall != nil {
 			r.recall.add(e)

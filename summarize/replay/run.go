@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
@@ -82,27 +83,25 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 		r.withhold()
 		return r.result, nil
 	}
-	l := r.agent
-	m := l.meter
-	m.Model = cmp.Or[chat.Model](o.Model, models.Offline{Tokenizer: r.tokenizer})
-	l.follow(p, r)
+	r.meter.Model = cmp.Or[chat.Model](o.Model, models.Offline{Tokenizer: r.tokenizer})
+	r.follow(p)
 	if r.biller != nil {
-		l.own.Target.Prices = r.biller.planning()
+		r.own.Target.Prices = r.biller.planning()
 		if prices := r.biller.summarizer; prices != (sizing.Prices{}) { // whatever the name of the model that the policy asks
-			l.own.Models = map[string]policy.Target{}
+			r.own.Models = map[string]policy.Target{}
 			names := p.Ask.Names
 			if p.Ask.Cheapest {
 				names = []string{"summarizer"}
 			}
 			for _, name := range names {
-				l.own.Models[name] = policy.Target{Model: m, Prices: prices}
+				r.own.Models[name] = policy.Target{Model: r.meter, Prices: prices}
 			}
 		}
 	}
 	r.result.AnsweredBy = r.answeredBy
 	defer func() {
-		err = errors.Join(err, l.own.Close())
-		result.Summaries, result.Events = m.total()
+		err = errors.Join(err, r.own.Close())
+		result.Summaries, result.Events = r.meter.total()
 		if result.Bill != nil {
 			r.biller.summaries(result.Bill, result.Summaries)
 		}
@@ -135,11 +134,14 @@ type running struct {
 	clock      *numbered.Clock
 	session    *history.Session
 	result     *Result
-	agent      *live
-	biller     *biller       // of this replay, nil without prices
-	recall     *recallFinder // nil if recall is not measured
-	leaf       string        // the last entry that was read
-	cost       StepCost      // of the last request
+	prompt     elements.Node
+	meter      *meter
+	own        *summarize.Compactor // that follows the policy, and has to be closed; nil without a policy
+	reported   *entry.Usage         // of the last request, until it is appended after the answer
+	biller     *biller              // of this replay, nil without prices
+	recall     *recallFinder        // nil if recall is not measured
+	leaf       string               // the last entry that was read
+	cost       StepCost             // of the last request
 }
 
 func newReplay(ctx context.Context, s *Session, policy string, o Options) (*running, error) {
@@ -149,7 +151,8 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 	}
 	clock := numbered.NewClock(s.Recording.Header.Time)
 	r := &running{basis: b, options: o, recording: s.Recording, answeredBy: cmp.Or(o.AnsweredBy, b.model), clock: clock, session: numbered.Replay(clock)}
-	r.agent = &live{prompt: stepping.Prompt(r.session), meter: &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}, events: map[event.Kind]int{}}}
+	r.prompt = stepping.Prompt(r.session)
+	r.meter = &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}, events: map[event.Kind]int{}}
 	window := o.ContextWindow
 	if window == 0 {
 		window, _ = windowOf(s.Table, b.model, b.largest)
@@ -198,11 +201,10 @@ func (r *running) shown(u chat.Usage) chat.Usage {
 
 // steps makes and measures each request of a session, at its recorded time.
 func (r *running) steps(ctx context.Context, opts stepping.Options) error {
-	a := r.agent
 	var failed error // from the agent, not from the session
-	if a.own != nil {
+	if r.own != nil {
 		opts.TurnOver = func() error {
-			failed = a.turnOver(ctx)
+			failed = r.turnOver(ctx)
 			return failed
 		}
 	}
@@ -225,7 +227,7 @@ func (r *running) steps(ctx context.Context, opts stepping.Options) error {
 		}
 		line = step.Line
 		r.clock.Set(step.Time)
-		rendered, err := a.request(ctx)
+		rendered, err := r.render(ctx)
 		if err == nil {
 			err = chat.Validate(rendered.Messages)
 		}
@@ -234,13 +236,15 @@ func (r *running) steps(ctx context.Context, opts stepping.Options) error {
 		}
 		made, usage, err := r.request(ctx, step, rendered)
 		response := chat.Response{Message: step.Answer, Usage: r.shown(usage)}
-		a.reported(rendered, response)
+		if r.own != nil && response.Usage.Input > 0 {
+			r.reported = new(r.own.Usage(rendered, response, ""))
+		}
 		response.Usage = usage
 		if err == nil {
-			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: a.own, Rendered: rendered, Fixed: r.fixed, Cost: r.costOf(r.cost), Response: response, Compactions: made})
+			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: r.own, Rendered: rendered, Fixed: r.fixed, Cost: r.costOf(r.cost), Response: response, Compactions: made})
 		}
-		if err == nil && a.own != nil { // a summary in the background takes no longer than the agent's request
-			err = a.own.Wait(ctx)
+		if err == nil && r.own != nil { // a summary in the background takes no longer than the agent's request
+			err = r.own.Wait(ctx)
 		}
 		if ctx.Err() != nil {
 			return r.interrupted(ctx)
@@ -256,7 +260,7 @@ func (r *running) steps(ctx context.Context, opts stepping.Options) error {
 	if err != nil || len(made) == 0 {
 		return err
 	}
-	return r.called(ctx, Step{Compactor: a.own, Compactions: made})
+	return r.called(ctx, Step{Compactor: r.own, Compactions: made})
 }
 
 func (r *running) called(ctx context.Context, s Step) error {

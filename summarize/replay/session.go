@@ -148,10 +148,10 @@ func (s *Session) price(ctx context.Context, b *basis, counter chat.Tokenizer, r
 		check := check(s.Recording, s.Prices)
 		b.biller.check, b.biller.prices = check, check.Prices
 		check.Fixed, check.Factor = b.fixed, factor
-		check.Replayed = b.biller.billed(b.tokenizer, recorded).Kept
+		check.Replayed = b.biller.billed(factor, recorded).Kept
 		check.judge(check.Replayed)
 	}
-	b.never = b.biller.billed(b.tokenizer, uncompacted)
+	b.never = b.biller.billed(factor, uncompacted)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
@@ -19,8 +20,9 @@ import (
 type Step struct {
 	// Number of the request, from 1.
 	Number int
-	// Line of the recording with the answer.
+	// Line of the recording with the answer, and the ID of its record.
 	Line int
+	ID   string
 	// Time of the answer, zero if it was not recorded.
 	Time time.Time
 	// Answer by the recorded model. It is appended when the caller continues.
@@ -57,7 +59,7 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 			}
 			if answers(rec) {
 				number++
-				if !yield(Step{Number: number, Line: rec.Line, Time: rec.Time, Answer: rec.Message(), Usage: rec.Usage}, nil) {
+				if !yield(Step{Number: number, Line: rec.Line, ID: rec.ID, Time: rec.Time, Answer: rec.Message(), Usage: rec.Usage}, nil) {
 					return
 				}
 			}
@@ -184,17 +186,19 @@ func renamed(list []entry.Cleared, ids map[string]string) []entry.Cleared {
 
 // lastAppended returns a record, or the last one before it that is in the session.
 func lastAppended(before []importer.Record, id string, ids map[string]string) string {
-	at := len(before) - 1
-	for at > 0 && before[at].ID != id {
-		at--
+	if len(before) == 0 {
+		return ""
 	}
+	at := place(before, id)
 	for at > 0 && ids[before[at].ID] == "" {
 		at--
 	}
-	if at < 0 {
-		return ""
-	}
 	return before[at].ID
+}
+
+// place returns the index of a record, 0 if it is not there.
+func place(before []importer.Record, id string) int {
+	return max(0, slices.IndexFunc(before, func(rec importer.Record) bool { return rec.ID == id }))
 }
 
 // cutPlace returns the cut point of a compaction whose first kept record is given: that record or the next one that is
@@ -203,10 +207,7 @@ func cutPlace(before []importer.Record, id string) string {
 	if len(before) == 0 {
 		return ""
 	}
-	at := len(before) - 1
-	for at > 0 && before[at].ID != id {
-		at--
-	}
+	at := place(before, id)
 	shown := func(i int) bool { _, shown := before[i].Shown(); return shown }
 	for at < len(before)-1 && !shown(at) {
 		at++
