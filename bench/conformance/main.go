@@ -160,17 +160,11 @@ func names(refs []elements.Reference) []string {
 	return list
 }
 
+// messageJSON is a message as the reference writes it.
 type messageJSON struct {
-	Role       chat.Role  `json:"role"`
-	Name       string     `json:"name,omitempty"`
-	ToolCallID string     `json:"toolCallId,omitempty"`
-	ToolCalls  []callJSON `json:"toolCalls,omitempty"`
-	Content    chat.Parts `json:"content"`
-}
-
-type callJSON struct {
-	ID       string       `json:"id"`
-	Function functionJSON `json:"function"`
+	chat.Message
+	ToolCalls []callSpec `json:"toolCalls,omitempty"`
+	Content   chat.Parts `json:"content"`
 }
 
 type functionJSON struct {
@@ -179,9 +173,9 @@ type functionJSON struct {
 }
 
 func messageOf(m chat.Message) messageJSON {
-	out := messageJSON{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID}
+	out := messageJSON{Message: m}
 	for _, c := range m.ToolCalls {
-		out.ToolCalls = append(out.ToolCalls, callJSON{ID: c.ID, Function: functionJSON{Name: c.Name, Arguments: c.Arguments}})
+		out.ToolCalls = append(out.ToolCalls, callSpec{ID: c.ID, Function: functionJSON{Name: c.Name, Arguments: c.Arguments}})
 	}
 	for _, p := range m.Content {
 		if value, ok := p.(chat.Opaque); ok {

@@ -90,33 +90,22 @@ func (p plain) CountMessage(m chat.Message) int { return p.text(m.Text()) + p.ov
 
 func (p plain) CountTools([]chat.Tool) int { return 0 }
 
-func utf16Length(s string) int {
-	n := 0
-	for _, r := range s {
-		n += utf16.RuneLen(r)
-	}
-	return n
-}
+func utf16Length(s string) int { return len(utf16.Encode([]rune(s))) }
 
 // white is JavaScript's white space.
 const white = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
-var consume = regexp.MustCompile(`consume=(\d+)`)
+var (
+	spaces  = regexp.MustCompile("[" + white + "]+")
+	consume = regexp.MustCompile(`consume=(\d+)`)
+)
 
 // words returns 1 for a blank text, and for any other the number of pieces between runs of white space.
 func words(s string) int {
-	runs, inRun, blank := 0, false, true
-	for _, r := range s {
-		space := strings.ContainsRune(white, r)
-		if space && !inRun {
-			runs++
-		}
-		inRun, blank = space, blank && space
-	}
-	if blank {
+	if strings.Trim(s, white) == "" {
 		return 1
 	}
-	return runs + 1
+	return len(spaces.Split(s, -1))
 }
 
 func consumed(s string) int {

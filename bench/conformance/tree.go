@@ -56,7 +56,7 @@ type properties struct {
 type callSpec struct {
 	ID       string       `json:"id"`
 	Function functionJSON `json:"function"`
-	KeepWith string       `json:"keepWith"`
+	KeepWith string       `json:"keepWith,omitempty"`
 }
 
 // reserve is a number of tokens, or "/N".
