@@ -25,7 +25,9 @@ func (c *chatReader) line(o *wire.Object) {
 		return
 	}
 	messages := o.Raw("messages")
-	c.decide(requestFormat(o))
+	if o.Given("system") || o.Given("anthropic_version") || o.Given("stop_sequences") {
+		c.rec.Format = cmp.Or(c.rec.Format, formatAnthropic)
+	}
 	usage := c.chatUsage(o)
 	parent := ""
 	if settings := o.Remainder(); settings != nil {
@@ -49,21 +51,8 @@ func (c *chatReader) line(o *wire.Object) {
 }
 
 func (c *chatReader) finish() {
-	c.decide(formatOpenAI)
+	c.rec.Format = cmp.Or(c.rec.Format, formatOpenAI)
 	c.rec.Leaf = c.tip
-}
-
-// decide sets the format unless it is known.
-func (c *chatReader) decide(f Program) {
-	c.rec.Format = cmp.Or(c.rec.Format, f)
-}
-
-// requestFormat returns the format of a request, "" if it may be either.
-func requestFormat(o *wire.Object) Program {
-	if o.Given("system") || o.Given("anthropic_version") || o.Given("stop_sequences") {
-		return formatAnthropic
-	}
-	return ""
 }
 
 // messageFormat returns the format of a message, "" if it may be either.
@@ -93,7 +82,7 @@ func messageFormat(o *wire.Object) Program {
 // message reads a message that follows a parent.
 func (c *chatReader) message(parent string, o *wire.Object) {
 	if c.rec.Format == "" {
-		c.decide(messageFormat(o))
+		c.rec.Format = messageFormat(o)
 	}
 	r := Record{Recorded: o.Peek("role")}
 	r.Parent, r.Time = parent, o.Time("ts") // as Cline and Roo Code store it

@@ -119,13 +119,8 @@ func mend(text []byte) (mended []byte, changed bool) {
 // export. If there is none within the reader's buffer, it reads nothing.
 func (l *lineReader) skipStatus() error {
 	ahead, _ := l.r.Peek(l.r.Size()) // an error shows when the line is read
-	status := 0
-	for line := range bytes.Lines(ahead) {
-		if begins.Match(line) {
-			l.status = status
-			break
-		}
-		status++
+	if at := begins.FindIndex(ahead); at != nil {
+		l.status = bytes.Count(ahead[:at[0]], []byte("\n"))
 	}
 	for range l.status {
 		if _, err := l.next(); err != nil {
@@ -136,7 +131,7 @@ func (l *lineReader) skipStatus() error {
 }
 
 // begins matches the first line of a recording: an object, or a list of them.
-var begins = regexp.MustCompile(`^\s*(\{|\[\s*([{\]]|$))`)
+var begins = regexp.MustCompile(`(?m)^[^\S\n]*(\{|\[\s*([{\]]|$))`)
 
 // decoded returns a reader of UTF-8 without a byte order mark. Text that begins with the mark of UTF-16, as Windows
 // PowerShell writes it, is read whole and converted.
@@ -159,9 +154,7 @@ func decoded(r *bufio.Reader) (*bufio.Reader, error) {
 		return nil, fmt.Errorf("importer: %w", err)
 	}
 	units := make([]uint16, len(raw)/2)
-	for i := range units {
-		units[i] = order.Uint16(raw[2*i:])
-	}
+	_, _ = binary.Decode(raw, order, units) // has as many bytes
 	text := string(utf16.Decode(units[1:])) // without the mark; half a pair becomes U+FFFD
 	return bufio.NewReaderSize(strings.NewReader(text), r.Size()), nil
 }

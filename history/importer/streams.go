@@ -95,10 +95,7 @@ func (s *streamReader) event(r Record, what string, o *wire.Object) bool {
 		s.rest("state", state)
 		s.result(r, id, output, failed)
 	case "tool_result":
-		failed, output := o.OptionalText("status") == "error", o.OptionalText("output")
-		if output == "" && o.Given("error") {
-			output = o.Compact("error")
-		}
+		failed, output := o.OptionalText("status") == "error", cmp.Or(o.OptionalText("output"), o.Compact("error"))
 		s.result(r, o.Text("tool_id"), output, failed)
 	case "command_execution":
 		id, output, status := o.Text("id"), o.OptionalText("aggregated_output"), o.OptionalText("status")

@@ -48,7 +48,7 @@ func yieldOne(word string, yield func(string, uint32)) {
 	}
 	hash := uint32(2166136261) // FNV-1a, of characters instead of bytes
 	for _, r := range word {
-		hash = (hash ^ uint32(lower(r))) * 16777619
+		hash = (hash ^ uint32(unicode.ToLower(r))) * 16777619
 	}
 	yield(word, hash)
 }
@@ -93,14 +93,4 @@ func kindOf(text string) (size int, of kind) {
 		return size, digit
 	}
 	return size, other
-}
-
-func lower(r rune) rune {
-	if r < utf8.RuneSelf {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}
-	return unicode.ToLower(r)
 }
