@@ -1,7 +1,7 @@
 package split
 
 // Most texts are mostly ASCII, in which a byte is a character and the end of a word is easy to find. The splitters in
-// this file handle the words that are all ASCII, and leave the others to the general splitters, with which they agree.
+// this file handle the words of ASCII letters, and leave the others to the general splitters, with which they agree.
 
 // ascii maps the bytes that are a character by themselves to their classes; the others have none.
 var ascii = func() (classes [256]Class) {
@@ -30,11 +30,11 @@ func o200k(s string, i int) int {
 		start++
 		c = ascii[s[start]]
 	}
-	if c&letter == 0 {
-		if end := otherASCII(s, i, true); end > 0 {
-			return end
-		}
+	switch {
+	case c == 0:
 		return o200kWide(s, i)
+	case c&letter == 0:
+		return unlettered(s, i, rest, true)
 	}
 	end := start + 1
 	if c == upper {
@@ -65,61 +65,15 @@ func cl100k(s string, i int) int {
 		start++
 		c = ascii[s[start]]
 	}
-	if c&letter == 0 {
-		if end := otherASCII(s, i, false); end > 0 {
-			return end
-		}
+	switch {
+	case c == 0:
 		return cl100kWide(s, i)
+	case c&letter == 0:
+		return unlettered(s, i, rest, false)
 	}
 	end := runASCII(s, start+1, letter)
 	if beyondASCII(s, end) {
 		return cl100kWide(s, i)
-	}
-	return end
-}
-
-// otherASCII returns the end of a word without letters, or 0 if the word or the character after it is not ASCII. If
-// slashes is set, slashes may follow symbols as line breaks do.
-func otherASCII(s string, i int, slashes bool) int {
-	c := ascii[s[i]]
-	if c == number {
-		end := i + 1
-		for end < len(s) && end < i+3 && ascii[s[end]] == number {
-			end++
-		}
-		if end < i+3 && beyondASCII(s, end) {
-			return 0
-		}
-		return end
-	}
-	start := i
-	if s[i] == ' ' {
-		start++
-	}
-	end := runASCII(s, start, Symbol)
-	if beyondASCII(s, end) {
-		return 0
-	}
-	if end > start {
-		for end < len(s) && (ascii[s[end]] == newline || slashes && s[end] == '/') {
-			end++
-		}
-		return end
-	}
-	if c&white == 0 {
-		return 0
-	}
-	end = runASCII(s, i, white)
-	if beyondASCII(s, end) {
-		return 0
-	}
-	for line := end; line > i; line-- {
-		if ascii[s[line-1]] == newline {
-			return line
-		}
-	}
-	if end < len(s) && end > i+1 {
-		return end - 1
 	}
 	return end
 }

@@ -1,9 +1,6 @@
 package split
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do; each quotes the expression
 // that it follows. Every function returns the end of the word that starts at i.
@@ -21,8 +18,11 @@ func at(s string, i int) (Class, int) {
 }
 
 // run returns the end of the run of characters from i on that are of these classes.
-func run(s string, i int, set Class) int {
-	for i < len(s) {
+func run(s string, i int, set Class) int { return runOf(s, runASCII(s, i, set), set, len(s)) }
+
+// runOf is run for at most that many characters.
+func runOf(s string, i int, set Class, most int) int {
+	for ; most > 0 && i < len(s); most-- {
 		c, n := ascii[s[i]], 1
 		if c == 0 {
 			c, n = at(s, i)
@@ -175,26 +175,17 @@ func lowerCase(contraction string) bool {
 	return contraction[1] >= 'a' && contraction[len(contraction)-1] >= 'a'
 }
 
-// threeNumbers matches \p{N}{1,3}; the caller has seen the first.
-func threeNumbers(s string, i int) int {
-	for range 3 {
-		c, n := at(s, i)
-		if c != number {
-			break
-		}
-		i += n
-	}
-	return i
-}
+// threeNumbers matches \p{N}{1,3}, and returns i if no number is there.
+func threeNumbers(s string, i int) int { return runOf(s, i, number, 3) }
 
 // unlettered returns the end of a word without letters: up to three numbers; symbols, after a space or not, with the line
 // breaks after them, and slashes if slashes is set; or white space.
 func unlettered(s string, i int, symbols Class, slashes bool) int {
+	if end := threeNumbers(s, i); end > i {
+		return end
+	}
 	start := i
-	switch c, _ := at(s, i); {
-	case c == number:
-		return threeNumbers(s, i)
-	case s[i] == ' ':
+	if s[i] == ' ' {
 		start++
 	}
 	end := run(s, start, symbols)
@@ -211,8 +202,10 @@ func unlettered(s string, i int, symbols Class, slashes bool) int {
 // character, which belongs to what follows; else that character.
 func lines(s string, i int) int {
 	end := run(s, i, white)
-	if last := strings.LastIndexAny(s[i:end], "\r\n"); last >= 0 {
-		return i + last + 1
+	for last := end; last > i; last-- {
+		if ascii[s[last-1]] == newline {
+			return last
+		}
 	}
 	return spaces(s, i, end)
 }
