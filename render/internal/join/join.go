@@ -51,15 +51,13 @@ func Calls(calls []elements.ToolCall) []chat.ToolCall {
 func Messages(s *tree.State) []chat.Message {
 	v := s.At(tree.Latest)
 	list := make([]chat.Message, 0, s.Tree.Messages)
-	var parts slab[chat.Part]
-	var calls slab[chat.ToolCall]
 	var b Builder
 	var collect func(n tree.ID)
 	collect = func(n tree.ID) {
 		switch s.Tree.Nodes[n].Kind {
 		case tree.Finished:
 			for _, m := range s.Tree.Extra(n).Block.Messages { // cloned, because the caller may change them
-				m.Content, m.ToolCalls = parts.clone(m.Content), calls.clone(m.ToolCalls)
+				m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls)
 				list = append(list, m)
 			}
 		case tree.Container:
@@ -69,7 +67,7 @@ func Messages(s *tree.State) []chat.Message {
 		case tree.Message:
 			if !v.Blank(n) {
 				m := b.message(v, n)
-				m.Content = parts.clone(m.Content)
+				m.Content = slices.Clone(m.Content)
 				list = append(list, m)
 				b.Reset()
 			}
@@ -79,23 +77,6 @@ func Messages(s *tree.State) []chat.Message {
 		return nil
 	}
 	return list
-}
-
-// slab makes copies of short lists, many in one array. The zero value is ready to use.
-type slab[T any] []T
-
-// clone returns a copy of a list.
-func (s *slab[T]) clone(list []T) []T {
-	if list == nil {
-		return nil
-	}
-	const together = 64
-	if cap(*s)-len(*s) < len(list) {
-		*s = make([]T, 0, max(len(list), together))
-	}
-	from := len(*s)
-	*s = append(*s, list...)
-	return slices.Clip((*s)[from:])
 }
 
 // Builder is a [Reader] that builds the content of a message. The zero value is ready to use.

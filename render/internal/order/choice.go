@@ -172,31 +172,15 @@ func (h heap) sink(i int) {
 
 // build finds and sorts the candidates in a node.
 func (o *Order) build(c *choice, n tree.ID) {
-	list := c.list
-	if *c = (choice{built: true, steady: true, legacy: o.tree.Nodes[n].Is(tree.Legacy)}); c.legacy {
-		c.list = o.room(list, int(o.tree.Nodes[n].End-n))
+	if *c = (choice{list: c.list[:0], built: true, steady: true, legacy: o.tree.Nodes[n].Is(tree.Legacy)}); c.legacy {
+		c.list = slices.Grow(c.list, int(o.tree.Nodes[n].End-n))
 		o.pieces(c, n)
 	} else {
-		c.list = o.room(list, o.state.Left(n))
+		c.list = slices.Grow(c.list, o.state.Left(n))
 		c.steady = o.required == nil && !o.passesOver(n)
 		o.children(c, n, n)
 	}
 	o.sort(c.list)
-}
-
-// room returns an empty list with a capacity, if possible the given one. Short lists share memory.
-func (o *Order) room(list []candidate, n int) []candidate {
-	const slab = 512
-	switch {
-	case cap(list) >= n:
-		return list[:0]
-	case n > slab:
-		return make([]candidate, 0, n)
-	case cap(o.free) < n:
-		o.free = make([]candidate, slab)
-	}
-	list, o.free = o.free[:0:n], o.free[n:]
-	return list
 }
 
 // children adds the children of a node in n to the choice of n. A child that passes its priority on is replaced by its

@@ -31,7 +31,6 @@ type Order struct {
 	unranked    bool          // pieces that are not offered are required
 	groups      *groups
 	choices     []choice              // by the index of a node that is not a text
-	free        []candidate           // room for candidates
 	scratch     []candidate           // for sorting
 	ranked      map[tree.ID][]tree.ID // a node's children by priority, the lowest first; some may have been removed
 }
