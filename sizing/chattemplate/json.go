@@ -2,7 +2,6 @@ package chattemplate
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -37,36 +36,16 @@ func spacedJSON(text string) string {
 	if !json.Valid([]byte(text)) {
 		return text
 	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
 	var b strings.Builder
-	writeValue(&b, d)
-	return b.String()
-}
-
-// writeValue writes the next value of a valid text.
-func writeValue(b *strings.Builder, d *json.Decoder) {
-	token, _ := d.Token()
-	switch token := token.(type) {
-	case json.Delim:
-		b.WriteString(token.String())
-		for i := 0; d.More(); i++ {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			if token == '{' {
-				writeValue(b, d)
-				b.WriteString(": ")
-			}
-			writeValue(b, d)
+	for start, end := range plainjson.Tokens([]byte(text)) {
+		switch token := text[start:end]; token[0] {
+		case ',', ':':
+			b.WriteString(token + " ")
+		case '"':
+			b.WriteString(quoted(plainjson.Unquote([]byte(token))))
+		default:
+			b.WriteString(token)
 		}
-		end, _ := d.Token()
-		fmt.Fprint(b, end)
-	case string:
-		b.WriteString(quoted(token))
-	case nil:
-		b.WriteString("null")
-	default: // a number or a boolean
-		fmt.Fprint(b, token)
 	}
+	return b.String()
 }
