@@ -44,19 +44,10 @@ func pick(list []entry, name string) (entry, bool) {
 	if name == "" && len(list) == 1 {
 		return list[0], true
 	}
-	for _, e := range list {
-		if e.ID == name && name != "" {
-			return e, true
-		}
+	if i := slices.IndexFunc(list, func(e entry) bool { return e.ID == name && name != "" }); i >= 0 {
+		return list[i], true
 	}
 	return entry{}, false
-}
-
-func ids(list []entry) (names []string) {
-	for _, e := range list {
-		names = append(names, e.ID)
-	}
-	return names
 }
 
 // lmStudio asks LM Studio, which answers unknown paths with status 200 and an error.
@@ -75,7 +66,7 @@ func (a *asking) lmStudio(ctx context.Context) (int, error) {
 	e, ok := pick(models, a.Model)
 	switch {
 	case !ok:
-		return 0, a.absent(product, ids(models))
+		return 0, a.absent(product, models)
 	case e.Loaded > 0:
 		return int(e.Loaded), nil
 	case e.State == "loaded":
@@ -195,7 +186,7 @@ func (a *asking) listed(ctx context.Context) (int, error) {
 	}
 	e, ok := pick(*answer.Data, a.Model)
 	if !ok {
-		return 0, a.absent(product, ids(*answer.Data))
+		return 0, a.absent(product, *answer.Data)
 	}
 	if e.Length == 0 && e.Parent != "" {
 		if of, ok := pick(*answer.Data, e.Parent); ok {

@@ -103,11 +103,15 @@ func (a *asking) unknown(server string, trained int, advice string) error {
 }
 
 // absent returns the error for a model that the server does not list.
-func (a *asking) absent(server string, has []string) error {
+func (a *asking) absent(server string, has []entry) error {
 	if a.Model == "" {
 		return a.unknown(server, 0, fmt.Sprintf("it has %d models: set Server.Model to the name that requests use", len(has)))
 	}
-	return a.unknown(server, 0, "it has no model of that name, but "+plaintext.Cut(strings.Join(has, ", "), 300)+": set Server.Model to the name that requests use")
+	var names []string
+	for _, e := range has {
+		names = append(names, e.ID)
+	}
+	return a.unknown(server, 0, "it has no model of that name, but "+plaintext.Cut(strings.Join(names, ", "), 300)+": set Server.Model to the name that requests use")
 }
 
 // maxAnswer is the largest answer that is read, in bytes.
