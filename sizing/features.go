@@ -29,11 +29,13 @@ func (c *Calibrated) memory() *textMemo {
 	return c.texts.Load()
 }
 
-func (c *Calibrated) textFeatures(text string) features {
-	var f features
+// textFeatures returns the features of a text, whose tokens by the base are one of them.
+func (c *Calibrated) textFeatures(text string, tokens int) (f features) {
 	t := c.textCounts(text)
-	f.x[featureText] = t.base
-	f.characters(t)
+	f.x[tokens] = t.base
+	f.x[featureLetters] = float64(t.letters) / 4
+	f.x[featureDigits] = float64(t.digits)
+	f.x[featureSymbols] = float64(t.symbols)
 	return f
 }
 
@@ -42,13 +44,6 @@ func (c *Calibrated) baseText(text string) float64 {
 		return float64(len(text)+bytesPerToken-1) / bytesPerToken
 	}
 	return float64(c.Base.CountText(text))
-}
-
-// characters adds the characters of a text, by kind.
-func (f *features) characters(t textCounts) {
-	f.x[featureLetters] += float64(t.letters) / 4
-	f.x[featureDigits] += float64(t.digits)
-	f.x[featureSymbols] += float64(t.symbols)
 }
 
 // characters counts the characters of a text by kind.
@@ -75,9 +70,9 @@ func (t *textCounts) characters(text string) {
 func (c *Calibrated) partFeatures(part chat.Part) features {
 	switch part := part.(type) {
 	case chat.Text:
-		return c.textFeatures(string(part))
+		return c.textFeatures(string(part), featureText)
 	case chat.Thinking:
-		return c.textFeatures(part.Text)
+		return c.textFeatures(part.Text, featureText)
 	case chat.Opaque:
 		return features{fixed: float64(max(0, part.Tokens))}
 	default:
@@ -96,11 +91,7 @@ func (c *Calibrated) messageFeatures(m chat.Message) features {
 	}
 	for _, call := range m.ToolCalls {
 		f.x[featureCalls]++
-		for _, text := range []string{call.Name, call.Arguments} {
-			t := c.textCounts(text)
-			f.x[featureArguments] += t.base
-			f.characters(t)
-		}
+		f = f.plus(c.textFeatures(call.Name, featureArguments)).plus(c.textFeatures(call.Arguments, featureArguments))
 	}
 	return f
 }

@@ -45,11 +45,8 @@ func (m *textMemo) counts(text string, count func(string) textCounts) textCounts
 	}
 	key := keyOfText(text)
 	m.mu.RLock()
-	found, young := m.young[key]
-	known := young
-	if !young {
-		found, known = m.get(key)
-	}
+	found, known := m.get(key)
+	_, young := m.young[key]
 	m.mu.RUnlock()
 	if young {
 		return found
