@@ -14,7 +14,7 @@ import (
 // because they were empty, and the groups of these. It is put back if all of that can be, if the exact count fits, and
 // if the number of tool calls without a result and of results without a call does not grow.
 func (f *fitting) backfill(ctx context.Context, base tree.Step, limit int) {
-	b := &filler{fitting: f, limit: limit, base: base, tokens: f.count.Count(tree.Root), balance: map[string]int{}}
+	b := &filler{fitting: f, limit: limit, base: base, tokens: f.count.Count(tree.Root), balance: map[string]int{}, was: map[tree.Change]tree.Drop{}}
 	b.steps, b.fewest = make([][]tree.Change, f.state.Now-base), make([]int, f.state.Now-base+1)
 	for i, c := range f.state.Log {
 		if at := f.state.LogStep(i) - base; at > 0 {
@@ -34,20 +34,15 @@ func (f *fitting) backfill(ctx context.Context, base tree.Step, limit int) {
 type filler struct {
 	*fitting
 	limit   int
-	base    tree.Step       // the last step of the limits
-	steps   [][]tree.Change // the removals of each step after base, that of the chosen node first
-	fewest  []int           // by step, the fewest tokens of the nodes that were chosen before it
-	tokens  int             // of the prompt
-	balance map[string]int  // by the id of a tool call: how often it is sent, less its results
+	base    tree.Step                 // the last step of the limits
+	steps   [][]tree.Change           // the removals of each step after base, that of the chosen node first
+	fewest  []int                     // by step, the fewest tokens of the nodes that were chosen before it
+	tokens  int                       // of the prompt
+	balance map[string]int            // by the id of a tool call: how often it is sent, less its results
+	was     map[tree.Change]tree.Drop // of what was put back
 
 	unpaired int // calls without a result, and results without a call
 	misses   int // pieces that were counted and did not fit
-}
-
-// restored is a removal that was undone.
-type restored struct {
-	tree.Change
-	was tree.Drop
 }
 
 // maxMisses is the number of pieces that are counted and do not fit, after which no other is tried: each costs two counts
@@ -73,7 +68,7 @@ func (f *filler) fill(ctx context.Context, from, to int) {
 	}
 	mayFit := f.tokens+f.fewest[to]-f.fewest[from] <= f.limit
 	if mayFit {
-		var back []restored
+		var back []tree.Change
 		for i := to; i > from; i-- {
 			back = append(back, f.putBack(f.base+tree.Step(i))...)
 		}
@@ -93,18 +88,14 @@ func (f *filler) fill(ctx context.Context, from, to int) {
 }
 
 // recount counts the prompt after changes.
-func (f *filler) recount(changed []restored) {
-	changes := make([]tree.Change, len(changed))
-	for i, r := range changed {
-		changes[i] = r.Change
-	}
+func (f *filler) recount(changes []tree.Change) {
 	f.count.Restored(changes)
 	f.tokens = f.count.Count(tree.Root)
 }
 
 // putBack puts back what was removed in a step, and returns it; nothing if it would be removed again, or leave a call
 // without its result.
-func (f *filler) putBack(step tree.Step) (back []restored) {
+func (f *filler) putBack(step tree.Step) []tree.Change {
 	changes, possible := f.plan(step)
 	if !possible {
 		return nil
@@ -112,27 +103,23 @@ func (f *filler) putBack(step tree.Step) (back []restored) {
 	messages, unpaired := f.messagesOf(changes), f.unpaired
 	f.pair(messages, -1)
 	for _, c := range changes {
-		back = append(back, restored{c, f.state.PutBack(c)})
+		f.was[c] = f.state.PutBack(c)
 	}
 	f.pair(messages, 1)
-	blank := slices.ContainsFunc(back, func(r restored) bool { return r.was.Cause == tree.ByEmptiness && f.state.Blank(r.Node) })
+	blank := slices.ContainsFunc(changes, func(c tree.Change) bool { return f.was[c].Cause == tree.ByEmptiness && f.state.Blank(c.Node) })
 	if blank || f.unpaired > unpaired {
-		f.remove(back)
+		f.remove(changes)
 		return nil
 	}
-	return back
+	return changes
 }
 
 // remove removes again what was put back.
-func (f *filler) remove(back []restored) {
-	var changes []tree.Change
-	for _, r := range back {
-		changes = append(changes, r.Change)
-	}
-	messages := f.messagesOf(changes)
+func (f *filler) remove(back []tree.Change) {
+	messages := f.messagesOf(back)
 	f.pair(messages, -1)
-	for _, r := range slices.Backward(back) {
-		f.state.RemoveAgain(r.Change, r.was)
+	for _, c := range slices.Backward(back) {
+		f.state.RemoveAgain(c, f.was[c])
 	}
 	f.pair(messages, 1)
 }
