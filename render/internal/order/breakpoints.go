@@ -11,17 +11,10 @@ import (
 // parent and the ancestors of that, up to but not including a message.
 type breakpoint struct{ id, top tree.ID }
 
-// breakpoints lists the cache breakpoints of a tree in document order.
-type breakpoints struct {
-	state *tree.State
-	list  []breakpoint
-}
-
-// findBreakpoints returns the breakpoints of a tree.
-func findBreakpoints(s *tree.State) *breakpoints {
-	t, found := s.Tree, &breakpoints{state: s}
+// findBreakpoints returns the cache breakpoints of a tree in document order.
+func findBreakpoints(t *tree.Tree) (list []breakpoint) {
 	if !t.Breakpoints {
-		return found
+		return nil
 	}
 	for i := range t.Nodes {
 		n := tree.ID(i)
@@ -39,19 +32,19 @@ func findBreakpoints(s *tree.State) *breakpoints {
 		for up := t.Nodes[top].Parent; up != tree.None && t.Nodes[up].Kind != tree.Message; up = t.Nodes[up].Parent {
 			top = up
 		}
-		found.list = append(found.list, breakpoint{n, top})
+		list = append(list, breakpoint{n, top})
 	}
-	return found
+	return list
 }
 
-// in returns the breakpoints that a node holds.
-func (bs *breakpoints) in(n tree.ID) (held []tree.ID) {
-	from, _ := slices.BinarySearchFunc(bs.list, n, func(b breakpoint, n tree.ID) int { return cmp.Compare(b.id, n) })
-	for _, b := range bs.list[from:] {
-		if b.id >= bs.state.Tree.Nodes[n].End {
+// breakpointsIn returns the breakpoints that a node holds.
+func (o *Order) breakpointsIn(n tree.ID) (held []tree.ID) {
+	from, _ := slices.BinarySearchFunc(o.breakpoints, n, func(b breakpoint, n tree.ID) int { return cmp.Compare(b.id, n) })
+	for _, b := range o.breakpoints[from:] {
+		if b.id >= o.state.Tree.Nodes[n].End {
 			break
 		}
-		if b.top <= n && bs.state.Attached(b.id, n) {
+		if b.top <= n && o.state.Attached(b.id, n) {
 			held = append(held, b.id)
 		}
 	}
@@ -61,7 +54,7 @@ func (bs *breakpoints) in(n tree.ID) (held []tree.ID) {
 // endOfPrefix returns the first node after what the last breakpoint that is left in a container holds: the one after the
 // breakpoint, or its message if nothing comes before it in that. Without a breakpoint it is the first in the container.
 func (o *Order) endOfPrefix(container tree.ID) (end tree.ID) {
-	for _, b := range slices.Backward(o.breakpoints.list) {
+	for _, b := range slices.Backward(o.breakpoints) {
 		if b.id <= container || b.id >= o.tree.Nodes[container].End || !o.state.Attached(b.id, tree.None) {
 			continue
 		}
@@ -79,7 +72,7 @@ func (o *Order) endOfPrefix(container tree.ID) (end tree.ID) {
 // passesOver reports whether a choice among a node's children passes over candidates before a breakpoint, as prompt-tsx
 // does: if the node is a message, or in none.
 func (o *Order) passesOver(n tree.ID) bool {
-	return !o.Strict && len(o.breakpoints.list) > 0 && (o.tree.Nodes[n].Kind == tree.Message || o.tree.MessageOf(n) == tree.None)
+	return !o.Strict && len(o.breakpoints) > 0 && (o.tree.Nodes[n].Kind == tree.Message || o.tree.MessageOf(n) == tree.None)
 }
 
 // Hold requires what a provider may have cached of a container, until Release: everything before its last cache
@@ -87,7 +80,7 @@ func (o *Order) passesOver(n tree.ID) bool {
 // too. It returns the first node after what it holds, or reports false, and does nothing, if the container has no
 // breakpoint with something before it that may be removed.
 func (o *Order) Hold(container tree.ID) (end tree.ID, held bool) {
-	if !o.Strict || len(o.breakpoints.list) == 0 {
+	if !o.Strict || len(o.breakpoints) == 0 {
 		return tree.None, false
 	}
 	if end = o.endOfPrefix(container); !o.mayLose(container, end) {

@@ -196,7 +196,7 @@ func (o *Order) children(c *choice, n, in tree.ID) {
 			continue
 		}
 		if atBreakpoints {
-			for _, b := range o.breakpoints.in(child) {
+			for _, b := range o.breakpointsIn(child) {
 				c.blocked = append(c.blocked, blocked{b, slices.Clone(c.list)})
 				c.list = c.list[:0]
 			}

@@ -35,14 +35,9 @@ func (o *Order) Members(of *elements.Group) (members []tree.Change) {
 
 // allGroups returns the groups of the tree, which are found when they are first needed.
 func (o *Order) allGroups() *groups {
-	if o.groups == nil {
-		o.groups = o.findGroups()
+	if o.groups != nil {
+		return o.groups
 	}
-	return o.groups
-}
-
-// findGroups lists the members of all groups.
-func (o *Order) findGroups() *groups {
 	g := &groups{
 		byKey: make(map[*elements.Group]int32, o.tree.Grouped/4), of: make([]int32, len(o.tree.Nodes)), all: make([]group, 1, 1+o.tree.Grouped/4),
 		members: make([]tree.Change, 0, o.tree.Grouped),
@@ -83,6 +78,7 @@ func (o *Order) findGroups() *groups {
 		children = children[:from]
 	}
 	walk(tree.Root)
+	o.groups = g
 	return g
 }
 

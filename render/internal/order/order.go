@@ -25,7 +25,7 @@ type Order struct {
 
 	tree        *tree.Tree
 	state       *tree.State
-	breakpoints *breakpoints
+	breakpoints []breakpoint  // in document order
 	required    []requirement // by node, nil if nothing is required
 	released    []requirement // what is required without the breakpoints that are held
 	unranked    bool          // pieces that are not offered are required
@@ -38,7 +38,7 @@ type Order struct {
 // New returns the order of a tree. Its required pieces are locked.
 func New(s *tree.State, strict bool) *Order {
 	o := &Order{
-		Strict: strict, tree: s.Tree, state: s, breakpoints: findBreakpoints(s),
+		Strict: strict, tree: s.Tree, state: s, breakpoints: findBreakpoints(s.Tree),
 		choices: make([]choice, s.Tree.Others), ranked: map[tree.ID][]tree.ID{},
 	}
 	if s.Tree.Required {
