@@ -48,7 +48,7 @@ func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) 
 		return id >= gone && id < end
 	}
 	for id := first; id >= 0 && inGone(id); id = seams[id].after {
-		freed += c.pieces.tokensOf(id) + int(seams[id].tokens)
+		freed += c.tokensOf(id) + int(seams[id].tokens)
 		last = id
 	}
 	// The texts around the gap meet now.
@@ -109,7 +109,7 @@ func (c *Counter) mayKeepApart(part, m tree.ID) bool {
 // replaceText calls become, which replaces a text of a message by another one, and returns by how many tokens the
 // message becomes smaller. If adjusted is false it did nothing.
 func (c *Counter) replaceText(n, m tree.ID, become func()) (tokens int, adjusted bool) {
-	if m == tree.None || c.joiner == nil || !c.totals.of(m).known || c.text.seams[n].pass != c.text.seams[m].pass || c.pieces.textOf(n) == "" {
+	if m == tree.None || c.joiner == nil || !c.totals.of(m).known || c.text.seams[n].pass != c.text.seams[m].pass || c.textOf(n) == "" {
 		return 0, false
 	}
 	before, after, ok := c.text.neighbours(n, n)

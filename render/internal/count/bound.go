@@ -133,7 +133,7 @@ func (b *bound) addInMessage(c *Counter, m tree.ID, of PartType, content chat.Pa
 	left.numbers[of]--
 	frame := *c.state.Tree.Extra(m).Frame
 	frame.Content, frame.ToolCalls = content, calls
-	one := c.pieces.tokenizer.CountMessage(frame)
+	one := c.tokenizer.CountMessage(frame)
 	frame.Content, frame.ToolCalls = slices.Concat(content, content), slices.Concat(calls, calls)
-	b.addPiece(max(0, c.pieces.tokenizer.CountMessage(frame)-one))
+	b.addPiece(max(0, c.tokenizer.CountMessage(frame)-one))
 }

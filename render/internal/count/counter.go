@@ -29,9 +29,8 @@ import (
 // Counter counts a tree. It reads the removals in the state's log, and subtracts them from the counts. With a
 // [chat.Joiner] a message is counted by the tokens of its pieces and the change where they meet, else as a whole.
 type Counter struct {
-	pieces   pieces
+	pieces
 	joiner   chat.Joiner // the tokenizer, if it is one
-	state    *tree.State
 	totals   totals
 	logRead  int // number of changes in the state's log that are taken into account
 	reader   reader
@@ -43,7 +42,7 @@ type Counter struct {
 
 // New returns a counter of a tree.
 func New(s *tree.State, t chat.Tokenizer) *Counter {
-	c := &Counter{pieces: pieces{s, t}, state: s, totals: newTotals(s)}
+	c := &Counter{pieces: pieces{s, t}, totals: totals{state: s, others: make([]total, s.Tree.Others)}}
 	if c.joiner, _ = t.(chat.Joiner); s.Tree.NestedMessages {
 		c.joiner = nil // a text in two messages counts in both
 	}
@@ -82,7 +81,8 @@ func (c *Counter) Count(n tree.ID) int {
 // Known returns the count of a node if it is known.
 func (c *Counter) Known(n tree.ID) (tokens int, known bool) {
 	c.update()
-	if !c.totals.of(n).known || len(c.totals.stale) > 0 || !c.toolsKnown(n) {
+	_, known = c.toolsLeft(n)
+	if !known || !c.totals.of(n).known || len(c.totals.stale) > 0 {
 		return 0, false
 	}
 	return c.totals.of(n).tokens + c.toolTokens(n), true
@@ -158,7 +158,7 @@ func (c *Counter) tally(n tree.ID) int {
 		total = c.joined(n)
 	case node.Kind == tree.Message:
 		m := join.Message(s.At(tree.Latest), n)
-		total = c.pieces.tokenizer.CountMessage(m)
+		total = c.tokenizer.CountMessage(m)
 		c.bound.setParts(n, m)
 	default:
 		for child := range s.At(tree.Latest).Children(n) {
@@ -172,19 +172,13 @@ func (c *Counter) tally(n tree.ID) int {
 	return total
 }
 
-// Piece returns the tokens of a text or part by itself.
-func (c *Counter) Piece(n tree.ID) int { return c.pieces.of(n) }
-
-// PieceIn returns the tokens of a text or part of another tree by itself.
-func (c *Counter) PieceIn(t *tree.Tree, n tree.ID) int { return c.pieces.in(t, n) }
-
 // Trim replaces a text by a shorter one, as [tree.State.Trim] does, and updates the counts.
 func (c *Counter) Trim(n tree.ID, index int) {
 	c.update()
 	c.bound.known = false
 	in := c.state.Tree.Nodes[n].Parent
 	m := c.state.Tree.MessageOf(in)
-	if tokens, adjusted := c.replaceText(n, m, func() { c.state.Trim(n, index) }); adjusted && c.pieces.textOf(n) != "" {
+	if tokens, adjusted := c.replaceText(n, m, func() { c.state.Trim(n, index) }); adjusted && c.textOf(n) != "" {
 		c.totals.adjust(in, m, -tokens)
 		return
 	}
@@ -202,7 +196,7 @@ func (c *Counter) PieceWithBreak(n tree.ID) int {
 
 // Call returns the tokens of a tool call by itself.
 func (c *Counter) Call(t elements.ToolCall) int {
-	return c.pieces.tokenizer.CountText(t.Name) + c.pieces.tokenizer.CountText(t.Arguments)
+	return c.tokenizer.CountText(t.Name) + c.tokenizer.CountText(t.Arguments)
 }
 
 // SumOfPieces returns the sum of the tokens of all pieces in a node, each by itself.

@@ -50,7 +50,7 @@ func (c *Counter) joined(n tree.ID) int {
 	for _, p := range c.reader.texts {
 		switch {
 		case !p.part:
-			c.text.add(p.id, p.text, c.pieces.tokensOf(p.id), p.ownLine, p.newLine, c.pieces.trimmed(p.id))
+			c.text.add(p.id, p.text, c.tokensOf(p.id), p.ownLine, p.newLine, c.trimmed(p.id))
 		case joined: // this tokenizer joins texts across a part
 			c.text.follow(acrossPart)
 		default:

@@ -12,19 +12,19 @@ type pieces struct {
 	tokenizer chat.Tokenizer
 }
 
-// of returns the tokens of a text or part.
-func (p *pieces) of(n tree.ID) int {
+// Piece returns the tokens of a text or part by itself.
+func (p *pieces) Piece(n tree.ID) int {
 	if t := p.state.Trimmed(n); t != nil {
 		if t.Tokens < 0 {
 			t.Tokens = p.tokenizer.CountText(t.Text)
 		}
 		return t.Tokens
 	}
-	return p.in(p.state.Tree, n)
+	return p.PieceIn(p.state.Tree, n)
 }
 
-// in returns the tokens of a text or part of another tree.
-func (p *pieces) in(t *tree.Tree, n tree.ID) int {
+// PieceIn returns the tokens of a text or part of another tree by itself.
+func (p *pieces) PieceIn(t *tree.Tree, n tree.ID) int {
 	if t.Nodes[n].Kind != tree.Text {
 		return t.Extra(n).Tokens
 	}
@@ -52,7 +52,7 @@ func (p *pieces) tag(id tree.ID) (tag *tree.Tag, closing bool) {
 func (p *pieces) tokensOf(id tree.ID) int {
 	switch tag, closing := p.tag(id); {
 	case tag == nil:
-		return p.of(id)
+		return p.Piece(id)
 	case closing:
 		return tag.CloseTokens
 	default:

@@ -23,31 +23,20 @@ type toolList struct {
 
 // toolTokens returns the count of the list of the tools that are left in a container.
 func (c *Counter) toolTokens(container tree.ID) int {
-	if len(c.state.Tree.Tools) == 0 {
-		return 0
-	}
-	left := c.state.At(tree.Latest).Tools(container)
+	left, known := c.toolsLeft(container)
 	if len(left) == 0 {
 		return 0
 	}
-	if !c.toolList.matches(container, left) {
-		c.toolList = toolList{container, left, c.pieces.tokenizer.CountTools(c.state.Tree.ToolsOf(left))}
+	if !known {
+		c.toolList = toolList{container, left, c.tokenizer.CountTools(c.state.Tree.ToolsOf(left))}
 	}
 	return c.toolList.tokens
 }
 
-// toolsKnown reports whether toolTokens is known without counting.
-func (c *Counter) toolsKnown(container tree.ID) bool {
-	if len(c.state.Tree.Tools) == 0 {
-		return true
-	}
-	left := c.state.At(tree.Latest).Tools(container)
-	return len(left) == 0 || c.toolList.matches(container, left)
-}
-
-// matches reports whether the list is that of a container and these tools.
-func (l *toolList) matches(container tree.ID, tools []tree.ID) bool {
-	return l.container == container && slices.Equal(l.tools, tools)
+// toolsLeft returns the tools that are left in a container, and whether toolTokens is known without counting.
+func (c *Counter) toolsLeft(container tree.ID) (left []tree.ID, known bool) {
+	left = c.state.At(tree.Latest).Tools(container)
+	return left, len(left) == 0 || c.toolList.container == container && slices.Equal(c.toolList.tools, left)
 }
 
 // addTool returns the tokens that a removed tool may have freed. With the last tool of a container, that includes the
@@ -56,7 +45,7 @@ func (b *bound) addTool(c *Counter, n tree.ID) int {
 	if len(c.state.At(tree.Latest).Tools(b.container)) > 0 {
 		return c.PieceWithBreak(n)
 	}
-	return c.pieces.tokenizer.CountTools([]chat.Tool{*c.state.Tree.Extra(n).Tool})
+	return c.tokenizer.CountTools([]chat.Tool{*c.state.Tree.Extra(n).Tool})
 }
 
 // LowerBoundWithTools returns the fewest tokens that a container can count now, tools included.

@@ -18,10 +18,6 @@ type total struct {
 	gone   bool // the removal of the node is taken into account
 }
 
-func newTotals(s *tree.State) totals {
-	return totals{state: s, others: make([]total, s.Tree.Others)}
-}
-
 // of returns the total of a node that is not a text.
 func (t *totals) of(n tree.ID) *total { return &t.others[t.state.Tree.Nodes[n].Index] }
 
