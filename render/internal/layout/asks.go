@@ -69,12 +69,12 @@ func (a *asker) anyAsks(list elements.Nodes, depth int) bool {
 		return false
 	}
 	of := listKey{&list[0], len(list), a.callers}
-	if a.known(of) {
+	if _, known := a.lists.Load(of); known {
 		return true
 	}
 	for _, n := range list {
 		if a.asks(n, depth) {
-			a.add(of)
+			a.lists.Store(of, nil)
 			return true
 		}
 	}
@@ -86,8 +86,7 @@ func (a *asker) anyAsks(list elements.Nodes, depth int) bool {
 // node twice to find out, and twice more for the question about the caller's elements, however deep the tree is.
 type askingLists struct {
 	visits atomic.Int64
-	mu     sync.Mutex // elements of one flex group may be laid out concurrently
-	lists  map[listKey]bool
+	lists  sync.Map // by listKey; elements of one flex group may be laid out concurrently
 }
 
 // listKey identifies a list.
@@ -95,21 +94,6 @@ type listKey struct {
 	first   *elements.Node
 	members int
 	callers bool
-}
-
-func (l *askingLists) known(of listKey) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lists[of]
-}
-
-func (l *askingLists) add(of listKey) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lists == nil {
-		l.lists = map[listKey]bool{}
-	}
-	l.lists[of] = true
 }
 
 // valueOf returns the element that a pointer to a type of package elements points to, or nil for a nil pointer to a
