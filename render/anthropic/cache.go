@@ -67,19 +67,15 @@ type cachePlan struct {
 // planCache finds the block for each breakpoint: the last one before it that can carry cache_control, which thinking
 // and opaque blocks cannot. A breakpoint at the very start is ignored.
 func planCache(req chat.Request) *cachePlan {
-	p := &cachePlan{static: true}
+	p := &cachePlan{}
 	if len(req.Tools) > 0 {
 		p.addBlock(blockKey{kind: blockTool, message: chat.RequestIndex})
 	}
-	for i, m := range req.Messages {
-		if m.Role == chat.RoleSystem {
-			p.message(i, m)
-		}
-	}
-	p.static = false
-	for i, m := range req.Messages {
-		if m.Role != chat.RoleSystem {
-			p.message(i, m)
+	for _, p.static = range [...]bool{true, false} {
+		for i, m := range req.Messages {
+			if p.static == (m.Role == chat.RoleSystem) {
+				p.message(i, m)
+			}
 		}
 	}
 	return p
@@ -120,9 +116,7 @@ func (p *cachePlan) part(i, k int, m chat.Message, part chat.Part, placed map[st
 	case chat.Text, chat.Image, chat.Document:
 		p.addBlock(here)
 	case chat.Opaque:
-		b, err := parseOpaque(part)
-		switch {
-		case err != nil:
+		switch b := serverBlock(part); {
 		case b.Type == messages.TypeToolUse:
 			if call := b.call(m); call >= 0 {
 				placed[b.ID] = true
@@ -141,19 +135,12 @@ func (p *cachePlan) mark(from blockKey, hour bool) {
 	if p.last.kind == blockNone {
 		return
 	}
-	for n := len(p.marks) - 1; n >= 0 && p.marks[n].pos >= p.pos; n-- {
-		if p.marks[n].pos == p.pos {
-			p.marks[n].hour = p.marks[n].hour || hour
-			p.marks[n].from = append(p.marks[n].from, from)
-			return
-		}
+	at, found := slices.BinarySearchFunc(p.marks, p.pos, func(m cacheMark, pos int) int { return m.pos - pos })
+	if !found { // before the marks of opaque parts after the block
+		p.marks = slices.Insert(p.marks, at, cacheMark{block: p.last, pos: p.pos, static: p.static})
 	}
-	mark := cacheMark{block: p.last, pos: p.pos, hour: hour, from: []blockKey{from}, static: p.static}
-	at := len(p.marks)
-	for at > 0 && p.marks[at-1].pos > mark.pos {
-		at-- // past the marks of opaque parts after the block
-	}
-	p.marks = slices.Insert(p.marks, at, mark)
+	m := &p.marks[at]
+	m.hour, m.from = m.hour || hour, append(m.from, from)
 }
 
 // addBlock records a block as the last one that can carry a breakpoint.
@@ -180,33 +167,13 @@ func (p *cachePlan) control(block blockKey) sdk.CacheControlEphemeralParam {
 // in the tools and the system prompt, which is the only prefix that survives a compaction; and then the newest, where
 // the next request of a growing conversation finds what this one wrote.
 func (p *cachePlan) surplus() []cacheMark {
-	keep := make([]bool, len(p.marks))
-	left := maxBreakpoints
-	take := func(n int) {
-		if !keep[n] && left > 0 {
-			keep[n] = true
-			left--
+	list := slices.DeleteFunc(slices.Clone(p.marks), func(m cacheMark) bool { return len(m.from) == 0 })
+	left := max(0, maxBreakpoints-(len(p.marks)-len(list)))
+	for n, m := range slices.Backward(list) {
+		if m.static { // the last to be removed
+			list = append(slices.Delete(list, n, n+1), m)
+			break
 		}
 	}
-	static := -1
-	for n, m := range p.marks {
-		if len(m.from) == 0 {
-			take(n)
-		} else if m.static {
-			static = n
-		}
-	}
-	if static >= 0 {
-		take(static)
-	}
-	for n := len(p.marks) - 1; n >= 0; n-- {
-		take(n)
-	}
-	var out []cacheMark
-	for n, m := range p.marks {
-		if !keep[n] && len(m.from) > 0 {
-			out = append(out, m)
-		}
-	}
-	return out
+	return list[:max(0, len(list)-left)]
 }
