@@ -40,9 +40,8 @@ func imageSource(p chat.Image) (sdk.ImageBlockParamSourceUnion, error) {
 	case sdk.Base64ImageSourceMediaTypeImageJPEG, sdk.Base64ImageSourceMediaTypeImagePNG,
 		sdk.Base64ImageSourceMediaTypeImageGIF, sdk.Base64ImageSourceMediaTypeImageWebP:
 		return sdk.ImageBlockParamSourceUnion{OfBase64: &sdk.Base64ImageSourceParam{Data: data, MediaType: t}}, nil
-	default:
-		return sdk.ImageBlockParamSourceUnion{}, fmt.Errorf("an image of type %q", mediaType)
 	}
+	return sdk.ImageBlockParamSourceUnion{}, fmt.Errorf("an image of type %q", mediaType)
 }
 
 // splitDataURL splits a data URL; inline is false for any other URL.
@@ -73,10 +72,8 @@ func isBase64(data string) bool {
 // documentSource converts a PDF or a text.
 func documentSource(p chat.Document) (sdk.DocumentBlockParamSourceUnion, error) {
 	mediaType, _, err := mime.ParseMediaType(p.MediaType)
-	if err != nil {
-		return sdk.DocumentBlockParamSourceUnion{}, fmt.Errorf("a document of type %q", p.MediaType)
-	}
 	switch {
+	case err != nil: // of another type
 	case mediaType == "application/pdf":
 		if p.Data == "" || !isBase64(p.Data) {
 			return sdk.DocumentBlockParamSourceUnion{}, errors.New("the document's data is not base64")
@@ -88,7 +85,6 @@ func documentSource(p chat.Document) (sdk.DocumentBlockParamSourceUnion, error) 
 			return sdk.DocumentBlockParamSourceUnion{}, errors.New("the document's data is not text in base64")
 		}
 		return sdk.DocumentBlockParamSourceUnion{OfText: &sdk.PlainTextSourceParam{Data: string(text)}}, nil
-	default:
-		return sdk.DocumentBlockParamSourceUnion{}, fmt.Errorf("a document of type %q", p.MediaType)
 	}
+	return sdk.DocumentBlockParamSourceUnion{}, fmt.Errorf("a document of type %q", p.MediaType)
 }

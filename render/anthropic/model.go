@@ -142,11 +142,10 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 		params.Messages = params.Messages[1:]
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
-	r = x.By(m.Origin(), names.Response(r))
 	if err != nil {
-		return r, x.Err(ctx, classify(x, err))
+		err = x.Err(ctx, classify(x, err))
 	}
-	return r, nil
+	return x.By(m.Origin(), names.Response(r)), err
 }
 
 // Origin returns the origin of the model's answers.

@@ -65,10 +65,8 @@ func (b opaqueBlock) onlyAssistant() bool {
 	return strings.HasSuffix(b.Type, messages.TypeToolUse) || strings.HasSuffix(b.Type, messages.TypeToolResult)
 }
 
-// notAssistant reports whether assistant messages may not hold the block.
-func (b opaqueBlock) notAssistant() bool {
-	return slices.Contains([]string{"image", "document", "search_result", "container_upload"}, b.Type)
-}
+// neverAssistant are the types of the blocks that assistant messages may not hold.
+var neverAssistant = []string{"image", "document", "search_result", "container_upload"}
 
 // marksCall reports whether the block marks the place of one of the message's calls.
 func (b opaqueBlock) marksCall(m chat.Message) bool {

@@ -50,10 +50,6 @@ func request(req chat.Request, images int) (sdk.MessageNewParams, error) {
 func write(req chat.Request) sdk.MessageNewParams {
 	w := writer{plan: planCache(req)}
 	for i, m := range req.Messages {
-		if m.Role == chat.RoleSystem {
-			w.system(i, m)
-			continue
-		}
 		w.message(i, m)
 	}
 	if w.compaction != nil {
@@ -163,16 +159,19 @@ func (w *writer) control(message, part int) sdk.CacheControlEphemeralParam {
 func (w *writer) message(i int, m chat.Message) {
 	role, blocks := sdk.MessageParamRoleUser, w.content
 	switch m.Role {
+	case chat.RoleSystem:
+		w.system(i, m)
+		return
 	case chat.RoleAssistant:
 		role, blocks = sdk.MessageParamRoleAssistant, w.assistant
 	case chat.RoleTool:
 		blocks = w.result
 	}
-	if n := len(w.messages); n > 0 && w.messages[n-1].Role == role {
-		w.messages[n-1].Content = append(w.messages[n-1].Content, blocks(i, m)...)
-		return
+	if n := len(w.messages); n == 0 || w.messages[n-1].Role != role {
+		w.messages = append(w.messages, sdk.MessageParam{Role: role})
 	}
-	w.messages = append(w.messages, sdk.MessageParam{Role: role, Content: blocks(i, m)})
+	last := &w.messages[len(w.messages)-1]
+	last.Content = append(last.Content, blocks(i, m)...)
 }
 
 // content returns the content of a user message.
@@ -227,14 +226,20 @@ func (w *writer) assistant(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 		case chat.Text:
 			out = append(out, w.block(i, k, p))
 		case chat.Thinking:
-			out = append(out, thinking(p))
+			block := sdk.NewThinkingBlock(p.Signature, p.Text)
+			if p.Encrypted != "" {
+				block = sdk.NewRedactedThinkingBlock(p.Encrypted)
+			}
+			out = append(out, block)
 		case chat.Opaque:
 			switch b, _ := parseOpaque(p); b.Type {
 			case messages.TypeToolUse:
 				call(b.call(m))
 			case messages.TypeCitations:
 				if n := len(out); n > 0 && out[n-1].OfText != nil {
-					out[n-1].OfText.Citations = citations(b.Citations)
+					for _, c := range b.Citations {
+						out[n-1].OfText.Citations = append(out[n-1].OfText.Citations, param.Override[sdk.TextCitationParamUnion](c))
+					}
 				}
 			default:
 				out = append(out, param.Override[sdk.ContentBlockParamUnion](p.Value))
@@ -243,21 +248,6 @@ func (w *writer) assistant(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 	}
 	for k := range m.ToolCalls {
 		call(k)
-	}
-	return out
-}
-
-func thinking(t chat.Thinking) sdk.ContentBlockParamUnion {
-	if t.Encrypted != "" {
-		return sdk.NewRedactedThinkingBlock(t.Encrypted)
-	}
-	return sdk.NewThinkingBlock(t.Signature, t.Text)
-}
-
-func citations(raw []json.RawMessage) []sdk.TextCitationParamUnion {
-	out := make([]sdk.TextCitationParamUnion, len(raw))
-	for i, c := range raw {
-		out[i] = param.Override[sdk.TextCitationParamUnion](c)
 	}
 	return out
 }

@@ -77,14 +77,8 @@ func staleSearches(messages []chat.Message, tools []chat.Tool) map[callKey]bool 
 // says reports whether the content of a message holds something besides thinking.
 func says(m chat.Message) bool {
 	return slices.ContainsFunc(m.Content, func(p chat.Part) bool {
-		switch p := p.(type) {
-		case chat.Thinking, chat.CacheBreakpoint:
-			return false
-		case chat.Opaque:
-			b, _ := parseOpaque(p)
-			return b.Type != messages.TypeCitations && b.Type != messages.TypeThinking && b.Type != messages.TypeRedacted
-		}
-		return true
+		_, mark := p.(chat.CacheBreakpoint)
+		return !mark && !isThinking(p) && serverBlock(p).Type != messages.TypeCitations
 	})
 }
 
@@ -125,7 +119,7 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 		return errors.New("it is another provider's compaction")
 	case isKeptCompaction(m, p):
 		return nil
-	case b.onlyAssistant() && m.Role != chat.RoleAssistant, b.notAssistant() && m.Role == chat.RoleAssistant,
+	case b.onlyAssistant() && m.Role != chat.RoleAssistant, slices.Contains(neverAssistant, b.Type) && m.Role == chat.RoleAssistant,
 		b.Type == typeReference && m.Role != chat.RoleTool:
 		return fmt.Errorf("it is a %s in a %s message", b.Type, m.Role)
 	case m.Role == chat.RoleSystem && b.Type != messages.TypeText:

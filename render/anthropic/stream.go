@@ -31,11 +31,12 @@ func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.Mes
 	if !s.whole {
 		return s.partial(), provider.ErrBrokenOff
 	}
-	r, err := s.response(m.Ends)
+	s.answer.Content = s.blocks()
+	r, err := response(&s.answer, m.Ends)
 	if err != nil {
-		return s.partial(), err
+		r = s.partial()
 	}
-	return r, nil
+	return r, err
 }
 
 // answerStream assembles the events of an answer and streams them.
@@ -118,12 +119,6 @@ func (s *answerStream) blocks() []sdk.ContentBlockUnion {
 		}
 	}
 	return blocks
-}
-
-func (s *answerStream) response(ends map[string]chat.StopReason) (chat.Response, error) {
-	answer := s.answer
-	answer.Content = s.blocks()
-	return response(&answer, ends)
 }
 
 // partial returns the part of the answer that had arrived before it broke off.
