@@ -46,18 +46,18 @@ func (c CompactionModel) Generate(ctx context.Context, req chat.Request) (chat.R
 	words := cmp.Or[chat.Model](c.Words, c.Model)
 	compactCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var made compacted
+	var made chat.Response
 	var failed error
 	var group sync.WaitGroup
 	group.Go(func() {
-		made, failed = callback.Call(compactCtx, func(ctx context.Context) (compacted, error) { return c.Model.compact(ctx, req) })
+		made, failed = callback.Call(compactCtx, func(ctx context.Context) (chat.Response, error) { return c.Model.compact(ctx, req) })
 	})
 	r, err := words.Generate(ctx, req)
 	if err != nil {
 		cancel() // the item is of no use without the words
 	}
 	group.Wait()
-	r.Usage = r.Usage.Plus(made.usage)
+	r.Usage = r.Usage.Plus(made.Usage)
 	switch {
 	case err != nil:
 		return r, err
@@ -66,47 +66,42 @@ func (c CompactionModel) Generate(ctx context.Context, req chat.Request) (chat.R
 	case failed != nil && c.OnError != nil:
 		c.OnError(failed)
 	}
-	r.Compaction = made.items
+	r.Compaction = made.Compaction
 	return r, nil
 }
 
-// compacted is the result of a compaction.
-type compacted struct {
-	items []chat.Opaque
-	usage chat.Usage
-}
-
-// compact has OpenAI compact the messages before the last. Without an answer among them there is nothing to compact.
-func (m *Model) compact(ctx context.Context, req chat.Request) (compacted, error) {
+// compact has OpenAI compact the messages before the last, and returns the item and its usage. Without an answer among them
+// there is nothing to compact.
+func (m *Model) compact(ctx context.Context, req chat.Request) (chat.Response, error) {
 	history := req.Messages[:max(0, len(req.Messages)-1)]
 	if !slices.ContainsFunc(history, func(m chat.Message) bool { return m.Role == chat.RoleAssistant }) {
-		return compacted{}, nil
+		return chat.Response{}, nil
 	}
 	repaired, _, err := m.repaired(chat.Request{Messages: history})
 	if err != nil {
-		return compacted{}, err
+		return chat.Response{}, err
 	}
 	if err := Validate(repaired, Responses); err != nil {
-		return compacted{}, err
+		return chat.Response{}, err
 	}
 	params := responses.ResponseCompactParams{Model: responses.ResponseCompactParamsModel(m.Name), PromptCacheKey: optional(m.CacheKey)}
 	params.Input.OfResponseInputItemArray = inputItems(repaired.Messages, m.options())
 	x := provider.NewExchange(false)
 	answer, err := m.Client.Responses.Compact(ctx, params, m.requestOptions(x)...)
 	if err != nil {
-		return compacted{}, x.Err(ctx, classify(x, err))
+		return chat.Response{}, x.Err(ctx, classify(x, err))
 	}
 	if answer == nil { // JSON's null
-		return compacted{}, emptyAnswer()
+		return chat.Response{}, emptyAnswer()
 	}
-	made := compacted{usage: itemsUsage(answer.Usage)}
+	made := chat.Response{Usage: itemsUsage(answer.Usage)}
 	for _, item := range answer.Output { // the user's messages, which the words cover, and the compaction of the others
 		if item.Type == "compaction" {
-			made.items = append(made.items, chat.Opaque{Value: json.RawMessage(item.RawJSON()), Tokens: made.usage.Output})
+			made.Compaction = append(made.Compaction, chat.Opaque{Value: json.RawMessage(item.RawJSON()), Tokens: made.Usage.Output})
 		}
 	}
-	if len(made.items) != 1 {
-		return compacted{}, x.Err(ctx, orRefusal(x, &chat.AnswerError{Err: fmt.Errorf("openai: the answer has %d compaction items, not one", len(made.items))}))
+	if len(made.Compaction) != 1 {
+		return chat.Response{}, x.Err(ctx, orRefusal(x, &chat.AnswerError{Err: fmt.Errorf("openai: the answer has %d compaction items, not one", len(made.Compaction))}))
 	}
 	return made, nil
 }
