@@ -14,7 +14,6 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
@@ -52,18 +51,9 @@ func normalizeErrors(request *http.Request, next option.MiddlewareNext) (*http.R
 	if err != nil {
 		return nil, err
 	}
-	object := gjson.ParseBytes(body)
-	if !gjson.ValidBytes(body) || !object.Get("error").IsObject() {
-		inner := map[string]string{"message": string(body)}
-		switch {
-		case gjson.ValidBytes(body) && object.Get("error").Type == gjson.String:
-			inner["message"] = object.Get("error").String()
-		case gjson.ValidBytes(body) && object.Get("message").Exists():
-			for _, field := range [...]string{"message", "type", "code"} {
-				inner[field] = object.Get(field).String()
-			}
-		}
-		body = wire.Marshal(map[string]any{"error": inner})
+	if o, err := wire.Parse(body); err != nil || !o.Is("error", wire.KindObject) {
+		r := provider.ReadRefusal(body)
+		body = wire.Marshal(map[string]any{"error": map[string]string{"message": cmp.Or(r.Message, string(body)), "type": r.Type, "code": r.Code}})
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	response.ContentLength = int64(len(body))
