@@ -87,11 +87,8 @@ func reasons(model string) bool {
 		}
 	}
 	v, ok := gptVersion(model)
-	return ok && !v.less(version{5, 0}) && !isChatModel(model)
+	return ok && !v.less(version{5, 0}) && !strings.Contains(model, "-chat") // those behind ChatGPT, such as gpt-5-chat-latest, do not reason
 }
-
-// isChatModel reports whether a model is one of those behind ChatGPT, such as gpt-5-chat-latest, which do not reason.
-func isChatModel(model string) bool { return strings.Contains(model, "-chat") }
 
 // takesTemperature reports whether a model accepts a temperature. Reasoning models refuse it, except GPT-5.1 to GPT-5.5
 // while their effort is "none". GPT-5.1, GPT-5.2 and GPT-5.4 have that effort by default; for later ones nothing is

@@ -129,15 +129,19 @@ func (c *chatWriter) system(i int, m chat.Message) sdk.ChatCompletionMessagePara
 
 func (c *chatWriter) user(i int, m chat.Message) sdk.ChatCompletionMessageParamUnion {
 	out := sdk.ChatCompletionUserMessageParam{Name: optional(m.Name)}
-	if c.plain(i, m) {
-		out.Content.OfString = param.NewOpt(m.Text())
-		return sdk.ChatCompletionMessageParamUnion{OfUser: &out}
-	}
-	out.Content.OfArrayOfContentParts = []sdk.ChatCompletionContentPartUnionParam{}
+	var list []sdk.ChatCompletionContentPartUnionParam
+	plain := true // only texts without marks, which are sent as one string
 	for k, p := range m.Content {
-		if part, ok := userPart(p, c.mark(i, k)); ok {
-			out.Content.OfArrayOfContentParts = append(out.Content.OfArrayOfContentParts, part)
+		mark := c.mark(i, k)
+		if part, ok := userPart(p, mark); ok {
+			plain = plain && part.OfText != nil && mark == breakpoint{}
+			list = append(list, part)
 		}
+	}
+	if plain {
+		out.Content.OfString = param.NewOpt(m.Text())
+	} else {
+		out.Content.OfArrayOfContentParts = list
 	}
 	return sdk.ChatCompletionMessageParamUnion{OfUser: &out}
 }
@@ -181,22 +185,6 @@ func userPart(p chat.Part, mark breakpoint) (out sdk.ChatCompletionContentPartUn
 
 func textPart(text chat.Text, mark breakpoint) *sdk.ChatCompletionContentPartTextParam {
 	return &sdk.ChatCompletionContentPartTextParam{Text: string(text), PromptCacheBreakpoint: mark}
-}
-
-// plain reports whether content is only text, which is sent as one string.
-func (c *chatWriter) plain(i int, m chat.Message) bool {
-	for k, p := range m.Content {
-		switch p.(type) {
-		case chat.Text:
-			if c.mark(i, k) != (breakpoint{}) {
-				return false
-			}
-		case chat.Thinking, chat.CacheBreakpoint:
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // texts converts content of a role that has only text: to one string, or to a list if a part is marked or opaque.
@@ -253,8 +241,8 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 	var out sdk.ChatCompletionAssistantMessageParam
 	out.Name = optional(m.Name)
 	var list []sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion
-	lists, fields := false, false
-	extra := c.reasoningFields(m)
+	lists, fields, thought := false, false, false
+	extra := map[string]any{}
 	for _, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text:
@@ -272,11 +260,20 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 				maps.Copy(extra, sent)
 			}
 		case chat.Thinking:
-			if p.Signature == dialect.ThinkingChunk && c.Thinking != ThinkingNone {
+			switch {
+			case c.Thinking == ThinkingNone:
+			case p.Signature == dialect.ThinkingChunk:
 				lists = true
 				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](completions.Chunk(p)))
+			case isReasoningField(p.Signature):
+				thought = true
+				before, _ := extra[p.Signature].(string)
+				extra[p.Signature] = before + p.Text
 			}
 		}
+	}
+	if c.onCalls != "" && !thought && len(m.ToolCalls) > 0 {
+		extra[c.onCalls] = ""
 	}
 	switch {
 	case lists:
@@ -287,25 +284,8 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 	for _, call := range m.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, c.call(call))
 	}
-	if len(extra) > 0 {
-		out.SetExtraFields(extra)
-	}
+	out.SetExtraFields(extra)
 	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &out}
-}
-
-// reasoningFields returns the fields in which a server that shows its thinking expects it back.
-func (c *chatWriter) reasoningFields(m chat.Message) map[string]any {
-	fields := map[string]any{}
-	for _, p := range m.Content {
-		if t, ok := p.(chat.Thinking); ok && isReasoningField(t.Signature) && c.Thinking != ThinkingNone {
-			before, _ := fields[t.Signature].(string)
-			fields[t.Signature] = before + t.Text
-		}
-	}
-	if c.onCalls != "" && len(fields) == 0 && len(m.ToolCalls) > 0 {
-		fields[c.onCalls] = ""
-	}
-	return fields
 }
 
 // shownField returns the field of the last thinking that a server showed; "" if there is none.
@@ -329,17 +309,13 @@ func (c *chatWriter) call(call chat.ToolCall) sdk.ChatCompletionMessageToolCallU
 		out := sdk.ChatCompletionMessageCustomToolCallParam{
 			ID: call.ID, Custom: sdk.ChatCompletionMessageCustomToolCallCustomParam{Name: call.Name, Input: call.Arguments},
 		}
-		if len(sent) > 0 {
-			out.SetExtraFields(sent)
-		}
+		out.SetExtraFields(sent)
 		return sdk.ChatCompletionMessageToolCallUnionParam{OfCustom: &out}
 	}
 	out := sdk.ChatCompletionMessageFunctionToolCallParam{
 		ID: call.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.Name, Arguments: call.Arguments},
 	}
-	if len(sent) > 0 {
-		out.SetExtraFields(sent)
-	}
+	out.SetExtraFields(sent)
 	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &out}
 }
 

@@ -36,17 +36,13 @@ func (a API) breakpoints(messages []chat.Message) map[position]string {
 
 // carries reports whether OpenAI accepts a breakpoint on a part.
 func (a API) carries(role chat.Role, p chat.Part) bool {
-	if role == chat.RoleAssistant {
-		return false
-	}
 	switch p.(type) {
 	case chat.Text:
-		return true
+		return role != chat.RoleAssistant
 	case chat.Image, chat.Document:
-		return a == Responses || role == chat.RoleUser
-	default:
-		return false
+		return role == chat.RoleUser || a == Responses && role != chat.RoleAssistant
 	}
+	return false
 }
 
 // checkOpaque accepts the parts of either API: those of the other are left out.

@@ -2,6 +2,8 @@ package openai
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
@@ -15,12 +17,7 @@ var imageLimits = provider.ImageLimits{Count: 1500, All: 512_000_000}
 
 // plainName is the form of participants' names in Chat Completions.
 var plainName = provider.Form{Max: 64, Allowed: func(r rune) bool {
-	switch r {
-	case ' ', '\t', '\n', '\v', '\f', '\r', '\u0085', '\u00a0', '\u1680', '\u2028', '\u2029', '\u202f', '\u205f', '\u3000', '\ufeff',
-		'<', '|', '\\', '/', '>':
-		return false
-	}
-	return r < '\u2000' || r > '\u200a'
+	return !unicode.IsSpace(r) && !strings.ContainsRune("\ufeff<|\\/>", r)
 }}
 
 // hasContent reports whether a message holds something that an API sends besides thinking.
