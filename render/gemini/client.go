@@ -19,10 +19,7 @@ import (
 // them except for white space, while the SDK by itself sorts their keys and rounds whole numbers beyond 2⁵³. A Model
 // with any other client creates such a client from that one's config.
 func NewClient(ctx context.Context, config *genai.ClientConfig) (*genai.Client, error) {
-	own := genai.ClientConfig{}
-	if config != nil {
-		own = *config
-	}
+	own := *cmp.Or(config, &genai.ClientConfig{})
 	client, err := genai.NewClient(ctx, &own)
 	if err != nil {
 		return nil, err

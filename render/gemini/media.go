@@ -30,10 +30,7 @@ func imagePart(img chat.Image) (*genai.Part, error) {
 		if err != nil {
 			return nil, fmt.Errorf("an image: %w", err)
 		}
-		if img.MediaType != "" {
-			mediaType = img.MediaType
-		}
-		if mediaType == "" {
+		if mediaType = cmp.Or(img.MediaType, mediaType); mediaType == "" {
 			return nil, errors.New("an image of unknown media type")
 		}
 		part.InlineData = &genai.Blob{Data: data, MIMEType: mediaType}

@@ -210,23 +210,14 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		count = &genai.CountTokensConfig{HTTPOptions: &options}
 	}
 	x := newExchange(false)
-	tokens, err := m.count(x.in(ctx), contents, count)
+	counted, err := throughSDK(m, new(bool), func(models *genai.Models) (*genai.CountTokensResponse, error) {
+		return models.CountTokens(x.in(ctx), m.Name, contents, count)
+	})
+	if err == nil && counted.TotalTokens <= 0 {
+		err = errors.New("the answer holds no count")
+	}
 	if err != nil {
 		return 0, x.Err(ctx, classify(x.Exchange, err))
-	}
-	return tokens, nil
-}
-
-// count asks for a count through the SDK.
-func (m *Model) count(ctx context.Context, contents []*genai.Content, config *genai.CountTokensConfig) (int, error) {
-	counted, err := throughSDK(m, new(bool), func(models *genai.Models) (*genai.CountTokensResponse, error) {
-		return models.CountTokens(ctx, m.Name, contents, config)
-	})
-	if err != nil {
-		return 0, err
-	}
-	if counted.TotalTokens <= 0 {
-		return 0, errors.New("the answer holds no count")
 	}
 	return int(counted.TotalTokens), nil
 }

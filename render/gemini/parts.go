@@ -33,10 +33,6 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 	for k, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text:
-			if p == "" {
-				faults = append(faults, faultf(k, provider.RuleEmptyPart, "an empty text"))
-				continue
-			}
 			parts = append(parts, &genai.Part{Text: string(p)})
 		case chat.Image, chat.Document:
 			faults = append(faults, faultf(k, provider.RulePlace, "a system message holds text only"))
@@ -81,10 +77,7 @@ func convertPart(k int, p chat.Part) (*genai.Part, *provider.Fault) {
 	var err error
 	rule := provider.RuleMedia
 	switch p := p.(type) {
-	case chat.Text:
-		if p == "" {
-			rule, err = provider.RuleEmptyPart, errors.New("an empty text")
-		}
+	case chat.Text: // no blank one, which package provider leaves out
 		part = &genai.Part{Text: string(p)}
 	case chat.Image:
 		part, err = imagePart(p)

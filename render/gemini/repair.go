@@ -91,11 +91,8 @@ func (o Options) faults(m chat.Message) (found []provider.Fault) {
 
 // start adds a user message before the first call if it has none before it.
 func start(r *provider.Repairer) {
-	first := 0
-	for first < len(r.Messages) && r.Messages[first].Role == chat.RoleSystem {
-		first++
-	}
-	for k := first; k < len(r.Messages) && r.Messages[k].Role == chat.RoleAssistant; k++ {
+	first := slices.IndexFunc(r.Messages, func(m provider.Indexed) bool { return m.Role != chat.RoleSystem })
+	for k := first; k >= 0 && k < len(r.Messages) && r.Messages[k].Role == chat.RoleAssistant; k++ {
 		if len(r.Messages[k].ToolCalls) > 0 {
 			r.InsertUser(first, provider.RuleCallTurn)
 			return

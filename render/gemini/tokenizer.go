@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -92,16 +93,14 @@ func (t Tokenizer) countDocument(doc chat.Document) int {
 	return pageTokens * pages(data)
 }
 
+// pageType matches the type of a page of a PDF, or of a list of pages.
+var pageType = regexp.MustCompile(`/Type[ \r\n\t]*/Pages?`)
+
 // pages counts the pages of a PDF that are not compressed, or estimates their number from its size.
 func pages(data []byte) int {
 	n := 0
-	for rest := data; ; {
-		i := bytes.Index(rest, []byte("/Type"))
-		if i < 0 {
-			break
-		}
-		rest = bytes.TrimLeft(rest[i+len("/Type"):], " \r\n\t")
-		if name, isPage := bytes.CutPrefix(rest, []byte("/Page")); isPage && !bytes.HasPrefix(name, []byte("s")) {
+	for _, name := range pageType.FindAll(data, -1) {
+		if !bytes.HasSuffix(name, []byte("s")) {
 			n++
 		}
 	}
