@@ -115,31 +115,18 @@ func skipSpace(raw []byte, i int) int {
 // skipValue returns the index after the value that begins at i in valid JSON.
 func skipValue(raw []byte, i int) int {
 	depth := 0
-	for ; i < len(raw); i++ {
-		switch raw[i] {
-		case '"':
-			i = plainjson.TextEnd(raw, i) - 1
+	for start, end := range plainjson.Tokens(raw[i:]) {
+		switch raw[i+start] {
 		case '{', '[':
 			depth++
-			continue
 		case '}', ']':
 			depth--
-		case ',', ':', ' ', '\t', '\r', '\n':
-			continue
-		default: // a number or a word
-			for i+1 < len(raw) && !endsWord(raw[i+1]) {
-				i++
-			}
 		}
 		if depth == 0 {
-			return i + 1
+			return i + end
 		}
 	}
-	return i
-}
-
-func endsWord(b byte) bool {
-	return b == ',' || b == ']' || b == '}' || b == ' ' || b == '\t' || b == '\r' || b == '\n'
+	return len(raw)
 }
 
 // unquote decodes a JSON string. Half a surrogate pair becomes U+FFFD, and is an error.
