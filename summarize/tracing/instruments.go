@@ -20,7 +20,9 @@ type instruments struct {
 	breaks      metric.Int64Counter
 	dollars     metric.Float64Counter
 	requests    metric.Float64Histogram // seconds
-	usage       usage
+	// Reported tokens: a histogram with the old names, counters with the latest.
+	usage                                metric.Int64Histogram
+	input, output, cacheRead, cacheWrite metric.Int64Counter
 }
 
 // Bucket boundaries of histograms. Those of seconds and tokens are the conventions'.
@@ -31,65 +33,58 @@ var (
 )
 
 func newInstruments(m metric.Meter, n names) (in instruments, err error) {
-	var errs [8]error
-	in.renders, errs[0] = m.Float64Histogram("promptree.render.duration", metric.WithUnit("s"), inSeconds,
-		metric.WithDescription("Duration of a render, with the compactions that it waits for."))
-	in.pieces, errs[1] = m.Int64Counter("promptree.render.tokens", metric.WithUnit("{token}"),
-		metric.WithDescription("Tokens of a prompt's pieces that were kept, trimmed off, or dropped for a reason."))
-	in.ratio, errs[2] = m.Float64Histogram("promptree.render.budget.ratio", metric.WithUnit("1"), inShares,
-		metric.WithDescription("Share of its budget that a prompt takes."))
-	in.compactions, errs[3] = m.Int64Counter("promptree.compactions", metric.WithUnit("{compaction}"),
-		metric.WithDescription("Compactions that ended, by policy, reason and outcome."))
-	in.compacted, errs[4] = m.Int64Histogram("promptree.compaction.tokens", metric.WithUnit("{token}"), inTokens,
-		metric.WithDescription("Tokens of the prompt before and after a compaction."))
-	in.breaks, errs[5] = m.Int64Counter("promptree.cache.breaks", metric.WithUnit("{break}"),
-		metric.WithDescription("Prompts that start differently from the one before, though nothing was compacted or cleared."))
-	in.dollars, errs[6] = m.Float64Counter("promptree.cost", metric.WithUnit("{USD}"),
-		metric.WithDescription("Dollars that requests to models with known prices cost."))
-	in.requests, errs[7] = m.Float64Histogram(n.duration, metric.WithUnit("s"), inSeconds,
-		metric.WithDescription("Duration of a request to a model."))
-	var errUsage error
-	in.usage, errUsage = newUsage(m, n)
-	return in, errors.Join(append(errs[:], errUsage)...)
-}
-
-// usage holds the instruments of reported tokens: a histogram with the old names, counters with the latest.
-type usage struct {
-	histogram                            metric.Int64Histogram
-	input, output, cacheRead, cacheWrite metric.Int64Counter
-}
-
-func newUsage(m metric.Meter, n names) (u usage, err error) {
-	if !n.latest {
-		u.histogram, err = m.Int64Histogram("gen_ai.client.token.usage", metric.WithUnit("{token}"), inTokens,
-			metric.WithDescription("Number of input and output tokens used."))
-		return u, err
-	}
-	counter := func(name, description string) metric.Int64Counter {
-		c, wrong := m.Int64Counter("gen_ai.client.inference.usage."+name, metric.WithUnit("{token}"), metric.WithDescription(description))
+	counter := func(name, unit, description string) metric.Int64Counter {
+		c, wrong := m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
 		err = errors.Join(err, wrong)
 		return c
 	}
-	u.input = counter("input_tokens", "The number of input tokens used, including cached tokens.")
-	u.output = counter("output_tokens", "The number of output tokens used, including reasoning tokens.")
-	u.cacheRead = counter("cache_read.input_tokens", "The number of input tokens served from a provider's cache.")
-	u.cacheWrite = counter("cache_write.input_tokens", "The number of input tokens written to a provider's cache.")
-	return u, err
+	histogram := func(name, unit, description string, bounds metric.HistogramOption) metric.Float64Histogram {
+		h, wrong := m.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(description), bounds)
+		err = errors.Join(err, wrong)
+		return h
+	}
+	tokens := func(name, description string) metric.Int64Histogram {
+		h, wrong := m.Int64Histogram(name, metric.WithUnit("{token}"), metric.WithDescription(description), inTokens)
+		err = errors.Join(err, wrong)
+		return h
+	}
+	in.renders = histogram("promptree.render.duration", "s", "Duration of a render, with the compactions that it waits for.", inSeconds)
+	in.pieces = counter("promptree.render.tokens", "{token}", "Tokens of a prompt's pieces that were kept, trimmed off, or dropped for a reason.")
+	in.ratio = histogram("promptree.render.budget.ratio", "1", "Share of its budget that a prompt takes.", inShares)
+	in.compactions = counter("promptree.compactions", "{compaction}", "Compactions that ended, by policy, reason and outcome.")
+	in.compacted = tokens("promptree.compaction.tokens", "Tokens of the prompt before and after a compaction.")
+	in.breaks = counter("promptree.cache.breaks", "{break}", "Prompts that start differently from the one before, though nothing was compacted or cleared.")
+	var wrong error
+	in.dollars, wrong = m.Float64Counter("promptree.cost", metric.WithUnit("{USD}"), metric.WithDescription("Dollars that requests to models with known prices cost."))
+	err = errors.Join(err, wrong)
+	in.requests = histogram(n.duration, "s", "Duration of a request to a model.", inSeconds)
+	if !n.latest {
+		in.usage = tokens("gen_ai.client.token.usage", "Number of input and output tokens used.")
+		return in, err
+	}
+	usage := func(name, description string) metric.Int64Counter {
+		return counter("gen_ai.client.inference.usage."+name, "{token}", description)
+	}
+	in.input = usage("input_tokens", "The number of input tokens used, including cached tokens.")
+	in.output = usage("output_tokens", "The number of output tokens used, including reasoning tokens.")
+	in.cacheRead = usage("cache_read.input_tokens", "The number of input tokens served from a provider's cache.")
+	in.cacheWrite = usage("cache_write.input_tokens", "The number of input tokens written to a provider's cache.")
+	return in, err
 }
 
 // record adds the usage of one request.
-func (u usage) record(ctx context.Context, reported chat.Usage, attrs []attribute.KeyValue) {
-	if u.histogram != nil {
+func (in instruments) record(ctx context.Context, reported chat.Usage, attrs []attribute.KeyValue) {
+	if in.usage != nil {
 		if reported == (chat.Usage{}) {
 			return // nothing was reported
 		}
-		u.histogram.Record(ctx, int64(reported.Input), metric.WithAttributes(append(attrs, keyTokenType.String("input"))...))
-		u.histogram.Record(ctx, int64(reported.Output), metric.WithAttributes(append(attrs, keyTokenType.String("output"))...))
+		in.usage.Record(ctx, int64(reported.Input), metric.WithAttributes(append(attrs, keyTokenType.String("input"))...))
+		in.usage.Record(ctx, int64(reported.Output), metric.WithAttributes(append(attrs, keyTokenType.String("output"))...))
 		return
 	}
 	set := metric.WithAttributeSet(attribute.NewSet(append(attrs, keyModality.String("unknown"))...))
-	u.input.Add(ctx, int64(reported.Input), set)
-	u.output.Add(ctx, int64(reported.Output), set)
-	u.cacheRead.Add(ctx, int64(reported.CacheRead), set)
-	u.cacheWrite.Add(ctx, int64(reported.CacheWrite), set)
+	in.input.Add(ctx, int64(reported.Input), set)
+	in.output.Add(ctx, int64(reported.Output), set)
+	in.cacheRead.Add(ctx, int64(reported.CacheRead), set)
+	in.cacheWrite.Add(ctx, int64(reported.CacheWrite), set)
 }

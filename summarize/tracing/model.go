@@ -108,7 +108,7 @@ func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 // measure adds a request to the metrics.
 func (m *model) measure(ctx context.Context, span trace.Span, by []attribute.KeyValue, took time.Duration, u chat.Usage, err error) {
 	t := m.t.tracer
-	t.usage.record(ctx, u, by)
+	t.record(ctx, u, by)
 	if m.prices != (sizing.Prices{}) && u != (chat.Usage{}) {
 		if cost := m.prices.Of(u).Total(); cost > 0 { // else it is not known
 			span.SetAttributes(keyDollars.Float64(cost))

@@ -40,11 +40,12 @@ func workOf(ctx context.Context) *work {
 
 // Start implements [summarize.Observer]. It starts a span.
 func (t *Trace) Start(ctx context.Context, started summarize.Work) context.Context {
-	w := &work{Work: started}
+	attrs := t.identity()
 	if started.Kind == summarize.WorkRender {
-		return t.tracer.begin(ctx, "promptree.render", w, t.identity())
+		return t.tracer.begin(ctx, "promptree.render", started, attrs...)
 	}
-	return t.tracer.begin(ctx, "compact", w, append(t.identity(), keyOperation.String("compact"), keyPlan.String(started.Plan), keyPolicy.String(t.compactor.Policy.Name)))
+	attrs = append(attrs, keyOperation.String("compact"), keyPlan.String(started.Plan), keyPolicy.String(t.compactor.Policy.Name))
+	return t.tracer.begin(ctx, "compact", started, attrs...)
 }
 
 // identity returns the attribute that identifies the conversation.
@@ -61,7 +62,7 @@ func (t *Trace) End(ctx context.Context, result *render.Result, err error) {
 	switch {
 	case w == nil:
 	case w.Kind == summarize.WorkRender:
-		t.tracer.endRender(ctx, w, result, err)
+		t.tracer.endRender(ctx, result, err)
 	default:
 		span := trace.SpanFromContext(ctx)
 		t.tracer.fail(span, err)
@@ -123,45 +124,23 @@ func (t *Trace) count(ctx context.Context, e event.Event) {
 	t.tracer.compacted.Record(ctx, int64(e.TokensAfter), metric.WithAttributes(append(by, keyWhen.String("after"))...))
 }
 
-// attributesOf returns the fields of an event as attributes.
+// attributesOf returns the fields of an event that are set as attributes.
 func (t *Tracer) attributesOf(e event.Event) []attribute.KeyValue {
-	var list []attribute.KeyValue
-	text := func(key attribute.Key, value string) {
-		if value != "" {
-			list = append(list, key.String(value))
-		}
-	}
-	number := func(key attribute.Key, value int) {
-		if value != 0 {
-			list = append(list, key.Int(value))
-		}
-	}
-	text(keyReason, string(e.Reason))
-	text(keyPlan, e.Plan)
-	text(keyMode, string(e.Mode))
-	text(keyModel, e.Model)
-	text(keyWhy, e.Why)
-	text(keyFunction, e.Function)
-	text(keyChange, string(e.Break.Change))
-	if e.Background {
-		list = append(list, keyBackground.Bool(true))
-	}
-	number(keyCovered, e.Covered)
-	number(keyKept, e.Kept)
-	number(keyCalls, e.Calls)
-	number(keyMessagesBefore, e.MessagesBefore)
-	number(keyMessagesAfter, e.MessagesAfter)
-	number(keyTokensBefore, e.TokensBefore)
-	number(keyTokensAfter, e.TokensAfter)
-	number(keyTokensLost, e.Break.Tokens)
-	if e.Break.Dollars > 0 {
-		list = append(list, keyDollars.Float64(e.Break.Dollars))
+	list := []attribute.KeyValue{
+		keyReason.String(string(e.Reason)), keyPlan.String(e.Plan), keyMode.String(string(e.Mode)), keyModel.String(e.Model),
+		keyWhy.String(e.Why), keyFunction.String(e.Function), keyChange.String(string(e.Break.Change)), keyBackground.Bool(e.Background),
+		keyCovered.Int(e.Covered), keyKept.Int(e.Kept), keyCalls.Int(e.Calls),
+		keyMessagesBefore.Int(e.MessagesBefore), keyMessagesAfter.Int(e.MessagesAfter),
+		keyTokensBefore.Int(e.TokensBefore), keyTokensAfter.Int(e.TokensAfter), keyTokensLost.Int(e.Break.Tokens), keyDollars.Float64(e.Break.Dollars),
 	}
 	if e.Err != nil {
-		text(keyErrorType, errorType(e.Err))
+		list = append(list, keyErrorType.String(errorType(e.Err)))
 	}
 	if t.opts.Content {
-		text(keySummary, e.Summary)
+		list = append(list, keySummary.String(e.Summary))
 	}
-	return list
+	return slices.DeleteFunc(list, func(a attribute.KeyValue) bool {
+		value := a.Value.AsInterface()
+		return value == "" || value == false || value == int64(0) || value == 0.0
+	})
 }

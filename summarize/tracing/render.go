@@ -9,18 +9,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
 )
 
 // begin starts the span of some work.
-func (t *Tracer) begin(ctx context.Context, name string, w *work, attrs []attribute.KeyValue) context.Context {
-	w.start = time.Now()
+func (t *Tracer) begin(ctx context.Context, name string, started summarize.Work, attrs ...attribute.KeyValue) context.Context {
 	ctx, _ = t.tracer.Start(ctx, name, trace.WithAttributes(attrs...))
-	return context.WithValue(ctx, workKey{}, w)
+	return context.WithValue(ctx, workKey{}, &work{started, time.Now()})
 }
 
 // endRender ends the span of a render, and adds the render to the metrics.
-func (t *Tracer) endRender(ctx context.Context, w *work, r *render.Result, err error) {
-	span := trace.SpanFromContext(ctx)
+func (t *Tracer) endRender(ctx context.Context, r *render.Result, err error) {
+	span, w := trace.SpanFromContext(ctx), workOf(ctx)
 	defer span.End()
 	t.fail(span, err)
 	var by []attribute.KeyValue

@@ -89,9 +89,8 @@ func (t *Tracer) Attach(c *summarize.Compactor) *Trace {
 
 // Render is [render.Render] with a span and metrics, for prompts without a compactor.
 func (t *Tracer) Render(ctx context.Context, root elements.Node, opts render.Options) (*render.Result, error) {
-	w := &work{Work: summarize.Work{Kind: summarize.WorkRender}}
-	ctx = t.begin(ctx, "promptree.render", w, nil)
+	ctx = t.begin(ctx, "promptree.render", summarize.Work{Kind: summarize.WorkRender})
 	result, err := render.Render(ctx, root, opts)
-	t.endRender(ctx, w, result, err)
+	t.endRender(ctx, result, err)
 	return result, err
 }
