@@ -16,10 +16,12 @@ import (
 // clientID is the prefix of ids that adk gives to calls without one. adk removes these ids before each request.
 const clientID = "adk-"
 
-// The fields of a function response in which adk keeps a result that is not an object, and an error.
+// The fields of a function response in which adk keeps a result that is not an object, and an error, and that in which
+// Gemini takes a result.
 const (
 	resultField = "result"
 	errorField  = "error"
+	outputField = "output"
 )
 
 // FromADK converts contents to messages, as [gemini.ReadContents] does but for what adk adds. [ToADK] converts them back.
@@ -70,13 +72,9 @@ func withoutADK(c *genai.Content) (*genai.Content, error) {
 			said.ID = givenID(call.ID)
 			part.FunctionCall = &said
 		case result != nil:
-			text, failed, err := resultText(result.Response)
+			field, text, err := resultText(result.Response)
 			if err != nil {
 				return nil, fmt.Errorf("the response to %q: %w", result.Name, err)
-			}
-			field := "output"
-			if failed {
-				field = errorField
 			}
 			part.FunctionResponse = &genai.FunctionResponse{
 				ID: givenID(result.ID), Name: result.Name, Response: map[string]any{field: text}, Parts: result.Parts,
@@ -95,31 +93,20 @@ func givenID(id string) string {
 	return id
 }
 
-// resultText returns the fields of a function response as a text.
-func resultText(response map[string]any) (text string, failed bool, err error) {
+// resultText returns the fields of a function response as a text, and the field in which Gemini takes it.
+func resultText(response map[string]any) (field, text string, err error) {
 	if len(response) == 1 {
 		if s, ok := response[errorField].(string); ok && strings.TrimSpace(s) != "" {
-			return s, true, nil
+			return errorField, s, nil
 		}
 		if s, ok := response[resultField].(string); ok && strings.TrimSpace(s) != "" {
 			if _, isObject := readObject(s); !isObject {
-				return s, false, nil
+				return outputField, s, nil
 			}
 		}
 	}
 	data, err := plainjson.Marshal(response)
-	return string(data), false, err
-}
-
-// resultFields is the inverse of resultText.
-func resultFields(text string, failed bool) map[string]any {
-	if failed {
-		return map[string]any{errorField: text}
-	}
-	if object, ok := readObject(text); ok {
-		return object
-	}
-	return map[string]any{resultField: text}
+	return outputField, string(data), err
 }
 
 // readObject decodes a text that is a JSON object or null.
@@ -138,40 +125,34 @@ func readObject(text string) (object map[string]any, ok bool) {
 // that Gemini lacks are left out as [gemini.Request] documents. Messages that cannot be sent are a
 // [*chat.ValidationError].
 func ToADK(messages []chat.Message) (instruction *genai.Content, contents []*genai.Content, err error) {
-	if instruction, contents, err = toADK(messages, gemini.Options{}); err != nil {
-		return nil, nil, fmt.Errorf("adkagent: %w", err)
-	}
-	return instruction, contents, nil
+	return toADK(messages, gemini.Options{})
 }
 
 func toADK(messages []chat.Message, o gemini.Options) (instruction *genai.Content, contents []*genai.Content, err error) {
 	if instruction, contents, err = gemini.Contents(messages, o); err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("adkagent: %w", err)
 	}
 	restoreResults(contents)
 	return instruction, contents, nil
 }
 
-// restoreResults gives function responses the fields that they had before FromADK made texts of them.
+// restoreResults gives function responses the fields that they had before FromADK made texts of them: the inverse of
+// resultText.
 func restoreResults(contents []*genai.Content) {
 	for _, c := range contents {
 		for _, p := range c.Parts {
 			if p.FunctionResponse == nil {
 				continue
 			}
-			r := p.FunctionResponse
-			if text, failed := r.Response[errorField].(string); failed {
-				r.Response = resultFields(text, true)
-			} else if text, ok := r.Response["output"].(string); ok {
-				r.Response = resultFields(text, false)
+			text, ok := p.FunctionResponse.Response[outputField].(string)
+			if !ok {
+				continue
 			}
+			object, is := readObject(text)
+			if !is {
+				object = map[string]any{resultField: text}
+			}
+			p.FunctionResponse.Response = object
 		}
 	}
-}
-
-// prompt converts messages for a model, and repairs what breaks a rule of Gemini's.
-func prompt(messages []chat.Message, model string) (instruction *genai.Content, contents []*genai.Content, err error) {
-	o := gemini.OptionsFor(model)
-	req, _ := gemini.Repair(chat.Request{Messages: messages}, o)
-	return toADK(req.Messages, o)
 }

@@ -80,40 +80,29 @@ func (a *answer) add(r *model.LLMResponse, stream func(chat.Delta)) {
 	if r == nil {
 		return
 	}
-	if r.UsageMetadata != nil {
-		a.usage = r.UsageMetadata
+	a.usage, a.finish = cmp.Or(r.UsageMetadata, a.usage), cmp.Or(r.FinishReason, a.finish)
+	if !r.Partial {
+		a.last = r
 	}
-	if r.FinishReason != "" {
-		a.finish = r.FinishReason
-	}
-	if r.Partial {
-		if r.Content != nil {
-			streamTexts(r.Content.Parts, stream)
-		}
-		return
-	}
-	a.last = r
 	if r.Content == nil {
 		return
 	}
 	for _, p := range r.Content.Parts {
-		if p != nil && p.FunctionCall != nil && stream != nil { // calls are never in partial responses
-			a.streamCall(p, stream)
-		}
-	}
-	a.parts = append(a.parts, r.Content.Parts...)
-}
-
-// streamTexts passes on texts and thoughts.
-func streamTexts(parts []*genai.Part, stream func(chat.Delta)) {
-	for _, p := range parts {
 		switch {
-		case stream == nil || p == nil || p.Text == "":
+		case stream == nil || p == nil:
+		case !r.Partial:
+			if p.FunctionCall != nil { // calls are never in partial responses
+				a.streamCall(p, stream)
+			}
+		case p.Text == "":
 		case p.Thought:
 			stream(chat.Thinking{Text: p.Text})
 		default:
 			stream(chat.Text(p.Text))
 		}
+	}
+	if !r.Partial {
+		a.parts = append(a.parts, r.Content.Parts...)
 	}
 }
 

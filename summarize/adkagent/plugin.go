@@ -123,9 +123,11 @@ func (c *conversation) to(messages []chat.Message) ([]*genai.Content, error) {
 	if last {
 		around = append(around, chat.UserMessage("."))
 	}
-	_, contents, err := prompt(around, c.model)
+	o := gemini.OptionsFor(c.model)
+	req, _ := gemini.Repair(chat.Request{Messages: around}, o)
+	_, contents, err := toADK(req.Messages, o)
 	if err != nil {
-		return nil, fmt.Errorf("adkagent: %w", err)
+		return nil, err
 	}
 	if last {
 		contents = contents[:len(contents)-1]
@@ -231,10 +233,7 @@ func (c *callbacks) onModelError(ctx agent.Context, req *model.LLMRequest, refus
 	if !ok {
 		return nil, nil // the target's model does not take requests of adk
 	}
-	for {
-		if !summarize.Recoverable(refused) || ctx.Err() != nil {
-			return nil, refused
-		}
+	for summarize.Recoverable(refused) && ctx.Err() == nil {
 		smaller, err := s.Refit(ctx, refused)
 		if err != nil {
 			return nil, fmt.Errorf("adkagent: asking with a smaller prompt: %w", err)
@@ -245,6 +244,7 @@ func (c *callbacks) onModelError(ctx agent.Context, req *model.LLMRequest, refus
 			return answer, nil
 		}
 	}
+	return nil, refused
 }
 
 // ask returns the answer to a request in one piece.
