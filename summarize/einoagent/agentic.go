@@ -16,24 +16,22 @@ import (
 // NewAgentic returns the middleware for agents of [schema.AgenticMessage], whose blocks the provider's own tools write
 // too. It is otherwise that of [New].
 func NewAgentic(o Options) (adk.TypedChatModelAgentMiddleware[*schema.AgenticMessage], error) {
-	return newMiddleware(o, agenticForm())
+	return newMiddleware(o, agenticForm)
 }
 
 // AgenticModel returns a model of [schema.AgenticMessage] as a [chat.Model], like [Model]. Streamed answers arrive in one
 // piece.
 func AgenticModel(m model.AgenticModel) chat.Model {
-	return einoModel[*schema.AgenticMessage]{m, agenticForm()}
+	return einoModel[*schema.AgenticMessage]{m, agenticForm}
 }
 
 // agenticForm is the form of [schema.AgenticMessage].
-func agenticForm() form[*schema.AgenticMessage] {
-	return form[*schema.AgenticMessage]{
-		from: fromAgentic, to: toAgentic, usage: agenticUsage, calls: withAgenticIDs, reason: agenticReason, answer: agenticAnswer,
-		meta: func(of, to *schema.AgenticMessage) { to.ResponseMeta = of.ResponseMeta },
-		list: func(list []*schema.AgenticMessage) []*schema.AgenticMessage {
-			return inOrder(list, agenticCalls, agenticAnswers)
-		},
-	}
+var agenticForm = form[*schema.AgenticMessage]{
+	from: fromAgentic, to: toAgentic, usage: agenticUsage, calls: withAgenticIDs, reason: agenticReason, answer: agenticAnswer,
+	meta: func(of, to *schema.AgenticMessage) { to.ResponseMeta = of.ResponseMeta },
+	list: func(list []*schema.AgenticMessage) []*schema.AgenticMessage {
+		return inOrder(list, agenticCalls, agenticAnswers)
+	},
 }
 
 // agenticAnswer converts an answer.
@@ -194,7 +192,7 @@ func toAgentic(messages []chat.Message) ([]*schema.AgenticMessage, error) {
 			if o, ok := p.(chat.Opaque); ok {
 				b, _, err := unpack[schema.ContentBlock](blockType, o)
 				if err != nil {
-					return nil, fmt.Errorf("the opaque part of a message of %s cannot be read: %w", m.Role, err)
+					return nil, fmt.Errorf("einoagent: the opaque part of a message of %s cannot be read: %w", m.Role, err)
 				}
 				if b == nil {
 					continue

@@ -13,19 +13,17 @@ import (
 const idKey = "_eino_msg_id"
 
 // messageForm is the form of [schema.Message].
-func messageForm() form[*schema.Message] {
-	return form[*schema.Message]{
-		from: func(m *schema.Message) ([]chat.Message, error) {
-			said := withoutID(m)
-			if m.Role == schema.Tool && m.Name == "" {
-				said.Name, said.ToolName = m.ToolName, ""
-			}
-			c, err := FromEino(said)
-			return []chat.Message{c}, err
-		},
-		to: prompt, list: conversation, usage: usageOf, calls: (*callIDs).in, reason: reasonOf, answer: response, stream: streamed,
-		meta: func(of, to *schema.Message) { to.ResponseMeta = of.ResponseMeta },
-	}
+var messageForm = form[*schema.Message]{
+	from: func(m *schema.Message) ([]chat.Message, error) {
+		said := withoutID(m)
+		if m.Role == schema.Tool && m.Name == "" {
+			said.Name, said.ToolName = m.ToolName, ""
+		}
+		c, err := FromEino(said)
+		return []chat.Message{c}, err
+	},
+	to: prompt, list: conversation, usage: usageOf, calls: (*callIDs).in, reason: reasonOf, answer: response, stream: streamed,
+	meta: func(of, to *schema.Message) { to.ResponseMeta = of.ResponseMeta },
 }
 
 // conversation returns messages without the data of their responses, which no model needs, with the name of the tool in
@@ -34,22 +32,18 @@ func conversation(messages []*schema.Message) []*schema.Message {
 	list := make([]*schema.Message, len(messages))
 	var calls []schema.ToolCall // of the last message that is no result
 	for i, m := range messages {
-		switch c := *m; {
-		case m.Role != schema.Tool:
-			if calls = m.ToolCalls; m.ResponseMeta != nil || len(calls) > 0 {
-				c.ResponseMeta, c.ToolCalls = nil, withoutIndex(calls)
-				m = &c
-			}
-		default:
+		c := *m
+		if m.Role == schema.Tool {
 			if k := slices.IndexFunc(calls, func(c schema.ToolCall) bool { return c.ID == m.ToolCallID }); k >= 0 {
 				c.ToolName = cmp.Or(m.ToolName, calls[k].Function.Name)
 			}
 			if text, only := onlyText(m.UserInputMultiContent); only {
 				c.Content, c.UserInputMultiContent = text, nil
 			}
-			m = &c
+		} else {
+			calls, c.ResponseMeta, c.ToolCalls = m.ToolCalls, nil, withoutIndex(m.ToolCalls)
 		}
-		list[i] = m
+		list[i] = &c
 	}
 	return inOrder(list, func(m *schema.Message) (ids []string) {
 		for _, c := range m.ToolCalls {
@@ -106,7 +100,7 @@ func prompt(messages []chat.Message) ([]*schema.Message, error) {
 	list := make([]*schema.Message, 0, len(messages))
 	called := map[string]string{}
 	for _, m := range messages {
-		e, err := toEino(m)
+		e, err := ToEino(m)
 		if err != nil {
 			return nil, err
 		}

@@ -56,11 +56,19 @@ func FromEino(m *schema.Message) (chat.Message, error) {
 
 // ToEino converts a message to eino's. What eino cannot express, such as a cache breakpoint, is left out.
 func ToEino(m chat.Message) (*schema.Message, error) {
-	e, err := toEino(m)
-	if err != nil {
-		return nil, fmt.Errorf("einoagent: %w", err)
+	was, others, err := splitRest(m)
+	switch {
+	case err != nil:
+		return nil, err
+	case was == nil:
+		return plain(others), nil
 	}
-	return e, nil
+	if equal(parts(was), others) {
+		return was, nil
+	}
+	said := plain(others) // the message was changed after FromEino
+	said.ToolCalls, said.ToolName, said.Extra, said.ResponseMeta = toCalls(m.ToolCalls, was.ToolCalls), was.ToolName, was.Extra, was.ResponseMeta
+	return said, nil
 }
 
 // equal reports whether two messages are equal. An empty list equals nil.
@@ -68,20 +76,6 @@ func equal(a, b chat.Message) bool {
 	a.Content, b.Content = cloned(a.Content), cloned(b.Content)
 	a.ToolCalls, b.ToolCalls = cloned(a.ToolCalls), cloned(b.ToolCalls)
 	return reflect.DeepEqual(a, b)
-}
-
-// toEino converts what eino can express of a message.
-func toEino(m chat.Message) (*schema.Message, error) {
-	was, others, err := splitRest(m)
-	if err != nil || was == nil {
-		return plain(others), err
-	}
-	if equal(parts(was), others) {
-		return was, nil
-	}
-	said := plain(others) // the message was changed after FromEino
-	said.ToolCalls, said.ToolName, said.Extra, said.ResponseMeta = calls(m.ToolCalls, was.ToolCalls), was.ToolName, was.Extra, was.ResponseMeta
-	return said, nil
 }
 
 // parts converts a message as far as [chat.Message] has an equivalent.
@@ -174,7 +168,7 @@ func inline(url string) (mediaType, data string, ok bool) {
 // plain returns a message of eino with the same content, as an application would write it.
 func plain(m chat.Message) *schema.Message {
 	e := &schema.Message{
-		Role: schema.RoleType(m.Role), Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: calls(m.ToolCalls, nil),
+		Role: schema.RoleType(m.Role), Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: toCalls(m.ToolCalls, nil),
 	}
 	texts, media := 0, false
 	for _, p := range m.Content {
@@ -216,8 +210,8 @@ func plain(m chat.Message) *schema.Message {
 	return e
 }
 
-// calls converts tool calls. Those of rest supply the other fields of the calls with the same id.
-func calls(calls []chat.ToolCall, rest []schema.ToolCall) []schema.ToolCall {
+// toCalls converts tool calls. Those of rest supply the other fields of the calls with the same id.
+func toCalls(calls []chat.ToolCall, rest []schema.ToolCall) []schema.ToolCall {
 	var list []schema.ToolCall
 	rest = slices.Clone(rest)
 	for _, c := range calls {
@@ -263,35 +257,26 @@ func detached[T any](of *T) *T {
 
 // detach replaces pointers and slices in a value by deep copies. Maps stay shared.
 func detach(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Struct:
+	switch k := v.Kind(); {
+	case (k == reflect.Slice || k == reflect.Map) && v.Len() == 0:
+		v.SetZero()
+	case k == reflect.Struct:
 		for _, field := range v.Fields() {
-			detach(field)
+			if field.CanSet() {
+				detach(field)
+			}
 		}
-	case reflect.Pointer:
-		if v.CanSet() && !v.IsNil() {
-			p := reflect.New(v.Type().Elem())
-			p.Elem().Set(v.Elem())
-			v.Set(p)
-			detach(p.Elem())
-		}
-	case reflect.Slice:
-		if !v.CanSet() {
-			return
-		}
-		if v.Len() == 0 {
-			v.SetZero()
-			return
-		}
+	case k == reflect.Pointer && !v.IsNil():
+		p := reflect.New(v.Type().Elem())
+		p.Elem().Set(v.Elem())
+		v.Set(p)
+		detach(p.Elem())
+	case k == reflect.Slice:
 		list := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		reflect.Copy(list, v)
 		v.Set(list)
 		for i := range list.Len() {
 			detach(list.Index(i))
-		}
-	case reflect.Map:
-		if v.CanSet() && v.Len() == 0 {
-			v.SetZero()
 		}
 	}
 }
@@ -305,7 +290,7 @@ func splitRest(m chat.Message) (*schema.Message, chat.Message, error) {
 		o, _ := p.(chat.Opaque)
 		rest, first, err := unpack[schema.Message](opaqueType, o)
 		if err != nil {
-			return nil, m, fmt.Errorf("the opaque part of a message of %s cannot be read: %w", m.Role, err)
+			return nil, m, fmt.Errorf("einoagent: the opaque part of a message of %s cannot be read: %w", m.Role, err)
 		}
 		if rest == nil {
 			continue

@@ -36,7 +36,7 @@ type Options struct {
 
 // New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. Agents that run in parallel may share it, each with
 // its own session.
-func New(o Options) (adk.ChatModelAgentMiddleware, error) { return newMiddleware(o, messageForm()) }
+func New(o Options) (adk.ChatModelAgentMiddleware, error) { return newMiddleware(o, messageForm) }
 
 func newMiddleware[M adk.MessageType](o Options, f form[M]) (adk.TypedChatModelAgentMiddleware[M], error) {
 	if (o.Compactor == nil) == (o.Choose == nil) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/wire/calls"
 	"github.com/promptree-go/promptree/internal/wire/dialect"
 	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 )
@@ -27,7 +27,7 @@ import (
 // status of 408, 409, 425, 429 or from 500 on are a [*chat.TransientError]. The status is taken from the error's method
 // StatusCode, from its field HTTPStatusCode, StatusCode or Code, or from its text, such as "status code: 429". Both
 // wrap the model's own error. If the context ended, the error is its cause.
-func Model(m model.BaseChatModel) chat.Model { return einoModel[*schema.Message]{m, messageForm()} }
+func Model(m model.BaseChatModel) chat.Model { return einoModel[*schema.Message]{m, messageForm} }
 
 // einoModel is a model of eino. It has no option for the form of an answer, and is asked for that by a tool.
 type einoModel[M adk.MessageType] struct {
@@ -53,7 +53,7 @@ func (m einoModel[M]) Generate(ctx context.Context, req chat.Request) (chat.Resp
 func (m einoModel[M]) ask(ctx context.Context, req chat.Request) (chat.Response, error) {
 	messages, err := m.form.to(req.Messages)
 	if err != nil {
-		return chat.Response{}, fmt.Errorf("einoagent: %w", err)
+		return chat.Response{}, err
 	}
 	options, err := optionsOf(req)
 	if err != nil {
@@ -111,7 +111,7 @@ func optionsOf(req chat.Request) ([]model.Option, error) {
 // streamed reads a streamed answer.
 func streamed(ctx context.Context, reader *schema.StreamReader[*schema.Message], to func(chat.Delta)) (chat.Response, error) {
 	var chunks []*schema.Message
-	ids, started := &callIDs{}, 0
+	ids, started := &callIDs{}, calls.Stream{Stream: to}
 	for {
 		chunk, err := reader.Recv()
 		if err == io.EOF {
@@ -125,9 +125,23 @@ func streamed(ctx context.Context, reader *schema.StreamReader[*schema.Message],
 		}
 		chunk = ids.in(chunk)
 		chunks = append(chunks, chunk)
-		sendDeltas(chunk, ids.chunk, started, to)
-		started = len(ids.ids)
+		for _, p := range parts(chunk).Content {
+			switch p := p.(type) {
+			case chat.Thinking:
+				to(chat.Thinking{Text: p.Text})
+			case chat.Text:
+				to(p)
+			}
+		}
+		for _, c := range chunk.ToolCalls {
+			index := int64(calls.NoIndex)
+			if c.Index != nil {
+				index = int64(*c.Index)
+			}
+			started.Add(index, c.ID, c.Function.Name, c.Function.Arguments)
+		}
 	}
+	started.Flush()
 	if len(chunks) == 0 {
 		return chat.Response{}, emptyAnswer()
 	}
@@ -138,39 +152,14 @@ func streamed(ctx context.Context, reader *schema.StreamReader[*schema.Message],
 	return response(answer)
 }
 
-// sendDeltas passes on the texts, reasoning and calls of a chunk, of which the positions are given. As many calls started
-// in earlier chunks.
-func sendDeltas(chunk *schema.Message, positions []int, started int, to func(chat.Delta)) {
-	for _, p := range parts(chunk).Content {
-		switch p := p.(type) {
-		case chat.Thinking:
-			to(chat.Thinking{Text: p.Text})
-		case chat.Text:
-			to(p)
-		}
-	}
-	for i, c := range chunk.ToolCalls {
-		d := chat.CallDelta{Index: positions[i], Arguments: c.Function.Arguments}
-		if d.Index >= started {
-			started, d.ID, d.Name = d.Index+1, c.ID, c.Function.Name
-		} else if d.Arguments == "" {
-			continue
-		}
-		to(d)
-	}
-}
-
 // partialResponse returns the part of an interrupted answer that had arrived. Calls whose arguments are not valid JSON
 // were cut off and are dropped.
 func partialResponse(chunks []*schema.Message) chat.Response {
-	if len(chunks) == 0 {
-		return chat.Response{}
-	}
 	answer, err := schema.ConcatMessages(chunks)
-	if err != nil {
-		return chat.Response{}
+	var r chat.Response
+	if err == nil {
+		r, err = response(answer)
 	}
-	r, err := response(answer)
 	if err != nil {
 		return chat.Response{}
 	}
@@ -222,39 +211,30 @@ func ended(r chat.Response, reason string) (chat.Response, error) {
 // callIDs sets the ids of calls in a streamed answer, as [chat.WithCallIDs] does. The zero value is ready to use.
 type callIDs struct {
 	chat.CallIDs
-	ids   []string    // of the calls of the answer, in the order in which they started
-	at    map[int]int // their positions, by the model's index
-	chunk []int       // the positions of the last chunk's calls
+	at map[int]string // the ids of the answer's calls, by the model's index
 }
 
 // in returns a chunk with an id in each call that starts there.
 func (c *callIDs) in(m *schema.Message) *schema.Message {
-	if c.chunk = nil; len(m.ToolCalls) == 0 {
-		return m
-	}
 	out := *m
 	out.ToolCalls = cloned(m.ToolCalls)
 	for i := range out.ToolCalls {
-		c.chunk = append(c.chunk, c.set(&out.ToolCalls[i]))
+		call := &out.ToolCalls[i]
+		if call.Index == nil {
+			call.ID = c.Next(call.ID)
+			continue
+		}
+		id, known := c.at[*call.Index]
+		switch {
+		case !known:
+			if c.at == nil {
+				c.at = map[int]string{}
+			}
+			call.ID = c.Next(call.ID)
+			c.at[*call.Index] = call.ID
+		case call.ID != "":
+			call.ID = id
+		}
 	}
 	return &out
-}
-
-// set sets the id of a call, if it starts or repeats it, and returns its position.
-func (c *callIDs) set(call *schema.ToolCall) int {
-	if call.Index != nil {
-		if at, known := c.at[*call.Index]; known {
-			if call.ID != "" {
-				call.ID = c.ids[at]
-			}
-			return at
-		}
-		if c.at == nil {
-			c.at = map[int]int{}
-		}
-		c.at[*call.Index] = len(c.ids)
-	}
-	call.ID = c.Next(call.ID)
-	c.ids = append(c.ids, call.ID)
-	return len(c.ids) - 1
 }

@@ -57,32 +57,23 @@ func (n *nested) end() {
 	}
 }
 
-// call returns the context for a tool call.
-func (m *middleware[M]) call(ctx context.Context) (context.Context, *nested, error) {
-	c, err := m.options.conversation(ctx)
-	if err != nil {
-		return ctx, nil, err
-	}
-	enclosing, _ := ctx.Value(nestedKey{m}).(*nested)
-	n := &nested{outer: []*history.Session{enclosing.within(c).Compactor.Session}}
-	if enclosing != nil {
-		n.outer = append(n.outer, enclosing.outer...)
-	}
-	return context.WithValue(ctx, nestedKey{m}, n), n, nil
-}
-
 // inside returns a tool call in which agents with the same middleware get a conversation of their own. If it ends when the
 // call returns, so does their background work.
 func inside[M adk.MessageType, A, R any](m *middleware[M], ends bool, next func(context.Context, A, ...tool.Option) (R, error)) func(context.Context, A, ...tool.Option) (R, error) {
 	return func(ctx context.Context, arguments A, opts ...tool.Option) (result R, err error) {
-		ctx, n, err := m.call(ctx)
+		c, err := m.options.conversation(ctx)
 		if err != nil {
 			return result, err
+		}
+		enclosing, _ := ctx.Value(nestedKey{m}).(*nested)
+		n := &nested{outer: []*history.Session{enclosing.within(c).Compactor.Session}}
+		if enclosing != nil {
+			n.outer = append(n.outer, enclosing.outer...)
 		}
 		if ends {
 			defer n.end()
 		}
-		return next(ctx, arguments, opts...)
+		return next(context.WithValue(ctx, nestedKey{m}, n), arguments, opts...)
 	}
 }
 

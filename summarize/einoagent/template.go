@@ -2,7 +2,6 @@ package einoagent
 
 import (
 	"context"
-	"fmt"
 
 	einoprompt "github.com/cloudwego/eino/components/prompt"
 	"github.com/cloudwego/eino/schema"
@@ -35,9 +34,5 @@ func (t template) Format(ctx context.Context, variables map[string]any, _ ...ein
 	if err != nil {
 		return nil, err
 	}
-	messages, err := prompt(result.Messages)
-	if err != nil {
-		return nil, fmt.Errorf("einoagent: %w", err)
-	}
-	return messages, nil
+	return prompt(result.Messages)
 }
