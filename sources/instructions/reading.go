@@ -72,29 +72,25 @@ func (r *reading) lost(before *reading) bool {
 
 // differ returns the paths of files that differ, in order.
 func (r *reading) differ(next *reading) (paths []string) {
-	for path, content := range r.files {
-		if now, read := next.files[path]; !read || now != content {
+	all := maps.Clone(r.files)
+	maps.Copy(all, next.files)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		was, before := r.files[path]
+		if is, now := next.files[path]; now != before || is != was {
 			paths = append(paths, path)
 		}
 	}
-	for path := range next.files {
-		if _, read := r.files[path]; !read {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
 	return paths
 }
 
 // loader makes a reading.
 type loader struct {
-	fsys           fs.FS
-	tokenizer      chat.Tokenizer // nil if tokens are not limited
-	maxFile        int            // bytes
-	left, tokens   int            // bytes and tokens that are not shown yet
-	full           bool           // the limit was reached, and is said
-	files          map[string]string
-	cut            []string          // as in a reading
+	fsys         fs.FS
+	tokenizer    chat.Tokenizer // nil if tokens are not limited
+	maxFile      int            // bytes
+	left, tokens int            // bytes and tokens that are not shown yet
+	full         bool           // the limit was reached, and is said
+	*reading
 	contents       map[string]string // paths, by the content that they were first shown with
 	own            map[string]bool   // paths of files that are shown on their own
 	read, lookedUp int               // files and paths
@@ -123,11 +119,11 @@ func (f *Files) load(s elements.Sizing) (*reading, error) {
 	if rootNames == nil {
 		rootNames = DefaultRootNames()
 	}
+	r := &reading{files: map[string]string{}, room: kept.Share(f.Share, kept.Instructions, s)}
 	l := &loader{
-		fsys: f.FS, tokenizer: s.Tokenizer, maxFile: cmp.Or(max(0, f.MaxFile), 64<<10), left: cmp.Or(max(0, f.MaxTotal), 256<<10), tokens: kept.Share(f.Share, kept.Instructions, s),
-		files: map[string]string{}, contents: map[string]string{}, own: map[string]bool{},
+		fsys: f.FS, tokenizer: s.Tokenizer, maxFile: cmp.Or(max(0, f.MaxFile), 64<<10), left: cmp.Or(max(0, f.MaxTotal), 256<<10), tokens: r.room,
+		reading: r, contents: map[string]string{}, own: map[string]bool{},
 	}
-	r := &reading{files: l.files, room: l.tokens}
 	var found []string
 	for _, name := range rootNames {
 		if l.exists(name) && !l.own[name] {
@@ -150,7 +146,6 @@ func (f *Files) load(s elements.Sizing) (*reading, error) {
 		}
 	}
 	slices.Reverse(r.blocks)
-	r.cut = l.cut
 	return r, nil
 }
 
@@ -165,10 +160,17 @@ func folders(dir string) []string {
 	return list
 }
 
-// exists reports whether there is a regular file of a name, or a link in the path that cannot be followed.
+// exists reports whether there is a regular file of a name, or something that cannot be read: because it leads out of the
+// root, or is not permitted. Any other error means that nothing is there.
 func (l *loader) exists(name string) bool {
 	info, err := fs.Stat(l.fsys, name)
-	return err == nil && info.Mode().IsRegular() || err != nil && l.refuses(name, err)
+	switch {
+	case err == nil:
+		return info.Mode().IsRegular()
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
+		return false
+	}
+	return errors.Is(err, fs.ErrPermission) || l.link(name) >= 0
 }
 
 // isBlank reports whether a file can be read and has no text, which is recorded: it may be that it is being saved.
@@ -179,18 +181,6 @@ func (l *loader) isBlank(name string) bool {
 	}
 	l.files[name] = text
 	return true
-}
-
-// refuses reports whether an error means that something is there and cannot be read: it leads out of the root, or is not
-// permitted. Any other means that nothing is there.
-func (l *loader) refuses(name string, err error) bool {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return false
-	}
-	if errors.Is(err, fs.ErrPermission) {
-		return true
-	}
-	return l.link(name) >= 0
 }
 
 // link returns where the first symbolic link in a path ends, -1 if there is none.
@@ -265,14 +255,9 @@ func (l *loader) content(name string) (text string, size int, err error) {
 	return text, size, nil
 }
 
-// note returns a tag that says something of a file whose text is not shown.
-func (l *loader) note(tag plaintext.Tag, path, text string) string {
-	return l.spend(tag, path, empty(tag, path, "note", text))
-}
-
-// refused returns the tag of a file that is refused.
-func (l *loader) refused(tag plaintext.Tag, path, why string) string {
-	return l.spend(tag, path, empty(tag, path, "refused", why))
+// say returns a tag that says something of a file whose text is not shown: a note, or why it is refused.
+func (l *loader) say(tag plaintext.Tag, path, kind, text string) string {
+	return l.spend(tag, path, empty(tag, path, kind, text))
 }
 
 // spend returns a tag that stands for a file if there is room for it; beyond the limits one that says so, once.
@@ -314,7 +299,7 @@ func empty(tag plaintext.Tag, path, name, value string) string {
 func (l *loader) file(tag plaintext.Tag, name string, depth int) string {
 	switch {
 	case l.read >= maxFiles:
-		return l.refused(tag, name, fmt.Sprintf("%d files were read already", maxFiles))
+		return l.say(tag, name, "refused", fmt.Sprintf("%d files were read already", maxFiles))
 	case l.full:
 		l.cut = append(l.cut, name)
 		return ""
@@ -323,19 +308,16 @@ func (l *loader) file(tag plaintext.Tag, name string, depth int) string {
 	text, size, err := l.content(name)
 	l.files[name] = text
 	if err != nil {
-		return l.refused(tag, name, err.Error())
+		return l.say(tag, name, "refused", err.Error())
 	}
-	if strings.TrimSpace(text) == "" {
-		if tag == plaintext.InstructionsTag {
-			return ""
-		}
-		return l.note(tag, name, "the file is empty")
-	}
-	if first, known := l.contents[text]; known {
-		if tag == plaintext.InstructionsTag {
-			return ""
-		}
-		return l.note(tag, name, "the same as "+first)
+	first, known := l.contents[text]
+	switch blank := strings.TrimSpace(text) == ""; {
+	case (blank || known) && tag == plaintext.InstructionsTag:
+		return ""
+	case blank:
+		return l.say(tag, name, "note", "the file is empty")
+	case known:
+		return l.say(tag, name, "note", "the same as "+first)
 	}
 	l.contents[text] = name
 	whole := tag.Holding("", "path", name, "shown", fmt.Sprintf(shownOf, size, size)) + "\n"
@@ -428,15 +410,15 @@ func (l *loader) imported(ref, in string, depth int) string {
 	case len(ref) > maxPath, l.lookedUp > maxLookUps+1:
 		return ""
 	case l.lookedUp > maxLookUps:
-		return l.refused(plaintext.ImportedTag, ref, fmt.Sprintf("%d paths were looked up already; this and all others are not", maxLookUps))
+		return l.say(plaintext.ImportedTag, ref, "refused", fmt.Sprintf("%d paths were looked up already; this and all others are not", maxLookUps))
 	case ref[0] == '/', ref[0] == '~', windowsPath.MatchString(ref):
-		return l.refused(plaintext.ImportedTag, ref, "only paths relative to the file are imported")
+		return l.say(plaintext.ImportedTag, ref, "refused", "only paths relative to the file are imported")
 	}
 	name := ""
 	for tried := ref; name == ""; {
 		at := path.Join(path.Dir(in), tried)
 		if at == ".." || strings.HasPrefix(at, "../") {
-			return l.refused(plaintext.ImportedTag, ref, "it leads out of the root folder")
+			return l.say(plaintext.ImportedTag, ref, "refused", "it leads out of the root folder")
 		}
 		if fs.ValidPath(at) && importable(at) && l.exists(at) {
 			name = at
@@ -450,12 +432,12 @@ func (l *loader) imported(ref, in string, depth int) string {
 	}
 	switch {
 	case l.own[name]:
-		return l.note(plaintext.ImportedTag, name, "the file is shown on its own")
+		return l.say(plaintext.ImportedTag, name, "note", "the file is shown on its own")
 	case depth > maxDepth:
-		return l.refused(plaintext.ImportedTag, name, fmt.Sprintf("imports are at most %d deep", maxDepth))
+		return l.say(plaintext.ImportedTag, name, "refused", fmt.Sprintf("imports are at most %d deep", maxDepth))
 	}
 	if _, read := l.files[name]; read {
-		return l.note(plaintext.ImportedTag, name, "the file is shown elsewhere in these instructions")
+		return l.say(plaintext.ImportedTag, name, "note", "the file is shown elsewhere in these instructions")
 	}
 	return l.file(plaintext.ImportedTag, name, depth)
 }
