@@ -62,7 +62,13 @@ type Violation struct {
 }
 
 // String returns a text such as "message 3: no empty text: part 0 is blank".
-func (v Violation) String() string { return where(v.Index) + ": " + string(v.Rule) + ": " + v.Detail }
+func (v Violation) String() string {
+	where := "request"
+	if v.Index != RequestIndex {
+		where = fmt.Sprintf("message %d", v.Index)
+	}
+	return where + ": " + string(v.Rule) + ": " + v.Detail
+}
 
 // Repair describes one change that an adapter made to a request so that its provider accepts it.
 type Repair struct {
@@ -75,14 +81,7 @@ type Repair struct {
 }
 
 // String returns a text such as "message 3: no empty text: part 0 left out".
-func (r Repair) String() string { return where(r.Index) + ": " + string(r.Rule) + ": " + r.Detail }
-
-func where(index int) string {
-	if index == RequestIndex {
-		return "request"
-	}
-	return fmt.Sprintf("message %d", index)
-}
+func (r Repair) String() string { return Violation(r).String() }
 
 // ValidationError lists everything that is wrong with a request or a list of messages.
 type ValidationError struct {
