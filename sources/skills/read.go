@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -192,15 +191,12 @@ func textOf(field any) string {
 	return strings.TrimSpace(fmt.Sprint(field))
 }
 
+// properName matches the names by the specification, without their limit.
+var properName = regexp.MustCompile(`^[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{Nd}]+(-[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{Nd}]+)*$`)
+
 // valid reports whether a name is one by the specification.
 func valid(name string) bool {
-	for _, r := range name {
-		if r != '-' && !unicode.IsDigit(r) && !(unicode.IsLetter(r) && !unicode.IsUpper(r)) {
-			return false
-		}
-	}
-	n := utf8.RuneCountInString(name)
-	return n > 0 && n <= mostName && !strings.HasPrefix(name, "-") && !strings.HasSuffix(name, "-") && !strings.Contains(name, "--")
+	return utf8.RuneCountInString(name) <= mostName && properName.MatchString(name)
 }
 
 // fieldLine matches the first line of a field of front matter.
