@@ -168,7 +168,7 @@ func surveyFolder(ctx context.Context, o options, session *history.Session, own 
 	tokenizer, script := tiktoken.O200k(), &survey{}
 	foretold := func(model chat.Model, prices sizing.Prices) summarize.Target {
 		return summarize.Target{
-			Model: folderagent.Foretold(model, &folderagent.Forecast{Tokenizer: tokenizer, Prices: prices}), Prices: prices, Tokenizer: tokenizer,
+			Model: folderagent.Foretold(model, tokenizer, prices), Prices: prices, Tokenizer: tokenizer,
 			ContextWindow: o.window, Budget: max(1, o.window-tiktoken.ReplyPriming),
 		}
 	}

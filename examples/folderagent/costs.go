@@ -64,32 +64,20 @@ func (w *Watch) Costs(ctx context.Context) (Costs, error) {
 	return costs, nil
 }
 
-// Forecast predicts the usage of requests that nobody reports: from our own count and the messages that a request
-// shares with the one before it. It is not safe for concurrent use.
-type Forecast struct {
-	Tokenizer chat.Tokenizer
-	Prices    sizing.Prices
-
-	cache sizing.PromptCache // of the last request
-}
-
-// Usage returns the usage of a request that is answered at a time.
-func (f *Forecast) Usage(messages []chat.Message, tools []chat.Tool, answer chat.Message, at time.Time) chat.Usage {
-	sent := sizing.NewSent(at, f.Tokenizer, messages, tools)
-	usage := f.Prices.Foretell(sizing.Planned{
-		Input: sent.Compare(nil, nil).All, Output: f.Tokenizer.CountMessage(answer),
-		Cached: f.cache.Holds(f.cache.Sent.Compare(messages, tools), at),
-	})
-	f.cache = sizing.PromptCache{Prices: f.Prices, Usage: usage, Sent: sent}
-	return usage
-}
-
-// Foretold returns a model that reports the predicted usage of each request if its own reports none.
-func Foretold(model chat.Model, f *Forecast) chat.Model {
+// Foretold returns a model that predicts the usage of each request if its own reports none: from our own count and the
+// messages that a request shares with the one before it. It is not safe for concurrent use.
+func Foretold(model chat.Model, t chat.Tokenizer, prices sizing.Prices) chat.Model {
+	var cache sizing.PromptCache // of the last request
 	return chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		answer, err := model.Generate(ctx, req)
 		if err == nil && answer.Usage.Input == 0 {
-			answer.Usage = f.Usage(req.Messages, req.Tools, answer.Message, time.Now())
+			now := time.Now()
+			sent := sizing.NewSent(now, t, req.Messages, req.Tools)
+			answer.Usage = prices.Foretell(sizing.Planned{
+				Input: sent.Compare(nil, nil).All, Output: t.CountMessage(answer.Message),
+				Cached: cache.Holds(cache.Sent.Compare(req.Messages, req.Tools), now),
+			})
+			cache = sizing.PromptCache{Prices: prices, Usage: answer.Usage, Sent: sent}
 		}
 		return answer, err
 	})

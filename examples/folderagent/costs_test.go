@@ -20,7 +20,7 @@ func TestTheCostWithoutCompactionIsThatOfTheWholeHistory(t *testing.T) {
 	w, a := watched(t, map[string]string{"one.md": strings.Repeat("a line\n", 150)})
 	prices := sizing.Prices{Rates: sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, Output: 25}, Lifetime: time.Hour}
 	script := reads("one.md", 8)
-	a.Compactor.Target.Prices, a.Compactor.Target.Model = prices, Foretold(script, &Forecast{Tokenizer: tiktoken.O200k(), Prices: prices})
+	a.Compactor.Target.Prices, a.Compactor.Target.Model = prices, Foretold(script, tiktoken.O200k(), prices)
 	_, err := a.Run(t.Context(), "What is one?")
 	require.NoError(t, err)
 	costs, err := w.Costs(t.Context())
