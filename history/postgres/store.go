@@ -65,19 +65,10 @@ func (s *Store) End(ctx context.Context) (storage.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return 0, err
 	}
-	return s.end(ctx, s.sessions.Pool)
-}
-
-// querier is a pool or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-func (s *Store) end(ctx context.Context, db querier) (storage.Position, error) {
 	var key, lines int64
 	known := s.key.Load()
-	err := db.QueryRow(ctx, "SELECT session, lines FROM promptree_sessions WHERE tenant = $1 AND name = $2", mode, s.sessions.Tenant, s.name).Scan(&key, &lines)
+	err := s.sessions.Pool.QueryRow(ctx, "SELECT session, lines FROM promptree_sessions WHERE tenant = $1 AND name = $2",
+		mode, s.sessions.Tenant, s.name).Scan(&key, &lines)
 	switch {
 	case err != nil && !errors.Is(err, pgx.ErrNoRows):
 		return 0, s.failed(ctx, "reading", err)
@@ -97,7 +88,7 @@ func (s *Store) Append(ctx context.Context, at storage.Position, lines ...storag
 		return nil, err
 	}
 	if at != 0 && s.key.Load() == 0 {
-		if _, err := s.end(ctx, s.sessions.Pool); err != nil {
+		if _, err := s.End(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +101,7 @@ func (s *Store) Append(ctx context.Context, at storage.Position, lines ...storag
 	var key int64
 	var err error
 	taken := false
-	insert := func(db querier) (err error) {
+	insert := func(db Pool) (err error) { // or a transaction
 		key, err = s.insert(ctx, db, at, lines)
 		taken = errors.Is(err, pgx.ErrNoRows)
 		return err
@@ -152,7 +143,7 @@ func (s *Store) Append(ctx context.Context, at storage.Position, lines ...storag
 
 // conflict returns the error for a position that is taken.
 func (s *Store) conflict(ctx context.Context, at storage.Position) error {
-	end, err := s.end(ctx, s.sessions.Pool)
+	end, err := s.End(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,7 +155,7 @@ func (s *Store) conflict(ctx context.Context, at storage.Position) error {
 const idleInTransaction = "10s"
 
 // insert writes lines and returns the key of their session. The error is [pgx.ErrNoRows] if the position is taken.
-func (s *Store) insert(ctx context.Context, db querier, at storage.Position, lines []storage.Line) (key int64, err error) {
+func (s *Store) insert(ctx context.Context, db Pool, at storage.Position, lines []storage.Line) (key int64, err error) {
 	n := len(lines)
 	ids, parents, kinds, data := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	bytes := int64(0)
@@ -239,7 +230,7 @@ func (s *Store) known(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil || s.key.Load() != 0 {
 		return err
 	}
-	_, err := s.end(ctx, s.sessions.Pool)
+	_, err := s.End(ctx)
 	return err
 }
 
@@ -270,7 +261,7 @@ func (s *Store) Read(ctx context.Context, from storage.Position) iter.Seq2[stora
 				continue
 			}
 			var end storage.Position // or ErrNoSession, if the session was removed meanwhile
-			if end, err = s.end(ctx, s.sessions.Pool); err == nil && from > end {
+			if end, err = s.End(ctx); err == nil && from > end {
 				err = &storage.PositionError{At: from}
 			} else if err == nil {
 				return
@@ -300,7 +291,7 @@ func (s *Store) Back(ctx context.Context, before storage.Position, id string) it
 					"DESC", maxLines, int64(before), []byte(id))
 			}
 			if err == nil && len(lines) == 0 {
-				if _, err = s.end(ctx, s.sessions.Pool); err == nil && newest {
+				if _, err = s.End(ctx); err == nil && newest {
 					return
 				} else if err == nil {
 					err = &storage.NoEntryError{ID: id}
