@@ -198,6 +198,9 @@ func (s *salvagedStore) all(ctx context.Context) ([]salvagedLine, error) {
 	return s.lines, err
 }
 
+// unsalvaged returns the store with all its lines.
+func (s *salvagedStore) unsalvaged() storage.Store { return s.Store }
+
 // leftOut returns an error for each line that was skipped.
 func (s *salvagedStore) leftOut() []*storage.CorruptError {
 	s.mu.Lock()

@@ -39,8 +39,8 @@ func (g guardedStore) wrong(method string, err error) error {
 
 // unsalvaged returns the underlying store, with the lines that cannot be read.
 func unsalvaged(s storage.Store) storage.Store {
-	if salvaged, ok := s.(*salvagedStore); ok {
-		return salvaged.Store
+	if salvaged, ok := s.(interface{ unsalvaged() storage.Store }); ok {
+		return salvaged.unsalvaged()
 	}
 	return s
 }
