@@ -128,7 +128,7 @@ func (p CutPoint) Later() (CutPoint, bool) {
 // at returns the cut at one of its places.
 func (p CutPoint) at(place int) CutPoint {
 	p.At = p.places[place]
-	tail := tailOf(p.Units[p.At:]).plus(p.starter(p.At))
+	tail := tail{}.with(p.Units[p.At:]).with(p.starter(p.At))
 	p.Tokens, p.Messages = tail.tokens, tail.messages
 	p.Over = p.limit > 0 && p.Tokens > p.limit
 	nodes := p.snapshot.path.Nodes
@@ -140,23 +140,20 @@ func (p CutPoint) at(place int) CutPoint {
 	return p
 }
 
-// starter returns the size of the first message of the turn that a cut at a unit splits, which a view shows in
-// addition; the zero value if the cut splits no turn.
-func (p CutPoint) starter(i int) tail {
+// starter returns the first message of the turn that a cut at a unit splits, which a view shows in addition; nothing if
+// the cut splits no turn.
+func (p CutPoint) starter(i int) []Unit {
 	if start := p.Units[i].start; start >= 0 && start < i {
-		return tailOf(p.Units[start : start+1])
+		return p.Units[start : start+1]
 	}
-	return tail{}
+	return nil
 }
 
 // tail is the size of units as shown.
 type tail struct{ tokens, messages, rounds int }
 
-func (t tail) plus(o tail) tail {
-	return tail{t.tokens + o.tokens, t.messages + o.messages, t.rounds + o.rounds}
-}
-
-func tailOf(units []Unit) (t tail) {
+// with returns the size with more units.
+func (t tail) with(units []Unit) tail {
 	for _, u := range units {
 		t.tokens += u.Tokens
 		t.messages += len(u.Messages)
@@ -178,15 +175,15 @@ func (c Cut) Find(ctx context.Context, v View, s elements.Sizing) (CutPoint, err
 		return CutPoint{}, err
 	}
 	at := len(p.places) - 1
-	kept := tailOf(p.Units[p.places[at]:])
-	over := p.limit > 0 && kept.plus(p.starter(p.places[at])).tokens > p.limit
+	kept := tail{}.with(p.Units[p.places[at]:])
+	over := p.limit > 0 && kept.with(p.starter(p.places[at])).tokens > p.limit
 	for !over && c.wantsMore(kept, p.limit) {
 		older := base
 		if at > 0 {
 			older = p.places[at-1]
 		}
-		more := kept.plus(tailOf(p.Units[older:p.places[at]]))
-		if p.limit > 0 && more.plus(p.starter(older)).tokens > p.limit {
+		more := kept.with(p.Units[older:p.places[at]])
+		if p.limit > 0 && more.with(p.starter(older)).tokens > p.limit {
 			break
 		}
 		if at == 0 {
