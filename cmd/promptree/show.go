@@ -95,18 +95,12 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if err == nil {
 		_, err = visible.Writer(stdout).Write(b.Bytes())
+	} else if missing, ok := errors.AsType[*storage.NoEntryError](err); ok {
+		err = program.UsageError{Err: fmt.Errorf("%s: there is no entry %q: promptree show lists them", paths[0], missing.ID)}
 	} else {
-		err = noEntry(paths[0], err)
+		err = fmt.Errorf("%s: %w", paths[0], err)
 	}
 	return cmp.Or(err, s.Close())
-}
-
-// noEntry adds the file's name to an error, and advice to the error for an unknown id.
-func noEntry(path string, err error) error {
-	if missing, ok := errors.AsType[*storage.NoEntryError](err); ok {
-		return program.UsageError{Err: fmt.Errorf("%s: there is no entry %q: promptree show lists them", path, missing.ID)}
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }
 
 // printEntry prints one line of the log.

@@ -100,9 +100,7 @@ func (v *vscodeReader) finish() {
 		if err == nil {
 			err = v.take(item{Object: o, number: 1}, false, func() { v.chat(o) })
 		}
-		if err != nil {
-			v.fail(err)
-		}
+		v.fail(err)
 	}
 	v.builder.finish()
 }

@@ -272,13 +272,9 @@ func (t Tools) hitsIn(ctx context.Context, query rank.Query, best []pieceOf) (li
 
 // textOf returns what a message says, with its calls.
 func textOf(m chat.Message) string {
-	if len(m.ToolCalls) == 0 {
-		return m.Text()
-	}
-	var b strings.Builder
-	b.WriteString(m.Text())
+	said := []string{m.Text()}
 	for _, c := range m.ToolCalls {
-		b.WriteString("\n" + c.Name + c.Arguments)
+		said = append(said, c.Name+c.Arguments)
 	}
-	return b.String()
+	return strings.Join(said, "\n")
 }

@@ -27,7 +27,7 @@ func (r *running) follow(p policy.Policy) {
 	}
 	r.own = &summarize.Compactor{
 		Session: r.session, Policy: p, Observers: append([]summarize.Observer{summarize.OnEvent(r.meter.hear)}, r.options.Observers...),
-		Target: policy.Target{Model: r.meter, Name: r.answeredBy, Tokenizer: r.tokenizer, Budget: r.result.Budget, ContextWindow: r.window},
+		Target: policy.Target{Model: r.meter, Name: r.result.AnsweredBy, Tokenizer: r.tokenizer, Budget: r.result.Budget, ContextWindow: r.window},
 	}
 }
 

@@ -84,6 +84,7 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 		return r.result, nil
 	}
 	r.meter.Model = cmp.Or[chat.Model](o.Model, models.Offline{Tokenizer: r.tokenizer})
+	r.result.AnsweredBy = cmp.Or(o.AnsweredBy, r.model)
 	r.follow(p)
 	if r.biller != nil {
 		r.own.Target.Prices = r.biller.planning()
@@ -98,7 +99,6 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 			}
 		}
 	}
-	r.result.AnsweredBy = r.answeredBy
 	defer func() {
 		err = errors.Join(err, r.own.Close())
 		result.Summaries, result.Events = r.meter.total()
@@ -127,21 +127,20 @@ func (s *Session) Recorded(ctx context.Context, o Options) (*Result, error) {
 // running is a replay that is being made.
 type running struct {
 	*basis
-	options    Options
-	recording  *importer.Recording
-	answeredBy string
-	window     int // without the tokens that the recording does not have
-	clock      *numbered.Clock
-	session    *history.Session
-	result     *Result
-	prompt     elements.Node
-	meter      *meter
-	own        *summarize.Compactor // that follows the policy, and has to be closed; nil without a policy
-	reported   *entry.Usage         // of the last request, until it is appended after the answer
-	biller     *biller              // of this replay, nil without prices
-	recall     *recallFinder        // nil if recall is not measured
-	leaf       string               // the last entry that was read
-	cost       StepCost             // of the last request
+	options   Options
+	recording *importer.Recording
+	window    int // without the tokens that the recording does not have
+	clock     *numbered.Clock
+	session   *history.Session
+	result    *Result
+	prompt    elements.Node
+	meter     *meter
+	own       *summarize.Compactor // that follows the policy, and has to be closed; nil without a policy
+	reported  *entry.Usage         // of the last request, until it is appended after the answer
+	biller    *biller              // of this replay, nil without prices
+	recall    *recallFinder        // nil if recall is not measured
+	leaf      string               // the last entry that was read
+	cost      StepCost             // of the last request
 }
 
 func newReplay(ctx context.Context, s *Session, policy string, o Options) (*running, error) {
@@ -150,7 +149,7 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 		return nil, err
 	}
 	clock := numbered.NewClock(s.Recording.Header.Time)
-	r := &running{basis: b, options: o, recording: s.Recording, answeredBy: cmp.Or(o.AnsweredBy, b.model), clock: clock, session: numbered.Replay(clock)}
+	r := &running{basis: b, options: o, recording: s.Recording, clock: clock, session: numbered.Replay(clock)}
 	r.prompt = stepping.Prompt(r.session)
 	r.meter = &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}, events: map[event.Kind]int{}}
 	window := o.ContextWindow
