@@ -153,13 +153,11 @@ var copilotAside = map[string]bool{
 // user reads what the user said, as the model was shown it.
 func (c *copilotReader) user(r Record, d *wire.Object) {
 	m := chat.Message{Role: chat.RoleUser}
-	text := d.Peek("transformedContent")
-	if text != "" {
-		d.Skip("transformedContent")
-	} else {
-		text = d.Text("content")
+	field := "content"
+	if d.Peek("transformedContent") != "" {
+		field = "transformedContent"
 	}
-	c.text(&m, text, "user.message.content")
+	c.text(&m, d.Text(field), "user.message.content")
 	if list := d.Look("attachments"); d.Is("attachments", wire.KindList) {
 		d.Each("attachments", func(a *wire.Object) {
 			if a.Peek("type") == "blob" && a.Is("data", wire.KindText) && a.Is("mimeType", wire.KindText) {
