@@ -67,17 +67,12 @@ func (s *site) layOutGroup(ctx context.Context, items, later []item, lazy bool) 
 		return s.layOut(ctx, items, lazy)
 	}
 	var numbers [askingText + 1]int
-	finished := 0
 	visited := s.askingLists.visits.Load()
 	for i := range items {
 		items[i].demand = s.demandOf(&items[i])
 		items[i].noShare = items[i].demand == none
 		numbers[items[i].demand]++
-		if _, is := items[i].element.(*elements.Finished); is {
-			finished++
-		}
 	}
-	s.tree.GrowExtras(finished)
 	if visited = s.askingLists.visits.Load() - visited; visited < maxPieces {
 		s.tree.Grow(int(visited), int(visited)) // about as many nodes follow
 	}

@@ -14,9 +14,6 @@ func New() *Tree {
 	return &Tree{Extras: make([]Extra, 1), Groups: make([]*elements.Group, 1), Names: []string{""}}
 }
 
-// GrowExtras makes room for a number of extras.
-func (t *Tree) GrowExtras(n int) { t.Extras = grown(t.Extras, n) }
-
 // Grow makes room for a number of nodes and texts.
 func (t *Tree) Grow(nodes, texts int) {
 	t.Nodes, t.Details, t.Texts = grown(t.Nodes, nodes), grown(t.Details, nodes), grown(t.Texts, texts)
@@ -111,8 +108,7 @@ func (t *Tree) NameIndex(name string) uint32 {
 func (t *Tree) EnsureExtra(n ID) *Extra {
 	if t.Details[n].Extra == 0 {
 		t.Details[n].Extra = int32(len(t.Extras))
-		t.GrowExtras(1)
-		t.Extras = append(t.Extras, Extra{})
+		t.Extras = append(grown(t.Extras, 1), Extra{})
 	}
 	return &t.Extras[t.Details[n].Extra]
 }
