@@ -29,20 +29,15 @@ type finder struct {
 	// nodes are those of a trie by node and byte; its root is 0.
 	nodes map[uint64]uint32
 	ends  map[uint32]addedToken // of the nodes at which a token ends
-	lone  int                   // the only first byte, or -1
 }
 
 func newFinder(tokens []addedToken) *finder {
 	if len(tokens) == 0 {
 		return nil
 	}
-	f := &finder{nodes: map[uint64]uint32{}, ends: map[uint32]addedToken{}, lone: int(tokens[0].Content[0])}
+	f := &finder{nodes: map[uint64]uint32{}, ends: map[uint32]addedToken{}}
 	for _, token := range tokens {
-		first := token.Content[0]
-		f.first[first] = true
-		if int(first) != f.lone {
-			f.lone = -1
-		}
+		f.first[token.Content[0]] = true
 		node := uint32(0)
 		for _, b := range []byte(token.Content) {
 			key := uint64(node)<<8 | uint64(b)
@@ -61,13 +56,7 @@ func newFinder(tokens []addedToken) *finder {
 // next returns where the next token from i on starts and ends, and false if there is none.
 func (f *finder) next(text string, i int) (start, end int, token addedToken, ok bool) {
 	for ; i < len(text); i++ {
-		if f.lone >= 0 {
-			n := strings.IndexByte(text[i:], byte(f.lone))
-			if n < 0 {
-				break
-			}
-			i += n
-		} else if !f.first[text[i]] {
+		if !f.first[text[i]] {
 			continue
 		}
 		node := uint32(0)
