@@ -10,11 +10,16 @@ import (
 
 // FitWith does what [Layout.Fit] does, with other options. Low water and backfill are those of the layout.
 func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
+	return l.fitted(ctx, o, (*fitting).fit)
+}
+
+// fitted returns what a method of a new fitting does with the budget.
+func (l *Layout) fitted(ctx context.Context, o FitOptions, to func(*fitting, context.Context, int) (*Result, error)) (*Result, error) {
 	if err := l.opts.checkFit(o); err != nil {
 		return nil, err
 	}
 	return guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*Result, error) {
-		return newFitting(l, w, o).fit(ctx, o.Budget)
+		return to(newFitting(l, w, o), ctx, o.Budget)
 	})
 }
 
@@ -25,12 +30,7 @@ func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 //
 // If nothing may be removed it costs a pass over the tree and one count. Other fits do not count the same texts again.
 func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, tools []chat.Tool, err error) {
-	if err := l.opts.checkFit(o); err != nil {
-		return 0, nil, err
-	}
-	left, err := guarded(ctx, l.layouter, func(ctx context.Context, w *guard.Watch) (*Result, error) {
-		return newFitting(l, w, o).floor(ctx, o.Budget)
-	})
+	left, err := l.fitted(ctx, o, (*fitting).floor)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -44,21 +44,19 @@ type account struct {
 // Report lists every piece of the prompt, kept or dropped. The first call costs a pass over the tree, which the result
 // keeps in memory, and counts the dropped texts. The report is empty if the tokenizer fails, or a fit of the layout was
 // left behind.
-func (r *Result) Report() Report {
+func (r *Result) Report() Report { return r.account().report }
+
+// account returns what the result's fitting led to, an empty one for a result that no render made.
+func (r *Result) account() account {
 	if r == nil || r.all == nil {
-		return Report{}
+		return account{}
 	}
-	return r.all().report
+	return r.all()
 }
 
 // Outline returns the prompt as a tree. Its pieces are those of [Result.Report], in the same order. It costs as much as
 // the report, and a count of each message. It is nil if the tokenizer fails, or a fit of the layout was left behind.
-func (r *Result) Outline() *Outline {
-	if r == nil || r.all == nil {
-		return nil
-	}
-	return r.all().outline
-}
+func (r *Result) Outline() *Outline { return r.account().outline }
 
 // Breakdown returns where the tokens of the prompt are. It costs a pass over what is left of the tree, and counts texts
 // only of messages with several categories. It is zero if the tokenizer fails, and for a result that no render made.
