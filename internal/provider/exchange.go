@@ -185,20 +185,9 @@ func (x *Exchange) clean(err error) error {
 
 // mayBeShown reports whether no text in an error's chain is too long or holds a secret.
 func (x *Exchange) mayBeShown(err error, most int) bool {
-	if err == nil {
-		return true
-	}
-	if text := err.Error(); len(text) > most || x.secrets.Mask(text) != text {
-		return false
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return x.mayBeShown(e.Unwrap(), most)
-	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			if !x.mayBeShown(inner, most) {
-				return false
-			}
+	for e := range refusal.Chain(err) {
+		if text := e.Error(); len(text) > most || x.secrets.Mask(text) != text {
+			return false
 		}
 	}
 	return true

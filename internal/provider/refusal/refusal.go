@@ -5,9 +5,11 @@ package refusal
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -159,7 +161,11 @@ func Status(err error) int {
 	}](err); ok {
 		return coded.StatusCode()
 	}
-	if v := reflect.Indirect(reflect.ValueOf(err)); v.Kind() == reflect.Struct {
+	for e := range Chain(err) {
+		v := reflect.Indirect(reflect.ValueOf(e))
+		if v.Kind() != reflect.Struct {
+			continue
+		}
 		for _, name := range [...]string{"StatusCode", "HTTPStatusCode", "Code"} {
 			field, ok := v.Type().FieldByName(name)
 			if !ok || len(field.Index) > 1 || !v.FieldByIndex(field.Index).CanInt() {
@@ -170,19 +176,26 @@ func Status(err error) int {
 			}
 		}
 	}
+	return 0
+}
+
+// Chain yields an error and all that it wraps, each before what it wraps itself.
+func Chain(err error) iter.Seq[error] {
+	return func(yield func(error) bool) { walk(err, yield) }
+}
+
+func walk(err error, yield func(error) bool) bool {
+	if err == nil {
+		return true
+	}
+	var inner []error
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil {
-			return Status(inner)
-		}
+		inner = []error{e.Unwrap()}
 	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			if status := Status(inner); status != 0 {
-				return status
-			}
-		}
+		inner = e.Unwrap()
 	}
-	return 0
+	return yield(err) && !slices.ContainsFunc(inner, func(e error) bool { return !walk(e, yield) })
 }
 
 // neverRefusals are statuses that no provider is known to use for a request that is too large.
@@ -360,24 +373,19 @@ func numbered(patterns ...string) []*regexp.Regexp {
 // limitPatterns match the context window in a refusal; the first that matches counts. N is a number.
 var limitPatterns = numbered(
 	`maximum context (?:length|limit|window)(?: is| of|:)?(?: only)? \(?N`,
-	`too large for model with N`,
-	`maximum prompt length is N`,
+	`(?:too large for model with|maximum prompt length is) N`,
 	`tokens > N maximum`,
 	`exceed context limit: N \+ N > N`,
 	`maximum number of tokens allowed:? \(?N`,
-	`only supports up to N`,
-	`exceed(?:s|ed)? the (?:service |configured )?limit of N`,
-	`exceeds max token count of N`,
+	`(?:only supports up to|exceed(?:s|ed)? the (?:service |configured )?limit of|exceeds max token count of) N`,
 	`context (?:length|window|size|limit)(?: is| of)?(?: only)? \(?N`,
 	`\bn_ctx\\?"?: ?N`,
-	`token limit: N`,
-	`max length: ?N`,
+	`(?:token limit|max length): ?N`,
 	`range of input length should be \[\d+, ?N\]`,
 	"`max_new_tokens` +must be <= N",
 	`must have less than N tokens`,
 	`max_(?:seq|model)_len \(?N`,
-	`while limit is N`,
-	`maximum model length of N`,
+	`(?:while limit is|maximum model length of) N`,
 	`maximum (?:allowed )?(?:input |sequence )?length (?:of )?\(?N`,
 	`cannot exceed N`,
 	`max size: N tokens`,
@@ -386,8 +394,7 @@ var limitPatterns = numbered(
 // tokensPatterns match the size of the input in a refusal; the first that matches counts, and its numbers are added up.
 var tokensPatterns = numbered(
 	`\(N in (?:the messages|your prompt)`,
-	`\(N of text input, N of tool input`,
-	`\(N of text input`,
+	`\(N of text input(?:, N of tool input)?`,
 	`N tokens from the input messages`,
 	`(?:prompt|request|passed|has|contains?)(?: at least)? N (?:input )?tokens`,
 	`resulted in N tokens`,
@@ -403,13 +410,8 @@ var tokensPatterns = numbered(
 	`prompt length(?: of)? \(?N`,
 	`input length \(?N(?: tokens)?\)? exceeds`,
 	`prompt \(length N\)`,
-	`requested tokens \(N\)`,
-	`request length N`,
-	`\(requested: N\)`,
-	`given: N`,
-	`prompt_tokens \(N\)`,
-	`current length is N`,
-	`received N`,
+	`(?:requested tokens|prompt_tokens) \(N\)`,
+	`(?:request length|\(requested:|given:|current length is|received) N`,
 	`you requested(?: about| a total of)? N tokens`,
 )
 
