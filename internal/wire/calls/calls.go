@@ -140,9 +140,11 @@ func (s *Stream) find(index int64, id, name, arguments string) int {
 		return by
 	case known: // another call with the same id
 		return -1
-	case name == "":
-		return s.unnamed(at, indexed, id != "" && arguments == "" && index != NoIndex)
-	case !indexed:
+	case name == "" && indexed:
+		return at
+	case name == "" && len(s.calls) > 0 && (id == "" || arguments != "" || index == NoIndex):
+		return s.latest
+	case !indexed: // without a name, it may follow
 		return -1
 	}
 	c := s.calls[at]
@@ -150,7 +152,7 @@ func (s *Stream) find(index int64, id, name, arguments string) int {
 	case len(c.names) == 0:
 		return at
 	case id != "" && c.call.ID != "": // another call, unless it goes on in the middle of the arguments
-		if more := arguments != "" && (c.shape.open() && !object || c.arguments.Len() == 0 && s.name(c) == name); !more {
+		if more := arguments != "" && (c.shape.depth > 0 && !object || c.arguments.Len() == 0 && s.name(c) == name); !more {
 			return -1
 		}
 	case id != "" || !c.shape.closed:
@@ -158,18 +160,6 @@ func (s *Stream) find(index int64, id, name, arguments string) int {
 		return -1 // another call
 	}
 	return at
-}
-
-// unnamed returns the call that a piece without a name continues. begins reports whether it may be the start of one whose
-// name follows.
-func (s *Stream) unnamed(at int, indexed, begins bool) int {
-	switch {
-	case indexed:
-		return at
-	case begins, len(s.calls) == 0:
-		return -1
-	}
-	return s.latest
 }
 
 func (s *Stream) add(i int, id, name, arguments string) {
@@ -273,9 +263,6 @@ type shape struct {
 	closed         bool // a whole value ends the text
 	start          int  // of the last value at the outermost level
 }
-
-// open reports whether the text ends within an object.
-func (s *shape) open() bool { return s.depth > 0 }
 
 func (s *shape) read(text string) {
 	for i := range len(text) {

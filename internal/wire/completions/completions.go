@@ -32,7 +32,11 @@ func Decode(o *wire.Object, left *wire.Leftovers) (chat.Message, error) {
 	case chat.RoleTool:
 		m.ToolCallID = o.Text("tool_call_id")
 	case chat.RoleAssistant:
-		m.Content, m.ToolCalls = thinking(o, left), toolCalls(o, left)
+		m.Content = thinking(o, left)
+		if o.Given("tool_calls") {
+			o.Each("tool_calls", func(item *wire.Object) { m.ToolCalls = append(m.ToolCalls, call(item, left)) })
+		}
+		o.Skip("tool_calls")
 	case chat.RoleSystem, chat.RoleUser:
 	default:
 		o.Fail(fmt.Errorf("its role is %q: use system, developer, user, assistant or tool", m.Role))
@@ -104,14 +108,6 @@ func thinking(o *wire.Object, left *wire.Leftovers) (content chat.Parts) {
 		o.Skip(field)
 	}
 	return content
-}
-
-func toolCalls(o *wire.Object, left *wire.Leftovers) (list []chat.ToolCall) {
-	if o.Given("tool_calls") {
-		o.Each("tool_calls", func(item *wire.Object) { list = append(list, call(item, left)) })
-	}
-	o.Skip("tool_calls")
-	return list
 }
 
 func call(o *wire.Object, left *wire.Leftovers) chat.ToolCall {
