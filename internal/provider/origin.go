@@ -31,6 +31,20 @@ func (a *Address) Of(ask func(look func(*http.Request, func(*http.Request) (*htt
 // ServerOf returns the address of a server, as a [chat.Origin] has it.
 func ServerOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
+// WithCalls returns the messages with what change makes of the calls of answers that do not match an origin.
+func WithCalls(messages []chat.Message, own chat.Origin, change func(chat.ToolCall) chat.ToolCall) []chat.Message {
+	messages = slices.Clone(messages)
+	for i, m := range messages {
+		if !m.Origin.Matches(own) {
+			messages[i].ToolCalls = slices.Clone(m.ToolCalls)
+			for k, c := range m.ToolCalls {
+				messages[i].ToolCalls[k] = change(c)
+			}
+		}
+	}
+	return messages
+}
+
 // Without returns the messages without the parts for which leave reports true, and without a message that then holds
 // nothing. The given ones are not changed.
 func Without(messages []chat.Message, leave func(chat.Message, chat.Part) bool) []chat.Message {

@@ -109,9 +109,13 @@ func (m *Model) options() Options {
 	return OptionsFor(m.Name)
 }
 
-// repaired repairs a request, without the signatures of another provider's calls, and returns the changes.
+// repaired repairs a request, without the signatures of another provider's calls, which Gemini refuses whatever their form,
+// and returns the changes.
 func (m *Model) repaired(req chat.Request) (chat.Request, []chat.Repair) {
-	req.Messages = withoutForeignSignatures(req.Messages)
+	req.Messages = provider.WithCalls(req.Messages, chat.Origin{Provider: "gemini"}, func(c chat.ToolCall) chat.ToolCall {
+		c.Signature = ""
+		return c
+	})
 	return Repair(req, m.options())
 }
 
@@ -177,9 +181,6 @@ func throughSDK[T any](m *Model, sending *bool, call func(*genai.Models) (T, err
 // CountTokens asks Gemini for the number of input tokens of a request, tools included. The request is repaired as by
 // [Model.Generate], but OnRepair is not called. Errors are those of Generate.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
 	req, _ = m.formatAsTool(req)
 	req, _ = m.repaired(req)
 	contents, config, err := m.request(req)

@@ -1,18 +1,16 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/genai"
 
-	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
@@ -30,13 +28,8 @@ func readOpaque(value json.RawMessage) (note, error) {
 	if !utf8.Valid(value) {
 		return note{}, errors.New("an opaque part that is not UTF-8")
 	}
-	d := json.NewDecoder(bytes.NewReader(value))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
+	if err := plainjson.Unmarshal(value, &p); err != nil {
 		return note{}, fmt.Errorf("an opaque part that is not Gemini's: %w", err)
-	}
-	if d.More() {
-		return note{}, errors.New("an opaque part that is not Gemini's: more than one value")
 	}
 	switch call := p.FunctionCall; {
 	case call != nil && call.ID != "" && call.Name == "" && call.Args == nil:
@@ -89,20 +82,4 @@ func readSignature(signature string) ([]byte, error) {
 		return nil, errors.New("the base64 has another form than Gemini's")
 	}
 	return b, nil
-}
-
-// withoutForeignSignatures returns the messages without the signatures of calls that another provider's model made. Gemini
-// refuses them, whatever their form.
-func withoutForeignSignatures(messages []chat.Message) []chat.Message {
-	messages = slices.Clone(messages)
-	for i, m := range messages {
-		if m.Origin.Matches(chat.Origin{Provider: "gemini"}) {
-			continue
-		}
-		messages[i].ToolCalls = slices.Clone(m.ToolCalls)
-		for k := range m.ToolCalls {
-			messages[i].ToolCalls[k].Signature = ""
-		}
-	}
-	return messages
 }

@@ -11,9 +11,6 @@ import (
 // Window asks the API how many tokens of input the model takes. The result is 0 if the server does not say. Errors are
 // those of [Model.Generate].
 func (m *Model) Window(ctx context.Context) (int, error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
 	if m.Client == nil || m.Name == "" {
 		return 0, errors.New("gemini: Model.Client or Model.Name is not set")
 	}

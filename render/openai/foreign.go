@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"slices"
-
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/internal/wire/completions"
@@ -40,14 +38,5 @@ func ownFields(messages []chat.Message, own chat.Origin) []chat.Message {
 		at, fields := ChatCompletions.placeOf(m.Role, o)
 		return at == asFields && !fields.Has("refusal")
 	})
-	for i, m := range out {
-		if m.Origin.Matches(own) {
-			continue
-		}
-		out[i].ToolCalls = slices.Clone(m.ToolCalls)
-		for k, c := range m.ToolCalls {
-			out[i].ToolCalls[k] = completions.WithoutFields(c)
-		}
-	}
-	return out
+	return provider.WithCalls(out, own, completions.WithoutFields)
 }
