@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -15,9 +14,6 @@ import (
 // CountTokens asks Anthropic for the number of input tokens of a request, tools included. The request is repaired as by
 // [Model.Generate], but OnRepair is not called, and Editing is not applied. Errors are those of Generate.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
 	req, _ = m.repaired(req)
 	p, err := m.params(req)
 	if err != nil {
@@ -27,13 +23,8 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		Model: p.Model, Messages: p.Messages, Thinking: p.Thinking, ToolChoice: p.ToolChoice,
 		System: sdk.MessageCountTokensParamsSystemUnion{OfTextBlockArray: p.System}, OutputConfig: p.OutputConfig,
 	}
-	for _, t := range p.Tools {
-		// The unions hold the same tools as different types.
-		raw, err := t.MarshalJSON()
-		if err != nil {
-			return 0, err
-		}
-		params.Tools = append(params.Tools, param.Override[sdk.MessageCountTokensToolUnionParam](json.RawMessage(raw)))
+	for _, t := range p.Tools { // the unions hold the same tools as different types
+		params.Tools = append(params.Tools, param.Override[sdk.MessageCountTokensToolUnionParam](t))
 	}
 	x := provider.NewExchange(false)
 	count, err := m.Client.Messages.CountTokens(ctx, params, m.options(x, p)...)

@@ -13,9 +13,6 @@ import (
 // Window asks the API how many tokens the model takes in: its context window. The result is 0 if the server does not say,
 // as many do that speak this API but are not Anthropic's. Errors are those of [Model.Generate].
 func (m *Model) Window(ctx context.Context) (int, error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
 	if m.Name == "" {
 		return 0, errors.New("anthropic: Model.Name is not set")
 	}

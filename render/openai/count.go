@@ -161,9 +161,6 @@ func (j joiner) CountFrame(m chat.Message) (int, bool) {
 // API, whatever the model's API is: the two differ by a few tokens. The request is repaired as by [Model.Generate], but
 // OnRepair is not called. Errors are those of Generate. Few other servers support this request.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
 	asked := Model{Name: m.Name, API: Responses, Options: m.Options, Effort: m.Effort, AdjustItems: m.AdjustItems}
 	req, _ = provider.FormatAsTool(req, m.FormatAsTool)
 	req, _, err := asked.repaired(req)
