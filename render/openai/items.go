@@ -8,6 +8,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/wire"
 	"github.com/promptree-go/promptree/internal/wire/completions"
 	"github.com/promptree-go/promptree/internal/wire/items"
 	"github.com/promptree-go/promptree/internal/wire/parts"
@@ -55,11 +56,8 @@ func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, err
 		}
 	}
 	if f := req.Format; f != nil {
-		written, err := json.Marshal(map[string]any{"type": "json_schema", "name": f.Name, "schema": f.Schema, "strict": f.Strict})
-		if err != nil {
-			return responses.ResponseNewParams{}, err
-		}
-		params.Text.Format = param.Override[responses.ResponseFormatTextConfigUnionParam](json.RawMessage(written))
+		params.Text.Format = param.Override[responses.ResponseFormatTextConfigUnionParam](
+			wire.Marshal(map[string]any{"type": "json_schema", "name": f.Name, "schema": f.Schema, "strict": f.Strict}))
 	}
 	return params, nil
 }
