@@ -105,28 +105,24 @@ func removeGeneratedIDs(contents []*genai.Content) {
 	}
 }
 
-// prompt is a conversation in the SDK's types.
-type prompt struct {
-	// System instruction, from the system messages that come first; nil if there are none.
-	System *genai.Content
-	// Contents of the conversation.
-	Contents []*genai.Content
-}
-
 // convert converts messages. Parts that are not valid are left out.
-func convert(messages []chat.Message, options Options) prompt {
+func convert(messages []chat.Message, options Options) converter {
 	c := converter{options: options}
 	for _, m := range messages {
 		c.message(m)
 	}
 	c.endResults()
-	return c.prompt
+	return c
 }
 
-// converter walks a list of messages.
+// converter walks a list of messages and holds the conversation in the SDK's types.
 type converter struct {
+	// System instruction, from the system messages that come first; nil if there are none.
+	System *genai.Content
+	// Contents of the conversation.
+	Contents []*genai.Content
+
 	options Options
-	prompt  prompt
 	begun   bool // a message other than a system message was met
 
 	calls   []chat.ToolCall // of the last assistant message, in the order in which they are sent
@@ -148,22 +144,22 @@ func (c *converter) message(m chat.Message) {
 	parts, _ := c.options.parts(m, c.begun)
 	switch {
 	case m.Role == chat.RoleSystem && !c.begun:
-		if c.prompt.System == nil {
-			c.prompt.System = &genai.Content{}
+		if c.System == nil {
+			c.System = &genai.Content{}
 		}
-		c.prompt.System.Parts = append(c.prompt.System.Parts, parts...)
+		c.System.Parts = append(c.System.Parts, parts...)
 	case m.Role == chat.RoleAssistant:
 		c.begun = true
 		c.calls = inOrder(m.ToolCalls, parts)
-		if n := len(c.prompt.Contents); n > 0 && c.prompt.Contents[n-1].Role == genai.RoleModel {
-			c.prompt.Contents[n-1].Parts = append(c.prompt.Contents[n-1].Parts, parts...)
+		if n := len(c.Contents); n > 0 && c.Contents[n-1].Role == genai.RoleModel {
+			c.Contents[n-1].Parts = append(c.Contents[n-1].Parts, parts...)
 			return
 		}
-		c.prompt.Contents = append(c.prompt.Contents, &genai.Content{Role: genai.RoleModel, Parts: parts})
+		c.Contents = append(c.Contents, &genai.Content{Role: genai.RoleModel, Parts: parts})
 	default:
 		c.begun = true
 		c.calls = nil
-		c.prompt.Contents = append(c.prompt.Contents, &genai.Content{Role: genai.RoleUser, Parts: parts})
+		c.Contents = append(c.Contents, &genai.Content{Role: genai.RoleUser, Parts: parts})
 	}
 }
 
@@ -205,6 +201,6 @@ func (c *converter) endResults() {
 	for _, r := range c.results {
 		content.Parts = append(content.Parts, r.parts[1:]...)
 	}
-	c.prompt.Contents = append(c.prompt.Contents, content)
+	c.Contents = append(c.Contents, content)
 	c.results = nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Convert converts messages without the rules about their order.
-func Convert(messages []chat.Message, o Options) (prompt, error) {
+func Convert(messages []chat.Message, o Options) (converter, error) {
 	return convert(messages, o), o.accepts().ValidateMessages(messages)
 }
 
