@@ -68,19 +68,19 @@ func addNumbers(r *provider.Refusal) {
 // these are none of tokens.
 var noRoomLeft = regexp.MustCompile("input length and `?max_tokens`? exceed context limit: (\\d{1,12}) \\+ (\\d{1,12}) > (\\d{1,12})\\b")
 
+// refusesForm returns the message, in lower case, with which the API refused a request as wrong; "" if it did not.
+func refusesForm(err error) string {
+	if api, ok := errors.AsType[*sdk.Error](err); ok && api.StatusCode == http.StatusBadRequest {
+		return strings.ToLower(refusalOf(api).Message)
+	}
+	return ""
+}
+
 // refusesTemperature reports whether the model refused a temperature.
 func refusesTemperature(err error) bool {
-	api, ok := errors.AsType[*sdk.Error](err)
-	if !ok || api.StatusCode != http.StatusBadRequest {
-		return false
-	}
-	message := refusalOf(api).Message
-	return strings.Contains(message, "temperature") &&
-		(strings.Contains(message, "deprecated for this model") || strings.Contains(message, "not supported"))
+	said := refusesForm(err)
+	return strings.Contains(said, "temperature") && (strings.Contains(said, "deprecated for this model") || strings.Contains(said, "not supported"))
 }
 
 // refusesCompaction reports whether the model refused a compaction block.
-func refusesCompaction(err error) bool {
-	api, ok := errors.AsType[*sdk.Error](err)
-	return ok && api.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(refusalOf(api).Message), typeCompaction)
-}
+func refusesCompaction(err error) bool { return strings.Contains(refusesForm(err), typeCompaction) }

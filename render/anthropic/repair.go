@@ -184,7 +184,10 @@ func schema(r *provider.Repairer, t chat.Tool) json.RawMessage {
 // keepWhole removes thinking that would not stay complete: from assistant messages that are merged with one before them,
 // and from messages that lost a part of it.
 func keepWhole(r *provider.Repairer) {
-	loop := loopStart(r.Messages)
+	loop := len(r.Messages) // the start of the current tool loop: after the last user message
+	for loop > 0 && r.Messages[loop-1].Role != chat.RoleUser {
+		loop--
+	}
 	var before chat.Role
 	for n, m := range r.Messages {
 		if m.Role == chat.RoleSystem {
@@ -203,15 +206,6 @@ func keepWhole(r *provider.Repairer) {
 		}
 		removeThinking(r, n)
 	}
-}
-
-// loopStart returns the index of the start of the current tool loop: after the last user message.
-func loopStart(messages []provider.Indexed) int {
-	n := len(messages)
-	for n > 0 && messages[n-1].Role != chat.RoleUser {
-		n--
-	}
-	return n
 }
 
 func removeThinking(r *provider.Repairer, n int) {

@@ -28,27 +28,22 @@ func imageLimits(images int) provider.ImageLimits {
 
 // largeImages returns the images whose known size is more than the API accepts.
 func largeImages(messages []chat.Message) (large []provider.ImageExcess) {
-	side, images := maxImageSide, 0
-	for _, m := range messages {
-		for _, p := range m.Content {
+	side := maxImageSide
+	var images []provider.ImageExcess
+	for i, m := range messages {
+		for k, p := range m.Content {
 			if _, ok := p.(chat.Image); ok {
-				images++
+				images = append(images, provider.ImageExcess{Message: i, Part: k, Rule: provider.RuleImageSize})
 			}
 		}
 	}
-	if images > manyImages {
+	if len(images) > manyImages {
 		side = manyImageSide
 	}
-	for i, m := range messages {
-		for k, p := range m.Content {
-			img, ok := p.(chat.Image)
-			if !ok {
-				continue
-			}
-			if width, height, ok := sizing.ImageSize(img); ok && max(width, height) > side {
-				err := fmt.Errorf("an image of %d by %d pixels: at most %d a side are accepted", width, height, side)
-				large = append(large, provider.ImageExcess{Message: i, Part: k, Rule: provider.RuleImageSize, Err: err})
-			}
+	for _, e := range images {
+		if width, height, ok := sizing.ImageSize(messages[e.Message].Content[e.Part].(chat.Image)); ok && max(width, height) > side {
+			e.Err = fmt.Errorf("an image of %d by %d pixels: at most %d a side are accepted", width, height, side)
+			large = append(large, e)
 		}
 	}
 	return large
