@@ -150,11 +150,11 @@ func (s *Skills) do(ctx context.Context, r request, call string) (string, error)
 		change.Use = append(change.Use, body) // the instructions that name the file
 	}
 	if old := slices.IndexFunc(items, func(i kept.Item) bool { return i.Name == r.item() && i.Text == text }); old >= 0 {
-		seen, err := s.seen(ctx, items, old, sizing)
+		view, err := s.Session.View(ctx)
 		if err != nil {
 			return "", err
 		}
-		if seen {
+		if fit, _ := s.fit(items, sizing); kept.Shown(view, sizing, items[old].Call, text) || kept.Has(fit, r.item()) {
 			change.Use = append(change.Use, r.item())
 			return "It is loaded and unchanged: see its text above.", s.store().Write(ctx, change)
 		}
@@ -163,32 +163,14 @@ func (s *Skills) do(ctx context.Context, r request, call string) (string, error)
 	if err := s.store().Write(ctx, change); err != nil {
 		return "", err
 	}
-	gone, err := s.makeRoom(ctx, r, sizing)
-	if err == nil && len(gone) > 0 {
+	if items, err = s.store().Items(ctx, ""); err != nil {
+		return "", err
+	}
+	_, gone := s.fit(items, sizing) // the longest unused
+	if err = s.end(ctx, r, gone, false); err == nil && len(gone) > 0 {
 		text += "\n(To make room, this was let go: " + namesOf(gone) + ")"
 	}
 	return text, err
-}
-
-// seen reports whether the prompt shows an item.
-func (s *Skills) seen(ctx context.Context, items []kept.Item, at int, sizing elements.Sizing) (bool, error) {
-	view, err := s.Session.View(ctx)
-	if err != nil {
-		return false, err
-	}
-	fit, _ := s.fit(items, sizing)
-	i := items[at]
-	return kept.Shown(view, sizing, i.Call, i.Text) || kept.Has(fit, i.Name), nil
-}
-
-// makeRoom lets go of the longest unused items that do not fit, and returns them.
-func (s *Skills) makeRoom(ctx context.Context, r request, sizing elements.Sizing) ([]kept.Item, error) {
-	items, err := s.store().Items(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	_, over := s.fit(items, sizing)
-	return over, s.end(ctx, r, over, false)
 }
 
 // letGo lets go of what was loaded of a skill, or of one of its files.
