@@ -20,9 +20,15 @@ import (
 // folder, reads, searches and counts its largest files, and is then asked for a detail that it saw at the start. If
 // that detail is not in its messages any more, it has only the breadcrumb in the summary to go by.
 type survey struct {
-	plan  [][]chat.ToolCall
+	plan  []look
 	calls int
 	first string // the file whose checksum is asked for
+}
+
+// look is a step that looks at a file.
+type look struct {
+	path  string
+	calls []chat.ToolCall
 }
 
 // Sizes of the plan.
@@ -62,7 +68,7 @@ func (s *survey) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	}
 	step := s.plan[0]
 	s.plan = s.plan[1:]
-	return s.call("Next I look at "+target(step)+".", step...), nil
+	return s.call("Next I look at "+step.path+".", step.calls...), nil
 }
 
 // prepare plans the survey from the listing of the folder.
@@ -85,17 +91,17 @@ func (s *survey) prepare(listing string) error {
 	slices.SortStableFunc(files, func(a, b entry) int { return cmp.Compare(b.size, a.size) })
 	files = files[:min(surveyFiles, len(files))]
 	s.first = files[0].path
-	s.plan = [][]chat.ToolCall{{s.tool("count_file", map[string]any{"path": s.first})}}
+	s.plan = []look{{s.first, []chat.ToolCall{s.tool("count_file", map[string]any{"path": s.first})}}}
 	for part := 0; len(s.plan) < surveySteps; part++ {
 		for _, f := range files {
-			s.plan = append(s.plan, []chat.ToolCall{
+			s.plan = append(s.plan, look{f.path, []chat.ToolCall{
 				s.tool("read_file", map[string]any{"path": f.path, "offset": 1 + part*readLines, "limit": readLines}),
-			})
+			}})
 			if part == 0 && f.path != s.first {
-				s.plan = append(s.plan, []chat.ToolCall{
+				s.plan = append(s.plan, look{f.path, []chat.ToolCall{
 					s.tool("count_file", map[string]any{"path": f.path}),
 					s.tool("search", map[string]any{"path": f.path, "pattern": `\b(func|type|error|the)\b`}),
-				})
+				}})
 			}
 		}
 	}
@@ -177,14 +183,3 @@ func (s *survey) call(text string, calls ...chat.ToolCall) chat.Response {
 }
 
 func say(text string) chat.Response { return chat.Response{Message: chat.AssistantMessage(text)} }
-
-// target returns the file of a step.
-func target(step []chat.ToolCall) string {
-	var args struct {
-		Path string `json:"path"`
-	}
-	if json.Unmarshal([]byte(step[0].Arguments), &args) != nil {
-		return "the folder"
-	}
-	return args.Path
-}
