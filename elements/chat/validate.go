@@ -233,12 +233,6 @@ func (v *validator) content(i int, m Message) {
 	thinkingOver := false
 	for k, p := range m.Content {
 		switch p := p.(type) {
-		case Text:
-			substance = true
-			thinkingOver = true
-			if strings.TrimSpace(string(p)) == "" {
-				v.report(i, RuleEmpty, "part %d is blank", k)
-			}
 		case Thinking:
 			switch {
 			case m.Role != RoleAssistant:
@@ -248,18 +242,22 @@ func (v *validator) content(i int, m Message) {
 			case p.Signature == "" && p.Encrypted == "":
 				v.report(i, RuleThinking, "part %d has no signature", k)
 			}
+			continue
 		case CacheBreakpoint:
+			continue
 		case nil:
 			v.report(i, RuleEmpty, "part %d is nil", k)
+			continue
+		case Text:
+			if strings.TrimSpace(string(p)) == "" {
+				v.report(i, RuleEmpty, "part %d is blank", k)
+			}
 		case Image:
-			substance, thinkingOver = true, true
 			if scheme, _, _ := strings.Cut(p.URL, ":"); len(scheme) < 2 || len(scheme) == len(p.URL) || strings.ContainsAny(scheme, "/\\. ") {
 				v.report(i, RuleImage, "part %d is not a URL but %.20q: read a file and send its bytes in base64", k, p.URL)
 			}
-		default:
-			substance = true
-			thinkingOver = true
 		}
+		substance, thinkingOver = true, true
 	}
 	if !substance {
 		v.report(i, RuleEmpty, "the message has neither content nor tool calls")
