@@ -265,9 +265,7 @@ func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task) error {
 		case ctx.Err() != nil:
 			return guard.WaitError(ctx, t.activity, "the summary")
 		case abortable.Err() == nil:
-			if whole {
-				w.c.inner.work.setWaited(t.id)
-			}
+			t.waited.Store(t.waited.Load() || whole)
 			t.late.Store(true)
 			return &PendingError{Budget: s.Over, Plan: t.id, After: w.patient, Running: t.activity.Running()}
 		}

@@ -311,7 +311,8 @@ func (w *walker) measureBy(ctx context.Context, m *plan.Planner, on policy.Occas
 		s.Part = 0
 	}
 	moves := m.Ledger.Pending != nil && m.Ledger.Pending.Moves // and each render waits for it
-	s.Waited = w.waited || s.Sendable && !moves && w.c.inner.work.hasWaited()
+	t, _ := w.c.inner.work.current()
+	s.Waited = w.waited || s.Sendable && !moves && t != nil && t.waited.Load()
 	return s, nil
 }
 
@@ -374,8 +375,11 @@ func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.R
 		switch d.Do {
 		case policy.ActPlace, policy.ActDiscard:
 			placed, err := w.settle(ctx, s, d.Do == policy.ActPlace, false)
-			w.succeeded = w.succeeded || placed
-			w.explain(ctx, d, outcomeOf(placed), err)
+			outcome := outcomeDiscarded
+			if placed {
+				outcome, w.succeeded = outcomePlaced, true
+			}
+			w.explain(ctx, d, outcome, err)
 		case policy.ActClear:
 			if err := w.clear(ctx, s, d.Why); err != nil {
 				w.explain(ctx, d, outcomeFailed, err)
@@ -471,13 +475,6 @@ func outcomeOfError(err error) string {
 	return outcomeFailed
 }
 
-func outcomeOf(placed bool) string {
-	if placed {
-		return outcomePlaced
-	}
-	return outcomeDiscarded
-}
-
 // recordSent reports the size of a prompt to observers and records the prompt as the last one.
 func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Result {
 	if !w.afterTurn && !w.alone {
@@ -506,12 +503,11 @@ func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Resul
 // window of the running session. It is zero before the first prompt, and if the tokenizer fails. [render.Result.Report]
 // lists the pieces, each with its category. The bytes of the request are in [Compactor.Explain] and in [event.Usage].
 func (c *Compactor) Breakdown(ctx context.Context) render.Breakdown {
-	target := c.Current()
-	last := c.lastSent()
-	if last.result == nil {
+	last := c.lastSent().result
+	if last == nil {
 		return render.Breakdown{}
 	}
-	return plan.Breakdown(ctx, target, last.result)
+	return plan.Breakdown(ctx, c.Current(), last)
 }
 
 // The outcomes of decisions ([policy.Explanation]).
@@ -570,30 +566,26 @@ func (w *walker) preview(ctx context.Context, on policy.Occasion) error {
 	if rule.Above <= 0 || w.policy.Off || w.c.Session.ReadOnly() {
 		return nil
 	}
-	find := func() (c entry.Clearing, found bool, err error) {
+	for {
 		view, err := w.c.Session.View(ctx)
-		if err == nil {
-			err = guard.Do(ctx, guard.NameTokenizer, 0, func(context.Context) error {
-				c, found = rule.Find(view, w.target.Tokenizer)
-				return nil
-			})
-		}
-		return c, found, err
-	}
-	c, found, err := find()
-	if err != nil || !found {
-		return err
-	}
-	if !w.acquired { // another call may have written them
-		if err := w.acquire(ctx); err != nil {
+		if err != nil {
 			return err
 		}
-		if c, found, err = find(); err != nil || !found {
+		c, err := guard.Value(ctx, guard.NameTokenizer, func() entry.Clearing {
+			c, _ := rule.Find(view, w.target.Tokenizer)
+			return c
+		})
+		if err != nil || len(c.Results) == 0 {
+			return err
+		}
+		if w.acquired {
+			_ = w.writeClearing(ctx, c, on, "", event.Size{TokensBefore: c.Saved})
+			return nil
+		}
+		if err := w.acquire(ctx); err != nil { // another call may have written them
 			return err
 		}
 	}
-	_ = w.writeClearing(ctx, c, on, "", event.Size{TokensBefore: c.Saved})
-	return nil
 }
 
 // Explain returns the last decision with its outcome and every number that led to it. If this compactor has not decided

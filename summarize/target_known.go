@@ -56,7 +56,13 @@ func TargetOf(ctx context.Context, model chat.Model, name string, o TargetOption
 	}
 	var refused error
 	if o.Window == 0 && o.Ask {
-		if o.Window, refused = apiWindow(ctx, model); refused != nil {
+		refused = errors.New("the model has no method Window")
+		if asks, ok := model.(interface {
+			Window(context.Context) (int, error)
+		}); ok {
+			o.Window, refused = asks.Window(ctx)
+		}
+		if refused != nil {
 			if ctx.Err() != nil {
 				return t, refused
 			}
@@ -88,17 +94,6 @@ func TargetOf(ctx context.Context, model chat.Model, name string, o TargetOption
 		return t, fmt.Errorf("summarize: the target of model %q: %w", name, err)
 	}
 	return t, nil
-}
-
-// apiWindow asks the model's API for its window; 0 if the model cannot ask or the API does not say.
-func apiWindow(ctx context.Context, model chat.Model) (int, error) {
-	asks, ok := model.(interface {
-		Window(context.Context) (int, error)
-	})
-	if !ok {
-		return 0, errors.New("the model has no method Window")
-	}
-	return asks.Window(ctx)
 }
 
 // noted emits the notes of a target of which observers have not heard.

@@ -3,6 +3,7 @@ package summarize
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render"
@@ -17,7 +18,6 @@ type work struct {
 	closed bool
 	ends   map[*context.CancelCauseFunc]bool // the contexts that close ends; true if abort does too
 	task   *task                             // the summary that is being made or ready, if any
-	waited string                            // the plan for which alone a render has waited as long as it may
 }
 
 // task is a summary that a goroutine of the compactor makes. A render puts it in place, the one that waits for it or a later
@@ -26,6 +26,7 @@ type task struct {
 	order
 	cancel   context.CancelCauseFunc
 	activity *callback.Activity
+	waited   atomic.Bool                           // a render has waited for it alone as long as it may
 	done     chan struct{}                         // closed once the fields below are set
 	within   func(context.Context) context.Context // returns a context in which the summary was written; nil if no prompt waited for it
 	end      func(*render.Result, error)           // ends the work for observers, unless it has ended
@@ -93,20 +94,6 @@ func (w *work) current() (t *task, ready bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.task, w.task != nil && w.task.ready
-}
-
-// hasWaited reports whether a render has waited for the current task alone as long as it may.
-func (w *work) hasWaited() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.task != nil && w.task.id == w.waited
-}
-
-// setWaited records that a render has waited for a plan alone as long as it may.
-func (w *work) setWaited(plan string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.waited = plan
 }
 
 // replace replaces a task by another, and reports whether the old one was there.
