@@ -209,19 +209,17 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 	if err != nil {
 		return write.Written{Attempt: j, Writer: w}, []error{err}
 	}
-	if got.Summary != nil {
-		d, err := j.UseSupplied(ctx, c.Session, m.Sizing())
-		d.Attempt, d.Writer = j, w
-		if err != nil {
-			return d, []error{err}
-		}
-		return d, nil
-	}
+	var d write.Written
+	var reasons []error
 	prompts := write.PromptsOf(o.policy.Ask.Prompts, j.Plan)
 	if len(got.Prompts) > 0 {
 		prompts = got.Prompts
 	}
-	d, reasons := w.Write(ctx, prompts)
+	if got.Summary == nil {
+		d, reasons = w.Write(ctx, prompts)
+	} else if d, err = j.UseSupplied(ctx); err != nil {
+		reasons = []error{err}
+	}
 	d.Attempt, d.Writer = j, w
 	return d, reasons
 }

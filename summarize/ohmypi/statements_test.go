@@ -905,7 +905,7 @@ var hooks = []statements.Statement{
 		require.JSONEq(t, `[1]`, string(latest(d).Data))
 	},
 		statements.Change(engine+"executor.go", "prompts = got.Prompts", ""),
-		statements.Change(engine+"internal/place/place.go", "Files: j.Whole().Files, Data: j.Supplied.Data}", "Files: j.Whole().Files}"),
+		statements.Change(engine+"internal/place/place.go", "Files: j.Material.Files, Data: j.Supplied.Data}", "Files: j.Material.Files}"),
 		statements.Change(prompts, "cmp.Or(h.Ask, ask)", "cmp.Or(ask, h.Ask)")),
 	statements.That("a hook is told of each compaction, and whether a hook supplied it", func(t *testing.T) {
 		for _, supplied := range []*entry.Summary{nil, {Text: "The hook's."}} {

@@ -83,7 +83,7 @@ func (p *Placer) compaction(d write.Written) entry.Compaction {
 	j := d.Attempt
 	compaction := entry.Compaction{
 		Plan: j.ID, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
-		Mode: string(d.Prompt.Mode), Model: d.Model, Server: d.Server, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Doubt: d.Doubt, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: j.Whole().Files, Data: j.Supplied.Data},
+		Mode: string(d.Prompt.Mode), Model: d.Model, Server: d.Server, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Doubt: d.Doubt, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: j.Material.Files, Data: j.Supplied.Data},
 	}
 	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
 		compaction.Checkpoints = p.Checkpoints.Dir
@@ -121,7 +121,7 @@ func (p *Placer) report(ctx context.Context, d write.Written, at *Prompt, found 
 		e.Checkpoint = point
 	}
 	p.Emit(ctx, e)
-	for _, pin := range j.Whole().Pinned {
+	for _, pin := range j.Material.Pinned {
 		if pin.Left {
 			left := j.Event(event.PinLeft)
 			left.Entry, left.Why = pin.Entry, fmt.Sprintf("it takes %d tokens, and all pinned entries may take %d", pin.Tokens, j.Plan.Pinned)

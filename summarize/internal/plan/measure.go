@@ -121,7 +121,7 @@ func (p *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 		if err != nil {
 			return s, err
 		}
-		s.Bytes = learnt.BodyOf(s.CountBytes(m.Target))
+		s.Bytes = learnt.BodyOf(s.countBytes(m.Target))
 		if limit < math.MaxInt {
 			s.MaxBytes = limit
 		}
@@ -157,8 +157,8 @@ func MaxBytes(t policy.Target, l entry.Learnt) (limit int, bound bool) {
 	return limit, limit == set || confirmed(l.Bytes, l.Body, set) < set
 }
 
-// CountBytes returns our count of the bytes of the request's body.
-func (r *Rendered) CountBytes(t policy.Target) int {
+// countBytes returns our count of the bytes of the request's body.
+func (r *Rendered) countBytes(t policy.Target) int {
 	if r.Over != nil && r.Resort.Result != nil {
 		return Bytes(r.Resort.Result.Messages, Declared(t, r.Resort.Result.Tools))
 	}

@@ -138,18 +138,15 @@ func (a *Attempt) cover(ctx context.Context, s *history.Session, held []entry.He
 	if view, err = plan.LeaveOut(ctx, s, a.view, held); err != nil {
 		return view, point, err
 	}
-	if point, err = cutAt(ctx, a.Policy, view, a.Plan.FirstKept, a.by); err != nil {
+	if point, err = a.cutAt(ctx, view, a.Plan.FirstKept); err != nil {
 		return view, point, err
 	}
-	a.held, a.covered, a.prefix, a.kept = held, plan.Covered(point), len(point.TurnPrefix()), len(point.Kept())
+	a.held, a.covered, a.prefix, a.kept = held, slices.Clone(plan.Covered(point)), len(point.TurnPrefix()), len(point.Kept())
 	without := append(slices.Clip(plan.QuirksOf(a.Policy.Ask, a.Plan.Model).WithoutTools), history.ReadTool, history.SearchTool)
-	if slices.ContainsFunc(a.covered, func(u history.Unit) bool { return calls(u, without) }) {
-		a.covered = slices.Clone(a.covered)
-		for i, u := range a.covered {
-			a.covered[i].Messages = plaintext.WithoutTools(u.Messages, without)
-			if len(a.covered[i].Messages) == 0 || a.covered[i].Messages[0].Role != u.Messages[0].Role {
-				a.covered[i].Data = nil // the message that it belongs to is gone
-			}
+	for i, u := range a.covered {
+		a.covered[i].Messages = plaintext.WithoutTools(u.Messages, without)
+		if len(a.covered[i].Messages) == 0 || a.covered[i].Messages[0].Role != u.Messages[0].Role {
+			a.covered[i].Data = nil // the message that it belongs to is gone
 		}
 	}
 	return view, point, nil
@@ -174,30 +171,18 @@ func (a *Attempt) read(ctx context.Context, s *history.Session, view history.Vie
 	return a.readPath(ctx, s, shown)
 }
 
-// calls reports whether a unit calls one of the named tools.
-func calls(u history.Unit, names []string) bool {
-	return slices.ContainsFunc(u.Messages, func(m chat.Message) bool {
-		return slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return slices.Contains(names, c.Name) })
-	})
-}
-
 // shownStarts returns the ids of the first messages of turns that are shown after a cut, and the first message of the
 // turn that is cut, if one is.
 func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.Message) {
 	shown = map[string]bool{}
-	kept := point.Kept()
-	for _, u := range kept {
+	for i, u := range slices.Backward(point.Units) {
 		if u.Start {
 			shown[u.ID] = true
-		}
-	}
-	if len(kept) == 0 || kept[0].Start {
-		return shown, nil
-	}
-	for _, u := range slices.Backward(point.Units[:point.At]) {
-		if u.Start {
-			shown[u.ID] = true
-			return shown, &u.Messages[0]
+			if i < point.At {
+				return shown, &u.Messages[0]
+			} else if i == point.At { // no turn is cut
+				break
+			}
 		}
 	}
 	return shown, nil
@@ -267,35 +252,16 @@ func (a *Attempt) files(ctx context.Context, s *history.Session) (entry.Files, e
 	})
 }
 
-// cutAt returns the cut point at an entry, by a policy's cut.
-func cutAt(ctx context.Context, p policy.Policy, view history.View, firstKept string, by elements.Sizing) (history.CutPoint, error) {
-	return guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) (history.CutPoint, error) { return p.Cut.At(ctx, view, firstKept, by) })
+// cutAt returns the cut point at an entry, by the policy's cut.
+func (a *Attempt) cutAt(ctx context.Context, view history.View, firstKept string) (history.CutPoint, error) {
+	return guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) (history.CutPoint, error) {
+		return a.Policy.Cut.At(ctx, view, firstKept, a.by)
+	})
 }
 
 // filesOf returns the files that the calls in entries read and modify.
 func filesOf(ctx context.Context, p policy.Policy, entries iter.Seq2[entry.Entry, error]) (entry.Files, error) {
 	return guard.Call(ctx, "Replace.FileTools", 0, func(context.Context) (entry.Files, error) { return p.Replace.FileTools.Of(entries) })
-}
-
-// checkFirstKept returns an error if a hook's FirstKept is after the plan's cut, so that entries would be neither kept
-// nor summarised.
-func (a *Attempt) checkFirstKept(ctx context.Context, s *history.Session, by elements.Sizing) error {
-	if a.Supplied.FirstKept == "" {
-		return nil
-	}
-	view, err := s.ViewAt(ctx, a.ID)
-	if err != nil {
-		return err
-	}
-	own, err := cutAt(ctx, a.Policy, view, a.Plan.FirstKept, by)
-	if err != nil {
-		return err
-	}
-	theirs, err := cutAt(ctx, a.Policy, view, a.Supplied.FirstKept, by)
-	if err != nil || theirs.At > own.At {
-		return fmt.Errorf("summarize: Intervention.FirstKept is %q: it must be an entry of the view, and not after %q, where the plan cuts", a.Supplied.FirstKept, a.Plan.FirstKept)
-	}
-	return nil
 }
 
 // Event returns an event about the attempt.
@@ -310,13 +276,16 @@ func (a *Attempt) Event(kind event.Kind) event.Event {
 	return e
 }
 
-// UseSupplied returns the summary that a hook supplied.
-func (a *Attempt) UseSupplied(ctx context.Context, s *history.Session, by elements.Sizing) (Written, error) {
-	if err := a.checkFirstKept(ctx, s, by); err != nil {
-		return Written{}, err
+// UseSupplied returns the summary that a hook supplied. Its FirstKept may not be after the plan's cut: entries would be
+// neither kept nor summarised.
+func (a *Attempt) UseSupplied(ctx context.Context) (d Written, err error) {
+	if first := a.Supplied.FirstKept; first != "" {
+		theirs, err := a.cutAt(ctx, a.view, first)
+		if err != nil || theirs.At > len(a.covered) {
+			return d, fmt.Errorf("summarize: Intervention.FirstKept is %q: it must be an entry of the view, and not after %q, where the plan cuts", first, a.Plan.FirstKept)
+		}
 	}
-	d := Written{Prompt: policy.Prompt{Mode: policy.ModeSupplied}}
-	var err error
+	d.Prompt.Mode = policy.ModeSupplied
 	if d.Text, err = SuppliedText(a.Supplied.Summary); err == nil {
 		d.Messages, err = a.replacement(ctx, a.summarised(d.Text))
 	}

@@ -83,9 +83,6 @@ func (c *Candidate) most(answer int) int {
 	return c.learnt.Summaries.Size(clamp.Int(float64(limit) / c.ratio))
 }
 
-// room returns how many tokens by our count the messages of a request may take beside tools and an answer.
-func (c *Candidate) room(tools, answer int) int { return max(1, c.most(answer)-tools) }
-
 // Candidates lists the models that may be asked ([plan.Writers]), with what a session remembers of them. It emits an event
 // for each name that models, which is summarize.Compactor.Models, does not have.
 func Candidates(ctx context.Context, models map[string]policy.Target, agent policy.Target, p policy.Policy, l *journal.Ledger, emit func(context.Context, event.Event)) ([]*Candidate, error) {

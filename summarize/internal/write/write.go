@@ -364,22 +364,13 @@ func (w *Writer) answer(c *Candidate) int {
 	return max(1, c.learnt.MaxOutput(min(n, limit/2)))
 }
 
-// leastAnswer returns the fewest tokens to leave for an answer if the request takes the rest: the room, or half of it
-// for a fork of the agent's request, which cannot be made smaller.
-func (w *Writer) leastAnswer(c *Candidate, p NamedPrompt) int {
-	room := w.Attempt.Plan.Room
-	if p.Forks {
-		room /= 2
-	}
-	return max(1, min(room, w.answer(c)))
-}
-
-// render renders a request so that messages, tools and answer together fit the candidate. Least asks for the least room for
-// an answer if the request does not fit otherwise.
+// render renders a request so that messages, tools and answer together fit the candidate. Least leaves the fewest tokens for
+// an answer if the request does not fit otherwise: the room, or half of it for a fork of the agent's request, which cannot be
+// made smaller.
 func (w *Writer) render(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material, least bool) (*render.Result, error) {
 	within := func(answer int) (*render.Result, error) {
 		return guard.Call(ctx, p.Function, 0, func(ctx context.Context) (*render.Result, error) {
-			o := render.Options{Budget: c.room(w.toolTokens(c, p), answer), Tokenizer: c.Tokenizer}
+			o := render.Options{Budget: max(1, c.most(answer)-w.toolTokens(c, p)), Tokenizer: c.Tokenizer}
 			result, err := render.Render(ctx, elements.Nodes{p.Request(m)}, o)
 			if err != nil {
 				return nil, err
@@ -395,7 +386,11 @@ func (w *Writer) render(ctx context.Context, c *Candidate, p NamedPrompt, m poli
 	m.Words = min(m.Words, c.learnt.MaxOutput(math.MaxInt)/4*3)
 	result, err := within(w.answer(c))
 	if least && failure.TooLarge(err) {
-		result, err = within(w.leastAnswer(c, p))
+		room := w.Attempt.Plan.Room
+		if p.Forks {
+			room /= 2
+		}
+		result, err = within(max(1, min(room, w.answer(c))))
 	}
 	return result, err
 }
