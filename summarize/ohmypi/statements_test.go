@@ -827,7 +827,7 @@ var branches = []statements.Statement{
 		add(d, entry.Compaction{Messages: []chat.Message{chat.UserMessage("What was compacted.")}})
 		goTo(d, other)
 		require.Contains(t, asked(d, branch)[0], "user: What was compacted.\n")
-	}, statements.Change(engine+"prompts/branch.go", "return c.Messages", "return c.Messages[:0]")),
+	}, statements.Change(engine+"prompts/branch.go", "one.messages = c.Messages", "one.messages = c.Messages[:0]")),
 	statements.That("the branch is shown as text in a tag, to a model that is told its role and asked for notes", func(t *testing.T) {
 		d, other := twoBranches(t, said(chat.UserMessage("Why?"), chat.AssistantMessage("Because."))...)
 		goTo(d, other)

@@ -71,7 +71,12 @@ func BranchMessages(entries iter.Seq2[entry.Entry, error], budget int, t chat.To
 		if err != nil {
 			return nil, err
 		}
-		one := said{messages: standsFor(e), summary: e.Type() == entry.TypeCompaction || e.Type() == entry.TypeBranchSummary}
+		one := said{summary: e.Type() == entry.TypeCompaction || e.Type() == entry.TypeBranchSummary}
+		if c, ok := e.Body.(entry.Compaction); ok {
+			one.messages = c.Messages
+		} else if m, ok := e.Shown(); ok {
+			one.messages = []chat.Message{m}
+		}
 		if len(one.messages) == 0 {
 			continue
 		}
@@ -100,15 +105,4 @@ func BranchMessages(entries iter.Seq2[entry.Entry, error], budget int, t chat.To
 		}
 	}
 	return messages, nil
-}
-
-// standsFor returns the messages of an entry that a model sees.
-func standsFor(e entry.Entry) []chat.Message {
-	if c, ok := e.Body.(entry.Compaction); ok {
-		return c.Messages
-	}
-	if m, ok := e.Shown(); ok {
-		return []chat.Message{m}
-	}
-	return nil
 }

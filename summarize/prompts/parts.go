@@ -58,15 +58,20 @@ func Remarks(m policy.Material) elements.Node {
 	return elements.Nodes{textblock.Paragraph(language), otherRemarks(m)}
 }
 
-// otherRemarks returns the remarks without the language.
-func otherRemarks(m policy.Material) elements.Nodes {
-	var list elements.Nodes
+// demands returns the notes for the model and the user's instructions.
+func demands(m policy.Material) (list elements.Nodes) {
 	for _, note := range m.Notes {
 		list = append(list, textblock.Paragraph(note))
 	}
 	if m.Instructions != "" {
 		list = append(list, textblock.Paragraph("The user asks of the summary: "+plaintext.Outside(m.Instructions)))
 	}
+	return list
+}
+
+// otherRemarks returns the remarks without the language.
+func otherRemarks(m policy.Material) elements.Nodes {
+	list := demands(m)
 	if m.Words > 0 {
 		list = append(list, textblock.Paragraph(fmt.Sprintf("There is room for %d tokens at the most; what is longer is cut.", m.Words)))
 	}

@@ -56,18 +56,12 @@ func PackedPrompt() policy.Prompt {
 
 // requestText returns the request for a summary, with the notes, instructions and limits.
 func requestText(m policy.Material) elements.Nodes {
-	list := elements.Nodes{elements.Text(request + " " + language)}
-	for _, note := range m.Notes {
-		list = append(list, elements.Text("\n\n"+note))
-	}
-	if m.Instructions != "" {
-		list = append(list, elements.Text("\n\nThe user asks of the summary: "+plaintext.Outside(m.Instructions)))
-	}
+	list := append(elements.Nodes{textblock.Line(request + " " + language)}, demands(m)...)
 	for _, line := range m.Context {
-		list = append(list, elements.Text("\n\n"+plaintext.Outside(line)))
+		list = append(list, textblock.Paragraph(plaintext.Outside(line)))
 	}
 	if m.Words > 0 {
-		list = append(list, elements.Text(fmt.Sprintf("\nThe <summary> block has room for %d tokens at the most.", m.Words)))
+		list = append(list, textblock.Line(fmt.Sprintf("The <summary> block has room for %d tokens at the most.", m.Words)))
 	}
 	return list
 }
@@ -91,7 +85,7 @@ func simpleRequest(m policy.Material, drop bool) elements.Node {
 	return textblock.Request(role, elements.Nodes{PlainHistory{
 		Props: textblock.Grow(), Name: plaintext.HistoryTag.String(), Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: drop,
 		Before: strings.Join(previous, "\n"),
-	}}, elements.TextChunk{Props: textblock.Required(), Children: requestText(m)})
+	}}, requestText(m)...)
 }
 
 // ModeFork is the mode of [ForkPrompt].
