@@ -99,10 +99,11 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	compactor.Session = session
 	defer compactor.Close() // its error does not concern the job
 
-	next := noAttempt
+	var again bool
+	var wait time.Duration
 	err = compactor.RunPlan(ctx, job.Args.Plan, func(err error, until time.Time) bool {
-		next = w.next(ctx, job, err, until)
-		return next.again
+		again, wait = w.next(ctx, job, err, until)
+		return again
 	})
 	_, failed := errors.AsType[*summarize.FailedError](err)
 	switch {
@@ -110,44 +111,33 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		return nil
 	case errors.Is(err, summarize.ErrBusy):
 		return river.JobSnooze(busyWait)
-	case errors.Is(err, postgres.ErrNoSession), failed && !next.again:
+	case errors.Is(err, postgres.ErrNoSession), failed && !again:
 		return river.JobCancel(err)
-	case next.wait > 0:
-		return river.JobSnooze(next.wait)
+	case wait > 0:
+		return river.JobSnooze(wait)
 	}
 	return err
 }
 
-// attempt says whether a job gets another attempt. If the provider asked for a longer wait than River's, wait is that
-// time.
-type attempt struct {
-	again bool
-	wait  time.Duration
-}
-
-var noAttempt = attempt{}
-
-// next returns the attempt that follows a failed one of a plan that expires at until.
-func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error, until time.Time) attempt {
+// next reports whether a job gets another attempt after a failed one of a plan that expires at until. If the provider asked
+// for a longer wait than River's, wait is that time.
+func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error, until time.Time) (again bool, wait time.Duration) {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, river.ErrJobCancelledRemotely):
-		return noAttempt
+		return false, 0
 	case cause != nil && !errors.Is(cause, context.DeadlineExceeded):
-		return attempt{again: true} // the client is stopping
+		return true, 0 // the client is stopping
 	case job.Attempt >= job.MaxAttempts:
-		return noAttempt
+		return false, 0
 	}
-	a, at := attempt{again: true}, w.NextRetry(job)
+	at := w.NextRetry(job)
 	if transient, ok := errors.AsType[*chat.TransientError](err); ok {
 		if asked := time.Now().Add(transient.RetryAfter); asked.After(at) {
-			a.wait, at = transient.RetryAfter, asked
+			wait, at = transient.RetryAfter, asked
 		}
 	}
-	if at.After(until) {
-		return noAttempt
-	}
-	return a
+	return !at.After(until), wait
 }
 
 // completionHook returns a hook that completes a job in the transaction that appends the compaction of its plan.
