@@ -1,17 +1,21 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -250,4 +254,51 @@ func (l *listener) await(done <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.slow = len(l.calls) > 0
+}
+
+// Emit passes an event to the observers, with the session and the policy filled in: for what an agent does between two
+// prompts, and for a compaction that a provider or a remote agent made by itself ([event.Reported]).
+func (c *Compactor) Emit(ctx context.Context, e event.Event) {
+	c.init()
+	c.emit(ctx, e)
+}
+
+// Shown returns the id of the session's leaf when a prompt was rendered, "" if that is not known because another prompt was
+// rendered since.
+func (c *Compactor) Shown(result *render.Result) string {
+	if last := c.lastSent(); result != nil && last.result == result {
+		return last.leaf
+	}
+	return ""
+}
+
+// warn emits an event once what no compaction makes smaller, all but the history before the newest question, takes nine
+// tenths of what the prompt may take.
+func (w *walker) warn(ctx context.Context, s *plan.Rendered, b render.Breakdown) {
+	most := s.Size.Nominal + s.Size.Tools
+	near := most - most/10
+	fixed := b.Total() - b.History
+	if n := len(s.View.Turns); n > 0 && b.Total() >= near {
+		if m, says := s.View.Turns[n-1].Message(); says {
+			question, err := guard.Value(ctx, guard.NameTokenizer, func() int { return guard.Counted(w.target.Tokenizer.CountMessage(m)) })
+			if err != nil {
+				return
+			}
+			fixed += question
+		}
+	}
+	w.c.inner.mu.Lock()
+	warned := w.c.inner.warned
+	w.c.inner.warned = fixed >= near
+	w.c.inner.mu.Unlock()
+	if fixed < near || warned {
+		return
+	}
+	largest := slices.DeleteFunc(s.Result.Report().Kept(), func(p render.Piece) bool { return p.Category == elements.CategoryHistory })
+	slices.SortStableFunc(largest, func(a, b render.Piece) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	why := []string{fmt.Sprintf("what cannot be compacted takes %d of %d tokens", fixed, most)}
+	for _, p := range largest[:min(3, len(largest))] {
+		why = append(why, fmt.Sprintf("%s (%d)", p.Path, p.Tokens))
+	}
+	w.c.emit(ctx, event.Event{Kind: event.Crowded, Reason: s.Occasion, Why: strings.Join(why, ", "), Size: event.Size{Base: s.Base, TokensAfter: fixed, Breakdown: b}})
 }

@@ -739,7 +739,7 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, got[1], compacttest.ViewOf(t, again).Compacted[0])
 		},
 			statements.Change("internal/plaintext/tags.go", `SummaryTag         = tag("conversation-summary")`, `SummaryTag         = tag("summary-of-conversation")`),
-			statements.Change(engine+"prompts/answer.go", "return elements.UserMessage{Props: elements.Props{Required: true}", "return elements.AssistantMessage{Props: elements.Props{Required: true}")),
+			statements.Change(engine+"prompts/parts.go", "return elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{", "return elements.AssistantMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{")),
 		statements.That("a session in a file has a breadcrumb: where the transcript is, its lines, the tool and an example call", func(t *testing.T) {
 			s := sessiontest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
 			d := overflowing(t, s, models.SaySummary("What was done."))
@@ -776,7 +776,7 @@ func TestStatements(t *testing.T) {
 			require.Contains(t, second, "What was done since.")
 			require.Equal(t, 1, strings.Count(second, "<transcript "))
 		},
-			statements.Change(engine+"prompts/answer.go", `b.WriteString("\n" + crumb + "\n")`, `b.WriteString("\n" + crumb + "\n" + crumb + "\n")`),
+			statements.Change(engine+"prompts/parts.go", `b.WriteString("\n" + crumb + "\n")`, `b.WriteString("\n" + crumb + "\n" + crumb + "\n")`),
 			statements.Change("history/view_snapshot.go", "compacted: c.Messages,", "compacted: append([]chat.Message{chat.UserMessage(string(rune('a' + len(p.Nodes)%26)))}, c.Messages...),")),
 
 		// If it fails.

@@ -544,7 +544,7 @@ func TestStatements(t *testing.T) {
 			require.Empty(t, compacttest.Compactions(d.Session))
 		},
 			statements.Change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", ""),
-			statements.Change(engine+"internal/place/conclude.go", "end.ErrorType, kind = entry.PlanDropped, why.Error(), failure.Type(ctx.Err()), event.Cancelled", "end.ErrorType, kind = entry.PlanDropped, why.Error(), failure.Type(why), event.Failed")),
+			statements.Change(engine+"internal/place/place.go", "end.ErrorType, kind = entry.PlanDropped, why.Error(), failure.Type(ctx.Err()), event.Cancelled", "end.ErrorType, kind = entry.PlanDropped, why.Error(), failure.Type(why), event.Failed")),
 		statements.That("an event tells of the start, then hooks are called, then the model is asked, and at last an event tells of the end", func(t *testing.T) {
 			d := filled(t, 30_000)
 			var order []string
@@ -980,7 +980,7 @@ func TestStatements(t *testing.T) {
 			}
 		},
 			statements.Change(engine+"compactor.go", "b := plan.Breakdown(ctx, w.target, s.Result)", "b := s.Result.Breakdown()"),
-			statements.Change(engine+"internal/plan/breakdown.go", "\t\t\t\t\tb.Other += guard.Counted(", "\t\t\t\t\tb.History += guard.Counted("),
+			statements.Change(engine+"internal/plan/size.go", "\t\t\t\t\tb.Other += guard.Counted(", "\t\t\t\t\tb.History += guard.Counted("),
 			statements.Change(engine+"compactor.go", "MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens,", "MessagesAfter: len(s.Result.Messages),"),
 			statements.Change(engine+"compactor.go", "	return w.recordSent(ctx, s), nil\n}\n\nfunc outcomeOfError", "	return s.Result, nil\n}\n\nfunc outcomeOfError")),
 		statements.That("the event of a truncation has its messages and tokens before and after, and there is none if nothing went", func(t *testing.T) {
@@ -1051,7 +1051,7 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, "the provider compacted the thread", only(d, event.Reported).Why)
 			compacttest.Equal(t, before, d.Messages())
 			require.Empty(t, compacttest.Compactions(d.Session))
-		}, statements.Change(engine+"steps.go", "\tc.emit(ctx, e)\n", "")),
+		}, statements.Change(engine+"observe.go", "\tc.emit(ctx, e)\n", "")),
 
 		// Failure and cancellation.
 		statements.That("an answer without words is a failure", func(t *testing.T) {
@@ -1071,7 +1071,7 @@ func TestStatements(t *testing.T) {
 			require.ErrorContains(t, e.Err, "the model is down")
 			require.Empty(t, compacttest.Compactions(d.Session))
 		},
-			statements.Change(engine+"internal/place/conclude.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
+			statements.Change(engine+"internal/place/place.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
 			statements.Change(engine+"internal/write/attempt.go", "Background: a.Plan.Background,", "Background: false,")),
 		statements.That("a background summary that was cancelled is discarded", func(t *testing.T) {
 			d := filled(t, 80_000)

@@ -1007,7 +1007,7 @@ var failures = []statements.Statement{
 	},
 		statements.Change(engine+"executor.go", "Kind: event.Started,", "Kind: event.Waiting,"),
 		statements.Change(engine+"internal/place/place.go", "j.Event(event.Done)", "j.Event(event.Ready)"),
-		statements.Change(engine+"internal/place/conclude.go", "kind := event.Failed", "kind := event.Dropped")),
+		statements.Change(engine+"internal/place/place.go", "kind := event.Failed", "kind := event.Dropped")),
 	statements.That("the policy may name models that are asked in turn", func(t *testing.T) {
 		d := fixture(t, turns(1, tooMany)...)
 		d.Policy.Ask.Names = []string{"one", "two"}
@@ -1063,8 +1063,8 @@ var failures = []statements.Statement{
 		require.ErrorIs(t, heard(d, event.Failed).Err, errDown)
 		compacttest.Equal(t, turns(1, tooMany), view(d))
 	},
-		statements.Change(engine+"internal/place/conclude.go", "e.Mode, e.Model, e.Err = d.Prompt.Mode, d.Model, why\n", ""),
-		statements.Change(engine+"internal/place/conclude.go", "kind := event.Failed", "kind := event.Dropped")),
+		statements.Change(engine+"internal/place/place.go", "e.Mode, e.Model, e.Err = d.Prompt.Mode, d.Model, why\n", ""),
+		statements.Change(engine+"internal/place/place.go", "kind := event.Failed", "kind := event.Dropped")),
 	statements.That("an abort or a failure ends the summary of a branch, and the session stays where it is", func(t *testing.T) {
 		for why, step := range map[error]models.Reply{summarize.ErrAborted: compacttest.After(time.Minute, answer), errDown: models.Fail(errDown)} {
 			d, other := twoBranches(t, said(turns(1, 1)...)...)

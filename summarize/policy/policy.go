@@ -310,3 +310,37 @@ func (c Counting) Base(window, tools int, inPrompt bool) (int, error) {
 	}
 	return n, nil
 }
+
+// BranchPolicy says how a branch is summarised when the session leaves it (summarize.Compactor.Navigate).
+type BranchPolicy struct {
+	// On makes a summary of each branch that is left. Off by default.
+	On bool
+	// Reserve is how many tokens of the context window the messages of the branch must leave free, at most half of the
+	// window. Defaults to 16,384.
+	Reserve int
+	// Prompt to ask a model with. Defaults to prompts.BranchPrompt.
+	Prompt Prompt
+}
+
+// Overflow says what to do about requests that the provider refused as too large, and about prompts that no compaction
+// makes fit.
+type Overflow struct {
+	// LastResort says what to do about a prompt that no compaction makes fit, whatever the triggers are. Defaults to
+	// [ResortError].
+	LastResort LastResort
+}
+
+// LastResort says what to do about a prompt that nothing makes fit.
+type LastResort string
+
+// The last resorts.
+const (
+	// ResortError returns the error, unless history that is Droppable can be left out.
+	ResortError LastResort = ""
+	// ResortTruncate leaves the oldest messages out of the request ([history.Truncator]): those of the conversation first, then
+	// what stands in front of it, such as the summary of an earlier compaction. The session keeps everything.
+	ResortTruncate LastResort = "truncate"
+	// ResortDrop renders once more. This time history may be dropped, the oldest rounds first, and pieces without a
+	// priority may be pruned as their own properties say. The session keeps everything.
+	ResortDrop LastResort = "drop"
+)

@@ -103,3 +103,8 @@ func budgetHint(previous string, target int) string {
 	return hint + " Keep every one of its ## headings, every link of the form [](path:…), and what the user decided and what came" +
 		" out, word for word. Leave its newest sections alone."
 }
+
+// replacement returns one user message with the briefing in <previous-chat-history>.
+func replacement(m policy.Material) elements.Node {
+	return elements.UserMessage{Props: textblock.Required(), Children: elements.Nodes{prompts.SummaryBlock(m, plaintext.PreviousHistoryTag.String()), prompts.Afterword(m)}}
+}

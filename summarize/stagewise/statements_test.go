@@ -403,7 +403,7 @@ func TestStatements(t *testing.T) {
 			}, marked(11, 4, 500)...), got)
 		},
 			statements.Change(policyFile, "With: replacement, ", ""),
-			statements.Change("summarize/stagewise/replacement.go", "prompts.SummaryBlock(m, plaintext.PreviousHistoryTag.String())", "prompts.SummaryBlock(m, plaintext.SummaryTag.String())")),
+			statements.Change("summarize/stagewise/prompt.go", "prompts.SummaryBlock(m, plaintext.PreviousHistoryTag.String())", "prompts.SummaryBlock(m, plaintext.SummaryTag.String())")),
 		statements.That("the session holds the briefing with the message at the cut", func(t *testing.T) {
 			d := over(t)
 			compacted(d)
@@ -444,7 +444,7 @@ func TestStatements(t *testing.T) {
 			require.Contains(t, log.String(), `level=WARN msg="compaction dropped"`)
 		},
 			statements.Change(engine+"event/event.go", "case Failed, Dropped,", "case Failed,"),
-			statements.Change(engine+"internal/place/conclude.go", "end.Outcome, kind = entry.PlanDropped, event.Dropped\n", "end.Outcome, kind = entry.PlanDropped, event.Discarded\n")),
+			statements.Change(engine+"internal/place/place.go", "end.Outcome, kind = entry.PlanDropped, event.Dropped\n", "end.Outcome, kind = entry.PlanDropped, event.Discarded\n")),
 
 		// Compactions one after the other.
 		statements.That("a later compaction is shown the briefing before it, and no message that it covers", func(t *testing.T) {
@@ -717,7 +717,7 @@ func TestStatements(t *testing.T) {
 			require.Contains(t, log.String(), `level=WARN msg="compaction failed"`)
 			require.Empty(t, compacttest.Compactions(d.Session))
 		},
-			statements.Change(engine+"internal/place/conclude.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
+			statements.Change(engine+"internal/place/place.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
 			statements.Change(engine+"event/event.go", "case Failed, Dropped,", "case Dropped,")),
 		statements.That("it has no answer to a request that the provider refuses as too large: the oldest history is left out, and nothing is compacted", func(t *testing.T) {
 			d := fixture(t, 10_000, marked(1, 9, 500)...)

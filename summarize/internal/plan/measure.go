@@ -23,6 +23,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
+// ErrOtherSession reports that the elements of a prompt show another session than the compactor's, or do not read theirs
+// with [history.Session.ViewIn], so that a compaction would not change the prompt.
+var ErrOtherSession = errors.New("summarize: the prompt does not show Compactor.Session: give its history elements that session")
+
 // Planner measures a prompt that shows a session.
 type Planner struct {
 	Session   *history.Session
