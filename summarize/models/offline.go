@@ -69,9 +69,6 @@ func (d *digest) add(section int, line string) {
 	if line == "" {
 		return
 	}
-	if d.seen == nil {
-		d.seen = map[string]bool{}
-	}
 	if key := strconv.Itoa(section) + line; d.seen[key] {
 		i := slices.Index(d.lines[section], line)
 		d.lines[section] = slices.Delete(d.lines[section], i, i+1)
@@ -92,7 +89,7 @@ func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response,
 		return chat.Response{}, errors.New("models: there is nothing to digest: the request has no messages")
 	}
 	last := len(req.Messages) - 1
-	var d digest
+	d := digest{seen: map[string]bool{}}
 	ask := req.Messages[last].Text()
 	d.earlierIn(ask)
 	d.messages(req.Messages[:last])

@@ -65,7 +65,6 @@ func cutsOf(text string) [6][]int {
 	at, fenced, blank := 0, false, false
 	for line := range strings.Lines(text) {
 		start := strings.TrimLeft(line, " ")
-		fence := strings.HasPrefix(start, "```") || strings.HasPrefix(start, "~~~")
 		if at > 0 && !fenced {
 			if heading.MatchString(line) {
 				cuts[0] = append(cuts[0], at)
@@ -74,7 +73,7 @@ func cutsOf(text string) [6][]int {
 				cuts[1] = append(cuts[1], at)
 			}
 		}
-		if fence {
+		if strings.HasPrefix(start, "```") || strings.HasPrefix(start, "~~~") {
 			fenced = !fenced
 		}
 		blank = strings.TrimSpace(line) == ""
@@ -110,15 +109,11 @@ func cutAt(text string, end int) string {
 	fence := ""
 	for line := range strings.Lines(start) {
 		line = strings.TrimLeft(line, " ")
-		for _, mark := range [...]string{"```", "~~~"} {
-			if strings.HasPrefix(line, mark) && (fence == "" || fence == mark) {
-				if fence == "" {
-					fence = mark
-				} else {
-					fence = ""
-				}
-				break
-			}
+		switch mark := line[:min(3, len(line))]; {
+		case fence == "" && (mark == "```" || mark == "~~~"):
+			fence = mark
+		case fence == mark:
+			fence = ""
 		}
 	}
 	if fence != "" {
