@@ -25,8 +25,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-var errBadData = errors.New("summarize: Intervention.Data is not JSON, and is left out")
-
 // errSaidMeanwhile reports that the prompt does not fit after a compaction because of messages that were appended while
 // it was made.
 var errSaidMeanwhile = errors.New("summarize: the session was compacted, but the messages said meanwhile do not fit")

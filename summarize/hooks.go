@@ -95,7 +95,8 @@ func (c *Compactor) runBefore(ctx context.Context, j *write.Attempt) (got Interv
 			return c.Hooks.BeforeCompact(ctx, occasion, whole)
 		})
 		if data := got.Data; len(data) > 0 && !json.Valid(data) {
-			c.emit(ctx, event.Event{Kind: event.HookFailed, Function: "BeforeCompact", Err: errBadData})
+			err := errors.New("summarize: Intervention.Data is not JSON, and is left out")
+			c.emit(ctx, event.Event{Kind: event.HookFailed, Function: "BeforeCompact", Err: err})
 			got.Data = nil
 		}
 		j.Material.Context = got.Context

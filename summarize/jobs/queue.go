@@ -52,8 +52,6 @@ type Queue struct {
 	hooked atomic.Bool
 }
 
-var errNoHook = errors.New("jobs: the plan has no job: add Queue.Hook to postgres.Sessions.Hooks")
-
 // Hook returns the hook for [postgres.Sessions.Hooks] of the replicas.
 func (q *Queue) Hook() postgres.Hook {
 	q.hooked.Store(true)
@@ -64,7 +62,7 @@ func (q *Queue) Hook() postgres.Hook {
 // called, it returns an error.
 func (q *Queue) Run(context.Context, *history.Session, string) error {
 	if !q.hooked.Load() {
-		return errNoHook
+		return errors.New("jobs: the plan has no job: add Queue.Hook to postgres.Sessions.Hooks")
 	}
 	return nil
 }

@@ -22,9 +22,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/internal/toolbox"
 )
 
-// errTools reports that the prompt holds tools beside those of [Request].Tools, which whoever owns the list sends alone.
-var errTools = errors.New("mirror: the prompt holds tools, and Request.Tools are set: leave one of them out")
-
 // Mirror keeps a session in step with a list of messages of type M that somebody else owns. Set the fields before the
 // first call. Calls must not overlap.
 type Mirror[M any] struct {
@@ -324,8 +321,8 @@ func (m *Mirror[M]) check() error {
 
 // fitted converts a rendered prompt and finds what the session gained.
 func (m *Mirror[M]) fitted(ctx context.Context, result *render.Result) (f Fitted[M], err error) {
-	if len(result.Tools) > 0 && len(m.Compactor.Current().Tools) > 0 {
-		return Fitted[M]{}, errTools
+	if len(result.Tools) > 0 && len(m.Compactor.Current().Tools) > 0 { // whoever owns the list sends the latter alone
+		return Fitted[M]{}, errors.New("mirror: the prompt holds tools, and Request.Tools are set: leave one of them out")
 	}
 	m.sent, f.Result = result, result
 	if f.Messages, err = m.compose(result.Messages); err != nil {

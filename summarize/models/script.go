@@ -39,8 +39,6 @@ func Fail(err error) Reply {
 	return func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{}, err }
 }
 
-var errScriptOver = errors.New("models: the script is over")
-
 // Generate implements [chat.Model]. It takes the next step.
 func (s *Script) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	s.mu.Lock()
@@ -51,7 +49,7 @@ func (s *Script) Generate(ctx context.Context, req chat.Request) (chat.Response,
 		return chat.Response{}, context.Cause(ctx)
 	}
 	if n >= len(s.Steps) {
-		return chat.Response{}, errScriptOver
+		return chat.Response{}, errors.New("models: the script is over")
 	}
 	return s.Steps[n](ctx, req)
 }
