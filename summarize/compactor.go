@@ -88,7 +88,7 @@ type sent struct {
 func (c *Compactor) init() {
 	c.inner.once.Do(func() {
 		c.inner.compacting = make(chan struct{}, 1)
-		c.inner.work.init()
+		c.inner.work.ends = map[*context.CancelCauseFunc]bool{}
 		c.inner.observers = newObservers(c.Observers, func(e event.Event) event.Event {
 			e.Policy, e.Session = c.Policy.Name, c.Session.Header().ID
 			return e
@@ -212,11 +212,8 @@ type walker struct {
 	willRetry    bool          // the request is sent again afterwards
 	instructions string
 	summarizer   *policy.Target // the model to ask for summaries; nil for the target's
-	progress
-}
 
-// progress records what a walk has done so far.
-type progress struct {
+	// What the walk has done so far.
 	owns      bool          // the compaction ends with this call
 	waited    bool          // for the pending compaction
 	until     time.Time     // when to stop waiting; zero before the first wait

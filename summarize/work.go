@@ -35,10 +35,6 @@ type task struct {
 	written  write.Written
 }
 
-func (w *work) init() {
-	w.ends = map[*context.CancelCauseFunc]bool{}
-}
-
 // abortable returns a context that also ends with [Compactor.Abort] and when the compactor is closed.
 func (w *work) abortable(ctx context.Context) (context.Context, func()) {
 	w.mu.Lock()
