@@ -117,11 +117,9 @@ func leftOut(what, handle string) chat.Text {
 }
 
 func isMedia(p chat.Part) bool {
-	switch p.(type) {
-	case chat.Image, chat.Document:
-		return true
-	}
-	return false
+	_, picture := p.(chat.Image)
+	_, document := p.(chat.Document)
+	return picture || document
 }
 
 // suspect reports whether a part may be the cause of a refusal whose words name so much.
