@@ -74,11 +74,8 @@ func (r *recent[K, V]) get(key K) (value V, known bool) {
 
 // put holds a value. The latest values are held, at least the given number of them and at most twice as many.
 func (r *recent[K, V]) put(key K, value V, number int) {
-	if len(r.young) >= number {
-		r.young, r.old = nil, r.young
-	}
-	if r.young == nil {
-		r.young = map[K]V{}
+	if r.young == nil || len(r.young) >= number {
+		r.young, r.old = map[K]V{}, r.young
 	}
 	r.young[key] = value
 }
