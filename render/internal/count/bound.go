@@ -61,9 +61,6 @@ func (b *bound) setParts(n tree.ID, m chat.Message) {
 			left.bytes += counting.Bytes(p)
 		}
 	}
-	if b.parts == nil {
-		b.parts = map[tree.ID]*partsLeft{}
-	}
 	b.parts[n] = left
 }
 

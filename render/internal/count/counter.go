@@ -42,7 +42,7 @@ type Counter struct {
 
 // New returns a counter of a tree.
 func New(s *tree.State, t chat.Tokenizer) *Counter {
-	c := &Counter{pieces: pieces{s, t}, totals: totals{state: s, others: make([]total, s.Tree.Others)}}
+	c := &Counter{pieces: pieces{s, t}, totals: totals{state: s, others: make([]total, s.Tree.Others)}, bound: bound{parts: map[tree.ID]*partsLeft{}}}
 	if c.joiner, _ = t.(chat.Joiner); s.Tree.NestedMessages {
 		c.joiner = nil // a text in two messages counts in both
 	}

@@ -150,10 +150,7 @@ func (o *Order) removeCalls(n tree.ID, indexes []int32) {
 	for _, index := range indexes {
 		removed = o.state.RemoveCall(n, int(o.groups.members[index].Call)) || removed
 	}
-	if !removed {
-		return
-	}
-	if o.state.Blank(n) && !o.Held(n) {
+	if removed && o.state.Blank(n) && !o.Held(n) {
 		o.cascade(n, tree.ByEmptiness)
 	}
 }

@@ -64,7 +64,10 @@ type State struct {
 
 // NewState returns the state of a tree from which nothing is removed.
 func NewState(t *Tree) *State {
-	s := &State{Tree: t, drops: make([]Drop, len(t.Nodes)), contents: make([]contents, t.Others)}
+	s := &State{
+		Tree: t, drops: make([]Drop, len(t.Nodes)), contents: make([]contents, t.Others),
+		calls: map[ID][]Drop{}, trimmed: map[ID]*Trimmed{},
+	}
 	for n := ID(len(t.Nodes) - 1); n >= Root; n-- {
 		if t.Nodes[n].Kind != Text {
 			s.in(n).nonBlank += t.nonBlank(n)
@@ -143,9 +146,6 @@ func (s *State) Remove(n ID, why Cause) {
 func (s *State) RemoveCall(message ID, call int) (removed bool) {
 	drops := s.calls[message]
 	if drops == nil {
-		if s.calls == nil {
-			s.calls = map[ID][]Drop{}
-		}
 		drops = make([]Drop, len(s.Tree.Extra(message).Calls))
 		s.calls[message] = drops
 	}

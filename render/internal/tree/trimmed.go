@@ -31,8 +31,5 @@ func (s *State) Trim(n ID, index int) {
 		delete(s.trimmed, n)
 		return
 	}
-	if s.trimmed == nil {
-		s.trimmed = map[ID]*Trimmed{}
-	}
 	s.trimmed[n] = &Trimmed{Text: trim.Text(index), Index: index, Tokens: -1}
 }
