@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
@@ -26,6 +27,7 @@ type replacement struct {
 
 const (
 	replacementType   = "promptree-replacement"
+	replacementStart  = `{"type":"` + replacementType + `"`
 	replacementSuffix = ".erasing"
 )
 
@@ -121,8 +123,12 @@ func (f *File) finishReplacing() error {
 	}
 	if whole {
 		err = f.replace(list)
-	} else if size > 0 && len(list) == 0 {
-		return fmt.Errorf("%s is not what promptree writes there: move it away", path)
+	} else if len(list) == 0 { // a crash may leave a part of the first line, or zeros
+		start := make([]byte, min(size, int64(len(replacementStart))))
+		_, err = io.ReadFull(io.NewSectionReader(side, 0, size), start)
+		if err == nil && !strings.HasPrefix(replacementStart, strings.TrimRight(string(start), "\x00")) {
+			return fmt.Errorf("%s is not what promptree writes there: move it away", path)
+		}
 	}
 	if err = errors.Join(err, side.Close()); err != nil { // Windows does not remove open files
 		return fmt.Errorf("completing an erasure: %w", err)
