@@ -63,7 +63,9 @@ type observed struct {
 }
 
 // CountText counts a text.
-func (c *Calibrated) CountText(text string) int { return c.estimated(c.textFeatures(text, featureText)) }
+func (c *Calibrated) CountText(text string) int {
+	return c.estimated(c.textFeatures(text, featureText))
+}
 
 // CountPart counts a text and the text of thinking by the learnt weights, and other parts as the base does.
 func (c *Calibrated) CountPart(part chat.Part) int { return c.estimated(c.partFeatures(part)) }

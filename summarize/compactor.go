@@ -212,8 +212,11 @@ type walker struct {
 	willRetry    bool          // the request is sent again afterwards
 	instructions string
 	summarizer   *policy.Target // the model to ask for summaries; nil for the target's
+	progress
+}
 
-	// What the walk has done so far.
+// progress records what a walk has done so far.
+type progress struct {
 	owns      bool          // the compaction ends with this call
 	waited    bool          // for the pending compaction
 	until     time.Time     // when to stop waiting; zero before the first wait

@@ -137,7 +137,10 @@ func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error, unti
 			wait, at = transient.RetryAfter, asked
 		}
 	}
-	return !at.After(until), wait
+	if at.After(until) {
+		return false, 0
+	}
+	return true, wait
 }
 
 // completionHook returns a hook that completes a job in the transaction that appends the compaction of its plan.
