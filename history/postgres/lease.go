@@ -18,7 +18,6 @@ func (s *Store) Lease(ctx context.Context, work, holder string, d time.Duration)
 	if err := s.known(ctx); err != nil {
 		return false, err
 	}
-
 	var held bool
 	err := s.sessions.Pool.QueryRow(ctx, `
 		WITH old AS (

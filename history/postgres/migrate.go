@@ -48,7 +48,6 @@ func Migrate(ctx context.Context, db Pool) error {
 			if err != nil {
 				return err
 			}
-
 			if _, err := tx.Exec(ctx, string(sql), pgx.QueryExecModeSimpleProtocol); err != nil { // several statements
 				return fmt.Errorf("%s: %w", name, err)
 			}
