@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,14 +104,17 @@ code is 1 if a policy did not reach the end of a session. The flags:
 	switch {
 	case o.format != formatText && o.format != formatJSON:
 		return o, fmt.Errorf("-format: unknown format %q: name %s or %s", o.format, formatText, formatJSON)
-	case o.check && o.format != formatText:
-		return o, errors.New("-check prints text: leave out -format")
-	case o.page.Path() != "" && (len(o.sessions) != 1 || len(o.policies) != 1 || len(o.windows) > 1 || o.check):
+	case o.page.Path() != "" && (len(o.sessions) != 1 || len(o.policies) != 1 || len(o.windows) > 1):
 		return o, errors.New("-page shows one replay: name one session, one -policy and one -window")
 	case len(o.sessions) == 0:
 		return o, errors.New("name a recorded session (-help lists the flags)")
 	}
-	return o, nil
+	flags.Visit(func(f *flag.Flag) {
+		if o.check && !slices.Contains([]string{"check", "prices", "models", "ttl", "salvage"}, f.Name) {
+			err = fmt.Errorf("-check replays nothing: leave out -%s", f.Name)
+		}
+	})
+	return o, err
 }
 
 // parseWindows parses the value of -window. There are none if it is not set.

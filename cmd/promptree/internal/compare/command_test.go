@@ -193,6 +193,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a lifetime below 0", []string{"-ttl", "-5m", good}, "-ttl is -5m0s"},
 		{"summaries of an unknown model", []string{"-summary-prices", "gpt-9", good}, "by -summary-prices input=3"},
 		{"a lifetime without known prices", []string{"-ttl", "5m", good}, `good.jsonl: -ttl needs prices, and those of the session's model "" are unknown: give them by -prices input=3`},
+		{"a check of a window", []string{"-check", "-prices", "claude-opus-4-5", "-window", "64000", good}, "-check replays nothing: leave out -window"},
 		{"a check without prices", []string{"-check", "-prices", "none", good}, "-check needs prices, and -prices is none"},
 		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check needs recorded usage"},
 		{"an unknown format", []string{"-format", "xml", good}, `-format: unknown format "xml": name text or json`},
