@@ -109,6 +109,9 @@ func (p CutPoint) Kept() []Unit { return p.Units[p.At:] }
 // two turns.
 func (p CutPoint) TurnPrefix() []Unit {
 	covered := p.Covered()
+	if p.At >= len(p.Units) {
+		return nil
+	}
 	from := len(covered)
 	for from > 0 && covered[from-1].turn == p.Units[p.At].turn {
 		from--
