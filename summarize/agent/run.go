@@ -68,7 +68,7 @@ var (
 )
 
 // interrupted is the result of a call of which nobody knows whether it was answered.
-const interrupted = "Interrupted: the program ended before this call had a result. Whether the tool did anything is not known."
+const interrupted = "Interrupted: the run ended before this call had a result. Whether the tool did anything is not known."
 
 // Run says a text in the user's place, makes steps and answers calls until the model has finished, and returns its last
 // answer. With an empty text it goes on with a turn that has not finished, after an error, a limit or the end of the
