@@ -270,8 +270,10 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 		}
 		if u.at >= p.lower {
 			base = min(base, i)
-			// Rule 7, unless the turn's start is not a place itself.
-			behindStart := i > 0 && u.start == i-1 && (i-1 == base || len(p.places) > 0 && p.places[len(p.places)-1] == i-1)
+			behindStart := i > 0 && u.start == i-1
+			if behindStart { // rule 7, unless the turn's start is not a place itself
+				behindStart = i-1 == base || len(p.places) > 0 && p.places[len(p.places)-1] == i-1
+			}
 			if i > base && last < u.at && !behindStart && !u.lost {
 				p.places = append(p.places, i)
 			}
