@@ -351,20 +351,24 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 		return storage.Line{}, errors.New("it has no body")
 	}
 	err := a.place(ctx, e, root)
+	if err != nil {
+		return storage.Line{}, err
+	}
 	if len(a.seen) == len(a.staged) {
 		a.seen = append(a.seen, a.stored())
 	}
-	if err == nil && e.ID == "" {
-		e.ID, err = a.newID(ctx)
+	if e.ID == "" {
+		if e.ID, err = a.newID(ctx); err != nil {
+			return storage.Line{}, err
+		}
 	}
-	if err == nil && e.Time.IsZero() {
-		e.Time, err = a.log.Now(ctx)
+	if e.Time.IsZero() {
+		if e.Time, err = a.log.Now(ctx); err != nil {
+			return storage.Line{}, err
+		}
 	}
-	if err == nil {
-		e.Time = e.Time.UTC().Round(0)
-		e.Body, err = a.body(ctx, e)
-	}
-	if err != nil {
+	e.Time = e.Time.UTC().Round(0)
+	if e.Body, err = a.body(ctx, e); err != nil {
 		return storage.Line{}, err
 	}
 	line, err := a.log.options.writable(e)

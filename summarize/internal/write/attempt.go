@@ -176,14 +176,19 @@ func (a *Attempt) read(ctx context.Context, s *history.Session, view history.Vie
 // turn that is cut, if one is.
 func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.Message) {
 	shown = map[string]bool{}
-	for i, u := range slices.Backward(point.Units) {
+	kept := point.Kept()
+	for _, u := range kept {
 		if u.Start {
 			shown[u.ID] = true
-			if i < point.At {
-				return shown, &u.Messages[0]
-			} else if i == point.At { // no turn is cut
-				break
-			}
+		}
+	}
+	if len(kept) == 0 || kept[0].Start {
+		return shown, nil
+	}
+	for _, u := range slices.Backward(point.Units[:point.At]) {
+		if u.Start {
+			shown[u.ID] = true
+			return shown, &u.Messages[0]
 		}
 	}
 	return shown, nil
