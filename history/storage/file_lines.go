@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -26,10 +27,10 @@ func (f *File) Read(ctx context.Context, from Position) iter.Seq2[Stored, error]
 			yield(Stored{}, err)
 			return
 		}
-		lines := fileLines{file: f.file, max: f.options.MaxLine}
+		lines := f.forward(int64(from), end)
 		for at := int64(from); at < end; {
-			raw, next, err := lines.next(at, end)
-			if next == 0 {
+			raw, size, err := lines.next()
+			if size == 0 {
 				yield(Stored{}, f.readError(err))
 				return
 			}
@@ -37,14 +38,14 @@ func (f *File) Read(ctx context.Context, from Position) iter.Seq2[Stored, error]
 				yield(Stored{}, context.Cause(ctx))
 				return
 			}
-			s := Stored{At: Position(at), End: Position(next)}
+			s := Stored{At: Position(at), End: Position(at + size)}
 			if err == nil {
 				s.Line, err = ParseLine(raw)
 			}
 			if !yield(s, err) {
 				return
 			}
-			at = next
+			at += size
 		}
 	}
 }
@@ -75,7 +76,7 @@ func (f *File) Back(ctx context.Context, before Position, id string) iter.Seq2[S
 			yield(Stored{}, err)
 			return
 		}
-		lines := fileLines{file: f.file, max: f.options.MaxLine}
+		lines := backward{file: f.file, max: f.options.MaxLine, start: at}
 		for at > 0 {
 			raw, start, err := lines.previous(at)
 			if _, long := errors.AsType[*LineTooLongError](err); err != nil && !long {
@@ -173,8 +174,45 @@ func lastBreak(file io.ReaderAt, from, to int64) (int64, error) {
 	return from, nil
 }
 
-// fileLines reads lines one after the other, forward or backward, through a buffer.
-type fileLines struct {
+// forward reads lines one after the other.
+type forward struct {
+	*bufio.Reader
+	max  int64  // maximum bytes of a line
+	read int    // bytes so far
+	line []byte // the last line, or the start of one that is too long
+}
+
+// forward returns a reader of the lines between two offsets.
+func (f *File) forward(from, to int64) *forward {
+	return &forward{Reader: bufio.NewReaderSize(io.NewSectionReader(f.file, from, to-from), firstRead), max: f.options.MaxLine}
+}
+
+// next returns the next line, and its size in the file. A line that is too long is an error with its size; with every
+// other error, such as [io.EOF] at the end, the size is 0.
+func (l *forward) next() ([]byte, int64, error) {
+	l.line = l.line[:0]
+	for size := int64(0); ; {
+		if l.read >= l.Size() {
+			l.Reader = bufio.NewReaderSize(l.Reader, min(2*l.Size(), mostRead))
+		}
+		part, err := l.ReadSlice('\n')
+		l.read += len(part)
+		if size += int64(len(part)); size <= l.max+1 {
+			l.line = append(l.line, part...)
+		}
+		switch {
+		case err == nil && size > l.max+1:
+			return nil, size, &LineTooLongError{Bytes: size - 1, Max: l.max}
+		case err == nil:
+			return l.line[:size-1], size, nil
+		case err != bufio.ErrBufferFull:
+			return nil, 0, err
+		}
+	}
+}
+
+// backward reads lines one after the other, from the last to the first.
+type backward struct {
 	file   io.ReaderAt
 	max    int64  // maximum bytes of a line
 	buffer []byte // the bytes read last
@@ -182,87 +220,20 @@ type fileLines struct {
 	size   int    // bytes requested by the previous read
 }
 
-// next returns the line at an offset, and the offset after it. No line extends beyond end. A line that is too long is
-// an error with the offset after it; with every other error the offset is 0.
-func (l *fileLines) next(at, end int64) ([]byte, int64, error) {
-	if at < l.start || at > l.start+int64(len(l.buffer)) {
-		l.buffer, l.start = l.buffer[:0], at
-	}
-	searched := int(at - l.start)
-	for {
-		if i := bytes.IndexByte(l.buffer[searched:], '\n'); i >= 0 {
-			line := l.buffer[at-l.start : searched+i]
-			return l.checked(line, at+int64(len(line))+1)
-		}
-		l.buffer = append(l.buffer[:0], l.buffer[at-l.start:]...)
-		l.start, searched = at, len(l.buffer)
-		if int64(searched) > l.max {
-			return l.skip(at, end)
-		}
-		if err := l.more(end); err != nil {
-			return nil, 0, err
-		}
-	}
-}
-
-// checked returns a line and an offset, and an error if the line is too long.
-func (l *fileLines) checked(line []byte, at int64) ([]byte, int64, error) {
-	if size := int64(len(line)); size > l.max {
-		return nil, at, &LineTooLongError{Bytes: size, Max: l.max}
-	}
-	return line, at, nil
-}
-
-// skip returns the error for a line that is too long, and the offset after it.
-func (l *fileLines) skip(at, end int64) ([]byte, int64, error) {
-	l.buffer = l.buffer[:0]
-	for next := at; next < end; next = l.start + int64(len(l.buffer)) {
-		l.buffer, l.start = l.buffer[:0], next
-		if err := l.more(end); err != nil {
-			return nil, 0, err
-		}
-		if i := bytes.IndexByte(l.buffer, '\n'); i >= 0 {
-			next += int64(i) + 1
-			return nil, next, &LineTooLongError{Bytes: next - at - 1, Max: l.max}
-		}
-	}
-	return nil, 0, io.ErrUnexpectedEOF
-}
-
-// more reads what follows the buffer.
-func (l *fileLines) more(end int64) error {
-	l.size = min(max(firstRead, 2*l.size), mostRead)
-	from := l.start + int64(len(l.buffer))
-	size := int(min(int64(l.size), end-from))
-	if size <= 0 {
-		return io.ErrUnexpectedEOF
-	}
-	old := len(l.buffer)
-	l.buffer = append(l.buffer, make([]byte, size)...)
-	n, err := l.file.ReadAt(l.buffer[old:], from)
-	l.buffer = l.buffer[:old+n]
-	if n == size {
-		return nil
-	}
-	return err
-}
-
-// previous returns the line that ends at an offset, with its line break, and the offset of its start. A line that is
-// too long is an error with that offset.
-func (l *fileLines) previous(end int64) ([]byte, int64, error) {
-	if end <= l.start || end > l.start+int64(len(l.buffer)) {
-		l.buffer, l.start = l.buffer[:0], end
-	}
+// previous returns the line that ends at an offset, with its line break, and the offset of its start, at which the next
+// one ends. A line that is too long is an error with that offset.
+func (l *backward) previous(end int64) ([]byte, int64, error) {
 	l.buffer = l.buffer[:end-l.start]
-	unsearched := len(l.buffer) - 1 // before the line break
 	for {
-		if i := bytes.LastIndexByte(l.buffer[:max(0, unsearched)], '\n'); i >= 0 {
-			return l.checked(l.buffer[i+1:len(l.buffer)-1], l.start+int64(i)+1)
+		line := l.buffer[:max(0, len(l.buffer)-1)]
+		if i := bytes.LastIndexByte(line, '\n'); i >= 0 || l.start == 0 {
+			line, start := line[i+1:], l.start+int64(i)+1
+			if size := int64(len(line)); size > l.max {
+				return nil, start, &LineTooLongError{Bytes: size, Max: l.max}
+			}
+			return line, start, nil
 		}
-		if l.start == 0 {
-			return l.checked(l.buffer[:len(l.buffer)-1], 0)
-		}
-		if int64(len(l.buffer))-1 > l.max {
+		if int64(len(line)) > l.max {
 			start, err := lastBreak(l.file, 0, l.start)
 			if err == nil {
 				err = &LineTooLongError{Bytes: end - start - 1, Max: l.max}
@@ -276,11 +247,6 @@ func (l *fileLines) previous(end int64) ([]byte, int64, error) {
 			return nil, 0, err
 		}
 		copy(grown[size:], l.buffer)
-		if len(l.buffer) == 0 { // it starts with the line break
-			unsearched = size - 1
-		} else {
-			unsearched = size
-		}
 		l.buffer, l.start = grown, l.start-int64(size)
 	}
 }

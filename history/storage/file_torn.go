@@ -115,15 +115,15 @@ func (w *withBreak) ReadAt(p []byte, at int64) (int, error) {
 func (f *File) checkHeader(size int64) error {
 	var err error
 	if f.end > 0 {
-		lines := fileLines{file: f.file, max: f.options.MaxLine}
-		raw, next, readErr := lines.next(0, f.end)
-		if next == 0 {
+		lines := f.forward(0, f.end)
+		raw, size, readErr := lines.next()
+		if size == 0 {
 			return readErr
 		}
 		if err = readErr; err == nil {
 			err = checkHeader(raw)
 		}
-		if err != nil && f.entryFollows(next) {
+		if err != nil && lines.entryFollows() {
 			return nil // the session reports the details
 		}
 	} else {
@@ -141,19 +141,13 @@ func (f *File) checkHeader(size int64) error {
 	return nil
 }
 
-// entryFollows reports whether one of the three lines from a position on is an entry, which shows that the file is a
-// log whatever its header is.
-func (f *File) entryFollows(at int64) bool {
-	lines := fileLines{file: f.file, max: f.options.MaxLine}
+// entryFollows reports whether one of the next three lines is an entry, which shows that the file is a log whatever its
+// header is.
+func (l *forward) entryFollows() bool {
 	for range 3 {
-		raw, next, err := lines.next(at, f.end)
-		if next == 0 { // there is none
-			return false
-		}
-		if err == nil && isEntry(raw) {
+		if raw, _, err := l.next(); err == nil && isEntry(raw) {
 			return true
 		}
-		at = next
 	}
 	return false
 }
