@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -416,7 +415,7 @@ func (a *adding) body(ctx context.Context, e *entry.Entry) (entry.Body, error) {
 		return b, err
 	case entry.Pin:
 		var err error
-		b.At, err = a.checkPin(ctx, b.ID)
+		b.Ref, err = a.checkPin(ctx, b.ID)
 		return b, err
 	case entry.Clearing:
 		return b, a.checkClearing(ctx, b)
@@ -561,16 +560,11 @@ func (a *adding) newID(ctx context.Context) (string, error) {
 }
 
 // generator makes ids of 20 characters that sort by the microsecond in which they were made, no two of one writer in the same. 45
-// bits of each are random, so that two writers do not make the same id.
-type generator struct {
-	mu   sync.Mutex
-	last int64 // microsecond
-}
+// bits of each are random, so that two writers do not make the same id. It holds the last microsecond.
+type generator struct{ last int64 }
 
 // next returns a new id, greater than the last even if the clock was set back.
 func (g *generator) next(now time.Time) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.last = max(now.UnixMicro(), g.last+1)
 	const bits = 55 // of the time: 11 characters
 	at := strconv.FormatInt(g.last&(1<<bits-1)|1<<bits, 32)[1:]

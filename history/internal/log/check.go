@@ -212,20 +212,13 @@ func (b *branchEnd) checkArguments(ctx context.Context, o entry.Cleared) error {
 	return nil
 }
 
-// checkPin returns the position of an entry that a pin names, 0 if it is being added too. The entry must be on the path,
-// and be something that was said.
-func (b *branchEnd) checkPin(ctx context.Context, id string) (storage.Position, error) {
+// checkPin returns a reference to an entry that a pin names. The entry must be on the path, and be something that was said.
+func (b *branchEnd) checkPin(ctx context.Context, id string) (entry.Ref, error) {
 	n, err := b.named(ctx, id)
-	if err != nil {
-		return 0, err
+	if err == nil && !n.Kind.Shown() {
+		err = fmt.Errorf("entry %q is nothing that was said", id)
 	}
-	if !n.Kind.Shown() {
-		return 0, fmt.Errorf("entry %q is nothing that was said", id)
-	}
-	if _, staged := b.r.staged[n.At]; staged {
-		return 0, nil
-	}
-	return n.At, nil
+	return b.r.ref(n), err
 }
 
 func (b *branchEnd) checkCleared(ctx context.Context, o entry.Cleared) (Node, error) {

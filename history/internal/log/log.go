@@ -52,7 +52,7 @@ type Log struct {
 	claims  claims
 
 	writing Lock            // held while appending, and while waiting for the store
-	ids     generator       // safe by itself
+	ids     generator       // guarded by writing
 	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
 	calls   *calls          // of the path to the leaf; guarded by writing
 

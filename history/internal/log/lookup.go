@@ -88,14 +88,9 @@ func (r *Reader) lookUp(ctx context.Context, before storage.Position, ref entry.
 	return entry.Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
 }
 
-// hinted returns those of the entries that are referred to, by id, that are about to be added or are at their hinted places.
+// hinted returns those of the entries that are referred to, by id, that are at their hinted places.
 func (r *Reader) hinted(ctx context.Context, before storage.Position, refs ...entry.Ref) (map[string]Located, error) {
 	found := map[string]Located{}
-	for at, e := range r.staged {
-		if slices.ContainsFunc(refs, func(ref entry.Ref) bool { return ref.ID == e.ID }) {
-			found[e.ID] = Located{e, at}
-		}
-	}
 	ids := map[storage.Position]string{} // of those that must be read
 	for _, ref := range refs {
 		if _, known := found[ref.ID]; known || ref.ID == "" || ref.At <= 0 || ref.At >= before {

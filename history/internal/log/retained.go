@@ -15,10 +15,16 @@ func (r *Reader) retainedAtCut(ctx context.Context, p Path, cut storage.Position
 		return entry.Retained{}, err
 	}
 	start, err := r.TurnStart(ctx, p, cut)
-	if c.Start = (entry.Ref{ID: start.ID}); r.staged[start.At].ID == "" {
-		c.Start.At = start.At
-	}
+	c.Start = r.ref(start)
 	return c, err
+}
+
+// ref returns a reference to the entry of a node, without a position if it is not in the store yet.
+func (r *Reader) ref(n Node) entry.Ref {
+	if _, staged := r.staged[n.At]; staged {
+		return entry.Ref{ID: n.ID}
+	}
+	return entry.Ref{ID: n.ID, At: n.At}
 }
 
 // TurnStart returns the node that starts the turn in which a path is cut, the zero value if the cut is between turns.
@@ -67,11 +73,7 @@ func (r *Reader) Retained(ctx context.Context, p Path) (entry.Retained, error) {
 		return entry.Retained{}, err
 	}
 	for i, e := range list {
-		ref := entry.Ref{ID: e.ID, At: nodes[i].At}
-		if _, staged := r.staged[ref.At]; staged {
-			ref.At = 0
-		}
-		c.add(e, nodes[i].Kind, ref)
+		c.add(e, nodes[i].Kind, r.ref(nodes[i]))
 	}
 	retained := bounded(c.Retained)
 	retained.Lines, err = r.lines(ctx, p)
