@@ -67,7 +67,7 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 		{"a thought is UTF-8", nil, []chat.Message{said(chat.Thinking{Text: bad})}, says("thinking")},
 		{"a thought's signature is UTF-8", nil, []chat.Message{said(chat.Thinking{Signature: bad})}, says("thinking")},
 		{"a hidden thought is UTF-8", nil, []chat.Message{said(chat.Thinking{Encrypted: bad})}, says("thinking")},
-		{"an image's URL is UTF-8", nil, []chat.Message{said(chat.Text("x"), chat.Image{URL: bad})}, says("part 1")},
+		{"an image's URL is UTF-8", nil, []chat.Message{said(chat.Text("x"), chat.Image{URL: "\xe4", Original: "\xb8\xad"})}, says("part 1")},
 		{"an image's media type is UTF-8", nil, []chat.Message{said(chat.Image{MediaType: bad})}, says("part 0")},
 		{"an image's detail is UTF-8", nil, []chat.Message{said(chat.Image{Detail: bad})}, says("part 0")},
 		{"a document's data are UTF-8", nil, []chat.Message{said(chat.Document{Data: bad})}, says("part 0")},

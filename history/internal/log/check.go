@@ -61,19 +61,15 @@ func (b *branchEnd) checkMessage(ctx context.Context, m chat.Message) error {
 // bytes.
 func checkText(m chat.Message) error {
 	for _, c := range m.ToolCalls {
-		for _, text := range []string{c.ID, c.Name, c.Arguments, c.Signature} {
-			if !utf8.ValidString(text) {
-				return fmt.Errorf("tool call %q is not valid UTF-8", c.ID)
-			}
+		if !valid(c.ID, c.Name, c.Arguments, c.Signature) {
+			return fmt.Errorf("tool call %q is not valid UTF-8", c.ID)
 		}
 	}
-	for _, text := range []string{m.Name, m.ToolCallID, m.Origin.Provider, m.Origin.Server, m.Origin.Model} {
-		if !utf8.ValidString(text) {
-			return errors.New("its name, tool call id or origin is not valid UTF-8")
-		}
+	if !valid(m.Name, m.ToolCallID, m.Origin.Provider, m.Origin.Server, m.Origin.Model) {
+		return errors.New("its name, tool call id or origin is not valid UTF-8")
 	}
 	for i, p := range m.Content {
-		kind, valid := "", true
+		kind, ok := "", true
 		switch p := p.(type) {
 		case nil:
 			return fmt.Errorf("part %d is nil", i)
@@ -81,19 +77,24 @@ func checkText(m chat.Message) error {
 			if m.Role != chat.RoleAssistant {
 				return fmt.Errorf("part %d is thinking in a %s message", i, m.Role)
 			}
-			kind, valid = "thinking", utf8.ValidString(p.Text) && utf8.ValidString(p.Signature) && utf8.ValidString(p.Encrypted)
+			kind, ok = "thinking", valid(p.Text, p.Signature, p.Encrypted)
 		case chat.Image:
-			kind, valid = "an image", utf8.ValidString(p.URL+p.Original) && utf8.ValidString(string(p.Detail)) && utf8.ValidString(p.MediaType)
+			kind, ok = "an image", valid(p.URL, p.Original, string(p.Detail), p.MediaType)
 		case chat.Document:
-			kind, valid = "a document", utf8.ValidString(p.Data) && utf8.ValidString(p.MediaType)
+			kind, ok = "a document", valid(p.Data, p.MediaType)
 		case chat.CacheBreakpoint:
-			kind, valid = "a cache breakpoint", utf8.ValidString(p.Type)
+			kind, ok = "a cache breakpoint", valid(p.Type)
 		}
-		if !valid {
+		if !ok {
 			return fmt.Errorf("part %d is %s that is not valid UTF-8", i, kind)
 		}
 	}
 	return nil
+}
+
+// valid reports whether all texts are valid UTF-8.
+func valid(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !utf8.ValidString(text) })
 }
 
 // checkCompaction returns an error if a compaction cannot follow the entry before.
