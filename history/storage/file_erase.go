@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-
-	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // replacement is a line of the file beside a log that records what is being replaced in the log, so that the next Open
@@ -45,7 +43,6 @@ func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 	if err = cmp.Or(err, f.broken); err != nil {
 		return err
 	}
-	var journal bytes.Buffer
 	list := make([]replacement, 0, len(lines)+1)
 	for _, l := range lines {
 		size := int64(l.End-l.At) - 1
@@ -57,9 +54,10 @@ func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 		}
 		list = append(list, replacement{Type: replacementType, At: int64(l.At), Size: size, Data: l.Data})
 	}
+	var data bytes.Buffer
+	journal := json.NewEncoder(&data)
 	for _, r := range append(list, replacement{Type: replacementType, End: true}) {
-		data, _ := plainjson.Marshal(r) // numbers and bytes always encode
-		journal.Write(append(data, '\n'))
+		_ = journal.Encode(r) // numbers and bytes always encode
 	}
 	if err := f.checkPath(); err != nil {
 		return err
@@ -67,7 +65,7 @@ func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 	path := f.path + replacementSuffix
 	side, err := f.options.Disk.Create(path)
 	if err == nil {
-		_, err = side.WriteAt(journal.Bytes(), 0)
+		_, err = side.WriteAt(data.Bytes(), 0)
 		err = durable(f.options.Disk, path, side, err)
 	}
 	if err != nil {

@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -199,7 +197,7 @@ func (f *File) RemoveText(_ context.Context, id string) error {
 	root, err := f.texts()
 	if err == nil {
 		defer root.Close()
-		err = removeTexts(root, textName(id))
+		err = removeText(root, textName(id))
 	}
 	return removing(err)
 }
@@ -212,20 +210,16 @@ func removing(err error) error {
 	return fmt.Errorf("storage: removing texts: %w", err)
 }
 
-// removeTexts removes those of some files that promptree wrote.
-func removeTexts(root *os.Root, names ...string) error {
-	var errs []error
-	for _, name := range names {
-		var err error
-		if !textPart.MatchString(name) {
-			err = ownText(root, name)
-		}
-		if err == nil {
-			err = root.Remove(name)
-		}
-		errs = append(errs, removing(err))
+// removeText removes a file if promptree wrote it.
+func removeText(root *os.Root, name string) error {
+	var err error
+	if !textPart.MatchString(name) {
+		err = ownText(root, name)
 	}
-	return errors.Join(errs...)
+	if err == nil {
+		err = root.Remove(name)
+	}
+	return removing(err)
 }
 
 // removeAllTexts removes the texts of all entries, and their folder if nothing else is in it.
@@ -234,24 +228,15 @@ func (f *File) removeAllTexts() error {
 	if err != nil {
 		return removing(err)
 	}
-	names, err := namesIn(root)
-	if err == nil {
-		err = removeTexts(root, names...)
+	files, err := fs.ReadDir(root.FS(), ".")
+	errs := []error{err}
+	for _, file := range files {
+		errs = append(errs, removeText(root, file.Name()))
 	}
-	if err = errors.Join(err, root.Close()); err == nil {
+	if err = errors.Join(append(errs, root.Close())...); err == nil {
 		_ = os.Remove(f.path + textsSuffix) // which fails if there is anything in it
 	}
 	return removing(err)
-}
-
-// namesIn lists a folder.
-func namesIn(root *os.Root) ([]string, error) {
-	dir, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return dir.Readdirnames(-1)
 }
 
 // MendTexts brings the texts in step with the log, after opening for writing: it writes those that are missing, unless
@@ -269,14 +254,14 @@ func (f *File) mendTexts(ctx context.Context, recent []string, each func(func(id
 	root, err := f.texts()
 	if err == nil {
 		defer root.Close()
-		names, err := namesIn(root)
+		files, err := fs.ReadDir(root.FS(), ".")
 		folder, statErr := root.Stat(".")
 		log, logErr := os.Stat(f.path)
 		if err = errors.Join(err, statErr, logErr); err != nil {
 			return err
 		}
-		for _, name := range names {
-			left[name] = true
+		for _, file := range files {
+			left[file.Name()] = true
 		}
 		stale = stale || !folder.ModTime().Before(log.ModTime())
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -295,8 +280,12 @@ func (f *File) mendTexts(ctx context.Context, recent []string, each func(func(id
 		}
 		return f.WriteText(ctx, id, text())
 	})
-	if err != nil || len(left) == 0 {
-		return err // it is not known which entries the log has, or nothing is left
+	if err != nil {
+		return err // it is not known which entries the log has
 	}
-	return removeTexts(root, slices.Collect(maps.Keys(left))...)
+	var errs []error
+	for name := range left {
+		errs = append(errs, removeText(root, name))
+	}
+	return errors.Join(errs...)
 }
