@@ -67,8 +67,5 @@ func (s *Store) EndLease(ctx context.Context, work, holder string) error {
 	}
 	_, err := s.sessions.Pool.Exec(ctx, "DELETE FROM promptree_leases WHERE session = $1 AND work = $2 AND holder = $3",
 		mode, s.key.Load(), []byte(work), []byte(holder))
-	if err != nil {
-		return s.failed(ctx, "ending a lease of", err)
-	}
-	return nil
+	return s.failed(ctx, "ending a lease of", err)
 }

@@ -145,15 +145,15 @@ func (s *Sessions) Clear(ctx context.Context) (removed int, err error) {
 
 func (s *Sessions) remove(ctx context.Context, sql string, args ...any) (int, error) {
 	tag, err := s.Pool.Exec(ctx, sql, append([]any{mode}, args...)...)
-	if err != nil {
-		return 0, s.failed(ctx, "removing sessions", err)
-	}
-	return int(tag.RowsAffected()), nil
+	return int(tag.RowsAffected()), s.failed(ctx, "removing sessions", err)
 }
 
-// failed returns the error of a failed operation: the cause of the context if that has ended.
+// failed returns the error of an operation, nil if it did not fail: the cause of the context if that has ended.
 func (s *Sessions) failed(ctx context.Context, what string, err error) error {
-	if ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42P01" {

@@ -219,10 +219,7 @@ func (s *Store) page(ctx context.Context, where, order string, maxLines int, arg
 			At:   storage.Position(at), End: storage.Position(at) + 1,
 		}, err
 	})
-	if err != nil {
-		return nil, s.failed(ctx, "reading", err)
-	}
-	return lines, nil
+	return lines, s.failed(ctx, "reading", err)
 }
 
 // known looks up the session's key, if it has a row.
@@ -380,7 +377,7 @@ func (s *Store) Replace(ctx context.Context, lines ...storage.Stored) error {
 		}
 		return err
 	})
-	if _, wrong := errors.AsType[*storage.PositionError](err); wrong || err == nil || errors.Is(err, ErrNoSession) {
+	if _, wrong := errors.AsType[*storage.PositionError](err); wrong || errors.Is(err, ErrNoSession) {
 		return err
 	}
 	return s.failed(ctx, "replacing lines of", err)
