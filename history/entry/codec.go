@@ -109,7 +109,7 @@ func (e Entry) Encode() ([]byte, error) {
 func encoded(line any, visit func(*visitor)) ([]byte, error) {
 	data, err := plainjson.Marshal(line)
 	if err != nil {
-		return nil, unencodable(err, visit)
+		return nil, unwritable(err, visit)
 	}
 	if !utf8.Valid(data) { // it may hold JSON from elsewhere
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
@@ -302,9 +302,9 @@ func levels(path string, value []byte) int {
 	return 1 + strings.Count(path, ".") + strings.Count(path, "[") + plainjson.Depth(value)
 }
 
-// unencodable returns an error that names the JSON value that is too deep or invalid in what could not be encoded, or
-// err if there is none.
-func unencodable(err error, visit func(*visitor)) error {
+// unwritable returns an error that names the JSON value that is too deep or invalid in what cannot be written, or err if
+// there is none.
+func unwritable(err error, visit func(*visitor)) error {
 	visit(&visitor{value: func(path string, value []byte) []byte {
 		if depth := levels(path, value); depth > maxDepth {
 			err = &DepthError{Path: path, Depth: depth, Max: maxDepth}
@@ -327,16 +327,8 @@ func (h Header) CheckDepth(line []byte) error {
 }
 
 func checkDepth(line []byte, visit func(*visitor)) error {
-	depth := plainjson.Depth(line)
-	if depth <= maxDepth {
-		return nil
+	if depth := plainjson.Depth(line); depth > maxDepth {
+		return unwritable(&DepthError{Depth: depth, Max: maxDepth}, visit)
 	}
-	tooDeep := &DepthError{Depth: depth, Max: maxDepth}
-	visit(&visitor{value: func(path string, value []byte) []byte {
-		if levels(path, value) == depth {
-			tooDeep.Path = path
-		}
-		return value
-	}})
-	return tooDeep
+	return nil
 }

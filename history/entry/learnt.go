@@ -258,6 +258,3 @@ func (l Learnt) MaxOutput(nominal int) int {
 	}
 	return nominal
 }
-
-// attempted ends the refusals in a row of an attempt to compact.
-func (l *Learnt) attempted() { l.Summaries.endRow() }

@@ -92,7 +92,7 @@ func (m *Remembered) Add(e Entry) {
 	case Compaction:
 		*m = Remembered{Models: m.Models, Held: m.Held}
 		m.each(func(l *Learnt) {
-			l.attempted()
+			l.Summaries.endRow()
 			l.Failed = Fact{}
 		})
 		if b.Answers > 0 {
@@ -143,7 +143,7 @@ func (m *Remembered) each(f func(*Learnt)) {
 
 // ended records the end of a plan, of an attempt to run it, or of one that could not be made.
 func (m *Remembered) ended(end PlanEnd, at time.Time) {
-	m.each((*Learnt).attempted)
+	m.each(func(l *Learnt) { l.Summaries.endRow() })
 	failed := end.Outcome == PlanFailed || end.Outcome == PlanVetoed
 	if len(end.Finished) > 0 {
 		m.answered = true

@@ -27,9 +27,6 @@ func (e *RedactError) Error() string { return fmt.Sprintf("Options.Redact, at %s
 // Unwrap returns what went wrong.
 func (e *RedactError) Unwrap() error { return e.Err }
 
-// errNotText is the cause of a [RedactError] for text that is not UTF-8.
-var errNotText = errors.New("it returned text that is not valid UTF-8")
-
 // Redact returns the entry with its texts replaced by what a redactor returns for them, and the places in
 // [Entry.Redacted]. The error is a [*RedactError]. Without a redactor the entry stays as it is.
 func (e Entry) Redact(ctx context.Context, redactor func(Passage) string) (Entry, error) {
@@ -86,7 +83,7 @@ func redacted[T any](ctx context.Context, redactor func(Passage) string, kind Ty
 				}
 				text := redactor(p)
 				if utf8.ValidString(p.Text) && !utf8.ValidString(text) {
-					err = errNotText
+					err = errors.New("it returned text that is not valid UTF-8")
 				}
 				return text
 			},
