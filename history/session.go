@@ -106,7 +106,7 @@ func (s *Session) Close() error { return s.log.Close() }
 func (s *Session) Header() entry.Header { return s.log.Header() }
 
 // Path returns the absolute path of the session's file, "" if it has none.
-func (s *Session) Path() string { return s.log.Path() }
+func (s *Session) Path() string { return s.log.Reading().Path }
 
 // Recall reports whether the session was opened with [Options.Recall].
 func (s *Session) Recall() bool { return s.log.Reading().Recall }

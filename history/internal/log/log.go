@@ -150,9 +150,8 @@ func (l *Log) Now(ctx context.Context) (time.Time, error) {
 
 // reader returns a reader of the session's entries. The caller holds mu, or has the only reference.
 func (l *Log) reader() *Reader {
-	r := &Reader{Reading: l.reading, store: l.rawStore(), cache: cmp.Or(l.options.Cache, sharedCache)}
-	r.Key = l.key
-	return r
+	store := l.rawStore() // which may set the key
+	return &Reader{Reading: l.reading, store: store, cache: cmp.Or(l.options.Cache, sharedCache), Key: l.key}
 }
 
 // State returns the current state of the session: a reader of its entries, the path to its leaf, and the end of the
@@ -188,9 +187,6 @@ func (l *Log) Header() entry.Header {
 	defer l.mu.RUnlock()
 	return l.header
 }
-
-// Path returns the absolute path of the session's file, "" if it has none. See history.Session.Path.
-func (l *Log) Path() string { return l.reading.Path }
 
 // Recovered describes the torn end that was found on opening, and is nil if there was none. See
 // history.Session.Recovered.
