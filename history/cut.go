@@ -95,7 +95,7 @@ type CutPoint struct {
 	limit    int              // in tokens
 	lower    storage.Position // position of the first entry that may be covered
 	head     int              // the number of Units in Head
-	places   []int            // the indexes in Units at which the rule may cut
+	places   []int            // the indexes in Units at which the rule may cut; the first covers nothing
 }
 
 // Covered returns the units that this cut newly covers. They include the start of the turn that is cut, although a view
@@ -173,27 +173,23 @@ var ErrNoCut = errors.New("history: there is no cut that covers anything")
 // Find applies the rule to a view returned by a session. The error is [ErrNoCut] if the rule keeps everything or there
 // is no place to cut at. It is another error if a field is out of its range or the start of the path cannot be read.
 func (c Cut) Find(ctx context.Context, v View, s elements.Sizing) (CutPoint, error) {
-	p, base, err := c.places(ctx, v, s)
+	p, err := c.places(ctx, v, s)
 	if err != nil {
 		return CutPoint{}, err
 	}
 	at := len(p.places) - 1
 	kept := tail{}.with(p.Units[p.places[at]:])
 	over := p.limit > 0 && kept.with(p.starter(p.places[at])).tokens > p.limit
-	for !over && c.wantsMore(kept, p.limit) {
-		older := base
-		if at > 0 {
-			older = p.places[at-1]
-		}
+	for ; !over && c.wantsMore(kept, p.limit); at-- {
+		older := p.places[at-1]
 		more := kept.with(p.Units[older:p.places[at]])
 		if p.limit > 0 && more.with(p.starter(older)).tokens > p.limit {
 			break
 		}
-		if at == 0 {
+		if at == 1 {
 			return CutPoint{}, ErrNoCut // everything is kept
 		}
 		kept = more
-		at--
 	}
 	return p.at(at), nil
 }
@@ -202,17 +198,17 @@ func (c Cut) Find(ctx context.Context, v View, s elements.Sizing) (CutPoint, err
 // the most, and is meant for a prompt that does not fit although the rule keeps everything. The errors are those of
 // Find.
 func (c Cut) Earliest(ctx context.Context, v View, s elements.Sizing) (CutPoint, error) {
-	p, _, err := c.places(ctx, v, s)
+	p, err := c.places(ctx, v, s)
 	if err != nil {
 		return CutPoint{}, err
 	}
-	return p.at(0), nil
+	return p.at(1), nil
 }
 
 // At returns the cut of a view whose first kept entry is given, such as that of an [entry.Plan]. Of the rule's fields
 // only First applies. The error is a [*entry.BoundaryError] if the view does not reach back to that entry.
 func (c Cut) At(ctx context.Context, v View, firstKept string, s elements.Sizing) (CutPoint, error) {
-	p, _, err := c.places(ctx, v, s)
+	p, err := c.places(ctx, v, s)
 	if err != nil && !errors.Is(err, ErrNoCut) {
 		return CutPoint{}, err
 	}
@@ -236,16 +232,16 @@ func (c Cut) wantsMore(kept tail, limit int) bool {
 	return limit > 0
 }
 
-// places returns a cut point without a cut, with the places at which the view may be cut, at least one, and the index
-// of the first unit that may be covered.
-func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint, base int, err error) {
+// places returns a cut point without a cut, with the first unit that may be covered and the places at which the view may be
+// cut, at least one.
+func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint, err error) {
 	limit, err := c.limit(s)
 	if err != nil {
-		return CutPoint{}, 0, err
+		return CutPoint{}, err
 	}
 	sn := v.shown()
 	if sn.reader == nil {
-		return CutPoint{}, 0, errNoSessionsView
+		return CutPoint{}, errors.New("history: the view was not made by a session: take it from Session.View, ViewAt, ViewWith or ViewIn")
 	}
 	p = CutPoint{Units: sn.units(c.Limits, s), snapshot: sn, limit: limit, lower: sn.boundary}
 	if c.SinceCompaction {
@@ -253,7 +249,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 	}
 	head, end, err := sn.head(ctx, c.First, c.Limits, s)
 	if err != nil {
-		return CutPoint{}, 0, err
+		return CutPoint{}, err
 	}
 	p.Head = UnitMessages(head)
 	p.lower = max(p.lower, end)
@@ -261,7 +257,6 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 		p.head++
 	}
 
-	base = len(p.Units)
 	last := storage.Position(-1) // the position of the last result in the units before
 	running := c.running(p.Units)
 	for i, u := range p.Units {
@@ -269,12 +264,9 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 			continue
 		}
 		if u.at >= p.lower {
-			base = min(base, i)
-			behindStart := i > 0 && u.start == i-1
-			if behindStart { // rule 7, unless the turn's start is not a place itself
-				behindStart = i-1 == base || len(p.places) > 0 && p.places[len(p.places)-1] == i-1
-			}
-			if i > base && last < u.at && !behindStart && !u.lost {
+			first := len(p.places) == 0
+			behindStart := !first && u.start == i-1 && p.places[len(p.places)-1] == i-1 // rule 7, if the start is a place
+			if first || last < u.at && !behindStart && !u.lost {
 				p.places = append(p.places, i)
 			}
 		}
@@ -282,10 +274,10 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 			last = sn.path.Last().At
 		}
 	}
-	if len(p.places) == 0 {
-		return p, 0, ErrNoCut
+	if len(p.places) < 2 {
+		return p, ErrNoCut
 	}
-	return p, base, nil
+	return p, nil
 }
 
 // running returns the index of the newest round if the rule keeps it because one of its calls has no result, else -1.
@@ -301,9 +293,6 @@ func (c Cut) running(units []Unit) int {
 	}
 	return -1
 }
-
-// errNoSessionsView is returned for a view that was not made by a session.
-var errNoSessionsView = errors.New("history: the view was not made by a session: take it from Session.View, ViewAt, ViewWith or ViewIn")
 
 // limit returns the maximum number of tokens that may be kept, 0 if there is none.
 func (c Cut) limit(s elements.Sizing) (int, error) {

@@ -748,7 +748,7 @@ func TestStatements(t *testing.T) {
 			require.True(t, shows(got))
 			require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
 			require.Contains(t, got, round[0])
-		}, statements.Change("history/cut.go", "if i > base && last < u.at && !behindStart &&", "if i > base && !behindStart &&")),
+		}, statements.Change("history/cut.go", "if first || last < u.at && !behindStart &&", "if first || !behindStart &&")),
 		statements.That("a call that is running as a summary is begun keeps its result", func(t *testing.T) {
 			d := filled(t, 80_000)
 			round := compacttest.Round(90, 200)

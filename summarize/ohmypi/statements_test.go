@@ -496,14 +496,14 @@ var cuts = []statements.Statement{
 			require.Equal(t, id, latest(d).FirstKept)
 		}
 	},
-		statements.Change(sessions+"cut.go", "if i > base && last < u.at", "if sn.path.Nodes[sn.path.IndexAt(u.at)].Kind.Is(entry.TypeMessage) && i > base && last < u.at"),
-		statements.Change(sessions+"cut.go", "if i > base && last < u.at", "if !sn.path.Nodes[sn.path.IndexAt(u.at)].Kind.Is(entry.TypeMessage) && i > base && last < u.at")),
+		statements.Change(sessions+"cut.go", "if first || last < u.at", "if first || sn.path.Nodes[sn.path.IndexAt(u.at)].Kind.Is(entry.TypeMessage) && last < u.at"),
+		statements.Change(sessions+"cut.go", "if first || last < u.at", "if first || !sn.path.Nodes[sn.path.IndexAt(u.at)].Kind.Is(entry.TypeMessage) && last < u.at")),
 	statements.That("it may cut at an assistant message", func(t *testing.T) {
 		d := split(t)
 		rendered(d)
 		e := sessiontest.Entry(t, d.Session, latest(d).FirstKept)
 		require.Equal(t, chat.RoleAssistant, e.Message().Role)
-	}, statements.Change(sessions+"cut.go", "if i > base && last < u.at", "if u.Start && i > base && last < u.at")),
+	}, statements.Change(sessions+"cut.go", "if first || last < u.at", "if first || u.Start && last < u.at")),
 	statements.That("it never cuts at a tool result", func(t *testing.T) {
 		d := fixture(t, turns(1, tooMany-keeps)...)
 		late := call(1, "bash", "{}", 1000)
