@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
@@ -33,14 +34,20 @@ type RoundLimits struct {
 // the end of an output.
 const DefaultHead = 0.4
 
-func (l RoundLimits) withDefaults() RoundLimits {
-	return RoundLimits{cmp.Or(l.Results, 0.5), cmp.Or(l.Arguments, 0.125), cmp.Or(l.Head, DefaultHead)}
+// finishing holds what determines how messages are finished: the limits of a round in tokens, with defaults filled in.
+type finishing struct {
+	keep               bool // the tokenizer's counts do not change
+	results, arguments int
+	head               float64
+	tokenizer          chat.Tokenizer
 }
 
-// results and arguments return the limits in tokens, with defaults filled in.
-func (l RoundLimits) results(s elements.Sizing) int { return clamp.Share(l.Results, s.PromptBudget) }
-func (l RoundLimits) arguments(s elements.Sizing) int {
-	return clamp.Share(l.Arguments, s.PromptBudget)
+// finishing returns the limits for the prompt of a sizing.
+func (l RoundLimits) finishing(s elements.Sizing) finishing {
+	return finishing{
+		keep: counting.MayKeep(s.Tokenizer), results: clamp.Share(cmp.Or(l.Results, 0.5), s.PromptBudget),
+		arguments: clamp.Share(cmp.Or(l.Arguments, 0.125), s.PromptBudget), head: cmp.Or(l.Head, DefaultHead), tokenizer: s.Tokenizer,
+	}
 }
 
 func (l RoundLimits) check() error {
@@ -70,22 +77,23 @@ func clip(t chat.Tokenizer, text string, limit int, head float64, mark marking) 
 	if total <= limit {
 		return text
 	}
-	missing := func(from, to int) string { return mark(t.CountText(text[from:to]), "tokens", from, to) }
+	size, unit := t.CountText, "tokens"
 	if huge(text, limit) { // it is not counted, and its mark states bytes
-		missing = func(from, to int) string { return mark(to-from, "bytes", from, to) }
+		size, unit = func(text string) int { return len(text) }, "bytes"
 	}
-	room := limit - t.CountText(mark(len(text), "tokens", 0, len(text))) - 4 // seams may add a token or two
+	missing := func(from, to int) string { return mark(size(text[from:to]), unit, from, to) }
+	room := limit - t.CountText("\n"+mark(len(text), "tokens", 0, len(text))+"\n") - 4 // seams may add a token or two
 	for room > 0 {
 		first := min(max(0, clamp.Share(head, room)), room)
 		start := prefix(t, text, first)
 		end := suffix(t, text[len(start):], room-first)
-		clipped := start + missing(len(start), len(text)-len(end)) + end
+		clipped := start + "\n" + missing(len(start), len(text)-len(end)) + "\n" + end
 		if t.CountText(clipped) <= limit {
 			return clipped
 		}
 		room -= max(1, room/20)
 	}
-	if alone := strings.TrimSpace(missing(0, len(text))); t.CountText(alone) < total {
+	if alone := missing(0, len(text)); t.CountText(alone) < total {
 		return alone
 	}
 	return text

@@ -10,7 +10,6 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/internal/counting"
 )
 
 // Unit is the start of a turn, or a round. Cuts are made between units. An entry that says nothing to the model is not
@@ -85,14 +84,12 @@ func (sn *snapshot) units(limits RoundLimits, s elements.Sizing) []Unit {
 	if s.PromptBudget <= 0 {
 		s.PromptBudget = unbounded
 	}
-	by, keep := finishing{limits, s.PromptBudget, s.Tokenizer}, counting.MayKeep(s.Tokenizer)
+	by := limits.finishing(s)
 	turns := sn.shown()
 	var list []Unit
 	for i, t := range turns {
 		start := -1
-		messages, tokens := t.opening.measure(by, keep, func() []chat.Message {
-			return sn.handles().start(t.start, limits, s)
-		})
+		messages, tokens := t.opening.measure(by, func() []chat.Message { return sn.handles().start(t.start, by) })
 		if len(messages) > 0 {
 			start = len(list)
 			list = append(list, Unit{
@@ -101,8 +98,8 @@ func (sn *snapshot) units(limits RoundLimits, s elements.Sizing) []Unit {
 			})
 		}
 		for _, r := range t.rounds {
-			messages, tokens := r.shown.measure(by, keep, func() []chat.Message {
-				messages, _ := sn.handles().round(r, limits, s)
+			messages, tokens := r.shown.measure(by, func() []chat.Message {
+				messages, _ := sn.handles().round(r, by)
 				return messages
 			})
 			if len(messages) == 0 {

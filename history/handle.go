@@ -72,21 +72,21 @@ type marking func(n int, unit string, from, to int) string
 
 // mark marks what was cut from a text without saying where it can be read.
 func mark(n int, unit string, _, _ int) string {
-	return cutNote(n, unit, "")
+	return plaintext.CutHere(n, unit, "")
 }
 
 // marks returns the marks of a text that begins at an offset of [entry.Entry.Text].
 func (h handles) marks(e entry.Entry, offset int) marking {
 	text := sync.OnceValue(e.Text)
 	return func(n int, unit string, from, to int) string {
-		return cutNote(n, unit, h.ofText(e, text, offset+from, offset+to))
+		return plaintext.CutHere(n, unit, h.ofText(e, text, offset+from, offset+to))
 	}
 }
 
 // resultMarks returns the marks of a result of a round. What was cleared is not the entry's text, so no range is named.
 func (h handles) resultMarks(r *openRound, e entry.Entry) marking {
 	if r.isCleared(e.ID) {
-		return func(n int, unit string, _, _ int) string { return cutNote(n, unit, h.ofShown(r, e)) }
+		return func(n int, unit string, _, _ int) string { return plaintext.CutHere(n, unit, h.ofShown(r, e)) }
 	}
 	return h.marks(e, 0)
 }
@@ -101,7 +101,7 @@ func (h handles) callMarks(r *openRound, c chat.ToolCall) marking {
 		at := r.Assistant.CallAt(c.ID)
 		return h.of(r.Assistant, at, at+len(c.Name)+len(c.Arguments)+len("()"))
 	})
-	return func(n int, unit string, _, _ int) string { return cutNote(n, unit, handle()) }
+	return func(n int, unit string, _, _ int) string { return plaintext.CutHere(n, unit, handle()) }
 }
 
 // ofShown returns the handle of an entry of a round, whatever the round shows in its place.
@@ -110,11 +110,6 @@ func (h handles) ofShown(r *openRound, e entry.Entry) string {
 		return o.handle
 	}
 	return h.of(e, 0, 0)
-}
-
-// cutNote returns what stands for the middle of a text.
-func cutNote(n int, unit, handle string) string {
-	return "\n" + plaintext.CutHere(n, unit, handle) + "\n"
 }
 
 const (

@@ -83,7 +83,7 @@ func (r PreviewRule) preview(t chat.Tokenizer, h handles, e entry.Entry, text st
 		mark = marks(n, unit, from, to)
 		return mark
 	})
-	return preview, strings.TrimSpace(mark)
+	return preview, mark
 }
 
 // onlyText reports whether parts are all text.

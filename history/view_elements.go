@@ -8,7 +8,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/counting"
 )
 
 // ErrSessionUnset is returned by an element whose Session is not set.
@@ -157,7 +156,7 @@ func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.N
 		return nil, err
 	}
 	turns := sn.shown()
-	list := newFinisher(sn, c.Limits, s)
+	list := finisher{finishing: c.Limits.finishing(s), handles: sn.handles()}
 	if !c.TurnsOnly {
 		list.nodes = sn.summaries()
 	}
@@ -195,7 +194,7 @@ func (r TurnStart) Render(ctx context.Context, s elements.Sizing) (elements.Node
 	if err != nil {
 		return nil, err
 	}
-	if start := sn.handles().start(sn.current().start, r.Limits, s); len(start) > 0 {
+	if start := sn.handles().start(sn.current().start, r.Limits.finishing(s)); len(start) > 0 {
 		return elements.Message(elements.Props{}, start[0]), nil
 	}
 	return nil, nil
@@ -207,7 +206,7 @@ func (r TurnRounds) Render(ctx context.Context, s elements.Sizing) (elements.Nod
 	if err != nil {
 		return nil, err
 	}
-	list := newFinisher(sn, r.Limits, s)
+	list := finisher{finishing: r.Limits.finishing(s), handles: sn.handles()}
 	for _, round := range sn.current().rounds {
 		list.round(round)
 	}
@@ -221,23 +220,15 @@ func (r TurnRounds) Render(ctx context.Context, s elements.Sizing) (elements.Nod
 type finisher struct {
 	finishing
 	handles handles
-	sizing  elements.Sizing
-	keep    bool
 	nodes   elements.Nodes
 	rank    int
-}
-
-func newFinisher(sn *snapshot, limits RoundLimits, s elements.Sizing) *finisher {
-	return &finisher{
-		finishing: finishing{limits, s.PromptBudget, s.Tokenizer}, handles: sn.handles(), sizing: s, keep: counting.MayKeep(s.Tokenizer),
-	}
 }
 
 // round appends the next round.
 func (f *finisher) round(r *openRound) {
 	made := f.kept(&r.shown)
 	if made == nil {
-		messages, cut := f.handles.round(r, f.limits, f.sizing)
+		messages, cut := f.handles.round(r, f.finishing)
 		made = f.fresh(&r.shown, "round", !cut, messages...)
 	}
 	if f.rank++; made.messages != nil {
@@ -250,7 +241,7 @@ func (f *finisher) opening(at int, t *openTurn) {
 	made := f.kept(t.opening)
 	if made == nil {
 		_, shell := t.start.Body.(entry.Shell) // only the output of a shell command may be cut
-		made = f.fresh(t.opening, "turn", !shell, f.handles.start(t.start, f.limits, f.sizing)...)
+		made = f.fresh(t.opening, "turn", !shell, f.handles.start(t.start, f.finishing)...)
 	}
 	if made.messages != nil {
 		f.nodes[at] = made.ranked
@@ -264,8 +255,8 @@ func (f *finisher) kept(m *memo) *finished {
 	switch {
 	case last == nil:
 		return nil
-	case !f.keep || !last.keep || last.by != f.finishing:
-		if !last.whole || last.messages != nil && !f.limits.fit(last.messages.Messages, f.sizing) {
+	case !f.keep || last.by != f.finishing:
+		if !last.whole || last.messages != nil && !f.fits(last.messages.Messages) {
 			return nil
 		}
 	case last.rank == f.rank:
@@ -285,7 +276,7 @@ func (f *finisher) fresh(m *memo, name string, whole bool, messages ...chat.Mess
 
 // ranked returns messages with the next rank. The element stays the same, so that a renderer recognises it.
 func (f *finisher) ranked(m *memo, whole bool, messages *elements.Finished) *finished {
-	made := &finished{by: f.finishing, keep: f.keep, whole: whole, messages: messages, rank: f.rank}
+	made := &finished{by: f.finishing, whole: whole, messages: messages, rank: f.rank}
 	if messages != nil {
 		made.ranked = elements.WithPriority{Priority: f.rank, Node: messages}
 	}
@@ -307,17 +298,16 @@ type measured struct {
 	tokens   int
 }
 
-// measure returns the messages made for a sizing, and their tokens. If keep is set, the tokenizer's counts do not
-// change.
-func (m *memo) measure(by finishing, keep bool, make func() []chat.Message) ([]chat.Message, int) {
-	if last := m.unit.Load(); keep && last != nil && last.by == by {
+// measure returns the messages made for a sizing, and their tokens.
+func (m *memo) measure(by finishing, make func() []chat.Message) ([]chat.Message, int) {
+	if last := m.unit.Load(); by.keep && last != nil && last.by == by {
 		return last.messages, last.tokens
 	}
 	made := &measured{by: by, messages: make()}
 	for _, message := range made.messages {
 		made.tokens += by.tokenizer.CountMessage(message)
 	}
-	if keep {
+	if by.keep {
 		m.unit.Store(made)
 	}
 	return made.messages, made.tokens
@@ -326,16 +316,8 @@ func (m *memo) measure(by finishing, keep bool, make func() []chat.Message) ([]c
 // finished is an element made of messages, and what it was made with.
 type finished struct {
 	by       finishing
-	keep     bool               // the tokenizer's counts do not change
 	whole    bool               // nothing was cut
 	messages *elements.Finished // nil if there are none
 	rank     int
 	ranked   elements.Node // the element with its rank as priority
-}
-
-// finishing holds what determines how messages are finished.
-type finishing struct {
-	limits    RoundLimits
-	budget    int
-	tokenizer chat.Tokenizer
 }

@@ -1,9 +1,9 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/sendable"
@@ -89,29 +89,27 @@ func withOutput(content chat.Parts) chat.Parts {
 // round returns a round as it is sent, and reports whether something in it was cut: results together take at most their
 // share of the prompt's budget, each cut in its middle; so do the calls' arguments. Both together take at most what is
 // left for the round, if that is known ([View.NewestWithin]).
-func (h handles) round(r *openRound, limits RoundLimits, s elements.Sizing) (messages []chat.Message, cut bool) {
-	limits = limits.withDefaults()
-	arguments, results := limits.arguments(s), limits.results(s)
-	head := limits.Head
+func (h handles) round(r *openRound, by finishing) (messages []chat.Message, cut bool) {
 	if r.isLost() {
 		e := r.Assistant
 		m := e.Body.(entry.Message)
-		m.Content = clipParts(s, m.Content, results, head, h.marks(e, 0), h.of(e, 0, 0))
+		m.Content = clipParts(by.tokenizer, m.Content, by.results, by.head, h.marks(e, 0), h.of(e, 0, 0))
 		e.Body = m
 		return Round{Assistant: e}.Messages(), true
 	}
 	messages = r.Messages()
+	head := by.head
 	if len(messages) > 0 && r.most > 0 {
-		head = (RoundLimits{Head: r.head}).withDefaults().Head
-		calls, outputs := sizesOf(messages, arguments, results, s)
-		shares := fairly([]int{min(calls, arguments), min(outputs, results)}, r.most)
-		arguments, results = min(arguments, shares[0]), min(results, shares[1])
+		head = cmp.Or(r.head, DefaultHead)
+		calls, outputs := by.sizesOf(messages)
+		shares := fairly([]int{min(calls, by.arguments), min(outputs, by.results)}, r.most)
+		by.arguments, by.results = min(by.arguments, shares[0]), min(by.results, shares[1])
 	}
-	if len(messages) == 0 || fits(messages, arguments, results, s) {
+	if len(messages) == 0 || by.fits(messages) {
 		return messages, false
 	}
-	h.clipCalls(s, r, messages[0].ToolCalls, arguments, limits.Head)
-	h.clipResults(s, r, messages[1:], results, head)
+	h.clipCalls(by.tokenizer, r, messages[0].ToolCalls, by.arguments, by.head)
+	h.clipResults(by.tokenizer, r, messages[1:], by.results, head)
 	return messages, true
 }
 
@@ -148,28 +146,22 @@ func (h handles) clipCalls(t chat.Tokenizer, r *openRound, calls []chat.ToolCall
 	}
 }
 
-// fit reports whether a round is within its shares of the prompt's budget, so that nothing is cut.
-func (l RoundLimits) fit(round []chat.Message, s elements.Sizing) bool {
-	l = l.withDefaults()
-	return fits(round, l.arguments(s), l.results(s), s)
-}
-
 // sizesOf returns the tokens of the arguments of a round's calls, and of its results. A text that exceeds their limit in any
 // case counts as one token more than that.
-func sizesOf(round []chat.Message, arguments, results int, t chat.Tokenizer) (calls, outputs int) {
+func (by finishing) sizesOf(round []chat.Message) (calls, outputs int) {
 	for _, c := range round[0].ToolCalls {
-		calls = clamp.Sum(calls, sizeUpTo(t, c.Arguments, arguments))
+		calls = clamp.Sum(calls, sizeUpTo(by.tokenizer, c.Arguments, by.arguments))
 	}
 	for _, m := range round[1:] {
-		outputs = clamp.Sum(outputs, partsUpTo(t, m.Content, results))
+		outputs = clamp.Sum(outputs, partsUpTo(by.tokenizer, m.Content, by.results))
 	}
 	return calls, outputs
 }
 
 // fits reports whether calls' arguments and results of a round are within limits, so that nothing is cut.
-func fits(round []chat.Message, arguments, results int, t chat.Tokenizer) bool {
-	calls, outputs := sizesOf(round, arguments, results, t)
-	return calls <= arguments && outputs <= results
+func (by finishing) fits(round []chat.Message) bool {
+	calls, outputs := by.sizesOf(round)
+	return calls <= by.arguments && outputs <= by.results
 }
 
 // says reports whether the round is sent: whether [Round.Messages] returns any message.
@@ -185,10 +177,9 @@ func (t Turn) Message() (chat.Message, bool) {
 // start returns the start of a turn as it is sent, nothing if it says nothing. The output of a shell command is cut to
 // its share of the prompt's budget, like a tool result, because the output may exceed any budget. What the user or the
 // application says is never cut.
-func (h handles) start(e entry.Entry, limits RoundLimits, s elements.Sizing) []chat.Message {
+func (h handles) start(e entry.Entry, by finishing) []chat.Message {
 	if shell, ok := e.Body.(entry.Shell); ok {
-		limits = limits.withDefaults()
-		shell.Output = clip(s, shell.Output, limits.results(s), limits.Head, h.marks(e, len(e.Text())-len(shell.Output)))
+		shell.Output = clip(by.tokenizer, shell.Output, by.results, by.head, h.marks(e, len(e.Text())-len(shell.Output)))
 		e.Body = shell
 	}
 	if m, ok := (Turn{Start: e}).Message(); ok {
