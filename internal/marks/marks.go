@@ -90,3 +90,6 @@ func Add(ctx context.Context, mark any) {
 
 // Without returns a context in which no mark is added.
 func Without(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, nil) }
+
+// SourceName begins the names of the custom entries of promptree's own sources.
+const SourceName = "promptree "

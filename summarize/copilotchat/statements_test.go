@@ -889,7 +889,7 @@ func TestStatements(t *testing.T) {
 			replace(`{"tool_search"}`, `{"search"}`),
 			replace(`{"tool_search"}`, `{"tool_search", "read"}`),
 			replace(`{"claude*"}`, `{"*"}`),
-			statements.Change("internal/plaintext/parts.go", "if m.Role == chat.RoleTool && gone[m.ToolCallID] {", "if false {")),
+			statements.Change("internal/plaintext/blocks.go", "if m.Role == chat.RoleTool && gone[m.ToolCallID] {", "if false {")),
 		statements.That("no model is sent a call without its result, nor is Gemini", func(t *testing.T) {
 			alone := compacttest.Round(20, 300)[0]
 			r, got := named(t, "gemini-3-pro", alone)
