@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/rank"
 )
 
@@ -146,7 +147,7 @@ func piecesOf(s said, over func() bool) (pieces []piece, cut bool) {
 		if line := strings.LastIndexByte(s.text[from:to], '\n'); to < len(s.text) && line > pieceSize/2 {
 			to = from + line + 1
 		}
-		to = max(start(s.text, to), from+1)
+		to = max(plaintext.Align(s.text, to), from+1)
 		text := s.text[from:to]
 		if escaped {
 			text = unescaped(text)

@@ -43,10 +43,10 @@ func (t Tools) Read(ctx context.Context, r Range) (string, error) {
 		case to <= r.From:
 			return "", wrong("to is %d and from %d: to must be above from", r.To, r.From)
 		}
-		for to < len(text) && start(text, to) != to {
+		for to < len(text) && plaintext.Align(text, to) != to {
 			to++
 		}
-		return part(e, text, start(text, r.From), to, limit), nil
+		return part(e, text, plaintext.Align(text, r.From), to, limit), nil
 	})
 }
 
@@ -69,8 +69,8 @@ func part(e entry.Entry, text string, from, to, limit int) string {
 		if i := strings.LastIndexByte(text[from:end], '\n') + 1; i > room/2 {
 			end = from + i
 		}
-		for end = start(text, end); len(shown(text[from:end])) > room; { // it may grow
-			end = start(text, from+(end-from)/2)
+		for end = plaintext.Align(text, end); len(shown(text[from:end])) > room; { // it may grow
+			end = plaintext.Align(text, from+(end-from)/2)
 		}
 		rest = more(end)
 	}
@@ -81,19 +81,6 @@ var entryEnd = "\n" + plaintext.EntryTag.Close()
 
 // shown returns what an entry says as it may stand between the tags.
 func shown(text string) string { return plaintext.Outside(strings.ToValidUTF8(text, "\uFFFD")) }
-
-// start returns the offset itself, or that of the character in which it is.
-func start(text string, at int) int {
-	for i := at - 1; i >= 0 && i > at-utf8.UTFMax && at < len(text); i-- {
-		if utf8.RuneStart(text[i]) {
-			if _, size := utf8.DecodeRuneInString(text[i:]); i+size > at {
-				return i
-			}
-			break
-		}
-	}
-	return at
-}
 
 // leastEnd is the least number of bytes of an id's end that may stand for it.
 const leastEnd = 4

@@ -119,7 +119,7 @@ func (p place) excerpt(text string, width, places int) span {
 	if i := strings.LastIndexByte(text[to:end], '\n'); end < p.within.to && i >= 0 {
 		end = to + i
 	}
-	return span{start(text, from), start(text, end)}
+	return span{plaintext.Align(text, from), plaintext.Align(text, end)}
 }
 
 // said is an entry with the text that is searched, "" if it is not.

@@ -21,11 +21,7 @@ func CharactersPerToken(t chat.Tokenizer, messages []chat.Message) float64 {
 				continue
 			}
 			text := strings.TrimSpace(messages[i].Text())
-			for n := left; len(text) > left; n-- { // cut at the end of a character
-				if utf8.RuneStart(text[n]) {
-					text = text[:n]
-				}
-			}
+			text = text[:Align(text, min(left, len(text)))]
 			left -= len(text)
 			characters += utf8.RuneCountInString(text)
 			tokens += t.CountText(text)

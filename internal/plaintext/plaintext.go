@@ -4,6 +4,7 @@ package plaintext
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // OneLine folds white space and cuts a text as [Cut] does.
@@ -28,10 +29,17 @@ func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	for limit > 0 && s[limit]&0xC0 == 0x80 {
-		limit--
+	return s[:Align(s, limit)] + "…"
+}
+
+// Align returns an offset of a text, or that of the character in which it is.
+func Align(text string, at int) int {
+	for i := max(0, at-utf8.UTFMax+1); i < at && at < len(text); i++ {
+		if _, size := utf8.DecodeRuneInString(text[i:]); i+size > at {
+			return i
+		}
 	}
-	return s[:limit] + "…"
+	return at
 }
 
 // Invisible reports whether a character is not visible.

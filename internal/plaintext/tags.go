@@ -148,10 +148,7 @@ func behind(handle string, names []string) (text string) {
 func InTags(text string, tag Tag) []string {
 	var list []string
 	for rest := "\n" + text; ; {
-		_, after, ok := strings.Cut(rest, "\n"+tag.Open()+"\n")
-		if !ok {
-			return list
-		}
+		_, after, _ := strings.Cut(rest, "\n"+tag.Open()+"\n")
 		body, next, ok := strings.Cut(after, "\n"+tag.Close())
 		if !ok {
 			return list

@@ -16,9 +16,6 @@ import (
 	"github.com/promptree-go/promptree/sources/internal/kept"
 )
 
-// errNoFS is returned by an element without a file system.
-var errNoFS = errors.New("instructions: Files.FS is not set: set the FS of an os.Root of the project's folder")
-
 // DefaultNames returns the names of instruction files in a folder, of which the first that exists and is not blank is
 // shown.
 func DefaultNames() []string {

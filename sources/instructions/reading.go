@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -99,7 +98,7 @@ type loader struct {
 // load reads the files as they are now.
 func (f *Files) load(s elements.Sizing) (*reading, error) {
 	if f.FS == nil {
-		return nil, errNoFS
+		return nil, errors.New("instructions: Files.FS is not set: set the FS of an os.Root of the project's folder")
 	}
 	dir := path.Clean(f.Dir)
 	folders := folders(dir)
@@ -354,19 +353,10 @@ func (l *loader) part(text string) string {
 
 // cut returns the lines that are whole in the first limit bytes of a text; of a single line, the characters.
 func cut(text string, limit int) string {
-	if limit == len(text) {
-		return text
-	}
-	text = text[:limit]
-	if end := strings.LastIndexByte(text, '\n'); end > 0 {
+	if end := strings.LastIndexByte(text[:limit], '\n'); end > 0 && limit < len(text) {
 		return text[:end+1]
 	}
-	for range utf8.UTFMax - 1 {
-		if last, size := utf8.DecodeLastRuneInString(text); last == utf8.RuneError && size == 1 {
-			text = text[:len(text)-1]
-		}
-	}
-	return text
+	return text[:plaintext.Align(text, limit)]
 }
 
 // expand returns the text of a file as data, with each import below the line that names it.

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -146,6 +147,14 @@ func TestPagesOfAListEnd(t *testing.T) {
 		return usual(method), true
 	})})
 	require.Len(t, s.Declared(), 200)
+}
+
+func TestAListOfResourcesMayHoldNull(t *testing.T) {
+	lists := map[string]string{"resources/list": `"result":{"resources":[null]}`, "resources/templates/list": `"result":{"resourceTemplates":[null]}`}
+	s := open(t, &mcp.Server{Transport: raw(func(method, _ string) (string, bool) {
+		return cmp.Or(lists[method], strings.Replace(usual(method), `{"tools":{}}`, `{"resources":{}}`, 1)), true
+	})})
+	require.Contains(t, called(t, s, "srv__read_resource", "{}").Text(), "[1 more resources left out here]")
 }
 
 func TestAThousandToolsAreListed(t *testing.T) {

@@ -337,7 +337,7 @@ func TestProgressAndQuestionsReachTheCaller(t *testing.T) {
 }
 
 func TestResourcesAreReadInParts(t *testing.T) {
-	long := strings.Repeat("0123456789", 5000) + "é"
+	long := strings.Repeat("0123456789", 5000) + "é…"
 	s := open(t, &mcp.Server{Transport: serve(func(s *sdk.Server) {
 		read := func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			if r.Params.URI == "x:/none" {

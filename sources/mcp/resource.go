@@ -84,8 +84,9 @@ func (c *content) list(ctx context.Context, to *connection) error {
 	}
 	templates, err := to.session.ListResourceTemplates(ctx, nil)
 	for n := 0; err == nil && n < min(mostListed, len(templates.ResourceTemplates)); n++ {
-		one := templates.ResourceTemplates[n]
-		c.text(c.s.line(one.URITemplate + " " + one.Name + " (fill in the braces) " + one.Description))
+		if one := templates.ResourceTemplates[n]; one != nil {
+			c.text(c.s.line(one.URITemplate + " " + one.Name + " (fill in the braces) " + one.Description))
+		}
 	}
 	if len(c.parts) == 0 {
 		c.text("There are no resources.")
@@ -108,9 +109,9 @@ func (c *content) part(ctx context.Context, to *connection, uri string, from, mo
 			}
 			continue
 		case next < before+len(one.Text) && next-from < most:
-			part := strings.TrimSuffix(plaintext.Cut(strings.ToValidUTF8(one.Text[next-before:], ""), most-(next-from)), "…")
-			c.text(plaintext.ResourceTag.Around(c.s.hide(part), "uri", c.s.hide(one.URI)))
-			if next += len(part); next < before+len(one.Text) {
+			start, end := plaintext.Align(one.Text, next-before), plaintext.Align(one.Text, min(len(one.Text), from+most-before))
+			c.text(plaintext.ResourceTag.Around(c.s.hide(one.Text[start:end]), "uri", c.s.hide(one.URI)))
+			if next = before + end; end < len(one.Text) {
 				most = 0
 			}
 		}
@@ -222,7 +223,7 @@ func (c *connection) priority(ctx context.Context, uri string) float64 {
 			if err != nil || len(c.priorities) >= mostTools {
 				return
 			}
-			if one.Annotations != nil {
+			if one != nil && one.Annotations != nil {
 				c.priorities[one.URI] = one.Annotations.Priority
 			}
 		}

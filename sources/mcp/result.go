@@ -53,7 +53,7 @@ func (s *Server) cut(text string) string {
 // text adds a text on lines of its own.
 func (c *content) text(text string) {
 	if len(text) > c.left {
-		head := strings.TrimSuffix(plaintext.Cut(text, c.left), "…")
+		head := text[:plaintext.Align(text, c.left)]
 		text = head + plaintext.CutHere(len(text)-len(head), "bytes", "")
 	}
 	c.left = max(0, c.left-len(text))

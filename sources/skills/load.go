@@ -226,9 +226,7 @@ func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, err
 	if r.From < 0 || r.From > len(text) {
 		return "", wrong("from must be from 0 to %d, the length of the text", len(text))
 	}
-	for r.From > 0 && r.From < len(text) && !utf8.RuneStart(text[r.From]) {
-		r.From--
-	}
+	r.From = plaintext.Align(text, r.From)
 	tail := ""
 	if r.File == bodyFile {
 		tail = listing(sk, sizing.PromptBudget/16)
@@ -248,9 +246,7 @@ func (s *Skills) block(sk Skill, r request, sizing elements.Sizing) (string, err
 // A part has at least one character, if any is left.
 func (s *Skills) partEnd(text string, from int, sizing elements.Sizing, write func(end int) string) int {
 	align := func(end int) int {
-		for end < len(text) && end > from && !utf8.RuneStart(text[end]) {
-			end--
-		}
+		end = plaintext.Align(text, end)
 		if line := strings.LastIndexByte(text[from:end], '\n'); end < len(text) && line > (end-from)/2 {
 			end = from + line + 1
 		}
