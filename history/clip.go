@@ -113,9 +113,7 @@ func sizeUpTo(t chat.Tokenizer, text string, limit int) int {
 
 // prefix returns approximately the longest start of a text of at most limit tokens.
 func prefix(t chat.Tokenizer, text string, limit int) string {
-	n := fill(len(text), limit, func(n int) int { return t.CountText(text[:n]) }, func(n int) int {
-		return align(n, func(n int) bool { return n == len(text) || utf8.RuneStart(text[n]) })
-	})
+	n := fill(len(text), limit, func(n int) int { return t.CountText(text[:n]) }, func(n int) int { return plaintext.Align(text, n) })
 	if line := strings.LastIndexByte(text[:n], '\n'); line > n-n/10-1 {
 		n = line
 	}
@@ -125,7 +123,10 @@ func prefix(t chat.Tokenizer, text string, limit int) string {
 // suffix returns approximately the longest end of a text of at most limit tokens.
 func suffix(t chat.Tokenizer, text string, limit int) string {
 	n := fill(len(text), limit, func(n int) int { return t.CountText(text[len(text)-n:]) }, func(n int) int {
-		return align(n, func(n int) bool { return n == 0 || utf8.RuneStart(text[len(text)-n]) })
+		for plaintext.Align(text, len(text)-n) < len(text)-n {
+			n--
+		}
+		return n
 	})
 	if line := strings.IndexByte(text[len(text)-n:], '\n'); line >= 0 && line < n/10 {
 		n -= line + 1
@@ -136,16 +137,6 @@ func suffix(t chat.Tokenizer, text string, limit int) string {
 		end = end[size:]
 	}
 	return end
-}
-
-// align returns the largest length up to n that does not cut a character. For bytes that are not UTF-8 it returns n.
-func align(n int, whole func(int) bool) int {
-	for back := range min(utf8.UTFMax, n+1) {
-		if whole(n - back) {
-			return n - back
-		}
-	}
-	return n
 }
 
 // fill returns how many of size bytes take at most limit tokens: the maximum, to within a fiftieth. It counts few times
@@ -178,9 +169,9 @@ func fill(size, limit int, count, align func(int) int) int {
 	}
 }
 
-// fairly divides a total among sizes: a size below an equal share is granted in full, and what it leaves is shared by
-// the others.
-func fairly(sizes []int, total int) []int {
+// fairShare returns the most that each of some sizes may take of a total: a size below an equal share is granted in full, and
+// what it leaves is shared by the others.
+func fairShare(sizes []int, total int) int {
 	share := 0
 	sorted := slices.Sorted(slices.Values(sizes)) // small ones leave the rest of their share to larger ones
 	for k, size := range sorted {
@@ -189,11 +180,7 @@ func fairly(sizes []int, total int) []int {
 		}
 		total -= size
 	}
-	given := make([]int, len(sizes))
-	for i, size := range sizes {
-		given[i] = min(size, share)
-	}
-	return given
+	return share
 }
 
 // clipParts cuts the text among parts so that together they take at most limit tokens. Other parts stay, except that

@@ -48,20 +48,15 @@ func (u Unit) Clipped(t chat.Tokenizer, limit int, head float64) Unit {
 			sizes = append(sizes, sizeUpTo(t, c.Arguments, limit))
 		}
 	}
-	shares := fairly(sizes, limit)
-	next := func() (share int, larger bool) {
-		share, larger = shares[0], sizes[0] > shares[0]
-		shares, sizes = shares[1:], sizes[1:]
-		return share, larger
-	}
+	share := fairShare(sizes, limit)
 	u.Messages, u.Tokens = slices.Clone(u.Messages), 0
 	for i, m := range u.Messages {
-		if share, larger := next(); larger {
+		if partsUpTo(t, m.Content, share) > share {
 			m.Content = clipParts(t, m.Content, share, head, mark, "")
 		}
 		m.ToolCalls = slices.Clone(m.ToolCalls)
 		for k, c := range m.ToolCalls {
-			if share, larger := next(); larger {
+			if sizeUpTo(t, c.Arguments, share) > share {
 				m.ToolCalls[k].Arguments = clipArguments(t, c.Arguments, share, head, mark)
 			}
 		}

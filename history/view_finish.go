@@ -102,8 +102,8 @@ func (h handles) round(r *openRound, by finishing) (messages []chat.Message, cut
 	if len(messages) > 0 && r.most > 0 {
 		head = cmp.Or(r.head, DefaultHead)
 		calls, outputs := by.sizesOf(messages)
-		shares := fairly([]int{min(calls, by.arguments), min(outputs, by.results)}, r.most)
-		by.arguments, by.results = min(by.arguments, shares[0]), min(by.results, shares[1])
+		share := fairShare([]int{min(calls, by.arguments), min(outputs, by.results)}, r.most)
+		by.arguments, by.results = min(by.arguments, share), min(by.results, share)
 	}
 	if len(messages) == 0 || by.fits(messages) {
 		return messages, false
@@ -119,7 +119,7 @@ func (h handles) clipResults(t chat.Tokenizer, r *openRound, results []chat.Mess
 	for i, m := range results {
 		sizes[i] = partsUpTo(t, m.Content, limit)
 	}
-	shares := fairly(sizes, limit)
+	share := fairShare(sizes, limit)
 	given := map[string]entry.Entry{} // by call
 	calls := r.Assistant.Message().ToolCalls
 	for k, e := range r.answered() {
@@ -127,8 +127,8 @@ func (h handles) clipResults(t chat.Tokenizer, r *openRound, results []chat.Mess
 	}
 	for i, size := range sizes {
 		m := &results[i]
-		if e, ok := given[m.ToolCallID]; ok && size > shares[i] {
-			m.Content = clipParts(t, m.Content, shares[i], head, h.resultMarks(r, e), h.of(e, 0, 0))
+		if e, ok := given[m.ToolCallID]; ok && size > share {
+			m.Content = clipParts(t, m.Content, share, head, h.resultMarks(r, e), h.of(e, 0, 0))
 		}
 	}
 }
@@ -139,8 +139,9 @@ func (h handles) clipCalls(t chat.Tokenizer, r *openRound, calls []chat.ToolCall
 	for i, c := range calls {
 		sizes[i] = sizeUpTo(t, c.Arguments, limit)
 	}
-	for i, share := range fairly(sizes, limit) {
-		if sizes[i] > share {
+	share := fairShare(sizes, limit)
+	for i, size := range sizes {
+		if size > share {
 			calls[i].Arguments = clipArguments(t, calls[i].Arguments, share, head, h.callMarks(r, calls[i]))
 		}
 	}
