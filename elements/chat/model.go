@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,12 +109,7 @@ type Usage struct {
 
 // Size returns the number of tokens of the prompt, 0 if it is not known. Ratios, limits and triggers take it, prices
 // take Input.
-func (u Usage) Size() int {
-	if u.Prompt > 0 {
-		return u.Prompt
-	}
-	return u.Input
-}
+func (u Usage) Size() int { return cmp.Or(max(0, u.Prompt), u.Input) }
 
 // Plus returns the sum of both usages, without a size of the prompt.
 func (u Usage) Plus(other Usage) Usage {
@@ -287,3 +283,21 @@ func (e *RedirectError) Error() string {
 	}
 	return fmt.Sprintf("chat: %s redirects to %s, where nothing was sent: check the URL, or set it to the other server if that is meant", e.From, e.To)
 }
+
+// Delta is a piece of an answer as it streams: [Text], [Thinking] with the next piece of its Text, or [CallDelta]. No
+// other type implements it, so a switch over these is complete.
+type Delta interface{ delta() }
+
+// CallDelta is a piece of a tool call as it streams.
+type CallDelta struct {
+	// Index of the call in Message.ToolCalls of the response.
+	Index int
+	// ID and Name of the call. Both come with its first piece, and are empty in all others.
+	ID, Name string
+	// Arguments is the next piece of the call's arguments. It may be empty in the first piece.
+	Arguments string
+}
+
+func (Text) delta()      {}
+func (Thinking) delta()  {}
+func (CallDelta) delta() {}

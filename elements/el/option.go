@@ -3,7 +3,6 @@ package el
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -23,26 +22,20 @@ type Option[T any] struct {
 // Property is an option that every element takes: the fields of [elements.Props].
 type Property = Option[elements.Props]
 
-// errPlace is returned for an option in a place that takes none of its kind.
-var errPlace = errors.New("el: the option does not apply here")
-
 // Misplaced returns the error of an option that no constructor took.
 func (o Option[T]) Misplaced() error {
-	return fmt.Errorf("%w: write %s directly among the arguments of %s", errPlace, o.name, o.home)
+	return fmt.Errorf("el: the option does not apply here: write %s directly among the arguments of %s", o.name, o.home)
 }
 
 // Render returns the error of an option that no constructor took.
 func (o Option[T]) Render(context.Context, elements.Sizing) (Node, error) { return nil, o.Misplaced() }
 
-// errArgument is returned for an argument of a constructor that means nothing, such as an image that is no URL.
-var errArgument = errors.New("el: the argument makes no sense")
-
-// mistake is a node that stands for a wrong argument: it fails the render with the path of the element around it.
+// mistake is a node that stands for a wrong argument, such as an image that is no URL: it fails the render with the path of the element around it.
 type mistake struct{ error }
 
 // wrong returns a mistake.
 func wrong(format string, args ...any) mistake {
-	return mistake{fmt.Errorf("%w: "+format, append([]any{errArgument}, args...)...)}
+	return mistake{fmt.Errorf("el: the argument makes no sense: "+format, args...)}
 }
 
 // Misplaced returns what is wrong.
