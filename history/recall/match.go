@@ -17,13 +17,9 @@ import (
 // span is a part of a text, in bytes.
 type span struct{ from, to int }
 
-// finder finds what a query asks for in a text. It gives up once its time is over, which it looks at every few bytes: then
-// a text does not match.
-type finder interface {
-	matches(text string, over func() bool) bool
-	// places returns the places to show of a text that matches, the best first.
-	places(text string, over func() bool) []span
-}
+// finder returns the places to show of a text that matches a query, the best first, and none of any other. It gives up once
+// its time is over, which it looks at every few bytes: then it returns those that it has found.
+type finder func(text string, over func() bool) []span
 
 // stride is the number of bytes, or of places looked at, between two looks at the time.
 const stride = 64 << 10
@@ -45,7 +41,7 @@ func (q Query) finder(room int) (finder, error) {
 	case (len(words) > 0) == (q.Pattern != ""):
 		return nil, wrong(`give either a query, such as {"query":"deploy key"}, or a pattern`)
 	case q.Pattern == "":
-		return words, nil
+		return words.places, nil
 	}
 	pattern, err := regexp.Compile(q.Pattern)
 	if err != nil {
@@ -59,16 +55,11 @@ func (q Query) finder(room int) (finder, error) {
 	case pattern.MatchString(""):
 		return nil, wrong("the pattern matches the empty text: leave out what may be missing")
 	}
-	return expression{pattern}, nil
+	return expression{pattern}.places, nil
 }
 
 // expression is a pattern.
 type expression struct{ *regexp.Regexp }
-
-func (e expression) matches(text string, over func() bool) bool {
-	_, ok := e.next(text, over)
-	return ok
-}
 
 func (e expression) places(text string, over func() bool) (places []span) {
 	for from := 0; len(places) < maxPlaces; {
@@ -173,12 +164,8 @@ func (t term) next(folded string, from int, over func() bool) (found span, ok bo
 	return found, ok
 }
 
-func (ws words) matches(text string, over func() bool) bool {
-	folded := fold(text, over)
-	return !slices.ContainsFunc(ws, func(t term) bool { _, ok := t.next(folded, 0, over); return !ok })
-}
-
-// places returns the places of the word that occurs least, first those near which most of the others stand.
+// places returns the places of the word that occurs least, first those near which most of the others stand; none if a word
+// does not occur.
 func (ws words) places(text string, over func() bool) (best []span) {
 	type hit struct {
 		span
@@ -191,7 +178,10 @@ func (ws words) places(text string, over func() bool) (best []span) {
 		for at, ok := t.next(folded, 0, over); ok && len(hits) < maxHits; at, ok = t.next(folded, at.to, over) {
 			hits = append(hits, hit{at, 0})
 		}
-		if len(rarest) == 0 || len(hits) > 0 && len(hits) < len(rarest) {
+		if len(hits) == 0 {
+			return nil
+		}
+		if len(rarest) == 0 || len(hits) < len(rarest) {
 			rarest = hits
 		}
 	}

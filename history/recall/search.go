@@ -72,7 +72,11 @@ func (t Tools) find(ctx context.Context, q Query, find finder) (*hits, error) {
 		if end.IsZero() { // what is newer than q.Before was passed over
 			end = time.Now().Add(maxTime)
 		}
-		found := s.text != "" && scanned <= maxScan && find.matches(s.text, over)
+		var places []span
+		if scanned <= maxScan {
+			places = find(s.text, over)
+		}
+		found := len(places) > 0
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -82,13 +86,9 @@ func (t Tools) find(ctx context.Context, q Query, find finder) (*hits, error) {
 		}
 		switch {
 		case found && len(h.list) < mostHits:
-			late := time.Now().Add(maxTime / 8)
-			f, whole := hit{what: s.what, id: s.entry.ID, text: s.text}, span{0, len(s.text)}
-			for _, at := range find.places(s.text, func() bool { return ctx.Err() != nil || time.Now().After(late) }) {
-				f.places = append(f.places, place{at, whole})
-			}
-			if len(f.places) == 0 { // there was no time
-				f.places = []place{{within: whole}}
+			f := hit{what: s.what, id: s.entry.ID, text: s.text}
+			for _, at := range places {
+				f.places = append(f.places, place{at, span{0, len(s.text)}})
 			}
 			h.list = append(h.list, f)
 		case found:

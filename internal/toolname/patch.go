@@ -2,7 +2,6 @@ package toolname
 
 import (
 	"encoding/json"
-	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -16,13 +15,13 @@ var patched = regexp.MustCompile(`(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move
 // patch itself, or JSON with the patch in one of its strings.
 func Patched(arguments string) []string {
 	var files []string
-	for _, text := range texts(arguments) {
+	each(arguments, func(_, text string) {
 		for _, m := range patched.FindAllStringSubmatch(text, -1) {
 			if file := m[1] + m[2]; file != "/dev/null" && !slices.Contains(files, file) {
 				files = append(files, file)
 			}
 		}
-	}
+	})
 	return files
 }
 
@@ -46,14 +45,14 @@ func Replaced(name, arguments string) string {
 		return ""
 	}
 	var old []string
-	for argument, text := range texts(arguments) {
+	each(arguments, func(argument, text string) {
 		switch {
 		case slices.Contains(replaced, Fold(argument)):
 			old = append(old, text)
 		case patch || Fold(argument) == "diff":
 			old = append(old, replacedLines(text)...)
 		}
-	}
+	})
 	return strings.Join(old, "\n")
 }
 
@@ -84,40 +83,30 @@ func replacedLines(patch string) []string {
 	return lines
 }
 
-// texts returns each text in the arguments of a call with the name of its argument, in the order of the names. Arguments
+// each calls f with each text in the arguments of a call and the name of its argument, in the order of the names. Arguments
 // that are not JSON are one text. A text that has a patch after a shell's command begins with the patch.
-func texts(arguments string) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		var value any
-		if json.Unmarshal([]byte(arguments), &value) != nil { // plain text, or JSON that was cut off
-			value = strings.ReplaceAll(arguments, `\n`, "\n")
-			if strings.HasPrefix(strings.TrimSpace(arguments), "*** ") {
-				value = arguments
-			}
+func each(arguments string, f func(argument, text string)) {
+	var value any
+	if json.Unmarshal([]byte(arguments), &value) != nil { // plain text, or JSON that was cut off
+		value = strings.ReplaceAll(arguments, `\n`, "\n")
+		if strings.HasPrefix(strings.TrimSpace(arguments), "*** ") {
+			value = arguments
 		}
-		var walk func(string, any) bool
-		walk = func(name string, value any) bool {
-			switch value := value.(type) {
-			case string:
-				if i := strings.Index(value, patchStart); i > 0 {
-					value = value[i:]
-				}
-				return yield(name, value)
-			case []any:
-				for _, one := range value {
-					if !walk(name, one) {
-						return false
-					}
-				}
-			case map[string]any:
-				for _, key := range slices.Sorted(maps.Keys(value)) {
-					if !walk(key, value[key]) {
-						return false
-					}
-				}
-			}
-			return true
-		}
-		walk("", value)
 	}
+	var walk func(string, any)
+	walk = func(name string, value any) {
+		switch value := value.(type) {
+		case string:
+			f(name, value[max(0, strings.Index(value, patchStart)):])
+		case []any:
+			for _, one := range value {
+				walk(name, one)
+			}
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(value)) {
+				walk(key, value[key])
+			}
+		}
+	}
+	walk("", value)
 }

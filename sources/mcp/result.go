@@ -43,13 +43,6 @@ func (s *Server) content(call chat.ToolCall) *content {
 	return &content{s: s, call: call, left: cmp.Or(max(0, s.MaxResult), 1<<20)}
 }
 
-// cut returns a text no longer than that of a result may be.
-func (s *Server) cut(text string) string {
-	c := s.content(chat.ToolCall{})
-	c.text(text)
-	return chat.Message{Content: c.parts}.Text()
-}
-
 // text adds a text on lines of its own.
 func (c *content) text(text string) {
 	if len(text) > c.left {

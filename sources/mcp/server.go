@@ -221,7 +221,9 @@ func (s *Server) failed(ctx context.Context, c *connection, call chat.ToolCall, 
 		s.drop(c)
 		return chat.Message{}, fmt.Errorf("mcp: %s: the server ended during the call, and whether it did anything is not known; it is started again for the next call: %s", s.line(s.Name), why)
 	case refused:
-		return chat.FailedResult(call.ID, cmp.Or(s.cut(s.hide(strings.TrimPrefix(err.Error(), `calling "tools/call": `))), "The tool failed.")), nil
+		out := s.content(call)
+		out.text(cmp.Or(s.hide(strings.TrimPrefix(err.Error(), `calling "tools/call": `)), "The tool failed."))
+		return chat.Message{Role: chat.RoleTool, ToolCallID: call.ID, Content: out.parts, IsError: true}, nil
 	}
 	return chat.Message{}, fmt.Errorf("mcp: %s: the answer cannot be read: %s", s.line(s.Name), why)
 }
