@@ -2,9 +2,9 @@ package elements
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/elements/internal/kept"
 )
 
 // SystemMessage is a message from the system. Its children are text, parts, or elements that render to these.
@@ -129,11 +129,11 @@ type Finished struct {
 	Props
 	Messages []chat.Message
 
-	kept kept.Slot
+	kept atomic.Value
 }
 
-// Kept returns the slot in which the renderer stores the layout. Only the renderer uses it.
-func (f *Finished) Kept() *kept.Slot { return &f.kept }
+// Kept returns where the renderer stores the layout. Only the renderer uses it.
+func (f *Finished) Kept() *atomic.Value { return &f.kept }
 
 // Render returns the messages.
 func (f *Finished) Render(context.Context, Sizing) (Node, error) {

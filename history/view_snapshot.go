@@ -242,11 +242,10 @@ func (sn *snapshot) clear(c entry.Clearing) {
 
 // clearResult replaces a result by a text.
 func (r *openRound) clearResult(i int, text string, h handles, preview bool) {
-	if m, ok := r.Results[i].Body.(entry.Message); ok {
-		r.replace(r.Results[i], h, preview)
-		m.Content = chat.Parts{chat.Text(text)}
-		r.Results[i].Body = m
-	}
+	r.replace(r.Results[i], h, preview)
+	m, _ := r.Results[i].Body.(entry.Message)
+	m.Content = chat.Parts{chat.Text(text)}
+	r.Results[i].Body = m
 }
 
 // replaced is an entry that is shown with a text that is not its own.
@@ -271,11 +270,8 @@ func (r *openRound) isCleared(id string) bool {
 
 // clearArguments replaces the arguments of a call by a text.
 func (r *openRound) clearArguments(o entry.Cleared, h handles) {
-	m, ok := r.Assistant.Body.(entry.Message)
-	if !ok {
-		return
-	}
 	r.replace(r.Assistant, h, false)
+	m, _ := r.Assistant.Body.(entry.Message)
 	m.ToolCalls = slices.Clone(m.ToolCalls)
 	for i := range m.ToolCalls {
 		if m.ToolCalls[i].ID == o.Call {

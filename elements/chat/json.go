@@ -176,15 +176,12 @@ func (f *partFields) part() (Part, error) {
 	}
 }
 
-// errNotUTF8 is returned for a value that is not JSON text because it is not UTF-8. It is always wrapped.
-var errNotUTF8 = errors.New("not UTF-8")
-
 // plainJSON returns a value without white space and without the escapes for HTML, both of which [json.Marshal] and
 // [json.Indent] may add when the message is encoded. A value that was plain when it was written is restored from any
 // form of it.
 func plainJSON(value []byte) ([]byte, error) {
 	if !utf8.Valid(value) {
-		return nil, errNotUTF8
+		return nil, errors.New("not UTF-8")
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, value); err != nil {

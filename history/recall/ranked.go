@@ -167,9 +167,7 @@ var (
 func unescaped(text string) string {
 	if strings.Contains(text, `\u`) {
 		text = codes.ReplaceAllStringFunc(text, func(escape string) (decoded string) {
-			if json.Unmarshal([]byte(`"`+escape+`"`), &decoded) != nil {
-				return escape
-			}
+			_ = json.Unmarshal([]byte(`"`+escape+`"`), &decoded) // escapes of this form always decode
 			return decoded
 		})
 	}
@@ -188,11 +186,8 @@ func (t Tools) rank(ctx context.Context, q Query) (*hits, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := 0
-	for _, e := range r.entries {
-		n += len(e.pieces)
-	}
-	all, documents := make([]pieceOf, 0, n), make([]rank.Document, 0, n)
+	var all []pieceOf
+	var documents []rank.Document
 	for _, e := range r.entries {
 		for _, p := range e.pieces {
 			all, documents = append(all, pieceOf{e, p}), append(documents, p.Document)

@@ -121,7 +121,7 @@ func (c Changes) Render(ctx context.Context, s elements.Sizing) (elements.Node, 
 		}
 	}
 	for _, b := range shown.blocks {
-		if !now.has(b.path) {
+		if !slices.ContainsFunc(now.blocks, func(n block) bool { return n.path == b.path }) {
 			nodes = append(nodes, block{b.path, empty(plaintext.InstructionsTag, b.path, "note", "the file does not apply any more")}.node(len(nodes)))
 		}
 	}

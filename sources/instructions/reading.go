@@ -54,11 +54,6 @@ func (r *reading) equal(other *reading) bool {
 	return slices.Equal(r.blocks, other.blocks) && maps.Equal(r.files, other.files)
 }
 
-// has reports whether a path is shown on its own.
-func (r *reading) has(path string) bool {
-	return slices.ContainsFunc(r.blocks, func(b block) bool { return b.path == path })
-}
-
 // lost reports whether a file that had content before is gone, blank, or only the beginning of what it was.
 func (r *reading) lost(before *reading) bool {
 	for path, content := range before.files {

@@ -88,10 +88,7 @@ func (s *Server) result(ctx context.Context, call chat.ToolCall, r *sdk.CallTool
 		}
 	}
 	if r.StructuredContent != nil && !slices.ContainsFunc(texts, func(text string) bool { return says(text, r.StructuredContent) }) {
-		data, err := plainjson.Marshal(r.StructuredContent)
-		if err != nil {
-			return chat.Message{}, fmt.Errorf("mcp: %s: structured content: %w", s.line(s.Name), err)
-		}
+		data, _ := plainjson.Marshal(r.StructuredContent) // it was decoded
 		c.text(s.hide(string(data)))
 		if inexact(r.StructuredContent) {
 			c.note("the last digits of numbers above 2^53", "")

@@ -43,11 +43,10 @@ func (s *Server) hide(text string) string {
 		}
 	}
 	look("", s.URL)
-	for name, value := range s.Env {
-		look(name, value)
-	}
-	for name, value := range s.Headers {
-		look(name, value)
+	for _, settings := range [...]map[string]string{s.Env, s.Headers} {
+		for name, value := range settings {
+			look(name, value)
+		}
 	}
 	before := ""
 	for _, argument := range s.Args {

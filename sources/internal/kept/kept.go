@@ -55,11 +55,8 @@ type Change struct {
 func (s Store) item(name string) string { return s.Kind + "/" + name }
 func (s Store) use(name string) string  { return s.Kind + " used/" + name }
 
-// Write writes a change, all or nothing.
+// Write writes a change, all or nothing. There must be a session.
 func (s Store) Write(ctx context.Context, c Change) error {
-	if s.Session == nil {
-		return history.ErrSessionUnset
-	}
 	var entries []entry.Entry
 	add := func(name, call string, data json.RawMessage) {
 		entries = append(entries, entry.Entry{Body: entry.Custom{Name: name, Of: call, Data: data}})
@@ -69,10 +66,7 @@ func (s Store) Write(ctx context.Context, c Change) error {
 		add(s.use(name), "", nil)
 	}
 	for _, i := range c.Keep {
-		data, err := plainjson.Marshal(i)
-		if err != nil {
-			return err
-		}
+		data, _ := plainjson.Marshal(i) // texts always encode
 		add(s.item(i.Name), i.Call, data)
 	}
 	for _, name := range c.Use {
