@@ -549,7 +549,7 @@ func TestStatements(t *testing.T) {
 			require.Contains(t, asked, "It was so.")
 			require.NotContains(t, asked, compacttest.Task)
 			compacttest.Equal(t, append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Round(6, compacttest.RoundTokens)...), got[2:])
-		}, statements.Change("history/cut.go", "last < u.at && !behindStart &&", "last < u.at &&")),
+		}, statements.Change("history/cut.go", "behindStart := !first &&", "behindStart := false &&")),
 		statements.That("a compaction is shown the summary before it, and nothing that it covers", func(t *testing.T) {
 			d, _ := compacted(t)
 			d.Say(compacttest.Rounds(7, 11, compacttest.RoundTokens)...)
