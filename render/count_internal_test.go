@@ -17,7 +17,7 @@ func (f *fitting) countFresh(n tree.ID) int {
 // CheckCounts prunes a prompt to nothing, and compares the count after each step with a fresh one; if each is set, also
 // the counts of all elements. It returns the first difference, or "".
 func CheckCounts(layout *Layout, each bool) string {
-	f := layout.fitting()
+	f := layout.fitting(0)
 	for {
 		wrong := ""
 		f.state.At(tree.Latest).Walk(tree.Root, func(n tree.ID) {
@@ -40,7 +40,7 @@ func CheckCounts(layout *Layout, each bool) string {
 // CheckSkip calls skip for each of these limits. It returns the first case in which skip removed more than was
 // necessary, or "".
 func CheckSkip(ctx context.Context, layout *Layout, limits []int) string {
-	f := layout.fitting()
+	f := layout.fitting(0)
 	for _, limit := range limits {
 		f.rewind(0)
 		for range limit % 3 { // so that some pieces are counted
@@ -81,7 +81,7 @@ func (f *fitting) wrongState() (wrong string) {
 // CheckLowerBound prunes a prompt to nothing. It returns the first case in which a lower bound is above the exact count
 // (of a message, without its frame), or "".
 func CheckLowerBound(layout *Layout) string {
-	f := layout.fitting()
+	f := layout.fitting(0)
 	joiner := f.layout.layouter.Tokenizer.(chat.Joiner)
 	for {
 		wrong := ""

@@ -11,23 +11,23 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// fit fits one budget.
-func (f *fitting) fit(ctx context.Context, budget int) (*Result, error) {
-	if err := f.keepLimits(ctx, budget); err != nil {
+// fit fits the budget.
+func (f *fitting) fit(ctx context.Context) (*Result, error) {
+	if err := f.keepLimits(ctx); err != nil {
 		return nil, err
 	}
-	if err := f.keepBudget(ctx, budget); err != nil {
+	if err := f.keepBudget(ctx, f.options.Budget); err != nil {
 		return nil, err
 	}
-	return f.notEmpty(f.result(budget))
+	return f.notEmpty(f.result())
 }
 
 // keepLimits keeps every limit, in the reverse order of layout: if tokens are left, expandables are offered them; if
 // there are too many, pieces are removed. A limit above the whole budget is skipped.
-func (f *fitting) keepLimits(ctx context.Context, budget int) error {
+func (f *fitting) keepLimits(ctx context.Context) error {
 	for i := len(f.limits) - 1; i >= 0; i-- {
 		l := f.limits[i]
-		if l.max > budget || l.id == tree.None || !f.state.Attached(l.id, tree.None) {
+		if l.max > f.options.Budget || l.id == tree.None || !f.state.Attached(l.id, tree.None) {
 			continue
 		}
 		if err := f.offer(ctx, i, l.max); err != nil {
@@ -71,7 +71,7 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 // lockUnranked locks the pieces that are not offered, if the options say so. It is called after the limits are kept,
 // because these may remove any piece in them.
 func (f *fitting) lockUnranked() {
-	if f.unranked {
+	if f.options.KeepUnranked {
 		f.order.Lock(true)
 	}
 }
@@ -115,7 +115,7 @@ func (f *fitting) remove(ctx context.Context, container tree.ID, limit int) (stu
 
 // exceeded returns the error of a container in which nothing more may be removed.
 func (f *fitting) exceeded(n tree.ID, limit int, stuck tree.ID) error {
-	before := tree.NewState(f.layout.inMode(f.growth.mode))
+	before := tree.NewState(f.layout.inMode(f.options.History))
 	breakable := ""
 	if n == tree.Root {
 		breakable = f.breakable()
@@ -149,7 +149,7 @@ func (f *fitting) notEmpty(r *Result) (*Result, error) {
 	if len(r.Messages) > 0 || f.layout.layouter.Compatible {
 		return r, nil
 	}
-	before := tree.NewState(f.layout.inMode(f.growth.mode))
+	before := tree.NewState(f.layout.inMode(f.options.History))
 	messages := join.Messages(before)
 	if len(messages) == 0 {
 		return r, nil
@@ -171,16 +171,15 @@ func largest(pieces []Piece) []Piece {
 }
 
 // result returns what is left.
-func (f *fitting) result(budget int) *Result {
+func (f *fitting) result() *Result {
 	t, left := f.state.Tree, f.state.At(tree.Latest)
-	result := &Result{Messages: join.Messages(f.state), Tools: f.tools(), Tokens: f.count.Count(tree.Root), Budget: budget, Metadata: f.metadata()}
+	result := &Result{Messages: join.Messages(f.state), Tools: f.tools(), Tokens: f.count.Count(tree.Root), Budget: f.options.Budget, Metadata: f.metadata()}
 	if len(t.References) > 0 {
 		var kept []elements.Reference
 		left.Walk(tree.Root, func(n tree.ID) { kept = append(kept, t.Extra(n).References...) })
 		result.References, result.OmittedReferences = splitReferences(t.References, kept)
 	}
-	options := FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
-	result.survey = func(ctx context.Context) (*survey, error) { return f.layout.survey(ctx, options) }
+	result.survey = func(ctx context.Context) (*survey, error) { return f.layout.survey(ctx, f.options) }
 	result.left, result.all = f.accounts()
 	return result
 }

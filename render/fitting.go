@@ -18,12 +18,12 @@ type fitting struct {
 	order     *order.Order
 	count     *count.Counter
 	layout    *Layout
+	options   FitOptions   // KeepUnranked is for the whole prompt's budget
 	watch     *guard.Watch // of the call
 	limits    []limit
 	phases    []phase // in order
 	growth    growth
 	cacheLost bool // something before a cache breakpoint was removed or trimmed
-	unranked  bool // for the whole prompt's budget, pieces that are not offered are required
 }
 
 // limit is a node with a TokenLimit.
@@ -44,7 +44,6 @@ const wholePrompt = -1
 
 // growth holds the expandables of a fitting.
 type growth struct {
-	mode  HistoryMode
 	all   []tree.Expandable // in the order in which they are offered tokens
 	fixed bool              // they do not grow
 }
@@ -67,8 +66,7 @@ func (g *growth) sortByPriority(t *tree.Tree) {
 // newFitting returns a fitting of a layout. The options may differ from those of the layout.
 func newFitting(l *Layout, w *guard.Watch, o FitOptions) *fitting {
 	from := l.inMode(o.History)
-	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: w}
-	f.growth = growth{mode: o.History, all: slices.Clone(from.Expandables)}
+	f := &fitting{layout: l, options: o, watch: w, growth: growth{all: slices.Clone(from.Expandables)}}
 	if !l.layouter.Compatible {
 		f.growth.sortByPriority(from)
 	}

@@ -115,7 +115,7 @@ func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 // replace puts what an expandable grew to in its place.
 func (f *fitting) replace(i int, grown *tree.Tree) {
 	old, id := f.state.Tree, f.growth.all[i].ID
-	t, moved := old.Replace(f.growth.all, i, grown, tree.HistoryMode(f.growth.mode))
+	t, moved := old.Replace(f.growth.all, i, grown, tree.HistoryMode(f.options.History))
 	for k := range f.limits {
 		if l := &f.limits[k]; l.id != tree.None {
 			if l.id > id && l.id < old.Nodes[id].End {

@@ -587,7 +587,7 @@ func bareWhole(t *tree.Tree, n, in tree.ID) *bare {
 
 // CompareNaive prunes a prompt without expandables with both implementations, and returns their difference, or "".
 func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
-	f := layout.fitting()
+	f := layout.fitting(budget)
 	n := naive{tree: bareOf(f.state, tree.Root), layouter: layout.layouter, strict: !layout.layouter.Compatible}
 	n.require()
 	stuck, sent := "", n.tree.sends()
@@ -614,7 +614,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	}
 
 	fast := ""
-	switch _, err := f.fit(ctx, budget); err := err.(type) {
+	switch _, err := f.fit(ctx); err := err.(type) {
 	case nil:
 	case *EmptyPromptError:
 		fast = empty
@@ -707,8 +707,8 @@ func names(pieces []any) []string {
 // of the messages, blank ones included. It skips limits around an expandable, which may grow beyond them with the whole
 // prompt, and limits in one. It returns the last error, or "".
 func CheckTree(ctx context.Context, layout *Layout, budget int) string {
-	f := layout.fitting()
-	if _, err := f.fit(ctx, budget); err != nil {
+	f := layout.fitting(budget)
+	if _, err := f.fit(ctx); err != nil {
 		return ""
 	}
 	tokenizer := layout.layouter.Tokenizer
@@ -733,7 +733,7 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 	return wrong
 }
 
-// fitting returns a new fitting with the layout's options.
-func (l *Layout) fitting() *fitting {
-	return newFitting(l, &guard.Watch{}, FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
+// fitting returns a new fitting with a budget and the layout's other options.
+func (l *Layout) fitting(budget int) *fitting {
+	return newFitting(l, &guard.Watch{}, FitOptions{Budget: budget, KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/layout"
+	"github.com/promptree-go/promptree/render/internal/transfer"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -92,11 +93,22 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	return &Layout{tree: laidOut, layouter: l, opts: opts}, nil
 }
 
-// Fit does the other steps, for a budget that need not be the one that the tree was laid out for. Expandables are
-// rendered again; no other element is, so an element that would have filled a larger share stays as it is.
-//
-// Each fit prunes anew, but a text is counted only once. To learn what other budgets would keep, call [Result.Survey],
-// which prunes once for all of them.
-func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
-	return l.FitWith(ctx, FitOptions{budget, l.opts.KeepUnranked, l.opts.History})
+// Transfer renders a tree of content to the form in which it can be put into a prompt elsewhere: by
+// [elements.Transferred] here, by elementJSON in prompt-tsx. Its content type is that of prompt-tsx,
+// application/vnd.codechat.prompt+json.1. Nothing is pruned; the budget only tells the elements what they should not
+// exceed. References are transferred, but no other metadata, no limits and no Required, because the form has no place for
+// them.
+func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, error) {
+	l, err := opts.layouter()
+	if err != nil {
+		return nil, err
+	}
+	l.Transfer = true
+	return guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (data []byte, err error) {
+		var laidOut *tree.Tree
+		if laidOut, err = l.Lay(ctx, w, root, opts.Budget); err == nil {
+			data, err = transfer.Write(laidOut)
+		}
+		return data, err
+	})
 }

@@ -81,7 +81,7 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 				s.below = limit.max
 			}
 		}
-		if err := f.keepLimits(ctx, o.Budget); err != nil {
+		if err := f.keepLimits(ctx); err != nil {
 			return nil, err
 		}
 		f.lockUnranked()

@@ -259,7 +259,7 @@ func TestStatements(t *testing.T) {
 			statements.Change("elements/groups.go", "priority = base - i", "priority = base - len(l.Children) + i")),
 		statements.That("a subtree may have a hard limit of its own", func(t *testing.T) {
 			require.Equal(t, "c d x", shown(rendered(t, window, elements.TokenLimit{Max: 130, Children: lines(new(5))}, elements.TextChunk{Children: elements.Nodes{elements.Text("x y")}})))
-		}, statements.Change("render/fit.go", "if l.max > budget || l.id == tree.None || !f.state.Attached(l.id, tree.None) {", "if true {")),
+		}, statements.Change("render/fit.go", "if l.max > f.options.Budget || l.id == tree.None || !f.state.Attached(l.id, tree.None) {", "if true {")),
 		statements.That("a long text is cut to what fits", func(t *testing.T) {
 			text := rendered(t, 500, elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(compacttest.Words(2000))}})
 			require.InDelta(t, 500, compacttest.Quarter{}.CountText(text), 10)
