@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -88,10 +87,10 @@ func TestFinishedIsAnErrorWhereItsMessagesWouldBe(t *testing.T) {
 	require.ErrorIs(t, failed[*render.ElementError](t, user(&elements.Finished{Messages: []chat.Message{chat.UserMessage("no")}}), plenty), tree.ErrNestedMessage)
 	twice := &elements.Finished{Messages: []chat.Message{chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}, {ID: "a"}}}}}
 	err := failed[*render.ElementError](t, elements.Nodes{twice}, plenty)
-	require.ErrorIs(t, err, layout.ErrDuplicateCall)
+	require.ErrorIs(t, err, tree.ErrDuplicateCall)
 	require.Equal(t, "Finished > Assistant", err.Path)
 	var none *elements.Finished
-	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{none}, plenty), layout.ErrNilElement)
+	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{none}, plenty), tree.ErrNilElement)
 }
 
 func TestFinishedIsCountedAgainAfterItsTokenizerLearned(t *testing.T) {

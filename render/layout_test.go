@@ -17,7 +17,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -251,7 +250,7 @@ func TestElementsOfTheCallersTypesAreRendered(t *testing.T) {
 	require.Equal(t, []string{"a\nb\nc\nb\nc"}, texts(rendered(t, user(texter("a"), again, nothing, again), plenty).Messages),
 		"an element may render to elements, and one value may be used twice")
 	require.Equal(t, "b; c; a", prunes(t, user(texter("a"), again)), "an element's priority is that of its Props")
-	require.ErrorIs(t, failed[*render.ElementError](t, nil, plenty), layout.ErrNilElement)
+	require.ErrorIs(t, failed[*render.ElementError](t, nil, plenty), tree.ErrNilElement)
 	require.Empty(t, rendered(t, elements.Nodes{nil, elements.Nodes{nil}, nothing}, plenty).Messages)
 }
 
@@ -398,14 +397,14 @@ func TestErrorsOfElementsHaveTheirPaths(t *testing.T) {
 		{"an opaque value outside a message", elements.Opaque{Value: []byte("1")}, "Root", tree.ErrOutsideMessage},
 		{"a tag without children outside a message", elements.Tag{Name: "x"}, "x", tree.ErrOutsideMessage},
 		{"a tag around a message", elements.Tag{Name: "x", Children: elements.Nodes{user(line("a"))}}, "x", tree.ErrOutsideMessage},
-		{"a breakpoint outside a message", elements.CacheBreakpoint{}, "Root", layout.ErrBreakpointPlace},
-		{"a breakpoint not directly in a message", user(wrap(elements.Props{}, elements.CacheBreakpoint{})), "User > Wrap", layout.ErrBreakpointPlace},
+		{"a breakpoint outside a message", elements.CacheBreakpoint{}, "Root", tree.ErrBreakpointPlace},
+		{"a breakpoint not directly in a message", user(wrap(elements.Props{}, elements.CacheBreakpoint{})), "User > Wrap", tree.ErrBreakpointPlace},
 		{"a message in a message", user(wrap(elements.Props{}, user(line("a")))), "User > Wrap > User", tree.ErrNestedMessage},
-		{"two calls of one id", elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("y", nil), call("x", nil)}}, "Assistant", layout.ErrDuplicateCall},
-		{"a nil pointer", user((*generic[string])(nil)), "User", layout.ErrNilElement},
-		{"a nil pointer given a priority", user(elements.PrioritizedList{Children: elements.Nodes{(*generic[string])(nil)}}), "User > Ranked", layout.ErrNilElement},
-		{"a nil pointer at the root", (*generic[string])(nil), "Root", layout.ErrNilElement},
-		{"a nil pointer rendered by an element", gives((*generic[string])(nil)), "own", layout.ErrNilElement},
+		{"two calls of one id", elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("y", nil), call("x", nil)}}, "Assistant", tree.ErrDuplicateCall},
+		{"a nil pointer", user((*generic[string])(nil)), "User", tree.ErrNilElement},
+		{"a nil pointer given a priority", user(elements.PrioritizedList{Children: elements.Nodes{(*generic[string])(nil)}}), "User > Ranked", tree.ErrNilElement},
+		{"a nil pointer at the root", (*generic[string])(nil), "Root", tree.ErrNilElement},
+		{"a nil pointer rendered by an element", gives((*generic[string])(nil)), "own", tree.ErrNilElement},
 		{"a limit of 0", user(elements.TokenLimit{}), "User > Limit", nil},
 		{"a limit below 0", elements.TokenLimit{Max: -1}, "Limit", nil},
 		{"a FlexGrow below 0", user(wrap(elements.Props{FlexGrow: -1})), "User > Wrap", nil},

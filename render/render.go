@@ -9,7 +9,6 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/marks"
 	"github.com/promptree-go/promptree/render/internal/guard"
-	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/transfer"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -79,7 +78,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 		return nil, err
 	}
 	if root == nil && !opts.Compatible {
-		return nil, &ElementError{Path: tree.RootPath, Err: fmt.Errorf("%w: the tree", layout.ErrNilElement)}
+		return nil, &ElementError{Path: tree.RootPath, Err: fmt.Errorf("%w: the tree", tree.ErrNilElement)}
 	}
 	laidOut, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*tree.Tree, error) {
 		return l.Lay(ctx, w, root, opts.Budget)

@@ -14,7 +14,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -254,7 +253,7 @@ func TestInvalidBreaksAreErrors(t *testing.T) {
 		"a pattern that can match nothing": {BreakOnPattern: regexp.MustCompile("a*")},
 	} {
 		err := failed[*render.ElementError](t, user(c), plenty)
-		require.ErrorIs(t, err, layout.ErrBreak, name)
+		require.ErrorIs(t, err, tree.ErrBreak, name)
 		require.Equal(t, "User > Text", err.Path, name)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/render/internal/layout"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // tool returns the definition of a tool with a one-word description.
@@ -202,7 +202,7 @@ func TestAnExpandableMayGrowByTools(t *testing.T) {
 
 	root = elements.Nodes{elements.Wrap{Children: elements.Nodes{grow("b", "c", "a")}}, tool(at(9), "a"), user(line("ask"))}
 	_, err := render.Render(t.Context(), root, opts)
-	require.ErrorIs(t, err, layout.ErrDuplicateTool)
+	require.ErrorIs(t, err, tree.ErrDuplicateTool)
 }
 
 func TestOnlyOneSideOfAnIfEmptyHasItsTools(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/transfer"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -81,7 +80,7 @@ func TestTransferRefusesMessagesAndBreakpoints(t *testing.T) {
 	}{
 		{"a message", user(line("a")), transfer.ErrMessage},
 		{"a tool message", result("1", "a"), transfer.ErrMessage},
-		{"a cache breakpoint", elements.CacheBreakpoint{}, layout.ErrBreakpointPlace},
+		{"a cache breakpoint", elements.CacheBreakpoint{}, tree.ErrBreakpointPlace},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

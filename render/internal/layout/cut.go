@@ -22,15 +22,15 @@ func checkBreak(c *elements.TextChunk) error {
 	}
 	switch {
 	case given == 0 && (c.Cut != elements.CutEnd || c.Mark != "" || c.Least != 0):
-		return fmt.Errorf("%w: Cut, Mark or Least is set without a break", ErrBreak)
+		return fmt.Errorf("%w: Cut, Mark or Least is set without a break", tree.ErrBreak)
 	case c.Cut > elements.CutMiddle:
-		return fmt.Errorf("%w: Cut is %d: must be 0 to %d", ErrBreak, c.Cut, elements.CutMiddle)
+		return fmt.Errorf("%w: Cut is %d: must be 0 to %d", tree.ErrBreak, c.Cut, elements.CutMiddle)
 	case c.Least < 0:
-		return fmt.Errorf("%w: a Least of %d tokens: must be 1 or more, or 0 for %d", ErrBreak, c.Least, defaultLeast)
+		return fmt.Errorf("%w: a Least of %d tokens: must be 1 or more, or 0 for %d", tree.ErrBreak, c.Least, defaultLeast)
 	case given > 1:
-		return fmt.Errorf("%w: more than one of BreakOn, BreakOnWhitespace and BreakOnPattern is set", ErrBreak)
+		return fmt.Errorf("%w: more than one of BreakOn, BreakOnWhitespace and BreakOnPattern is set", tree.ErrBreak)
 	case c.BreakOnPattern != nil && c.BreakOnPattern.MatchString(""):
-		return fmt.Errorf("%w: the pattern %q matches the empty string", ErrBreak, c.BreakOnPattern)
+		return fmt.Errorf("%w: the pattern %q matches the empty string", tree.ErrBreak, c.BreakOnPattern)
 	}
 	return nil
 }

@@ -177,7 +177,7 @@ func layIfEmpty(ctx context.Context, n elements.Node, s *site) (elements.Nodes, 
 // layExpandable lays out an element that is laid out again if there are tokens to spare.
 func layExpandable(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	if e, ok := n.(elements.Expandable); ok && e.Value == nil && !s.layouter.Compatible {
-		return nil, ErrNoValue
+		return nil, tree.ErrNoValue
 	}
 	s.lazy = false // the tokens must be known now: it is offered them again when it grows
 	s.growing = &tree.Expandable{Element: n, Place: s.place}
@@ -303,7 +303,7 @@ func (s *site) addOpaque(piece tree.Node, o elements.Opaque, priority *int) (tok
 
 func layBreakpoint(n elements.Node, s *site, _ *int, _ bool) error {
 	if s.node().Kind != tree.Message {
-		return ErrBreakpointPlace
+		return tree.ErrBreakpointPlace
 	}
 	breakpoint := tree.Node{Kind: tree.Breakpoint}
 	breakpoint.SetFlag(tree.WhiteSpace, !s.layouter.Compatible)

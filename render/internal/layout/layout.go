@@ -338,7 +338,7 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 			}
 			continue
 		case it.kind.caller && guard.IsNil(it.element):
-			return inElement(s, fmt.Errorf("%w: %T", ErrNilElement, it.element))
+			return inElement(s, fmt.Errorf("%w: %T", tree.ErrNilElement, it.element))
 		}
 		if it.place = len(s.order); it.kind.max > 0 {
 			s.tree.Limits = append(s.tree.Limits, tree.None) // once it is written

@@ -53,7 +53,7 @@ func (s *site) checkMessage(m *tree.Extra) error {
 	seen := make(map[string]bool, len(m.Calls))
 	for _, c := range m.Calls {
 		if seen[c.ID] {
-			return fmt.Errorf("%w: %q", ErrDuplicateCall, c.ID)
+			return fmt.Errorf("%w: %q", tree.ErrDuplicateCall, c.ID)
 		}
 		seen[c.ID] = true
 	}

@@ -35,7 +35,7 @@ func CheckTools(t *tree.Tree) error {
 	for _, n := range t.Tools {
 		name := t.Extra(n).Tool.Name
 		if first, known := seen[name]; known {
-			return &guard.ElementError{Path: t.Path(n), Err: fmt.Errorf("%w: %q is also at %s: remove one of them", ErrDuplicateTool, name, t.Path(first))}
+			return &guard.ElementError{Path: t.Path(n), Err: fmt.Errorf("%w: %q is also at %s: remove one of them", tree.ErrDuplicateTool, name, t.Path(first))}
 		}
 		seen[name] = n
 	}

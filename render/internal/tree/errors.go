@@ -15,9 +15,15 @@ func Mistake(text string) error { return worded.Errorf(ErrTree, "render: %s", te
 // ErrEndless is the error of a tree that is too deep or too large.
 var ErrEndless = Mistake("the tree does not end (does an element render itself, or a list contain itself?)")
 
-// Mistakes in a tree that elements and transferred content may both have.
+// Mistakes in a tree. Transferred content may have the first two.
 var (
-	ErrOutsideMessage = Mistake("text or another part is outside a message: put it in one, such as a UserMessage")
-	ErrNestedMessage  = Mistake("a message is inside another message: put them beside each other")
-	ErrToolInMessage  = Mistake("a Tool is inside a message: put it beside the messages")
+	ErrOutsideMessage  = Mistake("text or another part is outside a message: put it in one, such as a UserMessage")
+	ErrNestedMessage   = Mistake("a message is inside another message: put them beside each other")
+	ErrToolInMessage   = Mistake("a Tool is inside a message: put it beside the messages")
+	ErrBreakpointPlace = Mistake("a cache breakpoint is not directly in a message")
+	ErrNilElement      = Mistake("an element is nil")
+	ErrDuplicateCall   = Mistake("two tool calls of a message have the same id")
+	ErrNoValue         = Mistake("the Expandable has no Value")
+	ErrBreak           = Mistake("the break is invalid")
+	ErrDuplicateTool   = Mistake("two tools have the same name")
 )
