@@ -103,7 +103,7 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 	}
 	in.dropped(s.Drop(n))
 	in.path = s.Tree.PathIn(in.path, n)
-	o := newOutline(s.Tree, n, in.path)
+	o := newOutline(s.Tree, n)
 	if o.Priority != nil {
 		in.priority = o.Priority
 	}
@@ -128,7 +128,7 @@ func (t *teller) node(s *tree.State, n tree.ID, in around) *Outline {
 			t.children(o, tree.NewState(extra.Block.Tree), tree.Root, in)
 		}
 	case node.Leaf():
-		p := Piece{Kind: partKinds[count.TypeOf(extra.Part)], Tokens: t.fit.count.PieceIn(s.Tree, n)}
+		p := Piece{Kind: PieceKind(count.KindOf(extra.Part)), Tokens: t.fit.count.PieceIn(s.Tree, n)}
 		if node.Kind == tree.Tool {
 			p.Kind, in.category = pieceTool, elements.CategoryTools
 		} else if own {
@@ -280,10 +280,10 @@ func (t *teller) priority(n tree.ID) *int {
 	return nil
 }
 
-// newOutline returns the outline of a node with a path, without what is in it.
-func newOutline(t *tree.Tree, n tree.ID, path string) *Outline {
+// newOutline returns the outline of a node, without what is in it.
+func newOutline(t *tree.Tree, n tree.ID) *Outline {
 	node, extra := &t.Nodes[n], t.Extra(n)
-	o := &Outline{Name: t.EndOf(path, n)}
+	o := &Outline{Name: t.PathIn("", n)}
 	if node.Is(tree.HasPriority) {
 		o.Priority = new(node.Priority)
 	}
@@ -353,9 +353,3 @@ func (o *Outline) each(f func(*Outline)) {
 
 // reasons are the causes in words.
 var reasons = [...]Reason{tree.ByPriority: reasonPriority, tree.ByChunk: reasonChunk, tree.ByGroup: reasonGroup, tree.ByEmptiness: reasonEmptied, tree.ByShare: reasonShare}
-
-// partKinds maps types of parts to kinds of pieces.
-var partKinds = [...]PieceKind{
-	count.TextType: pieceText, count.ImageType: "image", count.DocumentType: "document", count.ThinkingType: "thinking",
-	count.OpaqueType: "opaque", count.BreakpointType: "cacheBreakpoint",
-}

@@ -65,13 +65,13 @@ func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) 
 	return freed + c.text.rejoin(before, after, func() {}), true
 }
 
-// adjustPart is adjust for a part that does not keep texts apart, and for a call. As long as another of its type is left,
-// what it adds depends only on the types of the other parts ([chat.Joiner]).
+// adjustPart is adjust for a part that does not keep texts apart, and for a call. As long as another of its kind is left,
+// what it adds depends only on the kinds of the other parts ([chat.Joiner]).
 func (c *Counter) adjustPart(ch tree.Change, m tree.ID) (tokens int, adjusted bool) {
 	left, extra := c.bound.parts[m], c.state.Tree.Extra(ch.Node)
-	of := callType
+	of := callKind
 	if ch.Call < 0 {
-		of = TypeOf(extra.Part)
+		of = KindOf(extra.Part)
 	}
 	if left == nil || left.bytes > maxExamples || left.numbers[of] < 2 || ch.Call < 0 && c.mayKeepApart(ch.Node, m) {
 		return 0, false
@@ -104,17 +104,4 @@ func (c *Counter) mayKeepApart(part, m tree.ID) bool {
 		return false
 	}
 	return t.HasTags || t.NestedMessages || !besidePart(-1) && !besidePart(1)
-}
-
-// replaceText calls become, which replaces a text of a message by another one, and returns by how many tokens the
-// message becomes smaller. If adjusted is false it did nothing.
-func (c *Counter) replaceText(n, m tree.ID, become func()) (tokens int, adjusted bool) {
-	if m == tree.None || c.joiner == nil || !c.totals.of(m).known || c.text.seams[n].pass != c.text.seams[m].pass || c.textOf(n) == "" {
-		return 0, false
-	}
-	before, after, ok := c.text.neighbours(n, n)
-	if !ok {
-		return 0, false
-	}
-	return c.text.rejoin(before, slices.Concat([]tree.ID{n}, after), become), true
 }

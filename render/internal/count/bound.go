@@ -23,13 +23,10 @@ type bound struct {
 
 // partsLeft are the parts and calls of a message that are left.
 type partsLeft struct {
-	numbers  [PartTypes + 1]int // by type
-	examples chat.Message       // of each type that there was when the message was counted
-	bytes    int                // of the examples
+	numbers  map[string]int // by kind
+	examples chat.Message   // of each kind that there was when the message was counted
+	bytes    int            // of the examples
 }
-
-// callType is the index of calls in the numbers of partsLeft.
-const callType = PartTypes
 
 // Over reports whether a container counts more tokens than a limit.
 func (c *Counter) Over(container tree.ID, limit int) bool {
@@ -47,15 +44,14 @@ func (c *Counter) Over(container tree.ID, limit int) bool {
 
 // setParts records the parts and calls of a message that was counted.
 func (b *bound) setParts(n tree.ID, m chat.Message) {
-	if len(m.ToolCalls) == 0 && !slices.ContainsFunc(m.Content, func(p chat.Part) bool { return TypeOf(p) != TextType }) {
+	if len(m.ToolCalls) == 0 && !slices.ContainsFunc(m.Content, func(p chat.Part) bool { return KindOf(p) != textKind }) {
 		delete(b.parts, n)
 		return
 	}
-	left := &partsLeft{examples: m}
-	left.numbers[callType] = len(m.ToolCalls)
+	left := &partsLeft{examples: m, numbers: map[string]int{callKind: len(m.ToolCalls)}}
 	left.examples.Content, left.examples.ToolCalls = nil, m.ToolCalls[:min(1, len(m.ToolCalls))]
 	for _, p := range m.Content {
-		of := TypeOf(p)
+		of := KindOf(p)
 		if left.numbers[of]++; left.numbers[of] == 1 {
 			left.examples.Content = append(left.examples.Content, p)
 			left.bytes += counting.Bytes(p)
@@ -72,7 +68,7 @@ func (b *bound) add(c *Counter, ch tree.Change) {
 	t := c.state.Tree
 	if ch.Call >= 0 {
 		call := t.Extra(ch.Node).Calls[ch.Call].ToolCall
-		b.addInMessage(c, ch.Node, callType, nil, []chat.ToolCall{call})
+		b.addInMessage(c, ch.Node, callKind, nil, []chat.ToolCall{call})
 		return
 	}
 	tokens := b.addNode(c, ch.Node, t.MessageOf(t.Nodes[ch.Node].Parent))
@@ -103,7 +99,7 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 	case node.Leaf():
 		part := t.Extra(n).Part
 		for m := message; m > b.container; m = t.MessageOf(t.Nodes[m].Parent) {
-			b.addInMessage(c, m, TypeOf(part), chat.Parts{part}, nil)
+			b.addInMessage(c, m, KindOf(part), chat.Parts{part}, nil)
 		}
 	case node.Kind == tree.Message:
 		if b.freed += c.totals.of(n).tokens; !t.NestedMessages {
@@ -120,8 +116,8 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 }
 
 // addInMessage adds a part or call of a message. Its tokens do not depend on the other parts as long as another of its
-// type is left.
-func (b *bound) addInMessage(c *Counter, m tree.ID, of PartType, content chat.Parts, calls []chat.ToolCall) {
+// kind is left.
+func (b *bound) addInMessage(c *Counter, m tree.ID, of string, content chat.Parts, calls []chat.ToolCall) {
 	left := b.parts[m]
 	if left == nil || left.numbers[of] < 2 {
 		b.freed += c.totals.of(m).tokens

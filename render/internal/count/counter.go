@@ -20,6 +20,8 @@
 package count
 
 import (
+	"slices"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/join"
@@ -178,9 +180,14 @@ func (c *Counter) Trim(n tree.ID, index int) {
 	c.bound.known = false
 	in := c.state.Tree.Nodes[n].Parent
 	m := c.state.Tree.MessageOf(in)
-	if tokens, adjusted := c.replaceText(n, m, func() { c.state.Trim(n, index) }); adjusted && c.textOf(n) != "" {
-		c.totals.adjust(in, m, -tokens)
-		return
+	if m != tree.None && c.joiner != nil && c.totals.of(m).known && c.text.seams[n].pass == c.text.seams[m].pass && c.textOf(n) != "" {
+		if before, after, ok := c.text.neighbours(n, n); ok {
+			fewer := c.text.rejoin(before, slices.Concat([]tree.ID{n}, after), func() { c.state.Trim(n, index) })
+			if c.textOf(n) != "" {
+				c.totals.adjust(in, m, -fewer)
+				return
+			}
+		}
 	}
 	c.state.Trim(n, index)
 	c.totals.invalidate(in)
@@ -209,33 +216,25 @@ func (c *Counter) SumOfPieces(n tree.ID) (tokens int) {
 	return tokens
 }
 
-// PartType is the kind of a part of a message.
-type PartType uint8
-
+// textKind and callKind are the kinds of a text and of a tool call.
 const (
-	TextType PartType = iota
-	ImageType
-	DocumentType
-	ThinkingType
-	OpaqueType
-	BreakpointType
-
-	PartTypes // number of types
+	textKind = "text"
+	callKind = "toolCall"
 )
 
-// TypeOf returns the kind of a part.
-func TypeOf(p chat.Part) PartType {
+// KindOf returns the kind of a part of a message, which for nil is a text.
+func KindOf(p chat.Part) string {
 	switch p.(type) {
 	case chat.Image:
-		return ImageType
+		return "image"
 	case chat.Document:
-		return DocumentType
+		return "document"
 	case chat.Thinking:
-		return ThinkingType
+		return "thinking"
 	case chat.Opaque:
-		return OpaqueType
+		return "opaque"
 	case chat.CacheBreakpoint:
-		return BreakpointType
+		return "cacheBreakpoint"
 	}
-	return TextType
+	return textKind
 }

@@ -102,10 +102,9 @@ func (t *totals) takeStale() (messages []tree.ID) {
 		case t.state.Attached(m, tree.None):
 			messages = append(messages, m)
 		default:
-			for up := m; up != tree.None && !t.of(up).gone; {
-				if up = t.state.Tree.Nodes[up].Parent; up != tree.None {
-					t.of(up).known = false
-				}
+			for up := m; up != tree.Root && !t.of(up).gone; {
+				up = t.state.Tree.Nodes[up].Parent
+				t.of(up).known = false
 			}
 		}
 	}

@@ -19,17 +19,6 @@ func (t *Tree) PathIn(path string, n ID) string {
 	return JoinPath(path, t.Name(n), t.Details[n].Nth)
 }
 
-// EndOf returns the end of the path of a node that is its own name and number.
-func (t *Tree) EndOf(path string, n ID) string {
-	length := len(t.Name(n))
-	if nth := t.Details[n].Nth; nth > 0 && length > 0 {
-		for length++; nth > 0; nth /= 10 {
-			length++
-		}
-	}
-	return path[len(path)-length:]
-}
-
 // JoinPath returns the path of the nth child of that name in an element with the given path; the path itself if name is
 // empty.
 func JoinPath(path, name string, nth int32) string {

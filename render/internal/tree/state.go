@@ -102,13 +102,10 @@ func (s *State) Drop(n ID) Drop { return s.drops[n] }
 
 // DropOf returns when and why a node or a call was removed.
 func (s *State) DropOf(c Change) Drop {
-	switch drops := s.calls[c.Node]; {
-	case c.Call < 0:
-		return s.drops[c.Node]
-	case drops != nil:
-		return drops[c.Call]
+	if c.Call >= 0 && s.calls[c.Node] == nil { // no call of the message was removed
+		return Drop{}
 	}
-	return Drop{}
+	return *s.drop(c)
 }
 
 // Present reports whether a node was not removed itself. Its ancestors may have been.
