@@ -62,10 +62,7 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	if f.layout.opts.Backfill && ctx.Err() == nil {
 		f.backfill(ctx, base, target)
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // lockUnranked locks the pieces that are not offered, if the options say so. It is called after the limits are kept,

@@ -87,10 +87,7 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 		f.lockUnranked()
 		s.base = f.state.Now
 		s.prune(ctx, f, o.Budget)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return s, nil
+		return s, context.Cause(ctx)
 	})
 }
 
