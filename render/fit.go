@@ -38,9 +38,6 @@ func (f *fitting) keepLimits(ctx context.Context) error {
 			return f.exceeded(f.limits[i].id, l.max, stuck)
 		}
 		f.phases = append(f.phases, phase{f.state.Now + 1, wholePrompt})
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -40,9 +39,8 @@ func hasBreak(c *elements.TextChunk) bool {
 	return c.BreakOn != "" || c.BreakOnWhitespace || c.BreakOnPattern != nil
 }
 
-// nextBreak returns the position of the first break at or after from, and where the search for the next one starts; -1
-// for none.
-type nextBreak func(s string, from int) (at, next int)
+// nextBreak returns the position of the first break in a text, -1 for none, and its length.
+type nextBreak func(text string) (at, length int)
 
 // breaksOf returns the function that finds a chunk's breaks, nil if it has none.
 func breaksOf(c *elements.TextChunk) nextBreak {
@@ -51,39 +49,24 @@ func breaksOf(c *elements.TextChunk) nextBreak {
 	case c.BreakOnWhitespace:
 		return nextWhiteSpace
 	case pattern != nil:
-		return func(s string, from int) (int, int) {
-			m := pattern.FindStringIndex(s[from:])
+		return func(text string) (int, int) {
+			m := pattern.FindStringIndex(text)
 			if m == nil || m[0] == m[1] {
-				return -1, -1
+				return -1, 0
 			}
-			return from + m[0], from + m[1]
+			return m[0], m[1] - m[0]
 		}
 	case on != "":
-		return func(s string, from int) (int, int) {
-			i := strings.Index(s[from:], on)
-			if i < 0 {
-				return -1, -1
-			}
-			return from + i, from + i + len(on)
-		}
+		return func(text string) (int, int) { return strings.Index(text, on), len(on) }
 	}
 	return nil
 }
 
-func nextWhiteSpace(s string, from int) (at, next int) {
-	i := strings.IndexFunc(s[from:], tree.White)
-	if i < 0 {
-		return -1, -1
+func nextWhiteSpace(text string) (at, length int) {
+	if at = strings.IndexFunc(text, tree.White); at >= 0 {
+		length = len(text[at:]) - len(strings.TrimLeftFunc(text[at:], tree.White))
 	}
-	at = from + i
-	for next = at; next < len(s); {
-		r, size := utf8.DecodeRuneInString(s[next:])
-		if !tree.White(r) {
-			break
-		}
-		next += size
-	}
-	return at, next
+	return at, length
 }
 
 // cuts is a text that may be cut to some of the segments between its breaks. They are found when they are first needed,
@@ -119,12 +102,12 @@ func (c *cuts) segments() (starts, ends []int) {
 	c.once.Do(func() {
 		c.starts = []int{0}
 		for from := 0; ; {
-			at, after := c.next(c.text, from)
+			at, length := c.next(c.text[from:])
 			if at < 0 {
 				break
 			}
-			c.ends, c.starts = append(c.ends, at), append(c.starts, after)
-			from = after
+			c.ends, c.starts = append(c.ends, from+at), append(c.starts, from+at+length)
+			from += at + length
 		}
 		c.ends = append(c.ends, len(c.text))
 	})

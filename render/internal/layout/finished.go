@@ -42,8 +42,7 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 			return nil, err
 		}
 		// The cached layout must not hold on to this one, so it has a site of its own.
-		separate := l.outermost(s.watch, tree.New(), "", place{depth: s.depth}, MaxBudget)
-		separate.id = separate.tree.Add(tree.None, tree.Node{})
+		separate := l.outermost(s.watch, tree.Node{}, "", place{depth: s.depth}, MaxBudget)
 		if separate.contents(ctx, children) != nil {
 			return children, nil // laid out again in place, for the error's path
 		}

@@ -195,13 +195,10 @@ func (s *site) value(ctx context.Context, n elements.Node) (elements.Nodes, erro
 		if i == len(first.Versions)-1 {
 			return listOf(version), nil
 		}
-		try := &site{
-			layouter: s.layouter, watch: s.watch, askingLists: s.askingLists, tree: tree.New(), up: s.up, item: s.item, path: s.path, place: s.place,
-			account: account{budget: s.budget},
-		}
 		like := tree.Node{}
 		like.InheritPriority(s.node())
-		try.id = try.tree.Add(tree.None, like)
+		try := s.layouter.outermost(s.watch, like, s.path, s.place, s.budget)
+		try.askingLists, try.up, try.item = s.askingLists, s.up, s.item
 		if err := try.contents(ctx, listOf(version)); err != nil {
 			return nil, err
 		}

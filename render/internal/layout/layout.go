@@ -45,8 +45,7 @@ type Layouter struct {
 func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*tree.Tree, error) {
 	l.keepsCounts = counting.MayKeep(l.Sizing.Tokenizer)
 	_, joins := l.Sizing.Tokenizer.(chat.Joiner)
-	s := l.outermost(w, tree.New(), tree.RootPath, place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, budget)
-	s.id = s.tree.Add(tree.None, tree.Node{})
+	s := l.outermost(w, tree.Node{}, tree.RootPath, place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, budget)
 	s.tree.SetName(s.id, tree.RootPath)
 	if err := s.contents(ctx, listOf(root)); err != nil {
 		return nil, err
@@ -59,13 +58,12 @@ func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, 
 // Grow renders an expandable of a tree again with another budget. It returns the tree of the new node, the tokens that it
 // takes, at most the budget, and whether it cannot grow any more.
 func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, t *tree.Tree, e tree.Expandable, budget int) (grown *tree.Tree, used int, largest bool, err error) {
-	s := l.outermost(w, tree.New(), t.Path(e.ID), e.Place.(place), budget)
 	was := &t.Nodes[e.ID]
 	like := tree.Node{Flags: was.Flags & (tree.Required | tree.Offered), Category: was.Category}
 	if _, first := e.Element.(elements.First); first {
 		like.InheritPriority(was)
 	}
-	s.id = s.tree.Add(tree.None, like)
+	s := l.outermost(w, like, t.Path(e.ID), e.Place.(place), budget)
 	s.tree.SetName(s.id, t.Name(e.ID))
 	s.growing = &tree.Expandable{}
 	children, err := s.value(ctx, e.Element)
@@ -79,9 +77,13 @@ func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, t *tree.Tree, e tre
 	return s.tree.Finish(), s.consumed(), s.growing.Largest, nil
 }
 
-// outermost returns a site that is in no other.
-func (l *Layouter) outermost(w *guard.Watch, t *tree.Tree, path string, p place, budget int) *site {
-	return &site{layouter: l, watch: w, tree: t, path: path, askingLists: &askingLists{}, place: p, account: account{budget: min(budget, MaxBudget)}}
+// outermost returns a site that is in no other, with a node in a tree of its own.
+func (l *Layouter) outermost(w *guard.Watch, n tree.Node, path string, p place, budget int) *site {
+	t := tree.New()
+	return &site{
+		layouter: l, watch: w, tree: t, id: t.Add(tree.None, n), path: path, askingLists: &askingLists{}, place: p,
+		account: account{budget: min(budget, MaxBudget)},
+	}
 }
 
 // site is the state of the layout of one element.

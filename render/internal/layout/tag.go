@@ -39,14 +39,7 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 	if !isTagName(t.Name) {
 		return nil, fmt.Errorf("%q is not a tag name: use letters, digits and -_.:, and start with a letter or _", t.Name)
 	}
-	bytes := 2*len(t.Name) + len("<>\n</>")
-	for _, a := range t.Attributes {
-		bytes += len(a.Name) + len(a.Value) + len(` =""`)
-	}
-	var b strings.Builder // of both ends
-	b.Grow(bytes)
-	b.WriteByte('<')
-	b.WriteString(t.Name)
+	opening := "<" + t.Name
 	for i, a := range t.Attributes {
 		if slices.ContainsFunc(t.Attributes[:i], func(b elements.Attribute) bool { return b.Name == a.Name }) {
 			return nil, fmt.Errorf("the attribute %q of the tag %s is set twice", a.Name, t.Name)
@@ -54,23 +47,14 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 		if !isTagName(a.Name) {
 			return nil, fmt.Errorf("%q is not an attribute name in the tag %s: use letters, digits and -_.:, and start with a letter or _", a.Name, t.Name)
 		}
-		b.WriteByte(' ')
-		b.WriteString(a.Name)
-		b.WriteString(`="`)
-		b.WriteString(plaintext.Attribute(a.Value))
-		b.WriteByte('"')
+		opening += " " + a.Name + `="` + plaintext.Attribute(a.Value) + `"`
 	}
 	if len(t.Children) == 0 {
 		piece := tree.Node{Flags: tree.StartsLine}
 		piece.InheritPriority(s.node())
-		return nil, s.countText(s.tree.AddText(s.id, piece, b.String()+"/>"), false)
+		return nil, s.countText(s.tree.AddText(s.id, piece, opening+"/>"), false)
 	}
-	b.WriteString(">\n")
-	opening := b.Len()
-	b.WriteString("</")
-	b.WriteString(t.Name)
-	b.WriteByte('>')
-	s.setEnds(b.String()[:opening], b.String()[opening:])
+	s.setEnds(opening+">\n", "</"+t.Name+">")
 	s.escape = true
 	return t.Children, nil
 }
