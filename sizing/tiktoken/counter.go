@@ -1,33 +1,39 @@
 package tiktoken
 
 import (
+	"fmt"
 	"unicode/utf8"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing/internal/memo"
+	"github.com/promptree-go/promptree/sizing/internal/split"
 )
 
 // Counter counts tokens in one of OpenAI's encodings. It is safe for concurrent use. Make one with
 // [ForModel], [O200k] or another of this package's functions.
 type Counter struct {
-	encoding *encoding
-	encoder  Encoder // used if there is no encoding
-	images   imageRate
-	memory   *memo.Memory
-	mergers  memo.Idle[merger]
+	vocab   *vocab
+	pattern split.Pattern
+	encoder Encoder // used if there is no vocab
+	images  imageRate
+	memory  *memo.Memory
+	mergers memo.Idle[merger]
 }
+
+// Each encoding names its table in a function of its own, so that a program links the tables of those that it uses.
 
 // O200k returns a counter of o200k_base, the encoding of GPT-4o and all later models. It counts images as GPT-4o does,
 // as do the other counters of an encoding; use [ForModel] for the image rates of other models.
-func O200k() *Counter { return newCounter(o200kBase(), defaultImages) }
+func O200k() *Counter { return newCounter(o200kTable, split.O200k, defaultImages) }
 
 // Cl100k returns a counter of cl100k_base, the encoding of GPT-4 and GPT-3.5.
-func Cl100k() *Counter { return newCounter(cl100kBase(), defaultImages) }
+func Cl100k() *Counter { return newCounter(cl100kTable, split.Cl100k, defaultImages) }
 
 // P50k returns a counter of p50k_base, the encoding of Codex and the later GPT-3.
-func P50k() *Counter { return newCounter(p50kBase(), defaultImages) }
+func P50k() *Counter { return newCounter(p50kTable, split.GPT2, defaultImages) }
 
 // R50k returns a counter of r50k_base, the encoding of GPT-3.
-func R50k() *Counter { return newCounter(r50kBase(), defaultImages) }
+func R50k() *Counter { return newCounter(r50kTable, split.GPT2, defaultImages) }
 
 // New returns a counter of an encoding whose name is known only at run time: "o200k_base", "cl100k_base", "p50k_base"
 // or "r50k_base". It links all four tables. Any other name is an [*UnknownEncodingError]; use [Adapt] for other
@@ -47,8 +53,32 @@ func New(encoding string) (*Counter, error) {
 	}
 }
 
-func newCounter(e *encoding, images imageRate) *Counter {
-	return &Counter{encoding: e, images: images, memory: memo.New(), mergers: memo.NewIdle[merger]()}
+// UnknownEncodingError is returned for a name that is not an encoding's.
+type UnknownEncodingError struct{ Encoding string }
+
+func (e *UnknownEncodingError) Error() string {
+	return fmt.Sprintf("tiktoken: unknown encoding %q: use o200k_base, cl100k_base, p50k_base or r50k_base", e.Encoding)
+}
+
+// Encoder turns a text into tokens, treating special tokens as plain text. *tiktoken.Tiktoken of tiktoken-go is one. It
+// must be safe for concurrent use and return the same tokens every time.
+type Encoder interface {
+	EncodeOrdinary(text string) []int
+}
+
+// Adapt returns a tokenizer for an encoding that [New] does not know. It counts texts with the encoder, at the
+// encoder's speed, and messages, images and tools as a [Counter] does. It is not a [chat.Joiner], because it is not
+// known where the encoder's counts add up.
+func Adapt(encoder Encoder) chat.Tokenizer {
+	return struct{ chat.Tokenizer }{&Counter{encoder: encoder, images: defaultImages, memory: memo.New()}}
+}
+
+func newCounter(table string, pattern split.Pattern, images imageRate) *Counter {
+	vocab, err := readVocab(table)
+	if err != nil {
+		panic(err) // unreachable: the tables are linked in and tested
+	}
+	return &Counter{vocab: vocab, pattern: pattern, images: images, memory: memo.New(), mergers: memo.NewIdle[merger]()}
 }
 
 // CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as plain text, and each byte
@@ -63,7 +93,7 @@ func (c *Counter) count(text string) int {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
-	vocab, next := c.encoding.vocab, c.encoding.pattern.Next
+	vocab, next := c.vocab, c.pattern.Next
 	tokens := 0
 	var m *merger // taken for the first new word
 	for i := 0; i < len(text); {

@@ -35,7 +35,7 @@ func mergeByStep(tokenOf func(string) token, word string, limit uint32) []int {
 
 func requireMerged(t *testing.T, c *Counter, word string) {
 	t.Helper()
-	v := c.encoding.vocab
+	v := c.vocab
 	if len(word) < 2 || v.find(word, 0, len(word)) != noToken {
 		return
 	}

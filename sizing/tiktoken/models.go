@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/promptree-go/promptree/sizing/internal/split"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
@@ -22,14 +23,12 @@ func (e *NoEncodingError) Error() string {
 // is guessed. It links the tables of o200k_base and cl100k_base. If the encoding is not known, the error is an
 // [*NoEncodingError].
 func ForModel(model string) (*Counter, error) {
-	known, err := modelinfo.Find(model)
-	if err == nil {
-		switch known.Encoding {
-		case "o200k_base":
-			return newCounter(o200kBase(), rateOf(known.Images)), nil
-		case "cl100k_base":
-			return newCounter(cl100kBase(), rateOf(known.Images)), nil
-		}
+	known, _ := modelinfo.Find(model) // an unknown model has no encoding
+	switch known.Encoding {
+	case "o200k_base":
+		return newCounter(o200kTable, split.O200k, rateOf(known.Images)), nil
+	case "cl100k_base":
+		return newCounter(cl100kTable, split.Cl100k, rateOf(known.Images)), nil
 	}
 	return nil, &NoEncodingError{Model: model}
 }

@@ -12,16 +12,16 @@ import (
 
 func TestModelsHaveTheirEncoding(t *testing.T) {
 	for _, tt := range []struct {
-		encoding *encoding
-		models   []string
+		of     *Counter
+		models []string
 	}{
-		{o200kBase(), []string{
+		{O200k(), []string{
 			"gpt-5", "gpt-5-mini", "gpt-5-2025-08-07", "gpt-5.1-codex", "gpt-5.2", "gpt-4.1", "gpt-4.1-nano", "gpt-4.5-preview",
 			"gpt-4o", "gpt-4o-mini", "gpt-4o-2024-05-13", "gpt-4o-audio-preview", "chatgpt-4o-latest",
 			"o1", "o1-mini", "o1-preview", "o3", "o3-mini", "o3-pro", "o4-mini", "o4-mini-2025-04-16", "gpt-oss-120b",
 			"ft:gpt-4o-mini-2024-07-18:team::id", "ft:gpt-4.1", "GPT-4o", "openai/gpt-5", "azure/gpt-4o", "openrouter/openai/gpt-4o",
 		}},
-		{cl100kBase(), []string{
+		{Cl100k(), []string{
 			"gpt-4", "gpt-4-0613", "gpt-4-32k", "gpt-4-turbo", "gpt-4-turbo-2024-04-09", "gpt-4-1106-preview",
 			"gpt-3.5-turbo", "gpt-3.5-turbo-0125", "gpt-3.5-turbo-16k", "gpt-35-turbo", "ft:gpt-4-0613:team::id", "text-embedding-3-large",
 		}},
@@ -29,7 +29,7 @@ func TestModelsHaveTheirEncoding(t *testing.T) {
 		for _, model := range tt.models {
 			counter, err := ForModel(model)
 			require.NoError(t, err, model)
-			require.Equal(t, tt.encoding.vocab, counter.encoding.vocab, model)
+			require.Equal(t, tt.of.vocab, counter.vocab, model)
 		}
 	}
 }

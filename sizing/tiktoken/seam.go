@@ -22,7 +22,7 @@ var _ chat.Joiner = (*Counter)(nil)
 // and after any other character that is not white space if a letter, a number or white space follows, except between '
 // and a letter.
 func (c *Counter) SafeCut(before, after rune) bool {
-	return c.encoding.pattern.Cut(before, after) == split.Safe
+	return c.pattern.Cut(before, after) == split.Safe
 }
 
 // CountFrame counts a message without its text: the result of [Counter.CountMessage] less the tokens of the text parts.

@@ -1,12 +1,25 @@
 package tiktoken
 
 import (
+	_ "embed" // for the tables
 	"errors"
 
 	"github.com/promptree-go/promptree/sizing/internal/hash"
 )
 
 //go:generate go test -run ^TestTheTablesHoldTiktokensTokens$ -update
+
+// The tables of the encodings.
+var (
+	//go:embed tables/o200k_base.bin
+	o200kTable string
+	//go:embed tables/cl100k_base.bin
+	cl100kTable string
+	//go:embed tables/p50k_base.bin
+	p50kTable string
+	//go:embed tables/r50k_base.bin
+	r50kTable string
+)
 
 var errTable = errors.New("tiktoken: a table of tokens is damaged")
 

@@ -14,7 +14,7 @@ import (
 
 func TestVocabularyIsTiktokens(t *testing.T) {
 	for _, name := range encodings {
-		v := newTestCounter(t, name).encoding.vocab
+		v := newTestCounter(t, name).vocab
 		tokens, ranks := tokensByRank(t, name)
 		for rank, s := range tokens {
 			if s == "" {
@@ -55,7 +55,7 @@ func TestVocabularyIsTiktokens(t *testing.T) {
 func TestLongestTokenAndShorterOnesAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, name := range encodings {
-		v := newTestCounter(t, name).encoding.vocab
+		v := newTestCounter(t, name).vocab
 		tokens, ranks := tokensByRank(t, name)
 		for range 20_000 {
 			token := tokens[r.IntN(len(tokens))]
@@ -76,7 +76,7 @@ func TestLongestTokenAndShorterOnesAreFound(t *testing.T) {
 func TestBytesThatAreNotATokenAreNotFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, name := range encodings {
-		v := newTestCounter(t, name).encoding.vocab
+		v := newTestCounter(t, name).vocab
 		tokens, ranks := tokensByRank(t, name)
 		for range 100_000 { // that are a token but for a byte, or a token and zeros, or all of a token but its end
 			b := []byte(tokens[r.IntN(len(tokens))] + "\x00\x00")
