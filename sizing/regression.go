@@ -63,16 +63,6 @@ type regression struct {
 	uncertainty [featureCount][featureCount]float64 // covariance of the weights
 }
 
-func (r *regression) begin() {
-	if r.begun {
-		return
-	}
-	r.begun, r.weights = true, priorWeight
-	for i, e := range priorError {
-		r.uncertainty[i][i] = e * e
-	}
-}
-
 // estimate returns the tokens that something of these features takes.
 func (r *regression) estimate(f features) float64 {
 	weights := &r.weights
@@ -88,7 +78,12 @@ func (r *regression) estimate(f features) float64 {
 
 // learn updates the weights from the tokens that something of these features took.
 func (r *regression) learn(f features, tokens float64) {
-	r.begin()
+	if !r.begun {
+		r.begun, r.weights = true, priorWeight
+		for i, e := range priorError {
+			r.uncertainty[i][i] = e * e
+		}
+	}
 	estimate := r.estimate(f)
 	scale := max(estimate, tokens, 50) // so that large and small observations have the same weight
 	var z, uz [featureCount]float64

@@ -133,17 +133,10 @@ func (t chatObject) CountPart(part chat.Part) int {
 }
 
 func (t chatObject) CountMessage(m chat.Message) int {
-	n := 3 + t.CountText(string(m.Role)) + t.content(m)
-	if m.Name != "" && m.Role != chat.RoleTool {
-		n += t.CountText(m.Name) + 1
-	}
-	for _, c := range m.ToolCalls {
-		n += t.CountText(c.ID) + t.CountText("function") + t.CountText(c.Arguments)
-		if c.Name != "" {
-			n += t.CountText(c.Name) + 1
-		}
-	}
-	return n + t.CountText(m.ToolCallID)
+	frame := m
+	frame.Content = nil
+	tokens, _ := t.counter.CountFrame(frame)
+	return tokens + t.content(m)
 }
 
 // content counts a single string if all parts are text, and otherwise a list of parts.

@@ -79,7 +79,7 @@ func rowsOf(data []byte) ([]Info, error) {
 	}
 	if lists := map[string]modelsDevProvider(nil); json.Unmarshal(data, &lists) == nil &&
 		slices.ContainsFunc(slices.Collect(maps.Values(lists)), func(p modelsDevProvider) bool { return len(p.Models) > 0 }) {
-		return ofProviders(slices.Collect(byKey(lists))), nil
+		return ofProviders(byKey(lists)), nil
 	}
 	return ofLiteLLM(object)
 }
@@ -244,7 +244,7 @@ func (c modelsDevCost) rates() sizing.Rates {
 }
 
 func (p modelsDevProvider) list() (name string, rows []Info) {
-	for m := range byKey(p.Models) {
+	for _, m := range byKey(p.Models) {
 		row := Info{Name: m.ID, Window: m.Limit.Context, Input: m.Limit.Input, Answer: m.Limit.Output}
 		row.Takes = slices.DeleteFunc(slices.Clone(m.Modalities.Input), func(kind string) bool { return kind == "text" })
 		for _, r := range m.Reasoning {
@@ -305,7 +305,7 @@ func ofLiteLLM(models map[string]json.RawMessage) ([]Info, error) {
 	if len(lists) == 0 {
 		return nil, errForm
 	}
-	return ofProviders(slices.Collect(byKey(lists))), nil
+	return ofProviders(byKey(lists)), nil
 }
 
 type litellmProvider struct {
@@ -351,12 +351,9 @@ func (m litellmModel) row(name string) Info {
 const gpt5Input = 272_000
 
 // byKey returns the values of a map in the order of their keys.
-func byKey[V any](of map[string]V) func(yield func(V) bool) {
-	return func(yield func(V) bool) {
-		for _, key := range slices.Sorted(maps.Keys(of)) {
-			if !yield(of[key]) {
-				return
-			}
-		}
+func byKey[V any](of map[string]V) (list []V) {
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, of[key])
 	}
+	return list
 }

@@ -115,17 +115,13 @@ func (c *Counter) count(text string) int {
 		i = end
 	}
 	if m != nil {
-		c.keepMerger(m)
+		if cap(m.tokens) > 2*maxMergedKept || cap(m.dead) > maxMergedKept {
+			m.tokens, m.dead = nil, nil
+		}
+		c.mergers.Put(m)
 	}
 	return tokens
 }
 
 // maxMergedKept is the most tokens for which an idle merger keeps its buffers.
 const maxMergedKept = 1 << 12
-
-func (c *Counter) keepMerger(m *merger) {
-	if cap(m.tokens) > 2*maxMergedKept || cap(m.dead) > maxMergedKept {
-		m.tokens, m.dead = nil, nil
-	}
-	c.mergers.Put(m)
-}

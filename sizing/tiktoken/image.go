@@ -56,7 +56,7 @@ func (r imageRate) tokens(width, height float64) int {
 	scale *= min(1, imageShorterSide/(scale*min(width, height)))
 	// Rounded to whole pixels, as bills show: 2049 by 513 is billed as 8 tiles, 2050 by 513 as 4.
 	width, height = math.RoundToEven(width*scale), math.RoundToEven(height*scale)
-	return r.tiles(math.Ceil(width/tileSide) * math.Ceil(height/tileSide))
+	return r.base + r.tile*max(1, int(math.Ceil(width/tileSide)*math.Ceil(height/tileSide)))
 }
 
 // largest returns the maximum cost of an image.
@@ -81,4 +81,3 @@ func (r imageRate) limits() (patches, side float64) {
 }
 
 func (r imageRate) patches(n float64) int { return int(math.Ceil(n * r.patchFactor)) }
-func (r imageRate) tiles(n float64) int   { return r.base + r.tile*max(1, int(n)) }

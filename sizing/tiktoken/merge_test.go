@@ -45,7 +45,7 @@ func requireMerged(t *testing.T, c *Counter, word string) {
 	// What was remembered of other words does not change the tokens.
 	m := c.mergers.Take()
 	require.Equal(t, want, m.merge(v, word), "%q", word)
-	c.keepMerger(m)
+	c.mergers.Put(m)
 }
 
 func TestWordsMergeAsStepByStep(t *testing.T) {

@@ -89,11 +89,17 @@ func (c *counter) count(text string) int {
 			return work.words(v.prefixed(text, atStart && at == 0), v.words)
 		})
 	})
-	if work.merger != nil {
-		c.keep(work.merger)
+	if m := work.merger; m != nil {
+		if cap(m.ids) > maxMergedKept {
+			*m = merger{}
+		}
+		c.mergers.Put(m)
 	}
 	return n
 }
+
+// maxMergedKept is the most symbols for which an idle merger keeps its buffers.
+const maxMergedKept = 1 << 12
 
 // work is the counting of one text.
 type work struct {
@@ -150,14 +156,4 @@ func (w *work) merge(word string) int {
 	}
 	w.merger.ids = w.vocabulary.symbols(w.merger.ids[:0], word)
 	return w.merger.merge(w.vocabulary.pairs)
-}
-
-// maxMergedKept is the most symbols for which an idle merger keeps its buffers.
-const maxMergedKept = 1 << 12
-
-func (c *counter) keep(m *merger) {
-	if cap(m.ids) > maxMergedKept {
-		*m = merger{}
-	}
-	c.mergers.Put(m)
 }
