@@ -26,55 +26,47 @@ const maxAdded = 256
 // finder finds added tokens in a text: at each place the longest.
 type finder struct {
 	first [256]bool
-	// nodes are those of a trie by node and byte; its root is 0.
-	nodes map[uint64]uint32
-	ends  map[uint32]addedToken // of the nodes at which a token ends
+	// starts holds the tokens by their content, and nil for what is only the start of one.
+	starts map[string]*addedToken
 }
 
 func newFinder(tokens []addedToken) *finder {
 	if len(tokens) == 0 {
 		return nil
 	}
-	f := &finder{nodes: map[uint64]uint32{}, ends: map[uint32]addedToken{}}
+	f := &finder{starts: map[string]*addedToken{}}
 	for _, token := range tokens {
 		f.first[token.Content[0]] = true
-		node := uint32(0)
-		for _, b := range []byte(token.Content) {
-			key := uint64(node)<<8 | uint64(b)
-			next, ok := f.nodes[key]
-			if !ok {
-				next = uint32(len(f.nodes) + 1)
-				f.nodes[key] = next
-			}
-			node = next
+		for n := range len(token.Content) {
+			f.starts[token.Content[:n]] = nil
 		}
-		f.ends[node] = token
+	}
+	for _, token := range tokens {
+		f.starts[token.Content] = &token
 	}
 	return f
 }
 
-// next returns where the next token from i on starts and ends, and false if there is none.
-func (f *finder) next(text string, i int) (start, end int, token addedToken, ok bool) {
+// next returns the next token from i on and where it starts and ends, nil if there is none.
+func (f *finder) next(text string, i int) (token *addedToken, start, end int) {
 	for ; i < len(text); i++ {
 		if !f.first[text[i]] {
 			continue
 		}
-		node := uint32(0)
-		for k := i; k < len(text); k++ {
-			next, found := f.nodes[uint64(node)<<8|uint64(text[k])]
-			if !found {
+		for k := i + 1; k <= len(text); k++ {
+			longer, starts := f.starts[text[i:k]]
+			if !starts {
 				break
 			}
-			node = next
-			if t, ends := f.ends[node]; ends {
-				end, token, ok = k+1, t, true
+			if longer != nil {
+				token, end = longer, k
 			}
 		}
-		if ok {
-			return i, end, token, true
+		if token != nil {
+			return token, i, end
 		}
 	}
-	return 0, 0, addedToken{}, false
+	return nil, 0, 0
 }
 
 // count returns the tokens of a text: 1 for each added token in it, and those of what is between them
@@ -85,8 +77,8 @@ func (f *finder) count(text string, between func(text string, at int) int) (n in
 	}
 	done, from := 0, 0
 	for {
-		start, end, token, ok := f.next(text, from)
-		if !ok {
+		token, start, end := f.next(text, from)
+		if token == nil {
 			break
 		}
 		from = end

@@ -23,8 +23,8 @@ type forms struct {
 	// composites holds what two characters compose to. joins holds the second ones, and what is not left as it is.
 	composites map[[2]rune]rune
 	joins      map[rune]bool
-	// plain reports for each 128 characters that none of them is in orders or joins.
-	plain [(utf8.MaxRune + 1) >> 7]bool
+	// some reports for each 128 characters whether one of them is in orders or joins.
+	some [(utf8.MaxRune + 1) >> 7]bool
 }
 
 // Syllables of Hangul are composed by computation.
@@ -83,21 +83,18 @@ var formsOnce = sync.OnceValue(func() *forms {
 	for i := range rune(trailing - 1) {
 		f.joins[firstTrailing+1+i] = true
 	}
-	for i := range f.plain {
-		f.plain[i] = true
-	}
 	for r := range f.orders {
-		f.plain[r>>7] = false
+		f.some[r>>7] = true
 	}
 	for r := range f.joins {
-		f.plain[r>>7] = false
+		f.some[r>>7] = true
 	}
 	return f
 })
 
 // standsAlone reports whether a character stays as it is whatever is before it, and so do those before it.
 func (f *forms) standsAlone(r rune) bool {
-	return f.plain[r>>7] || f.orders[r] == 0 && !f.joins[r]
+	return !f.some[r>>7] || f.orders[r] == 0 && !f.joins[r]
 }
 
 func standsAlone(r rune) bool { return r < 0 || r > utf8.MaxRune || formsOnce().standsAlone(r) }

@@ -24,13 +24,18 @@ func newSeams(set map[uint64]struct{}) *seams {
 			s.ascii[before][after/64] |= 1 << (after % 64)
 			continue
 		}
-		i := hash.Slot(hash.Mix(key), len(s.slots))
-		for s.slots[i] != 0 {
-			i = hash.Next(i, len(s.slots))
-		}
-		s.slots[i] = key
+		s.slots[s.slot(key)] = key
 	}
 	return s
+}
+
+// slot returns the slot of a pair, or the free one in which it would be.
+func (s *seams) slot(key uint64) int {
+	i := hash.Slot(hash.Mix(key), len(s.slots))
+	for s.slots[i] != 0 && s.slots[i] != key {
+		i = hash.Next(i, len(s.slots))
+	}
+	return i
 }
 
 // has reports whether tokens are merged between two characters.
@@ -41,13 +46,7 @@ func (s *seams) has(before, after rune) bool {
 	if before < utf8.RuneSelf && after < utf8.RuneSelf {
 		return s.ascii[before][after/64]>>(after%64)&1 != 0
 	}
-	key := seam(before, after)
-	for i := hash.Slot(hash.Mix(key), len(s.slots)); s.slots[i] != 0; i = hash.Next(i, len(s.slots)) {
-		if s.slots[i] == key {
-			return true
-		}
-	}
-	return false
+	return s.slots[s.slot(seam(before, after))] != 0
 }
 
 func (s *seams) next(text string, i int) int {

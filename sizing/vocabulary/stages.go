@@ -147,7 +147,7 @@ func (s *stages) normalize(text string) string {
 	if s.prefix == always {
 		text = " " + text
 	}
-	if s.spaces && strings.Contains(text, lowerOneEighthBlock) {
+	if s.spaces {
 		text = strings.ReplaceAll(text, lowerOneEighthBlock, " ")
 	}
 	return text
@@ -160,9 +160,6 @@ func (s *stages) prefixed(text string, atStart bool) string {
 	}
 	return " " + text
 }
-
-// joins reports whether counts of texts add up at cuts.
-func (s *stages) joins() bool { return s.prefix == never }
 
 // cut reports whether a text may be cut between two characters without a change to its words.
 func (s *stages) cut(before, after rune) bool {

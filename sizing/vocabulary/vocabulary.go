@@ -40,7 +40,7 @@ func (v *Vocabulary) Added(content string) (id int, ok bool) {
 
 // Joins reports whether counts of the vocabulary add up, so that its counters are [chat.Joiner]s. They do not if a space
 // is put before each text, as with Llama 2.
-func (v *Vocabulary) Joins() bool { return v.joins() && (v.normalized == nil || !v.compose) }
+func (v *Vocabulary) Joins() bool { return v.prefix == never && (v.normalized == nil || !v.compose) }
 
 func (f *file) vocabulary() (*Vocabulary, error) {
 	m := &f.Model
