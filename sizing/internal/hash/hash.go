@@ -1,7 +1,10 @@
 // Package hash reads the bytes of texts as numbers and hashes them, for tables of tokens and of counts.
 package hash
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 const (
 	Golden = 0x9E3779B97F4A7C15
@@ -43,17 +46,10 @@ func Long(s string) uint64 {
 }
 
 // Uint32 returns the 4 bytes at i as a number.
-func Uint32(s string, i int) uint32 {
-	s = s[i : i+4]
-	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
-}
+func Uint32(s string, i int) uint32 { return binary.LittleEndian.Uint32([]byte(s[i : i+4])) }
 
 // Word returns the 8 bytes at i as a number.
-func Word(s string, i int) uint64 {
-	s = s[i : i+8]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
+func Word(s string, i int) uint64 { return binary.LittleEndian.Uint64([]byte(s[i : i+8])) }
 
 // Mask returns the bits of the first n bytes of a word, 1 to 8.
 func Mask(n int) uint64 { return ^uint64(0) >> (uint(64-8*n) & 63) }
