@@ -55,10 +55,8 @@ var _ chat.Tokenizer = (*Calibrated)(nil)
 
 // observed is a request whose usage was reported.
 type observed struct {
-	keys  []messageKey // of its messages
-	xs    []features   // of its messages
+	part
 	tools messageKey
-	extra features // of its tools
 	input int
 }
 
@@ -105,7 +103,7 @@ func (c *Calibrated) CountRequest(req chat.Request) int {
 	if d, continues := c.since(&o); continues {
 		return round(float64(c.last.input) + c.size(d.added) - c.size(d.replaced))
 	}
-	return round(c.overhead() + c.size(o.total()))
+	return round(c.overhead() + c.size(o.part))
 }
 
 // Observe learns from the usage that was reported with the response to a request. A response without usage changes
@@ -127,7 +125,7 @@ func (c *Calibrated) Observe(req chat.Request, response chat.Response) {
 	if !continues || enough {
 		c.last = &o
 	}
-	if c.smallest == nil || c.smallest.tools != o.tools || c.size(o.total()) < c.size(c.smallest.total()) {
+	if c.smallest == nil || c.smallest.tools != o.tools || c.size(o.part) < c.size(c.smallest.part) {
 		c.smallest = &o
 	}
 	if output := float64(response.Usage.Output); response.Message.Role == chat.RoleAssistant && c.plausible(output, answer) {
@@ -186,8 +184,8 @@ func (w withMargin) CountTools(tools []chat.Tool) int { return w.more(w.of.Count
 // requestOf returns the messages and tools of a request.
 func (c *Calibrated) requestOf(req chat.Request) observed {
 	o := observed{
-		keys: make([]messageKey, len(req.Messages)), xs: make([]features, len(req.Messages)),
-		tools: keyOfTools(req.Tools), extra: c.toolFeatures(req.Tools),
+		part:  part{make([]messageKey, len(req.Messages)), make([]features, len(req.Messages)), c.toolFeatures(req.Tools)},
+		tools: keyOfTools(req.Tools),
 	}
 	for i, m := range req.Messages {
 		o.keys[i], o.xs[i] = keyOf(m), c.messageFeatures(m)
@@ -195,17 +193,15 @@ func (c *Calibrated) requestOf(req chat.Request) observed {
 	return o
 }
 
-// part is a part of a request: messages, and the features of whatever else there is.
+// part is a part of a request, or all of it: messages, and the features of whatever else there is, such as tools.
 type part struct {
 	keys  []messageKey
 	xs    []features
 	extra features
 }
 
-func (o *observed) total() part { return part{o.keys, o.xs, o.extra} }
-
 // from returns the messages from index i on.
-func (o *observed) from(i int) part { return part{keys: o.keys[i:], xs: o.xs[i:]} }
+func (p part) from(i int) part { return part{keys: p.keys[i:], xs: p.xs[i:]} }
 
 // difference is what was added to a request, and what was replaced in it.
 type difference struct{ added, replaced part }
@@ -269,7 +265,7 @@ func (c *Calibrated) overhead() float64 {
 	if c.smallest == nil {
 		return 0
 	}
-	return max(0, float64(c.smallest.input)-c.size(c.smallest.total()))
+	return max(0, float64(c.smallest.input)-c.size(c.smallest.part))
 }
 
 // size returns the tokens of a part.

@@ -2,7 +2,6 @@ package tiktoken
 
 import (
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing/internal/memo"
@@ -90,9 +89,7 @@ func (c *Counter) count(text string) int {
 	if c.encoder != nil {
 		return len(c.encoder.EncodeOrdinary(text))
 	}
-	if !utf8.ValidString(text) {
-		text = string([]rune(text))
-	}
+	text = split.Valid(text)
 	vocab, next := c.vocab, c.pattern.Next
 	tokens := 0
 	var m *merger // taken for the first new word

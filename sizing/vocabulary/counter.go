@@ -83,7 +83,7 @@ func (c *counter) count(text string) int {
 	if c.options.PlainAdded {
 		raw, normalized = nil, nil
 	}
-	n := raw.count(valid(text), func(text string, at int) int {
+	n := raw.count(split.Valid(text), func(text string, at int) int {
 		atStart := at == 0
 		return normalized.count(v.normalize(text), func(text string, at int) int {
 			return work.words(v.prefixed(text, atStart && at == 0), v.words)

@@ -3,7 +3,6 @@ package vocabulary
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/sizing/internal/split"
 )
@@ -185,12 +184,4 @@ func spaced(r rune) rune {
 		return ' '
 	}
 	return r
-}
-
-// valid returns a text with U+FFFD for each byte that is not UTF-8.
-func valid(text string) string {
-	if utf8.ValidString(text) {
-		return text
-	}
-	return string([]rune(text))
 }

@@ -20,7 +20,6 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error 
 	cancels := make([]context.CancelFunc, len(items))
 	for i := range items {
 		contexts[i], cancels[i] = context.WithCancel(ctx)
-		defer cancels[i]()
 		if items[i].own == nil {
 			items[i].own = tree.New()
 		}

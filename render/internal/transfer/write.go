@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -114,7 +115,7 @@ func (w writer) child(id, parent tree.ID) (node, error) {
 		}
 		return read, nil
 	case c.Kind == tree.Text:
-		n := node{Type: typeText, Text: new(w.tree.Text(id)), Priority: orUnset(given), LineBreak: new(c.Is(tree.StartsLine))}
+		n := node{Type: typeText, Text: new(w.tree.Text(id)), Priority: cmp.Or(given, new(tree.Unset)), LineBreak: new(c.Is(tree.StartsLine))}
 		if inChunk {
 			n.References = referencesOut(extra.References)
 		}
@@ -126,18 +127,11 @@ func (w writer) child(id, parent tree.ID) (node, error) {
 			n.Tokens = &opaque.Tokens
 		}
 		if !inChunk {
-			n.Priority = orUnset(n.Priority)
+			n.Priority = cmp.Or(given, new(tree.Unset))
 		}
 		return n, nil
 	case w.tree.Nodes[parent].Is(tree.IfEmpty):
 		return w.piece(id, wrapperName)
 	}
 	return w.piece(id, w.tree.Name(id))
-}
-
-func orUnset(priority *int) *int {
-	if priority == nil {
-		return new(tree.Unset)
-	}
-	return priority
 }

@@ -5,6 +5,14 @@ import "unicode/utf8"
 // The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do; each quotes the expression
 // that it follows. Every function returns the end of the word that starts at i.
 
+// Valid returns a text with U+FFFD for each byte that is not UTF-8.
+func Valid(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return string([]rune(text))
+}
+
 // at returns the class of the character at i and its length in bytes; class 0 at the end of the text.
 func at(s string, i int) (Class, int) {
 	if i >= len(s) {
