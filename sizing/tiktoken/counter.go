@@ -19,6 +19,8 @@ type Counter struct {
 	mergers memo.Idle[merger]
 }
 
+var _ chat.Joiner = (*Counter)(nil)
+
 // Each encoding names its table in a function of its own, so that a program links the tables of those that it uses.
 
 // O200k returns a counter of o200k_base, the encoding of GPT-4o and all later models. It counts images as GPT-4o does,
@@ -83,6 +85,24 @@ func newCounter(table string, pattern split.Pattern, images imageRate) *Counter 
 // CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as plain text, and each byte
 // that is not UTF-8 counts as U+FFFD, which replaces it on the way to OpenAI. An empty text is 0 tokens.
 func (c *Counter) CountText(text string) int { return c.memory.Text(text, c.count) }
+
+// SafeCut reports whether a text may be cut between these two characters without a change to its count, whatever else
+// the text holds: before ends a word there or after starts one, in the whole text as in the parts. The text must be
+// valid UTF-8 at the cut; U+FFFD is treated like any other character.
+//
+// In o200k_base and cl100k_base a cut is safe
+//
+//   - after a letter, unless a letter follows (in o200k_base also a mark or ');
+//   - after a number, unless a number follows;
+//   - after a line break, unless white space follows (in o200k_base also /);
+//   - after any other character that is not white space, before a number or before white space other than a line break.
+//
+// The encodings of GPT-3 do not treat line breaks separately. There a cut is safe after a letter or a number as above,
+// and after any other character that is not white space if a letter, a number or white space follows, except between '
+// and a letter.
+func (c *Counter) SafeCut(before, after rune) bool {
+	return c.pattern.Cut(before, after) == split.Safe
+}
 
 // count splits a text into words and adds up their tokens.
 func (c *Counter) count(text string) int {

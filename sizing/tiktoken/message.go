@@ -33,6 +33,43 @@ const (
 // Chat Completions API; they are counted for adapters that send them anyway.
 func (c *Counter) CountMessage(m chat.Message) int { return counting.Message(c, m) }
 
+// CountFrame counts a message without its text: the result of [Counter.CountMessage] less the tokens of the text parts.
+// It also reports whether the text parts are counted joined, which they are unless the content is sent as a list.
+func (c *Counter) CountFrame(m chat.Message) (tokens int, joined bool) {
+	list := isList(m)
+	tokens = messageTokens + c.CountText(string(m.Role))
+	if m.Name != "" && m.Role != chat.RoleTool {
+		tokens += nameTokens + c.CountText(m.Name)
+	}
+	if m.Role == chat.RoleTool {
+		tokens += c.CountText(m.ToolCallID)
+	}
+	if m.Role == chat.RoleAssistant {
+		for _, call := range m.ToolCalls {
+			tokens += c.countCall(call)
+		}
+	}
+	for _, part := range m.Content {
+		switch part := part.(type) {
+		case chat.Text:
+			if list {
+				tokens += c.CountText("text")
+			}
+		case chat.Image, chat.Document:
+			if !textOnly(m.Role) {
+				tokens += c.CountPart(part)
+			}
+		case chat.Thinking:
+			if m.Role == chat.RoleAssistant {
+				tokens += c.CountPart(part)
+			}
+		default:
+			tokens += c.CountPart(part)
+		}
+	}
+	return tokens, !list
+}
+
 func (c *Counter) countCall(call chat.ToolCall) int {
 	n := c.CountText(call.ID) + c.CountText("function") + c.CountText(call.Arguments)
 	if call.Name != "" {

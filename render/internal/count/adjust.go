@@ -53,10 +53,7 @@ func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) 
 	}
 	// The texts around the gap meet now.
 	before, after, ok := c.text.neighbours(first, last)
-	if !ok || len(before)+len(after) == 0 { // the whole text disappears
-		return 0, false
-	}
-	if !c.text.updateOwnLines(before, after) {
+	if !ok || len(before)+len(after) == 0 || !c.text.updateOwnLines(before, after) { // without neighbours the whole text disappears
 		return 0, false
 	}
 	for id := first; id >= 0 && inGone(id); id = seams[id].after {

@@ -65,28 +65,27 @@ func listOf(n elements.Node) elements.Nodes {
 	return elements.Nodes{n}
 }
 
-// flatten appends the members of a list in an element, and of the lists in it, in order and without nil ones.
-func flatten(e guard.Element, w *guard.Watch, to []item, list elements.Nodes) ([]item, error) {
-	f := flattener{element: e, watch: w, items: to}
+// flatten appends the members of a list in the element, and of the lists in it, in order and without nil ones.
+func (s *site) flatten(to []item, list elements.Nodes) ([]item, error) {
+	f := flattener{site: s, items: to}
 	err := f.add(list, 0)
 	return f.items, err
 }
 
 type flattener struct {
-	element guard.Element
-	watch   *guard.Watch
-	items   []item
+	site  *site
+	items []item
 }
 
 // add appends a node, or its members if it is a list. depth is the number of lists around it.
 func (f *flattener) add(n elements.Node, depth int) error {
 	if depth > guard.MaxDepth {
-		return f.watch.SetEndless(f.element, fmt.Errorf("%w: more than %d nested lists", tree.ErrEndless, guard.MaxDepth))
+		return f.site.watch.SetEndless(f.site, fmt.Errorf("%w: more than %d nested lists", tree.ErrEndless, guard.MaxDepth))
 	}
 	switch list := n.(type) {
 	case nil:
 	case elements.Nodes:
-		if err := f.watch.Count(f.element, len(list), 0); err != nil {
+		if err := f.site.watch.Count(f.site, len(list), 0); err != nil {
 			return err
 		}
 		f.items = slices.Grow(f.items, len(list))
@@ -119,7 +118,7 @@ func (f *flattener) addOne(n elements.Node, depth int) error {
 			return f.add(value, depth+1)
 		}
 		if wrong, ok := n.(elements.Misplaced); ok {
-			return inElement(f.element, wrong.Misplaced())
+			return inElement(f.site, wrong.Misplaced())
 		}
 		k = callerKind(n)
 	}

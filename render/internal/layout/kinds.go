@@ -222,7 +222,7 @@ func layPart(_ context.Context, n elements.Node, s *site) (elements.Nodes, error
 	extra.Tokens = s.layouter.Tokenizer.CountPart(extra.Part)
 	s.uncharged += extra.Tokens
 	s.item.props.PassPriority = false
-	items, err := flatten(s, s.watch, nil, s.item.kind.children)
+	items, err := s.flatten(nil, s.item.kind.children)
 	for _, it := range items {
 		switch {
 		case it.kind.note:

@@ -317,7 +317,7 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	if done, err := s.onlyChunks(ctx, list); done || err != nil {
 		return err
 	}
-	items, err := flatten(s, s.watch, s.items[:0], list)
+	items, err := s.flatten(s.items[:0], list)
 	if err != nil {
 		return err
 	}

@@ -149,11 +149,12 @@ func (s *site) divideAmongTexts(texts []item, tokens int) error {
 	claims := make([]claim, len(texts))
 	for i := range texts {
 		it := &texts[i]
-		counted, err := s.upTo(it, tokens+1)
+		chunk := it.element.(elements.TextChunk)
+		text, err := s.textOf(chunk.Children)
 		if err != nil {
 			return err
 		}
-		claims[i] = claim{item: it, tokens: counted, basis: basis(&it.props)}
+		claims[i] = claim{item: it, tokens: s.newCuts(&chunk, text).upTo(tokens + 1), basis: basis(&it.props)}
 	}
 	// The text that claims the fewest for its basis is the first to get all of it.
 	slices.SortStableFunc(claims, func(a, b claim) int {
@@ -176,13 +177,6 @@ func (s *site) divideAmongTexts(texts []item, tokens int) error {
 		break
 	}
 	return nil
-}
-
-// upTo returns the tokens of a text with a break, or a limit if it has more.
-func (s *site) upTo(it *item, limit int) (int, error) {
-	chunk := it.element.(elements.TextChunk)
-	text, err := s.textOf(chunk.Children)
-	return s.newCuts(&chunk, text).upTo(limit), err
 }
 
 // atMost returns a share limited to limit; 0 is no limit.

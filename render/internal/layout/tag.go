@@ -77,7 +77,7 @@ func layFence(_ context.Context, n elements.Node, s *site) (elements.Nodes, erro
 	if strings.ContainsAny(f.Language, "`\r\n") {
 		return nil, fmt.Errorf("the language %q of a fence has a backtick or a line break", f.Language)
 	}
-	items, err := flatten(s, s.watch, nil, f.Children)
+	items, err := s.flatten(nil, f.Children)
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func onlyText(c *elements.TextChunk) (s string, ok bool) {
 // join joins the children of a text chunk to one text, not escaped. It also returns what a chunk that is not cut is
 // charged: the sum of the tokens of each text by itself, as in prompt-tsx.
 func (s *site) join(children elements.Nodes) (text string, references []elements.Reference, charged int, err error) {
-	items, err := flatten(s, s.watch, nil, children)
+	items, err := s.flatten(nil, children)
 	if err != nil {
 		return "", nil, 0, err
 	}
@@ -116,7 +116,7 @@ func (s *site) join(children elements.Nodes) (text string, references []elements
 
 // textOf returns the texts in a list, joined and not escaped.
 func (s *site) textOf(children elements.Nodes) (string, error) {
-	items, err := flatten(s, s.watch, nil, children)
+	items, err := s.flatten(nil, children)
 	var b strings.Builder
 	for _, it := range items {
 		text, _ := literal(it.element)
