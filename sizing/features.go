@@ -98,13 +98,12 @@ func (c *Calibrated) messageFeatures(m chat.Message) features {
 
 func (c *Calibrated) toolFeatures(tools []chat.Tool) features {
 	var f features
-	switch {
-	case c.Base != nil:
+	if c.Base != nil {
 		f.x[featureText] = float64(c.Base.CountTools(tools))
-	default:
-		for _, t := range chat.Undeferred(tools) {
-			f.x[featureText] += c.baseText(t.Name) + c.baseText(t.Description) + c.baseText(string(t.Parameters))
-		}
+		return f
+	}
+	for _, t := range chat.Undeferred(tools) {
+		f.x[featureText] += c.baseText(t.Name) + c.baseText(t.Description) + c.baseText(string(t.Parameters))
 	}
 	return f
 }

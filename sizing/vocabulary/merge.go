@@ -134,8 +134,9 @@ func (m *merger) mergeMany(p pairs) int {
 		top := m.heap[0]
 		last := len(m.heap) - 1
 		m.heap[0] = m.heap[last]
-		m.heap = m.heap[:last]
-		m.down(0)
+		if m.heap = m.heap[:last]; last > 0 {
+			m.down(0)
+		}
 		i, rank := int32(uint32(top)), uint32(top>>32)
 		if m.ranks[i] != rank {
 			continue
@@ -178,23 +179,15 @@ func (m *merger) pair(p pairs, left, right int32) {
 
 // down moves an entry of the heap down to its place.
 func (m *merger) down(i int) {
-	if i >= len(m.heap) {
-		return
-	}
 	entry := m.heap[i]
-	for {
-		child := 2*i + 1
-		if child >= len(m.heap) {
-			break
-		}
+	for child := 2*i + 1; child < len(m.heap); child = 2*i + 1 {
 		if child+1 < len(m.heap) && m.heap[child+1] < m.heap[child] {
 			child++
 		}
 		if entry <= m.heap[child] {
 			break
 		}
-		m.heap[i] = m.heap[child]
-		i = child
+		m.heap[i], i = m.heap[child], child
 	}
 	m.heap[i] = entry
 }

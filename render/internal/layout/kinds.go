@@ -321,7 +321,12 @@ func layMetadata(n elements.Node, s *site, _ *int, _ bool) error {
 func (s *site) note(m metadataElement) error {
 	return s.watch.Call(s, func() {
 		entry := m.Entry()
-		s.tree.Note(s.id, entry, entry.Local && s.depth > 0)
+		if entry.Local && s.depth > 0 {
+			extra := s.tree.EnsureExtra(s.id)
+			extra.Locals = append(extra.Locals, entry)
+		} else {
+			s.tree.Globals = append(s.tree.Globals, entry)
+		}
 	})
 }
 

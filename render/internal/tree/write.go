@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/internal/metadata"
 )
 
 // New returns an empty tree, to be written to. A parent is written before its children, and what is in a node directly
@@ -118,16 +117,6 @@ func (t *Tree) SetGroup(n ID, g *elements.Group) {
 	if g != nil {
 		t.Details[n].Group = int32(len(t.Groups))
 		t.Groups = append(t.Groups, g)
-	}
-}
-
-// Note records a metadata value in a node.
-func (t *Tree) Note(n ID, entry metadata.Entry, local bool) {
-	if local {
-		extra := t.EnsureExtra(n)
-		extra.Locals = append(extra.Locals, entry)
-	} else {
-		t.Globals = append(t.Globals, entry)
 	}
 }
 
