@@ -89,6 +89,7 @@ func (c *Compactor) init() {
 	c.inner.once.Do(func() {
 		c.inner.compacting = make(chan struct{}, 1)
 		c.inner.work.ends = map[*context.CancelCauseFunc]bool{}
+		c.inner.work.open, c.inner.work.shut = context.WithCancelCause(context.Background())
 		c.inner.observers = newObservers(c.Observers, func(e event.Event) event.Event {
 			e.Policy, e.Session = c.Policy.Name, c.Session.Header().ID
 			return e
@@ -155,7 +156,7 @@ func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, c
 	if err := errors.Join(checkTarget(target), c.Policy.Validate()); err != nil {
 		return nil, nil, err
 	}
-	if c.inner.work.isClosed() {
+	if c.inner.work.open.Err() != nil {
 		return nil, nil, ErrCompactorClosed
 	}
 	if prompt != nil {

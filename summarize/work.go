@@ -12,12 +12,13 @@ import (
 
 // work holds a compactor's own goroutines, and the contexts that [Compactor.Abort] ends.
 type work struct {
-	goroutines sync.WaitGroup // the goroutines
+	open       context.Context // ends when the compactor is closed
+	shut       context.CancelCauseFunc
+	goroutines sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	ends   map[*context.CancelCauseFunc]bool // the contexts that close ends; true if abort does too
-	task   *task                             // the summary that is being made or ready, if any
+	mu   sync.Mutex
+	ends map[*context.CancelCauseFunc]bool // of the contexts that abort ends
+	task *task                             // the summary that is being made or ready, if any
 }
 
 // task is a summary that a goroutine of the compactor makes. A render puts it in place, the one that waits for it or a later
@@ -37,22 +38,16 @@ type task struct {
 
 // abortable returns a context that also ends with [Compactor.Abort] and when the compactor is closed.
 func (w *work) abortable(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ending(ctx, true)
-}
-
-// ending returns a context that close ends too, and abort if it is abortable. The lock is held.
-func (w *work) ending(ctx context.Context, abortable bool) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	key := new(cancel)
-	w.ends[key] = abortable
-	if w.closed {
+	w.ends[&cancel] = true
+	if w.open.Err() != nil {
 		cancel(ErrCompactorClosed)
 	}
 	return ctx, func() {
 		w.mu.Lock()
-		delete(w.ends, key)
+		delete(w.ends, &cancel)
 		w.mu.Unlock()
 		cancel(context.Canceled)
 	}
@@ -62,10 +57,8 @@ func (w *work) ending(ctx context.Context, abortable bool) (context.Context, fun
 func (w *work) abort(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for cancel, abortable := range w.ends {
-		if abortable {
-			(*cancel)(why)
-		}
+	for cancel := range w.ends {
+		(*cancel)(why)
 	}
 }
 
@@ -74,14 +67,10 @@ func (w *work) abort(why error) {
 func (w *work) spawn(f func(context.Context)) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	if w.open.Err() != nil {
 		return false
 	}
-	ctx, done := w.ending(context.Background(), false)
-	w.goroutines.Go(func() {
-		defer done()
-		f(ctx)
-	})
+	w.goroutines.Go(func() { f(w.open) })
 	return true
 }
 
@@ -114,19 +103,9 @@ func (w *work) finish(ctx context.Context, t *task) error {
 	return nil
 }
 
-func (w *work) isClosed() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.closed
-}
-
-// close ends all goroutines and waits for them.
+// close ends all contexts and goroutines, and waits for the goroutines.
 func (w *work) close() {
-	w.mu.Lock()
-	w.closed = true
-	for cancel := range w.ends {
-		(*cancel)(ErrCompactorClosed)
-	}
-	w.mu.Unlock()
+	w.shut(ErrCompactorClosed)
+	w.abort(ErrCompactorClosed) // once what is being spawned is among the goroutines
 	w.goroutines.Wait()
 }
