@@ -36,7 +36,7 @@ var finished = map[string]string{
 	"summarize/internal/index/index.go":           "reads an index",
 	"summarize/models/offline.go":                 "reads summaries",
 	"summarize/models/remote.go":                  "lines of blocks",
-	"summarize/ohmypi/replacement.go":             "lists of files",
+	"summarize/ohmypi/prompt.go":                  "lists of files",
 	"summarize/prompts/parts.go":                  "a list of lines, a summary with its breadcrumb, and pins, of which the planner makes the text harmless",
 	"summarize/prompts/plainhistory.go":           "lines of blocks",
 	"summarize/replay/recall.go":                  "reads an index",

@@ -135,8 +135,8 @@ func TestStatements(t *testing.T) {
 			require.Contains(t, compacttest.Text(d.Requests()[asked].Messages), "<previous-summary>\nWhat was done.\n</previous-summary>")
 			require.Contains(t, compacttest.Text(d.Requests()[asked].Messages), "user: abc abc")
 		},
-			statements.Change("summarize/a3s/prompt.go", "		prompts.EarlierBlock(m),\n", ""),
-			statements.Change("summarize/a3s/prompt.go", "Messages: m.Covered", "Messages: nil")),
+			statements.Change(policyFile, "		prompts.EarlierBlock(m),\n", ""),
+			statements.Change(policyFile, "Messages: m.Covered", "Messages: nil")),
 		statements.That("an event has the number of messages before and after", func(t *testing.T) {
 			d := filled(t, 8000, 10_000)
 			d.Always(models.Say("What was done."))

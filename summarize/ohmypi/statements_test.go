@@ -286,11 +286,10 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // The files that are mutated.
 const (
-	policyFile  = "summarize/ohmypi/policy.go"
-	prompts     = "summarize/ohmypi/prompt.go"
-	replacement = "summarize/ohmypi/replacement.go"
-	engine      = "summarize/"
-	sessions    = "history/"
+	policyFile = "summarize/ohmypi/policy.go"
+	prompts    = "summarize/ohmypi/prompt.go"
+	engine     = "summarize/"
+	sessions   = "history/"
 )
 
 func TestStatements(t *testing.T) {
@@ -666,8 +665,8 @@ var placed = []statements.Statement{
 		compacttest.Equal(t, turns(tooMany-keeps+1, tooMany), got[2:2+2*keeps])
 		compacttest.Equal(t, append(turns(1, 1), chat.UserMessage("Go on.")), got[3+2*keeps:]) // after the message to continue
 	},
-		statements.Change(replacement, `prompts.SummaryBlock(m, plaintext.SummaryTag.String()),`, ""),
-		statements.Change(replacement, "The conversation before this point was compacted", "The conversation was compacted"),
+		statements.Change(prompts, `prompts.SummaryBlock(m, plaintext.SummaryTag.String()),`, ""),
+		statements.Change(prompts, "The conversation before this point was compacted", "The conversation was compacted"),
 		statements.Change(engine+"internal/place/place.go", "FirstKept: j.Plan.FirstKept, Thinking", "Thinking")),
 	statements.That("a compaction is an entry of the branch, with the summary, the cut, and the tokens of the prompt", func(t *testing.T) {
 		d := fixture(t, turns(1, tooMany-keeps)...)
@@ -713,8 +712,8 @@ var placed = []statements.Statement{
 		statements.Change("internal/toolname/tools.go", `"read", "read_file"`, `"read_file"`),
 		statements.Change("internal/toolname/tools.go", `"write", "write_file"`, `"write_file"`),
 		statements.Change("internal/toolname/tools.go", `"edit", "edit_file"`, `"edit_file"`),
-		statements.Change(replacement, `fileList(1, plaintext.ReadTag, m.Files.Read),`, ""),
-		statements.Change(replacement, `fileList(2, plaintext.ModifiedTag, m.Files.Modified),`, "")),
+		statements.Change(prompts, `fileList(1, plaintext.ReadTag, m.Files.Read),`, ""),
+		statements.Change(prompts, `fileList(2, plaintext.ModifiedTag, m.Files.Modified),`, "")),
 	statements.That("a file that was read and modified is listed only as modified", func(t *testing.T) {
 		d := files(t, call(1, "edit", `{"path":"a.go"}`, 10), call(2, "read", `{"path":"a.go"}`, 10))
 		require.Equal(t, entry.Files{Modified: []string{"a.go"}}, latest(d).Files)
