@@ -168,7 +168,7 @@ func mayPass(reasons []error) bool {
 
 // summarise opens an attempt at a plan, calls its hooks and has the summary written. It stops the context if no request
 // ends within twice its time limit.
-func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc, o order) (write.Written, []error) {
+func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc, o order) (d write.Written, reasons []error) {
 	most := 2 * o.policy.Ask.Timeout
 	watch := time.AfterFunc(most, func() { stop(&policy.TimeoutError{Name: "the compaction", After: most}) })
 	defer watch.Stop()
@@ -207,16 +207,17 @@ func (c *Compactor) summarise(ctx context.Context, stop context.CancelCauseFunc,
 	if err != nil {
 		return write.Written{Attempt: j, Writer: w}, []error{err}
 	}
-	var d write.Written
-	var reasons []error
 	prompts := write.PromptsOf(o.policy.Ask.Prompts, j.Plan)
 	if len(got.Prompts) > 0 {
 		prompts = got.Prompts
 	}
 	if got.Summary == nil {
 		d, reasons = w.Write(ctx, prompts)
-	} else if d, err = j.UseSupplied(ctx); err != nil {
-		reasons = []error{err}
+	} else {
+		by := entry.Compaction{Summary: *got.Summary, FirstKept: got.FirstKept, Title: got.Title, TokensBefore: max(0, got.TokensBefore)}
+		if d, err = j.UseSupplied(ctx, by); err != nil {
+			reasons = []error{err}
+		}
 	}
 	d.Attempt, d.Writer = j, w
 	return d, reasons

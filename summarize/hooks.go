@@ -99,8 +99,7 @@ func (c *Compactor) runBefore(ctx context.Context, j *write.Attempt) (got Interv
 			c.emit(ctx, event.Event{Kind: event.HookFailed, Function: "BeforeCompact", Err: err})
 			got.Data = nil
 		}
-		j.Material.Context = got.Context
-		j.Supplied = write.Supplied{Summary: got.Summary, Data: got.Data, FirstKept: got.FirstKept, Title: got.Title, TokensBefore: got.TokensBefore}
+		j.Material.Context, j.Data = got.Context, got.Data
 	}
 	if ctx.Err() != nil {
 		return got, context.Cause(ctx)

@@ -739,7 +739,7 @@ func TestStatements(t *testing.T) {
 			require.True(t, shows(got))
 			compacttest.Equal(t, late, got[len(got)-4:])
 			require.NotContains(t, compacttest.Text(d.Request().Messages), "[output 090]")
-		}, statements.Change(engine+"internal/place/place.go", "FirstKept: j.Plan.FirstKept, Thinking", "FirstKept: p.Journal.Session.Leaf(), Thinking")),
+		}, statements.Change(engine+"internal/place/place.go", "c.FirstKept = cmp.Or(c.FirstKept, j.Plan.FirstKept)", "c.FirstKept = p.Journal.Session.Leaf()")),
 		statements.That("the cut is never between a call and its results, however late they came", func(t *testing.T) {
 			d := filled(t, 80_000)
 			round := compacttest.Round(90, 200)

@@ -667,7 +667,7 @@ var placed = []statements.Statement{
 	},
 		statements.Change(prompts, `prompts.SummaryBlock(m, plaintext.SummaryTag.String()),`, ""),
 		statements.Change(prompts, "The conversation before this point was compacted", "The conversation was compacted"),
-		statements.Change(engine+"internal/place/place.go", "FirstKept: j.Plan.FirstKept, Thinking", "Thinking")),
+		statements.Change(engine+"internal/place/place.go", "c.FirstKept = cmp.Or(c.FirstKept, j.Plan.FirstKept)", "")),
 	statements.That("a compaction is an entry of the branch, with the summary, the cut, and the tokens of the prompt", func(t *testing.T) {
 		d := fixture(t, turns(1, tooMany-keeps)...)
 		before := d.Session.Leaf()
@@ -689,7 +689,7 @@ var placed = []statements.Statement{
 	},
 		statements.Change(engine+"executor.go", "planned.TokensBefore = s.Used, s.PromptTokens()", "planned.TokensBefore = s.Used, s.Used+1"),
 		statements.Change(engine+"internal/plan/plan.go", "plan.FirstKept = point.FirstKept", "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"),
-		statements.Change(engine+"internal/place/place.go", "Summary: entry.Summary{Text: d.Text, ", "Summary: entry.Summary{"),
+		statements.Change(engine+"internal/place/place.go", "c.Plan, c.Thinking, c.Mode = ", `c.Text, c.Plan, c.Thinking, c.Mode = "", `),
 		statements.Change(sessions+"internal/log/reader.go", "p.to(i), r.back(ctx, p.to(i), before)", "p, r.back(ctx, p, before)")),
 	statements.That("custom messages and branch summaries are shown as user messages", func(t *testing.T) {
 		d := fixture(t, turns(1, 1)...)
@@ -743,7 +743,7 @@ var placed = []statements.Statement{
 		d.Say(turns(1, enough)...)
 		require.NoError(t, demand(d, ""))
 		require.Equal(t, []string{"c.go"}, latest(d).Files.Read)
-	}, statements.Change(engine+"internal/place/place.go", "compaction.Extension = true", "compaction.Extension = false")),
+	}, statements.Change(engine+"internal/write/attempt.go", "d.Extension = true", "d.Extension = false")),
 	statements.That("if a turn is cut the files of its beginning are listed, and those of its kept rounds are not", func(t *testing.T) {
 		d := split(t)
 		rendered(d)
@@ -889,11 +889,11 @@ var hooks = []statements.Statement{
 		require.Equal(t, 7, c.TokensBefore)
 		require.JSONEq(t, `{"by":"me"}`, string(c.Data))
 	},
-		statements.Change(engine+"internal/place/place.go", "compaction.Summary = *h.Summary", ""),
-		statements.Change(engine+"internal/place/place.go", "compaction.Extension = true", ""),
-		statements.Change(engine+"internal/place/place.go", "compaction.FirstKept = cmp.Or(h.FirstKept, compaction.FirstKept)", ""),
-		statements.Change(engine+"internal/place/place.go", "compaction.Title = cmp.Or(h.Title, compaction.Title)", ""),
-		statements.Change(engine+"internal/place/place.go", "compaction.TokensBefore = cmp.Or(max(0, h.TokensBefore), compaction.TokensBefore)", "")),
+		statements.Change(engine+"executor.go", "Summary: *got.Summary, ", "Summary: entry.Summary{Text: got.Summary.Text}, "),
+		statements.Change(engine+"internal/write/attempt.go", "d.Extension = true", ""),
+		statements.Change(engine+"internal/place/place.go", "c.FirstKept = cmp.Or(c.FirstKept, j.Plan.FirstKept)", "c.FirstKept = j.Plan.FirstKept"),
+		statements.Change(engine+"internal/place/place.go", "c.Title = cmp.Or(c.Title, plaintext.Title(c.Text))", "c.Title = plaintext.Title(c.Text)"),
+		statements.Change(engine+"internal/place/place.go", "c.TokensBefore = cmp.Or(c.TokensBefore, j.Plan.TokensBefore)", "c.TokensBefore = j.Plan.TokensBefore")),
 	statements.That("a hook may ask in its own words, and keep data with the compaction", func(t *testing.T) {
 		d := hooked(t, summarize.Intervention{
 			Prompts: []policy.Prompt{ohmypi.Handoff{Ask: "In a word, please."}.Prompt()}, Data: json.RawMessage(`[1]`),
@@ -904,7 +904,7 @@ var hooks = []statements.Statement{
 		require.JSONEq(t, `[1]`, string(latest(d).Data))
 	},
 		statements.Change(engine+"executor.go", "prompts = got.Prompts", ""),
-		statements.Change(engine+"internal/place/place.go", "Files: j.Material.Files, Data: j.Supplied.Data}", "Files: j.Material.Files}"),
+		statements.Change(engine+"internal/place/place.go", "c.Files, c.Data = j.Material.Files, j.Data", "c.Files = j.Material.Files"),
 		statements.Change(prompts, "cmp.Or(h.Ask, ask)", "cmp.Or(ask, h.Ask)")),
 	statements.That("a hook is told of each compaction, and whether a hook supplied it", func(t *testing.T) {
 		for _, supplied := range []*entry.Summary{nil, {Text: "The hook's."}} {
@@ -920,7 +920,7 @@ var hooks = []statements.Statement{
 		}
 	},
 		statements.Change(engine+"executor.go", "c.Hooks.AfterCompact(ctx, e)", "c.Hooks.AfterCompact(ctx, entry.Entry{})"),
-		statements.Change(engine+"internal/place/place.go", "compaction.Extension = true", "")),
+		statements.Change(engine+"internal/write/attempt.go", "d.Extension = true", "")),
 	statements.That("a hook may cancel a change of branch", func(t *testing.T) {
 		d, other := twoBranches(t, said(turns(1, 1)...)...)
 		from := d.Session.Leaf()

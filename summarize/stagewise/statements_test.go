@@ -415,8 +415,8 @@ func TestStatements(t *testing.T) {
 			require.Equal(t, marked(11, 1, 500)[0], first.Message())
 			compacttest.Equal(t, marked(1, 14, 500), compacttest.Said(d.Session))
 		},
-			statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: p.Journal.Session.Leaf()"),
-			statements.Change(engine+"internal/place/place.go", "Summary: entry.Summary{Text: d.Text,", `Summary: entry.Summary{Text: "x",`)),
+			statements.Change(engine+"internal/place/place.go", "c.FirstKept = cmp.Or(c.FirstKept, j.Plan.FirstKept)", "c.FirstKept = p.Journal.Session.Leaf()"),
+			statements.Change(engine+"internal/place/place.go", "c.Plan, c.Thinking, c.Mode = ", `c.Text, c.Plan, c.Thinking, c.Mode = "x", `)),
 		statements.That("the cut is found again by its message once the model has answered, though other messages were appended or undone meanwhile", func(t *testing.T) {
 			d := over(t)
 			d.Answers(compacttest.After(20*time.Second, good))
@@ -429,7 +429,7 @@ func TestStatements(t *testing.T) {
 			require.Contains(t, got, briefing)
 			require.Equal(t, []int{11, 12, 13, 14, 15, 17}, compacttest.Outputs(got))
 		},
-			statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: p.Journal.Session.Leaf()"),
+			statements.Change(engine+"internal/place/place.go", "c.FirstKept = cmp.Or(c.FirstKept, j.Plan.FirstKept)", "c.FirstKept = p.Journal.Session.Leaf()"),
 			statements.Change(engine+"internal/place/place.go", "	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n")),
 		statements.That("if that message was undone the briefing is dropped with a warning, and the agent goes on", func(t *testing.T) {
 			d := over(t)
@@ -456,7 +456,7 @@ func TestStatements(t *testing.T) {
 		},
 			statements.Change(prompt, "Previous: prompts.Earlier(m), ", ""),
 			statements.Change(shown, "plaintext.PreviousHistoryTag.Around(t.Previous)", "plaintext.PreviousSummaryTag.Around(t.Previous)"),
-			statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", `Messages: d.Messages, FirstKept: "e1"`)),
+			statements.Change(engine+"internal/place/place.go", "c.FirstKept = cmp.Or(c.FirstKept, j.Plan.FirstKept)", `c.FirstKept = "e1"`)),
 		statements.That("a briefing takes in the one before it, with the same target each time", func(t *testing.T) {
 			first, second := briefing+" It was the first thing.", briefing+" It was the second."
 			all := chained(t, first, second)

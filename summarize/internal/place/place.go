@@ -134,23 +134,18 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 
 // compaction returns the compaction of a written summary.
 func (p *Placer) compaction(d write.Written) entry.Compaction {
-	j := d.Attempt
-	compaction := entry.Compaction{
-		Plan: j.ID, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
-		Mode: string(d.Prompt.Mode), Model: d.Model, Server: d.Server, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Doubt: d.Doubt, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: j.Material.Files, Data: j.Supplied.Data},
+	j, c := d.Attempt, d.Compaction
+	c.Plan, c.Thinking, c.Mode = j.ID, j.Plan.Thinking, string(d.Prompt.Mode)
+	c.FirstKept = cmp.Or(c.FirstKept, j.Plan.FirstKept)
+	c.TokensBefore = cmp.Or(c.TokensBefore, j.Plan.TokensBefore)
+	c.Title = cmp.Or(c.Title, plaintext.Title(c.Text))
+	if !c.Extension {
+		c.Files, c.Data = j.Material.Files, j.Data
 	}
 	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
-		compaction.Checkpoints = p.Checkpoints.Dir
+		c.Checkpoints = p.Checkpoints.Dir
 	}
-	if h := j.Supplied; h.Summary != nil {
-		compaction.Summary = *h.Summary
-		compaction.Text = d.Text
-		compaction.Extension = true
-		compaction.FirstKept = cmp.Or(h.FirstKept, compaction.FirstKept)
-		compaction.Title = cmp.Or(h.Title, compaction.Title)
-		compaction.TokensBefore = cmp.Or(max(0, h.TokensBefore), compaction.TokensBefore)
-	}
-	return compaction
+	return c
 }
 
 // report writes the checkpoint of a placed summary, and emits the events of its compaction. Result is the prompt with it,

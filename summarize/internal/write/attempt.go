@@ -37,22 +37,14 @@ type Attempt struct {
 	held      []entry.Held    // what is left out of it in what follows
 	by        elements.Sizing
 	covered   []history.Unit
-	prefix    int            // how many units at the end of covered belong to the turn that is cut
-	kept      int            // number of units
-	replaced  int            // tokens of the messages that the replacement stands for
-	Clearing  entry.Clearing // to write with the compaction
-	Supplied  Supplied
-	WillRetry bool // the agent's request is sent again afterwards
+	prefix    int             // how many units at the end of covered belong to the turn that is cut
+	kept      int             // number of units
+	replaced  int             // tokens of the messages that the replacement stands for
+	Clearing  entry.Clearing  // to write with the compaction
+	Data      json.RawMessage // of a hook, kept with a model's summary
+	WillRetry bool            // the agent's request is sent again afterwards
 	begun     time.Time
 	meter     *meter
-}
-
-// Supplied is what a hook supplied in place of a model's summary and of a plan's values. Summary is nil if no hook did.
-type Supplied struct {
-	Summary          *entry.Summary
-	Data             json.RawMessage
-	FirstKept, Title string
-	TokensBefore     int
 }
 
 // SuppliedText returns the text of a hook's summary.
@@ -282,17 +274,18 @@ func (a *Attempt) Event(kind event.Kind) event.Event {
 	return e
 }
 
-// UseSupplied returns the summary that a hook supplied. Its FirstKept may not be after the plan's cut: entries would be
-// neither kept nor summarised.
-func (a *Attempt) UseSupplied(ctx context.Context) (d Written, err error) {
-	if first := a.Supplied.FirstKept; first != "" {
+// UseSupplied returns the summary that a hook supplied, with what else it says of the compaction. Its FirstKept may not be
+// after the plan's cut: entries would be neither kept nor summarised.
+func (a *Attempt) UseSupplied(ctx context.Context, by entry.Compaction) (d Written, err error) {
+	if first := by.FirstKept; first != "" {
 		theirs, err := a.cutAt(ctx, a.view, first)
 		if err != nil || theirs.At > len(a.covered) {
 			return d, fmt.Errorf("summarize: Intervention.FirstKept is %q: it must be an entry of the view, and not after %q, where the plan cuts", first, a.Plan.FirstKept)
 		}
 	}
-	d.Prompt.Mode = policy.ModeSupplied
-	if d.Text, err = SuppliedText(a.Supplied.Summary); err == nil {
+	d.Prompt.Mode, d.Compaction = policy.ModeSupplied, by
+	d.Extension = true
+	if d.Text, err = SuppliedText(&by.Summary); err == nil {
 		d.Messages, err = a.replacement(ctx, a.summarised(d.Text))
 	}
 	if err != nil {

@@ -87,18 +87,11 @@ func (w *Writer) Taught() (list []entry.Body) {
 
 // Written is a summary that is not in the session yet.
 type Written struct {
-	Attempt  *Attempt // nil if the attempt failed before it was opened
-	Writer   *Writer  // nil if the attempt failed before a model could be asked
-	Prompt   policy.Prompt
-	Text     string
-	Model    string
-	Server   string
-	Answers  int    // the number of requests that the model answered
-	Asked    int    // our count of the largest of them
-	Unseen   bool   // the request left covered messages out
-	Doubt    string // why the answer was used only because no other was better
-	Mended   []string
-	Messages []chat.Message // the replacement
+	Attempt          *Attempt // nil if the attempt failed before it was opened
+	Writer           *Writer  // nil if the attempt failed before a model could be asked
+	Prompt           policy.Prompt
+	Mended           []string
+	entry.Compaction // without what is the plan's, such as its FirstKept, unless a hook says otherwise
 }
 
 // turn lets one of two go on. A function of a caller's may take long in it.
@@ -621,8 +614,8 @@ func badRequest(err error) bool {
 // candidate is nil, and then it is cut at a section.
 func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text string) (Written, error) {
 	j := w.Attempt
-	d := Written{Prompt: p.Prompt, Text: plaintext.Outside(text)}
-	if d.Text != text {
+	d := Written{Prompt: p.Prompt}
+	if d.Text = plaintext.Outside(text); d.Text != text {
 		d.Mended = append(d.Mended, "tags taken out of its text")
 	}
 	fits := func(text string) bool {
