@@ -64,7 +64,8 @@ type inner struct {
 	holder     atomic.Pointer[callback.Activity] // of the call that is compacting
 	observers  *observers
 	work       work
-	noted      sync.Map // the notes of targets that were said
+	noted      sync.Map    // the notes of targets that were said
+	warned     atomic.Bool // that what cannot be compacted nears the limit
 
 	mu      sync.Mutex       // guards the fields below
 	prompt  elements.Node    // the last that was rendered
@@ -72,7 +73,6 @@ type inner struct {
 	journal *journal.Journal // of the session
 	last    policy.Explanation
 	sent    sent
-	warned  bool // that what cannot be compacted nears the limit
 }
 
 // sent is the last prompt that was returned.

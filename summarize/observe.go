@@ -287,11 +287,7 @@ func (w *walker) warn(ctx context.Context, s *plan.Rendered, b render.Breakdown)
 			fixed += question
 		}
 	}
-	w.c.inner.mu.Lock()
-	warned := w.c.inner.warned
-	w.c.inner.warned = fixed >= near
-	w.c.inner.mu.Unlock()
-	if fixed < near || warned {
+	if warned := w.c.inner.warned.Swap(fixed >= near); fixed < near || warned {
 		return
 	}
 	largest := slices.DeleteFunc(s.Result.Report().Kept(), func(p render.Piece) bool { return p.Category == elements.CategoryHistory })

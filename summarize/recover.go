@@ -133,7 +133,10 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if err != nil {
 		return nil, err
 	}
-	counted, bytes := c.sentSize(before)
+	counted, bytes := before.PromptTokens()+before.Size.Tools, before.Bytes
+	if sent := c.lastSent(); sent.tokens > 0 && sent.newest == before.View.Newest() { // else another compactor rendered it
+		counted, bytes = sent.tokens, sent.bytes
+	}
 	if large.Tokens > 0 && large.Tokens < large.Limit/2 { // the prompt has room, and the answer has not
 		l, err := c.read(ctx)
 		if err != nil {
@@ -176,15 +179,6 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return nil, &RecoveryError{Refused: refused, Attempts: limit.Attempts - 1, Err: err}
 	}
 	return result, nil
-}
-
-// sentSize returns our count of the request that was refused, with its tools, in tokens and in bytes: of the last
-// prompt, or of one measured now if another compactor rendered the request.
-func (c *Compactor) sentSize(now *plan.Rendered) (tokens, bytes int) {
-	if sent := c.lastSent(); sent.tokens > 0 && sent.newest == now.View.Newest() {
-		return sent.tokens, sent.bytes
-	}
-	return now.PromptTokens() + now.Size.Tools, now.Bytes
 }
 
 // resized returns the prompt within the budget as it is now, without a compaction.
