@@ -756,8 +756,8 @@ func TestStatements(t *testing.T) {
 		},
 			replace("prompts.ConversationSummary}", "prompts.ConversationSummary, NoBreadcrumb: true}"),
 			statements.Change(engine+"internal/plan/plan.go", "Path: s.Path(), Lines: lines}", "Path: s.Path(), Lines: lines + 1}"),
-			statements.Change(engine+"internal/plan/plan.go", "t.Tool, t.Example = tool, example", "t.Tool = tool\n\t\t_ = example"),
-			statements.Change(engine+"internal/plan/plan.go", "t.Tool, t.Example = tool, example", "_, _ = tool, example")),
+			statements.Change(engine+"internal/plan/plan.go", "t.Tool, t.Example = breadcrumb.Find", "t.Tool, _ = breadcrumb.Find"),
+			statements.Change(engine+"internal/plan/plan.go", "t.Tool, t.Example = breadcrumb.Find", "_, _ = breadcrumb.Find")),
 		statements.That("a session in memory has no breadcrumb", func(t *testing.T) {
 			_, got := compacted(t)
 			require.Equal(t, "<conversation-summary>\nWhat was done.\n</conversation-summary>", got[1].Text())

@@ -119,14 +119,13 @@ func remotePrompt(messages []chat.Message) (system, prompt string) {
 		}
 	}
 	system = strings.Join(systems, "\n\n")
-	if len(rest) == 1 && rest[0].Role == chat.RoleUser {
-		text, notes := plaintext.Content(rest[0])
-		return system, strings.Join(append([]string{text}, notes...), "\n")
-	}
-	var last string
-	if n := len(rest) - 1; n > 0 && rest[n].Role == chat.RoleUser {
+	last := ""
+	if n := len(rest) - 1; n >= 0 && rest[n].Role == chat.RoleUser {
 		text, notes := plaintext.Content(rest[n])
-		rest, last = rest[:n], "\n\n"+strings.Join(append([]string{text}, notes...), "\n")
+		if last = strings.Join(append([]string{text}, notes...), "\n"); n == 0 {
+			return system, last
+		}
+		rest, last = rest[:n], "\n\n"+last
 	}
 	lines := make([]string, 0, len(rest))
 	for _, b := range plaintext.Blocks(rest, nil, nil) {

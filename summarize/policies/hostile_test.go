@@ -39,7 +39,7 @@ func material(said func(text string) string) policy.Material {
 	m.Plan, m.Todo, m.Agent = said("1. build"), said("- test"), said("It reviews.")
 	m.Skills = []policy.InvokedSkill{{Name: said("go"), Instructions: said("Run gofmt.")}}
 	m.Breadcrumb.Path, m.Breadcrumb.Tool = "/"+said("s.jsonl"), said("read")
-	_, m.Breadcrumb.Example, _ = breadcrumb.Find([]chat.Tool{{Name: said("read_file"), Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}, said("read_file"))
+	_, m.Breadcrumb.Example = breadcrumb.Find([]chat.Tool{{Name: said("read_file"), Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}, said("read_file"))
 	m.Said = []chat.Message{chat.UserMessage(said("Start."))}
 	m.Head = []chat.Message{{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text(said("I start."))}}}
 	m.Covered = []chat.Message{

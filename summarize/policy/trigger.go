@@ -106,13 +106,7 @@ type Finding struct {
 
 // For returns the conditions for an occasion.
 func (t Trigger) For(o Occasion) Trigger {
-	var list Trigger
-	for _, c := range t {
-		if c.occasion() == o {
-			list = append(list, c)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(t), func(c Condition) bool { return c.occasion() != o })
 }
 
 func (c Condition) occasion() Occasion { return cmp.Or(c.On, OnRender) }

@@ -65,10 +65,7 @@ func call(path string, lines int, example string) string {
 
 // quotedPath returns a path as a JSON string without what begins a tag or a mark. Decoded, it is the path.
 func quotedPath(path string) string {
-	quoted, err := plainjson.Marshal(path)
-	if err != nil {
-		return strconv.Quote(path) // strings always encode
-	}
+	quoted, _ := plainjson.Marshal(path) // strings always encode
 	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "[", `\u005b`, "＜", `\uff1c`, "［", `\uff3b`).Replace(string(quoted))
 }
 
@@ -80,25 +77,25 @@ var (
 	endParameters   = []string{"endline", "end", "lineend", "toline", "endlineonebased", "to"}
 )
 
-// Find returns the tool with which the agent reads files: the preferred one if it is declared, else the first that
-// reads files by its name, if possible one whose schema shows how. The example is a call of it with the arguments in its
-// schema, in which {path}, {from} and {to} stand for values that [Text] fills in; it is "" if the schema has no argument
-// for a path.
-func Find(tools []chat.Tool, preferred string) (name, example string, ok bool) {
+// Find returns the name of the tool with which the agent reads files, "" if there is none: the preferred one if it is
+// declared, else the first that reads files by its name, if possible one whose schema shows how. The example is a call of
+// it with the arguments in its schema, in which {path}, {from} and {to} stand for values that [Text] fills in; it is "" if
+// the schema has no argument for a path.
+func Find(tools []chat.Tool, preferred string) (name, example string) {
 	for _, t := range tools {
 		if preferred != "" && t.Name == preferred {
-			return t.Name, exampleOf(t), true
+			return t.Name, exampleOf(t)
 		}
 	}
 	for _, t := range tools {
 		if !toolname.Is(t.Name, toolname.Read) && !toolname.Is(t.Name, toolname.Editor) {
 			continue
 		}
-		if shown := exampleOf(t); !ok || example == "" && shown != "" {
-			name, example, ok = t.Name, shown, true
+		if shown := exampleOf(t); name == "" || example == "" && shown != "" {
+			name, example = t.Name, shown
 		}
 	}
-	return name, example, ok
+	return name, example
 }
 
 // exampleOf returns a call that reads some lines of a file, "" if the tool's schema does not show how.

@@ -74,10 +74,8 @@ func (r *Rendered) Failure() error {
 func (r *Rendered) prompt() render.Result {
 	if r.Over != nil {
 		return render.Result{Messages: r.Over.Messages, Tools: r.Over.Tools, Tokens: r.Over.Needed}
-	} else if r.Result != nil {
-		return *r.Result
 	}
-	return render.Result{}
+	return *r.Result
 }
 
 // PromptMessages returns the prompt's messages; all of them if it does not fit.
@@ -125,7 +123,11 @@ func (p *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 		if err != nil {
 			return s, err
 		}
-		s.Bytes = learnt.BodyOf(s.countBytes(m.Target))
+		sent := s.prompt()
+		if s.Resort.Result != nil {
+			sent = *s.Resort.Result
+		}
+		s.Bytes = learnt.BodyOf(Bytes(sent.Messages, Declared(m.Target, sent.Tools)))
 		if limit < math.MaxInt {
 			s.MaxBytes = limit
 		}
@@ -159,14 +161,6 @@ func MaxBytes(t policy.Target, l entry.Learnt) (limit int, bound bool) {
 	}
 	limit = l.Bytes.Size(set)
 	return limit, limit == set || confirmed(l.Bytes, l.Body, set) < set
-}
-
-// countBytes returns our count of the bytes of the request's body.
-func (r *Rendered) countBytes(t policy.Target) int {
-	if r.Over != nil && r.Resort.Result != nil {
-		return Bytes(r.Resort.Result.Messages, Declared(t, r.Resort.Result.Tools))
-	}
-	return Bytes(r.PromptMessages(), r.PromptTools(t))
 }
 
 // measure renders a prompt without what is held, and measures it.

@@ -207,9 +207,7 @@ func Transcript(ctx context.Context, s *history.Session, p policy.Policy, tools 
 	if text := s.TextPath("x"); text != "" {
 		t.Texts = filepath.Dir(text)
 	}
-	if tool, example, ok := breadcrumb.Find(tools, p.Replace.ReadTool); ok {
-		t.Tool, t.Example = tool, example
-	}
+	t.Tool, t.Example = breadcrumb.Find(tools, p.Replace.ReadTool)
 	return t, err
 }
 

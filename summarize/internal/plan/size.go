@@ -122,16 +122,14 @@ func Breakdown(ctx context.Context, t policy.Target, r *render.Result) render.Br
 
 // Breakdown returns where the tokens of the prompt are, with the tools that the target declares beside it; of what is
 // needed if the prompt does not fit.
-func (r *Rendered) Breakdown(ctx context.Context, t policy.Target) (b render.Breakdown) {
-	switch {
-	case r.Over != nil:
-		b, _ = guard.Value(ctx, guard.NameTokenizer, func() render.Breakdown {
-			b := r.Over.Breakdown
-			b.Tools += ToolTokens(t)
-			return b
-		})
-	case r.Result != nil:
-		b = Breakdown(ctx, t, r.Result)
+func (r *Rendered) Breakdown(ctx context.Context, t policy.Target) render.Breakdown {
+	if r.Over == nil {
+		return Breakdown(ctx, t, r.Result)
 	}
+	b, _ := guard.Value(ctx, guard.NameTokenizer, func() render.Breakdown {
+		b := r.Over.Breakdown
+		b.Tools += ToolTokens(t)
+		return b
+	})
 	return b
 }

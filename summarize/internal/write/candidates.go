@@ -97,17 +97,15 @@ func Candidates(ctx context.Context, models map[string]policy.Target, agent poli
 			Err: fmt.Errorf("summarize: Policy.Ask names the model %q, which is not in Compactor.Models", name),
 		})
 	}
+	filtered := slices.DeleteFunc(slices.Clone(l.Held), func(h entry.Held) bool { return h.Part != plan.Whole || h.Shown() })
 	var list []*Candidate
 	for _, t := range writers {
-		c := &Candidate{Target: t, isAgent: t.Name == agent.Name, learnt: plan.Learnt(l.Remembered, t), window: t.ContextWindow, ratio: 1}
+		c := &Candidate{
+			Target: t, isAgent: t.Name == agent.Name, learnt: plan.Learnt(l.Remembered, t), held: l.HeldFor(t.Name, plan.Server(t)),
+			filtered: filtered, window: t.ContextWindow, ratio: 1,
+		}
 		if c.Tokenizer == nil {
 			c.Tokenizer = agent.Tokenizer
-		}
-		c.held = l.HeldFor(t.Name, plan.Server(t))
-		for _, h := range l.Held {
-			if h.Part == plan.Whole && !h.Shown() {
-				c.filtered = append(c.filtered, h)
-			}
 		}
 		if c.window <= 0 {
 			c.window, c.apart = window, agent.ContextWindow <= 0
