@@ -171,67 +171,52 @@ func (o *observers) close() error {
 	return err
 }
 
-// listener calls an observer, in a goroutine while there are calls to make.
+// listener calls an observer, each time in a goroutine that waits for the call before.
 type listener struct {
 	Observer
 	name string
 	fail func(*listener, error) // is called once
+	gone bool                   // it is not called any more; a call reads and sets it
 
-	mu    sync.Mutex
-	calls []observerCall // in order; the first is being made
-	slow  bool           // a call takes longer than the compactor's patience; false once all calls were made
-	gone  bool           // it is not called any more
-}
-
-// observerCall is a call of an observer. Done is closed once it was made or given up.
-type observerCall struct {
-	f    func()
-	done chan struct{}
+	mu   sync.Mutex
+	last <-chan struct{} // of the newest call, nil before the first
+	left int             // calls that were not made yet
+	slow bool            // a call takes longer than the compactor's patience; false once all calls were made
 }
 
 // call adds a call. The channel is closed once it was made or given up.
 func (l *listener) call(f func()) <-chan struct{} {
-	c := observerCall{f, make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone {
-		close(c.done)
-		return c.done
-	}
-	if l.calls = append(l.calls, c); len(l.calls) == 1 {
-		go l.run()
-	}
-	return c.done
+	before, done := l.last, make(chan struct{})
+	l.last = done
+	l.left++
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		l.make(f)
+	}()
+	return done
 }
 
-// run makes the calls until there is none, or one fails.
-func (l *listener) run() {
-	for {
-		l.mu.Lock()
-		c, behind := l.calls[0], len(l.calls)-1
-		l.mu.Unlock()
-		err := guard.Do(context.Background(), l.name, observerLimit, func(context.Context) error { c.f(); return nil })
-		if err == nil && behind > observerBehind {
-			err = fmt.Errorf("summarize: %s is %d calls behind", l.name, behind)
-		}
-		if err != nil {
-			l.fail(l, err)
-		}
-		l.mu.Lock()
-		made := l.calls[:1]
-		if l.gone = err != nil; l.gone {
-			made = l.calls
-		}
-		for _, c := range made {
-			close(c.done)
-		}
-		l.calls = l.calls[len(made):]
-		more := len(l.calls) > 0
-		l.slow = l.slow && more
-		l.mu.Unlock()
-		if !more {
-			return
-		}
+// make makes a call, unless one before failed.
+func (l *listener) make(f func()) {
+	if l.gone {
+		return
+	}
+	err := guard.Do(context.Background(), l.name, observerLimit, func(context.Context) error { f(); return nil })
+	l.mu.Lock()
+	l.left--
+	left := l.left
+	l.slow = l.slow && left > 0
+	l.mu.Unlock()
+	if err == nil && left > observerBehind {
+		err = fmt.Errorf("summarize: %s is %d calls behind", l.name, left)
+	}
+	if l.gone = err != nil; l.gone {
+		l.fail(l, err)
 	}
 }
 
@@ -253,7 +238,7 @@ func (l *listener) await(done <-chan struct{}) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.slow = len(l.calls) > 0
+	l.slow = l.left > 0
 }
 
 // Emit passes an event to the observers, with the session and the policy filled in: for what an agent does between two
