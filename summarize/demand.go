@@ -3,6 +3,7 @@ package summarize
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -122,14 +123,9 @@ func (w *walker) demanded(ctx context.Context, on policy.Occasion, instructions 
 		return CompactionResult{}, ErrBusy
 	case d.Held < 0:
 		w.explain(ctx, d, outcomeNothing, nil)
-		why := "no condition holds"
-		for _, f := range d.Findings {
-			if len(policy.Trigger{f.Condition}.For(on)) > 0 {
-				why = f.Why
-				break
-			}
-		}
-		return CompactionResult{}, fmt.Errorf("%w: %s", ErrNothingToCompact, why)
+		// A walk on demand has a condition for it.
+		first := slices.IndexFunc(d.Findings, func(f policy.Finding) bool { return len(policy.Trigger{f.Condition}.For(on)) > 0 })
+		return CompactionResult{}, fmt.Errorf("%w: %s", ErrNothingToCompact, d.Findings[first].Why)
 	}
 	if err := now.Shown.CheckSummaries(); err != nil {
 		return CompactionResult{}, err

@@ -69,9 +69,7 @@ func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title,
 		return Checkpoint{}, fmt.Errorf("checkpoints: no number is left after %d: %s: rename the file of that number", maxNumber, f.Dir)
 	}
 	point := Checkpoint{Number: next, Compaction: compaction}
-	if point.Title = plaintext.OneLine(visible.Text(title), 200); point.Title == "" {
-		point.Title = "Checkpoint " + strconv.Itoa(point.Number)
-	}
+	point.Title = cmp.Or(plaintext.OneLine(visible.Text(title), 200), "Checkpoint "+strconv.Itoa(next))
 	point.Path = filepath.Join(f.Dir, fmt.Sprintf("%03d-%s.md", point.Number, slug(point.Title)))
 	text := fmt.Sprintf("# %s\n\n%s%s -->\n\n%s\n", point.Title, compactionMark, comment.Replace(compaction), summary)
 	if err := writeFile(point.Path, text, os.Link); err != nil { // a link never replaces a file

@@ -86,14 +86,10 @@ func waitForLock(ctx context.Context, file *os.File) error {
 // readHead returns the start of a file. If the file is not regular, readHead does not open it and the error is
 // [storage.ErrForeign].
 func readHead(path string) (string, error) {
-	info, err := os.Lstat(path)
-	if err == nil && !info.Mode().IsRegular() {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return "", foreign(path)
 	}
-	var file *os.File
-	if err == nil {
-		file, err = os.OpenFile(path, os.O_RDONLY|filelock.OpenFlags, 0)
-	}
+	file, err := os.OpenFile(path, os.O_RDONLY|filelock.OpenFlags, 0)
 	if err != nil {
 		return "", fmt.Errorf("checkpoints: reading a file: %w", err)
 	}

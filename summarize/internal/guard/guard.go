@@ -36,16 +36,14 @@ func Call[T any](ctx context.Context, name string, limit time.Duration, f func(c
 		}
 		return got, err
 	})
-	if p, ok := err.(*callback.PanicError); ok {
-		if n, ok := p.Value.(countError); ok {
-			return got, Failed(name, n)
-		}
-	}
 	_, left := err.(*callback.LeftError)
 	switch {
 	case err == nil:
 		return got, nil
 	case callback.Misbehaved(err) && !left:
+		if n, ok := errors.AsType[countError](err); ok {
+			err = n
+		}
 		return got, Failed(name, err)
 	case context.Cause(ctx) == error(late):
 		return got, late // whatever error the function returned for it

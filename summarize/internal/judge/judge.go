@@ -216,19 +216,17 @@ const window = 32
 
 // repeated returns the share of a text that stands in it before, 0 to 1.
 func repeated(text string) float64 {
-	var starts []int
-	for i := range text {
-		starts = append(starts, i)
-	}
+	runes := []rune(text)
+	parts := max(0, len(runes)-window)
 	seen, again := map[string]bool{}, 0
-	for n, end := range starts[min(window, len(starts)):] {
-		part := text[starts[n]:end]
+	for n := range parts {
+		part := string(runes[n : n+window])
 		if seen[part] {
 			again++
 		}
 		seen[part] = true
 	}
-	return float64(again) / float64(max(1, len(starts)-window))
+	return float64(again) / float64(max(1, parts))
 }
 
 // letters reports whether a text consists of letters and digits for the most part, and hardly has control characters or
