@@ -708,7 +708,7 @@ func TestStatements(t *testing.T) {
 		},
 			statements.Change(engine+"internal/plan/models.go", "return matches(r.Agents, agent.Name)", "return true"),
 			statements.Change(engine+"internal/plan/models.go", "return matches(r.Agents, agent.Name)", "return false"),
-			statements.Change(engine+"internal/plan/models.go", "\tadd(agent)\n", "\tif len(list) == 0 {\n\t\tadd(agent)\n\t}\n")),
+			statements.Change(engine+"internal/plan/models.go", "\tadd(agent.Name, agent)\n", "\tif len(list) == 0 {\n\t\tadd(agent.Name, agent)\n\t}\n")),
 
 		statements.That("that model summarises in the background too", func(t *testing.T) {
 			d := overflowing(t, numbered(t, 0), models.SaySummary("Of its own."))

@@ -773,7 +773,7 @@ var branches = []statements.Statement{
 		require.Equal(t, []int{1, 2}, compacttest.Outputs(text))
 		require.NotContains(t, text, "The task.")
 		require.NotContains(t, text, "The other way.")
-	}, statements.Change(engine+"internal/write/branch.go", "LeaveOutOf(b.Session, b.left(ctx), held)", "LeaveOutOf(b.Session, b.Session.PathTo(ctx, b.From), held)")),
+	}, statements.Change(engine+"internal/write/branch.go", "LeaveOutOf(b.Session, left, held)", "LeaveOutOf(b.Session, b.Session.PathTo(ctx, b.From), held)")),
 	statements.That("a branch is summarised before the session goes to the other entry, and the summary follows that entry", func(t *testing.T) {
 		d, other := twoBranches(t, said(turns(1, 2)...)...)
 		from, during := d.Session.Leaf(), ""
@@ -858,7 +858,7 @@ var branches = []statements.Statement{
 		shown, _ := entry.Entry{Body: *got}.Shown()
 		require.Contains(t, shown.Text(), answers[branch]+"\n\n<read-files>\na.go\nb.go\n</read-files>\n\n<modified-files>\nc.go\n</modified-files>")
 	},
-		statements.Change(engine+"internal/write/branch.go", "filesOf(ctx, b.Policy, b.left(ctx))", "filesOf(ctx, b.Policy, b.Session.Abandoned(ctx, b.From, b.From))"),
+		statements.Change(engine+"internal/write/branch.go", "filesOf(ctx, b.Policy, left)", "filesOf(ctx, b.Policy, b.Session.Abandoned(ctx, b.From, b.From))"),
 		statements.Change(sessions+"fileops.go", "ops = append(ops, fileOp{i, b.Files})", ""),
 		statements.Change(sessions+"entry/shown.go", "{plaintext.ReadTag, ", "{plaintext.UserTag, "),
 		statements.Change(sessions+"entry/shown.go", "{plaintext.ModifiedTag, ", "{plaintext.UserTag, "),

@@ -670,12 +670,12 @@ func TestStatements(t *testing.T) {
 			statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gpt-5.4-nano", "gemini-3.1-flash-lite", "claude-haiku-4.5"`),
 			statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "gpt-5.4-nano"`),
 			statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "claude-haiku-4.5", "gpt-5.4-nano"`),
-			statements.Change(engine+"internal/plan/models.go", "\tadd(agent)\n", "\tif len(list) == 0 {\n\t\tadd(agent)\n\t}\n")),
+			statements.Change(engine+"internal/plan/models.go", "\tadd(agent.Name, agent)\n", "\tif len(list) == 0 {\n\t\tadd(agent.Name, agent)\n\t}\n")),
 		statements.That("the agent's own model is not asked twice if it is one of them", func(t *testing.T) {
 			d := over(t)
 			require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, cascade(d, "gpt-5.4-nano", down, down, down, good))
 			require.Len(t, d.Requests(), 3)
-		}, statements.Change(engine+"internal/plan/models.go", `return o.Name == t.Name`, "return false")),
+		}, statements.Change(engine+"internal/plan/models.go", `return o.Name == name`, "return false")),
 		statements.That("each model has 30 seconds", func(t *testing.T) {
 			d := over(t)
 			require.Len(t, cascade(d, "own", hangs, hangs, hangs, compacttest.After(30*time.Second-1, good)), 4)

@@ -47,8 +47,9 @@ func matches(patterns []string, model string) bool {
 // Writers returns the models that may be asked for summaries, each once: those that a policy names, with Cheapest the
 // others that have prices, and the agent's own. Unknown lists the names that models does not have.
 func Writers(a policy.Ask, models map[string]policy.Target, agent policy.Target) (list []policy.Target, unknown []string) {
-	add := func(t policy.Target) {
-		if !slices.ContainsFunc(list, func(o policy.Target) bool { return o.Name == t.Name }) {
+	add := func(name string, t policy.Target) {
+		t.Name = name
+		if !slices.ContainsFunc(list, func(o policy.Target) bool { return o.Name == name }) {
 			list = append(list, t)
 		}
 	}
@@ -58,19 +59,17 @@ func Writers(a policy.Ask, models map[string]policy.Target, agent policy.Target)
 	}
 	for _, name := range append(names, a.Names...) {
 		if t := models[name]; t.Model != nil {
-			t.Name = name
-			add(t)
+			add(name, t)
 		} else if len(models) > 0 {
 			unknown = append(unknown, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(models)) {
 		if t := models[name]; a.Cheapest && t.Model != nil && t.Prices != (sizing.Prices{}) && name != agent.Name {
-			t.Name = name
-			add(t)
+			add(name, t)
 		}
 	}
-	add(agent)
+	add(agent.Name, agent)
 	return list, unknown
 }
 

@@ -168,22 +168,18 @@ func (a *Attempt) read(ctx context.Context, s *history.Session, view history.Vie
 // turn that is cut, if one is.
 func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.Message) {
 	shown = map[string]bool{}
-	kept := point.Kept()
-	for _, u := range kept {
-		if u.Start {
-			shown[u.ID] = true
+	for i, u := range slices.Backward(point.Units) {
+		if !u.Start {
+			continue
+		}
+		if shown[u.ID] = true; i < point.At {
+			opening = &u.Messages[0]
+		}
+		if i <= point.At {
+			break
 		}
 	}
-	if len(kept) == 0 || kept[0].Start {
-		return shown, nil
-	}
-	for _, u := range slices.Backward(point.Units[:point.At]) {
-		if u.Start {
-			shown[u.ID] = true
-			return shown, &u.Messages[0]
-		}
-	}
-	return shown, nil
+	return shown, opening
 }
 
 // readPath reads from the path the user's messages that will not be shown any more, the agent's todo list, the earlier

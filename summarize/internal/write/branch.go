@@ -3,7 +3,6 @@ package write
 import (
 	"cmp"
 	"context"
-	"iter"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -29,14 +28,6 @@ type Branch struct {
 	Emit     func(context.Context, event.Event)
 }
 
-// left returns the entries of the branch: all of the path if To is "", from where a new conversation starts.
-func (b Branch) left(ctx context.Context) iter.Seq2[entry.Entry, error] {
-	if b.To == "" {
-		return b.Session.PathTo(ctx, b.From)
-	}
-	return b.Session.Abandoned(ctx, b.From, b.To)
-}
-
 // Summarise asks for a summary of the branch; nil means that the branch is empty. If there is no summary, the
 // errors say why.
 func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
@@ -45,11 +36,14 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 	if err != nil {
 		return failed(err)
 	}
+	left := b.Session.Abandoned(ctx, b.From, b.To)
+	if b.To == "" { // a new conversation starts
+		left = b.Session.PathTo(ctx, b.From)
+	}
 	reserve := min(cmp.Or(b.Policy.Branch.Reserve, 16_384), window/2)
 	said := func(held []entry.Held) ([]chat.Message, error) {
-		return guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) ([]chat.Message, error) {
-			left := plan.LeaveOutOf(b.Session, b.left(ctx), held)
-			return prompts.BranchMessages(left, window-reserve, b.Target.Tokenizer)
+		return guard.Call(ctx, guard.NameTokenizer, 0, func(context.Context) ([]chat.Message, error) {
+			return prompts.BranchMessages(plan.LeaveOutOf(b.Session, left, held), window-reserve, b.Target.Tokenizer)
 		})
 	}
 	messages, err := said(nil)
@@ -66,7 +60,7 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 	}
 	m := &j.Material
 	m.Covered, m.Tokenizer, m.Room, m.Words, m.ResultTokens = messages, b.Target.Tokenizer, room, room, b.Policy.Ask.SimpleResult
-	if m.Files, err = filesOf(ctx, b.Policy, b.left(ctx)); err != nil {
+	if m.Files, err = filesOf(ctx, b.Policy, left); err != nil {
 		return failed(err)
 	}
 	p := b.Policy.Branch.Prompt
