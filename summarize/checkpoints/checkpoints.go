@@ -56,26 +56,25 @@ type Checkpoint struct {
 // Add writes a summary and the index. The argument compaction is the id of the summary's compaction in the session.
 // When Add returns, both files are durable. If only the index cannot be written, Add returns the checkpoint and an
 // error.
-func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title, summary string) (Checkpoint, error) {
+func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title, summary string) (added Checkpoint, err error) {
 	if err := makeDir(f.Dir); err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoints: creating the folder: %w", err)
 	}
-	list, next, release, err := f.lock(ctx)
-	if err != nil {
-		return Checkpoint{}, err
-	}
-	defer release()
-	if next > maxNumber {
-		return Checkpoint{}, fmt.Errorf("checkpoints: no number is left after %d: %s: rename the file of that number", maxNumber, f.Dir)
-	}
-	point := Checkpoint{Number: next, Compaction: compaction}
-	point.Title = cmp.Or(plaintext.OneLine(visible.Text(title), 200), "Checkpoint "+strconv.Itoa(next))
-	point.Path = filepath.Join(f.Dir, fmt.Sprintf("%03d-%s.md", point.Number, slug(point.Title)))
-	text := fmt.Sprintf("# %s\n\n%s%s -->\n\n%s\n", point.Title, compactionMark, comment.Replace(compaction), summary)
-	if err := writeFile(point.Path, text, os.Link); err != nil { // a link never replaces a file
-		return Checkpoint{}, err
-	}
-	return point, f.index(ctx, s, append(list, point))
+	err = f.locked(ctx, func(list []Checkpoint, next int) error {
+		if next > maxNumber {
+			return fmt.Errorf("checkpoints: no number is left after %d: %s: rename the file of that number", maxNumber, f.Dir)
+		}
+		point := Checkpoint{Number: next, Compaction: compaction}
+		point.Title = cmp.Or(plaintext.OneLine(visible.Text(title), 200), "Checkpoint "+strconv.Itoa(next))
+		point.Path = filepath.Join(f.Dir, fmt.Sprintf("%03d-%s.md", point.Number, slug(point.Title)))
+		text := fmt.Sprintf("# %s\n\n%s%s -->\n\n%s\n", point.Title, compactionMark, comment.Replace(compaction), summary)
+		if err := writeFile(point.Path, text, os.Link); err != nil { // a link never replaces a file
+			return err
+		}
+		added = point
+		return f.index(ctx, s, append(list, point))
+	})
+	return added, err
 }
 
 // Index writes the index for the path to a session's leaf. Checkpoints of other branches are listed separately. Call it
@@ -84,12 +83,8 @@ func (f *Folder) Index(ctx context.Context, s *history.Session) error {
 	if list, err := f.List(); err != nil || len(list) == 0 {
 		return err
 	}
-	list, _, release, err := f.lock(ctx) // which lists them again, because others may have added some before the lock
-	if err != nil {
-		return err
-	}
-	defer release()
-	return f.index(ctx, s, list)
+	// They are listed again, because others may have added some before the lock.
+	return f.locked(ctx, func(list []Checkpoint, _ int) error { return f.index(ctx, s, list) })
 }
 
 // Erase replaces the checkpoints of compactions, given by the ids of their entries, by files without their titles and
@@ -100,28 +95,25 @@ func (f *Folder) Erase(ctx context.Context, s *history.Session, compactions ...s
 	if _, err := os.Stat(f.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	list, _, release, err := f.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	for i, p := range list {
-		if !slices.ContainsFunc(compactions, func(id string) bool { return comment.Replace(id) == p.Compaction }) {
-			continue
+	return f.locked(ctx, func(list []Checkpoint, _ int) error {
+		for i, p := range list {
+			if !slices.ContainsFunc(compactions, func(id string) bool { return comment.Replace(id) == p.Compaction }) {
+				continue
+			}
+			list[i].Title, list[i].Path = erased, filepath.Join(f.Dir, fmt.Sprintf("%03d-erased.md", p.Number))
+			if slices.ContainsFunc(list, func(o Checkpoint) bool { return o.Path == list[i].Path && o.Compaction != p.Compaction }) {
+				return foreign(list[i].Path)
+			}
+			err := writeFile(list[i].Path, fmt.Sprintf("# %s\n\n%s%s -->\n", erased, compactionMark, p.Compaction), os.Rename)
+			if err == nil && p.Path != list[i].Path {
+				err = os.Remove(p.Path)
+			}
+			if err != nil {
+				return fmt.Errorf("checkpoints: erasing checkpoint %d: %w", p.Number, err)
+			}
 		}
-		list[i].Title, list[i].Path = erased, filepath.Join(f.Dir, fmt.Sprintf("%03d-erased.md", p.Number))
-		if slices.ContainsFunc(list, func(o Checkpoint) bool { return o.Path == list[i].Path && o.Compaction != p.Compaction }) {
-			return foreign(list[i].Path)
-		}
-		err := writeFile(list[i].Path, fmt.Sprintf("# %s\n\n%s%s -->\n", erased, compactionMark, p.Compaction), os.Rename)
-		if err == nil && p.Path != list[i].Path {
-			err = os.Remove(p.Path)
-		}
-		if err != nil {
-			return fmt.Errorf("checkpoints: erasing checkpoint %d: %w", p.Number, err)
-		}
-	}
-	return f.index(ctx, s, slices.CompactFunc(list, func(a, b Checkpoint) bool { return a == b }))
+		return f.index(ctx, s, slices.Compact(list))
+	})
 }
 
 // erased is the title of a checkpoint that was erased.

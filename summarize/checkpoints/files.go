@@ -34,34 +34,33 @@ func foreign(path string) error {
 	return worded.Errorf(storage.ErrForeign, "checkpoints: a file that is not the folder's own is in the way: %s: move it away, or set Folder.Dir to another folder", path)
 }
 
-// lock takes the folder's lock, which the system releases if the process dies, and returns what list does. It removes the
-// leftovers of crashed writers, because no other writer is active. The caller calls release.
-func (f *Folder) lock(ctx context.Context) (list []Checkpoint, next int, release func(), err error) {
+// locked calls do with what list returns and the folder's lock, which the system releases if the process dies. It removes
+// the leftovers of crashed writers, because no other writer is active.
+func (f *Folder) locked(ctx context.Context, do func(list []Checkpoint, next int) error) error {
 	path := filepath.Join(f.Dir, lockName)
 	if info, err := os.Lstat(path); err == nil && (!info.Mode().IsRegular() || info.Size() > 0) {
-		return nil, 0, nil, foreign(path)
+		return foreign(path)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|filelock.OpenFlags, 0o600)
 	if err != nil {
-		return nil, 0, nil, fmt.Errorf("checkpoints: opening the folder's lock: %w", err)
+		return fmt.Errorf("checkpoints: opening the folder's lock: %w", err)
 	}
 	if err := waitForLock(ctx, file); err != nil {
-		return nil, 0, nil, errors.Join(err, file.Close())
+		return errors.Join(err, file.Close())
 	}
+	defer file.Close()
+	defer filelock.Unlock(file)
 	files, _ := os.ReadDir(f.Dir) // if this or a removal fails, the next writer tries again
 	for _, file := range files {
 		if file.Type().IsRegular() && leftover.MatchString(file.Name()) {
 			_ = os.Remove(filepath.Join(f.Dir, file.Name()))
 		}
 	}
-	release = func() {
-		filelock.Unlock(file)
-		_ = file.Close()
+	list, next, err := f.list()
+	if err != nil {
+		return err
 	}
-	if list, next, err = f.list(); err != nil {
-		release()
-	}
-	return list, next, release, err
+	return do(list, next)
 }
 
 // waitForLock locks the folder's lock file once its holder releases it.

@@ -800,7 +800,7 @@ func TestStatements(t *testing.T) {
 			statements.Change("internal/plaintext/plaintext.go", `strings.CutPrefix(strings.TrimSpace(line), "# ")`, `strings.CutPrefix(strings.TrimSpace(line), "## ")`),
 			statements.Change(engine+"internal/place/place.go", "\t\te.Checkpoint = point\n", "\t\t_ = point\n"),
 			statements.Change("summarize/checkpoints/checkpoints.go", `"%03d-%s.md"`, `"%04d-%s.md"`),
-			statements.Change("summarize/checkpoints/checkpoints.go", "return point, f.index(ctx, s, append(list, point))", "return point, f.index(ctx, s, list)")),
+			statements.Change("summarize/checkpoints/checkpoints.go", "return f.index(ctx, s, append(list, point))", "return f.index(ctx, s, list)")),
 		statements.That("without a folder for checkpoints none is written", func(t *testing.T) {
 			d := filled(t, 30_000)
 			demanded(d)
