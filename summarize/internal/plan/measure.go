@@ -312,14 +312,13 @@ const longestPause = 10 * time.Minute
 // short, and doubles with each failure: 0, 2, 6, 14 seconds and so on.
 func (p *Planner) pause(s *Rendered) policy.Pause {
 	longest := func(f entry.Fact) time.Duration {
-		most := longestPause
 		switch {
 		case !s.Sendable:
-			most = min(time.Minute, (1<<min(f.Failures(), 10)-2)*time.Second)
+			return min(time.Minute, (1<<min(f.Failures(), 10)-2)*time.Second)
 		case !s.Fits:
-			most = time.Minute // history is let go
+			return time.Minute // history is let go
 		}
-		return most
+		return longestPause
 	}
 	f := Learnt(p.Ledger.Remembered, p.Target).Pause(p.Now, s.Used, longest)
 	if f.Left == 0 {
