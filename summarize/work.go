@@ -96,11 +96,9 @@ func (w *work) replace(old, with *task) bool {
 func (w *work) finish(ctx context.Context, t *task) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	t.ready = true
-	return nil
+	err := context.Cause(ctx)
+	t.ready = err == nil
+	return err
 }
 
 // close ends all contexts and goroutines, and waits for the goroutines.

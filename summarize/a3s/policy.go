@@ -26,9 +26,6 @@ func Policy() policy.Policy {
 	}
 }
 
-// mode names the prompt.
-const mode policy.Mode = "turns"
-
 const role = `You condense the older turns of a working session between a user and an agent. The session goes on: its very
 first and its newest messages stay as they are, and your text stands for everything in between.`
 
@@ -44,7 +41,7 @@ error messages exact. Plain text, without an introduction; neither continue the 
 
 // prompt returns the prompt. It shows the old turns as one text, tool results cut to [policy.Material.ResultTokens],
 // and asks for what must still be known of them. The answer is the summary.
-func prompt() policy.Prompt { return policy.Prompt{Mode: mode, Request: request} }
+func prompt() policy.Prompt { return policy.Prompt{Mode: "turns", Request: request} }
 
 func request(m policy.Material) elements.Node {
 	return textblock.Request(role, elements.Nodes{

@@ -11,9 +11,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// mode names the prompt, and is the tag of its requests.
-const mode policy.Mode = "conversation-compaction"
-
 const ask = `The conversation above has grown too long and is being compacted. This is not a message from the user: do no more
 work, call no tools, and write the account from which the session goes on. The account takes the place of the conversation;
 the plan and the list of things to do are kept besides, and the user's own messages as far as there is room. So carry what
@@ -44,7 +41,7 @@ const previousAsk = `Before the conversation above others were compacted. Their 
 //
 // The answer is the summary.
 func prompt() policy.Prompt {
-	return policy.Prompt{Mode: mode, Request: request, Asked: policy.AnswerForm{Headings: true}, Tools: true}
+	return policy.Prompt{Mode: "conversation-compaction", Request: request, Asked: policy.AnswerForm{Headings: true}, Tools: true}
 }
 
 // goesOn comes before a segment of the conversation that does not begin with a user message.

@@ -15,9 +15,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// mode names the prompt of a [Handoff].
-const mode policy.Mode = "handoff"
-
 // Handoff is a prompt that shows the history as text and asks for notes by which another agent can go on. The first
 // compaction has one wording, and later ones another, which brings the previous notes up to date. If a turn is cut and
 // there is room for two summaries, the beginning of the turn is summarised in a second request, and both are joined.
@@ -96,7 +93,7 @@ above, in the language in which they are written. No heading, no quotation marks
 // Prompt returns the prompt.
 func (h Handoff) Prompt() policy.Prompt {
 	return policy.Prompt{
-		Mode: mode, Request: h.request, Asked: policy.AnswerForm{Headings: h.Ask == ""}, Drops: h.Packs,
+		Mode: "handoff", Request: h.request, Asked: policy.AnswerForm{Headings: h.Ask == ""}, Drops: h.Packs,
 		Prefix: h.prefix, Merge: merge, Title: titleRequest,
 	}
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// mode names the prompt of a [Briefing].
-const mode policy.Mode = "briefing"
-
 // Briefing is a prompt that shows the history as [CompactHistory] does and asks for a briefing in prose, recent topics
 // in full and old ones in a few sentences. A briefing includes the previous one, which is condensed more if it takes
 // more of the target. The answer is the briefing. The zero value is usable.
@@ -62,7 +59,7 @@ configuration.`
 
 // Prompt returns the prompt.
 func (b Briefing) Prompt() policy.Prompt {
-	return policy.Prompt{Mode: mode, Request: b.request, Asked: policy.AnswerForm{Headings: true}}
+	return policy.Prompt{Mode: "briefing", Request: b.request, Asked: policy.AnswerForm{Headings: true}}
 }
 
 func (b Briefing) request(m policy.Material) elements.Node {

@@ -91,10 +91,9 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 			known = true
 			break
 		}
-		if !concerns(e) { // its presence is enough
-			e.Body = nil
+		if concerns(e) {
+			added = append(added, e)
 		}
-		added = append(added, e)
 		c, compaction := e.Body.(entry.Compaction)
 		switch {
 		case compaction && !compacted: // the newest compaction

@@ -167,9 +167,7 @@ func (p *Planner) thinking(point history.CutPoint) []chat.Thinking {
 
 // frame returns the least tokens that a replacement takes without the summary's words.
 func (p *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
-	material := policy.Material{
-		Tokenizer: p.Target.Tokenizer, Tools: s.PromptTools(p.Target),
-	}
+	material := policy.Material{Tokenizer: p.Target.Tokenizer, Tools: s.PromptTools(p.Target)}
 	var err error
 	if material.Breadcrumb, err = Transcript(ctx, p.Session, p.Policy, material.Tools); err != nil {
 		return 0, err

@@ -104,9 +104,7 @@ func Candidates(ctx context.Context, models map[string]policy.Target, agent poli
 			Target: t, isAgent: t.Name == agent.Name, learnt: plan.Learnt(l.Remembered, t), held: l.HeldFor(t.Name, plan.Server(t)),
 			filtered: filtered, window: t.ContextWindow, ratio: 1,
 		}
-		if c.Tokenizer == nil {
-			c.Tokenizer = agent.Tokenizer
-		}
+		c.Tokenizer = cmp.Or(c.Tokenizer, agent.Tokenizer)
 		if c.window <= 0 {
 			c.window, c.apart = window, agent.ContextWindow <= 0
 		}
