@@ -40,7 +40,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 	from := c.Session.Leaf()
 	var intervention Intervention
 	if c.Hooks.BeforeBranch != nil {
-		intervention = hook(ctx, c.Hooks, c.emit, "BeforeBranch", func(ctx context.Context) (Intervention, error) { return c.Hooks.BeforeBranch(ctx, from, to) })
+		intervention = hook(ctx, c, "BeforeBranch", func(ctx context.Context) (Intervention, error) { return c.Hooks.BeforeBranch(ctx, from, to) })
 	}
 	if intervention.Cancel {
 		return nil, ErrVetoed
@@ -73,7 +73,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 		}
 	}
 	if c.Hooks.AfterBranch != nil {
-		hook(ctx, c.Hooks, c.emit, "AfterBranch", noResult(func(ctx context.Context) error { return c.Hooks.AfterBranch(ctx, from, to, summary) }))
+		hook(ctx, c, "AfterBranch", noResult(func(ctx context.Context) error { return c.Hooks.AfterBranch(ctx, from, to, summary) }))
 	}
 	return summary, nil
 }

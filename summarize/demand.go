@@ -87,7 +87,7 @@ func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructio
 	}
 	defer w.release()
 	if on == policy.OnDemand && c.Hooks.Interrupt != nil {
-		hook(ctx, c.Hooks, c.emit, "Interrupt", noResult(c.Hooks.Interrupt))
+		hook(ctx, c, "Interrupt", noResult(c.Hooks.Interrupt))
 	}
 	return w.demanded(ctx, on, instructions)
 }

@@ -270,7 +270,7 @@ func atOnce(ctx context.Context) func(func(context.Context)) bool {
 func (c *Compactor) afterwards(ctx context.Context, d write.Written, e entry.Entry, spawn func(func(context.Context)) bool) {
 	after := func(ctx context.Context) {
 		if c.Hooks.AfterCompact != nil {
-			hook(ctx, c.Hooks, c.emit, "AfterCompact", noResult(func(ctx context.Context) error { return c.Hooks.AfterCompact(ctx, e) }))
+			hook(ctx, c, "AfterCompact", noResult(func(ctx context.Context) error { return c.Hooks.AfterCompact(ctx, e) }))
 		}
 	}
 	if !d.Attempt.Plan.Background {

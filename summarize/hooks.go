@@ -66,10 +66,10 @@ func (h Hooks) timeout() time.Duration {
 }
 
 // hook calls a hook, and reports its failure as an event.
-func hook[T any](ctx context.Context, h Hooks, emit func(context.Context, event.Event), name string, f func(context.Context) (T, error)) T {
-	got, err := guard.Call(ctx, "hook "+name, h.timeout(), f)
+func hook[T any](ctx context.Context, c *Compactor, name string, f func(context.Context) (T, error)) T {
+	got, err := guard.Call(ctx, "hook "+name, c.Hooks.timeout(), f)
 	if _, wrong := errors.AsType[*chat.CallbackError](err); err != nil && (wrong || ctx.Err() == nil) {
-		emit(ctx, event.Event{Kind: event.HookFailed, Function: name, Err: err})
+		c.emit(ctx, event.Event{Kind: event.HookFailed, Function: name, Err: err})
 	}
 	if err != nil {
 		return *new(T)
@@ -85,13 +85,13 @@ func noResult(f func(context.Context) error) func(context.Context) (struct{}, er
 // runBefore calls the hooks that run before a model is asked.
 func (c *Compactor) runBefore(ctx context.Context, j *write.Attempt) (got Intervention, err error) {
 	if c.Hooks.Workspace != nil {
-		known := hook(ctx, c.Hooks, c.emit, "Workspace", c.Hooks.Workspace)
+		known := hook(ctx, c, "Workspace", c.Hooks.Workspace)
 		known.Plan, known.Todo = cmp.Or(known.Plan, j.Material.Plan), cmp.Or(known.Todo, j.Material.Todo)
 		j.Material.Workspace = known
 	}
 	if c.Hooks.BeforeCompact != nil {
 		occasion, whole := policy.Occasion(j.Plan.Occasion), j.Whole() // now, because a hook that is left behind must not read the attempt
-		got = hook(ctx, c.Hooks, c.emit, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
+		got = hook(ctx, c, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
 			return c.Hooks.BeforeCompact(ctx, occasion, whole)
 		})
 		if data := got.Data; len(data) > 0 && !json.Valid(data) {

@@ -28,9 +28,6 @@ type Offline struct {
 	Tokenizer chat.Tokenizer
 }
 
-// defaultDigest is the limit of a digest, in tokens, if the request names none.
-const defaultDigest = 2000
-
 // sections are the sections of a digest in the order in which they are written. If not all lines fit, those of the
 // section with the lowest priority are dropped first, and within a section the oldest.
 var sections = [...]section{
@@ -107,14 +104,14 @@ func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response,
 
 var limitPattern = regexp.MustCompile(`(?i)\broom for (\d+) tokens`)
 
-// limitIn returns the limit that a request names for the summary, in tokens, or else defaultDigest.
+// limitIn returns the limit that a request names for the summary, in tokens, or else 2,000.
 func limitIn(request string) int {
 	if m := limitPattern.FindStringSubmatch(request); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
 			return n
 		}
 	}
-	return defaultDigest
+	return 2000
 }
 
 // messages adds the messages of a conversation.

@@ -121,14 +121,11 @@ func (w *walk) cacheLost(step inspect.Step) (broke, expired *inspect.StepCacheBr
 		Why:    fmt.Sprintf("The provider read %d tokens from its cache, %v after the request before", is.CacheRead, after.Round(time.Second)),
 		Tokens: n, Dollars: written.Total() - read.Total(),
 	}
-	if after > max(cmp.Or(w.prices.Lifetime, usualLifetime), w.kept) {
+	if after > max(cmp.Or(w.prices.Lifetime, 5*time.Minute), w.kept) {
 		return nil, lost
 	}
 	return lost, nil
 }
-
-// usualLifetime is that of a cache if the prices name none.
-const usualLifetime = 5 * time.Minute
 
 // render renders the session's view at an entry.
 func (w *walk) render(ctx context.Context, at string) (*render.Result, error) {

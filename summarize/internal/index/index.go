@@ -203,8 +203,7 @@ func mostNames(names []*name) (best int) {
 func shortID(messages []said, id string) string {
 	for n := leastID; n < len(id); n++ {
 		end := id[len(id)-n:]
-		other := func(m said) bool { return m.ID != id && strings.HasSuffix(m.ID, end) }
-		if !slices.ContainsFunc(messages, other) {
+		if !slices.ContainsFunc(messages, func(m said) bool { return m.ID != id && strings.HasSuffix(m.ID, end) }) {
 			return end
 		}
 	}

@@ -648,11 +648,8 @@ func (p *Planner) Sizing() elements.Sizing {
 // room returns the most tokens of a replacement and its index, by the policy.
 func (p *Planner) room(budget int) int { return clamp.Sum(p.summaryRoom(budget), p.indexRoom(budget)) }
 
-// indexRoom returns the most tokens of the index.
-func (p *Planner) indexRoom(budget int) int { return min(p.Policy.Replace.Index, budget/indexShare) }
-
-// indexShare is the part of the budget that an index takes at most: an eighth.
-const indexShare = 8
+// indexRoom returns the most tokens of the index: an eighth of the budget.
+func (p *Planner) indexRoom(budget int) int { return min(p.Policy.Replace.Index, budget/8) }
 
 // summaryRoom returns the most tokens of a replacement without its index.
 func (p *Planner) summaryRoom(budget int) int {
