@@ -96,9 +96,6 @@ func (b *builder) each(list json.RawMessage, name string, skip bool, f func(o *w
 // firstOf returns the first object of a list of an object, nil if there is none.
 func firstOf(o *wire.Object, list string) *wire.Object {
 	var first *wire.Object
-	if !o.Is(list, wire.KindList) {
-		return nil
-	}
 	_ = wire.Each(o.Look(list), func(item *wire.Object, _ int) error { // errors are reported when the list is read
 		first = item
 		return errFound

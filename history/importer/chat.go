@@ -61,9 +61,6 @@ func messageFormat(o *wire.Object) Program {
 	if slices.Contains([]string{"system", "developer", "tool", "function"}, o.Peek("role")) || slices.ContainsFunc(fields, o.Given) {
 		return formatOpenAI
 	}
-	if !o.Is("content", wire.KindList) {
-		return ""
-	}
 	var found Program
 	_ = wire.Each(o.Look("content"), func(part *wire.Object, _ int) error { // errors are reported when the message is read
 		typ := part.Peek("type")

@@ -49,10 +49,7 @@ func (b *builder) readItem(typ string, o *wire.Object) chat.Message {
 	}
 	var left wire.Leftovers
 	o.PutText("type", typ)
-	m, err := items.Input(o, &left)
-	if err != nil {
-		o.Fail(err)
-	}
+	m, _ := items.Input(o, &left) // an error is recorded in o
 	m.IsError = failed
 	b.left(left)
 	return m
@@ -71,10 +68,7 @@ func (b *builder) addItem(a *items.Answer, typ string, o *wire.Object) {
 	case typ == "tool_search_call" && o.Given("call_id"):
 		item = asCall("tool_search", typ, o, "arguments", &left)
 	}
-	if err := next.Add(item); err != nil {
-		o.Fail(err)
-	}
-	if o.Err() != nil {
+	if o.Fail(next.Add(item)); o.Err() != nil {
 		return
 	}
 	if last := len(next.Message.Content) - 1; typ == "reasoning" && last >= 0 {
@@ -110,12 +104,10 @@ func itemTexts(o *wire.Object) (texts []string) {
 		if o.Is(field, wire.KindText) {
 			texts = append(texts, o.Peek(field))
 		}
-		if o.Is(field, wire.KindList) {
-			_ = wire.Each(o.Look(field), func(part *wire.Object, _ int) error { // errors are reported when the item is read
-				texts = append(texts, part.Peek("text"))
-				return nil
-			})
-		}
+		_ = wire.Each(o.Look(field), func(part *wire.Object, _ int) error { // errors are reported when the item is read
+			texts = append(texts, part.Peek("text"))
+			return nil
+		})
 	}
 	return texts
 }

@@ -238,9 +238,7 @@ func (g *geminiReader) parts(o *wire.Object, field string, model bool) *contents
 	}
 	for i, raw := range list {
 		if wire.KindOf(raw) == wire.KindText {
-			text := wire.Of("text", raw)
-			d.Text(text.Text("text"))
-			d.Malformed = text.Err()
+			d.Text(wire.Of("text", raw).Text("text"))
 		} else if p, err := wire.Parse(raw); err != nil {
 			d.Malformed = err
 		} else {

@@ -53,6 +53,7 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 		{"a last line torn within a character", session(hello) + "{\"type\":\"\xc3", 3, "it may be torn: byte 12: unexpected end of JSON input"},
 
 		{"type is missing", session(`{"id":"a"}`), 2, "type is missing"},
+		{"a conversation of goose that is a text", `{"working_dir":"/","description":"","conversation":"a"}`, 1, "conversation: not a list of parts"},
 		{"a second session", session(hello, header), 3, "a second session begins"},
 		{"message is missing", session(`{"type":"message"}`), 2, "message is missing"},
 		{"role is missing", session(message(`"content":"a"`)), 2, "message: role is missing"},

@@ -1,6 +1,8 @@
 package importer
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -57,24 +59,25 @@ func optional(o *wire.Object, field string, f func(p *wire.Object)) {
 	}
 }
 
-// within returns an object in others, an empty one if it is missing. Their fields count as not read.
-func within(o *wire.Object, names ...string) *wire.Object {
-	for _, name := range names {
-		if o = o.Inside(name); o == nil {
-			return &wire.Object{}
+// decode decodes a field, if it is given.
+func decode(o *wire.Object, field string, to any) {
+	if raw := o.Raw(field); raw != nil {
+		if err := json.Unmarshal(raw, to); err != nil {
+			o.Fail(fmt.Errorf("%s: %w", field, err))
 		}
 	}
-	return o
+}
+
+// within returns an object in others, an empty one if it is missing. Their fields count as not read.
+func within(o *wire.Object, names ...string) *wire.Object {
+	return cmp.Or(o.Inside(names...), &wire.Object{})
 }
 
 // blocks reads the content of a message of Anthropic's messages API.
 func (b *builder) blocks(role chat.Role, o *wire.Object) *messages.Decoder {
-	d := &messages.Decoder{Role: role}
-	if err := d.Content(o); err != nil {
-		o.Fail(err)
-	} else if d.Malformed != nil {
-		o.Fail(d.Malformed)
-	}
+	d := &messages.Decoder{Message: chat.Message{Role: role}}
+	err := d.Content(o)
+	o.Fail(cmp.Or(err, d.Malformed))
 	b.left(d.Left)
 	if len(d.After) > 0 {
 		b.note(noteNoPlace, "content.tool_use.cache_control")

@@ -116,6 +116,9 @@ func Unquote(quoted []byte) string {
 // has escapes of more than one byte.
 func UnquotePlain(quoted []byte) (text string, ok bool) {
 	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), utf8.Valid(inner)
+	}
 	made := make([]byte, 0, len(inner))
 	for i := bytes.IndexByte(inner, '\\'); i >= 0; i = bytes.IndexByte(inner, '\\') {
 		c := escaped[inner[i+1]]

@@ -3,9 +3,9 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
@@ -60,7 +60,8 @@ func Marshal(v any) json.RawMessage {
 // MaxItems is the maximum length of a list. An object takes far more memory than "{}" does in a file.
 const MaxItems = 1 << 17
 
-// Values returns the values of a list of valid JSON, which are not copies, and an error if there are too many.
+// Values returns the values of a list of valid JSON, which are not copies, and an error if there are too many or it is not a
+// list.
 func Values(list json.RawMessage) ([]json.RawMessage, error) {
 	var values []json.RawMessage
 	err := eachValue(list, func(value json.RawMessage, _, _ int) error {
@@ -71,7 +72,7 @@ func Values(list json.RawMessage) ([]json.RawMessage, error) {
 }
 
 // Each calls f for each object of a list of valid JSON, with its offset in the list. An error of f is returned with the
-// index. What the object records is up to f.
+// index, and what is not a list is one too. What the object records is up to f.
 func Each(list json.RawMessage, f func(item *Object, offset int) error) error {
 	return eachValue(list, func(value json.RawMessage, index, offset int) error {
 		item, err := parse(value)
@@ -86,6 +87,9 @@ func Each(list json.RawMessage, f func(item *Object, offset int) error) error {
 }
 
 func eachValue(list json.RawMessage, f func(value json.RawMessage, index, offset int) error) error {
+	if list == nil || KindOf(list) != KindList {
+		return errors.New("not a list of parts")
+	}
 	for i, n := bytes.IndexByte(list, '[')+1, 0; ; n++ {
 		if i = skipSpace(list, i); list[i] == ']' {
 			return nil
@@ -129,43 +133,21 @@ func skipValue(raw []byte, i int) int {
 	return len(raw)
 }
 
-// unquote decodes a JSON string. Half a surrogate pair becomes U+FFFD, and is an error.
-func unquote(raw json.RawMessage) (string, error) {
-	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return string(inner), nil
-	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	if half := halfSurrogate(raw); half != "" {
-		err = fmt.Errorf("%s is half a surrogate pair", half)
-	}
-	return s, err
-}
-
 // surrogates matches escaped backslashes, pairs, and halves of pairs.
 var surrogates = regexp.MustCompile(`\\\\|(?i:\\ud[89ab]..\\ud[c-f]..|\\ud[89a-f]..)`)
 
 // Mended returns valid JSON with U+FFFD for each escape of half a surrogate pair, and reports whether there was one. Many
 // parsers refuse them.
-func Mended(raw []byte) ([]byte, bool) {
-	if !bytes.Contains(raw, []byte(`\u`)) || halfSurrogate(raw) == "" {
+func Mended(raw []byte) (mended []byte, changed bool) {
+	if !bytes.Contains(raw, []byte(`\u`)) {
 		return raw, false
 	}
-	return surrogates.ReplaceAllFunc(raw, func(found []byte) []byte {
-		if len(found) == len(`\ud83d`) {
-			return []byte(`\ufffd`)
+	mended = surrogates.ReplaceAllFunc(raw, func(found []byte) []byte {
+		if len(found) != len(`\ud83d`) {
+			return found
 		}
-		return found
-	}), true
-}
-
-// halfSurrogate returns the first escape in a valid JSON string for half a surrogate pair without its other half, "" if
-// there is none.
-func halfSurrogate(raw []byte) string {
-	for _, found := range surrogates.FindAll(raw, -1) {
-		if len(found) == len(`\ud83d`) {
-			return string(found)
-		}
-	}
-	return ""
+		changed = true
+		return []byte(`\ufffd`)
+	})
+	return mended, changed
 }

@@ -23,12 +23,11 @@ import (
 // The bytes of an object are those that were parsed, without a copy, and must not change while it is read. What its methods
 // return is a copy, unless they say otherwise.
 type Object struct {
-	source  json.RawMessage
-	fields  map[string]json.RawMessage
-	err     error
-	damaged error   // a text is read all the same
-	in      *Object // that holds it, nil if none does
-	name    string  // of its field there
+	source json.RawMessage
+	fields map[string]json.RawMessage
+	err    error
+	in     *Object // that holds it, nil if none does
+	name   string  // of its field there
 }
 
 // Parse reads an object. An error of syntax names the byte, from 1.
@@ -96,7 +95,7 @@ func parse(raw json.RawMessage) (*Object, error) {
 			i = skipSpace(raw, i+1)
 		}
 		end := skipValue(raw, i)
-		name, _ := unquote(raw[i:end])
+		name := plainjson.Unquote(raw[i:end])
 		i = skipSpace(raw, skipSpace(raw, end)+1) // the colon
 		end = skipValue(raw, i)
 		o.fields[name] = raw[i:end:end]
@@ -104,24 +103,13 @@ func parse(raw json.RawMessage) (*Object, error) {
 	}
 }
 
-// Err returns the first error of what was read. Half a surrogate pair in a text is one.
-func (o *Object) Err() error { return cmp.Or(o.err, o.damaged) }
+// Err returns the first error of what was read.
+func (o *Object) Err() error { return o.err }
 
-// Broken returns the first error of what was read except for damaged texts, which are read with U+FFFD for what is missing.
-func (o *Object) Broken() error { return o.err }
-
-// Fail records an error, unless there is one.
+// Fail records an error, unless it is nil or there is one.
 func (o *Object) Fail(err error) {
-	for ; o != nil && o.err == nil; o = o.in {
+	for ; err != nil && o != nil && o.err == nil; o = o.in {
 		o.err = err
-		err = fmt.Errorf("%s: %w", o.name, err)
-	}
-}
-
-// damage records a text that cannot be read whole.
-func (o *Object) damage(err error) {
-	for ; o != nil && o.damaged == nil; o = o.in {
-		o.damaged = err
 		err = fmt.Errorf("%s: %w", o.name, err)
 	}
 }
@@ -160,11 +148,7 @@ func (o *Object) Peek(name string) string {
 	if !o.Is(name, KindText) {
 		return ""
 	}
-	s, err := unquote(o.fields[name])
-	if err != nil {
-		return ""
-	}
-	return s
+	return plainjson.Unquote(o.fields[name])
 }
 
 // Skip counts fields as read.
@@ -260,17 +244,13 @@ func (o *Object) Compact(name string) string {
 	return Compacted(raw)
 }
 
-// Text returns a required text.
+// Text returns a required text. Half a surrogate pair in it becomes U+FFFD.
 func (o *Object) Text(name string) string {
 	raw := o.Field(name, KindText)
 	if raw == nil {
 		return ""
 	}
-	s, err := unquote(raw)
-	if err != nil {
-		o.damage(fmt.Errorf("%s: %w", name, err))
-	}
-	return s
+	return plainjson.Unquote(raw)
 }
 
 // OptionalText returns a text, and "" if it is missing or null.
@@ -299,23 +279,18 @@ const MaxCount = 1 << 29
 
 // Count returns a whole number from 0 to [MaxCount], and 0 if it is missing or null.
 func (o *Object) Count(name string) int {
-	number := o.Number(name)
-	if number == "" {
-		return 0
-	}
+	number := cmp.Or(o.Number(name), "0")
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || n > MaxCount {
 		o.Fail(fmt.Errorf("%s: %s is not a whole number from 0 to %d", name, number, MaxCount))
+		return 0
 	}
 	return n
 }
 
 // Amount returns a number of 0 or more, and 0 if it is missing or null.
 func (o *Object) Amount(name string) float64 {
-	number := o.Number(name)
-	if number == "" {
-		return 0
-	}
+	number := cmp.Or(o.Number(name), "0")
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil || f < 0 {
 		o.Fail(fmt.Errorf("%s: %s is not a number of 0 or more", name, number[:min(len(number), 100)]))
@@ -371,14 +346,16 @@ func (o *Object) Object(name string) *Object {
 	return child
 }
 
-// Inside returns an object whose field counts as not read, nil if it is missing or of another kind. Its errors are not
-// recorded here.
-func (o *Object) Inside(name string) *Object {
-	if !o.Is(name, KindObject) {
-		return nil
+// Inside returns an object, or one within others, whose field counts as not read; nil if it is missing or of another kind.
+// Its errors are not recorded here.
+func (o *Object) Inside(path ...string) *Object {
+	for _, name := range path {
+		if !o.Is(name, KindObject) {
+			return nil
+		}
+		o, _ = parse(o.fields[name])
 	}
-	child, _ := parse(o.fields[name])
-	return child
+	return o
 }
 
 // Each calls f for each object of a required list. An error of the object is recorded with the field and the index.
@@ -387,16 +364,11 @@ func (o *Object) Each(name string, f func(item *Object)) {
 	if raw == nil {
 		return
 	}
-	var damaged error
 	err := Each(raw, func(item *Object, _ int) error {
 		f(item)
-		damaged = cmp.Or(damaged, item.damaged)
 		return item.err
 	})
 	if err != nil {
 		o.Fail(fmt.Errorf("%s: %w", name, err))
-	}
-	if damaged != nil {
-		o.damage(fmt.Errorf("%s: %w", name, damaged))
 	}
 }

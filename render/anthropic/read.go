@@ -65,7 +65,7 @@ func (r *reader) message(role chat.Role, o *wire.Object) error {
 	if role != chat.RoleAssistant && role != chat.RoleUser && role != chat.RoleSystem {
 		return fmt.Errorf("its role is %q: use user or assistant", role)
 	}
-	d := messages.Decoder{Role: role, Lenient: true}
+	d := messages.Decoder{Message: chat.Message{Role: role}, Lenient: true}
 	if err := d.Content(o); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func converted(m *sdk.Message) chat.Response {
 
 // decode returns the message that consists of these blocks.
 func decode(blocks []sdk.ContentBlockUnion) chat.Message {
-	d := messages.Decoder{Role: chat.RoleAssistant, Lenient: true, Message: chat.Message{Role: chat.RoleAssistant}}
+	d := messages.Decoder{Message: chat.Message{Role: chat.RoleAssistant}, Lenient: true}
 	for _, b := range blocks {
 		o, err := wire.Parse(json.RawMessage(b.RawJSON()))
 		if err != nil {

@@ -86,13 +86,11 @@ const null = "null"
 // choices returns the choices of index 0, or without one: GitHub Copilot writes the text of an answer and each call as a
 // choice (gptel#1284). Others were not asked for.
 func choices(o *wire.Object) (list []*wire.Object) {
-	if o.Is("choices", wire.KindList) {
-		values, _ := wire.Values(o.Look("choices"))
-		for _, raw := range values {
-			if choice, err := wire.Parse(raw); err == nil {
-				if index := choice.Look("index"); index == nil || string(index) == "0" {
-					list = append(list, choice)
-				}
+	values, _ := wire.Values(o.Look("choices"))
+	for _, raw := range values {
+		if choice, err := wire.Parse(raw); err == nil {
+			if index := choice.Look("index"); index == nil || string(index) == "0" {
+				list = append(list, choice)
 			}
 		}
 	}

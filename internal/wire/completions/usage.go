@@ -12,13 +12,7 @@ import (
 // reported before.
 func addUsage(usage *chat.Usage, o *wire.Object) {
 	for _, place := range dialect.Usages {
-		at := o
-		for _, name := range place {
-			if at != nil {
-				at = at.Inside(name)
-			}
-		}
-		if at != nil {
+		if at := o.Inside(place...); at != nil {
 			ReadUsage(usage, at)
 		}
 	}

@@ -95,7 +95,7 @@ func (d *Decoder) call(p *wire.Object) {
 		f.Skip("args")
 	}
 	c.Arguments = cmp.Or(c.Arguments, f.Compact("args"), "{}")
-	if p.Broken() != nil {
+	if p.Err() != nil {
 		d.add(chat.Opaque{Value: p.Source()})
 		return
 	}
@@ -190,13 +190,12 @@ func (d *Decoder) result(p *wire.Object) {
 	}
 	media := Decoder{Left: d.Left}
 	if said != "" {
-		text, _ := plainjson.Marshal(said) // a text always encodes
-		media.Part(wire.Of("text", text))
+		media.Part(wire.Of("text", wire.Marshal(said)))
 	}
 	if f.Given("parts") {
 		f.Each("parts", media.Part)
 	}
-	if p.Broken() != nil {
+	if p.Err() != nil {
 		d.add(chat.Opaque{Value: p.Source()})
 		return
 	}

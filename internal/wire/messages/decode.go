@@ -36,16 +36,15 @@ const (
 	TypeCitations = "citations"
 )
 
-// Decoder reads the content of a message, at once or in pieces. Role is set before; the other fields are what was read.
+// Decoder reads the content of a message, at once or in pieces.
 type Decoder struct {
-	// Role of the message: assistant, or another, whose messages have results and no calls.
-	Role chat.Role
 	// Lenient reads a call without an id or a name as a call all the same, and gives each call a unique id, as
 	// [chat.WithCallIDs] does. Without it such a call is malformed.
 	Lenient bool
 	// Results are messages of role tool.
 	Results []chat.Message
-	// Message holds all else. Its Content is empty if the message held results only.
+	// Message holds all else. Its Role is set before: assistant, or another, whose messages have results and no calls. Its
+	// Content is empty if the message held results only.
 	Message chat.Message
 	// After are the breakpoints of calls at the end of the message. They belong to the start of the next one.
 	After chat.Parts
@@ -61,14 +60,13 @@ type Decoder struct {
 
 // Content reads the field "content" of a message. An error means that it is neither a text nor a list of objects.
 func (d *Decoder) Content(message *wire.Object) error {
-	d.Message.Role = d.Role
 	if message.Is("content", wire.KindText) {
 		d.add(text(message, "content", "content", &d.Left)...)
-		return message.Broken()
+		return message.Err()
 	}
 	list := message.Field("content", wire.KindList)
 	if list == nil {
-		return message.Broken()
+		return message.Err()
 	}
 	index := 0
 	err := wire.Each(list, func(block *wire.Object, _ int) error {
@@ -87,17 +85,16 @@ func (d *Decoder) Content(message *wire.Object) error {
 
 // Block reads the next block of the message.
 func (d *Decoder) Block(b *wire.Object) {
-	d.Message.Role = d.Role
-	typ, answer := b.Text("type"), d.Role == chat.RoleAssistant
+	typ, answer := b.Text("type"), d.Message.Role == chat.RoleAssistant
 	switch {
-	case b.Broken() != nil:
+	case b.Err() != nil:
 		d.add(opaque(b))
 	case typ == TypeToolUse && answer:
 		d.Call(b, cmp.Or(b.Compact("input"), "{}"))
 	case typ == TypeToolResult && !answer:
 		d.result(b)
 	case typ == TypeToolUse, typ == TypeToolResult:
-		b.Fail(fmt.Errorf("type %q in a message of role %s", typ, d.Role))
+		b.Fail(fmt.Errorf("type %q in a message of role %s", typ, d.Message.Role))
 		d.add(opaque(b))
 	case (typ == TypeThinking || typ == TypeRedacted) && answer:
 		d.thinking(typ, b)
@@ -134,7 +131,7 @@ func (d *Decoder) Call(b *wire.Object, arguments string) {
 	}
 	c := chat.ToolCall{ID: read("id"), Name: read("name"), Arguments: arguments, Signature: callerOf(b)}
 	mark := breakpoint(b, "content.tool_use", &d.Left)
-	if b.Broken() != nil {
+	if b.Err() != nil {
 		d.add(opaque(b))
 		return
 	}
@@ -155,7 +152,7 @@ func (d *Decoder) thinking(typ string, b *wire.Object) {
 		t = chat.Thinking{Text: b.OptionalText("thinking"), Signature: b.OptionalText("signature")}
 	}
 	switch {
-	case b.Broken() != nil:
+	case b.Err() != nil:
 		d.add(opaque(b))
 		return
 	case t == chat.Thinking{}:
@@ -200,7 +197,7 @@ func (d *Decoder) said(b *wire.Object) chat.Parts {
 		citations, _ = wire.Values(b.Field("citations", wire.KindList))
 	}
 	parts := text(b, "text", "content.text", &d.Left)
-	if b.Broken() != nil {
+	if b.Err() != nil {
 		return chat.Parts{opaque(b)}
 	}
 	if len(parts) > 0 && len(citations) > 0 {
@@ -223,7 +220,7 @@ func (d *Decoder) result(b *wire.Object) {
 		b.Each("content", func(block *wire.Object) { m.Content = append(m.Content, plain(block.Text("type"), block, &d.Left)...) })
 	}
 	m.Content = append(m.Content, breakpoint(b, "content.tool_result", &d.Left)...)
-	if b.Broken() != nil {
+	if b.Err() != nil {
 		d.add(opaque(b))
 		return
 	}
@@ -273,7 +270,7 @@ func plain(typ string, b *wire.Object, left *wire.Leftovers) chat.Parts {
 // whole returns the parts of a block with its breakpoint, and the block itself if more stands in it than they hold.
 func whole(typ string, b *wire.Object, parts chat.Parts, left *wire.Leftovers, said wire.Leftovers) chat.Parts {
 	mark := breakpoint(b, "content."+typ, &said)
-	if b.Broken() != nil || len(b.Rest()) > 0 {
+	if b.Err() != nil || len(b.Rest()) > 0 {
 		return chat.Parts{opaque(b)}
 	}
 	*left = append(*left, said...)
@@ -284,7 +281,7 @@ func whole(typ string, b *wire.Object, parts chat.Parts, left *wire.Leftovers, s
 func text(o *wire.Object, field, what string, left *wire.Leftovers) chat.Parts {
 	s := o.Text(field)
 	switch {
-	case o.Broken() != nil:
+	case o.Err() != nil:
 		return nil
 	case s == "":
 		left.Add(wire.Empty, what)

@@ -33,11 +33,8 @@ func LaterThinking(t chat.Thinking) chat.Opaque {
 }
 
 // encode returns a value as an opaque part, encoded without escapes for HTML.
-func encode[T any](v T) chat.Opaque {
-	value, err := plainjson.Marshal(v)
-	if err != nil {
-		panic(err) // v holds strings and raw JSON that was parsed before
-	}
+func encode(v any) chat.Opaque {
+	value, _ := plainjson.Marshal(v) // texts, and JSON that was parsed before, always encode
 	return chat.Opaque{Value: value}
 }
 
