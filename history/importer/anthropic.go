@@ -25,9 +25,6 @@ func (b *builder) anthropic(r Record, o *wire.Object) {
 	if o.Is("metrics", wire.KindObject) || o.Is("modelInfo", wire.KindObject) {
 		r, d.Message.Origin.Model = b.cline(r, o)
 	}
-	if o.Err() != nil {
-		return
-	}
 	if last := len(d.Results) - 1; last >= 0 && len(d.Message.Content) == 0 {
 		b.say(b.sayAll(r, d.Results[:last]), d.Results[last], o.Remainder())
 		return
@@ -46,8 +43,5 @@ func (b *builder) cline(r Record, o *wire.Object) (_ Record, model string) {
 		r.Cost = metrics.Amount("cost")
 		b.inside(metrics, "metrics.", "tokens", func(u *wire.Object) { r.Usage = clineUsage.read(u) })
 	})
-	if o.Err() != nil {
-		return r, model
-	}
 	return b.answeredBy(r, provider, model), model
 }

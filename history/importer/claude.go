@@ -201,11 +201,7 @@ func mergeData(before, after json.RawMessage) json.RawMessage {
 	case bytes.Equal(before, after):
 		return before
 	}
-	a, errA := wire.Parse(before)
-	b, errB := wire.Parse(after)
-	if errA != nil || errB != nil { // both are objects made here
-		return after
-	}
+	a, b := wire.ObjectOf(before), wire.ObjectOf(after)
 	message := mergeData(a.Look("message"), b.Look("message"))
 	a.Add(b)
 	a.Put("message", message)

@@ -158,11 +158,7 @@ func (c *codexReader) event(r Record, what string, o, line *wire.Object) {
 	case what == "token_count":
 		c.usage(r, o)
 	case what == "thread_rolled_back":
-		turns := o.Count("num_turns")
-		if o.Err() != nil {
-			return
-		}
-		c.rollBack(turns)
+		c.rollBack(o.Count("num_turns"))
 	case field != "":
 		text := o.Peek(field)
 		c.events[len(c.rec.Records)] = text

@@ -2,8 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -37,11 +35,7 @@ func (h *openHandsReader) thoughts(m *chat.Message, o *wire.Object) {
 		Summary, Content []string
 		EncryptedContent string `json:"encrypted_content"`
 	}
-	if raw := o.Raw("responses_reasoning_item"); raw != nil {
-		if err := json.Unmarshal(raw, &item); err != nil {
-			o.Fail(fmt.Errorf("responses_reasoning_item: %w", err))
-		}
-	}
+	decode(o, "responses_reasoning_item", &item)
 	if h.thinkingBlocks(m, o) {
 		return
 	}
@@ -78,11 +72,7 @@ func (h *openHandsReader) content(m *chat.Message, o *wire.Object, field string)
 // images adds the images whose URLs an object lists.
 func (h *openHandsReader) images(m *chat.Message, o *wire.Object) {
 	var urls []string
-	if raw := o.Raw("image_urls"); raw != nil {
-		if err := json.Unmarshal(raw, &urls); err != nil {
-			o.Fail(fmt.Errorf("image_urls: %w", err))
-		}
-	}
+	decode(o, "image_urls", &urls)
 	for _, url := range urls {
 		m.Content = append(m.Content, chat.Image{URL: url})
 	}

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"encoding/json"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/wire"
@@ -49,13 +48,9 @@ func (h *openHandsReader) current(r Record, id string, o *wire.Object) {
 		m.ToolCallID, m.IsError = o.Text("tool_call_id"), true
 		h.text(&m, o.Text("error"), "error")
 	case "Condensation":
-		var forgotten struct {
-			IDs []string `json:"forgotten_event_ids"`
-		}
-		if err := json.Unmarshal(o.Source(), &forgotten); err != nil {
-			o.Fail(err)
-		}
-		h.condensed(r, o.Peek("summary"), o, forgotten.IDs)
+		var forgotten []string
+		decode(o, "forgotten_event_ids", &forgotten)
+		h.condensed(r, o.Peek("summary"), o, forgotten)
 		return
 	case "CondensationRequest", "CondensationSummaryEvent", "ConversationErrorEvent", "ConversationStateUpdateEvent", "HookExecutionEvent",
 		"InterruptEvent", "LLMCompletionLogEvent", "PauseEvent", "ServerErrorEvent", "StreamingDeltaEvent", "TokenEvent":

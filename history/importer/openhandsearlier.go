@@ -98,9 +98,7 @@ func (h *openHandsReader) forgot(r Record, o *wire.Object) {
 			Summary any
 		}
 	}
-	if err := json.Unmarshal(o.Source(), &e); err != nil {
-		o.Fail(err)
-	}
+	o.Fail(json.Unmarshal(o.Source(), &e))
 	var ids []string
 	for _, id := range append(e.Args.IDs, e.Args.To) {
 		if id != "" {
@@ -134,7 +132,6 @@ func (h *openHandsReader) answered(r Record, id string, o, metadata *wire.Object
 	})
 	if err := metadata.Err(); err != nil {
 		o.Fail(fmt.Errorf("tool_call_metadata: %w", err))
-		return
 	}
 	if c.Arguments == "" {
 		c.Arguments = cmp.Or(wire.Compacted(openHandsArgs(o).All()), "{}")

@@ -24,9 +24,7 @@ func (r *ownReader) line(o *wire.Object) {
 	raw := o.Source()
 	if !r.begun {
 		o.Count("version")
-		if err := new(entry.Header).UnmarshalJSON(raw); err != nil {
-			o.Fail(err)
-		}
+		o.Fail(new(entry.Header).UnmarshalJSON(raw))
 		r.rec.Header, r.begun = entry.Header{From: o.Text("id"), Time: o.Time("time"), Data: checksum.Cut(raw)}, true
 		return
 	}

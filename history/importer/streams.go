@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -103,8 +102,7 @@ func (s *streamReader) event(r Record, what string, o *wire.Object) bool {
 		if status == "declined" { // it was not run
 			failed, output = true, status
 		}
-		arguments, _ := json.Marshal(map[string]string{"command": o.Text("command")}) // always encodes
-		s.call(r, id, "shell", string(arguments), o)
+		s.call(r, id, "shell", string(wire.Marshal(map[string]string{"command": o.Text("command")})), o)
 		s.result(r, id, output, failed)
 	case "file_change", "mcp_tool_call":
 		id, status, failed := o.Text("id"), o.OptionalText("status"), o.Given("error")

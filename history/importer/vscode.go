@@ -147,9 +147,7 @@ func (v *vscodeReader) request(o *wire.Object) {
 	if open && o.Given("response") {
 		v.response(r, o)
 	}
-	if err := metadata.Err(); err != nil {
-		o.Fail(err)
-	}
+	o.Fail(metadata.Err())
 }
 
 // result reads what a tool returned: texts, and prompts of @vscode/prompt-tsx, which stay as they are.
