@@ -2,11 +2,13 @@ package importer
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/wire"
+	"github.com/promptree-go/promptree/internal/wire/completions"
 )
 
 // chatReader reads messages in the form of OpenAI's chat completions and Anthropic's messages API: a list of messages,
@@ -101,4 +103,98 @@ func isChat(o *wire.Object) bool {
 
 func isChatRole(o *wire.Object) bool {
 	return slices.Contains([]string{"user", "assistant", "system", "developer", "tool", "function"}, o.Peek("role"))
+}
+
+// openAI reads a message of OpenAI's chat completions, also of the form before tools: the results of those name a function
+// and not a call, and belong to its last call.
+func (b *builder) openAI(r Record, o *wire.Object) {
+	var m chat.Message
+	var name json.RawMessage // of a function
+	switch role := o.Peek("role"); role {
+	case "system", "developer":
+		b.custom(r, "system", o)
+		return
+	case "assistant":
+		b.thinkingBlocks(&m, o)
+	case "function":
+		name = o.Raw("name")
+		o.PutText("role", "tool")
+		o.PutText("tool_call_id", legacyCall(r.Parent))
+	case "user", "tool":
+	default:
+		b.unknownRole(r, role, o)
+		return
+	}
+	var left wire.Leftovers
+	said, _ := completions.Decode(o, &left) // an error is recorded in o
+	said.Content = append(m.Content, said.Content...)
+	b.left(left)
+	if said.Role == chat.RoleAssistant && o.Given("function_call") {
+		if r.ID == "" {
+			r.ID = b.madeUp()
+		}
+		call := o.Object("function_call")
+		said.ToolCalls = append(said.ToolCalls, chat.ToolCall{
+			ID: legacyCall(r.ID), Name: call.Text("name"), Arguments: call.Text("arguments"),
+		})
+		b.rest("function_call", call)
+	}
+	if o.Is("usage", wire.KindObject) {
+		r.Usage = b.chatUsage(o)
+	}
+	said.Origin.Model = o.Peek("model")
+	o.Put("name", name)
+	b.say(r, said, o.Remainder())
+}
+
+// unknownRole keeps a message of a role that neither API has.
+func (b *builder) unknownRole(r Record, role string, o *wire.Object) {
+	o.Text("role") // an error if it is none
+	b.note(noteUnknown, "role "+role)
+	b.custom(r, "role", o)
+}
+
+// legacyCall returns an id for a call without one, from that of its message. The call's result comes right after the
+// message.
+func legacyCall(record string) string { return "call-" + record }
+
+// anthropic reads a message of Anthropic's messages API, version 2023-06-01: a message of a request, or an answer with
+// its id, model and usage.
+func (b *builder) anthropic(r Record, o *wire.Object) {
+	role := chat.Role(o.Peek("role"))
+	switch role {
+	case chat.RoleSystem:
+		b.custom(r, "system", o)
+		return
+	case chat.RoleUser, chat.RoleAssistant:
+		o.Skip("role")
+	default:
+		b.unknownRole(r, string(role), o)
+		return
+	}
+	d := b.blocks(role, o)
+	r.Usage = b.chatUsage(o)
+	d.Message.Origin.Model = o.Peek("model")
+	if o.Is("metrics", wire.KindObject) || o.Is("modelInfo", wire.KindObject) {
+		r, d.Message.Origin.Model = b.cline(r, o)
+	}
+	if last := len(d.Results) - 1; last >= 0 && len(d.Message.Content) == 0 {
+		b.say(b.sayAll(r, d.Results[:last]), d.Results[last], o.Remainder())
+		return
+	}
+	b.say(b.sayAll(r, d.Results), d.Message, o.Remainder())
+}
+
+// cline reads the model and the usage that Cline stores with an answer. Its prompt tokens are all, and the cached ones
+// those of them that were read.
+func (b *builder) cline(r Record, o *wire.Object) (_ Record, model string) {
+	provider := ""
+	b.inside(o, "", "modelInfo", func(info *wire.Object) {
+		model, provider = info.OptionalText("modelId"), info.OptionalText("providerId")
+	})
+	b.inside(o, "", "metrics", func(metrics *wire.Object) {
+		r.Cost = metrics.Amount("cost")
+		b.inside(metrics, "metrics.", "tokens", func(u *wire.Object) { r.Usage = clineUsage.read(u) })
+	})
+	return b.answeredBy(r, provider, model), model
 }
