@@ -40,11 +40,11 @@ func readAider(b *builder) (*Recording, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		line, changed := mend(b.lines.buf)
-		if changed {
+		line := strings.ToValidUTF8(string(b.lines.buf), "\uFFFD") // an escape in it is text, not JSON
+		if line != string(b.lines.buf) {
 			b.lines.mended = append(b.lines.mended, b.lines.number)
 		}
-		a.line(strings.TrimRight(string(line), "\r"))
+		a.line(strings.TrimRight(line, "\r"))
 	}
 	a.end()
 	b.finish()

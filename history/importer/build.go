@@ -86,9 +86,7 @@ func (b *builder) each(list json.RawMessage, name string, skip bool, f func(o *w
 		}
 		return b.take(i, skip, func() { f(o) })
 	})
-	if bad, ok := errors.AsType[*LineError](err); ok {
-		b.fail(bad)
-	} else if err != nil {
+	if err != nil { // take looks in it for the line
 		b.fail(fmt.Errorf("%s: %w", name, err))
 	}
 }

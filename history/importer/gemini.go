@@ -66,13 +66,11 @@ func (g *geminiReader) line(o *wire.Object) {
 
 // cut leaves the path before the message with an id, or empty without one.
 func (g *geminiReader) cut(id string) {
-	for i, m := range g.path {
-		if m.id == id {
-			g.path = g.path[:i:i]
-			return
-		}
+	if i := slices.IndexFunc(g.path, func(m *geminiMessage) bool { return m.id == id }); i >= 0 {
+		g.path = g.path[:i:i]
+	} else {
+		g.path = nil
 	}
-	g.path = nil
 }
 
 // message takes a message, or a new version of one. before is the path that a list of all messages replaces.
