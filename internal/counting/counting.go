@@ -1,10 +1,51 @@
+// Package counting says where counts of a tokenizer add up, and whether they may be kept.
 package counting
 
 import (
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
+
+// MayKeep reports whether the counts of a tokenizer may be kept and used again: it does not learn, and is comparable.
+func MayKeep(t chat.Tokenizer) bool {
+	if l, ok := t.(interface{ Learns() bool }); ok && l.Learns() {
+		return false
+	}
+	return t != nil && reflect.ValueOf(t).Comparable()
+}
+
+// Message returns the tokens of a message: those of its frame, and of its texts, joined or each on its own.
+func Message(j chat.Joiner, m chat.Message) int {
+	n, joined := j.CountFrame(m)
+	if joined {
+		return n + j.CountText(m.Text())
+	}
+	for _, part := range m.Content {
+		if text, ok := part.(chat.Text); ok {
+			n += j.CountText(string(text))
+		}
+	}
+	return n
+}
+
+// Bytes returns about how many bytes a part takes in the body of a request.
+func Bytes(p chat.Part) int {
+	switch p := p.(type) {
+	case chat.Text:
+		return len(p)
+	case chat.Image:
+		return len(p.URL)
+	case chat.Document:
+		return len(p.Data)
+	case chat.Thinking:
+		return len(p.Text) + len(p.Signature) + len(p.Encrypted)
+	case chat.Opaque:
+		return len(p.Value)
+	}
+	return 0
+}
 
 // Ends returns the first and the last place at which a text may be cut without a change to its count, whatever it is
 // joined with. Before head its count may depend on what precedes it, after tail on what follows. Both are byte offsets
