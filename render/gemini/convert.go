@@ -3,12 +3,36 @@ package gemini
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callid"
 )
+
+// Options of a conversion. The zero value is for Gemini 3 and later; [OptionsFor] knows the older models.
+type Options struct {
+	// Legacy is for models before Gemini 3. They accept no media in a function response, so media is sent beside it,
+	// and they do not require thought signatures. Off by default.
+	Legacy bool
+
+	written bool // calls have their arguments as a text (raw.go)
+}
+
+// OptionsFor returns the options for a model by its name, such as "gemini-2.5-flash" or "models/gemini-3-pro". For any
+// other name it returns the zero value.
+func OptionsFor(model string) Options {
+	_, version, found := strings.Cut(model, "gemini-")
+	if !found {
+		return Options{}
+	}
+	major, _, _ := strings.Cut(version, "-")
+	major, _, _ = strings.Cut(major, ".")
+	generation, err := strconv.Atoi(major)
+	return Options{Legacy: err == nil && generation < 3}
+}
 
 // Request converts a request to the SDK's types, without a model, which the caller adds, as [Model] does. A request
 // that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
