@@ -66,7 +66,6 @@ func Request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateCont
 		return nil, nil, err
 	}
 	p := convert(req.Messages, o)
-	removeGeneratedIDs(p.Contents)
 	config := &genai.GenerateContentConfig{SystemInstruction: p.System, Tools: tools(req.Tools)}
 	if req.MaxTokens > 0 {
 		config.MaxOutputTokens = int32(min(req.MaxTokens, math.MaxInt32))
@@ -111,13 +110,18 @@ func thinking(e chat.Effort, o Options) *genai.ThinkingConfig {
 // is a [*chat.ValidationError].
 func Contents(messages []chat.Message, o Options) (system *genai.Content, contents []*genai.Content, err error) {
 	p := convert(messages, o)
-	removeGeneratedIDs(p.Contents)
 	return p.System, p.Contents, o.accepts().ValidateMessages(messages)
 }
 
-// removeGeneratedIDs removes the ids of calls and responses that [chat.WithCallIDs] made.
-func removeGeneratedIDs(contents []*genai.Content) {
-	for _, content := range contents {
+// convert converts messages. Parts that are not valid are left out, and so are the ids of calls and responses that
+// [chat.WithCallIDs] made.
+func convert(messages []chat.Message, options Options) converter {
+	c := converter{options: options}
+	for _, m := range messages {
+		c.message(m)
+	}
+	c.endResults()
+	for _, content := range c.Contents {
 		for _, p := range content.Parts {
 			if p.FunctionCall != nil && callid.IsNew(p.FunctionCall.ID) {
 				p.FunctionCall.ID = ""
@@ -127,15 +131,6 @@ func removeGeneratedIDs(contents []*genai.Content) {
 			}
 		}
 	}
-}
-
-// convert converts messages. Parts that are not valid are left out.
-func convert(messages []chat.Message, options Options) converter {
-	c := converter{options: options}
-	for _, m := range messages {
-		c.message(m)
-	}
-	c.endResults()
 	return c
 }
 

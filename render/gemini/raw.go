@@ -131,34 +131,20 @@ func sendRawArguments(config *genai.GenerateContentConfig) {
 	}
 	given := config.HTTPOptions.ExtrasRequestProvider
 	config.HTTPOptions.ExtrasRequestProvider = func(body map[string]any) map[string]any {
-		each(body["contents"], func(content map[string]any) {
-			each(content["parts"], func(part map[string]any) {
+		contents, _ := body["contents"].([]map[string]any) // as the SDK converts lists for either server
+		for _, content := range contents {
+			parts, _ := content["parts"].([]map[string]any)
+			for _, part := range parts {
 				call, _ := part["functionCall"].(map[string]any)
 				args, _ := call["args"].(map[string]any)
 				if text, ok := args[argumentsKey].(string); ok {
 					call["args"] = json.RawMessage(text)
 				}
-			})
-		})
+			}
+		}
 		if given != nil {
 			body = given(body)
 		}
 		return body
-	}
-}
-
-// each visits the objects in a list of a request's body.
-func each(list any, visit func(map[string]any)) {
-	switch list := list.(type) {
-	case []any:
-		for _, v := range list {
-			if o, ok := v.(map[string]any); ok {
-				visit(o)
-			}
-		}
-	case []map[string]any:
-		for _, o := range list {
-			visit(o)
-		}
 	}
 }
