@@ -29,19 +29,19 @@ type blockKey struct {
 type blockKind int
 
 const (
-	blockNone   blockKind = iota
-	blockTool             // the last tool
-	blockPart             // part index of a message
-	blockCall             // call index of a message
-	blockResult           // a tool message as a whole
+	blockTool   blockKind = iota // the last tool
+	blockPart                    // part index of a message
+	blockCall                    // call index of a message
+	blockResult                  // a tool message as a whole
 )
 
 // cacheMark is a cache breakpoint on the block that carries it.
 type cacheMark struct {
 	block blockKey
-	pos   int // index of the block among all
 	hour  bool
-	// from lists the breakpoints that became this one, as {kind: blockPart}. It is empty for an opaque part's own.
+	// own reports whether it is an opaque part's own. Otherwise from lists the breakpoints that became this one, as
+	// {kind: blockPart}.
+	own  bool
 	from []blockKey
 	// static reports whether the mark is in the tools or the system prompt.
 	static bool
@@ -49,25 +49,23 @@ type cacheMark struct {
 
 // message returns the index of the message with the breakpoint, for violations.
 func (m cacheMark) message() int {
-	if len(m.from) > 0 {
-		return m.from[0].message
+	if m.own {
+		return m.block.message
 	}
-	return m.block.message
+	return m.from[0].message
 }
 
 // cachePlan lists the blocks that carry cache_control, in the order in which the API caches: tools, system, messages.
 type cachePlan struct {
-	marks  []cacheMark
-	blocks int      // the number of blocks so far
-	last   blockKey // the last block that can carry a breakpoint
-	pos    int      // index of last
-	static bool     // last is in the tools or the system prompt
+	marks  []cacheMark // while they are collected, one for each block
+	last   int         // the index of the last block that can carry a breakpoint, -1 if there is none
+	static bool        // the messages of the system prompt are read
 }
 
 // planCache finds the block for each breakpoint: the last one before it that can carry cache_control, which thinking
 // and opaque blocks cannot. A breakpoint at the very start is ignored.
 func planCache(req chat.Request) *cachePlan {
-	p := &cachePlan{}
+	p := &cachePlan{last: -1}
 	if len(req.Tools) > 0 {
 		p.addBlock(blockKey{kind: blockTool, message: chat.RequestIndex})
 	}
@@ -78,6 +76,7 @@ func planCache(req chat.Request) *cachePlan {
 			}
 		}
 	}
+	p.marks = slices.DeleteFunc(p.marks, func(m cacheMark) bool { return !m.own && len(m.from) == 0 })
 	return p
 }
 
@@ -123,8 +122,7 @@ func (p *cachePlan) part(i, k int, m chat.Message, part chat.Part, placed map[st
 				p.addBlock(blockKey{kind: blockCall, message: i, index: call})
 			}
 		case b.CacheControl != nil:
-			p.blocks++
-			p.marks = append(p.marks, cacheMark{block: here, pos: p.blocks, hour: b.CacheControl.TTL == string(sdk.CacheControlEphemeralTTLTTL1h), static: p.static})
+			p.marks = append(p.marks, cacheMark{block: here, own: true, hour: b.CacheControl.TTL == string(sdk.CacheControlEphemeralTTLTTL1h), static: p.static})
 		}
 	case chat.CacheBreakpoint:
 		p.mark(here, part.Lifetime > shortLifetime)
@@ -132,21 +130,16 @@ func (p *cachePlan) part(i, k int, m chat.Message, part chat.Part, placed map[st
 }
 
 func (p *cachePlan) mark(from blockKey, hour bool) {
-	if p.last.kind == blockNone {
-		return
+	if p.last >= 0 {
+		m := &p.marks[p.last]
+		m.hour, m.static, m.from = m.hour || hour, m.static || p.static, append(m.from, from)
 	}
-	at, found := slices.BinarySearchFunc(p.marks, p.pos, func(m cacheMark, pos int) int { return m.pos - pos })
-	if !found { // before the marks of opaque parts after the block
-		p.marks = slices.Insert(p.marks, at, cacheMark{block: p.last, pos: p.pos, static: p.static})
-	}
-	m := &p.marks[at]
-	m.hour, m.from = m.hour || hour, append(m.from, from)
 }
 
 // addBlock records a block as the last one that can carry a breakpoint.
 func (p *cachePlan) addBlock(block blockKey) {
-	p.blocks++
-	p.last, p.pos = block, p.blocks
+	p.last = len(p.marks)
+	p.marks = append(p.marks, cacheMark{block: block})
 }
 
 // control returns the cache_control of a block, and the zero value for a block without one.
@@ -167,7 +160,7 @@ func (p *cachePlan) control(block blockKey) sdk.CacheControlEphemeralParam {
 // in the tools and the system prompt, which is the only prefix that survives a compaction; and then the newest, where
 // the next request of a growing conversation finds what this one wrote.
 func (p *cachePlan) surplus() []cacheMark {
-	list := slices.DeleteFunc(slices.Clone(p.marks), func(m cacheMark) bool { return len(m.from) == 0 })
+	list := slices.DeleteFunc(slices.Clone(p.marks), func(m cacheMark) bool { return m.own })
 	left := max(0, maxBreakpoints-(len(p.marks)-len(list)))
 	for n, m := range slices.Backward(list) {
 		if m.static { // the last to be removed

@@ -250,7 +250,7 @@ func cache(r *provider.Repairer, req *chat.Request) {
 
 // hourAllowed reports whether no opaque part before a mark asks for five minutes.
 func hourAllowed(plan *cachePlan, n int) bool {
-	return !slices.ContainsFunc(plan.marks[:n], func(m cacheMark) bool { return len(m.from) == 0 && !m.hour })
+	return !slices.ContainsFunc(plan.marks[:n], func(m cacheMark) bool { return m.own && !m.hour })
 }
 
 func lifetime(r *provider.Repairer, req *chat.Request, mark cacheMark, to time.Duration, what string) {
@@ -259,7 +259,7 @@ func lifetime(r *provider.Repairer, req *chat.Request, mark cacheMark, to time.D
 		p.Lifetime = to
 		req.Messages[from.message].Content[from.index] = p
 	}
-	if len(mark.from) > 0 {
+	if !mark.own {
 		r.Report(r.Messages[mark.message()].Index, provider.RuleCacheOrder, "the lifetime of a cache breakpoint %s", what)
 	}
 }
