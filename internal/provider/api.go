@@ -24,9 +24,7 @@ type API struct {
 	// NewID returns the n-th id, from 0, that a call gets in place of one that is missing, too long or another's.
 	NewID func(id string, n int) string
 	// Arguments and Signature return an error for those of a call that are not accepted: [Any] accepts all.
-	Arguments, Signature func(text string) error
-	// Free reports whether the arguments of a call are free text, which is always accepted. It may be nil.
-	Free func(chat.ToolCall) bool
+	Arguments, Signature func(c chat.ToolCall) error
 	// Unanswered reports whether a call without a result is left out, instead of being answered by one that says so.
 	Unanswered bool
 	// Images are the limits of images, and Large returns those that are too large otherwise. Nil is no such limit.
@@ -237,12 +235,12 @@ func (a *API) place(m chat.Message, what string) (chat.Rule, error) {
 	return "", nil
 }
 
-// Any accepts any text.
-func Any(string) error { return nil }
+// Any accepts any call.
+func Any(chat.ToolCall) error { return nil }
 
-// Object accepts JSON objects, as arguments of a call.
-func Object(text string) error {
-	if wire.ObjectOf([]byte(text)) == nil {
+// Object accepts calls whose arguments are a JSON object.
+func Object(c chat.ToolCall) error {
+	if wire.ObjectOf([]byte(c.Arguments)) == nil {
 		return errors.New("the arguments are not a JSON object")
 	}
 	return nil

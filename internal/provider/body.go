@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -148,49 +149,39 @@ func cutRefusal(raw []byte, s Secrets) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if len(raw) <= maxRefusal && json.Valid(raw) && d.Decode(&object) == nil {
-		kept := refusalCutter{secrets: s}
-		object = kept.value(object)
-		if !kept.changed && len(raw) <= maxKeptRefusal && s.Mask(string(raw)) == string(raw) {
+		kept := cutTexts(object, s)
+		if reflect.DeepEqual(kept, object) && len(raw) <= maxKeptRefusal && s.Mask(string(raw)) == string(raw) {
 			return raw
 		}
-		if short, err := plainjson.Marshal(object); err == nil && len(short) <= maxKeptRefusal {
-			return short
-		}
-		if short, err := plainjson.Marshal(errorFields(object)); err == nil && len(short) <= maxKeptRefusal {
-			return short
+		for _, fields := range [...]any{kept, errorFields(kept)} {
+			if short, err := plainjson.Marshal(fields); err == nil && len(short) <= maxKeptRefusal {
+				return short
+			}
 		}
 	}
 	return []byte(s.maskAndCut(string(raw), maxKeptRefusal))
 }
 
-// refusalCutter cuts the texts in JSON and masks the secrets in them.
-type refusalCutter struct {
-	secrets Secrets
-	changed bool
-}
-
-func (c *refusalCutter) text(s string, most int) string {
-	kept := plaintext.Cut(c.secrets.Mask(s), most)
-	c.changed = c.changed || kept != s
-	return kept
-}
-
-func (c *refusalCutter) value(v any) any {
+// cutTexts returns JSON with its texts cut, the secrets in them masked, and null for numbers that are too long.
+func cutTexts(v any, s Secrets) any {
+	cut := func(text string, most int) string { return plaintext.Cut(s.Mask(text), most) }
 	switch v := v.(type) {
 	case string:
-		return c.text(v, maxRefusalText)
+		return cut(v, maxRefusalText)
 	case json.Number:
-		if s := v.String(); c.text(s, maxNumber) != s {
+		if number := v.String(); cut(number, maxNumber) != number {
 			return nil
 		}
 	case []any:
+		kept := make([]any, len(v))
 		for i := range v {
-			v[i] = c.value(v[i])
+			kept[i] = cutTexts(v[i], s)
 		}
+		return kept
 	case map[string]any:
 		kept := make(map[string]any, len(v))
 		for key, value := range v {
-			kept[c.text(key, maxRefusalText)] = c.value(value)
+			kept[cut(key, maxRefusalText)] = cutTexts(value, s)
 		}
 		return kept
 	}

@@ -78,6 +78,15 @@ func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Respo
 	return res, nil
 }
 
+// Partial returns the response that comes with an error: the part of the answer that had arrived. A message without
+// content and calls becomes the zero value.
+func Partial(m chat.Message, usage chat.Usage) chat.Response {
+	if len(m.Content) == 0 && len(m.ToolCalls) == 0 {
+		m = chat.Message{}
+	}
+	return chat.Response{Message: m, Usage: usage}
+}
+
 // By returns a model's answer to the last request, or the part of it that arrived, with its origin and what was sent.
 func (x *Exchange) By(origin chat.Origin, r chat.Response) chat.Response {
 	if r.Message.Role != "" {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"google.golang.org/genai"
+
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
 )
@@ -57,8 +59,8 @@ var schemas = provider.SchemaRules{
 func (o Options) accepts() *provider.API {
 	return &provider.API{
 		ToolName: provider.Words(128, "_.:-").AfterLetter(), NewID: newID, Unanswered: true, Images: imageLimits,
-		Arguments: func(arguments string) error { _, err := readArguments(arguments); return err },
-		Signature: func(signature string) error { _, err := readSignature(signature); return err },
+		Arguments: func(c chat.ToolCall) error { _, err := readArguments(c.Arguments); return err },
+		Signature: func(c chat.ToolCall) error { _, err := readSignature(c.Signature); return err },
 		Faults:    o.faults, Says: says, Late: func(chat.Message, chat.Thinking) chat.Part { return nil },
 		Schema: schemas,
 		Check: func(req chat.Request, report func(int, chat.Rule, string, ...any)) {
@@ -133,12 +135,7 @@ func (o Options) sign(r *provider.Repairer) {
 // firstCall returns the index of the call that is sent first, and whether it has a signature.
 func (o Options) firstCall(m chat.Message) (index int, signed bool) {
 	parts, _ := o.modelParts(m)
-	for _, p := range parts {
-		if p.FunctionCall == nil {
-			continue
-		}
-		index = slices.IndexFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == p.FunctionCall.ID })
-		return index, len(p.ThoughtSignature) > 0
-	}
-	return 0, m.ToolCalls[0].Signature != "" // another rule reports that no call can be sent
+	first := parts[slices.IndexFunc(parts, func(p *genai.Part) bool { return p.FunctionCall != nil })] // each call has a part
+	index = slices.IndexFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == first.FunctionCall.ID })
+	return index, len(first.ThoughtSignature) > 0
 }

@@ -51,10 +51,11 @@ var sent = map[API]*provider.API{ChatCompletions: parsed(), Responses: accepted[
 
 func parsed() *provider.API {
 	a := accepts(ChatCompletions)
-	a.Arguments = provider.Object
-	a.Free = func(c chat.ToolCall) bool {
-		_, custom := completions.CallFields(c)
-		return custom
+	a.Arguments = func(c chat.ToolCall) error {
+		if _, custom := completions.CallFields(c); custom { // its arguments are free text
+			return nil
+		}
+		return provider.Object(c)
 	}
 	return a
 }
