@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"cmp"
+
 	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -31,18 +33,11 @@ func ReadChat(params sdk.ChatCompletionNewParams) (chat.Request, error) {
 // readTools reads the tools of a request, each from the object that holds its definition.
 func readTools[T any](tools []T, in func(*wire.Object) *wire.Object) (list []chat.Tool, err error) {
 	err = wire.FromEach("openai: tool", tools, func(o *wire.Object) error {
-		list = append(list, toolOf(in(o)))
+		o = cmp.Or(in(o), &wire.Object{})
+		list = append(list, chat.Tool{Name: o.Peek("name"), Description: o.Peek("description"), Parameters: o.Raw("parameters")})
 		return nil
 	})
 	return list, err
-}
-
-// toolOf reads the definition of a tool. For a custom one that is its name and description.
-func toolOf(o *wire.Object) chat.Tool {
-	if o == nil {
-		return chat.Tool{}
-	}
-	return chat.Tool{Name: o.Peek("name"), Description: o.Peek("description"), Parameters: o.Raw("parameters")}
 }
 
 type chatReader struct {

@@ -61,11 +61,23 @@ func (c counter) CountPart(p chat.Part) int {
 func (c counter) part(role chat.Role, p chat.Part) (kept bool, more int) {
 	switch p := p.(type) {
 	case chat.Thinking:
-		return c.thinking(p)
-	case chat.Opaque:
-		if role == chat.RoleAssistant {
-			return c.opaque(p)
+		switch {
+		case c.api == ChatCompletions:
+			return c.options.Thinking != ThinkingNone && (isReasoningField(p.Signature) || p.Signature == dialect.ThinkingChunk), 0
+		case items.Thought(p) == nil:
+			return false, 0
+		case p.Encrypted != "":
+			return false, encryptedTokens(len(p.Encrypted))
 		}
+	case chat.Opaque:
+		if role != chat.RoleAssistant {
+			break
+		}
+		at, o := c.api.placeOf(role, p)
+		if at == asFields {
+			return false, c.fields(o)
+		}
+		return at != items.Head && at != items.Mark && (at != items.Whole || c.api != ChatCompletions), 0
 	}
 	return true, 0
 }
@@ -103,33 +115,10 @@ func (c counter) sent(m chat.Message) (chat.Message, int) {
 	return m, more
 }
 
-// thinking reports whether the text of a thought is sent, and the tokens of the thought besides its text.
-func (c counter) thinking(t chat.Thinking) (text bool, more int) {
-	if c.api == ChatCompletions {
-		return c.options.Thinking != ThinkingNone && (isReasoningField(t.Signature) || t.Signature == dialect.ThinkingChunk), 0
-	}
-	if items.Thought(t) == nil {
-		return false, 0
-	}
-	if t.Encrypted == "" {
-		return true, 0
-	}
-	return false, encryptedTokens(len(t.Encrypted))
-}
-
 // encryptedTokens estimates the tokens of a thought from the length of its encrypted form.
 func encryptedTokens(length int) int {
 	const overhead, bytesPerToken = 650, 4
 	return max(0, length/4*3-overhead) / bytesPerToken
-}
-
-// opaque reports whether a part of an assistant message is sent as it is, and the tokens of what is sent instead.
-func (c counter) opaque(p chat.Opaque) (kept bool, more int) {
-	at, o := c.api.placeOf(chat.RoleAssistant, p)
-	if at == asFields {
-		return false, c.fields(o)
-	}
-	return at != items.Head && at != items.Mark && (at != items.Whole || c.api != ChatCompletions), 0
 }
 
 // fields returns the tokens of those of an answer's fields that are sent back.

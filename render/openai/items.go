@@ -98,26 +98,21 @@ func (w *itemWriter) input(i int, m chat.Message) {
 	if m.Role == chat.RoleSystem && w.Developer {
 		role = responses.EasyInputMessageRoleDeveloper
 	}
-	open, sent := 0, 0 // of a message that is not written yet: its first part, and how many it sends
+	open := 0 // the first part of a message that is not written yet
 	flush := func(end int) {
-		if sent > 0 || len(m.Content) == 0 {
-			message := responses.EasyInputMessageParam{Role: role}
-			message.Content.OfString, message.Content.OfInputItemContentList = w.content(i, m, open, end)
+		message := responses.EasyInputMessageParam{Role: role}
+		message.Content.OfString, message.Content.OfInputItemContentList = w.content(i, m, open, end)
+		if message.Content.OfString.Value != "" || message.Content.OfInputItemContentList != nil || len(m.Content) == 0 {
 			w.out = append(w.out, responses.ResponseInputItemUnionParam{OfMessage: &message})
 		}
-		open, sent = end+1, 0
+		open = end + 1
 	}
 	for k, p := range m.Content {
-		switch p := p.(type) {
-		case chat.Opaque:
-			if at, _ := items.PlaceOf(m.Role, p); at == items.Whole {
+		if o, is := p.(chat.Opaque); is {
+			if at, _ := items.PlaceOf(m.Role, o); at == items.Whole {
 				flush(k)
-				w.raw(p.Value)
-				continue
+				w.raw(o.Value)
 			}
-			sent++
-		case chat.Text, chat.Image, chat.Document:
-			sent++
 		}
 	}
 	flush(len(m.Content))
@@ -138,7 +133,6 @@ func (w *itemWriter) content(i int, m chat.Message, from, to int) (param.Opt[str
 			mark.Ttl = ttl
 		}
 		var out responses.ResponseInputContentUnionParam
-		_, isText := p.(chat.Text)
 		switch p := p.(type) {
 		case chat.Text:
 			text += string(p)
@@ -158,7 +152,7 @@ func (w *itemWriter) content(i int, m chat.Message, from, to int) (param.Opt[str
 		default:
 			continue
 		}
-		plain = plain && isText && !marked
+		plain = plain && out.OfInputText != nil && !marked
 		list = append(list, out)
 	}
 	if plain {
