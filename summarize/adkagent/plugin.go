@@ -77,22 +77,20 @@ func keyOf(ctx agent.ReadonlyContext) requestKey {
 	return requestKey{ctx.InvocationID(), ctx.AgentName(), ctx.Branch()}
 }
 
-// conversation returns the conversation of a request, and reports whether there is one.
-func (o Options) conversation(ctx agent.ReadonlyContext) (mirror.Mirrored, bool, error) {
-	c := mirror.Mirrored{Compactor: o.Compactor, Prompt: o.Prompt, Tools: o.Tools}
+// conversation returns the conversation of a request. It has no compactor if there is none.
+func (o Options) conversation(ctx agent.ReadonlyContext) (c mirror.Mirrored, err error) {
 	if o.Choose != nil {
-		var err error
 		if c, err = o.Choose(ctx); err != nil {
-			return c, false, fmt.Errorf("adkagent: Options.Choose: %w", err)
+			return c, fmt.Errorf("adkagent: Options.Choose: %w", err)
 		}
-	} else if ctx.AgentName() != o.Agent {
-		return c, false, nil
+	} else if ctx.AgentName() == o.Agent {
+		c = mirror.Mirrored{Compactor: o.Compactor, Prompt: o.Prompt}
 	}
 	c.Tools = toolbox.Or(c.Tools, o.Tools)
 	if c.Compactor != nil && c.Compactor.Session == nil {
-		return c, false, errors.New("adkagent: the compactor has no session: set Compactor.Session")
+		err = errors.New("adkagent: the compactor has no session: set Compactor.Session")
 	}
-	return c, c.Compactor != nil, nil
+	return c, err
 }
 
 // of returns the conversation with its mirror. before is the agent's last step in the run, or nil.
@@ -158,8 +156,8 @@ func (c *callbacks) step(ctx agent.ReadonlyContext) *step {
 
 // beforeModel records new messages, renders the prompt, which may compact the session, and puts it into the request.
 func (c *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
-	conv, has, err := c.options.conversation(ctx)
-	if err != nil || !has {
+	conv, err := c.options.conversation(ctx)
+	if err != nil || conv.Compactor == nil {
 		return nil, err
 	}
 	if req.Config == nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"google.golang.org/adk/v2/agent"
@@ -35,8 +34,8 @@ func Tools(o Options) ([]tool.Tool, error) {
 			}
 		}
 		run := func(ctx agent.Context, arguments map[string]any) (string, error) {
-			c, has, err := o.conversation(ctx)
-			if err != nil || !has {
+			c, err := o.conversation(ctx)
+			if err != nil || c.Compactor == nil {
 				return "this agent has no session to read", err
 			}
 			data, err := plainjson.Marshal(arguments)
@@ -47,11 +46,8 @@ func Tools(o Options) ([]tool.Tool, error) {
 			if err == nil && result.IsError {
 				err = errors.New(result.Text())
 			}
-			if err == nil && keepMedia(ctx, result) {
-				result.Content = slices.DeleteFunc(slices.Clone(result.Content), func(p chat.Part) bool {
-					_, text := p.(chat.Text)
-					return !text
-				})
+			if err == nil {
+				keepMedia(ctx, result)
 			}
 			return result.Text(), err
 		}
@@ -68,21 +64,18 @@ func Tools(o Options) ([]tool.Tool, error) {
 // adk does not store such keys.
 func mediaKey(call string) string { return session.KeyPrefixTemp + "promptree:media:" + call }
 
-// keepMedia adds the media of a result to the event that will hold it. It returns false if there are none, or not all can
-// stand there. Before a request they are put where its model takes them.
-func keepMedia(ctx agent.Context, result chat.Message) bool {
+// keepMedia adds the media of a result to the event that will hold it, unless not all can stand there. Before a request
+// they are put where its model takes them.
+func keepMedia(ctx agent.Context, result chat.Message) {
 	result.ToolCallID = ctx.FunctionCallID()
 	called := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: result.ToolCallID, Name: "tool", Arguments: "{}"}}}
 	_, contents, err := ToADK([]chat.Message{chat.UserMessage("."), called, result})
 	if err != nil {
-		return false
+		return
 	}
-	response := contents[len(contents)-1].Parts[0].FunctionResponse
-	if response == nil || len(response.Parts) == 0 {
-		return false
+	if media := contents[len(contents)-1].Parts[0].FunctionResponse.Parts; len(media) > 0 {
+		ctx.Actions().StateDelta[mediaKey(ctx.FunctionCallID())] = media
 	}
-	ctx.Actions().StateDelta[mediaKey(ctx.FunctionCallID())] = response.Parts
-	return true
 }
 
 // onEvent puts the media of results beside their texts.

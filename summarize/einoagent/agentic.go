@@ -251,11 +251,10 @@ func block(p chat.Part, answer bool) *schema.ContentBlock {
 		}
 		return schema.NewContentBlock(r)
 	case chat.Image:
-		i := &schema.UserInputImage{Detail: schema.ImageURLDetail(p.Detail), URL: p.URL, MIMEType: p.MediaType}
-		if mediaType, data, ok := inline(p.URL); ok {
-			i.URL, i.Base64Data, i.MIMEType = "", data, mediaType
-		}
-		return schema.NewContentBlock(i)
+		c := common(p)
+		return schema.NewContentBlock(&schema.UserInputImage{
+			Detail: schema.ImageURLDetail(p.Detail), URL: orZero(c.URL), Base64Data: orZero(c.Base64Data), MIMEType: c.MIMEType,
+		})
 	case chat.Document:
 		return schema.NewContentBlock(&schema.UserInputFile{Base64Data: p.Data, MIMEType: p.MediaType})
 	}
