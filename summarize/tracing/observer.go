@@ -2,7 +2,9 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
 )
 
 // Trace is the [summarize.Observer] of one compactor.
@@ -143,4 +146,26 @@ func (t *Tracer) attributesOf(e event.Event) []attribute.KeyValue {
 		value := a.Value.AsInterface()
 		return value == "" || value == false || value == int64(0) || value == 0.0
 	})
+}
+
+// errorType returns the name of an error's kind, as [failure.Type] does. If that has no specific name, it is the
+// HTTP status of a provider's refusal.
+func errorType(err error) string {
+	kind := failure.Type(err)
+	if kind != "_OTHER" && kind != "transient" {
+		return kind
+	}
+	if refused, ok := errors.AsType[interface {
+		error
+		StatusCode() int
+	}](err); ok {
+		return strconv.Itoa(refused.StatusCode())
+	}
+	if _, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		return "budget_exceeded"
+	}
+	if _, ok := errors.AsType[*render.EmptyPromptError](err); ok {
+		return "prompt_empty"
+	}
+	return kind
 }
