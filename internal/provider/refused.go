@@ -42,11 +42,8 @@ func ReadRefusal(raw []byte) Refusal {
 // status of success. The response must have been read to its end. Errors begin with the name of the adapter; own, if not nil,
 // adds what only its API says.
 func (x *Exchange) OrRefused(name string, own func(*Refusal), err error) error {
-	if !x.answered() || x.body == nil || x.body.err != nil {
-		return err
-	}
-	found := Refusal{Answered: true, Raw: bytes.TrimSpace(x.body.start)}
-	if len(found.Raw) > maxRefusal || !found.read(found.Raw) {
+	found := Refusal{Answered: true, Raw: bytes.TrimSpace(x.Object())}
+	if !found.read(found.Raw) {
 		return err
 	}
 	found.Message = x.secrets.maskAndCut(found.Message, 1000)

@@ -376,13 +376,10 @@ func (c *content) basic(_, k int, p chat.Part) chat.Part {
 		}
 		return p
 	case chat.Thinking:
-		why := ""
-		switch {
-		case c.m.Role != chat.RoleAssistant:
+		why := "it has no signature"
+		if c.m.Role != chat.RoleAssistant {
 			why = "only the assistant thinks"
-		case p.Signature == "" && p.Encrypted == "":
-			why = "it has no signature"
-		default:
+		} else if p.Signature != "" || p.Encrypted != "" {
 			return p
 		}
 		c.Report(c.m.Index, chat.RuleThinking, "the thinking in part %d left out: %s", k, why)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -49,17 +50,14 @@ func response(m *sdk.Message, ends map[string]chat.StopReason) (chat.Response, e
 // converted returns the answer without the reason for its end.
 func converted(m *sdk.Message) chat.Response {
 	r := chat.Response{
+		Message: decode(m.Content),
 		Usage: usage(m.Usage.InputTokens, m.Usage.OutputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens,
 			m.Usage.CacheCreation.Ephemeral1hInputTokens),
 	}
-	r.Message = decode(m.Content)
-	for _, b := range m.Content {
-		if b.Type == typeCompaction {
-			made := compactionUsage(m)
-			r.Usage = r.Usage.Plus(made)
-			r.Usage.Prompt = made.Prompt
-			break
-		}
+	if slices.ContainsFunc(m.Content, func(b sdk.ContentBlockUnion) bool { return b.Type == typeCompaction }) {
+		made := compactionUsage(m)
+		r.Usage = r.Usage.Plus(made)
+		r.Usage.Prompt = made.Prompt
 	}
 	return r
 }

@@ -35,20 +35,14 @@ func imagePart(img chat.Image) (*genai.Part, error) {
 		}
 		part.InlineData = &genai.Blob{Data: data, MIMEType: mediaType}
 	case "https", "gs":
-		part.FileData = &genai.FileData{FileURI: img.URL, MIMEType: cmp.Or(img.MediaType, typeByName(img.URL))}
+		part.FileData = &genai.FileData{FileURI: img.URL, MIMEType: img.MediaType}
+		if u, err := url.Parse(img.URL); err == nil { // a name that does not show the type leaves it to Gemini
+			part.FileData.MIMEType = cmp.Or(img.MediaType, imageTypes[strings.ToLower(path.Ext(u.Path))])
+		}
 	default:
 		return nil, fmt.Errorf("an image at %q: Gemini takes data, https and gs URLs", plaintext.Cut(img.URL, 60))
 	}
 	return part, nil
-}
-
-// typeByName returns an image's type by its file name, or "" if the name does not show it, which leaves it to Gemini.
-func typeByName(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return imageTypes[strings.ToLower(path.Ext(u.Path))]
 }
 
 // imageTypes are the types of images that Gemini takes, by the end of a file name.

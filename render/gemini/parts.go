@@ -92,8 +92,7 @@ func convertPart(k int, p chat.Part) (*genai.Part, *provider.Fault) {
 		part = note.part
 	}
 	if err != nil {
-		f := faultf(k, rule, "%v", err)
-		return nil, &f
+		return nil, new(faultf(k, rule, "%v", err))
 	}
 	return part, nil
 }

@@ -59,12 +59,10 @@ const (
 // (o1 and later, GPT-5 and later), cache breakpoints for GPT-5.6 and later; and ThinkingOnCalls for models of DeepSeek
 // and Kimi, which refuse calls without their thinking. For any other name it returns the zero value.
 func OptionsFor(model string) Options {
-	o := Options{Developer: reasons(model)}
+	v, gpt := gptVersion(model)
+	o := Options{Developer: reasons(model), Breakpoints: gpt && !v.less(version{5, 6})}
 	if slices.ContainsFunc(needThinking, func(pattern string) bool { return modelname.Fits(pattern, model) }) {
 		o.Thinking = ThinkingOnCalls
-	}
-	if v, ok := gptVersion(model); ok && !v.less(version{5, 6}) {
-		o.Breakpoints = true
 	}
 	return o
 }

@@ -188,13 +188,9 @@ func (w *itemWriter) assistant(m chat.Message) {
 		case item.Raw != nil:
 			w.raw(item.Raw)
 		case call != nil:
-			w.out = append(w.out, responses.ResponseInputItemUnionParam{OfFunctionCall: &responses.ResponseFunctionToolCallParam{
-				CallID: call.ID, Name: call.Name, Arguments: call.Arguments,
-			}})
+			w.out = append(w.out, responses.ResponseInputItemParamOfFunctionCall(call.Arguments, call.ID, call.Name))
 		default:
-			message := responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleAssistant}
-			message.Content.OfString = param.NewOpt(item.Text)
-			w.out = append(w.out, responses.ResponseInputItemUnionParam{OfMessage: &message})
+			w.out = append(w.out, responses.ResponseInputItemParamOfMessage(item.Text, responses.EasyInputMessageRoleAssistant))
 		}
 	}
 	for _, c := range m.ToolCalls {

@@ -22,21 +22,17 @@ var plainName = provider.Form{Max: 64, Allowed: func(r rune) bool {
 
 // hasContent reports whether a message holds something that an API sends besides thinking.
 func (a API) hasContent(m chat.Message) bool {
-	for _, p := range m.Content {
+	return slices.ContainsFunc(m.Content, func(p chat.Part) bool {
 		switch p := p.(type) {
 		case chat.Text, chat.Image, chat.Document:
 			return true
 		case chat.Opaque:
 			at, o := a.placeOf(m.Role, p)
-			switch {
-			case at == items.Content, at == items.Whole && o.Peek("type") != "reasoning":
-				return true
-			case at == asFields && (o.Has("refusal") || o.Has("audio")):
-				return true
-			}
+			return at == items.Content || at == items.Whole && o.Peek("type") != "reasoning" ||
+				at == asFields && (o.Has("refusal") || o.Has("audio"))
 		}
-	}
-	return false
+		return false
+	})
 }
 
 // reasoningFaults returns the reasoning items of an assistant message that Responses would refuse.

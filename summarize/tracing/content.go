@@ -40,8 +40,7 @@ func messagesJSON(messages []chat.Message, finish string) string {
 func partsOf(m chat.Message) []part {
 	parts := []part{}
 	if m.Role == chat.RoleTool {
-		text := m.Text()
-		parts = append(parts, part{Type: "tool_call_response", ID: m.ToolCallID, Response: &text})
+		parts = append(parts, part{Type: "tool_call_response", ID: m.ToolCallID, Response: new(m.Text())})
 	}
 	for _, p := range m.Content {
 		switch p := p.(type) {
