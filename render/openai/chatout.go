@@ -237,23 +237,24 @@ func mediaIntro(callID string) string {
 // followsText replaces the text of a result that has none.
 const followsText = "(It follows in the next user message.)"
 
+// assistantPart is a part of the content of an assistant message.
+type assistantPart = sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion
+
 func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUnion {
 	var out sdk.ChatCompletionAssistantMessageParam
 	out.Name = optional(m.Name)
-	var list []sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion
+	var list []assistantPart
 	lists, fields, thought := false, false, false
 	extra := map[string]any{}
 	for _, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text:
-			list = append(list, sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion{
-				OfText: textPart(p, breakpoint{}),
-			})
+			list = append(list, assistantPart{OfText: textPart(p, breakpoint{})})
 		case chat.Opaque:
 			switch at, o := ChatCompletions.placeOf(m.Role, p); at {
 			case items.Content:
 				lists = true
-				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](p.Value))
+				list = append(list, param.Override[assistantPart](p.Value))
 			case asFields:
 				sent := completions.Back(o, c.Fields)
 				fields = fields || len(sent) > 0
@@ -264,7 +265,7 @@ func (c *chatWriter) assistant(m chat.Message) sdk.ChatCompletionMessageParamUni
 			case c.Thinking == ThinkingNone:
 			case p.Signature == dialect.ThinkingChunk:
 				lists = true
-				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](completions.Chunk(p)))
+				list = append(list, param.Override[assistantPart](completions.Chunk(p)))
 			case isReasoningField(p.Signature):
 				thought = true
 				before, _ := extra[p.Signature].(string)

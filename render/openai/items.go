@@ -165,12 +165,11 @@ func (w *itemWriter) content(i int, m chat.Message, from, to int) (param.Opt[str
 func (w *itemWriter) output(i int, m chat.Message) {
 	text, content := w.content(i, m, 0, len(m.Content))
 	if w.custom[m.ToolCallID] {
-		out := responses.ResponseCustomToolCallOutputParam{CallID: m.ToolCallID}
-		out.Output.OfString = text
+		out := responses.ResponseInputItemParamOfCustomToolCallOutput(m.ToolCallID, text.Value)
 		if content != nil {
-			out.Output = param.Override[responses.ResponseCustomToolCallOutputOutputUnionParam](content)
+			out.OfCustomToolCallOutput.Output = param.Override[responses.ResponseCustomToolCallOutputOutputUnionParam](content)
 		}
-		w.out = append(w.out, responses.ResponseInputItemUnionParam{OfCustomToolCallOutput: &out})
+		w.out = append(w.out, out)
 		return
 	}
 	out := responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(m.ToolCallID)}
