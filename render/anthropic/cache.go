@@ -59,13 +59,13 @@ func (m cacheMark) message() int {
 type cachePlan struct {
 	marks  []cacheMark // while they are collected, one for each block
 	last   int         // the index of the last block that can carry a breakpoint, -1 if there is none
-	static bool        // the messages of the system prompt are read
+	static bool        // the next block is in the tools or the system prompt
 }
 
 // planCache finds the block for each breakpoint: the last one before it that can carry cache_control, which thinking
 // and opaque blocks cannot. A breakpoint at the very start is ignored.
 func planCache(req chat.Request) *cachePlan {
-	p := &cachePlan{last: -1}
+	p := &cachePlan{last: -1, static: true}
 	if len(req.Tools) > 0 {
 		p.addBlock(blockKey{kind: blockTool, message: chat.RequestIndex})
 	}
@@ -122,7 +122,7 @@ func (p *cachePlan) part(i, k int, m chat.Message, part chat.Part, placed map[st
 				p.addBlock(blockKey{kind: blockCall, message: i, index: call})
 			}
 		case b.CacheControl != nil:
-			p.marks = append(p.marks, cacheMark{block: here, own: true, hour: b.CacheControl.TTL == string(sdk.CacheControlEphemeralTTLTTL1h), static: p.static})
+			p.marks = append(p.marks, cacheMark{block: here, own: true, hour: b.CacheControl.TTL == string(sdk.CacheControlEphemeralTTLTTL1h)})
 		}
 	case chat.CacheBreakpoint:
 		p.mark(here, part.Lifetime > shortLifetime)
@@ -132,14 +132,14 @@ func (p *cachePlan) part(i, k int, m chat.Message, part chat.Part, placed map[st
 func (p *cachePlan) mark(from blockKey, hour bool) {
 	if p.last >= 0 {
 		m := &p.marks[p.last]
-		m.hour, m.static, m.from = m.hour || hour, m.static || p.static, append(m.from, from)
+		m.hour, m.from = m.hour || hour, append(m.from, from)
 	}
 }
 
 // addBlock records a block as the last one that can carry a breakpoint.
 func (p *cachePlan) addBlock(block blockKey) {
 	p.last = len(p.marks)
-	p.marks = append(p.marks, cacheMark{block: block})
+	p.marks = append(p.marks, cacheMark{block: block, static: p.static})
 }
 
 // control returns the cache_control of a block, and the zero value for a block without one.

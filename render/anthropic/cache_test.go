@@ -102,11 +102,11 @@ func TestRepairKeepsTheMostUsefulBreakpoints(t *testing.T) {
 			with(with(chat.SystemMessage("S"), mark), chat.Text("T"), mark)}, turns(7, "u")...)...), "system T, text u4, text u5, text u6"},
 		{"the last of the tools is kept", ask(append([]chat.Message{
 			{Role: chat.RoleSystem, Content: chat.Parts{mark, chat.Text("S")}}}, turns(7, "u")...)...), "tool count, text u4, text u5, text u6"},
+		{"so is one that the first message begins with", ask(append([]chat.Message{chat.SystemMessage("S"), user(mark, chat.Text("U"))}, turns(7, "u")...)...), "system S, text u4, text u5, text u6"},
 		{"more of the system prompt are kept if there are fewer than four others", ask(append([]chat.Message{
 			with(with(with(chat.SystemMessage("S"), mark), chat.Text("T"), mark), chat.Text("U"), mark)}, turns(2, "u")...)...), "system T, system U, text u0, text u1"},
 		{"five minutes before an hour are an hour", ask(
-			with(chat.SystemMessage("S"), mark), user(chat.Text("A"), mark, chat.Text("B"), chat.CacheBreakpoint{Lifetime: time.Hour}, chat.Text("C"), mark)),
-			"system S 1h, text A 1h, text B 1h, text C"},
+			with(chat.SystemMessage("S"), mark), user(chat.Text("A"), mark, chat.Text("B"), chat.CacheBreakpoint{Lifetime: time.Hour}, chat.Text("C"), mark)), "system S 1h, text A 1h, text B 1h, text C"},
 		{"those of opaque parts are kept", ask(append([]chat.Message{user(opaque(`{"type":"text","text":"O","cache_control":{"type":"ephemeral"}}`))}, turns(7, "u")...)...),
 			"text O, text u4, text u5, text u6"},
 		{"an hour after an opaque part's five minutes is five minutes", ask(
