@@ -30,7 +30,8 @@ func ReadChat(params sdk.ChatCompletionNewParams) (chat.Request, error) {
 	return chat.Request{Messages: r.out, Tools: tools}, err
 }
 
-// readTools reads the tools of a request, each from the object that holds its definition.
+// readTools reads the tools of a request, each from the object that holds its definition. Of a custom tool that is its
+// name and description.
 func readTools[T any](tools []T, in func(*wire.Object) *wire.Object) (list []chat.Tool, err error) {
 	err = wire.FromEach("openai: tool", tools, func(o *wire.Object) error {
 		o = cmp.Or(in(o), &wire.Object{})
