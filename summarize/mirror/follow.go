@@ -139,6 +139,9 @@ func (m *Mirror[M]) follow(ctx, caller context.Context, list []M, identities []u
 
 // lead returns the number of leading system messages of a list, and sets what depends on them.
 func (m *Mirror[M]) lead(list []M, identities []uint64) (int, error) {
+	if n := len(m.leading); n < len(list) && n < len(m.head) && slices.Equal(m.head, identities[:n+1]) {
+		return n, nil
+	}
 	m.leading, m.system = nil, nil
 	for i := range list {
 		c, err := m.convert(list[i:i+1], identities[i:])
@@ -151,7 +154,9 @@ func (m *Mirror[M]) lead(list []M, identities []uint64) (int, error) {
 		}
 		m.leading, m.system = append(m.leading, c[0].record), append(m.system, messages...)
 	}
-	return len(m.leading), nil
+	n := len(m.leading)
+	m.head = slices.Clone(identities[:min(n+1, len(list))])
+	return n, nil
 }
 
 // branchBefore makes the session continue before an entry. The newest compaction stays if what it covers does.

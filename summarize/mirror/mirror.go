@@ -63,6 +63,7 @@ type Mirror[M any] struct {
 	left    map[uint64][]string // by digest, the entries of a branch that was left, until they are said again
 	leading []record            // of these
 	system  []chat.Message      // what they were converted to
+	head    []uint64            // the identities of these and of the next message
 }
 
 // step is what the last request was made of.
